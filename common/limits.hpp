@@ -1,0 +1,33 @@
+// Hard bounds. Whatever a peer or a file says, nothing larger is allocated or accepted.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace gleaner {
+
+inline constexpr std::uint32_t kHiddenMax = 4096;
+inline constexpr std::uint32_t kLanes = 16;  // every hidden width is a multiple of it
+inline constexpr std::uint32_t kBatchExamplesMax = 4096;
+inline constexpr std::uint32_t kOutputShardsMax = 4096;
+inline constexpr std::uint32_t kInputShardsMax = 256;
+inline constexpr std::uint32_t kLabelsMax = 100'000'000;
+inline constexpr std::uint32_t kFeaturesMax = 1'000'000'000;
+inline constexpr std::uint32_t kTablesMax = 1024;
+inline constexpr std::uint32_t kHashBitsMax = 24;
+inline constexpr std::uint32_t kTopKMax = 100;
+inline constexpr std::uint32_t kStalenessMax = 256;
+inline constexpr std::uint32_t kBatchesPerUnitMax = 64;
+inline constexpr std::uint32_t kPositivesPerBatchMax = 1u << 22;
+
+inline constexpr std::size_t kFrameBytesMax = std::size_t{64} << 20;
+inline constexpr std::size_t kRowsPerChunkBytes = std::size_t{1}
+                                                  << 20;  // aimed at, a row may exceed it
+inline constexpr std::size_t kNameBytesMax = 128;
+inline constexpr std::size_t kSentenceBytesMax = 1024;
+inline constexpr std::size_t kTokenBytesMax = 256;
+
+static_assert(std::size_t{kBatchExamplesMax} * kHiddenMax * sizeof(float) <= kFrameBytesMax * 2,
+              "a batch's widest gradient stays within what a frame may hold once packed");
+
+}  // namespace gleaner

@@ -1,0 +1,90 @@
+#include "common/model_config.hpp"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "common/limits.hpp"
+
+namespace gleaner {
+namespace {
+
+template <typename T>
+Result<void> in_range(const char* field, T value, T low, T high) {
+  // Written so that a NaN fails.
+  if (value >= low && value <= high) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{} is {}: it must be between {} and {}", field, value, low, high)};
+}
+
+Result<void> validate_shape(const ModelConfig& c) {
+  if (auto r = in_range<std::uint64_t>("points", c.points, 1, std::uint64_t{1} << 40); !r) return r;
+  if (auto r = in_range<std::uint32_t>("features", c.features, 1, kFeaturesMax); !r) return r;
+  if (auto r = in_range<std::uint32_t>("labels", c.labels, 1, kLabelsMax); !r) return r;
+  if (auto r = in_range<std::uint32_t>("hidden", c.hidden, kLanes, kHiddenMax); !r) return r;
+  if (c.hidden % kLanes != 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("hidden is {}: it must be a multiple of {}", c.hidden, kLanes)};
+  }
+  if (auto r = in_range<std::uint32_t>("output_shards", c.output_shards, 1, kOutputShardsMax); !r) {
+    return r;
+  }
+  if (c.output_shards > c.labels) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("output_shards is {}: there are only {} labels to cut into shards",
+                             c.output_shards, c.labels)};
+  }
+  if (auto r = in_range<std::uint32_t>("input_shards", c.input_shards, 1, kInputShardsMax); !r) {
+    return r;
+  }
+  if (c.hidden % (c.input_shards * kLanes) != 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("input_shards is {}: hidden ({}) must divide into shards that are "
+                             "multiples of {}",
+                             c.input_shards, c.hidden, kLanes)};
+  }
+  return {};
+}
+
+Result<void> validate_schedule(const ModelConfig& c) {
+  if (auto r = in_range<std::uint32_t>("epochs", c.epochs, 1, 100'000); !r) return r;
+  if (auto r = in_range<std::uint32_t>("batch_examples", c.batch_examples, 1, kBatchExamplesMax);
+      !r) {
+    return r;
+  }
+  if (auto r = in_range<std::uint32_t>("round_batches", c.round_batches, 1, 1'000'000); !r)
+    return r;
+  if (auto r = in_range<std::uint32_t>("staleness", c.staleness, 0, kStalenessMax); !r) return r;
+  return in_range<std::uint32_t>("rehash_batches", c.rehash_batches, 1, 1'000'000);
+}
+
+Result<void> validate_sampling(const ModelConfig& c) {
+  if (auto r = in_range<std::uint32_t>("hash_bits", c.hash_bits, 1, kHashBitsMax); !r) return r;
+  if (auto r = in_range<std::uint32_t>("tables", c.tables, 1, kTablesMax); !r) return r;
+  if (auto r = in_range<std::uint32_t>("active_cap", c.active_cap, 1, kLabelsMax); !r) return r;
+  return in_range<std::uint32_t>("random_negatives", c.random_negatives, 0, kLabelsMax);
+}
+
+Result<void> validate_optimizer(const ModelConfig& c) {
+  if (auto r = in_range("output_rate", c.output_rate, 0.0F, 10.0F); !r) return r;
+  if (auto r = in_range("input_rate", c.input_rate, 0.0F, 10.0F); !r) return r;
+  if (auto r = in_range("rate_decay", c.rate_decay, 1e-6F, 1.0F); !r) return r;
+  if (auto r = in_range("second_moment_decay", c.second_moment_decay, 0.0F, 0.9999999F); !r)
+    return r;
+  if (auto r = in_range("epsilon", c.epsilon, 1e-30F, 1.0F); !r) return r;
+  if (auto r = in_range("dropout", c.dropout, 0.0F, 0.95F); !r) return r;
+  if (auto r = in_range("input_scale", c.input_scale, 0.0F, 100.0F); !r) return r;
+  if (auto r = in_range("output_scale", c.output_scale, 0.0F, 100.0F); !r) return r;
+  return in_range<std::int32_t>("gradient_step_log2", c.gradient_step_log2, -30, 0);
+}
+
+}  // namespace
+
+Result<void> validate(const ModelConfig& config) {
+  if (auto r = validate_shape(config); !r) return r;
+  if (auto r = validate_schedule(config); !r) return r;
+  if (auto r = validate_sampling(config); !r) return r;
+  return validate_optimizer(config);
+}
+
+}  // namespace gleaner

@@ -1,0 +1,66 @@
+// Everything the arithmetic depends on besides the data themselves. The trained model is a function
+// of this structure and the training file; nothing else may reach a number. It travels to every
+// volunteer and is part of a store's identity.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace gleaner {
+
+enum class Sampling : std::uint8_t {
+  kLsh = 0,     // union of the query's buckets (plus random negatives)
+  kRandom = 1,  // `active_cap` uniform negatives, for comparison
+  kAll = 2,     // every neuron, for comparison
+};
+
+enum class HashFamilyKind : std::uint8_t { kSimHash = 0, kDwta = 1 };
+
+struct ModelConfig {
+  // From the training file.
+  std::uint64_t data_fingerprint = 0;  // XXH3 of the packed training set
+  std::uint64_t points = 0;
+  std::uint32_t features = 0;
+  std::uint32_t labels = 0;
+
+  std::uint64_t seed = 1;
+  std::uint32_t hidden = 128;        // width H, a multiple of 16
+  std::uint32_t output_shards = 16;  // S; at most `labels`
+  std::uint32_t input_shards = 1;    // H must divide into shards that are multiples of 16
+
+  // Position in the run.
+  std::uint32_t epochs = 5;
+  std::uint32_t batch_examples = 128;  // B
+  std::uint32_t round_batches = 64;    // C, batches between two checkpoints
+  std::uint32_t staleness = 2;  // s, batches between a forward pass and the last update it sees
+
+  // Sampling of active neurons, in the terms of SLIDE (arXiv 1903.03129).
+  Sampling sampling = Sampling::kLsh;
+  HashFamilyKind hash_family = HashFamilyKind::kSimHash;
+  std::uint32_t hash_bits = 8;      // K: each table has 2^K buckets
+  std::uint32_t tables = 50;        // L
+  std::uint32_t active_cap = 1000;  // negatives an example and layer; split evenly over the shards
+  std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
+  std::uint32_t rehash_batches = 50;   // touched rows are hashed anew every so many batches
+
+  // Optimizer: w -= rate * g / (sqrt(v) + epsilon), v one float a row.
+  float output_rate = 3e-3F;
+  float input_rate = 3e-3F;
+  float rate_decay = 1.0F;             // factor an epoch
+  std::uint32_t warmup_batches = 0;    // the rate rises linearly over so many batches
+  float second_moment_decay = 0.999F;  // beta2
+  float epsilon = 1e-8F;
+  float dropout = 0.0F;       // share of hidden codes zeroed in training
+  float input_scale = 1.0F;   // standard deviation of initial input weights
+  float output_scale = 1.0F;  // initial output weights: uniform within +-output_scale/sqrt(H)
+  std::int32_t gradient_step_log2 = -14;  // dh is sent in multiples of 2^this
+
+  friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
+};
+
+// Checks every field against its range and against the others. The error names the field.
+Result<void> validate(const ModelConfig& config);
+
+}  // namespace gleaner

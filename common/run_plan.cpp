@@ -1,0 +1,83 @@
+#include "common/run_plan.hpp"
+
+#include <algorithm>
+
+#include "common/check.hpp"
+#include "common/counter_random.hpp"
+
+namespace gleaner {
+
+RunPlan::RunPlan(const ModelConfig& config)
+    : seed_(config.seed),
+      points_(config.points),
+      batch_examples_(config.batch_examples),
+      round_batches_(config.round_batches),
+      staleness_(config.staleness),
+      epochs_(config.epochs),
+      rehash_batches_(config.rehash_batches),
+      warmup_batches_(config.warmup_batches),
+      initial_rates_{config.input_rate, config.output_rate},
+      rate_decay_(config.rate_decay),
+      batches_per_epoch_((config.points + config.batch_examples - 1) / config.batch_examples),
+      rounds_per_epoch_(static_cast<RoundIndex>((batches_per_epoch_ + config.round_batches - 1) /
+                                                config.round_batches)) {
+  GLEANER_CHECK(points_ >= 1);
+}
+
+std::uint32_t RunPlan::epoch_of(BatchIndex batch) const {
+  return static_cast<std::uint32_t>(batch / batches_per_epoch_);
+}
+
+RoundIndex RunPlan::round_of(BatchIndex batch) const {
+  const std::uint64_t in_epoch = batch % batches_per_epoch_;
+  return epoch_of(batch) * rounds_per_epoch_ + static_cast<RoundIndex>(in_epoch / round_batches_);
+}
+
+BatchIndex RunPlan::round_begin(RoundIndex round) const {
+  const std::uint64_t epoch = round / rounds_per_epoch_;
+  const std::uint64_t in_epoch = round % rounds_per_epoch_;
+  return epoch * batches_per_epoch_ + in_epoch * round_batches_;
+}
+
+bool RunPlan::is_round_end(BatchIndex next_batch) const {
+  return next_batch % batches_per_epoch_ % round_batches_ == 0;
+}
+
+bool RunPlan::ends_epoch(RoundIndex round) const {
+  return (round + 1) % rounds_per_epoch_ == 0;
+}
+
+BatchIndex RunPlan::applied_before(BatchIndex batch) const {
+  const BatchIndex begin = round_begin(round_of(batch));
+  return batch - begin > staleness_ ? batch - staleness_ : begin;
+}
+
+bool RunPlan::rehashes_after(BatchIndex batch) const {
+  return (batch + 1) % rehash_batches_ == 0 || is_round_end(batch + 1);
+}
+
+LearningRates RunPlan::rates(BatchIndex batch) const {
+  // Repeated multiplication in double: the same bits everywhere, which std::pow does not promise.
+  double factor = 1.0;
+  for (std::uint32_t epoch = epoch_of(batch); epoch > 0; --epoch) factor *= rate_decay_;
+  if (batch < warmup_batches_) {
+    factor *= static_cast<double>(batch + 1) / static_cast<double>(warmup_batches_);
+  }
+  return {static_cast<float>(initial_rates_.input * factor),
+          static_cast<float>(initial_rates_.output * factor)};
+}
+
+std::uint32_t RunPlan::examples_in(BatchIndex batch) const {
+  const std::uint64_t first = batch % batches_per_epoch_ * batch_examples_;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(batch_examples_, points_ - first));
+}
+
+std::vector<std::uint64_t> RunPlan::points_of(BatchIndex batch) const {
+  const Permutation order(points_, counter_random(seed_, Purpose::kExampleOrder, epoch_of(batch)));
+  const std::uint64_t first = batch % batches_per_epoch_ * batch_examples_;
+  std::vector<std::uint64_t> points(examples_in(batch));
+  for (std::size_t i = 0; i < points.size(); ++i) points[i] = order.forward(first + i);
+  return points;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,75 @@
+// The run as a function of the batch index: which examples a batch holds, which round and epoch it
+// belongs to, which updates its forward pass has seen, and at which rates it trains.
+// Immutable after construction; any thread may use it.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/ids.hpp"
+#include "common/model_config.hpp"
+#include "common/permutation.hpp"
+
+namespace gleaner {
+
+struct LearningRates {
+  float input = 0;
+  float output = 0;
+};
+
+// Every epoch visits all points once in an order of its own and ends on a round's end; the last
+// batch of an epoch and the last round of an epoch may be shorter than the others.
+class RunPlan {
+ public:
+  // Requires a valid configuration with points >= 1.
+  explicit RunPlan(const ModelConfig& config);
+
+  [[nodiscard]] BatchIndex batch_count() const { return batches_per_epoch_ * epochs_; }
+
+  [[nodiscard]] RoundIndex round_count() const { return rounds_per_epoch_ * epochs_; }
+
+  [[nodiscard]] std::uint64_t batches_per_epoch() const { return batches_per_epoch_; }
+
+  [[nodiscard]] RoundIndex rounds_per_epoch() const { return rounds_per_epoch_; }
+
+  [[nodiscard]] std::uint32_t epoch_of(BatchIndex batch) const;
+  [[nodiscard]] RoundIndex round_of(BatchIndex batch) const;
+  // First batch of `round`; round_begin(round_count()) is batch_count().
+  [[nodiscard]] BatchIndex round_begin(RoundIndex round) const;
+
+  [[nodiscard]] BatchIndex round_end(RoundIndex round) const { return round_begin(round + 1); }
+
+  [[nodiscard]] bool is_round_end(BatchIndex next_batch) const;  // next_batch begins a round
+  [[nodiscard]] bool ends_epoch(RoundIndex round) const;
+
+  // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch).
+  // A fixed lag rather than "whatever has arrived": with the latter, timing would choose the
+  // weights, and no two runs would give the same model.
+  [[nodiscard]] BatchIndex applied_before(BatchIndex batch) const;
+
+  // True when touched rows are hashed anew after `batch`: on the schedule and at every round's end,
+  // so that at a checkpoint every table entry is the code of its stored row.
+  [[nodiscard]] bool rehashes_after(BatchIndex batch) const;
+
+  [[nodiscard]] LearningRates rates(BatchIndex batch) const;
+
+  [[nodiscard]] std::uint32_t examples_in(BatchIndex batch) const;
+  // Indices into the training file of the batch's examples, in the batch's order.
+  [[nodiscard]] std::vector<std::uint64_t> points_of(BatchIndex batch) const;
+
+ private:
+  std::uint64_t seed_;
+  std::uint64_t points_;
+  std::uint32_t batch_examples_;
+  std::uint32_t round_batches_;
+  std::uint32_t staleness_;
+  std::uint32_t epochs_;
+  std::uint32_t rehash_batches_;
+  std::uint32_t warmup_batches_;
+  LearningRates initial_rates_;
+  float rate_decay_;
+  std::uint64_t batches_per_epoch_;
+  RoundIndex rounds_per_epoch_;
+};
+
+}  // namespace gleaner

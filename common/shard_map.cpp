@@ -1,0 +1,63 @@
+#include "common/shard_map.hpp"
+
+#include "common/check.hpp"
+#include "common/counter_random.hpp"
+
+namespace gleaner {
+namespace {
+
+// Splits `count` neurons into `parts` ranges whose sizes differ by at most one.
+std::uint32_t boundary(std::uint64_t count, std::uint64_t parts, std::uint64_t part) {
+  return static_cast<std::uint32_t>(count * part / parts);
+}
+
+}  // namespace
+
+ShardMap::ShardMap(const ModelConfig& config)
+    : labels_(config.labels),
+      features_(config.features),
+      hidden_(config.hidden),
+      output_shards_(config.output_shards),
+      input_shards_(config.input_shards),
+      tables_(config.sampling == Sampling::kLsh ? config.tables : 0),
+      label_order_(config.labels, counter_random(config.seed, Purpose::kNeuronOrder)) {}
+
+NeuronRange ShardMap::neurons(ShardId shard) const {
+  GLEANER_CHECK(raw(shard) < shard_count());
+  if (is_output(shard)) {
+    return {boundary(labels_, output_shards_, raw(shard)),
+            boundary(labels_, output_shards_, raw(shard) + std::uint64_t{1})};
+  }
+  const std::uint32_t width = hidden_ / input_shards_;
+  const std::uint32_t index = raw(shard) - output_shards_;
+  return {index * width, (index + 1) * width};
+}
+
+ShardId ShardMap::shard_of_neuron(std::uint32_t neuron) const {
+  GLEANER_CHECK(neuron < labels_);
+  // Inverse of `boundary`: the last part that begins at or before the neuron.
+  const std::uint64_t part = ((std::uint64_t{neuron} + 1) * output_shards_ - 1) / labels_;
+  return ShardId{static_cast<std::uint32_t>(part)};
+}
+
+std::uint32_t ShardMap::neuron_of_label(std::uint32_t label) const {
+  return static_cast<std::uint32_t>(label_order_.forward(label));
+}
+
+std::uint32_t ShardMap::label_of_neuron(std::uint32_t neuron) const {
+  return static_cast<std::uint32_t>(label_order_.inverse(neuron));
+}
+
+std::uint32_t ShardMap::row_count(ShardId shard) const {
+  return is_output(shard) ? neurons(shard).size() : features_ + 1;
+}
+
+std::uint32_t ShardMap::row_width(ShardId shard) const {
+  return is_output(shard) ? hidden_ + 1 : neurons(shard).size();
+}
+
+std::uint32_t ShardMap::codes_per_row(ShardId shard) const {
+  return is_output(shard) ? tables_ : 0;
+}
+
+}  // namespace gleaner

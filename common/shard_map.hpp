@@ -1,0 +1,64 @@
+// Which shard holds which neuron. A seeded permutation places labels, so that frequent labels
+// (which data sets number first) spread evenly; output shards are contiguous ranges of the permuted
+// order. Immutable after construction; any thread may use it.
+#pragma once
+
+#include <cstdint>
+
+#include "common/ids.hpp"
+#include "common/model_config.hpp"
+#include "common/permutation.hpp"
+
+namespace gleaner {
+
+// Half-open range of neurons of one layer.
+struct NeuronRange {
+  std::uint32_t begin = 0;
+  std::uint32_t end = 0;
+
+  [[nodiscard]] std::uint32_t size() const { return end - begin; }
+};
+
+class ShardMap {
+ public:
+  explicit ShardMap(const ModelConfig& config);
+
+  [[nodiscard]] std::uint32_t output_shards() const { return output_shards_; }
+
+  [[nodiscard]] std::uint32_t input_shards() const { return input_shards_; }
+
+  [[nodiscard]] std::uint32_t shard_count() const { return output_shards_ + input_shards_; }
+
+  [[nodiscard]] bool is_output(ShardId shard) const { return raw(shard) < output_shards_; }
+
+  [[nodiscard]] ShardId input_shard(std::uint32_t index) const {
+    return ShardId{output_shards_ + index};
+  }
+
+  // Output shard: a range of output neurons. Input shard: a range of hidden neurons.
+  [[nodiscard]] NeuronRange neurons(ShardId shard) const;
+  [[nodiscard]] ShardId shard_of_neuron(std::uint32_t neuron) const;  // output neurons
+
+  [[nodiscard]] std::uint32_t neuron_of_label(std::uint32_t label) const;
+  [[nodiscard]] std::uint32_t label_of_neuron(std::uint32_t neuron) const;
+
+  // Stored rows of a shard: its neurons (output), or one row a feature and one for the bias
+  // (input).
+  [[nodiscard]] std::uint32_t row_count(ShardId shard) const;
+  // Floats of a row besides its optimizer state: H weights and a bias (output), or the weights from
+  // one feature to the shard's hidden neurons (input).
+  [[nodiscard]] std::uint32_t row_width(ShardId shard) const;
+  // Codes of a row: one a table (output, when sampling uses tables), else none.
+  [[nodiscard]] std::uint32_t codes_per_row(ShardId shard) const;
+
+ private:
+  std::uint32_t labels_;
+  std::uint32_t features_;
+  std::uint32_t hidden_;
+  std::uint32_t output_shards_;
+  std::uint32_t input_shards_;
+  std::uint32_t tables_;
+  Permutation label_order_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,35 @@
+// Rows of a shard outside the shard: what downloads, hand-overs and stores exchange, and what a
+// commit changes. Widths follow from the shard (ShardMap::row_width, codes_per_row).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace gleaner {
+
+// Some rows in full precision, ascending. A row that is absent has its initial value (see
+// initial_weights.hpp), or, in a hand-over, its value at the last commit.
+struct ShardRows {
+  std::vector<std::uint32_t> rows;   // within the shard
+  std::vector<float> values;         // rows.size() x row_width: weights, then the bias (output)
+  std::vector<float> states;         // rows.size(): second moment
+  std::vector<std::uint32_t> codes;  // rows.size() x codes_per_row
+  // Hand-over only, parallel to rows: 1 where the row changed since its codes were computed.
+  std::vector<std::uint8_t> stale_codes;
+
+  friend bool operator==(const ShardRows&, const ShardRows&) = default;
+};
+
+// What a round changed in a shard: for each row touched, ascending, the half-precision difference
+// to its last committed value. Whoever applies it computes value + float(delta), so that store and
+// volunteer hold the same bits.
+struct SparseUpdate {
+  std::vector<std::uint32_t> rows;    // within the shard
+  std::vector<std::uint16_t> deltas;  // rows.size() x row_width, IEEE 754 binary16
+  std::vector<float> states;          // rows.size()
+  std::vector<std::uint32_t> codes;   // rows.size() x codes_per_row, of the values after the commit
+
+  friend bool operator==(const SparseUpdate&, const SparseUpdate&) = default;
+};
+
+}  // namespace gleaner

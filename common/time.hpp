@@ -1,0 +1,27 @@
+// Time as the cores see it: an instant on a monotonic clock, handed in with every event.
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+
+namespace gleaner {
+
+using Micros = std::chrono::duration<std::int64_t, std::micro>;
+using Millis = std::chrono::duration<std::int64_t, std::milli>;
+
+struct MonotonicClockTag {
+  using rep = std::int64_t;
+  using period = std::micro;
+  using duration = Micros;
+};
+
+// Microseconds since an arbitrary start. Wall time exists only in logs and records.
+using Instant = std::chrono::time_point<MonotonicClockTag, Micros>;
+
+// The one place that reads the machine's monotonic clock; shells only.
+Instant monotonic_now();
+
+// Seconds since 1970, for logs and history records only; never a reason for a decision.
+std::int64_t wall_seconds();
+
+}  // namespace gleaner

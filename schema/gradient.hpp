@@ -1,0 +1,23 @@
+// dh of a batch as integers, in multiples of 2^gradient_step_log2. Sums are exact, so volunteers
+// and relays may add in any grouping. On the wire: for each example the width its largest entry
+// needs, then its entries at that width, only for the units whose code is not zero.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/bytes.hpp"
+#include "common/result.hpp"
+#include "schema/hidden_codes.hpp"
+
+namespace gleaner {
+
+// `gradient` is codes.examples x codes.hidden; entries of suppressed units are not read.
+Bytes pack_gradient(const HiddenCodes& codes, std::span<const std::int32_t> gradient);
+
+// Adds the packed gradient to `sum` (codes.examples x codes.hidden). Refuses what pack_gradient
+// cannot have written and sums that would overflow 32 bits; `sum` is then unspecified.
+Result<void> add_gradient(const HiddenCodes& codes, ByteView packed, std::span<std::int32_t> sum);
+
+}  // namespace gleaner

@@ -1,0 +1,27 @@
+// The hidden layer's output for a batch, as it crosses the network: unsigned 8-bit codes with one
+// scale an example. A code of zero is a unit that is off: it takes no part in the forward pass and
+// gets no gradient, so it is suppressed on the wire (a mask bit each, then the non-zero codes).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "common/bytes.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+struct HiddenCodes {
+  std::uint32_t examples = 0;
+  std::uint32_t hidden = 0;         // H, a multiple of 16
+  std::vector<float> scales;        // examples; h = scale * code; finite, >= 0
+  std::vector<std::uint8_t> codes;  // examples x hidden
+  friend bool operator==(const HiddenCodes&, const HiddenCodes&) = default;
+};
+
+// examples <= kBatchExamplesMax, hidden <= kHiddenMax.
+Bytes pack(const HiddenCodes& codes);
+// Refuses anything `pack` cannot have written, also trailing bytes. The format is in README.md.
+Result<HiddenCodes> unpack_hidden(ByteView packed);
+
+}  // namespace gleaner

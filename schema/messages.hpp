@@ -1,0 +1,251 @@
+// Every message between master and volunteer, as plain structs. The wire form is Cap'n Proto (see
+// protocol.capnp and README.md); `codec` converts and enforces the limits, so a decoded message is
+// well formed: sizes agree, numbers are finite. Whether ids are in range for the run at hand is
+// checked by whoever knows the run.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/bytes.hpp"
+#include "common/ids.hpp"
+#include "common/model_config.hpp"
+#include "common/result.hpp"
+#include "common/shard_rows.hpp"
+
+namespace gleaner {
+
+// ---- Joining -----------------------------------------------------------------------------------
+
+// First message of a volunteer.
+struct Hello {
+  std::uint32_t protocol_min = 0;
+  std::uint32_t protocol_max = 0;
+  std::string build;                // version of the program, for people
+  std::uint64_t identity_high = 0;  // 128 random bits made once per volunteer, kept over reconnects
+  std::uint64_t identity_low = 0;
+  std::string name;
+  std::uint32_t cores = 0;         // compute threads it offers
+  std::uint64_t memory_bytes = 0;  // what it is willing to hold
+  std::string simd;                // "scalar", "avx2", "avx512"
+  float speed = 0;                 // measured: 10^9 multiply-adds a second, all threads
+  std::string token;
+  friend bool operator==(const Hello&, const Hello&) = default;
+};
+
+// The master's answer to an acceptable Hello.
+struct Welcome {
+  std::uint32_t protocol = 0;
+  std::string build;
+  ModelConfig model;
+  std::uint32_t heartbeat_ms = 0;  // each side sends something at least this often
+  std::uint32_t silence_ms = 0;    // a peer silent for so long is taken for dead
+  friend bool operator==(const Welcome&, const Welcome&) = default;
+};
+
+// The master's answer to anything it will not do, and the last message of a connection.
+struct Refusal {
+  ErrorCode code = ErrorCode::kProtocol;
+  std::string sentence;  // says what to do
+  bool retry = false;    // whether trying again later can help
+  friend bool operator==(const Refusal&, const Refusal&) = default;
+};
+
+// ---- Leases and shard state --------------------------------------------------------------------
+
+struct LeaseRef {
+  ShardId shard{};
+  LeaseEpoch epoch{};
+  friend bool operator==(const LeaseRef&, const LeaseRef&) = default;
+};
+
+// Lends a shard. The holder fetches chunks 0 .. chunks - 1, in any order, then says ShardReady.
+// Chunks below `base_chunks` hold rows as of checkpoint `base_round`; the others are a hand-over's
+// rows on top of it. With both, the shard stands before batch `next_batch`.
+struct LeaseGrant {
+  LeaseRef lease;
+  RoundIndex base_round = 0;
+  BatchIndex next_batch = 0;
+  std::uint32_t base_chunks = 0;
+  std::uint32_t chunks = 0;
+  std::vector<std::uint32_t> label_counts;  // one a neuron of the shard, for the initial bias
+  friend bool operator==(const LeaseGrant&, const LeaseGrant&) = default;
+};
+
+struct ChunkRequest {
+  LeaseRef lease;
+  std::uint32_t chunk = 0;
+  friend bool operator==(const ChunkRequest&, const ChunkRequest&) = default;
+};
+
+struct ShardChunk {
+  LeaseRef lease;
+  std::uint32_t chunk = 0;
+  ShardRows rows;
+  friend bool operator==(const ShardChunk&, const ShardChunk&) = default;
+};
+
+// The holder has every chunk and can train.
+struct ShardReady {
+  LeaseRef lease;
+  friend bool operator==(const ShardReady&, const ShardReady&) = default;
+};
+
+// The master wants the shard back: after the units already sent, the holder answers with HandOver
+// and forgets the shard.
+struct ReleaseRequest {
+  LeaseRef lease;
+  friend bool operator==(const ReleaseRequest&, const ReleaseRequest&) = default;
+};
+
+// A shard where it stands, in parts: the rows touched since its last commit, in full precision.
+struct HandOver {
+  LeaseRef lease;
+  RoundIndex base_round = 0;  // rows that are absent are as of this checkpoint
+  BatchIndex next_batch = 0;
+  std::uint32_t part = 0;
+  std::uint32_t parts = 1;
+  ShardRows rows;
+  friend bool operator==(const HandOver&, const HandOver&) = default;
+};
+
+// The lease is over and its state unwanted; the holder forgets the shard.
+struct Revoke {
+  LeaseRef lease;
+  friend bool operator==(const Revoke&, const Revoke&) = default;
+};
+
+// ---- Training ----------------------------------------------------------------------------------
+
+// The true labels of a batch's examples, as output neurons of some shards.
+struct Positives {
+  std::vector<std::uint32_t>
+      offsets;  // examples + 1 entries; example i owns [offsets[i], offsets[i+1])
+  std::vector<std::uint32_t> neurons;  // ascending within an example
+  friend bool operator==(const Positives&, const Positives&) = default;
+};
+
+struct UnitBatch {
+  BatchIndex batch = 0;
+  SharedBytes hidden;   // packed HiddenCodes, see hidden_codes.hpp
+  Positives positives;  // those that fall in the unit's shards
+};
+
+// Train these shards on these consecutive batches, in order.
+struct TrainUnit {
+  UnitId unit{};
+  std::vector<LeaseRef> leases;    // ascending by shard
+  std::vector<UnitBatch> batches;  // consecutive, ascending
+  bool wants_gradient = true;      // false in a replay whose gradients are already known
+};
+
+struct ShardOutcome {
+  ShardId shard{};
+  std::uint64_t gradient_digest = 0;  // XXH3 of the shard's own integer dh, whether sent or not
+  std::int64_t loss = 0;              // sum over examples and active neurons, in 2^-20 nats
+  std::uint64_t active = 0;           // active neurons, summed over examples
+  friend bool operator==(const ShardOutcome&, const ShardOutcome&) = default;
+};
+
+struct BatchResult {
+  BatchIndex batch = 0;
+  std::vector<ShardOutcome> shards;  // ascending; the unit's shards
+  Bytes gradient;  // packed sum of dh over the shards, see gradient.hpp; may be empty
+  friend bool operator==(const BatchResult&, const BatchResult&) = default;
+};
+
+struct UnitResult {
+  UnitId unit{};
+  std::vector<BatchResult> batches;
+  std::uint64_t compute_us = 0;  // time spent training, for balancing only
+  friend bool operator==(const UnitResult&, const UnitResult&) = default;
+};
+
+// A shard's sparse update at the end of `round`, in parts of ascending rows. The holder sends it
+// unasked after the round's last batch and has already adopted the rounded values.
+struct ShardCommit {
+  LeaseRef lease;
+  RoundIndex round = 0;
+  std::uint32_t part = 0;
+  std::uint32_t parts = 1;
+  SparseUpdate update;
+  friend bool operator==(const ShardCommit&, const ShardCommit&) = default;
+};
+
+// All parts of the commit are durable at the master.
+struct CommitAck {
+  LeaseRef lease;
+  RoundIndex round = 0;
+  friend bool operator==(const CommitAck&, const CommitAck&) = default;
+};
+
+// ---- Evaluation --------------------------------------------------------------------------------
+
+// Score every neuron of these shards exactly and return the best k of each example.
+struct EvalUnit {
+  UnitId unit{};
+  std::vector<LeaseRef> leases;  // ascending by shard
+  std::uint32_t top_k = 5;
+  SharedBytes hidden;  // packed HiddenCodes
+};
+
+struct ScoredNeuron {
+  std::uint32_t neuron = 0;  // in the output layer
+  float score = 0;           // logit
+  friend bool operator==(const ScoredNeuron&, const ScoredNeuron&) = default;
+};
+
+struct EvalResult {
+  UnitId unit{};
+  std::uint32_t top_k = 0;         // entries an example; fewer when the shards hold fewer neurons
+  std::vector<ScoredNeuron> best;  // examples x top_k: by descending score, then ascending neuron
+  std::uint64_t compute_us = 0;
+  friend bool operator==(const EvalResult&, const EvalResult&) = default;
+};
+
+// ---- Keeping in touch --------------------------------------------------------------------------
+
+// Sent by both sides when they have nothing else to say. The master's carries news of the run.
+struct RunNews {
+  RoundIndex round = 0;
+  RoundIndex rounds = 0;
+  std::uint32_t epoch = 0;
+  std::uint32_t epochs = 0;
+  std::uint32_t volunteers = 0;
+  float precision_at_1 = -1;  // of the latest evaluation; negative before the first
+  std::string waiting_for;    // what holds the run up; empty while it trains
+  friend bool operator==(const RunNews&, const RunNews&) = default;
+};
+
+struct Heartbeat {
+  std::uint64_t echo_us = 0;    // the sender's clock; comes back in `echoed_us`
+  std::uint64_t echoed_us = 0;  // the peer's last echo_us, 0 before the first
+  std::optional<RunNews> news;
+  friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
+};
+
+// The volunteer wants to go: the master asks for its shards back, then says Goodbye.
+struct Leaving {
+  std::string reason;
+  friend bool operator==(const Leaving&, const Leaving&) = default;
+};
+
+// The last message of a connection that ends as it should.
+struct Goodbye {
+  ErrorCode code = ErrorCode::kShuttingDown;  // kFinished when the run is complete
+  std::string sentence;
+  friend bool operator==(const Goodbye&, const Goodbye&) = default;
+};
+
+using Message =
+    std::variant<Hello, Welcome, Refusal, LeaseGrant, ChunkRequest, ShardChunk, ShardReady,
+                 ReleaseRequest, HandOver, Revoke, TrainUnit, UnitResult, ShardCommit, CommitAck,
+                 EvalUnit, EvalResult, Heartbeat, Leaving, Goodbye>;
+
+// Name of a message's type, for logs and errors.
+const char* message_name(const Message& message);
+
+}  // namespace gleaner

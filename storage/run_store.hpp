@@ -1,0 +1,117 @@
+// A run on disk: its identity, the last whole checkpoint, commits staged for the next one, and its
+// history. Values carry a format version and a checksum; a value that fails either is reported as
+// kCorrupt with its table and key, and never used. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/ids.hpp"
+#include "common/model_config.hpp"
+#include "common/result.hpp"
+#include "common/shard_map.hpp"
+#include "common/shard_rows.hpp"
+#include "storage/store.hpp"
+
+namespace gleaner {
+
+// What a store belongs to. A store opened with another one is refused.
+struct RunIdentity {
+  ModelConfig model;
+  // The effective configuration, key -> value as text: model keys and those that only steer the
+  // master, for people and for naming the differing keys.
+  std::map<std::string, std::string> settings;
+};
+
+// One line of a run's history; what could not be measured is negative.
+struct HistoryRecord {
+  RoundIndex checkpoint = 0;  // rounds folded
+  BatchIndex batches = 0;     // batches trained
+  std::uint32_t epoch = 0;    // epochs completed
+  double loss = -1;           // mean nats an example over the round
+  double active = -1;         // mean active neurons an example
+  double examples_per_second = -1;
+  std::uint32_t volunteers = 0;
+  double bytes_down = -1;  // bytes an example and volunteer, units only
+  double bytes_up = -1;
+  std::uint64_t evaluated = 0;  // test points scored; 0 when this checkpoint was not evaluated
+  bool evaluated_all = false;   // the whole held-out file
+  double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
+  double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
+  std::int64_t wall_seconds = 0;  // seconds since 1970
+  friend bool operator==(const HistoryRecord&, const HistoryRecord&) = default;
+};
+
+// One volunteer's account over the run, by its identity.
+struct VolunteerAccount {
+  std::uint64_t identity_high = 0, identity_low = 0;
+  std::string name;
+  std::uint64_t units = 0;
+  std::uint64_t examples = 0;  // examples x shards trained
+  std::uint64_t bytes_down = 0, bytes_up = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t faults = 0;
+  std::int64_t last_seen_wall_seconds = 0;
+  friend bool operator==(const VolunteerAccount&, const VolunteerAccount&) = default;
+};
+
+class RunStore {
+ public:
+  // Takes `store`, which must outlive nothing else. Creates the run when the store is empty;
+  // otherwise its identity must equal `identity` (kIdentity names the differing keys and both
+  // values). `label_counts` (one a label) is kept, so that initial rows can be made without the
+  // data.
+  static Result<std::unique_ptr<RunStore>> create_or_open(std::unique_ptr<Store> store,
+                                                          const RunIdentity& identity,
+                                                          std::vector<std::uint32_t> label_counts);
+  // Opens what is there, for tools.
+  static Result<std::unique_ptr<RunStore>> open(std::unique_ptr<Store> store);
+  ~RunStore();
+
+  [[nodiscard]] const RunIdentity& identity() const;
+  [[nodiscard]] const ShardMap& shard_map() const;
+  // One a neuron of the (output) shard.
+  [[nodiscard]] std::vector<std::uint32_t> label_counts(ShardId shard) const;
+  // Number of rounds folded: 0 in a new run.
+  [[nodiscard]] RoundIndex checkpoint() const;
+
+  // Durable when it returns. Idempotent: the same part again is accepted, a different one is
+  // kFault.
+  Result<void> stage(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
+                     const SparseUpdate& update);
+  // True when every part of the shard's commit for `round` is staged.
+  Result<bool> is_staged(RoundIndex round, ShardId shard);
+  // Folds round `round` == checkpoint() into the rows in one atomic, durable batch together with
+  // `history`; requires every shard staged (kCorrupt names the missing one).
+  Result<void> fold(RoundIndex round, const HistoryRecord& history);
+  // Drops everything staged; on restart the open round is trained again.
+  Result<void> discard_staged();
+
+  // Rows [begin, end) of a shard that are stored, in the state after checkpoint `base_round`: the
+  // folded rows plus staged commits of rounds < base_round that are not folded yet.
+  Result<ShardRows> read_rows(ShardId shard, std::uint32_t begin, std::uint32_t end,
+                              RoundIndex base_round);
+
+  // Replaces the record of the same checkpoint: an evaluation follows its round's fold.
+  Result<void> put_history(const HistoryRecord& record);
+  Result<std::vector<HistoryRecord>> history();
+  Result<void> put_accounts(const std::vector<VolunteerAccount>& accounts);
+  Result<std::vector<VolunteerAccount>> accounts();
+
+  // SHA-256 (64 hex digits) over the last whole checkpoint: identity of the model (not `settings`),
+  // progress, every row's weights and state, every table entry, in key order. Not over history,
+  // ledger or anything that depends on time or volunteers.
+  Result<std::string> checkpoint_digest();
+
+ private:
+  struct Impl;
+  explicit RunStore(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,47 @@
+#include "common/model_config.hpp"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+namespace gleaner {
+namespace {
+
+ModelConfig good() {
+  ModelConfig config;
+  config.points = 100;
+  config.features = 10;
+  config.labels = 1000;
+  return config;
+}
+
+void require_refused(const ModelConfig& config, const std::string& field) {
+  const Result<void> result = validate(config);
+  REQUIRE_FALSE(result.ok());
+  REQUIRE_THAT(result.error().message, Catch::Matchers::StartsWith(field));
+}
+
+}  // namespace
+
+TEST_CASE("model config: the defaults are valid", "[model_config]") {
+  REQUIRE(validate(good()).ok());
+}
+
+TEST_CASE("model config: a field out of range is refused by name", "[model_config]") {
+  ModelConfig config = good();
+  config.hidden = 100;
+  require_refused(config, "hidden");
+  config = good();
+  config.output_shards = 1001;
+  require_refused(config, "output_shards");
+  config = good();
+  config.input_shards = 3;
+  require_refused(config, "input_shards");
+  config = good();
+  config.output_rate = std::numeric_limits<float>::quiet_NaN();
+  require_refused(config, "output_rate");
+  config = good();
+  config.points = 0;
+  require_refused(config, "points");
+}
+
+}  // namespace gleaner

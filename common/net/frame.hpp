@@ -1,10 +1,12 @@
-// Framing, without I/O: [u32 little endian payload size][u32 CRC32C or XXH32 of the
-// payload][payload]. The size is checked against kFrameBytesMax before anything is allocated.
+// Framing, without I/O: [u32 payload size][u32 checksum of the payload][payload], little endian.
+// The checksum is the low half of XXH3-64. The size is checked against kFrameBytesMax before
+// anything is allocated. Stateless; any thread.
 #pragma once
 
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <span>
 
 #include "common/bytes.hpp"
 #include "common/result.hpp"
@@ -18,10 +20,11 @@ struct FrameHeader {
   std::uint32_t checksum = 0;
 };
 
-// Requires payload.size() <= kFrameBytesMax.
+// Requires 0 < payload.size() <= kFrameBytesMax.
 std::array<std::uint8_t, kFrameHeaderBytes> frame_header(ByteView payload);
 // Refuses sizes of zero and beyond kFrameBytesMax.
 Result<FrameHeader> parse_frame_header(std::span<const std::uint8_t, kFrameHeaderBytes> bytes);
+// Refuses a payload of another size or checksum than the header's.
 Result<void> verify_frame(const FrameHeader& header, ByteView payload);
 
 }  // namespace gleaner

@@ -1,0 +1,198 @@
+#include "schema/gradient.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "common/check.hpp"
+#include "schema/little_endian.hpp"
+#include "schema/unit_mask.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr unsigned kWidthMax = 32;
+
+// Zig-zag: small magnitudes of either sign become small numbers.
+std::uint32_t fold_sign(std::int32_t value) {
+  return (static_cast<std::uint32_t>(value) << 1) ^ static_cast<std::uint32_t>(value >> 31);
+}
+
+std::int32_t unfold_sign(std::uint32_t folded) {
+  return static_cast<std::int32_t>((folded >> 1) ^ (0u - (folded & 1u)));
+}
+
+Error broken(std::string what) {
+  return Error{ErrorCode::kProtocol, fmt::format("gradient: {}", what)};
+}
+
+// Which units of a batch are on.
+class UnitsOn {
+ public:
+  explicit UnitsOn(const HiddenCodes& codes)
+      : hidden_(codes.hidden), words_per_example_((codes.hidden + 63) / 64) {
+    words_.reserve(codes.examples * words_per_example_);
+    for (std::size_t i = 0; i < codes.codes.size(); i += hidden_) {
+      for (std::size_t j = 0; j < hidden_; j += 64) {
+        const std::size_t count = std::min<std::size_t>(64, hidden_ - j);
+        words_.push_back(mask_of(codes.codes.data() + i + j, count));
+      }
+    }
+  }
+
+  [[nodiscard]] std::size_t count(std::size_t example) const {
+    std::size_t count = 0;
+    for (std::size_t i = 0; i < words_per_example_; ++i) {
+      count += static_cast<std::size_t>(std::popcount(words_[example * words_per_example_ + i]));
+    }
+    return count;
+  }
+
+  // Calls visit(index) for the entries of `example` whose unit is on, ascending.
+  template <typename Visit>
+  void for_each(std::size_t example, Visit&& visit) const {
+    for (std::size_t i = 0; i < words_per_example_; ++i) {
+      for_each_bit(words_[example * words_per_example_ + i], example * hidden_ + i * 64, visit);
+    }
+  }
+
+ private:
+  std::size_t hidden_;
+  std::size_t words_per_example_;
+  std::vector<std::uint64_t> words_;
+};
+
+// Appends numbers of up to 32 bits to a stream whose first bit is the lowest of the first byte.
+class BitWriter {
+ public:
+  explicit BitWriter(std::uint8_t* target) : target_(target) {}
+
+  void put(std::uint32_t value, unsigned width) {
+    pending_ |= std::uint64_t{value} << count_;
+    count_ += width;
+    if (count_ >= 32) {
+      store_le(static_cast<std::uint32_t>(pending_), target_);
+      target_ += 4;
+      pending_ >>= 32;
+      count_ -= 32;
+    }
+  }
+
+  // Writes the last, partly filled bytes, padded with zeros, and returns the stream's end.
+  std::uint8_t* finish() {
+    for (; count_ > 0; count_ -= std::min(count_, 8u)) {
+      *target_++ = static_cast<std::uint8_t>(pending_);
+      pending_ >>= 8;
+    }
+    return target_;
+  }
+
+ private:
+  std::uint8_t* target_;
+  std::uint64_t pending_ = 0;  // fewer than 32 bits between calls
+  unsigned count_ = 0;
+};
+
+// Reads what BitWriter wrote. The caller has checked that the stream holds what it asks for.
+class BitReader {
+ public:
+  explicit BitReader(ByteView source) : source_(source) {}
+
+  std::uint32_t get(unsigned width, std::uint64_t mask) {
+    const std::size_t byte = position_ >> 3;
+    std::uint64_t word = 0;
+    if (byte + 8 <= source_.size()) [[likely]] {
+      word = load_le<std::uint64_t>(source_.data() + byte);
+    } else {
+      std::memcpy(&word, source_.data() + byte, source_.size() - byte);
+    }
+    const unsigned shift = position_ & 7u;
+    position_ += width;
+    return static_cast<std::uint32_t>((word >> shift) & mask);
+  }
+
+  // Bits from the position to the end, at most 7 once everything has been read.
+  [[nodiscard]] bool padding_is_zero() const {
+    return (position_ & 7u) == 0 || source_.back() >> (position_ & 7u) == 0;
+  }
+
+ private:
+  ByteView source_;
+  std::size_t position_ = 0;
+};
+
+Result<void> check_sizes(const HiddenCodes& codes, const UnitsOn& units, ByteView packed) {
+  if (packed.size() < codes.examples) return broken("cut off in the widths");
+  std::size_t bits = 0;
+  for (std::size_t i = 0; i < codes.examples; ++i) {
+    if (packed[i] > kWidthMax) {
+      return broken(fmt::format("width {} of example {}, at most {}", packed[i], i, kWidthMax));
+    }
+    bits += units.count(i) * packed[i];
+  }
+  if (packed.size() - codes.examples != (bits + 7) / 8) {
+    return broken(fmt::format("{} bytes of entries, expected {}", packed.size() - codes.examples,
+                              (bits + 7) / 8));
+  }
+  return {};
+}
+
+bool is_well_shaped(const HiddenCodes& codes, std::size_t entries) {
+  const std::size_t cells = std::size_t{codes.examples} * codes.hidden;
+  return codes.hidden % 16 == 0 && codes.codes.size() == cells && entries == cells;
+}
+
+}  // namespace
+
+Bytes pack_gradient(const HiddenCodes& codes, std::span<const std::int32_t> gradient) {
+  GLEANER_CHECK(is_well_shaped(codes, gradient.size()));
+  const UnitsOn units(codes);
+  Bytes packed(codes.examples + gradient.size() * sizeof(std::int32_t));
+  BitWriter writer(packed.data() + codes.examples);
+  std::vector<std::uint32_t> entries(codes.hidden);
+  for (std::size_t i = 0; i < codes.examples; ++i) {
+    std::size_t count = 0;
+    std::uint32_t bits = 0;
+    units.for_each(i, [&](std::size_t unit) {
+      const std::uint32_t folded = fold_sign(gradient[unit]);
+      entries[count++] = folded;
+      bits |= folded;
+    });
+    const auto width = static_cast<unsigned>(std::bit_width(bits));
+    packed[i] = static_cast<std::uint8_t>(width);
+    if (width == 0) continue;
+    for (std::size_t k = 0; k < count; ++k) writer.put(entries[k], width);
+  }
+  packed.resize(static_cast<std::size_t>(writer.finish() - packed.data()));
+  return packed;
+}
+
+Result<void> add_gradient(const HiddenCodes& codes, ByteView packed, std::span<std::int32_t> sum) {
+  GLEANER_CHECK(is_well_shaped(codes, sum.size()));
+  const UnitsOn units(codes);
+  if (auto sizes = check_sizes(codes, units, packed); !sizes) return sizes;
+  BitReader reader(packed.subspan(codes.examples));
+  for (std::size_t i = 0; i < codes.examples; ++i) {
+    const unsigned width = packed[i];
+    if (width == 0) continue;
+    const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
+    std::uint32_t bits = 0;
+    bool has_overflowed = false;
+    units.for_each(i, [&](std::size_t unit) {
+      const std::uint32_t folded = reader.get(width, mask);
+      bits |= folded;
+      has_overflowed |= __builtin_add_overflow(sum[unit], unfold_sign(folded), &sum[unit]);
+    });
+    if (has_overflowed) return broken(fmt::format("the sum of example {} exceeds 32 bits", i));
+    if (static_cast<unsigned>(std::bit_width(bits)) != width) {
+      return broken(fmt::format("width {} of example {}, but {} bits suffice", width, i,
+                                std::bit_width(bits)));
+    }
+  }
+  if (!reader.padding_is_zero()) return broken("the last byte's padding is not zero");
+  return {};
+}
+
+}  // namespace gleaner

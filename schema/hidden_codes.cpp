@@ -1,0 +1,185 @@
+#include "schema/hidden_codes.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "common/check.hpp"
+#include "common/limits.hpp"
+#include "schema/little_endian.hpp"
+#include "schema/unit_mask.hpp"
+
+namespace gleaner {
+namespace {
+
+// Fixed part: u16 examples, u16 hidden, u8 form.
+constexpr std::size_t kHeaderBytes = 5;
+static_assert(kBatchExamplesMax <= 0xffff && kHiddenMax <= 0xffff, "both fit their fields");
+static_assert(kLanes % 16 == 0, "masks are whole pairs of bytes");
+
+enum class Form : std::uint8_t { kDense = 0, kMasked = 1 };
+
+struct Shape {
+  std::size_t examples = 0;
+  std::size_t hidden = 0;
+
+  [[nodiscard]] std::size_t cells() const { return examples * hidden; }
+
+  [[nodiscard]] std::size_t scale_bytes() const { return examples * sizeof(float); }
+
+  [[nodiscard]] std::size_t mask_bytes() const { return cells() / 8; }
+};
+
+// The shorter form, the dense one when equal: the format has one encoding of each batch.
+Form form_for(const Shape& shape, std::size_t nonzero) {
+  return shape.mask_bytes() + nonzero < shape.cells() ? Form::kMasked : Form::kDense;
+}
+
+Error broken(std::string what) {
+  return Error{ErrorCode::kProtocol, fmt::format("hidden codes: {}", what)};
+}
+
+std::size_t count_nonzero(const std::vector<std::uint8_t>& codes) {
+  return codes.size() -
+         static_cast<std::size_t>(std::count(codes.begin(), codes.end(), std::uint8_t{0}));
+}
+
+// Up to eight bytes of mask from `offset`; what lies past the end is zero.
+std::uint64_t load_mask(ByteView masks, std::size_t offset) {
+  std::uint64_t mask = 0;
+  std::memcpy(&mask, masks.data() + offset, std::min<std::size_t>(8, masks.size() - offset));
+  return mask;
+}
+
+// Writes the mask of every example and returns the number of units that are on.
+std::size_t write_masks(const HiddenCodes& codes, const Shape& shape, std::uint8_t* out) {
+  std::size_t nonzero = 0;
+  for (std::size_t i = 0; i < shape.cells(); i += 64) {
+    const std::size_t count = std::min<std::size_t>(64, shape.cells() - i);
+    const std::uint64_t mask = mask_of(codes.codes.data() + i, count);
+    nonzero += static_cast<std::size_t>(std::popcount(mask));
+    std::memcpy(out, &mask, count / 8);
+    out += count / 8;
+  }
+  return nonzero;
+}
+
+// Branch-free: half of the codes are zero in no pattern a predictor could learn. The last store may
+// fall one past the codes written.
+void write_nonzero(const HiddenCodes& codes, std::uint8_t* out) {
+  for (const std::uint8_t code : codes.codes) {
+    *out = code;
+    out += code != 0;
+  }
+}
+
+Result<Shape> read_shape(ByteView packed) {
+  if (packed.size() < kHeaderBytes) return broken("cut off within the header");
+  const Shape shape{load_le<std::uint16_t>(packed.data()), load_le<std::uint16_t>(&packed[2])};
+  if (shape.examples == 0 || shape.examples > kBatchExamplesMax) {
+    return broken(fmt::format("{} examples, must be 1 to {}", shape.examples, kBatchExamplesMax));
+  }
+  if (shape.hidden == 0 || shape.hidden > kHiddenMax || shape.hidden % kLanes != 0) {
+    return broken(fmt::format("width {}, must be a multiple of {} up to {}", shape.hidden, kLanes,
+                              kHiddenMax));
+  }
+  if (packed.size() - kHeaderBytes < shape.scale_bytes()) return broken("cut off in the scales");
+  return shape;
+}
+
+Result<void> check_scales(const std::vector<float>& scales) {
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    if (!(std::isfinite(scales[i]) && scales[i] >= 0)) {
+      return broken(fmt::format("scale of example {} is {}", i, scales[i]));
+    }
+  }
+  return {};
+}
+
+Result<void> read_dense(ByteView body, const Shape& shape, std::vector<std::uint8_t>& codes) {
+  if (body.size() != shape.cells()) {
+    return broken(fmt::format("{} codes, expected {}", body.size(), shape.cells()));
+  }
+  codes.assign(body.begin(), body.end());
+  if (form_for(shape, count_nonzero(codes)) != Form::kDense) {
+    return broken("dense, though the masked form is shorter");
+  }
+  return {};
+}
+
+Result<void> read_masked(ByteView body, const Shape& shape, std::vector<std::uint8_t>& codes) {
+  if (body.size() < shape.mask_bytes()) return broken("cut off in the masks");
+  const ByteView masks = body.first(shape.mask_bytes());
+  const ByteView nonzero = body.subspan(shape.mask_bytes());
+  std::size_t expected = 0;
+  for (std::size_t i = 0; i < masks.size(); i += 8) {
+    expected += static_cast<std::size_t>(std::popcount(load_mask(masks, i)));
+  }
+  if (nonzero.size() != expected) {
+    return broken(fmt::format("{} codes for {} mask bits", nonzero.size(), expected));
+  }
+  if (form_for(shape, expected) != Form::kMasked) {
+    return broken("masked, though the dense form is as short");
+  }
+  if (expected != 0 && std::memchr(nonzero.data(), 0, expected) != nullptr) {
+    return broken("a unit that is on has code zero");
+  }
+  codes.assign(shape.cells(), 0);
+  const std::uint8_t* next = nonzero.data();
+  for (std::size_t i = 0; i < masks.size(); i += 8) {
+    for_each_bit(load_mask(masks, i), i * 8, [&](std::size_t unit) { codes[unit] = *next++; });
+  }
+  return {};
+}
+
+}  // namespace
+
+Bytes pack(const HiddenCodes& codes) {
+  const Shape shape{codes.examples, codes.hidden};
+  GLEANER_CHECK(shape.examples > 0 && shape.examples <= kBatchExamplesMax);
+  GLEANER_CHECK(shape.hidden > 0 && shape.hidden <= kHiddenMax && shape.hidden % kLanes == 0);
+  GLEANER_CHECK(codes.scales.size() == shape.examples && codes.codes.size() == shape.cells());
+  GLEANER_CHECK(check_scales(codes.scales).ok());
+  // Room for the longest body and the byte past the end that write_nonzero may touch.
+  Bytes packed(kHeaderBytes + shape.scale_bytes() + shape.mask_bytes() + shape.cells() + 1);
+  std::uint8_t* const body = packed.data() + kHeaderBytes + shape.scale_bytes();
+  const std::size_t nonzero = write_masks(codes, shape, body);
+  const Form form = form_for(shape, nonzero);
+  std::size_t body_bytes = shape.cells();
+  if (form == Form::kMasked) {
+    write_nonzero(codes, body + shape.mask_bytes());
+    body_bytes = shape.mask_bytes() + nonzero;
+  } else {
+    std::memcpy(body, codes.codes.data(), shape.cells());
+  }
+  store_le(static_cast<std::uint16_t>(shape.examples), packed.data());
+  store_le(static_cast<std::uint16_t>(shape.hidden), packed.data() + 2);
+  packed[4] = static_cast<std::uint8_t>(form);
+  std::memcpy(packed.data() + kHeaderBytes, codes.scales.data(), shape.scale_bytes());
+  packed.resize(kHeaderBytes + shape.scale_bytes() + body_bytes);
+  return packed;
+}
+
+Result<HiddenCodes> unpack_hidden(ByteView packed) {
+  const Result<Shape> shape = read_shape(packed);
+  if (!shape) return shape.error();
+  HiddenCodes codes;
+  codes.examples = static_cast<std::uint32_t>(shape->examples);
+  codes.hidden = static_cast<std::uint32_t>(shape->hidden);
+  codes.scales = values_of<float>(packed.subspan(kHeaderBytes, shape->scale_bytes()));
+  if (auto scales = check_scales(codes.scales); !scales) return scales.error();
+  const ByteView body = packed.subspan(kHeaderBytes + shape->scale_bytes());
+  const std::uint8_t form = packed[4];
+  if (form > static_cast<std::uint8_t>(Form::kMasked)) {
+    return broken(fmt::format("form {} is unknown", form));
+  }
+  auto read = Form{form} == Form::kDense ? read_dense(body, *shape, codes.codes)
+                                         : read_masked(body, *shape, codes.codes);
+  if (!read) return read.error();
+  return codes;
+}
+
+}  // namespace gleaner

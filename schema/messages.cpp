@@ -1,0 +1,22 @@
+#include "schema/messages.hpp"
+
+#include <array>
+#include <cstddef>
+
+namespace gleaner {
+namespace {
+
+constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
+    "Hello",      "Welcome",    "Refusal",        "LeaseGrant", "ChunkRequest",
+    "ShardChunk", "ShardReady", "ReleaseRequest", "HandOver",   "Revoke",
+    "TrainUnit",  "UnitResult", "ShardCommit",    "CommitAck",  "EvalUnit",
+    "EvalResult", "Heartbeat",  "Leaving",        "Goodbye",
+};
+
+}  // namespace
+
+const char* message_name(const Message& message) {
+  return kNames[message.index()];
+}
+
+}  // namespace gleaner

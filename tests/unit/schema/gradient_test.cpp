@@ -1,0 +1,148 @@
+#include "schema/gradient.hpp"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "common/counter_random.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::int32_t kMin = std::numeric_limits<std::int32_t>::min();
+constexpr std::int32_t kMax = std::numeric_limits<std::int32_t>::max();
+
+HiddenCodes codes_with(std::uint32_t examples, std::uint32_t hidden, std::uint64_t on_of_16) {
+  Rng rng(hidden, Purpose::kTest, on_of_16);
+  HiddenCodes codes{examples, hidden, std::vector<float>(examples, 1.0F), {}};
+  for (std::size_t i = 0; i < std::size_t{examples} * hidden; ++i) {
+    codes.codes.push_back(rng.chance(on_of_16, 16) ? 1 : 0);
+  }
+  return codes;
+}
+
+// Entries of up to `bits` bits with their sign, also where the unit is off.
+std::vector<std::int32_t> gradient_for(const HiddenCodes& codes, unsigned bits) {
+  Rng rng(codes.codes.size(), Purpose::kTest, bits);
+  std::vector<std::int32_t> gradient(codes.codes.size());
+  for (auto& entry : gradient) {
+    entry = bits == 0 ? 0 : static_cast<std::int32_t>(rng.next() >> 32) >> (32 - bits);
+  }
+  return gradient;
+}
+
+std::vector<std::int32_t> masked(const HiddenCodes& codes, std::vector<std::int32_t> gradient) {
+  for (std::size_t i = 0; i < gradient.size(); ++i) {
+    if (codes.codes[i] == 0) gradient[i] = 0;
+  }
+  return gradient;
+}
+
+bool is_refused(const HiddenCodes& codes, const Bytes& packed) {
+  std::vector<std::int32_t> sum(codes.codes.size());
+  const auto added = add_gradient(codes, packed, sum);
+  return !added.ok() && added.error().code == ErrorCode::kProtocol;
+}
+
+HiddenCodes one_example(std::size_t units_on) {
+  HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
+  for (std::size_t i = 0; i < units_on; ++i) codes.codes[i] = 1;
+  return codes;
+}
+
+}  // namespace
+
+TEST_CASE("gradient: what is added is what was packed, at every width", "[gradient]") {
+  for (unsigned bits = 0; bits <= 32; ++bits) {
+    for (const std::uint32_t hidden : {16u, 80u, 128u}) {
+      const HiddenCodes codes = codes_with(5, hidden, 8);
+      const auto gradient = gradient_for(codes, bits);
+      std::vector<std::int32_t> sum(gradient.size());
+      REQUIRE(add_gradient(codes, pack_gradient(codes, gradient), sum).ok());
+      REQUIRE(sum == masked(codes, gradient));
+    }
+  }
+}
+
+TEST_CASE("gradient: all units off or on, with extreme entries", "[gradient]") {
+  for (const std::uint64_t on : {0u, 16u}) {
+    const HiddenCodes codes = codes_with(3, 64, on);
+    auto gradient = gradient_for(codes, 9);
+    gradient[0] = kMin;
+    gradient[1] = kMax;
+    std::vector<std::int32_t> sum(gradient.size());
+    REQUIRE(add_gradient(codes, pack_gradient(codes, gradient), sum).ok());
+    REQUIRE(sum == masked(codes, gradient));
+  }
+}
+
+TEST_CASE("gradient: sums do not depend on grouping or order", "[gradient]") {
+  const HiddenCodes codes = codes_with(4, 32, 8);
+  const Bytes a = pack_gradient(codes, gradient_for(codes, 10));
+  const Bytes b = pack_gradient(codes, gradient_for(codes, 20));
+  std::vector<std::int32_t> ab(codes.codes.size());
+  std::vector<std::int32_t> ba(codes.codes.size());
+  REQUIRE(add_gradient(codes, a, ab).ok());
+  REQUIRE(add_gradient(codes, b, ab).ok());
+  REQUIRE(add_gradient(codes, b, ba).ok());
+  REQUIRE(add_gradient(codes, a, ba).ok());
+  REQUIRE(ab == ba);
+  REQUIRE(pack_gradient(codes, ab) == pack_gradient(codes, ba));
+}
+
+TEST_CASE("gradient: each example takes the width its largest entry needs", "[gradient]") {
+  const HiddenCodes codes = one_example(8);
+  std::vector<std::int32_t> gradient(16);
+  REQUIRE(pack_gradient(codes, gradient).size() == 1);  // all zero: the width alone
+  gradient[2] = -64;                                    // 7 bits with its sign
+  REQUIRE(pack_gradient(codes, gradient).size() == 1 + 7);
+  gradient[2] = 64;
+  REQUIRE(pack_gradient(codes, gradient).size() == 1 + 8);
+  gradient[15] = 1 << 20;  // off: not looked at
+  REQUIRE(pack_gradient(codes, gradient).size() == 1 + 8);
+}
+
+TEST_CASE("gradient: the format's bytes are pinned", "[gradient]") {
+  const HiddenCodes codes = one_example(3);
+  std::vector<std::int32_t> gradient(16);
+  gradient[0] = -1;  // 1
+  gradient[1] = 2;   // 4
+  gradient[2] = -4;  // 7
+  REQUIRE(pack_gradient(codes, gradient) == Bytes{3, 0b11100001, 0b1});
+}
+
+TEST_CASE("gradient: truncations and trailing bytes are refused", "[gradient]") {
+  const HiddenCodes codes = codes_with(3, 48, 8);
+  Bytes packed = pack_gradient(codes, gradient_for(codes, 13));
+  for (std::size_t size = 0; size < packed.size(); ++size) {
+    REQUIRE(is_refused(codes, Bytes(packed.begin(), packed.begin() + static_cast<long>(size))));
+  }
+  packed.push_back(0);
+  REQUIRE(is_refused(codes, packed));
+}
+
+TEST_CASE("gradient: what pack_gradient cannot have written is refused", "[gradient]") {
+  const HiddenCodes codes = one_example(3);
+  REQUIRE(is_refused(codes, {33, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));  // width
+  REQUIRE(is_refused(codes, {3, 0b01001001, 0b0}));                      // one bit would do
+  REQUIRE(is_refused(codes, {1, 0}));                                    // none would do
+  REQUIRE(is_refused(codes, {3, 0b11100001, 0b11}));                     // padding
+  REQUIRE(is_refused(one_example(0), {5}));                              // no unit is on
+  REQUIRE_FALSE(is_refused(codes, {3, 0b11100001, 0b1}));
+}
+
+TEST_CASE("gradient: a sum beyond 32 bits is refused", "[gradient]") {
+  const HiddenCodes codes = one_example(1);
+  std::vector<std::int32_t> gradient(16);
+  gradient[0] = 1;
+  const Bytes one = pack_gradient(codes, gradient);
+  std::vector<std::int32_t> sum(16);
+  sum[0] = kMax - 1;
+  REQUIRE(add_gradient(codes, one, sum).ok());
+  REQUIRE(sum[0] == kMax);
+  REQUIRE_FALSE(add_gradient(codes, one, sum).ok());
+  gradient[0] = -1;
+  sum[0] = kMin;
+  REQUIRE_FALSE(add_gradient(codes, pack_gradient(codes, gradient), sum).ok());
+}
+
+}  // namespace gleaner

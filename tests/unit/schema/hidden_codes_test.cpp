@@ -1,0 +1,146 @@
+#include "schema/hidden_codes.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "common/counter_random.hpp"
+#include "common/limits.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kHeader = 5;
+
+// About `on_of_16` sixteenths of the units are on.
+HiddenCodes sample(std::uint32_t examples, std::uint32_t hidden, std::uint64_t on_of_16) {
+  Rng rng(examples * 131 + hidden, Purpose::kTest, on_of_16);
+  HiddenCodes codes{examples, hidden, {}, {}};
+  for (std::uint32_t i = 0; i < examples; ++i) {
+    codes.scales.push_back(static_cast<float>(rng.next_below(1000)) / 1000.0F);
+    for (std::uint32_t j = 0; j < hidden; ++j) {
+      const bool is_on = rng.chance(on_of_16, 16);
+      codes.codes.push_back(is_on ? static_cast<std::uint8_t>(1 + rng.next_below(255)) : 0);
+    }
+  }
+  return codes;
+}
+
+bool is_refused(const Bytes& packed) {
+  const auto codes = unpack_hidden(packed);
+  return !codes.ok() && codes.error().code == ErrorCode::kProtocol;
+}
+
+}  // namespace
+
+TEST_CASE("hidden codes: packing and unpacking gives the same codes", "[hidden]") {
+  for (const std::uint32_t examples : {1u, 2u, 3u, 17u}) {
+    for (const std::uint32_t hidden : {16u, 48u, 64u, 80u, 128u, 1024u}) {
+      for (const std::uint64_t on : {0u, 1u, 8u, 13u, 14u, 15u, 16u}) {
+        const HiddenCodes codes = sample(examples, hidden, on);
+        const auto unpacked = unpack_hidden(pack(codes));
+        REQUIRE(unpacked.ok());
+        REQUIRE(*unpacked == codes);
+      }
+    }
+  }
+}
+
+TEST_CASE("hidden codes: the largest batch survives", "[hidden]") {
+  const HiddenCodes codes = sample(kBatchExamplesMax, kHiddenMax, 2);
+  const auto unpacked = unpack_hidden(pack(codes));
+  REQUIRE(unpacked.ok());
+  REQUIRE(*unpacked == codes);
+}
+
+TEST_CASE("hidden codes: an example of 128 units, 64 on, takes 84 bytes", "[hidden]") {
+  HiddenCodes codes{256, 128, std::vector<float>(256, 0.5F), std::vector<std::uint8_t>(256 * 128)};
+  for (std::size_t i = 0; i < codes.codes.size(); i += 2) codes.codes[i] = 7;
+  REQUIRE(pack(codes).size() == kHeader + 256 * 84);
+}
+
+TEST_CASE("hidden codes: the mask is left out when nearly all units are on", "[hidden]") {
+  HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16, 200)};
+  REQUIRE(pack(codes).size() == kHeader + 4 + 16);
+  codes.codes[3] = codes.codes[4] = 0;  // 2 mask bytes + 14 codes: equal, so still dense
+  REQUIRE(pack(codes).size() == kHeader + 4 + 16);
+  REQUIRE(pack(codes)[4] == 0);
+  codes.codes[5] = 0;
+  REQUIRE(pack(codes).size() == kHeader + 4 + 2 + 13);
+  REQUIRE(pack(codes)[4] == 1);
+}
+
+TEST_CASE("hidden codes: the format's bytes are pinned", "[hidden]") {
+  HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
+  codes.codes[0] = 9;
+  codes.codes[10] = 255;
+  REQUIRE(pack(codes) == Bytes{1, 0, 16, 0, 1, 0, 0, 0x80, 0x3f, 0x01, 0x04, 9, 255});
+}
+
+TEST_CASE("hidden codes: every truncation and every trailing byte is refused", "[hidden]") {
+  for (const std::uint64_t on : {6u, 16u}) {
+    Bytes packed = pack(sample(3, 48, on));
+    for (std::size_t size = 0; size < packed.size(); ++size) {
+      REQUIRE(is_refused(Bytes(packed.begin(), packed.begin() + static_cast<long>(size))));
+    }
+    packed.push_back(1);
+    REQUIRE(is_refused(packed));
+  }
+}
+
+TEST_CASE("hidden codes: shapes out of range are refused", "[hidden]") {
+  const Bytes packed = pack(sample(1, 16, 8));
+  Bytes no_examples = packed;
+  no_examples[0] = 0;
+  REQUIRE(is_refused(no_examples));
+  Bytes huge = packed;
+  huge[1] = 0xff;
+  REQUIRE(is_refused(huge));
+  Bytes odd_width = packed;
+  odd_width[2] = 17;
+  REQUIRE(is_refused(odd_width));
+  Bytes unknown_form = packed;
+  unknown_form[4] = 2;
+  REQUIRE(is_refused(unknown_form));
+}
+
+TEST_CASE("hidden codes: scales that are no finite number >= 0 are refused", "[hidden]") {
+  const Bytes packed = pack(sample(2, 16, 8));
+  const float bad[] = {-1.0F, std::numeric_limits<float>::infinity(),
+                       std::numeric_limits<float>::quiet_NaN()};
+  for (const float scale : bad) {
+    Bytes changed = packed;
+    std::memcpy(&changed[kHeader + 4], &scale, 4);
+    const auto codes = unpack_hidden(changed);
+    REQUIRE_FALSE(codes.ok());
+    REQUIRE(codes.error().message.find("scale of example 1") != std::string::npos);
+  }
+}
+
+TEST_CASE("hidden codes: a zero code among those that are on is refused", "[hidden]") {
+  HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
+  codes.codes[7] = 5;
+  Bytes packed = pack(codes);
+  REQUIRE(packed.back() == 5);
+  packed.back() = 0;
+  REQUIRE(is_refused(packed));
+}
+
+TEST_CASE("hidden codes: the longer of the two forms is refused", "[hidden]") {
+  const Bytes scale{0, 0, 0x80, 0x3f};
+  Bytes masked{1, 0, 16, 0, 1};
+  masked.insert(masked.end(), scale.begin(), scale.end());
+  masked.insert(masked.end(), {0xff, 0x3f});
+  masked.insert(masked.end(), 14, 3);
+  REQUIRE(is_refused(masked));
+  Bytes dense{1, 0, 16, 0, 0};
+  dense.insert(dense.end(), scale.begin(), scale.end());
+  dense.insert(dense.end(), 13, 3);
+  dense.insert(dense.end(), 3, 0);
+  REQUIRE(is_refused(dense));
+  dense.back() = 3;  // now 14 are on: dense is right
+  REQUIRE_FALSE(is_refused(dense));
+}
+
+}  // namespace gleaner

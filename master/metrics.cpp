@@ -1,0 +1,82 @@
+#include "master/metrics.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+namespace gleaner {
+namespace {
+
+constexpr double kPropensityScale = 1 << 24;
+
+}  // namespace
+
+std::vector<ScoredNeuron> merge_top_k(std::span<const std::span<const ScoredNeuron>> lists,
+                                      std::uint32_t top_k) {
+  std::vector<ScoredNeuron> merged;
+  for (const auto& list : lists) merged.insert(merged.end(), list.begin(), list.end());
+  const std::size_t kept = std::min<std::size_t>(top_k, merged.size());
+  std::partial_sort(merged.begin(), merged.begin() + static_cast<std::ptrdiff_t>(kept),
+                    merged.end(), [](const ScoredNeuron& left, const ScoredNeuron& right) {
+                      if (left.score != right.score) return left.score > right.score;
+                      return left.neuron < right.neuron;
+                    });
+  merged.resize(kept);
+  return merged;
+}
+
+InversePropensities::InversePropensities(std::span<const std::uint32_t> label_counts,
+                                         std::uint64_t points, const PropensityModel& model) {
+  // With fewer than e points the formula would give probabilities above one.
+  const double c =
+      std::max(std::log(static_cast<double>(points)) - 1.0, 0.0) * std::pow(model.b + 1.0, model.a);
+  const auto scaled = [&](double count) {
+    return static_cast<std::uint64_t>(
+        std::llround((1.0 + c * std::pow(count + model.b, -model.a)) * kPropensityScale));
+  };
+  scaled_.reserve(label_counts.size());
+  for (const std::uint32_t count : label_counts) scaled_.push_back(scaled(count));
+  unseen_ = scaled(0);
+}
+
+void MetricSums::add(std::span<const std::uint32_t> labels, std::span<const std::uint32_t> ranked) {
+  if (labels.empty()) return;
+  ++evaluated_;
+  weights_.clear();
+  for (const std::uint32_t label : labels) weights_.push_back(propensities_.of(label));
+  const std::size_t best = std::min<std::size_t>(kDepthMax, weights_.size());
+  std::partial_sort(weights_.begin(), weights_.begin() + static_cast<std::ptrdiff_t>(best),
+                    weights_.end(), std::greater<>());
+  for (std::size_t rank = 0; rank < kDepthMax; ++rank) {
+    const bool is_hit =
+        rank < ranked.size() && std::binary_search(labels.begin(), labels.end(), ranked[rank]);
+    for (std::size_t d = 0; d < kDepths.size(); ++d) {
+      if (rank >= kDepths[d]) continue;
+      if (rank < best) weighted_best_[d] += weights_[rank];
+      if (!is_hit) continue;
+      ++hits_[d];
+      weighted_hits_[d] += propensities_.of(ranked[rank]);
+    }
+  }
+}
+
+Metrics MetricSums::metrics() const {
+  Metrics metrics;
+  metrics.evaluated = evaluated_;
+  if (evaluated_ == 0) return metrics;
+  const auto precision = [&](std::size_t depth) {
+    return static_cast<double>(hits_[depth]) /
+           (static_cast<double>(kDepths[depth]) * static_cast<double>(evaluated_));
+  };
+  const auto scored = [&](std::size_t depth) {
+    return static_cast<double>(weighted_hits_[depth]) / static_cast<double>(weighted_best_[depth]);
+  };
+  metrics.p_at_1 = precision(0);
+  metrics.p_at_3 = precision(1);
+  metrics.p_at_5 = precision(2);
+  metrics.psp_at_1 = scored(0);
+  metrics.psp_at_3 = scored(1);
+  metrics.psp_at_5 = scored(2);
+  return metrics;
+}
+
+}  // namespace gleaner

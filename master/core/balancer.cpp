@@ -1,0 +1,90 @@
+#include "master/core/balancer.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace gleaner {
+namespace {
+
+// One pass of proportional sharing of `shards` among the holders that are not full yet.
+void share_out(std::span<const Holder> holders, std::uint32_t shards,
+               std::vector<std::uint32_t>& shares) {
+  double total = 0;
+  const auto weight = [&](std::size_t i) {
+    return shares[i] < holders[i].capacity ? std::max(holders[i].speed, 1e-9) : 0.0;
+  };
+  for (std::size_t i = 0; i < holders.size(); ++i) total += weight(i);
+  if (total <= 0) return;
+  std::vector<double> remainder(holders.size());
+  std::uint32_t given = 0;
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    const double exact = shards * weight(i) / total;
+    const auto whole =
+        std::min<std::uint32_t>(static_cast<std::uint32_t>(exact), holders[i].capacity - shares[i]);
+    remainder[i] = weight(i) > 0 ? exact - whole : -1;
+    shares[i] += whole;
+    given += whole;
+  }
+  std::vector<std::size_t> order(holders.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return remainder[a] > remainder[b]; });
+  for (const std::size_t i : order) {
+    if (given == shards) return;
+    if (shares[i] < holders[i].capacity) {
+      ++shares[i];
+      ++given;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uint32_t shards) {
+  std::vector<std::uint32_t> shares(holders.size());
+  // Capacities can cut a share; what is left is shared among the others, at most once a holder.
+  for (std::size_t pass = 0; pass <= holders.size(); ++pass) {
+    const std::uint32_t given = std::accumulate(shares.begin(), shares.end(), 0u);
+    if (given == shards) break;
+    share_out(holders, shards - given, shares);
+  }
+  return shares;
+}
+
+std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::uint32_t shards) {
+  const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
+  std::optional<std::size_t> best;
+  std::int64_t best_room = 0;
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    if (holders[i].shards >= holders[i].capacity) continue;
+    const std::int64_t room = std::int64_t{shares[i]} - std::int64_t{holders[i].shards};
+    if (!best || room > best_room) {
+      best = i;
+      best_room = room;
+    }
+  }
+  return best;
+}
+
+std::vector<Move> plan_moves(std::span<const Holder> holders, std::uint32_t shards,
+                             double hysteresis) {
+  const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
+  std::uint32_t wanted = 0;
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    if (holders[i].shards >= shares[i]) continue;
+    const std::uint32_t short_by = shares[i] - holders[i].shards;
+    const auto tolerated = static_cast<std::uint32_t>(std::ceil(hysteresis * shares[i]));
+    if (holders[i].shards == 0 || short_by > std::max(tolerated, 1u)) wanted += short_by;
+  }
+  std::vector<Move> moves;
+  for (std::size_t i = 0; i < holders.size() && wanted > 0; ++i) {
+    if (holders[i].shards <= shares[i]) continue;
+    const std::uint32_t count = std::min(wanted, holders[i].shards - shares[i]);
+    moves.push_back({holders[i].session, count});
+    wanted -= count;
+  }
+  return moves;
+}
+
+}  // namespace gleaner

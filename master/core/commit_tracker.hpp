@@ -1,0 +1,46 @@
+// Which parts of which commits are durable, and thus when a round is whole. Pure state; used from
+// the core only. Counts output and input shards alike.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "common/ids.hpp"
+
+namespace gleaner {
+
+class CommitTracker {
+ public:
+  explicit CommitTracker(std::uint32_t shards) : shards_(shards) {}
+
+  // A part arrived and is on its way to the store: `parts` is the commit's part count.
+  void expect(RoundIndex round, ShardId shard, std::uint32_t parts);
+  // A part is durable. Returns true when it completes the shard's commit.
+  bool staged(RoundIndex round, ShardId shard, std::uint32_t part);
+
+  [[nodiscard]] bool is_committed(RoundIndex round, ShardId shard) const;
+  // Every shard's commit of `round` is durable.
+  [[nodiscard]] bool is_whole(RoundIndex round) const;
+
+  void forget(RoundIndex round) { rounds_.erase(round); }
+
+ private:
+  struct Progress {
+    std::uint32_t parts = 0;
+    std::set<std::uint32_t> durable;
+
+    [[nodiscard]] bool is_complete() const { return parts > 0 && durable.size() == parts; }
+  };
+
+  struct Round {
+    std::map<ShardId, Progress> shards;
+    std::uint32_t complete = 0;
+  };
+
+  std::uint32_t shards_;
+  std::map<RoundIndex, Round> rounds_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,43 @@
+// What steers the master besides the model: deadlines, limits, evaluation. None of it can change a
+// number of the model, only when and where it is computed.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/ids.hpp"
+#include "common/time.hpp"
+
+namespace gleaner {
+
+struct CoreConfig {
+  std::string run_name = "run";
+  std::string token;                 // volunteers must present it; empty admits everyone
+  Millis heartbeat{1000};            // something is sent to every volunteer at least this often
+  Millis silence{10'000};            // a volunteer silent for so long is taken for dead
+  Millis hello_deadline{5'000};      // a connection must introduce itself within this
+  Millis stall{120'000};             // a volunteer with work and no answer for so long is let go
+  Millis stop_grace{20'000};         // a stop waits so long for the open round to become whole
+  std::uint32_t min_volunteers = 1;  // the run starts when so many are here
+  std::uint32_t batches_per_unit_max = 16;
+  Micros unit_target{200'000};              // replays are cut into units of about this much work
+  double hysteresis = 0.25;                 // shards move when off by this share of a fair one
+  std::uint64_t shard_bytes = 0;            // what a volunteer needs for one output shard
+  std::uint32_t rows_per_chunk = 1024;      // of a shard's download
+  std::uint32_t evaluate_every_epochs = 1;  // 0: only at the end
+  std::uint64_t test_points = 0;            // 0: no evaluation at all
+  std::uint64_t evaluate_sample = 0;        // points scored before the end; 0: all of them
+  std::uint32_t evaluate_chunk = 256;       // held-out points a unit
+  std::uint32_t evaluate_chunks_in_flight = 4;
+  std::uint32_t top_k = 5;
+  std::vector<std::uint32_t> label_counts;  // of the training data, one a label
+};
+
+// Where a run stands when the master starts.
+struct ResumePoint {
+  RoundIndex checkpoint = 0;  // rounds folded
+  bool is_evaluated = false;  // whether that checkpoint's evaluation is on record
+};
+
+}  // namespace gleaner

@@ -1,0 +1,230 @@
+// What reaches the master's core and what leaves it. The core is a function (event, now) ->
+// effects; a shell, or a simulation, performs the effects and reports back with events.
+//
+// Two of the effects are queues of their own. Worker tasks run one after the other, in the order in
+// which the core issued them: that order is the order of the arithmetic on the input layer. Storage
+// tasks likewise: that order is what makes "staged before read" and "staged before folded" true.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/bytes.hpp"
+#include "common/ids.hpp"
+#include "common/result.hpp"
+#include "common/shard_rows.hpp"
+#include "master/core/records.hpp"
+#include "schema/hidden_codes.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// ---- Work on the input layer and the data ------------------------------------------------------
+
+// Forward pass of a training batch -> ForwardDone.
+struct ForwardTask {
+  BatchIndex batch = 0;
+};
+
+// Update of the input layer by a batch whose gradient is complete -> BackwardDone.
+struct BackwardTask {
+  BatchIndex batch = 0;
+  std::shared_ptr<const HiddenCodes> codes;
+  std::shared_ptr<const std::vector<std::int32_t>> gradient;  // examples x H
+};
+
+// End of a round for the input shards -> InputCommitted.
+struct CommitInputTask {
+  RoundIndex round = 0;
+};
+
+// Forward pass of held-out points [begin, end) of the evaluation's order -> EvalForwardDone.
+struct EvalForwardTask {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+// Merge the shards' best neurons of held-out points [begin, end) and add them to the running
+// metrics.
+struct EvalScoreTask {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint32_t top_k = 0;
+  std::vector<std::vector<ScoredNeuron>> lists;  // one a unit: examples x its own entries
+};
+
+// Close the metrics -> Evaluated.
+struct EvalFinishTask {};
+
+using WorkerTask = std::variant<ForwardTask, BackwardTask, CommitInputTask, EvalForwardTask,
+                                EvalScoreTask, EvalFinishTask>;
+
+// ---- Work on the store -------------------------------------------------------------------------
+
+// Make a part of a commit durable -> Staged.
+struct StageTask {
+  SessionId session{};  // whom to answer; meaningless for input shards
+  ShardId shard{};
+  RoundIndex round = 0;
+  std::uint32_t part = 0;
+  std::uint32_t parts = 1;
+  std::shared_ptr<const SparseUpdate> update;
+};
+
+// Fold a whole round -> Folded.
+struct FoldTask {
+  RoundIndex round = 0;
+  RoundRecord record;
+  std::vector<AccountRecord> accounts;
+};
+
+// Read a chunk of a shard for its new holder -> ChunkRead.
+struct ReadChunkTask {
+  SessionId session{};
+  LeaseRef lease;
+  std::uint32_t chunk = 0;
+  RoundIndex base_round = 0;
+  std::uint32_t row_begin = 0;
+  std::uint32_t row_end = 0;
+};
+
+// Record an evaluation of the last checkpoint -> HistoryRecorded.
+struct RecordEvaluationTask {
+  RoundRecord record;
+  Evaluation evaluation;
+};
+
+using StorageTask = std::variant<StageTask, FoldTask, ReadChunkTask, RecordEvaluationTask>;
+
+// ---- Effects -----------------------------------------------------------------------------------
+
+struct Send {
+  SessionId session{};
+  Message message;
+};
+
+// Close after everything sent before has left.
+struct CloseSession {
+  SessionId session{};
+};
+
+enum class Severity : std::uint8_t { kInfo, kWarning, kError };
+
+// Something people should read. `kind` names it for programs.
+struct Notice {
+  Severity severity = Severity::kInfo;
+  std::string kind;  // "joined", "left", "checkpoint", "evaluated", "fault", ...
+  std::string text;
+};
+
+enum class Outcome : std::uint8_t {
+  kFinished,   // every round folded and the last one evaluated
+  kStopped,    // on request, at a checkpoint
+  kAbandoned,  // on request, with a round left unfinished
+  kFailed,     // see the sentence
+};
+
+// The last effect of a run.
+struct Done {
+  Outcome outcome = Outcome::kFinished;
+  Error error;  // of kFailed; otherwise only its message counts
+};
+
+using Effect = std::variant<Send, CloseSession, WorkerTask, StorageTask, Notice, Done>;
+using Effects = std::vector<Effect>;
+
+// ---- Events ------------------------------------------------------------------------------------
+
+struct SessionOpened {
+  SessionId session{};
+  std::string peer;  // address, for people
+};
+
+struct MessageReceived {
+  SessionId session{};
+  Message message;
+  std::size_t bytes = 0;  // on the wire, for accounts
+};
+
+// The connection is gone, or its bytes made no sense.
+struct SessionClosed {
+  SessionId session{};
+  std::string reason;
+};
+
+struct ForwardDone {
+  BatchIndex batch = 0;
+  SharedBytes packed;
+  std::shared_ptr<const HiddenCodes> codes;
+  Positives positives;  // of all shards
+};
+
+struct BackwardDone {
+  BatchIndex batch = 0;
+};
+
+struct InputCommitted {
+  RoundIndex round = 0;
+
+  struct Part {
+    ShardId shard{};
+    std::uint32_t part = 0;
+    std::uint32_t parts = 1;
+    std::shared_ptr<const SparseUpdate> update;
+  };
+
+  std::vector<Part> parts;
+};
+
+struct EvalForwardDone {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  SharedBytes packed;
+};
+
+struct EvalChunkScored {
+  std::uint64_t begin = 0;
+};
+
+struct Evaluated {
+  Evaluation evaluation;
+};
+
+struct Staged {
+  SessionId session{};
+  ShardId shard{};
+  RoundIndex round = 0;
+  std::uint32_t part = 0;
+};
+
+struct Folded {
+  RoundIndex round = 0;
+};
+
+struct ChunkRead {
+  SessionId session{};
+  LeaseRef lease;
+  std::uint32_t chunk = 0;
+  ShardRows rows;
+};
+
+struct HistoryRecorded {};
+
+// A worker or storage task failed; the run cannot go on in this process.
+struct TaskFailed {
+  Error error;
+};
+
+struct StopRequested {};
+
+// Time has passed; sent a few times a second.
+struct Tick {};
+
+using Event = std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
+                           InputCommitted, EvalForwardDone, EvalChunkScored, Evaluated, Staged,
+                           Folded, ChunkRead, HistoryRecorded, TaskFailed, StopRequested, Tick>;
+
+}  // namespace gleaner

@@ -1,0 +1,75 @@
+// Who holds which output shard. Pure state; used from the core only.
+// Invariant: a shard has at most one live lease, and its epoch is larger than that of any lease
+// before.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/ids.hpp"
+#include "common/time.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+enum class LeaseState : std::uint8_t {
+  kFree,       // nobody's
+  kLoading,    // granted; the holder fetches its state
+  kReady,      // the holder trains it
+  kReleasing,  // asked back; the holder's hand-over is awaited
+};
+
+// A shard's state between two holders: what it has beyond its last commit.
+struct HandedOver {
+  RoundIndex base_round = 0;
+  BatchIndex next_batch = 0;
+  std::vector<ShardRows> parts;
+};
+
+struct ShardLease {
+  LeaseState state = LeaseState::kFree;
+  SessionId holder{};
+  LeaseEpoch epoch{};
+  Instant since{};                  // of the state
+  RoundIndex committed = 0;         // rounds whose commits of this shard are durable
+  RoundIndex base_round = 0;        // checkpoint the holder loads
+  BatchIndex next_batch = 0;        // the next batch to hand to the holder
+  RoundIndex next_commit = 0;       // the round whose commit the holder sends next
+  std::uint32_t parts_arrived = 0;  // of that commit
+  std::shared_ptr<HandedOver>
+      handed_over;  // kFree, kLoading: what to continue from; kReleasing: so far
+};
+
+class LeaseTable {
+ public:
+  // Every shard starts free with `committed` rounds durable.
+  LeaseTable(std::uint32_t shards, RoundIndex committed);
+
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(shards_.size()); }
+
+  [[nodiscard]] const ShardLease& at(ShardId shard) const { return shards_[raw(shard)]; }
+
+  [[nodiscard]] ShardLease& at(ShardId shard) { return shards_[raw(shard)]; }
+
+  // Requires a free shard. The new lease stands before `next_batch`.
+  LeaseRef grant(ShardId shard, SessionId holder, BatchIndex next_batch, Instant now);
+
+  // The lease if `session` holds it under this epoch; nullptr for anything else a peer may claim.
+  [[nodiscard]] ShardLease* find(const LeaseRef& lease, SessionId session);
+
+  void set_state(ShardId shard, LeaseState state, Instant now);
+  // The holder gave the shard back; `handed_over` stays for the next one.
+  void release(ShardId shard, Instant now);
+  // Frees every shard of a vanished holder and returns them, ascending.
+  std::vector<ShardId> revoke_all(SessionId holder, Instant now);
+
+  [[nodiscard]] std::vector<ShardId> held_by(SessionId holder) const;
+  [[nodiscard]] std::vector<ShardId> in_state(LeaseState state) const;
+
+ private:
+  std::vector<ShardLease> shards_;
+  std::uint64_t last_epoch_ = 0;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,153 @@
+// The master's mind: admits volunteers, lends them shards, keeps batches in flight at the fixed
+// lag, closes rounds, evaluates, recovers. Pure: (event, now) -> effects; no clock, file, lock or
+// thread.
+//
+// Invariants
+// - A batch is applied to the input layer once, when every output shard has answered for it, in
+//   batch order (see pipeline.hpp).
+// - A commit is acknowledged only after it is durable, a round is folded only when whole.
+// - Nothing a volunteer sends reaches a check: what does not fit ends its session with a sentence.
+// Used from one strand.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/run_plan.hpp"
+#include "common/shard_map.hpp"
+#include "master/core/balancer.hpp"
+#include "master/core/commit_tracker.hpp"
+#include "master/core/core_config.hpp"
+#include "master/core/evaluation_run.hpp"
+#include "master/core/events.hpp"
+#include "master/core/lease_table.hpp"
+#include "master/core/pipeline.hpp"
+#include "master/core/session.hpp"
+
+namespace gleaner {
+
+class MasterCore {
+ public:
+  // `model` is valid; `config.label_counts` has one entry a label.
+  MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint resume);
+
+  // Effects are to be performed in order. After Done nothing more comes out.
+  Effects handle(Event event, Instant now);
+
+  // Accounts for a message that left, with its size on the wire.
+  void record_sent(SessionId id, const Message& message, std::size_t bytes);
+
+  [[nodiscard]] CoreSnapshot snapshot() const;
+  [[nodiscard]] std::vector<AccountRecord> accounts() const;
+
+  [[nodiscard]] RoundIndex checkpoint() const { return checkpoint_; }
+
+  [[nodiscard]] const LeaseTable& leases() const { return leases_; }
+
+  [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
+
+ private:
+  // -- events (master_core.cpp)
+  void on(const SessionOpened& event);
+  void on(MessageReceived& event);
+  void on(const SessionClosed& event);
+  void on(const ForwardDone& event);
+  void on(const BackwardDone& event);
+  void on(InputCommitted& event);
+  void on(const EvalForwardDone& event);
+  void on(const EvalChunkScored& event);
+  void on(const Evaluated& event);
+  void on(const Staged& event);
+  void on(const Folded& event);
+  void on(ChunkRead& event);
+  void on(const HistoryRecorded& event);
+  void on(const TaskFailed& event);
+  void on(const StopRequested& event);
+  void on(const Tick& event);
+
+  // -- messages (master_messages.cpp)
+  void on_message(SessionId id, SessionState& session, Hello& message);
+  void on_message(SessionId id, SessionState& session, ChunkRequest& message);
+  void on_message(SessionId id, SessionState& session, ShardReady& message);
+  void on_message(SessionId id, SessionState& session, HandOver& message);
+  void on_message(SessionId id, SessionState& session, UnitResult& message);
+  void on_message(SessionId id, SessionState& session, ShardCommit& message);
+  void on_message(SessionId id, SessionState& session, EvalResult& message);
+  void on_message(SessionId id, SessionState& session, Heartbeat& message);
+  void on_message(SessionId id, SessionState& session, Leaving& message);
+  void on_message(SessionId id, SessionState& session, Goodbye& message);
+  void on_message(SessionId id, SessionState& session, const Message& other);
+  Result<void> check_unit_result(const UnitInFlight& unit, const UnitResult& result) const;
+  void measure(SessionState& session, const UnitInFlight& unit, const UnitResult& result);
+
+  // -- scheduling (master_schedule.cpp)
+  void schedule();
+  void lend_free_shards();
+  void rebalance();
+  void issue_units(SessionId id, SessionState& session);
+  void issue_evaluation(SessionId id, SessionState& session);
+  bool issue_unit(SessionId id, SessionState& session);
+  [[nodiscard]] UnitInFlight next_unit(SessionId id, const SessionState& session) const;
+  [[nodiscard]] std::uint32_t unit_batches(const SessionState& session, BatchIndex first,
+                                           std::size_t shards) const;
+  void send_unit(SessionId id, SessionState& session, UnitInFlight unit, Message message);
+  [[nodiscard]] std::vector<Holder> holders() const;
+  [[nodiscard]] RoundIndex rounds_open() const;
+  void close_rounds();
+  void start_evaluation();
+  void let_leavers_go();
+  void finish_if_complete();
+  [[nodiscard]] bool is_evaluation_due(RoundIndex checkpoint) const;
+  [[nodiscard]] RoundRecord round_record(RoundIndex round) const;
+
+  // -- sessions
+  void say(SessionId id, Message message);
+  void refuse(SessionId id, ErrorCode code, std::string sentence, bool retry);
+  // Frees what the session holds; the shell may still have to close the connection.
+  void drop_session(SessionId id, const std::string& reason);
+  void notice(Severity severity, std::string kind, std::string text);
+  void finish(Outcome outcome, Error error = {});
+  [[nodiscard]] std::uint32_t active_sessions() const;
+  [[nodiscard]] std::string waiting_for() const;
+  AccountRecord& account(const SessionState& session);
+  void keep_in_touch(SessionId id, SessionState& session);
+
+  const ModelConfig model_;
+  const CoreConfig config_;
+  const RunPlan plan_;
+  const ShardMap map_;
+  Instant now_{};
+  Effects effects_;
+
+  std::map<SessionId, SessionState> sessions_;
+  LeaseTable leases_;
+  Pipeline pipeline_;
+  CommitTracker commits_;
+  std::map<std::pair<std::uint64_t, std::uint64_t>, AccountRecord> accounts_;
+  std::uint64_t last_unit_ = 0;
+
+  RoundIndex checkpoint_;
+  bool is_started_ = false;  // min_volunteers have been here
+  bool is_folding_ = false;
+  bool wants_rebalance_ = false;
+  bool is_done_ = false;
+  bool is_evaluation_recorded_ = true;
+  std::optional<Instant> stop_deadline_;
+  std::optional<RoundIndex> stop_at_;  // the checkpoint a stop waits for
+  std::optional<EvaluationRun> evaluation_;
+  RoundIndex evaluated_checkpoint_ = 0;  // the last checkpoint whose evaluation is done or not due
+  Evaluation last_evaluation_;
+
+  // Measurements; no decision about numbers rests on them.
+  Instant round_started_{};
+  RoundRecord last_record_;
+  std::uint64_t examples_ = 0;
+  std::uint64_t unit_bytes_down_ = 0, unit_bytes_up_ = 0;
+  // Of the open round: bytes of units and results, and examples x volunteers they carried.
+  std::uint64_t round_bytes_down_ = 0, round_bytes_up_ = 0, round_unit_examples_ = 0;
+};
+
+}  // namespace gleaner

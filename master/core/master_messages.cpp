@@ -1,0 +1,320 @@
+// What volunteers say. Everything here is a claim until it has been checked.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "master/core/master_core.hpp"
+#include "schema/versions.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kChunksInFlightMax = 16;
+
+template <typename... Args>
+Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
+  return Error{ErrorCode::kProtocol, fmt::format(format, std::forward<Args>(args)...)};
+}
+
+// Row numbers and widths of an update or of rows, against the shard they claim to be of.
+template <typename Rows, typename Values>
+Result<void> check_rows(const ShardMap& map, ShardId shard, const Rows& rows,
+                        const Values& values) {
+  const std::size_t count = rows.rows.size();
+  const bool fits = values.size() == count * map.row_width(shard) && rows.states.size() == count &&
+                    rows.codes.size() == count * map.codes_per_row(shard);
+  if (!fits || (count > 0 && rows.rows.back() >= map.row_count(shard))) {
+    return protocol_error("rows that do not fit shard {}", raw(shard));
+  }
+  return {};
+}
+
+}  // namespace
+
+void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
+  if (session.phase != SessionPhase::kIntroducing) {
+    refuse(id, ErrorCode::kProtocol, "a second Hello on one connection", false);
+    return;
+  }
+  const std::uint32_t protocol = std::min(kProtocolMax, hello.protocol_max);
+  if (protocol < std::max(kProtocolMin, hello.protocol_min)) {
+    const char* older = hello.protocol_max < kProtocolMin ? "volunteer" : "master";
+    refuse(id, ErrorCode::kVersion,
+           fmt::format("this master (version {}) speaks protocol {} to {}, the volunteer (version "
+                       "{}) {} to {}: update the {}",
+                       kBuildVersion, kProtocolMin, kProtocolMax, hello.build, hello.protocol_min,
+                       hello.protocol_max, older),
+           false);
+    return;
+  }
+  if (hello.token != config_.token) {
+    refuse(id, ErrorCode::kToken,
+           hello.token.empty()
+               ? "this master asks for a join token: start the volunteer with --token"
+               : "the join token is wrong: use the one the master was started with",
+           false);
+    return;
+  }
+  if (config_.shard_bytes > hello.memory_bytes) {
+    refuse(id, ErrorCode::kResources,
+           fmt::format("one shard of this run takes {} MiB and the volunteer offers {} MiB: raise "
+                       "its --memory",
+                       config_.shard_bytes >> 20, hello.memory_bytes >> 20),
+           false);
+    return;
+  }
+  for (const auto& [other, state] : sessions_) {
+    if (state.phase != SessionPhase::kIntroducing &&
+        state.hello.identity_high == hello.identity_high &&
+        state.hello.identity_low == hello.identity_low) {
+      // Its old connection broke without our noticing.
+      const SessionId old = other;
+      effects_.emplace_back(CloseSession{old});
+      drop_session(old, "it connected anew");
+      break;
+    }
+  }
+  session.hello = std::move(hello);
+  session.phase = SessionPhase::kActive;
+  account(session);
+  wants_rebalance_ = true;
+  Welcome welcome;
+  welcome.protocol = protocol;
+  welcome.build = kBuildVersion;
+  welcome.model = model_;
+  welcome.heartbeat_ms = static_cast<std::uint32_t>(config_.heartbeat.count());
+  welcome.silence_ms = static_cast<std::uint32_t>(config_.silence.count());
+  say(id, std::move(welcome));
+  notice(Severity::kInfo, "joined",
+         fmt::format("{} joined from {}: {} threads, {}, {} volunteers now", session.name(),
+                     session.peer, session.hello.cores, session.hello.simd, active_sessions()));
+}
+
+void MasterCore::on_message(SessionId id, SessionState& session, ChunkRequest& request) {
+  const ShardLease* lease = leases_.find(request.lease, id);
+  if (lease == nullptr) return;  // revoked while the request was on its way
+  const std::uint32_t rows = map_.row_count(request.lease.shard);
+  const std::uint32_t base_chunks =
+      lease->base_round == 0 ? 0 : (rows + config_.rows_per_chunk - 1) / config_.rows_per_chunk;
+  const std::size_t chunks =
+      base_chunks + (lease->handed_over ? lease->handed_over->parts.size() : 0);
+  if (lease->state != LeaseState::kLoading || request.chunk >= chunks ||
+      session.chunks_in_flight.size() >= kChunksInFlightMax) {
+    refuse(id, ErrorCode::kProtocol,
+           fmt::format("chunk {} of shard {} is not to be had", request.chunk,
+                       raw(request.lease.shard)),
+           false);
+    return;
+  }
+  session.last_progress = now_;
+  if (request.chunk >= base_chunks) {
+    say(id, ShardChunk{request.lease, request.chunk,
+                       lease->handed_over->parts[request.chunk - base_chunks]});
+    return;
+  }
+  session.chunks_in_flight.insert({request.lease.shard, request.chunk});
+  const std::uint32_t begin = request.chunk * config_.rows_per_chunk;
+  effects_.emplace_back(
+      StorageTask(ReadChunkTask{id, request.lease, request.chunk, lease->base_round, begin,
+                                std::min(begin + config_.rows_per_chunk, rows)}));
+}
+
+void MasterCore::on_message(SessionId id, SessionState& session, ShardReady& ready) {
+  ShardLease* lease = leases_.find(ready.lease, id);
+  if (lease == nullptr) return;
+  if (lease->state != LeaseState::kLoading) {
+    refuse(id, ErrorCode::kProtocol,
+           fmt::format("shard {} was ready before", raw(ready.lease.shard)), false);
+    return;
+  }
+  lease->handed_over.reset();
+  leases_.set_state(ready.lease.shard, LeaseState::kReady, now_);
+  session.last_progress = now_;
+}
+
+void MasterCore::on_message(SessionId id, SessionState& session, HandOver& part) {
+  ShardLease* lease = leases_.find(part.lease, id);
+  if (lease == nullptr) return;
+  const std::uint32_t arrived =
+      lease->handed_over ? static_cast<std::uint32_t>(lease->handed_over->parts.size()) : 0;
+  Result<void> fits = check_rows(map_, part.lease.shard, part.rows, part.rows.values);
+  if (fits.ok() &&
+      (lease->state != LeaseState::kReleasing || part.part != arrived || part.part >= part.parts ||
+       part.base_round != lease->next_commit || part.next_batch != lease->next_batch)) {
+    fits = protocol_error("a hand-over of shard {} that does not fit its lease",
+                          raw(part.lease.shard));
+  }
+  if (!fits) {
+    refuse(id, fits.error().code, fits.error().message, false);
+    return;
+  }
+  session.last_progress = now_;
+  if (!lease->handed_over) {
+    lease->handed_over = std::make_shared<HandedOver>();
+    lease->handed_over->base_round = part.base_round;
+    lease->handed_over->next_batch = part.next_batch;
+  }
+  lease->handed_over->parts.push_back(std::move(part.rows));
+  if (part.part + 1 == part.parts) leases_.release(part.lease.shard, now_);
+}
+
+Result<void> MasterCore::check_unit_result(const UnitInFlight& unit,
+                                           const UnitResult& result) const {
+  if (result.batches.size() != unit.batches) {
+    return protocol_error("unit {} has {} batches, its result {}", raw(result.unit), unit.batches,
+                          result.batches.size());
+  }
+  for (std::size_t i = 0; i < result.batches.size(); ++i) {
+    const BatchResult& batch = result.batches[i];
+    const bool fits = batch.batch == unit.first + i && batch.shards.size() == unit.leases.size() &&
+                      std::equal(batch.shards.begin(), batch.shards.end(), unit.leases.begin(),
+                                 [](const ShardOutcome& outcome, const LeaseRef& lease) {
+                                   return outcome.shard == lease.shard;
+                                 });
+    if (!fits) return protocol_error("a result that does not fit unit {}", raw(result.unit));
+  }
+  return {};
+}
+
+void MasterCore::on_message(SessionId id, SessionState& session, UnitResult& result) {
+  const auto found = session.units.find(result.unit);
+  if (found == session.units.end() || found->second.kind != UnitInFlight::Kind::kTrain) {
+    refuse(id, ErrorCode::kProtocol, fmt::format("unit {} is not out", raw(result.unit)), false);
+    return;
+  }
+  const UnitInFlight unit = found->second;
+  Result<void> added = check_unit_result(unit, result);
+  for (std::size_t i = 0; added.ok() && i < result.batches.size(); ++i) {
+    const BatchResult& batch = result.batches[i];
+    added = pipeline_.add_result(batch.batch, batch.shards, batch.gradient, unit.wants_gradient);
+    round_unit_examples_ += pipeline_.at(batch.batch).examples;
+  }
+  if (!added) {
+    if (added.error().code == ErrorCode::kFault) {
+      ++account(session).faults;
+      notice(Severity::kError, "fault",
+             fmt::format("{}: {}", session.name(), added.error().message));
+    }
+    refuse(id, added.error().code, added.error().message, false);
+    return;
+  }
+  session.units.erase(result.unit);
+  session.batches_in_flight -= unit.batches;
+  session.last_progress = now_;
+  measure(session, unit, result);
+}
+
+void MasterCore::measure(SessionState& session, const UnitInFlight& unit,
+                         const UnitResult& result) {
+  std::uint64_t examples = 0;
+  for (const BatchResult& batch : result.batches) examples += pipeline_.at(batch.batch).examples;
+  AccountRecord& record = account(session);
+  ++record.units;
+  record.examples += examples * unit.leases.size();
+  if (result.compute_us == 0) return;
+  const double speed = static_cast<double>(examples * unit.leases.size()) * 1e6 /
+                       static_cast<double>(result.compute_us);
+  session.speed = session.speed == 0 ? speed : 0.9 * session.speed + 0.1 * speed;
+}
+
+void MasterCore::on_message(SessionId id, SessionState& session, ShardCommit& commit) {
+  ShardLease* lease = leases_.find(commit.lease, id);
+  if (lease == nullptr) return;
+  const ShardId shard = commit.lease.shard;
+  Result<void> fits = check_rows(map_, shard, commit.update, commit.update.deltas);
+  const bool is_next = commit.round == lease->next_commit && commit.part == lease->parts_arrived &&
+                       commit.part < commit.parts && commit.round < plan_.round_count();
+  if (fits.ok() && (!is_next || lease->next_batch < plan_.round_end(commit.round))) {
+    fits = protocol_error("a commit of shard {} for round {} that is not due", raw(shard),
+                          commit.round);
+  }
+  for (const auto& [unit_id, unit] : session.units) {
+    // Results come before the commit they lead to; otherwise the round could be folded while the
+    // batches of it are still awaited.
+    if (fits.ok() && unit.kind == UnitInFlight::Kind::kTrain &&
+        unit.first < plan_.round_end(commit.round) &&
+        std::any_of(unit.leases.begin(), unit.leases.end(),
+                    [&](const LeaseRef& l) { return l.shard == shard; })) {
+      fits = protocol_error("shard {} committed round {} before its results", raw(shard),
+                            commit.round);
+    }
+  }
+  if (!fits) {
+    refuse(id, fits.error().code, fits.error().message, false);
+    return;
+  }
+  session.last_progress = now_;
+  ++lease->parts_arrived;
+  if (lease->parts_arrived == commit.parts) {
+    lease->parts_arrived = 0;
+    ++lease->next_commit;
+  }
+  commits_.expect(commit.round, shard, commit.parts);
+  effects_.emplace_back(
+      StorageTask(StageTask{id, shard, commit.round, commit.part, commit.parts,
+                            std::make_shared<const SparseUpdate>(std::move(commit.update))}));
+}
+
+void MasterCore::on_message(SessionId id, SessionState& session, EvalResult& result) {
+  const auto found = session.units.find(result.unit);
+  if (found == session.units.end() || found->second.kind != UnitInFlight::Kind::kEvaluate) {
+    refuse(id, ErrorCode::kProtocol, fmt::format("unit {} is not out", raw(result.unit)), false);
+    return;
+  }
+  const UnitInFlight unit = found->second;
+  std::uint32_t neurons = 0;
+  for (const LeaseRef& lease : unit.leases) neurons += map_.neurons(lease.shard).size();
+  const std::uint64_t examples = evaluation_ ? evaluation_->examples_in(unit.eval_begin) : 0;
+  const bool fits = result.top_k == std::min(config_.top_k, neurons) &&
+                    result.best.size() == examples * result.top_k &&
+                    std::all_of(result.best.begin(), result.best.end(),
+                                [&](const ScoredNeuron& s) { return s.neuron < model_.labels; });
+  if (!fits) {
+    refuse(id, ErrorCode::kProtocol,
+           fmt::format("a result that does not fit unit {}", raw(result.unit)), false);
+    return;
+  }
+  std::vector<ShardId> shards;
+  for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
+  evaluation_->scored(unit.eval_begin, shards, std::move(result.best));
+  session.units.erase(result.unit);
+  session.last_progress = now_;
+}
+
+void MasterCore::on_message(SessionId, SessionState& session, Heartbeat& heartbeat) {
+  session.peer_clock_us = heartbeat.echo_us;
+  const std::int64_t now_us = now_.time_since_epoch().count();
+  const auto echoed = static_cast<std::int64_t>(heartbeat.echoed_us);
+  if (echoed > 0 && echoed <= now_us) session.round_trip_us = now_us - echoed;
+}
+
+void MasterCore::on_message(SessionId id, SessionState& session, Leaving& leaving) {
+  if (session.phase != SessionPhase::kActive) return;
+  session.phase = SessionPhase::kLeaving;
+  for (const ShardId shard : leases_.held_by(id)) {
+    const LeaseRef lease{shard, leases_.at(shard).epoch};
+    if (leases_.at(shard).state == LeaseState::kLoading) {
+      say(id, Revoke{lease});
+      leases_.release(shard, now_);
+    } else if (leases_.at(shard).state == LeaseState::kReady) {
+      say(id, ReleaseRequest{lease});
+      leases_.set_state(shard, LeaseState::kReleasing, now_);
+    }
+  }
+  notice(Severity::kInfo, "leaving",
+         fmt::format("{} is leaving ({}) and hands over {} shards", session.name(), leaving.reason,
+                     leases_.held_by(id).size()));
+}
+
+void MasterCore::on_message(SessionId id, SessionState&, Goodbye& goodbye) {
+  effects_.emplace_back(CloseSession{id});
+  drop_session(id, goodbye.sentence.empty() ? "it said goodbye" : goodbye.sentence);
+}
+
+void MasterCore::on_message(SessionId id, SessionState&, const Message& other) {
+  refuse(id, ErrorCode::kProtocol,
+         fmt::format("{} is for volunteers to receive, not to send", message_name(other)), false);
+}
+
+}  // namespace gleaner

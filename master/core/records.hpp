@@ -1,0 +1,72 @@
+// What the core reports about a round, an evaluation and its volunteers; the shell turns these into
+// stored records and progress lines.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/ids.hpp"
+
+namespace gleaner {
+
+struct Evaluation {
+  std::uint64_t points = 0;  // held-out points scored
+  bool all_points = false;   // the whole held-out file
+  double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
+  double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
+};
+
+// One folded round. Values that could not be measured are negative.
+struct RoundRecord {
+  RoundIndex round = 0;             // its checkpoint is round + 1
+  BatchIndex batches = 0;           // trained in the run so far
+  std::uint32_t epoch = 0;          // epochs complete
+  double loss = -1;                 // nats an example
+  double active = -1;               // active neurons an example
+  double examples_per_second = -1;  // over the round
+  std::uint32_t volunteers = 0;
+  double bytes_down = -1;  // bytes of units an example and volunteer
+  double bytes_up = -1;
+};
+
+// What one volunteer, by its identity, did in this process's life.
+struct AccountRecord {
+  std::uint64_t identity_high = 0, identity_low = 0;
+  std::string name;
+  std::uint64_t units = 0;
+  std::uint64_t examples = 0;  // examples x shards
+  std::uint64_t bytes_down = 0, bytes_up = 0;
+  std::uint64_t commits = 0;
+  std::uint64_t faults = 0;
+};
+
+// A volunteer as the status shows it.
+struct VolunteerView {
+  std::string name;
+  std::string peer;
+  std::uint32_t cores = 0;
+  std::uint32_t shards = 0;
+  double speed = 0;  // examples x shards a second, measured
+  std::int64_t round_trip_us = -1;
+};
+
+// The run at one instant, immutable; progress, dashboards and tests read it.
+struct CoreSnapshot {
+  enum class Phase : std::uint8_t { kWaiting, kTraining, kEvaluating, kStopping, kDone };
+  Phase phase = Phase::kWaiting;
+  RoundIndex round = 0, rounds = 0;
+  BatchIndex batch = 0, batches = 0;                     // batches applied
+  std::uint32_t epoch = 0, epochs = 0;                   // epoch being trained, from 0
+  std::uint32_t staleness = 0;                           // lag in use now, batches
+  std::uint64_t examples = 0;                            // trained in this process's life
+  std::uint64_t unit_bytes_down = 0, unit_bytes_up = 0;  // in this process's life, all volunteers
+  double loss = -1;  // of the batches of the open round applied so far
+  double active = -1;
+  Evaluation last_evaluation;
+  std::vector<VolunteerView> volunteers;
+  std::uint32_t shards_ready = 0, shards = 0;
+  std::string waiting_for;  // empty while nothing holds the run up
+};
+
+}  // namespace gleaner

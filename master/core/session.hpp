@@ -1,0 +1,52 @@
+// One connection of a volunteer, as the core sees it. Plain state.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/ids.hpp"
+#include "common/time.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+enum class SessionPhase : std::uint8_t {
+  kIntroducing,  // its Hello is awaited
+  kActive,
+  kLeaving,  // it asked to go; its shards are being handed over
+  kClosing,  // told to go; nothing it says counts
+};
+
+// A unit that is out.
+struct UnitInFlight {
+  enum class Kind : std::uint8_t { kTrain, kEvaluate };
+  Kind kind = Kind::kTrain;
+  std::vector<LeaseRef> leases;
+  BatchIndex first = 0;  // training
+  std::uint32_t batches = 0;
+  bool wants_gradient = true;
+  std::uint64_t eval_begin = 0;
+};
+
+struct SessionState {
+  SessionPhase phase = SessionPhase::kIntroducing;
+  std::string peer;
+  Hello hello;
+  Instant opened{};
+  Instant last_heard{};
+  Instant last_said{};
+  Instant last_progress{};  // last time it did what it owed us
+  std::map<UnitId, UnitInFlight> units;
+  std::uint32_t batches_in_flight = 0;
+  std::set<std::pair<ShardId, std::uint32_t>> chunks_in_flight;  // being read for it
+  double speed = 0;                 // examples x shards a second, smoothed; 0 before the first unit
+  std::uint64_t peer_clock_us = 0;  // its last heartbeat's clock, to be echoed
+  std::int64_t round_trip_us = -1;
+
+  [[nodiscard]] std::string name() const { return hello.name.empty() ? peer : hello.name; }
+};
+
+}  // namespace gleaner

@@ -1,0 +1,101 @@
+// What reaches the volunteer's core and what leaves it: a function (event, now) -> effects.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/model_config.hpp"
+#include "common/result.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner::volunteer {
+
+// ---- Effects -----------------------------------------------------------------------------------
+
+// Dial the master -> Connected or ConnectFailed.
+struct Connect {};
+
+// Close the connection after everything sent before has left -> Disconnected.
+struct Disconnect {};
+
+struct Send {
+  Message message;
+};
+
+// Forget every shard and make ready for a run of this model.
+struct Reset {
+  ModelConfig model;
+};
+
+// Work for the executor, one piece at a time -> WorkDone with the same generation.
+struct StartWork {
+  std::uint64_t generation = 0;  // of the connection
+  std::variant<Reset, Message> work;
+};
+
+// The program ends.
+struct Exit {
+  bool success = true;
+  Error error;  // its sentence is for people, in success too
+};
+
+using Effect = std::variant<Connect, Disconnect, Send, StartWork, Exit>;
+using Effects = std::vector<Effect>;
+
+// ---- Events ------------------------------------------------------------------------------------
+
+struct Started {};
+
+struct Connected {};
+
+struct ConnectFailed {
+  std::string reason;
+};
+
+struct Disconnected {
+  std::string reason;
+};
+
+struct MessageReceived {
+  Message message;
+};
+
+struct WorkDone {
+  std::uint64_t generation = 0;
+  std::vector<Message> replies;  // to be sent in this order
+  std::optional<Error> error;    // the work could not be done; there are no replies
+};
+
+struct StopRequested {
+  std::string reason;
+};
+
+// Time has passed; sent a few times a second.
+struct Tick {};
+
+using Event = std::variant<Started, Connected, ConnectFailed, Disconnected, MessageReceived,
+                           WorkDone, StopRequested, Tick>;
+
+// What the volunteer is doing and why, for the status line.
+struct Snapshot {
+  enum class Phase : std::uint8_t {
+    kConnecting,
+    kPausing,  // until the next attempt
+    kWaiting,  // connected, without a shard
+    kLoading,
+    kTraining,
+    kLeaving,
+    kExiting,
+  };
+  Phase phase = Phase::kConnecting;
+  std::string sentence;         // what and why, in words
+  std::vector<ShardId> shards;  // ready
+  std::uint32_t loading = 0;    // shards on their way
+  std::uint64_t units = 0;      // trained in this process's life
+  std::optional<RunNews> news;
+};
+
+}  // namespace gleaner::volunteer

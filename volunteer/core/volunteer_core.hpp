@@ -1,0 +1,126 @@
+// The volunteer's protocol side: dials, introduces itself, fetches shards, passes work to the
+// executor one piece at a time, keeps in touch, leaves politely. Pure: (event, now) -> effects.
+//
+// Invariants
+// - Work runs in the order in which the master sent it, and replies leave in that order.
+// - Nothing of an earlier connection reaches a later one: every piece of work bears the
+// connection's
+//   generation. Only downloaded chunks survive, and only for the same checkpoint of the same run.
+// Used from one strand.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/backoff.hpp"
+#include "common/time.hpp"
+#include "volunteer/core/events.hpp"
+
+namespace gleaner::volunteer {
+
+struct CoreConfig {
+  Hello hello;         // what it says of itself; protocol and build included
+  std::string master;  // HOST:PORT, for people
+  bool once = false;   // exit when a run ends
+  Millis retry_first{500};
+  Millis retry_longest{30'000};
+  Millis welcome_deadline{10'000};
+  Millis leave_grace{30'000};          // how long a hand-over may take before it goes anyway
+  std::uint32_t chunks_in_flight = 4;  // a shard
+  std::uint64_t seed = 1;              // of the back-off's jitter
+};
+
+class VolunteerCore {
+ public:
+  explicit VolunteerCore(CoreConfig config);
+
+  // Effects are to be performed in order. After Exit nothing more comes out.
+  Effects handle(Event event, Instant now);
+
+  [[nodiscard]] Snapshot snapshot() const;
+
+ private:
+  enum class Phase : std::uint8_t { kPausing, kConnecting, kIntroduced, kActive, kClosing, kDone };
+
+  // A shard whose chunks are being fetched.
+  struct Load {
+    LeaseGrant grant;
+    std::uint32_t next_request = 0;
+    std::uint32_t in_flight = 0;
+    std::set<std::uint32_t> missing;
+    std::map<std::uint32_t, ShardRows> base_chunks;  // kept in case the connection breaks
+  };
+
+  // Chunks that a broken connection left behind.
+  struct Kept {
+    RoundIndex base_round = 0;
+    std::map<std::uint32_t, ShardRows> chunks;
+  };
+
+  void on(const Started& event);
+  void on(const Connected& event);
+  void on(const ConnectFailed& event);
+  void on(const Disconnected& event);
+  void on(MessageReceived& event);
+  void on(WorkDone& event);
+  void on(const StopRequested& event);
+  void on(const Tick& event);
+
+  void on_message(Welcome& message);
+  void on_message(Refusal& message);
+  void on_message(LeaseGrant& message);
+  void on_message(ShardChunk& message);
+  void on_message(ReleaseRequest& message);
+  void on_message(Revoke& message);
+  void on_message(TrainUnit& message);
+  void on_message(EvalUnit& message);
+  void on_message(CommitAck& message);
+  void on_message(Heartbeat& message);
+  void on_message(Goodbye& message);
+  void on_message(const Message& other);
+
+  void say(Message message);
+  void queue_work(std::variant<Reset, Message> work);
+  void start_work();
+  void request_chunks(Load& load);
+  void forget_shard(ShardId shard);
+  void pause(std::string why);
+  void hang_up(ErrorCode code, std::string why);
+  void end_connection();
+  void exit(bool success, Error error);
+
+  const CoreConfig config_;
+  Instant now_{};
+  Effects effects_;
+  Backoff backoff_;
+
+  Phase phase_ = Phase::kPausing;
+  Instant phase_since_{};
+  Instant next_attempt_{};
+  std::string why_;                  // the reason of a pause
+  std::optional<Instant> leave_by_;  // set by a stop request
+  std::string leave_reason_;
+  bool has_said_leaving_ = false;
+
+  std::uint64_t generation_ = 0;
+  std::deque<std::variant<Reset, Message>> work_;
+  bool is_working_ = false;
+
+  std::optional<ModelConfig> model_;
+  Millis heartbeat_{1000};
+  Millis silence_{10'000};
+  Instant last_heard_{};
+  Instant last_said_{};
+  std::map<ShardId, Load> loads_;
+  std::map<ShardId, Kept> kept_;
+  std::set<ShardId> shards_;  // ready
+  std::optional<RunNews> news_;
+  std::uint64_t units_ = 0;
+};
+
+}  // namespace gleaner::volunteer

@@ -1,0 +1,97 @@
+#include "volunteer/executor.hpp"
+
+#include <fmt/format.h>
+
+#include <type_traits>
+#include <utility>
+
+namespace gleaner::volunteer {
+namespace {
+
+template <typename T>
+void append(std::vector<Message>& messages, std::vector<T>&& more) {
+  for (T& message : more) messages.emplace_back(std::move(message));
+}
+
+}  // namespace
+
+Executor::Executor(ThreadPool& pool, std::uint64_t memory_bytes)
+    : pool_(pool), memory_bytes_(memory_bytes) {}
+
+Result<std::vector<Message>> Executor::execute(const std::variant<Reset, Message>& work) {
+  if (const auto* reset = std::get_if<Reset>(&work)) {
+    model_ = reset->model;
+    trainer_ = std::make_unique<ShardTrainer>(model_, pool_);
+    chunks_missing_.clear();
+    return std::vector<Message>{};
+  }
+  return std::visit(
+      [this](const auto& message) -> Result<std::vector<Message>> {
+        if constexpr (requires { run(message); }) {
+          return run(message);
+        } else {
+          return Error{ErrorCode::kProtocol, "a message that is no work"};
+        }
+      },
+      std::get<Message>(work));
+}
+
+Result<std::vector<Message>> Executor::run(const LeaseGrant& grant) {
+  if (trainer_->memory_bytes() + ShardTrainer::shard_bytes(model_) > memory_bytes_) {
+    return Error{
+        ErrorCode::kResources,
+        fmt::format("shard {} does not fit: {} MiB in use, {} MiB to be used at most",
+                    raw(grant.lease.shard), trainer_->memory_bytes() >> 20, memory_bytes_ >> 20)};
+  }
+  if (auto begun = trainer_->begin_load(grant); !begun) return begun.error();
+  chunks_missing_[grant.lease.shard] = grant.chunks;
+  if (grant.chunks == 0) return finish_load(grant.lease);
+  return std::vector<Message>{};
+}
+
+Result<std::vector<Message>> Executor::run(const ShardChunk& chunk) {
+  const auto missing = chunks_missing_.find(chunk.lease.shard);
+  if (missing == chunks_missing_.end()) return std::vector<Message>{};  // revoked meanwhile
+  if (auto loaded = trainer_->load_chunk(chunk); !loaded) return loaded.error();
+  if (--missing->second > 0) return std::vector<Message>{};
+  return finish_load(chunk.lease);
+}
+
+Result<std::vector<Message>> Executor::finish_load(const LeaseRef& lease) {
+  chunks_missing_.erase(lease.shard);
+  auto ready = trainer_->finish_load(lease);
+  if (!ready) return ready.error();
+  return std::vector<Message>{*ready};
+}
+
+Result<std::vector<Message>> Executor::run(const ReleaseRequest& release) {
+  auto parts = trainer_->hand_over(release.lease);
+  if (!parts) return parts.error();
+  std::vector<Message> replies;
+  append(replies, std::move(parts).value());
+  return replies;
+}
+
+Result<std::vector<Message>> Executor::run(const Revoke& revoke) {
+  trainer_->drop(revoke.lease);
+  chunks_missing_.erase(revoke.lease.shard);
+  return std::vector<Message>{};
+}
+
+Result<std::vector<Message>> Executor::run(const TrainUnit& unit) {
+  auto outcome = trainer_->train(unit);
+  if (!outcome) return outcome.error();
+  // The result before the commits: a round must not look whole while its batches are awaited.
+  std::vector<Message> replies;
+  replies.emplace_back(std::move(outcome->result));
+  append(replies, std::move(outcome->commits));
+  return replies;
+}
+
+Result<std::vector<Message>> Executor::run(const EvalUnit& unit) {
+  auto result = trainer_->evaluate(unit);
+  if (!result) return result.error();
+  return std::vector<Message>{std::move(*result)};
+}
+
+}  // namespace gleaner::volunteer

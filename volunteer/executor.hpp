@@ -1,0 +1,44 @@
+// Does the work a master sends, one message at a time, and makes the replies: the bridge between
+// the protocol and the training function. One thread at a time; loops run on the pool.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <variant>
+#include <vector>
+
+#include "common/result.hpp"
+#include "common/thread_pool.hpp"
+#include "volunteer/core/events.hpp"
+#include "volunteer/train/shard_trainer.hpp"
+
+namespace gleaner::volunteer {
+
+class Executor {
+ public:
+  // `pool` outlives the executor. A lease that would take the shards beyond `memory_bytes` is
+  // refused with kResources.
+  Executor(ThreadPool& pool, std::uint64_t memory_bytes);
+
+  // Replies in the order in which they must leave. An error means that the master's message does
+  // not fit what is here: the connection is not worth keeping.
+  Result<std::vector<Message>> execute(const std::variant<Reset, Message>& work);
+
+ private:
+  Result<std::vector<Message>> run(const LeaseGrant& grant);
+  Result<std::vector<Message>> run(const ShardChunk& chunk);
+  Result<std::vector<Message>> run(const ReleaseRequest& release);
+  Result<std::vector<Message>> run(const Revoke& revoke);
+  Result<std::vector<Message>> run(const TrainUnit& unit);
+  Result<std::vector<Message>> run(const EvalUnit& unit);
+  Result<std::vector<Message>> finish_load(const LeaseRef& lease);
+
+  ThreadPool& pool_;
+  std::uint64_t memory_bytes_;
+  std::unique_ptr<ShardTrainer> trainer_;
+  ModelConfig model_;
+  std::map<ShardId, std::uint32_t> chunks_missing_;
+};
+
+}  // namespace gleaner::volunteer

@@ -93,7 +93,6 @@ struct ReadChunkTask {
 
 // Record an evaluation of the last checkpoint -> HistoryRecorded.
 struct RecordEvaluationTask {
-  RoundRecord record;
   Evaluation evaluation;
 };
 

@@ -167,7 +167,7 @@ void MasterCore::on(const Evaluated& event) {
   evaluation_.reset();
   evaluated_checkpoint_ = checkpoint_;
   is_evaluation_recorded_ = false;
-  effects_.emplace_back(StorageTask(RecordEvaluationTask{last_record_, event.evaluation}));
+  effects_.emplace_back(StorageTask(RecordEvaluationTask{event.evaluation}));
   notice(Severity::kInfo, "evaluated",
          fmt::format("checkpoint {}: P@1 {:.4f}, P@3 {:.4f}, P@5 {:.4f}, PSP@1 {:.4f} on {} points",
                      checkpoint_, event.evaluation.p_at_1, event.evaluation.p_at_3,

@@ -1,0 +1,85 @@
+#include "master/persister.hpp"
+
+#include <algorithm>
+
+namespace gleaner {
+
+Persister::Persister(RunStore& store, const std::vector<VolunteerAccount>& earlier,
+                     std::int64_t (*wall_clock)())
+    : store_(store), wall_clock_(wall_clock) {
+  for (const VolunteerAccount& account : earlier) {
+    earlier_[{account.identity_high, account.identity_low}] = account;
+  }
+}
+
+Event Persister::run(const StorageTask& task) {
+  return std::visit([this](const auto& t) { return run_task(t); }, task);
+}
+
+Event Persister::run_task(const StageTask& task) {
+  auto staged = store_.stage(task.round, task.shard, task.part, task.parts, *task.update);
+  if (!staged) return TaskFailed{staged.error()};
+  return Staged{task.session, task.shard, task.round, task.part};
+}
+
+Event Persister::run_task(const FoldTask& task) {
+  HistoryRecord record;
+  record.checkpoint = task.round + 1;
+  record.batches = task.record.batches;
+  record.epoch = task.record.epoch;
+  record.loss = task.record.loss;
+  record.active = task.record.active;
+  record.examples_per_second = task.record.examples_per_second;
+  record.volunteers = task.record.volunteers;
+  record.bytes_down = task.record.bytes_down;
+  record.bytes_up = task.record.bytes_up;
+  record.wall_seconds = wall_clock_();
+  if (auto folded = store_.fold(task.round, record); !folded) return TaskFailed{folded.error()};
+
+  std::vector<VolunteerAccount> accounts;
+  for (const AccountRecord& now : task.accounts) {
+    VolunteerAccount account = earlier_[{now.identity_high, now.identity_low}];
+    account.identity_high = now.identity_high;
+    account.identity_low = now.identity_low;
+    account.name = now.name;
+    account.units += now.units;
+    account.examples += now.examples;
+    account.bytes_down += now.bytes_down;
+    account.bytes_up += now.bytes_up;
+    account.commits += now.commits;
+    account.faults += now.faults;
+    account.last_seen_wall_seconds = record.wall_seconds;
+    accounts.push_back(account);
+  }
+  if (auto put = store_.put_accounts(accounts); !put) return TaskFailed{put.error()};
+  return Folded{task.round};
+}
+
+Event Persister::run_task(const ReadChunkTask& task) {
+  auto rows = store_.read_rows(task.lease.shard, task.row_begin, task.row_end, task.base_round);
+  if (!rows) return TaskFailed{rows.error()};
+  return ChunkRead{task.session, task.lease, task.chunk, std::move(*rows)};
+}
+
+Event Persister::run_task(const RecordEvaluationTask& task) {
+  auto history = store_.history();
+  if (!history) return TaskFailed{history.error()};
+  HistoryRecord record;
+  record.checkpoint = store_.checkpoint();
+  for (const HistoryRecord& earlier : *history) {
+    if (earlier.checkpoint == record.checkpoint) record = earlier;
+  }
+  const Evaluation& evaluation = task.evaluation;
+  record.evaluated = evaluation.points;
+  record.evaluated_all = evaluation.all_points;
+  record.p_at_1 = evaluation.p_at_1;
+  record.p_at_3 = evaluation.p_at_3;
+  record.p_at_5 = evaluation.p_at_5;
+  record.psp_at_1 = evaluation.psp_at_1;
+  record.psp_at_3 = evaluation.psp_at_3;
+  record.psp_at_5 = evaluation.psp_at_5;
+  if (auto put = store_.put_history(record); !put) return TaskFailed{put.error()};
+  return HistoryRecorded{};
+}
+
+}  // namespace gleaner

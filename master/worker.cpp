@@ -1,0 +1,149 @@
+#include "master/worker.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/counter_random.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::uint32_t kRowsPerRead = 4096;
+
+}  // namespace
+
+Worker::Worker(const ModelConfig& model, const PackedDataset& train, const PackedDataset* test,
+               std::vector<std::uint32_t> label_counts, ThreadPool& pool)
+    : model_(model),
+      plan_(model_),
+      map_(model_),
+      train_(train),
+      test_(test),
+      input_(model_, pool),
+      propensities_(label_counts, train.points()),
+      test_order_(test != nullptr ? std::max<std::uint64_t>(test->points(), 1) : 1,
+                  counter_random(model_.seed, Purpose::kSplit)) {}
+
+Result<void> Worker::load(RunStore& store) {
+  for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
+    const ShardId shard = map_.input_shard(i);
+    const std::uint32_t rows = map_.row_count(shard);
+    for (std::uint32_t begin = 0; begin < rows; begin += kRowsPerRead) {
+      auto stored = store.read_rows(shard, begin, std::min(begin + kRowsPerRead, rows),
+                                    store.checkpoint());
+      if (!stored) return stored.error();
+      if (auto loaded = input_.load_rows(shard, *stored); !loaded) return loaded;
+    }
+  }
+  return {};
+}
+
+Event Worker::run(const WorkerTask& task) {
+  return std::visit([this](const auto& t) { return run_task(t); }, task);
+}
+
+std::vector<ExampleView> Worker::examples_of(BatchIndex batch) const {
+  std::vector<ExampleView> examples;
+  for (const std::uint64_t point : plan_.points_of(batch)) {
+    examples.push_back(train_.example(point));
+  }
+  return examples;
+}
+
+Positives Worker::positives_of(const std::vector<ExampleView>& examples) const {
+  Positives positives;
+  positives.offsets.push_back(0);
+  for (const ExampleView& example : examples) {
+    const std::size_t first = positives.neurons.size();
+    for (const std::uint32_t label : example.labels) {
+      positives.neurons.push_back(map_.neuron_of_label(label));
+    }
+    std::sort(positives.neurons.begin() + static_cast<std::ptrdiff_t>(first),
+              positives.neurons.end());
+    positives.offsets.push_back(static_cast<std::uint32_t>(positives.neurons.size()));
+  }
+  return positives;
+}
+
+ExampleView Worker::held_out(std::uint64_t position) const {
+  return test_->example(test_order_.forward(position));
+}
+
+Event Worker::run_task(const ForwardTask& task) {
+  const std::vector<ExampleView> examples = examples_of(task.batch);
+  ForwardDone done;
+  done.batch = task.batch;
+  auto codes = std::make_shared<const HiddenCodes>(input_.forward(examples, task.batch));
+  done.packed = std::make_shared<const Bytes>(pack(*codes));
+  done.codes = std::move(codes);
+  done.positives = positives_of(examples);
+  return done;
+}
+
+Event Worker::run_task(const BackwardTask& task) {
+  input_.backward(task.batch, examples_of(task.batch), *task.codes, *task.gradient);
+  return BackwardDone{task.batch};
+}
+
+Event Worker::run_task(const CommitInputTask& task) {
+  InputCommitted committed;
+  committed.round = task.round;
+  for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
+    const ShardId shard = map_.input_shard(i);
+    std::vector<SparseUpdate> parts = input_.commit(shard);
+    const auto count = static_cast<std::uint32_t>(parts.size());
+    for (std::uint32_t part = 0; part < count; ++part) {
+      committed.parts.push_back({shard, part, count,
+                                 std::make_shared<const SparseUpdate>(std::move(parts[part]))});
+    }
+  }
+  return committed;
+}
+
+Event Worker::run_task(const EvalForwardTask& task) {
+  if (task.begin == 0) {
+    sums_.emplace(propensities_);
+    scored_ = 0;
+  }
+  std::vector<ExampleView> examples;
+  for (std::uint64_t position = task.begin; position < task.end; ++position) {
+    examples.push_back(held_out(position));
+  }
+  return EvalForwardDone{task.begin, task.end,
+                         std::make_shared<const Bytes>(pack(input_.forward(examples, {})))};
+}
+
+Event Worker::run_task(const EvalScoreTask& task) {
+  const std::uint64_t examples = task.end - task.begin;
+  std::vector<std::span<const ScoredNeuron>> lists(task.lists.size());
+  std::vector<std::uint32_t> ranked;
+  for (std::uint64_t i = 0; i < examples; ++i) {
+    for (std::size_t l = 0; l < lists.size(); ++l) {
+      const std::size_t width = task.lists[l].size() / examples;
+      lists[l] = std::span(task.lists[l]).subspan(i * width, width);
+    }
+    ranked.clear();
+    for (const ScoredNeuron& best : merge_top_k(lists, task.top_k)) {
+      ranked.push_back(map_.label_of_neuron(best.neuron));
+    }
+    sums_->add(held_out(task.begin + i).labels, ranked);
+  }
+  scored_ += examples;
+  return EvalChunkScored{task.begin};
+}
+
+Event Worker::run_task(const EvalFinishTask&) {
+  const Metrics metrics = sums_->metrics();
+  Evaluation evaluation;
+  evaluation.points = metrics.evaluated;
+  evaluation.all_points = scored_ == test_->points();
+  evaluation.p_at_1 = metrics.p_at_1;
+  evaluation.p_at_3 = metrics.p_at_3;
+  evaluation.p_at_5 = metrics.p_at_5;
+  evaluation.psp_at_1 = metrics.psp_at_1;
+  evaluation.psp_at_3 = metrics.psp_at_3;
+  evaluation.psp_at_5 = metrics.psp_at_5;
+  return Evaluated{evaluation};
+}
+
+}  // namespace gleaner

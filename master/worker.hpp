@@ -1,0 +1,60 @@
+// The master's own compute: the input layer and the data. Does the core's worker tasks one after the
+// other. One thread at a time; loops run on the pool.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "common/dataset/packed_dataset.hpp"
+#include "common/permutation.hpp"
+#include "common/run_plan.hpp"
+#include "common/shard_map.hpp"
+#include "common/thread_pool.hpp"
+#include "master/core/events.hpp"
+#include "master/metrics.hpp"
+#include "storage/run_store.hpp"
+#include "volunteer/train/input_layer.hpp"
+
+namespace gleaner {
+
+class Worker {
+ public:
+  // `train` and `pool` outlive the worker, `test` too (null: no evaluation). `label_counts`: one a
+  // label of the training data.
+  Worker(const ModelConfig& model, const PackedDataset& train, const PackedDataset* test,
+         std::vector<std::uint32_t> label_counts, ThreadPool& pool);
+
+  // Takes the input layer from the store's last checkpoint.
+  Result<void> load(RunStore& store);
+
+  // The event that answers the task; TaskFailed when the data cannot be read any more.
+  Event run(const WorkerTask& task);
+
+ private:
+  Event run_task(const ForwardTask& task);
+  Event run_task(const BackwardTask& task);
+  Event run_task(const CommitInputTask& task);
+  Event run_task(const EvalForwardTask& task);
+  Event run_task(const EvalScoreTask& task);
+  Event run_task(const EvalFinishTask& task);
+
+  [[nodiscard]] std::vector<ExampleView> examples_of(BatchIndex batch) const;
+  [[nodiscard]] Positives positives_of(const std::vector<ExampleView>& examples) const;
+  // A sample of the held-out points must not be their file's beginning: they have a seeded order.
+  [[nodiscard]] ExampleView held_out(std::uint64_t position) const;
+
+  const ModelConfig model_;
+  const RunPlan plan_;
+  const ShardMap map_;
+  const PackedDataset& train_;
+  const PackedDataset* test_;
+  InputLayer input_;
+  InversePropensities propensities_;
+  Permutation test_order_;
+  std::optional<MetricSums> sums_;  // of the evaluation under way
+  std::uint64_t scored_ = 0;
+};
+
+}  // namespace gleaner

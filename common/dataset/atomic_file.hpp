@@ -1,0 +1,59 @@
+// A file that appears under its name whole or not at all: written without a name (or, where the
+// file system cannot do that, under a temporary one), synced, then put in place. One owner; not
+// thread-safe.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace gleaner {
+
+class AtomicFile {
+ public:
+  // Creates the nameless file in the folder of `path`. Errors name `path`.
+  static Result<std::unique_ptr<AtomicFile>> create(const std::string& path);
+  // Removes what was not committed.
+  ~AtomicFile();
+  AtomicFile(const AtomicFile&) = delete;
+  AtomicFile& operator=(const AtomicFile&) = delete;
+
+  // Appends; buffered.
+  Result<void> write(const void* bytes, std::size_t count);
+  // Overwrites bytes written before, at `offset`.
+  Result<void> rewrite(std::uint64_t offset, const void* bytes, std::size_t count);
+  // Reads back bytes written before; `offset + count` must not exceed size().
+  Result<void> read_back(std::uint64_t offset, void* bytes, std::size_t count);
+
+  [[nodiscard]] std::uint64_t size() const { return flushed_ + buffer_.size(); }
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+  enum class Existing { kReplace, kRefuse };
+  // Makes the content durable and visible under `path`. Nothing may follow.
+  Result<void> commit(Existing existing);
+
+ private:
+  AtomicFile(std::string path, int fd, std::string temporary);
+
+  Result<void> flush();
+  Result<void> write_at(std::uint64_t offset, const char* bytes, std::size_t count);
+  Result<void> give_temporary_name();
+  [[nodiscard]] Error failure(std::string_view what, int error) const;
+
+  std::string path_;
+  int fd_;
+  std::string temporary_;  // empty while the file has no name
+  std::uint64_t flushed_ = 0;
+  std::vector<char> buffer_;
+};
+
+// "no such folder", "no space left" and the like, with what to do about it where we know.
+std::string explain_errno(int error);
+
+}  // namespace gleaner

@@ -1,0 +1,78 @@
+// Points out of a text file, one after the other, in constant memory. Refusals read
+// "FILE:LINE:COLUMN: expected ..., found ...". Not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/dataset/byte_source.hpp"
+#include "common/dataset/line_reader.hpp"
+#include "common/dataset/point.hpp"
+#include "common/dataset/point_parser.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+struct TextOptions {
+  // kAuto: a first line of several fields without ':' is an XC header, anything else libsvm.
+  TextFormat format = TextFormat::kAuto;
+  // The id that libsvm files give to the first feature: 1 by that format's convention, 0 in some.
+  std::uint32_t libsvm_first_feature = 1;
+  // Refuses ids beyond these, which `limits_name` ("the training set") brought along.
+  std::optional<Dimensions> limits;
+  std::string limits_name = "the training set";
+};
+
+class TextReader {
+ public:
+  // Reads as far as the header.
+  static Result<std::unique_ptr<TextReader>> open(std::unique_ptr<ByteSource> source,
+                                                  const TextOptions& options);
+
+  // False at the end, when also the number of points has been compared with the header's.
+  Result<bool> next(Point& point);
+
+  [[nodiscard]] TextFormat format() const { return format_; }  // never kAuto
+
+  // What an XC header announces; nothing for libsvm.
+  [[nodiscard]] std::optional<Dimensions> announced() const { return announced_; }
+
+  [[nodiscard]] std::optional<std::uint64_t> announced_points() const { return announced_points_; }
+
+  // Of the points read so far.
+  [[nodiscard]] std::uint64_t points() const { return points_; }
+
+  [[nodiscard]] Dimensions used() const { return used_; }  // largest ids seen, plus one
+
+  [[nodiscard]] const Irregularities& irregularities() const { return parser_.irregularities(); }
+
+  [[nodiscard]] const ByteSource& source() const { return lines_.source(); }
+
+  // Number of the line that the last point stood on.
+  [[nodiscard]] std::uint64_t line_number() const { return lines_.line_number(); }
+
+ private:
+  TextReader(std::unique_ptr<ByteSource> source, const TextOptions& options);
+
+  Result<void> begin();
+  Result<void> parse_header(std::string_view line);
+  Result<bool> next_line(std::string_view& line);
+  [[nodiscard]] PointRules rules() const;
+  [[nodiscard]] Error refusal(std::uint64_t line, std::size_t column, std::string_view text) const;
+
+  TextOptions options_;
+  LineReader lines_;
+  TextFormat format_ = TextFormat::kAuto;
+  std::optional<Dimensions> announced_;
+  std::optional<std::uint64_t> announced_points_;
+  PointParser parser_{PointRules{}};
+  std::optional<std::string> pending_;  // libsvm: the first line, read to find out the format
+  std::string first_line_;
+  std::uint64_t points_ = 0;
+  Dimensions used_;
+};
+
+}  // namespace gleaner

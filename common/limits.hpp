@@ -19,6 +19,10 @@ inline constexpr std::uint32_t kTopKMax = 100;
 inline constexpr std::uint32_t kStalenessMax = 256;
 inline constexpr std::uint32_t kBatchesPerUnitMax = 64;
 inline constexpr std::uint32_t kPositivesPerBatchMax = 1u << 22;
+// Chunks of a shard, parts of a commit or a hand-over.
+inline constexpr std::uint32_t kPartsMax = 1u << 20;
+// Table codes in one message: they are bit-packed, so its size alone does not bound them.
+inline constexpr std::uint32_t kCodesPerMessageMax = 1u << 24;
 
 inline constexpr std::size_t kFrameBytesMax = std::size_t{64} << 20;
 inline constexpr std::size_t kRowsPerChunkBytes = std::size_t{1}

@@ -16,7 +16,11 @@ constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
 }  // namespace
 
 const char* message_name(const Message& message) {
-  return kNames[message.index()];
+  return message_name(message.index());
+}
+
+const char* message_name(std::size_t index) {
+  return index < kNames.size() ? kNames[index] : "unknown message";
 }
 
 }  // namespace gleaner

@@ -4,6 +4,7 @@
 // checked by whoever knows the run.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -247,5 +248,7 @@ using Message =
 
 // Name of a message's type, for logs and errors.
 const char* message_name(const Message& message);
+// The same by the type's position in Message; "unknown message" beyond it.
+const char* message_name(std::size_t index);
 
 }  // namespace gleaner

@@ -1,0 +1,143 @@
+// Messages and records to bytes.
+#include <capnp/serialize.h>
+
+#include "schema/codec.hpp"
+#include "schema/records.capnp.h"
+#include "schema/wire.hpp"
+
+namespace gleaner {
+namespace {
+
+// Fixed parts of any message, its texts included.
+constexpr std::size_t kFixedBytes = 4096;
+
+std::size_t bytes_in(const ShardRows& rows) {
+  return rows.rows.size() * 4 + rows.values.size() * 4 + rows.states.size() * 4 +
+         rows.codes.size() * 4 + rows.stale_codes.size();
+}
+
+template <typename T>
+std::size_t bytes_in(const T&) {
+  return 0;
+}
+
+std::size_t bytes_in(const SparseUpdate& update) {
+  return update.rows.size() * 4 + update.deltas.size() * 2 + update.states.size() * 4 +
+         update.codes.size() * 4;
+}
+
+std::size_t bytes_in(const LeaseGrant& grant) {
+  return grant.label_counts.size() * 5;
+}
+
+std::size_t bytes_in(const ShardChunk& chunk) {
+  return bytes_in(chunk.rows);
+}
+
+std::size_t bytes_in(const HandOver& part) {
+  return bytes_in(part.rows);
+}
+
+std::size_t bytes_in(const ShardCommit& commit) {
+  return bytes_in(commit.update);
+}
+
+std::size_t bytes_in(const TrainUnit& unit) {
+  std::size_t bytes = unit.leases.size() * 16;
+  for (const UnitBatch& batch : unit.batches) {
+    bytes += 48 + (batch.hidden ? batch.hidden->size() : 0) + batch.positives.offsets.size() * 4 +
+             batch.positives.neurons.size() * 5;
+  }
+  return bytes;
+}
+
+std::size_t bytes_in(const UnitResult& result) {
+  std::size_t bytes = 0;
+  for (const BatchResult& batch : result.batches) {
+    bytes += 48 + batch.shards.size() * 32 + batch.gradient.size();
+  }
+  return bytes;
+}
+
+std::size_t bytes_in(const EvalUnit& unit) {
+  return unit.leases.size() * 16 + (unit.hidden ? unit.hidden->size() : 0);
+}
+
+std::size_t bytes_in(const EvalResult& result) {
+  return result.best.size() * 8;
+}
+
+// Words of a segment that the whole message fits.
+unsigned segment_words(std::size_t variable_bytes) {
+  return static_cast<unsigned>((kFixedBytes + variable_bytes) / sizeof(capnp::word));
+}
+
+// Chooses the envelope's member by the message's type.
+struct EnvelopeWriter {
+  wire::Envelope::Builder to;
+
+  void operator()(const Hello& from) { write(from, to.initHello()); }
+
+  void operator()(const Welcome& from) { write(from, to.initWelcome()); }
+
+  void operator()(const Refusal& from) { write(from, to.initRefusal()); }
+
+  void operator()(const LeaseGrant& from) { write(from, to.initLeaseGrant()); }
+
+  void operator()(const ChunkRequest& from) { write(from, to.initChunkRequest()); }
+
+  void operator()(const ShardChunk& from) { write(from, to.initShardChunk()); }
+
+  void operator()(const ShardReady& from) { write(from, to.initShardReady()); }
+
+  void operator()(const ReleaseRequest& from) { write(from, to.initReleaseRequest()); }
+
+  void operator()(const HandOver& from) { write(from, to.initHandOver()); }
+
+  void operator()(const Revoke& from) { write(from, to.initRevoke()); }
+
+  void operator()(const TrainUnit& from) { write(from, to.initTrainUnit()); }
+
+  void operator()(const UnitResult& from) { write(from, to.initUnitResult()); }
+
+  void operator()(const ShardCommit& from) { write(from, to.initShardCommit()); }
+
+  void operator()(const CommitAck& from) { write(from, to.initCommitAck()); }
+
+  void operator()(const EvalUnit& from) { write(from, to.initEvalUnit()); }
+
+  void operator()(const EvalResult& from) { write(from, to.initEvalResult()); }
+
+  void operator()(const Heartbeat& from) { write(from, to.initHeartbeat()); }
+
+  void operator()(const Leaving& from) { write(from, to.initLeaving()); }
+
+  void operator()(const Goodbye& from) { write(from, to.initGoodbye()); }
+};
+
+Bytes flatten(capnp::MessageBuilder& builder) {
+  const auto segments = builder.getSegmentsForOutput();
+  GLEANER_CHECK(segments.size() == 1);
+  const auto segment = segments[0].asBytes();
+  Bytes bytes(kSegmentTableBytes + segment.size());
+  store_le(static_cast<std::uint32_t>(segments[0].size()), &bytes[4]);
+  std::memcpy(bytes.data() + kSegmentTableBytes, segment.begin(), segment.size());
+  return bytes;
+}
+
+}  // namespace
+
+Bytes encode(const Message& message) {
+  const std::size_t variable = std::visit([](const auto& m) { return bytes_in(m); }, message);
+  capnp::MallocMessageBuilder builder(segment_words(variable));
+  std::visit(EnvelopeWriter{builder.initRoot<wire::Envelope>()}, message);
+  return flatten(builder);
+}
+
+Bytes encode_update(const SparseUpdate& update) {
+  capnp::MallocMessageBuilder builder(segment_words(bytes_in(update)));
+  write_update<record::Update>(update, builder.initRoot<record::Update>());
+  return flatten(builder);
+}
+
+}  // namespace gleaner

@@ -1,0 +1,26 @@
+// Lists of integers in few bytes; the formats are in README.md. Private to schema/. Reading throws
+// Malformed (with `field`) for anything that writing cannot have produced.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <vector>
+
+#include "common/bytes.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// Varints.
+Bytes pack_counts(const std::vector<std::uint32_t>& counts);
+std::vector<std::uint32_t> unpack_counts(const char* field, ByteView packed, std::size_t count_max);
+
+// For each example the number of labels, then the gaps between their neurons, as varints.
+Bytes pack_positives(const Positives& positives);
+Positives unpack_positives(const char* field, ByteView packed);
+
+// Table codes of `rows` rows, at the width that the largest needs.
+Bytes pack_codes(const std::vector<std::uint32_t>& codes, std::size_t rows);
+std::vector<std::uint32_t> unpack_codes(const char* field, ByteView packed, std::size_t rows);
+
+}  // namespace gleaner

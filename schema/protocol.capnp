@@ -1,0 +1,250 @@
+# Messages between master and volunteer. README.md describes every field: unit, range, who sends it.
+# Rules of change: fields are only ever added, at the end, with a default that means what their
+# absence meant; nothing is removed, renumbered or retyped within a protocol version.
+@0xd2a1f7c05b6e9341;
+
+using Cxx = import "/capnp/c++.capnp";
+$Cxx.namespace("gleaner::wire");
+
+struct Envelope {
+  union {
+    hello @0 :Hello;
+    welcome @1 :Welcome;
+    refusal @2 :Refusal;
+    leaseGrant @3 :LeaseGrant;
+    chunkRequest @4 :ChunkRequest;
+    shardChunk @5 :ShardChunk;
+    shardReady @6 :ShardReady;
+    releaseRequest @7 :ReleaseRequest;
+    handOver @8 :HandOver;
+    revoke @9 :Revoke;
+    trainUnit @10 :TrainUnit;
+    unitResult @11 :UnitResult;
+    shardCommit @12 :ShardCommit;
+    commitAck @13 :CommitAck;
+    evalUnit @14 :EvalUnit;
+    evalResult @15 :EvalResult;
+    heartbeat @16 :Heartbeat;
+    leaving @17 :Leaving;
+    goodbye @18 :Goodbye;
+  }
+}
+
+# ---- Joining ----
+
+struct Hello {
+  protocolMin @0 :UInt32;
+  protocolMax @1 :UInt32;
+  build @2 :Text;
+  identityHigh @3 :UInt64;
+  identityLow @4 :UInt64;
+  name @5 :Text;
+  cores @6 :UInt32;
+  memoryBytes @7 :UInt64;
+  simd @8 :Text;
+  speed @9 :Float32;
+  token @10 :Text;
+}
+
+struct ModelConfig {
+  dataFingerprint @0 :UInt64;
+  points @1 :UInt64;
+  features @2 :UInt32;
+  labels @3 :UInt32;
+  seed @4 :UInt64;
+  hidden @5 :UInt32;
+  outputShards @6 :UInt32;
+  inputShards @7 :UInt32;
+  epochs @8 :UInt32;
+  batchExamples @9 :UInt32;
+  roundBatches @10 :UInt32;
+  staleness @11 :UInt32;
+  sampling @12 :UInt8;
+  hashFamily @13 :UInt8;
+  hashBits @14 :UInt32;
+  tables @15 :UInt32;
+  activeCap @16 :UInt32;
+  randomNegatives @17 :UInt32;
+  rehashBatches @18 :UInt32;
+  outputRate @19 :Float32;
+  inputRate @20 :Float32;
+  rateDecay @21 :Float32;
+  warmupBatches @22 :UInt32;
+  secondMomentDecay @23 :Float32;
+  epsilon @24 :Float32;
+  dropout @25 :Float32;
+  inputScale @26 :Float32;
+  outputScale @27 :Float32;
+  gradientStepLog2 @28 :Int32;
+}
+
+struct Welcome {
+  protocol @0 :UInt32;
+  build @1 :Text;
+  model @2 :ModelConfig;
+  heartbeatMs @3 :UInt32;
+  silenceMs @4 :UInt32;
+}
+
+struct Refusal {
+  code @0 :UInt16;
+  sentence @1 :Text;
+  retry @2 :Bool;
+}
+
+# ---- Leases and shard state ----
+
+struct Lease {
+  shard @0 :UInt32;
+  epoch @1 :UInt64;
+}
+
+# Rows in full precision. Row ids u32, values and states f32, stale codes u8, each little endian.
+struct Rows {
+  rows @0 :Data;
+  values @1 :Data;
+  states @2 :Data;
+  codes @3 :Data;
+  staleCodes @4 :Data;
+}
+
+# What a round changed. Row ids u32, deltas binary16, states f32, each little endian.
+struct Update {
+  rows @0 :Data;
+  deltas @1 :Data;
+  states @2 :Data;
+  codes @3 :Data;
+}
+
+struct LeaseGrant {
+  lease @0 :Lease;
+  baseRound @1 :UInt32;
+  nextBatch @2 :UInt64;
+  baseChunks @3 :UInt32;
+  chunks @4 :UInt32;
+  labelCounts @5 :Data;
+}
+
+struct ChunkRequest {
+  lease @0 :Lease;
+  chunk @1 :UInt32;
+}
+
+struct ShardChunk {
+  lease @0 :Lease;
+  chunk @1 :UInt32;
+  rows @2 :Rows;
+}
+
+struct ShardReady {
+  lease @0 :Lease;
+}
+
+struct ReleaseRequest {
+  lease @0 :Lease;
+}
+
+struct HandOver {
+  lease @0 :Lease;
+  baseRound @1 :UInt32;
+  nextBatch @2 :UInt64;
+  part @3 :UInt32;
+  parts @4 :UInt32;
+  rows @5 :Rows;
+}
+
+struct Revoke {
+  lease @0 :Lease;
+}
+
+# ---- Training ----
+
+struct UnitBatch {
+  batch @0 :UInt64;
+  hidden @1 :Data;
+  positives @2 :Data;
+}
+
+struct TrainUnit {
+  unit @0 :UInt64;
+  leases @1 :List(Lease);
+  batches @2 :List(UnitBatch);
+  wantsGradient @3 :Bool;
+}
+
+struct ShardOutcome {
+  shard @0 :UInt32;
+  gradientDigest @1 :UInt64;
+  loss @2 :Int64;
+  active @3 :UInt64;
+}
+
+struct BatchResult {
+  batch @0 :UInt64;
+  shards @1 :List(ShardOutcome);
+  gradient @2 :Data;
+}
+
+struct UnitResult {
+  unit @0 :UInt64;
+  batches @1 :List(BatchResult);
+  computeUs @2 :UInt64;
+}
+
+struct ShardCommit {
+  lease @0 :Lease;
+  round @1 :UInt32;
+  part @2 :UInt32;
+  parts @3 :UInt32;
+  update @4 :Update;
+}
+
+struct CommitAck {
+  lease @0 :Lease;
+  round @1 :UInt32;
+}
+
+# ---- Evaluation ----
+
+struct EvalUnit {
+  unit @0 :UInt64;
+  leases @1 :List(Lease);
+  topK @2 :UInt32;
+  hidden @3 :Data;
+}
+
+# Neurons u32 and scores f32, little endian, parallel.
+struct EvalResult {
+  unit @0 :UInt64;
+  topK @1 :UInt32;
+  neurons @2 :Data;
+  scores @3 :Data;
+  computeUs @4 :UInt64;
+}
+
+# ---- Keeping in touch ----
+
+struct RunNews {
+  round @0 :UInt32;
+  rounds @1 :UInt32;
+  epoch @2 :UInt32;
+  epochs @3 :UInt32;
+  volunteers @4 :UInt32;
+  precisionAt1 @5 :Float32;
+  waitingFor @6 :Text;
+}
+
+struct Heartbeat {
+  echoUs @0 :UInt64;
+  echoedUs @1 :UInt64;
+  news @2 :RunNews;  # null when there is none
+}
+
+struct Leaving {
+  reason @0 :Text;
+}
+
+struct Goodbye {
+  code @0 :UInt16;
+  sentence @1 :Text;
+}

@@ -1,0 +1,116 @@
+// Conversions between messages and their Cap'n Proto form, one pair a struct, and what they share.
+// Private to schema/. Writers expect well-formed messages; readers throw Malformed or
+// kj::Exception.
+#pragma once
+
+#include <capnp/list.h>
+#include <capnp/message.h>
+
+#include <cmath>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/limits.hpp"
+#include "schema/little_endian.hpp"
+#include "schema/malformed.hpp"
+#include "schema/messages.hpp"
+#include "schema/protocol.capnp.h"
+
+namespace gleaner {
+
+// What precedes the words: segment count minus one and the only segment's size, both u32.
+inline constexpr std::size_t kSegmentTableBytes = 8;
+
+// ---- Pieces ------------------------------------------------------------------------------------
+
+inline ByteView view(capnp::Data::Reader data) {
+  return {data.begin(), data.size()};
+}
+
+inline capnp::Data::Reader data_of(ByteView bytes) {
+  return capnp::Data::Reader(bytes.data(), bytes.size());
+}
+
+// `text` made printable and cut to `bytes_max`, as the reader insists on.
+std::string outgoing_text(std::string_view text, std::size_t bytes_max);
+std::string read_text(const char* field, capnp::Text::Reader text, std::size_t bytes_max);
+
+ErrorCode read_error_code(const char* field, std::uint16_t code);
+
+template <typename T>
+std::vector<T> read_values(const char* field, capnp::Data::Reader data) {
+  if (data.size() % sizeof(T) != 0) {
+    malformed(field, "{} bytes is no multiple of {}", data.size(), sizeof(T));
+  }
+  return values_of<T>(view(data));
+}
+
+// Refuses NaN and infinities.
+float read_float(const char* field, float value);
+std::vector<float> read_floats(const char* field, capnp::Data::Reader data);
+
+void write(const LeaseRef& from, wire::Lease::Builder to);
+LeaseRef read_lease(wire::Lease::Reader from);
+void write(const std::vector<LeaseRef>& from, capnp::List<wire::Lease>::Builder to);
+// Insists on at least one lease, ascending by shard.
+std::vector<LeaseRef> read_leases(capnp::List<wire::Lease>::Reader from);
+
+// ---- Joining, keeping in touch (wire_join.cpp) -------------------------------------------------
+
+void write(const Hello& from, wire::Hello::Builder to);
+void write(const Welcome& from, wire::Welcome::Builder to);
+void write(const Refusal& from, wire::Refusal::Builder to);
+void write(const Heartbeat& from, wire::Heartbeat::Builder to);
+void write(const Leaving& from, wire::Leaving::Builder to);
+void write(const Goodbye& from, wire::Goodbye::Builder to);
+Hello read(wire::Hello::Reader from);
+Welcome read(wire::Welcome::Reader from);
+Refusal read(wire::Refusal::Reader from);
+Heartbeat read(wire::Heartbeat::Reader from);
+Leaving read(wire::Leaving::Reader from);
+Goodbye read(wire::Goodbye::Reader from);
+
+// ---- Leases and shard state (wire_lease.cpp, wire_rows.cpp) ------------------------------------
+
+void write(const LeaseGrant& from, wire::LeaseGrant::Builder to);
+void write(const ChunkRequest& from, wire::ChunkRequest::Builder to);
+void write(const ShardChunk& from, wire::ShardChunk::Builder to);
+void write(const ShardReady& from, wire::ShardReady::Builder to);
+void write(const ReleaseRequest& from, wire::ReleaseRequest::Builder to);
+void write(const HandOver& from, wire::HandOver::Builder to);
+void write(const Revoke& from, wire::Revoke::Builder to);
+void write(const ShardCommit& from, wire::ShardCommit::Builder to);
+void write(const CommitAck& from, wire::CommitAck::Builder to);
+void write(const ShardRows& from, wire::Rows::Builder to);
+LeaseGrant read(wire::LeaseGrant::Reader from);
+ChunkRequest read(wire::ChunkRequest::Reader from);
+ShardChunk read(wire::ShardChunk::Reader from);
+ShardReady read(wire::ShardReady::Reader from);
+ReleaseRequest read(wire::ReleaseRequest::Reader from);
+HandOver read(wire::HandOver::Reader from);
+Revoke read(wire::Revoke::Reader from);
+ShardCommit read(wire::ShardCommit::Reader from);
+CommitAck read(wire::CommitAck::Reader from);
+ShardRows read(wire::Rows::Reader from);
+
+// The wire's Update and the store's: two schemas, so that each can change alone.
+template <typename Update>
+void write_update(const SparseUpdate& from, typename Update::Builder to);
+template <typename Update>
+SparseUpdate read_update(typename Update::Reader from);
+
+// ---- Training, evaluation (wire_train.cpp) -----------------------------------------------------
+
+void write(const TrainUnit& from, wire::TrainUnit::Builder to);
+void write(const UnitResult& from, wire::UnitResult::Builder to);
+void write(const EvalUnit& from, wire::EvalUnit::Builder to);
+void write(const EvalResult& from, wire::EvalResult::Builder to);
+TrainUnit read(wire::TrainUnit::Reader from);
+UnitResult read(wire::UnitResult::Reader from);
+EvalUnit read(wire::EvalUnit::Reader from);
+EvalResult read(wire::EvalResult::Reader from);
+
+}  // namespace gleaner

@@ -1,0 +1,179 @@
+// Training and evaluation units and their results.
+#include "schema/compact_lists.hpp"
+#include "schema/wire.hpp"
+
+namespace gleaner {
+namespace {
+
+unsigned length(std::size_t size) {
+  return static_cast<unsigned>(size);
+}
+
+void check_batch_count(std::size_t count) {
+  if (count == 0 || count > kBatchesPerUnitMax) {
+    malformed("batches", "{} entries, must be 1 to {}", count, kBatchesPerUnitMax);
+  }
+}
+
+// Batches of a unit follow each other without gaps.
+template <typename Batch>
+void check_follows(const std::vector<Batch>& batches, BatchIndex next) {
+  if (batches.empty()) return;
+  const BatchIndex last = batches.back().batch;
+  if (next == 0 || next - 1 != last) malformed("batches", "batch {} after batch {}", next, last);
+}
+
+void write(const ShardOutcome& from, wire::ShardOutcome::Builder to) {
+  to.setShard(raw(from.shard));
+  to.setGradientDigest(from.gradient_digest);
+  to.setLoss(from.loss);
+  to.setActive(from.active);
+}
+
+std::vector<ShardOutcome> read(capnp::List<wire::ShardOutcome>::Reader from) {
+  if (from.size() == 0 || from.size() > kOutputShardsMax) {
+    malformed("batches.shards", "{} entries, must be 1 to {}", from.size(), kOutputShardsMax);
+  }
+  std::vector<ShardOutcome> to;
+  to.reserve(from.size());
+  for (const auto outcome : from) {
+    const ShardId shard{outcome.getShard()};
+    if (raw(shard) >= kOutputShardsMax || (!to.empty() && to.back().shard >= shard)) {
+      malformed("batches.shards", "shard {} is out of range or order", raw(shard));
+    }
+    to.push_back({shard, outcome.getGradientDigest(), outcome.getLoss(), outcome.getActive()});
+  }
+  return to;
+}
+
+bool is_before(const ScoredNeuron& a, const ScoredNeuron& b) {
+  return a.score > b.score || (a.score == b.score && a.neuron < b.neuron);
+}
+
+}  // namespace
+
+void write(const TrainUnit& from, wire::TrainUnit::Builder to) {
+  to.setUnit(raw(from.unit));
+  write(from.leases, to.initLeases(length(from.leases.size())));
+  auto batches = to.initBatches(length(from.batches.size()));
+  for (std::size_t i = 0; i < from.batches.size(); ++i) {
+    auto batch = batches[length(i)];
+    batch.setBatch(from.batches[i].batch);
+    GLEANER_CHECK(from.batches[i].hidden != nullptr);
+    batch.setHidden(data_of(*from.batches[i].hidden));
+    batch.setPositives(data_of(pack_positives(from.batches[i].positives)));
+  }
+  to.setWantsGradient(from.wants_gradient);
+}
+
+TrainUnit read(wire::TrainUnit::Reader from) {
+  TrainUnit to;
+  to.unit = UnitId{from.getUnit()};
+  to.leases = read_leases(from.getLeases());
+  const auto batches = from.getBatches();
+  check_batch_count(batches.size());
+  to.batches.reserve(batches.size());
+  for (const auto batch : batches) {
+    check_follows(to.batches, batch.getBatch());
+    const ByteView hidden = view(batch.getHidden());
+    to.batches.push_back({batch.getBatch(),
+                          std::make_shared<const Bytes>(hidden.begin(), hidden.end()),
+                          unpack_positives("batches.positives", view(batch.getPositives()))});
+  }
+  to.wants_gradient = from.getWantsGradient();
+  return to;
+}
+
+void write(const UnitResult& from, wire::UnitResult::Builder to) {
+  to.setUnit(raw(from.unit));
+  auto batches = to.initBatches(length(from.batches.size()));
+  for (std::size_t i = 0; i < from.batches.size(); ++i) {
+    auto batch = batches[length(i)];
+    const BatchResult& result = from.batches[i];
+    batch.setBatch(result.batch);
+    auto shards = batch.initShards(length(result.shards.size()));
+    for (std::size_t j = 0; j < result.shards.size(); ++j) {
+      write(result.shards[j], shards[length(j)]);
+    }
+    batch.setGradient(data_of(result.gradient));
+  }
+  to.setComputeUs(from.compute_us);
+}
+
+UnitResult read(wire::UnitResult::Reader from) {
+  UnitResult to;
+  to.unit = UnitId{from.getUnit()};
+  const auto batches = from.getBatches();
+  check_batch_count(batches.size());
+  to.batches.reserve(batches.size());
+  for (const auto batch : batches) {
+    check_follows(to.batches, batch.getBatch());
+    const ByteView gradient = view(batch.getGradient());
+    to.batches.push_back(
+        {batch.getBatch(), read(batch.getShards()), Bytes(gradient.begin(), gradient.end())});
+  }
+  to.compute_us = from.getComputeUs();
+  return to;
+}
+
+void write(const EvalUnit& from, wire::EvalUnit::Builder to) {
+  to.setUnit(raw(from.unit));
+  write(from.leases, to.initLeases(length(from.leases.size())));
+  to.setTopK(from.top_k);
+  GLEANER_CHECK(from.hidden != nullptr);
+  to.setHidden(data_of(*from.hidden));
+}
+
+EvalUnit read(wire::EvalUnit::Reader from) {
+  EvalUnit to;
+  to.unit = UnitId{from.getUnit()};
+  to.leases = read_leases(from.getLeases());
+  to.top_k = from.getTopK();
+  if (to.top_k == 0 || to.top_k > kTopKMax) {
+    malformed("top_k", "{}, must be 1 to {}", to.top_k, kTopKMax);
+  }
+  const ByteView hidden = view(from.getHidden());
+  to.hidden = std::make_shared<const Bytes>(hidden.begin(), hidden.end());
+  return to;
+}
+
+void write(const EvalResult& from, wire::EvalResult::Builder to) {
+  to.setUnit(raw(from.unit));
+  to.setTopK(from.top_k);
+  const std::size_t bytes = from.best.size() * 4;
+  auto neurons = to.initNeurons(length(bytes));
+  auto scores = to.initScores(length(bytes));
+  for (std::size_t i = 0; i < from.best.size(); ++i) {
+    store_le(from.best[i].neuron, neurons.begin() + i * 4);
+    store_le(from.best[i].score, scores.begin() + i * 4);
+  }
+  to.setComputeUs(from.compute_us);
+}
+
+EvalResult read(wire::EvalResult::Reader from) {
+  EvalResult to;
+  to.unit = UnitId{from.getUnit()};
+  to.top_k = from.getTopK();
+  to.compute_us = from.getComputeUs();
+  if (to.top_k > kTopKMax) malformed("top_k", "{}, at most {}", to.top_k, kTopKMax);
+  const auto neurons = read_values<std::uint32_t>("best.neurons", from.getNeurons());
+  const auto scores = read_floats("best.scores", from.getScores());
+  if (scores.size() != neurons.size()) {
+    malformed("best.scores", "{} entries for {} neurons", scores.size(), neurons.size());
+  }
+  const bool is_whole = to.top_k == 0 ? neurons.empty() : neurons.size() % to.top_k == 0;
+  if (!is_whole || neurons.size() > std::size_t{kBatchExamplesMax} * to.top_k) {
+    malformed("best", "{} entries with {} an example", neurons.size(), to.top_k);
+  }
+  to.best.reserve(neurons.size());
+  for (std::size_t i = 0; i < neurons.size(); ++i) {
+    to.best.push_back({neurons[i], scores[i]});
+    if (neurons[i] >= kLabelsMax) malformed("best.neurons", "entry {} is {}", i, neurons[i]);
+    if (i % to.top_k != 0 && !is_before(to.best[i - 1], to.best[i])) {
+      malformed("best", "entry {} is out of order", i);
+    }
+  }
+  return to;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,25 @@
+// Input: u8 examples, u8 sixteenths of the width, one mask bit a unit, then a packed gradient.
+// A gradient has one encoding for given codes: what can be added packs to the same bytes.
+#include "common/check.hpp"
+#include "schema/gradient.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace gleaner;
+  const ByteView bytes(data, size);
+  if (size < 2) return 0;
+  const std::uint32_t examples = bytes[0] % 8 + 1u;
+  const std::uint32_t hidden = (bytes[1] % 8 + 1u) * 16;
+  const std::size_t cells = std::size_t{examples} * hidden;
+  if (size < 2 + cells / 8) return 0;
+  HiddenCodes codes{examples, hidden, std::vector<float>(examples), Bytes(cells)};
+  for (std::size_t i = 0; i < cells; ++i) codes.codes[i] = (bytes[2 + i / 8] >> (i % 8)) & 1u;
+  const ByteView packed = bytes.subspan(2 + cells / 8);
+  std::vector<std::int32_t> sum(cells);
+  if (add_gradient(codes, packed, sum).ok()) {
+    const Bytes again = pack_gradient(codes, sum);
+    GLEANER_CHECK(std::equal(again.begin(), again.end(), packed.begin(), packed.end()));
+    // A second time may overflow, which is refused, and must not do more than that.
+    if (!add_gradient(codes, packed, sum).ok()) return 0;
+  }
+  return 0;
+}

@@ -1,0 +1,13 @@
+// Hidden codes have one encoding: whatever unpacks packs to the same bytes.
+#include "common/check.hpp"
+#include "schema/hidden_codes.hpp"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace gleaner;
+  const auto codes = unpack_hidden(ByteView(data, size));
+  if (codes.ok()) {
+    const Bytes again = pack(*codes);
+    GLEANER_CHECK(again.size() == size && std::equal(again.begin(), again.end(), data));
+  }
+  return 0;
+}

@@ -1,0 +1,9 @@
+# Messages for tests; the fuzzers' corpora are made from them as well.
+add_library(gleaner_codec_messages STATIC codec_messages.cpp codec_samples.cpp)
+target_link_libraries(gleaner_codec_messages PUBLIC gleaner_schema)
+
+gleaner_test(codec_property_test LABEL property
+  SOURCES codec_test.cpp
+  LINK gleaner_codec_messages)
+target_compile_definitions(codec_property_test PRIVATE
+  GLEANER_CODEC_GOLDEN="${CMAKE_CURRENT_SOURCE_DIR}/codec_golden.txt")

@@ -1,0 +1,305 @@
+#include "tests/property/codec_messages.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+
+#include "common/check.hpp"
+#include "common/half.hpp"
+#include "common/limits.hpp"
+#include "schema/gradient.hpp"
+
+namespace gleaner::testing {
+namespace {
+
+std::uint32_t number(Rng& rng) {
+  return static_cast<std::uint32_t>(rng.next());
+}
+
+std::size_t up_to(Rng& rng, std::uint64_t most) {
+  return static_cast<std::size_t>(rng.next_below(most + 1));
+}
+
+float finite(Rng& rng) {
+  while (true) {
+    const float value = std::bit_cast<float>(number(rng));
+    if (std::isfinite(value)) return value;
+  }
+}
+
+std::string text(Rng& rng, std::size_t bytes_max) {
+  static const char* const kCharacters[] = {
+      "a", "Z", " ", "\"", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x8c\xbe"};
+  std::string result;
+  for (std::size_t left = up_to(rng, bytes_max / 4); left > 0; --left) {
+    result += kCharacters[rng.next_below(std::size(kCharacters))];
+  }
+  return result;
+}
+
+ErrorCode error_code(Rng& rng) {
+  return static_cast<ErrorCode>(1 + rng.next_below(15));
+}
+
+LeaseRef lease(Rng& rng) {
+  return {ShardId{static_cast<std::uint32_t>(rng.next_below(kOutputShardsMax + kInputShardsMax))},
+          LeaseEpoch{rng.next()}};
+}
+
+// Strictly ascending numbers below `bound`.
+std::vector<std::uint32_t> ascending(Rng& rng, std::size_t count_max, std::uint64_t bound) {
+  std::vector<std::uint32_t> numbers(up_to(rng, count_max));
+  for (auto& n : numbers) n = static_cast<std::uint32_t>(rng.next_below(bound));
+  std::sort(numbers.begin(), numbers.end());
+  numbers.erase(std::unique(numbers.begin(), numbers.end()), numbers.end());
+  return numbers;
+}
+
+std::vector<LeaseRef> leases(Rng& rng) {
+  std::vector<LeaseRef> result;
+  for (const std::uint32_t shard : ascending(rng, 20, kOutputShardsMax)) {
+    result.push_back({ShardId{shard}, LeaseEpoch{rng.next()}});
+  }
+  if (result.empty()) result.push_back({ShardId{0}, LeaseEpoch{1}});
+  return result;
+}
+
+ModelConfig model(Rng& rng) {
+  ModelConfig config;
+  config.data_fingerprint = rng.next();
+  config.points = 1 + rng.next_below(1u << 30);
+  config.features = static_cast<std::uint32_t>(1 + rng.next_below(kFeaturesMax));
+  config.labels = static_cast<std::uint32_t>(1000 + rng.next_below(kLabelsMax - 1000));
+  config.seed = rng.next();
+  config.input_shards = static_cast<std::uint32_t>(1 + rng.next_below(8));
+  config.hidden = config.input_shards * kLanes * static_cast<std::uint32_t>(1 + rng.next_below(9));
+  config.output_shards = static_cast<std::uint32_t>(1 + rng.next_below(1000));
+  config.epochs = static_cast<std::uint32_t>(1 + rng.next_below(100));
+  config.batch_examples = static_cast<std::uint32_t>(1 + rng.next_below(kBatchExamplesMax));
+  config.staleness = static_cast<std::uint32_t>(rng.next_below(kStalenessMax));
+  config.sampling = static_cast<Sampling>(rng.next_below(3));
+  config.hash_family = static_cast<HashFamilyKind>(rng.next_below(2));
+  config.hash_bits = static_cast<std::uint32_t>(1 + rng.next_below(kHashBitsMax));
+  config.gradient_step_log2 = -static_cast<std::int32_t>(rng.next_below(31));
+  config.dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
+  return config;
+}
+
+ShardRows rows(Rng& rng) {
+  ShardRows result;
+  result.rows = ascending(rng, 20, std::uint64_t{1} << 32);
+  const std::size_t count = result.rows.size();
+  result.values.resize(count * up_to(rng, 40));
+  for (auto& value : result.values) value = finite(rng);
+  result.states.resize(count);
+  for (auto& state : result.states) state = std::fabs(finite(rng));
+  result.codes.resize(count * up_to(rng, 8));
+  const unsigned shift = static_cast<unsigned>(rng.next_below(32));
+  for (auto& code : result.codes) code = number(rng) >> shift;
+  if (rng.chance(1, 2)) {
+    result.stale_codes.resize(count);
+    for (auto& flag : result.stale_codes) flag = rng.chance(1, 2) ? 1 : 0;
+  }
+  return result;
+}
+
+Positives positives(Rng& rng, std::uint32_t examples) {
+  Positives result;
+  result.offsets = {0};
+  for (std::uint32_t i = 0; i < examples; ++i) {
+    const std::uint64_t bound = rng.chance(1, 2) ? kLabelsMax : 300;
+    for (const std::uint32_t neuron : ascending(rng, 12, bound)) result.neurons.push_back(neuron);
+    result.offsets.push_back(static_cast<std::uint32_t>(result.neurons.size()));
+  }
+  return result;
+}
+
+TrainUnit train_unit(Rng& rng) {
+  TrainUnit unit{UnitId{rng.next()}, leases(rng), {}, rng.chance(1, 2)};
+  const BatchIndex first = rng.next() >> 1;
+  for (BatchIndex i = 0; i < 1 + rng.next_below(5); ++i) {
+    const auto examples = static_cast<std::uint32_t>(1 + rng.next_below(9));
+    const HiddenCodes codes = random_codes(examples, 32, rng);
+    unit.batches.push_back(
+        {first + i, std::make_shared<const Bytes>(pack(codes)), positives(rng, examples)});
+  }
+  return unit;
+}
+
+UnitResult unit_result(Rng& rng) {
+  UnitResult result{UnitId{rng.next()}, {}, rng.next()};
+  const BatchIndex first = rng.next() >> 1;
+  for (BatchIndex i = 0; i < 1 + rng.next_below(5); ++i) {
+    BatchResult batch{first + i, {}, {}};
+    for (const LeaseRef& held : leases(rng)) {
+      const auto loss = static_cast<std::int64_t>(rng.next());
+      batch.shards.push_back({held.shard, rng.next(), loss, rng.next()});
+    }
+    const HiddenCodes codes = random_codes(3, 48, rng);
+    std::vector<std::int32_t> gradient(codes.codes.size());
+    for (auto& entry : gradient) entry = static_cast<std::int32_t>(number(rng)) >> 18;
+    if (rng.chance(2, 3)) batch.gradient = pack_gradient(codes, gradient);
+    result.batches.push_back(std::move(batch));
+  }
+  return result;
+}
+
+EvalUnit eval_unit(Rng& rng) {
+  const HiddenCodes codes = random_codes(5, 64, rng);
+  return {UnitId{rng.next()}, leases(rng), static_cast<std::uint32_t>(1 + rng.next_below(kTopKMax)),
+          std::make_shared<const Bytes>(pack(codes))};
+}
+
+EvalResult eval_result(Rng& rng) {
+  EvalResult result;
+  result.unit = UnitId{rng.next()};
+  result.top_k = static_cast<std::uint32_t>(rng.next_below(8));
+  result.compute_us = rng.next();
+  for (std::size_t i = result.top_k == 0 ? 0 : up_to(rng, 9); i > 0; --i) {
+    float score = std::fabs(finite(rng));
+    for (std::uint32_t k = 0; k < result.top_k; ++k) {
+      // Equal scores stand by ascending neuron.
+      result.best.push_back({1000 * k + static_cast<std::uint32_t>(rng.next_below(1000)), score});
+      if (rng.chance(1, 2)) score = std::nextafter(score, -1e30F);
+    }
+  }
+  return result;
+}
+
+Heartbeat heartbeat(Rng& rng) {
+  Heartbeat beat{rng.next(), rng.next(), std::nullopt};
+  if (rng.chance(1, 2)) {
+    beat.news = RunNews{number(rng), number(rng), number(rng),   number(rng),
+                        number(rng), finite(rng), text(rng, 200)};
+  }
+  return beat;
+}
+
+Message lease_message(std::size_t kind, Rng& rng) {
+  const auto parts = static_cast<std::uint32_t>(1 + rng.next_below(kPartsMax));
+  const auto part = static_cast<std::uint32_t>(rng.next_below(parts));
+  switch (kind) {
+    case 3: {
+      LeaseGrant grant{lease(rng), number(rng), rng.next(), part, parts, {}};
+      grant.label_counts.resize(up_to(rng, 300));
+      for (auto& count : grant.label_counts) count = number(rng) >> rng.next_below(32);
+      return grant;
+    }
+    case 4:
+      return ChunkRequest{lease(rng), part};
+    case 5:
+      return ShardChunk{lease(rng), part, rows(rng)};
+    case 6:
+      return ShardReady{lease(rng)};
+    case 7:
+      return ReleaseRequest{lease(rng)};
+    case 8:
+      return HandOver{lease(rng), number(rng), rng.next(), part, parts, rows(rng)};
+    default:
+      return Revoke{lease(rng)};
+  }
+}
+
+}  // namespace
+
+Message random_message(std::size_t kind, Rng& rng) {
+  switch (kind) {
+    case 0: {
+      const std::uint32_t low = number(rng) / 2;
+      return Hello{low,
+                   low + number(rng) / 2,
+                   text(rng, kNameBytesMax),
+                   rng.next(),
+                   rng.next(),
+                   text(rng, kNameBytesMax),
+                   number(rng),
+                   rng.next(),
+                   text(rng, kNameBytesMax),
+                   std::fabs(finite(rng)),
+                   text(rng, kTokenBytesMax)};
+    }
+    case 1: {
+      const auto beat = static_cast<std::uint32_t>(1 + rng.next_below(100'000));
+      return Welcome{number(rng), text(rng, kNameBytesMax), model(rng), beat, beat + 7};
+    }
+    case 2:
+      return Refusal{error_code(rng), text(rng, kSentenceBytesMax), rng.chance(1, 2)};
+    case 10:
+      return train_unit(rng);
+    case 11:
+      return unit_result(rng);
+    case 12: {
+      const auto parts = static_cast<std::uint32_t>(1 + rng.next_below(50));
+      return ShardCommit{lease(rng), number(rng), parts - 1, parts, random_update(rng)};
+    }
+    case 13:
+      return CommitAck{lease(rng), number(rng)};
+    case 14:
+      return eval_unit(rng);
+    case 15:
+      return eval_result(rng);
+    case 16:
+      return heartbeat(rng);
+    case 17:
+      return Leaving{text(rng, kSentenceBytesMax)};
+    case 18:
+      return Goodbye{error_code(rng), text(rng, kSentenceBytesMax)};
+    default:
+      return lease_message(kind, rng);
+  }
+}
+
+SparseUpdate random_update(Rng& rng) {
+  SparseUpdate update;
+  update.rows = ascending(rng, 20, std::uint64_t{1} << 32);
+  const std::size_t count = update.rows.size();
+  update.deltas.resize(count * up_to(rng, 40));
+  for (auto& delta : update.deltas) delta = to_half(finite(rng));
+  update.states.resize(count);
+  for (auto& state : update.states) state = std::fabs(finite(rng));
+  update.codes.resize(count * up_to(rng, 8));
+  const unsigned shift = static_cast<unsigned>(rng.next_below(32));
+  for (auto& code : update.codes) code = number(rng) >> shift;
+  return update;
+}
+
+HiddenCodes random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng) {
+  HiddenCodes codes{examples, hidden, {}, {}};
+  const std::uint64_t on_of_16 = rng.next_below(17);
+  for (std::uint32_t i = 0; i < examples; ++i) codes.scales.push_back(std::fabs(finite(rng)));
+  for (std::size_t i = 0; i < std::size_t{examples} * hidden; ++i) {
+    const bool is_on = rng.chance(on_of_16, 16);
+    codes.codes.push_back(is_on ? static_cast<std::uint8_t>(1 + rng.next_below(255)) : 0);
+  }
+  return codes;
+}
+
+bool are_equal(const Message& a, const Message& b) {
+  if (a.index() != b.index()) return false;
+  if (const auto* x = std::get_if<TrainUnit>(&a)) {
+    const auto& y = std::get<TrainUnit>(b);
+    const auto same_batch = [](const UnitBatch& m, const UnitBatch& n) {
+      return m.batch == n.batch && *m.hidden == *n.hidden && m.positives == n.positives;
+    };
+    return x->unit == y.unit && x->leases == y.leases && x->wants_gradient == y.wants_gradient &&
+           std::equal(x->batches.begin(), x->batches.end(), y.batches.begin(), y.batches.end(),
+                      same_batch);
+  }
+  if (const auto* x = std::get_if<EvalUnit>(&a)) {
+    const auto& y = std::get<EvalUnit>(b);
+    return x->unit == y.unit && x->leases == y.leases && x->top_k == y.top_k &&
+           *x->hidden == *y.hidden;
+  }
+  return std::visit(
+      [&](const auto& x) {
+        using T = std::decay_t<decltype(x)>;
+        if constexpr (std::is_same_v<T, TrainUnit> || std::is_same_v<T, EvalUnit>) {
+          return false;  // compared above
+        } else {
+          return x == std::get<T>(b);
+        }
+      },
+      a);
+}
+
+}  // namespace gleaner::testing

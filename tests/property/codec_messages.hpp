@@ -1,0 +1,24 @@
+// Messages for tests of the codec: fixed samples whose bytes are pinned, and random ones.
+#pragma once
+
+#include <vector>
+
+#include "common/counter_random.hpp"
+#include "schema/hidden_codes.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner::testing {
+
+// One of each kind, in the order of Message, every field different from its default.
+std::vector<Message> sample_messages();
+SparseUpdate sample_update();
+
+// A well-formed message of kind `kind` (its position in Message), a function of the generator.
+Message random_message(std::size_t kind, Rng& rng);
+SparseUpdate random_update(Rng& rng);
+HiddenCodes random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng);
+
+// Deep equality: shared bytes are compared by content.
+bool are_equal(const Message& a, const Message& b);
+
+}  // namespace gleaner::testing

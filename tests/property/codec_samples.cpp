@@ -1,0 +1,123 @@
+// The fixed samples. Their encoded bytes stand in codec_golden.txt: a change here is a change
+// there.
+#include "schema/gradient.hpp"
+#include "tests/property/codec_messages.hpp"
+
+namespace gleaner::testing {
+namespace {
+
+constexpr LeaseRef kLease{ShardId{7}, LeaseEpoch{0x1122334455}};
+
+HiddenCodes sample_codes() {
+  HiddenCodes codes{2, 16, {0.5F, 0.25F}, std::vector<std::uint8_t>(32)};
+  codes.codes[1] = 3;
+  codes.codes[15] = 200;
+  codes.codes[16] = 255;
+  return codes;
+}
+
+ModelConfig sample_model() {
+  ModelConfig model;
+  model.data_fingerprint = 0xfeedfacecafebeef;
+  model.points = 1'111;
+  model.features = 2'222;
+  model.labels = 3'333;
+  model.seed = 44;
+  model.hidden = 64;
+  model.output_shards = 5;
+  model.input_shards = 2;
+  model.epochs = 6;
+  model.batch_examples = 77;
+  model.round_batches = 8;
+  model.staleness = 9;
+  model.sampling = Sampling::kAll;
+  model.hash_family = HashFamilyKind::kDwta;
+  model.hash_bits = 10;
+  model.tables = 11;
+  model.active_cap = 1'212;
+  model.random_negatives = 13;
+  model.rehash_batches = 14;
+  model.output_rate = 0.015F;
+  model.input_rate = 0.016F;
+  model.rate_decay = 0.17F;
+  model.warmup_batches = 18;
+  model.second_moment_decay = 0.19F;
+  model.epsilon = 2e-3F;
+  model.dropout = 0.21F;
+  model.input_scale = 2.2F;
+  model.output_scale = 2.3F;
+  model.gradient_step_log2 = -24;
+  return model;
+}
+
+ShardRows sample_rows() {
+  ShardRows rows;
+  rows.rows = {3, 9};
+  rows.values = {1.0F, -2.0F, 0.5F, 0.0F, -0.0F, 1e-40F};
+  rows.states = {0.0F, 4.0F};
+  rows.codes = {1, 2, 3, 511};
+  rows.stale_codes = {0, 1};
+  return rows;
+}
+
+std::vector<Message> joining_samples() {
+  return {Hello{1, 3, "0.1.0", 11, 12, "caf\xc3\xa9", 8, 1u << 30, "avx2", 5.5F, "secret"},
+          Welcome{2, "0.1.1", sample_model(), 1000, 5000},
+          Refusal{ErrorCode::kToken, "Ask for the token.", true}};
+}
+
+std::vector<Message> lease_samples() {
+  return {LeaseGrant{kLease, 4, 260, 2, 3, {0, 1, 127, 128, 70'000}},
+          ChunkRequest{kLease, 2},
+          ShardChunk{kLease, 1, sample_rows()},
+          ShardReady{kLease},
+          ReleaseRequest{kLease},
+          HandOver{kLease, 4, 300, 1, 2, sample_rows()},
+          Revoke{kLease}};
+}
+
+std::vector<Message> training_samples() {
+  const HiddenCodes codes = sample_codes();
+  const auto packed = std::make_shared<const Bytes>(pack(codes));
+  const std::vector<LeaseRef> leases{kLease, {ShardId{9}, LeaseEpoch{2}}};
+  std::vector<std::int32_t> gradient(32);
+  gradient[1] = -100;
+  gradient[16] = 7;
+  const TrainUnit unit{UnitId{31},
+                       leases,
+                       {{70, packed, {{0, 2, 3}, {5, 900, 0}}}, {71, packed, {{0, 0}, {}}}},
+                       false};
+  const UnitResult result{UnitId{31},
+                          {{70, {{ShardId{7}, 0xabcdef, -5, 6}}, pack_gradient(codes, gradient)},
+                           {71, {{ShardId{7}, 1, 2, 3}}, {}}},
+                          1234};
+  return {unit,
+          result,
+          ShardCommit{kLease, 4, 0, 2, sample_update()},
+          CommitAck{kLease, 4},
+          EvalUnit{UnitId{32}, leases, 5, packed},
+          EvalResult{UnitId{32}, 2, {{4, 1.5F}, {2, 1.0F}, {1, -3.0F}, {8, -3.0F}}, 99}};
+}
+
+}  // namespace
+
+SparseUpdate sample_update() {
+  SparseUpdate update;
+  update.rows = {0, 70'000};
+  update.deltas = {0x3c00, 0xbc00, 0x0001, 0x7bff};
+  update.states = {0.5F, 1e20F};
+  update.codes = {0, 1, 1, 0, 0, 1};
+  return update;
+}
+
+std::vector<Message> sample_messages() {
+  std::vector<Message> messages = joining_samples();
+  for (auto& message : lease_samples()) messages.push_back(std::move(message));
+  for (auto& message : training_samples()) messages.push_back(std::move(message));
+  messages.push_back(Heartbeat{123, 456, RunNews{1, 2, 3, 4, 5, 0.625F, "shard 3 of nobody"}});
+  messages.push_back(Leaving{"the machine is needed"});
+  messages.push_back(Goodbye{ErrorCode::kFinished, "The run is complete."});
+  return messages;
+}
+
+}  // namespace gleaner::testing

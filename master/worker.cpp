@@ -29,8 +29,8 @@ Result<void> Worker::load(RunStore& store) {
     const ShardId shard = map_.input_shard(i);
     const std::uint32_t rows = map_.row_count(shard);
     for (std::uint32_t begin = 0; begin < rows; begin += kRowsPerRead) {
-      auto stored = store.read_rows(shard, begin, std::min(begin + kRowsPerRead, rows),
-                                    store.checkpoint());
+      auto stored =
+          store.read_rows(shard, begin, std::min(begin + kRowsPerRead, rows), store.checkpoint());
       if (!stored) return stored.error();
       if (auto loaded = input_.load_rows(shard, *stored); !loaded) return loaded;
     }
@@ -93,8 +93,8 @@ Event Worker::run_task(const CommitInputTask& task) {
     std::vector<SparseUpdate> parts = input_.commit(shard);
     const auto count = static_cast<std::uint32_t>(parts.size());
     for (std::uint32_t part = 0; part < count; ++part) {
-      committed.parts.push_back({shard, part, count,
-                                 std::make_shared<const SparseUpdate>(std::move(parts[part]))});
+      committed.parts.push_back(
+          {shard, part, count, std::make_shared<const SparseUpdate>(std::move(parts[part]))});
     }
   }
   return committed;
@@ -143,7 +143,7 @@ Event Worker::run_task(const EvalFinishTask&) {
   evaluation.psp_at_1 = metrics.psp_at_1;
   evaluation.psp_at_3 = metrics.psp_at_3;
   evaluation.psp_at_5 = metrics.psp_at_5;
-  return Evaluated{evaluation};
+  return EvalFinished{evaluation};
 }
 
 }  // namespace gleaner

@@ -1,5 +1,5 @@
-// The master's own compute: the input layer and the data. Does the core's worker tasks one after the
-// other. One thread at a time; loops run on the pool.
+// The master's own compute: the input layer and the data. Does the core's worker tasks one after
+// the other. One thread at a time; loops run on the pool.
 #pragma once
 
 #include <cstdint>

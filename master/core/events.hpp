@@ -56,7 +56,7 @@ struct EvalScoreTask {
   std::vector<std::vector<ScoredNeuron>> lists;  // one a unit: examples x its own entries
 };
 
-// Close the metrics -> Evaluated.
+// Close the metrics -> EvalFinished.
 struct EvalFinishTask {};
 
 using WorkerTask = std::variant<ForwardTask, BackwardTask, CommitInputTask, EvalForwardTask,
@@ -112,12 +112,43 @@ struct CloseSession {
 
 enum class Severity : std::uint8_t { kInfo, kWarning, kError };
 
-// Something people should read. `kind` names it for programs.
-struct Notice {
+// News for people and programs.
+struct VolunteerCame {
+  std::string name;
+  std::string peer;
+  std::uint32_t cores = 0;
+  std::uint64_t memory_bytes = 0;
+  std::string simd;
+  std::uint32_t volunteers = 0;  // now
+};
+
+struct VolunteerGone {
+  std::string name;
+  std::string reason;
+  bool is_polite = false;    // it handed its shards over
+  std::uint32_t shards = 0;  // that others take over
+  std::uint32_t volunteers = 0;
+};
+
+struct CheckpointReached {
+  RoundRecord record;
+};
+
+struct CheckpointEvaluated {
+  RoundIndex checkpoint = 0;
+  std::uint32_t epoch = 0;  // epochs complete
+  Evaluation evaluation;
+};
+
+// Anything else worth a sentence; `kind` tells which sort, for tests.
+struct Remark {
   Severity severity = Severity::kInfo;
-  std::string kind;  // "joined", "left", "checkpoint", "evaluated", "fault", ...
+  std::string kind;
   std::string text;
 };
+
+using Notice =
+    std::variant<VolunteerCame, VolunteerGone, CheckpointReached, CheckpointEvaluated, Remark>;
 
 enum class Outcome : std::uint8_t {
   kFinished,   // every round folded and the last one evaluated
@@ -188,7 +219,7 @@ struct EvalChunkScored {
   std::uint64_t begin = 0;
 };
 
-struct Evaluated {
+struct EvalFinished {
   Evaluation evaluation;
 };
 
@@ -223,7 +254,7 @@ struct StopRequested {};
 struct Tick {};
 
 using Event = std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
-                           InputCommitted, EvalForwardDone, EvalChunkScored, Evaluated, Staged,
+                           InputCommitted, EvalForwardDone, EvalChunkScored, EvalFinished, Staged,
                            Folded, ChunkRead, HistoryRecorded, TaskFailed, StopRequested, Tick>;
 
 }  // namespace gleaner

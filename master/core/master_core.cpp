@@ -83,7 +83,7 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
   const SessionState session = std::move(found->second);
   sessions_.erase(found);
   if (session.phase == SessionPhase::kIntroducing) {
-    notice(Severity::kWarning, "turned_away", fmt::format("{}: {}", session.peer, reason));
+    remark(Severity::kWarning, "turned_away", fmt::format("{}: {}", session.peer, reason));
     return;
   }
   const std::vector<ShardId> freed = leases_.revoke_all(id, now_);
@@ -93,15 +93,13 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
     for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
     evaluation_->unassigned(unit.eval_begin, shards);
   }
-  const bool is_loss = session.phase == SessionPhase::kActive;
-  notice(is_loss ? Severity::kWarning : Severity::kInfo, "left",
-         freed.empty() ? fmt::format("{} left: {}", session.name(), reason)
-                       : fmt::format("{} left: {}; its {} shards go to others", session.name(),
-                                     reason, freed.size()));
+  effects_.emplace_back(
+      Notice(VolunteerGone{session.name(), reason, session.phase == SessionPhase::kLeaving,
+                           static_cast<std::uint32_t>(freed.size()), active_sessions()}));
 }
 
-void MasterCore::notice(Severity severity, std::string kind, std::string text) {
-  effects_.emplace_back(Notice{severity, std::move(kind), std::move(text)});
+void MasterCore::remark(Severity severity, std::string kind, std::string text) {
+  effects_.emplace_back(Notice(Remark{severity, std::move(kind), std::move(text)}));
 }
 
 std::uint32_t MasterCore::active_sessions() const {
@@ -162,16 +160,14 @@ void MasterCore::on(const EvalForwardDone& event) {
 
 void MasterCore::on(const EvalChunkScored&) {}
 
-void MasterCore::on(const Evaluated& event) {
+void MasterCore::on(const EvalFinished& event) {
   last_evaluation_ = event.evaluation;
   evaluation_.reset();
   evaluated_checkpoint_ = checkpoint_;
   is_evaluation_recorded_ = false;
   effects_.emplace_back(StorageTask(RecordEvaluationTask{event.evaluation}));
-  notice(Severity::kInfo, "evaluated",
-         fmt::format("checkpoint {}: P@1 {:.4f}, P@3 {:.4f}, P@5 {:.4f}, PSP@1 {:.4f} on {} points",
-                     checkpoint_, event.evaluation.p_at_1, event.evaluation.p_at_3,
-                     event.evaluation.p_at_5, event.evaluation.psp_at_1, event.evaluation.points));
+  effects_.emplace_back(Notice(
+      CheckpointEvaluated{checkpoint_, checkpoint_ / plan_.rounds_per_epoch(), event.evaluation}));
 }
 
 void MasterCore::on(const Staged& event) {
@@ -192,8 +188,7 @@ void MasterCore::on(const Folded& event) {
   pipeline_.forget_before(plan_.round_begin(checkpoint_));
   round_started_ = now_;
   wants_rebalance_ = true;
-  notice(Severity::kInfo, "checkpoint",
-         fmt::format("checkpoint {} of {} is durable", checkpoint_, plan_.round_count()));
+  effects_.emplace_back(Notice(CheckpointReached{last_record_}));
 }
 
 void MasterCore::on(ChunkRead& event) {
@@ -227,7 +222,7 @@ void MasterCore::on(const StopRequested&) {
   stop_at_ = std::max(checkpoint_, pipeline_.rounds_started());
   stop_deadline_ = now_ + config_.stop_grace;
   if (*stop_at_ > checkpoint_) {
-    notice(Severity::kInfo, "stopping",
+    remark(Severity::kInfo, "stopping",
            fmt::format("stopping: finishing round {} first, for at most {} s", *stop_at_ - 1,
                        config_.stop_grace.count() / 1000));
   }

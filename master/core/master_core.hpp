@@ -59,7 +59,7 @@ class MasterCore {
   void on(InputCommitted& event);
   void on(const EvalForwardDone& event);
   void on(const EvalChunkScored& event);
-  void on(const Evaluated& event);
+  void on(const EvalFinished& event);
   void on(const Staged& event);
   void on(const Folded& event);
   void on(ChunkRead& event);
@@ -108,7 +108,7 @@ class MasterCore {
   void refuse(SessionId id, ErrorCode code, std::string sentence, bool retry);
   // Frees what the session holds; the shell may still have to close the connection.
   void drop_session(SessionId id, const std::string& reason);
-  void notice(Severity severity, std::string kind, std::string text);
+  void remark(Severity severity, std::string kind, std::string text);
   void finish(Outcome outcome, Error error = {});
   [[nodiscard]] std::uint32_t active_sessions() const;
   [[nodiscard]] std::string waiting_for() const;

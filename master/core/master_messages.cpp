@@ -86,9 +86,9 @@ void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
   welcome.heartbeat_ms = static_cast<std::uint32_t>(config_.heartbeat.count());
   welcome.silence_ms = static_cast<std::uint32_t>(config_.silence.count());
   say(id, std::move(welcome));
-  notice(Severity::kInfo, "joined",
-         fmt::format("{} joined from {}: {} threads, {}, {} volunteers now", session.name(),
-                     session.peer, session.hello.cores, session.hello.simd, active_sessions()));
+  effects_.emplace_back(
+      Notice(VolunteerCame{session.name(), session.peer, session.hello.cores,
+                           session.hello.memory_bytes, session.hello.simd, active_sessions()}));
 }
 
 void MasterCore::on_message(SessionId id, SessionState& session, ChunkRequest& request) {
@@ -193,7 +193,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, UnitResult& res
   if (!added) {
     if (added.error().code == ErrorCode::kFault) {
       ++account(session).faults;
-      notice(Severity::kError, "fault",
+      remark(Severity::kError, "fault",
              fmt::format("{}: {}", session.name(), added.error().message));
     }
     refuse(id, added.error().code, added.error().message, false);
@@ -302,7 +302,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, Leaving& leavin
       leases_.set_state(shard, LeaseState::kReleasing, now_);
     }
   }
-  notice(Severity::kInfo, "leaving",
+  remark(Severity::kInfo, "leaving",
          fmt::format("{} is leaving ({}) and hands over {} shards", session.name(), leaving.reason,
                      leases_.held_by(id).size()));
 }

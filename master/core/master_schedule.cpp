@@ -108,7 +108,7 @@ void MasterCore::rebalance() {
       say(move.source, ReleaseRequest{{shard, leases_.at(shard).epoch}});
       leases_.set_state(shard, LeaseState::kReleasing, now_);
     }
-    notice(
+    remark(
         Severity::kInfo, "moving",
         fmt::format("{} shards move away from {}", move.shards, sessions_.at(move.source).name()));
   }

@@ -25,7 +25,9 @@ constexpr Millis kTick{50};
 constexpr Millis kHeartbeat{200};
 constexpr Millis kSilence{2'000};
 
-std::int64_t no_wall_clock() { return 0; }
+std::int64_t no_wall_clock() {
+  return 0;
+}
 
 // One TCP connection: bytes arrive in order, after a delay, until it breaks.
 struct Connection {
@@ -60,7 +62,7 @@ struct Master {
 struct Volunteer {
   std::unique_ptr<volunteer::VolunteerCore> core;
   std::unique_ptr<volunteer::Executor> executor;
-  std::uint64_t life = 0;       // grows with every start; closures of an earlier one are void
+  std::uint64_t life = 0;  // grows with every start; closures of an earlier one are void
   std::uint64_t slowness = 1;
   std::uint64_t connection = 0;  // 0: none
   Instant frozen_until{};
@@ -113,6 +115,7 @@ class Cluster {
   void cut(std::uint64_t connection, bool tell_master, bool tell_volunteer);
   void deliver_to_master(std::uint64_t connection, Bytes bytes);
   void deliver_to_volunteer(std::uint64_t connection, Bytes bytes);
+
   Millis latency() { return uniform(options_.latency_min, options_.latency_max); }
 
   Millis uniform(Millis low, Millis high) {
@@ -179,8 +182,8 @@ void Cluster::start_master() {
   config.test_points = test_.points();
   config.evaluate_chunk = 16;
   config.label_counts = std::move(label_counts);
-  master_ = std::make_unique<Master>(options_, train_, test_, std::move(*store), pool_, config,
-                                     resume);
+  master_ =
+      std::make_unique<Master>(options_, train_, test_, std::move(*store), pool_, config, resume);
   ++master_life_;
   if (auto loaded = master_->worker.load(*master_->store); !loaded) {
     result_.violations.push_back("the input layer does not load: " + loaded.error().message);
@@ -266,10 +269,14 @@ void Cluster::perform(StorageTask& task) {
 }
 
 void Cluster::perform(Notice& effect) {
-  ++result_.happened["notice." + effect.kind];
-  clock_.note(std::hash<std::string>{}(effect.text));
-  if (effect.severity == Severity::kError) {
-    result_.violations.push_back(effect.kind + ": " + effect.text);
+  clock_.note(effect.index());
+  const char* kinds[] = {"came", "gone", "checkpoint", "evaluated", "remark"};
+  ++result_.happened[std::string("notice.") + kinds[effect.index()]];
+  const auto* remark = std::get_if<Remark>(&effect);
+  if (remark == nullptr) return;
+  ++result_.happened["remark." + remark->kind];
+  if (remark->severity == Severity::kError) {
+    result_.violations.push_back(remark->kind + ": " + remark->text);
   }
 }
 
@@ -542,7 +549,9 @@ void Cluster::crash_master() {
   disk_.crash();
 }
 
-void Cluster::stop_master() { to_master(StopRequested{}); }
+void Cluster::stop_master() {
+  to_master(StopRequested{});
+}
 
 // ---- The run -----------------------------------------------------------------------------------
 
@@ -561,8 +570,7 @@ ClusterResult Cluster::run() {
         "not finished in time" +
         (master_ ? "; the master waits for: " + master_->core.snapshot().waiting_for : ""));
   }
-  result_.duration =
-      std::chrono::duration_cast<Millis>(clock_.now().time_since_epoch());
+  result_.duration = std::chrono::duration_cast<Millis>(clock_.now().time_since_epoch());
   result_.event_digest = clock_.digest();
   result_.events = clock_.steps();
   return std::move(result_);

@@ -113,7 +113,7 @@ TEST_CASE("cluster: a volunteer that joins half-way changes nothing", "[sim]") {
   options.join_spread_ms = 400;
   const ClusterResult result = run(options);
   require_good(result, options.seed);
-  REQUIRE(result.happened.at("notice.moving") > 0);
+  REQUIRE(result.happened.at("remark.moving") > 0);
   REQUIRE(result.digests == calm_digests());
 }
 
@@ -139,8 +139,8 @@ TEST_CASE("cluster: no storm of faults changes a bit of any checkpoint", "[sim]"
   if (count >= 50) {
     for (const char* what :
          {"fault.reset", "fault.volunteer_crash", "fault.volunteer_freeze", "fault.volunteer_leave",
-          "fault.master_crash", "fault.master_stop", "notice.moving", "notice.leaving",
-          "notice.left", "notice.stopping", "exit.success"}) {
+          "fault.master_crash", "fault.master_stop", "notice.gone", "remark.moving",
+          "remark.leaving", "remark.stopping", "exit.success"}) {
       INFO(what);
       REQUIRE(happened[what] > 0);
     }

@@ -39,6 +39,7 @@ class SimClock {
   void note(std::uint64_t fact) { digest_ = mix64(digest_ ^ mix64(fact)); }
 
   [[nodiscard]] std::uint64_t digest() const { return digest_; }
+
   [[nodiscard]] std::uint64_t steps() const { return steps_; }
 
  private:

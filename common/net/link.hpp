@@ -1,0 +1,35 @@
+// Frames to and from one peer, by whatever transport: TCP between machines, memory inside a process.
+// I/O thread only.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/bytes.hpp"
+
+namespace gleaner {
+
+class Link {
+ public:
+  struct Handler {
+    // A whole, verified payload, and its size on the wire with framing.
+    std::function<void(Bytes payload, std::size_t wire_bytes)> on_frame;
+    // Once, and nothing afterwards; not after the link's owner called abandon().
+    std::function<void(std::string reason)> on_closed;
+  };
+
+  virtual ~Link() = default;
+
+  // Starts delivering. Handlers are never called from within send(), close() or start().
+  virtual void start(Handler handler) = 0;
+  // Queues a payload and returns its size on the wire. A peer that does not read makes the queue
+  // overflow its bound: the link then closes by itself and says so through on_closed.
+  virtual std::size_t send(Bytes payload) = 0;
+  // Closes when everything queued has left, or after a deadline; on_closed follows.
+  virtual void close() = 0;
+  // Forgets the handlers and closes at once.
+  virtual void abandon() = 0;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,67 @@
+#include "common/net/memory_link.hpp"
+
+#include <asio/post.hpp>
+#include <string>
+
+#include "common/net/frame.hpp"
+
+namespace gleaner {
+namespace {
+
+class MemoryLink : public Link, public std::enable_shared_from_this<MemoryLink> {
+ public:
+  explicit MemoryLink(asio::any_io_executor executor) : executor_(std::move(executor)) {}
+
+  void join(const std::shared_ptr<MemoryLink>& peer) { peer_ = peer; }
+
+  void start(Handler handler) override { handler_ = std::move(handler); }
+
+  std::size_t send(Bytes payload) override {
+    const std::size_t wire_bytes = payload.size() + kFrameHeaderBytes;
+    if (is_closed_) return wire_bytes;
+    if (const auto peer = peer_.lock()) {
+      asio::post(peer->executor_, [peer, payload = std::move(payload), wire_bytes]() mutable {
+        if (peer->handler_.on_frame) peer->handler_.on_frame(std::move(payload), wire_bytes);
+      });
+    }
+    return wire_bytes;
+  }
+
+  void close() override {
+    if (std::exchange(is_closed_, true)) return;
+    const std::string reason = "closed";
+    if (const auto peer = peer_.lock()) post_closed(peer, reason);
+    post_closed(shared_from_this(), reason);
+  }
+
+  void abandon() override {
+    handler_ = {};
+    close();
+  }
+
+ private:
+  static void post_closed(const std::shared_ptr<MemoryLink>& end, const std::string& reason) {
+    asio::post(end->executor_, [end, reason] {
+      end->is_closed_ = true;
+      const Handler handler = std::exchange(end->handler_, {});
+      if (handler.on_closed) handler.on_closed(reason);
+    });
+  }
+
+  asio::any_io_executor executor_;
+  std::weak_ptr<MemoryLink> peer_;
+  Handler handler_;
+  bool is_closed_ = false;
+};
+
+}  // namespace
+
+LinkPair make_memory_links(asio::any_io_executor first, asio::any_io_executor second) {
+  auto a = std::make_shared<MemoryLink>(std::move(first));
+  auto b = std::make_shared<MemoryLink>(std::move(second));
+  a->join(b);
+  b->join(a);
+  return {a, b};
+}
+
+}  // namespace gleaner

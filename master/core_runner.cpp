@@ -1,0 +1,128 @@
+#include "master/core_runner.hpp"
+
+#include <asio/post.hpp>
+#include <chrono>
+#include <utility>
+
+#include "schema/codec.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+
+}  // namespace
+
+CoreRunner::CoreRunner(asio::io_context& io, MasterCore& core, Worker& worker,
+                       Persister& persister, Observer observer)
+    : io_(io),
+      core_(core),
+      worker_(worker),
+      persister_(persister),
+      observer_(std::move(observer)),
+      timer_(io) {}
+
+CoreRunner::~CoreRunner() {
+  alive_.reset();
+  for (auto& [id, link] : links_) link->abandon();
+  worker_thread_.join();
+  storage_thread_.join();
+}
+
+void CoreRunner::start() {
+  handle(Tick{});
+  tick();
+}
+
+void CoreRunner::stop() { handle(StopRequested{}); }
+
+void CoreRunner::tick() {
+  timer_.expires_after(kTick);
+  timer_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
+    if (alive.expired() || error || is_done_) return;
+    handle(Tick{});
+    tick();
+  });
+}
+
+void CoreRunner::admit(std::shared_ptr<Link> link, const std::string& peer) {
+  const SessionId id{++last_session_};
+  links_.emplace(id, link);
+  const std::weak_ptr<int> alive = alive_;
+  Link::Handler handler;
+  handler.on_frame = [this, alive, id](const Bytes& payload, std::size_t wire_bytes) {
+    if (!alive.expired()) received(id, payload, wire_bytes);
+  };
+  handler.on_closed = [this, alive, id](std::string reason) {
+    if (!alive.expired()) closed(id, std::move(reason));
+  };
+  handle(SessionOpened{id, peer});
+  link->start(std::move(handler));
+}
+
+void CoreRunner::received(SessionId id, const Bytes& payload, std::size_t wire_bytes) {
+  if (!links_.contains(id)) return;
+  auto message = decode(payload);
+  if (message) {
+    handle(MessageReceived{id, std::move(*message), wire_bytes});
+    return;
+  }
+  // Bytes that make no sense end the session; the core only learns that it is gone.
+  Send refusal{id, Refusal{message.error().code, message.error().message, false}};
+  perform(refusal);
+  perform(CloseSession{id});
+  handle(SessionClosed{id, "sent nonsense: " + message.error().message});
+}
+
+void CoreRunner::closed(SessionId id, std::string reason) {
+  if (links_.erase(id) > 0) handle(SessionClosed{id, std::move(reason)});
+}
+
+void CoreRunner::handle(Event event) {
+  if (is_done_) return;
+  Effects effects = core_.handle(std::move(event), monotonic_now());
+  for (Effect& effect : effects) {
+    std::visit([this](auto& e) { perform(e); }, effect);
+  }
+}
+
+void CoreRunner::perform(Send& effect) {
+  const auto link = links_.find(effect.session);
+  if (link == links_.end()) return;
+  const std::size_t wire_bytes = link->second->send(encode(effect.message));
+  core_.record_sent(effect.session, effect.message, wire_bytes);
+}
+
+void CoreRunner::perform(const CloseSession& effect) {
+  const auto link = links_.find(effect.session);
+  if (link != links_.end()) link->second->close();  // its on_closed takes it out of the map
+}
+
+template <typename Performer, typename Task>
+void CoreRunner::run_on(asio::thread_pool& thread, Performer& performer, Task task) {
+  asio::post(thread, [this, &performer, alive = std::weak_ptr<int>(alive_),
+                      task = std::move(task)] {
+    Event done = performer.run(task);
+    asio::post(io_, [this, alive, done = std::move(done)]() mutable {
+      if (!alive.expired()) handle(std::move(done));
+    });
+  });
+}
+
+void CoreRunner::perform(WorkerTask& task) { run_on(worker_thread_, worker_, std::move(task)); }
+
+void CoreRunner::perform(StorageTask& task) {
+  run_on(storage_thread_, persister_, std::move(task));
+}
+
+void CoreRunner::perform(const Notice& effect) {
+  if (observer_.on_notice) observer_.on_notice(effect);
+}
+
+void CoreRunner::perform(const Done& effect) {
+  is_done_ = true;
+  timer_.cancel();
+  if (observer_.on_done) observer_.on_done(effect);
+}
+
+}  // namespace gleaner

@@ -1,0 +1,73 @@
+// Runs the master's core for real: links carry its messages, one thread does its worker tasks, one
+// its storage tasks, a timer lets its time pass. I/O thread only.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "common/net/link.hpp"
+#include "master/core/master_core.hpp"
+#include "master/persister.hpp"
+#include "master/worker.hpp"
+
+namespace gleaner {
+
+class CoreRunner {
+ public:
+  struct Observer {
+    std::function<void(const Notice&)> on_notice;
+    std::function<void(const Done&)> on_done;  // once; nothing follows
+  };
+
+  // Everything outlives the runner. `worker` and `persister` are used by the runner's threads only.
+  CoreRunner(asio::io_context& io, MasterCore& core, Worker& worker, Persister& persister,
+             Observer observer);
+  // Waits for tasks that are being done.
+  ~CoreRunner();
+  CoreRunner(const CoreRunner&) = delete;
+  CoreRunner& operator=(const CoreRunner&) = delete;
+
+  void start();
+  // A connection: its first message must be a Hello.
+  void admit(std::shared_ptr<Link> link, const std::string& peer);
+  void stop();
+
+  [[nodiscard]] CoreSnapshot snapshot() const { return core_.snapshot(); }
+  [[nodiscard]] bool is_done() const { return is_done_; }
+
+ private:
+  void handle(Event event);
+  void perform(Send& effect);
+  void perform(const CloseSession& effect);
+  void perform(WorkerTask& task);
+  void perform(StorageTask& task);
+  void perform(const Notice& effect);
+  void perform(const Done& effect);
+  void received(SessionId id, const Bytes& payload, std::size_t wire_bytes);
+  void closed(SessionId id, std::string reason);
+  void tick();
+
+  template <typename Performer, typename Task>
+  void run_on(asio::thread_pool& thread, Performer& performer, Task task);
+
+  asio::io_context& io_;
+  MasterCore& core_;
+  Worker& worker_;
+  Persister& persister_;
+  Observer observer_;
+  asio::thread_pool worker_thread_{1};
+  asio::thread_pool storage_thread_{1};
+  asio::steady_timer timer_;
+  std::map<SessionId, std::shared_ptr<Link>> links_;
+  std::uint64_t last_session_ = 0;
+  bool is_done_ = false;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks hold it weakly
+};
+
+}  // namespace gleaner

@@ -1,0 +1,133 @@
+#include "volunteer/client.hpp"
+
+#include <asio/post.hpp>
+#include <chrono>
+#include <utility>
+
+#include "schema/codec.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+constexpr std::chrono::milliseconds kTick{100};
+
+}  // namespace
+
+Client::Client(asio::io_context& io, Options options)
+    : io_(io),
+      options_(std::move(options)),
+      core_(options_.core),
+      pool_(options_.threads),
+      executor_(pool_, options_.memory_bytes),
+      timer_(io) {}
+
+Client::~Client() {
+  alive_.reset();
+  if (link_) link_->abandon();
+  work_.join();
+}
+
+void Client::start() {
+  handle(Started{});
+  tick();
+}
+
+void Client::stop(std::string reason) { handle(StopRequested{std::move(reason)}); }
+
+void Client::tick() {
+  timer_.expires_after(kTick);
+  timer_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
+    if (alive.expired() || error || has_exited_) return;
+    handle(Tick{});
+    tick();
+  });
+}
+
+void Client::handle(Event event) {
+  if (has_exited_) return;
+  Effects effects = core_.handle(std::move(event), monotonic_now());
+  for (Effect& effect : effects) {
+    std::visit([this](auto& e) { perform(e); }, effect);
+  }
+  if (options_.on_change) options_.on_change(core_.snapshot());
+}
+
+void Client::perform(const Connect&) {
+  const std::uint64_t connection = ++connection_;
+  options_.dial([this, connection, alive = std::weak_ptr<int>(alive_)](
+                    Result<std::shared_ptr<Link>> dialled) {
+    if (alive.expired() || has_exited_ || connection != connection_) {
+      if (dialled) (*dialled)->abandon();
+      return;
+    }
+    if (dialled) {
+      use(*dialled);
+      handle(Connected{});
+    } else {
+      handle(ConnectFailed{dialled.error().message});
+    }
+  });
+}
+
+void Client::use(std::shared_ptr<Link> link) {
+  link_ = std::move(link);
+  const std::uint64_t connection = connection_;
+  const auto is_current = [this, connection, alive = std::weak_ptr<int>(alive_)] {
+    return !alive.expired() && !has_exited_ && connection == connection_;
+  };
+  Link::Handler handler;
+  handler.on_frame = [this, is_current](Bytes payload, std::size_t) {
+    if (!is_current()) return;
+    auto message = decode(payload);
+    if (message) {
+      handle(MessageReceived{std::move(*message)});
+    } else {
+      hang_up();
+      handle(Disconnected{"the master sent nonsense: " + message.error().message});
+    }
+  };
+  handler.on_closed = [this, is_current](std::string reason) {
+    if (!is_current()) return;
+    hang_up();
+    handle(Disconnected{std::move(reason)});
+  };
+  link_->start(std::move(handler));
+}
+
+void Client::hang_up() {
+  ++connection_;
+  if (link_) link_->abandon();
+  link_.reset();
+}
+
+void Client::perform(const Disconnect&) {
+  if (link_) link_->close();  // its on_closed brings Disconnected
+}
+
+void Client::perform(Send& effect) {
+  if (link_) link_->send(encode(effect.message));
+}
+
+void Client::perform(StartWork& effect) {
+  asio::post(work_, [this, alive = std::weak_ptr<int>(alive_), effect = std::move(effect)] {
+    auto replies = executor_.execute(effect.work);
+    WorkDone done{effect.generation, {}, {}};
+    if (replies) {
+      done.replies = std::move(*replies);
+    } else {
+      done.error = replies.error();
+    }
+    asio::post(io_, [this, alive, done = std::move(done)]() mutable {
+      if (!alive.expired()) handle(std::move(done));
+    });
+  });
+}
+
+void Client::perform(Exit& effect) {
+  has_exited_ = true;
+  timer_.cancel();
+  if (link_) link_->close();
+  if (options_.on_exit) options_.on_exit(effect);
+}
+
+}  // namespace gleaner::volunteer

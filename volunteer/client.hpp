@@ -1,0 +1,71 @@
+// Runs a volunteer's core against a real master: performs its effects on a link, a compute thread and
+// a timer. The same for a volunteer process and for one inside the master. I/O thread only; the
+// executor has a thread of its own.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/net/link.hpp"
+#include "common/result.hpp"
+#include "common/thread_pool.hpp"
+#include "volunteer/core/volunteer_core.hpp"
+#include "volunteer/executor.hpp"
+
+namespace gleaner::volunteer {
+
+class Client {
+ public:
+  using Dialled = std::function<void(Result<std::shared_ptr<Link>>)>;
+
+  struct Options {
+    CoreConfig core;
+    std::uint32_t threads = 1;
+    std::uint64_t memory_bytes = 0;
+    // Makes a connection and calls back, once, from the I/O thread.
+    std::function<void(Dialled)> dial;
+    // After every event and tick.
+    std::function<void(const Snapshot&)> on_change;
+    // Once; the client does nothing afterwards.
+    std::function<void(const Exit&)> on_exit;
+  };
+
+  Client(asio::io_context& io, Options options);
+  // Waits for work that is being done.
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  void start();
+  // Asks the core to leave politely; the second time it leaves at once.
+  void stop(std::string reason);
+
+ private:
+  void handle(Event event);
+  void perform(const Connect& effect);
+  void perform(const Disconnect& effect);
+  void perform(Send& effect);
+  void perform(StartWork& effect);
+  void perform(Exit& effect);
+  void use(std::shared_ptr<Link> link);
+  void hang_up();
+  void tick();
+
+  asio::io_context& io_;
+  Options options_;
+  VolunteerCore core_;
+  ThreadPool pool_;
+  Executor executor_;
+  asio::thread_pool work_{1};
+  asio::steady_timer timer_;
+  std::shared_ptr<Link> link_;
+  std::uint64_t connection_ = 0;         // callbacks of earlier ones are void
+  bool has_exited_ = false;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks hold it weakly
+};
+
+}  // namespace gleaner::volunteer

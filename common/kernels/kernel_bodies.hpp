@@ -1,0 +1,337 @@
+// The kernels, written once over a vector of sixteen floats. Each instruction set's file defines
+// `Vec` in gleaner's unnamed namespace and then includes this file, so that all levels share the
+// order of operations and none shares machine code. README.md states the orders.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/kernels/kernels.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kWidth = 16;
+
+float dot_kernel(const float* a, const float* b, std::size_t n) {
+  Vec sum = Vec::zero();
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    sum = Vec::fma(Vec::load(a + i), Vec::load(b + i), sum);
+  }
+  return Vec::reduce(sum);
+}
+
+void axpy_kernel(float a, const float* x, float* y, std::size_t n) {
+  const Vec factor = Vec::broadcast(a);
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    Vec::fma(factor, Vec::load(x + i), Vec::load(y + i)).store(y + i);
+  }
+}
+
+float sum_of_squares_kernel(const float* x, std::size_t n) {
+  return dot_kernel(x, x, n);
+}
+
+// Moves the state by the mean square and returns the factor of the gradient.
+float rms_step(const RmsRule& rule, float mean_square, float* state) {
+  *state = Vec::fma_one(rule.decay, *state, rule.decay_complement * mean_square);
+  return -(rule.rate / (Vec::sqrt_one(*state) + rule.epsilon));
+}
+
+void rms_update_kernel(const RmsRule& rule, const float* gradient, float* weights, float* state,
+                       std::size_t n) {
+  const float mean_square = sum_of_squares_kernel(gradient, n) / static_cast<float>(n);
+  axpy_kernel(rms_step(rule, mean_square, state), gradient, weights, n);
+}
+
+void dequantise_kernel(float scale, const std::uint8_t* codes, float* values, std::size_t n) {
+  const Vec factor = Vec::broadcast(scale);
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    Vec::mul(factor, Vec::load_bytes(codes + i)).store(values + i);
+  }
+}
+
+void quantise_gradient_kernel(const float* gradient, const std::uint8_t* codes,
+                              float steps_per_unit, float limit, std::int32_t* steps,
+                              std::size_t n) {
+  const Vec factor = Vec::broadcast(steps_per_unit);
+  const Vec high = Vec::broadcast(limit);
+  const Vec low = Vec::broadcast(-limit);
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    const Vec scaled = Vec::mul(Vec::load(gradient + i), factor);
+    const Vec clamped = Vec::max(Vec::min(scaled, high), low);
+    Vec::zero_unless(Vec::load_bytes(codes + i), clamped).store_rounded(steps + i);
+  }
+}
+
+// ---- Logistic ----------------------------------------------------------------------------------
+
+// e^-x for x in [0, 64]: x = k ln 2 + r with |r| <= ln 2 / 2, then Taylor's polynomial of degree 7,
+// whose remainder is below 2^-27 there.
+Vec exp_of_negative(Vec x) {
+  // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer.
+  const Vec magic = Vec::broadcast(12582912.0F);
+  const Vec k = Vec::sub(Vec::fma(x, Vec::broadcast(-1.44269504F), magic), magic);
+  // ln 2 in two parts; k * high is exact because `high` has 9 significant bits to spare.
+  Vec r = Vec::fma(k, Vec::broadcast(-0.693359375F), Vec::negate(x));
+  r = Vec::fma(k, Vec::broadcast(2.12194440e-4F), r);
+  Vec p = Vec::broadcast(1.0F / 5040.0F);
+  p = Vec::fma(p, r, Vec::broadcast(1.0F / 720.0F));
+  p = Vec::fma(p, r, Vec::broadcast(1.0F / 120.0F));
+  p = Vec::fma(p, r, Vec::broadcast(1.0F / 24.0F));
+  p = Vec::fma(p, r, Vec::broadcast(1.0F / 6.0F));
+  p = Vec::fma(p, r, Vec::broadcast(0.5F));
+  p = Vec::fma(p, r, Vec::broadcast(1.0F));
+  p = Vec::fma(p, r, Vec::broadcast(1.0F));
+  return Vec::mul(p, Vec::power_of_two(k));
+}
+
+// log(1 + t) for t in [0, 1]: 2 artanh(u) with u = t / (2 + t) <= 1/3, by its series up to u^17,
+// whose remainder is below 2^-31 of the value.
+Vec log_of_one_plus(Vec t) {
+  const Vec u = Vec::div(t, Vec::add(Vec::broadcast(2.0F), t));
+  const Vec s = Vec::mul(u, u);
+  Vec p = Vec::broadcast(2.0F / 17.0F);
+  p = Vec::fma(p, s, Vec::broadcast(2.0F / 15.0F));
+  p = Vec::fma(p, s, Vec::broadcast(2.0F / 13.0F));
+  p = Vec::fma(p, s, Vec::broadcast(2.0F / 11.0F));
+  p = Vec::fma(p, s, Vec::broadcast(2.0F / 9.0F));
+  p = Vec::fma(p, s, Vec::broadcast(2.0F / 7.0F));
+  p = Vec::fma(p, s, Vec::broadcast(2.0F / 5.0F));
+  p = Vec::fma(p, s, Vec::broadcast(2.0F / 3.0F));
+  const Vec twice = Vec::add(u, u);
+  return Vec::fma(Vec::mul(p, s), u, twice);
+}
+
+struct Logistic {
+  Vec sigmoid;
+  Vec softplus;
+};
+
+Logistic logistic_of(Vec x) {
+  const Vec zero = Vec::zero();
+  const Vec one = Vec::broadcast(1.0F);
+  const Vec magnitude = Vec::min(Vec::max(x, Vec::negate(x)), Vec::broadcast(64.0F));
+  const Vec t = exp_of_negative(magnitude);
+  const Vec numerator = Vec::select_negative(x, t, one);
+  return {Vec::div(numerator, Vec::add(one, t)), Vec::add(Vec::max(x, zero), log_of_one_plus(t))};
+}
+
+void logistic_kernel(const float* x, float* sigmoid, float* softplus, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    const Logistic result = logistic_of(Vec::load(x + i));
+    result.sigmoid.store(sigmoid + i);
+    result.softplus.store(softplus + i);
+  }
+}
+
+// ---- Training ----------------------------------------------------------------------------------
+
+// Dot products of the row with the pairs' hidden vectors, four at a time to hide latency.
+void row_logits(const RowTraining& row) {
+  const float* h[4];
+  std::size_t j = 0;
+  for (; j + 4 <= row.count; j += 4) {
+    for (std::size_t e = 0; e < 4; ++e) {
+      h[e] = row.hidden + (row.pairs[j + e] & kPairExampleMask) * row.width;
+    }
+    Vec s0 = Vec::zero(), s1 = Vec::zero(), s2 = Vec::zero(), s3 = Vec::zero();
+    for (std::size_t i = 0; i < row.width; i += kWidth) {
+      const Vec w = Vec::load(row.weights + i);
+      s0 = Vec::fma(w, Vec::load(h[0] + i), s0);
+      s1 = Vec::fma(w, Vec::load(h[1] + i), s1);
+      s2 = Vec::fma(w, Vec::load(h[2] + i), s2);
+      s3 = Vec::fma(w, Vec::load(h[3] + i), s3);
+    }
+    Vec::reduce4(s0, s1, s2, s3, row.logits + j);
+  }
+  for (; j < row.count; ++j) {
+    row.logits[j] = dot_kernel(
+        row.weights, row.hidden + (row.pairs[j] & kPairExampleMask) * row.width, row.width);
+  }
+}
+
+// deltas = sigmoid(z) - y and the loss, from z = logits + bias. With the margin m = -z for true
+// pairs and z for others, the loss is softplus(m) and |delta| = sigmoid(m): no cancellation.
+std::int64_t row_deltas(const RowTraining& row) {
+  const Vec bias = Vec::broadcast(*row.bias);
+  std::int64_t loss = 0;
+  std::int32_t terms[kWidth];
+  for (std::size_t j = 0; j < row.count; j += kWidth) {
+    const Vec z = Vec::add(Vec::load(row.logits + j), bias);
+    const Logistic result = logistic_of(Vec::negate_true(z, row.pairs + j));
+    Vec::negate_true(result.sigmoid, row.pairs + j).store(row.deltas + j);
+    const Vec nats = Vec::min(result.softplus, Vec::broadcast(1024.0F));
+    Vec::mul(nats, Vec::broadcast(1048576.0F)).store_rounded(terms);
+    const std::size_t left = row.count - j;
+    for (std::size_t lane = 0; lane < (left < kWidth ? left : kWidth); ++lane) loss += terms[lane];
+  }
+  return loss;
+}
+
+// Backward over `Blocks` vectors of the row's columns, kept in registers: the row's gradient, and
+// the hidden gradients of its examples by the weights before the update.
+template <std::size_t Blocks>
+void row_backward(const RowTraining& row, std::size_t column) {
+  Vec w[Blocks];
+  Vec g[Blocks];
+  for (std::size_t k = 0; k < Blocks; ++k) {
+    w[k] = Vec::load(row.weights + column + k * kWidth);
+    g[k] = Vec::zero();
+  }
+  for (std::size_t j = 0; j < row.count; ++j) {
+    const Vec delta = Vec::broadcast(row.deltas[j]);
+    const std::size_t offset = (row.pairs[j] & kPairExampleMask) * row.width + column;
+    const float* h = row.hidden + offset;
+    float* dh = row.hidden_gradient + offset;
+    for (std::size_t k = 0; k < Blocks; ++k) {
+      g[k] = Vec::fma(delta, Vec::load(h + k * kWidth), g[k]);
+      Vec::fma(delta, w[k], Vec::load(dh + k * kWidth)).store(dh + k * kWidth);
+    }
+  }
+  for (std::size_t k = 0; k < Blocks; ++k) g[k].store(row.gradient + column + k * kWidth);
+}
+
+std::int64_t train_row_kernel(const RowTraining& row, const RmsRule& rule) {
+  row_logits(row);
+  const std::int64_t loss = row_deltas(row);
+  constexpr std::size_t kBlock = Vec::kBackwardBlocks * kWidth;
+  std::size_t column = 0;
+  for (; column + kBlock <= row.width; column += kBlock) {
+    row_backward<Vec::kBackwardBlocks>(row, column);
+  }
+  for (; column < row.width; column += kWidth) row_backward<1>(row, column);
+
+  float bias_gradient = 0;
+  for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
+  const float squares =
+      Vec::fma_one(bias_gradient, bias_gradient, sum_of_squares_kernel(row.gradient, row.width));
+  const float step = rms_step(rule, squares / static_cast<float>(row.width + 1), row.state);
+  axpy_kernel(step, row.gradient, row.weights, row.width);
+  *row.bias = Vec::fma_one(step, bias_gradient, *row.bias);
+  return loss;
+}
+
+// ---- Exact scores ------------------------------------------------------------------------------
+
+// Four rows against four examples.
+void score_tile(const ScoreBlock& block, std::size_t r, std::size_t e) {
+  const float* w = block.weights + r * block.width;
+  const float* h = block.hidden + e * block.width;
+  Vec sums[4][4];
+  for (auto& of_example : sums) {
+    for (Vec& sum : of_example) sum = Vec::zero();
+  }
+  for (std::size_t i = 0; i < block.width; i += kWidth) {
+    const Vec rows[4] = {Vec::load(w + i), Vec::load(w + block.width + i),
+                         Vec::load(w + 2 * block.width + i), Vec::load(w + 3 * block.width + i)};
+    for (std::size_t k = 0; k < 4; ++k) {
+      const Vec x = Vec::load(h + k * block.width + i);
+      for (std::size_t l = 0; l < 4; ++l) sums[k][l] = Vec::fma(rows[l], x, sums[k][l]);
+    }
+  }
+  for (std::size_t k = 0; k < 4; ++k) {
+    float* out = block.scores + (e + k) * block.score_stride + r;
+    Vec::reduce4(sums[k][0], sums[k][1], sums[k][2], sums[k][3], out);
+    for (std::size_t l = 0; l < 4; ++l) out[l] += block.biases[r + l];
+  }
+}
+
+void score_one(const ScoreBlock& block, std::size_t r, std::size_t e) {
+  const float product =
+      dot_kernel(block.weights + r * block.width, block.hidden + e * block.width, block.width);
+  block.scores[e * block.score_stride + r] = product + block.biases[r];
+}
+
+void score_rows_kernel(const ScoreBlock& block) {
+  const std::size_t whole_rows = block.rows - block.rows % 4;
+  const std::size_t whole_examples = block.examples - block.examples % 4;
+  for (std::size_t r = 0; r < whole_rows; r += 4) {
+    for (std::size_t e = 0; e < whole_examples; e += 4) score_tile(block, r, e);
+    for (std::size_t e = whole_examples; e < block.examples; ++e) {
+      for (std::size_t k = 0; k < 4; ++k) score_one(block, r + k, e);
+    }
+  }
+  for (std::size_t r = whole_rows; r < block.rows; ++r) {
+    for (std::size_t e = 0; e < block.examples; ++e) score_one(block, r, e);
+  }
+}
+
+// ---- Projections -------------------------------------------------------------------------------
+
+// `Rows` rows against two vectors of projections: each projection's lane adds the row's columns in
+// ascending order, and no lanes are ever summed.
+template <std::size_t Rows>
+void project_tile(const SignProjections& projections, const float* values, std::size_t first,
+                  std::uint16_t* bits) {
+  Vec sums[Rows][2];
+  for (auto& of_row : sums) of_row[0] = of_row[1] = Vec::zero();
+  for (std::size_t i = 0; i < projections.width; ++i) {
+    const float* signs = projections.signs + i * projections.count + first;
+    const Vec s0 = Vec::load(signs);
+    const Vec s1 = Vec::load(signs + kWidth);
+    for (std::size_t r = 0; r < Rows; ++r) {
+      const Vec value = Vec::broadcast(values[r * projections.width + i]);
+      sums[r][0] = Vec::add_signed(s0, value, sums[r][0]);
+      sums[r][1] = Vec::add_signed(s1, value, sums[r][1]);
+    }
+  }
+  const std::size_t words = projections.count / kWidth;
+  for (std::size_t r = 0; r < Rows; ++r) {
+    bits[r * words + first / kWidth] = Vec::positive_bits(sums[r][0]);
+    bits[r * words + first / kWidth + 1] = Vec::positive_bits(sums[r][1]);
+  }
+}
+
+void project_rows_kernel(const SignProjections& projections, const float* values, std::size_t rows,
+                         std::uint16_t* bits) {
+  constexpr std::size_t kTile = Vec::kProjectionRows;
+  const std::size_t words = projections.count / kWidth;
+  std::size_t r = 0;
+  for (; r + kTile <= rows; r += kTile) {
+    for (std::size_t first = 0; first < projections.count; first += 2 * kWidth) {
+      project_tile<kTile>(projections, values + r * projections.width, first, bits + r * words);
+    }
+  }
+  for (; r < rows; ++r) {
+    for (std::size_t first = 0; first < projections.count; first += 2 * kWidth) {
+      project_tile<1>(projections, values + r * projections.width, first, bits + r * words);
+    }
+  }
+}
+
+// ---- Commits -----------------------------------------------------------------------------------
+
+bool round_delta_kernel(const float* committed, float* values, std::uint16_t* halves,
+                        std::size_t n) {
+  const Vec high = Vec::broadcast(65504.0F);
+  const Vec low = Vec::broadcast(-65504.0F);
+  bool changed = false;
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    const Vec base = Vec::load(committed + i);
+    const Vec delta = Vec::sub(Vec::load(values + i), base);
+    const Vec rounded = Vec::round_to_half(Vec::max(Vec::min(delta, high), low), halves + i);
+    changed |= Vec::any_not_zero(rounded);
+    Vec::add(base, rounded).store(values + i);
+  }
+  return changed;
+}
+
+constexpr Kernels make_kernels(SimdLevel level) {
+  return {.level = level,
+          .dot = dot_kernel,
+          .axpy = axpy_kernel,
+          .sum_of_squares = sum_of_squares_kernel,
+          .rms_update = rms_update_kernel,
+          .dequantise = dequantise_kernel,
+          .quantise_gradient = quantise_gradient_kernel,
+          .logistic = logistic_kernel,
+          .train_row = train_row_kernel,
+          .score_rows = score_rows_kernel,
+          .project_codes = project_codes_kernel,
+          .project_rows = project_rows_kernel,
+          .round_delta = round_delta_kernel};
+}
+
+}  // namespace
+}  // namespace gleaner

@@ -1,0 +1,112 @@
+// The arithmetic of the hot loops, one table of functions per instruction set. Every table gives
+// the same bits: README.md writes down the one order of operations that each kernel has.
+//
+// Plain pointers rather than spans, and no library calls in the kernels' files: an inline function
+// compiled there with AVX flags could be the copy the linker keeps for the whole program, and would
+// then crash on a processor without AVX.
+//
+// Widths n are multiples of 16 (kLanes); no alignment is required. Stateless; any thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/kernels/simd_level.hpp"
+
+namespace gleaner {
+
+// The row-wise second-moment rule: state = decay * state + (1 - decay) * mean(g^2), then
+// w -= rate * g / (sqrt(state) + epsilon).
+struct RmsRule {
+  float rate = 0;
+  float decay = 0;
+  float decay_complement = 0;  // 1 - decay, rounded once by whoever fills this in
+  float epsilon = 0;
+};
+
+// A (neuron, example) pair of a neuron's list: the example's position in the batch, and a bit that
+// says whether the neuron is one of its true labels.
+using ActivePair = std::uint16_t;
+inline constexpr ActivePair kTruePair = 0x8000;
+inline constexpr ActivePair kPairExampleMask = 0x7fff;
+
+// Work of one neuron on one batch: forward, loss, backward, update.
+struct RowTraining {
+  std::size_t width = 0;              // n
+  float* weights = nullptr;           // n, updated
+  float* bias = nullptr;              // updated
+  float* state = nullptr;             // updated
+  const ActivePair* pairs = nullptr;  // ascending by example; 16 more elements are readable
+  std::size_t count = 0;              // of pairs
+  const float* hidden = nullptr;      // examples x n
+  float* hidden_gradient = nullptr;   // examples x n, added to
+  float* logits = nullptr;            // scratch: count rounded up to a multiple of 16
+  float* deltas = nullptr;            // scratch: the same
+  float* gradient = nullptr;          // scratch: n; holds the row's gradient afterwards
+};
+
+// A block of exact scores: scores[e * score_stride + r] = dot(row r, example e) + bias r.
+struct ScoreBlock {
+  std::size_t width = 0;           // n
+  const float* weights = nullptr;  // rows x n
+  const float* biases = nullptr;   // rows
+  std::size_t rows = 0;
+  const float* hidden = nullptr;  // examples x n
+  std::size_t examples = 0;
+  float* scores = nullptr;
+  std::size_t score_stride = 0;  // >= rows
+};
+
+// Random +-1 projections, by column: what SimHash takes signs of.
+struct SignProjections {
+  std::size_t width = 0;               // n
+  std::size_t count = 0;               // of projections, padded to a multiple of 32
+  const float* signs = nullptr;        // n x count, +1 or -1
+  const std::int8_t* pairs = nullptr;  // n/2 x count x 2: signs of columns 2i and 2i + 1
+};
+
+struct Kernels {
+  SimdLevel level;
+
+  // Sum of a[i] * b[i].
+  float (*dot)(const float* a, const float* b, std::size_t n);
+  // y[i] = fma(a, x[i], y[i]).
+  void (*axpy)(float a, const float* x, float* y, std::size_t n);
+  // Sum of x[i]^2.
+  float (*sum_of_squares)(const float* x, std::size_t n);
+  // Updates a row of n weights by the rule, with the mean taken over its n gradients.
+  void (*rms_update)(const RmsRule& rule, const float* gradient, float* weights, float* state,
+                     std::size_t n);
+
+  // values[i] = scale * codes[i].
+  void (*dequantise)(float scale, const std::uint8_t* codes, float* values, std::size_t n);
+  // steps[i] = gradient[i] * steps_per_unit rounded to nearest even and clamped to +-limit, 0 where
+  // codes[i] is 0. `limit` is at most 2^24.
+  void (*quantise_gradient)(const float* gradient, const std::uint8_t* codes, float steps_per_unit,
+                            float limit, std::int32_t* steps, std::size_t n);
+
+  // sigmoid(x) and softplus(x) = log(1 + e^x), with e^-|x| held at its value for |x| = 64 beyond.
+  void (*logistic)(const float* x, float* sigmoid, float* softplus, std::size_t n);
+  // Returns the loss in 2^-20 nats: each pair's is rounded, and at most 1024 nats.
+  std::int64_t (*train_row)(const RowTraining& row, const RmsRule& rule);
+  void (*score_rows)(const ScoreBlock& block);
+
+  // bits[p] (of 16-bit words, lowest first) = the p-th projection of `codes` is positive.
+  void (*project_codes)(const SignProjections& projections, const std::uint8_t* codes,
+                        std::uint16_t* bits);
+  // The same for `rows` rows of floats; row r's words begin at bits + r * (projections.count / 16).
+  void (*project_rows)(const SignProjections& projections, const float* values, std::size_t rows,
+                       std::uint16_t* bits);
+
+  // halves[i] = to_half(values[i] - committed[i]); values[i] = committed[i] + from_half(halves[i]).
+  // Returns whether any of the halves is not zero. Values are finite.
+  bool (*round_delta)(const float* committed, float* values, std::uint16_t* halves, std::size_t n);
+};
+
+// The table of an available level (see available_simd_levels).
+const Kernels& kernels_for(SimdLevel level);
+
+// The table of simd_level_from_environment, read once; programs have reported its error before.
+const Kernels& default_kernels();
+
+}  // namespace gleaner

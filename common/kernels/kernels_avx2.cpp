@@ -1,0 +1,177 @@
+// Kernels for AVX2, FMA and F16C. Sixteen lanes are two registers.
+#include <immintrin.h>
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/kernels/kernel_tables.hpp"
+#include "common/kernels/vec256.hpp"
+
+namespace gleaner {
+namespace {
+
+struct Vec {
+  static constexpr std::size_t kBackwardBlocks = 2;
+  static constexpr std::size_t kProjectionRows = 2;
+
+  __m256 low;
+  __m256 high;
+
+  static Vec zero() { return {_mm256_setzero_ps(), _mm256_setzero_ps()}; }
+
+  static Vec broadcast(float x) { return {_mm256_set1_ps(x), _mm256_set1_ps(x)}; }
+
+  static Vec load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
+
+  static Vec load_bytes(const std::uint8_t* p) {
+    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
+    return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
+            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
+  }
+
+  void store(float* p) const {
+    _mm256_storeu_ps(p, low);
+    _mm256_storeu_ps(p + 8, high);
+  }
+
+  void store_rounded(std::int32_t* p) const {
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_cvtps_epi32(low));
+    _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), _mm256_cvtps_epi32(high));
+  }
+
+  static float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
+
+  static float sqrt_one(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+
+  static Vec fma(Vec a, Vec b, Vec c) {
+    return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
+  }
+
+  static Vec add_signed(Vec sign, Vec value, Vec sum) { return fma(sign, value, sum); }
+
+  static Vec add(Vec a, Vec b) {
+    return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
+  }
+
+  static Vec sub(Vec a, Vec b) {
+    return {_mm256_sub_ps(a.low, b.low), _mm256_sub_ps(a.high, b.high)};
+  }
+
+  static Vec mul(Vec a, Vec b) {
+    return {_mm256_mul_ps(a.low, b.low), _mm256_mul_ps(a.high, b.high)};
+  }
+
+  static Vec div(Vec a, Vec b) {
+    return {_mm256_div_ps(a.low, b.low), _mm256_div_ps(a.high, b.high)};
+  }
+
+  static Vec min(Vec a, Vec b) {
+    return {_mm256_min_ps(a.low, b.low), _mm256_min_ps(a.high, b.high)};
+  }
+
+  static Vec max(Vec a, Vec b) {
+    return {_mm256_max_ps(a.low, b.low), _mm256_max_ps(a.high, b.high)};
+  }
+
+  static Vec flip(Vec x, __m256 low_signs, __m256 high_signs) {
+    return {_mm256_xor_ps(x.low, low_signs), _mm256_xor_ps(x.high, high_signs)};
+  }
+
+  static Vec negate(Vec x) { return flip(x, _mm256_set1_ps(-0.0F), _mm256_set1_ps(-0.0F)); }
+
+  static Vec select_negative(Vec x, Vec then, Vec otherwise) {
+    const __m256 zeros = _mm256_setzero_ps();
+    return {_mm256_blendv_ps(otherwise.low, then.low, _mm256_cmp_ps(x.low, zeros, _CMP_LT_OQ)),
+            _mm256_blendv_ps(otherwise.high, then.high, _mm256_cmp_ps(x.high, zeros, _CMP_LT_OQ))};
+  }
+
+  static Vec zero_unless(Vec condition, Vec x) {
+    const __m256 zeros = _mm256_setzero_ps();
+    return {_mm256_and_ps(x.low, _mm256_cmp_ps(condition.low, zeros, _CMP_NEQ_UQ)),
+            _mm256_and_ps(x.high, _mm256_cmp_ps(condition.high, zeros, _CMP_NEQ_UQ))};
+  }
+
+  static Vec negate_true(Vec x, const ActivePair* pairs) {
+    return flip(x, true_signs(pairs), true_signs(pairs + 8));
+  }
+
+  static __m256 power_of_two_half(__m256 k) {
+    const __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(k), _mm256_set1_epi32(127));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));
+  }
+
+  static Vec power_of_two(Vec k) { return {power_of_two_half(k.low), power_of_two_half(k.high)}; }
+
+  static __m256 sum_of_halves(Vec x) { return _mm256_add_ps(x.low, x.high); }
+
+  static float reduce(Vec x) { return reduce_eight(sum_of_halves(x)); }
+
+  static void reduce4(Vec a, Vec b, Vec c, Vec d, float* sums) {
+    reduce_eight4(sum_of_halves(a), sum_of_halves(b), sum_of_halves(c), sum_of_halves(d), sums);
+  }
+
+  static std::uint16_t positive_bits(Vec x) {
+    const __m256 zeros = _mm256_setzero_ps();
+    const int low_bits = _mm256_movemask_ps(_mm256_cmp_ps(x.low, zeros, _CMP_GT_OQ));
+    const int high_bits = _mm256_movemask_ps(_mm256_cmp_ps(x.high, zeros, _CMP_GT_OQ));
+    return static_cast<std::uint16_t>(low_bits | (high_bits << 8));
+  }
+
+  static Vec round_to_half(Vec x, std::uint16_t* halves) {
+    const __m128i low_halves = _mm256_cvtps_ph(x.low, _MM_FROUND_TO_NEAREST_INT);
+    const __m128i high_halves = _mm256_cvtps_ph(x.high, _MM_FROUND_TO_NEAREST_INT);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(halves), low_halves);
+    _mm_storeu_si128(reinterpret_cast<__m128i*>(halves + 8), high_halves);
+    return {_mm256_cvtph_ps(low_halves), _mm256_cvtph_ps(high_halves)};
+  }
+
+  static bool any_not_zero(Vec x) {
+    const __m256 zeros = _mm256_setzero_ps();
+    const __m256 any = _mm256_or_ps(_mm256_cmp_ps(x.low, zeros, _CMP_NEQ_UQ),
+                                    _mm256_cmp_ps(x.high, zeros, _CMP_NEQ_UQ));
+    return _mm256_movemask_ps(any) != 0;
+  }
+};
+
+// Columns whose 16-bit sums cannot overflow: 128 codes of at most 255 add up to 32,640.
+constexpr std::size_t kColumnsPerSpill = 128;
+
+void project_codes_kernel(const SignProjections& projections, const std::uint8_t* codes,
+                          std::uint16_t* bits) {
+  for (std::size_t first = 0; first < projections.count; first += 16) {
+    __m256i low_sums = _mm256_setzero_si256();
+    __m256i high_sums = _mm256_setzero_si256();
+    for (std::size_t begin = 0; begin < projections.width; begin += kColumnsPerSpill) {
+      const std::size_t end = begin + kColumnsPerSpill < projections.width
+                                  ? begin + kColumnsPerSpill
+                                  : projections.width;
+      __m256i sums = _mm256_setzero_si256();
+      for (std::size_t i = begin; i < end; i += 2) {
+        const int pair = codes[i] | (codes[i + 1] << 8);
+        const __m256i signs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(
+            projections.pairs + i * projections.count + 2 * first));
+        sums = _mm256_add_epi16(
+            sums, _mm256_maddubs_epi16(_mm256_set1_epi16(static_cast<short>(pair)), signs));
+      }
+      low_sums = _mm256_add_epi32(low_sums, _mm256_cvtepi16_epi32(_mm256_castsi256_si128(sums)));
+      high_sums =
+          _mm256_add_epi32(high_sums, _mm256_cvtepi16_epi32(_mm256_extracti128_si256(sums, 1)));
+    }
+    const __m256i zeros = _mm256_setzero_si256();
+    const __m256 low_positive = _mm256_castsi256_ps(_mm256_cmpgt_epi32(low_sums, zeros));
+    const __m256 high_positive = _mm256_castsi256_ps(_mm256_cmpgt_epi32(high_sums, zeros));
+    bits[first / 16] = static_cast<std::uint16_t>(_mm256_movemask_ps(low_positive) |
+                                                  (_mm256_movemask_ps(high_positive) << 8));
+  }
+}
+
+}  // namespace
+}  // namespace gleaner
+
+#include "common/kernels/kernel_bodies.hpp"
+
+namespace gleaner {
+
+const Kernels kAvx2Kernels = make_kernels(SimdLevel::kAvx2);
+
+}  // namespace gleaner

@@ -1,0 +1,388 @@
+// The kernels against double arithmetic, and every available level against the scalar one.
+#include "common/kernels/kernels.hpp"
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <vector>
+
+#include "common/counter_random.hpp"
+#include "common/half.hpp"
+#include "tests/property/property_seed.hpp"
+
+namespace gleaner {
+namespace {
+
+const std::vector<std::size_t>& widths() {
+  static const std::vector<std::size_t> all = [] {
+    std::vector<std::size_t> list;
+    for (std::size_t n = 0; n <= 67 * 16; n += 16) list.push_back(n);
+    list.push_back(4096);
+    return list;
+  }();
+  return all;
+}
+
+std::vector<float> random_floats(Rng& rng, std::size_t n, float scale = 1.0F) {
+  std::vector<float> values(n);
+  for (float& value : values) value = scale * signed_unit(rng.next());
+  return values;
+}
+
+std::vector<std::uint8_t> random_codes(Rng& rng, std::size_t n) {
+  std::vector<std::uint8_t> codes(n);
+  // About half of a ReLU layer is off.
+  for (auto& code : codes) {
+    code = rng.chance(1, 2) ? static_cast<std::uint8_t>(rng.next_below(256)) : std::uint8_t{0};
+  }
+  return codes;
+}
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  if (a.size() != b.size()) return false;
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    if (std::bit_cast<std::uint32_t>(a[i]) != std::bit_cast<std::uint32_t>(b[i])) return false;
+  }
+  return true;
+}
+
+bool same_bits(float a, float b) {
+  return std::bit_cast<std::uint32_t>(a) == std::bit_cast<std::uint32_t>(b);
+}
+
+const Kernels& scalar() {
+  return kernels_for(SimdLevel::kScalar);
+}
+
+// |error| in units of the last place of the true value as a float.
+double ulps(float value, double truth) {
+  const float nearest = static_cast<float>(truth);
+  const double ulp = std::nextafter(std::abs(nearest), INFINITY) - std::abs(nearest);
+  return std::abs(static_cast<double>(value) - truth) / ulp;
+}
+
+struct Projections {
+  std::vector<float> signs;
+  std::vector<std::int8_t> pairs;
+  SignProjections view;
+
+  Projections(Rng& rng, std::size_t width, std::size_t count)
+      : signs(width * count), pairs(width * count) {
+    for (std::size_t i = 0; i < width; ++i) {
+      for (std::size_t p = 0; p < count; ++p) {
+        const bool positive = rng.chance(1, 2);
+        signs[i * count + p] = positive ? 1.0F : -1.0F;
+        pairs[(i / 2) * 2 * count + 2 * p + i % 2] = positive ? std::int8_t{1} : std::int8_t{-1};
+      }
+    }
+    view = {width, count, signs.data(), pairs.data()};
+  }
+};
+
+// One row's training on random examples, all buffers owned.
+struct RowCase {
+  std::size_t width;
+  std::vector<ActivePair> pairs;
+  std::vector<float> hidden, weights, hidden_gradient, gradient, logits, deltas;
+  float bias;
+  float state;
+  std::int64_t loss = 0;
+  RmsRule rule{3e-3F, 0.999F, 1.0F - 0.999F, 1e-8F};
+
+  RowCase(Rng& rng, std::size_t n, std::size_t examples, std::size_t count)
+      : width(n),
+        hidden(random_floats(rng, examples * n)),
+        weights(random_floats(rng, n)),
+        hidden_gradient(random_floats(rng, examples * n)),
+        gradient(n),
+        logits(count + 16),
+        deltas(count + 16),
+        bias(signed_unit(rng.next())),
+        state(0.25F) {
+    for (std::size_t j = 0; j < count; ++j) {
+      const auto example = static_cast<ActivePair>(j * examples / count);
+      pairs.push_back(static_cast<ActivePair>(example | (rng.chance(1, 3) ? kTruePair : 0)));
+    }
+    pairs.resize(count + 16);
+  }
+
+  void run(const Kernels& kernels) {
+    const RowTraining row{.width = width,
+                          .weights = weights.data(),
+                          .bias = &bias,
+                          .state = &state,
+                          .pairs = pairs.data(),
+                          .count = pairs.size() - 16,
+                          .hidden = hidden.data(),
+                          .hidden_gradient = hidden_gradient.data(),
+                          .logits = logits.data(),
+                          .deltas = deltas.data(),
+                          .gradient = gradient.data()};
+    loss = kernels.train_row(row, rule);
+  }
+};
+
+}  // namespace
+
+TEST_CASE("kernels: sums agree with double arithmetic and between levels", "[kernels]") {
+  CAPTURE(property_seed());
+  Rng rng(property_seed(), Purpose::kTest, 1);
+  for (const std::size_t n : widths()) {
+    const auto a = random_floats(rng, n, 3.0F);
+    const auto b = random_floats(rng, n);
+    double exact = 0;
+    double magnitude = 0;
+    for (std::size_t i = 0; i < n; ++i) {
+      exact += static_cast<double>(a[i]) * b[i];
+      magnitude += std::abs(static_cast<double>(a[i]) * b[i]);
+    }
+    const float dot = scalar().dot(a.data(), b.data(), n);
+    REQUIRE(std::abs(dot - exact) <= 1e-5 * magnitude);
+    for (const SimdLevel level : available_simd_levels()) {
+      CAPTURE(n, simd_level_name(level));
+      const Kernels& kernels = kernels_for(level);
+      REQUIRE(kernels.level == level);
+      REQUIRE(same_bits(kernels.dot(a.data(), b.data(), n), dot));
+      REQUIRE(same_bits(kernels.sum_of_squares(a.data(), n), scalar().dot(a.data(), a.data(), n)));
+    }
+  }
+}
+
+TEST_CASE("kernels: the order of a dot product is sixteen lanes and one tree", "[kernels]") {
+  Rng rng(property_seed(), Purpose::kTest, 2);
+  const auto a = random_floats(rng, 160);
+  const auto b = random_floats(rng, 160);
+  std::array<float, 16> lanes{};
+  for (std::size_t i = 0; i < 160; ++i) lanes[i % 16] = std::fma(a[i], b[i], lanes[i % 16]);
+  for (std::size_t half = 8; half >= 1; half /= 2) {
+    for (std::size_t l = 0; l < half; ++l) lanes[l] += lanes[l + half];
+  }
+  for (const SimdLevel level : available_simd_levels()) {
+    REQUIRE(same_bits(kernels_for(level).dot(a.data(), b.data(), 160), lanes[0]));
+  }
+}
+
+TEST_CASE("kernels: element-wise kernels agree with their definition", "[kernels]") {
+  CAPTURE(property_seed());
+  Rng rng(property_seed(), Purpose::kTest, 3);
+  for (const std::size_t n : widths()) {
+    const auto x = random_floats(rng, n);
+    const auto y = random_floats(rng, n);
+    const auto codes = random_codes(rng, n);
+    const float a = signed_unit(rng.next());
+    for (const SimdLevel level : available_simd_levels()) {
+      CAPTURE(n, simd_level_name(level));
+      const Kernels& kernels = kernels_for(level);
+      auto sum = y;
+      kernels.axpy(a, x.data(), sum.data(), n);
+      std::vector<float> values(n);
+      kernels.dequantise(0.37F, codes.data(), values.data(), n);
+      std::vector<std::int32_t> steps(n);
+      kernels.quantise_gradient(x.data(), codes.data(), 16384.0F, 9000.0F, steps.data(), n);
+      for (std::size_t i = 0; i < n; ++i) {
+        REQUIRE(same_bits(sum[i], std::fma(a, x[i], y[i])));
+        REQUIRE(same_bits(values[i], 0.37F * static_cast<float>(codes[i])));
+        const double clamped = std::clamp(std::nearbyint(x[i] * 16384.0), -9000.0, 9000.0);
+        REQUIRE(steps[i] == (codes[i] == 0 ? 0 : static_cast<std::int32_t>(clamped)));
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: gradients round to the nearest step, ties to even, and saturate", "[kernels]") {
+  std::vector<float> gradient(16, 0.0F);
+  const std::array<float, 8> inputs{0.5F, 1.5F, -0.5F, -2.5F, 3e7F, -3e7F, 16777216.0F, 0.4999F};
+  std::copy(inputs.begin(), inputs.end(), gradient.begin());
+  const std::vector<std::uint8_t> codes(16, 1);
+  for (const SimdLevel level : available_simd_levels()) {
+    std::vector<std::int32_t> steps(16, -1);
+    kernels_for(level).quantise_gradient(gradient.data(), codes.data(), 1.0F, 16777216.0F,
+                                         steps.data(), 16);
+    REQUIRE(std::vector<std::int32_t>(steps.begin(), steps.begin() + 9) ==
+            std::vector<std::int32_t>{0, 2, 0, -2, 16777216, -16777216, 16777216, 0, 0});
+  }
+}
+
+TEST_CASE("kernels: the logistic functions are exact to a few units in the last place",
+          "[kernels]") {
+  std::vector<float> x;
+  for (float value = -64.0F; value <= 64.0F; value += 0.0078125F / 2) x.push_back(value * 1.0001F);
+  for (float value = 1e-9F; value < 1.0F; value *= 1.01F) {
+    x.push_back(value);
+    x.push_back(-value);
+  }
+  x.push_back(0.0F);
+  x.push_back(-0.0F);
+  while (x.size() % 16 != 0) x.push_back(1000.0F);
+  std::vector<float> sigmoid(x.size());
+  std::vector<float> softplus(x.size());
+  scalar().logistic(x.data(), sigmoid.data(), softplus.data(), x.size());
+  double sigmoid_ulps = 0;
+  double softplus_ulps = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    const double z = std::clamp(static_cast<double>(x[i]), -64.0, 1e9);
+    const double t = std::exp(-std::abs(z));
+    sigmoid_ulps = std::max(sigmoid_ulps, ulps(sigmoid[i], (z < 0 ? t : 1.0) / (1.0 + t)));
+    softplus_ulps = std::max(softplus_ulps, ulps(softplus[i], std::max(z, 0.0) + std::log1p(t)));
+  }
+  INFO("worst sigmoid " << sigmoid_ulps << " ulp, worst softplus " << softplus_ulps << " ulp");
+  CHECK(sigmoid_ulps < 2.5);
+  CHECK(softplus_ulps < 3.0);
+  for (const SimdLevel level : available_simd_levels()) {
+    std::vector<float> p(x.size());
+    std::vector<float> l(x.size());
+    kernels_for(level).logistic(x.data(), p.data(), l.data(), x.size());
+    REQUIRE(same_bits(p, sigmoid));
+    REQUIRE(same_bits(l, softplus));
+  }
+}
+
+TEST_CASE("kernels: training a row gives the same bits at every level", "[kernels]") {
+  CAPTURE(property_seed());
+  for (const std::size_t n : widths()) {
+    if (n == 0) continue;
+    for (const std::size_t count : {1, 3, 4, 5, 16, 17, 40}) {
+      Rng rng(property_seed(), Purpose::kTest, 100 + n * 64 + count);
+      RowCase reference(rng, n, 40, count);
+      RowCase start = reference;
+      reference.run(scalar());
+      for (const SimdLevel level : available_simd_levels()) {
+        CAPTURE(n, count, simd_level_name(level));
+        RowCase row = start;
+        row.run(kernels_for(level));
+        REQUIRE(row.loss == reference.loss);
+        REQUIRE(same_bits(row.weights, reference.weights));
+        REQUIRE(same_bits(row.gradient, reference.gradient));
+        REQUIRE(same_bits(row.hidden_gradient, reference.hidden_gradient));
+        REQUIRE(same_bits(row.bias, reference.bias));
+        REQUIRE(same_bits(row.state, reference.state));
+      }
+      if (n > 256) break;
+    }
+  }
+}
+
+TEST_CASE("kernels: a row of width one vector moves by the second-moment rule", "[kernels]") {
+  Rng rng(property_seed(), Purpose::kTest, 4);
+  const auto gradient = random_floats(rng, 48);
+  const auto weights = random_floats(rng, 48);
+  const RmsRule rule{0.01F, 0.9F, 1.0F - 0.9F, 1e-6F};
+  double squares = 0;
+  for (const float g : gradient) squares += static_cast<double>(g) * g;
+  const double state = 0.9 * 0.5 + 0.1 * squares / 48;
+  for (const SimdLevel level : available_simd_levels()) {
+    auto updated = weights;
+    float moved = 0.5F;
+    kernels_for(level).rms_update(rule, gradient.data(), updated.data(), &moved, 48);
+    REQUIRE(moved == Approx(state).epsilon(1e-5));
+    for (std::size_t i = 0; i < 48; ++i) {
+      REQUIRE(updated[i] ==
+              Approx(weights[i] - 0.01 * gradient[i] / (std::sqrt(state) + 1e-6)).epsilon(1e-4));
+    }
+    auto reference = weights;
+    float reference_state = 0.5F;
+    scalar().rms_update(rule, gradient.data(), reference.data(), &reference_state, 48);
+    REQUIRE(same_bits(updated, reference));
+    REQUIRE(same_bits(moved, reference_state));
+  }
+}
+
+TEST_CASE("kernels: blocked scores are the canonical dot products", "[kernels]") {
+  CAPTURE(property_seed());
+  Rng rng(property_seed(), Purpose::kTest, 5);
+  for (const std::size_t n : {16, 48, 128, 272}) {
+    for (const std::size_t rows : {0, 1, 3, 4, 5, 9}) {
+      for (const std::size_t examples : {1, 4, 7}) {
+        const auto weights = random_floats(rng, rows * n);
+        const auto biases = random_floats(rng, rows);
+        const auto hidden = random_floats(rng, examples * n);
+        for (const SimdLevel level : available_simd_levels()) {
+          std::vector<float> scores(examples * (rows + 2), 7.0F);
+          kernels_for(level).score_rows({n, weights.data(), biases.data(), rows, hidden.data(),
+                                         examples, scores.data(), rows + 2});
+          for (std::size_t e = 0; e < examples; ++e) {
+            for (std::size_t r = 0; r < rows; ++r) {
+              const float expected = scalar().dot(&weights[r * n], &hidden[e * n], n) + biases[r];
+              REQUIRE(same_bits(scores[e * (rows + 2) + r], expected));
+            }
+            REQUIRE(scores[e * (rows + 2) + rows] == 7.0F);
+          }
+        }
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: projections have the signs of exact sums", "[kernels]") {
+  CAPTURE(property_seed());
+  Rng rng(property_seed(), Purpose::kTest, 6);
+  for (const std::size_t n : {16, 128, 144, 512, 4096}) {
+    const Projections projections(rng, n, 96);
+    auto codes = random_codes(rng, n);
+    if (n == 512) std::fill(codes.begin(), codes.end(), std::uint8_t{255});
+    const std::size_t rows = 11;
+    const auto values = random_floats(rng, rows * n);
+    std::vector<std::uint16_t> row_bits(rows * 6);
+    scalar().project_rows(projections.view, values.data(), rows, row_bits.data());
+    for (const SimdLevel level : available_simd_levels()) {
+      CAPTURE(n, simd_level_name(level));
+      std::vector<std::uint16_t> bits(6);
+      kernels_for(level).project_codes(projections.view, codes.data(), bits.data());
+      for (std::size_t p = 0; p < 96; ++p) {
+        long sum = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+          sum += static_cast<long>(projections.signs[i * 96 + p]) * codes[i];
+        }
+        REQUIRE(((bits[p / 16] >> (p % 16)) & 1) == (sum > 0 ? 1 : 0));
+      }
+      std::vector<std::uint16_t> other_bits(rows * 6);
+      kernels_for(level).project_rows(projections.view, values.data(), rows, other_bits.data());
+      REQUIRE(other_bits == row_bits);
+    }
+    for (std::size_t r = 0; r < rows; ++r) {
+      for (std::size_t p = 0; p < 96; ++p) {
+        double sum = 0;
+        for (std::size_t i = 0; i < n; ++i) {
+          sum += static_cast<double>(projections.signs[i * 96 + p]) * values[r * n + i];
+        }
+        if (std::abs(sum) < 1e-2) continue;  // rounding may decide
+        REQUIRE(((row_bits[r * 6 + p / 16] >> (p % 16)) & 1) == (sum > 0 ? 1 : 0));
+      }
+    }
+  }
+}
+
+TEST_CASE("kernels: rounding a delta is that of half.hpp for every magnitude", "[kernels]") {
+  CAPTURE(property_seed());
+  Rng rng(property_seed(), Purpose::kTest, 7);
+  const std::size_t n = 16 * 4096;
+  const std::vector<float> zeros(n, 0.0F);
+  std::vector<float> deltas(n);
+  for (std::size_t i = 0; i < n; ++i) {
+    // Every half, its neighbourhood, and ties between halves.
+    const float half = from_half(static_cast<std::uint16_t>(i));
+    const float next = from_half(static_cast<std::uint16_t>(i + 1));
+    deltas[i] = half;
+    if (i % 3 == 1) deltas[i] = std::nextafter(half, rng.chance(1, 2) ? 1e9F : -1e9F);
+    if (i % 3 == 2) deltas[i] = 0.5F * (half + next);
+    if (!std::isfinite(deltas[i])) deltas[i] = i % 2 == 0 ? 1e30F : -65520.0F;
+  }
+  for (const SimdLevel level : available_simd_levels()) {
+    CAPTURE(simd_level_name(level));
+    auto values = deltas;
+    std::vector<std::uint16_t> halves(n);
+    REQUIRE(kernels_for(level).round_delta(zeros.data(), values.data(), halves.data(), n));
+    for (std::size_t i = 0; i < n; ++i) {
+      CAPTURE(deltas[i]);
+      REQUIRE(halves[i] == to_half(deltas[i]));
+      REQUIRE(same_bits(values[i], 0.0F + from_half(halves[i])));
+    }
+    values.assign(16, 1e-9F);
+    REQUIRE_FALSE(kernels_for(level).round_delta(zeros.data(), values.data(), halves.data(), 16));
+    REQUIRE(values[3] == 0.0F);
+  }
+}
+
+}  // namespace gleaner

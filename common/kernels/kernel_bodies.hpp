@@ -262,7 +262,7 @@ void score_rows_kernel(const ScoreBlock& block) {
 // `Rows` rows against two vectors of projections: each projection's lane adds the row's columns in
 // ascending order, and no lanes are ever summed.
 template <std::size_t Rows>
-void project_tile(const SignProjections& projections, const float* values, std::size_t first,
+void project_tile(const SignProjections& projections, const float* const* rows, std::size_t first,
                   std::uint16_t* bits) {
   Vec sums[Rows][2];
   for (auto& of_row : sums) of_row[0] = of_row[1] = Vec::zero();
@@ -271,7 +271,7 @@ void project_tile(const SignProjections& projections, const float* values, std::
     const Vec s0 = Vec::load(signs);
     const Vec s1 = Vec::load(signs + kWidth);
     for (std::size_t r = 0; r < Rows; ++r) {
-      const Vec value = Vec::broadcast(values[r * projections.width + i]);
+      const Vec value = Vec::broadcast(rows[r][i]);
       sums[r][0] = Vec::add_signed(s0, value, sums[r][0]);
       sums[r][1] = Vec::add_signed(s1, value, sums[r][1]);
     }
@@ -283,19 +283,19 @@ void project_tile(const SignProjections& projections, const float* values, std::
   }
 }
 
-void project_rows_kernel(const SignProjections& projections, const float* values, std::size_t rows,
-                         std::uint16_t* bits) {
+void project_rows_kernel(const SignProjections& projections, const float* const* rows,
+                         std::size_t count, std::uint16_t* bits) {
   constexpr std::size_t kTile = Vec::kProjectionRows;
   const std::size_t words = projections.count / kWidth;
   std::size_t r = 0;
-  for (; r + kTile <= rows; r += kTile) {
+  for (; r + kTile <= count; r += kTile) {
     for (std::size_t first = 0; first < projections.count; first += 2 * kWidth) {
-      project_tile<kTile>(projections, values + r * projections.width, first, bits + r * words);
+      project_tile<kTile>(projections, rows + r, first, bits + r * words);
     }
   }
-  for (; r < rows; ++r) {
+  for (; r < count; ++r) {
     for (std::size_t first = 0; first < projections.count; first += 2 * kWidth) {
-      project_tile<1>(projections, values + r * projections.width, first, bits + r * words);
+      project_tile<1>(projections, rows + r, first, bits + r * words);
     }
   }
 }

@@ -324,8 +324,10 @@ TEST_CASE("kernels: projections have the signs of exact sums", "[kernels]") {
     if (n == 512) std::fill(codes.begin(), codes.end(), std::uint8_t{255});
     const std::size_t rows = 11;
     const auto values = random_floats(rng, rows * n);
+    std::vector<const float*> row_pointers(rows);
+    for (std::size_t r = 0; r < rows; ++r) row_pointers[r] = &values[r * n];
     std::vector<std::uint16_t> row_bits(rows * 6);
-    scalar().project_rows(projections.view, values.data(), rows, row_bits.data());
+    scalar().project_rows(projections.view, row_pointers.data(), rows, row_bits.data());
     for (const SimdLevel level : available_simd_levels()) {
       CAPTURE(n, simd_level_name(level));
       std::vector<std::uint16_t> bits(6);
@@ -338,7 +340,7 @@ TEST_CASE("kernels: projections have the signs of exact sums", "[kernels]") {
         REQUIRE(((bits[p / 16] >> (p % 16)) & 1) == (sum > 0 ? 1 : 0));
       }
       std::vector<std::uint16_t> other_bits(rows * 6);
-      kernels_for(level).project_rows(projections.view, values.data(), rows, other_bits.data());
+      kernels_for(level).project_rows(projections.view, row_pointers.data(), rows, other_bits.data());
       REQUIRE(other_bits == row_bits);
     }
     for (std::size_t r = 0; r < rows; ++r) {

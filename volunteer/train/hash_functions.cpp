@@ -1,0 +1,13 @@
+#include "volunteer/train/hash_functions.hpp"
+
+#include "volunteer/train/dwta.hpp"
+#include "volunteer/train/sim_hash.hpp"
+
+namespace gleaner {
+
+std::unique_ptr<HashFamily> make_hash_family(const ModelConfig& config, const Kernels& kernels) {
+  if (config.hash_family == HashFamilyKind::kDwta) return std::make_unique<Dwta>(config);
+  return std::make_unique<SimHash>(config, kernels);
+}
+
+}  // namespace gleaner

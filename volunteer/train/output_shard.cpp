@@ -1,0 +1,218 @@
+#include "volunteer/train/output_shard.hpp"
+
+#include <algorithm>
+#include <cmath>
+
+#include "common/check.hpp"
+#include "common/limits.hpp"
+#include "volunteer/train/gradient_digest.hpp"
+
+namespace gleaner {
+namespace {
+
+RmsRule rule_of(const ModelConfig& config, float rate) {
+  return {rate, config.second_moment_decay, 1.0F - config.second_moment_decay, config.epsilon};
+}
+
+// Rows that fit a message of about kRowsPerChunkBytes.
+std::size_t rows_per_part(std::size_t row_bytes) {
+  return std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes);
+}
+
+std::size_t round_up_to_lanes(std::size_t n) {
+  return (n + kLanes - 1) / kLanes * kLanes;
+}
+
+}  // namespace
+
+std::int32_t gradient_limit(const ModelConfig& config) {
+  constexpr std::int32_t kLimit = std::int32_t{1} << 24;
+  return std::min(kLimit, INT32_MAX / static_cast<std::int32_t>(config.output_shards));
+}
+
+OutputShard::OutputShard(const ShardContext& context, ShardId shard)
+    : context_(context),
+      shard_(shard),
+      neurons_(context.map.neurons(shard)),
+      rows_(neurons_.size(), context.config.hidden),
+      tables_(context.map.codes_per_row(shard), context.config.hash_bits, neurons_.size()),
+      stale_(neurons_.size(), 1) {
+  GLEANER_CHECK((context.family != nullptr) == (tables_.tables() > 0));
+}
+
+void OutputShard::load(std::uint32_t row, std::span<const float> values, float state,
+                       std::span<const std::uint32_t> codes) {
+  rows_.write(row, values, state);
+  stale_[row] = codes.empty() ? 1 : 0;
+  if (!codes.empty()) tables_.write_codes(row, codes);
+}
+
+void OutputShard::load_touched(std::uint32_t row, std::span<const float> values, float state,
+                               std::span<const std::uint32_t> codes, bool codes_are_stale) {
+  rows_.touch(row);
+  rows_.write(row, values, state);
+  stale_[row] = codes_are_stale ? 1 : 0;
+  if (!codes.empty()) tables_.write_codes(row, codes);
+}
+
+void OutputShard::finish_loading(ThreadPool& pool, std::span<ShardScratch> scratch) {
+  std::vector<std::uint32_t> missing;
+  const std::vector<std::uint32_t> touched = rows_.touched();
+  auto next_touched = touched.begin();
+  for (std::uint32_t row = 0; row < rows_.rows(); ++row) {
+    if (next_touched != touched.end() && *next_touched == row) {
+      ++next_touched;
+    } else if (stale_[row] != 0) {
+      missing.push_back(row);
+    }
+  }
+  if (tables_.tables() > 0) {
+    const std::size_t blocks = (missing.size() + kHashRowsMax - 1) / kHashRowsMax;
+    pool.parallel_for(blocks, [&](std::size_t block, unsigned worker) {
+      const auto rows = std::span<const std::uint32_t>(missing).subspan(block * kHashRowsMax);
+      const auto mine = rows.first(std::min(rows.size(), kHashRowsMax));
+      compute_codes(mine, scratch[worker]);
+      const std::span<const std::uint32_t> codes(scratch[worker].hash_codes);
+      for (std::size_t i = 0; i < mine.size(); ++i) {
+        tables_.write_codes_unmarked(mine[i],
+                                     codes.subspan(i * tables_.tables(), tables_.tables()));
+      }
+    });
+    tables_.mark_all_changed();
+    tables_.rebuild();
+  }
+  for (const std::uint32_t row : missing) stale_[row] = 0;
+}
+
+ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positives, float rate,
+                                ShardScratch& scratch) {
+  const ModelConfig& config = context_.config;
+  const Kernels& kernels = context_.kernels;
+  const std::size_t cells = std::size_t{batch.examples()} * config.hidden;
+  scratch.active.build(batch, positives, shard_, neurons_, tables_);
+  scratch.hidden_gradient.assign(cells, 0.0F);
+  scratch.steps.resize(cells);
+  scratch.row_gradient.resize(config.hidden);
+  scratch.logits.resize(round_up_to_lanes(batch.examples()));
+  scratch.deltas.resize(scratch.logits.size());
+
+  ShardOutcome outcome{.shard = shard_, .active = scratch.active.active()};
+  const RmsRule rule = rule_of(config, rate);
+  RowTraining work{.width = config.hidden,
+                   .hidden = batch.hidden(),
+                   .hidden_gradient = scratch.hidden_gradient.data(),
+                   .logits = scratch.logits.data(),
+                   .deltas = scratch.deltas.data(),
+                   .gradient = scratch.row_gradient.data()};
+  for (std::uint32_t row = 0; row < rows_.rows(); ++row) {
+    const std::span<const ActivePair> pairs = scratch.active.pairs(row);
+    if (pairs.empty()) continue;
+    rows_.touch(row);
+    stale_[row] = 1;
+    work.weights = rows_.weights(row);
+    work.bias = &rows_.bias(row);
+    work.state = &rows_.state(row);
+    work.pairs = pairs.data();
+    work.count = pairs.size();
+    outcome.loss += kernels.train_row(work, rule);
+  }
+
+  // A power of two, so that scaling by it is exact.
+  const float steps_per_unit = std::ldexp(1.0F, -config.gradient_step_log2);
+  kernels.quantise_gradient(scratch.hidden_gradient.data(), batch.codes().codes.data(),
+                            steps_per_unit, static_cast<float>(gradient_limit(config)),
+                            scratch.steps.data(), cells);
+  outcome.gradient_digest = gradient_digest(scratch.steps);
+  return outcome;
+}
+
+void OutputShard::compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const {
+  scratch.hash_rows.clear();
+  for (const std::uint32_t row : rows) scratch.hash_rows.push_back(rows_.weights(row));
+  scratch.hash_codes.resize(rows.size() * tables_.tables());
+  context_.family->hash_rows(scratch.hash_rows, scratch.hash_codes, scratch.hash);
+}
+
+void OutputShard::rehash(ShardScratch& scratch) {
+  if (tables_.tables() == 0) {
+    std::fill(stale_.begin(), stale_.end(), std::uint8_t{0});
+    return;
+  }
+  std::uint32_t block[kHashRowsMax];
+  std::size_t count = 0;
+  const auto flush = [&] {
+    compute_codes({block, count}, scratch);
+    const std::span<const std::uint32_t> codes(scratch.hash_codes);
+    for (std::size_t i = 0; i < count; ++i) {
+      tables_.write_codes(block[i], codes.subspan(i * tables_.tables(), tables_.tables()));
+    }
+    count = 0;
+  };
+  for (std::uint32_t row = 0; row < rows_.rows(); ++row) {
+    if (stale_[row] == 0) continue;
+    stale_[row] = 0;
+    block[count++] = row;
+    if (count == kHashRowsMax) flush();
+  }
+  if (count > 0) flush();
+  tables_.rebuild();
+}
+
+std::vector<SparseUpdate> OutputShard::commit(ShardScratch& scratch) {
+  const std::size_t width = context_.config.hidden + std::size_t{1};
+  const std::size_t tables = tables_.tables();
+  const std::size_t part_rows =
+      rows_per_part(sizeof(std::uint32_t) + width * sizeof(std::uint16_t) + sizeof(float) +
+                    tables * sizeof(std::uint32_t));
+  std::vector<SparseUpdate> parts(1);
+  for (const std::uint32_t row : rows_.touched()) {
+    // Rounding changes the row even if the commit leaves it out.
+    stale_[row] = 1;
+    if (parts.back().rows.size() == part_rows) parts.emplace_back();
+    SparseUpdate& part = parts.back();
+    part.deltas.resize((part.rows.size() + 1) * width);
+    if (rows_.commit_row(row, std::span(part.deltas).last(width), context_.kernels)) {
+      part.rows.push_back(row);
+      part.states.push_back(rows_.state(row));
+    } else {
+      part.deltas.resize(part.rows.size() * width);
+    }
+  }
+  if (parts.size() > 1 && parts.back().rows.empty()) parts.pop_back();
+  rows_.end_commit();
+  rehash(scratch);
+  for (SparseUpdate& part : parts) {
+    part.codes.resize(part.rows.size() * tables);
+    for (std::size_t i = 0; i < part.rows.size(); ++i) {
+      tables_.read_codes(part.rows[i], std::span(part.codes).subspan(i * tables, tables));
+    }
+  }
+  return parts;
+}
+
+std::vector<ShardRows> OutputShard::touched_rows() const {
+  const std::size_t width = context_.config.hidden + std::size_t{1};
+  const std::size_t tables = tables_.tables();
+  const std::size_t part_rows =
+      rows_per_part(sizeof(std::uint32_t) + width * sizeof(float) + sizeof(float) +
+                    tables * sizeof(std::uint32_t) + sizeof(std::uint8_t));
+  std::vector<ShardRows> parts(1);
+  for (const std::uint32_t row : rows_.touched()) {
+    if (parts.back().rows.size() == part_rows) parts.emplace_back();
+    ShardRows& part = parts.back();
+    part.rows.push_back(row);
+    part.values.resize(part.rows.size() * width);
+    rows_.read(row, std::span(part.values).last(width));
+    part.states.push_back(rows_.state(row));
+    part.codes.resize(part.rows.size() * tables);
+    tables_.read_codes(row, std::span(part.codes).last(tables));
+    part.stale_codes.push_back(stale_[row]);
+  }
+  return parts;
+}
+
+std::uint64_t OutputShard::memory_bytes() const {
+  return rows_.memory_bytes() + tables_.memory_bytes() + stale_.capacity();
+}
+
+}  // namespace gleaner

@@ -1,0 +1,56 @@
+#include "volunteer/train/query_batch.hpp"
+
+#include "common/check.hpp"
+#include "common/counter_random.hpp"
+
+namespace gleaner {
+
+QueryBatch::QueryBatch(const ModelConfig& config, const Kernels& kernels, const HashFamily* family)
+    : config_(config),
+      kernels_(kernels),
+      family_(family),
+      tables_(family == nullptr ? 0 : config.tables) {}
+
+void QueryBatch::prepare(BatchIndex batch, const HiddenCodes& codes, ThreadPool& pool) {
+  GLEANER_CHECK(codes.hidden == config_.hidden);
+  batch_ = batch;
+  codes_ = &codes;
+  dequantise(kernels_, codes, hidden_, pool);
+  if (family_ == nullptr) return;
+  hashes_.resize(std::size_t{codes.examples} * tables_);
+  rotations_.resize(std::size_t{codes.examples} * tables_);
+  start_tables_.resize(codes.examples);
+  scratch_.resize(pool.threads());
+  pool.parallel_for(codes.examples, [this](std::size_t example, unsigned worker) {
+    prepare_example(static_cast<std::uint32_t>(example), scratch_[worker]);
+  });
+}
+
+void QueryBatch::prepare_example(std::uint32_t example, HashScratch& scratch) {
+  const std::size_t first = std::size_t{example} * tables_;
+  const std::span<const std::uint8_t> hidden(
+      codes_->codes.data() + std::size_t{example} * config_.hidden, config_.hidden);
+  family_->hash_query(hidden, std::span(hashes_).subspan(first, tables_), scratch);
+  start_tables_[example] = static_cast<std::uint32_t>(
+      below(counter_random(config_.seed, Purpose::kStartTable, batch_, example), tables_));
+  for (std::uint32_t table = 0; table < tables_; ++table) {
+    rotations_[first + table] = static_cast<std::uint32_t>(
+        counter_random(config_.seed, Purpose::kBucketStart, batch_, example, table) >> 32);
+  }
+}
+
+std::uint64_t QueryBatch::memory_bytes() const {
+  return (hidden_.capacity() + hashes_.capacity() + rotations_.capacity()) * sizeof(float);
+}
+
+void dequantise(const Kernels& kernels, const HiddenCodes& codes, AlignedVector<float>& hidden,
+                ThreadPool& pool) {
+  const std::size_t width = codes.hidden;
+  hidden.resize(codes.examples * width);
+  pool.parallel_for(codes.examples, [&](std::size_t example, unsigned /*worker*/) {
+    kernels.dequantise(codes.scales[example], codes.codes.data() + example * width,
+                       hidden.data() + example * width, width);
+  });
+}
+
+}  // namespace gleaner

@@ -1,0 +1,317 @@
+#include "volunteer/train/shard_trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "common/kernels/kernels.hpp"
+#include "common/limits.hpp"
+#include "common/run_plan.hpp"
+#include "common/time.hpp"
+#include "schema/gradient.hpp"
+#include "volunteer/train/exact_top.hpp"
+#include "volunteer/train/hash_functions.hpp"
+#include "volunteer/train/output_shard.hpp"
+#include "volunteer/train/query_batch.hpp"
+#include "volunteer/train/shard_loader.hpp"
+#include "volunteer/train/unit_check.hpp"
+
+namespace gleaner {
+namespace {
+
+// A shard under a lease: being loaded, or loaded and standing before `next_batch`.
+struct Holding {
+  LeaseRef lease;
+  RoundIndex base_round = 0;  // checkpoint of the shard's last commit
+  BatchIndex next_batch = 0;
+  std::unique_ptr<ShardLoader> loader;
+  std::unique_ptr<OutputShard> shard;
+};
+
+Error stale(const LeaseRef& lease) {
+  return {ErrorCode::kStaleLease,
+          fmt::format("shard {} is not held under lease {}", raw(lease.shard), raw(lease.epoch))};
+}
+
+std::uint64_t elapsed_us(Instant since) {
+  return static_cast<std::uint64_t>((monotonic_now() - since).count());
+}
+
+std::unique_ptr<HashFamily> family_of(const ModelConfig& config, const Kernels& kernels) {
+  if (config.sampling != Sampling::kLsh) return nullptr;
+  return make_hash_family(config, kernels);
+}
+
+}  // namespace
+
+struct ShardTrainer::Impl {
+  ModelConfig config;
+  const Kernels& kernels;
+  ThreadPool& pool;
+  ShardMap map;
+  RunPlan plan;
+  std::unique_ptr<HashFamily> family;
+  ShardContext context;
+  QueryBatch queries;
+  std::vector<ShardScratch> scratch;              // one a worker
+  std::vector<std::vector<std::int32_t>> totals;  // one a worker: its shards' integer gradients
+  std::map<ShardId, Holding> holdings;
+
+  Impl(const ModelConfig& model, ThreadPool& threads, const Kernels& table)
+      : config(model),
+        kernels(table),
+        pool(threads),
+        map(config),
+        plan(config),
+        family(family_of(config, kernels)),
+        context{config, map, kernels, family.get()},
+        queries(config, kernels, family.get()),
+        scratch(threads.threads(), ShardScratch(config)),
+        totals(threads.threads()) {}
+
+  // The holding under exactly this lease, or null.
+  Holding* find(const LeaseRef& lease) {
+    const auto it = holdings.find(lease.shard);
+    return it != holdings.end() && it->second.lease == lease ? &it->second : nullptr;
+  }
+
+  Result<std::vector<Holding*>> find_loaded(std::span<const LeaseRef> leases);
+  BatchResult train_batch(const UnitBatch& batch, const HiddenCodes& codes, bool wants_gradient,
+                          std::span<Holding* const> held, std::vector<ShardCommit>& commits);
+  // Adds up the workers' totals into the first worker's.
+  void merge_totals(std::size_t cells);
+};
+
+Result<std::vector<Holding*>> ShardTrainer::Impl::find_loaded(std::span<const LeaseRef> leases) {
+  std::vector<Holding*> held;
+  for (const LeaseRef& lease : leases) {
+    Holding* holding = find(lease);
+    if (holding == nullptr) return stale(lease);
+    if (holding->shard == nullptr) {
+      return Error{ErrorCode::kProtocol,
+                   fmt::format("shard {} is still being loaded", raw(lease.shard))};
+    }
+    held.push_back(holding);
+  }
+  return held;
+}
+
+BatchResult ShardTrainer::Impl::train_batch(const UnitBatch& batch, const HiddenCodes& codes,
+                                            bool wants_gradient, std::span<Holding* const> held,
+                                            std::vector<ShardCommit>& commits) {
+  const std::size_t cells = codes.codes.size();
+  const bool ends_round = plan.is_round_end(batch.batch + 1);
+  const float rate = plan.rates(batch.batch).output;
+  BatchResult result;
+  result.batch = batch.batch;
+  result.shards.resize(held.size());
+  std::vector<std::vector<SparseUpdate>> updates(ends_round ? held.size() : 0);
+  for (std::vector<std::int32_t>& total : totals) {
+    total.assign(wants_gradient ? cells : 0, 0);
+  }
+  queries.prepare(batch.batch, codes, pool);
+
+  pool.parallel_for(held.size(), [&](std::size_t index, unsigned worker) {
+    OutputShard& shard = *held[index]->shard;
+    ShardScratch& mine = scratch[worker];
+    result.shards[index] = shard.train(queries, batch.positives, rate, mine);
+    if (wants_gradient) {
+      std::vector<std::int32_t>& total = totals[worker];
+      for (std::size_t i = 0; i < cells; ++i) total[i] += mine.steps[i];
+    }
+    if (ends_round) {
+      updates[index] = shard.commit(mine);
+    } else if (plan.rehashes_after(batch.batch)) {
+      shard.rehash(mine);
+    }
+  });
+
+  if (wants_gradient) {
+    merge_totals(cells);
+    result.gradient = pack_gradient(codes, totals[0]);
+  }
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    Holding& holding = *held[i];
+    holding.next_batch = batch.batch + 1;
+    if (!ends_round) continue;
+    const RoundIndex round = plan.round_of(batch.batch);
+    holding.base_round = round + 1;
+    const auto parts = static_cast<std::uint32_t>(updates[i].size());
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      commits.push_back({.lease = holding.lease,
+                         .round = round,
+                         .part = part,
+                         .parts = parts,
+                         .update = std::move(updates[i][part])});
+    }
+  }
+  return result;
+}
+
+void ShardTrainer::Impl::merge_totals(std::size_t cells) {
+  // Integers: any grouping gives the same sum, and gradient_limit keeps it within 32 bits.
+  for (std::size_t worker = 1; worker < totals.size(); ++worker) {
+    for (std::size_t i = 0; i < cells; ++i) totals[0][i] += totals[worker][i];
+  }
+}
+
+ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool)
+    : ShardTrainer(config, pool, default_kernels()) {}
+
+ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool, const Kernels& kernels)
+    : impl_(std::make_unique<Impl>(config, pool, kernels)) {}
+
+ShardTrainer::~ShardTrainer() = default;
+
+Result<void> ShardTrainer::begin_load(const LeaseGrant& grant) {
+  if (auto checked = check_grant(grant, impl_->context, impl_->plan); !checked) return checked;
+  const auto held = impl_->holdings.find(grant.lease.shard);
+  if (held != impl_->holdings.end() && raw(held->second.lease.epoch) > raw(grant.lease.epoch)) {
+    return stale(grant.lease);
+  }
+  // The old state goes first, so that the machine need not hold both.
+  if (held != impl_->holdings.end()) impl_->holdings.erase(held);
+  Holding holding{.lease = grant.lease,
+                  .base_round = grant.base_round,
+                  .next_batch = grant.next_batch,
+                  .loader = std::make_unique<ShardLoader>(impl_->context, grant),
+                  .shard = nullptr};
+  impl_->holdings.emplace(grant.lease.shard, std::move(holding));
+  return {};
+}
+
+Result<void> ShardTrainer::load_chunk(const ShardChunk& chunk) {
+  Holding* holding = impl_->find(chunk.lease);
+  if (holding == nullptr) return stale(chunk.lease);
+  if (holding->loader == nullptr) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("shard {}: chunk {} came after the shard was loaded",
+                             raw(chunk.lease.shard), chunk.chunk)};
+  }
+  return holding->loader->add(chunk);
+}
+
+Result<ShardReady> ShardTrainer::finish_load(const LeaseRef& lease) {
+  Holding* holding = impl_->find(lease);
+  if (holding == nullptr) return stale(lease);
+  if (holding->loader == nullptr) return ShardReady{lease};
+  auto shard = holding->loader->finish(impl_->pool, impl_->scratch);
+  if (!shard) return shard.error();
+  holding->shard = std::move(*shard);
+  holding->loader.reset();
+  return ShardReady{lease};
+}
+
+void ShardTrainer::drop(const LeaseRef& lease) {
+  const auto it = impl_->holdings.find(lease.shard);
+  // A late revocation of an earlier lease must not take the present one.
+  if (it == impl_->holdings.end() || raw(it->second.lease.epoch) > raw(lease.epoch)) return;
+  impl_->holdings.erase(it);
+}
+
+Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
+  const Instant start = monotonic_now();
+  const Result<std::vector<HiddenCodes>> codes =
+      check_unit(unit, impl_->config, impl_->map, impl_->plan);
+  if (!codes) return codes.error();
+  const Result<std::vector<Holding*>> held = impl_->find_loaded(unit.leases);
+  if (!held) return held.error();
+  for (const Holding* holding : *held) {
+    if (holding->next_batch != unit.batches[0].batch) {
+      return Error{
+          ErrorCode::kProtocol,
+          fmt::format("shard {} stands before batch {}, but the unit begins with {}",
+                      raw(holding->lease.shard), holding->next_batch, unit.batches[0].batch)};
+    }
+  }
+  UnitOutcome outcome;
+  outcome.result.unit = unit.unit;
+  for (std::size_t i = 0; i < unit.batches.size(); ++i) {
+    outcome.result.batches.push_back(impl_->train_batch(
+        unit.batches[i], (*codes)[i], unit.wants_gradient, *held, outcome.commits));
+  }
+  outcome.result.compute_us = elapsed_us(start);
+  return outcome;
+}
+
+Result<EvalResult> ShardTrainer::evaluate(const EvalUnit& unit) {
+  const Instant start = monotonic_now();
+  if (auto ordered = check_lease_order(unit.leases); !ordered) return ordered.error();
+  if (unit.top_k < 1 || unit.top_k > kTopKMax) {
+    return Error{
+        ErrorCode::kProtocol,
+        fmt::format("the best {} are asked for, where 1 to {} can be", unit.top_k, kTopKMax)};
+  }
+  const Result<std::vector<Holding*>> held = impl_->find_loaded(unit.leases);
+  if (!held) return held.error();
+  const Result<HiddenCodes> codes =
+      unpack_checked(unit.hidden, impl_->config, fmt::format("evaluation {}", raw(unit.unit)));
+  if (!codes) return codes.error();
+  std::vector<const OutputShard*> shards;
+  for (const Holding* holding : *held) shards.push_back(holding->shard.get());
+  EvalResult result;
+  result.unit = unit.unit;
+  result.top_k = exact_top_entries(shards, unit.top_k);
+  result.best = exact_top(shards, *codes, unit.top_k, impl_->kernels, impl_->pool);
+  result.compute_us = elapsed_us(start);
+  return result;
+}
+
+Result<std::vector<HandOver>> ShardTrainer::hand_over(const LeaseRef& lease) {
+  Holding* holding = impl_->find(lease);
+  if (holding == nullptr) return stale(lease);
+  if (holding->shard == nullptr) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("shard {} is still being loaded: there is nothing to hand over",
+                             raw(lease.shard))};
+  }
+  std::vector<ShardRows> parts = holding->shard->touched_rows();
+  std::vector<HandOver> result;
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    result.push_back({.lease = lease,
+                      .base_round = holding->base_round,
+                      .next_batch = holding->next_batch,
+                      .part = static_cast<std::uint32_t>(part),
+                      .parts = static_cast<std::uint32_t>(parts.size()),
+                      .rows = std::move(parts[part])});
+  }
+  impl_->holdings.erase(lease.shard);
+  return result;
+}
+
+std::uint64_t ShardTrainer::memory_bytes() const {
+  std::uint64_t bytes = impl_->queries.memory_bytes();
+  for (const auto& [shard, holding] : impl_->holdings) {
+    if (holding.loader != nullptr) bytes += holding.loader->memory_bytes();
+    if (holding.shard != nullptr) bytes += holding.shard->memory_bytes();
+  }
+  for (const ShardScratch& scratch : impl_->scratch) {
+    bytes += scratch.active.memory_bytes() +
+             (scratch.hidden_gradient.capacity() + scratch.steps.capacity()) * sizeof(float);
+  }
+  return bytes;
+}
+
+std::uint64_t ShardTrainer::shard_bytes(const ModelConfig& config) {
+  const std::uint64_t rows =
+      (std::uint64_t{config.labels} + config.output_shards - 1) / config.output_shards;
+  // Weights, bias, state and place, and the copies of rows touched within a round.
+  std::uint64_t bytes = rows * 2 * (config.hidden + std::uint64_t{3}) * sizeof(float);
+  if (config.sampling == Sampling::kLsh) {
+    // Codes and entries of each row, and each bucket's offset.
+    bytes += std::uint64_t{config.tables} * (2 * rows + (std::uint64_t{1} << config.hash_bits)) *
+             sizeof(std::uint32_t);
+  }
+  return bytes;
+}
+
+std::vector<LeaseRef> ShardTrainer::leases() const {
+  std::vector<LeaseRef> result;
+  for (const auto& [shard, holding] : impl_->holdings) result.push_back(holding.lease);
+  return result;
+}
+
+}  // namespace gleaner

@@ -11,6 +11,7 @@
 
 #include "common/dataset/packed_dataset.hpp"
 #include "common/ids.hpp"
+#include "common/kernels/kernels.hpp"
 #include "common/model_config.hpp"
 #include "common/result.hpp"
 #include "common/shard_rows.hpp"
@@ -22,14 +23,16 @@ namespace gleaner {
 class InputLayer {
  public:
   // The initial layer (checkpoint 0). `pool` outlives the layer.
-  InputLayer(const ModelConfig& config, ThreadPool& pool);
+  InputLayer(const ModelConfig& config, ThreadPool& pool,
+             const Kernels& kernels = default_kernels());
   ~InputLayer();
 
   // Replaces stored rows with those of a checkpoint. Refuses rows out of range.
   Result<void> load_rows(ShardId shard, const ShardRows& rows);
 
-  // Hidden codes of the examples with the weights as they stand. Training (`batch` given) applies
-  // dropout by (seed, batch, position, unit); evaluation (nullopt) does not.
+  // Hidden codes of the examples with the weights as they stand. Features beyond the
+  // configuration's range, which only unseen files can have, are ignored. Training (`batch` given)
+  // applies dropout by (seed, batch, position, unit); evaluation (nullopt) does not.
   HiddenCodes forward(std::span<const ExampleView> examples, std::optional<BatchIndex> batch);
 
   // Applies the batch's update: `gradient` is the whole layer's dh (sum over all output shards),

@@ -1,0 +1,431 @@
+#include "volunteer/train/input_layer.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "common/half.hpp"
+#include "common/initial_weights.hpp"
+#include "common/run_plan.hpp"
+#include "common/shard_map.hpp"
+#include "tests/unit/train/input_examples.hpp"
+
+namespace gleaner {
+namespace {
+
+// A shard's rows outside the layer: the initial ones, then whatever commits say.
+struct Replica {
+  ShardMap map;
+  ShardId shard;
+  ShardRows rows;
+
+  Replica(const ModelConfig& config, std::uint32_t input_shard)
+      : map(config), shard(map.input_shard(input_shard)) {
+    const std::size_t width = map.row_width(shard);
+    rows.values.resize(map.row_count(shard) * width);
+    rows.states.resize(map.row_count(shard));
+    for (std::uint32_t row = 0; row < map.row_count(shard); ++row) {
+      rows.rows.push_back(row);
+      initial_row(config, map, shard, row, 0, std::span(rows.values).subspan(row * width, width));
+    }
+  }
+
+  void apply(const std::vector<SparseUpdate>& parts) {
+    const std::size_t width = map.row_width(shard);
+    for (const SparseUpdate& part : parts) {
+      for (std::size_t i = 0; i < part.rows.size(); ++i) {
+        for (std::size_t j = 0; j < width; ++j) {
+          rows.values[part.rows[i] * width + j] += from_half(part.deltas[i * width + j]);
+        }
+        rows.states[part.rows[i]] = part.states[i];
+      }
+    }
+  }
+};
+
+// The layer in double, one neuron and one feature at a time. State is kept per input shard.
+struct SlowLayer {
+  ModelConfig config;
+  std::vector<std::vector<double>> weights;  // row, unit
+  std::vector<double> states;
+
+  explicit SlowLayer(const ModelConfig& model)
+      : config(model), states(model.features + std::size_t{1}, 0.0) {
+    const Replica replica(model, 0);
+    for (std::size_t row = 0; row <= model.features; ++row) {
+      const auto begin =
+          replica.rows.values.begin() + static_cast<std::ptrdiff_t>(row * model.hidden);
+      weights.emplace_back(begin, begin + model.hidden);
+    }
+  }
+
+  [[nodiscard]] double before_relu(const ExampleView& example, std::size_t unit) const {
+    double sum = weights.back()[unit];
+    for (std::size_t i = 0; i < example.features.size(); ++i) {
+      sum += double{example.values[i]} * weights[example.features[i]][unit];
+    }
+    return sum;
+  }
+
+  // Sum over the examples that have `row` of x * dh, masked.
+  [[nodiscard]] std::vector<double> row_gradient(std::span<const ExampleView> examples,
+                                                 const HiddenCodes& codes,
+                                                 std::span<const std::int32_t> gradient,
+                                                 std::uint32_t row, bool& occurs) const {
+    std::vector<double> sum(config.hidden, 0.0);
+    occurs = row == config.features;
+    for (std::size_t e = 0; e < examples.size(); ++e) {
+      double x = row == config.features ? 1.0 : 0.0;
+      for (std::size_t i = 0; i < examples[e].features.size(); ++i) {
+        if (examples[e].features[i] != row) continue;
+        x = examples[e].values[i];
+        occurs = true;
+      }
+      for (std::size_t j = 0; j < config.hidden; ++j) {
+        const std::size_t at = e * config.hidden + j;
+        if (codes.codes[at] != 0) sum[j] += x * gradient[at] * std::exp2(config.gradient_step_log2);
+      }
+    }
+    return sum;
+  }
+
+  void backward(std::span<const ExampleView> examples, const HiddenCodes& codes,
+                std::span<const std::int32_t> gradient, double rate) {
+    for (std::uint32_t row = 0; row <= config.features; ++row) {
+      bool occurs = false;
+      const std::vector<double> g = row_gradient(examples, codes, gradient, row, occurs);
+      if (!occurs) continue;
+      double squares = 0;
+      for (const double value : g) squares += value * value;
+      const double decay = config.second_moment_decay;
+      states[row] = decay * states[row] + (1 - decay) * squares / config.hidden;
+      for (std::size_t j = 0; j < config.hidden; ++j) {
+        weights[row][j] -= rate * g[j] / (std::sqrt(states[row]) + config.epsilon);
+      }
+    }
+  }
+};
+
+// Everything a few rounds of training make visible.
+struct Trace {
+  std::vector<HiddenCodes> codes;
+  std::vector<std::vector<SparseUpdate>> commits;
+  friend bool operator==(const Trace&, const Trace&) = default;
+};
+
+Trace train(InputLayer& layer, const ModelConfig& config, BatchIndex first, BatchIndex last) {
+  const RunPlan plan(config);
+  const ShardMap map(config);
+  Trace trace;
+  for (BatchIndex batch = first; batch < last; ++batch) {
+    const InputExamples examples =
+        make_input_examples(batch, config.batch_examples, config.features, 40);
+    trace.codes.push_back(layer.forward(examples.views, batch));
+    layer.backward(batch, examples.views, trace.codes.back(),
+                   make_gradient(batch, trace.codes.back()));
+    if (!plan.is_round_end(batch + 1)) continue;
+    for (std::uint32_t s = 0; s < map.input_shards(); ++s) {
+      trace.commits.push_back(layer.commit(map.input_shard(s)));
+    }
+  }
+  return trace;
+}
+
+}  // namespace
+
+TEST_CASE("input layer: hidden codes are the rectified sums, rounded to 255 steps",
+          "[input_layer]") {
+  const ModelConfig config = input_test_config();
+  ThreadPool pool(1);
+  InputLayer layer(config, pool);
+  const SlowLayer slow(config);
+  const InputExamples examples = make_input_examples(3, 40, config.features, 60);
+  const HiddenCodes codes = layer.forward(examples.views, std::nullopt);
+  REQUIRE(codes.examples == 40);
+  REQUIRE(codes.hidden == 64);
+  bool some_empty = false;
+  for (std::size_t e = 0; e < 40; ++e) {
+    int largest = 0;
+    for (std::size_t j = 0; j < 64; ++j) {
+      const double expected = std::max(0.0, slow.before_relu(examples.views[e], j));
+      const int code = codes.codes[e * 64 + j];
+      const float rounding = codes.scales[e] * 0.5001F + 1e-6F;
+      REQUIRE(std::abs(codes.scales[e] * static_cast<float>(code) - expected) <= rounding);
+      largest = std::max(largest, code);
+    }
+    const bool is_empty = examples.features[e].empty();
+    some_empty = some_empty || is_empty;
+    REQUIRE(largest == (is_empty ? 0 : 255));
+    REQUIRE((codes.scales[e] == 0.0F) == is_empty);
+  }
+  REQUIRE(some_empty);
+}
+
+TEST_CASE("input layer: an update is the row-wise rule applied to the masked gradient",
+          "[input_layer]") {
+  const ModelConfig config = input_test_config();
+  ThreadPool pool(1);
+  InputLayer layer(config, pool);
+  SlowLayer slow(config);
+  Replica replica(config, 0);
+  for (BatchIndex batch = 0; batch < 3; ++batch) {
+    const InputExamples examples = make_input_examples(batch, 24, config.features, 40);
+    const HiddenCodes codes = layer.forward(examples.views, batch);
+    const auto gradient = make_gradient(batch, codes);
+    layer.backward(batch, examples.views, codes, gradient);
+    slow.backward(examples.views, codes, gradient, config.input_rate);
+  }
+  const ShardRows before = replica.rows;
+  replica.apply(layer.commit(replica.shard));
+  std::size_t changed = 0;
+  for (std::size_t row = 0; row <= config.features; ++row) {
+    REQUIRE(replica.rows.states[row] == Approx(slow.states[row]).epsilon(1e-5));
+    changed += replica.rows.states[row] != 0.0F;
+    for (std::size_t j = 0; j < config.hidden; ++j) {
+      const std::size_t at = row * config.hidden + j;
+      // The delta travels in half precision.
+      const double delta = slow.weights[row][j] - before.values[at];
+      REQUIRE(std::abs(replica.rows.values[at] - before.values[at] - delta) <=
+              std::abs(delta) * 1e-3 + 1e-5);
+    }
+  }
+  REQUIRE(changed > 100);
+  REQUIRE(changed < config.features);
+}
+
+TEST_CASE("input layer: the gradient agrees with finite differences of the loss", "[input_layer]") {
+  const ModelConfig config = input_test_config();
+  SlowLayer slow(config);
+  ThreadPool pool(1);
+  InputLayer layer(config, pool);
+  const InputExamples examples = make_input_examples(8, 24, config.features, 40);
+  const HiddenCodes codes = layer.forward(examples.views, 0);
+  std::vector<std::int32_t> gradient = make_gradient(8, codes);
+  layer.backward(0, examples.views, codes, gradient);
+  Replica replica(config, 0);
+  const ShardRows before = replica.rows;
+  replica.apply(layer.commit(replica.shard));
+  // A loss whose gradient with respect to h is `gradient`: their inner product.
+  const auto loss = [&] {
+    double sum = 0;
+    for (std::size_t e = 0; e < examples.views.size(); ++e) {
+      for (std::size_t j = 0; j < config.hidden; ++j) {
+        const std::size_t at = e * config.hidden + j;
+        if (codes.codes[at] == 0) continue;  // off, or rounded down to off
+        sum += gradient[at] * std::exp2(config.gradient_step_log2) *
+               std::max(0.0, slow.before_relu(examples.views[e], j));
+      }
+    }
+    return sum;
+  };
+  const std::uint32_t feature = examples.features[1].at(0);
+  for (const std::uint32_t row : {feature, config.features}) {
+    for (const std::size_t unit : {0u, 7u, 63u}) {
+      constexpr double kStep = 1e-7;  // small enough to stay clear of the relu's corner
+      slow.weights[row][unit] += kStep;
+      const double above = loss();
+      slow.weights[row][unit] -= 2 * kStep;
+      const double below = loss();
+      slow.weights[row][unit] += kStep;
+      const double expected = (above - below) / (2 * kStep);
+      // The first step from state 0, undone: g = -(w' - w) (sqrt(v) + epsilon) / rate.
+      const std::size_t at = row * config.hidden + unit;
+      const double applied = double{before.values[at]} - replica.rows.values[at];
+      const double actual = applied * std::sqrt(replica.rows.states[row]) / config.input_rate;
+      REQUIRE(actual == Approx(expected).epsilon(2e-3).margin(1e-5));
+    }
+  }
+}
+
+TEST_CASE("input layer: thread count and instruction set leave no trace", "[input_layer]") {
+  ModelConfig config = input_test_config();
+  config.hidden = 192;  // full blocks of every kernel and a remainder
+  config.dropout = 0.3F;
+  config.input_shards = 2;
+  std::optional<Trace> reference;
+  for (const SimdLevel level : available_simd_levels()) {
+    for (const unsigned threads : {1u, 2u, 3u}) {
+      ThreadPool pool(threads);
+      InputLayer layer(config, pool, kernels_for(level));
+      const Trace trace = train(layer, config, 0, 9);
+      if (!reference) reference = trace;
+      REQUIRE(trace == *reference);
+    }
+  }
+}
+
+TEST_CASE("input layer: the number of shards does not change the forward pass", "[input_layer]") {
+  ModelConfig config = input_test_config();
+  ThreadPool pool(1);
+  const InputExamples examples = make_input_examples(4, 50, config.features, 60);
+  std::optional<HiddenCodes> reference;
+  for (const std::uint32_t shards : {1u, 2u, 4u}) {
+    config.input_shards = shards;
+    InputLayer layer(config, pool);
+    const HiddenCodes codes = layer.forward(examples.views, 5);
+    if (!reference) reference = codes;
+    REQUIRE(codes == *reference);
+  }
+}
+
+TEST_CASE("input layer: a layer loaded from commits continues with the same bits",
+          "[input_layer]") {
+  ModelConfig config = input_test_config();
+  config.input_shards = 2;
+  ThreadPool pool(1);
+  InputLayer live(config, pool);
+  std::vector<Replica> replicas{{config, 0}, {config, 1}};
+  const Trace first = train(live, config, 0, 8);
+  REQUIRE(first.commits.size() == 4);
+  for (std::size_t c = 0; c < first.commits.size(); ++c) replicas[c % 2].apply(first.commits[c]);
+  InputLayer loaded(config, pool);
+  for (const Replica& replica : replicas) {
+    REQUIRE(loaded.load_rows(replica.shard, replica.rows).ok());
+  }
+  REQUIRE(train(loaded, config, 8, 16) == train(live, config, 8, 16));
+}
+
+TEST_CASE("input layer: loading forgets what was not committed", "[input_layer]") {
+  const ModelConfig config = input_test_config();
+  ThreadPool pool(1);
+  InputLayer layer(config, pool);
+  (void)train(layer, config, 0, 2);  // stops in the middle of a round
+  const Replica initial(config, 0);
+  REQUIRE(layer.load_rows(initial.shard, initial.rows).ok());
+  InputLayer fresh(config, pool);
+  const Trace expected = train(fresh, config, 0, 4);
+  const Trace actual = train(layer, config, 0, 4);
+  REQUIRE(actual.codes == expected.codes);
+  Replica one(config, 0);
+  Replica other(config, 0);
+  one.apply(expected.commits.at(0));
+  other.apply(actual.commits.at(0));
+  REQUIRE(one.rows == other.rows);
+}
+
+TEST_CASE("input layer: rows that cannot be loaded are refused and change nothing",
+          "[input_layer]") {
+  const ModelConfig config = input_test_config();
+  ThreadPool pool(1);
+  InputLayer layer(config, pool);
+  const ShardId shard = ShardMap(config).input_shard(0);
+  ShardRows rows;
+  rows.rows = {0, 501};
+  rows.values.assign(128, 1.0F);
+  rows.states = {1.0F, 1.0F};
+  const Result<void> beyond = layer.load_rows(shard, rows);
+  REQUIRE(beyond.error().code == ErrorCode::kCorrupt);
+  REQUIRE_THAT(beyond.error().message, Catch::Matchers::Contains("501"));
+  rows.rows = {0, 1};
+  rows.values.resize(127);
+  REQUIRE_FALSE(layer.load_rows(shard, rows).ok());
+  rows.values.resize(128);
+  rows.states.resize(1);
+  REQUIRE_FALSE(layer.load_rows(shard, rows).ok());
+  InputLayer untouched(config, pool);
+  const InputExamples examples = make_input_examples(4, 50, config.features, 60);
+  REQUIRE(layer.forward(examples.views, 0) == untouched.forward(examples.views, 0));
+}
+
+TEST_CASE("input layer: a commit has ascending rows in parts, and at least one part",
+          "[input_layer]") {
+  ModelConfig config = input_test_config();
+  config.features = 4000;
+  config.hidden = 512;
+  ThreadPool pool(2);
+  InputLayer layer(config, pool);
+  const ShardId shard = ShardMap(config).input_shard(0);
+  const std::vector<SparseUpdate> none = layer.commit(shard);
+  REQUIRE(none.size() == 1);
+  REQUIRE(none[0].rows.empty());
+  const InputExamples examples = make_input_examples(2, 100, config.features, 60);
+  const HiddenCodes codes = layer.forward(examples.views, 0);
+  layer.backward(0, examples.views, codes, make_gradient(2, codes));
+  const std::vector<SparseUpdate> parts = layer.commit(shard);
+  REQUIRE(parts.size() >= 2);
+  std::int64_t previous = -1;
+  for (const SparseUpdate& part : parts) {
+    REQUIRE(part.deltas.size() == part.rows.size() * 512);
+    REQUIRE(part.states.size() == part.rows.size());
+    REQUIRE(part.codes.empty());
+    REQUIRE(part.rows.size() * 1032 <= std::size_t{1} << 20);
+    for (const std::uint32_t row : part.rows) {
+      REQUIRE(std::int64_t{row} > previous);
+      previous = row;
+    }
+  }
+  REQUIRE(previous == 4000);  // the bias row
+  REQUIRE(layer.commit(shard)[0].rows.empty());
+}
+
+TEST_CASE("input layer: dropout zeroes its share of units and scales up the others",
+          "[input_layer]") {
+  ModelConfig config = input_test_config();
+  config.hidden = 256;
+  config.dropout = 0.25F;
+  ThreadPool pool(1);
+  InputLayer layer(config, pool);
+  const InputExamples examples = make_input_examples(6, 200, config.features, 60);
+  const HiddenCodes whole = layer.forward(examples.views, std::nullopt);
+  const HiddenCodes dropped = layer.forward(examples.views, 7);
+  double on = 0;
+  double kept = 0;
+  for (std::size_t i = 0; i < whole.codes.size(); ++i) {
+    const std::size_t e = i / 256;
+    const double before = double{whole.scales[e]} * whole.codes[i];
+    const double after = double{dropped.scales[e]} * dropped.codes[i];
+    if (whole.codes[i] > 4) {
+      ++on;
+      kept += dropped.codes[i] != 0;
+    }
+    if (dropped.codes[i] != 0) {
+      const double rounding = whole.scales[e] + dropped.scales[e];
+      REQUIRE(std::abs(after - before / 0.75) <= rounding);
+    }
+  }
+  REQUIRE(on > 20'000);
+  REQUIRE(kept / on == Approx(0.75).margin(0.015));  // 5 sigma
+  REQUIRE(layer.forward(examples.views, 7) == dropped);
+  REQUIRE_FALSE(layer.forward(examples.views, 8).codes == dropped.codes);
+  REQUIRE(layer.forward(examples.views, std::nullopt) == whole);
+}
+
+TEST_CASE("input layer: features the training file does not know are ignored", "[input_layer]") {
+  const ModelConfig config = input_test_config();
+  ThreadPool pool(1);
+  InputLayer layer(config, pool);
+  const std::vector<std::uint32_t> features = {3, 77, 500, 9000};
+  const std::vector<float> values = {0.5F, -0.25F, 3.0F, 4.0F};
+  const std::vector<ExampleView> wide = {{{}, features, values}};
+  const std::vector<ExampleView> known = {
+      {{}, std::span(features).first(2), std::span(values).first(2)}};
+  const HiddenCodes codes = layer.forward(wide, 0);
+  REQUIRE(codes == layer.forward(known, 0));
+  layer.backward(0, wide, codes, make_gradient(1, codes));
+  const auto parts = layer.commit(ShardMap(config).input_shard(0));
+  REQUIRE(parts.at(0).rows == std::vector<std::uint32_t>{3, 77, 500});
+}
+
+TEST_CASE("input layer: whatever the values, scales and weights stay finite", "[input_layer]") {
+  ModelConfig config = input_test_config();
+  config.gradient_step_log2 = 0;
+  ThreadPool pool(1);
+  InputLayer layer(config, pool);
+  const std::vector<std::uint32_t> features = {1, 2, 3};
+  const std::vector<float> huge = {3e38F, -3e38F, 3e38F};
+  const std::vector<float> tiny = {1e-38F, 1e-38F, 1e-38F};
+  const std::vector<ExampleView> examples = {{{}, features, huge}, {{}, features, tiny}};
+  for (BatchIndex batch = 0; batch < 3; ++batch) {
+    const HiddenCodes codes = layer.forward(examples, batch);
+    for (const float scale : codes.scales) REQUIRE(std::isfinite(scale));
+    const std::vector<std::int32_t> gradient(codes.codes.size(),
+                                             std::numeric_limits<std::int32_t>::max());
+    layer.backward(batch, examples, codes, gradient);
+  }
+  for (const SparseUpdate& part : layer.commit(ShardMap(config).input_shard(0))) {
+    for (const float state : part.states) REQUIRE(std::isfinite(state));
+    for (const std::uint16_t delta : part.deltas) REQUIRE(is_finite_half(delta));
+  }
+}
+
+}  // namespace gleaner

@@ -535,7 +535,9 @@ void Cluster::crash_some_volunteer() {
 
 void Cluster::freeze_some_volunteer() {
   Volunteer& volunteer = volunteers_[random_.next_below(volunteers_.size())];
-  volunteer.frozen_until = clock_.now() + uniform(kSilence / 2, 2 * kSilence);
+  // Never earlier than before: events that wait for the thaw must not be overtaken.
+  volunteer.frozen_until =
+      std::max(volunteer.frozen_until, clock_.now() + uniform(kSilence / 2, 2 * kSilence));
 }
 
 void Cluster::stop_some_volunteer() {

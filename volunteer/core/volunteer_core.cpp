@@ -342,8 +342,11 @@ void VolunteerCore::on(const Tick&) {
         say(Heartbeat{static_cast<std::uint64_t>(now_.time_since_epoch().count()), 0, {}});
       }
       break;
-    case Phase::kConnecting:
     case Phase::kClosing:
+      // The close itself may hang on a peer that is gone.
+      if (now_ - phase_since_ >= config_.welcome_deadline) pause(why_);
+      break;
+    case Phase::kConnecting:
     case Phase::kDone:
       break;
   }

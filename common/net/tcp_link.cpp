@@ -1,15 +1,22 @@
 #include "common/net/tcp_link.hpp"
 
+#include <asio/steady_timer.hpp>
+#include <chrono>
 #include <utility>
+
+#include "common/net/connect.hpp"
+#include "common/net/frame.hpp"
+#include "common/net/tokens.hpp"
 
 namespace gleaner {
 namespace {
 
 class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
  public:
-  TcpLink(asio::ip::tcp::socket socket, const FramedSocketLimits& limits, Millis silence_max,
-          TaskGroup& tasks)
-      : socket_(std::move(socket), limits), silence_max_(silence_max), tasks_(tasks) {}
+  TcpLink(asio::ip::tcp::socket socket, const TcpLinkOptions& options, TaskGroup& tasks)
+      : socket_(std::move(socket), options.limits),
+        silence_max_(options.silence_max),
+        tasks_(tasks) {}
 
   void start(Handler handler) override {
     handler_ = std::move(handler);
@@ -53,11 +60,55 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
   Handler handler_;
 };
 
+// When the process has no descriptors left, accepting fails at once, again and again.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+asio::awaitable<void> dial(TaskGroup* tasks, HostPort target, Millis time_max,
+                           TcpLinkOptions options,
+                           std::function<void(Result<std::shared_ptr<Link>>)> on_dialled) {
+  Result<asio::ip::tcp::socket> socket = co_await resolve_and_connect(target, time_max);
+  if (socket) {
+    on_dialled(make_tcp_link(std::move(*socket), options, *tasks));
+  } else {
+    on_dialled(socket.error());
+  }
+}
+
+asio::awaitable<void> accept(TaskGroup* tasks, asio::ip::tcp::acceptor* acceptor,
+                             TcpLinkOptions options,
+                             std::function<void(std::shared_ptr<Link>, std::string)> on_accepted) {
+  while (true) {
+    asio::ip::tcp::socket socket(acceptor->get_executor());
+    const WaitOutcome accepted = co_await acceptor->async_accept(socket, kAsTuple);
+    const asio::error_code error = std::get<0>(accepted);
+    if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor) co_return;
+    if (error) {
+      asio::steady_timer pause(acceptor->get_executor(), kAcceptPause);
+      const WaitOutcome paused = co_await pause.async_wait(kAsTuple);
+      if (std::get<0>(paused)) co_return;
+      continue;
+    }
+    std::string peer = remote_text(socket);
+    on_accepted(make_tcp_link(std::move(socket), options, *tasks), std::move(peer));
+  }
+}
+
 }  // namespace
 
-std::shared_ptr<Link> make_tcp_link(asio::ip::tcp::socket socket, const FramedSocketLimits& limits,
-                                    Millis silence_max, TaskGroup& tasks) {
-  return std::make_shared<TcpLink>(std::move(socket), limits, silence_max, tasks);
+std::shared_ptr<Link> make_tcp_link(asio::ip::tcp::socket socket, const TcpLinkOptions& options,
+                                    TaskGroup& tasks) {
+  return std::make_shared<TcpLink>(std::move(socket), options, tasks);
+}
+
+void dial_tcp(TaskGroup& tasks, const HostPort& target, Millis time_max,
+              const TcpLinkOptions& options,
+              std::function<void(Result<std::shared_ptr<Link>>)> on_dialled) {
+  tasks.spawn("dial", dial(&tasks, target, time_max, options, std::move(on_dialled)));
+}
+
+void accept_tcp(TaskGroup& tasks, asio::ip::tcp::acceptor& acceptor, const TcpLinkOptions& options,
+                std::function<void(std::shared_ptr<Link>, std::string)> on_accepted) {
+  tasks.spawn("accept", accept(&tasks, &acceptor, options, std::move(on_accepted)));
 }
 
 }  // namespace gleaner

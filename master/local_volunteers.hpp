@@ -1,0 +1,34 @@
+// Volunteers inside the master's process: the same cores, executors and messages, over memory links.
+// I/O thread only.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "master/core_runner.hpp"
+#include "volunteer/client.hpp"
+
+namespace gleaner {
+
+struct LocalVolunteersOptions {
+  std::uint32_t count = 1;
+  std::uint32_t threads = 1;        // of each
+  std::uint64_t memory_bytes = 0;   // of each
+  std::string token;
+  Millis retry_first{500};
+};
+
+class LocalVolunteers {
+ public:
+  // `runner` outlives this.
+  LocalVolunteers(asio::io_context& io, CoreRunner& runner, const LocalVolunteersOptions& options);
+  void start();
+
+ private:
+  std::vector<std::unique_ptr<volunteer::Client>> clients_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,72 @@
+// gleaner-master: wiring only.
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/exit_code.hpp"
+#include "common/kernels/simd_level.hpp"
+#include "common/terminal.hpp"
+#include "master/config.hpp"
+#include "master/master_run.hpp"
+#include "master/progress.hpp"
+#include "master/run_data.hpp"
+#include "storage/rocks_store.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+namespace {
+
+ExitCode fail(Console& console, const Error& error, ExitCode exit) {
+  console.event(RunFailed{error, exit});
+  return exit;
+}
+
+ExitCode run(const MasterConfig& config, Console& console) {
+  auto data = open_run_data(config, [&](const std::string& note) {
+    console.log(LogLevel::kInfo, note);
+  });
+  if (!data) {
+    const bool is_usage = data.error().code == ErrorCode::kInvalidArgument;
+    return fail(console, data.error(), is_usage ? ExitCode::kUsage : ExitCode::kData);
+  }
+  auto rocks = open_rocks_store(config.run.store, OpenMode::kReadWrite);
+  if (!rocks) return fail(console, rocks.error(), ExitCode::kStore);
+  const RunIdentity identity{data->model, effective_settings(config, data->model)};
+  auto store = RunStore::create_or_open(std::move(*rocks), identity, data->label_counts);
+  if (!store) return fail(console, store.error(), ExitCode::kStore);
+  return run_master(config, *data, **store, console);
+}
+
+int start(const std::vector<std::string>& arguments) {
+  const char* token = std::getenv("GLEANER_TOKEN");  // NOLINT(concurrency-mt-unsafe): one thread
+  auto loaded = load_master_config(
+      arguments, token != nullptr ? std::optional<std::string>(token) : std::nullopt);
+  if (!loaded) {
+    std::fprintf(stderr, "gleaner-master: %s\n", loaded.error().message.c_str());
+    return static_cast<int>(ExitCode::kUsage);
+  }
+  if (loaded->to_print) {
+    std::fputs(loaded->to_print->c_str(), stdout);
+    return static_cast<int>(ExitCode::kOk);
+  }
+  const MasterConfig& config = loaded->config;
+  Console console(stdout, stderr,
+                  console_options(terminal_facts(stdout), config.output.json, config.output.quiet,
+                                  config.output.verbose),
+                  [] { return terminal_width(stdout); }, &monotonic_now);
+  if (auto level = simd_level_from_environment(); !level) {
+    return static_cast<int>(fail(console, level.error(), ExitCode::kUsage));
+  }
+  return static_cast<int>(run(config, console));
+}
+
+}  // namespace
+}  // namespace gleaner
+
+int main(int argc, char** argv) {
+  return gleaner::start(std::vector<std::string>(argv + 1, argv + argc));
+}

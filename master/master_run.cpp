@@ -1,0 +1,290 @@
+#include "master/master_run.hpp"
+
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <algorithm>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "common/net/connect.hpp"
+#include "common/net/tcp_link.hpp"
+#include "master/core_runner.hpp"
+#include "master/local_volunteers.hpp"
+#include "master/progress_source.hpp"
+#include "volunteer/config.hpp"
+#include "volunteer/train/shard_trainer.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::chrono::milliseconds kProgressPeriod{200};
+// How long goodbyes may take to leave.
+constexpr std::chrono::seconds kFarewell{3};
+
+RunShape shape_of(const ModelConfig& model) {
+  const RunPlan plan(model);
+  return {plan.round_count(), model.epochs, plan.rounds_per_epoch(), model.batch_examples};
+}
+
+std::uint32_t rows_per_chunk(const ModelConfig& model) {
+  const std::size_t row_bytes = (model.hidden + 2 + model.tables) * sizeof(float);
+  return static_cast<std::uint32_t>(std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes));
+}
+
+CoreConfig core_config(const MasterConfig& config, const RunData& data) {
+  CoreConfig core;
+  core.token = config.network.token;
+  core.heartbeat = Millis(config.network.heartbeat_ms);
+  core.silence = Millis(config.network.silence_ms);
+  core.hello_deadline = Millis(config.network.join_timeout_ms);
+  core.stop_grace = Millis(config.run.stop_grace_s * 1000);
+  core.min_volunteers = config.run.min_volunteers;
+  core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
+  core.hysteresis = config.scheduling.balance_hysteresis;
+  core.shard_bytes = ShardTrainer::shard_bytes(data.model);
+  core.rows_per_chunk = rows_per_chunk(data.model);
+  core.evaluate_every_epochs = config.evaluation.every_epochs;
+  core.test_points = data.test ? data.test->points() : 0;
+  core.evaluate_sample = config.evaluation.sample;
+  core.top_k = kEvaluationTopK;
+  core.label_counts = data.label_counts;
+  return core;
+}
+
+Scores scores_of(const HistoryRecord& record) {
+  return {record.p_at_1,   record.p_at_3,   record.p_at_5,
+          record.psp_at_1, record.psp_at_3, record.psp_at_5};
+}
+
+class MasterRun {
+ public:
+  MasterRun(const MasterConfig& config, const RunData& data, RunStore& store, Console& console)
+      : config_(config),
+        data_(data),
+        store_(store),
+        console_(console),
+        shape_(shape_of(data.model)),
+        threads_(effective_threads(config, machine_facts().cores)),
+        progress_(shape_),
+        pool_(threads_),
+        worker_(data.model, *data.train, data.test.get(), data.label_counts, pool_),
+        tasks_(io_.get_executor(),
+               [this](const std::string& task, const std::string& what) {
+                 console_.log(LogLevel::kError, task + ": " + what);
+               }),
+        signals_(io_, SIGINT, SIGTERM),
+        progress_timer_(io_) {}
+
+  ExitCode run();
+
+ private:
+  Result<ResumePoint> resume_point();
+  void announce(const ResumePoint& resume);
+  Result<void> listen_for_volunteers();
+  void watch_signals();
+  void show_progress();
+  ExitCode conclude(const Done& done);
+  ExitCode conclude_finished(bool already);
+  ExitCode fail(const Error& error, ExitCode exit);
+
+  const MasterConfig& config_;
+  const RunData& data_;
+  RunStore& store_;
+  Console& console_;
+  const RunShape shape_;
+  const std::uint32_t threads_;
+  ProgressSource progress_;
+  ThreadPool pool_;
+  Worker worker_;
+  asio::io_context io_{1};
+  TaskGroup tasks_;
+  asio::signal_set signals_;
+  asio::steady_timer progress_timer_;
+  std::optional<asio::ip::tcp::acceptor> acceptor_;
+  std::optional<MasterCore> core_;
+  std::optional<Persister> persister_;
+  std::optional<CoreRunner> runner_;
+  std::optional<LocalVolunteers> local_;
+  std::optional<Done> done_;
+  std::vector<HistoryRecord> history_;
+  Instant started_ = monotonic_now();
+};
+
+Result<ResumePoint> MasterRun::resume_point() {
+  auto history = store_.history();
+  if (!history) return history.error();
+  history_ = std::move(*history);
+  ResumePoint resume;
+  resume.checkpoint = store_.checkpoint();
+  for (const HistoryRecord& record : history_) {
+    if (record.checkpoint == resume.checkpoint) resume.is_evaluated = record.evaluated > 0;
+  }
+  return resume;
+}
+
+void MasterRun::announce(const ResumePoint& resume) {
+  RunStarted started;
+  started.store = config_.run.store;
+  started.resumed = resume.checkpoint > 0;
+  started.checkpoint = resume.checkpoint;
+  started.rounds = shape_.rounds;
+  started.points = data_.train->points();
+  started.test_points = data_.test ? data_.test->points() : 0;
+  started.features = data_.model.features;
+  started.labels = data_.model.labels;
+  started.hidden = data_.model.hidden;
+  started.output_shards = data_.model.output_shards;
+  started.epochs = data_.model.epochs;
+  started.batch_examples = data_.model.batch_examples;
+  started.staleness = data_.model.staleness;
+  started.seed = data_.model.seed;
+  started.local = config_.run.local;
+  console_.event(started);
+}
+
+Result<void> MasterRun::listen_for_volunteers() {
+  if (!config_.network.listen) return {};
+  auto acceptor = listen(io_.get_executor(), *config_.network.listen);
+  if (!acceptor) return acceptor.error();
+  acceptor_.emplace(std::move(*acceptor));
+  console_.event(Listening{to_text(acceptor_->local_endpoint())});
+  TcpLinkOptions options;
+  options.limits.send_queue_bytes_max = config_.network.send_queue_bytes;
+  accept_tcp(tasks_, *acceptor_, options, [this](std::shared_ptr<Link> link, std::string peer) {
+    runner_->admit(std::move(link), peer);
+  });
+  return {};
+}
+
+void MasterRun::watch_signals() {
+  signals_.async_wait([this](asio::error_code error, int) {
+    if (error) return;
+    runner_->stop();
+    if (!done_) watch_signals();
+  });
+}
+
+void MasterRun::show_progress() {
+  console_.update(progress_.snapshot(runner_->snapshot(), monotonic_now()));
+  progress_timer_.expires_after(kProgressPeriod);
+  progress_timer_.async_wait([this](asio::error_code error) {
+    if (!error && !done_) show_progress();
+  });
+}
+
+ExitCode MasterRun::fail(const Error& error, ExitCode exit) {
+  console_.event(RunFailed{error, exit});
+  return exit;
+}
+
+ExitCode MasterRun::conclude_finished(bool already) {
+  auto history = store_.history();
+  if (!history) return fail(history.error(), ExitCode::kStore);
+  auto digest = store_.checkpoint_digest();
+  if (!digest) return fail(digest.error(), ExitCode::kStore);
+  RunFinished finished;
+  finished.epochs = data_.model.epochs;
+  finished.digest = *digest;
+  finished.checkpoint = store_.checkpoint();
+  finished.store = config_.run.store;
+  finished.already = already;
+  const RunPlan plan(data_.model);
+  double seconds = 0;
+  BatchIndex before = 0;
+  std::uint64_t examples = 0;
+  for (const HistoryRecord& record : *history) {
+    // Rounds are what was timed; a round's examples follow from the plan.
+    std::uint64_t in_round = 0;
+    for (BatchIndex batch = before; batch < record.batches; ++batch) {
+      in_round += plan.examples_in(batch);
+    }
+    before = record.batches;
+    if (record.examples_per_second > 0) {
+      seconds += static_cast<double>(in_round) / record.examples_per_second;
+      examples += in_round;
+    }
+    if (record.checkpoint == finished.checkpoint) {
+      finished.scores = scores_of(record);
+      finished.evaluated = record.evaluated;
+    }
+  }
+  if (seconds > 0) finished.examples_per_second = static_cast<double>(examples) / seconds;
+  finished.seconds = static_cast<double>((monotonic_now() - started_).count()) / 1e6;
+  console_.event(finished);
+  return ExitCode::kOk;
+}
+
+ExitCode MasterRun::conclude(const Done& done) {
+  if (done.outcome == Outcome::kFailed) {
+    return fail(done.error, exit_code_of(done.error.code));
+  }
+  if (done.outcome == Outcome::kFinished) return conclude_finished(false);
+  RunStopped stopped;
+  stopped.checkpoint = store_.checkpoint();
+  stopped.rounds = shape_.rounds;
+  stopped.round_finished = done.outcome == Outcome::kStopped;
+  stopped.store = config_.run.store;
+  console_.event(stopped);
+  return ExitCode::kOk;
+}
+
+ExitCode MasterRun::run() {
+  const auto resume = resume_point();
+  if (!resume) return fail(resume.error(), ExitCode::kStore);
+  const bool is_complete = resume->checkpoint >= shape_.rounds;
+  if (is_complete && (resume->is_evaluated || !data_.test)) return conclude_finished(true);
+
+  if (auto discarded = store_.discard_staged(); !discarded) {
+    return fail(discarded.error(), ExitCode::kStore);
+  }
+  if (auto loaded = worker_.load(store_); !loaded) return fail(loaded.error(), ExitCode::kStore);
+  auto accounts = store_.accounts();
+  if (!accounts) return fail(accounts.error(), ExitCode::kStore);
+  core_.emplace(data_.model, core_config(config_, data_), *resume);
+  persister_.emplace(store_, *accounts, &wall_seconds);
+  CoreRunner::Observer observer;
+  observer.on_notice = [this](const Notice& notice) { console_.event(progress_.event(notice)); };
+  observer.on_done = [this](const Done& done) { done_ = done; };
+  runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
+
+  announce(*resume);
+  if (auto listening = listen_for_volunteers(); !listening) {
+    return fail(listening.error(), ExitCode::kNetwork);
+  }
+  if (config_.run.local > 0) {
+    LocalVolunteersOptions options;
+    options.count = config_.run.local;
+    options.threads = threads_;
+    options.memory_bytes = machine_facts().memory_bytes;
+    options.token = config_.network.token;
+    local_.emplace(io_, *runner_, options);
+    local_->start();
+  }
+  watch_signals();
+  runner_->start();
+  show_progress();
+  while (!done_) io_.run_one();
+
+  signals_.cancel();
+  progress_timer_.cancel();
+  if (acceptor_) acceptor_->close();
+  local_.reset();
+  io_.run_for(kFarewell);  // returns when nothing is left to do
+  tasks_.cancel();
+  runner_.reset();
+  return conclude(*done_);
+}
+
+}  // namespace
+
+ExitCode run_master(const MasterConfig& config, const RunData& data, RunStore& store,
+                    Console& console) {
+  return MasterRun(config, data, store, console).run();
+}
+
+}  // namespace gleaner

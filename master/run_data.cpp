@@ -1,0 +1,62 @@
+#include "master/run_data.hpp"
+
+#include <fmt/format.h>
+
+#include "common/dataset/open_or_pack.hpp"
+#include "common/recipe.hpp"
+
+namespace gleaner {
+namespace {
+
+DatasetFacts facts_of(const PackedDataset& train) {
+  const PackedSummary& summary = train.summary();
+  DatasetFacts facts;
+  facts.points = train.points();
+  facts.features = train.features();
+  facts.labels = train.labels();
+  const auto points = static_cast<double>(train.points());
+  facts.labels_per_point = static_cast<double>(summary.label_entries) / points;
+  facts.features_per_point = static_cast<double>(summary.feature_entries) / points;
+  return facts;
+}
+
+}  // namespace
+
+Result<RunData> open_run_data(const MasterConfig& config,
+                              const std::function<void(const std::string&)>& on_note) {
+  RunData data;
+  PackOptions options;
+  options.normalize = config.data.l2_normalise;
+  options.cache_dir = config.data.cache_dir;
+  options.on_note = on_note;
+  auto train = open_or_pack(config.data.train, options);
+  if (!train) return train.error();
+  data.train = std::move(*train);
+  if (data.train->points() == 0 || data.train->labels() == 0 || data.train->features() == 0) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{}: there is nothing to train on ({} points, {} features, {} labels)",
+                             config.data.train, data.train->points(), data.train->features(),
+                             data.train->labels())};
+  }
+  if (!config.data.test.empty()) {
+    options.text.limits = Dimensions{data.train->features(), data.train->labels()};
+    auto test = open_or_pack(config.data.test, options);
+    if (!test) return test.error();
+    if ((*test)->features() > data.train->features() || (*test)->labels() > data.train->labels()) {
+      return Error{ErrorCode::kInvalidData,
+                   fmt::format("{} has {} features and {} labels, more than the {} and {} of {}",
+                               config.data.test, (*test)->features(), (*test)->labels(),
+                               data.train->features(), data.train->labels(), config.data.train)};
+    }
+    if ((*test)->points() > 0) data.test = std::move(*test);
+  }
+  data.label_counts = count_labels(*data.train);
+  ModelConfig proposed = recipe(facts_of(*data.train));
+  proposed.data_fingerprint = data.train->fingerprint();
+  auto model = effective_model(config, proposed);
+  if (!model) return model.error();
+  data.model = *model;
+  return data;
+}
+
+}  // namespace gleaner

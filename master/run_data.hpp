@@ -1,0 +1,29 @@
+// What a run starts from: the packed training and held-out sets, the label counts, and the model that
+// configuration and data give. Reading is the slow part of a first start.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/dataset/packed_dataset.hpp"
+#include "common/model_config.hpp"
+#include "common/result.hpp"
+#include "master/config.hpp"
+
+namespace gleaner {
+
+struct RunData {
+  std::unique_ptr<PackedDataset> train;
+  std::unique_ptr<PackedDataset> test;  // null without a test file
+  std::vector<std::uint32_t> label_counts;
+  ModelConfig model;
+};
+
+// `on_note` gets sentences for people while files are packed.
+Result<RunData> open_run_data(const MasterConfig& config,
+                              const std::function<void(const std::string&)>& on_note);
+
+}  // namespace gleaner

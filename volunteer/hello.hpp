@@ -1,0 +1,17 @@
+// What a volunteer says of itself when it joins.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/thread_pool.hpp"
+#include "schema/messages.hpp"
+#include "volunteer/identity.hpp"
+
+namespace gleaner::volunteer {
+
+// Measures the machine for a moment with a pool of `threads`.
+Hello make_hello(const Identity& identity, const std::string& name, const std::string& token,
+                 std::uint32_t threads, std::uint64_t memory_bytes);
+
+}  // namespace gleaner::volunteer

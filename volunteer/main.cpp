@@ -1,0 +1,112 @@
+// gleaner-volunteer: wiring only.
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/exit_code.hpp"
+#include "common/kernels/simd_level.hpp"
+#include "common/net/tcp_link.hpp"
+#include "volunteer/client.hpp"
+#include "volunteer/config.hpp"
+#include "volunteer/hello.hpp"
+#include "volunteer/status_line.hpp"
+#include "volunteer/status_source.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+int fail(const Error& error, ExitCode code) {
+  std::fprintf(stderr, "gleaner-volunteer: %s\n", error.message.c_str());
+  return static_cast<int>(code);
+}
+
+// A refusal for good is the network's business whatever its reason.
+int exit_status(const Exit& exit) {
+  if (exit.success) return static_cast<int>(ExitCode::kOk);
+  return fail(exit.error, ExitCode::kNetwork);
+}
+
+void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status) {
+  signals.async_wait([&](asio::error_code error, int) {
+    if (error) return;
+    status.log(LogLevel::kInfo, "stopping: handing the shards over first; again to stop at once");
+    client.stop("asked to stop");
+    watch_signals(signals, client, status);
+  });
+}
+
+int run(const VolunteerConfig& config, const Identity& identity) {
+  const VolunteerOffer offer = effective_offer(config, machine_facts());
+  const std::string master = to_text(*config.master);
+  asio::io_context io(1);
+  StatusLine status(
+      stdout, stderr,
+      status_options(terminal_facts(stdout), config.json, config.quiet, config.verbose),
+      [] { return terminal_width(stdout); }, &monotonic_now);
+  TaskGroup tasks(io.get_executor(), [&](const std::string& task, const std::string& what) {
+    status.log(LogLevel::kError, task + ": " + what);
+  });
+
+  std::optional<Exit> exit;
+  Client::Options options;
+  options.core.hello =
+      make_hello(identity, offer.name, config.token, offer.threads, offer.memory_bytes);
+  options.core.master = master;
+  options.core.once = config.once;
+  options.core.retry_first = Millis(config.retry_ms_min);
+  options.core.retry_longest = Millis(config.retry_ms_max);
+  options.core.seed = identity.low;
+  options.threads = offer.threads;
+  options.memory_bytes = offer.memory_bytes;
+  options.dial = [&](Client::Dialled on_dialled) {
+    dial_tcp(tasks, *config.master, Millis(config.connect_timeout_ms), {}, std::move(on_dialled));
+  };
+  options.on_change = [&](const Snapshot& snapshot) {
+    status.update(status_of(snapshot, master, 0));
+  };
+  asio::signal_set signals(io, SIGINT, SIGTERM);
+  options.on_exit = [&](const Exit& reason) {
+    exit = reason;
+    signals.cancel();
+  };
+  {
+    Client client(io, std::move(options));
+    watch_signals(signals, client, status);
+    client.start();
+    while (!exit) io.run_one();
+    // What was said last, a goodbye for instance, still has to leave.
+    tasks.cancel();
+    io.run_for(std::chrono::seconds(2));
+  }
+  return exit_status(*exit);
+}
+
+int start(const std::vector<std::string>& arguments) {
+  const char* token = std::getenv("GLEANER_TOKEN");  // NOLINT(concurrency-mt-unsafe): one thread
+  auto loaded = load_volunteer_config(
+      arguments, token != nullptr ? std::optional<std::string>(token) : std::nullopt);
+  if (!loaded) return fail(loaded.error(), ExitCode::kUsage);
+  if (loaded->to_print) {
+    std::fputs(loaded->to_print->c_str(), stdout);
+    return static_cast<int>(ExitCode::kOk);
+  }
+  if (auto level = simd_level_from_environment(); !level) {
+    return fail(level.error(), ExitCode::kUsage);
+  }
+  const Result<Identity> identity = load_identity(loaded->config.cache_dir);
+  if (!identity) return fail(identity.error(), ExitCode::kFailure);
+  return run(loaded->config, *identity);
+}
+
+}  // namespace
+}  // namespace gleaner::volunteer
+
+int main(int argc, char** argv) {
+  return gleaner::volunteer::start(std::vector<std::string>(argv + 1, argv + argc));
+}

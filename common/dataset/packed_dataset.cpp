@@ -60,6 +60,8 @@ struct PackedDataset::Impl {
 
 namespace {
 
+constexpr int kBadDataStatus = 3;  // exit status of the programs for bad data
+
 bool ascends_below(std::span<const std::uint32_t> ids, std::uint32_t end) {
   for (std::size_t i = 1; i < ids.size(); ++i) {
     if (ids[i] <= ids[i - 1]) return false;
@@ -226,7 +228,7 @@ ExampleView PackedDataset::example(std::uint64_t index) const {
     if (!sound) {
       // There is no value to give back, and training on a damaged point would go unnoticed.
       std::fprintf(stderr, "gleaner: %s\n", sound.error().message.c_str());
-      std::_Exit(static_cast<int>(sound.error().code));
+      std::_Exit(kBadDataStatus);
     }
   }
   return impl_->row(index);

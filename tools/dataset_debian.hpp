@@ -1,0 +1,20 @@
+// `gleaner dataset debian`.
+#pragma once
+
+#include <string>
+
+#include "tools/dataset_console.hpp"
+#include "tools/dataset_debian_points.hpp"
+
+namespace gleaner {
+
+struct DebianFlags {
+  std::string output;  // folder
+  std::string dump;    // saved index; empty: ask apt-cache
+  DebianOptions options;
+  bool force = false;
+};
+
+Result<void> run_dataset_debian(const DebianFlags& flags);
+
+}  // namespace gleaner

@@ -127,43 +127,54 @@ void logistic_kernel(const float* x, float* sigmoid, float* softplus, std::size_
 
 // ---- Training ----------------------------------------------------------------------------------
 
-// Dot products of the row with the pairs' hidden vectors, four at a time to hide latency.
-void row_logits(const RowTraining& row) {
-  const float* h[4];
-  std::size_t j = 0;
-  for (; j + 4 <= row.count; j += 4) {
+// One row of the work.
+struct RowView {
+  float* weights;
+  const ActivePair* pairs;
+  std::size_t count;
+  float* logits;
+  float* deltas;
+};
+
+RowView row_view(const RowsTraining& work, std::size_t index) {
+  const std::size_t begin = index == 0 ? 0 : work.pair_ends[index - 1];
+  return {work.weights + work.rows[index] * work.width, work.pairs + begin,
+          work.pair_ends[index] - begin, work.logits + begin, work.deltas + begin};
+}
+
+// z = w h + b of the row's pairs, four at a time to hide latency. The last group may take an
+// example twice; the scratch has room for its results.
+void row_logits(const RowsTraining& work, const RowView& row, const float* biases) {
+  for (std::size_t j = 0; j < row.count; j += 4) {
+    const float* h[4];
     for (std::size_t e = 0; e < 4; ++e) {
-      h[e] = row.hidden + (row.pairs[j + e] & kPairExampleMask) * row.width;
+      const std::size_t pair = j + e < row.count ? j + e : row.count - 1;
+      h[e] = work.hidden + (row.pairs[pair] & kPairExampleMask) * work.width;
     }
     Vec s0 = Vec::zero(), s1 = Vec::zero(), s2 = Vec::zero(), s3 = Vec::zero();
-    for (std::size_t i = 0; i < row.width; i += kWidth) {
+    for (std::size_t i = 0; i < work.width; i += kWidth) {
       const Vec w = Vec::load(row.weights + i);
       s0 = Vec::fma(w, Vec::load(h[0] + i), s0);
       s1 = Vec::fma(w, Vec::load(h[1] + i), s1);
       s2 = Vec::fma(w, Vec::load(h[2] + i), s2);
       s3 = Vec::fma(w, Vec::load(h[3] + i), s3);
     }
-    Vec::reduce4(s0, s1, s2, s3, row.logits + j);
-  }
-  for (; j < row.count; ++j) {
-    row.logits[j] = dot_kernel(
-        row.weights, row.hidden + (row.pairs[j] & kPairExampleMask) * row.width, row.width);
+    Vec::reduce4(s0, s1, s2, s3, biases, row.logits + j);
   }
 }
 
-// deltas = sigmoid(z) - y and the loss, from z = logits + bias. With the margin m = -z for true
-// pairs and z for others, the loss is softplus(m) and |delta| = sigmoid(m): no cancellation.
-std::int64_t row_deltas(const RowTraining& row) {
-  const Vec bias = Vec::broadcast(*row.bias);
+// deltas = sigmoid(z) - y of all pairs, and their loss. With the margin m = -z for true pairs and z
+// for others, the loss is softplus(m) and |delta| = sigmoid(m): no cancellation.
+std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
   std::int64_t loss = 0;
   std::int32_t terms[kWidth];
-  for (std::size_t j = 0; j < row.count; j += kWidth) {
-    const Vec z = Vec::add(Vec::load(row.logits + j), bias);
-    const Logistic result = logistic_of(Vec::negate_true(z, row.pairs + j));
-    Vec::negate_true(result.sigmoid, row.pairs + j).store(row.deltas + j);
+  for (std::size_t j = 0; j < pairs; j += kWidth) {
+    const Vec z = Vec::load(work.logits + j);
+    const Logistic result = logistic_of(Vec::negate_true(z, work.pairs + j));
+    Vec::negate_true(result.sigmoid, work.pairs + j).store(work.deltas + j);
     const Vec nats = Vec::min(result.softplus, Vec::broadcast(1024.0F));
     Vec::mul(nats, Vec::broadcast(1048576.0F)).store_rounded(terms);
-    const std::size_t left = row.count - j;
+    const std::size_t left = pairs - j;
     for (std::size_t lane = 0; lane < (left < kWidth ? left : kWidth); ++lane) loss += terms[lane];
   }
   return loss;
@@ -172,7 +183,7 @@ std::int64_t row_deltas(const RowTraining& row) {
 // Backward over `Blocks` vectors of the row's columns, kept in registers: the row's gradient, and
 // the hidden gradients of its examples by the weights before the update.
 template <std::size_t Blocks>
-void row_backward(const RowTraining& row, std::size_t column) {
+void row_backward(const RowsTraining& work, const RowView& row, std::size_t column) {
   Vec w[Blocks];
   Vec g[Blocks];
   for (std::size_t k = 0; k < Blocks; ++k) {
@@ -181,34 +192,56 @@ void row_backward(const RowTraining& row, std::size_t column) {
   }
   for (std::size_t j = 0; j < row.count; ++j) {
     const Vec delta = Vec::broadcast(row.deltas[j]);
-    const std::size_t offset = (row.pairs[j] & kPairExampleMask) * row.width + column;
-    const float* h = row.hidden + offset;
-    float* dh = row.hidden_gradient + offset;
+    const std::size_t offset = (row.pairs[j] & kPairExampleMask) * work.width + column;
+    const float* h = work.hidden + offset;
+    float* dh = work.hidden_gradient + offset;
     for (std::size_t k = 0; k < Blocks; ++k) {
       g[k] = Vec::fma(delta, Vec::load(h + k * kWidth), g[k]);
       Vec::fma(delta, w[k], Vec::load(dh + k * kWidth)).store(dh + k * kWidth);
     }
   }
-  for (std::size_t k = 0; k < Blocks; ++k) g[k].store(row.gradient + column + k * kWidth);
+  for (std::size_t k = 0; k < Blocks; ++k) g[k].store(work.gradient + column + k * kWidth);
 }
 
-std::int64_t train_row_kernel(const RowTraining& row, const RmsRule& rule) {
-  row_logits(row);
-  const std::int64_t loss = row_deltas(row);
-  constexpr std::size_t kBlock = Vec::kBackwardBlocks * kWidth;
-  std::size_t column = 0;
-  for (; column + kBlock <= row.width; column += kBlock) {
-    row_backward<Vec::kBackwardBlocks>(row, column);
-  }
-  for (; column < row.width; column += kWidth) row_backward<1>(row, column);
-
+void row_update(const RowsTraining& work, const RowView& row, std::uint32_t index,
+                const RmsRule& rule) {
   float bias_gradient = 0;
   for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
   const float squares =
-      Vec::fma_one(bias_gradient, bias_gradient, sum_of_squares_kernel(row.gradient, row.width));
-  const float step = rms_step(rule, squares / static_cast<float>(row.width + 1), row.state);
-  axpy_kernel(step, row.gradient, row.weights, row.width);
-  *row.bias = Vec::fma_one(step, bias_gradient, *row.bias);
+      Vec::fma_one(bias_gradient, bias_gradient, sum_of_squares_kernel(work.gradient, work.width));
+  const float step =
+      rms_step(rule, squares / static_cast<float>(work.width + 1), work.states + index);
+  axpy_kernel(step, work.gradient, row.weights, work.width);
+  work.biases[index] = Vec::fma_one(step, bias_gradient, work.biases[index]);
+}
+
+// How many rows before its use a row is fetched from memory.
+constexpr std::size_t kPrefetchRows = 4;
+
+// A row is read by nobody but itself within a batch, so all rows may go forward before any of them
+// goes backward.
+std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
+  if (work.row_count == 0) return 0;
+  for (std::size_t r = 0; r < work.row_count; ++r) {
+    if (r + kPrefetchRows < work.row_count) {
+      const float* ahead = work.weights + work.rows[r + kPrefetchRows] * work.width;
+      for (std::size_t i = 0; i < work.width; i += kWidth) __builtin_prefetch(ahead + i, 1);
+    }
+    const float bias = work.biases[work.rows[r]];
+    const float four_biases[4] = {bias, bias, bias, bias};
+    row_logits(work, row_view(work, r), four_biases);
+  }
+  const std::int64_t loss = pair_deltas(work, work.pair_ends[work.row_count - 1]);
+  constexpr std::size_t kBlock = Vec::kBackwardBlocks * kWidth;
+  for (std::size_t r = 0; r < work.row_count; ++r) {
+    const RowView row = row_view(work, r);
+    std::size_t column = 0;
+    for (; column + kBlock <= work.width; column += kBlock) {
+      row_backward<Vec::kBackwardBlocks>(work, row, column);
+    }
+    for (; column < work.width; column += kWidth) row_backward<1>(work, row, column);
+    row_update(work, row, work.rows[r], rule);
+  }
   return loss;
 }
 
@@ -232,8 +265,7 @@ void score_tile(const ScoreBlock& block, std::size_t r, std::size_t e) {
   }
   for (std::size_t k = 0; k < 4; ++k) {
     float* out = block.scores + (e + k) * block.score_stride + r;
-    Vec::reduce4(sums[k][0], sums[k][1], sums[k][2], sums[k][3], out);
-    for (std::size_t l = 0; l < 4; ++l) out[l] += block.biases[r + l];
+    Vec::reduce4(sums[k][0], sums[k][1], sums[k][2], sums[k][3], block.biases + r, out);
   }
 }
 
@@ -326,7 +358,7 @@ constexpr Kernels make_kernels(SimdLevel level) {
           .dequantise = dequantise_kernel,
           .quantise_gradient = quantise_gradient_kernel,
           .logistic = logistic_kernel,
-          .train_row = train_row_kernel,
+          .train_rows = train_rows_kernel,
           .score_rows = score_rows_kernel,
           .project_codes = project_codes_kernel,
           .project_rows = project_rows_kernel,

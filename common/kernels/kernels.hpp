@@ -30,19 +30,22 @@ using ActivePair = std::uint16_t;
 inline constexpr ActivePair kTruePair = 0x8000;
 inline constexpr ActivePair kPairExampleMask = 0x7fff;
 
-// Work of one neuron on one batch: forward, loss, backward, update.
-struct RowTraining {
-  std::size_t width = 0;              // n
-  float* weights = nullptr;           // n, updated
-  float* bias = nullptr;              // updated
-  float* state = nullptr;             // updated
-  const ActivePair* pairs = nullptr;  // ascending by example; 16 more elements are readable
-  std::size_t count = 0;              // of pairs
-  const float* hidden = nullptr;      // examples x n
-  float* hidden_gradient = nullptr;   // examples x n, added to
-  float* logits = nullptr;            // scratch: count rounded up to a multiple of 16
-  float* deltas = nullptr;            // scratch: the same
-  float* gradient = nullptr;          // scratch: n; holds the row's gradient afterwards
+// Work of some neurons on one batch: forward, loss, backward, update. Several at a time, so that
+// the logistic functions of all their pairs fill whole vectors.
+struct RowsTraining {
+  std::size_t width = 0;                // n
+  float* weights = nullptr;             // of row 0; rows are n apart; updated
+  float* biases = nullptr;              // by row, updated
+  float* states = nullptr;              // by row, updated
+  const std::uint32_t* rows = nullptr;  // rows to train, ascending
+  std::size_t row_count = 0;
+  const std::size_t* pair_ends = nullptr;  // parallel to rows: end of the row's list in `pairs`
+  const ActivePair* pairs = nullptr;       // lists ascend by example; 16 more are readable
+  const float* hidden = nullptr;           // examples x n
+  float* hidden_gradient = nullptr;        // examples x n, added to
+  float* logits = nullptr;                 // scratch: 16 more than there are pairs
+  float* deltas = nullptr;                 // scratch: the same
+  float* gradient = nullptr;               // scratch: n; holds the last row's gradient afterwards
 };
 
 // A block of exact scores: scores[e * score_stride + r] = dot(row r, example e) + bias r.
@@ -88,13 +91,14 @@ struct Kernels {
   // sigmoid(x) and softplus(x) = log(1 + e^x), with e^-|x| held at its value for |x| = 64 beyond.
   void (*logistic)(const float* x, float* sigmoid, float* softplus, std::size_t n);
   // Returns the loss in 2^-20 nats: each pair's is rounded, and at most 1024 nats.
-  std::int64_t (*train_row)(const RowTraining& row, const RmsRule& rule);
+  std::int64_t (*train_rows)(const RowsTraining& work, const RmsRule& rule);
   void (*score_rows)(const ScoreBlock& block);
 
   // bits[p] (of 16-bit words, lowest first) = the p-th projection of `codes` is positive.
   void (*project_codes)(const SignProjections& projections, const std::uint8_t* codes,
                         std::uint16_t* bits);
-  // The same for `count` rows of floats; row r's words begin at bits + r * (projections.count / 16).
+  // The same for `count` rows of floats; row r's words begin at bits + r * (projections.count /
+  // 16).
   void (*project_rows)(const SignProjections& projections, const float* const* rows,
                        std::size_t count, std::uint16_t* bits);
 

@@ -117,11 +117,12 @@ struct Vec {
     return (s[0] + s[2]) + (s[1] + s[3]);
   }
 
-  static void reduce4(const Vec& a, const Vec& b, const Vec& c, const Vec& d, float* sums) {
-    sums[0] = reduce(a);
-    sums[1] = reduce(b);
-    sums[2] = reduce(c);
-    sums[3] = reduce(d);
+  static void reduce4(const Vec& a, const Vec& b, const Vec& c, const Vec& d, const float* biases,
+                      float* sums) {
+    sums[0] = reduce(a) + biases[0];
+    sums[1] = reduce(b) + biases[1];
+    sums[2] = reduce(c) + biases[2];
+    sums[3] = reduce(d) + biases[3];
   }
 
   static std::uint16_t positive_bits(const Vec& x) {

@@ -81,46 +81,51 @@ struct Projections {
   }
 };
 
-// One row's training on random examples, all buffers owned.
-struct RowCase {
+// Training of three rows, of five held, on random examples; all buffers owned.
+struct RowsCase {
   std::size_t width;
+  std::vector<std::uint32_t> rows{0, 2, 3};
+  std::vector<std::size_t> pair_ends;
   std::vector<ActivePair> pairs;
-  std::vector<float> hidden, weights, hidden_gradient, gradient, logits, deltas;
-  float bias;
-  float state;
+  std::vector<float> hidden, weights, hidden_gradient, gradient, logits, deltas, biases, states;
   std::int64_t loss = 0;
   RmsRule rule{3e-3F, 0.999F, 1.0F - 0.999F, 1e-8F};
 
-  RowCase(Rng& rng, std::size_t n, std::size_t examples, std::size_t count)
+  RowsCase(Rng& rng, std::size_t n, std::size_t examples, std::size_t count)
       : width(n),
         hidden(random_floats(rng, examples * n)),
-        weights(random_floats(rng, n)),
+        weights(random_floats(rng, 5 * n)),
         hidden_gradient(random_floats(rng, examples * n)),
         gradient(n),
-        logits(count + 16),
-        deltas(count + 16),
-        bias(signed_unit(rng.next())),
-        state(0.25F) {
-    for (std::size_t j = 0; j < count; ++j) {
-      const auto example = static_cast<ActivePair>(j * examples / count);
-      pairs.push_back(static_cast<ActivePair>(example | (rng.chance(1, 3) ? kTruePair : 0)));
+        biases(random_floats(rng, 5)),
+        states(5, 0.25F) {
+    for (const std::size_t of_row : {count, std::size_t{1}, (count + 1) / 2}) {
+      for (std::size_t j = 0; j < of_row; ++j) {
+        const auto example = static_cast<ActivePair>(j * examples / of_row);
+        pairs.push_back(static_cast<ActivePair>(example | (rng.chance(1, 3) ? kTruePair : 0)));
+      }
+      pair_ends.push_back(pairs.size());
     }
-    pairs.resize(count + 16);
+    logits.resize(pairs.size() + 16);
+    deltas.resize(pairs.size() + 16);
+    pairs.resize(pairs.size() + 16);
   }
 
   void run(const Kernels& kernels) {
-    const RowTraining row{.width = width,
-                          .weights = weights.data(),
-                          .bias = &bias,
-                          .state = &state,
-                          .pairs = pairs.data(),
-                          .count = pairs.size() - 16,
-                          .hidden = hidden.data(),
-                          .hidden_gradient = hidden_gradient.data(),
-                          .logits = logits.data(),
-                          .deltas = deltas.data(),
-                          .gradient = gradient.data()};
-    loss = kernels.train_row(row, rule);
+    const RowsTraining work{.width = width,
+                            .weights = weights.data(),
+                            .biases = biases.data(),
+                            .states = states.data(),
+                            .rows = rows.data(),
+                            .row_count = rows.size(),
+                            .pair_ends = pair_ends.data(),
+                            .pairs = pairs.data(),
+                            .hidden = hidden.data(),
+                            .hidden_gradient = hidden_gradient.data(),
+                            .logits = logits.data(),
+                            .deltas = deltas.data(),
+                            .gradient = gradient.data()};
+    loss = kernels.train_rows(work, rule);
   }
 };
 
@@ -239,27 +244,42 @@ TEST_CASE("kernels: the logistic functions are exact to a few units in the last 
   }
 }
 
-TEST_CASE("kernels: training a row gives the same bits at every level", "[kernels]") {
+TEST_CASE("kernels: training rows gives the same bits at every level", "[kernels]") {
   CAPTURE(property_seed());
   for (const std::size_t n : widths()) {
     if (n == 0) continue;
     for (const std::size_t count : {1, 3, 4, 5, 16, 17, 40}) {
       Rng rng(property_seed(), Purpose::kTest, 100 + n * 64 + count);
-      RowCase reference(rng, n, 40, count);
-      RowCase start = reference;
+      RowsCase reference(rng, n, 40, count);
+      const RowsCase start = reference;
       reference.run(scalar());
+      REQUIRE_FALSE(same_bits(start.weights, reference.weights));
       for (const SimdLevel level : available_simd_levels()) {
         CAPTURE(n, count, simd_level_name(level));
-        RowCase row = start;
-        row.run(kernels_for(level));
-        REQUIRE(row.loss == reference.loss);
-        REQUIRE(same_bits(row.weights, reference.weights));
-        REQUIRE(same_bits(row.gradient, reference.gradient));
-        REQUIRE(same_bits(row.hidden_gradient, reference.hidden_gradient));
-        REQUIRE(same_bits(row.bias, reference.bias));
-        REQUIRE(same_bits(row.state, reference.state));
+        RowsCase rows = start;
+        rows.run(kernels_for(level));
+        REQUIRE(rows.loss == reference.loss);
+        REQUIRE(same_bits(rows.weights, reference.weights));
+        REQUIRE(same_bits(rows.gradient, reference.gradient));
+        REQUIRE(same_bits(rows.hidden_gradient, reference.hidden_gradient));
+        REQUIRE(same_bits(rows.biases, reference.biases));
+        REQUIRE(same_bits(rows.states, reference.states));
       }
       if (n > 256) break;
+    }
+  }
+}
+
+TEST_CASE("kernels: rows that are not trained stay as they are", "[kernels]") {
+  Rng rng(property_seed(), Purpose::kTest, 8);
+  RowsCase rows(rng, 48, 10, 6);
+  const RowsCase start = rows;
+  rows.run(scalar());
+  for (const std::size_t row : {1, 4}) {
+    REQUIRE(rows.biases[row] == start.biases[row]);
+    REQUIRE(rows.states[row] == start.states[row]);
+    for (std::size_t i = 0; i < 48; ++i) {
+      REQUIRE(rows.weights[row * 48 + i] == start.weights[row * 48 + i]);
     }
   }
 }
@@ -340,7 +360,8 @@ TEST_CASE("kernels: projections have the signs of exact sums", "[kernels]") {
         REQUIRE(((bits[p / 16] >> (p % 16)) & 1) == (sum > 0 ? 1 : 0));
       }
       std::vector<std::uint16_t> other_bits(rows * 6);
-      kernels_for(level).project_rows(projections.view, row_pointers.data(), rows, other_bits.data());
+      kernels_for(level).project_rows(projections.view, row_pointers.data(), rows,
+                                      other_bits.data());
       REQUIRE(other_bits == row_bits);
     }
     for (std::size_t r = 0; r < rows; ++r) {

@@ -1,6 +1,7 @@
 #include "volunteer/train/active_set.hpp"
 
 #include <algorithm>
+#include <array>
 
 #include "common/check.hpp"
 #include "common/counter_random.hpp"
@@ -11,6 +12,14 @@ namespace gleaner {
 namespace {
 
 static_assert(kBatchExamplesMax <= kPairExampleMask, "an example's position fits a pair");
+
+// A bucket in an example's walk through the tables, and where to begin in it.
+struct Visit {
+  std::span<const std::uint32_t> bucket;
+  std::size_t first = 0;
+};
+
+constexpr std::uint32_t kVisitsAhead = 4;
 
 // The share of one shard, rounded up, so that no shard is left without negatives.
 std::uint32_t share(std::uint32_t total, std::uint32_t shards) {
@@ -27,11 +36,11 @@ ActiveSets::ActiveSets(const ModelConfig& config)
 void ActiveSets::build(const QueryBatch& batch, const Positives& positives, ShardId shard,
                        NeuronRange neurons, const HashTables& tables) {
   const std::uint32_t rows = neurons.size();
-  if (marks_.size() < rows) marks_.resize(rows, 0);
-  chosen_.clear();
+  if (marks_.size() < rows) marks_.resize(rows);
+  for (RowMark& mark : marks_) mark.count = 0;
+  chosen_count_ = 0;
   example_offsets_.assign(1, 0);
   true_counts_.clear();
-  row_offsets_.assign(rows + std::size_t{1}, 0);
   for (std::uint32_t example = 0; example < batch.examples(); ++example) {
     begin_example();
     choose_positives(positives, example, neurons);
@@ -47,24 +56,42 @@ void ActiveSets::build(const QueryBatch& batch, const Positives& positives, Shar
         for (std::uint32_t row = 0; row < rows; ++row) choose(row);
         break;
     }
-    example_offsets_.push_back(chosen_.size());
+    example_offsets_.push_back(chosen_count_);
   }
   invert(batch.examples(), rows);
 }
 
 void ActiveSets::begin_example() {
   if (++generation_ == 0) {
-    std::fill(marks_.begin(), marks_.end(), 0u);
+    for (RowMark& mark : marks_) mark.generation = 0;
     generation_ = 1;
   }
 }
 
-inline bool ActiveSets::choose(std::uint32_t row) {
-  if (marks_[row] == generation_) return false;
-  marks_[row] = generation_;
-  ++row_offsets_[row + 1];
-  chosen_.push_back(row);
-  return true;
+std::uint32_t ActiveSets::choose(std::span<const std::uint32_t> rows, std::uint32_t limit) {
+  if (chosen_.size() < chosen_count_ + rows.size()) {
+    chosen_.resize(std::max(2 * chosen_.size(), chosen_count_ + rows.size()));
+  }
+  std::uint32_t added = 0;
+  while (added < limit && !rows.empty()) {
+    // At most one is added each step, so that many steps need not look at the limit. Whether a row
+    // is new cannot be predicted; hence no branch, but a count that may not grow.
+    const std::size_t steps = std::min<std::size_t>(rows.size(), limit - added);
+    std::uint32_t* next = chosen_.data() + chosen_count_;
+    for (const std::uint32_t row : rows.first(steps)) {
+      RowMark& mark = marks_[row];
+      const std::uint32_t is_new = mark.generation != generation_ ? 1 : 0;
+      mark.generation = generation_;
+      mark.count += is_new;
+      *next = row;
+      next += is_new;
+    }
+    const auto grown = static_cast<std::size_t>(next - chosen_.data());
+    added += static_cast<std::uint32_t>(grown - chosen_count_);
+    chosen_count_ = grown;
+    rows = rows.subspan(steps);
+  }
+  return added;
 }
 
 void ActiveSets::choose_positives(const Positives& positives, std::uint32_t example,
@@ -83,18 +110,27 @@ void ActiveSets::choose_from_tables(const QueryBatch& batch, std::uint32_t examp
                                     const HashTables& tables) {
   const std::span<const std::uint32_t> hashes = batch.hashes(example);
   const std::span<const std::uint32_t> rotations = batch.rotations(example);
-  std::uint32_t left = cap_share_;
-  std::uint32_t table = batch.start_table(example);
-  for (std::uint32_t step = 0; step < tables.tables(); ++step) {
+  const std::uint32_t start = batch.start_table(example);
+  // Buckets lie scattered in memory: each is fetched some tables before its turn.
+  std::array<Visit, kVisitsAhead> ahead;
+  const auto visit = [&](std::uint32_t step) {
+    const std::uint32_t table =
+        start + step < tables.tables() ? start + step : start + step - tables.tables();
     const std::span<const std::uint32_t> bucket = tables.bucket(table, hashes[table]);
     const std::size_t first = (std::uint64_t{rotations[table]} * bucket.size()) >> 32;
-    for (const std::uint32_t row : bucket.subspan(first)) {
-      if (choose(row) && --left == 0) return;
-    }
-    for (const std::uint32_t row : bucket.first(first)) {
-      if (choose(row) && --left == 0) return;
-    }
-    if (++table == tables.tables()) table = 0;
+    __builtin_prefetch(bucket.data() + first);
+    return Visit{bucket, first};
+  };
+  const std::uint32_t steps = tables.tables();
+  for (std::uint32_t step = 0; step < std::min(kVisitsAhead, steps); ++step) {
+    ahead[step] = visit(step);
+  }
+  std::uint32_t left = cap_share_;
+  for (std::uint32_t step = 0; step < steps && left > 0; ++step) {
+    const auto [bucket, first] = ahead[step % kVisitsAhead];
+    if (step + kVisitsAhead < steps) ahead[step % kVisitsAhead] = visit(step + kVisitsAhead);
+    left -= choose(bucket.subspan(first), left);
+    left -= choose(bucket.first(first), left);
   }
 }
 
@@ -119,24 +155,33 @@ void ActiveSets::choose_distinct_random(BatchIndex batch, std::uint32_t example,
 }
 
 void ActiveSets::invert(std::uint32_t examples, std::uint32_t rows) {
-  // A counting sort by row. row_offsets_[row + 1] holds the row's count; after placing, each offset
-  // has moved from its row's beginning to its end.
-  for (std::uint32_t row = 0; row < rows; ++row) row_offsets_[row + 1] += row_offsets_[row];
-  pairs_.resize(std::max(pairs_.size(), chosen_.size() + kLanes));
+  // A counting sort by row: a row's count becomes the place of its next pair.
+  rows_.clear();
+  pair_ends_.clear();
+  std::uint32_t end = 0;
+  for (std::uint32_t row = 0; row < rows; ++row) {
+    const std::uint32_t count = marks_[row].count;
+    if (count == 0) continue;
+    marks_[row].count = end;
+    end += count;
+    rows_.push_back(row);
+    pair_ends_.push_back(end);
+  }
+  if (pairs_.size() < end + std::size_t{kLanes}) pairs_.resize(end + std::size_t{kLanes});
   for (std::uint32_t example = 0; example < examples; ++example) {
-    const std::span<const std::uint32_t> rows_chosen = chosen(example);
-    for (std::size_t i = 0; i < rows_chosen.size(); ++i) {
-      const std::uint32_t truth = i < true_counts_[example] ? kTruePair : 0;
-      pairs_[row_offsets_[rows_chosen[i]]++] = static_cast<ActivePair>(example | truth);
+    const std::span<const std::uint32_t> of_example = chosen(example);
+    const std::size_t trues = true_counts_[example];
+    for (std::size_t i = 0; i < of_example.size(); ++i) {
+      const std::uint32_t truth = i < trues ? kTruePair : 0;
+      pairs_[marks_[of_example[i]].count++] = static_cast<ActivePair>(example | truth);
     }
   }
-  for (std::uint32_t row = rows; row > 0; --row) row_offsets_[row] = row_offsets_[row - 1];
-  row_offsets_[0] = 0;
 }
 
 std::uint64_t ActiveSets::memory_bytes() const {
-  return (marks_.capacity() + chosen_.capacity()) * sizeof(std::uint32_t) +
-         row_offsets_.capacity() * sizeof(std::size_t) + pairs_.capacity() * sizeof(ActivePair);
+  return marks_.capacity() * sizeof(RowMark) +
+         (chosen_.capacity() + rows_.capacity()) * sizeof(std::uint32_t) +
+         pair_ends_.capacity() * sizeof(std::size_t) + pairs_.capacity() * sizeof(ActivePair);
 }
 
 }  // namespace gleaner

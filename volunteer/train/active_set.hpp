@@ -32,13 +32,17 @@ class ActiveSets {
   void build(const QueryBatch& batch, const Positives& positives, ShardId shard,
              NeuronRange neurons, const HashTables& tables);
 
-  // The row's examples, ascending, true ones marked; sixteen more elements are readable.
-  [[nodiscard]] std::span<const ActivePair> pairs(std::uint32_t row) const {
-    return {pairs_.data() + row_offsets_[row], row_offsets_[row + 1] - row_offsets_[row]};
-  }
+  // Rows that some example chose, ascending.
+  [[nodiscard]] std::span<const std::uint32_t> rows() const { return rows_; }
+
+  // Where the pairs of each of rows() end; they begin where those of the one before end.
+  [[nodiscard]] std::span<const std::size_t> pair_ends() const { return pair_ends_; }
+
+  // The examples of each of rows(), ascending, true ones marked; sixteen more are readable.
+  [[nodiscard]] const ActivePair* pairs() const { return pairs_.data(); }
 
   // Pairs of all rows.
-  [[nodiscard]] std::uint64_t active() const { return chosen_.size(); }
+  [[nodiscard]] std::uint64_t active() const { return chosen_count_; }
 
   // Rows the example trains: first its true ones, then negatives in the order of their choice.
   [[nodiscard]] std::span<const std::uint32_t> chosen(std::uint32_t example) const {
@@ -49,9 +53,19 @@ class ActiveSets {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
+  // What is known of a row while the sets are built; together, as they are used together.
+  struct RowMark {
+    std::uint32_t generation = 0;  // of the example that chose the row last
+    std::uint32_t count = 0;       // of examples that chose it; later, the place of its next pair
+  };
+
   void begin_example();
-  // Adds the row unless the example has it; returns whether it did.
-  bool choose(std::uint32_t row);
+  // Adds those of the rows that the example does not have, until `limit` have been added; returns
+  // how many were.
+  std::uint32_t choose(std::span<const std::uint32_t> rows, std::uint32_t limit);
+
+  bool choose(std::uint32_t row) { return choose({&row, 1}, 1) != 0; }
+
   void choose_positives(const Positives& positives, std::uint32_t example, NeuronRange neurons);
   void choose_from_tables(const QueryBatch& batch, std::uint32_t example, const HashTables& tables);
   void choose_random(BatchIndex batch, std::uint32_t example, ShardId shard, std::uint32_t rows);
@@ -62,12 +76,14 @@ class ActiveSets {
   const ModelConfig& config_;
   std::uint32_t cap_share_;     // negatives an example in one shard, from tables or by kRandom
   std::uint32_t random_share_;  // further uniform draws
-  std::vector<std::uint32_t> marks_;  // row -> generation of the example that chose it last
+  std::vector<RowMark> marks_;
   std::uint32_t generation_ = 0;
-  std::vector<std::uint32_t> chosen_;
+  std::vector<std::uint32_t> chosen_;  // the first chosen_count_ are in use
+  std::size_t chosen_count_ = 0;
   std::vector<std::size_t> example_offsets_;
   std::vector<std::uint32_t> true_counts_;  // of an example: a prefix of its chosen rows
-  std::vector<std::size_t> row_offsets_;
+  std::vector<std::uint32_t> rows_;
+  std::vector<std::size_t> pair_ends_;
   std::vector<ActivePair> pairs_;
 };
 

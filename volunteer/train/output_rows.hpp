@@ -30,11 +30,11 @@ class OutputRows {
     return weights_.data() + std::size_t{row} * hidden_;
   }
 
-  [[nodiscard]] float& bias(std::uint32_t row) { return biases_[row]; }
+  [[nodiscard]] float* biases() { return biases_.data(); }
 
   [[nodiscard]] const float* biases() const { return biases_.data(); }
 
-  [[nodiscard]] float& state(std::uint32_t row) { return states_[row]; }
+  [[nodiscard]] float* states() { return states_.data(); }
 
   [[nodiscard]] float state(std::uint32_t row) const { return states_[row]; }
 

@@ -19,9 +19,10 @@ std::size_t rows_per_part(std::size_t row_bytes) {
   return std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes);
 }
 
-std::size_t round_up_to_lanes(std::size_t n) {
-  return (n + kLanes - 1) / kLanes * kLanes;
-}
+// Rows trained together: few enough that their weights are still in the first cache level when they
+// go backward, enough that their pairs fill vectors.
+constexpr std::size_t kBlockRows = 32;
+constexpr std::size_t kBlockPairs = 1024;
 
 }  // namespace
 
@@ -93,29 +94,16 @@ ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positi
   scratch.hidden_gradient.assign(cells, 0.0F);
   scratch.steps.resize(cells);
   scratch.row_gradient.resize(config.hidden);
-  scratch.logits.resize(round_up_to_lanes(batch.examples()));
-  scratch.deltas.resize(scratch.logits.size());
 
   ShardOutcome outcome{.shard = shard_, .active = scratch.active.active()};
-  const RmsRule rule = rule_of(config, rate);
-  RowTraining work{.width = config.hidden,
-                   .hidden = batch.hidden(),
-                   .hidden_gradient = scratch.hidden_gradient.data(),
-                   .logits = scratch.logits.data(),
-                   .deltas = scratch.deltas.data(),
-                   .gradient = scratch.row_gradient.data()};
-  for (std::uint32_t row = 0; row < rows_.rows(); ++row) {
-    const std::span<const ActivePair> pairs = scratch.active.pairs(row);
-    if (pairs.empty()) continue;
-    rows_.touch(row);
-    stale_[row] = 1;
-    work.weights = rows_.weights(row);
-    work.bias = &rows_.bias(row);
-    work.state = &rows_.state(row);
-    work.pairs = pairs.data();
-    work.count = pairs.size();
-    outcome.loss += kernels.train_row(work, rule);
-  }
+  RowsTraining work{.width = config.hidden,
+                    .weights = rows_.weights(0),
+                    .biases = rows_.biases(),
+                    .states = rows_.states(),
+                    .hidden = batch.hidden(),
+                    .hidden_gradient = scratch.hidden_gradient.data(),
+                    .gradient = scratch.row_gradient.data()};
+  outcome.loss = train_blocks(work, rule_of(config, rate), scratch);
 
   // A power of two, so that scaling by it is exact.
   const float steps_per_unit = std::ldexp(1.0F, -config.gradient_step_log2);
@@ -124,6 +112,38 @@ ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positi
                             scratch.steps.data(), cells);
   outcome.gradient_digest = gradient_digest(scratch.steps);
   return outcome;
+}
+
+std::int64_t OutputShard::train_blocks(RowsTraining& work, const RmsRule& rule,
+                                       ShardScratch& scratch) {
+  const std::span<const std::uint32_t> rows = scratch.active.rows();
+  const std::span<const std::size_t> ends = scratch.active.pair_ends();
+  std::int64_t loss = 0;
+  std::size_t pairs_begin = 0;
+  for (std::size_t begin = 0; begin < rows.size();) {
+    scratch.block_ends.clear();
+    while (begin + scratch.block_ends.size() < rows.size() &&
+           scratch.block_ends.size() < kBlockRows &&
+           (scratch.block_ends.empty() || scratch.block_ends.back() < kBlockPairs)) {
+      const std::size_t index = begin + scratch.block_ends.size();
+      scratch.block_ends.push_back(ends[index] - pairs_begin);
+      rows_.touch(rows[index]);
+      stale_[rows[index]] = 1;
+    }
+    const std::size_t pairs = scratch.block_ends.back();
+    scratch.logits.resize(std::max(scratch.logits.size(), pairs + kLanes));
+    scratch.deltas.resize(scratch.logits.size());
+    work.rows = rows.data() + begin;
+    work.row_count = scratch.block_ends.size();
+    work.pair_ends = scratch.block_ends.data();
+    work.pairs = scratch.active.pairs() + pairs_begin;
+    work.logits = scratch.logits.data();
+    work.deltas = scratch.deltas.data();
+    loss += context_.kernels.train_rows(work, rule);
+    begin += scratch.block_ends.size();
+    pairs_begin += pairs;
+  }
+  return loss;
 }
 
 void OutputShard::compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const {

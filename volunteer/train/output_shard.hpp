@@ -45,6 +45,7 @@ struct ShardScratch {
   AlignedVector<float> row_gradient;
   std::vector<float> logits;
   std::vector<float> deltas;
+  std::vector<std::size_t> block_ends;
   std::vector<const float*> hash_rows;
   std::vector<std::uint32_t> hash_codes;
   HashScratch hash;
@@ -94,6 +95,8 @@ class OutputShard {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
+  // Trains the rows of scratch.active, block by block; `work` has what all blocks share.
+  std::int64_t train_blocks(RowsTraining& work, const RmsRule& rule, ShardScratch& scratch);
   // Computes the codes of some rows, kHashRowsMax at most, into scratch.hash_codes.
   void compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const;
 

@@ -1,0 +1,223 @@
+"""tools/tidy.py against small repositories, each with one thing wrong (or right)."""
+
+import pathlib
+import sys
+import tempfile
+import unittest
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
+import tidy  # noqa: E402
+
+
+def findings(files, with_format=False):
+    """What tidy says of a repository of these files; every .cpp is built, every .hpp included."""
+    with tempfile.TemporaryDirectory() as folder:
+        root = pathlib.Path(folder)
+        for path, text in files.items():
+            (root / path).parent.mkdir(parents=True, exist_ok=True)
+            (root / path).write_text(text, encoding="utf-8")
+        return tidy.check_repository(root, with_format)
+
+
+def about(path, text, **others):
+    """Findings about one file, with whatever makes it alive around it."""
+    files = {path: text}
+    name = pathlib.PurePosixPath(path)
+    if name.suffix == ".cpp":
+        files[str(name.parent / "CMakeLists.txt")] = f"add_library(x {name.name})\n"
+    files.update({other.replace("__", "/"): content for other, content in others.items()})
+    return [line for line in findings(files) if line.startswith(path + ":")]
+
+
+def body(statement):
+    return "Task f() {\n  " + statement + "\n}\n"
+
+
+class Includes(unittest.TestCase):
+    def included(self, path, header):
+        everywhere = {"common/a.hpp": "", "common/net/n.hpp": "", "common/kernels/k.hpp": "",
+                      "common/dataset/d.hpp": "", "schema/messages.hpp": "", "schema/codec.hpp": "",
+                      "storage/store.hpp": "", "master/m.hpp": "", "master/core/c.hpp": "",
+                      "volunteer/v.hpp": "", "volunteer/core/c.hpp": "",
+                      "volunteer/train/t.hpp": "", "tests/support/s.hpp": "", "tools/t.hpp": ""}
+        files = {**everywhere, path: f'#include "{header}"\n',
+                 str(pathlib.PurePosixPath(path).parent / "CMakeLists.txt"):
+                     f"add_library(x {pathlib.PurePosixPath(path).name})\n"}
+        return [line for line in findings(files) if line.startswith(path + ":")]
+
+    def test_folders_include_only_what_is_below_them(self):
+        for path, header in [
+                ("common/x.cpp", "schema/messages.hpp"), ("common/x.cpp", "common/net/n.hpp"),
+                ("schema/x.cpp", "storage/store.hpp"), ("schema/x.cpp", "common/net/n.hpp"),
+                ("storage/x.cpp", "master/m.hpp"), ("storage/x.cpp", "volunteer/v.hpp"),
+                ("volunteer/x.cpp", "storage/store.hpp"), ("volunteer/x.cpp", "master/core/c.hpp"),
+                ("volunteer/core/x.cpp", "volunteer/v.hpp"), ("master/core/x.cpp", "master/m.hpp"),
+                ("volunteer/train/x.cpp", "volunteer/core/c.hpp"),
+                ("master/core/x.cpp", "common/net/n.hpp"), ("master/core/x.cpp", "schema/codec.hpp"),
+                ("master/x.cpp", "tests/support/s.hpp"), ("tools/x.cpp", "tests/support/s.hpp")]:
+            with self.subTest(path=path, header=header):
+                self.assertEqual(len(self.included(path, header)), 1)
+
+    def test_folders_may_include_what_is_below_them(self):
+        for path, header in [
+                ("common/net/x.cpp", "common/a.hpp"), ("schema/x.cpp", "common/a.hpp"),
+                ("storage/x.cpp", "schema/messages.hpp"), ("master/core/x.cpp", "common/a.hpp"),
+                ("master/core/x.cpp", "schema/messages.hpp"), ("master/x.cpp", "storage/store.hpp"),
+                ("master/x.cpp", "volunteer/core/c.hpp"), ("master/x.cpp", "master/core/c.hpp"),
+                ("volunteer/x.cpp", "common/net/n.hpp"), ("tools/x.cpp", "master/m.hpp"),
+                ("volunteer/train/x.cpp", "common/kernels/k.hpp"),
+                ("tests/unit/x.cpp", "tests/support/s.hpp"), ("tests/unit/x.cpp", "master/m.hpp")]:
+            with self.subTest(path=path, header=header):
+                self.assertEqual(self.included(path, header), [])
+
+    def test_a_header_that_is_nowhere_is_reported(self):
+        self.assertIn("not a path", self.included("common/x.cpp", "a.hpp")[0])
+
+    def test_third_party_headers_stay_behind_their_doors(self):
+        for path, header in [
+                ("master/core/x.cpp", "asio.hpp"), ("schema/x.cpp", "asio/buffer.hpp"),
+                ("storage/x.cpp", "rocksdb/db.h"), ("storage/x.cpp", "capnp/message.h"),
+                ("schema/codec.hpp", "capnp/message.h"), ("master/x.cpp", "schema/a.capnp.h"),
+                ("common/x.cpp", "toml++/toml.h"), ("master/session.cpp", "CLI/CLI.hpp"),
+                ("common/x.cpp", "catch2/catch.hpp"), ("common/kernels/x.cpp", "immintrin.h"),
+                ("volunteer/core/x.cpp", "nlohmann/json.hpp"), ("common/x.cpp", "zstd.h")]:
+            with self.subTest(path=path, header=header):
+                found = about(path, f"#include <{header}>\n", tests__a_cpp=f'#include "{path}"\n')
+                self.assertTrue(any("may be included only in" in line for line in found), found)
+        for path, header in [
+                ("master/server.cpp", "asio.hpp"), ("common/net/x.cpp", "asio/buffer.hpp"),
+                ("storage/rocks_store.cpp", "rocksdb/db.h"), ("schema/codec.cpp", "capnp/list.h"),
+                ("common/settings_toml.cpp", "toml++/toml.h"), ("tools/gleaner.cpp", "CLI/CLI.hpp"),
+                ("common/kernels/dot_avx2.cpp", "immintrin.h"), ("tests/unit/x.cpp", "rocksdb/db.h")]:
+            with self.subTest(path=path, header=header):
+                self.assertEqual(about(path, f"#include <{header}>\n"), [])
+
+    def test_pure_cores_refuse_threads_files_and_clocks(self):
+        for header in ["thread", "mutex", "fstream", "unistd.h", "sys/mman.h", "filesystem"]:
+            for folder in ["master/core", "volunteer/core", "volunteer/train"]:
+                with self.subTest(header=header, folder=folder):
+                    self.assertEqual(len(about(folder + "/x.cpp", f"#include <{header}>\n")), 1)
+            self.assertEqual(about("master/x.cpp", f"#include <{header}>\n"), [])
+
+
+class Banned(unittest.TestCase):
+    def test_each_banned_call_is_reported_where_it_stands(self):
+        for call in ["std::chrono::steady_clock::now();", "std::chrono::system_clock::now();",
+                     "std::random_device d;", "std::rand();", "srand(1);", "std::mt19937 g;",
+                     "std::uniform_int_distribution<int> d;", "std::shuffle(a, b, g);",
+                     "std::this_thread::sleep_for(x);", "usleep(3);", "asio::detached;",
+                     "thread.detach();", "clock_gettime(a, b);", "int fd = open(device);  // "
+                     "TO" "DO later"]:
+            with self.subTest(call=call):
+                found = about("master/x.cpp", "void f() {\n  " + call + "\n}\n")
+                self.assertEqual(len(found), 1, found)
+                self.assertTrue(found[0].startswith("master/x.cpp:2: "))
+
+    def test_the_one_file_that_may_is_left_alone(self):
+        clock = "int f() {\n  return std::chrono::steady_clock::now();\n}\n"
+        self.assertEqual(about("common/time.cpp", clock), [])
+        device = "int f() {\n  return std::random_device()();\n}\n"
+        self.assertEqual(about("common/entropy.cpp", device), [])
+
+    def test_words_in_comments_and_strings_are_not_calls(self):
+        self.assertEqual(about("master/x.cpp", '// Never sleep_for(x) or rand().\n'
+                               'const char* a = "steady_clock::now";\n'
+                               'const char* b = R"(rand())";\n/* std::shuffle */\n'
+                               "constexpr int c = 1'000'000; constexpr char d = '\"';\n"), [])
+
+    def test_names_that_contain_a_banned_one_are_fine(self):
+        self.assertEqual(about("master/x.cpp", "int a = operand(1) + brand(2) + core.rand(3);\n"), [])
+
+    def test_machine_paths_and_flags_are_reported_in_any_file(self):
+        for text in ["see /ho" "me/somebody/x\n", "cd '/wo" "rk/main'\n"]:
+            self.assertEqual(len(about("storage/README.md", text)), 1, text)
+        self.assertEqual(about("storage/README.md", "src/home/x, https://a.b/work/x\n"), [])
+        self.assertEqual(len(about("CMakeLists.txt", "add_compile_options(-march=" "native)\n")), 1)
+
+
+class CoAwait(unittest.TestCase):
+    GOOD = ["co_await f();", "const auto frame = co_await socket.read(g(), h(1, 2));",
+            "auto [error, size] = co_await asio::async_read(s, b, token);", "x = co_await f();",
+            "this->frame_ = co_await f();", "a.b = co_await f<int, 3>(x);", "(void)co_await f();",
+            "if (a) co_await f();", "if (a && b(c)) {\n    co_await f();\n  } else co_await g();",
+            "for (int i = 0; i < 3; ++i) co_await f();", "const std::optional<Frame> f = co_await r();",
+            "switch (x) {\n    case Kind::kA:\n      co_await f();\n  }",
+            "std::map<int, std::string> m = co_await f(a->b, c[1], -1, a + b);",
+            "slots[3] = co_await f();", "co_await (a.async_wait(token) || b.async_wait(token));"]
+    BAD = ["if (co_await f()) {\n  }", "while (!co_await f()) {\n  }",
+           "for (auto x = co_await f(); x;) {\n  }", "switch (co_await f()) {\n  }",
+           "g(co_await f());", "co_return co_await f();", "return co_await f();",
+           "const bool x = co_await f() && y;", "const int x = 1 + co_await f();",
+           "auto x = co_await f() ? 1 : 2;", "auto x = (co_await f()).value();", "x += co_await f();",
+           "co_await f([&] { return 1; });", "auto x = co_await f(Point{1, 2});",
+           "co_await f({1, 2});", "auto x = !co_await f();", "auto x = co_await f(), y = 2;"]
+
+    def test_safe_shapes_pass(self):
+        for statement in self.GOOD:
+            with self.subTest(statement=statement):
+                self.assertEqual(about("master/x.cpp", body(statement)), [])
+
+    def test_unsafe_shapes_are_reported(self):
+        for statement in self.BAD:
+            with self.subTest(statement=statement):
+                found = about("master/x.cpp", body(statement))
+                self.assertEqual(len(found), 1, found)
+                self.assertIn("co_await", found[0])
+                self.assertTrue(found[0].startswith("master/x.cpp:2: "), found)
+
+
+class Lengths(unittest.TestCase):
+    def test_files_have_at_most_500_lines_and_tests_800(self):
+        for path, limit in [("master/x.cpp", 500), ("tests/unit/x.cpp", 800)]:
+            self.assertEqual(about(path, "int a;\n" * limit), [])
+            self.assertEqual(len(about(path, "int a;\n" * (limit + 1))), 1)
+
+    def test_functions_have_at_most_70_lines(self):
+        def function(lines):
+            return "namespace a {\n\nint f(int x) {\n" + "  ++x;\n" * (lines - 2) + "}\n\n}\n"
+        self.assertEqual(about("master/x.cpp", function(70)), [])
+        found = about("master/x.cpp", function(71))
+        self.assertEqual(len(found), 1)
+        self.assertTrue(found[0].startswith("master/x.cpp:3: a function of 71 lines"), found)
+
+    def test_classes_tables_and_directives_are_not_functions(self):
+        many = "  int a = f(1);\n" * 80
+        self.assertEqual(about("master/x.cpp", "class A : public B<int (*)()> {\n" + many + "};\n"), [])
+        self.assertEqual(about("master/x.cpp", "#if defined(A)\nnamespace {\n" + many + "}\n#endif\n"),
+                         [])
+        self.assertEqual(about("master/x.cpp", "const T t(3) = {\n" + "  1,\n" * 80 + "};\n"), [])
+
+
+class DeadFiles(unittest.TestCase):
+    def test_unbuilt_sources_and_unincluded_headers_are_reported(self):
+        found = findings({"common/a.cpp": "", "common/b.hpp": "", "common/CMakeLists.txt": "x(c.cpp)\n",
+                          "tests/e2e/t.py": "", "schema/p.capnp": ""})
+        self.assertEqual(len(found), 4, found)
+
+    def test_sources_count_as_built_however_their_path_is_written(self):
+        self.assertEqual(findings({
+            "common/a.cpp": "", "tests/unit/b.cpp": "", "tests/e2e/t.py": "import u\n",
+            "tests/e2e/u.py": "", "tools/CMakeLists.txt":
+                "x(../common/a.cpp ${PROJECT_SOURCE_DIR}/tests/unit/b.cpp)\n",
+            "tests/fuzz/c.cpp": "", "tests/fuzz/wire.cmake": "fuzz(c SOURCES c.cpp)\n",
+            "tests/e2e/CMakeLists.txt": "x(${CMAKE_CURRENT_SOURCE_DIR}/t.py)\n"}), [])
+
+
+class Text(unittest.TestCase):
+    def test_blanks_tabs_and_endings(self):
+        for text in ["int a; \n", "\tint a;\n", "int a;", "int a;\n\n"]:
+            self.assertEqual(len(about("master/x.cpp", text)), 1, repr(text))
+
+    def test_unformatted_code_is_reported(self):
+        if tidy.shutil.which("clang-format-14") is None:
+            self.skipTest("clang-format-14 is not installed")
+        files = {"common/CMakeLists.txt": "x(a.cpp)\n", ".clang-format": "BasedOnStyle: Google\n"}
+        self.assertEqual(findings({**files, "common/a.cpp": "int a;\n"}, with_format=True), [])
+        found = findings({**files, "common/a.cpp": "int  a ;\n"}, with_format=True)
+        self.assertEqual(len(found), 1)
+        self.assertIn("not formatted", found[0])
+
+
+if __name__ == "__main__":
+    unittest.main()

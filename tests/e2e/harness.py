@@ -1,0 +1,295 @@
+"""Runs the real programs on loopback for the end-to-end tests.
+
+Nothing here sleeps for a fixed time: every wait is for something that a program says or does, and has
+a deadline. Every process belongs to a Cluster, which ends it however the test ends.
+
+Environment: GLEANER_BIN, the folder of the programs (build/release/bin unless set); GLEANER_DATA, the
+folder of the real data sets (../shared/data beside the repository unless set); GLEANER_TIME_FACTOR,
+by which deadlines grow in slow builds; GLEANER_LONG, which makes the sweeps long.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+import unittest
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+BIN = pathlib.Path(os.environ.get("GLEANER_BIN") or ROOT / "build/release/bin").resolve()
+DATA = pathlib.Path(os.environ.get("GLEANER_DATA") or ROOT / "../shared/data").resolve()
+TIME_FACTOR = float(os.environ.get("GLEANER_TIME_FACTOR") or 1)
+IS_LONG = os.environ.get("GLEANER_LONG", "") not in ("", "0")
+
+# No run of these tests takes longer, with every other test running beside it.
+RUN_SECONDS = 90 * TIME_FACTOR
+
+
+def simd_levels():
+    """The levels that this machine has, as GLEANER_SIMD names them."""
+    flags = set()
+    try:
+        for line in pathlib.Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+            if line.startswith("flags"):
+                flags = set(line.split(":", 1)[1].split())
+                break
+    except OSError:
+        pass
+    levels = ["scalar"]
+    if {"avx2", "fma", "f16c"} <= flags:
+        levels.append("avx2")
+        if {"avx512f", "avx512bw", "avx512dq", "avx512vl"} <= flags:
+            levels.append("avx512")
+    return levels
+
+
+def free_port():
+    """A port that nobody listens on at the moment."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+class Program:
+    """A running program: what it has said so far, and ways to wait for what it will say."""
+
+    def __init__(self, name, arguments, simd=None, environment=None):
+        self.command = [str(BIN / name)] + [str(argument) for argument in arguments]
+        variables = dict(os.environ, LC_ALL="C.UTF-8", **(environment or {}))
+        for variable in ("GLEANER_TOKEN", "GLEANER_SIMD"):
+            if variable not in (environment or {}):
+                variables.pop(variable, None)
+        if simd:
+            variables["GLEANER_SIMD"] = simd
+        self.out, self.error = [], []  # lines
+        self._news = threading.Condition()
+        self._process = subprocess.Popen(
+            self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            env=variables, start_new_session=True)
+        self._readers = [
+            threading.Thread(target=self._read, args=(self._process.stdout, self.out)),
+            threading.Thread(target=self._read, args=(self._process.stderr, self.error))]
+        for reader in self._readers:
+            reader.start()
+
+    def _read(self, stream, lines):
+        with stream:
+            for line in stream:
+                with self._news:
+                    lines.append(line.decode(errors="replace").rstrip("\n"))
+                    self._news.notify_all()
+        with self._news:
+            self._news.notify_all()
+
+    def said(self):
+        """Everything said so far, for failures and for assertIn."""
+        with self._news:
+            return "\n".join(self.out + self.error)
+
+    def events(self, kind=None):
+        """The JSON events so far."""
+        with self._news:
+            lines = list(self.out)
+        events = [json.loads(line) for line in lines if line.startswith("{")]
+        return [event for event in events if kind is None or event["event"] == kind]
+
+    def wait_for(self, condition, what, seconds=RUN_SECONDS):
+        """Waits until condition() is true and returns it. It is asked again whenever a line comes."""
+        deadline = time.monotonic() + seconds
+        while True:
+            with self._news:
+                seen = len(self.out) + len(self.error)
+            value = condition()
+            if value:
+                return value
+            over = not any(reader.is_alive() for reader in self._readers)
+            with self._news:
+                news = len(self.out) + len(self.error) > seen
+                left = deadline - time.monotonic()
+                if not news and (over or left <= 0):
+                    raise AssertionError(
+                        f"{' '.join(self.command)}\n{'ended' if over else 'went on'} without: {what}"
+                        f"; it said:\n" + "\n".join((self.out + self.error)[-40:]))
+                if not news:
+                    self._news.wait(min(left, 1))
+
+    def wait_event(self, kind, matches=lambda event: True, seconds=RUN_SECONDS):
+        """The first event of this kind that matches."""
+        return self.wait_for(lambda: next(filter(matches, self.events(kind)), None), f"event {kind}",
+                             seconds)
+
+    def wait_checkpoint(self, checkpoint):
+        return self.wait_event("checkpoint", lambda event: event["checkpoint"] >= checkpoint)
+
+    def wait_said(self, text, seconds=RUN_SECONDS):
+        self.wait_for(lambda: text in self.said(), f"'{text}'", seconds)
+
+    def wait_exit(self, seconds=RUN_SECONDS):
+        """The exit code; negative for a signal."""
+        try:
+            code = self._process.wait(seconds)
+        except subprocess.TimeoutExpired as error:
+            raise AssertionError(f"{' '.join(self.command)}\nstill runs after {seconds:.0f} s; it "
+                                 f"said:\n" + self.said()[-4000:]) from error
+        for reader in self._readers:
+            reader.join()
+        return code
+
+    def is_running(self):
+        return self._process.poll() is None
+
+    def signal(self, number):
+        if self.is_running():
+            self._process.send_signal(number)
+
+    def pause(self):
+        """Stops the process where it stands; returns when the system says that it is stopped."""
+        self.signal(signal.SIGSTOP)
+        deadline = time.monotonic() + 10 * TIME_FACTOR
+        while self.is_running() and time.monotonic() < deadline:
+            stat = pathlib.Path(f"/proc/{self._process.pid}/stat").read_text(encoding="utf-8")
+            if stat.rpartition(")")[2].split()[0] == "T":
+                return
+            os.sched_yield()
+
+    def go_on(self):
+        self.signal(signal.SIGCONT)
+
+    def kill(self):
+        """SIGKILL, as a crash or a power cut would end it."""
+        self.signal(signal.SIGKILL)
+        self.wait_exit()
+
+    def close(self):
+        if self.is_running():
+            self.signal(signal.SIGKILL)
+        self.wait_exit()
+
+
+class Cluster:
+    """A temporary folder and the programs that run in it."""
+
+    def __init__(self):
+        self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gleaner-e2e-"))
+        self._programs = []
+        self._names = 0
+
+    def close(self):
+        for program in self._programs:
+            program.close()
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def path(self, name):
+        return self.folder / name
+
+    def start(self, name, *arguments, simd=None, environment=None):
+        program = Program(name, arguments, simd, environment)
+        self._programs.append(program)
+        return program
+
+    def run(self, name, *arguments, **others):
+        """Starts a program and waits for its end; returns (exit code, program)."""
+        program = self.start(name, *arguments, **others)
+        return program.wait_exit(), program
+
+    def gleaner(self, *arguments):
+        """What `gleaner` prints; it must succeed."""
+        code, program = self.run("gleaner", *arguments)
+        if code != 0:
+            raise AssertionError(f"{' '.join(program.command)}\nexit code {code}:\n" + program.said())
+        return "\n".join(program.out)
+
+    def digest(self, store):
+        return self.gleaner("checkpoint", "digest", store).strip()
+
+    def history(self, store):
+        return [json.loads(line)
+                for line in self.gleaner("history", store, "--json").splitlines() if line]
+
+    def volunteer(self, address, *arguments, threads=1, simd=None, once=True):
+        """A volunteer that tries again quickly when the master is away."""
+        self._names += 1
+        once_flag = ["--once"] if once else []
+        return self.start("gleaner-volunteer", address, "--threads", threads, "--json",
+                          "--name", f"v{self._names}", "--retry-ms-min", 20, "--retry-ms-max", 200,
+                          *once_flag, *arguments, simd=simd)
+
+
+class Setup:
+    """One data set with one configuration; `master` is the command line of its runs."""
+
+    def __init__(self, train, test, flags):
+        self.train, self.test, self.flags = train, test, list(flags)
+
+    def with_flag(self, flag, value):
+        """The same with another value of a flag."""
+        flags = list(self.flags)
+        flags[flags.index(flag) + 1] = value
+        return Setup(self.train, self.test, flags)
+
+    def arguments(self, store, *others):
+        return ["--train", self.train, "--test", self.test, "--store", store, "--json",
+                *self.flags, *others]
+
+    def start_master(self, cluster, store, *others, simd=None):
+        return cluster.start("gleaner-master", *self.arguments(store, *others), simd=simd)
+
+    def run_local(self, cluster, store, local=1, threads=1, simd=None):
+        """Trains to the end in one process; returns the finished event."""
+        master = self.start_master(cluster, store, "--local", local, "--threads", threads, simd=simd)
+        return finished(master)
+
+
+# A small network with everything in it: several rounds an epoch, a short last batch, a lag, a schedule
+# that hashes rows anew in the middle of rounds, random negatives, dropout, and shards that no tested
+# number of volunteers divides.
+SMALL_MODEL = [
+    "--epochs", 2, "--seed", 5, "--hidden", 64, "--output-shards", 11, "--batch-examples", 64,
+    "--round-batches", 8, "--staleness", 2, "--hash-bits", 5, "--tables", 12, "--active-cap", 200,
+    "--random-negatives", 20, "--rehash-batches", 5, "--dropout", 0.1,
+]
+
+
+def small_setup(cluster, points=6000, flags=()):
+    """Generated data, the same in every test of a build."""
+    train, test = cluster.path("train.txt"), cluster.path("test.txt")
+    cluster.gleaner("dataset", "synth", "--train", train, "--test", test, "--points", points,
+                    "--test-points", 500, "--features", 3000, "--labels", 2000, "--seed", 1)
+    return Setup(train, test, SMALL_MODEL + list(flags))
+
+
+def finished(master):
+    """Waits for the end of a run that must succeed; returns its last event."""
+    code = master.wait_exit()
+    events = master.events()
+    if code != 0 or not events or events[-1]["event"] != "finished":
+        raise AssertionError(f"{' '.join(master.command)}\nexit code {code}, not finished:\n"
+                             + master.said()[-4000:])
+    return events[-1]
+
+
+class EndToEndTest(unittest.TestCase):
+    """A test case with a cluster of its own."""
+
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        for name in ("gleaner-master", "gleaner-volunteer", "gleaner"):
+            if not (BIN / name).is_file():
+                raise AssertionError(f"{BIN / name} does not exist: build it, or set GLEANER_BIN")
+
+    def setUp(self):
+        self.cluster = Cluster()
+        self.addCleanup(self.cluster.close)

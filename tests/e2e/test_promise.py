@@ -1,0 +1,321 @@
+"""The promise: the trained model is a function of data, configuration and seed alone.
+
+Every run here differs from the reference in who trained, how, and who died when; every checkpoint of
+every run must have the reference's digest.
+"""
+
+import itertools
+import signal
+import sys
+import unittest
+
+from harness import (DATA, IS_LONG, Cluster, EndToEndTest, Setup, finished, simd_levels,
+                     small_setup)
+
+
+class DigestBook:
+    """What digest each checkpoint had in whichever run showed it first."""
+
+    def __init__(self):
+        self._known = {}
+
+    def note(self, test, checkpoint, digest, who):
+        test.assertRegex(digest, r"^[0-9a-f]{64}$")
+        first_digest, first_who = self._known.setdefault(checkpoint, (digest, who))
+        test.assertEqual(digest, first_digest,
+                         f"checkpoint {checkpoint} of '{who}' differs from that of '{first_who}'")
+
+    def __len__(self):
+        return len(self._known)
+
+
+class Matrix(EndToEndTest):
+    """The runs, over one data set and configuration. A subclass says which."""
+
+    @classmethod
+    def make_setup(cls, cluster):
+        raise NotImplementedError
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        if cls is Matrix:
+            raise unittest.SkipTest("the base of the matrices")
+        cls.shared = Cluster()
+        cls.addClassCleanup(cls.shared.close)
+        cls.setup = cls.make_setup(cls.shared)
+        cls.book = DigestBook()
+        cls.reference = cls.setup.run_local(cls.shared, cls.shared.path("reference"))
+        cls.rounds = cls.reference["checkpoint"]
+
+    def setUp(self):
+        super().setUp()
+        self.store = self.cluster.path("store")
+        self.volunteers = []
+
+    # ---- Steps of a run ----
+
+    def start_tcp(self, count, *flags, threads=1, simds=("",), silence_ms=60_000):
+        """A master and `count` volunteers on loopback; returns the master."""
+        master = self.setup.start_master(
+            self.cluster, self.store, "--listen", "127.0.0.1:0", "--threads", 1,
+            "--min-volunteers", count, "--silence-ms", silence_ms, *flags)
+        self.address = master.wait_event("listening")["address"]
+        for index in range(count):
+            self.add_volunteer(threads=threads, simd=simds[index % len(simds)])
+        return master
+
+    def add_volunteer(self, threads=1, simd=""):
+        self.volunteers.append(self.cluster.volunteer(self.address, threads=threads, simd=simd))
+        return self.volunteers[-1]
+
+    def resume(self, *flags):
+        """The same command again, on the port that the volunteers know."""
+        return self.setup.start_master(self.cluster, self.store, "--listen", self.address,
+                                       "--threads", 1, *flags)
+
+    def hold_at(self, master, checkpoint):
+        """Pauses every volunteer once the checkpoint is there: the run stands still in its middle."""
+        master.wait_checkpoint(checkpoint)
+        for volunteer in self.volunteers:
+            volunteer.pause()
+        self.assertTrue(master.is_running(), master.said()[-2000:])
+        self.assertEqual(master.events("finished"), [], "the run was over before it could be held")
+
+    def note_store(self, who):
+        """Enters the store's last checkpoint in the book; the run must be in its middle."""
+        # A master at work may add a checkpoint between the two readings; then they are made again.
+        checkpoint, after = None, -1
+        while checkpoint != after:
+            checkpoint = self.last_checkpoint()
+            digest = self.cluster.digest(self.store)
+            after = self.last_checkpoint()
+        self.assertLess(checkpoint, self.rounds)
+        self.book.note(self, checkpoint, digest, who)
+
+    def last_checkpoint(self):
+        records = self.cluster.history(self.store)
+        self.assertTrue(records, "the store has no checkpoint yet")
+        return records[-1]["checkpoint"]
+
+    def finish(self, master, volunteers_exit=True):
+        """Waits for the end; the model must be the reference's, and so must its quality be."""
+        event = finished(master)
+        self.assertEqual(event["digest"], self.reference["digest"])
+        self.assertEqual(self.cluster.digest(self.store), self.reference["digest"])
+        for key in ("p_at_1", "p_at_3", "p_at_5", "psp_at_1", "psp_at_3", "psp_at_5", "epochs",
+                    "checkpoint", "evaluated"):
+            self.assertEqual(event[key], self.reference[key], key)
+        if volunteers_exit:
+            for volunteer in self.volunteers:
+                self.assertEqual(volunteer.wait_exit(), 0, volunteer.said()[-2000:])
+
+    def go_on(self):
+        for volunteer in self.volunteers:
+            volunteer.go_on()
+
+
+class Promise(Matrix):
+    """Generated data, all of the matrix."""
+
+    @classmethod
+    def make_setup(cls, cluster):
+        return small_setup(cluster)
+
+    def test_the_reference_learnt_something(self):
+        self.assertGreater(self.rounds, 20)
+        self.assertGreater(self.reference["p_at_1"], 0.1)
+        self.assertEqual(self.shared.digest(self.shared.path("reference")), self.reference["digest"])
+
+    def test_another_seed_gives_another_model(self):
+        event = self.setup.with_flag("--seed", 6).run_local(self.cluster, self.store)
+        self.assertNotEqual(event["digest"], self.reference["digest"])
+
+    def test_inside_one_process(self):
+        levels = simd_levels()
+        if IS_LONG:
+            runs = list(itertools.product((1, 2, 3, 7), (1, 2), levels))
+        else:
+            runs = [(1, 2, ""), (2, 1, "scalar"), (3, 1, ""), (7, 1, "")]
+            runs += [(1, 1, level) for level in levels]
+        for local, threads, simd in runs:
+            with self.subTest(local=local, threads=threads, simd=simd):
+                store = self.cluster.path(f"store-{local}-{threads}-{simd}")
+                event = self.setup.run_local(self.cluster, store, local, threads, simd)
+                self.assertEqual(event["digest"], self.reference["digest"])
+                self.assertEqual(event["p_at_5"], self.reference["p_at_5"])
+
+    def test_over_tcp(self):
+        levels = simd_levels()
+        if IS_LONG:
+            runs = list(itertools.product((1, 2, 3, 7), (1, 2), [[level] for level in levels]))
+        else:
+            runs = [(1, 1, [""]), (2, 2, [""]), (3, 1, levels), (7, 1, [""])]
+        for count, threads, simds in runs:
+            with self.subTest(volunteers=count, threads=threads, simds=simds):
+                self.store = self.cluster.path(f"store-{count}-{threads}-{'-'.join(simds)}")
+                self.volunteers = []
+                self.finish(self.start_tcp(count, threads=threads, simds=simds))
+
+    def test_the_master_is_killed_and_resumed(self):
+        master = self.start_tcp(3)
+        for checkpoint in (2, 9):
+            self.hold_at(master, checkpoint)
+            master.kill()
+            self.note_store("the master was killed")
+            self.go_on()
+            master = self.resume()
+            self.assertGreaterEqual(master.wait_event("started")["checkpoint"], checkpoint)
+            self.assertTrue(master.wait_event("started")["resumed"])
+        self.finish(master)
+
+    def test_a_master_with_local_volunteers_is_killed_and_resumed(self):
+        master = self.setup.start_master(self.cluster, self.store, "--local", 2, "--threads", 1)
+        master.wait_checkpoint(3)
+        master.kill()
+        self.note_store("a master with local volunteers was killed")
+        # Who trains the rest may differ: three volunteers over TCP instead of two inside.
+        self.finish(self.start_tcp(3))
+
+    def test_a_volunteer_is_killed(self):
+        master = self.start_tcp(3)
+        self.hold_at(master, 3)
+        self.note_store("a volunteer was about to be killed")
+        killed = self.volunteers.pop()
+        killed.kill()
+        self.go_on()
+        master.wait_event("volunteer_left", lambda event: not event["polite"])
+        self.finish(master)
+
+    def test_all_volunteers_are_killed_and_others_come(self):
+        master = self.start_tcp(2)
+        self.hold_at(master, 4)
+        for volunteer in self.volunteers:
+            volunteer.kill()
+        self.volunteers = []
+        master.wait_for(lambda: len(master.events("volunteer_left")) == 2, "both have left")
+        self.note_store("all volunteers were killed")
+        self.add_volunteer(threads=2)
+        self.finish(master)
+
+    def test_a_volunteer_falls_silent(self):
+        # Its connection stays open: only silence tells. What it says when it wakes is refused, and
+        # it joins again.
+        master = self.start_tcp(3, "--heartbeat-ms", 100, silence_ms=1000)
+        self.hold_at(master, 3)
+        silent = self.volunteers[0]
+        for volunteer in self.volunteers[1:]:
+            volunteer.go_on()
+        master.wait_event("volunteer_left", lambda event: event["name"] == "v1")
+        silent.go_on()
+        self.finish(master)
+
+    def test_a_volunteer_joins_half_way(self):
+        master = self.start_tcp(1)
+        self.hold_at(master, 3)
+        joining = self.add_volunteer()
+        master.wait_event("volunteer_joined", lambda event: event["volunteers"] == 2)
+        self.go_on()
+        joining.wait_event("status", lambda event: event["activity"] == "training")
+        self.finish(master)
+
+    def test_a_volunteer_leaves_politely(self):
+        master = self.start_tcp(2)
+        self.hold_at(master, 3)
+        leaving = self.volunteers.pop()
+        leaving.signal(signal.SIGTERM)
+        leaving.go_on()
+        self.go_on()
+        left = master.wait_event("volunteer_left")
+        self.assertTrue(left["polite"], left)
+        self.assertEqual(leaving.wait_exit(), 0, leaving.said())
+        self.finish(master)
+
+    def test_the_master_is_stopped_and_resumed(self):
+        for number, name in [(signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")]:
+            with self.subTest(signal=name):
+                self.store = self.cluster.path("store-" + name)
+                self.volunteers = []
+                master = self.start_tcp(2)
+                master.wait_checkpoint(3)
+                master.signal(number)
+                self.assertEqual(master.wait_exit(), 0, master.said()[-2000:])
+                self.assertEqual(master.events()[-1]["event"], "stopped")
+                self.note_store("the master was stopped with " + name)
+                self.finish(self.resume())
+
+    def test_a_stop_that_cannot_finish_the_round_gives_it_up(self):
+        master = self.start_tcp(2, "--stop-grace-s", 0)
+        self.hold_at(master, 3)
+        master.signal(signal.SIGINT)
+        self.assertEqual(master.wait_exit(), 0, master.said()[-2000:])
+        stopped = master.events()[-1]
+        self.assertEqual((stopped["event"], stopped["round_finished"]), ("stopped", False))
+        self.note_store("the master gave a round up")
+        self.go_on()
+        self.finish(self.resume())
+
+    def test_a_store_is_read_while_the_master_runs(self):
+        master = self.start_tcp(2)
+        for checkpoint in (1, 5, 11):
+            self.hold_at(master, checkpoint)
+            self.note_store("the master was running")
+            self.go_on()
+        self.finish(master)
+
+    def test_many_deaths(self):
+        """Deaths of everybody in turn, at checkpoints spread over the run."""
+        master = self.start_tcp(3)
+        step = 2 if IS_LONG else 5
+        for turn, checkpoint in enumerate(range(1, self.rounds - 2, step)):
+            self.hold_at(master, checkpoint)
+            self.note_store(f"turn {turn}")
+            victim = self.volunteers.pop(0)
+            if turn % 2 == 0:
+                victim.kill()
+            else:
+                master.kill()
+                victim.kill()
+            self.go_on()
+            if turn % 2 == 1:
+                master = self.resume()
+            self.add_volunteer(threads=1 + turn % 2, simd=simd_levels()[turn % len(simd_levels())])
+        self.finish(master)
+
+
+class PromiseOnDelicious(Matrix):
+    """Real data: 12,920 web pages, 983 tags; one epoch, with the recipe that the data get."""
+
+    @classmethod
+    def make_setup(cls, cluster):
+        train, test = (DATA / "delicious" / f"{part}.txt.zst" for part in ("train", "test"))
+        if not train.is_file() or not test.is_file():
+            raise unittest.SkipTest(f"{train.parent} is not there; set GLEANER_DATA to the folder "
+                                    "that holds it")
+        return Setup(train, test, ["--epochs", 1, "--seed", 1, "--round-batches", 16,
+                                   "--cache-dir", cluster.path("cache")])
+
+    def test_inside_one_process(self):
+        for local, threads, simd in [(2, 1, "scalar"), (3, 2, "")]:
+            with self.subTest(local=local, threads=threads, simd=simd):
+                store = self.cluster.path(f"store-{local}-{threads}-{simd}")
+                event = self.setup.run_local(self.cluster, store, local, threads, simd)
+                self.assertEqual(event["digest"], self.reference["digest"])
+
+    def test_over_tcp_with_deaths(self):
+        master = self.start_tcp(3)
+        self.hold_at(master, 1)
+        self.note_store("a volunteer was about to be killed")
+        self.volunteers.pop().kill()
+        self.go_on()
+        self.hold_at(master, 3)
+        master.kill()
+        self.note_store("the master was killed")
+        self.go_on()
+        master = self.resume()
+        self.add_volunteer(threads=2)
+        self.finish(master)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

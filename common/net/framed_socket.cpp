@@ -1,0 +1,359 @@
+#include "common/net/framed_socket.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <asio/buffer.hpp>
+#include <asio/read.hpp>
+#include <asio/steady_timer.hpp>
+#include <asio/write.hpp>
+#include <deque>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include "common/check.hpp"
+#include "common/net/connect.hpp"
+#include "common/net/frame.hpp"
+#include "common/net/tokens.hpp"
+
+namespace gleaner {
+namespace {
+
+// How long a finished connection may wait for the peer's end of it.
+constexpr Millis kLingerMax{2'000};
+// Frames written with one system call.
+constexpr std::size_t kFramesPerWriteMax = 16;
+constexpr std::size_t kFirstReadBytes = 64 * 1024;
+
+Millis time_for(const FramedSocketLimits& limits, std::size_t bytes) {
+  return limits.frame_time_max +
+         Millis(static_cast<std::int64_t>(bytes * 1000 / limits.bytes_per_second_min));
+}
+
+}  // namespace
+
+class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::ip::tcp::socket socket, const FramedSocketLimits& limits)
+      : limits_(limits),
+        socket_(std::move(socket)),
+        peer_(remote_text(socket_)),
+        read_watch_(socket_.get_executor()),
+        write_watch_(socket_.get_executor()) {
+    asio::error_code ignored;  // a connection reset by now shows when it is used
+    socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  }
+
+  static asio::awaitable<Result<Bytes>> read_frame(std::shared_ptr<Impl> self, Millis header_time,
+                                                   std::size_t payload_bytes_max);
+  bool send(SharedBytes payload);
+  void finish(std::string reason);
+  void close(std::string reason);
+
+  [[nodiscard]] bool is_open() const { return socket_.is_open(); }
+
+  [[nodiscard]] bool is_finishing() const { return is_finishing_; }
+
+  [[nodiscard]] const std::string& close_reason() const { return close_reason_; }
+
+  [[nodiscard]] const std::string& peer() const { return peer_; }
+
+  [[nodiscard]] std::uint64_t bytes_in() const { return bytes_in_; }
+
+  [[nodiscard]] std::uint64_t bytes_out() const { return bytes_out_; }
+
+  [[nodiscard]] std::size_t bytes_waiting() const { return bytes_waiting_; }
+
+ private:
+  // Closes the socket unless disarmed in time. `turn_` tells an expiry that was already queued when
+  // the watch was disarmed from a live one.
+  struct Watch {
+    explicit Watch(const asio::any_io_executor& executor) : timer(executor) {}
+
+    asio::steady_timer timer;
+    std::uint64_t turn = 0;
+  };
+
+  struct QueuedFrame {
+    std::array<std::uint8_t, kFrameHeaderBytes> header;
+    SharedBytes payload;
+
+    [[nodiscard]] std::size_t bytes() const { return header.size() + payload->size(); }
+  };
+
+  // Marks a read under way, also when an exception ends it.
+  struct ReadScope {
+    explicit ReadScope(Impl& owner) : impl(owner) {
+      GLEANER_CHECK(!impl.is_reading_);
+      impl.is_reading_ = true;
+    }
+
+    ~ReadScope() {
+      impl.is_reading_ = false;
+      disarm(impl.read_watch_);
+    }
+
+    ReadScope(const ReadScope&) = delete;
+    ReadScope& operator=(const ReadScope&) = delete;
+
+    Impl& impl;
+  };
+
+  static asio::awaitable<Result<Bytes>> read_parts(std::shared_ptr<Impl> self, Millis header_time,
+                                                   std::size_t payload_bytes_max);
+  void arm(Watch& watch, Millis time_max, const char* what_is_late);
+  static void disarm(Watch& watch);
+  Error closed(ErrorCode code, std::string reason);
+  Error broken_off(const asio::error_code& error, bool is_within_frame);
+  void write_next();
+  void written(const asio::error_code& error, std::size_t bytes);
+  void finish_if_written();
+  void discard_if_finished();
+
+  FramedSocketLimits limits_;
+  asio::ip::tcp::socket socket_;
+  std::string peer_;
+  std::string close_reason_;
+  Watch read_watch_;
+  Watch write_watch_;
+  std::deque<QueuedFrame> queue_;
+  std::size_t frames_in_write_ = 0;  // the first of the queue, on their way
+  std::size_t bytes_waiting_ = 0;
+  std::uint64_t bytes_in_ = 0;
+  std::uint64_t bytes_out_ = 0;
+  bool is_reading_ = false;
+  bool is_finishing_ = false;
+  bool is_discarding_ = false;
+  bool has_shut_down_ = false;  // our side of the connection
+  std::array<std::uint8_t, 1024> discarded_{};
+};
+
+// ---- Closing -----------------------------------------------------------------------------------
+
+void FramedSocket::Impl::arm(Watch& watch, Millis time_max, const char* what_is_late) {
+  const std::uint64_t turn = ++watch.turn;
+  watch.timer.expires_after(time_max);
+  watch.timer.async_wait(
+      [self = shared_from_this(), &watch, turn, time_max, what_is_late](auto error) {
+        if (error || turn != watch.turn) return;
+        self->close(fmt::format("{} for {} ms", what_is_late, time_max.count()));
+      });
+}
+
+void FramedSocket::Impl::disarm(Watch& watch) {
+  ++watch.turn;
+  watch.timer.cancel();
+}
+
+void FramedSocket::Impl::close(std::string reason) {
+  if (!is_open()) return;
+  if (close_reason_.empty()) close_reason_ = std::move(reason);
+  disarm(read_watch_);
+  disarm(write_watch_);
+  asio::error_code ignored;  // nothing is left to be done about a socket that will not close
+  socket_.close(ignored);
+}
+
+void FramedSocket::Impl::finish(std::string reason) {
+  if (!is_open() || is_finishing_) return;
+  is_finishing_ = true;
+  close_reason_ = std::move(reason);
+  finish_if_written();
+}
+
+// Closing at once while the peer still sends would make the kernel reset the connection, and the
+// peer would lose what it has not read yet. So our side is shut first, and the rest is thrown away
+// until the peer ends as well.
+void FramedSocket::Impl::finish_if_written() {
+  if (!is_finishing_ || !queue_.empty() || has_shut_down_ || !is_open()) return;
+  has_shut_down_ = true;
+  asio::error_code error;
+  socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
+  if (error) return close({});
+  arm(write_watch_, kLingerMax, "the peer kept a finished connection open");
+  discard_if_finished();
+}
+
+void FramedSocket::Impl::discard_if_finished() {
+  if (!has_shut_down_ || is_reading_ || is_discarding_ || !is_open()) return;
+  is_discarding_ = true;
+  socket_.async_read_some(asio::buffer(discarded_),
+                          [self = shared_from_this()](const asio::error_code& error, std::size_t) {
+                            self->is_discarding_ = false;
+                            if (error) return self->close({});
+                            self->discard_if_finished();
+                          });
+}
+
+// ---- Reading -----------------------------------------------------------------------------------
+
+// Closes for `reason`, unless the socket is closed already, and reports why it is.
+Error FramedSocket::Impl::closed(ErrorCode code, std::string reason) {
+  if (!is_open()) return Error{ErrorCode::kIo, close_reason_};
+  close(std::move(reason));
+  return Error{code, close_reason_};
+}
+
+Error FramedSocket::Impl::broken_off(const asio::error_code& error, bool is_within_frame) {
+  if (error == asio::error::eof) {
+    return closed(ErrorCode::kIo, is_within_frame ? "the connection ended within a frame"
+                                                  : "the peer closed the connection");
+  }
+  if (error == asio::error::operation_aborted) {
+    // The reading task was cancelled. What finish() still has to send goes out nevertheless.
+    if (is_finishing_) return Error{ErrorCode::kIo, close_reason_};
+    return closed(ErrorCode::kIo, "stopped");
+  }
+  return closed(ErrorCode::kIo, error.message());
+}
+
+asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_frame(std::shared_ptr<Impl> self,
+                                                              Millis header_time,
+                                                              std::size_t payload_bytes_max) {
+  if (!self->is_open() || self->is_finishing_) co_return Error{ErrorCode::kIo, self->close_reason_};
+  std::optional<ReadScope> scope(*self);
+  Result<Bytes> payload = co_await read_parts(self, header_time, payload_bytes_max);
+  scope.reset();
+  self->discard_if_finished();
+  co_return payload;
+}
+
+asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Impl> self,
+                                                              Millis header_time,
+                                                              std::size_t payload_bytes_max) {
+  self->arm(self->read_watch_, header_time, "nothing was heard");
+  std::array<std::uint8_t, kFrameHeaderBytes> header_bytes{};
+  const auto header_target = asio::buffer(header_bytes);
+  const TransferOutcome got_header =
+      co_await asio::async_read(self->socket_, header_target, kAsTuple);
+  self->bytes_in_ += std::get<1>(got_header);
+  if (std::get<0>(got_header)) {
+    co_return self->broken_off(std::get<0>(got_header), std::get<1>(got_header) != 0);
+  }
+  const Result<FrameHeader> header = parse_frame_header(header_bytes);
+  if (!header) co_return self->closed(header.error().code, header.error().message);
+  const std::size_t size = header->payload_bytes;
+  if (size > payload_bytes_max) {
+    co_return self->closed(
+        ErrorCode::kProtocol,
+        fmt::format("a frame of {} bytes where at most {} are expected", size, payload_bytes_max));
+  }
+  // One deadline for the whole frame, so that a trickle of bytes does not extend it.
+  self->arm(self->read_watch_, time_for(self->limits_, size), "a frame was incomplete");
+  Bytes payload;
+  while (payload.size() < size) {
+    const std::size_t have = payload.size();
+    payload.resize(std::min(size, std::max(kFirstReadBytes, 2 * have)));
+    const auto target = asio::buffer(payload.data() + have, payload.size() - have);
+    const TransferOutcome got = co_await asio::async_read(self->socket_, target, kAsTuple);
+    self->bytes_in_ += std::get<1>(got);
+    if (std::get<0>(got)) co_return self->broken_off(std::get<0>(got), true);
+  }
+  const Result<void> verified = verify_frame(*header, payload);
+  if (!verified) co_return self->closed(verified.error().code, verified.error().message);
+  co_return std::move(payload);
+}
+
+// ---- Writing -----------------------------------------------------------------------------------
+
+bool FramedSocket::Impl::send(SharedBytes payload) {
+  if (!is_open() || is_finishing_) return false;
+  QueuedFrame frame{frame_header(*payload), std::move(payload)};
+  if (!queue_.empty() && bytes_waiting_ + frame.bytes() > limits_.send_queue_bytes_max) {
+    close(fmt::format("the peer is too slow: {} bytes wait to be sent to it", bytes_waiting_));
+    return false;
+  }
+  bytes_waiting_ += frame.bytes();
+  queue_.push_back(std::move(frame));
+  if (frames_in_write_ == 0) write_next();
+  return true;
+}
+
+void FramedSocket::Impl::write_next() {
+  std::vector<asio::const_buffer> buffers;
+  std::size_t bytes = 0;
+  frames_in_write_ = std::min(queue_.size(), kFramesPerWriteMax);
+  for (std::size_t i = 0; i < frames_in_write_; ++i) {
+    const QueuedFrame& frame = queue_[i];  // a deque: later frames do not move it
+    buffers.push_back(asio::buffer(frame.header));
+    buffers.push_back(asio::buffer(*frame.payload));
+    bytes += frame.bytes();
+  }
+  arm(write_watch_, time_for(limits_, bytes), "the peer did not take what was sent");
+  asio::async_write(
+      socket_, buffers,
+      [self = shared_from_this()](const asio::error_code& error, std::size_t transferred) {
+        self->written(error, transferred);
+      });
+}
+
+void FramedSocket::Impl::written(const asio::error_code& error, std::size_t bytes) {
+  bytes_out_ += bytes;
+  disarm(write_watch_);
+  if (error) return close(error.message());
+  for (; frames_in_write_ > 0; --frames_in_write_) {
+    bytes_waiting_ -= queue_.front().bytes();
+    queue_.pop_front();
+  }
+  if (!queue_.empty()) return write_next();
+  finish_if_written();
+}
+
+// ---- The handle --------------------------------------------------------------------------------
+
+FramedSocket::FramedSocket(asio::ip::tcp::socket socket, const FramedSocketLimits& limits)
+    : impl_(std::make_shared<Impl>(std::move(socket), limits)) {}
+
+FramedSocket::~FramedSocket() {
+  // A finishing connection lives on, within its deadlines, until the peer has everything.
+  if (!impl_->is_finishing()) impl_->close("closed");
+}
+
+asio::awaitable<Result<Bytes>> FramedSocket::read_frame(Millis header_time_max,
+                                                        std::size_t payload_bytes_max) {
+  return Impl::read_frame(impl_, header_time_max, payload_bytes_max);
+}
+
+bool FramedSocket::send(SharedBytes payload) {
+  return impl_->send(std::move(payload));
+}
+
+bool FramedSocket::send(Bytes payload) {
+  return impl_->send(std::make_shared<const Bytes>(std::move(payload)));
+}
+
+void FramedSocket::finish(std::string reason) {
+  impl_->finish(std::move(reason));
+}
+
+void FramedSocket::close(std::string reason) {
+  impl_->close(std::move(reason));
+}
+
+bool FramedSocket::is_open() const {
+  return impl_->is_open();
+}
+
+const std::string& FramedSocket::close_reason() const {
+  return impl_->close_reason();
+}
+
+const std::string& FramedSocket::peer() const {
+  return impl_->peer();
+}
+
+std::uint64_t FramedSocket::bytes_in() const {
+  return impl_->bytes_in();
+}
+
+std::uint64_t FramedSocket::bytes_out() const {
+  return impl_->bytes_out();
+}
+
+std::size_t FramedSocket::bytes_waiting() const {
+  return impl_->bytes_waiting();
+}
+
+}  // namespace gleaner

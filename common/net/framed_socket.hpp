@@ -1,0 +1,74 @@
+// A TCP connection that carries frames. Everything happens on the socket's executor, one thread.
+//
+// Invariants: every wait has a deadline; what is queued for sending is bounded; once closed a
+// socket stays closed and remembers the first reason. Sizes a peer claims are checked before
+// memory is taken, and memory grows no faster than twice what has arrived.
+#pragma once
+
+#include <asio/awaitable.hpp>
+#include <asio/ip/tcp.hpp>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/bytes.hpp"
+#include "common/limits.hpp"
+#include "common/result.hpp"
+#include "common/time.hpp"
+
+namespace gleaner {
+
+struct FramedSocketLimits {
+  // A peer that lets more than this wait is closed. A single frame may be larger.
+  std::size_t send_queue_bytes_max = std::size_t{64} << 20;
+  // A frame may take this long to be written or, once its header is here, to be read, plus the time
+  // its size takes at `bytes_per_second_min`.
+  Millis frame_time_max{30'000};
+  std::size_t bytes_per_second_min = 16 * 1024;
+};
+
+class FramedSocket {
+ public:
+  // `socket` is connected. Switches Nagle's delay off.
+  FramedSocket(asio::ip::tcp::socket socket, const FramedSocketLimits& limits);
+  // Closes, unless finish() was called: then what is queued still goes out, within the deadlines.
+  ~FramedSocket();
+  FramedSocket(const FramedSocket&) = delete;
+  FramedSocket& operator=(const FramedSocket&) = delete;
+
+  // The next frame's payload. Fails, and closes the socket, when its header is not here after
+  // `header_time_max`, when it is larger than `payload_bytes_max`, damaged or too slow, and when
+  // the connection ends; the error's message is close_reason(). One call at a time. The coroutine
+  // may outlive the FramedSocket.
+  asio::awaitable<Result<Bytes>> read_frame(Millis header_time_max,
+                                            std::size_t payload_bytes_max = kFrameBytesMax);
+
+  // Queues a frame and returns at once. False when the socket is closed or finishing, or closes
+  // because the peer does not take what is sent. Requires 0 < size <= kFrameBytesMax.
+  bool send(SharedBytes payload);
+  bool send(Bytes payload);
+
+  // Sends what is queued, then closes in a way that lets the peer read all of it. Later sends and
+  // reads are refused; a read under way may still deliver its frame.
+  void finish(std::string reason);
+  // Closes at once; what is queued is lost.
+  void close(std::string reason);
+
+  [[nodiscard]] bool is_open() const;
+  // Why the socket closed or finishes; empty before.
+  [[nodiscard]] const std::string& close_reason() const;
+  // ADDRESS:PORT of the other side.
+  [[nodiscard]] const std::string& peer() const;
+
+  // Counted with headers, as they pass.
+  [[nodiscard]] std::uint64_t bytes_in() const;
+  [[nodiscard]] std::uint64_t bytes_out() const;
+  [[nodiscard]] std::size_t bytes_waiting() const;
+
+ private:
+  class Impl;
+  std::shared_ptr<Impl> impl_;  // shared with the operations under way
+};
+
+}  // namespace gleaner

@@ -1,0 +1,54 @@
+#include "common/net/host_port.hpp"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kHostBytesMax = 253;  // the longest DNS name
+
+Error unusable(std::string_view text, std::string_view why) {
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("'{}': {}; an address looks like 192.168.1.5:7070, name.example:7070 or "
+                           "[::1]:7070",
+                           text, why)};
+}
+
+}  // namespace
+
+Result<HostPort> parse_host_port(std::string_view text) {
+  const std::size_t colon = text.rfind(':');
+  if (colon == std::string_view::npos) return unusable(text, "the port is missing");
+  std::string_view host = text.substr(0, colon);
+  const std::string_view port = text.substr(colon + 1);
+  if (!host.empty() && host.front() == '[') {
+    if (host.size() < 3 || host.back() != ']') return unusable(text, "the brackets do not match");
+    host = host.substr(1, host.size() - 2);
+    if (host.find(':') == std::string_view::npos) {
+      return unusable(text, "brackets are for IPv6 addresses");
+    }
+  } else if (host.find(':') != std::string_view::npos) {
+    return unusable(text, "an IPv6 address stands in brackets");
+  }
+  if (host.empty()) return unusable(text, "the host is missing");
+  if (host.size() > kHostBytesMax || host.find_first_of("[]/ \t@") != std::string_view::npos) {
+    return unusable(text, "the host is no name or address");
+  }
+  HostPort address{std::string(host), 0};
+  const auto parsed = std::from_chars(port.data(), port.data() + port.size(), address.port);
+  if (parsed.ec != std::errc{} || parsed.ptr != port.data() + port.size()) {
+    return unusable(text, "the port is no number from 0 to 65535");
+  }
+  return address;
+}
+
+std::string to_text(const HostPort& address) {
+  if (address.host.find(':') != std::string::npos) {
+    return fmt::format("[{}]:{}", address.host, address.port);
+  }
+  return fmt::format("{}:{}", address.host, address.port);
+}
+
+}  // namespace gleaner

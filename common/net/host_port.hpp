@@ -1,0 +1,25 @@
+// Addresses as people type them: HOST:PORT, with an IPv6 address in brackets. No I/O.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "common/result.hpp"
+
+namespace gleaner {
+
+struct HostPort {
+  std::string host;  // a name or an address, without brackets
+  std::uint16_t port = 0;
+  friend bool operator==(const HostPort&, const HostPort&) = default;
+};
+
+// Accepts "example.org:7070", "127.0.0.1:0", "[::1]:7070". Errors quote the text and show a form
+// that would do.
+Result<HostPort> parse_host_port(std::string_view text);
+
+// The form that parse_host_port accepts.
+std::string to_text(const HostPort& address);
+
+}  // namespace gleaner

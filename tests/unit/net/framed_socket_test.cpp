@@ -1,0 +1,302 @@
+#include "common/net/framed_socket.hpp"
+
+#include <asio/post.hpp>
+#include <asio/read.hpp>
+#include <asio/write.hpp>
+#include <catch2/catch.hpp>
+#include <vector>
+
+#include "common/net/frame.hpp"
+#include "common/net/task_group.hpp"
+#include "common/net/tokens.hpp"
+#include "tests/unit/net/io_fixture.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr Millis kPatience{20'000};
+constexpr Millis kShort{5};
+
+Bytes payload_of(std::size_t size) {
+  Bytes payload(size);
+  for (std::size_t i = 0; i < size; ++i) payload[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
+  return payload;
+}
+
+Bytes framed(const Bytes& payload) {
+  const auto header = frame_header(payload);
+  Bytes bytes(header.begin(), header.end());
+  bytes.insert(bytes.end(), payload.begin(), payload.end());
+  return bytes;
+}
+
+// What a reader saw: payloads, then the error that ended it.
+struct Seen {
+  std::vector<Bytes> payloads;
+  std::string error;
+  ErrorCode code{};
+};
+
+asio::awaitable<void> read_all(FramedSocket& socket, Millis time_max, std::size_t bytes_max,
+                               Seen& seen) {
+  while (true) {
+    Result<Bytes> payload = co_await socket.read_frame(time_max, bytes_max);
+    if (!payload) {
+      seen.error = payload.error().message;
+      seen.code = payload.error().code;
+      co_return;
+    }
+    seen.payloads.push_back(std::move(*payload));
+  }
+}
+
+// Writes the bytes in pieces, then closes.
+asio::awaitable<void> write_pieces(asio::ip::tcp::socket& socket, Bytes bytes, std::size_t piece) {
+  for (std::size_t i = 0; i < bytes.size(); i += piece) {
+    const auto part = asio::buffer(bytes.data() + i, std::min(piece, bytes.size() - i));
+    const TransferOutcome written = co_await asio::async_write(socket, part, kAsTuple);
+    REQUIRE_FALSE(std::get<0>(written));
+    co_await asio::post(asio::use_awaitable);
+  }
+  socket.close();
+}
+
+// One FramedSocket that reads, and the bare socket at the other end.
+struct Reader {
+  explicit Reader(Millis header_time = kPatience, std::size_t bytes_max = kFrameBytesMax,
+                  FramedSocketLimits limits = {})
+      : pair(io), framed_socket(std::move(pair.a), limits), far(std::move(pair.b)) {
+    asio::co_spawn(io, read_all(framed_socket, header_time, bytes_max, seen),
+                   [](const std::exception_ptr& thrown) {
+                     if (thrown) std::rethrow_exception(thrown);
+                   });
+  }
+
+  Seen& read(const Bytes& bytes, std::size_t piece) {
+    testing::run_to_end(io, write_pieces(far, bytes, piece));
+    return seen;
+  }
+
+  // The far end sends this and stays silent.
+  Seen& read_without_end(const Bytes& bytes) {
+    asio::write(far, asio::buffer(bytes));
+    io.run();
+    return seen;
+  }
+
+  asio::io_context io;
+  testing::SocketPair pair;
+  FramedSocket framed_socket;
+  asio::ip::tcp::socket far;
+  Seen seen;
+};
+
+}  // namespace
+
+TEST_CASE("framed socket: frames cut anywhere arrive whole", "[framed_socket]") {
+  Bytes stream;
+  const std::vector<Bytes> payloads{payload_of(1), payload_of(300), payload_of(5)};
+  for (const Bytes& payload : payloads) {
+    const Bytes frame = framed(payload);
+    stream.insert(stream.end(), frame.begin(), frame.end());
+  }
+  for (const std::size_t piece : {1u, 3u, 8u, 9u, 1000u}) {
+    Reader reader;
+    const Seen& seen = reader.read(stream, piece);
+    REQUIRE(seen.payloads == payloads);
+    REQUIRE(seen.error == "the peer closed the connection");
+    REQUIRE(reader.framed_socket.bytes_in() == stream.size());
+    REQUIRE_FALSE(reader.framed_socket.is_open());
+  }
+}
+
+TEST_CASE("framed socket: a large frame is read in growing steps", "[framed_socket]") {
+  const Bytes payload = payload_of(700'001);
+  Reader reader;
+  REQUIRE(reader.read(framed(payload), 50'000).payloads == std::vector<Bytes>{payload});
+}
+
+TEST_CASE("framed socket: an end within a frame is told from one between frames",
+          "[framed_socket]") {
+  const Bytes frame = framed(payload_of(20));
+  for (const std::size_t kept : {3u, 8u, 27u}) {
+    Reader reader;
+    const Bytes cut(frame.begin(), frame.begin() + static_cast<long>(kept));
+    REQUIRE(reader.read(cut, 100).error == "the connection ended within a frame");
+  }
+}
+
+TEST_CASE("framed socket: a damaged frame closes the connection", "[framed_socket]") {
+  Bytes frame = framed(payload_of(20));
+  frame[15] ^= 4;
+  Reader reader;
+  const Seen& seen = reader.read(frame, 100);
+  REQUIRE(seen.payloads.empty());
+  REQUIRE(seen.code == ErrorCode::kCorrupt);
+  REQUIRE(seen.error == reader.framed_socket.close_reason());
+}
+
+TEST_CASE("framed socket: claims beyond the limits are refused before anything is read",
+          "[framed_socket]") {
+  SECTION("beyond any frame") {
+    Reader reader;
+    const Seen& seen = reader.read({0xff, 0xff, 0xff, 0xff, 0, 0, 0, 0}, 8);
+    REQUIRE(seen.code == ErrorCode::kProtocol);
+    REQUIRE(reader.framed_socket.bytes_in() == 8);
+  }
+  SECTION("beyond what is expected at this point") {
+    Reader reader(kPatience, 100);
+    const Seen& seen = reader.read(framed(payload_of(101)), 1000);
+    REQUIRE(seen.code == ErrorCode::kProtocol);
+    REQUIRE(seen.error == "a frame of 101 bytes where at most 100 are expected");
+  }
+  SECTION("just what is expected") {
+    Reader reader(kPatience, 100);
+    REQUIRE(reader.read(framed(payload_of(100)), 1000).payloads.size() == 1);
+  }
+}
+
+TEST_CASE("framed socket: a silent peer is closed at the deadline", "[framed_socket]") {
+  Reader reader(kShort);
+  REQUIRE(reader.read_without_end({}).error == "nothing was heard for 5 ms");
+}
+
+TEST_CASE("framed socket: half a header counts as silence", "[framed_socket]") {
+  Reader reader(kShort);
+  REQUIRE(reader.read_without_end({5, 0, 0}).error == "nothing was heard for 5 ms");
+}
+
+TEST_CASE("framed socket: a trickling frame is closed at the frame's own deadline",
+          "[framed_socket]") {
+  FramedSocketLimits limits;
+  limits.frame_time_max = kShort;
+  Reader reader(kPatience, kFrameBytesMax, limits);
+  Bytes cut = framed(payload_of(50));
+  cut.pop_back();
+  // 50 bytes at 16 KiB/s add 3 ms.
+  REQUIRE(reader.read_without_end(cut).error == "a frame was incomplete for 8 ms");
+}
+
+TEST_CASE("framed socket: two ends exchange frames and count the same bytes", "[framed_socket]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  FramedSocket a(std::move(pair.a), {});
+  FramedSocket b(std::move(pair.b), {});
+  const auto shared = std::make_shared<const Bytes>(payload_of(100'000));
+  for (int i = 0; i < 40; ++i) REQUIRE(a.send(shared));
+  REQUIRE(a.send(payload_of(9)));
+  a.finish("done");
+  REQUIRE_FALSE(a.send(payload_of(9)));
+  Seen seen;
+  testing::run_to_end(io, read_all(b, kPatience, kFrameBytesMax, seen));
+  REQUIRE(seen.payloads.size() == 41);
+  REQUIRE(seen.payloads[39] == *shared);
+  REQUIRE(seen.payloads[40] == payload_of(9));
+  REQUIRE(seen.error == "the peer closed the connection");
+  REQUIRE(a.bytes_out() == 40 * (100'000 + kFrameHeaderBytes) + 9 + kFrameHeaderBytes);
+  REQUIRE(b.bytes_in() == a.bytes_out());
+  REQUIRE(a.bytes_waiting() == 0);
+  REQUIRE_FALSE(a.is_open());
+  REQUIRE(a.close_reason() == "done");
+}
+
+TEST_CASE("framed socket: a peer that does not read is closed when the queue is full",
+          "[framed_socket]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  FramedSocketLimits limits;
+  limits.send_queue_bytes_max = 1'000'000;
+  FramedSocket socket(std::move(pair.a), limits);
+  const auto payload = std::make_shared<const Bytes>(payload_of(300'000));
+  int sent = 0;
+  while (socket.send(payload)) {
+    REQUIRE(++sent < 1000);
+    io.poll();
+    io.restart();
+    REQUIRE(socket.bytes_waiting() <= limits.send_queue_bytes_max);
+  }
+  REQUIRE(sent >= 3);
+  REQUIRE_FALSE(socket.is_open());
+  REQUIRE(socket.close_reason().find("the peer is too slow") == 0);
+}
+
+TEST_CASE("framed socket: one frame larger than the queue may be sent", "[framed_socket]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  FramedSocketLimits limits;
+  limits.send_queue_bytes_max = 10;
+  FramedSocket a(std::move(pair.a), limits);
+  FramedSocket b(std::move(pair.b), {});
+  REQUIRE(a.send(payload_of(1000)));
+  a.finish("done");
+  Seen seen;
+  testing::run_to_end(io, read_all(b, kPatience, kFrameBytesMax, seen));
+  REQUIRE(seen.payloads.size() == 1);
+}
+
+TEST_CASE("framed socket: a write that the peer never takes ends at its deadline",
+          "[framed_socket]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  FramedSocketLimits limits;
+  limits.frame_time_max = kShort;
+  limits.bytes_per_second_min = std::size_t{1} << 40;
+  FramedSocket socket(std::move(pair.a), limits);
+  const auto payload = std::make_shared<const Bytes>(payload_of(30'000'000));
+  REQUIRE(socket.send(payload));
+  io.run();
+  REQUIRE_FALSE(socket.is_open());
+  REQUIRE(socket.close_reason() == "the peer did not take what was sent for 5 ms");
+}
+
+TEST_CASE("framed socket: what finish leaves queued arrives though the peer still sends",
+          "[framed_socket]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  asio::ip::tcp::socket far = std::move(pair.b);
+  asio::write(far, asio::buffer(framed(payload_of(5000))));
+  {
+    FramedSocket socket(std::move(pair.a), {});
+    REQUIRE(socket.send(payload_of(100)));
+    socket.finish("refused");
+  }  // the object may go before its bytes have
+  Bytes received(100 + kFrameHeaderBytes);
+  const auto target = asio::buffer(received);
+  bool has_all = false;
+  asio::async_read(far, target, [&](const asio::error_code& error, std::size_t) {
+    has_all = !error;
+    far.close();
+  });
+  io.run();
+  REQUIRE(has_all);
+  REQUIRE(received == framed(payload_of(100)));
+}
+
+TEST_CASE("framed socket: closing ends a read under way with the reason", "[framed_socket]") {
+  Reader reader;
+  reader.io.poll();
+  reader.framed_socket.close("enough");
+  reader.framed_socket.close("another reason");
+  reader.io.run();
+  REQUIRE(reader.seen.error == "enough");
+  REQUIRE_FALSE(reader.framed_socket.send(payload_of(1)));
+}
+
+TEST_CASE("framed socket: a reading task that is stopped closes the connection",
+          "[framed_socket]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  FramedSocket socket(std::move(pair.a), {});
+  std::vector<std::string> failures;
+  TaskGroup tasks(io.get_executor(),
+                  [&](const std::string&, const std::string& what) { failures.push_back(what); });
+  Seen seen;
+  tasks.spawn("reader", read_all(socket, kPatience, kFrameBytesMax, seen));
+  io.poll();
+  testing::run_to_end(io, tasks.stop());
+  REQUIRE(seen.error == "stopped");
+  REQUIRE_FALSE(socket.is_open());
+  REQUIRE(failures.empty());
+}
+
+}  // namespace gleaner

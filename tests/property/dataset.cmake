@@ -1,0 +1,3 @@
+gleaner_test(dataset_property_test LABEL property
+  SOURCES dataset_forms_test.cpp
+  LINK gleaner_dataset ZLIB::ZLIB PkgConfig::ZSTD)

@@ -1,0 +1,281 @@
+#include "tools/dataset_command.hpp"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+
+#include "common/dataset/open_or_pack.hpp"
+#include "common/dataset/point_writer.hpp"
+#include "tests/unit/dataset/dataset_files.hpp"
+#include "tools/dataset_split.hpp"
+
+namespace gleaner {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+// Runs `gleaner dataset ...` in this process with stdout and stderr in files.
+struct Run {
+  int status = 0;
+  std::string out;
+  std::string err;
+};
+
+Run run(const TempFolder& folder, std::vector<std::string> arguments) {
+  std::fflush(stdout);
+  std::fflush(stderr);
+  const int old_out = ::dup(STDOUT_FILENO);
+  const int old_err = ::dup(STDERR_FILENO);
+  const std::string out_path = folder.file("stdout");
+  const std::string err_path = folder.file("stderr");
+  const int out = ::open(out_path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  const int err = ::open(err_path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
+  ::dup2(out, STDOUT_FILENO);
+  ::dup2(err, STDERR_FILENO);
+  Run result;
+  CLI::App app("gleaner");
+  add_dataset_commands(app, result.status);
+  arguments.insert(arguments.begin(), "dataset");
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
+  try {
+    app.parse(arguments);
+  } catch (const CLI::ParseError& error) {
+    result.status = app.exit(error) == 0 ? 0 : 2;
+  }
+  std::fflush(stdout);
+  std::fflush(stderr);
+  ::dup2(old_out, STDOUT_FILENO);
+  ::dup2(old_err, STDERR_FILENO);
+  for (const int fd : {old_out, old_err, out, err}) ::close(fd);
+  result.out = read_file(out_path);
+  result.err = read_file(err_path);
+  std::filesystem::remove(out_path);
+  std::filesystem::remove(err_path);
+  return result;
+}
+
+std::vector<Point> read_points(const std::string& path) {
+  auto source = std::move(open_file_source(path)).value();
+  auto reader = std::move(TextReader::open(std::move(source), {})).value();
+  std::vector<Point> points;
+  Point point;
+  while (*reader->next(point)) points.push_back(point);
+  return points;
+}
+
+void make_set(const TempFolder& folder, const std::string& name) {
+  const Run made = run(folder, {"synth", "--train", folder.file(name), "--points", "400",
+                                "--labels", "50", "--features", "200"});
+  INFO(made.err);
+  REQUIRE(made.status == 0);
+}
+
+}  // namespace
+
+TEST_CASE("dataset commands: every verb explains itself with examples", "[dataset_command]") {
+  const TempFolder folder;
+  for (const char* verb : {"info", "pack", "split", "synth", "debian"}) {
+    const Run help = run(folder, {verb, "--help"});
+    CHECK(help.status == 0);
+    CHECK_THAT(help.out, Contains("Examples:\n  "));
+    CHECK_THAT(help.out, Contains("Exit status: 0 done"));
+    CHECK(run(folder, {verb, "--no-such-flag"}).status == 2);
+  }
+  CHECK(run(folder, {}).status == 2);
+}
+
+TEST_CASE("dataset commands: synth writes what it says, the same for the same seed",
+          "[dataset_command]") {
+  const TempFolder folder;
+  const std::vector<std::string> common = {"--points", "300", "--test-points", "100",
+                                           "--labels", "50",  "--features",    "200"};
+  const auto synth = [&](const std::string& train, const std::string& test, const char* seed) {
+    std::vector<std::string> arguments = {
+        "synth", "--train", folder.file(train), "--test", folder.file(test), "--seed", seed};
+    arguments.insert(arguments.end(), common.begin(), common.end());
+    return run(folder, arguments);
+  };
+  REQUIRE(synth("a.txt", "at.txt", "5").status == 0);
+  REQUIRE(synth("b.txt.gz", "bt.txt.zst", "5").status == 0);
+  REQUIRE(synth("c.txt", "ct.txt", "6").status == 0);
+  CHECK_THAT(read_file(folder.file("a.txt")), StartsWith("300 200 50\n"));
+  CHECK(read_points(folder.file("a.txt")).size() == 300);
+  CHECK(read_points(folder.file("a.txt")) == read_points(folder.file("b.txt.gz")));
+  CHECK(read_points(folder.file("at.txt")) == read_points(folder.file("bt.txt.zst")));
+  CHECK(read_points(folder.file("a.txt")) != read_points(folder.file("c.txt")));
+  const Run refused = run(folder, {"synth", "--train", folder.file("x"), "--labels", "0"});
+  CHECK(refused.status == 2);
+  CHECK_THAT(refused.err, StartsWith("gleaner: --labels 0 is out of range"));
+}
+
+TEST_CASE("dataset commands: nothing is overwritten without --force", "[dataset_command]") {
+  const TempFolder folder;
+  make_set(folder, "a.txt");
+  write_file(folder.file("kept"), "precious");
+  write_file(folder.file("dump"), "Package: a\nDepends: b\n");
+  std::filesystem::create_directory(folder.file("deb"));
+  write_file(folder.file("deb/labels.txt"), "precious");
+  const std::vector<std::vector<std::string>> commands = {
+      {"synth", "--train", folder.file("kept")},
+      {"synth", "--train", folder.file("new"), "--test", folder.file("kept")},
+      {"split", folder.file("a.txt"), "--train", folder.file("new"), "--test", folder.file("kept")},
+      {"pack", folder.file("a.txt"), "--output", folder.file("kept")},
+      {"debian", "--dump", folder.file("dump"), "--output", folder.file("deb")}};
+  for (const auto& command : commands) {
+    const Run refused = run(folder, command);
+    CHECK(refused.status == 2);
+    CHECK_THAT(refused.err, Contains("exists already; name another file, or give --force"));
+    CHECK(read_file(folder.file("kept")) == "precious");
+    CHECK_FALSE(std::filesystem::exists(folder.file("new")));
+  }
+  CHECK(run(folder, {"pack", folder.file("a.txt"), "--output", folder.file("kept"), "--force"})
+            .status == 0);
+  CHECK(PackedDataset::open(folder.file("kept")).ok());
+}
+
+TEST_CASE("dataset commands: split puts every point into one part, by seed and place",
+          "[dataset_command]") {
+  const TempFolder folder;
+  make_set(folder, "a.txt");
+  const std::vector<Point> all = read_points(folder.file("a.txt"));
+  std::string svm;
+  for (const Point& point : all) append_xc(svm, point);
+  write_file(folder.file("a.svm"), svm);
+  const auto split = [&](const std::string& source, const std::string& part, const char* seed) {
+    return run(folder, {"split", folder.file(source), "--train", folder.file(part + "train"),
+                        "--test", folder.file(part + "test"), "--share", "0.25", "--seed", seed,
+                        "--first-feature", "0"});
+  };
+  REQUIRE(split("a.txt", "x", "3").status == 0);
+  std::vector<Point> train;
+  std::vector<Point> test;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    (is_test_point(3, i, 0.25) ? test : train).push_back(all[i]);
+  }
+  CHECK(read_points(folder.file("xtrain")) == train);
+  CHECK(read_points(folder.file("xtest")) == test);
+  CHECK(test.size() > 70);
+  CHECK(test.size() < 130);
+  CHECK_THAT(read_file(folder.file("xtest")),
+             StartsWith(std::to_string(test.size()) + " 200 50\n"));
+  REQUIRE(split("a.svm", "y", "3").status == 0);
+  CHECK(read_points(folder.file("ytrain")) == train);
+  REQUIRE(split("a.txt", "z", "4").status == 0);
+  CHECK(read_points(folder.file("ztest")) != test);
+}
+
+TEST_CASE("dataset commands: a split that cannot be is refused and leaves nothing",
+          "[dataset_command]") {
+  const TempFolder folder;
+  write_file(folder.file("one.txt"), "1 5 5\n1 1:1\n");
+  write_file(folder.file("bad.txt"), "2 5 5\n1 1:1\n1 1:nan\n");
+  const auto split = [&](const char* source, const char* share) {
+    return run(folder, {"split", folder.file(source), "--train", folder.file("x"), "--test",
+                        folder.file("y"), "--share", share});
+  };
+  CHECK(split("one.txt", "0.5").status == 3);
+  CHECK(split("one.txt", "1.5").status == 2);
+  const Run bad = split("bad.txt", "0.5");
+  CHECK(bad.status == 3);
+  CHECK(folder.entries() == 2);
+  CHECK(split("none.txt", "0.5").status == 3);
+}
+
+TEST_CASE("dataset commands: info tells counts and warnings as text and JSON",
+          "[dataset_command]") {
+  const TempFolder folder;
+  write_file(folder.file("a.txt"), "2 10 5\n1,3 0:0.5 7:-2\n 9:0 8:1\n");
+  write_file(folder.file("labels.txt"), "zero\none\ntwo\nthree\nfour\n");
+  const Run text = run(folder, {"info", folder.file("a.txt")});
+  REQUIRE(text.status == 0);
+  CHECK_THAT(text.out, Contains("(XC text)"));
+  CHECK_THAT(text.out, Contains("1 points   one"));
+  CHECK_THAT(text.out, Contains("1 points have no labels"));
+  const Run json = run(folder, {"info", "--json", folder.file("a.txt")});
+  const auto parsed = nlohmann::json::parse(json.out);
+  CHECK(parsed["points"] == 2);
+  CHECK(parsed["labels"] == 5);
+  CHECK(parsed["features_seen"] == 3);
+  CHECK(parsed["frequent_labels"][0]["name"] == "one");
+  CHECK(parsed["points_by_labels"].size() == 3);
+  CHECK(parsed["warnings"].size() == 5);
+  REQUIRE(run(folder, {"pack", folder.file("a.txt")}).status == 0);
+  const Run packed = run(folder, {"info", "--json", folder.file("a.txt.gleaner")});
+  CHECK(nlohmann::json::parse(packed.out)["is_normalized"] == true);
+  const Run refused = run(folder, {"info", folder.file("none.txt")});
+  CHECK(refused.status == 3);
+  CHECK_THAT(refused.err, Contains("cannot be opened"));
+}
+
+TEST_CASE("dataset commands: pack makes the cache, or a file with the same bytes anywhere",
+          "[dataset_command]") {
+  const TempFolder folder;
+  make_set(folder, "a.txt");
+  std::filesystem::copy(folder.file("a.txt"), folder.file("b.txt"));
+  const Run cache = run(folder, {"pack", folder.file("a.txt")});
+  CHECK_THAT(cache.out, StartsWith(folder.file("a.txt.gleaner") + ": 400 points, 200 features"));
+  for (const char* name : {"a", "b"}) {
+    REQUIRE(run(folder, {"pack", folder.file(std::string(name) + ".txt"), "--output",
+                         folder.file(std::string(name) + ".packed")})
+                .status == 0);
+  }
+  CHECK(read_file(folder.file("a.packed")) == read_file(folder.file("b.packed")));
+  const Run twice = run(folder, {"pack", folder.file("a.packed"), "--output", folder.file("c")});
+  CHECK(twice.status == 2);
+  CHECK_THAT(twice.err, Contains("is packed already"));
+}
+
+TEST_CASE("dataset commands: pack --like takes on another set's dimensions", "[dataset_command]") {
+  const TempFolder folder;
+  make_set(folder, "train.txt");
+  write_file(folder.file("test.txt"), "1 900 900\n3 199:1\n");
+  write_file(folder.file("wide.txt"), "1 900 900\n3 200:1\n");
+  const auto pack = [&](const char* name) {
+    return run(folder, {"pack", folder.file(name), "--like", folder.file("train.txt"), "--output",
+                        folder.file("out")});
+  };
+  CHECK_THAT(pack("test.txt").out, Contains("1 points, 200 features, 50 labels"));
+  std::filesystem::remove(folder.file("out"));
+  const Run wide = pack("wide.txt");
+  CHECK(wide.status == 3);
+  CHECK_THAT(wide.err, Contains("wide.txt:2:3: expected a feature id from 0 to 199"));
+}
+
+TEST_CASE("dataset commands: debian makes readable files that fit together", "[dataset_command]") {
+  const TempFolder folder;
+  std::string dump;
+  for (int i = 0; i < 200; ++i) {
+    dump += "Package: pkg-" + std::to_string(i) + "\nDescription: number " + std::to_string(i % 9) +
+            "\nDepends: lib" + std::to_string(i % 9) + ", libc6\n\n";
+  }
+  write_file(folder.file("dump"), zstd(dump));
+  const auto debian = [&](const char* target) {
+    return run(folder, {"debian", "--dump", folder.file("dump"), "--output", folder.file(target)});
+  };
+  const Run made = debian("x");
+  INFO(made.err);
+  REQUIRE(made.status == 0);
+  CHECK_THAT(made.out, Contains("200 of 200 packages"));
+  REQUIRE(debian("y").status == 0);
+  for (const char* name : {"train.txt", "test.txt", "labels.txt", "features.txt",
+                           "train.points.txt", "test.points.txt"}) {
+    CHECK(read_file(folder.file(std::string("x/") + name)) ==
+          read_file(folder.file(std::string("y/") + name)));
+  }
+  CHECK_THAT(read_file(folder.file("x/labels.txt")), StartsWith("lib0\nlib1\n"));
+  const std::string points = read_file(folder.file("x/test.points.txt"));
+  CHECK_THAT(points, StartsWith("pkg-"));
+  CHECK_THAT(points, Contains(": number "));
+  CHECK(static_cast<std::size_t>(std::count(points.begin(), points.end(), '\n')) ==
+        read_points(folder.file("x/test.txt")).size());
+  write_file(folder.file("dump"), "");
+  const Run empty = debian("z");
+  CHECK(empty.status == 3);
+  CHECK_THAT(empty.err, Contains("too few for a data set; run 'apt-get update'"));
+}
+
+}  // namespace gleaner

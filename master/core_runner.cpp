@@ -13,8 +13,8 @@ constexpr std::chrono::milliseconds kTick{100};
 
 }  // namespace
 
-CoreRunner::CoreRunner(asio::io_context& io, MasterCore& core, Worker& worker,
-                       Persister& persister, Observer observer)
+CoreRunner::CoreRunner(asio::io_context& io, MasterCore& core, Worker& worker, Persister& persister,
+                       Observer observer)
     : io_(io),
       core_(core),
       worker_(worker),
@@ -34,7 +34,9 @@ void CoreRunner::start() {
   tick();
 }
 
-void CoreRunner::stop() { handle(StopRequested{}); }
+void CoreRunner::stop() {
+  handle(StopRequested{});
+}
 
 void CoreRunner::tick() {
   timer_.expires_after(kTick);
@@ -100,16 +102,18 @@ void CoreRunner::perform(const CloseSession& effect) {
 
 template <typename Performer, typename Task>
 void CoreRunner::run_on(asio::thread_pool& thread, Performer& performer, Task task) {
-  asio::post(thread, [this, &performer, alive = std::weak_ptr<int>(alive_),
-                      task = std::move(task)] {
-    Event done = performer.run(task);
-    asio::post(io_, [this, alive, done = std::move(done)]() mutable {
-      if (!alive.expired()) handle(std::move(done));
-    });
-  });
+  asio::post(thread,
+             [this, &performer, alive = std::weak_ptr<int>(alive_), task = std::move(task)] {
+               Event done = performer.run(task);
+               asio::post(io_, [this, alive, done = std::move(done)]() mutable {
+                 if (!alive.expired()) handle(std::move(done));
+               });
+             });
 }
 
-void CoreRunner::perform(WorkerTask& task) { run_on(worker_thread_, worker_, std::move(task)); }
+void CoreRunner::perform(WorkerTask& task) {
+  run_on(worker_thread_, worker_, std::move(task));
+}
 
 void CoreRunner::perform(StorageTask& task) {
   run_on(storage_thread_, persister_, std::move(task));

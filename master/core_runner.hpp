@@ -39,6 +39,7 @@ class CoreRunner {
   void stop();
 
   [[nodiscard]] CoreSnapshot snapshot() const { return core_.snapshot(); }
+
   [[nodiscard]] bool is_done() const { return is_done_; }
 
  private:

@@ -13,8 +13,8 @@ namespace gleaner {
 LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
                                  const LocalVolunteersOptions& options) {
   // Their accounts are those of this machine over all starts, hence fixed identities.
-  const Hello measured = volunteer::make_hello({0, 0}, "", options.token, options.threads,
-                                               options.memory_bytes);
+  const Hello measured =
+      volunteer::make_hello({0, 0}, "", options.token, options.threads, options.memory_bytes);
   for (std::uint32_t i = 1; i <= options.count; ++i) {
     const std::string name = fmt::format("local-{}", i);
     volunteer::Client::Options client;
@@ -28,8 +28,7 @@ LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
     client.memory_bytes = options.memory_bytes;
     client.dial = [&io, &runner, name](volunteer::Client::Dialled on_dialled) {
       asio::post(io, [&io, &runner, name, on_dialled = std::move(on_dialled)] {
-        auto [master_end, volunteer_end] =
-            make_memory_links(io.get_executor(), io.get_executor());
+        auto [master_end, volunteer_end] = make_memory_links(io.get_executor(), io.get_executor());
         on_dialled(volunteer_end);
         runner.admit(master_end, name);
       });

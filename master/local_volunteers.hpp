@@ -1,5 +1,5 @@
-// Volunteers inside the master's process: the same cores, executors and messages, over memory links.
-// I/O thread only.
+// Volunteers inside the master's process: the same cores, executors and messages, over memory
+// links. I/O thread only.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -15,8 +15,8 @@ namespace gleaner {
 
 struct LocalVolunteersOptions {
   std::uint32_t count = 1;
-  std::uint32_t threads = 1;        // of each
-  std::uint64_t memory_bytes = 0;   // of each
+  std::uint32_t threads = 1;       // of each
+  std::uint64_t memory_bytes = 0;  // of each
   std::string token;
   Millis retry_first{500};
 };

@@ -26,9 +26,8 @@ ExitCode fail(Console& console, const Error& error, ExitCode exit) {
 }
 
 ExitCode run(const MasterConfig& config, Console& console) {
-  auto data = open_run_data(config, [&](const std::string& note) {
-    console.log(LogLevel::kInfo, note);
-  });
+  auto data =
+      open_run_data(config, [&](const std::string& note) { console.log(LogLevel::kInfo, note); });
   if (!data) {
     const bool is_usage = data.error().code == ErrorCode::kInvalidArgument;
     return fail(console, data.error(), is_usage ? ExitCode::kUsage : ExitCode::kData);
@@ -54,10 +53,11 @@ int start(const std::vector<std::string>& arguments) {
     return static_cast<int>(ExitCode::kOk);
   }
   const MasterConfig& config = loaded->config;
-  Console console(stdout, stderr,
-                  console_options(terminal_facts(stdout), config.output.json, config.output.quiet,
-                                  config.output.verbose),
-                  [] { return terminal_width(stdout); }, &monotonic_now);
+  Console console(
+      stdout, stderr,
+      console_options(terminal_facts(stdout), config.output.json, config.output.quiet,
+                      config.output.verbose),
+      [] { return terminal_width(stdout); }, &monotonic_now);
   if (auto level = simd_level_from_environment(); !level) {
     return static_cast<int>(fail(console, level.error(), ExitCode::kUsage));
   }

@@ -32,7 +32,9 @@ void Client::start() {
   tick();
 }
 
-void Client::stop(std::string reason) { handle(StopRequested{std::move(reason)}); }
+void Client::stop(std::string reason) {
+  handle(StopRequested{std::move(reason)});
+}
 
 void Client::tick() {
   timer_.expires_after(kTick);
@@ -54,8 +56,8 @@ void Client::handle(Event event) {
 
 void Client::perform(const Connect&) {
   const std::uint64_t connection = ++connection_;
-  options_.dial([this, connection, alive = std::weak_ptr<int>(alive_)](
-                    Result<std::shared_ptr<Link>> dialled) {
+  options_.dial([this, connection,
+                 alive = std::weak_ptr<int>(alive_)](Result<std::shared_ptr<Link>> dialled) {
     if (alive.expired() || has_exited_ || connection != connection_) {
       if (dialled) (*dialled)->abandon();
       return;

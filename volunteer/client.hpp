@@ -1,5 +1,5 @@
-// Runs a volunteer's core against a real master: performs its effects on a link, a compute thread and
-// a timer. The same for a volunteer process and for one inside the master. I/O thread only; the
+// Runs a volunteer's core against a real master: performs its effects on a link, a compute thread
+// and a timer. The same for a volunteer process and for one inside the master. I/O thread only; the
 // executor has a thread of its own.
 #pragma once
 
@@ -63,7 +63,7 @@ class Client {
   asio::thread_pool work_{1};
   asio::steady_timer timer_;
   std::shared_ptr<Link> link_;
-  std::uint64_t connection_ = 0;         // callbacks of earlier ones are void
+  std::uint64_t connection_ = 0;  // callbacks of earlier ones are void
   bool has_exited_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks hold it weakly
 };

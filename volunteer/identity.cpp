@@ -19,8 +19,8 @@ std::string to_text(const Identity& identity) {
 
 Result<Identity> parse(const std::string& text, const std::string& path) {
   Identity identity;
-  if (text.size() != 32 || std::sscanf(text.c_str(), "%16" SCNx64 "%16" SCNx64, &identity.high,
-                                       &identity.low) != 2) {
+  if (text.size() != 32 ||
+      std::sscanf(text.c_str(), "%16" SCNx64 "%16" SCNx64, &identity.high, &identity.low) != 2) {
     return Error{ErrorCode::kCorrupt,
                  fmt::format("{} does not hold 32 hexadecimal digits: delete it to become a new "
                              "volunteer",

@@ -1,5 +1,5 @@
-// Frames to and from one peer, by whatever transport: TCP between machines, memory inside a process.
-// I/O thread only.
+// Frames to and from one peer, by whatever transport: TCP between machines, memory inside a
+// process. I/O thread only.
 #pragma once
 
 #include <functional>

@@ -25,7 +25,8 @@ struct TcpLinkOptions {
 std::shared_ptr<Link> make_tcp_link(asio::ip::tcp::socket socket, const TcpLinkOptions& options,
                                     TaskGroup& tasks);
 
-// Connects in `tasks` and calls back, once, not from within this call. `tasks` outlives the attempt.
+// Connects in `tasks` and calls back, once, not from within this call. `tasks` outlives the
+// attempt.
 void dial_tcp(TaskGroup& tasks, const HostPort& target, Millis time_max,
               const TcpLinkOptions& options,
               std::function<void(Result<std::shared_ptr<Link>>)> on_dialled);

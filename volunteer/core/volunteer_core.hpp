@@ -105,7 +105,6 @@ class VolunteerCore {
   std::string why_;                  // the reason of a pause
   std::optional<Instant> leave_by_;  // set by a stop request
   std::string leave_reason_;
-  bool has_said_leaving_ = false;
 
   std::uint64_t generation_ = 0;
   std::deque<std::variant<Reset, Message>> work_;

@@ -148,8 +148,10 @@ void MasterRun::announce(const ResumePoint& resume) {
 }
 
 Result<void> MasterRun::listen_for_volunteers() {
-  if (!config_.network.listen) return {};
-  auto acceptor = listen(io_.get_executor(), *config_.network.listen);
+  if (config_.network.listen.empty()) return {};
+  auto address = parse_host_port(config_.network.listen);
+  if (!address) return address.error();
+  auto acceptor = listen(io_.get_executor(), *address);
   if (!acceptor) return acceptor.error();
   acceptor_.emplace(std::move(*acceptor));
   console_.event(Listening{to_text(acceptor_->local_endpoint())});

@@ -41,9 +41,9 @@ void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status
   });
 }
 
-int run(const VolunteerConfig& config, const Identity& identity) {
+int run(const VolunteerConfig& config, const HostPort& address, const Identity& identity) {
   const VolunteerOffer offer = effective_offer(config, machine_facts());
-  const std::string master = to_text(*config.master);
+  const std::string master = to_text(address);
   asio::io_context io(1);
   StatusLine status(
       stdout, stderr,
@@ -65,7 +65,7 @@ int run(const VolunteerConfig& config, const Identity& identity) {
   options.threads = offer.threads;
   options.memory_bytes = offer.memory_bytes;
   options.dial = [&](Client::Dialled on_dialled) {
-    dial_tcp(tasks, *config.master, Millis(config.connect_timeout_ms), {}, std::move(on_dialled));
+    dial_tcp(tasks, address, Millis(config.connect_timeout_ms), {}, std::move(on_dialled));
   };
   options.on_change = [&](const Snapshot& snapshot) {
     status.update(status_of(snapshot, master, 0));
@@ -99,9 +99,11 @@ int start(const std::vector<std::string>& arguments) {
   if (auto level = simd_level_from_environment(); !level) {
     return fail(level.error(), ExitCode::kUsage);
   }
+  const Result<HostPort> address = parse_host_port(loaded->config.master);
+  if (!address) return fail(address.error(), ExitCode::kUsage);
   const Result<Identity> identity = load_identity(loaded->config.cache_dir);
   if (!identity) return fail(identity.error(), ExitCode::kFailure);
-  return run(loaded->config, *identity);
+  return run(loaded->config, *address, *identity);
 }
 
 }  // namespace

@@ -1,35 +1,47 @@
 // The Store in memory, for simulations: a crash drops what was not synced.
 #pragma once
 
-#include <array>
 #include <cstdint>
-#include <map>
+#include <memory>
 
 #include "storage/store.hpp"
 
 namespace gleaner {
 
+// A handle on a store that lives as long as any handle on it. Whoever owns the Store that a
+// RunStore took keeps another handle, to crash it and to open it again.
 class MemoryStore : public Store {
  public:
+  // What became of the first write that fails: nobody can tell from the error.
+  enum class FailedWrite : std::uint8_t { kDropped, kApplied };
+
+  MemoryStore();  // an empty store
+
+  // Another handle on the same store.
+  [[nodiscard]] std::unique_ptr<MemoryStore> share() const;
+  // A store of its own with the same content, all of it synced.
+  [[nodiscard]] std::unique_ptr<MemoryStore> copy() const;
+
   Result<std::optional<Bytes>> get(Table table, ByteView key) override;
   Result<void> scan(Table table, ByteView begin, ByteView end,
                     const std::function<bool(ByteView, ByteView)>& visit) override;
-  Result<void> write(const WriteBatch& batch, Durability durability) override;
+  Result<void> write(WriteBatch batch, Durability durability) override;
 
-  // What a power loss leaves: everything up to the last synced batch.
+  // What a power loss leaves: everything up to the last synced batch. Writes work again.
   void crash();
-  // Every write after `writes` more of them fails with kIo; used to crash at each write in turn.
-  void fail_after(std::uint64_t writes);
+  // What the death of the process leaves: everything written. Writes work again.
+  void restart();
+  // Every write after `writes` more of them fails with kIo, until the next crash or restart; used
+  // to crash at each write in turn.
+  void fail_after(std::uint64_t writes, FailedWrite outcome = FailedWrite::kDropped);
 
-  [[nodiscard]] std::uint64_t writes() const { return writes_; }
+  // Batches applied since the store was made.
+  [[nodiscard]] std::uint64_t writes() const;
 
  private:
-  using Tables = std::array<std::map<Bytes, Bytes>, kTableCount>;
-  Tables tables_;
-  std::vector<WriteBatch> unsynced_;
-  Tables synced_;
-  std::uint64_t writes_ = 0;
-  std::uint64_t fail_at_ = ~std::uint64_t{0};
+  struct State;
+  explicit MemoryStore(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
 };
 
 }  // namespace gleaner

@@ -1,6 +1,7 @@
 // The Store on RocksDB.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <string>
 
@@ -13,8 +14,13 @@ enum class OpenMode {
   kReadOnly,   // tools: a consistent view, also while a master writes; takes no lock
 };
 
+// Synced batches of at least so many bytes go past the log (see rocks_bulk.hpp). Below it, a few
+// extra files and syncs cost more than writing the bytes twice.
+inline constexpr std::size_t kRocksBulkBytes = std::size_t{2} << 20;
+
 // kBusy when another process holds the store, kNotFound when a store to be read does not exist,
 // kCorrupt when RocksDB says so. Errors name the path and say what to do.
-Result<std::unique_ptr<Store>> open_rocks_store(const std::string& path, OpenMode mode);
+Result<std::unique_ptr<Store>> open_rocks_store(const std::string& path, OpenMode mode,
+                                                std::size_t bulk_bytes = kRocksBulkBytes);
 
 }  // namespace gleaner

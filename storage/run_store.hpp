@@ -62,50 +62,67 @@ struct VolunteerAccount {
 
 class RunStore {
  public:
-  // Takes `store`, which must outlive nothing else. Creates the run when the store is empty;
-  // otherwise its identity must equal `identity` (kIdentity names the differing keys and both
-  // values). `label_counts` (one a label) is kept, so that initial rows can be made without the
-  // data.
+  // Takes `store`. Creates the run when the store is empty; otherwise its identity must agree with
+  // `identity`, or kIdentity names the differing keys and both values. Agreement: every field of
+  // the model is the same, except that `epochs` may have grown, which the store then adopts; and no
+  // setting that both know differs. `label_counts` (one a label) is kept, so that initial rows can
+  // be made without the data.
   static Result<std::unique_ptr<RunStore>> create_or_open(std::unique_ptr<Store> store,
                                                           const RunIdentity& identity,
                                                           std::vector<std::uint32_t> label_counts);
-  // Opens what is there, for tools.
+  // Opens what is there, for tools. kNotFound when the store holds no run. Writes nothing.
   static Result<std::unique_ptr<RunStore>> open(std::unique_ptr<Store> store);
   ~RunStore();
+  RunStore(const RunStore&) = delete;
+  RunStore& operator=(const RunStore&) = delete;
 
   [[nodiscard]] const RunIdentity& identity() const;
   [[nodiscard]] const ShardMap& shard_map() const;
-  // One a neuron of the (output) shard.
+  // One a neuron of the (output) shard; empty for an input shard.
   [[nodiscard]] std::vector<std::uint32_t> label_counts(ShardId shard) const;
   // Number of rounds folded: 0 in a new run.
   [[nodiscard]] RoundIndex checkpoint() const;
 
-  // Durable when it returns. Idempotent: the same part again is accepted, a different one is
-  // kFault.
+  // Durable when it returns (or, with kLazy, when the next write with kSync does, so that only the
+  // last part of a commit need wait for the disk). Parts hold ascending rows that follow one
+  // another. Idempotent: the same part again is accepted, a different one is kFault; an update that
+  // does not fit the shard is kProtocol. A round that is folded already is accepted and not
+  // written: its commit is part of the checkpoint.
   Result<void> stage(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
-                     const SparseUpdate& update);
-  // True when every part of the shard's commit for `round` is staged.
+                     const SparseUpdate& update, Durability durability = Durability::kSync);
+  // True when every part of the shard's commit for `round` is staged, or folded.
   Result<bool> is_staged(RoundIndex round, ShardId shard);
   // Folds round `round` == checkpoint() into the rows in one atomic, durable batch together with
-  // `history`; requires every shard staged (kCorrupt names the missing one).
+  // `history`; requires every shard staged (kCorrupt names the missing one). Any other round is
+  // kInvalidArgument. After a failure nothing is folded, or the store's state is unknown if it was
+  // the write that failed.
   Result<void> fold(RoundIndex round, const HistoryRecord& history);
-  // Drops everything staged; on restart the open round is trained again.
+  // Drops everything staged; on restart the open round is trained again. The way out, too, when
+  // something staged is damaged.
   Result<void> discard_staged();
 
   // Rows [begin, end) of a shard that are stored, in the state after checkpoint `base_round`: the
-  // folded rows plus staged commits of rounds < base_round that are not folded yet.
+  // folded rows plus staged commits of rounds < base_round that are not folded yet. kNotFound when
+  // the store is beyond that checkpoint or a commit it needs is not staged.
   Result<ShardRows> read_rows(ShardId shard, std::uint32_t begin, std::uint32_t end,
                               RoundIndex base_round);
 
-  // Replaces the record of the same checkpoint: an evaluation follows its round's fold.
+  // Replaces the record of the same checkpoint: an evaluation follows its round's fold. Durable.
   Result<void> put_history(const HistoryRecord& record);
   Result<std::vector<HistoryRecord>> history();
+  // Adds or replaces these accounts. Not synced: the next synced write carries them along.
   Result<void> put_accounts(const std::vector<VolunteerAccount>& accounts);
   Result<std::vector<VolunteerAccount>> accounts();
 
-  // SHA-256 (64 hex digits) over the last whole checkpoint: identity of the model (not `settings`),
-  // progress, every row's weights and state, every table entry, in key order. Not over history,
-  // ledger or anything that depends on time or volunteers.
+  // Takes `count` lease epochs that no lease of this run has borne, whatever crashed, and returns
+  // the first. Durable before it returns.
+  Result<LeaseEpoch> reserve_lease_epochs(std::uint64_t count);
+
+  // SHA-256 (64 hex digits) over the last whole checkpoint: identity of the model (not `settings`,
+  // and without `epochs`, so that training on does not change the past), progress, every row's
+  // weights and state, every table entry, in key order. Not over history, ledger or anything that
+  // depends on time or volunteers. kCorrupt when a record is damaged, or a shard's rows are not
+  // those that were folded.
   Result<std::string> checkpoint_digest();
 
  private:

@@ -1,0 +1,183 @@
+// Staged commits become rows: for a checkpoint for good, and on the way to a reader who asks for a
+// checkpoint that is not folded yet.
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "common/half.hpp"
+#include "common/initial_weights.hpp"
+#include "common/run_plan.hpp"
+#include "storage/keys.hpp"
+#include "storage/record.hpp"
+#include "storage/run_store_impl.hpp"
+
+namespace gleaner {
+namespace {
+
+// values += deltas, exactly as the holder of the shard did it. A sum of a finite float and a finite
+// half is finite.
+void add_deltas(std::span<float> values, std::span<const std::uint16_t> deltas) {
+  for (std::size_t i = 0; i < values.size(); ++i) values[i] += from_half(deltas[i]);
+}
+
+std::span<const std::uint16_t> deltas_of(const SparseUpdate& update, std::size_t index,
+                                         std::size_t width) {
+  return std::span(update.deltas).subspan(index * width, width);
+}
+
+std::span<const std::uint32_t> codes_of(const std::vector<std::uint32_t>& codes, std::size_t index,
+                                        std::size_t count) {
+  return std::span(codes).subspan(index * count, count);
+}
+
+}  // namespace
+
+void RunStore::Impl::initial_values(ShardId shard, std::uint32_t row,
+                                    std::span<float> values) const {
+  std::uint32_t count = 0;
+  if (map.is_output(shard)) {
+    count = label_counts[map.label_of_neuron(map.neurons(shard).begin + row)];
+  }
+  initial_row(identity.model, map, shard, row, count, values);
+}
+
+ShardRows RunStore::Impl::overlay(ShardId shard, std::uint32_t begin, std::uint32_t end,
+                                  const ShardRows& base, const SparseUpdate& update) const {
+  const std::size_t width = map.row_width(shard);
+  const std::size_t codes = map.codes_per_row(shard);
+  ShardRows merged;
+  std::vector<float> initial(width);
+  const auto append = [&](std::uint32_t row, std::span<const float> values, float state,
+                          std::span<const std::uint32_t> row_codes) {
+    merged.rows.push_back(row);
+    merged.values.insert(merged.values.end(), values.begin(), values.end());
+    merged.states.push_back(state);
+    merged.codes.insert(merged.codes.end(), row_codes.begin(), row_codes.end());
+  };
+  const auto append_base = [&](std::size_t i) {
+    append(base.rows[i], std::span(base.values).subspan(i * width, width), base.states[i],
+           codes_of(base.codes, i, codes));
+  };
+  std::size_t next = 0;
+  for (std::size_t i = 0; i < update.rows.size(); ++i) {
+    const std::uint32_t row = update.rows[i];
+    if (row < begin || row >= end) continue;
+    while (next < base.rows.size() && base.rows[next] < row) append_base(next++);
+    std::span<const float> values = initial;
+    if (next < base.rows.size() && base.rows[next] == row) {
+      values = std::span(base.values).subspan(next++ * width, width);
+    } else {
+      initial_values(shard, row, initial);
+    }
+    append(row, values, update.states[i], codes_of(update.codes, i, codes));
+    add_deltas(std::span(merged.values).last(width), deltas_of(update, i, width));
+  }
+  while (next < base.rows.size()) append_base(next++);
+  return merged;
+}
+
+Result<ShardRows> RunStore::read_rows(ShardId shard, std::uint32_t begin, std::uint32_t end,
+                                      RoundIndex base_round) {
+  Impl& run = *impl_;
+  if (raw(shard) >= run.map.shard_count() || end > run.map.row_count(shard)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the run has no shard {} with rows {} to {}", raw(shard), begin, end)};
+  }
+  if (base_round < run.checkpoint) {
+    return Error{ErrorCode::kNotFound, fmt::format("checkpoint {} is gone: the store is at {}",
+                                                   base_round, run.checkpoint)};
+  }
+  Result<ShardRows> rows = run.rows.read_range(shard, begin, end);
+  for (RoundIndex round = run.checkpoint; rows && round < base_round; ++round) {
+    auto visited = run.staged.visit(round, shard, begin, end, [&](const SparseUpdate& update) {
+      rows = run.overlay(shard, begin, end, *rows, update);
+      return Result<void>();
+    });
+    if (!visited) return visited.error();
+  }
+  return rows;
+}
+
+Result<ShardSummary> RunStore::Impl::read_summary(ShardId shard) {
+  const Bytes key = shard_summary_key(shard);
+  const Result<std::optional<std::string>> text = get_text(*store, Table::kRun, key);
+  if (!text) return text.error();
+  // A shard that no commit has changed yet has none.
+  if (!text->has_value()) return ShardSummary{};
+  const std::optional<ShardSummary> summary = decode_shard_summary(**text);
+  if (!summary) return corrupt_record(Table::kRun, key, "it is not a shard's summary");
+  return *summary;
+}
+
+Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& update,
+                                         WriteBatch& batch, ShardSummary& summary) {
+  Result<SelectedRows> selected = rows.read_selected(shard, update.rows);
+  if (!selected) return selected.error();
+  const std::size_t width = map.row_width(shard);
+  const std::size_t codes = map.codes_per_row(shard);
+  for (std::size_t i = 0; i < update.rows.size(); ++i) {
+    const std::uint32_t row = update.rows[i];
+    const std::span<float> values = std::span(selected->values).subspan(i * width, width);
+    if (selected->is_stored[i] == 0) {
+      initial_values(shard, row, values);
+      ++summary.rows;
+    }
+    add_deltas(values, deltas_of(update, i, width));
+    const std::uint64_t checksum =
+        rows.put(batch, {shard, row}, values, update.states[i], codes_of(update.codes, i, codes));
+    summary.checksum_sum += checksum - selected->checksums[i];
+  }
+  return {};
+}
+
+Result<void> RunStore::Impl::fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch) {
+  Result<ShardSummary> summary = read_summary(shard);
+  if (!summary) return summary.error();
+  const auto fold_part = [&](const SparseUpdate& update) {
+    return fold_update(shard, update, batch, *summary);
+  };
+  if (auto folded = staged.visit(round, shard, 0, UINT32_MAX, fold_part); !folded) return folded;
+  put_text(batch, Table::kRun, shard_summary_key(shard), encode_shard_summary(*summary));
+  return {};
+}
+
+Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
+  Impl& run = *impl_;
+  const RunPlan plan(run.identity.model);
+  if (round != run.checkpoint || round >= plan.round_count()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("round {} cannot be folded: {} of the run's {} rounds are", round,
+                             run.checkpoint, plan.round_count())};
+  }
+  if (history.checkpoint != round + 1) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("the history of checkpoint {} does not belong to round {}",
+                             history.checkpoint, round)};
+  }
+  for (std::uint32_t shard = 0; shard < run.map.shard_count(); ++shard) {
+    const Result<bool> staged = run.staged.is_whole(round, ShardId{shard});
+    if (!staged) return staged.error();
+    if (!*staged) {
+      return Error{ErrorCode::kCorrupt, fmt::format("round {} cannot be folded: the commit of "
+                                                    "shard {} is not staged",
+                                                    round, shard)};
+    }
+  }
+  // Keys ascend within each table, which lets the store write a large batch as sorted files.
+  WriteBatch batch;
+  put_text(batch, Table::kRun, as_bytes(kProgressKey),
+           encode_progress({round + 1, plan.round_end(round)}));
+  put_text(batch, Table::kHistory, encode_history_key(round + 1), encode_history(history));
+  for (std::uint32_t shard = 0; shard < run.map.shard_count(); ++shard) {
+    if (auto folded = run.fold_shard(round, ShardId{shard}, batch); !folded) return folded;
+  }
+  if (auto written = run.store->write(std::move(batch), Durability::kSync); !written) {
+    return written;
+  }
+  run.checkpoint = round + 1;
+  // Apart from the fold, and not synced: what is staged for a folded round counts for nothing, and
+  // whatever of it survives a crash is erased with the next round's.
+  return run.staged.erase_through(round);
+}
+
+}  // namespace gleaner

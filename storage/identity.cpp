@@ -1,0 +1,187 @@
+#include "storage/identity.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <set>
+#include <string_view>
+#include <type_traits>
+
+namespace gleaner {
+namespace {
+
+// A field that is added to ModelConfig must be added to visit_fields too, or two different runs
+// would pass for one.
+static_assert(sizeof(ModelConfig) == 128, "visit_fields lists every field of ModelConfig");
+
+constexpr std::string_view kFingerprintField = "data_fingerprint";
+
+template <typename Config, typename Visit>
+void visit_fields(Config& c, const Visit& visit) {
+  visit("data_fingerprint", c.data_fingerprint);
+  visit("points", c.points);
+  visit("features", c.features);
+  visit("labels", c.labels);
+  visit("seed", c.seed);
+  visit("hidden", c.hidden);
+  visit("output_shards", c.output_shards);
+  visit("input_shards", c.input_shards);
+  visit("epochs", c.epochs);
+  visit("batch_examples", c.batch_examples);
+  visit("round_batches", c.round_batches);
+  visit("staleness", c.staleness);
+  visit("sampling", c.sampling);
+  visit("hash_family", c.hash_family);
+  visit("hash_bits", c.hash_bits);
+  visit("tables", c.tables);
+  visit("active_cap", c.active_cap);
+  visit("random_negatives", c.random_negatives);
+  visit("rehash_batches", c.rehash_batches);
+  visit("output_rate", c.output_rate);
+  visit("input_rate", c.input_rate);
+  visit("rate_decay", c.rate_decay);
+  visit("warmup_batches", c.warmup_batches);
+  visit("second_moment_decay", c.second_moment_decay);
+  visit("epsilon", c.epsilon);
+  visit("dropout", c.dropout);
+  visit("input_scale", c.input_scale);
+  visit("output_scale", c.output_scale);
+  visit("gradient_step_log2", c.gradient_step_log2);
+}
+
+constexpr std::pair<Sampling, std::string_view> kSamplingNames[] = {
+    {Sampling::kLsh, "lsh"}, {Sampling::kRandom, "random"}, {Sampling::kAll, "all"}};
+constexpr std::pair<HashFamilyKind, std::string_view> kHashFamilyNames[] = {
+    {HashFamilyKind::kSimHash, "simhash"}, {HashFamilyKind::kDwta, "dwta"}};
+
+constexpr const auto& names_of(Sampling) {
+  return kSamplingNames;
+}
+
+constexpr const auto& names_of(HashFamilyKind) {
+  return kHashFamilyNames;
+}
+
+template <typename T>
+std::string text_of(const char* name, T value) {
+  if constexpr (std::is_enum_v<T>) {
+    for (const auto& [enumerator, text] : names_of(value)) {
+      if (enumerator == value) return std::string(text);
+    }
+    return fmt::format("{}", static_cast<unsigned>(value));
+  } else {
+    if constexpr (std::is_same_v<T, std::uint64_t>) {
+      // A hash is read more easily in hexadecimal.
+      if (std::string_view(name) == kFingerprintField) return fmt::format("{:016x}", value);
+    }
+    return fmt::format("{}", value);
+  }
+}
+
+template <typename T>
+bool parse(const char* name, std::string_view text, T& value) {
+  if constexpr (std::is_enum_v<T>) {
+    for (const auto& [enumerator, known] : names_of(value)) {
+      if (known != text) continue;
+      value = enumerator;
+      return true;
+    }
+    return false;
+  } else {
+    const char* const end = text.data() + text.size();
+    std::from_chars_result parsed{};
+    if constexpr (std::is_floating_point_v<T>) {
+      parsed = std::from_chars(text.data(), end, value);
+    } else {
+      const int base = std::string_view(name) == kFingerprintField ? 16 : 10;
+      parsed = std::from_chars(text.data(), end, value, base);
+    }
+    return parsed.ec == std::errc() && parsed.ptr == end;
+  }
+}
+
+// The word after the last dot, which is the field's name in a settings key.
+std::string_view last_word(std::string_view key) {
+  return key.substr(key.rfind('.') + 1);
+}
+
+// The key under which people know the field, or the field's own name.
+std::string key_of_field(const std::string& field, const RunIdentity& identity) {
+  for (const auto& [key, value] : identity.settings) {
+    if (last_word(key) == field) return key;
+  }
+  return field;
+}
+
+std::string difference(const std::string& key, const std::string& here,
+                       const std::string& in_store) {
+  return fmt::format("{} is {} here and {} in the store", key, here, in_store);
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, std::string>> model_fields(const ModelConfig& config) {
+  std::vector<std::pair<std::string, std::string>> fields;
+  visit_fields(config, [&](const char* name, const auto& value) {
+    fields.emplace_back(name, text_of(name, value));
+  });
+  return fields;
+}
+
+Result<ModelConfig> model_from_fields(const std::map<std::string, std::string>& fields) {
+  ModelConfig config;
+  std::size_t known = 0;
+  std::string unreadable;
+  visit_fields(config, [&](const char* name, auto& value) {
+    const auto field = fields.find(name);
+    if (field == fields.end()) return;
+    ++known;
+    if (!parse(name, field->second, value)) unreadable = name;
+  });
+  if (!unreadable.empty()) {
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("the stored model configuration has no readable '{}'", unreadable)};
+  }
+  if (known != fields.size()) {
+    return Error{ErrorCode::kVersion,
+                 "the stored model configuration has keys that this program does not know: use "
+                 "the version of Gleaner that wrote the store"};
+  }
+  if (auto valid = validate(config); !valid) {
+    return Error{ErrorCode::kCorrupt,
+                 "in the stored model configuration, " + valid.error().message};
+  }
+  return config;
+}
+
+std::vector<std::string> identity_differences(const RunIdentity& wanted,
+                                              const RunIdentity& stored) {
+  std::vector<std::string> clauses;
+  std::set<std::string, std::less<>> known_fields;
+  const auto here = model_fields(wanted.model);
+  const auto in_store = model_fields(stored.model);
+  for (std::size_t i = 0; i < here.size(); ++i) {
+    const std::string& field = here[i].first;
+    known_fields.insert(field);
+    if (here[i].second == in_store[i].second) continue;
+    const std::string key = key_of_field(field, wanted);
+    if (field != "epochs") {
+      clauses.push_back(difference(key, here[i].second, in_store[i].second));
+    } else if (wanted.model.epochs < stored.model.epochs) {
+      clauses.push_back(difference(key, here[i].second, in_store[i].second) +
+                        " (it can only grow)");
+    }
+  }
+  for (const auto& [key, value] : wanted.settings) {
+    const auto other = stored.settings.find(key);
+    if (other == stored.settings.end() || other->second == value) continue;
+    // Settings of the model were compared above, by what they mean.
+    if (known_fields.contains(last_word(key))) continue;
+    clauses.push_back(difference(key, value, other->second));
+  }
+  return clauses;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,96 @@
+#include "storage/rocks_options.hpp"
+
+#include <fmt/format.h>
+#include <rocksdb/cache.h>
+#include <rocksdb/filter_policy.h>
+#include <rocksdb/table.h>
+
+#include <memory>
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kMebibyte = std::size_t{1} << 20;
+constexpr std::size_t kBlockCacheBytes = 64 * kMebibyte;
+constexpr std::uint64_t kWalBytesMax = 128 * kMebibyte;
+
+rocksdb::ColumnFamilyOptions column_family_options(Table table,
+                                                   const std::shared_ptr<rocksdb::Cache>& cache) {
+  rocksdb::ColumnFamilyOptions options;
+  rocksdb::BlockBasedTableOptions block;
+  block.block_cache = cache;
+  block.block_size = 16 << 10;
+  block.format_version = 5;
+  // Floats hardly compress (README.md has figures), commits live for seconds; the rest is small.
+  const bool is_text = table == Table::kRun || table == Table::kHistory || table == Table::kLedger;
+  options.compression = is_text ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
+  options.bottommost_compression = options.compression;
+  options.level_compaction_dynamic_level_bytes = true;
+  options.write_buffer_size = 4 * kMebibyte;
+  if (table == Table::kRows || table == Table::kCodes) {
+    // Lookups of rows that were never touched end at the filter.
+    block.filter_policy.reset(rocksdb::NewBloomFilterPolicy(10));
+    options.write_buffer_size = 32 * kMebibyte;
+    options.target_file_size_base = 64 * kMebibyte;
+    options.max_bytes_for_level_base = 512 * kMebibyte;
+  }
+  if (table == Table::kStaged) options.write_buffer_size = 64 * kMebibyte;
+  options.table_factory.reset(rocksdb::NewBlockBasedTableFactory(block));
+  return options;
+}
+
+}  // namespace
+
+std::vector<rocksdb::ColumnFamilyDescriptor> rocks_column_families() {
+  const std::shared_ptr<rocksdb::Cache> cache = rocksdb::NewLRUCache(kBlockCacheBytes);
+  std::vector<rocksdb::ColumnFamilyDescriptor> families;
+  for (std::size_t table = 0; table < kTableCount; ++table) {
+    families.emplace_back(kTableNames[table],
+                          column_family_options(static_cast<Table>(table), cache));
+  }
+  families.emplace_back(rocksdb::kDefaultColumnFamilyName, rocksdb::ColumnFamilyOptions());
+  return families;
+}
+
+rocksdb::DBOptions rocks_database_options() {
+  rocksdb::DBOptions options;
+  options.max_background_jobs = 2;
+  // Written in small steps all the while, so that a sync finds little left to write.
+  options.bytes_per_sync = kMebibyte;
+  options.wal_bytes_per_sync = kMebibyte;
+  options.max_total_wal_size = kWalBytesMax;
+  options.avoid_flush_during_recovery = true;
+  // A torn record at the end was never acknowledged. Anything else that is wrong with the log
+  // stops the program: skipping it would lose commits without a word.
+  options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
+  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
+  options.max_log_file_size = 4 * kMebibyte;
+  options.keep_log_file_num = 2;
+  options.stats_dump_period_sec = 0;
+  options.stats_persist_period_sec = 0;
+  options.skip_stats_update_on_db_open = true;
+  return options;
+}
+
+Error rocks_error(const rocksdb::Status& status, const std::string& path, const char* doing) {
+  const std::string what = status.ToString();
+  if (status.IsNoSpace()) {
+    return {ErrorCode::kResources,
+            fmt::format("there is no room on the disk for the store {} ({}): free some and start "
+                        "again; nothing that was acknowledged is lost",
+                        path, what)};
+  }
+  if (status.IsMemoryLimit()) {
+    return {ErrorCode::kResources,
+            fmt::format("memory does not suffice for {} the store {} ({})", doing, path, what)};
+  }
+  if (status.IsCorruption() || status.IsPathNotFound()) {
+    return {ErrorCode::kCorrupt,
+            fmt::format("the store {} is damaged ({}): restore it from a copy or train again into "
+                        "an empty folder",
+                        path, what)};
+  }
+  return {ErrorCode::kIo, fmt::format("{} the store {} failed: {}", doing, path, what)};
+}
+
+}  // namespace gleaner

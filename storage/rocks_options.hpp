@@ -1,0 +1,32 @@
+// How RocksDB is set up, and its answers in our words. Included by rocks_*.cpp only.
+#pragma once
+
+#include <rocksdb/db.h>
+#include <rocksdb/options.h>
+
+#include <string>
+#include <vector>
+
+#include "common/bytes.hpp"
+#include "common/result.hpp"
+#include "storage/tables.hpp"
+
+namespace gleaner {
+
+rocksdb::DBOptions rocks_database_options();
+
+// One for each table, in their order, then RocksDB's default one, which stays empty.
+std::vector<rocksdb::ColumnFamilyDescriptor> rocks_column_families();
+
+// The error for a status that is not ok(); `doing` what to the store at `path`.
+Error rocks_error(const rocksdb::Status& status, const std::string& path, const char* doing);
+
+inline rocksdb::Slice to_slice(ByteView view) {
+  return {reinterpret_cast<const char*>(view.data()), view.size()};
+}
+
+inline ByteView to_view(const rocksdb::Slice& slice) {
+  return {reinterpret_cast<const std::uint8_t*>(slice.data()), slice.size()};
+}
+
+}  // namespace gleaner

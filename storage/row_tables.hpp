@@ -1,0 +1,75 @@
+// The rows of shards in tables kRows and kCodes. Borrows store and map. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <span>
+#include <vector>
+
+#include "common/bytes.hpp"
+#include "common/ids.hpp"
+#include "common/result.hpp"
+#include "common/shard_map.hpp"
+#include "common/shard_rows.hpp"
+#include "storage/keys.hpp"
+#include "storage/record.hpp"
+#include "storage/store.hpp"
+
+namespace gleaner {
+
+// Those of the rows asked for that are stored, without their codes.
+struct SelectedRows {
+  std::vector<std::uint8_t> is_stored;   // one a row asked for, 0 or 1
+  std::vector<float> values;             // one row_width a row asked for; only stored ones are set
+  std::vector<std::uint64_t> checksums;  // of the records
+};
+
+class RowTables {
+ public:
+  RowTables(Store& store, const ShardMap& map) : store_(store), map_(map) {}
+
+  // The stored rows among [begin, end), with their codes.
+  Result<ShardRows> read_range(ShardId shard, std::uint32_t begin, std::uint32_t end) const;
+
+  // `rows` ascends and is within the shard.
+  Result<SelectedRows> read_selected(ShardId shard, std::span<const std::uint32_t> rows) const;
+
+  // One stored row on the way of visit_rows.
+  struct StoredRow {
+    RowKey key;
+    ByteView key_bytes;
+    std::span<const std::uint8_t> values;  // little-endian floats: row_width values, then the state
+    std::uint64_t checksum = 0;
+  };
+
+  // Every stored row of all shards, in key order, until `visit` fails.
+  Result<void> visit_rows(const std::function<Result<void>(const StoredRow&)>& visit) const;
+  // The same for table entries. kCodes holds nothing else.
+  Result<void> visit_codes(
+      const std::function<Result<void>(RowKey, std::span<const std::uint32_t>)>& visit) const;
+
+  // Adds a row to `batch` and returns its record's checksum.
+  std::uint64_t put(WriteBatch& batch, RowKey key, std::span<const float> values, float state,
+                    std::span<const std::uint32_t> codes);
+
+ private:
+  Result<void> read_codes(ShardId shard, std::uint32_t begin, std::uint32_t end,
+                          ShardRows& rows) const;
+  // The row's payload, once its key and size are seen to fit the run.
+  Result<ByteView> open_row(ByteView key_bytes, RowKey key, ByteView record) const;
+  Result<void> open_codes(ByteView key_bytes, RowKey key, ByteView record,
+                          std::vector<std::uint32_t>& codes) const;
+  Result<RowKey> open_key(Table table, ByteView key_bytes) const;
+  Result<void> select_by_scan(ShardId shard, std::span<const std::uint32_t> rows,
+                              SelectedRows& selected) const;
+  Result<void> select_by_get(ShardId shard, std::span<const std::uint32_t> rows,
+                             SelectedRows& selected) const;
+  Result<void> select(std::size_t index, ByteView key_bytes, RowKey key, ByteView record,
+                      SelectedRows& selected) const;
+
+  Store& store_;
+  const ShardMap& map_;
+  RecordWriter writer_;
+};
+
+}  // namespace gleaner

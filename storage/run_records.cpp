@@ -1,0 +1,206 @@
+#include "storage/run_records.hpp"
+
+#include <cmath>
+#include <concepts>
+#include <nlohmann/json.hpp>
+#include <type_traits>
+
+namespace gleaner {
+namespace {
+
+using nlohmann::json;
+
+template <typename Visit>
+void visit_fields(IdentityRecord& r, const Visit& visit) {
+  visit("store_version", r.store_version);
+  visit("model", r.model);
+}
+
+template <typename Visit>
+void visit_fields(ProgressRecord& r, const Visit& visit) {
+  visit("checkpoint", r.checkpoint);
+  visit("batches", r.batches);
+}
+
+template <typename Visit>
+void visit_fields(ShardSummary& r, const Visit& visit) {
+  visit("rows", r.rows);
+  visit("checksum_sum", r.checksum_sum);
+}
+
+template <typename Visit>
+void visit_fields(LeaseEpochRecord& r, const Visit& visit) {
+  visit("next", r.next);
+}
+
+template <typename Visit>
+void visit_fields(HistoryRecord& r, const Visit& visit) {
+  visit("checkpoint", r.checkpoint);
+  visit("batches", r.batches);
+  visit("epoch", r.epoch);
+  visit("loss", r.loss);
+  visit("active", r.active);
+  visit("examples_per_second", r.examples_per_second);
+  visit("volunteers", r.volunteers);
+  visit("bytes_down", r.bytes_down);
+  visit("bytes_up", r.bytes_up);
+  visit("evaluated", r.evaluated);
+  visit("evaluated_all", r.evaluated_all);
+  visit("p_at_1", r.p_at_1);
+  visit("p_at_3", r.p_at_3);
+  visit("p_at_5", r.p_at_5);
+  visit("psp_at_1", r.psp_at_1);
+  visit("psp_at_3", r.psp_at_3);
+  visit("psp_at_5", r.psp_at_5);
+  visit("wall_seconds", r.wall_seconds);
+}
+
+template <typename Visit>
+void visit_fields(VolunteerAccount& r, const Visit& visit) {
+  visit("name", r.name);
+  visit("units", r.units);
+  visit("examples", r.examples);
+  visit("bytes_down", r.bytes_down);
+  visit("bytes_up", r.bytes_up);
+  visit("commits", r.commits);
+  visit("faults", r.faults);
+  visit("last_seen_wall_seconds", r.last_seen_wall_seconds);
+}
+
+bool read(const json& value, bool& target) {
+  if (!value.is_boolean()) return false;
+  target = value.get<bool>();
+  return true;
+}
+
+bool read(const json& value, double& target) {
+  if (!value.is_number()) return false;
+  target = value.get<double>();
+  return true;
+}
+
+bool read(const json& value, std::string& target) {
+  if (!value.is_string()) return false;
+  target = value.get<std::string>();
+  return true;
+}
+
+bool read(const json& value, std::map<std::string, std::string>& target) {
+  if (!value.is_object()) return false;
+  for (const auto& [key, text] : value.items()) {
+    if (!text.is_string()) return false;
+    target[key] = text.get<std::string>();
+  }
+  return true;
+}
+
+template <std::integral T>
+bool read(const json& value, T& target) {
+  if (!value.is_number_integer()) return false;
+  if (value.is_number_unsigned()) {
+    const auto number = value.get<std::uint64_t>();
+    if (!std::in_range<T>(number)) return false;
+    target = static_cast<T>(number);
+    return true;
+  }
+  const auto number = value.get<std::int64_t>();
+  if (!std::in_range<T>(number)) return false;
+  target = static_cast<T>(number);
+  return true;
+}
+
+// Bytes that are not UTF-8 (in a volunteer's name) are replaced rather than refused.
+std::string to_text(const json& object) {
+  return object.dump(-1, ' ', false, json::error_handler_t::replace);
+}
+
+// By value, because visit_fields wants fields that can be written.
+template <typename Record>
+std::string encode(Record record) {
+  json object = json::object();
+  visit_fields(record, [&](const char* name, const auto& value) {
+    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
+      // JSON has no NaN; what is not a number could not be measured.
+      object[name] = std::isfinite(value) ? value : -1.0;
+    } else {
+      object[name] = value;
+    }
+  });
+  return to_text(object);
+}
+
+template <typename Record>
+std::optional<Record> decode(std::string_view text) {
+  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object()) return std::nullopt;
+  Record record;
+  bool is_readable = true;
+  visit_fields(record, [&](const char* name, auto& value) {
+    const auto field = object.find(name);
+    if (field != object.end() && !read(*field, value)) is_readable = false;
+  });
+  if (!is_readable) return std::nullopt;
+  return record;
+}
+
+}  // namespace
+
+std::string encode_identity(const IdentityRecord& record) {
+  return encode(record);
+}
+
+std::optional<IdentityRecord> decode_identity(std::string_view text) {
+  return decode<IdentityRecord>(text);
+}
+
+std::string encode_settings(const std::map<std::string, std::string>& settings) {
+  return to_text(json(settings));
+}
+
+std::optional<std::map<std::string, std::string>> decode_settings(std::string_view text) {
+  std::map<std::string, std::string> settings;
+  if (!read(json::parse(text, nullptr, /*allow_exceptions=*/false), settings)) return std::nullopt;
+  return settings;
+}
+
+std::string encode_progress(const ProgressRecord& record) {
+  return encode(record);
+}
+
+std::optional<ProgressRecord> decode_progress(std::string_view text) {
+  return decode<ProgressRecord>(text);
+}
+
+std::string encode_shard_summary(const ShardSummary& record) {
+  return encode(record);
+}
+
+std::optional<ShardSummary> decode_shard_summary(std::string_view text) {
+  return decode<ShardSummary>(text);
+}
+
+std::string encode_lease_epoch(const LeaseEpochRecord& record) {
+  return encode(record);
+}
+
+std::optional<LeaseEpochRecord> decode_lease_epoch(std::string_view text) {
+  return decode<LeaseEpochRecord>(text);
+}
+
+std::string encode_history(const HistoryRecord& record) {
+  return encode(record);
+}
+
+std::optional<HistoryRecord> decode_history(std::string_view text) {
+  return decode<HistoryRecord>(text);
+}
+
+std::string encode_account(const VolunteerAccount& record) {
+  return encode(record);
+}
+
+std::optional<VolunteerAccount> decode_account(std::string_view text) {
+  return decode<VolunteerAccount>(text);
+}
+
+}  // namespace gleaner

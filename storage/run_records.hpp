@@ -1,0 +1,54 @@
+// The small structured records of a store as JSON text: readable with any tool, and free to grow,
+// since unknown fields are skipped and missing ones have their defaults. Decoding gives nullopt for
+// text that is not such a record. Stateless; any thread.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/ids.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+struct IdentityRecord {
+  std::uint32_t store_version = 0;
+  std::map<std::string, std::string> model;  // see identity.hpp
+};
+
+// How far the run got.
+struct ProgressRecord {
+  RoundIndex checkpoint = 0;  // rounds folded
+  BatchIndex batches = 0;     // in those rounds
+};
+
+// What a shard's rows must add up to, so that a row that is lost is missed.
+struct ShardSummary {
+  std::uint64_t rows = 0;
+  std::uint64_t checksum_sum = 0;  // of the rows' record checksums, modulo 2^64
+};
+
+struct LeaseEpochRecord {
+  std::uint64_t next = 1;  // epochs below it have been handed out
+};
+
+std::string encode_identity(const IdentityRecord& record);
+std::optional<IdentityRecord> decode_identity(std::string_view text);
+std::string encode_settings(const std::map<std::string, std::string>& settings);
+std::optional<std::map<std::string, std::string>> decode_settings(std::string_view text);
+std::string encode_progress(const ProgressRecord& record);
+std::optional<ProgressRecord> decode_progress(std::string_view text);
+std::string encode_shard_summary(const ShardSummary& record);
+std::optional<ShardSummary> decode_shard_summary(std::string_view text);
+std::string encode_lease_epoch(const LeaseEpochRecord& record);
+std::optional<LeaseEpochRecord> decode_lease_epoch(std::string_view text);
+std::string encode_history(const HistoryRecord& record);
+std::optional<HistoryRecord> decode_history(std::string_view text);
+// Without the identity, which is the key.
+std::string encode_account(const VolunteerAccount& record);
+std::optional<VolunteerAccount> decode_account(std::string_view text);
+
+}  // namespace gleaner

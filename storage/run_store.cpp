@@ -1,0 +1,154 @@
+#include "storage/run_store.hpp"
+
+#include <fmt/format.h>
+
+#include <optional>
+
+#include "storage/keys.hpp"
+#include "storage/record.hpp"
+#include "storage/run_store_impl.hpp"
+
+namespace gleaner {
+
+void put_text(WriteBatch& batch, Table table, ByteView key, const std::string& text) {
+  batch.put(table, key, seal_record(table, key, as_bytes(text)));
+}
+
+Result<std::optional<std::string>> get_text(Store& store, Table table, ByteView key) {
+  const Result<std::optional<Bytes>> record = store.get(table, key);
+  if (!record) return record.error();
+  if (!record->has_value()) return std::optional<std::string>();
+  const Result<ByteView> payload = open_record(table, key, **record);
+  if (!payload) return payload.error();
+  return std::optional<std::string>(as_text(*payload));
+}
+
+RunStore::RunStore(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+
+RunStore::~RunStore() = default;
+
+const RunIdentity& RunStore::identity() const {
+  return impl_->identity;
+}
+
+const ShardMap& RunStore::shard_map() const {
+  return impl_->map;
+}
+
+RoundIndex RunStore::checkpoint() const {
+  return impl_->checkpoint;
+}
+
+std::vector<std::uint32_t> RunStore::label_counts(ShardId shard) const {
+  std::vector<std::uint32_t> counts;
+  if (!impl_->map.is_output(shard)) return counts;
+  const NeuronRange neurons = impl_->map.neurons(shard);
+  counts.reserve(neurons.size());
+  for (std::uint32_t neuron = neurons.begin; neuron < neurons.end; ++neuron) {
+    counts.push_back(impl_->label_counts[impl_->map.label_of_neuron(neuron)]);
+  }
+  return counts;
+}
+
+Result<void> RunStore::stage(RoundIndex round, ShardId shard, std::uint32_t part,
+                             std::uint32_t parts, const SparseUpdate& update,
+                             Durability durability) {
+  if (round < impl_->checkpoint) return {};
+  return impl_->staged.add(round, shard, part, parts, update, durability);
+}
+
+Result<bool> RunStore::is_staged(RoundIndex round, ShardId shard) {
+  if (round < impl_->checkpoint) return true;
+  return impl_->staged.is_whole(round, shard);
+}
+
+Result<void> RunStore::discard_staged() {
+  return impl_->staged.erase_all();
+}
+
+Result<void> RunStore::put_history(const HistoryRecord& record) {
+  WriteBatch batch;
+  put_text(batch, Table::kHistory, encode_history_key(record.checkpoint), encode_history(record));
+  return impl_->store->write(std::move(batch), Durability::kSync);
+}
+
+Result<std::vector<HistoryRecord>> RunStore::history() {
+  std::vector<HistoryRecord> records;
+  Result<void> outcome;
+  Result<void> scanned =
+      impl_->store->scan(Table::kHistory, {}, {}, [&](ByteView key, ByteView record) {
+        const Result<ByteView> payload = open_record(Table::kHistory, key, record);
+        if (!payload) {
+          outcome = payload.error();
+          return false;
+        }
+        const std::optional<HistoryRecord> decoded = decode_history(as_text(*payload));
+        if (!decoded || decode_history_key(key) != decoded->checkpoint) {
+          outcome = corrupt_record(Table::kHistory, key, "it is not a history record of its key");
+          return false;
+        }
+        records.push_back(*decoded);
+        return true;
+      });
+  if (!scanned) return scanned.error();
+  if (!outcome) return outcome.error();
+  return records;
+}
+
+Result<void> RunStore::put_accounts(const std::vector<VolunteerAccount>& accounts) {
+  WriteBatch batch;
+  for (const VolunteerAccount& account : accounts) {
+    put_text(batch, Table::kLedger,
+             encode_account_key({account.identity_high, account.identity_low}),
+             encode_account(account));
+  }
+  return impl_->store->write(std::move(batch), Durability::kLazy);
+}
+
+Result<std::vector<VolunteerAccount>> RunStore::accounts() {
+  std::vector<VolunteerAccount> accounts;
+  Result<void> outcome;
+  const auto visit = [&](ByteView key_bytes, ByteView record) {
+    const Result<ByteView> payload = open_record(Table::kLedger, key_bytes, record);
+    if (!payload) {
+      outcome = payload.error();
+      return false;
+    }
+    std::optional<VolunteerAccount> account = decode_account(as_text(*payload));
+    const std::optional<AccountKey> key = decode_account_key(key_bytes);
+    if (!account || !key) {
+      outcome = corrupt_record(Table::kLedger, key_bytes, "it is not an account");
+      return false;
+    }
+    account->identity_high = key->identity_high;
+    account->identity_low = key->identity_low;
+    accounts.push_back(std::move(*account));
+    return true;
+  };
+  Result<void> scanned =
+      impl_->store->scan(Table::kLedger, account_keys_begin(), account_keys_end(), visit);
+  if (!scanned) return scanned.error();
+  if (!outcome) return outcome.error();
+  return accounts;
+}
+
+Result<LeaseEpoch> RunStore::reserve_lease_epochs(std::uint64_t count) {
+  const Result<std::optional<std::string>> text =
+      get_text(*impl_->store, Table::kLedger, lease_epoch_key());
+  if (!text) return text.error();
+  std::optional<LeaseEpochRecord> record = LeaseEpochRecord{};
+  if (text->has_value()) record = decode_lease_epoch(**text);
+  if (!record) {
+    return corrupt_record(Table::kLedger, lease_epoch_key(), "it is not the expected record");
+  }
+  const LeaseEpoch first{record->next};
+  record->next += count;
+  WriteBatch batch;
+  put_text(batch, Table::kLedger, lease_epoch_key(), encode_lease_epoch(*record));
+  if (auto written = impl_->store->write(std::move(batch), Durability::kSync); !written) {
+    return written.error();
+  }
+  return first;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,115 @@
+// The digest of a checkpoint. README.md specifies the bytes it is taken over; they are the logical
+// content, so that a change of the stored format does not change a digest.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "common/run_plan.hpp"
+#include "storage/identity.hpp"
+#include "storage/keys.hpp"
+#include "storage/run_store_impl.hpp"
+#include "storage/sha256.hpp"
+
+namespace gleaner {
+namespace {
+
+// Which rows of the output shards are stored, to hold the table entries against.
+class RowPresence {
+ public:
+  explicit RowPresence(const ShardMap& map) {
+    for (std::uint32_t shard = 0; shard < map.shard_count(); ++shard) {
+      const bool has_codes = map.codes_per_row(ShardId{shard}) != 0;
+      is_stored_.emplace_back(has_codes ? map.row_count(ShardId{shard}) : 0);
+    }
+  }
+
+  void add(RowKey key) {
+    std::vector<bool>& shard = is_stored_[raw(key.shard)];
+    if (!shard.empty()) shard[key.row] = true;
+  }
+
+  // False when the row is not there, or was removed before.
+  bool remove(RowKey key) {
+    std::vector<bool>& shard = is_stored_[raw(key.shard)];
+    if (shard.empty() || !shard[key.row]) return false;
+    shard[key.row] = false;
+    return true;
+  }
+
+  // A row that was added and not removed.
+  [[nodiscard]] std::optional<RowKey> any() const {
+    for (std::uint32_t shard = 0; shard < is_stored_.size(); ++shard) {
+      const auto row = std::ranges::find(is_stored_[shard], true);
+      if (row == is_stored_[shard].end()) continue;
+      return RowKey{ShardId{shard}, static_cast<std::uint32_t>(row - is_stored_[shard].begin())};
+    }
+    return std::nullopt;
+  }
+
+ private:
+  std::vector<std::vector<bool>> is_stored_;
+};
+
+std::string describe_checkpoint(const ModelConfig& model, RoundIndex checkpoint) {
+  std::string text = "gleaner checkpoint 1\n";
+  for (const auto& [name, value] : model_fields(model)) {
+    // How long the run is meant to be has no part in what it is by now.
+    if (name != "epochs") text += fmt::format("{}={}\n", name, value);
+  }
+  text += fmt::format("checkpoint={}\nbatches={}\n", checkpoint,
+                      RunPlan(model).round_begin(checkpoint));
+  return text;
+}
+
+}  // namespace
+
+Result<std::string> RunStore::checkpoint_digest() {
+  Impl& run = *impl_;
+  Sha256 sha;
+  sha.update(as_bytes(describe_checkpoint(run.identity.model, run.checkpoint)));
+
+  std::vector<ShardSummary> seen(run.map.shard_count());
+  RowPresence presence(run.map);
+  sha.update(as_bytes("rows\n"));
+  auto rows = run.rows.visit_rows([&](const RowTables::StoredRow& row) {
+    sha.update(row.key_bytes);
+    sha.update(row.values);
+    ShardSummary& summary = seen[raw(row.key.shard)];
+    ++summary.rows;
+    summary.checksum_sum += row.checksum;
+    presence.add(row.key);
+    return Result<void>();
+  });
+  if (!rows) return rows.error();
+  for (std::uint32_t shard = 0; shard < seen.size(); ++shard) {
+    const Result<ShardSummary> expected = run.read_summary(ShardId{shard});
+    if (!expected) return expected.error();
+    if (expected->rows == seen[shard].rows && expected->checksum_sum == seen[shard].checksum_sum) {
+      continue;
+    }
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("shard {} is damaged: it should have {} stored rows and has {}, or "
+                             "some that are not the last folded ones; restore the store from a "
+                             "copy or train again into an empty folder",
+                             shard, expected->rows, seen[shard].rows)};
+  }
+
+  sha.update(as_bytes("codes\n"));
+  auto codes = run.rows.visit_codes([&](RowKey key, std::span<const std::uint32_t> row_codes) {
+    const RowKeyBytes key_bytes = encode_row_key(key);
+    if (!presence.remove(key)) {
+      return Result<void>(corrupt_record(Table::kCodes, key_bytes, "the row itself is missing"));
+    }
+    sha.update(key_bytes);
+    sha.update({reinterpret_cast<const std::uint8_t*>(row_codes.data()), row_codes.size_bytes()});
+    return Result<void>();
+  });
+  if (!codes) return codes.error();
+  if (const std::optional<RowKey> missing = presence.any()) {
+    return corrupt_record(Table::kCodes, encode_row_key(*missing), "it is missing");
+  }
+  return sha.finish();
+}
+
+}  // namespace gleaner

@@ -1,0 +1,51 @@
+// What the parts of RunStore share. Included by run_store*.cpp and fold.cpp only.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "storage/row_tables.hpp"
+#include "storage/run_records.hpp"
+#include "storage/run_store.hpp"
+#include "storage/staged_commits.hpp"
+
+namespace gleaner {
+
+struct RunStore::Impl {
+  Impl(std::unique_ptr<Store> taken, RunIdentity run, std::vector<std::uint32_t> counts,
+       RoundIndex folded)
+      : store(std::move(taken)),
+        identity(std::move(run)),
+        map(identity.model),
+        label_counts(std::move(counts)),
+        checkpoint(folded),
+        rows(*store, map),
+        staged(*store, map, identity.model, folded) {}
+
+  // Values that nobody has trained yet.
+  void initial_values(ShardId shard, std::uint32_t row, std::span<float> values) const;
+  // `rows` with `update`'s rows in [begin, end) on top.
+  ShardRows overlay(ShardId shard, std::uint32_t begin, std::uint32_t end, const ShardRows& base,
+                    const SparseUpdate& update) const;
+  Result<void> fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch);
+  Result<void> fold_update(ShardId shard, const SparseUpdate& update, WriteBatch& batch,
+                           ShardSummary& summary);
+  Result<ShardSummary> read_summary(ShardId shard);
+
+  std::unique_ptr<Store> store;
+  RunIdentity identity;
+  ShardMap map;
+  std::vector<std::uint32_t> label_counts;  // one a label
+  RoundIndex checkpoint = 0;
+  RowTables rows;
+  StagedCommits staged;
+};
+
+// Adds a JSON record to `batch`.
+void put_text(WriteBatch& batch, Table table, ByteView key, const std::string& text);
+// The text of a record; nullopt when there is none.
+Result<std::optional<std::string>> get_text(Store& store, Table table, ByteView key);
+
+}  // namespace gleaner

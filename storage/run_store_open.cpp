@@ -1,0 +1,203 @@
+// Making a run in an empty store, and finding again the one a store holds.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <optional>
+
+#include "common/run_plan.hpp"
+#include "schema/versions.hpp"
+#include "storage/identity.hpp"
+#include "storage/keys.hpp"
+#include "storage/record.hpp"
+#include "storage/run_store_impl.hpp"
+
+namespace gleaner {
+namespace {
+
+// What the run's table says, before anything is checked against anybody's wishes.
+struct StoredRun {
+  RunIdentity identity;
+  std::vector<std::uint32_t> label_counts;
+  ProgressRecord progress;
+};
+
+void put_identity(WriteBatch& batch, const RunIdentity& identity) {
+  IdentityRecord record;
+  record.store_version = kStoreVersion;
+  for (auto& [name, text] : model_fields(identity.model)) record.model.emplace(name, text);
+  put_text(batch, Table::kRun, as_bytes(kIdentityKey), encode_identity(record));
+  put_text(batch, Table::kRun, as_bytes(kSettingsKey), encode_settings(identity.settings));
+}
+
+void put_label_counts(WriteBatch& batch, std::span<const std::uint32_t> counts) {
+  for (std::uint32_t chunk = 0; std::size_t{chunk} * kLabelCountsPerChunk < counts.size();
+       ++chunk) {
+    const auto rest = counts.subspan(std::size_t{chunk} * kLabelCountsPerChunk);
+    const auto own = rest.first(std::min<std::size_t>(rest.size(), kLabelCountsPerChunk));
+    const Bytes key = label_counts_key(chunk);
+    const ByteView payload{reinterpret_cast<const std::uint8_t*>(own.data()), own.size_bytes()};
+    batch.put(Table::kRun, key, seal_record(Table::kRun, key, payload));
+  }
+}
+
+Result<std::vector<std::uint32_t>> read_label_counts(Store& store, std::uint32_t labels) {
+  std::vector<std::uint32_t> counts(labels);
+  for (std::uint32_t chunk = 0; std::size_t{chunk} * kLabelCountsPerChunk < labels; ++chunk) {
+    const std::size_t first = std::size_t{chunk} * kLabelCountsPerChunk;
+    const std::size_t bytes =
+        std::min<std::size_t>(labels - first, kLabelCountsPerChunk) * sizeof(std::uint32_t);
+    const Bytes key = label_counts_key(chunk);
+    const Result<std::optional<Bytes>> record = store.get(Table::kRun, key);
+    if (!record) return record.error();
+    if (!record->has_value()) return corrupt_record(Table::kRun, key, "it is missing");
+    const Result<ByteView> payload = open_record(Table::kRun, key, **record);
+    if (!payload) return payload.error();
+    if (payload->size() != bytes) {
+      return corrupt_record(Table::kRun, key, "it does not have one count a label");
+    }
+    std::memcpy(counts.data() + first, payload->data(), bytes);
+  }
+  return counts;
+}
+
+// The record under a word, which a run always has.
+template <typename Decode>
+auto read_word(Store& store, std::string_view word, const Decode& decode)
+    -> Result<typename decltype(decode(word))::value_type> {
+  const Result<std::optional<std::string>> text = get_text(store, Table::kRun, as_bytes(word));
+  if (!text) return text.error();
+  if (!text->has_value()) return corrupt_record(Table::kRun, as_bytes(word), "it is missing");
+  auto record = decode(**text);
+  if (!record) {
+    return corrupt_record(Table::kRun, as_bytes(word), "it is not the expected record");
+  }
+  return std::move(*record);
+}
+
+Result<bool> is_empty(Store& store) {
+  bool has_any = false;
+  for (std::size_t table = 0; table < kTableCount && !has_any; ++table) {
+    auto scanned = store.scan(static_cast<Table>(table), {}, {}, [&](ByteView, ByteView) {
+      has_any = true;
+      return false;
+    });
+    if (!scanned) return scanned.error();
+  }
+  return !has_any;
+}
+
+Result<StoredRun> read_run(Store& store) {
+  const Result<IdentityRecord> identity = read_word(store, kIdentityKey, decode_identity);
+  if (!identity) return identity.error();
+  if (identity->store_version != kStoreVersion) {
+    return Error{ErrorCode::kVersion,
+                 fmt::format("the store has version {}, and this program reads version {}: use "
+                             "the version of Gleaner that wrote it",
+                             identity->store_version, kStoreVersion)};
+  }
+  StoredRun run;
+  const Result<ModelConfig> model = model_from_fields(identity->model);
+  if (!model) return model.error();
+  run.identity.model = *model;
+  auto settings = read_word(store, kSettingsKey, decode_settings);
+  if (!settings) return settings.error();
+  run.identity.settings = std::move(*settings);
+  const Result<ProgressRecord> progress = read_word(store, kProgressKey, decode_progress);
+  if (!progress) return progress.error();
+  run.progress = *progress;
+  const RunPlan plan(run.identity.model);
+  if (progress->checkpoint > plan.round_count() ||
+      progress->batches != plan.round_begin(progress->checkpoint)) {
+    return corrupt_record(Table::kRun, as_bytes(kProgressKey), "it does not fit the run's plan");
+  }
+  auto counts = read_label_counts(store, run.identity.model.labels);
+  if (!counts) return counts.error();
+  run.label_counts = std::move(*counts);
+  return run;
+}
+
+Result<void> create_run(Store& store, const RunIdentity& identity,
+                        std::span<const std::uint32_t> label_counts) {
+  WriteBatch batch;
+  put_identity(batch, identity);
+  put_label_counts(batch, label_counts);
+  put_text(batch, Table::kRun, as_bytes(kProgressKey), encode_progress({}));
+  return store.write(std::move(batch), Durability::kSync);
+}
+
+std::string join(const std::vector<std::string>& clauses) {
+  std::string text;
+  for (const std::string& clause : clauses) {
+    if (!text.empty()) text += "; ";
+    text += clause;
+  }
+  return text;
+}
+
+// Lets a run that agrees with the stored one go on in it, with the epochs and settings of today.
+Result<void> resume_run(Store& store, StoredRun& run, const RunIdentity& wanted,
+                        const std::vector<std::uint32_t>& label_counts) {
+  const std::vector<std::string> clauses = identity_differences(wanted, run.identity);
+  if (!clauses.empty()) {
+    return Error{ErrorCode::kIdentity,
+                 fmt::format("the store holds another run: {}; name another --store, or use the "
+                             "stored values",
+                             join(clauses))};
+  }
+  if (label_counts != run.label_counts) {
+    return Error{ErrorCode::kIdentity,
+                 "the store holds another run: the training file counts its labels differently; "
+                 "name another --store, or train on the file the store was made for"};
+  }
+  RunIdentity merged = wanted;
+  merged.settings.insert(run.identity.settings.begin(), run.identity.settings.end());
+  if (merged.model == run.identity.model && merged.settings == run.identity.settings) return {};
+  run.identity = std::move(merged);
+  WriteBatch batch;
+  put_identity(batch, run.identity);
+  return store.write(std::move(batch), Durability::kSync);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunStore>> RunStore::create_or_open(
+    std::unique_ptr<Store> store, const RunIdentity& identity,
+    std::vector<std::uint32_t> label_counts) {
+  if (auto valid = validate(identity.model); !valid) return valid.error();
+  if (label_counts.size() != identity.model.labels) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("there are {} label counts for {} labels", label_counts.size(),
+                             identity.model.labels)};
+  }
+  const Result<bool> empty = is_empty(*store);
+  if (!empty) return empty.error();
+  if (*empty) {
+    if (auto made = create_run(*store, identity, label_counts); !made) return made.error();
+    return std::unique_ptr<RunStore>(new RunStore(
+        std::make_unique<Impl>(std::move(store), identity, std::move(label_counts), 0)));
+  }
+  Result<StoredRun> run = read_run(*store);
+  if (!run) return run.error();
+  if (auto resumed = resume_run(*store, *run, identity, label_counts); !resumed) {
+    return resumed.error();
+  }
+  return std::unique_ptr<RunStore>(
+      new RunStore(std::make_unique<Impl>(std::move(store), std::move(run->identity),
+                                          std::move(run->label_counts), run->progress.checkpoint)));
+}
+
+Result<std::unique_ptr<RunStore>> RunStore::open(std::unique_ptr<Store> store) {
+  const Result<bool> empty = is_empty(*store);
+  if (!empty) return empty.error();
+  if (*empty) {
+    return Error{ErrorCode::kNotFound, "the store holds no run yet: start gleaner-master on it"};
+  }
+  Result<StoredRun> run = read_run(*store);
+  if (!run) return run.error();
+  return std::unique_ptr<RunStore>(
+      new RunStore(std::make_unique<Impl>(std::move(store), std::move(run->identity),
+                                          std::move(run->label_counts), run->progress.checkpoint)));
+}
+
+}  // namespace gleaner

@@ -1,0 +1,40 @@
+#include "storage/sha256.hpp"
+
+#include <fmt/format.h>
+#include <openssl/evp.h>
+
+#include <array>
+
+#include "common/check.hpp"
+
+namespace gleaner {
+
+struct Sha256::Impl {
+  struct Free {
+    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+  };
+
+  std::unique_ptr<EVP_MD_CTX, Free> context{EVP_MD_CTX_new()};
+};
+
+Sha256::Sha256() : impl_(std::make_unique<Impl>()) {
+  GLEANER_CHECK(impl_->context != nullptr);
+  GLEANER_CHECK(EVP_DigestInit_ex(impl_->context.get(), EVP_sha256(), nullptr) == 1);
+}
+
+Sha256::~Sha256() = default;
+
+void Sha256::update(ByteView bytes) {
+  GLEANER_CHECK(EVP_DigestUpdate(impl_->context.get(), bytes.data(), bytes.size()) == 1);
+}
+
+std::string Sha256::finish() {
+  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
+  unsigned bytes = 0;
+  GLEANER_CHECK(EVP_DigestFinal_ex(impl_->context.get(), digest.data(), &bytes) == 1);
+  std::string text;
+  for (unsigned i = 0; i < bytes; ++i) text += fmt::format("{:02x}", digest[i]);
+  return text;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,253 @@
+#include "storage/staged_commits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string>
+
+#include "common/check.hpp"
+#include "common/half.hpp"
+#include "schema/codec.hpp"
+#include "storage/keys.hpp"
+#include "storage/record.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::uint32_t kPartsMax = 1u << 20;
+
+// In front of the encoded update: enough to index a part without decoding it. A multiple of a word,
+// as the encoded update is.
+struct PartHeader {
+  std::uint32_t parts = 0;
+  std::uint32_t rows = 0;
+  std::uint32_t first_row = 0;  // both 0 without rows
+  std::uint32_t last_row = 0;
+};
+
+static_assert(sizeof(PartHeader) == 16);
+
+Error refuse(ShardId shard, std::string what) {
+  return Error{ErrorCode::kProtocol, fmt::format("the commit of shard {} {}", raw(shard), what)};
+}
+
+bool ascends(const std::vector<std::uint32_t>& rows) {
+  return std::adjacent_find(rows.begin(), rows.end(), std::greater_equal<>()) == rows.end();
+}
+
+Bytes encode_part(std::uint32_t parts, const SparseUpdate& update) {
+  PartHeader header{parts, static_cast<std::uint32_t>(update.rows.size()), 0, 0};
+  if (!update.rows.empty()) {
+    header.first_row = update.rows.front();
+    header.last_row = update.rows.back();
+  }
+  const Bytes encoded = encode_update(update);
+  Bytes payload(sizeof header + encoded.size());
+  std::memcpy(payload.data(), &header, sizeof header);
+  if (!encoded.empty()) std::memcpy(payload.data() + sizeof header, encoded.data(), encoded.size());
+  return payload;
+}
+
+Result<PartHeader> decode_header(ByteView key, ByteView payload) {
+  PartHeader header;
+  if (payload.size() < sizeof header) {
+    return corrupt_record(Table::kStaged, key, "it is cut short");
+  }
+  std::memcpy(&header, payload.data(), sizeof header);
+  return header;
+}
+
+}  // namespace
+
+StagedCommits::StagedCommits(Store& store, const ShardMap& map, const ModelConfig& config,
+                             RoundIndex first_round)
+    : store_(store), map_(map), code_limit_(1u << config.hash_bits), first_round_(first_round) {}
+
+Result<void> StagedCommits::check_update(ShardId shard, const SparseUpdate& update) const {
+  const std::size_t rows = update.rows.size();
+  const std::size_t deltas = rows * map_.row_width(shard);
+  const std::size_t codes = rows * map_.codes_per_row(shard);
+  if (update.deltas.size() != deltas || update.states.size() != rows ||
+      update.codes.size() != codes) {
+    return refuse(shard, fmt::format("has {} deltas, {} states and {} codes for {} rows, which "
+                                     "should have {}, {} and {}",
+                                     update.deltas.size(), update.states.size(),
+                                     update.codes.size(), rows, deltas, rows, codes));
+  }
+  if (!ascends(update.rows)) return refuse(shard, "has rows that do not ascend");
+  if (rows != 0 && update.rows.back() >= map_.row_count(shard)) {
+    return refuse(shard, fmt::format("has row {}, and the shard has {} rows", update.rows.back(),
+                                     map_.row_count(shard)));
+  }
+  if (!std::ranges::all_of(update.deltas, is_finite_half)) {
+    return refuse(shard, "has a delta that is not a finite number");
+  }
+  if (!std::ranges::all_of(update.states, [](float s) { return std::isfinite(s) && s >= 0; })) {
+    return refuse(shard, "has a row state that is negative or not a finite number");
+  }
+  if (!std::ranges::all_of(update.codes, [&](std::uint32_t code) { return code < code_limit_; })) {
+    return refuse(shard, fmt::format("has a code that is not below {}", code_limit_));
+  }
+  return {};
+}
+
+Result<void> StagedCommits::load() {
+  if (is_loaded_) return {};
+  commits_.clear();
+  Result<void> outcome;
+  const StagedKeyBytes first = encode_staged_key({first_round_, ShardId{0}, 0});
+  Result<void> scanned =
+      store_.scan(Table::kStaged, first, {}, [&](ByteView key_bytes, ByteView record) {
+        const std::optional<StagedKey> key = decode_staged_key(key_bytes);
+        if (!key || raw(key->shard) >= map_.shard_count()) {
+          outcome = corrupt_record(Table::kStaged, key_bytes, "the run has no such shard");
+          return false;
+        }
+        const Result<ByteView> payload = open_record(Table::kStaged, key_bytes, record);
+        if (!payload) {
+          outcome = payload.error();
+          return false;
+        }
+        const Result<PartHeader> header = decode_header(key_bytes, *payload);
+        if (!header) {
+          outcome = header.error();
+          return false;
+        }
+        const Part part{true, header->rows, header->first_row, header->last_row};
+        if (!note(key->round, key->shard, key->part, header->parts, part)) {
+          outcome = corrupt_record(Table::kStaged, key_bytes,
+                                   "it does not agree with the commit's other parts");
+        }
+        return outcome.ok();
+      });
+  if (!scanned) return scanned;
+  is_loaded_ = outcome.ok();
+  return outcome;
+}
+
+Result<void> StagedCommits::note(RoundIndex round, ShardId shard, std::uint32_t part,
+                                 std::uint32_t parts, const Part& noted) {
+  if (parts == 0 || parts > kPartsMax || part >= parts) {
+    return refuse(shard, fmt::format("has a part {} of {}", part, parts));
+  }
+  std::vector<Part>& commit = commits_[{round, shard}];
+  if (commit.empty()) commit.resize(parts);
+  if (commit.size() != parts) {
+    return refuse(shard, fmt::format("for round {} came in {} parts and now has {}", round,
+                                     commit.size(), parts));
+  }
+  commit[part] = noted;
+  return {};
+}
+
+Result<void> StagedCommits::add(RoundIndex round, ShardId shard, std::uint32_t part,
+                                std::uint32_t parts, const SparseUpdate& update,
+                                Durability durability) {
+  if (raw(shard) >= map_.shard_count()) return refuse(shard, "is for a shard the run has not");
+  if (auto checked = check_update(shard, update); !checked) return checked;
+  if (auto loaded = load(); !loaded) return loaded;
+
+  const StagedKeyBytes key = encode_staged_key({round, shard, part});
+  const Bytes record = seal_record(Table::kStaged, key, encode_part(parts, update));
+  const auto known = commits_.find({round, shard});
+  if (known != commits_.end() && part < known->second.size() && known->second[part].is_staged) {
+    const Result<std::optional<Bytes>> staged = store_.get(Table::kStaged, key);
+    if (!staged) return staged.error();
+    if (staged->has_value() && **staged == record) return {};
+    return Error{ErrorCode::kFault,
+                 fmt::format("part {} of the commit of shard {} for round {} differs from what is "
+                             "staged already",
+                             part, raw(shard), round)};
+  }
+  // Refused before it is written, so that the index and the store never disagree.
+  Part noted{false, static_cast<std::uint32_t>(update.rows.size()), 0, 0};
+  if (auto refused = note(round, shard, part, parts, noted); !refused) return refused;
+  WriteBatch batch;
+  batch.put(Table::kStaged, key, record);
+  if (auto written = store_.write(std::move(batch), durability); !written) return written;
+  noted.is_staged = true;
+  if (!update.rows.empty()) {
+    noted.first_row = update.rows.front();
+    noted.last_row = update.rows.back();
+  }
+  return note(round, shard, part, parts, noted);
+}
+
+Result<bool> StagedCommits::is_whole(RoundIndex round, ShardId shard) {
+  if (auto loaded = load(); !loaded) return loaded.error();
+  const auto commit = commits_.find({round, shard});
+  return commit != commits_.end() && std::ranges::all_of(commit->second, &Part::is_staged);
+}
+
+Result<void> StagedCommits::visit(RoundIndex round, ShardId shard, std::uint32_t begin,
+                                  std::uint32_t end,
+                                  const std::function<Result<void>(const SparseUpdate&)>& visit) {
+  const Result<bool> whole = is_whole(round, shard);
+  if (!whole) return whole.error();
+  if (!*whole) {
+    return Error{ErrorCode::kNotFound, fmt::format("the commit of shard {} for round {} is not "
+                                                   "staged as a whole",
+                                                   raw(shard), round)};
+  }
+  const std::vector<Part>& parts = commits_.at({round, shard});
+  std::uint64_t rows_from = 0;  // lowest row that the next part may hold
+  for (std::uint32_t part = 0; part < parts.size(); ++part) {
+    if (parts[part].rows == 0) continue;
+    if (parts[part].first_row < rows_from) {
+      return corrupt_record(Table::kStaged, encode_staged_key({round, shard, part}),
+                            "its rows do not follow those of the part before");
+    }
+    rows_from = std::uint64_t{parts[part].last_row} + 1;
+    if (parts[part].last_row < begin || parts[part].first_row >= end) continue;
+    const Result<SparseUpdate> update = read_part(round, shard, part);
+    if (!update) return update.error();
+    if (auto visited = visit(*update); !visited) return visited;
+  }
+  return {};
+}
+
+Result<SparseUpdate> StagedCommits::read_part(RoundIndex round, ShardId shard, std::uint32_t part) {
+  const StagedKeyBytes key = encode_staged_key({round, shard, part});
+  const Result<std::optional<Bytes>> record = store_.get(Table::kStaged, key);
+  if (!record) return record.error();
+  if (!record->has_value()) return corrupt_record(Table::kStaged, key, "it is missing");
+  const Result<ByteView> payload = open_record(Table::kStaged, key, **record);
+  if (!payload) return payload.error();
+  const Result<PartHeader> header = decode_header(key, *payload);
+  if (!header) return header.error();
+  Result<SparseUpdate> update = decode_update(payload->subspan(sizeof(PartHeader)));
+  if (!update) return corrupt_record(Table::kStaged, key, update.error().message.c_str());
+  if (auto checked = check_update(shard, *update); !checked) {
+    return corrupt_record(Table::kStaged, key, checked.error().message.c_str());
+  }
+  return update;
+}
+
+Result<void> StagedCommits::erase_through(RoundIndex round) {
+  first_round_ = round + 1;
+  const StagedKeyBytes end = encode_staged_key({first_round_, ShardId{0}, 0});
+  if (auto erased = erase_before(end, Durability::kLazy); !erased) return erased;
+  commits_.erase(commits_.begin(), commits_.lower_bound({first_round_, ShardId{0}}));
+  return {};
+}
+
+Result<void> StagedCommits::erase_all() {
+  if (auto erased = erase_before({}, Durability::kSync); !erased) return erased;
+  commits_.clear();
+  return {};
+}
+
+Result<void> StagedCommits::erase_before(ByteView end, Durability durability) {
+  WriteBatch batch;
+  Result<void> scanned = store_.scan(Table::kStaged, {}, end, [&](ByteView key, ByteView) {
+    batch.erase(Table::kStaged, key);
+    return true;
+  });
+  if (!scanned || batch.size() == 0) return scanned;
+  return store_.write(std::move(batch), durability);
+}
+
+}  // namespace gleaner

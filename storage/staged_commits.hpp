@@ -1,0 +1,69 @@
+// Commits that are durable and not folded yet (table kStaged), with an index in memory of which
+// parts there are. Borrows store and map. One thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <utility>
+#include <vector>
+
+#include "common/bytes.hpp"
+#include "common/ids.hpp"
+#include "common/model_config.hpp"
+#include "common/result.hpp"
+#include "common/shard_map.hpp"
+#include "common/shard_rows.hpp"
+#include "storage/store.hpp"
+
+namespace gleaner {
+
+class StagedCommits {
+ public:
+  // What is staged for rounds before `first_round` is folded already and counts for nothing.
+  StagedCommits(Store& store, const ShardMap& map, const ModelConfig& config,
+                RoundIndex first_round);
+
+  // Adds a part; see RunStore::stage.
+  Result<void> add(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
+                   const SparseUpdate& update, Durability durability);
+  // True when every part of the shard's commit is there.
+  Result<bool> is_whole(RoundIndex round, ShardId shard);
+  // Calls `visit` with the shard's parts in order, those that may hold rows of [begin, end).
+  // kNotFound unless the commit is whole; kCorrupt when parts do not follow one another.
+  Result<void> visit(RoundIndex round, ShardId shard, std::uint32_t begin, std::uint32_t end,
+                     const std::function<Result<void>(const SparseUpdate&)>& visit);
+
+  // Erases everything staged for rounds <= `round`, which is folded: not synced, since nobody
+  // reads it again.
+  Result<void> erase_through(RoundIndex round);
+  // Erases everything staged, durably.
+  Result<void> erase_all();
+
+ private:
+  struct Part {
+    bool is_staged = false;
+    std::uint32_t rows = 0;
+    std::uint32_t first_row = 0;
+    std::uint32_t last_row = 0;
+  };
+
+  // Reads what is staged, once; only then is a damaged part found, so that a store with one can
+  // still be opened and the part dropped.
+  Result<void> load();
+  Result<void> note(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
+                    const Part& noted);
+  Result<void> check_update(ShardId shard, const SparseUpdate& update) const;
+  Result<SparseUpdate> read_part(RoundIndex round, ShardId shard, std::uint32_t part);
+
+  Result<void> erase_before(ByteView end, Durability durability);
+
+  Store& store_;
+  const ShardMap& map_;
+  std::uint32_t code_limit_;  // codes are below it
+  RoundIndex first_round_;
+  bool is_loaded_ = false;
+  std::map<std::pair<RoundIndex, ShardId>, std::vector<Part>> commits_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,104 @@
+#include "storage/store_folder.hpp"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <system_error>
+
+namespace gleaner {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Every database has it once it is complete.
+constexpr const char* kCurrentFile = "CURRENT";
+
+Error no_access(const std::string& path, const char* verb) {
+  return {ErrorCode::kIo, fmt::format("the store {} may not be {} by this user: change its "
+                                      "permissions or name another one",
+                                      path, verb)};
+}
+
+// Files that an interrupted creation leaves before CURRENT is there.
+bool is_database_debris(const fs::path& file) {
+  const std::string name = file.filename().string();
+  for (const char* prefix : {"LOG", "LOCK", "IDENTITY", "MANIFEST-", "OPTIONS-"}) {
+    if (name.starts_with(prefix)) return true;
+  }
+  return file.extension() == ".dbtmp" || file.extension() == ".log";
+}
+
+}  // namespace
+
+bool holds_database(const std::string& path) {
+  std::error_code error;
+  return fs::exists(fs::path(path) / kCurrentFile, error);
+}
+
+Result<void> prepare_store_folder(const std::string& path) {
+  std::error_code error;
+  const fs::file_status status = fs::status(path, error);
+  if (status.type() == fs::file_type::not_found) {
+    fs::create_directories(path, error);
+    if (!error) return {};
+    const ErrorCode code =
+        error == std::errc::no_space_on_device ? ErrorCode::kResources : ErrorCode::kIo;
+    return Error{
+        code, fmt::format("the folder {} cannot be made for the store: {}", path, error.message())};
+  }
+  if (status.type() == fs::file_type::none) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("the store {} cannot be reached: {}", path, error.message())};
+  }
+  if (!fs::is_directory(status)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is not a folder: name a new or an empty one as --store", path)};
+  }
+  if (access(path.c_str(), R_OK | X_OK) != 0) return no_access(path, "read");
+  if (access(path.c_str(), W_OK) != 0) return no_access(path, "written");
+  if (holds_database(path)) return {};
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    if (is_database_debris(entry.path())) continue;
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} is not a store: it holds other files, such as '{}'; name a new or "
+                             "an empty folder as --store",
+                             path, entry.path().filename().string())};
+  }
+  if (error) return no_access(path, "read");
+  return {};
+}
+
+Result<void> find_store_folder(const std::string& path) {
+  std::error_code error;
+  if (!fs::exists(path, error)) {
+    if (error) {
+      return Error{ErrorCode::kIo,
+                   fmt::format("the store {} cannot be reached: {}", path, error.message())};
+    }
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("there is no store at {}: name the folder that was given to "
+                             "gleaner-master as --store",
+                             path)};
+  }
+  const bool is_folder = fs::is_directory(path, error);
+  if (is_folder && access(path.c_str(), R_OK | X_OK) != 0) return no_access(path, "read");
+  if (!is_folder || !holds_database(path)) {
+    return Error{ErrorCode::kNotFound,
+                 fmt::format("{} is not a store: name the folder that was given to gleaner-master "
+                             "as --store",
+                             path)};
+  }
+  return {};
+}
+
+std::set<std::string> log_files(const std::string& path) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    if (entry.path().extension() == ".log") names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+}  // namespace gleaner

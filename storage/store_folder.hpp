@@ -1,0 +1,24 @@
+// The folder of a store as the file system shows it, before RocksDB sees it.
+#pragma once
+
+#include <set>
+#include <string>
+
+#include "common/result.hpp"
+
+namespace gleaner {
+
+// True when the folder holds a database of some kind.
+bool holds_database(const std::string& path);
+
+// Makes the folder if it is missing. Refuses a path that is no folder, that holds other files than
+// a database's, or that may not be written; the sentence says which and what to do.
+Result<void> prepare_store_folder(const std::string& path);
+
+// kNotFound unless the folder holds a database; kIo when it may not be read.
+Result<void> find_store_folder(const std::string& path);
+
+// Names of the write-ahead logs in it, those of numbers only that are not tables.
+std::set<std::string> log_files(const std::string& path);
+
+}  // namespace gleaner

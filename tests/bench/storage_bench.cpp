@@ -1,0 +1,186 @@
+// Times of staging, folding, reading and digesting a run on RocksDB.
+//   storage_bench [LABELS [HIDDEN [ROUNDS [PERCENT_TOUCHED [FOLDER]]]]]
+#include <fmt/format.h>
+#include <sys/resource.h>
+#include <time.h>
+
+#include <chrono>
+#include <cmath>
+#include <cstdlib>
+#include <filesystem>
+#include <string>
+
+#include "common/counter_random.hpp"
+#include "common/half.hpp"
+#include "common/time.hpp"
+#include "storage/rocks_store.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+namespace {
+
+[[noreturn]] void fail(const Error& error) {
+  fmt::print(stderr, "{}\n", error.message);
+  std::exit(1);
+}
+
+template <typename T>
+T must(Result<T> result) {
+  if (!result) fail(result.error());
+  return std::move(result).value();
+}
+
+void must(const Result<void>& result) {
+  if (!result) fail(result.error());
+}
+
+struct Cost {
+  double seconds = 0;
+  double cpu_seconds = 0;  // of this thread; the rest is the disk, and other programs
+
+  [[nodiscard]] std::string text() const {
+    return fmt::format("{:.3f} s ({:.3f} s of processor)", seconds, cpu_seconds);
+  }
+};
+
+double cpu_seconds() {
+  timespec now{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+}
+
+template <typename Body>
+Cost measure(const Body& body) {
+  const Instant start = monotonic_now();
+  const double cpu_start = cpu_seconds();
+  body();
+  return {std::chrono::duration<double>(monotonic_now() - start).count(),
+          cpu_seconds() - cpu_start};
+}
+
+SparseUpdate make_update(const ShardMap& map, ShardId shard, std::uint32_t begin, std::uint32_t end,
+                         RoundIndex round, std::uint64_t percent) {
+  Rng random(round, Purpose::kTest, (std::uint64_t{raw(shard)} << 32) | begin);
+  SparseUpdate update;
+  for (std::uint32_t row = begin; row < end; ++row) {
+    if (!random.chance(percent, 100)) continue;
+    update.rows.push_back(row);
+    for (std::uint32_t i = 0; i < map.row_width(shard); ++i) {
+      update.deltas.push_back(to_half(0.01F * signed_unit(random.next())));
+    }
+    update.states.push_back(1);
+    for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
+      update.codes.push_back(static_cast<std::uint32_t>(random.next_below(1u << 9)));
+    }
+  }
+  return update;
+}
+
+Cost stage_round(RunStore& run, RoundIndex round, std::uint64_t percent) {
+  const ShardMap& map = run.shard_map();
+  constexpr std::uint32_t kRowsPerPart = 2048;
+  Cost spent;
+  for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+    const ShardId shard{s};
+    const std::uint32_t rows = map.row_count(shard);
+    const std::uint32_t parts = (rows + kRowsPerPart - 1) / kRowsPerPart;
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      const std::uint32_t begin = part * kRowsPerPart;
+      const SparseUpdate update =
+          make_update(map, shard, begin, std::min(begin + kRowsPerPart, rows), round, percent);
+      const Durability durability = part + 1 < parts ? Durability::kLazy : Durability::kSync;
+      const Cost cost =
+          measure([&] { must(run.stage(round, shard, part, parts, update, durability)); });
+      spent.seconds += cost.seconds;
+      spent.cpu_seconds += cost.cpu_seconds;
+    }
+  }
+  return spent;
+}
+
+Cost read_all(RunStore& run) {
+  const ShardMap& map = run.shard_map();
+  return measure([&] {
+    for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+      const std::uint32_t rows = map.row_count(ShardId{s});
+      for (std::uint32_t begin = 0; begin < rows; begin += 2048) {
+        must(run.read_rows(ShardId{s}, begin, std::min(begin + 2048, rows), run.checkpoint()));
+      }
+    }
+  });
+}
+
+std::uintmax_t bytes_in(const std::string& folder) {
+  std::uintmax_t bytes = 0;
+  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+    if (entry.is_regular_file()) bytes += entry.file_size();
+  }
+  return bytes;
+}
+
+long peak_memory_mb() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return usage.ru_maxrss / 1024;
+}
+
+int run_bench(std::uint32_t labels, std::uint32_t hidden, RoundIndex rounds, std::uint64_t percent,
+              const std::string& folder) {
+  RunIdentity identity;
+  identity.model.points = std::uint64_t{rounds} * 128;
+  identity.model.features = 1000;
+  identity.model.labels = labels;
+  identity.model.hidden = hidden;
+  identity.model.round_batches = 1;
+  identity.model.epochs = 2;
+  identity.model.hash_bits = 9;
+  const std::vector<std::uint32_t> counts(labels, 1);
+  const std::string path = folder + "/store";
+  const auto open = [&] {
+    return must(RunStore::create_or_open(must(open_rocks_store(path, OpenMode::kReadWrite)),
+                                         identity, counts));
+  };
+  auto run = open();
+  for (RoundIndex round = 0; round < rounds; ++round) {
+    const Cost staged = stage_round(*run, round, percent);
+    HistoryRecord history;
+    history.checkpoint = round + 1;
+    const Cost folded = measure([&] { must(run->fold(round, history)); });
+    fmt::print("round {}: stage {}, fold {}, {} MB on disk, peak memory {} MB\n", round,
+               staged.text(), folded.text(), bytes_in(path) >> 20, peak_memory_mb());
+  }
+  std::string digest;
+  fmt::print("digest {}\n", measure([&] { digest = must(run->checkpoint_digest()); }).text());
+  fmt::print("read all rows {}\n", read_all(*run).text());
+  const Cost read_only =
+      measure([&] { must(RunStore::open(must(open_rocks_store(path, OpenMode::kReadOnly)))); });
+  fmt::print("open read-only, beside the master {}\n", read_only.text());
+  run.reset();
+  fmt::print("reopen {}\n", measure([&] { run = open(); }).text());
+  if (must(run->checkpoint_digest()) != digest) {
+    fmt::print(stderr, "the digest differs after reopening\n");
+    return 1;
+  }
+  fmt::print("{} MB on disk\n", bytes_in(path) >> 20);
+  return 0;
+}
+
+}  // namespace
+}  // namespace gleaner
+
+int main(int argc, char** argv) {
+  const auto number = [&](int index, std::uint32_t otherwise) {
+    return argc > index ? static_cast<std::uint32_t>(std::strtoul(argv[index], nullptr, 10))
+                        : otherwise;
+  };
+  std::string folder = argc > 5 ? argv[5] : std::filesystem::temp_directory_path().string();
+  folder += "/gleaner-bench-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    fmt::print(stderr, "no folder can be made for the store: {}\n", folder);
+    return 1;
+  }
+  const int status =
+      gleaner::run_bench(number(1, 2000), number(2, 64), number(3, 3), number(4, 100), folder);
+  std::filesystem::remove_all(folder);
+  return status;
+}

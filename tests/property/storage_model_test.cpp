@@ -1,0 +1,240 @@
+// Random sequences of what a master does to a store, crashes among them, against an obvious model
+// in memory: maps of rows, updated in plain loops.
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "common/counter_random.hpp"
+#include "common/half.hpp"
+#include "common/initial_weights.hpp"
+#include "common/run_plan.hpp"
+#include "storage/memory_store.hpp"
+#include "tests/unit/storage/check_result.hpp"
+#include "tests/unit/storage/small_run.hpp"
+
+namespace gleaner {
+namespace {
+
+using test::require_ok;
+using test::require_value;
+
+std::uint64_t base_seed() {
+  const char* text = std::getenv("GLEANER_SEED");  // NOLINT(concurrency-mt-unsafe)
+  return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
+}
+
+struct Row {
+  std::vector<float> values;
+  float state = 0;
+  std::vector<std::uint32_t> codes;
+};
+
+using Rows = std::map<std::uint32_t, Row>;
+
+// The store, spelled out.
+struct Model {
+  std::vector<Rows> folded;  // by shard
+  std::map<std::pair<RoundIndex, std::uint32_t>, std::vector<std::optional<SparseUpdate>>> staged;
+  RoundIndex checkpoint = 0;
+};
+
+class Scenario {
+ public:
+  explicit Scenario(std::uint64_t seed) : random_(seed, Purpose::kTest), seed_(seed) {
+    identity_ = test::small_identity();
+    identity_.model.seed = seed;
+    identity_.model.labels = 3 + static_cast<std::uint32_t>(random_.next_below(60));
+    identity_.model.features = 1 + static_cast<std::uint32_t>(random_.next_below(200));
+    if (random_.chance(1, 4)) identity_.model.sampling = Sampling::kAll;
+    identity_.model.hash_bits = 1 + static_cast<std::uint32_t>(random_.next_below(24));
+    open();
+    model_.folded.resize(run_->shard_map().shard_count());
+  }
+
+  void step() {
+    switch (random_.next_below(8)) {
+      case 0:
+        return fold();
+      case 1:
+        return random_.chance(1, 4) ? discard() : fold();
+      case 2:
+        return random_.chance(1, 4) ? crash() : check_digest();
+      case 3:
+        return read();
+      default:
+        return stage();
+    }
+  }
+
+  [[nodiscard]] RoundIndex checkpoint() const { return model_.checkpoint; }
+
+ private:
+  void open() {
+    run_ = require_value(
+        RunStore::create_or_open(disk_.share(), identity_, test::small_label_counts(identity_)));
+  }
+
+  ShardId some_shard() {
+    return ShardId{static_cast<std::uint32_t>(random_.next_below(run_->shard_map().shard_count()))};
+  }
+
+  // Mostly dense, sometimes a few rows of many, sometimes none: each takes its own way in the
+  // store.
+  SparseUpdate some_update(ShardId shard) {
+    const ShardMap& map = run_->shard_map();
+    const std::uint64_t chance = random_.next_below(4) == 0 ? random_.next_below(3) : 50;
+    SparseUpdate update;
+    for (std::uint32_t row = 0; row < map.row_count(shard); ++row) {
+      if (!random_.chance(chance, 100)) continue;
+      update.rows.push_back(row);
+      for (std::uint32_t i = 0; i < map.row_width(shard); ++i) {
+        update.deltas.push_back(to_half(signed_unit(random_.next())));
+      }
+      update.states.push_back(static_cast<float>(random_.next_below(1000)));
+      for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
+        const std::uint64_t bits = 1 + random_.next_below(identity_.model.hash_bits);
+        update.codes.push_back(static_cast<std::uint32_t>(random_.next_below(1u << bits)));
+      }
+    }
+    return update;
+  }
+
+  void stage() {
+    const RoundIndex round =
+        model_.checkpoint + static_cast<RoundIndex>(random_.chance(1, 5) ? 1 : 0);
+    // Shards that lack a commit first, so that rounds become whole.
+    ShardId shard = some_shard();
+    for (std::uint32_t s = 0; s < model_.folded.size(); ++s) {
+      if (!model_.staged.contains({round, s}) && random_.chance(1, 2)) shard = ShardId{s};
+    }
+    auto& parts = model_.staged[{round, raw(shard)}];
+    if (parts.empty()) {
+      const auto count = static_cast<std::uint32_t>(1 + random_.next_below(3));
+      const auto pieces = test::cut(run_->shard_map(), shard, some_update(shard), count);
+      parts.assign(pieces.begin(), pieces.end());
+    }
+    const auto count = static_cast<std::uint32_t>(parts.size());
+    // In any order, with repetitions.
+    for (std::uint32_t i = 0; i < count + random_.next_below(2); ++i) {
+      const std::uint32_t part = (i + static_cast<std::uint32_t>(seed_)) % count;
+      const Durability durability = i + 1 < count ? Durability::kLazy : Durability::kSync;
+      require_ok(run_->stage(round, shard, part, count, *parts[part], durability));
+    }
+    CHECK(require_value(run_->is_staged(round, shard)));
+  }
+
+  void apply(Rows& rows, ShardId shard, const SparseUpdate& update) {
+    const ShardMap& map = run_->shard_map();
+    const std::size_t width = map.row_width(shard);
+    const std::size_t codes = map.codes_per_row(shard);
+    const auto counts = run_->label_counts(shard);
+    for (std::size_t i = 0; i < update.rows.size(); ++i) {
+      const std::uint32_t row = update.rows[i];
+      if (!rows.contains(row)) {
+        rows[row].values.resize(width);
+        initial_row(identity_.model, map, shard, row, counts.empty() ? 0 : counts[row],
+                    rows[row].values);
+      }
+      Row& target = rows[row];
+      for (std::size_t k = 0; k < width; ++k) {
+        target.values[k] += from_half(update.deltas[i * width + k]);
+      }
+      target.state = update.states[i];
+      target.codes.assign(update.codes.begin() + static_cast<std::ptrdiff_t>(i * codes),
+                          update.codes.begin() + static_cast<std::ptrdiff_t>((i + 1) * codes));
+    }
+  }
+
+  [[nodiscard]] bool is_whole(RoundIndex round) const {
+    for (std::uint32_t s = 0; s < model_.folded.size(); ++s) {
+      if (!model_.staged.contains({round, s})) return false;
+    }
+    return true;
+  }
+
+  void fold() {
+    const RoundIndex round = model_.checkpoint;
+    const Result<void> folded = run_->fold(round, test::make_history(round + 1));
+    const bool expected = is_whole(round) && round < RunPlan(identity_.model).round_count();
+    CHECK(folded.ok() == expected);
+    if (!expected) return;
+    for (std::uint32_t s = 0; s < model_.folded.size(); ++s) {
+      for (const auto& part : model_.staged.at({round, s})) {
+        apply(model_.folded[s], ShardId{s}, *part);
+      }
+      model_.staged.erase({round, s});
+    }
+    ++model_.checkpoint;
+    CHECK(run_->checkpoint() == model_.checkpoint);
+  }
+
+  void discard() {
+    require_ok(run_->discard_staged());
+    model_.staged.clear();
+  }
+
+  void crash() {
+    run_.reset();
+    disk_.crash();
+    open();
+    CHECK(run_->checkpoint() == model_.checkpoint);
+    for (const auto& [key, parts] : model_.staged) {
+      CHECK(require_value(run_->is_staged(key.first, ShardId{key.second})));
+    }
+  }
+
+  // A digest is the same for the same rows however they came there.
+  void check_digest() {
+    const std::string digest = require_value(run_->checkpoint_digest());
+    const auto known = digests_.emplace(model_.checkpoint, digest);
+    CHECK(known.first->second == digest);
+  }
+
+  void read() {
+    const ShardId shard = some_shard();
+    Rows expected = model_.folded[raw(shard)];
+    RoundIndex base = model_.checkpoint;
+    while (base < model_.checkpoint + 2 && model_.staged.contains({base, raw(shard)})) {
+      for (const auto& part : model_.staged.at({base, raw(shard)})) apply(expected, shard, *part);
+      ++base;
+    }
+    const std::uint32_t count = run_->shard_map().row_count(shard);
+    const auto begin = static_cast<std::uint32_t>(random_.next_below(count));
+    const auto end = begin + static_cast<std::uint32_t>(random_.next_below(count - begin + 1));
+    const ShardRows rows = require_value(run_->read_rows(shard, begin, end, base));
+    ShardRows wanted;
+    for (auto row = expected.lower_bound(begin); row != expected.lower_bound(end); ++row) {
+      wanted.rows.push_back(row->first);
+      const auto& [values, state, codes] = row->second;
+      wanted.values.insert(wanted.values.end(), values.begin(), values.end());
+      wanted.states.push_back(state);
+      wanted.codes.insert(wanted.codes.end(), codes.begin(), codes.end());
+    }
+    CHECK(rows == wanted);
+  }
+
+  Rng random_;
+  std::uint64_t seed_;
+  RunIdentity identity_;
+  MemoryStore disk_;
+  std::unique_ptr<RunStore> run_;
+  Model model_;
+  std::map<RoundIndex, std::string> digests_;
+};
+
+TEST_CASE("storage: random commits, folds, reads and crashes agree with the model", "[storage]") {
+  RoundIndex furthest = 0;
+  for (std::uint64_t i = 0; i < 40; ++i) {
+    const std::uint64_t seed = base_seed() * 1000 + i;
+    INFO("GLEANER_SEED=" << base_seed() << ", scenario " << i);
+    Scenario scenario(seed);
+    for (int step = 0; step < 120; ++step) scenario.step();
+    furthest = std::max(furthest, scenario.checkpoint());
+  }
+  CHECK(furthest >= 5);
+}
+
+}  // namespace
+}  // namespace gleaner

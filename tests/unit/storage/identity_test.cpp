@@ -1,0 +1,84 @@
+#include "storage/identity.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "tests/unit/storage/check_result.hpp"
+#include "tests/unit/storage/small_run.hpp"
+
+namespace gleaner {
+namespace {
+
+using test::check_error;
+using test::require_value;
+
+std::map<std::string, std::string> fields_of(const ModelConfig& model) {
+  std::map<std::string, std::string> fields;
+  for (const auto& [name, text] : model_fields(model)) fields[name] = text;
+  return fields;
+}
+
+TEST_CASE("identity: a configuration survives being written as text", "[storage]") {
+  ModelConfig model = test::small_identity().model;
+  model.seed = ~std::uint64_t{0};
+  model.sampling = Sampling::kRandom;
+  model.hash_family = HashFamilyKind::kDwta;
+  model.output_rate = std::nextafter(0.1F, 1.0F);
+  model.epsilon = 1.17549435e-30F;
+  model.gradient_step_log2 = -20;
+  CHECK(require_value(model_from_fields(fields_of(model))) == model);
+}
+
+TEST_CASE("identity: a missing field has its default, an unknown one is another version",
+          "[storage]") {
+  std::map<std::string, std::string> fields = fields_of(test::small_identity().model);
+  fields.erase("dropout");
+  CHECK(require_value(model_from_fields(fields)).dropout == ModelConfig{}.dropout);
+  fields["momentum"] = "0.9";
+  check_error(model_from_fields(fields), ErrorCode::kVersion, "version of Gleaner");
+}
+
+TEST_CASE("identity: unreadable and impossible fields are named", "[storage]") {
+  for (const auto& [name, text] : model_fields(test::small_identity().model)) {
+    for (const char* wrong : {"", "x", " 1", "1 ", "-"}) {
+      auto fields = fields_of(test::small_identity().model);
+      fields[name] = wrong;
+      check_error(model_from_fields(fields), ErrorCode::kCorrupt, name);
+    }
+  }
+  auto fields = fields_of(test::small_identity().model);
+  fields["hidden"] = "17";
+  check_error(model_from_fields(fields), ErrorCode::kCorrupt, "hidden is 17");
+}
+
+TEST_CASE("identity: equal identities and more epochs are no difference", "[storage]") {
+  const RunIdentity stored = test::small_identity();
+  RunIdentity wanted = stored;
+  CHECK(identity_differences(wanted, stored).empty());
+  wanted.model.epochs = 7;
+  wanted.settings["run.epochs"] = "7";
+  CHECK(identity_differences(wanted, stored).empty());
+}
+
+TEST_CASE("identity: differences name the key people know and both values", "[storage]") {
+  const RunIdentity stored = test::small_identity();
+  RunIdentity wanted = stored;
+  wanted.model.output_rate = 0.01F;
+  wanted.settings["learning.output_rate"] = "0.01";
+  wanted.settings["evaluation.every"] = "5";
+  wanted.settings["evaluation.added_later"] = "5";
+  wanted.model.seed = 2;
+  wanted.model.sampling = Sampling::kAll;
+  CHECK(identity_differences(wanted, stored) ==
+        std::vector<std::string>{"seed is 2 here and 1 in the store",
+                                 "sampling is all here and lsh in the store",
+                                 "learning.output_rate is 0.01 here and 0.003 in the store",
+                                 "evaluation.every is 5 here and 2 in the store"});
+  wanted = stored;
+  wanted.model.epochs = 1;
+  CHECK(identity_differences(wanted, stored) ==
+        std::vector<std::string>{"epochs is 1 here and 2 in the store (it can only grow)"});
+}
+
+}  // namespace
+}  // namespace gleaner

@@ -1,0 +1,107 @@
+#include "storage/run_records.hpp"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+namespace gleaner {
+namespace {
+
+HistoryRecord full_history() {
+  HistoryRecord record;
+  record.checkpoint = 4294967295u;
+  record.batches = ~std::uint64_t{0};
+  record.epoch = 3;
+  record.loss = 0.1 + 0.2;
+  record.active = 312.5;
+  record.examples_per_second = 1e5;
+  record.volunteers = 7;
+  record.bytes_down = 101.25;
+  record.bytes_up = 202.5;
+  record.evaluated = 1000;
+  record.evaluated_all = true;
+  record.p_at_1 = 0.6130000000000001;
+  record.p_at_3 = 0.5;
+  record.p_at_5 = 0.4;
+  record.psp_at_1 = 0.3;
+  record.psp_at_3 = 0.2;
+  record.psp_at_5 = 0.1;
+  record.wall_seconds = -5;
+  return record;
+}
+
+TEST_CASE("records: every field survives, to the bit", "[storage]") {
+  CHECK(decode_history(encode_history(full_history())) == full_history());
+  CHECK(decode_history(encode_history({})) == HistoryRecord{});
+
+  VolunteerAccount account;
+  account.name = "caf\u00e9 \"7\"\n";
+  account.units = 1;
+  account.examples = ~std::uint64_t{0};
+  account.bytes_down = 3;
+  account.bytes_up = 4;
+  account.commits = 5;
+  account.faults = 6;
+  account.last_seen_wall_seconds = 7;
+  CHECK(decode_account(encode_account(account)) == account);
+
+  const auto progress = decode_progress(encode_progress({5, 123456789012}));
+  REQUIRE(progress);
+  CHECK(progress->checkpoint == 5);
+  CHECK(progress->batches == 123456789012);
+  const auto summary = decode_shard_summary(encode_shard_summary({5, ~std::uint64_t{0}}));
+  REQUIRE(summary);
+  CHECK(summary->rows == 5);
+  CHECK(summary->checksum_sum == ~std::uint64_t{0});
+  const auto epoch = decode_lease_epoch(encode_lease_epoch({99}));
+  REQUIRE(epoch);
+  CHECK(epoch->next == 99);
+  const std::map<std::string, std::string> settings = {{"a.b", "1"}, {"c", "\"x\""}};
+  CHECK(decode_settings(encode_settings(settings)) == settings);
+  const auto identity = decode_identity(encode_identity({3, settings}));
+  REQUIRE(identity);
+  CHECK(identity->store_version == 3);
+  CHECK(identity->model == settings);
+}
+
+TEST_CASE("records: unknown fields are skipped and missing ones have defaults", "[storage]") {
+  const auto record = decode_history(R"({"checkpoint":3,"recall_at_7":{"x":[1,2]},"loss":2})");
+  REQUIRE(record);
+  HistoryRecord expected;
+  expected.checkpoint = 3;
+  expected.loss = 2;
+  CHECK(*record == expected);
+}
+
+TEST_CASE("records: text that is no such record is refused", "[storage]") {
+  for (const char* text : {"", "{", "[]", "3", "null", "{\"checkpoint\":\"3\"}",
+                           "{\"checkpoint\":-1}", "{\"checkpoint\":4294967296}",
+                           "{\"checkpoint\":1.5}", "{\"loss\":null}", "{\"evaluated_all\":1}"}) {
+    INFO(text);
+    CHECK_FALSE(decode_history(text).has_value());
+  }
+  CHECK_FALSE(decode_settings("{\"a\":1}").has_value());
+  CHECK_FALSE(decode_settings("[]").has_value());
+  CHECK_FALSE(decode_account("{\"name\":3}").has_value());
+}
+
+TEST_CASE("records: what is not a number counts as not measured", "[storage]") {
+  HistoryRecord record;
+  record.loss = std::numeric_limits<double>::quiet_NaN();
+  record.active = std::numeric_limits<double>::infinity();
+  const auto decoded = decode_history(encode_history(record));
+  REQUIRE(decoded);
+  CHECK(decoded->loss == -1);
+  CHECK(decoded->active == -1);
+}
+
+TEST_CASE("records: a name that is not UTF-8 does not stop the account", "[storage]") {
+  VolunteerAccount account;
+  account.name = "\xff\xfe";
+  account.units = 3;
+  const auto decoded = decode_account(encode_account(account));
+  REQUIRE(decoded);
+  CHECK(decoded->units == 3);
+}
+
+}  // namespace
+}  // namespace gleaner

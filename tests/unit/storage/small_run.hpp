@@ -1,0 +1,32 @@
+// A small run for the store's tests: its identity, and commits made from a seed.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "common/ids.hpp"
+#include "common/shard_map.hpp"
+#include "common/shard_rows.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner::test {
+
+// 3 output shards with tables, 2 input shards, 2 epochs of 4 rounds.
+RunIdentity small_identity();
+std::vector<std::uint32_t> small_label_counts(const RunIdentity& identity);
+
+// A plausible commit: about half of the shard's rows, a function of the arguments alone.
+SparseUpdate make_update(const ShardMap& map, ShardId shard, RoundIndex round,
+                         std::uint64_t seed = 1);
+// `update` cut into `parts` with about as many rows each.
+std::vector<SparseUpdate> cut(const ShardMap& map, ShardId shard, const SparseUpdate& update,
+                              std::uint32_t parts);
+HistoryRecord make_history(RoundIndex checkpoint);
+
+// Stages every shard's commit for the round, some in several parts.
+Result<void> stage_round(RunStore& run, RoundIndex round, std::uint64_t seed = 1);
+// Stages and folds rounds until the store holds checkpoint `checkpoint`.
+Result<void> train_to(RunStore& run, RoundIndex checkpoint, std::uint64_t seed = 1);
+
+}  // namespace gleaner::test

@@ -6,7 +6,7 @@
 #include <asio/ip/tcp.hpp>
 #include <string>
 
-#include "common/net/host_port.hpp"
+#include "common/host_port.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
 

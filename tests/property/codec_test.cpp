@@ -2,22 +2,17 @@
 #include "schema/codec.hpp"
 
 #include <catch2/catch.hpp>
-#include <cstdlib>
 #include <fstream>
 #include <map>
 #include <sstream>
 
 #include "tests/property/codec_messages.hpp"
+#include "tests/property/property_seed.hpp"
 
 namespace gleaner {
 namespace {
 
 constexpr std::size_t kKinds = std::variant_size_v<Message>;
-
-std::uint64_t test_seed() {
-  const char* text = std::getenv("GLEANER_SEED");  // NOLINT(concurrency-mt-unsafe)
-  return text != nullptr ? std::strtoull(text, nullptr, 10) : 1;
-}
 
 std::string hex(const Bytes& bytes) {
   static const char* const kDigits = "0123456789abcdef";
@@ -65,7 +60,7 @@ void require_safe_update(const Bytes& bytes) {
 }  // namespace
 
 TEST_CASE("codec: random messages of every kind come back equal", "[codec]") {
-  const std::uint64_t seed = test_seed();
+  const std::uint64_t seed = property_seed();
   INFO("GLEANER_SEED=" << seed);
   for (std::size_t kind = 0; kind < kKinds; ++kind) {
     INFO(message_name(kind));
@@ -82,7 +77,7 @@ TEST_CASE("codec: random messages of every kind come back equal", "[codec]") {
 }
 
 TEST_CASE("codec: random stored updates come back equal", "[codec]") {
-  Rng rng(test_seed(), Purpose::kTest, 100);
+  Rng rng(property_seed(), Purpose::kTest, 100);
   for (int i = 0; i < 200; ++i) {
     const SparseUpdate update = testing::random_update(rng);
     const auto decoded = decode_update(encode_update(update));

@@ -1,4 +1,4 @@
-#include "common/net/host_port.hpp"
+#include "common/host_port.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,0 +1,220 @@
+#include "volunteer/train/active_set.hpp"
+
+#include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "tests/unit/train/train_fixture.hpp"
+
+namespace gleaner {
+namespace {
+
+// A batch of queries and one shard's tables with random codes.
+struct Scene {
+  ModelConfig config;
+  ShardMap map;
+  ThreadPool pool{1};
+  std::unique_ptr<HashFamily> family;
+  HiddenCodes hidden;
+  Positives positives;
+  QueryBatch queries;
+  ActiveSets sets;
+
+  explicit Scene(const ModelConfig& model, BatchIndex batch = 2)
+      : config(model),
+        map(config),
+        family(config.sampling == Sampling::kLsh
+                   ? make_hash_family(config, kernels_for(SimdLevel::kScalar))
+                   : nullptr),
+        hidden(test::make_hidden(config, batch, 16)),
+        positives(test::make_positives(config, batch, 16)),
+        queries(config, kernels_for(SimdLevel::kScalar), family.get()),
+        sets(config) {
+    queries.prepare(batch, hidden, pool);
+  }
+
+  [[nodiscard]] HashTables tables_of(ShardId shard) const {
+    const std::uint32_t rows = map.row_count(shard);
+    HashTables tables(map.codes_per_row(shard), config.hash_bits, rows);
+    Rng rng(raw(shard), Purpose::kTest);
+    std::vector<std::uint32_t> codes(tables.tables());
+    for (std::uint32_t row = 0; row < rows; ++row) {
+      for (auto& code : codes) code = static_cast<std::uint32_t>(rng.next_below(16));
+      tables.write_codes(row, codes);
+    }
+    tables.rebuild();
+    return tables;
+  }
+
+  void build(ShardId shard) {
+    sets.build(queries, positives, shard, map.neurons(shard), tables_of(shard));
+  }
+
+  [[nodiscard]] std::set<std::uint32_t> truths(std::uint32_t example, ShardId shard) const {
+    std::set<std::uint32_t> rows;
+    for (std::uint32_t i = positives.offsets[example]; i < positives.offsets[example + 1]; ++i) {
+      if (map.shard_of_neuron(positives.neurons[i]) == shard) {
+        rows.insert(positives.neurons[i] - map.neurons(shard).begin);
+      }
+    }
+    return rows;
+  }
+
+  // Rows of the example's buckets over all tables.
+  [[nodiscard]] std::set<std::uint32_t> candidates(std::uint32_t example, ShardId shard) const {
+    const HashTables tables = tables_of(shard);
+    std::set<std::uint32_t> rows;
+    for (std::uint32_t table = 0; table < tables.tables(); ++table) {
+      const auto bucket = tables.bucket(table, queries.hashes(example)[table]);
+      rows.insert(bucket.begin(), bucket.end());
+    }
+    return rows;
+  }
+};
+
+using Negatives = std::vector<std::vector<std::uint32_t>>;
+
+// What each example chose besides its truths, in order of choice; checks the truths on the way.
+Negatives negatives_of(const Scene& scene, ShardId shard) {
+  Negatives result;
+  for (std::uint32_t example = 0; example < 16; ++example) {
+    const auto truths = scene.truths(example, shard);
+    const auto chosen = scene.sets.chosen(example);
+    REQUIRE(std::set<std::uint32_t>(chosen.begin(), chosen.end()).size() == chosen.size());
+    REQUIRE(chosen.size() >= truths.size());
+    const auto negatives = chosen.begin() + static_cast<std::ptrdiff_t>(truths.size());
+    REQUIRE(std::set<std::uint32_t>(chosen.begin(), negatives) == truths);
+    result.emplace_back(negatives, chosen.end());
+  }
+  return result;
+}
+
+}  // namespace
+
+TEST_CASE("active sets: truths, then bucket members up to the shard's share of the cap",
+          "[active]") {
+  ModelConfig config = test::small_config();
+  config.random_negatives = 0;
+  bool cap_cut = false;
+  bool cap_left_room = false;
+  // Shares of 2, 12 and more than there are rows.
+  for (const std::uint32_t cap : {6u, 60u, 1000u}) {
+    config.active_cap = cap;
+    Scene scene(config);
+    const std::uint32_t share = (cap + 4) / 5;
+    for (std::uint32_t index = 0; index < 5; ++index) {
+      const ShardId shard{index};
+      scene.build(shard);
+      const Negatives negatives = negatives_of(scene, shard);
+      for (std::uint32_t example = 0; example < 16; ++example) {
+        std::set<std::uint32_t> possible = scene.candidates(example, shard);
+        for (const std::uint32_t row : scene.truths(example, shard)) possible.erase(row);
+        REQUIRE(negatives[example].size() == std::min<std::size_t>(share, possible.size()));
+        for (const std::uint32_t row : negatives[example]) REQUIRE(possible.count(row) == 1);
+        (possible.size() > share ? cap_cut : cap_left_room) = true;
+      }
+    }
+  }
+  REQUIRE(cap_cut);
+  REQUIRE(cap_left_room);
+}
+
+TEST_CASE("active sets: random negatives come on top of the cap", "[active]") {
+  ModelConfig config = test::small_config();
+  config.active_cap = 5;
+  config.random_negatives = 37;  // 8 a shard
+  Scene scene(config);
+  std::size_t total = 0;
+  for (std::uint32_t index = 0; index < 5; ++index) {
+    scene.build(ShardId{index});
+    for (const auto& negatives : negatives_of(scene, ShardId{index})) {
+      REQUIRE(negatives.size() <= 9);
+      total += negatives.size();
+    }
+  }
+  // Of 80 x 9 draws a few fall on rows already there.
+  REQUIRE(total > 80 * 7);
+}
+
+TEST_CASE("active sets: uniform sampling takes exactly the share, all distinct", "[active]") {
+  ModelConfig config = test::small_config();
+  config.sampling = Sampling::kRandom;
+  std::map<std::uint32_t, std::uint32_t> hits;
+  for (BatchIndex batch = 0; batch < 40; ++batch) {
+    Scene scene(config, batch);
+    scene.build(ShardId{1});
+    for (const auto& negatives : negatives_of(scene, ShardId{1})) {
+      REQUIRE(negatives.size() == 12);
+      for (const std::uint32_t row : negatives) ++hits[row];
+    }
+  }
+  // 640 x 12 draws over 60 rows: about 128 each.
+  REQUIRE(hits.size() == 60);
+  for (const auto& [row, count] : hits) {
+    CAPTURE(row);
+    REQUIRE(count > 80);
+    REQUIRE(count < 180);
+  }
+}
+
+TEST_CASE("active sets: uniform sampling beyond the shard takes every row once", "[active]") {
+  ModelConfig config = test::small_config();
+  config.sampling = Sampling::kRandom;
+  config.active_cap = 5000;
+  Scene scene(config);
+  scene.build(ShardId{0});
+  for (std::uint32_t example = 0; example < 16; ++example) {
+    REQUIRE(scene.sets.chosen(example).size() == scene.map.row_count(ShardId{0}));
+  }
+  negatives_of(scene, ShardId{0});
+}
+
+TEST_CASE("active sets: all-neurons sampling takes every row for every example", "[active]") {
+  ModelConfig config = test::small_config();
+  config.sampling = Sampling::kAll;
+  Scene scene(config);
+  scene.build(ShardId{4});
+  negatives_of(scene, ShardId{4});
+  REQUIRE(scene.sets.active() == std::uint64_t{16} * scene.map.row_count(ShardId{4}));
+}
+
+TEST_CASE("active sets: each row's list is the inverse of the examples' choices", "[active]") {
+  Scene scene(test::small_config());
+  for (const ShardId shard : {ShardId{3}, ShardId{0}}) {
+    scene.build(shard);
+    std::map<std::uint32_t, std::vector<ActivePair>> expected;
+    for (std::uint32_t example = 0; example < 16; ++example) {
+      const auto truths = scene.truths(example, shard);
+      for (const std::uint32_t row : scene.sets.chosen(example)) {
+        expected[row].push_back(
+            static_cast<ActivePair>(example | (truths.count(row) != 0 ? kTruePair : 0)));
+      }
+    }
+    std::map<std::uint32_t, std::vector<ActivePair>> found;
+    std::size_t begin = 0;
+    for (std::size_t i = 0; i < scene.sets.rows().size(); ++i) {
+      const std::size_t end = scene.sets.pair_ends()[i];
+      found[scene.sets.rows()[i]].assign(scene.sets.pairs() + begin, scene.sets.pairs() + end);
+      begin = end;
+    }
+    REQUIRE(found == expected);
+    REQUIRE(scene.sets.active() == begin);
+    REQUIRE(std::is_sorted(scene.sets.rows().begin(), scene.sets.rows().end()));
+  }
+}
+
+TEST_CASE("active sets: a choice depends on batch and position, not on what was built before",
+          "[active]") {
+  const ModelConfig config = test::small_config();
+  Scene used(config);
+  for (std::uint32_t shard = 0; shard < 5; ++shard) used.build(ShardId{shard});
+  used.build(ShardId{2});
+  Scene fresh(config);
+  fresh.build(ShardId{2});
+  REQUIRE(negatives_of(used, ShardId{2}) == negatives_of(fresh, ShardId{2}));
+  Scene later(config, 3);
+  later.build(ShardId{2});
+  REQUIRE(negatives_of(later, ShardId{2}) != negatives_of(fresh, ShardId{2}));
+}
+
+}  // namespace gleaner

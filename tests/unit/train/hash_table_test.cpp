@@ -1,0 +1,71 @@
+#include "volunteer/train/hash_table.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "common/counter_random.hpp"
+
+namespace gleaner {
+namespace {
+
+// Checks every table against the codes that were written.
+void require_sorted(const HashTables& tables, std::uint32_t bits,
+                    const std::vector<std::vector<std::uint32_t>>& codes) {
+  for (std::uint32_t table = 0; table < tables.tables(); ++table) {
+    std::size_t entries = 0;
+    for (std::uint32_t code = 0; code < (1u << bits); ++code) {
+      const auto bucket = tables.bucket(table, code);
+      for (std::size_t i = 0; i < bucket.size(); ++i) {
+        REQUIRE(bucket[i] < codes.size());
+        REQUIRE(codes[bucket[i]][table] == code);
+        if (i > 0) REQUIRE(bucket[i] > bucket[i - 1]);
+      }
+      entries += bucket.size();
+    }
+    REQUIRE(entries == codes.size());
+  }
+}
+
+}  // namespace
+
+TEST_CASE("hash tables: every row stands once in each table, in its code's bucket", "[tables]") {
+  Rng rng(3, Purpose::kTest);
+  for (const std::uint32_t rows : {1u, 2u, 63u, 200u}) {
+    HashTables tables(5, 4, rows);
+    std::vector<std::vector<std::uint32_t>> codes(rows, std::vector<std::uint32_t>(5));
+    for (int round = 0; round < 6; ++round) {
+      for (std::uint32_t row = 0; row < rows; ++row) {
+        if (round > 0 && rng.chance(2, 3)) continue;
+        // Only some tables change, as with small steps of the weights.
+        for (auto& code : codes[row]) {
+          if (round == 0 || rng.chance(1, 4)) code = static_cast<std::uint32_t>(rng.next_below(16));
+        }
+        tables.write_codes(row, codes[row]);
+      }
+      tables.rebuild();
+      require_sorted(tables, 4, codes);
+    }
+    std::vector<std::uint32_t> read(5);
+    tables.read_codes(rows - 1, read);
+    REQUIRE(read == codes[rows - 1]);
+  }
+}
+
+TEST_CASE("hash tables: codes written without marking count once all tables are marked",
+          "[tables]") {
+  HashTables tables(2, 3, 4);
+  tables.rebuild();
+  std::vector<std::vector<std::uint32_t>> codes{{1, 7}, {1, 0}, {5, 7}, {0, 2}};
+  for (std::uint32_t row = 0; row < 4; ++row) tables.write_codes_unmarked(row, codes[row]);
+  tables.mark_all_changed();
+  tables.rebuild();
+  require_sorted(tables, 3, codes);
+}
+
+TEST_CASE("hash tables: none at all are possible", "[tables]") {
+  HashTables tables(0, 8, 100);
+  tables.write_codes(3, {});
+  tables.rebuild();
+  REQUIRE(tables.tables() == 0);
+}
+
+}  // namespace gleaner

@@ -1,0 +1,323 @@
+#include "volunteer/train/output_shard.hpp"
+
+#include <bit>
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "common/half.hpp"
+#include "common/initial_weights.hpp"
+#include "tests/unit/train/train_fixture.hpp"
+
+namespace gleaner {
+namespace {
+
+// One shard, loaded with the initial rows.
+struct Scene {
+  ModelConfig config;
+  ShardMap map;
+  RunPlan plan;
+  ThreadPool pool{1};
+  const Kernels& kernels = kernels_for(SimdLevel::kScalar);
+  std::unique_ptr<HashFamily> family;
+  ShardContext context;
+  std::vector<ShardScratch> scratch;
+  QueryBatch queries;
+  HiddenCodes hidden;
+  Positives positives;
+  OutputShard shard;
+
+  explicit Scene(const ModelConfig& model, ShardId id = ShardId{1})
+      : config(model),
+        map(config),
+        plan(config),
+        family(config.sampling == Sampling::kLsh ? make_hash_family(config, kernels) : nullptr),
+        context{config, map, kernels, family.get()},
+        scratch(1, ShardScratch(config)),
+        queries(config, kernels, family.get()),
+        shard(context, id) {
+    std::vector<float> values(config.hidden + 1);
+    for (std::uint32_t row = 0; row < shard.rows().rows(); ++row) {
+      initial_row(config, map, id, row, 2, values);
+      shard.load(row, values, 0.0F, {});
+    }
+    shard.finish_loading(pool, scratch);
+  }
+
+  ShardOutcome train(BatchIndex batch) {
+    const std::uint32_t examples = plan.examples_in(batch);
+    hidden = test::make_hidden(config, batch, examples);
+    positives = test::in_shards(test::make_positives(config, batch, examples), map,
+                                {test::lease_of(raw(shard.id()))});
+    queries.prepare(batch, hidden, pool);
+    return shard.train(queries, positives, plan.rates(batch).output, scratch[0]);
+  }
+
+  [[nodiscard]] std::vector<float> row(std::uint32_t index) const {
+    std::vector<float> values(config.hidden + 1);
+    shard.rows().read(index, values);
+    return values;
+  }
+
+  // Every row's codes must be those of its weights, and its place in the tables follow.
+  void require_fresh_codes() {
+    std::vector<std::uint32_t> stored(config.tables);
+    std::vector<std::uint32_t> computed(config.tables);
+    HashScratch hash;
+    for (std::uint32_t index = 0; index < shard.rows().rows(); ++index) {
+      const float* weights[] = {shard.rows().weights(index)};
+      family->hash_rows(weights, computed, hash);
+      shard.tables().read_codes(index, stored);
+      REQUIRE(stored == computed);
+      for (std::uint32_t table = 0; table < config.tables; ++table) {
+        const auto bucket = shard.tables().bucket(table, stored[table]);
+        REQUIRE(std::binary_search(bucket.begin(), bucket.end(), index));
+      }
+    }
+  }
+};
+
+bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
+    return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
+  });
+}
+
+// The loss of one pair as a function of the logit, in double.
+double pair_loss(double z, bool is_true) {
+  const double margin = is_true ? -z : z;
+  return std::max(margin, 0.0) + std::log1p(std::exp(-std::abs(margin)));
+}
+
+}  // namespace
+
+TEST_CASE("output shard: a step over all neurons is that of double arithmetic", "[output_shard]") {
+  ModelConfig config = test::small_config();
+  config.sampling = Sampling::kAll;
+  Scene scene(config);
+  const std::uint32_t rows = scene.shard.rows().rows();
+  const std::size_t width = config.hidden;
+  std::vector<std::vector<float>> before;
+  for (std::uint32_t r = 0; r < rows; ++r) before.push_back(scene.row(r));
+  const ShardOutcome outcome = scene.train(0);
+  const std::uint32_t examples = scene.hidden.examples;
+
+  double loss = 0;
+  std::vector<double> dh(examples * width, 0.0);
+  std::vector<std::vector<double>> gradients(rows, std::vector<double>(width + 1, 0.0));
+  for (std::uint32_t e = 0; e < examples; ++e) {
+    const double scale = scene.hidden.scales[e];
+    for (std::uint32_t r = 0; r < rows; ++r) {
+      double z = before[r][width];
+      for (std::size_t i = 0; i < width; ++i) {
+        z += before[r][i] * scale * scene.hidden.codes[e * width + i];
+      }
+      const auto begin = scene.positives.neurons.begin() + scene.positives.offsets[e];
+      const auto end = scene.positives.neurons.begin() + scene.positives.offsets[e + 1];
+      const bool is_true = std::find(begin, end, scene.shard.neurons().begin + r) != end;
+      loss += pair_loss(z, is_true);
+      const double delta = 1 / (1 + std::exp(-z)) - (is_true ? 1 : 0);
+      for (std::size_t i = 0; i < width; ++i) {
+        dh[e * width + i] += delta * before[r][i];
+        gradients[r][i] += delta * scale * scene.hidden.codes[e * width + i];
+      }
+      gradients[r][width] += delta;
+    }
+  }
+  REQUIRE(outcome.active == std::uint64_t{examples} * rows);
+  REQUIRE(static_cast<double>(outcome.loss) / 1048576 == Approx(loss).epsilon(1e-5));
+  for (std::size_t i = 0; i < dh.size(); ++i) {
+    const double step = std::ldexp(1.0, config.gradient_step_log2);
+    const double expected = scene.hidden.codes[i] == 0 ? 0.0 : dh[i];
+    REQUIRE(scene.scratch[0].steps[i] * step == Approx(expected).margin(0.51 * step + 1e-4));
+  }
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    double squares = 0;
+    for (const double g : gradients[r]) squares += g * g;
+    const double state = (1 - config.second_moment_decay) * squares / static_cast<double>(width + 1);
+    REQUIRE(scene.shard.rows().state(r) == Approx(state).epsilon(1e-3));
+    const std::vector<float> after = scene.row(r);
+    for (std::size_t i = 0; i <= width; ++i) {
+      const double moved =
+          -config.output_rate * gradients[r][i] / (std::sqrt(state) + config.epsilon);
+      REQUIRE(after[i] - before[r][i] == Approx(moved).epsilon(2e-3).margin(1e-5));
+    }
+  }
+}
+
+TEST_CASE("output shard: the loss falls along the gradient by its square, as it should",
+          "[output_shard]") {
+  // Finite differences: the integer dh predicts how the loss changes with the hidden values.
+  ModelConfig config = test::small_config();
+  config.sampling = Sampling::kAll;
+  config.gradient_step_log2 = -24;
+  Scene scene(config);
+  std::vector<std::vector<float>> rows;
+  for (std::uint32_t r = 0; r < scene.shard.rows().rows(); ++r) rows.push_back(scene.row(r));
+  scene.train(1);
+  const std::size_t width = config.hidden;
+  const auto loss_at = [&](std::uint32_t e, const std::vector<double>& h) {
+    double loss = 0;
+    for (std::uint32_t r = 0; r < rows.size(); ++r) {
+      double z = rows[r][width];
+      for (std::size_t i = 0; i < width; ++i) z += rows[r][i] * h[i];
+      const auto begin = scene.positives.neurons.begin() + scene.positives.offsets[e];
+      const auto end = scene.positives.neurons.begin() + scene.positives.offsets[e + 1];
+      loss += pair_loss(z, std::find(begin, end, scene.shard.neurons().begin + r) != end);
+    }
+    return loss;
+  };
+  for (std::uint32_t e = 0; e < 4; ++e) {
+    std::vector<double> h(width);
+    for (std::size_t i = 0; i < width; ++i) {
+      h[i] = static_cast<double>(scene.hidden.scales[e]) * scene.hidden.codes[e * width + i];
+    }
+    for (std::size_t i = 0; i < width; ++i) {
+      if (scene.hidden.codes[e * width + i] == 0) continue;
+      auto high = h;
+      auto low = h;
+      high[i] += 1e-4;
+      low[i] -= 1e-4;
+      const double slope = (loss_at(e, high) - loss_at(e, low)) / 2e-4;
+      REQUIRE(std::ldexp(scene.scratch[0].steps[e * width + i], -24) ==
+              Approx(slope).margin(2e-5).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("output shard: rows outside every active set stay untouched", "[output_shard]") {
+  ModelConfig config = test::small_config();
+  config.active_cap = 5;
+  config.random_negatives = 0;
+  config.hash_bits = 8;
+  Scene scene(config);
+  std::vector<std::vector<float>> before;
+  for (std::uint32_t r = 0; r < scene.shard.rows().rows(); ++r) before.push_back(scene.row(r));
+  scene.train(0);
+  const auto active = scene.scratch[0].active.rows();
+  REQUIRE(active.size() < before.size());
+  REQUIRE(std::equal(active.begin(), active.end(), scene.shard.rows().touched().begin()));
+  for (std::uint32_t r = 0; r < before.size(); ++r) {
+    const bool was_active = std::binary_search(active.begin(), active.end(), r);
+    REQUIRE(same_bits(scene.row(r), before[r]) != was_active);
+    REQUIRE((scene.shard.rows().state(r) > 0) == was_active);
+  }
+}
+
+TEST_CASE("output shard: rehashing brings the codes of touched rows up to date", "[output_shard]") {
+  Scene scene(test::small_config());
+  scene.require_fresh_codes();
+  std::vector<std::uint32_t> before(scene.config.tables);
+  std::vector<std::uint32_t> after(scene.config.tables);
+  std::size_t changed = 0;
+  scene.train(0);
+  scene.train(1);
+  const std::vector<ShardRows> stale = scene.shard.touched_rows();
+  REQUIRE(std::all_of(stale[0].stale_codes.begin(), stale[0].stale_codes.end(),
+                      [](std::uint8_t flag) { return flag == 1; }));
+  scene.shard.rehash(scene.scratch[0]);
+  scene.require_fresh_codes();
+  const std::vector<ShardRows> fresh = scene.shard.touched_rows();
+  REQUIRE(fresh[0].rows == stale[0].rows);
+  for (std::size_t i = 0; i < fresh[0].codes.size(); ++i) {
+    changed += fresh[0].codes[i] != stale[0].codes[i] ? 1 : 0;
+  }
+  REQUIRE(changed > 0);
+  REQUIRE(std::all_of(fresh[0].stale_codes.begin(), fresh[0].stale_codes.end(),
+                      [](std::uint8_t flag) { return flag == 0; }));
+}
+
+TEST_CASE("output shard: a commit and its base give the live rows to the bit", "[output_shard]") {
+  for (const Sampling sampling : {Sampling::kLsh, Sampling::kRandom}) {
+    ModelConfig config = test::small_config();
+    config.sampling = sampling;
+    Scene scene(config);
+    LeaseGrant grant = test::initial_grant(config, test::lease_of(1));
+    std::fill(grant.label_counts.begin(), grant.label_counts.end(), 2u);  // as Scene loads them
+    test::StoredShard store;
+    for (BatchIndex batch = 0; batch < 3; ++batch) {
+      scene.train(2 * batch);
+      scene.train(2 * batch + 1);
+      const auto touched = scene.shard.rows().touched();
+      const std::vector<SparseUpdate> parts = scene.shard.commit(scene.scratch[0]);
+      REQUIRE(parts.size() == 1);
+      REQUIRE(parts[0].rows == touched);
+      store.apply(config, grant, parts[0]);
+      REQUIRE(scene.shard.rows().touched().empty());
+      for (const auto& [index, row] : store.rows) {
+        REQUIRE(same_bits(row.values, scene.row(index)));
+        REQUIRE(row.state == scene.shard.rows().state(index));
+        std::vector<std::uint32_t> codes(row.codes.size());
+        scene.shard.tables().read_codes(index, codes);
+        REQUIRE(codes == row.codes);
+      }
+      if (sampling == Sampling::kLsh) scene.require_fresh_codes();
+    }
+  }
+}
+
+TEST_CASE("output shard: a row whose change rounds away is left out and put back",
+          "[output_shard]") {
+  Scene scene(test::small_config());
+  std::vector<float> values = scene.row(7);
+  std::vector<float> moved = values;
+  for (float& value : moved) value += 1e-9F;
+  values[3] = -0.0F;
+  moved[3] = -1e-9F;
+  scene.shard.load(7, values, 0.5F, {});
+  scene.shard.load(8, values, 0.5F, {});
+  const std::vector<std::uint32_t> codes(scene.config.tables, 3);
+  scene.shard.load_touched(7, moved, 0.5F, codes, true);
+  // The same change with another state is news.
+  scene.shard.load_touched(8, moved, 0.625F, codes, true);
+  const auto parts = scene.shard.commit(scene.scratch[0]);
+  REQUIRE(parts.size() == 1);
+  REQUIRE(parts[0].rows == std::vector<std::uint32_t>{8});
+  REQUIRE(parts[0].deltas.size() == scene.config.hidden + 1);
+  REQUIRE(same_bits(scene.row(7), values));
+  REQUIRE(parts[0].states[0] == 0.625F);
+  scene.require_fresh_codes();
+}
+
+TEST_CASE("output shard: a commit without touched rows has one empty part", "[output_shard]") {
+  Scene scene(test::small_config());
+  const auto parts = scene.shard.commit(scene.scratch[0]);
+  REQUIRE(parts.size() == 1);
+  REQUIRE(parts[0] == SparseUpdate{});
+  REQUIRE(scene.shard.touched_rows() == std::vector<ShardRows>(1));
+}
+
+TEST_CASE("output shard: a large commit comes in parts of ascending rows", "[output_shard]") {
+  ModelConfig config = test::small_config();
+  config.hidden = 2048;
+  config.sampling = Sampling::kAll;
+  config.labels = 1500;
+  config.output_shards = 2;
+  Scene scene(config);
+  scene.train(0);
+  const auto hand_over = scene.shard.touched_rows();
+  REQUIRE(hand_over.size() > 1);
+  const auto parts = scene.shard.commit(scene.scratch[0]);
+  REQUIRE(parts.size() > 1);
+  std::vector<std::uint32_t> rows;
+  for (const SparseUpdate& part : parts) {
+    REQUIRE(part.deltas.size() == part.rows.size() * 2049);
+    REQUIRE(part.deltas.size() * 2 <= std::size_t{1} << 20);
+    rows.insert(rows.end(), part.rows.begin(), part.rows.end());
+  }
+  REQUIRE(rows.size() == 750);
+  REQUIRE(std::is_sorted(rows.begin(), rows.end()));
+}
+
+TEST_CASE("output shard: the sum of saturated gradients over all shards fits 32 bits",
+          "[output_shard]") {
+  ModelConfig config = test::small_config();
+  for (const std::uint32_t shards : {1u, 127u, 128u, 129u, 4096u}) {
+    config.output_shards = shards;
+    const std::int64_t sum = std::int64_t{gradient_limit(config)} * shards;
+    REQUIRE(sum <= INT32_MAX);
+    REQUIRE(gradient_limit(config) <= 1 << 24);
+    REQUIRE(gradient_limit(config) >= 1 << 18);
+  }
+}
+
+}  // namespace gleaner

@@ -1,0 +1,40 @@
+#include "tests/unit/train/train_fixture.hpp"
+
+#include "common/half.hpp"
+#include "common/initial_weights.hpp"
+
+namespace gleaner::test {
+
+void StoredShard::apply(const ModelConfig& config, const LeaseGrant& grant,
+                        const SparseUpdate& update) {
+  const ShardMap map(config);
+  const std::size_t width = map.row_width(grant.lease.shard);
+  const std::size_t tables = map.codes_per_row(grant.lease.shard);
+  for (std::size_t i = 0; i < update.rows.size(); ++i) {
+    const std::uint32_t index = update.rows[i];
+    Row& row = rows[index];
+    if (row.values.empty()) {
+      row.values.resize(width);
+      initial_row(config, map, grant.lease.shard, index, grant.label_counts[index], row.values);
+    }
+    for (std::size_t k = 0; k < width; ++k) {
+      row.values[k] += from_half(update.deltas[i * width + k]);
+    }
+    row.state = update.states[i];
+    const auto codes = update.codes.begin() + static_cast<std::ptrdiff_t>(i * tables);
+    row.codes.assign(codes, codes + static_cast<std::ptrdiff_t>(tables));
+  }
+}
+
+ShardRows StoredShard::read() const {
+  ShardRows result;
+  for (const auto& [index, row] : rows) {
+    result.rows.push_back(index);
+    result.values.insert(result.values.end(), row.values.begin(), row.values.end());
+    result.states.push_back(row.state);
+    result.codes.insert(result.codes.end(), row.codes.begin(), row.codes.end());
+  }
+  return result;
+}
+
+}  // namespace gleaner::test

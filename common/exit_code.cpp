@@ -1,0 +1,77 @@
+#include "common/exit_code.hpp"
+
+namespace gleaner {
+
+ExitCode exit_code_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kFinished:
+    case ErrorCode::kShuttingDown:
+      return ExitCode::kOk;
+    case ErrorCode::kInvalidArgument:
+      return ExitCode::kUsage;
+    case ErrorCode::kInvalidData:
+      return ExitCode::kData;
+    case ErrorCode::kCorrupt:
+    case ErrorCode::kIdentity:
+    case ErrorCode::kBusy:
+      return ExitCode::kStore;
+    case ErrorCode::kProtocol:
+    case ErrorCode::kVersion:
+    case ErrorCode::kToken:
+      return ExitCode::kNetwork;
+    case ErrorCode::kIo:
+    case ErrorCode::kNotFound:
+    case ErrorCode::kStaleLease:
+    case ErrorCode::kResources:
+    case ErrorCode::kFault:
+      return ExitCode::kFailure;
+  }
+  return ExitCode::kFailure;
+}
+
+const char* error_name(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+      return "invalid_argument";
+    case ErrorCode::kInvalidData:
+      return "invalid_data";
+    case ErrorCode::kIo:
+      return "io";
+    case ErrorCode::kCorrupt:
+      return "corrupt";
+    case ErrorCode::kProtocol:
+      return "protocol";
+    case ErrorCode::kVersion:
+      return "version";
+    case ErrorCode::kToken:
+      return "token";
+    case ErrorCode::kIdentity:
+      return "identity";
+    case ErrorCode::kBusy:
+      return "busy";
+    case ErrorCode::kNotFound:
+      return "not_found";
+    case ErrorCode::kStaleLease:
+      return "stale_lease";
+    case ErrorCode::kResources:
+      return "resources";
+    case ErrorCode::kFault:
+      return "fault";
+    case ErrorCode::kFinished:
+      return "finished";
+    case ErrorCode::kShuttingDown:
+      return "shutting_down";
+  }
+  return "unknown";
+}
+
+const char* exit_code_help() {
+  return "  0  done: finished, stopped cleanly, or nothing left to do\n"
+         "  1  failure of another kind\n"
+         "  2  a flag, key or configuration that cannot be used\n"
+         "  3  a data file that is missing, malformed or does not fit\n"
+         "  4  the store is damaged, busy, or belongs to another run\n"
+         "  5  network: cannot listen or connect, or refused for good\n";
+}
+
+}  // namespace gleaner

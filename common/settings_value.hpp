@@ -1,0 +1,135 @@
+// The value of one setting, bound to a field of a configuration: how it is read from text, written
+// as text, and what it may be. A bound field outlives its binding. One thread at a time.
+#pragma once
+
+#include <concepts>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+namespace gleaner {
+
+enum class SettingKind : std::uint8_t {
+  kInteger,
+  kNumber,
+  kBoolean,
+  kText,
+  kChoice,  // one of a list of words
+  kBytes,   // an integer, or one with a suffix: 512M, 4G
+};
+
+// The text that stands for an unset std::optional field.
+inline constexpr std::string_view kAutoText = "auto";
+
+struct SettingValue {
+  SettingKind kind = SettingKind::kText;
+  bool allows_auto = false;
+  std::string noun;   // "an integer"
+  std::string range;  // "from 16 to 4096"; may be empty
+  // Takes the value from text; false, and nothing changed, when the text is not acceptable.
+  std::function<bool(std::string_view)> set;
+  // The canonical text: set(get()) changes nothing.
+  std::function<std::string()> get;
+
+  // "an integer from 16 to 4096, or auto", for errors and documentation.
+  [[nodiscard]] std::string expects() const;
+};
+
+// A count of bytes: digits, then K, M, G or T (powers of 1024), then "iB" if you like.
+std::optional<std::uint64_t> parse_bytes(std::string_view text);
+// The shortest exact text: 4G, 1536M, 1000.
+std::string bytes_text(std::uint64_t bytes);
+
+std::optional<std::int64_t> parse_integer(std::string_view text);
+std::optional<double> parse_number(std::string_view text);  // finite ones only
+
+namespace detail {
+
+// The same for every integral field, in the widest type; TOML has no integer beyond 2^63 - 1.
+SettingValue integer_value(std::int64_t low, std::int64_t high,
+                           std::function<void(std::int64_t)> store,
+                           std::function<std::string()> get);
+// `narrow` gives the value that the field would hold.
+SettingValue number_value(double low, double high, std::string range,
+                          std::function<double(double)> narrow, std::function<void(double)> store,
+                          std::function<std::string()> get);
+std::string number_text(float value);
+std::string number_text(double value);
+
+}  // namespace detail
+
+// Bindings. `low` and `high` are included in the range.
+
+template <std::integral T>
+SettingValue integer_setting(T& field, std::int64_t low, std::int64_t high) {
+  return detail::integer_value(
+      low, high, [&field](std::int64_t value) { field = static_cast<T>(value); },
+      [&field] { return std::to_string(field); });
+}
+
+template <std::floating_point T>
+SettingValue number_setting(T& field, T low, T high) {
+  return detail::number_value(
+      low, high, "from " + detail::number_text(low) + " to " + detail::number_text(high),
+      [](double value) { return static_cast<double>(static_cast<T>(value)); },
+      [&field](double value) { field = static_cast<T>(value); },
+      [&field] { return detail::number_text(field); });
+}
+
+SettingValue boolean_setting(bool& field);
+SettingValue text_setting(std::string& field, std::string noun);
+SettingValue bytes_setting(std::uint64_t& field, std::uint64_t low, std::uint64_t high);
+// HOST:PORT, with an IPv6 address in brackets; empty text is no address. Only the shape is checked.
+// `wants_port` refuses port 0, which only a listener can use.
+SettingValue host_port_setting(std::string& field, bool wants_port);
+
+// `words[i]` stands for the enumerator with the value i.
+template <typename Enum>
+SettingValue choice_setting(Enum& field, std::vector<std::string> words) {
+  SettingValue value;
+  value.kind = SettingKind::kChoice;
+  value.noun = "one of";
+  for (const std::string& word : words) value.range += (value.range.empty() ? "" : ", ") + word;
+  value.set = [&field, words](std::string_view text) {
+    for (std::size_t i = 0; i < words.size(); ++i) {
+      if (words[i] == text) {
+        field = static_cast<Enum>(i);
+        return true;
+      }
+    }
+    return false;
+  };
+  value.get = [&field, words] { return words.at(static_cast<std::size_t>(field)); };
+  return value;
+}
+
+// Makes a binding of an optional field out of one of a plain field: `bind` is called with a T& and
+// returns its binding; the text "auto" empties the field.
+template <typename T, typename Bind>
+SettingValue or_auto(std::optional<T>& field, Bind bind) {
+  T scratch{};
+  SettingValue value = bind(scratch);
+  value.allows_auto = true;
+  value.set = [&field, bind](std::string_view text) {
+    if (text == kAutoText) {
+      field.reset();
+      return true;
+    }
+    T parsed{};
+    if (!bind(parsed).set(text)) return false;
+    field = std::move(parsed);
+    return true;
+  };
+  value.get = [&field, bind]() -> std::string {
+    if (!field) return std::string(kAutoText);
+    T copy = *field;
+    return bind(copy).get();
+  };
+  return value;
+}
+
+}  // namespace gleaner

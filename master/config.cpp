@@ -1,0 +1,274 @@
+#include "master/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "schema/versions.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+
+Error invalid(std::string sentence) {
+  return {ErrorCode::kInvalidArgument, std::move(sentence)};
+}
+
+const ProgramText& program_text() {
+  static const ProgramText text{
+      "gleaner-master",
+      kBuildVersion,
+      "--train FILE --test FILE --store DIR (--local N | --listen HOST:PORT)",
+      "Trains a wide sparse network: cuts it into shards, lends them to volunteers, and keeps "
+      "every "
+      "checkpoint in the store. The same command on a store that holds an unfinished run resumes "
+      "it; the trained model depends on data, configuration and seed alone.",
+      "  # Train on this machine with two volunteers inside the process.\n"
+      "  gleaner-master --train train.txt --test test.txt --store run1 --local 2 --epochs 3\n"
+      "  # Let volunteers come over the network: gleaner-volunteer THIS-HOST:7070\n"
+      "  gleaner-master --train train.txt --test test.txt --store run1 --listen 0.0.0.0:7070\n"
+      "  # Keep the settings in a file.\n"
+      "  gleaner-master --print-config > run.toml; gleaner-master --config run.toml\n"
+      "  # One JSON object a line, for programs (master/EVENTS.md).\n"
+      "  gleaner-master --config run.toml --json\n",
+      "A key of which the value is auto follows from the data. GLEANER_TOKEN in the\n"
+      "environment sets the token without showing it to other users of this machine.\n",
+      ""};
+  return text;
+}
+
+void add_data(Settings& settings, MasterConfig& c) {
+  settings.begin_section("data", "What to learn from, and what to measure on.");
+  settings.add("train", SettingScope::kMachine, "",
+               "Training file: Extreme Classification Repository or libsvm text, plain or "
+               "compressed by gzip or zstd. Required.",
+               text_setting(c.data.train, "PATH"));
+  settings.add("test", SettingScope::kMachine, "",
+               "Held-out file for precision@k, in the same form. Without it nothing is evaluated.",
+               text_setting(c.data.test, "PATH"));
+  settings.add("cache_dir", SettingScope::kMachine, "",
+               "Folder for the packed form of the data, made once. Empty: beside the data file.",
+               text_setting(c.data.cache_dir, "DIR"));
+  settings.add("l2_normalise", SettingScope::kModel, "",
+               "Scale every point's features to length one.", boolean_setting(c.data.l2_normalise));
+}
+
+void add_run(Settings& settings, MasterConfig& c) {
+  settings.begin_section("run", "Where the run lives and how this process takes part.");
+  settings.add("store", SettingScope::kMachine, "",
+               "Folder of the run: checkpoints, history, ledger. Made when it does not exist; a "
+               "run found in it is resumed. Required.",
+               text_setting(c.run.store, "DIR"));
+  settings.add("local", SettingScope::kMachine, "volunteers",
+               "Volunteers that run inside this process.", integer_setting(c.run.local, 0, 256));
+  settings.add(
+      "threads", SettingScope::kMachine, "threads",
+      "Compute threads of the master's own worker and of each local volunteer. auto: the "
+      "machine's cores, shared by the local volunteers.",
+      or_auto(c.run.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
+  settings.add("min_volunteers", SettingScope::kMachine, "volunteers",
+               "Training starts when so many have joined.",
+               integer_setting(c.run.min_volunteers, 1, 100'000));
+  settings.add("stop_grace_s", SettingScope::kMachine, "seconds",
+               "How long a stop (SIGINT, SIGTERM) waits for the open round to become a checkpoint "
+               "before the round is given up.",
+               integer_setting(c.run.stop_grace_s, 0, 86'400));
+}
+
+// A model key of any type, unset by default.
+template <typename T>
+SettingValue model_value(std::optional<T>& target, const ModelField<T>& field) {
+  if constexpr (std::is_same_v<T, Sampling>) {
+    return or_auto(target, [](T& value) {
+      return choice_setting(value, {"lsh", "random", "all"});
+    });
+  } else if constexpr (std::is_same_v<T, HashFamilyKind>) {
+    return or_auto(target, [](T& value) { return choice_setting(value, {"simhash", "dwta"}); });
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return or_auto(target,
+                   [field](T& value) { return number_setting(value, field.low, field.high); });
+  } else {
+    return or_auto(target,
+                   [field](T& value) { return integer_setting(value, field.low, field.high); });
+  }
+}
+
+void add_model(Settings& settings, MasterConfig& c) {
+  settings.begin_section("model",
+                         "Everything the trained model depends on besides the data. A run keeps "
+                         "these for good. auto: chosen from the data when the run is made.");
+  settings.add("seed", SettingScope::kModel, "", "Everything random follows from it.",
+               integer_setting(c.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  for_each_model_field([&](const auto& field) {
+    settings.add(field.name, SettingScope::kModel, field.unit, field.doc,
+                 model_value(c.model.*field.override, field));
+  });
+}
+
+void add_evaluation(Settings& settings, MasterConfig& c) {
+  settings.begin_section("evaluation",
+                         "Precision@1, 3, 5 and their propensity-scored forms on the held-out "
+                         "file. The evaluation at the end always scores the whole file.");
+  settings.add("every_epochs", SettingScope::kRun, "epochs",
+               "Epochs from one evaluation to the next; 0: only at the end.",
+               integer_setting(c.evaluation.every_epochs, 0, 100'000), "evaluate-every");
+  settings.add("sample", SettingScope::kRun, "points",
+               "Held-out points that evaluations before the last one score; 0: all.",
+               integer_setting(c.evaluation.sample, 0, std::int64_t{1} << 40), "evaluate-sample");
+}
+
+void add_network(Settings& settings, MasterConfig& c) {
+  settings.begin_section("network", "How volunteers reach the master.");
+  settings.add("listen", SettingScope::kMachine, "",
+               "Address at which volunteers join; port 0 takes a free one and says which. Empty: "
+               "only local volunteers.",
+               host_port_setting(c.network.listen, false));
+  settings.add("token", SettingScope::kMachine, "",
+               "Volunteers must show it to join. Empty: anybody who reaches the port may.",
+               text_setting(c.network.token, "TOKEN"));
+  settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
+               "Both sides say something at least this often.",
+               integer_setting(c.network.heartbeat_ms, 10, 600'000));
+  settings.add("silence_ms", SettingScope::kMachine, "milliseconds",
+               "A volunteer silent for so long is taken for dead, and its shards are lent to "
+               "others; more than twice heartbeat_ms.",
+               integer_setting(c.network.silence_ms, 50, 3'600'000));
+  settings.add("join_timeout_ms", SettingScope::kMachine, "milliseconds",
+               "A connection must have said who it is within this time.",
+               integer_setting(c.network.join_timeout_ms, 100, 600'000));
+  settings.add("stall_s", SettingScope::kMachine, "seconds",
+               "A volunteer that is there but has not answered its work for so long is let go.",
+               integer_setting(c.network.stall_s, 1, 86'400));
+  settings.add("send_queue_bytes", SettingScope::kMachine, "",
+               "What may wait to be sent to one volunteer; one that falls further behind is cut "
+               "off.",
+               bytes_setting(c.network.send_queue_bytes, kMiB, 65'536 * kMiB));
+}
+
+void add_scheduling(Settings& settings, MasterConfig& c) {
+  settings.begin_section("scheduling",
+                         "How work is handed out. Nothing here reaches a trained number.");
+  settings.add("batches_per_unit_max", SettingScope::kMachine, "batches",
+               "Batches that one work unit may hold.",
+               integer_setting(c.scheduling.batches_per_unit_max, 1, kBatchesPerUnitMax));
+  settings.add("unit_target_ms", SettingScope::kMachine, "milliseconds",
+               "Work that catches up is cut into units of about this much of a volunteer's time.",
+               integer_setting(c.scheduling.unit_target_ms, 1, 60'000));
+  settings.add("balance_hysteresis", SettingScope::kMachine, "share",
+               "Shards move between volunteers when one holds more, or fewer, than its speed calls "
+               "for by more than this share.",
+               number_setting(c.scheduling.balance_hysteresis, 0.0, 10.0));
+}
+
+void add_output(Settings& settings, MasterConfig& c) {
+  settings.begin_section("output", "What is printed.");
+  settings.add("json", SettingScope::kMachine, "",
+               "Print events, one JSON object a line, instead of text.",
+               boolean_setting(c.output.json));
+  settings.add("quiet", SettingScope::kMachine, "", "Print only results, warnings and errors.",
+               boolean_setting(c.output.quiet));
+  settings.add("verbose", SettingScope::kMachine, "", "Print every checkpoint and decision.",
+               boolean_setting(c.output.verbose));
+}
+
+}  // namespace
+
+Settings master_settings(MasterConfig& config) {
+  Settings settings;
+  add_data(settings, config);
+  add_run(settings, config);
+  add_model(settings, config);
+  add_evaluation(settings, config);
+  add_network(settings, config);
+  add_scheduling(settings, config);
+  add_output(settings, config);
+  return settings;
+}
+
+Result<MasterStart> load_master_config(const std::vector<std::string>& arguments,
+                                       const std::optional<std::string>& environment_token) {
+  MasterStart start;
+  const Settings settings = master_settings(start.config);
+  std::vector<EnvironmentValue> environment;
+  if (environment_token) {
+    environment.push_back({"GLEANER_TOKEN", "network.token", *environment_token});
+  }
+  Result<TextToPrint> loaded = load_settings(settings, program_text(), environment, arguments);
+  if (!loaded) return loaded.error();
+  start.to_print = std::move(*loaded);
+  if (!start.to_print) {
+    if (auto checked = check(start.config); !checked) return checked.error();
+  }
+  return start;
+}
+
+Result<void> check(const MasterConfig& c) {
+  if (c.data.train.empty()) {
+    return invalid("There is nothing to train on: give --train FILE (key data.train).");
+  }
+  if (c.run.store.empty()) {
+    return invalid("There is nowhere to keep the run: give --store DIR (key run.store).");
+  }
+  if (c.run.local == 0 && c.network.listen.empty()) {
+    return invalid(
+        "Nobody could train: give --local N for volunteers inside this process, or --listen "
+        "HOST:PORT for volunteers that come over the network.");
+  }
+  if (c.network.listen.empty() && c.run.min_volunteers > c.run.local) {
+    return invalid(fmt::format(
+        "run.min_volunteers is {}: without --listen there are only {} local volunteers, so "
+        "training would never start.",
+        c.run.min_volunteers, c.run.local));
+  }
+  if (c.network.silence_ms <= 2 * c.network.heartbeat_ms) {
+    return invalid(fmt::format(
+        "network.silence_ms is {}: it must be more than twice network.heartbeat_ms ({}).",
+        c.network.silence_ms, c.network.heartbeat_ms));
+  }
+  if (c.network.token.size() > kTokenBytesMax) {
+    return invalid(fmt::format("network.token is longer than {} bytes: choose a shorter one.",
+                               kTokenBytesMax));
+  }
+  if (c.output.quiet && c.output.verbose) {
+    return invalid("output.quiet and output.verbose exclude each other: give one of them.");
+  }
+  return {};
+}
+
+Result<ModelConfig> effective_model(const MasterConfig& config, const ModelConfig& recipe) {
+  ModelConfig model = apply_overrides(recipe, config.model);
+  model.seed = config.seed;
+  if (auto valid = validate(model); !valid) {
+    // The sentence begins with the field's name.
+    const std::string& sentence = valid.error().message;
+    const std::string field = sentence.substr(0, sentence.find(' '));
+    bool is_key = false;
+    for_each_model_field([&](const auto& known) { is_key = is_key || known.name == field; });
+    if (is_key) return invalid("model." + sentence);
+    return Error{ErrorCode::kInvalidData, "the training file cannot be used: " + sentence};
+  }
+  return model;
+}
+
+std::map<std::string, std::string> effective_settings(const MasterConfig& config,
+                                                      const ModelConfig& model) {
+  MasterConfig effective = config;
+  effective.seed = model.seed;
+  effective.model = all_overrides(model);
+  return master_settings(effective).run_values();
+}
+
+std::uint32_t effective_threads(const MasterConfig& config, std::uint32_t cores) {
+  if (config.run.threads) return *config.run.threads;
+  return std::max<std::uint32_t>(1, cores / std::max<std::uint32_t>(1, config.run.local));
+}
+
+std::string master_reference() {
+  MasterConfig config;
+  return print_reference(master_settings(config));
+}
+
+}  // namespace gleaner

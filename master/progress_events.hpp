@@ -1,0 +1,151 @@
+// What the console is told: a snapshot of the run as often as one likes, and events as they happen.
+// Plain immutable values; the JSON form of each stands in EVENTS.md. What is unknown is negative.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "common/exit_code.hpp"
+#include "common/ids.hpp"
+#include "common/log.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+enum class RunPhase : std::uint8_t {
+  kLoading,     // reading data, opening the store
+  kWaiting,     // for volunteers, or for one that lags
+  kTraining,    // batches are in flight
+  kCommitting,  // a round drains and is written
+  kEvaluating,
+  kStopping,
+  kFinished,
+};
+
+// Shares between 0 and 1 over the held-out points that were scored; negative when not measured.
+struct Scores {
+  double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
+  double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
+
+  [[nodiscard]] bool measured() const { return p_at_1 >= 0; }
+
+  friend bool operator==(const Scores&, const Scores&) = default;
+};
+
+// The run at one moment.
+struct RunSnapshot {
+  RunPhase phase = RunPhase::kLoading;
+  RoundIndex rounds_done = 0;  // whole checkpoints
+  RoundIndex rounds = 0;
+  BatchIndex batches_done = 0;
+  BatchIndex batches = 0;
+  std::uint32_t epochs_done = 0;
+  std::uint32_t epochs = 0;
+  double examples_per_second = -1;
+  double loss = -1;    // nats an example, of the latest batches
+  double active = -1;  // active neurons an example
+  Scores scores;       // of the latest evaluation
+  std::uint32_t volunteers = 0;
+  std::uint32_t staleness = 0;  // batches of lag in use
+  double bytes_down = -1;       // an example and volunteer, work units only
+  double bytes_up = -1;
+  double eta_seconds = -1;
+  std::string waiting_for;  // what holds the run up, as it follows "waiting for"; else empty
+  friend bool operator==(const RunSnapshot&, const RunSnapshot&) = default;
+};
+
+// ---- Events ------------------------------------------------------------------------------------
+
+// The run is open and about to train (or, when finished, about to say so).
+struct RunStarted {
+  std::string store;
+  bool resumed = false;
+  RoundIndex checkpoint = 0;  // rounds in the store
+  RoundIndex rounds = 0;
+  std::uint64_t points = 0, test_points = 0;
+  std::uint64_t features = 0, labels = 0;
+  std::uint32_t hidden = 0, output_shards = 0;
+  std::uint32_t epochs = 0, batch_examples = 0, staleness = 0;
+  std::uint64_t seed = 0;
+  std::uint32_t local = 0;  // local volunteers
+};
+
+struct Listening {
+  std::string address;  // HOST:PORT in use
+};
+
+struct VolunteerJoined {
+  std::string name;
+  std::string address;  // empty for a local one
+  std::uint32_t threads = 0;
+  std::uint64_t memory_bytes = 0;
+  std::string simd;
+  std::uint32_t volunteers = 0;  // now
+};
+
+struct VolunteerLeft {
+  std::string name;
+  std::string reason;        // "said goodbye", "connection lost: …"
+  bool polite = false;       // it handed its shards over
+  std::uint32_t shards = 0;  // that others take over
+  std::uint32_t volunteers = 0;
+};
+
+struct CheckpointSaved {
+  RoundIndex checkpoint = 0;  // rounds done
+  RoundIndex rounds = 0;
+  BatchIndex batches = 0;  // done
+  std::uint32_t epochs_done = 0, epochs = 0;
+  bool ends_epoch = false;
+  double loss = -1;  // over the round
+  double active = -1;
+  double examples_per_second = -1;
+  double bytes_down = -1, bytes_up = -1;
+};
+
+struct Evaluated {
+  RoundIndex checkpoint = 0;
+  std::uint32_t epochs_done = 0, epochs = 0;
+  std::uint64_t points = 0;  // scored
+  bool all = false;          // the whole held-out file
+  Scores scores;
+  double seconds = -1;
+};
+
+// A clean stop before the end; the same command resumes.
+struct RunStopped {
+  RoundIndex checkpoint = 0;
+  RoundIndex rounds = 0;
+  bool round_finished = false;  // the open round became a checkpoint; else it was given up
+  std::string store;
+};
+
+struct RunFinished {
+  std::uint32_t epochs = 0;
+  Scores scores;
+  double examples_per_second = -1;  // over the time spent training
+  std::string digest;
+  RoundIndex checkpoint = 0;
+  std::uint64_t evaluated = 0;  // held-out points
+  std::string store;
+  double seconds = -1;   // that this process trained
+  bool already = false;  // the store held a finished run
+};
+
+// The program ends without having done what was asked.
+struct RunFailed {
+  Error error;
+  ExitCode exit = ExitCode::kFailure;
+};
+
+struct LogLine {
+  LogLevel level = LogLevel::kInfo;
+  std::string message;
+};
+
+using RunEvent =
+    std::variant<RunStarted, Listening, VolunteerJoined, VolunteerLeft, CheckpointSaved, Evaluated,
+                 RunStopped, RunFinished, RunFailed, LogLine>;
+
+}  // namespace gleaner

@@ -1,0 +1,182 @@
+#include "master/progress_json.hpp"
+
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace gleaner {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// What is unknown is null, so that nobody takes -1 for a measurement.
+Json known(double value) {
+  return value < 0 || !std::isfinite(value) ? Json() : Json(value);
+}
+
+// For measurements of which more digits say nothing.
+Json tenths(double value) {
+  return known(value < 0 ? value : std::round(value * 10) / 10);
+}
+
+const char* phase_name(RunPhase phase) {
+  switch (phase) {
+    case RunPhase::kLoading:
+      return "loading";
+    case RunPhase::kWaiting:
+      return "waiting";
+    case RunPhase::kTraining:
+      return "training";
+    case RunPhase::kCommitting:
+      return "committing";
+    case RunPhase::kEvaluating:
+      return "evaluating";
+    case RunPhase::kStopping:
+      return "stopping";
+    case RunPhase::kFinished:
+      return "finished";
+  }
+  return "unknown";
+}
+
+std::string line(const Json& json) {
+  // Names come from peers; a broken one must not stop the program.
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+void add_scores(Json& json, const Scores& s) {
+  json["p_at_1"] = known(s.p_at_1);
+  json["p_at_3"] = known(s.p_at_3);
+  json["p_at_5"] = known(s.p_at_5);
+  json["psp_at_1"] = known(s.psp_at_1);
+  json["psp_at_3"] = known(s.psp_at_3);
+  json["psp_at_5"] = known(s.psp_at_5);
+}
+
+struct EventJson {
+  Json operator()(const RunStarted& e) const {
+    return {{"event", "started"},
+            {"store", e.store},
+            {"resumed", e.resumed},
+            {"checkpoint", e.checkpoint},
+            {"rounds", e.rounds},
+            {"points", e.points},
+            {"test_points", e.test_points},
+            {"features", e.features},
+            {"labels", e.labels},
+            {"hidden", e.hidden},
+            {"output_shards", e.output_shards},
+            {"epochs", e.epochs},
+            {"batch_examples", e.batch_examples},
+            {"staleness", e.staleness},
+            {"seed", e.seed},
+            {"local", e.local}};
+  }
+
+  Json operator()(const Listening& e) const {
+    return {{"event", "listening"}, {"address", e.address}};
+  }
+
+  Json operator()(const VolunteerJoined& e) const {
+    return {{"event", "volunteer_joined"},    {"name", e.name},
+            {"address", e.address},           {"threads", e.threads},
+            {"memory_bytes", e.memory_bytes}, {"simd", e.simd},
+            {"volunteers", e.volunteers}};
+  }
+
+  Json operator()(const VolunteerLeft& e) const {
+    return {{"event", "volunteer_left"}, {"name", e.name},     {"reason", e.reason},
+            {"polite", e.polite},        {"shards", e.shards}, {"volunteers", e.volunteers}};
+  }
+
+  Json operator()(const CheckpointSaved& e) const {
+    return {{"event", "checkpoint"},
+            {"checkpoint", e.checkpoint},
+            {"rounds", e.rounds},
+            {"batches", e.batches},
+            {"epochs_done", e.epochs_done},
+            {"epochs", e.epochs},
+            {"ends_epoch", e.ends_epoch},
+            {"loss", known(e.loss)},
+            {"active", tenths(e.active)},
+            {"examples_per_second", tenths(e.examples_per_second)},
+            {"bytes_down", tenths(e.bytes_down)},
+            {"bytes_up", tenths(e.bytes_up)}};
+  }
+
+  Json operator()(const Evaluated& e) const {
+    Json json = {{"event", "evaluated"},         {"checkpoint", e.checkpoint},
+                 {"epochs_done", e.epochs_done}, {"epochs", e.epochs},
+                 {"points", e.points},           {"all", e.all}};
+    add_scores(json, e.scores);
+    json["seconds"] = known(e.seconds);
+    return json;
+  }
+
+  Json operator()(const RunStopped& e) const {
+    return {{"event", "stopped"},
+            {"checkpoint", e.checkpoint},
+            {"rounds", e.rounds},
+            {"round_finished", e.round_finished},
+            {"store", e.store}};
+  }
+
+  // The first eight members are a promise to programs, in this order.
+  Json operator()(const RunFinished& e) const {
+    return {{"event", "finished"},
+            {"epochs", e.epochs},
+            {"p_at_1", known(e.scores.p_at_1)},
+            {"p_at_3", known(e.scores.p_at_3)},
+            {"p_at_5", known(e.scores.p_at_5)},
+            {"psp_at_1", known(e.scores.psp_at_1)},
+            {"examples_per_second", tenths(e.examples_per_second)},
+            {"digest", e.digest},
+            {"psp_at_3", known(e.scores.psp_at_3)},
+            {"psp_at_5", known(e.scores.psp_at_5)},
+            {"evaluated", e.evaluated},
+            {"checkpoint", e.checkpoint},
+            {"seconds", known(e.seconds)},
+            {"already", e.already},
+            {"store", e.store}};
+  }
+
+  Json operator()(const RunFailed& e) const {
+    return {{"event", "error"},
+            {"code", error_name(e.error.code)},
+            {"message", e.error.message},
+            {"exit", static_cast<int>(e.exit)}};
+  }
+
+  Json operator()(const LogLine& e) const {
+    return {{"event", "log"}, {"level", log_level_name(e.level)}, {"message", e.message}};
+  }
+};
+
+}  // namespace
+
+std::string event_json(const RunEvent& event) {
+  return line(std::visit(EventJson{}, event));
+}
+
+std::string progress_json(const RunSnapshot& s) {
+  Json json = {{"event", "progress"},
+               {"phase", phase_name(s.phase)},
+               {"rounds_done", s.rounds_done},
+               {"rounds", s.rounds},
+               {"batches_done", s.batches_done},
+               {"batches", s.batches},
+               {"epochs_done", s.epochs_done},
+               {"epochs", s.epochs},
+               {"examples_per_second", tenths(s.examples_per_second)},
+               {"loss", known(s.loss)},
+               {"active", tenths(s.active)}};
+  add_scores(json, s.scores);
+  json["volunteers"] = s.volunteers;
+  json["staleness"] = s.staleness;
+  json["bytes_down"] = tenths(s.bytes_down);
+  json["bytes_up"] = tenths(s.bytes_up);
+  json["eta_seconds"] = tenths(s.eta_seconds);
+  json["waiting_for"] = s.waiting_for.empty() ? Json() : Json(s.waiting_for);
+  return line(json);
+}
+
+}  // namespace gleaner

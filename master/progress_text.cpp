@@ -1,0 +1,316 @@
+#include "master/progress_text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kBarColumnsMin = 8;
+constexpr std::size_t kBarColumnsMax = 30;
+
+// One fact of the progress line. The one with the lowest rank gives way first.
+struct Part {
+  std::string full;
+  std::string brief;
+  int rank = 0;
+  Colour colour = Colour::kNone;
+  bool is_brief = false;
+
+  [[nodiscard]] const std::string& text() const { return is_brief ? brief : full; }
+};
+
+std::string rate(double value) {
+  return grouped(static_cast<std::uint64_t>(std::llround(std::clamp(value, 0.0, 1e15))));
+}
+
+const char* phase_word(RunPhase phase) {
+  switch (phase) {
+    case RunPhase::kLoading:
+      return "loading";
+    case RunPhase::kWaiting:
+      return "waiting";
+    case RunPhase::kTraining:
+      return "training";
+    case RunPhase::kCommitting:
+      return "saving";
+    case RunPhase::kEvaluating:
+      return "evaluating";
+    case RunPhase::kStopping:
+      return "stopping";
+    case RunPhase::kFinished:
+      return "finished";
+  }
+  return "";
+}
+
+std::string people(std::uint32_t volunteers) {
+  return fmt::format("{} volunteer{}", volunteers, volunteers == 1 ? "" : "s");
+}
+
+double share_done(const RunSnapshot& s) {
+  if (s.batches == 0) return 0;
+  return std::min(1.0, static_cast<double>(s.batches_done) / static_cast<double>(s.batches));
+}
+
+// The one at work: the first that is not done.
+template <typename Count>
+Count current(Count done, Count all) {
+  return std::min<Count>(static_cast<Count>(done + 1), all);
+}
+
+std::string seconds_shown(double seconds) {
+  return duration_shown(static_cast<std::uint64_t>(std::llround(std::clamp(seconds, 0.0, 1e12))));
+}
+
+void add_position(std::vector<Part>& parts, const RunSnapshot& s) {
+  if (s.phase != RunPhase::kTraining) {
+    parts.push_back({phase_word(s.phase), phase_word(s.phase), 90, Colour::kYellow});
+  }
+  if (s.batches == 0) return;
+  // Rounded down: 100 % is said when the last batch is done.
+  const std::string percent = fmt::format("{}%", static_cast<int>(share_done(s) * 100));
+  parts.push_back({percent, percent, 100, Colour::kBold});
+  const std::uint32_t epoch = current(s.epochs_done, s.epochs);
+  parts.push_back(
+      {fmt::format("epoch {}/{}", epoch, s.epochs), fmt::format("e{}/{}", epoch, s.epochs), 50});
+  const RoundIndex round = current(s.rounds_done, s.rounds);
+  parts.push_back(
+      {fmt::format("round {}/{}", round, s.rounds), fmt::format("r{}/{}", round, s.rounds), 45});
+  parts.push_back({fmt::format("batch {}/{}", s.batches_done, s.batches),
+                   fmt::format("b{}/{}", s.batches_done, s.batches), 10});
+}
+
+std::vector<Part> parts_of(const RunSnapshot& s) {
+  std::vector<Part> parts;
+  add_position(parts, s);
+  if (s.examples_per_second >= 0) {
+    const std::string speed = rate(s.examples_per_second);
+    parts.push_back({speed + " examples/s", speed + " ex/s", 70});
+  }
+  if (s.loss >= 0) {
+    parts.push_back({fmt::format("loss {:.3f}", s.loss), fmt::format("loss {:.2f}", s.loss), 60});
+  }
+  if (s.scores.measured()) {
+    const std::string precision = fmt::format("P@1 {:.3f}", s.scores.p_at_1);
+    parts.push_back({precision, precision, 80, Colour::kGreen});
+  }
+  parts.push_back({people(s.volunteers), fmt::format("{} vol", s.volunteers), 55});
+  parts.push_back({fmt::format("lag {}", s.staleness), fmt::format("s{}", s.staleness), 20});
+  if (s.bytes_down >= 0 && s.bytes_up >= 0) {
+    parts.push_back({fmt::format("{:.0f} B down {:.0f} B up an example", s.bytes_down, s.bytes_up),
+                     fmt::format("{:.0f}/{:.0f} B", s.bytes_down, s.bytes_up), 30});
+  }
+  if (s.eta_seconds >= 0 && s.phase != RunPhase::kFinished) {
+    const std::string eta = "ETA " + seconds_shown(s.eta_seconds);
+    parts.push_back({eta, eta, 65});
+  }
+  return parts;
+}
+
+constexpr std::size_t kGap = 2;        // columns between parts
+constexpr std::size_t kGapNarrow = 1;  // where room is short
+
+std::size_t columns(const std::vector<Part>& parts, std::size_t gap) {
+  std::size_t total = 0;
+  for (const Part& part : parts) total += display_width(part.text()) + gap;
+  return total == 0 ? 0 : total - gap;
+}
+
+// Shortens parts in the order of their rank, then moves them together, then drops them in that
+// order, until they take at most `width` columns. Returns the gap between them.
+std::size_t make_fit(std::vector<Part>& parts, std::size_t width) {
+  std::vector<Part*> by_rank;
+  for (Part& part : parts) by_rank.push_back(&part);
+  const auto ranks_below = [](const Part& a, const Part& b) { return a.rank < b.rank; };
+  std::sort(by_rank.begin(), by_rank.end(),
+            [&](const Part* a, const Part* b) { return ranks_below(*a, *b); });
+  for (Part* part : by_rank) {
+    if (columns(parts, kGap) <= width) return kGap;
+    part->is_brief = true;
+  }
+  if (columns(parts, kGap) <= width) return kGap;
+  while (!parts.empty() && columns(parts, kGapNarrow) > width) {
+    parts.erase(std::min_element(parts.begin(), parts.end(), ranks_below));
+  }
+  return kGapNarrow;
+}
+
+std::string bar(double share, std::size_t width, TextStyle style) {
+  const std::size_t inner = style.utf8 ? width : width - 2;
+  const auto filled = static_cast<std::size_t>(share * static_cast<double>(inner));
+  if (!style.utf8) {
+    return "[" + std::string(filled, '#') + std::string(inner - filled, '.') + "]";
+  }
+  std::string done;
+  std::string open;
+  for (std::size_t i = 0; i < inner; ++i) (i < filled ? done : open) += i < filled ? "━" : "─";
+  return coloured(done, Colour::kCyan, style) + coloured(open, Colour::kDim, style);
+}
+
+std::string scores_text(const Scores& s) {
+  if (!s.measured()) return "not evaluated";
+  return fmt::format("P@1 {:.4f}  P@3 {:.4f}  P@5 {:.4f}  PSP@1 {:.4f}  PSP@3 {:.4f}  PSP@5 {:.4f}",
+                     s.p_at_1, s.p_at_3, s.p_at_5, s.psp_at_1, s.psp_at_3, s.psp_at_5);
+}
+
+// ---- Events ------------------------------------------------------------------------------------
+
+struct EventText {
+  TextStyle style;
+
+  std::string operator()(const RunStarted& e) const {
+    const std::string begin =
+        e.resumed ? fmt::format("Resuming the run in {} at checkpoint {} of {}.", e.store,
+                                e.checkpoint, e.rounds)
+                  : fmt::format("New run in {}: {} checkpoints to make.", e.store, e.rounds);
+    return fmt::format(
+        "{}\n{} training points, {} test points, {} features, {} labels; {} hidden units, {} "
+        "output "
+        "shards, {} epochs, batches of {}, lag {}, seed {}",
+        coloured(begin, Colour::kBold, style), grouped(e.points), grouped(e.test_points),
+        grouped(e.features), grouped(e.labels), e.hidden, e.output_shards, e.epochs,
+        e.batch_examples, e.staleness, e.seed);
+  }
+
+  std::string operator()(const Listening& e) const {
+    return fmt::format("Listening on {}. Volunteers join with: gleaner-volunteer {}", e.address,
+                       e.address);
+  }
+
+  std::string operator()(const VolunteerJoined& e) const {
+    return fmt::format("{} {}{} joined: {} thread{}, {}, {} ({} now)",
+                       coloured("+", Colour::kGreen, style), printable(e.name),
+                       e.address.empty() ? "" : fmt::format(" ({})", e.address), e.threads,
+                       e.threads == 1 ? "" : "s", printable(e.simd), bytes_shown(e.memory_bytes),
+                       people(e.volunteers));
+  }
+
+  std::string operator()(const VolunteerLeft& e) const {
+    return fmt::format("{} {} left: {}; {} shard{} {} to others ({} now)",
+                       coloured("-", Colour::kYellow, style), printable(e.name),
+                       printable(e.reason), e.shards, e.shards == 1 ? "" : "s",
+                       e.polite ? "handed over" : "lent anew", people(e.volunteers));
+  }
+
+  std::string operator()(const CheckpointSaved& e) const {
+    std::string text = fmt::format("checkpoint {} of {} saved", e.checkpoint, e.rounds);
+    if (e.ends_epoch) text += fmt::format(", epoch {} of {} done", e.epochs_done, e.epochs);
+    if (e.loss >= 0) text += fmt::format(": loss {:.4f}", e.loss);
+    if (e.active >= 0) text += fmt::format(", {} active neurons an example", rate(e.active));
+    if (e.examples_per_second >= 0)
+      text += fmt::format(", {} examples/s", rate(e.examples_per_second));
+    return text;
+  }
+
+  std::string operator()(const Evaluated& e) const {
+    return fmt::format("epoch {} of {}: {}  ({}{} test points{})", e.epochs_done, e.epochs,
+                       coloured(scores_text(e.scores), Colour::kGreen, style),
+                       e.all ? "all " : "sample of ", grouped(e.points),
+                       e.seconds < 0 ? "" : fmt::format(" in {:.1f} s", e.seconds));
+  }
+
+  std::string operator()(const RunStopped& e) const {
+    return fmt::format(
+        "Stopped at checkpoint {} of {}: the open round {}. The same command on {} "
+        "resumes.",
+        e.checkpoint, e.rounds, e.round_finished ? "was finished and saved" : "was given up",
+        e.store);
+  }
+
+  std::string operator()(const RunFinished& e) const {
+    std::string head = e.already ? fmt::format("The run in {} is finished already.", e.store)
+                                 : fmt::format("Finished {} epochs.", e.epochs);
+    std::string facts = scores_text(e.scores);
+    if (e.examples_per_second >= 0)
+      facts += fmt::format("; {} examples/s", rate(e.examples_per_second));
+    if (e.seconds >= 0) facts += fmt::format("; {}", seconds_shown(e.seconds));
+    return fmt::format("{}\n{}\nmodel digest {}  (checkpoint {} in {})",
+                       coloured(head, Colour::kBold, style), facts, e.digest, e.checkpoint,
+                       e.store);
+  }
+
+  std::string operator()(const RunFailed& e) const {
+    return coloured("error: ", Colour::kRed, style) + printable(e.error.message);
+  }
+
+  std::string operator()(const LogLine& e) const {
+    if (e.level == LogLevel::kWarning) {
+      return coloured("warning: ", Colour::kYellow, style) + printable(e.message);
+    }
+    if (e.level == LogLevel::kError) {
+      return coloured("error: ", Colour::kRed, style) + printable(e.message);
+    }
+    return printable(e.message);
+  }
+};
+
+struct Importance {
+  LogLevel operator()(const RunStarted&) const { return LogLevel::kInfo; }
+
+  LogLevel operator()(const Listening&) const { return LogLevel::kInfo; }
+
+  LogLevel operator()(const VolunteerJoined&) const { return LogLevel::kInfo; }
+
+  LogLevel operator()(const VolunteerLeft&) const { return LogLevel::kInfo; }
+
+  // A round may last a second: only the ends of epochs are news to everybody.
+  LogLevel operator()(const CheckpointSaved& e) const {
+    return e.ends_epoch ? LogLevel::kInfo : LogLevel::kDebug;
+  }
+
+  LogLevel operator()(const Evaluated&) const { return LogLevel::kWarning; }
+
+  LogLevel operator()(const RunStopped&) const { return LogLevel::kWarning; }
+
+  LogLevel operator()(const RunFinished&) const { return LogLevel::kWarning; }
+
+  LogLevel operator()(const RunFailed&) const { return LogLevel::kError; }
+
+  LogLevel operator()(const LogLine& e) const { return e.level; }
+};
+
+}  // namespace
+
+std::string progress_line(const RunSnapshot& snapshot, unsigned width, TextStyle style) {
+  if (!snapshot.waiting_for.empty()) {
+    std::string text = "waiting for " + printable(snapshot.waiting_for);
+    if (snapshot.rounds > 0) {
+      text += fmt::format("  (round {} of {}, {})", current(snapshot.rounds_done, snapshot.rounds),
+                          snapshot.rounds, people(snapshot.volunteers));
+    }
+    return coloured(fit(text, width, style), Colour::kYellow, style);
+  }
+  std::vector<Part> parts = parts_of(snapshot);
+  const std::size_t gap = make_fit(parts, width);
+  std::string line;
+  const std::size_t used = columns(parts, gap);
+  if (snapshot.batches > 0 && used + gap + kBarColumnsMin <= width) {
+    line = bar(share_done(snapshot), std::min(kBarColumnsMax, width - used - gap), style);
+  }
+  for (const Part& part : parts) {
+    if (!line.empty()) line += std::string(gap, ' ');
+    line += coloured(part.text(), part.colour, style);
+  }
+  return line;
+}
+
+std::string progress_log_line(const RunSnapshot& snapshot) {
+  std::string line;
+  if (!snapshot.waiting_for.empty()) line = "waiting for " + printable(snapshot.waiting_for);
+  for (const Part& part : parts_of(snapshot)) line += (line.empty() ? "" : ", ") + part.full;
+  return line;
+}
+
+std::string event_line(const RunEvent& event, TextStyle style) {
+  return std::visit(EventText{style}, event);
+}
+
+LogLevel importance(const RunEvent& event) {
+  return std::visit(Importance{}, event);
+}
+
+}  // namespace gleaner

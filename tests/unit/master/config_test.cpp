@@ -1,0 +1,267 @@
+#include "master/config.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+namespace gleaner {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+std::vector<std::string> words(const std::string& line) {
+  std::istringstream stream(line);
+  std::vector<std::string> result;
+  for (std::string word; stream >> word;) result.push_back(word);
+  return result;
+}
+
+Result<MasterStart> load(const std::string& line) {
+  return load_master_config(words(line), {});
+}
+
+std::string refusal(const std::string& line) {
+  const Result<MasterStart> start = load(line);
+  return start ? std::string("accepted") : start.error().message;
+}
+
+MasterConfig complete() {
+  MasterConfig config;
+  config.data.train = "train";
+  config.run.store = "store";
+  config.run.local = 2;
+  return config;
+}
+
+// What a recipe would propose.
+ModelConfig recipe() {
+  ModelConfig model;
+  model.data_fingerprint = 99;
+  model.points = 1000;
+  model.features = 100;
+  model.labels = 500;
+  model.hidden = 64;
+  model.output_shards = 8;
+  return model;
+}
+
+// Members of an aggregate: the largest number of values it can be initialised from.
+struct AnyValue {
+  template <typename T>
+  operator T() const;  // NOLINT: implicit on purpose, never defined
+};
+
+template <typename T, typename... Values>
+constexpr std::size_t field_count() {
+  if constexpr (requires { T{Values{}..., AnyValue{}}; }) {
+    return field_count<T, Values..., AnyValue>();
+  } else {
+    return sizeof...(Values);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("master config: the command lines that stay are read as written", "[master_config]") {
+  const Result<MasterStart> local = load(
+      "--train TRAIN --test TEST --store DIR --local 2 --epochs 3 --seed 1 --threads 1 --json");
+  REQUIRE(local.ok());
+  REQUIRE_FALSE(local->to_print.has_value());
+  MasterConfig expected;
+  expected.data.train = "TRAIN";
+  expected.data.test = "TEST";
+  expected.run.store = "DIR";
+  expected.run.local = 2;
+  expected.run.threads = 1;
+  expected.model.epochs = 3;
+  expected.seed = 1;
+  expected.output.json = true;
+  REQUIRE(local->config == expected);
+
+  const Result<MasterStart> network =
+      load("--train TRAIN --test TEST --store DIR --listen 127.0.0.1:7070 --epochs 3");
+  REQUIRE(network.ok());
+  REQUIRE(network->config.network.listen == "127.0.0.1:7070");
+  REQUIRE(network->config.run.local == 0);
+  REQUIRE_FALSE(network->config.output.json);
+}
+
+TEST_CASE("master config: what cannot run is refused with a remedy", "[master_config]") {
+  REQUIRE_THAT(refusal("--store s --local 1"), Contains("give --train FILE"));
+  REQUIRE_THAT(refusal("--train t --local 1"), Contains("give --store DIR"));
+  REQUIRE_THAT(refusal("--train t --store s"), Contains("give --local N"));
+  REQUIRE_THAT(refusal("--train t --store s --local 2 --min-volunteers 3"),
+               StartsWith("run.min_volunteers is 3"));
+  REQUIRE(refusal("--train t --store s --local 2 --min-volunteers 2") == "accepted");
+  REQUIRE(refusal("--train t --store s --listen h:1 --min-volunteers 3") == "accepted");
+  REQUIRE_THAT(refusal("--train t --store s --local 2 --silence-ms 2000"),
+               StartsWith("network.silence_ms is 2000"));
+  REQUIRE(refusal("--train t --store s --local 2 --silence-ms 2001") == "accepted");
+  REQUIRE_THAT(refusal("--train t --store s --local 2 --quiet --verbose"),
+               Contains("exclude each other"));
+  REQUIRE_THAT(refusal("--train t --store s --local 2 --token " + std::string(257, 'x')),
+               StartsWith("network.token is longer than 256 bytes"));
+  REQUIRE_THAT(refusal("--train t --store s --local 2 --hidden 5000"),
+               StartsWith("--hidden is '5000': it must be an integer from 16 to 4096, or auto"));
+}
+
+TEST_CASE("master config: a text that is asked for needs no complete configuration",
+          "[master_config]") {
+  REQUIRE_THAT(*load("--help").value().to_print, Contains("Exit codes:"));
+  REQUIRE_THAT(*load("--print-config").value().to_print, Contains("hidden = \"auto\""));
+  REQUIRE_THAT(*load("--version").value().to_print, StartsWith("gleaner-master "));
+}
+
+TEST_CASE("master config: every default and every change survives --print-config",
+          "[master_config]") {
+  MasterConfig changed = complete();
+  changed.data.test = "a b";
+  changed.data.l2_normalise = false;
+  changed.run.threads = 3;
+  changed.seed = 5;
+  changed.model = all_overrides(recipe());
+  changed.model.sampling = Sampling::kRandom;
+  changed.model.hash_family = HashFamilyKind::kDwta;
+  changed.model.dropout = 0.1F;
+  changed.network.listen = "[::1]:0";
+  changed.network.token = "s\"e\\c";
+  changed.evaluation.sample = 1000;
+  changed.scheduling.balance_hysteresis = 1.0 / 3;
+  changed.output.verbose = true;
+  for (MasterConfig original : {MasterConfig{}, changed}) {
+    const std::string text = print_toml(master_settings(original), "title");
+    MasterConfig read = original == changed ? MasterConfig{} : changed;
+    const Result<void> result = read_toml(master_settings(read), text, "printed");
+    REQUIRE(result.ok());
+    REQUIRE(read == original);
+  }
+}
+
+TEST_CASE("master config: the token may come from the environment", "[master_config]") {
+  const std::vector<std::string> line = words("--train t --store s --local 1");
+  REQUIRE(load_master_config(line, "secret").value().config.network.token == "secret");
+  std::vector<std::string> with_flag = line;
+  with_flag.insert(with_flag.end(), {"--token", "flag"});
+  REQUIRE(load_master_config(with_flag, "secret").value().config.network.token == "flag");
+}
+
+TEST_CASE("master config: the recipe decides what nobody has set", "[master_config]") {
+  MasterConfig config = complete();
+  config.seed = 42;
+  config.model.hidden = 256;
+  config.model.dropout = 0.5F;
+  ModelConfig expected = recipe();
+  expected.seed = 42;
+  expected.hidden = 256;
+  expected.dropout = 0.5F;
+  REQUIRE(effective_model(config, recipe()).value() == expected);
+}
+
+TEST_CASE("master config: every field of a model can be overridden", "[master_config]") {
+  std::size_t fields = 0;
+  for_each_model_field([&](const auto&) { ++fields; });
+  // Four come from the data, and the seed is always set.
+  REQUIRE(field_count<ModelConfig>() == fields + 4 + 1);
+  REQUIRE(field_count<ModelOverrides>() == fields);
+
+  ModelConfig other = recipe();
+  for_each_model_field([&](const auto& field) {
+    auto& value = other.*field.field;
+    using T = std::remove_reference_t<decltype(value)>;
+    value = value == field.low ? field.high : field.low;
+    static_assert(!std::is_const_v<T>);
+  });
+  ModelConfig merged = apply_overrides(recipe(), all_overrides(other));
+  REQUIRE(merged == other);
+  for_each_model_field(
+      [&](const auto& field) { REQUIRE(merged.*field.field != recipe().*field.field); });
+}
+
+TEST_CASE("master config: the range of every model key is the range that validation allows",
+          "[master_config]") {
+  ModelConfig base = recipe();
+  base.labels = kLabelsMax;
+  base.points = 1;
+  for_each_model_field([&](const auto& field) {
+    for (const auto bound : {field.low, field.high}) {
+      ModelConfig model = base;
+      model.*field.field = bound;
+      // The hidden layer must divide into its shards: that is not a matter of one key.
+      if (std::string(field.name) == "input_shards") {
+        model.hidden = model.input_shards * kLanes;
+      }
+      INFO(field.name);
+      CHECK(validate(model).ok());
+    }
+  });
+}
+
+TEST_CASE("master config: a model that does not fit is refused by key", "[master_config]") {
+  MasterConfig config = complete();
+  config.model.hidden = 100;
+  REQUIRE_THAT(effective_model(config, recipe()).error().message,
+               StartsWith("model.hidden is 100: it must be a multiple of 16"));
+  config = complete();
+  config.model.output_shards = 501;
+  REQUIRE_THAT(effective_model(config, recipe()).error().message,
+               StartsWith("model.output_shards is 501: there are only 500 labels"));
+  ModelConfig empty = recipe();
+  empty.points = 0;
+  const Result<ModelConfig> refused = effective_model(complete(), empty);
+  REQUIRE(refused.error().code == ErrorCode::kInvalidData);
+  REQUIRE_THAT(refused.error().message,
+               StartsWith("the training file cannot be used: points is 0"));
+}
+
+TEST_CASE("master config: a store remembers the model in effect, and no secrets or places",
+          "[master_config]") {
+  MasterConfig config = complete();
+  config.network.token = "secret";
+  config.seed = 7;
+  ModelConfig model = recipe();
+  model.seed = 7;
+  const std::map<std::string, std::string> settings = effective_settings(config, model);
+  REQUIRE(settings.at("model.seed") == "7");
+  REQUIRE(settings.at("model.hidden") == "64");
+  REQUIRE(settings.at("model.sampling") == "lsh");
+  REQUIRE(settings.at("model.gradient_step_log2") == "-14");
+  REQUIRE(settings.at("data.l2_normalise") == "true");
+  REQUIRE(settings.at("evaluation.every_epochs") == "1");
+  for (const auto& [key, value] : settings) {
+    INFO(key);
+    REQUIRE(value != "auto");
+    REQUIRE(value != "secret");
+    REQUIRE((key.starts_with("model.") || key.starts_with("data.l2") ||
+             key.starts_with("evaluation.")));
+  }
+  // Another machine, port or thread count is the same run.
+  MasterConfig elsewhere = config;
+  elsewhere.run.threads = 9;
+  elsewhere.run.local = 0;
+  elsewhere.network.listen = "h:1";
+  elsewhere.data.train = "/other/path";
+  REQUIRE(effective_settings(elsewhere, model) == settings);
+}
+
+TEST_CASE("master config: local volunteers share the cores", "[master_config]") {
+  MasterConfig config = complete();
+  config.run.local = 0;
+  REQUIRE(effective_threads(config, 8) == 8);
+  config.run.local = 3;
+  REQUIRE(effective_threads(config, 8) == 2);
+  REQUIRE(effective_threads(config, 2) == 1);
+  config.run.threads = 5;
+  REQUIRE(effective_threads(config, 2) == 5);
+}
+
+TEST_CASE("master config: CONFIGURATION.md says what the table says", "[master_config]") {
+  std::ifstream file(GLEANER_SOURCE_DIR "/master/CONFIGURATION.md");
+  REQUIRE(file.good());
+  std::stringstream text;
+  text << file.rdbuf();
+  // Renew it by hand from `gleaner-master --print-reference` after changing a key.
+  REQUIRE_THAT(text.str(), Contains(master_reference()));
+}
+
+}  // namespace gleaner

@@ -1,0 +1,104 @@
+#include "master/progress_source.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace gleaner {
+namespace {
+
+constexpr Instant kStart{Micros{5'000'000}};
+
+CoreSnapshot training(std::uint64_t examples) {
+  CoreSnapshot core;
+  core.phase = CoreSnapshot::Phase::kTraining;
+  core.rounds = 10;
+  core.batches = 1000;
+  core.batch = examples / 100;
+  core.epochs = 2;
+  core.examples = examples;
+  core.unit_bytes_down = examples * 2 * 112;
+  core.unit_bytes_up = examples * 2 * 150;
+  core.volunteers.resize(2);
+  return core;
+}
+
+ProgressSource source() {
+  return ProgressSource({10, 2, 5, 100});
+}
+
+}  // namespace
+
+TEST_CASE("progress source: speed, bytes and ETA come from the last seconds of training",
+          "[progress_source]") {
+  ProgressSource progress = source();
+  RunSnapshot s = progress.snapshot(training(0), kStart);
+  REQUIRE(s.examples_per_second < 0);
+  REQUIRE(s.eta_seconds < 0);
+  // A slow start that has left the window does not count.
+  for (int tenth = 1; tenth <= 100; ++tenth) {
+    s = progress.snapshot(training(static_cast<std::uint64_t>(tenth)),
+                          kStart + Millis{tenth * 100});
+  }
+  for (int tenth = 1; tenth <= 120; ++tenth) {
+    const auto examples = static_cast<std::uint64_t>(100 + tenth * 50);
+    s = progress.snapshot(training(examples), kStart + Millis{10'000 + tenth * 100});
+  }
+  REQUIRE(s.examples_per_second == Approx(500));
+  REQUIRE(s.bytes_down == Approx(112));
+  REQUIRE(s.bytes_up == Approx(150));
+  REQUIRE(s.batches_done == 61);
+  REQUIRE(s.eta_seconds == Approx((1000 - 61) * 100 / 500.0));
+}
+
+TEST_CASE("progress source: a pause does not count as slow training", "[progress_source]") {
+  ProgressSource progress = source();
+  progress.snapshot(training(0), kStart);
+  REQUIRE(progress.snapshot(training(1000), kStart + Millis{2000}).examples_per_second ==
+          Approx(500));
+  CoreSnapshot evaluating = training(1000);
+  evaluating.phase = CoreSnapshot::Phase::kEvaluating;
+  const RunSnapshot during = progress.snapshot(evaluating, kStart + Millis{4000});
+  REQUIRE(during.phase == RunPhase::kEvaluating);
+  REQUIRE(during.examples_per_second == Approx(500));
+  CoreSnapshot waiting = training(1000);
+  waiting.waiting_for = "a volunteer";
+  REQUIRE(progress.snapshot(waiting, kStart + Millis{8000}).waiting_for == "a volunteer");
+  progress.snapshot(training(1000), kStart + Millis{60'000});
+  REQUIRE(progress.snapshot(training(2000), kStart + Millis{61'000}).examples_per_second ==
+          Approx(1000));
+}
+
+TEST_CASE("progress source: notices become events", "[progress_source]") {
+  const ProgressSource progress = source();
+  RoundRecord record;
+  record.round = 4;
+  record.batches = 500;
+  record.epoch = 1;
+  record.loss = 2.5;
+  const RunEvent fifth = progress.event(CheckpointReached{record});
+  const auto& saved = std::get<CheckpointSaved>(fifth);
+  REQUIRE(saved.checkpoint == 5);
+  REQUIRE(saved.rounds == 10);
+  REQUIRE(saved.ends_epoch);
+  REQUIRE(saved.loss == 2.5);
+  record.round = 5;
+  const RunEvent sixth = progress.event(CheckpointReached{record});
+  REQUIRE_FALSE(std::get<CheckpointSaved>(sixth).ends_epoch);
+
+  const RunEvent evaluated =
+      progress.event(CheckpointEvaluated{5, 1, {70, true, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1}});
+  REQUIRE(std::get<Evaluated>(evaluated).scores == Scores{0.6, 0.5, 0.4, 0.3, 0.2, 0.1});
+  REQUIRE(std::get<Evaluated>(evaluated).all);
+  REQUIRE(std::get<Evaluated>(evaluated).points == 70);
+
+  const RunEvent left = progress.event(VolunteerGone{"box", "silent", true, 3, 1});
+  REQUIRE(std::get<VolunteerLeft>(left).shards == 3);
+  REQUIRE(std::get<VolunteerLeft>(left).polite);
+  const RunEvent joined = progress.event(VolunteerCame{"box", "h:1", 4, 99, "avx2", 2});
+  REQUIRE(std::get<VolunteerJoined>(joined).threads == 4);
+  REQUIRE(std::get<VolunteerJoined>(joined).memory_bytes == 99);
+  const RunEvent remark = progress.event(Remark{Severity::kWarning, "kind", "words"});
+  REQUIRE(std::get<LogLine>(remark).level == LogLevel::kWarning);
+  REQUIRE(std::get<LogLine>(remark).message == "words");
+}
+
+}  // namespace gleaner

@@ -1,0 +1,210 @@
+#include "master/progress.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "master/progress_json.hpp"
+#include "tests/support/captured_stream.hpp"
+
+namespace gleaner {
+namespace {
+
+using Json = nlohmann::json;
+using Catch::Matchers::Contains;
+
+// A console whose streams are read back and whose clock is set by hand.
+struct Stage {
+  explicit Stage(ConsoleOptions options)
+      : console(
+            out.stream(), error.stream(), options, [] { return 41u; }, [this] { return now; }) {}
+
+  void after(Millis time) { now += time; }
+
+  CapturedStream out;
+  CapturedStream error;
+  Instant now{};
+  Console console;
+};
+
+RunSnapshot at_batch(BatchIndex batch) {
+  RunSnapshot s;
+  s.phase = RunPhase::kTraining;
+  s.batches_done = batch;
+  s.batches = 100;
+  s.rounds = 10;
+  s.epochs = 1;
+  s.volunteers = 1;
+  return s;
+}
+
+std::size_t lines(const std::string& text) {
+  return static_cast<std::size_t>(std::count(text.begin(), text.end(), '\n'));
+}
+
+std::vector<RunEvent> every_event() {
+  return {RunStarted{}, Listening{}, VolunteerJoined{}, VolunteerLeft{}, CheckpointSaved{},
+          Evaluated{},  LogLine{},   RunStopped{},      RunFinished{},   RunFailed{}};
+}
+
+}  // namespace
+
+TEST_CASE("console: the mode follows the stream and the flag", "[console]") {
+  const TerminalFacts terminal{true, {true, true}};
+  REQUIRE(console_options(terminal, false, false, false).mode == ConsoleMode::kTerminal);
+  REQUIRE(console_options(terminal, false, false, false).style.colour);
+  REQUIRE(console_options(terminal, true, false, false).mode == ConsoleMode::kJson);
+  REQUIRE_FALSE(console_options(terminal, true, false, false).style.colour);
+  REQUIRE(console_options({false, {true, true}}, false, false, false).mode == ConsoleMode::kPlain);
+  REQUIRE_FALSE(console_options({false, {true, true}}, false, false, false).style.colour);
+}
+
+TEST_CASE("console: a log gets a line every ten seconds, later every minute", "[console]") {
+  Stage stage({ConsoleMode::kPlain, {}, false, false});
+  for (int tenth = 0; tenth < 1200; ++tenth) {
+    stage.console.update(at_batch(1));
+    stage.after(Millis{100});
+  }
+  REQUIRE(lines(stage.out.text()) == 12);
+  for (int tenth = 0; tenth < 6000; ++tenth) {
+    stage.console.update(at_batch(2));
+    stage.after(Millis{100});
+  }
+  REQUIRE(lines(stage.out.text()) == 12 + 10);
+  REQUIRE_THAT(stage.out.text(), Catch::Matchers::StartsWith("[0:00] 1%, epoch 1/1"));
+}
+
+TEST_CASE("console: a log says at once what the run waits for, and not every phase", "[console]") {
+  Stage stage({ConsoleMode::kPlain, {}, false, false});
+  RunSnapshot s = at_batch(1);
+  stage.console.update(s);
+  s.phase = RunPhase::kCommitting;
+  stage.console.update(s);
+  REQUIRE(lines(stage.out.text()) == 1);
+  s.waiting_for = "a volunteer";
+  stage.console.update(s);
+  REQUIRE(lines(stage.out.text()) == 2);
+  s.waiting_for.clear();
+  stage.console.update(s);
+  REQUIRE(lines(stage.out.text()) == 2);
+}
+
+TEST_CASE("console: a terminal gets one line in place, below those that stay", "[console]") {
+  Stage stage({ConsoleMode::kTerminal, {}, false, false});
+  stage.console.update(at_batch(1));
+  stage.console.update(at_batch(2));  // too early
+  stage.after(Millis{100});
+  stage.console.update(at_batch(50));
+  stage.console.log(LogLevel::kInfo, "hello");
+  REQUIRE(stage.out.text() ==
+          "\r1%  e1/1  r1/10  b1/100  1 volunteer  s0\x1b[K"
+          "\r50%  e1/1  r1/10  b50/100  1 vol  s0\x1b[K"
+          "\r\x1b[Khello\n50%  e1/1  r1/10  b50/100  1 vol  s0");
+  stage.console.event(RunFinished{});
+  stage.console.update(at_batch(99));
+  REQUIRE_THAT(stage.out.text(), Contains("\r\x1b[KFinished 0 epochs."));
+  REQUIRE(stage.out.text().find("99%") == std::string::npos);
+}
+
+TEST_CASE("console: warnings and errors go to the other stream", "[console]") {
+  Stage stage({ConsoleMode::kPlain, {}, false, false});
+  stage.console.log(LogLevel::kInfo, "good");
+  stage.console.log(LogLevel::kWarning, "odd");
+  stage.console.log(LogLevel::kDebug, "detail");
+  stage.console.event(RunFailed{{ErrorCode::kIo, "bad"}, ExitCode::kFailure});
+  REQUIRE(stage.out.text() == "[0:00] good\n");
+  REQUIRE(stage.error.text() == "warning: odd\nerror: bad\n");
+}
+
+TEST_CASE("console: --quiet leaves results, --verbose adds detail", "[console]") {
+  Stage quiet({ConsoleMode::kPlain, {}, true, false});
+  Stage verbose({ConsoleMode::kPlain, {}, false, true});
+  for (Stage* stage : {&quiet, &verbose}) {
+    stage->console.update(at_batch(1));
+    stage->console.event(CheckpointSaved{});
+    stage->console.event(VolunteerJoined{});
+    stage->console.event(Evaluated{});
+    stage->console.log(LogLevel::kDebug, "detail");
+  }
+  REQUIRE(lines(quiet.out.text()) == 1);
+  REQUIRE_THAT(quiet.out.text(), Contains("not evaluated"));
+  REQUIRE(lines(verbose.out.text()) == 5);
+}
+
+TEST_CASE("console: JSON is one object a line, and finished is the last", "[console]") {
+  Stage stage({ConsoleMode::kJson, {}, false, false});
+  stage.console.update(at_batch(1));
+  stage.console.update(at_batch(2));
+  stage.after(Millis{1000});
+  stage.console.update(at_batch(3));
+  stage.console.event(CheckpointSaved{});
+  stage.console.log(LogLevel::kWarning, "odd \xff\n name");
+  stage.console.event(RunFinished{});
+  stage.console.log(LogLevel::kWarning, "too late");
+  stage.after(Millis{1000});
+  stage.console.update(at_batch(4));
+  std::istringstream text(stage.out.text());
+  std::vector<std::string> events;
+  for (std::string line; std::getline(text, line);) {
+    const Json json = Json::parse(line);
+    events.push_back(json.at("event"));
+  }
+  REQUIRE(events ==
+          std::vector<std::string>{"progress", "progress", "checkpoint", "log", "finished"});
+  REQUIRE(stage.error.text().empty());
+}
+
+TEST_CASE("console: with JSON an error is an event and a sentence on the other stream",
+          "[console]") {
+  Stage stage({ConsoleMode::kJson, {}, false, false});
+  stage.console.event(RunFailed{{ErrorCode::kInvalidData, "bad file"}, ExitCode::kData});
+  REQUIRE(stage.out.text() ==
+          R"({"event":"error","code":"invalid_data","message":"bad file","exit":3})"
+          "\n");
+  REQUIRE(stage.error.text() == "error: bad file\n");
+}
+
+TEST_CASE("json: the finished event begins with the members that programs rely on", "[console]") {
+  RunFinished finished;
+  finished.epochs = 3;
+  finished.scores = {0.5, 0.25, 0.125, 0.0625, 0.75, 0.875};
+  finished.examples_per_second = 5012.34;
+  finished.digest = "00ff";
+  REQUIRE_THAT(event_json(finished),
+               Catch::Matchers::StartsWith(
+                   R"({"event":"finished","epochs":3,"p_at_1":0.5,"p_at_3":0.25,"p_at_5":0.125,)"
+                   R"("psp_at_1":0.0625,"examples_per_second":5012.3,"digest":"00ff",)"));
+  const Json unmeasured = Json::parse(event_json(RunFinished{}));
+  REQUIRE(unmeasured.at("p_at_1").is_null());
+  REQUIRE(unmeasured.at("examples_per_second").is_null());
+}
+
+TEST_CASE("json: EVENTS.md names every event and every member", "[console]") {
+  std::ifstream file(GLEANER_SOURCE_DIR "/master/EVENTS.md");
+  REQUIRE(file.good());
+  std::stringstream stream;
+  stream << file.rdbuf();
+  const std::string text = stream.str();
+  std::vector<std::string> events{progress_json({})};
+  for (const RunEvent& event : every_event()) events.push_back(event_json(event));
+  REQUIRE(events.size() == std::variant_size_v<RunEvent> + 1);
+  for (const std::string& event : events) {
+    const Json json = Json::parse(event);
+    const std::string name = json.at("event");
+    const std::size_t begin = text.find("## `" + name + "`\n");
+    INFO(name);
+    REQUIRE(begin != std::string::npos);
+    const std::string section = text.substr(begin, text.find("\n## ", begin + 1) - begin);
+    for (const auto& [member, value] : json.items()) {
+      if (member == "event") continue;
+      INFO(member);
+      REQUIRE_THAT(section, Contains("| `" + member + "` |"));
+    }
+    // And nothing that does not exist.
+    REQUIRE(static_cast<std::size_t>(std::count(section.begin(), section.end(), '\n')) <=
+            json.size() - 1 + 8);
+  }
+}
+
+}  // namespace gleaner

@@ -1,0 +1,160 @@
+#include "master/progress_text.hpp"
+
+#include <catch2/catch.hpp>
+
+namespace gleaner {
+namespace {
+
+using Catch::Matchers::Contains;
+
+constexpr TextStyle kPlain{};
+constexpr TextStyle kRich{true, true};
+
+RunSnapshot busy() {
+  RunSnapshot s;
+  s.phase = RunPhase::kTraining;
+  s.rounds_done = 11;
+  s.rounds = 60;
+  s.batches_done = 768;
+  s.batches = 3840;
+  s.epochs_done = 1;
+  s.epochs = 5;
+  s.examples_per_second = 5012.4;
+  s.loss = 3.2104;
+  s.scores.p_at_1 = 0.5941;
+  s.volunteers = 3;
+  s.staleness = 2;
+  s.bytes_down = 112.3;
+  s.bytes_up = 156.4;
+  s.eta_seconds = 151;
+  return s;
+}
+
+std::string without_escapes(std::string text) {
+  for (std::size_t begin = 0; (begin = text.find('\x1b')) != std::string::npos;) {
+    text.erase(begin, text.find('m', begin) + 1 - begin);
+  }
+  return text;
+}
+
+}  // namespace
+
+TEST_CASE("progress: a wide terminal shows every fact", "[progress]") {
+  REQUIRE(progress_line(busy(), 200, kPlain) ==
+          "[#####.......................]  20%  epoch 2/5  round 12/60  batch 768/3840  "
+          "5,012 examples/s  loss 3.210  P@1 0.594  3 volunteers  lag 2  112 B down 156 B up an "
+          "example  ETA 2:31");
+}
+
+TEST_CASE("progress: what matters least is shortened, then left out", "[progress]") {
+  REQUIRE(progress_line(busy(), 80, kPlain) ==
+          "20% e2/5 r12/60 5,012 ex/s loss 3.21 P@1 0.594 3 vol s2 112/156 B ETA 2:31");
+  REQUIRE(progress_line(busy(), 40, kPlain) == "20% 5,012 ex/s P@1 0.594 ETA 2:31");
+  REQUIRE(progress_line(busy(), 14, kPlain) == "20% P@1 0.594");
+  REQUIRE(progress_line(busy(), 3, kPlain) == "20%");
+  REQUIRE(progress_line(busy(), 2, kPlain).empty());
+}
+
+TEST_CASE("progress: a line never exceeds the width, with or without colours", "[progress]") {
+  RunSnapshot waiting = busy();
+  waiting.waiting_for = "1 volunteer: start gleaner-volunteer höst:7070 somewhere";
+  RunSnapshot starting;
+  RunSnapshot evaluating = busy();
+  evaluating.phase = RunPhase::kEvaluating;
+  for (const RunSnapshot& snapshot : {busy(), waiting, starting, evaluating}) {
+    for (unsigned width = 0; width < 200; ++width) {
+      const std::string plain = progress_line(snapshot, width, kPlain);
+      const std::string rich = without_escapes(progress_line(snapshot, width, kRich));
+      REQUIRE(display_width(plain) <= width);
+      REQUIRE(display_width(rich) <= width);
+      REQUIRE(plain.find('\x1b') == std::string::npos);
+    }
+  }
+}
+
+TEST_CASE("progress: the bar is full when the last batch is done and not before", "[progress]") {
+  RunSnapshot s = busy();
+  s.batches_done = s.batches - 1;
+  REQUIRE_THAT(progress_line(s, 170, kPlain), Contains("#.]  99%"));
+  s.batches_done = s.batches;
+  s.rounds_done = s.rounds;
+  s.epochs_done = s.epochs;
+  const std::string line = progress_line(s, 170, kPlain);
+  REQUIRE_THAT(line, Contains("##]  100%  epoch 5/5  round 60/60  batch 3840/3840"));
+}
+
+TEST_CASE("progress: a run that waits says for what", "[progress]") {
+  RunSnapshot s = busy();
+  s.phase = RunPhase::kWaiting;
+  s.volunteers = 1;
+  s.waiting_for = "shard 3 of box\x1b[2J to answer";
+  REQUIRE(progress_line(s, 120, kPlain) ==
+          "waiting for shard 3 of box?[2J to answer  (round 12 of 60, 1 volunteer)");
+  REQUIRE_THAT(progress_log_line(s), Catch::Matchers::StartsWith("waiting for shard 3 of box?[2J"));
+}
+
+TEST_CASE("progress: a log line holds every fact in words", "[progress]") {
+  REQUIRE(progress_log_line(busy()) ==
+          "20%, epoch 2/5, round 12/60, batch 768/3840, 5,012 examples/s, loss 3.210, P@1 0.594, "
+          "3 volunteers, lag 2, 112 B down 156 B up an example, ETA 2:31");
+}
+
+TEST_CASE("progress: what is not measured yet is left out", "[progress]") {
+  RunSnapshot s;
+  s.phase = RunPhase::kTraining;
+  s.rounds = 2;
+  s.batches = 10;
+  s.epochs = 1;
+  REQUIRE(progress_log_line(s) == "0%, epoch 1/1, round 1/2, batch 0/10, 0 volunteers, lag 0");
+}
+
+TEST_CASE("progress: events read as sentences", "[progress]") {
+  REQUIRE(event_line(VolunteerJoined{"box\n1", "192.0.2.1:5", 4, std::uint64_t{8} << 30, "avx2", 3},
+                     kPlain) ==
+          "+ box?1 (192.0.2.1:5) joined: 4 threads, avx2, 8.0 GiB (3 volunteers now)");
+  REQUIRE(event_line(VolunteerLeft{"box1", "connection lost", false, 5, 1}, kPlain) ==
+          "- box1 left: connection lost; 5 shards lent anew to others (1 volunteer now)");
+  REQUIRE(event_line(VolunteerLeft{"box1", "said goodbye", true, 1, 0}, kPlain) ==
+          "- box1 left: said goodbye; 1 shard handed over to others (0 volunteers now)");
+  CheckpointSaved saved;
+  saved.checkpoint = 12;
+  saved.rounds = 60;
+  saved.epochs_done = 1;
+  saved.epochs = 5;
+  saved.ends_epoch = true;
+  saved.loss = 3.2;
+  saved.active = 1016.4;
+  saved.examples_per_second = 5012;
+  REQUIRE(event_line(saved, kPlain) ==
+          "checkpoint 12 of 60 saved, epoch 1 of 5 done: loss 3.2000, 1,016 active neurons an "
+          "example, 5,012 examples/s");
+  Evaluated evaluated{12, 1, 5, 5188, true, {0.6, 0.5, 0.4, 0.3, 0.2, 0.1}, 2.25};
+  REQUIRE(event_line(evaluated, kPlain) ==
+          "epoch 1 of 5: P@1 0.6000  P@3 0.5000  P@5 0.4000  PSP@1 0.3000  PSP@3 0.2000  PSP@5 "
+          "0.1000  (all 5,188 test points in 2.2 s)");
+  REQUIRE_THAT(event_line(RunStopped{4, 60, false, "dir"}, kPlain),
+               Contains("checkpoint 4 of 60: the open round was given up") && Contains("resumes"));
+  RunFinished finished;
+  finished.epochs = 5;
+  finished.digest = "abc";
+  finished.store = "dir";
+  finished.checkpoint = 60;
+  REQUIRE(event_line(finished, kPlain) ==
+          "Finished 5 epochs.\nnot evaluated\nmodel digest abc  (checkpoint 60 in dir)");
+  finished.already = true;
+  REQUIRE_THAT(event_line(finished, kPlain), Contains("The run in dir is finished already."));
+  REQUIRE(event_line(RunFailed{{ErrorCode::kBusy, "a\x1b"}, ExitCode::kStore}, kRich) ==
+          "\x1b[31merror: \x1b[0ma?");
+}
+
+TEST_CASE("progress: results and warnings matter more than checkpoints", "[progress]") {
+  CheckpointSaved saved;
+  REQUIRE(importance(saved) == LogLevel::kDebug);
+  saved.ends_epoch = true;
+  REQUIRE(importance(saved) == LogLevel::kInfo);
+  REQUIRE(importance(Evaluated{}) == LogLevel::kWarning);
+  REQUIRE(importance(LogLine{LogLevel::kDebug, ""}) == LogLevel::kDebug);
+  REQUIRE(importance(RunFailed{}) == LogLevel::kError);
+}
+
+}  // namespace gleaner

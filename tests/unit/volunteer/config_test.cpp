@@ -1,0 +1,130 @@
+#include "volunteer/config.hpp"
+
+#include <catch2/catch.hpp>
+#include <fstream>
+#include <sstream>
+
+#include "common/limits.hpp"
+
+namespace gleaner {
+namespace {
+
+using Catch::Matchers::Contains;
+using Catch::Matchers::StartsWith;
+
+std::string refusal(const std::vector<std::string>& arguments) {
+  const Result<VolunteerStart> start = load_volunteer_config(arguments, {});
+  return start ? std::string("accepted") : start.error().message;
+}
+
+}  // namespace
+
+TEST_CASE("volunteer config: the master's address is enough", "[volunteer_config]") {
+  const Result<VolunteerStart> start = load_volunteer_config({"127.0.0.1:7070"}, {});
+  REQUIRE(start.ok());
+  VolunteerConfig expected;
+  expected.master = "127.0.0.1:7070";
+  REQUIRE(start->config == expected);
+  REQUIRE_FALSE(start->to_print.has_value());
+}
+
+TEST_CASE("volunteer config: flags may stand before and after the address", "[volunteer_config]") {
+  const Result<VolunteerStart> start = load_volunteer_config(
+      {"--threads", "1", "[::1]:7070", "--once", "--memory", "4G", "--name", "box", "--cache", "d"},
+      "secret");
+  REQUIRE(start.ok());
+  VolunteerConfig expected;
+  expected.master = "[::1]:7070";
+  expected.threads = 1;
+  expected.once = true;
+  expected.memory_bytes = std::uint64_t{4} << 30;
+  expected.name = "box";
+  expected.cache_dir = "d";
+  expected.token = "secret";
+  REQUIRE(start->config == expected);
+}
+
+TEST_CASE("volunteer config: what cannot run is refused with a remedy", "[volunteer_config]") {
+  REQUIRE_THAT(refusal({}), Contains("gleaner-volunteer HOST:PORT"));
+  REQUIRE(refusal({"alpha"}) == "--master is 'alpha': it must be HOST:PORT such as 192.0.2.1:7070");
+  REQUIRE_THAT(refusal({"alpha:0"}), StartsWith("--master is 'alpha:0'"));
+  REQUIRE_THAT(refusal({"a:1", "b:2"}), StartsWith("Unexpected argument 'b:2'."));
+  REQUIRE_THAT(refusal({"a:1", "--memory", "63M"}), Contains("from 64M to"));
+  REQUIRE(refusal({"a:1", "--memory", "64M"}) == "accepted");
+  REQUIRE_THAT(refusal({"a:1", "--threads", "0"}), StartsWith("--threads is '0'"));
+  REQUIRE_THAT(refusal({"a:1", "--retry-ms-max", "499"}),
+               StartsWith("network.retry_ms_max is 499"));
+  REQUIRE(refusal({"a:1", "--retry-ms-max", "500"}) == "accepted");
+  REQUIRE_THAT(refusal({"a:1", "--token", std::string(kTokenBytesMax + 1, 'x')}),
+               StartsWith("volunteer.token is longer"));
+  REQUIRE_THAT(refusal({"a:1", "--name", std::string(kNameBytesMax + 1, 'x')}),
+               StartsWith("volunteer.name is longer"));
+}
+
+TEST_CASE("volunteer config: texts that are asked for need no address", "[volunteer_config]") {
+  REQUIRE_THAT(*load_volunteer_config({"--version"}, {}).value().to_print,
+               StartsWith("gleaner-volunteer "));
+  REQUIRE_THAT(*load_volunteer_config({"--help"}, {}).value().to_print,
+               StartsWith("Usage: gleaner-volunteer HOST:PORT\n") && Contains("Exit codes:"));
+}
+
+TEST_CASE("volunteer config: every default and every change survives --print-config",
+          "[volunteer_config]") {
+  VolunteerConfig changed;
+  changed.master = "h:1";
+  changed.threads = 2;
+  changed.memory_bytes = (std::uint64_t{1} << 30) + 1;
+  changed.once = true;
+  changed.retry_ms_max = 99'999;
+  for (VolunteerConfig original : {VolunteerConfig{}, changed}) {
+    const std::string text = print_toml(volunteer_settings(original), "title");
+    VolunteerConfig read = original == changed ? VolunteerConfig{} : changed;
+    REQUIRE(read_toml(volunteer_settings(read), text, "printed").ok());
+    REQUIRE(read == original);
+  }
+}
+
+TEST_CASE("volunteer config: what is not set follows from the machine", "[volunteer_config]") {
+  const MachineFacts machine{8, std::uint64_t{16} << 30, "alpha"};
+  VolunteerConfig config;
+  VolunteerOffer offer = effective_offer(config, machine);
+  REQUIRE(offer.name == "alpha");
+  REQUIRE(offer.threads == 8);
+  REQUIRE(offer.memory_bytes == std::uint64_t{8} << 30);
+  config.name = "box";
+  config.threads = 3;
+  config.memory_bytes = 1u << 30;
+  offer = effective_offer(config, machine);
+  REQUIRE(offer.name == "box");
+  REQUIRE(offer.threads == 3);
+  REQUIRE(offer.memory_bytes == 1u << 30);
+}
+
+TEST_CASE("volunteer config: an odd host name becomes an acceptable one", "[volunteer_config]") {
+  MachineFacts machine{1, 0, std::string(kNameBytesMax - 1, 'x') + "ä"};
+  REQUIRE(effective_offer({}, machine).name == std::string(kNameBytesMax - 1, 'x'));
+  machine.host_name = "a\x1b";
+  REQUIRE(effective_offer({}, machine).name == "a?");
+  machine.host_name.clear();
+  REQUIRE(effective_offer({}, machine).name == "volunteer");
+}
+
+TEST_CASE("volunteer config: this machine can be asked", "[volunteer_config]") {
+  const MachineFacts facts = machine_facts();
+  REQUIRE(facts.cores >= 1);
+  REQUIRE(facts.memory_bytes > 1u << 20);
+  REQUIRE(control_group_limit("max\n") == std::nullopt);
+  REQUIRE(control_group_limit("") == std::nullopt);
+  REQUIRE(control_group_limit("1073741824\n") == std::uint64_t{1} << 30);
+}
+
+TEST_CASE("volunteer config: CONFIGURATION.md says what the table says", "[volunteer_config]") {
+  std::ifstream file(GLEANER_SOURCE_DIR "/volunteer/CONFIGURATION.md");
+  REQUIRE(file.good());
+  std::stringstream text;
+  text << file.rdbuf();
+  // Renew it by hand from `gleaner-volunteer --print-reference` after changing a key.
+  REQUIRE_THAT(text.str(), Contains(volunteer_reference()));
+}
+
+}  // namespace gleaner

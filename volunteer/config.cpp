@@ -1,0 +1,210 @@
+#include "volunteer/config.hpp"
+
+#include <fmt/format.h>
+#include <sched.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <fstream>
+
+#include "common/limits.hpp"
+#include "common/terminal.hpp"
+#include "schema/versions.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::uint64_t kMemoryBytesMin = std::uint64_t{64} << 20;
+
+Error invalid(std::string sentence) {
+  return {ErrorCode::kInvalidArgument, std::move(sentence)};
+}
+
+const ProgramText& program_text() {
+  static const ProgramText text{
+      "gleaner-volunteer",
+      kBuildVersion,
+      "HOST:PORT",
+      "Lends this machine to a Gleaner master: fetches shards of the network, trains them, sends "
+      "what changed. Waits for the master when it is not there, and comes back when the "
+      "connection breaks. SIGTERM or SIGINT hands the shards over and leaves.",
+      "  # Help the master on host alpha with everything this machine has.\n"
+      "  gleaner-volunteer alpha:7070\n"
+      "  # Two threads, 4 GiB, and leave when the run is over.\n"
+      "  gleaner-volunteer alpha:7070 --threads 2 --memory 4G --once\n"
+      "  # The master asks for a token.\n"
+      "  GLEANER_TOKEN=secret gleaner-volunteer alpha:7070\n",
+      "GLEANER_TOKEN in the environment sets the token without showing it to other\n"
+      "users of this machine.\n",
+      "volunteer.master"};
+  return text;
+}
+
+void add_offer(Settings& settings, VolunteerConfig& c) {
+  const SettingScope scope = SettingScope::kMachine;
+  settings.begin_section("volunteer", "Whom to help, and with what.");
+  settings.add("master", scope, "",
+               "The master's address; the first free argument sets it too. Required.",
+               host_port_setting(c.master, true));
+  settings.add("name", scope, "", "What the master calls this volunteer. Empty: the host's name.",
+               text_setting(c.name, "NAME"));
+  settings.add("token", scope, "", "What the master asks of those who join, if it does.",
+               text_setting(c.token, "TOKEN"));
+  settings.add(
+      "threads", scope, "threads", "Compute threads. auto: one for every core of this machine.",
+      or_auto(c.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
+  settings.add("memory", scope, "",
+               "Most memory that shards may take. auto: half of the machine's.",
+               or_auto(c.memory_bytes, [](std::uint64_t& field) {
+                 return bytes_setting(field, kMemoryBytesMin, std::uint64_t{1} << 50);
+               }));
+  settings.add("cache", scope, "",
+               "Folder in which the volunteer keeps who it is, so that the master's account of it "
+               "goes on after a restart; one folder a volunteer. Empty: nothing is kept.",
+               text_setting(c.cache_dir, "DIR"));
+  settings.add("leave_grace_s", scope, "seconds",
+               "How long handing over the shards may take before the volunteer leaves anyway.",
+               integer_setting(c.leave_grace_s, 0, 86'400));
+  settings.add("once", scope, "", "Exit with 0 when the run ends, rather than wait for the next.",
+               boolean_setting(c.once));
+}
+
+void add_network(Settings& settings, VolunteerConfig& c) {
+  const SettingScope scope = SettingScope::kMachine;
+  settings.begin_section("network", "How the master is reached.");
+  settings.add("connect_timeout_ms", scope, "milliseconds",
+               "An attempt to connect is given up after this time.",
+               integer_setting(c.connect_timeout_ms, 100, 600'000));
+  settings.add("retry_ms_min", scope, "milliseconds",
+               "The first pause after a failed attempt; it doubles with each, with a random part.",
+               integer_setting(c.retry_ms_min, 10, 3'600'000));
+  settings.add("retry_ms_max", scope, "milliseconds", "The longest pause between attempts.",
+               integer_setting(c.retry_ms_max, 10, 86'400'000));
+}
+
+void add_output(Settings& settings, VolunteerConfig& c) {
+  const SettingScope scope = SettingScope::kMachine;
+  settings.begin_section("output", "What is printed.");
+  settings.add("json", scope, "", "Print what the volunteer does as one JSON object a line.",
+               boolean_setting(c.json));
+  settings.add("quiet", scope, "", "Print only warnings and errors.", boolean_setting(c.quiet));
+  settings.add("verbose", scope, "", "Print every decision.", boolean_setting(c.verbose));
+}
+
+std::uint32_t usable_cores() {
+  cpu_set_t set;
+  CPU_ZERO(&set);
+  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
+    return std::max(1u, static_cast<std::uint32_t>(CPU_COUNT(&set)));
+  }
+  // More processors than the set can name: count them all.
+  const long online = sysconf(_SC_NPROCESSORS_ONLN);
+  return online < 1 ? 1u : static_cast<std::uint32_t>(online);
+}
+
+std::uint64_t machine_memory() {
+  const long pages = sysconf(_SC_PHYS_PAGES);
+  const long page_bytes = sysconf(_SC_PAGESIZE);
+  if (pages <= 0 || page_bytes <= 0) return 0;
+  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
+}
+
+// At most `bytes` of printable text, cut between code points.
+std::string bounded_name(const std::string& name, std::size_t bytes) {
+  std::string text = printable(name);
+  if (text.size() <= bytes) return text;
+  std::size_t end = bytes;
+  while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xC0) == 0x80) --end;
+  text.resize(end);
+  return text;
+}
+
+}  // namespace
+
+Settings volunteer_settings(VolunteerConfig& config) {
+  Settings settings;
+  add_offer(settings, config);
+  add_network(settings, config);
+  add_output(settings, config);
+  return settings;
+}
+
+Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arguments,
+                                             const std::optional<std::string>& environment_token) {
+  VolunteerStart start;
+  const Settings settings = volunteer_settings(start.config);
+  std::vector<EnvironmentValue> environment;
+  if (environment_token) {
+    environment.push_back({"GLEANER_TOKEN", "volunteer.token", *environment_token});
+  }
+  Result<TextToPrint> loaded = load_settings(settings, program_text(), environment, arguments);
+  if (!loaded) return loaded.error();
+  start.to_print = std::move(*loaded);
+  if (!start.to_print) {
+    if (auto checked = check(start.config); !checked) return checked.error();
+  }
+  return start;
+}
+
+Result<void> check(const VolunteerConfig& c) {
+  if (c.master.empty()) {
+    return invalid(
+        "There is nobody to help: give the master's address, as in gleaner-volunteer HOST:PORT.");
+  }
+  if (c.retry_ms_max < c.retry_ms_min) {
+    return invalid(
+        fmt::format("network.retry_ms_max is {}: it must not be below "
+                    "network.retry_ms_min ({}).",
+                    c.retry_ms_max, c.retry_ms_min));
+  }
+  if (c.token.size() > kTokenBytesMax) {
+    return invalid(
+        fmt::format("volunteer.token is longer than {} bytes: no master has one.", kTokenBytesMax));
+  }
+  if (c.name.size() > kNameBytesMax) {
+    return invalid(fmt::format("volunteer.name is longer than {} bytes: choose a shorter one.",
+                               kNameBytesMax));
+  }
+  if (c.quiet && c.verbose) {
+    return invalid("output.quiet and output.verbose exclude each other: give one of them.");
+  }
+  return {};
+}
+
+std::optional<std::uint64_t> control_group_limit(const std::string& text) {
+  const std::string line = text.substr(0, text.find('\n'));
+  return line.empty() ? std::nullopt : parse_bytes(line);
+}
+
+MachineFacts machine_facts() {
+  MachineFacts facts;
+  facts.cores = usable_cores();
+  facts.memory_bytes = machine_memory();
+  std::ifstream limit_file("/sys/fs/cgroup/memory.max");
+  std::string text;
+  if (limit_file && std::getline(limit_file, text)) {
+    if (const auto limit = control_group_limit(text)) {
+      facts.memory_bytes = std::min(facts.memory_bytes, *limit);
+    }
+  }
+  std::array<char, 256> name{};
+  if (gethostname(name.data(), name.size() - 1) == 0) facts.host_name = name.data();
+  return facts;
+}
+
+VolunteerOffer effective_offer(const VolunteerConfig& config, const MachineFacts& machine) {
+  VolunteerOffer offer;
+  offer.name = bounded_name(config.name.empty() ? machine.host_name : config.name, kNameBytesMax);
+  if (offer.name.empty()) offer.name = "volunteer";
+  offer.threads = config.threads.value_or(std::max(1u, machine.cores));
+  offer.memory_bytes = config.memory_bytes.value_or(machine.memory_bytes / 2);
+  return offer;
+}
+
+std::string volunteer_reference() {
+  VolunteerConfig config;
+  return print_reference(volunteer_settings(config));
+}
+
+}  // namespace gleaner

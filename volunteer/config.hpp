@@ -1,0 +1,73 @@
+// What a person can set about a volunteer, and how it is read. The keys, their defaults and their
+// meaning are documented in CONFIGURATION.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "common/settings_flags.hpp"
+#include "common/settings_value.hpp"
+
+namespace gleaner {
+
+struct VolunteerConfig {
+  std::string master;  // HOST:PORT; required
+  std::string name;    // empty: the host's
+  std::string token;
+  std::optional<std::uint32_t> threads;       // unset: all cores
+  std::optional<std::uint64_t> memory_bytes;  // unset: half of the machine's
+  std::string cache_dir;                      // empty: nothing is kept between starts
+  bool once = false;
+  std::uint32_t connect_timeout_ms = 10'000;
+  std::uint32_t retry_ms_min = 500;
+  std::uint32_t retry_ms_max = 30'000;
+  std::uint32_t leave_grace_s = 30;
+  bool json = false;
+  bool quiet = false;
+  bool verbose = false;
+
+  friend bool operator==(const VolunteerConfig&, const VolunteerConfig&) = default;
+};
+
+// The table of keys, bound to `config`, which outlives it.
+Settings volunteer_settings(VolunteerConfig& config);
+
+// As for the master: what is to run has passed check(); `to_print` is printed instead of running.
+struct VolunteerStart {
+  VolunteerConfig config;
+  TextToPrint to_print;
+};
+
+Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arguments,
+                                             const std::optional<std::string>& environment_token);
+
+Result<void> check(const VolunteerConfig& config);
+
+// The machine a volunteer runs on, as far as it may use it.
+struct MachineFacts {
+  std::uint32_t cores = 1;         // that this process may run on
+  std::uint64_t memory_bytes = 0;  // of the machine, or of the control group if that is less
+  std::string host_name;
+};
+
+// Asks the system.
+MachineFacts machine_facts();
+// The limit in the text of a memory.max file; nullopt when it says "max" or anything else.
+std::optional<std::uint64_t> control_group_limit(const std::string& text);
+
+// What the volunteer offers: the configuration's word, else the machine's.
+struct VolunteerOffer {
+  std::string name;  // printable, at most kNameBytesMax
+  std::uint32_t threads = 1;
+  std::uint64_t memory_bytes = 0;
+};
+
+VolunteerOffer effective_offer(const VolunteerConfig& config, const MachineFacts& machine);
+
+// The tables of CONFIGURATION.md as they must be.
+std::string volunteer_reference();
+
+}  // namespace gleaner

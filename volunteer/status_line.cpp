@@ -1,0 +1,264 @@
+#include "volunteer/status_line.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <nlohmann/json.hpp>
+
+namespace gleaner {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr Millis kTerminalPace{100};
+// Beyond so many the numbers tell nobody anything.
+constexpr std::size_t kShardsNamed = 12;
+
+const char* activity_name(VolunteerActivity activity) {
+  switch (activity) {
+    case VolunteerActivity::kStarting:
+      return "starting";
+    case VolunteerActivity::kConnecting:
+      return "connecting";
+    case VolunteerActivity::kRetrying:
+      return "retrying";
+    case VolunteerActivity::kJoining:
+      return "joining";
+    case VolunteerActivity::kWaiting:
+      return "waiting";
+    case VolunteerActivity::kLoading:
+      return "loading";
+    case VolunteerActivity::kTraining:
+      return "training";
+    case VolunteerActivity::kEvaluating:
+      return "evaluating";
+    case VolunteerActivity::kCommitting:
+      return "committing";
+    case VolunteerActivity::kHandingOver:
+      return "handing_over";
+    case VolunteerActivity::kRefused:
+      return "refused";
+    case VolunteerActivity::kFinished:
+      return "finished";
+    case VolunteerActivity::kStopped:
+      return "stopped";
+  }
+  return "unknown";
+}
+
+std::string shards_shown(const std::vector<std::uint32_t>& shards) {
+  if (shards.empty()) return "no shards";
+  const std::string named = ranges_shown(shards);
+  const auto commas = static_cast<std::size_t>(std::count(named.begin(), named.end(), ','));
+  if (commas >= kShardsNamed) return fmt::format("{} shards", shards.size());
+  return (shards.size() == 1 ? "shard " : "shards ") + named;
+}
+
+// ": because", or nothing.
+std::string because(const std::string& reason, const char* before = ": ") {
+  return reason.empty() ? std::string() : before + printable(reason);
+}
+
+// The position that is news: the epoch, not the round.
+std::string epoch_shown(const VolunteerStatus& s) {
+  return s.epochs == 0 ? std::string() : fmt::format("epoch {} of {}", s.epoch, s.epochs);
+}
+
+// What is known of the run, for the line that is updated.
+std::string details(const VolunteerStatus& s) {
+  std::vector<std::string> facts;
+  if (s.rounds > 0) facts.push_back(fmt::format("round {} of {}", s.round, s.rounds));
+  if (s.epochs > 0) facts.push_back(epoch_shown(s));
+  if (s.examples_per_second >= 0) {
+    const double speed = std::clamp(s.examples_per_second, 0.0, 1e15);
+    facts.push_back(grouped(static_cast<std::uint64_t>(std::llround(speed))) + " examples/s");
+  }
+  if (s.p_at_1 >= 0) facts.push_back(fmt::format("P@1 {:.3f}", s.p_at_1));
+  if (s.volunteers > 0) {
+    facts.push_back(fmt::format("{} volunteer{}", s.volunteers, s.volunteers == 1 ? "" : "s"));
+  }
+  if (s.memory_bytes > 0) facts.push_back(bytes_shown(s.memory_bytes) + " held");
+  std::string text;
+  for (const std::string& fact : facts) text += (text.empty() ? " (" : ", ") + fact;
+  return text.empty() ? text : text + ")";
+}
+
+bool is_at_work(VolunteerActivity activity) {
+  return activity == VolunteerActivity::kTraining || activity == VolunteerActivity::kEvaluating ||
+         activity == VolunteerActivity::kCommitting || activity == VolunteerActivity::kLoading ||
+         activity == VolunteerActivity::kWaiting;
+}
+
+// Why nothing happens until the master is back; an attempt and the pause before it read the same,
+// so that waiting for hours is one line.
+std::string absent_master(const VolunteerStatus& s) {
+  return fmt::format("waiting for the master at {}{}", s.master, because(s.reason));
+}
+
+// The sentence without its details.
+std::string sentence(const VolunteerStatus& s) {
+  if (!s.sentence.empty()) return printable(s.sentence);
+  switch (s.activity) {
+    case VolunteerActivity::kStarting:
+      return "starting: measuring this machine";
+    case VolunteerActivity::kConnecting:
+      return s.reason.empty() ? "connecting to the master at " + s.master : absent_master(s);
+    case VolunteerActivity::kRetrying:
+      return absent_master(s);
+    case VolunteerActivity::kJoining:
+      return fmt::format("joining the run of {}: waiting to be let in", s.master);
+    case VolunteerActivity::kWaiting:
+      return "waiting for work" + because(s.reason, ": the run waits for ");
+    case VolunteerActivity::kLoading:
+      return "fetching " + shards_shown(s.shards) + " to train them";
+    case VolunteerActivity::kTraining:
+      if (!s.reason.empty()) {
+        return "holding " + shards_shown(s.shards) + because(s.reason, ": the run waits for ");
+      }
+      return "training " + shards_shown(s.shards);
+    case VolunteerActivity::kEvaluating:
+      return "scoring the held-out examples with " + shards_shown(s.shards);
+    case VolunteerActivity::kCommitting:
+      return "sending what the round changed in " + shards_shown(s.shards);
+    case VolunteerActivity::kHandingOver:
+      return "handing over " + shards_shown(s.shards) + because(s.reason);
+    case VolunteerActivity::kRefused:
+      return fmt::format("refused by the master at {}{}", s.master, because(s.reason));
+    case VolunteerActivity::kFinished:
+      return "the run is finished" + because(s.reason);
+    case VolunteerActivity::kStopped:
+      return "stopped" + because(s.reason);
+  }
+  return "";
+}
+
+Json reason_json(const VolunteerStatus& s) {
+  const std::string& why = s.sentence.empty() ? s.reason : s.sentence;
+  return why.empty() ? Json() : Json(why);
+}
+
+}  // namespace
+
+std::string status_text(const VolunteerStatus& status) {
+  std::string text = sentence(status);
+  if (is_at_work(status.activity)) text += details(status);
+  if (status.retry_seconds >= 0) text += fmt::format("; next try in {} s", status.retry_seconds);
+  return text;
+}
+
+std::string status_news(const VolunteerStatus& status) {
+  // Every round commits: that is part of training unless one watches.
+  VolunteerStatus shown = status;
+  if (shown.activity == VolunteerActivity::kCommitting) {
+    shown.activity = VolunteerActivity::kTraining;
+  }
+  std::string text = sentence(shown);
+  if (shown.activity == VolunteerActivity::kTraining && shown.epochs > 0) {
+    text += " (" + epoch_shown(shown) + ")";
+  }
+  if (shown.activity == VolunteerActivity::kRefused) {
+    text += shown.retry_seconds >= 0 ? "; trying again later" : "";
+  }
+  return text;
+}
+
+std::string status_json(const VolunteerStatus& s) {
+  const auto known = [](double value) {
+    return value < 0 || !std::isfinite(value) ? Json() : Json(value);
+  };
+  Json json = {{"event", "status"},
+               {"activity", activity_name(s.activity)},
+               {"master", s.master},
+               {"reason", reason_json(s)},
+               {"shards", s.shards},
+               {"round", s.rounds > 0 ? Json(s.round) : Json()},
+               {"rounds", s.rounds > 0 ? Json(s.rounds) : Json()},
+               {"epoch", s.epochs > 0 ? Json(s.epoch) : Json()},
+               {"epochs", s.epochs > 0 ? Json(s.epochs) : Json()},
+               {"volunteers", s.volunteers > 0 ? Json(s.volunteers) : Json()},
+               {"p_at_1", known(s.p_at_1)},
+               {"examples_per_second", known(s.examples_per_second)},
+               {"memory_bytes", s.memory_bytes},
+               {"retry_seconds", s.retry_seconds < 0 ? Json() : Json(s.retry_seconds)}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+StatusOptions status_options(const TerminalFacts& out, bool json, bool quiet, bool verbose) {
+  StatusOptions options;
+  options.quiet = quiet;
+  options.verbose = verbose;
+  if (json) {
+    options.mode = StatusMode::kJson;
+  } else if (out.is_terminal) {
+    options.mode = StatusMode::kTerminal;
+    options.style = out.style;
+  }
+  return options;
+}
+
+StatusLine::StatusLine(std::FILE* out, std::FILE* error, StatusOptions options,
+                       std::function<unsigned()> width, std::function<Instant()> clock)
+    : out_(out),
+      error_(error),
+      options_(options),
+      width_(std::move(width)),
+      clock_(std::move(clock)),
+      line_(out) {}
+
+void StatusLine::update(const VolunteerStatus& status) {
+  const bool is_refusal = status.activity == VolunteerActivity::kRefused;
+  if (options_.quiet && !is_refusal) return;
+  const std::string news = status_news(status);
+  const bool is_news = news != news_;
+  if (options_.mode == StatusMode::kTerminal) {
+    const Instant now = clock_();
+    if (!is_news && shown_at_ && now - *shown_at_ < kTerminalPace) return;
+    shown_at_ = now;
+    news_ = news;
+    // The reason of a refusal stays to be read, whatever comes next.
+    if (is_news && is_refusal) line_.print(coloured(news, Colour::kRed, options_.style));
+    const unsigned width = width_();
+    line_.update(fit(status_text(status), width > 1 ? width - 1 : width, options_.style));
+    return;
+  }
+  // A new attempt to connect is part of retrying: hours of it are one line.
+  const bool is_attempt = status.activity == VolunteerActivity::kConnecting && is_retrying_;
+  if (!is_news || is_attempt) return;
+  is_retrying_ = status.activity == VolunteerActivity::kRetrying || is_refusal;
+  news_ = news;
+  print(options_.mode == StatusMode::kJson ? status_json(status) : news);
+}
+
+void StatusLine::log(LogLevel level, std::string_view message) {
+  const LogLevel wanted = options_.quiet     ? LogLevel::kWarning
+                          : options_.verbose ? LogLevel::kDebug
+                                             : LogLevel::kInfo;
+  if (level < wanted) return;
+  if (options_.mode == StatusMode::kJson) {
+    const Json json = {{"event", "log"}, {"level", log_level_name(level)}, {"message", message}};
+    print(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    return;
+  }
+  std::string text = printable(message);
+  if (level < LogLevel::kWarning) {
+    print(text);
+    return;
+  }
+  const Colour colour = level == LogLevel::kError ? Colour::kRed : Colour::kYellow;
+  text = coloured(std::string(log_level_name(level)) + ": ", colour, options_.style) + text;
+  line_.clear();
+  std::fprintf(error_, "%s\n", text.c_str());
+  std::fflush(error_);
+}
+
+void StatusLine::print(const std::string& text) {
+  if (options_.mode == StatusMode::kTerminal) {
+    line_.print(text);
+    return;
+  }
+  std::fprintf(out_, "%s\n", text.c_str());
+  std::fflush(out_);
+}
+
+}  // namespace gleaner

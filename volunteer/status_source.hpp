@@ -1,0 +1,15 @@
+// From what the volunteer's core reports to what the status line shows. Pure.
+#pragma once
+
+#include <string>
+
+#include "volunteer/core/events.hpp"
+#include "volunteer/status_line.hpp"
+
+namespace gleaner {
+
+// `master` is HOST:PORT, `memory_bytes` what the shards take.
+VolunteerStatus status_of(const volunteer::Snapshot& snapshot, const std::string& master,
+                          std::uint64_t memory_bytes);
+
+}  // namespace gleaner

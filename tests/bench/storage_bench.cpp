@@ -2,7 +2,6 @@
 //   storage_bench [LABELS [HIDDEN [ROUNDS [PERCENT_TOUCHED [FOLDER]]]]]
 #include <fmt/format.h>
 #include <sys/resource.h>
-#include <time.h>
 
 #include <chrono>
 #include <cmath>
@@ -44,9 +43,12 @@ struct Cost {
 };
 
 double cpu_seconds() {
-  timespec now{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
-  return static_cast<double>(now.tv_sec) + 1e-9 * static_cast<double>(now.tv_nsec);
+  rusage usage{};
+  getrusage(RUSAGE_THREAD, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 template <typename Body>

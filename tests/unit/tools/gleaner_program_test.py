@@ -1,0 +1,112 @@
+"""The program `gleaner` as a person meets it: gleaner_program_test.py GLEANER STORAGE_WRITER."""
+
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+GLEANER, WRITER = sys.argv[1], sys.argv[2]
+
+
+def run(*arguments):
+    done = subprocess.run([GLEANER, *map(str, arguments)], capture_output=True, text=True, timeout=60)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Usage(unittest.TestCase):
+    def test_version(self):
+        self.assertRegex(run("--version")[1], r"^gleaner \d+\.\d+\.\d+\n$")
+
+    def test_every_help_has_two_examples_and_the_exit_codes(self):
+        for command in ([], ["history"], ["checkpoint", "digest"]):
+            status, out, err = run(*command, "--help")
+            self.assertEqual((status, err), (0, ""))
+            examples = re.findall(r"^  .*gleaner ", out.split("Examples:")[1], re.MULTILINE)
+            self.assertGreaterEqual(len(examples), 2, out)
+            self.assertIn("Exit status: 0 done", out)
+
+    def test_usage_errors_are_one_sentence_and_status_2(self):
+        for arguments, part in (
+            ([], "command"),
+            (["chekpoint", "digest", "x"], "chekpoint"),
+            (["history"], "store"),
+            (["history", "a", "b"], "b"),
+            (["history", "a", "--jsn"], "--jsn"),
+            (["checkpoint"], "subcommand"),
+            (["checkpoint", "digest"], "store"),
+        ):
+            status, out, err = run(*arguments)
+            self.assertEqual((status, out), (2, ""), arguments)
+            self.assertIn(part, err)
+            self.assertEqual(err.count("\n"), 1, err)
+            self.assertIn("--help", err)
+
+
+class Stores(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.addCleanup(self.folder.cleanup)
+        self.path = Path(self.folder.name)
+
+    def test_no_store_is_status_4_and_leaves_nothing_behind(self):
+        (self.path / "empty").mkdir()
+        (self.path / "file").write_text("text")
+        for name in ("absent", "empty", "file"):
+            for verb in (["checkpoint", "digest"], ["history"]):
+                status, out, err = run(*verb, self.path / name)
+                self.assertEqual((status, out), (4, ""), err)
+                self.assertIn(str(self.path / name), err)
+                self.assertIn("--store", err)
+                self.assertEqual(err.count("\n"), 1, err)
+        self.assertEqual(sorted(p.name for p in self.path.iterdir()), ["empty", "file"])
+
+    def test_digest_and_history_of_a_run(self):
+        store = self.path / "store"
+        expected = subprocess.run([WRITER, store, "3"], capture_output=True, text=True, check=True,
+                                  timeout=60).stdout.splitlines()[-1].split()[1]
+        before = {p.name: (p.stat().st_size, p.stat().st_mtime_ns) for p in store.iterdir()}
+        self.assertEqual(run("checkpoint", "digest", store), (0, expected + "\n", ""))
+        self.assertRegex(expected, "^[0-9a-f]{64}$")
+        status, out, err = run("history", store)
+        self.assertEqual((status, err), (0, ""))
+        self.assertIn("P@1", out)
+        self.assertEqual(len(run("history", store, "--json")[1].splitlines()), 3)
+        after = {p.name: (p.stat().st_size, p.stat().st_mtime_ns) for p in store.iterdir()}
+        self.assertEqual(before, after)
+
+    def test_a_run_is_read_while_it_is_written(self):
+        for bulk in ("0", str(1 << 30)):
+            store = self.path / ("store" + bulk)
+            seen = set()
+            with subprocess.Popen([WRITER, store, "8", bulk], stdout=subprocess.PIPE, text=True) as writer:
+                expected = [writer.stdout.readline().split()[1]]
+                while writer.poll() is None:
+                    status, out, err = run("checkpoint", "digest", store)
+                    self.assertEqual((status, err), (0, ""))
+                    seen.add(out.strip())
+                expected += [line.split()[1] for line in writer.stdout]
+                self.assertEqual(writer.returncode, 0)
+            self.assertEqual(len(expected), 9)
+            self.assertLessEqual(seen, set(expected))
+            self.assertGreater(len(seen), 1)
+            self.assertEqual(run("checkpoint", "digest", store)[1].strip(), expected[-1])
+
+    def test_a_damaged_store_is_status_4_and_named(self):
+        store = self.path / "store"
+        subprocess.run([WRITER, store, "3"], capture_output=True, check=True, timeout=60)
+        for file in store.iterdir():
+            if file.suffix not in (".sst", ".log") or file.stat().st_size < 4096:
+                continue
+            content = bytearray(file.read_bytes())
+            for at in range(1000, len(content), 1500):
+                content[at] ^= 0x55
+            file.write_bytes(content)
+        status, out, err = run("checkpoint", "digest", store)
+        self.assertEqual((status, out), (4, ""), err)
+        self.assertIn(str(store), err)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

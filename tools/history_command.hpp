@@ -1,0 +1,26 @@
+// `gleaner history`: a run's metrics, checkpoint by checkpoint.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "storage/run_store.hpp"
+
+namespace CLI {
+class App;
+}
+
+namespace gleaner {
+
+// Adds the sub-command `history` to `app`. It runs while `app` parses a command line that names it
+// and puts the exit status into `exit_status`, which must outlive the parsing: 0 done, 1 failure of
+// the system, 2 usage, 4 no usable store.
+void add_history_command(CLI::App& app, int& exit_status);
+
+// The records as a table of at most 100 columns; what was not measured is a dash.
+std::string history_table(const std::vector<HistoryRecord>& records);
+
+// One JSON object a line; what was not measured is null.
+std::string history_json_lines(const std::vector<HistoryRecord>& records);
+
+}  // namespace gleaner

@@ -1,0 +1,55 @@
+// gleaner: the tools, one sub-command each. Wiring only.
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdio>
+#include <exception>
+#include <string>
+
+#include "schema/versions.hpp"
+#include "tools/checkpoint_command.hpp"
+#include "tools/dataset_command.hpp"
+#include "tools/history_command.hpp"
+
+namespace {
+
+constexpr int kUsage = 2;
+
+constexpr const char* kFooter =
+    "Examples:\n"
+    "  gleaner history run1\n"
+    "  gleaner checkpoint digest run1\n\n"
+    "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";
+
+// CLI11's sentence, with what to do. --help and --version come this way as well and are no errors.
+int report(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  fmt::print(stderr,
+             "gleaner: {}; `gleaner --help` lists the commands, `gleaner COMMAND --help` "
+             "what one takes\n",
+             error.what());
+  return kUsage;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Tools for Gleaner: data sets, stores and what is in them.", "gleaner");
+  app.set_version_flag("--version", std::string("gleaner ") + gleaner::kBuildVersion);
+  app.footer(kFooter);
+  int exit_status = 0;
+  gleaner::add_checkpoint_commands(app, exit_status);
+  gleaner::add_dataset_commands(app, exit_status);
+  gleaner::add_history_command(app, exit_status);
+  try {
+    app.parse(argc, argv);
+    // Not left to require_subcommand, which would hide the name of an unknown command.
+    if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");
+  } catch (const CLI::ParseError& error) {
+    return report(app, error);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "gleaner: {}\n", error.what());
+    return 1;
+  }
+  return exit_status;
+}

@@ -1,0 +1,63 @@
+#include "tools/store_access.hpp"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <system_error>
+
+#include "storage/rocks_store.hpp"
+
+namespace gleaner {
+namespace {
+
+int exit_status_of(ErrorCode code) {
+  switch (code) {
+    case ErrorCode::kInvalidArgument:
+      return 2;
+    case ErrorCode::kCorrupt:
+    case ErrorCode::kVersion:
+    case ErrorCode::kIdentity:
+    case ErrorCode::kBusy:
+    case ErrorCode::kNotFound:
+      return 4;
+    default:
+      return 1;
+  }
+}
+
+// Errors from within a store do not know where it lies.
+Error name_folder(Error error, const std::string& folder) {
+  if (error.message.find(folder) == std::string::npos) {
+    error.message = fmt::format("{}: {}", folder, error.message);
+  }
+  return error;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder) {
+  auto store = open_rocks_store(folder, OpenMode::kReadOnly);
+  if (!store) return name_folder(store.error(), folder);
+  auto run = RunStore::open(std::move(*store));
+  if (!run) return name_folder(run.error(), folder);
+  return run;
+}
+
+int run_on_store(const std::string& folder, const std::function<Result<void>(RunStore&)>& action) {
+  Result<std::unique_ptr<RunStore>> run = open_run_to_read(folder);
+  const Result<void> done = run ? action(**run) : Result<void>(run.error());
+  if (done) return 0;
+  const Error error = name_folder(done.error(), folder);
+  fmt::print(stderr, "gleaner: {}\n", error.message);
+  return exit_status_of(error.code);
+}
+
+Result<void> print_out(const std::string& text) {
+  const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (written == text.size() && std::fflush(stdout) == 0) return {};
+  return Error{ErrorCode::kIo, fmt::format("the output cannot be written: {}",
+                                           std::generic_category().message(errno))};
+}
+
+}  // namespace gleaner

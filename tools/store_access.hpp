@@ -1,0 +1,27 @@
+// What the verbs that look at a store share: opening it beside the master that may be writing it,
+// and telling a person what went wrong.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/result.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// The lines of --help that list the exit statuses of these verbs.
+inline constexpr const char* kStoreExitCodes =
+    "Exit status: 0 done, 1 failure of the system, 2 usage, 4 no usable store.";
+
+// Opens the run in the folder for reading: no lock is taken and nothing is written.
+Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder);
+
+// Opens the run and does `action` with it. Prints an error to stderr; returns the exit status.
+int run_on_store(const std::string& folder, const std::function<Result<void>(RunStore&)>& action);
+
+// Prints `text` to stdout at once; kIo when it cannot be written.
+Result<void> print_out(const std::string& text);
+
+}  // namespace gleaner

@@ -1,0 +1,34 @@
+// A data set small enough to train on within a second, with structure to be found: every label has
+// features of its own. Lives in a temporary folder for as long as the object.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "common/dataset/packed_dataset.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+class TinyDataset {
+ public:
+  static Result<std::unique_ptr<TinyDataset>> make();
+  ~TinyDataset();
+  TinyDataset(const TinyDataset&) = delete;
+  TinyDataset& operator=(const TinyDataset&) = delete;
+
+  [[nodiscard]] const PackedDataset& train() const { return *train_; }
+
+  [[nodiscard]] const PackedDataset& test() const { return *test_; }
+
+ private:
+  TinyDataset() = default;
+  Result<std::unique_ptr<PackedDataset>> write(const std::string& name, std::uint64_t points,
+                                               std::uint64_t stream) const;
+
+  std::string folder_;
+  std::unique_ptr<PackedDataset> train_;
+  std::unique_ptr<PackedDataset> test_;
+};
+
+}  // namespace gleaner

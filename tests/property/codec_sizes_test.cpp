@@ -1,0 +1,115 @@
+// Bytes on the wire for typical batches, held to the limits of the design: at H = 128 at most 130
+// down and 200 up for each example and volunteer.
+#include <catch2/catch.hpp>
+#include <cstdio>
+#include <set>
+
+#include "common/net/frame.hpp"
+#include "schema/codec.hpp"
+#include "schema/gradient.hpp"
+#include "tests/property/codec_messages.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::uint32_t kLabels = 52'946;
+constexpr std::uint32_t kShardsHeld = 8;  // of 16
+
+struct Shape {
+  std::uint32_t batches;
+  std::uint32_t examples;  // a batch
+  std::uint32_t labels;    // an example, in the shards held
+};
+
+HiddenCodes half_on(std::uint32_t examples, Rng& rng) {
+  HiddenCodes codes{examples, 128, std::vector<float>(examples, 0.01F), {}};
+  for (std::size_t i = 0; i < std::size_t{examples} * 128; ++i) {
+    codes.codes.push_back(rng.chance(1, 2) ? static_cast<std::uint8_t>(1 + rng.next_below(255))
+                                           : 0);
+  }
+  return codes;
+}
+
+std::vector<LeaseRef> leases() {
+  std::vector<LeaseRef> result;
+  for (std::uint32_t i = 0; i < kShardsHeld; ++i) {
+    result.push_back({ShardId{2 * i}, LeaseEpoch{100 + i}});
+  }
+  return result;
+}
+
+Positives positives(const Shape& shape, Rng& rng) {
+  Positives result;
+  result.offsets = {0};
+  for (std::uint32_t i = 0; i < shape.examples; ++i) {
+    std::set<std::uint32_t> neurons;
+    while (neurons.size() < shape.labels) {
+      neurons.insert(static_cast<std::uint32_t>(rng.next_below(kLabels)));
+    }
+    result.neurons.insert(result.neurons.end(), neurons.begin(), neurons.end());
+    result.offsets.push_back(static_cast<std::uint32_t>(result.neurons.size()));
+  }
+  return result;
+}
+
+// Sums of eight uniform numbers: roughly normal, largest entries of 14 bits with their sign.
+std::vector<std::int32_t> gradient(std::size_t cells, Rng& rng) {
+  std::vector<std::int32_t> result(cells);
+  for (auto& entry : result) {
+    for (int k = 0; k < 8; ++k) entry += static_cast<std::int32_t>(rng.next_below(4096)) - 2048;
+  }
+  return result;
+}
+
+struct Sizes {
+  double down;
+  double up;
+};
+
+// Frames of a unit and of its result, an example.
+Sizes sizes_for(const Shape& shape) {
+  Rng rng(shape.batches, Purpose::kTest, shape.examples);
+  TrainUnit unit{UnitId{1}, leases(), {}, true};
+  UnitResult result{UnitId{1}, {}, 1000};
+  for (std::uint32_t i = 0; i < shape.batches; ++i) {
+    const HiddenCodes codes = half_on(shape.examples, rng);
+    unit.batches.push_back(
+        {1000 + i, std::make_shared<const Bytes>(pack(codes)), positives(shape, rng)});
+    BatchResult batch{1000 + i, {}, pack_gradient(codes, gradient(codes.codes.size(), rng))};
+    for (const LeaseRef& lease : unit.leases) batch.shards.push_back({lease.shard, 1, 2, 3});
+    result.batches.push_back(std::move(batch));
+  }
+  const double examples = static_cast<double>(shape.batches) * shape.examples;
+  return {static_cast<double>(encode(unit).size() + kFrameHeaderBytes) / examples,
+          static_cast<double>(encode(result).size() + kFrameHeaderBytes) / examples};
+}
+
+}  // namespace
+
+TEST_CASE("codec: typical units and results stay within their bytes an example", "[codec]") {
+  const Shape shapes[] = {{1, 128, 10}, {4, 256, 10}, {1, 128, 19}, {4, 256, 19}, {1, 256, 1}};
+  for (const Shape& shape : shapes) {
+    const Sizes sizes = sizes_for(shape);
+    std::printf("%u x %u examples, %u labels each: %.1f bytes down, %.1f up\n", shape.batches,
+                shape.examples, shape.labels, sizes.down, sizes.up);
+    CHECK(sizes.down <= 130);
+    CHECK(sizes.up <= 200);
+  }
+}
+
+TEST_CASE("codec: a commit's bytes are those of its deltas and codes", "[codec]") {
+  Rng rng(1, Purpose::kTest);
+  SparseUpdate update;
+  constexpr std::size_t kRows = 1000, kWidth = 129, kTables = 50;
+  for (std::uint32_t i = 0; i < kRows; ++i) update.rows.push_back(3 * i);
+  update.deltas.assign(kRows * kWidth, 0x3c00);
+  update.states.assign(kRows, 1.0F);
+  for (std::size_t i = 0; i < kRows * kTables; ++i) {
+    update.codes.push_back(static_cast<std::uint32_t>(rng.next_below(512)));
+  }
+  const double bytes = static_cast<double>(encode_update(update).size()) / kRows;
+  std::printf("a committed row of H = 128 with 50 codes of 9 bits: %.1f bytes\n", bytes);
+  CHECK(bytes <= 2 * kWidth + 4 + 4 + 50 * 9 / 8.0 + 1);
+}
+
+}  // namespace gleaner

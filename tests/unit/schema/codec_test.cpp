@@ -1,0 +1,265 @@
+// What decoding refuses, and how it says so. Round trips and damage are property tests.
+#include "schema/codec.hpp"
+
+#include <catch2/catch.hpp>
+#include <limits>
+
+#include "common/limits.hpp"
+#include "schema/hidden_codes.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
+constexpr float kInfinity = std::numeric_limits<float>::infinity();
+constexpr LeaseRef kLease{ShardId{1}, LeaseEpoch{2}};
+
+void require_refused(const Message& message, const std::string& beginning) {
+  const auto decoded = decode(encode(message));
+  REQUIRE_FALSE(decoded.ok());
+  REQUIRE(decoded.error().code == ErrorCode::kProtocol);
+  INFO(decoded.error().message);
+  REQUIRE(decoded.error().message.find(beginning) == 0);
+}
+
+void require_accepted(const Message& message) {
+  REQUIRE(decode(encode(message)).ok());
+}
+
+Hello hello() {
+  return Hello{1, 1, "0.1.0", 1, 2, "n", 4, 1, "scalar", 1.0F, ""};
+}
+
+Welcome welcome() {
+  Welcome message{1, "0.1.0", {}, 1000, 5000};
+  message.model.points = 100;
+  message.model.features = 10;
+  message.model.labels = 50;
+  return message;
+}
+
+ShardRows two_rows() {
+  return ShardRows{{1, 2}, {1, 2, 3, 4}, {0, 0}, {5, 6}, {}};
+}
+
+TrainUnit unit() {
+  const HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
+  const auto hidden = std::make_shared<const Bytes>(pack(codes));
+  return TrainUnit{UnitId{1}, {kLease}, {{5, hidden, {{0, 1}, {3}}}, {6, hidden, {{0, 0}, {}}}}};
+}
+
+UnitResult result() {
+  return UnitResult{UnitId{1}, {{5, {{ShardId{1}, 0, 0, 0}, {ShardId{4}, 0, 0, 0}}, {}}}, 0};
+}
+
+EvalResult scores() {
+  return EvalResult{UnitId{1}, 2, {{4, 1.0F}, {9, 1.0F}}, 0};
+}
+
+}  // namespace
+
+TEST_CASE("codec: joining messages with impossible content are refused by field", "[codec]") {
+  require_accepted(hello());
+  Hello bad = hello();
+  bad.protocol_min = 2;
+  require_refused(bad, "Hello: protocol_min: 2 is above protocol_max 1");
+  for (const float speed : {kNan, kInfinity, -1.0F}) {
+    bad = hello();
+    bad.speed = speed;
+    require_refused(bad, "Hello: speed: ");
+  }
+  require_accepted(welcome());
+  Welcome silent = welcome();
+  silent.heartbeat_ms = 0;
+  require_refused(silent, "Welcome: heartbeat_ms: ");
+  silent = welcome();
+  silent.silence_ms = silent.heartbeat_ms - 1;
+  require_refused(silent, "Welcome: silence_ms: ");
+  require_refused(Goodbye{static_cast<ErrorCode>(16), ""}, "Goodbye: code: 16 is unknown");
+  require_refused(Refusal{static_cast<ErrorCode>(0), "", false}, "Refusal: code: 0 is unknown");
+  require_refused(Heartbeat{1, 2, RunNews{0, 0, 0, 0, 0, kNan, ""}},
+                  "Heartbeat: news.precision_at_1: ");
+}
+
+TEST_CASE("codec: a configuration out of range or not finite is refused", "[codec]") {
+  Welcome bad = welcome();
+  bad.model.hidden = 17;
+  require_refused(bad, "Welcome: model: hidden is 17");
+  bad = welcome();
+  bad.model.dropout = kNan;
+  require_refused(bad, "Welcome: model: dropout");
+  bad = welcome();
+  bad.model.sampling = static_cast<Sampling>(3);
+  require_refused(bad, "Welcome: model.sampling: 3 is unknown");
+  bad = welcome();
+  bad.model.hash_family = static_cast<HashFamilyKind>(2);
+  require_refused(bad, "Welcome: model.hash_family: 2 is unknown");
+}
+
+TEST_CASE("codec: text is made printable and cut when it is sent", "[codec]") {
+  Hello message = hello();
+  message.name = std::string(kNameBytesMax, 'x') + "y";
+  message.build = "red \x1b[31m";
+  const auto decoded = decode(encode(message));
+  REQUIRE(decoded.ok());
+  REQUIRE(std::get<Hello>(*decoded).name == std::string(kNameBytesMax, 'x'));
+  REQUIRE(std::get<Hello>(*decoded).build == "red ?[31m");
+}
+
+TEST_CASE("codec: text that cannot be printed is refused when it arrives", "[codec]") {
+  Bytes bytes = encode(Leaving{"shutdown"});
+  const std::string text = "shutdown";
+  const auto at = std::search(bytes.begin(), bytes.end(), text.begin(), text.end());
+  REQUIRE(at != bytes.end());
+  *at = 0x1b;
+  const auto decoded = decode(bytes);
+  REQUIRE_FALSE(decoded.ok());
+  REQUIRE(decoded.error().message == "Leaving: reason: not printable UTF-8");
+}
+
+TEST_CASE("codec: parts and chunks beyond their number are refused", "[codec]") {
+  require_refused(HandOver{kLease, 0, 0, 2, 2, two_rows()}, "HandOver: part: 2 of 2");
+  require_refused(HandOver{kLease, 0, 0, 0, 0, two_rows()}, "HandOver: parts: 0");
+  require_refused(ShardCommit{kLease, 0, 0, kPartsMax + 1, {}}, "ShardCommit: parts: ");
+  require_accepted(ShardCommit{kLease, 0, kPartsMax - 1, kPartsMax, {}});
+  require_refused(ChunkRequest{kLease, kPartsMax}, "ChunkRequest: chunk: ");
+  require_refused(LeaseGrant{kLease, 0, 0, 3, 2, {}}, "LeaseGrant: base_chunks: 3 of 2 chunks");
+  require_refused(LeaseGrant{kLease, 0, 0, 0, kPartsMax + 1, {}}, "LeaseGrant: chunks: ");
+  const LeaseRef far{ShardId{kOutputShardsMax + kInputShardsMax}, LeaseEpoch{1}};
+  require_refused(Revoke{far}, "Revoke: lease.shard: ");
+}
+
+TEST_CASE("codec: rows whose lists disagree are refused", "[codec]") {
+  const auto refused = [](const ShardRows& rows, const std::string& field) {
+    require_refused(ShardChunk{kLease, 0, rows}, "ShardChunk: " + field);
+  };
+  require_accepted(ShardChunk{kLease, 0, two_rows()});
+  require_accepted(ShardChunk{kLease, 0, {}});
+  ShardRows rows = two_rows();
+  rows.rows = {2, 2};
+  refused(rows, "rows: row 2 after row 2, must ascend");
+  rows = two_rows();
+  rows.values.push_back(1);
+  refused(rows, "values: 5 entries for 2 rows");
+  rows = two_rows();
+  rows.values[3] = kInfinity;
+  refused(rows, "values: entry 3 is inf");
+  rows = two_rows();
+  rows.values.assign(2 * (kHiddenMax + 2), 0.0F);
+  refused(rows, "values: ");
+  rows = two_rows();
+  rows.states = {1};
+  refused(rows, "states: 1 entries for 2 rows");
+  rows = two_rows();
+  rows.states[1] = -1;
+  refused(rows, "states: entry 1 is -1");
+  rows = two_rows();
+  rows.stale_codes = {1};
+  refused(rows, "stale_codes: 1 entries for 2 rows");
+  rows = two_rows();
+  rows.stale_codes = {1, 2};
+  refused(rows, "stale_codes: an entry is neither 0 nor 1");
+  ShardRows values_only;
+  values_only.values = {1};
+  refused(values_only, "values: 1 entries for 0 rows");
+}
+
+TEST_CASE("codec: updates whose lists disagree are refused, sent or stored", "[codec]") {
+  const SparseUpdate good{{1, 5}, {1, 2, 3, 4, 5, 6}, {1, 2}, {7, 8, 9, 10}};
+  require_accepted(ShardCommit{kLease, 0, 0, 1, good});
+  REQUIRE(decode_update(encode_update(good)).value() == good);
+  const auto refused = [](const SparseUpdate& update, const std::string& field) {
+    require_refused(ShardCommit{kLease, 0, 0, 1, update}, "ShardCommit: " + field);
+    const auto stored = decode_update(encode_update(update));
+    REQUIRE_FALSE(stored.ok());
+    REQUIRE(stored.error().code == ErrorCode::kCorrupt);
+    REQUIRE(stored.error().message.find("stored update: " + field) == 0);
+  };
+  SparseUpdate bad = good;
+  bad.rows = {5, 1};
+  refused(bad, "rows: row 1 after row 5");
+  bad = good;
+  bad.deltas.pop_back();
+  refused(bad, "deltas: 5 entries for 2 rows");
+  bad = good;
+  bad.deltas[2] = 0x7c00;
+  refused(bad, "deltas: entry 2 is not finite");
+  bad = good;
+  bad.states[0] = kNan;
+  refused(bad, "states: entry 0 is nan");
+}
+
+TEST_CASE("codec: units out of order or out of bounds are refused", "[codec]") {
+  require_accepted(unit());
+  TrainUnit bad = unit();
+  bad.leases.clear();
+  require_refused(bad, "TrainUnit: leases: 0 entries");
+  bad = unit();
+  bad.leases.push_back(kLease);
+  require_refused(bad, "TrainUnit: leases: entry 1 is not above the one before");
+  bad = unit();
+  bad.batches[1].batch = 7;
+  require_refused(bad, "TrainUnit: batches: batch 7 after batch 5");
+  bad = unit();
+  bad.batches[0].batch = ~BatchIndex{0};
+  bad.batches[1].batch = 0;
+  require_refused(bad, "TrainUnit: batches: batch 0 after batch ");
+  bad = unit();
+  bad.batches.clear();
+  require_refused(bad, "TrainUnit: batches: 0 entries");
+  bad = unit();
+  bad.batches[0].positives.neurons = {kLabelsMax};
+  require_refused(bad, "TrainUnit: batches.positives: neuron 100000000 is beyond ");
+  const auto hidden = unit().batches[0].hidden;
+  require_refused(EvalUnit{UnitId{1}, {kLease}, 0, hidden}, "EvalUnit: top_k: 0");
+  require_refused(EvalUnit{UnitId{1}, {kLease}, kTopKMax + 1, hidden}, "EvalUnit: top_k: 101");
+}
+
+TEST_CASE("codec: results out of order or not finite are refused", "[codec]") {
+  require_accepted(result());
+  UnitResult bad = result();
+  std::swap(bad.batches[0].shards[0], bad.batches[0].shards[1]);
+  require_refused(bad, "UnitResult: batches.shards: shard 1 is out of range or order");
+  bad = result();
+  bad.batches[0].shards.clear();
+  require_refused(bad, "UnitResult: batches.shards: 0 entries");
+  require_accepted(scores());
+  EvalResult worse = scores();
+  std::swap(worse.best[0], worse.best[1]);
+  require_refused(worse, "EvalResult: best: entry 1 is out of order");
+  worse = scores();
+  worse.best.push_back({1, 1.0F});
+  require_refused(worse, "EvalResult: best: 3 entries with 2 an example");
+  worse = scores();
+  worse.top_k = 0;
+  require_refused(worse, "EvalResult: best: 2 entries with 0 an example");
+  worse = scores();
+  worse.best[1].score = kNan;
+  require_refused(worse, "EvalResult: best.scores: entry 1 is nan");
+}
+
+TEST_CASE("codec: what is no message at all is refused", "[codec]") {
+  REQUIRE(decode({}).error().message == "message: size: 0 bytes is no whole message");
+  REQUIRE_FALSE(decode(Bytes(8)).ok());
+  REQUIRE_FALSE(decode(Bytes(7)).ok());
+  Bytes two_segments = encode(hello());
+  two_segments[0] = 1;
+  REQUIRE(decode(two_segments).error().message.find("message: segments: ") == 0);
+  // An envelope that names a kind of message from the future: the tag is its first data word.
+  Bytes unknown = encode(hello());
+  unknown[16] = 19;
+  REQUIRE(decode(unknown).error().message == "unknown message: kind: 19 is unknown");
+}
+
+TEST_CASE("codec: messages of many megabytes fit one segment", "[codec]") {
+  ShardRows rows;
+  for (std::uint32_t i = 0; i < 20'000; ++i) rows.rows.push_back(i);
+  rows.values.assign(20'000 * 129, 0.25F);
+  rows.states.assign(20'000, 0.5F);
+  rows.codes.assign(20'000 * 50, 511);
+  const auto decoded = decode(encode(ShardChunk{kLease, 0, rows}));
+  REQUIRE(decoded.ok());
+  REQUIRE(std::get<ShardChunk>(*decoded).rows == rows);
+}
+
+}  // namespace gleaner

@@ -5,10 +5,10 @@
 
 namespace gleaner {
 
-extern const Kernels kScalarKernels;
+const Kernels& scalar_kernels();
 #if defined(GLEANER_X86_KERNELS)
-extern const Kernels kAvx2Kernels;
-extern const Kernels kAvx512Kernels;
+const Kernels& avx2_kernels();
+const Kernels& avx512_kernels();
 #endif
 
 }  // namespace gleaner

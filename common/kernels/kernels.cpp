@@ -8,18 +8,18 @@ namespace gleaner {
 const Kernels& kernels_for(SimdLevel level) {
   switch (level) {
     case SimdLevel::kScalar:
-      return kScalarKernels;
+      return scalar_kernels();
 #if defined(GLEANER_X86_KERNELS)
     case SimdLevel::kAvx2:
-      return kAvx2Kernels;
+      return avx2_kernels();
     case SimdLevel::kAvx512:
-      return kAvx512Kernels;
+      return avx512_kernels();
 #endif
     default:
       break;
   }
   GLEANER_CHECK(false && "the level is not available in this build");
-  return kScalarKernels;
+  return scalar_kernels();
 }
 
 const Kernels& default_kernels() {

@@ -173,6 +173,9 @@ void project_codes_kernel(const SignProjections& projections, const std::uint8_t
 
 namespace gleaner {
 
-const Kernels kAvx2Kernels = make_kernels(SimdLevel::kAvx2);
+const Kernels& avx2_kernels() {
+  static constexpr Kernels kTable = make_kernels(SimdLevel::kAvx2);
+  return kTable;
+}
 
 }  // namespace gleaner

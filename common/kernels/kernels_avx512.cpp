@@ -137,6 +137,9 @@ void project_codes_kernel(const SignProjections& projections, const std::uint8_t
 
 namespace gleaner {
 
-const Kernels kAvx512Kernels = make_kernels(SimdLevel::kAvx512);
+const Kernels& avx512_kernels() {
+  static constexpr Kernels kTable = make_kernels(SimdLevel::kAvx512);
+  return kTable;
+}
 
 }  // namespace gleaner

@@ -166,6 +166,9 @@ void project_codes_kernel(const SignProjections& projections, const std::uint8_t
 
 namespace gleaner {
 
-const Kernels kScalarKernels = make_kernels(SimdLevel::kScalar);
+const Kernels& scalar_kernels() {
+  static constexpr Kernels kTable = make_kernels(SimdLevel::kScalar);
+  return kTable;
+}
 
 }  // namespace gleaner

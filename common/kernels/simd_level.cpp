@@ -81,7 +81,7 @@ std::vector<SimdLevel> available_simd_levels() {
 Result<SimdLevel> choose_simd_level(std::string_view requested) {
   const std::vector<SimdLevel> levels = available_simd_levels();
   if (requested.empty()) return levels.back();
-  const Result<SimdLevel> level = parse_simd_level(requested);
+  Result<SimdLevel> level = parse_simd_level(requested);
   if (!level) return level;
   for (const SimdLevel available : levels) {
     if (available == *level) return *level;

@@ -1,9 +1,9 @@
 #include "master/master_run.hpp"
 
+#include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
-#include <algorithm>
 #include <chrono>
 #include <csignal>
 #include <memory>

@@ -51,9 +51,7 @@ class MasterCore {
 
  private:
   // -- events (master_core.cpp)
-  void on(const SessionOpened& event);
   void on(MessageReceived& event);
-  void on(const SessionClosed& event);
   void on(const ForwardDone& event);
   void on(const BackwardDone& event);
   void on(InputCommitted& event);
@@ -66,19 +64,32 @@ class MasterCore {
   void on(const HistoryRecorded& event);
   void on(const TaskFailed& event);
   void on(const StopRequested& event);
-  void on(const Tick& event);
+  void say(SessionId id, Message message);
+  void remark(Severity severity, std::string kind, std::string text);
+  void finish(Outcome outcome, Error error = {});
 
-  // -- messages (master_messages.cpp)
+  // -- sessions (master_sessions.cpp)
+  void on(const SessionOpened& event);
+  void on(const SessionClosed& event);
+  void on(const Tick& event);
   void on_message(SessionId id, SessionState& session, Hello& message);
+  void on_message(SessionId id, SessionState& session, Heartbeat& message);
+  void on_message(SessionId id, SessionState& session, Leaving& message);
+  void on_message(SessionId id, SessionState& session, Goodbye& message);
+  void refuse(SessionId id, ErrorCode code, std::string sentence, bool retry);
+  // Frees what the session holds; the shell may still have to close the connection.
+  void drop_session(SessionId id, const std::string& reason);
+  void keep_in_touch(SessionId id, SessionState& session);
+  [[nodiscard]] std::uint32_t active_sessions() const;
+  AccountRecord& account(const SessionState& session);
+
+  // -- messages about shards and units (master_messages.cpp)
   void on_message(SessionId id, SessionState& session, ChunkRequest& message);
   void on_message(SessionId id, SessionState& session, ShardReady& message);
   void on_message(SessionId id, SessionState& session, HandOver& message);
   void on_message(SessionId id, SessionState& session, UnitResult& message);
   void on_message(SessionId id, SessionState& session, ShardCommit& message);
   void on_message(SessionId id, SessionState& session, EvalResult& message);
-  void on_message(SessionId id, SessionState& session, Heartbeat& message);
-  void on_message(SessionId id, SessionState& session, Leaving& message);
-  void on_message(SessionId id, SessionState& session, Goodbye& message);
   void on_message(SessionId id, SessionState& session, const Message& other);
   Result<void> check_unit_result(const UnitInFlight& unit, const UnitResult& result) const;
   void measure(SessionState& session, const UnitInFlight& unit, const UnitResult& result);
@@ -87,6 +98,15 @@ class MasterCore {
   void schedule();
   void lend_free_shards();
   void rebalance();
+  [[nodiscard]] std::vector<Holder> holders() const;
+  void let_leavers_go();
+  [[nodiscard]] RoundIndex rounds_open() const;
+  void close_rounds();
+  [[nodiscard]] bool is_evaluation_due(RoundIndex checkpoint) const;
+  void start_evaluation();
+  void finish_if_complete();
+
+  // -- units (master_issue.cpp)
   void issue_units(SessionId id, SessionState& session);
   void issue_evaluation(SessionId id, SessionState& session);
   bool issue_unit(SessionId id, SessionState& session);
@@ -94,26 +114,10 @@ class MasterCore {
   [[nodiscard]] std::uint32_t unit_batches(const SessionState& session, BatchIndex first,
                                            std::size_t shards) const;
   void send_unit(SessionId id, SessionState& session, UnitInFlight unit, Message message);
-  [[nodiscard]] std::vector<Holder> holders() const;
-  [[nodiscard]] RoundIndex rounds_open() const;
-  void close_rounds();
-  void start_evaluation();
-  void let_leavers_go();
-  void finish_if_complete();
-  [[nodiscard]] bool is_evaluation_due(RoundIndex checkpoint) const;
-  [[nodiscard]] RoundRecord round_record(RoundIndex round) const;
 
-  // -- sessions
-  void say(SessionId id, Message message);
-  void refuse(SessionId id, ErrorCode code, std::string sentence, bool retry);
-  // Frees what the session holds; the shell may still have to close the connection.
-  void drop_session(SessionId id, const std::string& reason);
-  void remark(Severity severity, std::string kind, std::string text);
-  void finish(Outcome outcome, Error error = {});
-  [[nodiscard]] std::uint32_t active_sessions() const;
+  // -- what people are shown (master_view.cpp)
+  [[nodiscard]] RoundRecord round_record(RoundIndex round) const;
   [[nodiscard]] std::string waiting_for() const;
-  AccountRecord& account(const SessionState& session);
-  void keep_in_touch(SessionId id, SessionState& session);
 
   const ModelConfig model_;
   const CoreConfig config_;

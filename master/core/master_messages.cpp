@@ -5,7 +5,6 @@
 #include <utility>
 
 #include "master/core/master_core.hpp"
-#include "schema/versions.hpp"
 
 namespace gleaner {
 namespace {
@@ -31,65 +30,6 @@ Result<void> check_rows(const ShardMap& map, ShardId shard, const Rows& rows,
 }
 
 }  // namespace
-
-void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
-  if (session.phase != SessionPhase::kIntroducing) {
-    refuse(id, ErrorCode::kProtocol, "a second Hello on one connection", false);
-    return;
-  }
-  const std::uint32_t protocol = std::min(kProtocolMax, hello.protocol_max);
-  if (protocol < std::max(kProtocolMin, hello.protocol_min)) {
-    const char* older = hello.protocol_max < kProtocolMin ? "volunteer" : "master";
-    refuse(id, ErrorCode::kVersion,
-           fmt::format("this master (version {}) speaks protocol {} to {}, the volunteer (version "
-                       "{}) {} to {}: update the {}",
-                       kBuildVersion, kProtocolMin, kProtocolMax, hello.build, hello.protocol_min,
-                       hello.protocol_max, older),
-           false);
-    return;
-  }
-  if (hello.token != config_.token) {
-    refuse(id, ErrorCode::kToken,
-           hello.token.empty()
-               ? "this master asks for a join token: start the volunteer with --token"
-               : "the join token is wrong: use the one the master was started with",
-           false);
-    return;
-  }
-  if (config_.shard_bytes > hello.memory_bytes) {
-    refuse(id, ErrorCode::kResources,
-           fmt::format("one shard of this run takes {} MiB and the volunteer offers {} MiB: raise "
-                       "its --memory",
-                       config_.shard_bytes >> 20, hello.memory_bytes >> 20),
-           false);
-    return;
-  }
-  for (const auto& [other, state] : sessions_) {
-    if (state.phase != SessionPhase::kIntroducing &&
-        state.hello.identity_high == hello.identity_high &&
-        state.hello.identity_low == hello.identity_low) {
-      // Its old connection broke without our noticing.
-      const SessionId old = other;
-      effects_.emplace_back(CloseSession{old});
-      drop_session(old, "it connected anew");
-      break;
-    }
-  }
-  session.hello = std::move(hello);
-  session.phase = SessionPhase::kActive;
-  account(session);
-  wants_rebalance_ = true;
-  Welcome welcome;
-  welcome.protocol = protocol;
-  welcome.build = kBuildVersion;
-  welcome.model = model_;
-  welcome.heartbeat_ms = static_cast<std::uint32_t>(config_.heartbeat.count());
-  welcome.silence_ms = static_cast<std::uint32_t>(config_.silence.count());
-  say(id, std::move(welcome));
-  effects_.emplace_back(
-      Notice(VolunteerCame{session.name(), session.peer, session.hello.cores,
-                           session.hello.memory_bytes, session.hello.simd, active_sessions()}));
-}
 
 void MasterCore::on_message(SessionId id, SessionState& session, ChunkRequest& request) {
   const ShardLease* lease = leases_.find(request.lease, id);
@@ -280,36 +220,6 @@ void MasterCore::on_message(SessionId id, SessionState& session, EvalResult& res
   evaluation_->scored(unit.eval_begin, shards, std::move(result.best));
   session.units.erase(result.unit);
   session.last_progress = now_;
-}
-
-void MasterCore::on_message(SessionId, SessionState& session, Heartbeat& heartbeat) {
-  session.peer_clock_us = heartbeat.echo_us;
-  const std::int64_t now_us = now_.time_since_epoch().count();
-  const auto echoed = static_cast<std::int64_t>(heartbeat.echoed_us);
-  if (echoed > 0 && echoed <= now_us) session.round_trip_us = now_us - echoed;
-}
-
-void MasterCore::on_message(SessionId id, SessionState& session, Leaving& leaving) {
-  if (session.phase != SessionPhase::kActive) return;
-  session.phase = SessionPhase::kLeaving;
-  for (const ShardId shard : leases_.held_by(id)) {
-    const LeaseRef lease{shard, leases_.at(shard).epoch};
-    if (leases_.at(shard).state == LeaseState::kLoading) {
-      say(id, Revoke{lease});
-      leases_.release(shard, now_);
-    } else if (leases_.at(shard).state == LeaseState::kReady) {
-      say(id, ReleaseRequest{lease});
-      leases_.set_state(shard, LeaseState::kReleasing, now_);
-    }
-  }
-  remark(Severity::kInfo, "leaving",
-         fmt::format("{} is leaving ({}) and hands over {} shards", session.name(), leaving.reason,
-                     leases_.held_by(id).size()));
-}
-
-void MasterCore::on_message(SessionId id, SessionState&, Goodbye& goodbye) {
-  effects_.emplace_back(CloseSession{id});
-  drop_session(id, goodbye.sentence.empty() ? "it said goodbye" : goodbye.sentence);
 }
 
 void MasterCore::on_message(SessionId id, SessionState&, const Message& other) {

@@ -1,9 +1,8 @@
-// What to do next: lend, move, issue, fold, evaluate. Runs after every event and only reads the
+// What to do next: lend, move, fold, evaluate, finish. Runs after every event and only reads the
 // state that events left, so that the order of events within an instant does not matter to it.
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
 #include "master/core/master_core.hpp"
 
@@ -129,123 +128,6 @@ void MasterCore::let_leavers_go() {
   }
 }
 
-// ---- Units -------------------------------------------------------------------------------------
-
-std::uint32_t MasterCore::unit_batches(const SessionState& session, BatchIndex first,
-                                       std::size_t shards) const {
-  if (session.speed <= 0) return 1;
-  const double batch_us =
-      static_cast<double>(pipeline_.at(first).examples * shards) * 1e6 / session.speed;
-  const double fitting = static_cast<double>(config_.unit_target.count()) / batch_us;
-  return static_cast<std::uint32_t>(
-      std::clamp(fitting, 1.0, static_cast<double>(config_.batches_per_unit_max)));
-}
-
-UnitInFlight MasterCore::next_unit(SessionId id, const SessionState& session) const {
-  UnitInFlight unit;
-  std::vector<ShardId> behind;
-  for (const ShardId shard : leases_.held_by(id)) {
-    const ShardLease& lease = leases_.at(shard);
-    if (lease.state != LeaseState::kReady || lease.next_batch >= pipeline_.frontier()) continue;
-    if (!behind.empty() && lease.next_batch > leases_.at(behind.front()).next_batch) continue;
-    if (!behind.empty() && lease.next_batch < leases_.at(behind.front()).next_batch) behind.clear();
-    behind.push_back(shard);
-  }
-  if (behind.empty()) return unit;
-  // The shards furthest behind go first; a replay whose gradients are known is a unit of its own.
-  unit.first = leases_.at(behind.front()).next_batch;
-  unit.wants_gradient = !pipeline_.is_covered(unit.first, behind.front());
-  for (const ShardId shard : behind) {
-    if (pipeline_.is_covered(unit.first, shard) != unit.wants_gradient) {
-      unit.leases.push_back({shard, leases_.at(shard).epoch});
-    }
-  }
-  const BatchIndex end = std::min<BatchIndex>(
-      pipeline_.frontier(), unit.first + unit_batches(session, unit.first, unit.leases.size()));
-  BatchIndex next = unit.first + 1;
-  while (next < end && std::all_of(unit.leases.begin(), unit.leases.end(), [&](const LeaseRef& l) {
-           return pipeline_.is_covered(next, l.shard) != unit.wants_gradient;
-         })) {
-    ++next;
-  }
-  unit.batches = static_cast<std::uint32_t>(next - unit.first);
-  return unit;
-}
-
-bool MasterCore::issue_unit(SessionId id, SessionState& session) {
-  UnitInFlight unit = next_unit(id, session);
-  if (unit.batches == 0) return false;
-  TrainUnit message;
-  message.leases = unit.leases;
-  message.wants_gradient = unit.wants_gradient;
-  for (std::uint32_t i = 0; i < unit.batches; ++i) {
-    const BatchIndex batch = unit.first + i;
-    message.batches.push_back(
-        {batch, pipeline_.at(batch).packed, pipeline_.positives_in(batch, unit.leases)});
-  }
-  for (const LeaseRef& lease : unit.leases) {
-    leases_.at(lease.shard).next_batch = unit.first + unit.batches;
-  }
-  session.batches_in_flight += unit.batches;
-  send_unit(id, session, std::move(unit), std::move(message));
-  return true;
-}
-
-void MasterCore::send_unit(SessionId id, SessionState& session, UnitInFlight unit,
-                           Message message) {
-  const UnitId unit_id{++last_unit_};
-  if (auto* train = std::get_if<TrainUnit>(&message)) train->unit = unit_id;
-  if (auto* evaluate = std::get_if<EvalUnit>(&message)) evaluate->unit = unit_id;
-  if (session.units.empty()) session.last_progress = now_;
-  session.units.emplace(unit_id, std::move(unit));
-  say(id, std::move(message));
-}
-
-void MasterCore::issue_units(SessionId id, SessionState& session) {
-  // Enough to keep a volunteer busy over a round trip; the lag bounds live batches anyway, so this
-  // only limits replays.
-  std::uint32_t limit = std::max(model_.staleness + 1, 2 * config_.batches_per_unit_max);
-  const BatchIndex frontier = pipeline_.frontier();
-  if (session.speed > 0 && session.round_trip_us > 0 && frontier > pipeline_.applied()) {
-    const double batch_us =
-        model_.batch_examples * 1e6 *
-        static_cast<double>(std::max<std::size_t>(1, leases_.held_by(id).size())) / session.speed;
-    const double over_round_trip = static_cast<double>(session.round_trip_us) / batch_us;
-    limit +=
-        static_cast<std::uint32_t>(std::min(over_round_trip, 2.0 * config_.batches_per_unit_max));
-  }
-  while (session.batches_in_flight < limit && issue_unit(id, session)) {
-  }
-}
-
-void MasterCore::issue_evaluation(SessionId id, SessionState& session) {
-  std::vector<ShardId> ready;
-  for (const ShardId shard : leases_.held_by(id)) {
-    const ShardLease& lease = leases_.at(shard);
-    // A shard that still replays towards the checkpoint would answer with older weights.
-    if (lease.state == LeaseState::kReady && lease.next_batch == plan_.round_begin(checkpoint_)) {
-      ready.push_back(shard);
-    }
-  }
-  if (ready.empty()) return;
-  while (true) {
-    const EvaluationRun::Assignment assignment = evaluation_->next_assignment(ready);
-    if (assignment.shards.empty()) return;
-    UnitInFlight unit;
-    unit.kind = UnitInFlight::Kind::kEvaluate;
-    unit.eval_begin = assignment.begin;
-    EvalUnit message;
-    message.top_k = config_.top_k;
-    message.hidden = assignment.packed;
-    for (const ShardId shard : assignment.shards) {
-      message.leases.push_back({shard, leases_.at(shard).epoch});
-    }
-    unit.leases = message.leases;
-    evaluation_->assigned(assignment.begin, assignment.shards);
-    send_unit(id, session, std::move(unit), std::move(message));
-  }
-}
-
 // ---- Rounds and evaluations --------------------------------------------------------------------
 
 RoundIndex MasterCore::rounds_open() const {
@@ -272,35 +154,6 @@ void MasterCore::close_rounds() {
   last_record_ = round_record(checkpoint_);
   round_bytes_down_ = round_bytes_up_ = round_unit_examples_ = 0;
   effects_.emplace_back(StorageTask(FoldTask{checkpoint_, last_record_, accounts()}));
-}
-
-RoundRecord MasterCore::round_record(RoundIndex round) const {
-  RoundRecord record;
-  record.round = round;
-  record.batches = plan_.round_end(round);
-  record.epoch = (round + 1) / plan_.rounds_per_epoch();
-  record.volunteers = active_sessions();
-  std::uint64_t examples = 0;
-  std::int64_t loss = 0;
-  std::uint64_t active = 0;
-  for (BatchIndex batch = plan_.round_begin(round); batch < plan_.round_end(round); ++batch) {
-    const BatchRecord& log = pipeline_.at(batch);
-    examples += log.examples;
-    loss += log.loss;
-    active += log.active;
-  }
-  const auto count = static_cast<double>(examples);
-  record.loss = static_cast<double>(loss) / 1048576.0 / count;
-  record.active = static_cast<double>(active) / count;
-  const double seconds = static_cast<double>((now_ - round_started_).count()) / 1e6;
-  if (seconds > 0) record.examples_per_second = count / seconds;
-  if (round_unit_examples_ > 0) {
-    record.bytes_down =
-        static_cast<double>(round_bytes_down_) / static_cast<double>(round_unit_examples_);
-    record.bytes_up =
-        static_cast<double>(round_bytes_up_) / static_cast<double>(round_unit_examples_);
-  }
-  return record;
 }
 
 bool MasterCore::is_evaluation_due(RoundIndex checkpoint) const {
@@ -336,63 +189,6 @@ void MasterCore::finish_if_complete() {
             fmt::format("stopped at checkpoint {} of {}; the same command resumes there",
                         checkpoint_, plan_.round_count())});
   }
-}
-
-// ---- What is going on --------------------------------------------------------------------------
-
-std::string MasterCore::waiting_for() const {
-  if (checkpoint_ == plan_.round_count() && !evaluation_) return "";
-  const std::uint32_t active = active_sessions();
-  if (active == 0) return "a volunteer: none is connected";
-  if (!is_started_) {
-    return fmt::format("volunteers: {} of the {} it starts with are here", active,
-                       config_.min_volunteers);
-  }
-  const std::size_t free = leases_.in_state(LeaseState::kFree).size();
-  if (free > 0) return fmt::format("a volunteer with memory for {} more shards", free);
-  for (const LeaseState state : {LeaseState::kLoading, LeaseState::kReleasing}) {
-    const std::vector<ShardId> moving = leases_.in_state(state);
-    if (moving.empty()) continue;
-    const auto holder = sessions_.find(leases_.at(moving.front()).holder);
-    return fmt::format("{} to {} {} shards",
-                       holder == sessions_.end() ? "?" : holder->second.name(),
-                       state == LeaseState::kLoading ? "load" : "hand over", moving.size());
-  }
-  return "";
-}
-
-CoreSnapshot MasterCore::snapshot() const {
-  CoreSnapshot view;
-  using Phase = CoreSnapshot::Phase;
-  view.waiting_for = waiting_for();
-  view.phase = is_done_                                 ? Phase::kDone
-               : stop_at_                               ? Phase::kStopping
-               : evaluation_                            ? Phase::kEvaluating
-               : !is_started_ || active_sessions() == 0 ? Phase::kWaiting
-                                                        : Phase::kTraining;
-  view.round = checkpoint_;
-  view.rounds = plan_.round_count();
-  view.batch = pipeline_.applied();
-  view.batches = plan_.batch_count();
-  view.epoch =
-      std::min(model_.epochs, static_cast<std::uint32_t>(view.batch / plan_.batches_per_epoch()));
-  view.epochs = model_.epochs;
-  view.staleness = model_.staleness;
-  view.examples = examples_;
-  view.unit_bytes_down = unit_bytes_down_;
-  view.unit_bytes_up = unit_bytes_up_;
-  view.loss = last_record_.loss;
-  view.active = last_record_.active;
-  view.last_evaluation = last_evaluation_;
-  view.shards = leases_.size();
-  view.shards_ready = static_cast<std::uint32_t>(leases_.in_state(LeaseState::kReady).size());
-  for (const auto& [id, session] : sessions_) {
-    if (session.phase == SessionPhase::kIntroducing) continue;
-    view.volunteers.push_back({session.name(), session.peer, session.hello.cores,
-                               static_cast<std::uint32_t>(leases_.held_by(id).size()),
-                               session.speed, session.round_trip_us});
-  }
-  return view;
 }
 
 }  // namespace gleaner

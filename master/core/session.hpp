@@ -17,7 +17,6 @@ enum class SessionPhase : std::uint8_t {
   kIntroducing,  // its Hello is awaited
   kActive,
   kLeaving,  // it asked to go; its shards are being handed over
-  kClosing,  // told to go; nothing it says counts
 };
 
 // A unit that is out.

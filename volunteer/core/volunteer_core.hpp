@@ -4,8 +4,8 @@
 // Invariants
 // - Work runs in the order in which the master sent it, and replies leave in that order.
 // - Nothing of an earlier connection reaches a later one: every piece of work bears the
-// connection's
-//   generation. Only downloaded chunks survive, and only for the same checkpoint of the same run.
+//   connection's generation. Only downloaded chunks survive, and only for the same checkpoint of
+//   the same run.
 // Used from one strand.
 #pragma once
 
@@ -62,6 +62,7 @@ class VolunteerCore {
     std::map<std::uint32_t, ShardRows> chunks;
   };
 
+  // -- events (volunteer_core.cpp)
   void on(const Started& event);
   void on(const Connected& event);
   void on(const ConnectFailed& event);
@@ -71,6 +72,7 @@ class VolunteerCore {
   void on(const StopRequested& event);
   void on(const Tick& event);
 
+  // -- messages and work (volunteer_messages.cpp)
   void on_message(Welcome& message);
   void on_message(Refusal& message);
   void on_message(LeaseGrant& message);
@@ -84,11 +86,13 @@ class VolunteerCore {
   void on_message(Goodbye& message);
   void on_message(const Message& other);
 
-  void say(Message message);
   void queue_work(std::variant<Reset, Message> work);
   void start_work();
   void request_chunks(Load& load);
   void forget_shard(ShardId shard);
+
+  // -- connection (volunteer_core.cpp)
+  void say(Message message);
   void pause(std::string why);
   void hang_up(ErrorCode code, std::string why);
   void end_connection();

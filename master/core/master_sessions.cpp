@@ -1,0 +1,236 @@
+// Who is here: admission, keeping in touch, going; and each volunteer's account.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "master/core/master_core.hpp"
+#include "schema/versions.hpp"
+
+namespace gleaner {
+
+// ---- Coming ------------------------------------------------------------------------------------
+
+void MasterCore::on(const SessionOpened& event) {
+  SessionState session;
+  session.peer = event.peer;
+  session.opened = session.last_heard = session.last_said = session.last_progress = now_;
+  sessions_.emplace(event.session, std::move(session));
+}
+
+void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
+  if (session.phase != SessionPhase::kIntroducing) {
+    refuse(id, ErrorCode::kProtocol, "a second Hello on one connection", false);
+    return;
+  }
+  const std::uint32_t protocol = std::min(kProtocolMax, hello.protocol_max);
+  if (protocol < std::max(kProtocolMin, hello.protocol_min)) {
+    const char* older = hello.protocol_max < kProtocolMin ? "volunteer" : "master";
+    refuse(id, ErrorCode::kVersion,
+           fmt::format("this master (version {}) speaks protocol {} to {}, the volunteer (version "
+                       "{}) {} to {}: update the {}",
+                       kBuildVersion, kProtocolMin, kProtocolMax, hello.build, hello.protocol_min,
+                       hello.protocol_max, older),
+           false);
+    return;
+  }
+  if (hello.token != config_.token) {
+    refuse(id, ErrorCode::kToken,
+           hello.token.empty()
+               ? "this master asks for a join token: start the volunteer with --token"
+               : "the join token is wrong: use the one the master was started with",
+           false);
+    return;
+  }
+  if (config_.shard_bytes > hello.memory_bytes) {
+    refuse(id, ErrorCode::kResources,
+           fmt::format("one shard of this run takes {} MiB and the volunteer offers {} MiB: raise "
+                       "its --memory",
+                       config_.shard_bytes >> 20, hello.memory_bytes >> 20),
+           false);
+    return;
+  }
+  for (const auto& [other, state] : sessions_) {
+    if (state.phase != SessionPhase::kIntroducing &&
+        state.hello.identity_high == hello.identity_high &&
+        state.hello.identity_low == hello.identity_low) {
+      // Its old connection broke without our noticing.
+      const SessionId old = other;
+      effects_.emplace_back(CloseSession{old});
+      drop_session(old, "it connected anew");
+      break;
+    }
+  }
+  session.hello = std::move(hello);
+  session.phase = SessionPhase::kActive;
+  account(session);
+  wants_rebalance_ = true;
+  Welcome welcome;
+  welcome.protocol = protocol;
+  welcome.build = kBuildVersion;
+  welcome.model = model_;
+  welcome.heartbeat_ms = static_cast<std::uint32_t>(config_.heartbeat.count());
+  welcome.silence_ms = static_cast<std::uint32_t>(config_.silence.count());
+  say(id, std::move(welcome));
+  effects_.emplace_back(
+      Notice(VolunteerCame{session.name(), session.peer, session.hello.cores,
+                           session.hello.memory_bytes, session.hello.simd, active_sessions()}));
+}
+
+// ---- Keeping in touch --------------------------------------------------------------------------
+
+void MasterCore::on(const Tick&) {
+  std::vector<std::pair<SessionId, std::string>> gone;
+  for (auto& [id, session] : sessions_) {
+    const auto seconds = [](auto duration) {
+      return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+    };
+    if (session.phase == SessionPhase::kIntroducing) {
+      if (now_ - session.opened >= config_.hello_deadline) {
+        gone.emplace_back(id, fmt::format("no Hello within {} s", seconds(config_.hello_deadline)));
+      }
+      continue;
+    }
+    const bool owes = !session.units.empty() || !leases_.held_by(id).empty();
+    if (now_ - session.last_heard >= config_.silence) {
+      gone.emplace_back(id, fmt::format("silent for {} s", seconds(now_ - session.last_heard)));
+    } else if (owes && !session.units.empty() && now_ - session.last_progress >= config_.stall) {
+      gone.emplace_back(
+          id, fmt::format("owes results for {} s", seconds(now_ - session.last_progress)));
+    } else {
+      keep_in_touch(id, session);
+    }
+  }
+  for (const auto& [id, reason] : gone) {
+    say(id, Refusal{ErrorCode::kStaleLease, reason + ": connect again to take part", true});
+    effects_.emplace_back(CloseSession{id});
+    drop_session(id, reason);
+  }
+  if (stop_deadline_ && now_ >= *stop_deadline_) {
+    finish(
+        Outcome::kAbandoned,
+        {ErrorCode::kShuttingDown,
+         fmt::format("round {} did not become whole in time: it is abandoned and will be trained "
+                     "again from checkpoint {}",
+                     checkpoint_, checkpoint_)});
+  }
+}
+
+void MasterCore::keep_in_touch(SessionId id, SessionState& session) {
+  if (now_ - session.last_said < config_.heartbeat) return;
+  session.last_said = now_;
+  RunNews news;
+  news.round = checkpoint_;
+  news.rounds = plan_.round_count();
+  news.epoch = pipeline_.applied() < plan_.batch_count() ? plan_.epoch_of(pipeline_.applied())
+                                                         : model_.epochs;
+  news.epochs = model_.epochs;
+  news.volunteers = active_sessions();
+  news.precision_at_1 = static_cast<float>(last_evaluation_.p_at_1);
+  news.waiting_for = waiting_for();
+  Heartbeat heartbeat;
+  heartbeat.echo_us = static_cast<std::uint64_t>(now_.time_since_epoch().count());
+  heartbeat.echoed_us = session.peer_clock_us;
+  heartbeat.news = std::move(news);
+  say(id, std::move(heartbeat));
+}
+
+void MasterCore::on_message(SessionId, SessionState& session, Heartbeat& heartbeat) {
+  session.peer_clock_us = heartbeat.echo_us;
+  const std::int64_t now_us = now_.time_since_epoch().count();
+  const auto echoed = static_cast<std::int64_t>(heartbeat.echoed_us);
+  if (echoed > 0 && echoed <= now_us) session.round_trip_us = now_us - echoed;
+}
+
+// ---- Going -------------------------------------------------------------------------------------
+
+void MasterCore::on_message(SessionId id, SessionState& session, Leaving& leaving) {
+  if (session.phase != SessionPhase::kActive) return;
+  session.phase = SessionPhase::kLeaving;
+  for (const ShardId shard : leases_.held_by(id)) {
+    const LeaseRef lease{shard, leases_.at(shard).epoch};
+    if (leases_.at(shard).state == LeaseState::kLoading) {
+      say(id, Revoke{lease});
+      leases_.release(shard, now_);
+    } else if (leases_.at(shard).state == LeaseState::kReady) {
+      say(id, ReleaseRequest{lease});
+      leases_.set_state(shard, LeaseState::kReleasing, now_);
+    }
+  }
+  remark(Severity::kInfo, "leaving",
+         fmt::format("{} is leaving ({}) and hands over {} shards", session.name(), leaving.reason,
+                     leases_.held_by(id).size()));
+}
+
+void MasterCore::on_message(SessionId id, SessionState&, Goodbye& goodbye) {
+  effects_.emplace_back(CloseSession{id});
+  drop_session(id, goodbye.sentence.empty() ? "it said goodbye" : goodbye.sentence);
+}
+
+void MasterCore::on(const SessionClosed& event) {
+  drop_session(event.session, event.reason);
+}
+
+void MasterCore::refuse(SessionId id, ErrorCode code, std::string sentence, bool retry) {
+  say(id, Refusal{code, sentence, retry});
+  effects_.emplace_back(CloseSession{id});
+  drop_session(id, sentence);
+}
+
+void MasterCore::drop_session(SessionId id, const std::string& reason) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return;
+  const SessionState session = std::move(found->second);
+  sessions_.erase(found);
+  if (session.phase == SessionPhase::kIntroducing) {
+    remark(Severity::kWarning, "turned_away", fmt::format("{}: {}", session.peer, reason));
+    return;
+  }
+  const std::vector<ShardId> freed = leases_.revoke_all(id, now_);
+  for (const auto& [unit_id, unit] : session.units) {
+    if (unit.kind != UnitInFlight::Kind::kEvaluate || !evaluation_) continue;
+    std::vector<ShardId> shards;
+    for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
+    evaluation_->unassigned(unit.eval_begin, shards);
+  }
+  effects_.emplace_back(
+      Notice(VolunteerGone{session.name(), reason, session.phase == SessionPhase::kLeaving,
+                           static_cast<std::uint32_t>(freed.size()), active_sessions()}));
+}
+
+// ---- Accounts ----------------------------------------------------------------------------------
+
+std::uint32_t MasterCore::active_sessions() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(sessions_.begin(), sessions_.end(),
+                    [](const auto& entry) { return entry.second.phase == SessionPhase::kActive; }));
+}
+
+AccountRecord& MasterCore::account(const SessionState& session) {
+  const Hello& hello = session.hello;
+  AccountRecord& record = accounts_[{hello.identity_high, hello.identity_low}];
+  record.identity_high = hello.identity_high;
+  record.identity_low = hello.identity_low;
+  record.name = session.name();
+  return record;
+}
+
+std::vector<AccountRecord> MasterCore::accounts() const {
+  std::vector<AccountRecord> all;
+  all.reserve(accounts_.size());
+  for (const auto& [identity, record] : accounts_) all.push_back(record);
+  return all;
+}
+
+void MasterCore::record_sent(SessionId id, const Message& message, std::size_t bytes) {
+  if (std::holds_alternative<TrainUnit>(message)) {
+    unit_bytes_down_ += bytes;
+    round_bytes_down_ += bytes;
+  }
+  const auto found = sessions_.find(id);
+  if (found != sessions_.end() && found->second.phase != SessionPhase::kIntroducing) {
+    account(found->second).bytes_down += bytes;
+  }
+}
+
+}  // namespace gleaner

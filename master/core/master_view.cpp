@@ -1,0 +1,94 @@
+// What people are shown of the state; nothing here changes it.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "master/core/master_core.hpp"
+
+namespace gleaner {
+
+RoundRecord MasterCore::round_record(RoundIndex round) const {
+  RoundRecord record;
+  record.round = round;
+  record.batches = plan_.round_end(round);
+  record.epoch = (round + 1) / plan_.rounds_per_epoch();
+  record.volunteers = active_sessions();
+  std::uint64_t examples = 0;
+  std::int64_t loss = 0;
+  std::uint64_t active = 0;
+  for (BatchIndex batch = plan_.round_begin(round); batch < plan_.round_end(round); ++batch) {
+    const BatchRecord& log = pipeline_.at(batch);
+    examples += log.examples;
+    loss += log.loss;
+    active += log.active;
+  }
+  const auto count = static_cast<double>(examples);
+  record.loss = static_cast<double>(loss) / 1048576.0 / count;
+  record.active = static_cast<double>(active) / count;
+  const double seconds = static_cast<double>((now_ - round_started_).count()) / 1e6;
+  if (seconds > 0) record.examples_per_second = count / seconds;
+  if (round_unit_examples_ > 0) {
+    record.bytes_down =
+        static_cast<double>(round_bytes_down_) / static_cast<double>(round_unit_examples_);
+    record.bytes_up =
+        static_cast<double>(round_bytes_up_) / static_cast<double>(round_unit_examples_);
+  }
+  return record;
+}
+
+std::string MasterCore::waiting_for() const {
+  if (checkpoint_ == plan_.round_count() && !evaluation_) return "";
+  const std::uint32_t active = active_sessions();
+  if (active == 0) return "a volunteer: none is connected";
+  if (!is_started_) {
+    return fmt::format("volunteers: {} of the {} it starts with are here", active,
+                       config_.min_volunteers);
+  }
+  const std::size_t free = leases_.in_state(LeaseState::kFree).size();
+  if (free > 0) return fmt::format("a volunteer with memory for {} more shards", free);
+  for (const LeaseState state : {LeaseState::kLoading, LeaseState::kReleasing}) {
+    const std::vector<ShardId> moving = leases_.in_state(state);
+    if (moving.empty()) continue;
+    const auto holder = sessions_.find(leases_.at(moving.front()).holder);
+    return fmt::format("{} to {} {} shards",
+                       holder == sessions_.end() ? "?" : holder->second.name(),
+                       state == LeaseState::kLoading ? "load" : "hand over", moving.size());
+  }
+  return "";
+}
+
+CoreSnapshot MasterCore::snapshot() const {
+  CoreSnapshot view;
+  using Phase = CoreSnapshot::Phase;
+  view.waiting_for = waiting_for();
+  view.phase = is_done_                                 ? Phase::kDone
+               : stop_at_                               ? Phase::kStopping
+               : evaluation_                            ? Phase::kEvaluating
+               : !is_started_ || active_sessions() == 0 ? Phase::kWaiting
+                                                        : Phase::kTraining;
+  view.round = checkpoint_;
+  view.rounds = plan_.round_count();
+  view.batch = pipeline_.applied();
+  view.batches = plan_.batch_count();
+  view.epoch =
+      std::min(model_.epochs, static_cast<std::uint32_t>(view.batch / plan_.batches_per_epoch()));
+  view.epochs = model_.epochs;
+  view.staleness = model_.staleness;
+  view.examples = examples_;
+  view.unit_bytes_down = unit_bytes_down_;
+  view.unit_bytes_up = unit_bytes_up_;
+  view.loss = last_record_.loss;
+  view.active = last_record_.active;
+  view.last_evaluation = last_evaluation_;
+  view.shards = leases_.size();
+  view.shards_ready = static_cast<std::uint32_t>(leases_.in_state(LeaseState::kReady).size());
+  for (const auto& [id, session] : sessions_) {
+    if (session.phase == SessionPhase::kIntroducing) continue;
+    view.volunteers.push_back({session.name(), session.peer, session.hello.cores,
+                               static_cast<std::uint32_t>(leases_.held_by(id).size()),
+                               session.speed, session.round_trip_us});
+  }
+  return view;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,218 @@
+// What the master says, and the work it leads to.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "schema/versions.hpp"
+#include "volunteer/core/volunteer_core.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+// More than a master within its limits ever has out with one volunteer.
+constexpr std::size_t kWorkQueueMax = 8192;
+constexpr std::uint32_t kChunksMax = 1u << 22;
+
+}  // namespace
+
+void VolunteerCore::on(MessageReceived& event) {
+  if (phase_ != Phase::kIntroduced && phase_ != Phase::kActive) return;
+  last_heard_ = now_;
+  const bool fits_introduction = std::holds_alternative<Welcome>(event.message) ||
+                                 std::holds_alternative<Refusal>(event.message) ||
+                                 std::holds_alternative<Goodbye>(event.message);
+  if (phase_ == Phase::kIntroduced && !fits_introduction) {
+    hang_up(ErrorCode::kProtocol,
+            fmt::format("the master sent {} before Welcome", message_name(event.message)));
+    return;
+  }
+  std::visit([this](auto& message) { on_message(message); }, event.message);
+}
+
+void VolunteerCore::on_message(Welcome& welcome) {
+  if (phase_ != Phase::kIntroduced) {
+    hang_up(ErrorCode::kProtocol, "the master sent a second Welcome");
+    return;
+  }
+  if (welcome.protocol < kProtocolMin || welcome.protocol > kProtocolMax) {
+    exit(false,
+         {ErrorCode::kVersion,
+          fmt::format("the master chose protocol {}, this program speaks {} to {}: update it",
+                      welcome.protocol, kProtocolMin, kProtocolMax)});
+    return;
+  }
+  if (auto valid = validate(welcome.model); !valid) {
+    hang_up(ErrorCode::kProtocol, "the master's model is invalid: " + valid.error().message);
+    return;
+  }
+  if (!model_ || *model_ != welcome.model) kept_.clear();
+  model_ = welcome.model;
+  heartbeat_ = Millis(std::max(welcome.heartbeat_ms, 1u));
+  silence_ = Millis(std::max(welcome.silence_ms, 1u));
+  phase_ = Phase::kActive;
+  phase_since_ = now_;
+  backoff_.reset();
+  queue_work(Reset{welcome.model});
+  if (leave_by_) say(Leaving{leave_reason_});
+}
+
+void VolunteerCore::on_message(Refusal& refusal) {
+  if (!refusal.retry) {
+    exit(false, {refusal.code, "the master refused: " + refusal.sentence});
+    return;
+  }
+  effects_.emplace_back(Disconnect{});
+  phase_ = Phase::kClosing;
+  phase_since_ = now_;
+  why_ = "refused: " + refusal.sentence;
+  end_connection();
+}
+
+void VolunteerCore::on_message(LeaseGrant& grant) {
+  const ShardId shard = grant.lease.shard;
+  if (grant.base_chunks > grant.chunks || grant.chunks > kChunksMax) {
+    hang_up(ErrorCode::kProtocol,
+            fmt::format("a lease of shard {} that makes no sense", raw(shard)));
+    return;
+  }
+  forget_shard(shard);
+  Load load;
+  load.grant = grant;
+  for (std::uint32_t chunk = 0; chunk < grant.chunks; ++chunk) load.missing.insert(chunk);
+  queue_work(Message(std::move(grant)));
+  // Chunks that an earlier connection brought of the same checkpoint need not come again.
+  const auto kept = kept_.find(shard);
+  if (kept != kept_.end() && kept->second.base_round == load.grant.base_round) {
+    for (auto& [chunk, rows] : kept->second.chunks) {
+      if (chunk >= load.grant.base_chunks) continue;
+      load.missing.erase(chunk);
+      queue_work(Message(ShardChunk{load.grant.lease, chunk, rows}));
+    }
+    load.base_chunks = std::move(kept->second.chunks);
+  }
+  kept_.erase(shard);
+  request_chunks(load);
+  loads_[shard] = std::move(load);
+}
+
+void VolunteerCore::request_chunks(Load& load) {
+  auto next = load.missing.lower_bound(load.next_request);
+  while (next != load.missing.end() && load.in_flight < config_.chunks_in_flight) {
+    say(ChunkRequest{load.grant.lease, *next});
+    ++load.in_flight;
+    load.next_request = *next + 1;
+    ++next;
+  }
+}
+
+void VolunteerCore::on_message(ShardChunk& chunk) {
+  const auto found = loads_.find(chunk.lease.shard);
+  if (found == loads_.end() || found->second.grant.lease != chunk.lease) return;  // revoked
+  Load& load = found->second;
+  if (load.missing.erase(chunk.chunk) == 0 || chunk.chunk >= load.next_request) {
+    hang_up(ErrorCode::kProtocol, fmt::format("the master sent chunk {} of shard {} unasked",
+                                              chunk.chunk, raw(chunk.lease.shard)));
+    return;
+  }
+  --load.in_flight;
+  if (chunk.chunk < load.grant.base_chunks) load.base_chunks[chunk.chunk] = chunk.rows;
+  queue_work(Message(std::move(chunk)));
+  request_chunks(load);
+}
+
+void VolunteerCore::on_message(ReleaseRequest& release) {
+  queue_work(Message(release));
+}
+
+void VolunteerCore::on_message(Revoke& revoke) {
+  forget_shard(revoke.lease.shard);
+  queue_work(Message(revoke));
+}
+
+void VolunteerCore::on_message(TrainUnit& unit) {
+  queue_work(Message(std::move(unit)));
+}
+
+void VolunteerCore::on_message(EvalUnit& unit) {
+  queue_work(Message(std::move(unit)));
+}
+
+void VolunteerCore::on_message(CommitAck&) {}
+
+void VolunteerCore::on_message(Heartbeat& heartbeat) {
+  if (heartbeat.news) news_ = std::move(heartbeat.news);
+  // At once, so that the master learns the round trip.
+  last_said_ = now_;
+  say(Heartbeat{
+      static_cast<std::uint64_t>(now_.time_since_epoch().count()), heartbeat.echo_us, {}});
+}
+
+void VolunteerCore::on_message(Goodbye& goodbye) {
+  if (leave_by_) {
+    exit(true, {ErrorCode::kShuttingDown, "left: " + goodbye.sentence});
+    return;
+  }
+  if (goodbye.code == ErrorCode::kFinished && config_.once) {
+    exit(true, {ErrorCode::kFinished, goodbye.sentence});
+    return;
+  }
+  effects_.emplace_back(Disconnect{});
+  phase_ = Phase::kClosing;
+  phase_since_ = now_;
+  why_ = goodbye.sentence;
+  end_connection();
+}
+
+void VolunteerCore::on_message(const Message& other) {
+  hang_up(ErrorCode::kProtocol,
+          fmt::format("the master sent {}, which is for masters to receive", message_name(other)));
+}
+
+// ---- Work --------------------------------------------------------------------------------------
+
+void VolunteerCore::queue_work(std::variant<Reset, Message> work) {
+  if (work_.size() >= kWorkQueueMax) {
+    hang_up(ErrorCode::kBusy, "the master sends work faster than it can be done");
+    return;
+  }
+  work_.push_back(std::move(work));
+  start_work();
+}
+
+void VolunteerCore::start_work() {
+  if (is_working_ || work_.empty()) return;
+  is_working_ = true;
+  effects_.emplace_back(StartWork{generation_, std::move(work_.front())});
+  work_.pop_front();
+}
+
+void VolunteerCore::on(WorkDone& event) {
+  is_working_ = false;
+  if (event.generation == generation_ && phase_ == Phase::kActive) {
+    if (event.error) {
+      hang_up(event.error->code, event.error->message);
+    } else {
+      for (Message& reply : event.replies) {
+        if (const auto* ready = std::get_if<ShardReady>(&reply)) {
+          shards_.insert(ready->lease.shard);
+          loads_.erase(ready->lease.shard);
+        } else if (const auto* gone = std::get_if<HandOver>(&reply)) {
+          forget_shard(gone->lease.shard);
+        } else if (std::holds_alternative<UnitResult>(reply)) {
+          ++units_;
+        }
+        last_said_ = now_;
+        say(std::move(reply));
+      }
+    }
+  }
+  start_work();
+}
+
+void VolunteerCore::forget_shard(ShardId shard) {
+  shards_.erase(shard);
+  loads_.erase(shard);
+}
+
+}  // namespace gleaner::volunteer

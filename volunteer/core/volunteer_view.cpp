@@ -1,0 +1,56 @@
+// What the status line is told.
+#include <fmt/format.h>
+
+#include "volunteer/core/volunteer_core.hpp"
+
+namespace gleaner::volunteer {
+
+Snapshot VolunteerCore::snapshot() const {
+  Snapshot view;
+  view.shards.assign(shards_.begin(), shards_.end());
+  view.loading = static_cast<std::uint32_t>(loads_.size());
+  view.units = units_;
+  view.news = news_;
+  using Shown = Snapshot::Phase;
+  switch (phase_) {
+    case Phase::kPausing:
+    case Phase::kClosing:
+      view.phase = Shown::kPausing;
+      view.sentence = fmt::format("will try {} again: {}", config_.master, why_);
+      break;
+    case Phase::kConnecting:
+      view.phase = Shown::kConnecting;
+      view.sentence = "connecting to " + config_.master;
+      break;
+    case Phase::kDone:
+      view.phase = Shown::kExiting;
+      view.sentence = why_;
+      break;
+    case Phase::kIntroduced:
+      view.phase = Shown::kWaiting;
+      view.sentence = "waiting for the master's answer";
+      break;
+    case Phase::kActive:
+      if (leave_by_) {
+        view.phase = Shown::kLeaving;
+        view.sentence = fmt::format("handing over {} shards before leaving", shards_.size());
+      } else if (!shards_.empty()) {
+        view.phase = Shown::kTraining;
+        view.sentence = news_ && !news_->waiting_for.empty()
+                            ? "holding its shards; the master waits for " + news_->waiting_for
+                            : "training";
+      } else if (!loads_.empty()) {
+        view.phase = Shown::kLoading;
+        view.sentence = fmt::format("loading {} shards", loads_.size());
+      } else {
+        view.phase = Shown::kWaiting;
+        view.sentence = news_ && !news_->waiting_for.empty()
+                            ? "waiting: the master waits for " + news_->waiting_for
+                            : "waiting for the master to lend a shard";
+      }
+      break;
+  }
+  return view;
+}
+
+}  // namespace gleaner::volunteer

@@ -30,7 +30,7 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
 }
 
 std::string toml_value(const Setting& setting) {
-  const std::string text = setting.value.get();
+  std::string text = setting.value.get();
   const bool is_bare = setting.value.kind == SettingKind::kInteger ||
                        setting.value.kind == SettingKind::kNumber ||
                        setting.value.kind == SettingKind::kBoolean;
@@ -139,13 +139,16 @@ std::string print_flags(const Settings& settings) {
     for (const Setting& setting : settings.all()) {
       if (setting.section != section.name) continue;
       std::string doc = setting.doc;
-      if (setting.value.kind == SettingKind::kChoice)
+      if (setting.value.kind == SettingKind::kChoice) {
         doc += fmt::format(" One of {}.", setting.value.range);
+      }
       doc += default_note(setting);
       std::string line = "  " + flag_shown(setting);
       const std::string wrapped = wrap_text(doc, kIndent);
       if (line.size() + 2 > kIndent) {
-        text += line + "\n" + wrapped;
+        text += line;
+        text += "\n";
+        text += wrapped;
       } else {
         line.resize(kIndent, ' ');
         text += line + wrapped.substr(kIndent);

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <charconv>
 #include <cmath>
 #include <limits>
+
+#include "common/host_port.hpp"
 
 namespace gleaner {
 namespace {
@@ -20,17 +23,10 @@ std::optional<T> parse_whole(std::string_view text) {
   return value;
 }
 
-// The port of HOST:PORT; nullopt when the text has another shape.
-std::optional<std::uint16_t> port_of(std::string_view text) {
-  const std::size_t colon = text.rfind(':');
-  if (colon == std::string_view::npos) return std::nullopt;
-  std::string_view host = text.substr(0, colon);
-  const bool in_brackets = host.size() >= 2 && host.front() == '[' && host.back() == ']';
-  if (in_brackets) host = host.substr(1, host.size() - 2);
-  // Without brackets, nobody knows where an IPv6 address ends and the port begins.
-  if (in_brackets != (host.find(':') != std::string_view::npos)) return std::nullopt;
-  if (host.empty() || host.find_first_of("[]/@ \t") != std::string_view::npos) return std::nullopt;
-  return parse_whole<std::uint16_t>(text.substr(colon + 1));
+// In a path, a name or an address a control character is a slip; in a log it would be worse.
+bool has_control_character(std::string_view text) {
+  return std::any_of(text.begin(), text.end(),
+                     [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; });
 }
 
 }  // namespace
@@ -147,10 +143,7 @@ SettingValue text_setting(std::string& field, std::string noun) {
   value.kind = SettingKind::kText;
   value.noun = std::move(noun);
   value.set = [&field](std::string_view text) {
-    // A control character in a path or a name is a slip; in a log it would be worse.
-    for (const char c : text) {
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) return false;
-    }
+    if (has_control_character(text)) return false;
     field = text;
     return true;
   };
@@ -179,8 +172,12 @@ SettingValue host_port_setting(std::string& field, bool wants_port) {
   value.noun = "HOST:PORT";
   value.range = wants_port ? "such as 192.0.2.1:7070" : "such as 0.0.0.0:7070, or empty";
   value.set = [&field, wants_port](std::string_view text) {
-    const std::optional<std::uint16_t> port = port_of(text);
-    if (!text.empty() && (!port || (wants_port && *port == 0))) return false;
+    if (!text.empty()) {
+      const Result<HostPort> address = parse_host_port(text);
+      if (!address || has_control_character(text) || (wants_port && address->port == 0)) {
+        return false;
+      }
+    }
     field = text;
     return true;
   };

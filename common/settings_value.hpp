@@ -83,13 +83,13 @@ SettingValue number_setting(T& field, T low, T high) {
 SettingValue boolean_setting(bool& field);
 SettingValue text_setting(std::string& field, std::string noun);
 SettingValue bytes_setting(std::uint64_t& field, std::uint64_t low, std::uint64_t high);
-// HOST:PORT, with an IPv6 address in brackets; empty text is no address. Only the shape is checked.
+// Text that parse_host_port accepts; empty text is no address.
 // `wants_port` refuses port 0, which only a listener can use.
 SettingValue host_port_setting(std::string& field, bool wants_port);
 
 // `words[i]` stands for the enumerator with the value i.
 template <typename Enum>
-SettingValue choice_setting(Enum& field, std::vector<std::string> words) {
+SettingValue choice_setting(Enum& field, const std::vector<std::string>& words) {
   SettingValue value;
   value.kind = SettingKind::kChoice;
   value.noun = "one of";

@@ -124,6 +124,7 @@ std::size_t columns(const std::vector<Part>& parts, std::size_t gap) {
 // order, until they take at most `width` columns. Returns the gap between them.
 std::size_t make_fit(std::vector<Part>& parts, std::size_t width) {
   std::vector<Part*> by_rank;
+  by_rank.reserve(parts.size());
   for (Part& part : parts) by_rank.push_back(&part);
   const auto ranks_below = [](const Part& a, const Part& b) { return a.rank < b.rank; };
   std::sort(by_rank.begin(), by_rank.end(),

@@ -357,8 +357,9 @@ TEST_CASE("settings: an address has a host and a port", "[settings]") {
     REQUIRE(target.set(good));
   }
   field = "kept";
-  for (const char* bad : {"host", ":70", "host:", "host:65536", "host:-1", "::1:70", "[::1]",
-                          "[host]:1", "ho st:1", "host:1 ", "[]:1", "h/x:1", "host:0x1"}) {
+  for (const char* bad :
+       {"host", ":70", "host:", "host:65536", "host:-1", "::1:70", "[::1]", "[host]:1", "ho st:1",
+        "host:1 ", "[]:1", "h/x:1", "host:0x1", "ho\nst:1"}) {
     INFO(bad);
     REQUIRE_FALSE(listener.set(bad));
     REQUIRE(field == "kept");

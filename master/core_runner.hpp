@@ -38,6 +38,9 @@ class CoreRunner {
   void admit(std::shared_ptr<Link> link, const std::string& peer);
   void stop();
 
+  // Ends the run: something around the core broke.
+  void fail(Error error) { handle(TaskFailed{std::move(error)}); }
+
   [[nodiscard]] CoreSnapshot snapshot() const { return core_.snapshot(); }
 
   [[nodiscard]] bool is_done() const { return is_done_; }

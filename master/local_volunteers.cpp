@@ -33,6 +33,9 @@ LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
         runner.admit(master_end, name);
       });
     };
+    client.on_exit = [name, on_failure = options.on_failure](const volunteer::Exit& exit) {
+      if (!exit.success && on_failure) on_failure(name, exit.error);
+    };
     clients_.push_back(std::make_unique<volunteer::Client>(io, std::move(client)));
   }
 }

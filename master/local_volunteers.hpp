@@ -4,6 +4,7 @@
 
 #include <asio/io_context.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -19,6 +20,8 @@ struct LocalVolunteersOptions {
   std::uint64_t memory_bytes = 0;  // of each
   std::string token;
   Millis retry_first{500};
+  // A volunteer gave up for good, which only a defect can make it do.
+  std::function<void(const std::string& name, const Error& error)> on_failure;
 };
 
 class LocalVolunteers {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <asio/io_context.hpp>
+#include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <chrono>
@@ -264,6 +265,11 @@ ExitCode MasterRun::run() {
     options.threads = threads_;
     options.memory_bytes = machine_facts().memory_bytes;
     options.token = config_.network.token;
+    options.on_failure = [this](const std::string& name, const Error& error) {
+      asio::post(io_, [this, failure = Error{error.code, name + " gave up: " + error.message}] {
+        if (!done_) runner_->fail(failure);
+      });
+    };
     local_.emplace(io_, *runner_, options);
     local_->start();
   }

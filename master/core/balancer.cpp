@@ -1,7 +1,6 @@
 #include "master/core/balancer.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <numeric>
 
 namespace gleaner {
@@ -67,22 +66,26 @@ std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::u
   return best;
 }
 
-std::vector<Move> plan_moves(std::span<const Holder> holders, std::uint32_t shards,
-                             double hysteresis) {
+bool is_unbalanced(std::span<const Holder> holders, std::uint32_t shards, double hysteresis) {
   const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
-  std::uint32_t wanted = 0;
+  double slowest = 0;
+  double slowest_when_fair = 0;
   for (std::size_t i = 0; i < holders.size(); ++i) {
-    if (holders[i].shards >= shares[i]) continue;
-    const std::uint32_t short_by = shares[i] - holders[i].shards;
-    const auto tolerated = static_cast<std::uint32_t>(std::ceil(hysteresis * shares[i]));
-    if (holders[i].shards == 0 || short_by > std::max(tolerated, 1u)) wanted += short_by;
+    if (holders[i].shards == 0 && shares[i] > 0) return true;  // a newcomer
+    const double speed = std::max(holders[i].speed, 1e-9);
+    slowest = std::max(slowest, holders[i].shards / speed);
+    slowest_when_fair = std::max(slowest_when_fair, shares[i] / speed);
   }
+  return slowest > (1 + hysteresis) * slowest_when_fair;
+}
+
+std::vector<Move> plan_moves(std::span<const Holder> holders, std::uint32_t shards) {
+  const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
   std::vector<Move> moves;
-  for (std::size_t i = 0; i < holders.size() && wanted > 0; ++i) {
-    if (holders[i].shards <= shares[i]) continue;
-    const std::uint32_t count = std::min(wanted, holders[i].shards - shares[i]);
-    moves.push_back({holders[i].session, count});
-    wanted -= count;
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    if (holders[i].shards > shares[i]) {
+      moves.push_back({holders[i].session, holders[i].shards - shares[i]});
+    }
   }
   return moves;
 }

@@ -18,6 +18,11 @@ struct Holder {
   std::uint32_t capacity = 0;  // most shards its memory takes
 };
 
+struct Move {
+  SessionId source{};
+  std::uint32_t shards = 0;
+};
+
 // Fair shares: proportional to speed, within capacity, largest remainder first, ties by position.
 // The shares sum to `shards` unless the capacities do not suffice.
 std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uint32_t shards);
@@ -26,15 +31,11 @@ std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uin
 // Nullopt when none has room.
 std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::uint32_t shards);
 
-struct Move {
-  SessionId source{};
-  std::uint32_t shards = 0;
-};
+// Whether the slowest holder takes so much longer than it would with fair shares (by more than
+// `hysteresis`: 0.25 is a quarter) that shards should move. A batch is done when the last is.
+bool is_unbalanced(std::span<const Holder> holders, std::uint32_t shards, double hysteresis);
 
-// How many shards to ask back from whom, so that they may go to volunteers below their share. A
-// volunteer without any shard is always served; otherwise a holder must be short by more than
-// `hysteresis` of its share (and by a whole shard), since a move costs a download.
-std::vector<Move> plan_moves(std::span<const Holder> holders, std::uint32_t shards,
-                             double hysteresis);
+// How many shards to ask back from whom, so that every holder has its fair share.
+std::vector<Move> plan_moves(std::span<const Holder> holders, std::uint32_t shards);
 
 }  // namespace gleaner

@@ -22,7 +22,8 @@ struct CoreConfig {
   std::uint32_t min_volunteers = 1;  // the run starts when so many are here
   std::uint32_t batches_per_unit_max = 16;
   Micros unit_target{200'000};              // replays are cut into units of about this much work
-  double hysteresis = 0.25;                 // shards move when off by this share of a fair one
+  double hysteresis = 0.25;                 // shards move when batches could be so much faster
+  std::uint32_t unbalanced_rounds = 3;      // and have been for so many rounds: speeds fluctuate
   std::uint64_t shard_bytes = 0;            // what a volunteer needs for one output shard
   std::uint32_t rows_per_chunk = 1024;      // of a shard's download
   std::uint32_t evaluate_every_epochs = 1;  // 0: only at the end

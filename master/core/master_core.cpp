@@ -114,7 +114,7 @@ void MasterCore::on(const Folded& event) {
   commits_.forget(event.round);
   pipeline_.forget_before(plan_.round_begin(checkpoint_));
   round_started_ = now_;
-  wants_rebalance_ = true;
+  weigh_balance();
   effects_.emplace_back(Notice(CheckpointReached{last_record_}));
 }
 

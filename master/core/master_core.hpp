@@ -98,6 +98,7 @@ class MasterCore {
   void schedule();
   void lend_free_shards();
   void rebalance();
+  void weigh_balance();
   [[nodiscard]] std::vector<Holder> holders() const;
   void let_leavers_go();
   [[nodiscard]] RoundIndex rounds_open() const;
@@ -136,7 +137,8 @@ class MasterCore {
   RoundIndex checkpoint_;
   bool is_started_ = false;  // min_volunteers have been here
   bool is_folding_ = false;
-  bool wants_rebalance_ = false;
+  bool has_newcomer_ = false;            // who is to get shards at once
+  std::uint32_t unbalanced_rounds_ = 0;  // in a row
   bool is_done_ = false;
   bool is_evaluation_recorded_ = true;
   std::optional<Instant> stop_deadline_;

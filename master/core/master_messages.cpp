@@ -155,7 +155,7 @@ void MasterCore::measure(SessionState& session, const UnitInFlight& unit,
   if (result.compute_us == 0) return;
   const double speed = static_cast<double>(examples * unit.leases.size()) * 1e6 /
                        static_cast<double>(result.compute_us);
-  session.speed = session.speed == 0 ? speed : 0.9 * session.speed + 0.1 * speed;
+  session.speed = session.speed == 0 ? speed : 0.97 * session.speed + 0.03 * speed;
 }
 
 void MasterCore::on_message(SessionId id, SessionState& session, ShardCommit& commit) {

@@ -18,7 +18,7 @@ void MasterCore::schedule() {
     round_started_ = now_;
   }
   lend_free_shards();
-  if (wants_rebalance_) rebalance();
+  if (has_newcomer_ || unbalanced_rounds_ >= config_.unbalanced_rounds) rebalance();
   close_rounds();
   start_evaluation();
   for (WorkerTask& task : pipeline_.advance(rounds_open())) effects_.emplace_back(std::move(task));
@@ -92,6 +92,11 @@ void MasterCore::lend_free_shards() {
   }
 }
 
+void MasterCore::weigh_balance() {
+  const bool is_off = is_unbalanced(holders(), leases_.size(), config_.hysteresis);
+  unbalanced_rounds_ = is_off ? unbalanced_rounds_ + 1 : 0;
+}
+
 void MasterCore::rebalance() {
   // One wave of moves at a time: what is on its way will change the picture.
   if (!leases_.in_state(LeaseState::kReleasing).empty() ||
@@ -99,8 +104,9 @@ void MasterCore::rebalance() {
       !leases_.in_state(LeaseState::kFree).empty()) {
     return;
   }
-  wants_rebalance_ = false;
-  for (const Move& move : plan_moves(holders(), leases_.size(), config_.hysteresis)) {
+  has_newcomer_ = false;
+  unbalanced_rounds_ = 0;
+  for (const Move& move : plan_moves(holders(), leases_.size())) {
     const std::vector<ShardId> held = leases_.held_by(move.source);
     for (std::uint32_t i = 0; i < move.shards; ++i) {
       const ShardId shard = held[held.size() - 1 - i];

@@ -64,7 +64,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
   session.hello = std::move(hello);
   session.phase = SessionPhase::kActive;
   account(session);
-  wants_rebalance_ = true;
+  has_newcomer_ = true;
   Welcome welcome;
   welcome.protocol = protocol;
   welcome.build = kBuildVersion;

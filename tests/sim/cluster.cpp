@@ -339,7 +339,7 @@ void Cluster::start_volunteer(std::size_t index) {
   config.retry_longest = Millis(1'000);
   config.welcome_deadline = Millis(1'500);
   config.leave_grace = Millis(2'000);
-  config.chunks_in_flight = 2;
+  config.chunks_in_flight = 3;
   config.seed = options_.seed * 1000 + index;
   volunteer.core = std::make_unique<volunteer::VolunteerCore>(config);
   volunteer.executor = std::make_unique<volunteer::Executor>(pool_, config.hello.memory_bytes);

@@ -56,6 +56,7 @@ void VolunteerCore::end_connection() {
     }
   }
   loads_.clear();
+  requested_.clear();
   shards_.clear();
   news_.reset();
 }

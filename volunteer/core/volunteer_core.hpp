@@ -15,6 +15,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/backoff.hpp"
@@ -31,7 +32,7 @@ struct CoreConfig {
   Millis retry_longest{30'000};
   Millis welcome_deadline{10'000};
   Millis leave_grace{30'000};          // how long a hand-over may take before it goes anyway
-  std::uint32_t chunks_in_flight = 4;  // a shard
+  std::uint32_t chunks_in_flight = 8;  // over all shards that are loading
   std::uint64_t seed = 1;              // of the back-off's jitter
 };
 
@@ -51,7 +52,6 @@ class VolunteerCore {
   struct Load {
     LeaseGrant grant;
     std::uint32_t next_request = 0;
-    std::uint32_t in_flight = 0;
     std::set<std::uint32_t> missing;
     std::map<std::uint32_t, ShardRows> base_chunks;  // kept in case the connection breaks
   };
@@ -88,7 +88,7 @@ class VolunteerCore {
 
   void queue_work(std::variant<Reset, Message> work);
   void start_work();
-  void request_chunks(Load& load);
+  void request_chunks();
   void forget_shard(ShardId shard);
 
   // -- connection (volunteer_core.cpp)
@@ -120,6 +120,7 @@ class VolunteerCore {
   Instant last_heard_{};
   Instant last_said_{};
   std::map<ShardId, Load> loads_;
+  std::set<std::pair<ShardId, std::uint32_t>> requested_;  // chunks on their way
   std::map<ShardId, Kept> kept_;
   std::set<ShardId> shards_;  // ready
   std::optional<RunNews> news_;

@@ -92,17 +92,19 @@ void VolunteerCore::on_message(LeaseGrant& grant) {
     load.base_chunks = std::move(kept->second.chunks);
   }
   kept_.erase(shard);
-  request_chunks(load);
   loads_[shard] = std::move(load);
+  request_chunks();
 }
 
-void VolunteerCore::request_chunks(Load& load) {
-  auto next = load.missing.lower_bound(load.next_request);
-  while (next != load.missing.end() && load.in_flight < config_.chunks_in_flight) {
-    say(ChunkRequest{load.grant.lease, *next});
-    ++load.in_flight;
-    load.next_request = *next + 1;
-    ++next;
+void VolunteerCore::request_chunks() {
+  for (auto& [shard, load] : loads_) {
+    auto next = load.missing.lower_bound(load.next_request);
+    while (next != load.missing.end() && requested_.size() < config_.chunks_in_flight) {
+      say(ChunkRequest{load.grant.lease, *next});
+      requested_.insert({shard, *next});
+      load.next_request = *next + 1;
+      ++next;
+    }
   }
 }
 
@@ -110,15 +112,15 @@ void VolunteerCore::on_message(ShardChunk& chunk) {
   const auto found = loads_.find(chunk.lease.shard);
   if (found == loads_.end() || found->second.grant.lease != chunk.lease) return;  // revoked
   Load& load = found->second;
-  if (load.missing.erase(chunk.chunk) == 0 || chunk.chunk >= load.next_request) {
+  if (requested_.erase({chunk.lease.shard, chunk.chunk}) == 0) {
     hang_up(ErrorCode::kProtocol, fmt::format("the master sent chunk {} of shard {} unasked",
                                               chunk.chunk, raw(chunk.lease.shard)));
     return;
   }
-  --load.in_flight;
+  load.missing.erase(chunk.chunk);
   if (chunk.chunk < load.grant.base_chunks) load.base_chunks[chunk.chunk] = chunk.rows;
   queue_work(Message(std::move(chunk)));
-  request_chunks(load);
+  request_chunks();
 }
 
 void VolunteerCore::on_message(ReleaseRequest& release) {
@@ -213,6 +215,8 @@ void VolunteerCore::on(WorkDone& event) {
 void VolunteerCore::forget_shard(ShardId shard) {
   shards_.erase(shard);
   loads_.erase(shard);
+  requested_.erase(requested_.lower_bound({shard, 0}),
+                   requested_.upper_bound({shard, ~std::uint32_t{0}}));
 }
 
 }  // namespace gleaner::volunteer

@@ -13,7 +13,9 @@ namespace {
 constexpr std::uint64_t kPrototypeFeatures = 16;
 constexpr std::uint64_t kCompanions = 4;
 constexpr std::uint32_t kLabelsPerPointMax = 1000;
-constexpr std::uint32_t kFeaturesPerPointMax = 10'000;
+// Means; a point has at most four times the first and one and a half times the second.
+constexpr double kMeanLabelsMax = 250;
+constexpr double kMeanFeaturesMax = 2500;
 
 // Streams of the counter-based randomness, apart from one another.
 enum Stream : std::uint64_t { kPoint = 0, kPrototype = 1, kCompanion = 2, kOrder = 3 };
@@ -36,11 +38,10 @@ Result<void> validate(const SynthOptions& options) {
   if (dimensions.labels < 1 || dimensions.labels > kLabelsMax) {
     return refuse("labels", dimensions.labels, "1 to 100000000");
   }
-  if (!(options.labels_per_point >= 1 && options.labels_per_point <= kLabelsPerPointMax / 4)) {
+  if (!(options.labels_per_point >= 1 && options.labels_per_point <= kMeanLabelsMax)) {
     return refuse("labels-per-point", options.labels_per_point, "1 to 250");
   }
-  if (!(options.features_per_point >= 1 &&
-        options.features_per_point <= kFeaturesPerPointMax / 4)) {
+  if (!(options.features_per_point >= 1 && options.features_per_point <= kMeanFeaturesMax)) {
     return refuse("features-per-point", options.features_per_point, "1 to 2500");
   }
   if (!(options.zipf >= 0 && options.zipf <= 3)) return refuse("zipf", options.zipf, "0 to 3");

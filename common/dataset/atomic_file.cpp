@@ -37,7 +37,7 @@ ErrorCode code_of(int error) {
 }  // namespace
 
 std::string explain_errno(int error) {
-  const std::string message = std::generic_category().message(error);
+  std::string message = std::generic_category().message(error);
   switch (error) {
     case ENOSPC:
     case EDQUOT:
@@ -67,10 +67,15 @@ Error AtomicFile::failure(std::string_view what, int error) const {
   return {code_of(error), fmt::format("{}: {}: {}", path_, what, explain_errno(error))};
 }
 
-Result<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string& path) {
+Result<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string& path, Naming naming) {
   std::string temporary;
-  int fd = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode);
-  if (fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL)) {
+  int fd = -1;
+  bool is_named = naming == Naming::kTemporaryName;
+  if (!is_named) {
+    fd = ::open(folder_of(path).c_str(), O_TMPFILE | O_RDWR | O_CLOEXEC, kFileMode);
+    is_named = fd < 0 && (errno == EOPNOTSUPP || errno == EISDIR || errno == EINVAL);
+  }
+  if (is_named) {
     temporary = temporary_name(path);
     fd = ::open(temporary.c_str(), O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC, kFileMode);
   }

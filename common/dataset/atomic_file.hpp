@@ -16,8 +16,12 @@ namespace gleaner {
 
 class AtomicFile {
  public:
-  // Creates the nameless file in the folder of `path`. Errors name `path`.
-  static Result<std::unique_ptr<AtomicFile>> create(const std::string& path);
+  // Without a name, even a killed process leaves nothing behind; not every file system can.
+  enum class Naming { kUnnamedIfPossible, kTemporaryName };
+
+  // Creates the file in the folder of `path`. Errors name `path`.
+  static Result<std::unique_ptr<AtomicFile>> create(const std::string& path,
+                                                    Naming naming = Naming::kUnnamedIfPossible);
   // Removes what was not committed.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

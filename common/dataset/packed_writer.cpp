@@ -46,7 +46,8 @@ Result<void> PackedWriter::add(const Point& point) {
   row_[1] = features;
   std::copy(point.labels.begin(), point.labels.end(), row_.begin() + 2);
   std::copy(point.features.begin(), point.features.end(), row_.begin() + 2 + labels);
-  if (features > 0) std::memcpy(row_.data() + 2 + labels + features, values_.data(), 4 * features);
+  if (features > 0)
+    std::memcpy(row_.data() + 2 + labels + features, values_.data(), std::size_t{4} * features);
 
   const std::uint64_t offset = rows_->size();
   block_offsets_.push_back(offset);

@@ -3,16 +3,23 @@
 #include "tests/unit/dataset/dataset_files.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr AtomicFile::Naming kNamings[] = {AtomicFile::Naming::kUnnamedIfPossible,
+                                           AtomicFile::Naming::kTemporaryName};
+
+}  // namespace
 
 TEST_CASE("atomic file: nothing is visible before the commit and nothing is left without one",
           "[atomic_file]") {
   const TempFolder folder;
-  {
-    auto file = std::move(AtomicFile::create(folder.file("a"))).value();
+  for (const AtomicFile::Naming naming : kNamings) {
+    auto file = std::move(AtomicFile::create(folder.file("a"), naming)).value();
     REQUIRE(file->write("hello", 5).ok());
     CHECK_FALSE(std::filesystem::exists(folder.file("a")));
+    file.reset();
+    CHECK(folder.entries() == 0);
   }
-  CHECK(folder.entries() == 0);
 }
 
 TEST_CASE("atomic file: buffered, rewritten and read back bytes agree", "[atomic_file]") {
@@ -39,20 +46,22 @@ TEST_CASE("atomic file: buffered, rewritten and read back bytes agree", "[atomic
 
 TEST_CASE("atomic file: an existing file is replaced or kept as asked", "[atomic_file]") {
   const TempFolder folder;
-  write_file(folder.file("a"), "old");
-  {
-    auto file = std::move(AtomicFile::create(folder.file("a"))).value();
-    REQUIRE(file->write("new", 3).ok());
-    CHECK_THAT(message_of(file->commit(AtomicFile::Existing::kRefuse)),
+  for (const AtomicFile::Naming naming : kNamings) {
+    write_file(folder.file("a"), "old");
+    auto kept = std::move(AtomicFile::create(folder.file("a"), naming)).value();
+    REQUIRE(kept->write("new", 3).ok());
+    CHECK_THAT(message_of(kept->commit(AtomicFile::Existing::kRefuse)),
                Catch::Contains("File exists"));
+    kept.reset();
+    CHECK(read_file(folder.file("a")) == "old");
+    CHECK(folder.entries() == 1);
+    auto file = std::move(AtomicFile::create(folder.file("a"), naming)).value();
+    REQUIRE(file->write("new", 3).ok());
+    REQUIRE(file->commit(AtomicFile::Existing::kReplace).ok());
+    file.reset();
+    CHECK(read_file(folder.file("a")) == "new");
+    CHECK(folder.entries() == 1);
   }
-  CHECK(read_file(folder.file("a")) == "old");
-  CHECK(folder.entries() == 1);
-  auto file = std::move(AtomicFile::create(folder.file("a"))).value();
-  REQUIRE(file->write("new", 3).ok());
-  REQUIRE(file->commit(AtomicFile::Existing::kReplace).ok());
-  CHECK(read_file(folder.file("a")) == "new");
-  CHECK(folder.entries() == 1);
 }
 
 TEST_CASE("atomic file: a missing folder is named with a remedy", "[atomic_file]") {

@@ -62,6 +62,7 @@ class MemorySource final : public ByteSource {
 
   Result<std::size_t> read(std::span<char> target) override {
     const std::size_t count = std::min(target.size(), bytes_.size() - position_);
+    if (count == 0) return count;  // also when there is no memory at all to point to
     std::memcpy(target.data(), bytes_.data() + position_, count);
     position_ += count;
     return count;

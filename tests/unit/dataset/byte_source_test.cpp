@@ -43,6 +43,7 @@ TEST_CASE("byte source: compression is recognised by content", "[byte_source]") 
   CHECK(*decode(text) == text);
   CHECK(*decode(gzip(text)) == text);
   CHECK(*decode(zstd(text)) == text);
+  CHECK(decode({})->empty());
   for (const std::string& tiny : {std::string(), std::string("a"), std::string("\x1f"),
                                   std::string("\x28\xb5\x2f", 3), std::string(3, '\0')}) {
     CHECK(*decode(tiny) == tiny);

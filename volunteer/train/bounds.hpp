@@ -6,8 +6,8 @@
 
 namespace gleaner {
 
-inline constexpr float kHiddenScaleMax = 0x1p20F;
-inline constexpr float kWeightMagnitudeMax = 0x1p60F;
-inline constexpr float kStateMax = 0x1p100F;
+inline constexpr float kHiddenScaleMax = 0x1p32F;
+inline constexpr float kWeightMagnitudeMax = 0x1p40F;
+inline constexpr float kStateMax = 0x1p116F;
 
 }  // namespace gleaner

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace gleaner {
 namespace {
@@ -54,13 +55,14 @@ std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uin
 std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::uint32_t shards) {
   const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
   std::optional<std::size_t> best;
-  std::int64_t best_room = 0;
+  std::pair<double, std::int64_t> best_lack;
   for (std::size_t i = 0; i < holders.size(); ++i) {
     if (holders[i].shards >= holders[i].capacity) continue;
-    const std::int64_t room = std::int64_t{shares[i]} - std::int64_t{holders[i].shards};
-    if (!best || room > best_room) {
+    const std::int64_t lacking = std::int64_t{shares[i]} - std::int64_t{holders[i].shards};
+    const std::pair lack(static_cast<double>(lacking) / std::max(shares[i], 1u), lacking);
+    if (!best || lack > best_lack) {
       best = i;
-      best_room = room;
+      best_lack = lack;
     }
   }
   return best;

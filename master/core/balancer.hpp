@@ -27,7 +27,8 @@ struct Move {
 // The shares sum to `shards` unless the capacities do not suffice.
 std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uint32_t shards);
 
-// Position of the holder that should get the next free shard: the one furthest below its share.
+// Position of the holder that should get the next free shard: the one that lacks the largest part
+// of its share, so that a newcomer comes first; then the one that lacks most; then the first.
 // Nullopt when none has room.
 std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::uint32_t shards);
 

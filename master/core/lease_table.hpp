@@ -37,6 +37,7 @@ struct ShardLease {
   BatchIndex next_batch = 0;        // the next batch to hand to the holder
   RoundIndex next_commit = 0;       // the round whose commit the holder sends next
   std::uint32_t parts_arrived = 0;  // of that commit
+  std::uint32_t parts = 0;          // of that commit, as its first part said
   std::shared_ptr<HandedOver>
       handed_over;  // kFree, kLoading: what to continue from; kReleasing: so far
 };

@@ -121,7 +121,7 @@ void MasterCore::on(const Folded& event) {
 void MasterCore::on(ChunkRead& event) {
   const auto session = sessions_.find(event.session);
   if (session == sessions_.end()) return;
-  session->second.chunks_in_flight.erase({event.lease.shard, event.chunk});
+  session->second.chunks_in_flight.erase({event.lease.epoch, event.chunk});
   if (leases_.find(event.lease, event.session) == nullptr) return;
   say(event.session, ShardChunk{event.lease, event.chunk, std::move(event.rows)});
 }

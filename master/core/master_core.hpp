@@ -80,6 +80,10 @@ class MasterCore {
   // Frees what the session holds; the shell may still have to close the connection.
   void drop_session(SessionId id, const std::string& reason);
   void keep_in_touch(SessionId id, SessionState& session);
+  // Whether something is awaited of it: a result, a commit, a shard to be loaded or handed over.
+  [[nodiscard]] bool owes(SessionId id, const SessionState& session) const;
+  // Something more is awaited of it from now on.
+  void begin_debt(SessionState& session);
   [[nodiscard]] std::uint32_t active_sessions() const;
   AccountRecord& account(const SessionState& session);
 

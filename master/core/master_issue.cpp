@@ -70,7 +70,7 @@ void MasterCore::send_unit(SessionId id, SessionState& session, UnitInFlight uni
   const UnitId unit_id{++last_unit_};
   if (auto* train = std::get_if<TrainUnit>(&message)) train->unit = unit_id;
   if (auto* evaluate = std::get_if<EvalUnit>(&message)) evaluate->unit = unit_id;
-  if (session.units.empty()) session.last_progress = now_;
+  begin_debt(session);
   session.units.emplace(unit_id, std::move(unit));
   say(id, std::move(message));
 }

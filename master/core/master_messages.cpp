@@ -29,6 +29,14 @@ Result<void> check_rows(const ShardMap& map, ShardId shard, const Rows& rows,
   return {};
 }
 
+bool has_unit_out(const SessionState& session, ShardId shard, BatchIndex end) {
+  return std::any_of(session.units.begin(), session.units.end(), [&](const auto& entry) {
+    const UnitInFlight& unit = entry.second;
+    return unit.first < end && std::any_of(unit.leases.begin(), unit.leases.end(),
+                                           [&](const LeaseRef& l) { return l.shard == shard; });
+  });
+}
+
 }  // namespace
 
 void MasterCore::on_message(SessionId id, SessionState& session, ChunkRequest& request) {
@@ -40,7 +48,8 @@ void MasterCore::on_message(SessionId id, SessionState& session, ChunkRequest& r
   const std::size_t chunks =
       base_chunks + (lease->handed_over ? lease->handed_over->parts.size() : 0);
   if (lease->state != LeaseState::kLoading || request.chunk >= chunks ||
-      session.chunks_in_flight.size() >= kChunksInFlightMax) {
+      session.chunks_in_flight.size() >= kChunksInFlightMax ||
+      session.chunks_in_flight.contains({request.lease.epoch, request.chunk})) {
     refuse(id, ErrorCode::kProtocol,
            fmt::format("chunk {} of shard {} is not to be had", request.chunk,
                        raw(request.lease.shard)),
@@ -53,7 +62,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, ChunkRequest& r
                        lease->handed_over->parts[request.chunk - base_chunks]});
     return;
   }
-  session.chunks_in_flight.insert({request.lease.shard, request.chunk});
+  session.chunks_in_flight.insert({request.lease.epoch, request.chunk});
   const std::uint32_t begin = request.chunk * config_.rows_per_chunk;
   effects_.emplace_back(
       StorageTask(ReadChunkTask{id, request.lease, request.chunk, lease->base_round, begin,
@@ -79,9 +88,13 @@ void MasterCore::on_message(SessionId id, SessionState& session, HandOver& part)
   const std::uint32_t arrived =
       lease->handed_over ? static_cast<std::uint32_t>(lease->handed_over->parts.size()) : 0;
   Result<void> fits = check_rows(map_, part.lease.shard, part.rows, part.rows.values);
-  if (fits.ok() &&
-      (lease->state != LeaseState::kReleasing || part.part != arrived || part.part >= part.parts ||
-       part.base_round != lease->next_commit || part.next_batch != lease->next_batch)) {
+  // Everything that was asked of the shard comes before it: results, and the commit of a round that
+  // is complete.
+  const bool is_due =
+      lease->state == LeaseState::kReleasing && part.base_round == lease->next_commit &&
+      part.next_batch == lease->next_batch && part.next_batch < plan_.round_end(part.base_round) &&
+      !has_unit_out(session, part.lease.shard, plan_.batch_count());
+  if (fits.ok() && (!is_due || part.part != arrived || part.part >= part.parts)) {
     fits = protocol_error("a hand-over of shard {} that does not fit its lease",
                           raw(part.lease.shard));
   }
@@ -164,27 +177,24 @@ void MasterCore::on_message(SessionId id, SessionState& session, ShardCommit& co
   const ShardId shard = commit.lease.shard;
   Result<void> fits = check_rows(map_, shard, commit.update, commit.update.deltas);
   const bool is_next = commit.round == lease->next_commit && commit.part == lease->parts_arrived &&
-                       commit.part < commit.parts && commit.round < plan_.round_count();
+                       commit.part < commit.parts && commit.round < plan_.round_count() &&
+                       (commit.part == 0 || commit.parts == lease->parts);
   if (fits.ok() && (!is_next || lease->next_batch < plan_.round_end(commit.round))) {
     fits = protocol_error("a commit of shard {} for round {} that is not due", raw(shard),
                           commit.round);
   }
-  for (const auto& [unit_id, unit] : session.units) {
-    // Results come before the commit they lead to; otherwise the round could be folded while the
-    // batches of it are still awaited.
-    if (fits.ok() && unit.kind == UnitInFlight::Kind::kTrain &&
-        unit.first < plan_.round_end(commit.round) &&
-        std::any_of(unit.leases.begin(), unit.leases.end(),
-                    [&](const LeaseRef& l) { return l.shard == shard; })) {
-      fits = protocol_error("shard {} committed round {} before its results", raw(shard),
-                            commit.round);
-    }
+  // Results come before the commit they lead to; otherwise the round could be folded while the
+  // batches of it are still awaited.
+  if (fits.ok() && has_unit_out(session, shard, plan_.round_end(commit.round))) {
+    fits =
+        protocol_error("shard {} committed round {} before its results", raw(shard), commit.round);
   }
   if (!fits) {
     refuse(id, fits.error().code, fits.error().message, false);
     return;
   }
   session.last_progress = now_;
+  lease->parts = commit.parts;
   ++lease->parts_arrived;
   if (lease->parts_arrived == commit.parts) {
     lease->parts_arrived = 0;

@@ -87,7 +87,7 @@ void MasterCore::lend_free_shards() {
     for (std::uint32_t neuron = range.begin; neuron < range.end; ++neuron) {
       grant.label_counts.push_back(config_.label_counts[map_.label_of_neuron(neuron)]);
     }
-    if (session.units.empty()) session.last_progress = now_;
+    begin_debt(session);
     say(id, std::move(grant));
   }
 }
@@ -108,6 +108,7 @@ void MasterCore::rebalance() {
   unbalanced_rounds_ = 0;
   for (const Move& move : plan_moves(holders(), leases_.size())) {
     const std::vector<ShardId> held = leases_.held_by(move.source);
+    begin_debt(sessions_.at(move.source));
     for (std::uint32_t i = 0; i < move.shards; ++i) {
       const ShardId shard = held[held.size() - 1 - i];
       say(move.source, ReleaseRequest{{shard, leases_.at(shard).epoch}});

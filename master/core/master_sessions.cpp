@@ -91,12 +91,11 @@ void MasterCore::on(const Tick&) {
       }
       continue;
     }
-    const bool owes = !session.units.empty() || !leases_.held_by(id).empty();
     if (now_ - session.last_heard >= config_.silence) {
       gone.emplace_back(id, fmt::format("silent for {} s", seconds(now_ - session.last_heard)));
-    } else if (owes && !session.units.empty() && now_ - session.last_progress >= config_.stall) {
-      gone.emplace_back(
-          id, fmt::format("owes results for {} s", seconds(now_ - session.last_progress)));
+    } else if (now_ - session.last_progress >= config_.stall && owes(id, session)) {
+      gone.emplace_back(id,
+                        fmt::format("owes work for {} s", seconds(now_ - session.last_progress)));
     } else {
       keep_in_touch(id, session);
     }
@@ -114,6 +113,21 @@ void MasterCore::on(const Tick&) {
                      "again from checkpoint {}",
                      checkpoint_, checkpoint_)});
   }
+}
+
+bool MasterCore::owes(SessionId id, const SessionState& session) const {
+  if (!session.units.empty()) return true;
+  for (const ShardId shard : leases_.held_by(id)) {
+    const ShardLease& lease = leases_.at(shard);
+    if (lease.state != LeaseState::kReady) return true;
+    if (lease.next_batch >= plan_.round_end(lease.next_commit)) return true;  // a commit
+  }
+  return false;
+}
+
+void MasterCore::begin_debt(SessionState& session) {
+  // Debts that run already keep their clock, or a volunteer could be given work for ever.
+  if (session.units.empty()) session.last_progress = now_;
 }
 
 void MasterCore::keep_in_touch(SessionId id, SessionState& session) {
@@ -147,6 +161,7 @@ void MasterCore::on_message(SessionId, SessionState& session, Heartbeat& heartbe
 void MasterCore::on_message(SessionId id, SessionState& session, Leaving& leaving) {
   if (session.phase != SessionPhase::kActive) return;
   session.phase = SessionPhase::kLeaving;
+  begin_debt(session);
   for (const ShardId shard : leases_.held_by(id)) {
     const LeaseRef lease{shard, leases_.at(shard).epoch};
     if (leases_.at(shard).state == LeaseState::kLoading) {
@@ -193,9 +208,9 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
     for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
     evaluation_->unassigned(unit.eval_begin, shards);
   }
-  effects_.emplace_back(
-      Notice(VolunteerGone{session.name(), reason, session.phase == SessionPhase::kLeaving,
-                           static_cast<std::uint32_t>(freed.size()), active_sessions()}));
+  effects_.emplace_back(Notice(VolunteerGone{
+      session.name(), reason, session.phase == SessionPhase::kLeaving && freed.empty(),
+      static_cast<std::uint32_t>(freed.size()), active_sessions()}));
 }
 
 // ---- Accounts ----------------------------------------------------------------------------------

@@ -40,7 +40,7 @@ struct SessionState {
   Instant last_progress{};  // last time it did what it owed us
   std::map<UnitId, UnitInFlight> units;
   std::uint32_t batches_in_flight = 0;
-  std::set<std::pair<ShardId, std::uint32_t>> chunks_in_flight;  // being read for it
+  std::set<std::pair<LeaseEpoch, std::uint32_t>> chunks_in_flight;  // being read for it
   double speed = 0;                 // examples x shards a second, smoothed; 0 before the first unit
   std::uint64_t peer_clock_us = 0;  // its last heartbeat's clock, to be echoed
   std::int64_t round_trip_us = -1;

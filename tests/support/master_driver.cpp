@@ -1,0 +1,255 @@
+#include "tests/support/master_driver.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <stdexcept>
+#include <utility>
+
+#include "schema/versions.hpp"
+
+namespace gleaner {
+namespace {
+
+template <typename... Cases>
+struct Overloaded : Cases... {
+  using Cases::operator()...;
+};
+
+}  // namespace
+
+MasterDriver::MasterDriver(const ModelConfig& model, CoreConfig config, ResumePoint resume)
+    : model_(model), plan_(model), map_(model), core_(model, std::move(config), resume) {
+  handle(Tick{});
+}
+
+// ---- Volunteers --------------------------------------------------------------------------------
+
+SessionId MasterDriver::open() {
+  const SessionId id{++last_session_};
+  volunteers_.emplace(id, HonestVolunteer(model_));
+  handle(SessionOpened{id, fmt::format("peer-{}", raw(id))});
+  return id;
+}
+
+Hello MasterDriver::hello(const std::string& name) const {
+  Hello hello;
+  hello.protocol_min = kProtocolMin;
+  hello.protocol_max = kProtocolMax;
+  hello.build = "test";
+  hello.identity_high = 7;
+  hello.identity_low = last_session_;
+  hello.name = name;
+  hello.cores = 1;
+  hello.memory_bytes = std::uint64_t{1} << 30;
+  hello.simd = "scalar";
+  hello.speed = 1;
+  return hello;
+}
+
+SessionId MasterDriver::join(const std::string& name, float speed) {
+  const SessionId id = open();
+  Hello greeting = hello(name);
+  greeting.speed = speed;
+  say(id, std::move(greeting));
+  return id;
+}
+
+void MasterDriver::say(SessionId id, Message message) {
+  handle(MessageReceived{id, std::move(message), 10});
+}
+
+void MasterDriver::close(SessionId id) {
+  inboxes_.erase(id);
+  handle(SessionClosed{id, "the connection broke"});
+}
+
+void MasterDriver::tick(Micros passed) {
+  now_ += passed;
+  handle(Tick{});
+}
+
+void MasterDriver::stop() {
+  handle(StopRequested{});
+}
+
+// ---- The world's answers -----------------------------------------------------------------------
+
+bool MasterDriver::run_worker() {
+  if (worker.empty()) return false;
+  const WorkerTask task = std::move(worker.front());
+  worker.pop_front();
+  handle(std::visit([this](const auto& t) -> Event { return answer(t); }, task));
+  return true;
+}
+
+bool MasterDriver::run_storage() {
+  if (storage.empty()) return false;
+  const StorageTask task = std::move(storage.front());
+  storage.pop_front();
+  handle(std::visit([this](const auto& t) -> Event { return answer(t); }, task));
+  return true;
+}
+
+std::optional<Message> MasterDriver::take_task(SessionId id) {
+  std::deque<Message>& box = inboxes_[id];
+  const auto next = std::find_if(box.begin(), box.end(), &HonestVolunteer::is_task);
+  if (next == box.end()) return std::nullopt;
+  Message message = std::move(*next);
+  box.erase(next);
+  return message;
+}
+
+bool MasterDriver::serve(SessionId id) {
+  if (held_.contains(id) || closed_.contains(id)) return false;
+  const std::optional<Message> task = take_task(id);
+  if (!task) return false;
+  for (Message& reply : volunteers_.at(id).replies_to(*task)) say(id, std::move(reply));
+  return true;
+}
+
+bool MasterDriver::serve_everyone() {
+  bool moved = false;
+  for (auto& [id, volunteer] : volunteers_) {
+    while (serve(id)) moved = true;
+  }
+  return moved;
+}
+
+void MasterDriver::settle() {
+  while (run_worker() || run_storage() || serve_everyone()) {
+  }
+}
+
+void MasterDriver::settle_without_storage() {
+  while (run_worker() || serve_everyone()) {
+  }
+}
+
+Event MasterDriver::answer(const ForwardTask& task) const {
+  ForwardDone event;
+  event.batch = task.batch;
+  auto codes = std::make_shared<HiddenCodes>(tiny_codes(plan_, task.batch, model_.hidden));
+  event.packed = std::make_shared<const Bytes>(pack(*codes));
+  // Example i has the one label i, wherever that is.
+  event.positives.offsets.push_back(0);
+  for (std::uint32_t i = 0; i < codes->examples; ++i) {
+    event.positives.neurons.push_back(map_.neuron_of_label(i));
+    event.positives.offsets.push_back(i + 1);
+  }
+  event.codes = std::move(codes);
+  return event;
+}
+
+Event MasterDriver::answer(const BackwardTask& task) const {
+  return BackwardDone{task.batch};
+}
+
+Event MasterDriver::answer(const CommitInputTask& task) const {
+  InputCommitted event;
+  event.round = task.round;
+  for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
+    event.parts.push_back({map_.input_shard(i), 0, 1, std::make_shared<const SparseUpdate>()});
+  }
+  return event;
+}
+
+Event MasterDriver::answer(const EvalForwardTask& task) const {
+  HiddenCodes codes;
+  codes.examples = static_cast<std::uint32_t>(task.end - task.begin);
+  codes.hidden = model_.hidden;
+  codes.scales.resize(codes.examples, 1.0F);
+  codes.codes.resize(std::size_t{codes.examples} * codes.hidden, 1);
+  return EvalForwardDone{task.begin, task.end, std::make_shared<const Bytes>(pack(codes))};
+}
+
+Event MasterDriver::answer(const EvalScoreTask& task) const {
+  return EvalChunkScored{task.begin};
+}
+
+Event MasterDriver::answer(const EvalFinishTask&) const {
+  Evaluation evaluation;
+  evaluation.points = 1;
+  evaluation.p_at_1 = 0.5;
+  return EvalFinished{evaluation};
+}
+
+Event MasterDriver::answer(const StageTask& task) {
+  stored.push_back(fmt::format("stage {}/{}.{}", task.round, raw(task.shard), task.part));
+  return Staged{task.session, task.shard, task.round, task.part};
+}
+
+Event MasterDriver::answer(const FoldTask& task) {
+  stored.push_back(fmt::format("fold {}", task.round));
+  last_fold = task;
+  return Folded{task.round};
+}
+
+Event MasterDriver::answer(const ReadChunkTask& task) {
+  stored.push_back(fmt::format("read {}/{}", raw(task.lease.shard), task.chunk));
+  last_read = task;
+  return ChunkRead{task.session, task.lease, task.chunk, {}};
+}
+
+Event MasterDriver::answer(const RecordEvaluationTask&) {
+  stored.emplace_back("evaluation");
+  return HistoryRecorded{};
+}
+
+// ---- What comes out ----------------------------------------------------------------------------
+
+void MasterDriver::handle(Event event) {
+  for (Effect& effect : core_.handle(std::move(event), now_)) {
+    if (done) throw std::logic_error("an effect after Done");
+    std::visit([this](auto& e) { perform(e); }, effect);
+  }
+}
+
+void MasterDriver::perform(Send& effect) {
+  if (closed_.contains(effect.session)) throw std::logic_error("a message after CloseSession");
+  core_.record_sent(effect.session, effect.message, 10);
+  inboxes_[effect.session].push_back(std::move(effect.message));
+}
+
+void MasterDriver::perform(CloseSession& effect) {
+  closed_.insert(effect.session);
+}
+
+void MasterDriver::perform(WorkerTask& task) {
+  worked.push_back(
+      std::visit(Overloaded{
+                     [](const ForwardTask& t) { return fmt::format("F{}", t.batch); },
+                     [this](const BackwardTask& t) {
+                       gradients[t.batch] = *t.gradient;
+                       return fmt::format("B{}", t.batch);
+                     },
+                     [](const CommitInputTask& t) { return fmt::format("C{}", t.round); },
+                     [](const EvalForwardTask& t) { return fmt::format("E{}", t.begin); },
+                     [](const EvalScoreTask& t) { return fmt::format("S{}", t.begin); },
+                     [](const EvalFinishTask&) { return std::string("X"); },
+                 },
+                 task));
+  worker.push_back(std::move(task));
+}
+
+void MasterDriver::perform(StorageTask& task) {
+  storage.push_back(std::move(task));
+}
+
+void MasterDriver::perform(Notice& notice) {
+  notices_.push_back(std::move(notice));
+}
+
+void MasterDriver::perform(Done& effect) {
+  done = std::move(effect);
+}
+
+void MasterDriver::fail_missing(SessionId id) const {
+  std::string what = fmt::format("no such message for session {}; there are:", raw(id));
+  if (const auto box = inboxes_.find(id); box != inboxes_.end()) {
+    for (const Message& message : box->second) what += fmt::format(" {}", message_name(message));
+  }
+  throw std::logic_error(what);
+}
+
+}  // namespace gleaner

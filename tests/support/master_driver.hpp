@@ -1,0 +1,145 @@
+// A master's core with everything around it under a test's hand: its worker, its store, its clock
+// and its volunteers move only when they are told to. Messages to volunteers wait in inboxes.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "master/core/master_core.hpp"
+#include "tests/support/tiny_run.hpp"
+
+namespace gleaner {
+
+class MasterDriver {
+ public:
+  MasterDriver(const ModelConfig& model, CoreConfig config, ResumePoint resume = {});
+
+  // -- volunteers
+  SessionId open();
+  // Opens a session and says an acceptable Hello, with an identity of its own.
+  SessionId join(const std::string& name, float speed = 1);
+  [[nodiscard]] Hello hello(const std::string& name) const;
+  void say(SessionId id, Message message);
+  void close(SessionId id);
+
+  // -- time
+  void tick(Micros passed = Micros(0));
+  void stop();
+
+  [[nodiscard]] Instant now() const { return now_; }
+
+  // -- the world's answers. Each does the oldest piece; false when there is none.
+  bool run_worker();
+  bool run_storage();
+  // The honest answer to the session's oldest message that asks for something; other messages stay.
+  // Held and closed sessions do nothing.
+  bool serve(SessionId id);
+  // That message, unanswered; nullopt when there is none.
+  std::optional<Message> take_task(SessionId id);
+
+  void hold(SessionId id) { held_.insert(id); }
+
+  void unhold(SessionId id) { held_.erase(id); }
+
+  // Everything, until nothing moves any more.
+  void settle();
+  // The same without the store.
+  void settle_without_storage();
+
+  // -- what came out
+  // The session's oldest message of this type, taken out of its inbox; fails the test when there is
+  // none.
+  template <typename T>
+  T take(SessionId id) {
+    auto& box = inboxes_[id];
+    for (auto message = box.begin(); message != box.end(); ++message) {
+      if (!std::holds_alternative<T>(*message)) continue;
+      T found = std::get<T>(std::move(*message));
+      box.erase(message);
+      return found;
+    }
+    fail_missing(id);
+  }
+
+  template <typename T>
+  [[nodiscard]] std::size_t count(SessionId id) const {
+    const auto box = inboxes_.find(id);
+    if (box == inboxes_.end()) return 0;
+    std::size_t found = 0;
+    for (const Message& message : box->second) found += std::holds_alternative<T>(message) ? 1 : 0;
+    return found;
+  }
+
+  template <typename T>
+  [[nodiscard]] std::vector<T> notices() const {
+    std::vector<T> found;
+    for (const Notice& notice : notices_) {
+      if (const auto* t = std::get_if<T>(&notice)) found.push_back(*t);
+    }
+    return found;
+  }
+
+  [[nodiscard]] bool is_closed(SessionId id) const { return closed_.contains(id); }
+
+  MasterCore& core() { return core_; }
+
+  HonestVolunteer& volunteer(SessionId id) { return volunteers_.at(id); }
+
+  [[nodiscard]] const RunPlan& plan() const { return plan_; }
+
+  [[nodiscard]] const ShardMap& map() const { return map_; }
+
+  [[nodiscard]] std::uint32_t held_by(SessionId id) const {
+    return static_cast<std::uint32_t>(core_.leases().held_by(id).size());
+  }
+
+  std::deque<WorkerTask> worker;    // not done yet
+  std::deque<StorageTask> storage;  // not done yet
+  std::vector<std::string> worked;  // tasks in the order in which they came out: F0 B0 C0 E0 S0 X
+  std::vector<std::string> stored;  // done: stage 0/2.0, fold 0, read 1/0, evaluation
+  std::map<BatchIndex, std::vector<std::int32_t>> gradients;  // of backward tasks
+  std::optional<Done> done;
+  std::optional<FoldTask> last_fold;
+  std::optional<ReadChunkTask> last_read;
+
+ private:
+  void handle(Event event);
+  void perform(Send& effect);
+  void perform(CloseSession& effect);
+  void perform(WorkerTask& task);
+  void perform(StorageTask& task);
+  void perform(Notice& notice);
+  void perform(Done& effect);
+  [[nodiscard]] Event answer(const ForwardTask& task) const;
+  [[nodiscard]] Event answer(const BackwardTask& task) const;
+  [[nodiscard]] Event answer(const CommitInputTask& task) const;
+  [[nodiscard]] Event answer(const EvalForwardTask& task) const;
+  [[nodiscard]] Event answer(const EvalScoreTask& task) const;
+  [[nodiscard]] Event answer(const EvalFinishTask& task) const;
+  Event answer(const StageTask& task);
+  Event answer(const FoldTask& task);
+  Event answer(const ReadChunkTask& task);
+  Event answer(const RecordEvaluationTask& task);
+  bool serve_everyone();
+  [[noreturn]] void fail_missing(SessionId id) const;
+
+  ModelConfig model_;
+  RunPlan plan_;
+  ShardMap map_;
+  MasterCore core_;
+  Instant now_{Micros(1'000'000)};
+  std::uint64_t last_session_ = 0;
+  std::map<SessionId, HonestVolunteer> volunteers_;
+  std::map<SessionId, std::deque<Message>> inboxes_;
+  std::set<SessionId> closed_;
+  std::set<SessionId> held_;
+  std::vector<Notice> notices_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,169 @@
+#include "tests/support/tiny_run.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "schema/gradient.hpp"
+
+namespace gleaner {
+
+ModelConfig tiny_model() {
+  ModelConfig model;
+  model.points = 10;
+  model.features = 8;
+  model.labels = 12;
+  model.hidden = 16;
+  model.output_shards = 4;
+  model.input_shards = 1;
+  model.epochs = 2;
+  model.batch_examples = 2;
+  model.round_batches = 3;
+  model.staleness = 1;
+  model.hash_bits = 2;
+  model.tables = 2;
+  return model;
+}
+
+CoreConfig tiny_core_config(const ModelConfig& model) {
+  CoreConfig config;
+  config.batches_per_unit_max = 2;
+  config.rows_per_chunk = 2;
+  config.evaluate_chunk = 4;
+  config.evaluate_chunks_in_flight = 2;
+  config.label_counts.resize(model.labels, 1);
+  return config;
+}
+
+HiddenCodes tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidden) {
+  HiddenCodes codes;
+  codes.examples = plan.examples_in(batch);
+  codes.hidden = hidden;
+  codes.scales.resize(codes.examples, 1.0F);
+  codes.codes.resize(std::size_t{codes.examples} * hidden, 1);
+  return codes;
+}
+
+ShardRows tiny_rows(const ShardMap& map, ShardId shard) {
+  ShardRows rows;
+  rows.rows = {0};
+  rows.values.resize(map.row_width(shard));
+  rows.states.resize(1);
+  rows.codes.resize(map.codes_per_row(shard));
+  rows.stale_codes = {0};
+  return rows;
+}
+
+SparseUpdate tiny_update(const ShardMap& map, ShardId shard) {
+  SparseUpdate update;
+  update.rows = {0};
+  update.deltas.resize(map.row_width(shard));
+  update.states.resize(1);
+  update.codes.resize(map.codes_per_row(shard));
+  return update;
+}
+
+HonestVolunteer::HonestVolunteer(const ModelConfig& model)
+    : plan_(model), map_(model), hidden_(model.hidden) {}
+
+std::vector<Message> HonestVolunteer::replies_to(const Message& message) {
+  return std::visit(
+      [this](const auto& m) -> std::vector<Message> {
+        if constexpr (requires { reply(m); }) return reply(m);
+        return {};
+      },
+      message);
+}
+
+bool HonestVolunteer::is_task(const Message& message) {
+  return std::visit(
+      []<typename T>(const T&) {
+        return requires(HonestVolunteer & v, const T& m) {
+          v.reply(m);
+        };
+      },
+      message);
+}
+
+std::vector<Message> HonestVolunteer::reply(const LeaseGrant& grant) {
+  held_[grant.lease.shard] = {grant.lease, grant.chunks, grant.base_round, grant.next_batch};
+  if (grant.chunks == 0) return {ShardReady{grant.lease}};
+  std::vector<Message> requests;
+  for (std::uint32_t chunk = 0; chunk < grant.chunks; ++chunk) {
+    requests.emplace_back(ChunkRequest{grant.lease, chunk});
+  }
+  return requests;
+}
+
+std::vector<Message> HonestVolunteer::reply(const ShardChunk& chunk) {
+  Held& held = held_.at(chunk.lease.shard);
+  if (--held.chunks_missing > 0) return {};
+  return {ShardReady{chunk.lease}};
+}
+
+std::vector<Message> HonestVolunteer::reply(const TrainUnit& unit) {
+  UnitResult result;
+  result.unit = unit.unit;
+  result.compute_us = 1000;
+  std::vector<Message> commits;
+  for (const UnitBatch& batch : unit.batches) {
+    const HiddenCodes codes = tiny_codes(plan_, batch.batch, hidden_);
+    BatchResult answer;
+    answer.batch = batch.batch;
+    std::int32_t sum = 0;
+    for (const LeaseRef& lease : unit.leases) {
+      const std::int32_t entry = tiny_gradient(batch.batch, lease.shard);
+      sum += entry;
+      answer.shards.push_back(
+          {lease.shard, static_cast<std::uint64_t>(entry) + digest_offset_, 1 << 20, 5});
+      Held& held = held_.at(lease.shard);
+      held.next_batch = batch.batch + 1;
+      if (held.next_batch < plan_.round_end(held.next_commit)) continue;
+      for (std::uint32_t part = 0; part < parts_; ++part) {
+        commits.emplace_back(
+            ShardCommit{lease, held.next_commit, part, parts_, tiny_update(map_, lease.shard)});
+      }
+      ++held.next_commit;
+    }
+    if (unit.wants_gradient) {
+      answer.gradient = pack_gradient(codes, std::vector<std::int32_t>(codes.codes.size(), sum));
+    }
+    result.batches.push_back(std::move(answer));
+  }
+  std::vector<Message> replies{std::move(result)};
+  std::move(commits.begin(), commits.end(), std::back_inserter(replies));
+  return replies;
+}
+
+std::vector<Message> HonestVolunteer::reply(const EvalUnit& unit) {
+  const auto codes = unpack_hidden(*unit.hidden);
+  EvalResult result;
+  result.unit = unit.unit;
+  std::vector<std::uint32_t> neurons;
+  for (const LeaseRef& lease : unit.leases) {
+    const NeuronRange range = map_.neurons(lease.shard);
+    for (std::uint32_t n = range.begin; n < range.end; ++n) neurons.push_back(n);
+  }
+  result.top_k = std::min<std::uint32_t>(unit.top_k, static_cast<std::uint32_t>(neurons.size()));
+  for (std::uint32_t example = 0; example < codes->examples; ++example) {
+    for (std::uint32_t k = 0; k < result.top_k; ++k) result.best.push_back({neurons[k], 1.0F});
+  }
+  return {result};
+}
+
+std::vector<Message> HonestVolunteer::reply(const ReleaseRequest& release) {
+  const Held held = held_.at(release.lease.shard);
+  held_.erase(release.lease.shard);
+  std::vector<Message> parts;
+  for (std::uint32_t part = 0; part < parts_; ++part) {
+    parts.emplace_back(HandOver{release.lease, held.next_commit, held.next_batch, part, parts_,
+                                tiny_rows(map_, release.lease.shard)});
+  }
+  return parts;
+}
+
+std::vector<Message> HonestVolunteer::reply(const Revoke& revoke) {
+  held_.erase(revoke.lease.shard);
+  return {};
+}
+
+}  // namespace gleaner

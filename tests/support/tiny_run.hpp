@@ -1,0 +1,77 @@
+// A run as small as the protocol allows, and the messages that fit it: for tests of the cores,
+// where the arithmetic does not matter but every size must agree.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <vector>
+
+#include "common/model_config.hpp"
+#include "common/run_plan.hpp"
+#include "common/shard_map.hpp"
+#include "master/core/core_config.hpp"
+#include "schema/hidden_codes.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// 4 output shards of 3 labels, 1 input shard; 2 epochs of 5 batches of 2 examples, in rounds of
+// 3 and 2; lag 1.
+ModelConfig tiny_model();
+
+// Long deadlines, no evaluation.
+CoreConfig tiny_core_config(const ModelConfig& model);
+
+// Every unit on, so that a gradient has an entry for each.
+HiddenCodes tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidden);
+
+// What a shard answers for a batch: every entry of its gradient.
+constexpr std::int32_t tiny_gradient(BatchIndex batch, ShardId shard) {
+  return static_cast<std::int32_t>(100 * (batch + 1) + raw(shard));
+}
+
+// One row that fits the shard.
+ShardRows tiny_rows(const ShardMap& map, ShardId shard);
+SparseUpdate tiny_update(const ShardMap& map, ShardId shard);
+
+// A volunteer that does as it is told and computes nothing. Mirrors the protocol, not the core: the
+// replies to a message, in the order in which an honest volunteer sends them.
+class HonestVolunteer {
+ public:
+  explicit HonestVolunteer(const ModelConfig& model);
+
+  std::vector<Message> replies_to(const Message& message);
+
+  // Whether a volunteer does something about it.
+  static bool is_task(const Message& message);
+
+  // Parts of each commit and each hand-over from now on.
+  void set_parts(std::uint32_t parts) { parts_ = parts; }
+
+  // Adds to the digests it reports: a machine that computes something else.
+  void set_digest_offset(std::uint64_t offset) { digest_offset_ = offset; }
+
+ private:
+  struct Held {
+    LeaseRef lease;
+    std::uint32_t chunks_missing = 0;
+    RoundIndex next_commit = 0;
+    BatchIndex next_batch = 0;
+  };
+
+  std::vector<Message> reply(const LeaseGrant& grant);
+  std::vector<Message> reply(const ShardChunk& chunk);
+  std::vector<Message> reply(const TrainUnit& unit);
+  std::vector<Message> reply(const EvalUnit& unit);
+  std::vector<Message> reply(const ReleaseRequest& release);
+  std::vector<Message> reply(const Revoke& revoke);
+
+  RunPlan plan_;
+  ShardMap map_;
+  std::uint32_t hidden_;
+  std::uint32_t parts_ = 1;
+  std::uint64_t digest_offset_ = 0;
+  std::map<ShardId, Held> held_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,14 @@
+# The master's core: pure, hence no thread, socket or disk in these.
+add_library(gleaner_master_driver STATIC
+  ${PROJECT_SOURCE_DIR}/tests/support/master_driver.cpp
+  ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp)
+target_link_libraries(gleaner_master_driver PUBLIC gleaner_options gleaner_master_core)
+
+gleaner_test(master_parts_test LABEL unit
+  SOURCES core/balancer_test.cpp core/commit_tracker_test.cpp core/evaluation_run_test.cpp
+          core/lease_table_test.cpp core/pipeline_test.cpp
+  LINK gleaner_master_driver)
+gleaner_test(master_core_test LABEL unit
+  SOURCES core/master_admission_test.cpp core/master_placement_test.cpp
+          core/master_refusals_test.cpp core/master_rounds_test.cpp
+  LINK gleaner_master_driver)

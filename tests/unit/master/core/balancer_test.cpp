@@ -1,0 +1,164 @@
+#include "master/core/balancer.hpp"
+
+#include <catch2/catch.hpp>
+#include <numeric>
+
+#include "common/counter_random.hpp"
+#include "tests/property/property_seed.hpp"
+
+namespace gleaner {
+namespace {
+
+Holder holder(std::uint64_t session, double speed, std::uint32_t shards = 0,
+              std::uint32_t capacity = 1000) {
+  return {SessionId{session}, speed, shards, capacity};
+}
+
+std::uint32_t sum(const std::vector<std::uint32_t>& shares) {
+  return std::accumulate(shares.begin(), shares.end(), 0u);
+}
+
+std::vector<Holder> random_holders(Rng& random) {
+  std::vector<Holder> holders(1 + random.next_below(9));
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    holders[i].session = SessionId{i + 1};
+    holders[i].speed = random.chance(1, 8) ? 0 : static_cast<double>(random.next_below(1000)) / 7;
+    holders[i].capacity = static_cast<std::uint32_t>(random.next_below(40));
+    holders[i].shards = static_cast<std::uint32_t>(random.next_below(holders[i].capacity + 1));
+  }
+  return holders;
+}
+
+}  // namespace
+
+TEST_CASE("balancer: shares are proportional to speed", "[balancer]") {
+  const std::vector<Holder> holders = {holder(1, 1), holder(2, 2), holder(3, 5)};
+  REQUIRE(fair_shares(holders, 16) == std::vector<std::uint32_t>{2, 4, 10});
+}
+
+TEST_CASE("balancer: the largest remainder gets the odd shard, ties go by position", "[balancer]") {
+  REQUIRE(fair_shares(std::vector{holder(1, 1), holder(2, 2)}, 4) ==
+          std::vector<std::uint32_t>{1, 3});
+  REQUIRE(fair_shares(std::vector{holder(1, 1), holder(2, 1), holder(3, 1)}, 8) ==
+          std::vector<std::uint32_t>{3, 3, 2});
+}
+
+TEST_CASE("balancer: what a capacity cuts off goes to the others", "[balancer]") {
+  const std::vector<Holder> holders = {holder(1, 1), holder(2, 100, 0, 3), holder(3, 1)};
+  REQUIRE(fair_shares(holders, 9) == std::vector<std::uint32_t>{3, 3, 3});
+}
+
+TEST_CASE("balancer: shards that fit nowhere are left over", "[balancer]") {
+  const std::vector<Holder> full = {holder(1, 1, 0, 2), holder(2, 1, 0, 0)};
+  REQUIRE(fair_shares(full, 9) == std::vector<std::uint32_t>{2, 0});
+  REQUIRE(fair_shares({}, 9).empty());
+}
+
+TEST_CASE("balancer: a speed of zero counts as slowest, not as absent", "[balancer]") {
+  REQUIRE(fair_shares(std::vector{holder(1, 0), holder(2, 0)}, 4) ==
+          std::vector<std::uint32_t>{2, 2});
+  REQUIRE(fair_shares(std::vector{holder(1, 0), holder(2, 1)}, 4) ==
+          std::vector<std::uint32_t>{0, 4});
+}
+
+TEST_CASE("balancer: the next shard goes to whoever is furthest below its share", "[balancer]") {
+  REQUIRE(next_receiver(std::vector{holder(1, 1, 3), holder(2, 1, 1)}, 8) == 1u);
+  REQUIRE(next_receiver(std::vector{holder(1, 1, 3), holder(2, 1, 3)}, 8) == 0u);
+  // Three of twelve are less than one of one.
+  REQUIRE(next_receiver(std::vector{holder(1, 12, 9), holder(2, 1, 0)}, 13) == 1u);
+  REQUIRE(next_receiver(std::vector{holder(1, 1, 0, 0), holder(2, 1, 5)}, 8) == 1u);
+  REQUIRE_FALSE(next_receiver(std::vector{holder(1, 1, 2, 2)}, 8).has_value());
+  REQUIRE_FALSE(next_receiver({}, 8).has_value());
+}
+
+TEST_CASE("balancer: small imbalances are left alone", "[balancer]") {
+  // Each should have 8; a quarter of that may be missing.
+  REQUIRE(plan_moves(std::vector{holder(1, 1, 10), holder(2, 1, 6)}, 16, 0.25).empty());
+  const auto moves = plan_moves(std::vector{holder(1, 1, 11), holder(2, 1, 5)}, 16, 0.25);
+  REQUIRE(moves.size() == 1);
+  REQUIRE(moves[0].source == SessionId{1});
+  REQUIRE(moves[0].shards == 3);
+}
+
+TEST_CASE("balancer: being one shard short is never worth a move", "[balancer]") {
+  REQUIRE(plan_moves(std::vector{holder(1, 1, 3), holder(2, 1, 1)}, 4, 0.0).empty());
+}
+
+TEST_CASE("balancer: a newcomer is served although it is within the hysteresis", "[balancer]") {
+  const auto moves = plan_moves(std::vector{holder(1, 3, 4), holder(2, 1, 0)}, 4, 0.9);
+  REQUIRE(moves.size() == 1);
+  REQUIRE(moves[0].shards == 1);
+}
+
+TEST_CASE("balancer: shares sum to the shards, or fill every capacity", "[balancer][property]") {
+  const std::uint64_t seed = property_seed();
+  INFO("GLEANER_SEED=" << seed);
+  Rng random(seed, Purpose::kTest);
+  for (int i = 0; i < 2000; ++i) {
+    const std::vector<Holder> holders = random_holders(random);
+    const auto shards = static_cast<std::uint32_t>(random.next_below(100));
+    std::uint32_t room = 0;
+    for (const Holder& h : holders) room += h.capacity;
+    const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
+    REQUIRE(sum(shares) == std::min(shards, room));
+    for (std::size_t k = 0; k < holders.size(); ++k) REQUIRE(shares[k] <= holders[k].capacity);
+  }
+}
+
+TEST_CASE("balancer: without capacities a share is within one of its proportion",
+          "[balancer][property]") {
+  const std::uint64_t seed = property_seed();
+  INFO("GLEANER_SEED=" << seed);
+  Rng random(seed, Purpose::kTest, 1);
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<Holder> holders = random_holders(random);
+    double total = 0;
+    for (Holder& h : holders) {
+      h.capacity = 1000;
+      h.speed += 0.5;
+      total += h.speed;
+    }
+    const auto shards = static_cast<std::uint32_t>(random.next_below(100));
+    const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
+    for (std::size_t k = 0; k < holders.size(); ++k) {
+      REQUIRE(std::abs(shares[k] - shards * holders[k].speed / total) <= 1.0 + 1e-9);
+    }
+  }
+}
+
+TEST_CASE("balancer: moves take only what is above a share and settle", "[balancer][property]") {
+  const std::uint64_t seed = property_seed();
+  INFO("GLEANER_SEED=" << seed);
+  Rng random(seed, Purpose::kTest, 2);
+  for (int i = 0; i < 1000; ++i) {
+    std::vector<Holder> holders = random_holders(random);
+    std::uint32_t shards = 0;
+    for (const Holder& h : holders) shards += h.shards;
+    const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
+    std::uint32_t waves = 0;
+    for (auto moves = plan_moves(holders, shards, 0.25); !moves.empty();
+         moves = plan_moves(holders, shards, 0.25)) {
+      REQUIRE(++waves <= 100);
+      std::uint32_t taken = 0;
+      for (const Move& move : moves) {
+        const std::size_t k = raw(move.source) - 1;
+        REQUIRE(move.shards > 0);
+        REQUIRE(holders[k].shards - move.shards >= shares[k]);
+        holders[k].shards -= move.shards;
+        taken += move.shards;
+      }
+      // What was taken is lent again as any free shard is.
+      for (; taken > 0; --taken) {
+        const auto receiver = next_receiver(holders, shards);
+        REQUIRE(receiver.has_value());
+        ++holders[*receiver].shards;
+        REQUIRE(holders[*receiver].shards <= shares[*receiver]);
+      }
+      for (std::size_t k = 0; k < holders.size(); ++k) {
+        REQUIRE((shares[k] == 0 || holders[k].shards > 0));  // newcomers are served first
+      }
+    }
+  }
+}
+
+}  // namespace gleaner

@@ -1,0 +1,298 @@
+// Who may take part, and who is let go.
+#include <catch2/catch.hpp>
+
+#include "schema/versions.hpp"
+#include "tests/support/master_driver.hpp"
+
+namespace gleaner {
+namespace {
+
+CoreConfig config() {
+  return tiny_core_config(tiny_model());
+}
+
+// Opens a session, says `hello` and returns the answer.
+Refusal refused(MasterDriver& master, const Hello& hello) {
+  const SessionId id = master.open();
+  master.say(id, hello);
+  REQUIRE(master.is_closed(id));
+  REQUIRE(master.count<Welcome>(id) == 0);
+  return master.take<Refusal>(id);
+}
+
+}  // namespace
+
+TEST_CASE("admission: an acceptable Hello is welcomed with the whole model", "[master]") {
+  CoreConfig settings = config();
+  settings.heartbeat = Millis(1234);
+  settings.silence = Millis(5678);
+  MasterDriver master(tiny_model(), settings);
+  const SessionId id = master.join("ann");
+  const auto welcome = master.take<Welcome>(id);
+  REQUIRE(welcome.protocol == kProtocolMax);
+  REQUIRE(welcome.model == tiny_model());
+  REQUIRE(welcome.heartbeat_ms == 1234);
+  REQUIRE(welcome.silence_ms == 5678);
+  const auto came = master.notices<VolunteerCame>();
+  REQUIRE(came.size() == 1);
+  REQUIRE(came[0].name == "ann");
+  REQUIRE(came[0].volunteers == 1);
+}
+
+TEST_CASE("admission: protocol ranges that do not meet are refused, naming what to update",
+          "[master]") {
+  MasterDriver master(tiny_model(), config());
+  Hello hello = master.hello("new");
+  hello.protocol_min = kProtocolMax + 1;
+  hello.protocol_max = kProtocolMax + 3;
+  const Refusal newer = refused(master, hello);
+  REQUIRE(newer.code == ErrorCode::kVersion);
+  REQUIRE_FALSE(newer.retry);
+  REQUIRE_THAT(newer.sentence, Catch::EndsWith("update the master"));
+  hello.protocol_min = hello.protocol_max = kProtocolMin - 1;
+  REQUIRE_THAT(refused(master, hello).sentence, Catch::EndsWith("update the volunteer"));
+}
+
+TEST_CASE("admission: the best protocol both speak is chosen", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId id = master.open();
+  Hello hello = master.hello("ann");
+  hello.protocol_max = kProtocolMax + 5;
+  master.say(id, hello);
+  REQUIRE(master.take<Welcome>(id).protocol == kProtocolMax);
+}
+
+TEST_CASE("admission: a missing token and a wrong one are told apart", "[master]") {
+  CoreConfig settings = config();
+  settings.token = "sesame";
+  MasterDriver master(tiny_model(), settings);
+  Hello hello = master.hello("ann");
+  const Refusal missing = refused(master, hello);
+  REQUIRE(missing.code == ErrorCode::kToken);
+  REQUIRE_THAT(missing.sentence, Catch::Contains("--token"));
+  hello.token = "sesam";
+  const Refusal wrong = refused(master, hello);
+  REQUIRE(wrong.code == ErrorCode::kToken);
+  REQUIRE_THAT(wrong.sentence, Catch::Contains("wrong"));
+  REQUIRE_FALSE(wrong.retry);
+  hello.token = "sesame";
+  const SessionId id = master.open();
+  master.say(id, hello);
+  REQUIRE(master.count<Welcome>(id) == 1);
+}
+
+TEST_CASE("admission: a volunteer without memory for one shard is refused with both figures",
+          "[master]") {
+  CoreConfig settings = config();
+  settings.shard_bytes = std::uint64_t{64} << 20;
+  MasterDriver master(tiny_model(), settings);
+  Hello hello = master.hello("small");
+  hello.memory_bytes = settings.shard_bytes - 1;
+  const Refusal refusal = refused(master, hello);
+  REQUIRE(refusal.code == ErrorCode::kResources);
+  REQUIRE_THAT(refusal.sentence, Catch::Contains("64 MiB") && Catch::Contains("63 MiB"));
+  hello.memory_bytes = settings.shard_bytes;
+  const SessionId id = master.open();
+  master.say(id, hello);
+  REQUIRE(master.count<Welcome>(id) == 1);
+  REQUIRE(master.held_by(id) == 1);  // and gets no more than fits
+}
+
+TEST_CASE("admission: anything before Hello is refused by name", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId id = master.open();
+  master.say(id, Heartbeat{});
+  const auto refusal = master.take<Refusal>(id);
+  REQUIRE(refusal.code == ErrorCode::kProtocol);
+  REQUIRE_THAT(refusal.sentence, Catch::StartsWith("Heartbeat before Hello"));
+  REQUIRE(master.is_closed(id));
+  REQUIRE(master.notices<VolunteerGone>().empty());
+  REQUIRE(master.notices<Remark>().at(0).kind == "turned_away");
+}
+
+TEST_CASE("admission: a second Hello ends the session and frees its shards", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId id = master.join("ann");
+  REQUIRE(master.held_by(id) == 4);
+  master.say(id, master.hello("ann"));
+  REQUIRE(master.take<Refusal>(id).code == ErrorCode::kProtocol);
+  REQUIRE(master.is_closed(id));
+  REQUIRE(master.core().leases().in_state(LeaseState::kFree).size() == 4);
+}
+
+TEST_CASE("admission: messages for volunteers are refused from volunteers", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  for (const Message& message :
+       {Message(Welcome{}), Message(TrainUnit{}), Message(CommitAck{}), Message(Revoke{})}) {
+    const SessionId id = master.join("ann");
+    master.say(id, message);
+    REQUIRE_THAT(master.take<Refusal>(id).sentence,
+                 Catch::Contains("is for volunteers to receive"));
+    REQUIRE(master.is_closed(id));
+  }
+}
+
+TEST_CASE("admission: the same identity connecting anew closes its old session", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId old = master.join("ann");
+  const Hello again = master.hello("ann");
+  const SessionId other = master.join("bob");
+  const SessionId anew = master.open();
+  master.say(anew, again);
+  REQUIRE(master.is_closed(old));
+  REQUIRE_FALSE(master.is_closed(other));
+  REQUIRE(master.held_by(old) == 0);
+  REQUIRE(master.held_by(anew) + master.held_by(other) == 4);
+  REQUIRE(master.notices<VolunteerGone>().at(0).reason == "it connected anew");
+  // What the old connection still brings is nobody's.
+  master.say(old, Heartbeat{});
+  master.close(old);
+  REQUIRE(master.notices<VolunteerGone>().size() == 1);
+}
+
+TEST_CASE("admission: a connection that does not introduce itself is closed in time", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId id = master.open();
+  const Millis deadline = config().hello_deadline;
+  master.tick(deadline - Micros(1));
+  REQUIRE_FALSE(master.is_closed(id));
+  master.tick(Micros(1));
+  REQUIRE(master.is_closed(id));
+  REQUIRE(master.take<Refusal>(id).retry);
+}
+
+TEST_CASE("admission: a silent volunteer is taken for dead, one that is heard is not", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId silent = master.join("silent");
+  const SessionId alive = master.join("alive");
+  const Millis silence = config().silence;
+  master.tick(silence - Micros(1));
+  master.say(alive, Heartbeat{});
+  REQUIRE_FALSE(master.is_closed(silent));
+  master.tick(Micros(1));
+  REQUIRE(master.is_closed(silent));
+  REQUIRE_FALSE(master.is_closed(alive));
+  REQUIRE(master.take<Refusal>(silent).retry);
+  REQUIRE(master.held_by(alive) == 4);
+}
+
+TEST_CASE("admission: a volunteer that owes results for too long is let go", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId id = master.join("ann");
+  master.settle_without_storage();
+  master.hold(id);
+  while (master.run_storage() || master.run_worker()) {
+  }
+  REQUIRE(master.count<TrainUnit>(id) > 0);
+  const Millis stall = config().stall;
+  for (Millis waited{0}; waited < stall; waited += Millis(5'000)) {
+    REQUIRE_FALSE(master.is_closed(id));
+    master.say(id, Heartbeat{});  // alive, but not working
+    master.tick(Millis(5'000));
+  }
+  REQUIRE(master.is_closed(id));
+  REQUIRE_THAT(master.take<Refusal>(id).sentence, Catch::Contains("owes work"));
+}
+
+TEST_CASE("admission: a volunteer that never finishes loading is let go", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId id = master.join("ann");
+  REQUIRE(master.count<LeaseGrant>(id) == 4);
+  for (int i = 0; i < 24; ++i) {
+    REQUIRE_FALSE(master.is_closed(id));
+    master.say(id, Heartbeat{});
+    master.tick(Millis(5'000));
+  }
+  REQUIRE(master.is_closed(id));
+}
+
+TEST_CASE("admission: a volunteer that answers but never commits is let go", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId id = master.join("ann");
+  // Everything but its commits arrives.
+  while (true) {
+    if (master.run_worker() || master.run_storage()) continue;
+    if (master.count<LeaseGrant>(id) > 0) {
+      const auto grant = master.take<LeaseGrant>(id);
+      for (Message& reply : master.volunteer(id).replies_to(grant)) master.say(id, reply);
+    } else if (master.count<TrainUnit>(id) > 0) {
+      const auto unit = master.take<TrainUnit>(id);
+      master.say(id, master.volunteer(id).replies_to(unit).at(0));
+    } else {
+      break;
+    }
+  }
+  REQUIRE(master.core().checkpoint() == 0);
+  for (int i = 0; i < 24; ++i) {
+    REQUIRE_FALSE(master.is_closed(id));
+    master.say(id, Heartbeat{});
+    master.tick(Millis(5'000));
+  }
+  REQUIRE(master.is_closed(id));
+}
+
+TEST_CASE("admission: a volunteer that waits for others is not blamed for it", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId diligent = master.join("diligent");
+  const SessionId stuck = master.join("stuck");
+  master.hold(stuck);
+  master.settle();
+  REQUIRE(master.held_by(diligent) == 2);
+  for (int i = 0; i < 24; ++i) {
+    master.say(diligent, Heartbeat{});
+    master.say(stuck, Heartbeat{});
+    master.tick(Millis(5'000));
+  }
+  REQUIRE(master.is_closed(stuck));
+  REQUIRE_FALSE(master.is_closed(diligent));
+  // It takes over the other's shards, and does not inherit its debts.
+  master.tick();
+  REQUIRE(master.held_by(diligent) == 4);
+  REQUIRE_FALSE(master.is_closed(diligent));
+  master.settle();
+  REQUIRE(master.done->outcome == Outcome::kFinished);
+}
+
+TEST_CASE("admission: heartbeats carry news and measure the round trip", "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId id = master.join("ann");
+  master.tick(settings.heartbeat);
+  const auto heartbeat = master.take<Heartbeat>(id);
+  REQUIRE(heartbeat.news->volunteers == 1);
+  REQUIRE(heartbeat.news->rounds == 4);
+  REQUIRE_THAT(heartbeat.news->waiting_for, Catch::Contains("1 of the 2"));
+  master.tick(Millis(30));
+  master.say(id, Heartbeat{77, heartbeat.echo_us, {}});
+  REQUIRE(master.core().snapshot().volunteers.at(0).round_trip_us == 30'000);
+  master.tick(settings.heartbeat);
+  REQUIRE(master.take<Heartbeat>(id).echoed_us == 77);
+  // An echo from the future measures nothing.
+  master.say(id, Heartbeat{78, heartbeat.echo_us + 3'600'000'000, {}});
+  REQUIRE(master.core().snapshot().volunteers.at(0).round_trip_us == 30'000);
+}
+
+TEST_CASE("admission: accounts belong to identities, not to connections", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId first = master.join("ann");
+  const Hello again = master.hello("ann");
+  while (master.core().checkpoint() == 0) {
+    REQUIRE((master.run_worker() || master.run_storage() || master.serve(first)));
+  }
+  master.close(first);
+  const SessionId second = master.open();
+  master.say(second, again);
+  master.settle();
+  REQUIRE(master.done->outcome == Outcome::kFinished);
+  const auto accounts = master.core().accounts();
+  REQUIRE(accounts.size() == 1);
+  REQUIRE(accounts[0].name == "ann");
+  // 10 points, 2 epochs, 4 shards; more where the second time had to replay.
+  REQUIRE(accounts[0].examples >= 80);
+  REQUIRE(accounts[0].bytes_up > 0);
+  REQUIRE(accounts[0].bytes_down > 0);
+  REQUIRE(accounts[0].faults == 0);
+}
+
+}  // namespace gleaner

@@ -1,0 +1,306 @@
+// Who holds what: lending, moving, leaving.
+#include <catch2/catch.hpp>
+
+#include "tests/support/master_driver.hpp"
+
+namespace gleaner {
+namespace {
+
+CoreConfig config() {
+  return tiny_core_config(tiny_model());
+}
+
+bool is_ready(MasterDriver& master, SessionId id, std::uint32_t shards) {
+  return master.core().leases().in_state(LeaseState::kReady).size() == 4 &&
+         master.held_by(id) == shards;
+}
+
+// Serves `id` until it holds `shards` ready shards and the run still has most of its way to go.
+void load(MasterDriver& master, SessionId id) {
+  while (master.count<LeaseGrant>(id) > 0 || master.count<ShardChunk>(id) > 0 ||
+         !master.storage.empty()) {
+    if (!master.run_storage()) master.serve(id);
+  }
+}
+
+}  // namespace
+
+TEST_CASE("placement: nothing is lent before enough volunteers are here", "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  REQUIRE(master.held_by(ann) == 0);
+  REQUIRE(master.worked.empty());
+  const SessionId bob = master.join("bob");
+  REQUIRE(master.held_by(ann) == 2);
+  REQUIRE(master.held_by(bob) == 2);
+  REQUIRE(master.worked == std::vector<std::string>{"F0", "F1"});
+}
+
+TEST_CASE("placement: shards are lent in proportion to the speeds volunteers state", "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId slow = master.join("slow", 1);
+  const SessionId fast = master.join("fast", 3);
+  REQUIRE(master.held_by(slow) == 1);
+  REQUIRE(master.held_by(fast) == 3);
+}
+
+TEST_CASE("placement: a lease of a new run needs no download", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  const auto grant = master.take<LeaseGrant>(ann);
+  REQUIRE(grant.base_round == 0);
+  REQUIRE(grant.next_batch == 0);
+  REQUIRE(grant.chunks == 0);
+  REQUIRE(grant.label_counts == std::vector<std::uint32_t>{1, 1, 1});
+}
+
+TEST_CASE("placement: a lease of a resumed run is fetched in chunks from its checkpoint",
+          "[master]") {
+  MasterDriver master(tiny_model(), config(), {1, false});
+  const SessionId ann = master.join("ann");
+  const auto grant = master.take<LeaseGrant>(ann);
+  REQUIRE(grant.base_round == 1);
+  REQUIRE(grant.next_batch == 3);
+  REQUIRE(grant.base_chunks == 2);  // 3 rows, 2 a chunk
+  REQUIRE(grant.chunks == 2);
+  master.say(ann, ChunkRequest{grant.lease, 1});
+  REQUIRE(master.run_storage());
+  REQUIRE(master.last_read->base_round == 1);
+  REQUIRE(master.last_read->row_begin == 2);
+  REQUIRE(master.last_read->row_end == 3);
+  REQUIRE(master.take<ShardChunk>(ann).chunk == 1);
+}
+
+TEST_CASE("placement: chunks that are not to be had end the session", "[master]") {
+  for (const int what : {0, 1, 2}) {
+    MasterDriver master(tiny_model(), config(), {1, false});
+    const SessionId ann = master.join("ann");
+    const auto grant = master.take<LeaseGrant>(ann);
+    if (what == 0) master.say(ann, ChunkRequest{grant.lease, 2});  // beyond the last
+    if (what == 1) {
+      // One that is on its way already: asking often must not fill the store's queue.
+      master.say(ann, ChunkRequest{grant.lease, 0});
+      master.say(ann, ChunkRequest{grant.lease, 0});
+    }
+    if (what == 2) {
+      master.say(ann, ShardReady{grant.lease});
+      master.say(ann, ChunkRequest{grant.lease, 0});  // loaded already
+    }
+    INFO(what);
+    REQUIRE(master.take<Refusal>(ann).code == ErrorCode::kProtocol);
+    REQUIRE(master.is_closed(ann));
+    REQUIRE(master.storage.size() <= 1);
+  }
+}
+
+TEST_CASE("placement: messages under a lease of before are ignored, not punished", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  LeaseRef stale = master.take<LeaseGrant>(ann).lease;
+  stale.epoch = LeaseEpoch{raw(stale.epoch) + 100};
+  master.say(ann, ShardReady{stale});
+  master.say(ann, ChunkRequest{stale, 0});
+  master.say(ann, HandOver{stale, 0, 0, 0, 1, {}});
+  master.say(ann, ShardCommit{stale, 0, 0, 1, {}});
+  REQUIRE_FALSE(master.is_closed(ann));
+  REQUIRE(master.storage.empty());
+  REQUIRE(master.core().leases().in_state(LeaseState::kLoading).size() == 4);
+}
+
+TEST_CASE("placement: a shard that is ready twice ends the session", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  const LeaseRef lease = master.take<LeaseGrant>(ann).lease;
+  master.say(ann, ShardReady{lease});
+  REQUIRE_FALSE(master.is_closed(ann));
+  master.say(ann, ShardReady{lease});
+  REQUIRE(master.is_closed(ann));
+}
+
+TEST_CASE("placement: a newcomer gets shards by hand-over, and nothing is trained twice",
+          "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  load(master, ann);
+  while (master.count<TrainUnit>(ann) == 0) REQUIRE(master.run_worker());
+  master.serve(ann);  // its shards stand after batch 0 or 1 now
+  const BatchIndex stands = master.core().leases().at(ShardId{3}).next_batch;
+  REQUIRE(stands > 0);
+  const SessionId bob = master.join("bob");
+  REQUIRE(master.count<ReleaseRequest>(ann) == 2);
+  while (master.count<LeaseGrant>(bob) < 2) REQUIRE((master.serve(ann) || master.run_worker()));
+  const auto grant = master.take<LeaseGrant>(bob);
+  REQUIRE(grant.base_chunks == 0);
+  REQUIRE(grant.chunks == 1);
+  REQUIRE(grant.next_batch >= stands);
+  for (Message& reply : master.volunteer(bob).replies_to(grant)) master.say(bob, reply);
+  const auto chunk = master.take<ShardChunk>(bob);
+  REQUIRE(chunk.rows == tiny_rows(master.map(), grant.lease.shard));
+  for (Message& reply : master.volunteer(bob).replies_to(chunk)) master.say(bob, reply);
+  REQUIRE(is_ready(master, bob, 2) == false);  // the other one is still on its way
+  master.settle();
+  REQUIRE(master.held_by(ann) == 2);
+  REQUIRE(master.held_by(bob) == 2);
+}
+
+TEST_CASE("placement: a hand-over that was not fetched whole serves the next holder", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  load(master, ann);
+  while (master.count<TrainUnit>(ann) == 0) REQUIRE(master.run_worker());
+  master.serve(ann);
+  const SessionId bob = master.join("bob");
+  while (master.count<LeaseGrant>(bob) < 2) REQUIRE((master.serve(ann) || master.run_worker()));
+  const auto first = master.take<LeaseGrant>(bob);
+  master.close(bob);
+  // The only one left takes it back where it stood.
+  auto again = master.take<LeaseGrant>(ann);
+  while (again.lease.shard != first.lease.shard) again = master.take<LeaseGrant>(ann);
+  REQUIRE(raw(again.lease.epoch) > raw(first.lease.epoch));
+  REQUIRE(again.next_batch == first.next_batch);
+  REQUIRE(again.chunks == 1);
+}
+
+TEST_CASE("placement: the shards of a vanished volunteer go to several others at once",
+          "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 3;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId big = master.join("big", 4);
+  const SessionId ann = master.join("ann", 1);
+  const SessionId bob = master.join("bob", 1);
+  REQUIRE(master.held_by(big) == 2);
+  master.close(big);
+  REQUIRE(master.held_by(ann) == 2);
+  REQUIRE(master.held_by(bob) == 2);
+  const auto gone = master.notices<VolunteerGone>().at(0);
+  REQUIRE(gone.shards == 2);
+  REQUIRE_FALSE(gone.is_polite);
+}
+
+TEST_CASE("placement: a replay is compared, not added again", "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  const SessionId bob = master.join("bob");
+  master.hold(bob);
+  master.settle();  // ann has answered everything that is out
+  master.close(ann);
+  master.unhold(bob);
+  bool has_replayed = false;
+  while (!master.done) {
+    if (master.count<TrainUnit>(bob) > 0) {
+      const auto unit = master.take<TrainUnit>(bob);
+      has_replayed = has_replayed || !unit.wants_gradient;
+      for (Message& reply : master.volunteer(bob).replies_to(unit)) master.say(bob, reply);
+    } else {
+      REQUIRE((master.run_worker() || master.run_storage() || master.serve(bob)));
+    }
+  }
+  REQUIRE(has_replayed);
+  for (const auto& [batch, gradient] : master.gradients) {
+    std::int32_t sum = 0;
+    for (std::uint32_t s = 0; s < 4; ++s) sum += tiny_gradient(batch, ShardId{s});
+    REQUIRE(gradient == std::vector<std::int32_t>(gradient.size(), sum));
+  }
+}
+
+TEST_CASE("placement: a volunteer whose replay differs is a fault on its account", "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  const SessionId bob = master.join("bob");
+  master.hold(bob);
+  master.settle();
+  master.close(ann);
+  // Sound so far, bob computes something else once it has to replay ann's shards.
+  while (!master.is_closed(bob)) {
+    if (master.run_worker() || master.run_storage()) continue;
+    const auto task = master.take_task(bob);
+    REQUIRE(task.has_value());
+    const auto* unit = std::get_if<TrainUnit>(&*task);
+    master.volunteer(bob).set_digest_offset(unit != nullptr && !unit->wants_gradient ? 1 : 0);
+    for (Message& reply : master.volunteer(bob).replies_to(*task)) master.say(bob, reply);
+  }
+  REQUIRE(master.take<Refusal>(bob).code == ErrorCode::kFault);
+  REQUIRE(master.notices<Remark>().back().severity == Severity::kError);
+  std::uint64_t faults = 0;
+  for (const AccountRecord& account : master.core().accounts()) faults += account.faults;
+  REQUIRE(faults == 1);
+  // Somebody sound finishes the run.
+  master.join("cyd");
+  master.settle();
+  REQUIRE(master.done.has_value());
+  REQUIRE(master.done->outcome == Outcome::kFinished);
+}
+
+TEST_CASE("placement: a polite leave ends in Goodbye once every shard is handed over", "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  const SessionId bob = master.join("bob");
+  load(master, ann);
+  load(master, bob);
+  while (master.count<TrainUnit>(ann) == 0) REQUIRE(master.run_worker());
+  master.say(ann, Leaving{"the owner is back"});
+  REQUIRE(master.count<ReleaseRequest>(ann) == 2);
+  REQUIRE_FALSE(master.is_closed(ann));
+  REQUIRE(master.notices<Remark>().back().kind == "leaving");
+  // It answers what it has, then hands over; no new unit reaches it.
+  while (!master.is_closed(ann)) REQUIRE(master.serve(ann));
+  REQUIRE(master.take<Goodbye>(ann).code == ErrorCode::kShuttingDown);
+  const auto gone = master.notices<VolunteerGone>().at(0);
+  REQUIRE(gone.is_polite);
+  REQUIRE(gone.shards == 0);
+  REQUIRE(master.held_by(bob) == 4);
+  master.settle();
+  REQUIRE(master.done->outcome == Outcome::kFinished);
+}
+
+TEST_CASE("placement: a leaver's half-loaded shards are revoked at once", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  master.say(ann, Leaving{"never mind"});
+  REQUIRE(master.count<Revoke>(ann) == 4);
+  REQUIRE(master.count<Goodbye>(ann) == 1);
+  REQUIRE(master.is_closed(ann));
+}
+
+TEST_CASE("placement: a leaver that breaks off did not leave politely", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  load(master, ann);
+  master.say(ann, Leaving{"going"});
+  master.close(ann);
+  const auto gone = master.notices<VolunteerGone>().at(0);
+  REQUIRE_FALSE(gone.is_polite);
+  REQUIRE(gone.shards == 4);
+}
+
+TEST_CASE("placement: what is waited for is said in words", "[master]") {
+  CoreConfig settings = config();
+  settings.shard_bytes = 100;
+  MasterDriver master(tiny_model(), settings);
+  REQUIRE_THAT(master.core().snapshot().waiting_for, Catch::Contains("none is connected"));
+  const SessionId ann = master.open();
+  Hello hello = master.hello("ann");
+  hello.memory_bytes = 250;
+  master.say(ann, hello);
+  REQUIRE(master.held_by(ann) == 2);
+  REQUIRE_THAT(master.core().snapshot().waiting_for, Catch::Contains("memory for 2 more shards"));
+  const SessionId bob = master.join("bob");
+  REQUIRE_THAT(master.core().snapshot().waiting_for, Catch::Contains("to load"));
+  load(master, ann);
+  load(master, bob);
+  REQUIRE(is_ready(master, bob, 2));
+  REQUIRE(master.core().snapshot().waiting_for.empty());
+}
+
+}  // namespace gleaner

@@ -1,0 +1,359 @@
+// Commits, folding, evaluation, stopping, resuming.
+#include <algorithm>
+#include <catch2/catch.hpp>
+
+#include "tests/support/master_driver.hpp"
+
+namespace gleaner {
+namespace {
+
+CoreConfig config() {
+  return tiny_core_config(tiny_model());
+}
+
+bool contains(const std::vector<std::string>& all, const std::string& one) {
+  return std::find(all.begin(), all.end(), one) != all.end();
+}
+
+std::size_t position(const std::vector<std::string>& all, const std::string& one) {
+  return static_cast<std::size_t>(std::find(all.begin(), all.end(), one) - all.begin());
+}
+
+void finish(MasterDriver& master) {
+  master.settle();
+  REQUIRE(master.done.has_value());
+  REQUIRE(master.done->outcome == Outcome::kFinished);
+}
+
+}  // namespace
+
+TEST_CASE("rounds: a run trains every batch, folds every round, and says goodbye", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  finish(master);
+  REQUIRE(master.worked == std::vector<std::string>{"F0", "F1", "B0", "F2", "B1", "B2",
+                                                    "C0", "F3", "F4", "B3", "B4", "C1",
+                                                    "F5", "F6", "B5", "F7", "B6", "B7",
+                                                    "C2", "F8", "F9", "B8", "B9", "C3"});
+  REQUIRE(master.core().checkpoint() == 4);
+  REQUIRE(master.is_closed(ann));
+  REQUIRE(master.take<Goodbye>(ann).code == ErrorCode::kFinished);
+  const auto reached = master.notices<CheckpointReached>();
+  REQUIRE(reached.size() == 4);
+  // Each shard reports one nat and five neurons a batch of two examples.
+  REQUIRE(reached[0].record.loss == Approx(2.0));
+  REQUIRE(reached[0].record.active == Approx(10.0));
+  REQUIRE(reached[1].record.epoch == 1);
+  REQUIRE(reached[3].record.batches == 10);
+}
+
+TEST_CASE("rounds: a commit is acknowledged only after it is durable", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  master.volunteer(ann).set_parts(2);
+  master.settle_without_storage();
+  // All eight parts of the first round wait for the store.
+  REQUIRE(master.storage.size() >= 8);
+  REQUIRE(master.core().leases().at(ShardId{0}).next_commit > 0);
+  REQUIRE(master.core().leases().at(ShardId{0}).committed == 0);
+  std::size_t parts = 0;
+  while (!contains(master.stored, "stage 0/0.1")) {
+    REQUIRE(master.count<CommitAck>(ann) == parts / 2);
+    REQUIRE(master.run_storage());
+    // Parts come out shard by shard, in order; the input layer's are not acknowledged.
+    if (master.stored.back().starts_with("stage 0/") && master.stored.back()[8] != '4') ++parts;
+  }
+  REQUIRE(master.count<CommitAck>(ann) == 1);
+  const auto ack = master.take<CommitAck>(ann);
+  REQUIRE(ack.lease.shard == ShardId{0});
+  REQUIRE(ack.round == 0);
+  REQUIRE(master.core().leases().at(ShardId{0}).committed == 1);
+}
+
+TEST_CASE("rounds: a round is folded only when every shard and the input layer are durable",
+          "[master]") {
+  MasterDriver master(tiny_model(), config());
+  master.join("ann");
+  master.settle_without_storage();
+  while (!contains(master.stored, "fold 0")) {
+    const bool is_whole =
+        contains(master.stored, "stage 0/0.0") && contains(master.stored, "stage 0/1.0") &&
+        contains(master.stored, "stage 0/2.0") && contains(master.stored, "stage 0/3.0") &&
+        contains(master.stored, "stage 0/4.0");
+    const bool is_folding =
+        std::any_of(master.storage.begin(), master.storage.end(),
+                    [](const StorageTask& task) { return std::holds_alternative<FoldTask>(task); });
+    REQUIRE(is_folding == is_whole);
+    REQUIRE(master.core().checkpoint() == 0);
+    REQUIRE(master.run_storage());
+  }
+  REQUIRE(master.core().checkpoint() == 1);
+}
+
+TEST_CASE("rounds: no more than two rounds are open, which bounds the replay log", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  master.join("ann");
+  master.settle_without_storage();  // nothing becomes durable: no round is folded
+  REQUIRE(master.core().pipeline().rounds_started() == 2);
+  REQUIRE(master.core().pipeline().log_size() == 5);
+  REQUIRE(contains(master.worked, "C1"));
+  REQUIRE_FALSE(contains(master.worked, "F5"));
+  while (master.core().checkpoint() == 0) REQUIRE(master.run_storage());
+  REQUIRE(contains(master.worked, "F5"));
+  REQUIRE(master.core().pipeline().log_size() == 2);
+  finish(master);
+}
+
+TEST_CASE("rounds: a round is not folded while a holder still replays it", "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  const SessionId bob = master.join("bob");
+  // Everything of round 0 is staged, but the store is slow: ann dies before it says so.
+  while (!contains(master.worked, "C0")) {
+    REQUIRE((master.run_worker() || master.serve(ann) || master.serve(bob)));
+  }
+  master.settle_without_storage();
+  master.hold(ann);
+  master.hold(bob);
+  master.close(ann);
+  const ShardId shard = master.core().leases().held_by(bob).at(0);
+  master.unhold(bob);
+  // bob got ann's shards from checkpoint 0 and must replay round 0 although its commits arrive now.
+  bool was_withheld = false;
+  while (master.core().checkpoint() == 0) {
+    if (master.run_storage()) {
+      const LeaseTable& leases = master.core().leases();
+      for (const ShardId held : leases.held_by(bob)) {
+        if (leases.at(held).next_commit == 0 && leases.at(held).committed == 1) was_withheld = true;
+      }
+      continue;
+    }
+    REQUIRE(master.core().leases().at(shard).committed >= 1);
+    REQUIRE((master.serve(bob) || master.run_worker()));
+  }
+  REQUIRE(was_withheld);
+  finish(master);
+}
+
+TEST_CASE("rounds: only one fold is under way at a time, in order", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  master.join("ann");
+  finish(master);
+  std::vector<std::string> folds;
+  for (const std::string& task : master.stored) {
+    if (task.starts_with("fold")) folds.push_back(task);
+  }
+  REQUIRE(folds == std::vector<std::string>{"fold 0", "fold 1", "fold 2", "fold 3"});
+}
+
+// ---- Evaluation --------------------------------------------------------------------------------
+
+TEST_CASE("evaluation: training waits until an epoch's checkpoint is evaluated", "[master]") {
+  CoreConfig settings = config();
+  settings.test_points = 10;
+  MasterDriver master(tiny_model(), settings);
+  master.join("ann");
+  finish(master);
+  // Between the end of the first epoch and the second one's beginning.
+  const std::size_t begin = position(master.worked, "E0");
+  const std::size_t end = position(master.worked, "X");
+  REQUIRE(position(master.worked, "C1") < begin);
+  REQUIRE(begin < end);
+  REQUIRE(end < position(master.worked, "F5"));
+  REQUIRE(std::vector<std::string>(master.worked.begin() + static_cast<std::ptrdiff_t>(begin),
+                                   master.worked.begin() + static_cast<std::ptrdiff_t>(end) + 1) ==
+          std::vector<std::string>{"E0", "E4", "S0", "E8", "S4", "S8", "X"});
+  const auto evaluated = master.notices<CheckpointEvaluated>();
+  REQUIRE(evaluated.size() == 2);
+  REQUIRE(evaluated[0].checkpoint == 2);
+  REQUIRE(evaluated[0].epoch == 1);
+  REQUIRE(evaluated[1].checkpoint == 4);
+  REQUIRE(std::count(master.stored.begin(), master.stored.end(), "evaluation") == 2);
+  REQUIRE(master.core().snapshot().last_evaluation.p_at_1 == 0.5);
+}
+
+TEST_CASE("evaluation: before the end a sample may do, at the end it is everything", "[master]") {
+  CoreConfig settings = config();
+  settings.test_points = 10;
+  settings.evaluate_sample = 4;
+  MasterDriver master(tiny_model(), settings);
+  master.join("ann");
+  finish(master);
+  REQUIRE(std::count(master.worked.begin(), master.worked.end(), "E0") == 2);
+  REQUIRE(std::count(master.worked.begin(), master.worked.end(), "E8") == 1);
+}
+
+TEST_CASE("evaluation: with no interval only the end is evaluated", "[master]") {
+  CoreConfig settings = config();
+  settings.test_points = 10;
+  settings.evaluate_every_epochs = 0;
+  MasterDriver master(tiny_model(), settings);
+  master.join("ann");
+  finish(master);
+  REQUIRE(master.notices<CheckpointEvaluated>().size() == 1);
+  REQUIRE(master.notices<CheckpointEvaluated>()[0].checkpoint == 4);
+}
+
+TEST_CASE("evaluation: what a vanished volunteer was scoring is scored by another", "[master]") {
+  CoreConfig settings = config();
+  settings.test_points = 10;
+  settings.min_volunteers = 2;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  const SessionId bob = master.join("bob");
+  while (master.count<EvalUnit>(ann) == 0) {
+    REQUIRE(
+        (master.run_worker() || master.run_storage() || master.serve(bob) || master.serve(ann)));
+  }
+  REQUIRE(master.core().snapshot().phase == CoreSnapshot::Phase::kEvaluating);
+  master.close(ann);
+  finish(master);
+  REQUIRE(master.notices<CheckpointEvaluated>().size() == 2);
+}
+
+TEST_CASE("evaluation: the run ends only after the last one is on record", "[master]") {
+  CoreConfig settings = config();
+  settings.test_points = 4;
+  settings.evaluate_every_epochs = 0;
+  MasterDriver master(tiny_model(), settings);
+  master.join("ann");
+  while (master.notices<CheckpointEvaluated>().empty()) {
+    master.settle_without_storage();
+    if (master.notices<CheckpointEvaluated>().empty()) REQUIRE(master.run_storage());
+  }
+  REQUIRE_FALSE(master.done.has_value());
+  master.settle();
+  REQUIRE(master.stored.back() == "evaluation");
+  REQUIRE(master.done->outcome == Outcome::kFinished);
+}
+
+// ---- Stopping ----------------------------------------------------------------------------------
+
+TEST_CASE("stop: before anything is under way it ends the run at its checkpoint", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  master.stop();
+  REQUIRE(master.done->outcome == Outcome::kStopped);
+}
+
+TEST_CASE("stop: the open round is finished, the next is not begun", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  REQUIRE(master.run_worker());
+  master.stop();
+  REQUIRE_FALSE(master.done.has_value());
+  REQUIRE(master.core().snapshot().phase == CoreSnapshot::Phase::kStopping);
+  master.settle();
+  REQUIRE(master.done->outcome == Outcome::kStopped);
+  REQUIRE(master.core().checkpoint() == 1);
+  REQUIRE_FALSE(contains(master.worked, "F3"));
+  REQUIRE(master.take<Goodbye>(ann).code == ErrorCode::kShuttingDown);
+  REQUIRE_THAT(master.done->error.message, Catch::Contains("checkpoint 1 of 4"));
+}
+
+TEST_CASE("stop: a second one abandons the open round, and says so", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  master.join("ann");
+  master.run_worker();
+  master.stop();
+  master.stop();
+  REQUIRE(master.done->outcome == Outcome::kAbandoned);
+  REQUIRE_THAT(master.done->error.message, Catch::Contains("round 0 is abandoned"));
+}
+
+TEST_CASE("stop: a round that does not become whole in time is abandoned", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  master.run_worker();
+  master.hold(ann);
+  master.stop();
+  for (Millis waited{0}; waited < config().stop_grace - Millis(1'000); waited += Millis(1'000)) {
+    master.say(ann, Heartbeat{});
+    master.tick(Millis(1'000));
+    REQUIRE_FALSE(master.done.has_value());
+  }
+  master.say(ann, Heartbeat{});
+  master.tick(Millis(1'000));
+  REQUIRE(master.done->outcome == Outcome::kAbandoned);
+}
+
+TEST_CASE("stop: an evaluation is not waited for, and comes again after a resume", "[master]") {
+  CoreConfig settings = config();
+  settings.test_points = 10;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  while (master.count<EvalUnit>(ann) == 0) {
+    REQUIRE((master.run_worker() || master.run_storage() || master.serve(ann)));
+  }
+  master.stop();
+  REQUIRE(master.done->outcome == Outcome::kStopped);
+  REQUIRE(master.core().checkpoint() == 2);
+}
+
+TEST_CASE("stop: nothing comes out after the end", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  finish(master);
+  // The driver fails on any effect after Done.
+  master.say(ann, Heartbeat{});
+  master.tick(Millis(100'000));
+  master.stop();
+  REQUIRE(master.done->outcome == Outcome::kFinished);
+}
+
+TEST_CASE("stop: a failed task ends the run with its error", "[master]") {
+  const ModelConfig model = tiny_model();
+  MasterCore core(model, tiny_core_config(model), {});
+  const Effects effects = core.handle(TaskFailed{{ErrorCode::kIo, "the disk is full"}}, Instant{});
+  const auto& done = std::get<Done>(effects.back());
+  REQUIRE(done.outcome == Outcome::kFailed);
+  REQUIRE(done.error.message == "the disk is full");
+}
+
+// ---- Resuming ----------------------------------------------------------------------------------
+
+TEST_CASE("resume: training goes on after the checkpoint", "[master]") {
+  MasterDriver master(tiny_model(), config(), {3, false});
+  master.join("ann");
+  finish(master);
+  REQUIRE(master.worked == std::vector<std::string>{"F8", "F9", "B8", "B9", "C3"});
+}
+
+TEST_CASE("resume: a checkpoint whose evaluation is missing is evaluated first", "[master]") {
+  CoreConfig settings = config();
+  settings.test_points = 4;
+  MasterDriver master(tiny_model(), settings, {2, false});
+  master.join("ann");
+  finish(master);
+  REQUIRE(master.worked.front() == "E0");
+  REQUIRE(position(master.worked, "X") < position(master.worked, "F5"));
+  REQUIRE(master.notices<CheckpointEvaluated>().size() == 2);
+}
+
+TEST_CASE("resume: a checkpoint whose evaluation is on record is not evaluated again", "[master]") {
+  CoreConfig settings = config();
+  settings.test_points = 4;
+  MasterDriver master(tiny_model(), settings, {2, true});
+  master.join("ann");
+  finish(master);
+  REQUIRE(master.worked.front() == "F5");
+  REQUIRE(master.notices<CheckpointEvaluated>().size() == 1);
+}
+
+TEST_CASE("resume: a run that only lacks its last evaluation gets just that", "[master]") {
+  CoreConfig settings = config();
+  settings.test_points = 4;
+  MasterDriver master(tiny_model(), settings, {4, false});
+  master.join("ann");
+  finish(master);
+  REQUIRE(master.worked == std::vector<std::string>{"E0", "S0", "X"});
+}
+
+TEST_CASE("resume: a run that is complete is finished at once", "[master]") {
+  MasterDriver master(tiny_model(), config(), {4, false});
+  master.join("ann");
+  REQUIRE(master.done->outcome == Outcome::kFinished);
+}
+
+}  // namespace gleaner

@@ -1,0 +1,283 @@
+#include "master/core/pipeline.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+#include "schema/gradient.hpp"
+#include "tests/support/tiny_run.hpp"
+
+namespace gleaner {
+namespace {
+
+// A pipeline with its plan, driven by hand.
+struct Bench {
+  explicit Bench(const ModelConfig& config, RoundIndex checkpoint = 0)
+      : model(config), plan(model), map(model), pipeline(plan, map, checkpoint) {}
+
+  // Takes over what the pipeline wants done.
+  void advance(RoundIndex rounds_open = 1000) {
+    for (WorkerTask& task : pipeline.advance(rounds_open)) {
+      if (const auto* t = std::get_if<ForwardTask>(&task)) order += "F" + std::to_string(t->batch);
+      if (const auto* t = std::get_if<BackwardTask>(&task)) order += "B" + std::to_string(t->batch);
+      if (const auto* t = std::get_if<CommitInputTask>(&task)) {
+        order += "C" + std::to_string(t->round);
+      }
+      order += ' ';
+      tasks.push_back(std::move(task));
+    }
+  }
+
+  // Does the oldest task that was asked for.
+  void work() {
+    const WorkerTask task = std::move(tasks.at(done++));
+    if (const auto* forward = std::get_if<ForwardTask>(&task)) {
+      ForwardDone answer;
+      answer.batch = forward->batch;
+      answer.codes = std::make_shared<HiddenCodes>(tiny_codes(plan, forward->batch, model.hidden));
+      answer.packed = std::make_shared<const Bytes>(pack(*answer.codes));
+      answer.positives.offsets.resize(answer.codes->examples + 1);
+      pipeline.forward_done(answer);
+    } else if (const auto* backward = std::get_if<BackwardTask>(&task)) {
+      last_gradient = *backward->gradient;
+      pipeline.backward_done(backward->batch);
+    }
+  }
+
+  [[nodiscard]] Bytes gradient(BatchIndex batch, std::int32_t entry) const {
+    const HiddenCodes codes = tiny_codes(plan, batch, model.hidden);
+    return pack_gradient(codes, std::vector<std::int32_t>(codes.codes.size(), entry));
+  }
+
+  Result<void> answer(BatchIndex batch, std::uint32_t shard, std::int32_t entry,
+                      bool with_gradient = true) {
+    const ShardOutcome outcome{ShardId{shard}, static_cast<std::uint64_t>(entry), 1 << 20, 3};
+    return pipeline.add_result(batch, {outcome}, with_gradient ? gradient(batch, entry) : Bytes{},
+                               with_gradient);
+  }
+
+  void cover(BatchIndex batch) {
+    for (std::uint32_t shard = 0; shard < map.output_shards(); ++shard) {
+      REQUIRE(answer(batch, shard, tiny_gradient(batch, ShardId{shard})).ok());
+    }
+  }
+
+  // Forward passes of the first batches, nothing answered.
+  void start() {
+    advance();
+    while (done < tasks.size()) work();
+  }
+
+  ModelConfig model;
+  RunPlan plan;
+  ShardMap map;
+  Pipeline pipeline;
+  std::vector<WorkerTask> tasks;
+  std::size_t done = 0;
+  std::string order;
+  std::vector<std::int32_t> last_gradient;
+};
+
+// The order as the header promises it.
+std::string promised_order(const RunPlan& plan, std::uint32_t lag) {
+  std::string order;
+  const auto add = [&](char kind, std::uint64_t number) {
+    order += kind + std::to_string(number) + ' ';
+  };
+  for (RoundIndex round = 0; round < plan.round_count(); ++round) {
+    const BatchIndex begin = plan.round_begin(round);
+    const BatchIndex end = plan.round_end(round);
+    for (BatchIndex t = begin; t < std::min(begin + lag + 1, end); ++t) add('F', t);
+    for (BatchIndex t = begin; t < end; ++t) {
+      add('B', t);
+      // The round's commit follows its last update; no forward pass is left by then.
+      if (t + lag + 1 < end) add('F', t + lag + 1);
+    }
+    add('C', round);
+  }
+  return order;
+}
+
+}  // namespace
+
+TEST_CASE("pipeline: the order of tasks is a function of the plan, for any lag and round",
+          "[pipeline]") {
+  for (const std::uint32_t lag : {0u, 1u, 2u, 3u, 16u}) {
+    for (const std::uint32_t round : {1u, 2u, 3u, 5u, 7u}) {
+      INFO("lag " << lag << ", rounds of " << round);
+      ModelConfig model = tiny_model();
+      model.staleness = lag;
+      model.round_batches = round;
+      Bench bench(model);
+      BatchIndex next = 0;
+      // Shards answer as late as possible: only when nothing else can move.
+      while (next < bench.plan.batch_count()) {
+        bench.start();
+        bench.cover(next++);
+      }
+      bench.start();
+      REQUIRE(bench.order == promised_order(bench.plan, lag));
+      REQUIRE(bench.pipeline.applied() == bench.plan.batch_count());
+    }
+  }
+}
+
+TEST_CASE("pipeline: answers that come early or out of order change nothing in it", "[pipeline]") {
+  ModelConfig model = tiny_model();
+  model.staleness = 2;
+  Bench bench(model);
+  bench.advance();
+  // Backwards over everything that is in flight, while the worker lags behind.
+  while (bench.pipeline.applied() < bench.plan.batch_count()) {
+    const BatchIndex frontier = bench.pipeline.frontier();
+    for (BatchIndex t = frontier; t-- > bench.pipeline.applied();) {
+      if (bench.pipeline.at(t).covered_count == 0) bench.cover(t);
+    }
+    bench.advance();
+    if (bench.done < bench.tasks.size()) bench.work();
+  }
+  bench.advance();
+  REQUIRE(bench.order == promised_order(bench.plan, 2));
+}
+
+TEST_CASE("pipeline: a round of five at lag two, spelled out", "[pipeline]") {
+  ModelConfig model = tiny_model();
+  model.staleness = 2;
+  model.round_batches = 5;
+  model.epochs = 1;
+  Bench bench(model);
+  for (BatchIndex t = 0; t < 5; ++t) {
+    bench.start();
+    bench.cover(t);
+  }
+  bench.start();
+  REQUIRE(bench.order == "F0 F1 F2 B0 F3 B1 F4 B2 B3 B4 C0 ");
+}
+
+TEST_CASE("pipeline: it starts at the checkpoint", "[pipeline]") {
+  Bench bench(tiny_model(), 2);
+  REQUIRE(bench.pipeline.frontier() == 5);
+  REQUIRE(bench.pipeline.rounds_started() == 2);
+  bench.advance();
+  REQUIRE(bench.order == "F5 F6 ");
+  REQUIRE(bench.pipeline.rounds_started() == 3);
+}
+
+TEST_CASE("pipeline: rounds that are not open are not started", "[pipeline]") {
+  Bench bench(tiny_model());
+  bench.advance(0);
+  REQUIRE(bench.order.empty());
+  REQUIRE(bench.pipeline.rounds_started() == 0);
+  for (BatchIndex t = 0; t < 3; ++t) {
+    bench.advance(1);
+    while (bench.done < bench.tasks.size()) bench.work();
+    bench.cover(t);
+  }
+  bench.advance(1);
+  REQUIRE(bench.order == "F0 F1 B0 F2 B1 B2 C0 ");
+  bench.advance(2);
+  REQUIRE(bench.order == "F0 F1 B0 F2 B1 B2 C0 F3 F4 ");
+}
+
+TEST_CASE("pipeline: an update gets the sum of all shards, each once", "[pipeline]") {
+  Bench bench(tiny_model());
+  bench.start();
+  std::int32_t sum = 0;
+  for (std::uint32_t shard = 0; shard < 4; ++shard) sum += tiny_gradient(0, ShardId{shard});
+  bench.cover(0);
+  // A replay of a shard that has answered: the same digest, no gradient.
+  REQUIRE(bench.answer(0, 2, tiny_gradient(0, ShardId{2}), false).ok());
+  REQUIRE(bench.pipeline.at(0).covered_count == 4);
+  REQUIRE(bench.pipeline.at(0).loss == 4 << 20);
+  REQUIRE(bench.pipeline.at(0).active == 12);
+  bench.start();
+  REQUIRE(bench.last_gradient == std::vector<std::int32_t>(32, sum));
+  // Also after the batch is applied.
+  REQUIRE(bench.answer(0, 1, tiny_gradient(0, ShardId{1}), false).ok());
+}
+
+TEST_CASE("pipeline: one result may cover several shards", "[pipeline]") {
+  Bench bench(tiny_model());
+  bench.start();
+  const std::vector<ShardOutcome> outcomes = {{ShardId{1}, 11, 5, 1}, {ShardId{3}, 13, 6, 2}};
+  REQUIRE(bench.pipeline.add_result(0, outcomes, bench.gradient(0, 24), true).ok());
+  REQUIRE(bench.pipeline.is_covered(0, ShardId{1}));
+  REQUIRE(bench.pipeline.is_covered(0, ShardId{3}));
+  REQUIRE_FALSE(bench.pipeline.is_covered(0, ShardId{0}));
+  REQUIRE((*bench.pipeline.at(0).gradient)[0] == 24);
+  REQUIRE(bench.pipeline.at(0).loss == 11);
+}
+
+TEST_CASE("pipeline: a replay that gives something else is a fault and leaves no trace",
+          "[pipeline]") {
+  Bench bench(tiny_model());
+  bench.start();
+  REQUIRE(bench.answer(0, 0, 5).ok());
+  // Shard 1 is new, shard 0 differs from before: neither may count.
+  const std::vector<ShardOutcome> outcomes = {{ShardId{0}, 6, 1, 1}, {ShardId{1}, 7, 1, 1}};
+  const auto result = bench.pipeline.add_result(0, outcomes, bench.gradient(0, 7), true);
+  REQUIRE_FALSE(result.ok());
+  REQUIRE(result.error().code == ErrorCode::kFault);
+  REQUIRE_THAT(result.error().message, Catch::Contains("batch 0 on shard 0"));
+  REQUIRE_FALSE(bench.pipeline.is_covered(0, ShardId{1}));
+  REQUIRE(bench.pipeline.at(0).covered_count == 1);
+  REQUIRE((*bench.pipeline.at(0).gradient)[0] == 5);
+  REQUIRE(bench.pipeline.at(0).loss == 1 << 20);
+}
+
+TEST_CASE("pipeline: a malformed gradient leaves no trace", "[pipeline]") {
+  Bench bench(tiny_model());
+  bench.start();
+  REQUIRE(bench.answer(0, 0, 5).ok());
+  Bytes broken = bench.gradient(0, 1000);
+  broken.pop_back();
+  const std::vector<ShardOutcome> outcome = {{ShardId{1}, 1, 1, 1}};
+  const auto cut = bench.pipeline.add_result(0, outcome, broken, true);
+  REQUIRE(cut.error().code == ErrorCode::kProtocol);
+  // The first example is added before the second turns out too large for the sum.
+  HiddenCodes codes = tiny_codes(bench.plan, 0, bench.model.hidden);
+  std::vector<std::int32_t> entries(codes.codes.size(), 3);
+  entries.back() = std::numeric_limits<std::int32_t>::max();
+  const auto large = bench.pipeline.add_result(0, outcome, pack_gradient(codes, entries), true);
+  REQUIRE(large.error().code == ErrorCode::kProtocol);
+  REQUIRE_FALSE(bench.pipeline.is_covered(0, ShardId{1}));
+  REQUIRE(*bench.pipeline.at(0).gradient == std::vector<std::int32_t>(32, 5));
+}
+
+TEST_CASE("pipeline: a gradient for a batch that has been applied is refused", "[pipeline]") {
+  Bench bench(tiny_model());
+  bench.start();
+  bench.cover(0);
+  bench.advance();
+  const auto late = bench.answer(0, 0, tiny_gradient(0, ShardId{0}));
+  REQUIRE(late.error().code == ErrorCode::kProtocol);
+}
+
+TEST_CASE("pipeline: the log forgets what is folded and keeps the rest", "[pipeline]") {
+  Bench bench(tiny_model());
+  for (BatchIndex t = 0; t < 3; ++t) {
+    bench.start();
+    bench.cover(t);
+  }
+  bench.start();
+  REQUIRE(bench.pipeline.log_size() == 5);  // the round, and two batches of the next
+  bench.pipeline.forget_before(3);
+  REQUIRE(bench.pipeline.log_size() == 2);
+  REQUIRE(bench.pipeline.at(3).examples == 2);
+}
+
+TEST_CASE("pipeline: a unit carries the positives of its own shards only", "[pipeline]") {
+  Bench bench(tiny_model());
+  bench.advance();
+  ForwardDone done;
+  done.batch = 0;
+  done.codes = std::make_shared<HiddenCodes>(tiny_codes(bench.plan, 0, 16));
+  done.positives.offsets = {0, 3, 4};
+  done.positives.neurons = {0, 5, 11, 4};  // shards 0, 1, 3; shard 1
+  bench.pipeline.forward_done(done);
+  const Positives some =
+      bench.pipeline.positives_in(0, {{ShardId{1}, LeaseEpoch{1}}, {ShardId{3}, LeaseEpoch{2}}});
+  REQUIRE(some.offsets == std::vector<std::uint32_t>{0, 2, 3});
+  REQUIRE(some.neurons == std::vector<std::uint32_t>{5, 11, 4});
+}
+
+}  // namespace gleaner

@@ -86,7 +86,8 @@ class VolunteerCore {
   void on_message(Goodbye& message);
   void on_message(const Message& other);
 
-  void queue_work(std::variant<Reset, Message> work);
+  // False when the queue is full: the connection is over then, and every load with it.
+  bool queue_work(std::variant<Reset, Message> work);
   void start_work();
   void request_chunks();
   void forget_shard(ShardId shard);

@@ -13,6 +13,8 @@ namespace {
 // More than a master within its limits ever has out with one volunteer.
 constexpr std::size_t kWorkQueueMax = 8192;
 constexpr std::uint32_t kChunksMax = 1u << 22;
+// How much later than another shard's a lease's checkpoint may be: a master has two rounds open.
+constexpr RoundIndex kRoundsOpenMax = 2;
 
 }  // namespace
 
@@ -80,14 +82,17 @@ void VolunteerCore::on_message(LeaseGrant& grant) {
   Load load;
   load.grant = grant;
   for (std::uint32_t chunk = 0; chunk < grant.chunks; ++chunk) load.missing.insert(chunk);
-  queue_work(Message(std::move(grant)));
+  if (!queue_work(Message(std::move(grant)))) return;
+  std::erase_if(kept_, [&](const auto& kept) {
+    return kept.second.base_round + kRoundsOpenMax < load.grant.base_round;
+  });
   // Chunks that an earlier connection brought of the same checkpoint need not come again.
   const auto kept = kept_.find(shard);
   if (kept != kept_.end() && kept->second.base_round == load.grant.base_round) {
     for (auto& [chunk, rows] : kept->second.chunks) {
       if (chunk >= load.grant.base_chunks) continue;
       load.missing.erase(chunk);
-      queue_work(Message(ShardChunk{load.grant.lease, chunk, rows}));
+      if (!queue_work(Message(ShardChunk{load.grant.lease, chunk, rows}))) return;
     }
     load.base_chunks = std::move(kept->second.chunks);
   }
@@ -119,7 +124,7 @@ void VolunteerCore::on_message(ShardChunk& chunk) {
   }
   load.missing.erase(chunk.chunk);
   if (chunk.chunk < load.grant.base_chunks) load.base_chunks[chunk.chunk] = chunk.rows;
-  queue_work(Message(std::move(chunk)));
+  if (!queue_work(Message(std::move(chunk)))) return;
   request_chunks();
 }
 
@@ -173,13 +178,14 @@ void VolunteerCore::on_message(const Message& other) {
 
 // ---- Work --------------------------------------------------------------------------------------
 
-void VolunteerCore::queue_work(std::variant<Reset, Message> work) {
+bool VolunteerCore::queue_work(std::variant<Reset, Message> work) {
   if (work_.size() >= kWorkQueueMax) {
     hang_up(ErrorCode::kBusy, "the master sends work faster than it can be done");
-    return;
+    return false;
   }
   work_.push_back(std::move(work));
   start_work();
+  return true;
 }
 
 void VolunteerCore::start_work() {

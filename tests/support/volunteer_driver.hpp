@@ -1,0 +1,60 @@
+// A volunteer's core with its network, executor and clock under a test's hand.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <deque>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/support/tiny_run.hpp"
+#include "volunteer/core/volunteer_core.hpp"
+
+namespace gleaner::volunteer {
+
+class VolunteerDriver {
+ public:
+  explicit VolunteerDriver(CoreConfig config = tiny_config()) : core_(std::move(config)) {}
+
+  static CoreConfig tiny_config();
+  static Welcome welcome();
+
+  // Starts, connects and is welcomed; the first work (the reset) is done.
+  void join();
+
+  void handle(Event event);
+  void tick(Micros passed = Micros(0));
+
+  void receive(Message message) { handle(MessageReceived{std::move(message)}); }
+
+  // Ends the work under way.
+  void finish_work(std::vector<Message> replies = {});
+
+  // The oldest message sent, which must be of this type.
+  template <typename T>
+  T take() {
+    REQUIRE_FALSE(sent.empty());
+    INFO("sent " << message_name(sent.front()));
+    REQUIRE(std::holds_alternative<T>(sent.front()));
+    T message = std::get<T>(std::move(sent.front()));
+    sent.pop_front();
+    return message;
+  }
+
+  [[nodiscard]] Snapshot snapshot() const { return core_.snapshot(); }
+
+  [[nodiscard]] Instant now() const { return now_; }
+
+  std::deque<Message> sent;
+  std::deque<StartWork> work;  // at most one is under way
+  std::uint32_t connects = 0;
+  std::uint32_t disconnects = 0;
+  std::optional<Exit> exit;
+
+ private:
+  VolunteerCore core_;
+  Instant now_{Micros(1'000'000)};
+};
+
+}  // namespace gleaner::volunteer

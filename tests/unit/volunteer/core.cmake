@@ -1,0 +1,9 @@
+# The volunteer's core: pure, hence no thread, socket or disk in these.
+gleaner_test(volunteer_core_test LABEL unit
+  SOURCES core/backoff_test.cpp core/volunteer_connection_test.cpp core/volunteer_work_test.cpp
+          ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
+          ${PROJECT_SOURCE_DIR}/tests/support/volunteer_driver.cpp
+  LINK gleaner_volunteer_core)
+gleaner_test(executor_test LABEL unit
+  SOURCES executor_test.cpp ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
+  LINK gleaner_executor)

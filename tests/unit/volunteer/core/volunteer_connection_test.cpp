@@ -1,0 +1,296 @@
+// Dialling, introducing itself, keeping in touch, leaving.
+#include <catch2/catch.hpp>
+
+#include "schema/versions.hpp"
+#include "tests/support/volunteer_driver.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+using Phase = Snapshot::Phase;
+
+// Passes time until the next attempt and returns how long that took.
+Millis until_next_attempt(VolunteerDriver& driver) {
+  const std::uint32_t before = driver.connects;
+  Millis waited{0};
+  while (driver.connects == before) {
+    driver.tick(Millis(1));
+    waited += Millis(1);
+    REQUIRE(waited < Millis(100'000));
+  }
+  return waited;
+}
+
+}  // namespace
+
+TEST_CASE("volunteer: it dials, introduces itself, and makes ready for the master's model",
+          "[volunteer]") {
+  CoreConfig config = VolunteerDriver::tiny_config();
+  config.hello.token = "sesame";
+  VolunteerDriver driver(config);
+  driver.handle(Started{});
+  REQUIRE(driver.connects == 1);
+  REQUIRE(driver.snapshot().phase == Phase::kConnecting);
+  driver.handle(Connected{});
+  REQUIRE(driver.take<Hello>() == config.hello);
+  driver.receive(VolunteerDriver::welcome());
+  REQUIRE(driver.work.size() == 1);
+  REQUIRE(std::get<Reset>(driver.work.front().work).model == tiny_model());
+  REQUIRE(driver.snapshot().phase == Phase::kWaiting);
+  REQUIRE(driver.sent.empty());
+}
+
+TEST_CASE("volunteer: a refusal for good ends the program with the master's sentence",
+          "[volunteer]") {
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  driver.handle(Connected{});
+  driver.receive(Refusal{ErrorCode::kToken, "the join token is wrong", false});
+  REQUIRE_FALSE(driver.exit->success);
+  REQUIRE(driver.exit->error.code == ErrorCode::kToken);
+  REQUIRE_THAT(driver.exit->error.message, Catch::Contains("the join token is wrong"));
+  driver.tick(Millis(100'000));
+  REQUIRE(driver.connects == 1);
+}
+
+TEST_CASE("volunteer: a refusal for now is tried again, and shown meanwhile", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  driver.handle(Connected{});
+  driver.receive(Refusal{ErrorCode::kBusy, "come back later", true});
+  REQUIRE_FALSE(driver.exit.has_value());
+  REQUIRE(driver.disconnects == 1);
+  driver.handle(Disconnected{"closed"});
+  REQUIRE(driver.snapshot().phase == Phase::kPausing);
+  REQUIRE_THAT(driver.snapshot().sentence, Catch::Contains("come back later"));
+  until_next_attempt(driver);
+}
+
+TEST_CASE("volunteer: attempts come at growing intervals, and at short ones after a welcome",
+          "[volunteer]") {
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  for (const std::int64_t ceiling : {500, 1'000, 2'000, 4'000}) {
+    driver.handle(ConnectFailed{"connection refused"});
+    const Millis waited = until_next_attempt(driver);
+    REQUIRE(waited >= Millis(ceiling / 2));
+    REQUIRE(waited <= Millis(ceiling));
+  }
+  // A connection alone is no success: a master may accept and drop for ever.
+  driver.handle(Connected{});
+  driver.handle(Disconnected{"reset"});
+  REQUIRE(until_next_attempt(driver) >= Millis(4'000));
+  driver.handle(Connected{});
+  driver.receive(VolunteerDriver::welcome());
+  driver.handle(Disconnected{"reset"});
+  REQUIRE(until_next_attempt(driver) <= Millis(500));
+}
+
+TEST_CASE("volunteer: a master that chose a protocol it was not offered is not served",
+          "[volunteer]") {
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  driver.handle(Connected{});
+  Welcome welcome = VolunteerDriver::welcome();
+  welcome.protocol = kProtocolMax + 1;
+  driver.receive(welcome);
+  REQUIRE_FALSE(driver.exit->success);
+  REQUIRE(driver.exit->error.code == ErrorCode::kVersion);
+}
+
+TEST_CASE("volunteer: a master with an impossible model is told so", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  driver.handle(Connected{});
+  driver.take<Hello>();
+  Welcome welcome = VolunteerDriver::welcome();
+  welcome.model.hidden = 17;
+  driver.receive(welcome);
+  REQUIRE_THAT(driver.take<Goodbye>().sentence, Catch::Contains("hidden is 17"));
+  REQUIRE(driver.disconnects == 1);
+  REQUIRE(driver.work.empty());
+}
+
+TEST_CASE("volunteer: a master that breaks the protocol is hung up on", "[volunteer]") {
+  const std::vector<Message> breaches = {Message(VolunteerDriver::welcome()),  // a second one
+                                         Message(Hello{}), Message(UnitResult{}),
+                                         Message(Leaving{})};
+  for (const Message& breach : breaches) {
+    INFO(message_name(breach));
+    VolunteerDriver driver;
+    driver.join();
+    driver.receive(breach);
+    REQUIRE(driver.take<Goodbye>().code == ErrorCode::kProtocol);
+    REQUIRE(driver.disconnects == 1);
+    driver.receive(TrainUnit{});  // what was under way no longer counts
+    REQUIRE(driver.work.empty());
+  }
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  driver.handle(Connected{});
+  driver.take<Hello>();
+  driver.receive(TrainUnit{});
+  REQUIRE_THAT(driver.take<Goodbye>().sentence, Catch::Contains("TrainUnit before Welcome"));
+}
+
+TEST_CASE("volunteer: a master that does not answer Hello is given up", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  driver.handle(Connected{});
+  driver.take<Hello>();
+  const Millis deadline = VolunteerDriver::tiny_config().welcome_deadline;
+  driver.tick(deadline - Micros(1));
+  REQUIRE(driver.disconnects == 0);
+  driver.tick(Micros(1));
+  REQUIRE(driver.disconnects == 1);
+  // Should even the close hang, it goes on all the same.
+  driver.tick(deadline);
+  REQUIRE(driver.snapshot().phase == Phase::kPausing);
+  until_next_attempt(driver);
+}
+
+TEST_CASE("volunteer: heartbeats are answered at once, with the master's clock", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  RunNews news;
+  news.round = 3;
+  driver.receive(Heartbeat{777, 0, news});
+  const auto reply = driver.take<Heartbeat>();
+  REQUIRE(reply.echoed_us == 777);
+  REQUIRE(reply.echo_us == static_cast<std::uint64_t>(driver.now().time_since_epoch().count()));
+  REQUIRE(driver.snapshot().news == news);
+}
+
+TEST_CASE("volunteer: it says something at least as often as it was asked to", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.tick(Millis(999));
+  REQUIRE(driver.sent.empty());
+  driver.tick(Millis(1));
+  driver.take<Heartbeat>();
+  driver.tick(Millis(999));
+  REQUIRE(driver.sent.empty());
+}
+
+TEST_CASE("volunteer: a silent master is left", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.tick(Millis(9'999));
+  REQUIRE(driver.disconnects == 0);
+  driver.receive(Heartbeat{});
+  driver.tick(Millis(9'999));
+  REQUIRE(driver.disconnects == 0);
+  driver.tick(Millis(1));
+  REQUIRE(driver.disconnects == 1);
+  REQUIRE_THAT(driver.snapshot().sentence, Catch::Contains("silent for 10 s"));
+}
+
+TEST_CASE("volunteer: it waits for the next run, or exits when asked to serve once",
+          "[volunteer]") {
+  const Goodbye finished{ErrorCode::kFinished, "the run is complete"};
+  const Goodbye stopped{ErrorCode::kShuttingDown, "the master is shutting down"};
+  VolunteerDriver patient;
+  patient.join();
+  patient.receive(finished);
+  REQUIRE_FALSE(patient.exit.has_value());
+  patient.handle(Disconnected{"closed"});
+  until_next_attempt(patient);
+
+  CoreConfig config = VolunteerDriver::tiny_config();
+  config.once = true;
+  VolunteerDriver once(config);
+  once.join();
+  once.receive(stopped);  // not the end of the run
+  REQUIRE_FALSE(once.exit.has_value());
+  once.handle(Disconnected{"closed"});
+  until_next_attempt(once);
+  once.join();
+  once.receive(finished);
+  REQUIRE(once.exit->success);
+  REQUIRE(once.snapshot().phase == Phase::kExiting);
+}
+
+// ---- Leaving -----------------------------------------------------------------------------------
+
+TEST_CASE("volunteer: a stop before it is connected ends it at once", "[volunteer]") {
+  VolunteerDriver dialling;
+  dialling.handle(Started{});
+  dialling.handle(StopRequested{"asked to"});
+  REQUIRE(dialling.exit->success);
+
+  VolunteerDriver pausing;
+  pausing.handle(Started{});
+  pausing.handle(ConnectFailed{"refused"});
+  pausing.handle(StopRequested{"asked to"});
+  REQUIRE(pausing.exit->success);
+}
+
+TEST_CASE("volunteer: a stop during the introduction leaves as soon as it is welcomed",
+          "[volunteer]") {
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  driver.handle(Connected{});
+  driver.take<Hello>();
+  driver.handle(StopRequested{"the owner is back"});
+  REQUIRE_FALSE(driver.exit.has_value());
+  REQUIRE(driver.sent.empty());
+  driver.receive(VolunteerDriver::welcome());
+  REQUIRE(driver.take<Leaving>().reason == "the owner is back");
+}
+
+TEST_CASE("volunteer: a stop while it works hands over, then ends with the master's goodbye",
+          "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.handle(StopRequested{"the owner is back"});
+  REQUIRE(driver.take<Leaving>().reason == "the owner is back");
+  REQUIRE(driver.snapshot().phase == Phase::kLeaving);
+  const LeaseRef lease{ShardId{1}, LeaseEpoch{4}};
+  driver.receive(ReleaseRequest{lease});
+  driver.finish_work({HandOver{lease, 0, 2, 0, 1, {}}});
+  REQUIRE(driver.take<HandOver>().lease == lease);
+  driver.receive(Goodbye{ErrorCode::kShuttingDown, "all its shards are handed over"});
+  REQUIRE(driver.exit->success);
+  REQUIRE_THAT(driver.exit->error.message, Catch::Contains("handed over"));
+}
+
+TEST_CASE("volunteer: a second stop, a lost connection or a slow master end a leave",
+          "[volunteer]") {
+  VolunteerDriver impatient;
+  impatient.join();
+  impatient.handle(StopRequested{"one"});
+  impatient.handle(StopRequested{"two"});
+  REQUIRE(impatient.exit->success);
+
+  VolunteerDriver cut;
+  cut.join();
+  cut.handle(StopRequested{"one"});
+  cut.handle(Disconnected{"reset"});
+  REQUIRE(cut.exit->success);
+  REQUIRE_THAT(cut.exit->error.message, Catch::Contains("reset"));
+
+  VolunteerDriver slow;
+  slow.join();
+  slow.handle(StopRequested{"one"});
+  for (Millis waited{0}; waited < Millis(29'000); waited += Millis(1'000)) {
+    slow.receive(Heartbeat{});
+    slow.tick(Millis(1'000));
+    REQUIRE_FALSE(slow.exit.has_value());
+  }
+  slow.tick(Millis(1'000));
+  REQUIRE(slow.exit->success);
+  REQUIRE_THAT(slow.exit->error.message, Catch::Contains("without handing over"));
+}
+
+TEST_CASE("volunteer: nothing comes out after the end", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  driver.handle(StopRequested{"asked to"});
+  // The driver fails on any effect after Exit.
+  driver.handle(Connected{});
+  driver.tick(Millis(100'000));
+  driver.handle(StopRequested{"again"});
+  REQUIRE(driver.connects == 1);
+}
+
+}  // namespace gleaner::volunteer

@@ -1,0 +1,295 @@
+// Loading shards, and work in its order.
+#include <catch2/catch.hpp>
+
+#include "tests/support/volunteer_driver.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+constexpr ShardId kShard{2};
+constexpr LeaseRef kLease{kShard, LeaseEpoch{5}};
+
+LeaseGrant grant(std::uint32_t base_chunks, std::uint32_t chunks, LeaseRef lease = kLease,
+                 RoundIndex base_round = 1) {
+  LeaseGrant message;
+  message.lease = lease;
+  message.base_round = base_round;
+  message.base_chunks = base_chunks;
+  message.chunks = chunks;
+  return message;
+}
+
+ShardChunk chunk(std::uint32_t number, LeaseRef lease = kLease) {
+  ShardChunk message{lease, number, {}};
+  message.rows.rows = {number};
+  return message;
+}
+
+TrainUnit unit(std::uint64_t number) {
+  TrainUnit message;
+  message.unit = UnitId{number};
+  return message;
+}
+
+// The work under way, which must be this kind of message.
+template <typename T>
+T under_way(VolunteerDriver& driver) {
+  REQUIRE_FALSE(driver.work.empty());
+  const auto& message = std::get<Message>(driver.work.front().work);
+  INFO("under way: " << message_name(message));
+  REQUIRE(std::holds_alternative<T>(message));
+  return std::get<T>(message);
+}
+
+std::vector<std::uint32_t> requests(VolunteerDriver& driver) {
+  std::vector<std::uint32_t> chunks;
+  while (!driver.sent.empty()) chunks.push_back(driver.take<ChunkRequest>().chunk);
+  return chunks;
+}
+
+// Loses the connection and is welcomed again, to the model `welcome` says.
+void reconnect(VolunteerDriver& driver, const Welcome& welcome = VolunteerDriver::welcome()) {
+  driver.handle(Disconnected{"reset"});
+  driver.tick(Millis(1'000));
+  driver.sent.clear();
+  driver.handle(Connected{});
+  driver.take<Hello>();
+  driver.receive(welcome);
+  while (!std::holds_alternative<Reset>(driver.work.front().work)) driver.finish_work();
+  driver.finish_work();
+}
+
+}  // namespace
+
+TEST_CASE("loading: only so many chunks are asked for at a time", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(grant(6, 7));
+  REQUIRE(requests(driver) == std::vector<std::uint32_t>{0, 1, 2, 3});
+  REQUIRE(driver.snapshot().phase == Snapshot::Phase::kLoading);
+  driver.receive(chunk(2));
+  REQUIRE(requests(driver) == std::vector<std::uint32_t>{4});
+  for (const std::uint32_t number : {0u, 1u, 3u, 4u}) driver.receive(chunk(number));
+  REQUIRE(requests(driver) == std::vector<std::uint32_t>{5, 6});
+}
+
+TEST_CASE("loading: the executor gets the grant, then its chunks, and says when it is ready",
+          "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(grant(2, 2));
+  requests(driver);
+  REQUIRE(under_way<LeaseGrant>(driver).lease == kLease);
+  driver.receive(chunk(1));
+  driver.receive(chunk(0));
+  driver.finish_work();
+  REQUIRE(under_way<ShardChunk>(driver).chunk == 1);
+  driver.finish_work();
+  REQUIRE(under_way<ShardChunk>(driver).chunk == 0);
+  driver.finish_work({ShardReady{kLease}});
+  REQUIRE(driver.take<ShardReady>().lease == kLease);
+  REQUIRE(driver.snapshot().shards == std::vector{kShard});
+  REQUIRE(driver.snapshot().loading == 0);
+  REQUIRE(driver.snapshot().phase == Snapshot::Phase::kTraining);
+}
+
+TEST_CASE("loading: a chunk that was not asked for, or comes twice, ends the connection",
+          "[volunteer]") {
+  for (const std::uint32_t number : {5u, 9u, 0u}) {
+    VolunteerDriver driver;
+    driver.join();
+    driver.receive(grant(6, 6));
+    requests(driver);
+    driver.receive(chunk(0));
+    requests(driver);
+    driver.receive(chunk(number));
+    REQUIRE_THAT(driver.take<Goodbye>().sentence, Catch::Contains("unasked"));
+    REQUIRE(driver.disconnects == 1);
+  }
+}
+
+TEST_CASE("loading: chunks of a lease that is over are ignored", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(grant(2, 2));
+  requests(driver);
+  driver.receive(Revoke{kLease});
+  driver.receive(chunk(0));
+  const LeaseRef next{kShard, LeaseEpoch{6}};
+  driver.receive(grant(2, 2, next));
+  requests(driver);
+  driver.receive(chunk(0));
+  REQUIRE(driver.disconnects == 0);
+  driver.finish_work();
+  REQUIRE(under_way<Revoke>(driver).lease == kLease);
+  driver.finish_work();
+  REQUIRE(under_way<LeaseGrant>(driver).lease == next);
+  driver.finish_work();
+  REQUIRE(driver.work.empty());
+}
+
+TEST_CASE("loading: a lease that makes no sense ends the connection", "[volunteer]") {
+  for (const auto& [base, all] : {std::pair{3u, 2u}, std::pair{0u, 1u << 23}}) {
+    VolunteerDriver driver;
+    driver.join();
+    driver.receive(grant(base, all));
+    REQUIRE(driver.take<Goodbye>().code == ErrorCode::kProtocol);
+  }
+}
+
+TEST_CASE("loading: chunks of the same checkpoint survive a broken connection", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(grant(3, 4));
+  driver.receive(chunk(0));
+  driver.receive(chunk(2));
+  driver.receive(chunk(3));  // of a hand-over: worth nothing to the next lease
+  reconnect(driver);
+  const LeaseRef again{kShard, LeaseEpoch{50}};
+  driver.receive(grant(3, 4, again));
+  REQUIRE(requests(driver) == std::vector<std::uint32_t>{1, 3});
+  REQUIRE(under_way<LeaseGrant>(driver).lease == again);
+  driver.finish_work();
+  // They come back under the new lease.
+  REQUIRE(under_way<ShardChunk>(driver) == chunk(0, again));
+  driver.finish_work();
+  REQUIRE(under_way<ShardChunk>(driver) == chunk(2, again));
+  // And survive once more, together with what came meanwhile.
+  driver.receive(chunk(1, again));
+  reconnect(driver);
+  driver.receive(grant(3, 3, again));
+  REQUIRE(requests(driver).empty());
+}
+
+TEST_CASE("loading: chunks of another checkpoint or of another run are dropped", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(grant(2, 2));
+  driver.receive(chunk(0));
+  reconnect(driver);
+  driver.receive(grant(2, 2, kLease, 2));
+  REQUIRE(requests(driver) == std::vector<std::uint32_t>{0, 1});
+
+  driver.receive(chunk(0));
+  Welcome other = VolunteerDriver::welcome();
+  ++other.model.seed;
+  reconnect(driver, other);
+  driver.receive(grant(2, 2, kLease, 2));
+  REQUIRE(requests(driver) == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE("loading: kept chunks do not outlive the checkpoint they are of", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(grant(2, 2));
+  driver.receive(chunk(0));
+  reconnect(driver);
+  // With two rounds open a shard may be lent two checkpoints later than another; with three, the
+  // master has moved on for good.
+  driver.receive(grant(0, 0, {ShardId{1}, LeaseEpoch{6}}, 3));
+  driver.receive(grant(2, 2, {kShard, LeaseEpoch{7}}, 1));
+  REQUIRE(requests(driver) == std::vector<std::uint32_t>{1});
+  reconnect(driver);
+  driver.receive(grant(0, 0, {ShardId{1}, LeaseEpoch{8}}, 4));
+  driver.receive(grant(2, 2, {kShard, LeaseEpoch{9}}, 1));
+  REQUIRE(requests(driver) == std::vector<std::uint32_t>{0, 1});
+}
+
+TEST_CASE("work: it runs one piece at a time in the order of arrival", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(unit(1));
+  driver.receive(EvalUnit{});
+  driver.receive(ReleaseRequest{kLease});
+  REQUIRE(under_way<TrainUnit>(driver).unit == UnitId{1});
+  driver.finish_work({UnitResult{}, ShardCommit{}});
+  under_way<EvalUnit>(driver);
+  // Replies leave in the order in which the executor made them.
+  driver.take<UnitResult>();
+  driver.take<ShardCommit>();
+  driver.finish_work({EvalResult{}});
+  under_way<ReleaseRequest>(driver);
+  driver.take<EvalResult>();
+  driver.finish_work();
+  REQUIRE(driver.work.empty());
+  REQUIRE(driver.snapshot().units == 1);
+}
+
+TEST_CASE("work: results of an earlier connection never leave", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(unit(1));
+  driver.receive(unit(2));
+  driver.handle(Disconnected{"reset"});
+  driver.tick(Millis(1'000));
+  driver.handle(Connected{});
+  driver.take<Hello>();
+  driver.receive(VolunteerDriver::welcome());
+  // The executor is still at unit 1; unit 2 was forgotten with its connection.
+  REQUIRE(under_way<TrainUnit>(driver).unit == UnitId{1});
+  driver.finish_work({UnitResult{}});
+  REQUIRE(driver.sent.empty());
+  REQUIRE(driver.snapshot().units == 0);
+  REQUIRE(std::holds_alternative<Reset>(driver.work.front().work));
+  driver.finish_work();
+  REQUIRE(driver.work.empty());
+}
+
+TEST_CASE("work: what cannot be done ends the connection, not the program", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(unit(1));
+  driver.receive(unit(2));
+  const std::uint64_t generation = driver.work.front().generation;
+  driver.work.clear();
+  driver.handle(WorkDone{generation, {}, Error{ErrorCode::kResources, "out of memory"}});
+  REQUIRE(driver.take<Goodbye>() == Goodbye{ErrorCode::kResources, "out of memory"});
+  REQUIRE(driver.disconnects == 1);
+  REQUIRE(driver.work.empty());
+  REQUIRE_FALSE(driver.exit.has_value());
+  REQUIRE_THAT(driver.snapshot().sentence, Catch::Contains("out of memory"));
+}
+
+TEST_CASE("work: a master that floods it with work is left", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  for (std::uint64_t i = 0; i <= 8192; ++i) driver.receive(unit(i));
+  REQUIRE(driver.disconnects == 0);
+  driver.receive(unit(9999));
+  REQUIRE(driver.take<Goodbye>().code == ErrorCode::kBusy);
+  REQUIRE(driver.disconnects == 1);
+}
+
+TEST_CASE("work: the flood may come as chunks or as leases too", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(grant(3, 3));
+  requests(driver);
+  for (std::uint64_t i = 0; i < 8192; ++i) driver.receive(unit(i));
+  driver.receive(chunk(0));
+  REQUIRE(driver.take<Goodbye>().code == ErrorCode::kBusy);
+  REQUIRE(driver.sent.empty());
+  REQUIRE(driver.snapshot().loading == 0);
+
+  VolunteerDriver leased;
+  leased.join();
+  for (std::uint64_t i = 0; i <= 8192; ++i) leased.receive(unit(i));
+  leased.receive(grant(3, 3));
+  REQUIRE(leased.take<Goodbye>().code == ErrorCode::kBusy);
+  REQUIRE(leased.sent.empty());
+  REQUIRE(leased.snapshot().loading == 0);
+}
+
+TEST_CASE("work: a shard given back is no longer shown as held", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(grant(0, 0));
+  driver.finish_work({ShardReady{kLease}});
+  REQUIRE(driver.snapshot().shards.size() == 1);
+  driver.receive(ReleaseRequest{kLease});
+  REQUIRE(driver.snapshot().shards.size() == 1);  // still in its hands
+  driver.finish_work({HandOver{kLease, 0, 0, 0, 1, {}}});
+  REQUIRE(driver.snapshot().shards.empty());
+}
+
+}  // namespace gleaner::volunteer

@@ -1,0 +1,190 @@
+#include "volunteer/executor.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/tiny_run.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+constexpr LeaseRef kLease{ShardId{1}, LeaseEpoch{3}};
+
+// An executor made ready for the tiny run.
+struct Bench {
+  explicit Bench(std::uint64_t memory_bytes = std::uint64_t{1} << 30)
+      : model(tiny_model()), plan(model), map(model), pool(1), executor(pool, memory_bytes) {
+    REQUIRE(executor.execute(Reset{model}).ok());
+  }
+
+  Result<std::vector<Message>> run(Message message) {
+    return executor.execute(std::variant<Reset, Message>(std::move(message)));
+  }
+
+  std::vector<Message> done(Message message) {
+    auto replies = run(std::move(message));
+    if (!replies) FAIL(replies.error().message);
+    return std::move(replies).value();
+  }
+
+  [[nodiscard]] LeaseGrant grant(LeaseRef lease = kLease) const {
+    LeaseGrant message;
+    message.lease = lease;
+    message.label_counts.resize(map.neurons(lease.shard).size(), 1);
+    return message;
+  }
+
+  // Two empty chunks: all rows as they were in the beginning.
+  [[nodiscard]] LeaseGrant grant_with_chunks() const {
+    LeaseGrant message = grant();
+    message.base_round = 1;
+    message.next_batch = plan.round_begin(1);
+    message.base_chunks = message.chunks = 2;
+    return message;
+  }
+
+  [[nodiscard]] TrainUnit unit(BatchIndex first, BatchIndex end, LeaseRef lease = kLease) const {
+    TrainUnit message;
+    message.unit = UnitId{9};
+    message.leases = {lease};
+    for (BatchIndex batch = first; batch < end; ++batch) {
+      const HiddenCodes codes = tiny_codes(plan, batch, model.hidden);
+      Positives none;
+      none.offsets.resize(codes.examples + 1);
+      message.batches.push_back({batch, std::make_shared<const Bytes>(pack(codes)), none});
+    }
+    return message;
+  }
+
+  ModelConfig model;
+  RunPlan plan;
+  ShardMap map;
+  ThreadPool pool;
+  Executor executor;
+};
+
+}  // namespace
+
+TEST_CASE("executor: a lease without chunks is ready at once", "[executor]") {
+  Bench bench;
+  const auto replies = bench.done(bench.grant());
+  REQUIRE(replies.size() == 1);
+  REQUIRE(std::get<ShardReady>(replies[0]).lease == kLease);
+}
+
+TEST_CASE("executor: a shard is ready with its last chunk, in any order", "[executor]") {
+  Bench bench;
+  REQUIRE(bench.done(bench.grant_with_chunks()).empty());
+  REQUIRE(bench.done(ShardChunk{kLease, 1, {}}).empty());
+  const auto replies = bench.done(ShardChunk{kLease, 0, {}});
+  REQUIRE(replies.size() == 1);
+  REQUIRE(std::get<ShardReady>(replies[0]).lease == kLease);
+}
+
+TEST_CASE("executor: chunks of a revoked lease are ignored", "[executor]") {
+  Bench bench;
+  bench.done(bench.grant_with_chunks());
+  REQUIRE(bench.done(Revoke{kLease}).empty());
+  REQUIRE(bench.done(ShardChunk{kLease, 0, {}}).empty());
+  REQUIRE(bench.done(ShardChunk{kLease, 1, {}}).empty());
+}
+
+TEST_CASE("executor: a unit's result leaves before the commits it leads to", "[executor]") {
+  Bench bench;
+  bench.done(bench.grant());
+  REQUIRE(bench.done(bench.unit(0, 2)).size() == 1);  // the round is not over
+  const auto replies = bench.done(bench.unit(2, 4));
+  REQUIRE(replies.size() >= 2);
+  const auto& result = std::get<UnitResult>(replies[0]);
+  REQUIRE(result.unit == UnitId{9});
+  REQUIRE(result.batches.size() == 2);
+  for (std::size_t i = 1; i < replies.size(); ++i) {
+    REQUIRE(std::get<ShardCommit>(replies[i]).round == 0);
+    REQUIRE(std::get<ShardCommit>(replies[i]).lease == kLease);
+  }
+}
+
+TEST_CASE("executor: a shard handed over is gone", "[executor]") {
+  Bench bench;
+  bench.done(bench.grant());
+  bench.done(bench.unit(0, 2));
+  const auto replies = bench.done(ReleaseRequest{kLease});
+  REQUIRE_FALSE(replies.empty());
+  const auto& part = std::get<HandOver>(replies[0]);
+  REQUIRE(part.next_batch == 2);
+  REQUIRE(part.base_round == 0);
+  REQUIRE_FALSE(bench.run(bench.unit(2, 3)).ok());
+}
+
+TEST_CASE("executor: a hand-over continues elsewhere to the same results", "[executor]") {
+  Bench whole;
+  whole.done(whole.grant());
+  whole.done(whole.unit(0, 2));
+  auto straight = whole.done(whole.unit(2, 3));
+
+  Bench first;
+  first.done(first.grant());
+  first.done(first.unit(0, 2));
+  const auto parts = first.done(ReleaseRequest{kLease});
+  Bench second;
+  LeaseGrant grant = second.grant();
+  grant.next_batch = 2;
+  grant.chunks = static_cast<std::uint32_t>(parts.size());
+  second.done(grant);
+  for (std::uint32_t i = 0; i < parts.size(); ++i) {
+    second.done(ShardChunk{kLease, i, std::get<HandOver>(parts[i]).rows});
+  }
+  auto moved = second.done(second.unit(2, 3));
+  REQUIRE(moved.size() == straight.size());
+  auto& a = std::get<UnitResult>(straight[0]);
+  auto& b = std::get<UnitResult>(moved[0]);
+  REQUIRE(a.batches == b.batches);
+  for (std::size_t i = 1; i < moved.size(); ++i) {
+    REQUIRE(std::get<ShardCommit>(moved[i]) == std::get<ShardCommit>(straight[i]));
+  }
+}
+
+TEST_CASE("executor: a lease beyond the memory limit is refused with both figures", "[executor]") {
+  const std::uint64_t one = ShardTrainer::shard_bytes(tiny_model());
+  Bench bench(one);
+  const auto first = bench.run(bench.grant());
+  REQUIRE(first.ok());
+  const auto second = bench.run(bench.grant({ShardId{2}, LeaseEpoch{4}}));
+  REQUIRE_FALSE(second.ok());
+  REQUIRE(second.error().code == ErrorCode::kResources);
+  REQUIRE_THAT(second.error().message, Catch::Contains("shard 2 does not fit"));
+}
+
+TEST_CASE("executor: work that does not fit what is here is an error, not a crash", "[executor]") {
+  Bench bench;
+  REQUIRE_FALSE(bench.run(bench.unit(0, 1)).ok());  // not held
+  REQUIRE_FALSE(bench.run(ReleaseRequest{kLease}).ok());
+  bench.done(bench.grant());
+  REQUIRE_FALSE(bench.run(bench.unit(1, 2)).ok());  // not where the shard stands
+  const auto no_work = bench.run(Welcome{});
+  REQUIRE(no_work.error().code == ErrorCode::kProtocol);
+  REQUIRE(bench.done(bench.unit(0, 1)).size() == 1);  // a refusal changed nothing
+}
+
+TEST_CASE("executor: a reset forgets every shard", "[executor]") {
+  Bench bench;
+  bench.done(bench.grant());
+  REQUIRE(bench.executor.execute(Reset{bench.model}).ok());
+  REQUIRE_FALSE(bench.run(bench.unit(0, 1)).ok());
+}
+
+TEST_CASE("executor: a shard scores what it is asked", "[executor]") {
+  Bench bench;
+  bench.done(bench.grant());
+  EvalUnit unit;
+  unit.unit = UnitId{4};
+  unit.leases = {kLease};
+  unit.top_k = 2;
+  unit.hidden = std::make_shared<const Bytes>(pack(tiny_codes(bench.plan, 0, bench.model.hidden)));
+  const auto replies = bench.done(unit);
+  REQUIRE(replies.size() == 1);
+  const auto& result = std::get<EvalResult>(replies[0]);
+  REQUIRE(result.top_k == 2);
+  REQUIRE(result.best.size() == 4);  // two examples
+}
+
+}  // namespace gleaner::volunteer

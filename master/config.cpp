@@ -157,10 +157,11 @@ void add_scheduling(Settings& settings, MasterConfig& c) {
   settings.add("unit_target_ms", SettingScope::kMachine, "milliseconds",
                "Work that catches up is cut into units of about this much of a volunteer's time.",
                integer_setting(c.scheduling.unit_target_ms, 1, 60'000));
-  settings.add("balance_hysteresis", SettingScope::kMachine, "share",
-               "Shards move between volunteers when one holds more, or fewer, than its speed calls "
-               "for by more than this share.",
-               number_setting(c.scheduling.balance_hysteresis, 0.0, 10.0));
+  settings.add(
+      "balance_hysteresis", SettingScope::kMachine, "share",
+      "Shards move between volunteers when that would make batches faster by more than this "
+      "share, and has for some rounds; newcomers get theirs at once.",
+      number_setting(c.scheduling.balance_hysteresis, 0.0, 10.0));
 }
 
 void add_output(Settings& settings, MasterConfig& c) {

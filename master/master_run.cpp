@@ -43,7 +43,9 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.heartbeat = Millis(config.network.heartbeat_ms);
   core.silence = Millis(config.network.silence_ms);
   core.hello_deadline = Millis(config.network.join_timeout_ms);
-  core.stop_grace = Millis(config.run.stop_grace_s * 1000);
+  core.stop_grace = Millis(std::int64_t{config.run.stop_grace_s} * 1000);
+  core.stall = Millis(std::int64_t{config.network.stall_s} * 1000);
+  core.unit_target = Millis(config.scheduling.unit_target_ms);
   core.min_volunteers = config.run.min_volunteers;
   core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
   core.hysteresis = config.scheduling.balance_hysteresis;

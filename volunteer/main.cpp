@@ -61,6 +61,7 @@ int run(const VolunteerConfig& config, const HostPort& address, const Identity& 
   options.core.once = config.once;
   options.core.retry_first = Millis(config.retry_ms_min);
   options.core.retry_longest = Millis(config.retry_ms_max);
+  options.core.leave_grace = Millis(std::int64_t{config.leave_grace_s} * 1000);
   options.core.seed = identity.low;
   options.threads = offer.threads;
   options.memory_bytes = offer.memory_bytes;

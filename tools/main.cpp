@@ -6,14 +6,13 @@
 #include <exception>
 #include <string>
 
+#include "common/exit_code.hpp"
 #include "schema/versions.hpp"
 #include "tools/checkpoint_command.hpp"
 #include "tools/dataset_command.hpp"
 #include "tools/history_command.hpp"
 
 namespace {
-
-constexpr int kUsage = 2;
 
 constexpr const char* kFooter =
     "Examples:\n"
@@ -28,7 +27,7 @@ int report(const CLI::App& app, const CLI::ParseError& error) {
              "gleaner: {}; `gleaner --help` lists the commands, `gleaner COMMAND --help` "
              "what one takes\n",
              error.what());
-  return kUsage;
+  return static_cast<int>(gleaner::ExitCode::kUsage);
 }
 
 }  // namespace
@@ -49,7 +48,7 @@ int main(int argc, char** argv) {
     return report(app, error);
   } catch (const std::exception& error) {
     fmt::print(stderr, "gleaner: {}\n", error.what());
-    return 1;
+    return static_cast<int>(gleaner::ExitCode::kFailure);
   }
   return exit_status;
 }

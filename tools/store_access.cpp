@@ -6,23 +6,20 @@
 #include <cstdio>
 #include <system_error>
 
+#include "common/exit_code.hpp"
 #include "storage/rocks_store.hpp"
 
 namespace gleaner {
 namespace {
 
-int exit_status_of(ErrorCode code) {
+// Whatever is wrong with a store that was to be read is the store's.
+ExitCode exit_status_of(ErrorCode code) {
   switch (code) {
-    case ErrorCode::kInvalidArgument:
-      return 2;
-    case ErrorCode::kCorrupt:
     case ErrorCode::kVersion:
-    case ErrorCode::kIdentity:
-    case ErrorCode::kBusy:
     case ErrorCode::kNotFound:
-      return 4;
+      return ExitCode::kStore;
     default:
-      return 1;
+      return exit_code_of(code);
   }
 }
 
@@ -50,7 +47,7 @@ int run_on_store(const std::string& folder, const std::function<Result<void>(Run
   if (done) return 0;
   const Error error = name_folder(done.error(), folder);
   fmt::print(stderr, "gleaner: {}\n", error.message);
-  return exit_status_of(error.code);
+  return static_cast<int>(exit_status_of(error.code));
 }
 
 Result<void> print_out(const std::string& text) {

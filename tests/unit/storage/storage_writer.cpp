@@ -1,6 +1,7 @@
 // Trains the small run of the store's tests in a folder, for tests that watch or kill it:
-//   storage_writer FOLDER CHECKPOINT [BULK_BYTES]
-// Prints "CHECKPOINT DIGEST" for the checkpoint it finds and for every one it makes.
+//   storage_writer FOLDER CHECKPOINT [BULK_BYTES [step]]
+// Prints "CHECKPOINT DIGEST" for the checkpoint it finds and for every one it makes. With "step",
+// it waits for a byte on stdin before each one it makes.
 #include <fmt/format.h>
 
 #include <cstdio>
@@ -17,7 +18,7 @@ int fail(const Error& error) {
   return 1;
 }
 
-int write_run(const char* folder, RoundIndex last, std::size_t bulk_bytes) {
+int write_run(const char* folder, RoundIndex last, std::size_t bulk_bytes, bool steps) {
   auto store = open_rocks_store(folder, OpenMode::kReadWrite, bulk_bytes);
   if (!store) return fail(store.error());
   const RunIdentity identity = small_identity();
@@ -30,6 +31,7 @@ int write_run(const char* folder, RoundIndex last, std::size_t bulk_bytes) {
     fmt::print("{} {}\n", checkpoint, *digest);
     std::fflush(stdout);
     if (checkpoint >= last) return 0;
+    if (steps && std::getchar() == EOF) return 0;
   }
 }
 
@@ -41,5 +43,5 @@ int main(int argc, char** argv) {
   const auto last = static_cast<gleaner::RoundIndex>(std::strtoul(argv[2], nullptr, 10));
   const std::size_t bulk_bytes =
       argc > 3 ? std::strtoul(argv[3], nullptr, 10) : gleaner::kRocksBulkBytes;
-  return gleaner::test::write_run(argv[1], last, bulk_bytes);
+  return gleaner::test::write_run(argv[1], last, bulk_bytes, argc > 4);
 }

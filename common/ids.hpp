@@ -13,8 +13,7 @@ enum class ShardId : std::uint32_t {};
 // One connection of a volunteer; never reused while the master lives.
 enum class SessionId : std::uint64_t {};
 enum class UnitId : std::uint64_t {};
-// Fencing token of a lease: grows with every grant of any shard while the master lives. A restarted
-// master has new sessions, so that no lease of its predecessor can reach it.
+// Fencing token of a lease: grows with every grant of any shard, in one run for ever.
 enum class LeaseEpoch : std::uint64_t {};
 
 // Position of a batch in the run, counted from 0 over all epochs.

@@ -26,6 +26,8 @@ namespace {
 constexpr std::chrono::milliseconds kProgressPeriod{200};
 // How long goodbyes may take to leave.
 constexpr std::chrono::seconds kFarewell{3};
+// More leases than one process ever grants.
+constexpr std::uint64_t kLeaseEpochs = std::uint64_t{1} << 32;
 
 RunShape shape_of(const ModelConfig& model) {
   const RunPlan plan(model);
@@ -124,6 +126,9 @@ Result<ResumePoint> MasterRun::resume_point() {
   history_ = std::move(*history);
   ResumePoint resume;
   resume.checkpoint = store_.checkpoint();
+  auto epoch = store_.reserve_lease_epochs(kLeaseEpochs);
+  if (!epoch) return epoch.error();
+  resume.first_epoch = *epoch;
   for (const HistoryRecord& record : history_) {
     if (record.checkpoint == resume.checkpoint) resume.is_evaluated = record.evaluated > 0;
   }

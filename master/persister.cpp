@@ -17,7 +17,10 @@ Event Persister::run(const StorageTask& task) {
 }
 
 Event Persister::run_task(const StageTask& task) {
-  auto staged = store_.stage(task.round, task.shard, task.part, task.parts, *task.update);
+  // One wait for the disk a commit: its last part makes the ones before durable.
+  const bool is_last = task.part + 1 == task.parts;
+  auto staged = store_.stage(task.round, task.shard, task.part, task.parts, *task.update,
+                             is_last ? Durability::kSync : Durability::kLazy);
   if (!staged) return TaskFailed{staged.error()};
   return Staged{task.session, task.shard, task.round, task.part};
 }

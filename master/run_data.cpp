@@ -32,6 +32,8 @@ Result<RunData> open_run_data(const MasterConfig& config,
   auto train = open_or_pack(config.data.train, options);
   if (!train) return train.error();
   data.train = std::move(*train);
+  // Damage is found here, as an error, and not in the middle of training.
+  if (auto intact = data.train->verify_all(); !intact) return intact.error();
   if (data.train->points() == 0 || data.train->labels() == 0 || data.train->features() == 0) {
     return Error{ErrorCode::kInvalidData,
                  fmt::format("{}: there is nothing to train on ({} points, {} features, {} labels)",

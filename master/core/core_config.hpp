@@ -39,6 +39,7 @@ struct CoreConfig {
 struct ResumePoint {
   RoundIndex checkpoint = 0;  // rounds folded
   bool is_evaluated = false;  // whether that checkpoint's evaluation is on record
+  LeaseEpoch first_epoch{1};  // no lease of the run has borne it or a later one
 };
 
 }  // namespace gleaner

@@ -4,7 +4,8 @@
 
 namespace gleaner {
 
-LeaseTable::LeaseTable(std::uint32_t shards, RoundIndex committed) : shards_(shards) {
+LeaseTable::LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpoch first_epoch)
+    : shards_(shards), next_epoch_(raw(first_epoch)) {
   for (ShardLease& shard : shards_) shard.committed = committed;
 }
 
@@ -14,7 +15,7 @@ LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, BatchIndex next_batc
   lease.state = LeaseState::kLoading;
   lease.since = now;
   lease.holder = holder;
-  lease.epoch = LeaseEpoch{++last_epoch_};
+  lease.epoch = LeaseEpoch{next_epoch_++};
   lease.base_round = lease.committed;
   lease.next_batch = next_batch;
   lease.next_commit = lease.committed;

@@ -44,8 +44,8 @@ struct ShardLease {
 
 class LeaseTable {
  public:
-  // Every shard starts free with `committed` rounds durable.
-  LeaseTable(std::uint32_t shards, RoundIndex committed);
+  // Every shard starts free with `committed` rounds durable; epochs count from `first_epoch`.
+  LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpoch first_epoch = LeaseEpoch{1});
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(shards_.size()); }
 
@@ -70,7 +70,7 @@ class LeaseTable {
 
  private:
   std::vector<ShardLease> shards_;
-  std::uint64_t last_epoch_ = 0;
+  std::uint64_t next_epoch_;
 };
 
 }  // namespace gleaner

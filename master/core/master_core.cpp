@@ -12,7 +12,7 @@ MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint 
       config_(std::move(config)),
       plan_(model_),
       map_(model_),
-      leases_(model_.output_shards, resume.checkpoint),
+      leases_(model_.output_shards, resume.checkpoint, resume.first_epoch),
       pipeline_(plan_, map_, resume.checkpoint),
       commits_(map_.shard_count()),
       checkpoint_(resume.checkpoint),

@@ -146,6 +146,7 @@ class Cluster {
   std::vector<Volunteer> volunteers_;
   std::map<std::uint64_t, Connection> connections_;
   std::uint64_t last_connection_ = 0;
+  std::uint64_t last_epoch_ = 0;  // of any lease so far
   ClusterResult result_;
 };
 
@@ -166,6 +167,12 @@ void Cluster::start_master() {
   }
   ResumePoint resume;
   resume.checkpoint = (*store)->checkpoint();
+  auto epoch = (*store)->reserve_lease_epochs(1 << 20);
+  if (!epoch || raw(*epoch) <= last_epoch_) {
+    result_.violations.push_back("lease epochs do not grow over a restart");
+    return;
+  }
+  resume.first_epoch = *epoch;
   const auto history = (*store)->history();
   for (const HistoryRecord& record : *history) {
     if (record.checkpoint == resume.checkpoint) resume.is_evaluated = record.evaluated > 0;
@@ -304,6 +311,7 @@ void Cluster::check_invariants() {
   const LeaseTable& leases = master_->core.leases();
   for (std::uint32_t s = 0; s < leases.size(); ++s) {
     const ShardLease& lease = leases.at(ShardId{s});
+    last_epoch_ = std::max(last_epoch_, raw(lease.epoch));
     if (lease.state == LeaseState::kFree) continue;
     if (lease.next_batch > master_->core.pipeline().frontier()) {
       result_.violations.push_back("a lease is ahead of the forward pass");

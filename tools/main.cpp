@@ -11,6 +11,7 @@
 #include "tools/checkpoint_command.hpp"
 #include "tools/dataset_command.hpp"
 #include "tools/history_command.hpp"
+#include "tools/predict_command.hpp"
 
 namespace {
 
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   gleaner::add_checkpoint_commands(app, exit_status);
   gleaner::add_dataset_commands(app, exit_status);
   gleaner::add_history_command(app, exit_status);
+  gleaner::add_predict_command(app, exit_status);
   try {
     app.parse(argc, argv);
     // Not left to require_subcommand, which would hide the name of an unknown command.

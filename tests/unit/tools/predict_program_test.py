@@ -1,0 +1,89 @@
+"""`gleaner predict` as a person meets it: predict_program_test.py GLEANER GLEANER_MASTER."""
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+GLEANER, MASTER = sys.argv[1], sys.argv[2]
+SECONDS = 120
+
+
+def run(*arguments, given=""):
+    done = subprocess.run([GLEANER, *map(str, arguments)], input=given, capture_output=True,
+                          text=True, timeout=SECONDS)
+    return done.returncode, done.stdout, done.stderr
+
+
+class Predict(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.path = Path(folder.name)
+        cls.store, cls.test = cls.path / "store", cls.path / "test.txt"
+        train = cls.path / "train.txt"
+        status, _, err = run("dataset", "synth", "--train", train, "--test", cls.test, "--points",
+                             600, "--test-points", 100, "--features", 80, "--labels", 50)
+        assert status == 0, err
+        subprocess.run([MASTER, "--train", train, "--test", cls.test, "--store", cls.store,
+                        "--local", "1", "--threads", "1", "--epochs", "1", "--quiet"],
+                       check=True, capture_output=True, timeout=SECONDS)
+
+    def assert_refused(self, expected, arguments, *pieces, given=""):
+        status, out, err = run("predict", *arguments, given=given)
+        self.assertEqual((status, out), (expected, ""), err)
+        self.assertEqual(err.count("\n"), 1, err)
+        for piece in pieces:
+            self.assertIn(str(piece), err)
+
+    def test_help_has_two_examples_and_the_exit_codes(self):
+        status, out, err = run("predict", "--help")
+        self.assertEqual((status, err), (0, ""))
+        examples = re.findall(r"^  gleaner predict ", out.split("Examples:")[1], re.MULTILINE)
+        self.assertEqual(len(examples), 2)
+        self.assertIn("Exit status: 0 done", out)
+
+    def test_errors_have_the_status_of_their_cause(self):
+        self.assert_refused(2, [self.store], "--data", "--input")
+        self.assert_refused(2, [self.store, "--input", "a", "--data", "b"], "excludes")
+        self.assert_refused(2, [self.store, "--input", self.test, "--top", 101], "101")
+        self.assert_refused(3, [self.store, "--input", self.path / "none"], self.path / "none")
+        self.assert_refused(3, [self.store, "--data", self.path], "labels.txt is missing")
+        self.assert_refused(3, [self.store, "--input", self.test, "--labels", self.path / "none"],
+                            self.path / "none")
+        self.assert_refused(3, [self.store, "--input", "-"], "standard input:2:3", 80,
+                            given="0 1:1\n0 81:1\n")
+        self.assert_refused(3, [self.store, "--input", "-"], "standard input:1:1", "empty")
+        self.assert_refused(4, [self.path / "none", "--input", self.test], self.path / "none")
+        self.assert_refused(4, [self.path, "--input", self.test], self.path, "not a store")
+
+    def test_standard_input_says_what_the_file_says(self):
+        status, from_file, err = run("predict", self.store, "--input", self.test, "--json")
+        self.assertEqual((status, err), (0, ""))
+        self.assertEqual(len(from_file.splitlines()), 100)
+        given = self.test.read_text()
+        self.assertEqual(run("predict", self.store, "--input", "-", "--json", given=given),
+                         (0, from_file, ""))
+        # The same points without their header.
+        headless = given.split("\n", 1)[1]
+        self.assertEqual(run("predict", self.store, "--input", "-", "--json", "--format", "libsvm",
+                             "--first-feature", 0, given=headless), (0, from_file, ""))
+
+    def test_a_line_is_answered_while_the_input_goes_on(self):
+        with subprocess.Popen([GLEANER, "predict", self.store, "--input", "-", "--json"],
+                              stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as process:
+            for number in range(3):
+                process.stdin.write(f"{number} {number + 1}:1\n")
+                process.stdin.flush()
+                self.assertEqual(json.loads(process.stdout.readline())["point"], number)
+            process.stdin.close()
+            self.assertEqual(process.stdout.read(), "")
+            self.assertEqual(process.wait(SECONDS), 0)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

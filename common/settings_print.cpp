@@ -119,6 +119,7 @@ std::string print_toml(const Settings& settings, std::string_view title) {
 std::string print_reference(const Settings& settings) {
   std::string text;
   for (const SettingSection& section : settings.sections()) {
+    if (!text.empty()) text += "\n";
     text += fmt::format("## [{}]\n\n{}\n\n", section.name, section.doc);
     text += "| key | flag | value | default | meaning |\n|---|---|---|---|---|\n";
     for (const Setting& setting : settings.all()) {
@@ -126,7 +127,6 @@ std::string print_reference(const Settings& settings) {
       text += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", setting.key, setting.flag,
                           cell(setting.expects()), cell(default_shown(setting)), cell(setting.doc));
     }
-    text += "\n";
   }
   return text;
 }

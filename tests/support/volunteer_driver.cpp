@@ -10,6 +10,7 @@ CoreConfig VolunteerDriver::tiny_config() {
   config.hello.protocol_max = kProtocolMax;
   config.hello.name = "ann";
   config.master = "host:7070";
+  config.chunks_in_flight = 4;
   return config;
 }
 

@@ -13,7 +13,7 @@ namespace {
 constexpr double kLn2 = 0.693147180559945309417;
 constexpr double kSqrt2 = 1.41421356237309504880;
 constexpr float kSqrt3 = 1.7320508F;
-constexpr float kBiasMin = -12.0F;
+constexpr float kBiasMin = -8.0F;
 
 // Natural logarithm of a positive, normal x, to about 1e-15. The C library's logarithm may differ
 // in its last bit from one machine to the next; these steps are IEEE 754 operations in a written

@@ -4,6 +4,17 @@
 #include <bit>
 
 namespace gleaner {
+namespace {
+
+// Up to so many labels, training all neurons is as cheap as choosing among them.
+constexpr std::uint32_t kLabelsTrainedWhole = 2'000;
+// Active neurons besides the true labels: fewer cost precision (1.7 points of P@1 with 300 on
+// eurlex-4.3k), more cost time.
+constexpr std::uint32_t kActiveMin = 1'000;
+constexpr std::uint32_t kActiveShare = 200;  // of very wide layers: one neuron in so many
+constexpr std::uint32_t kNeuronsPerBucket = 128;
+
+}  // namespace
 
 ModelConfig recipe(const DatasetFacts& facts) {
   ModelConfig config;
@@ -11,6 +22,17 @@ ModelConfig recipe(const DatasetFacts& facts) {
   config.features = facts.features;
   config.labels = facts.labels;
   config.output_shards = std::min<std::uint32_t>(16, facts.labels);
+  config.sampling = facts.labels <= kLabelsTrainedWhole ? Sampling::kAll : Sampling::kLsh;
+  config.active_cap = std::max(kActiveMin, facts.labels / kActiveShare);
+  config.hash_bits = static_cast<std::uint32_t>(
+      std::clamp(static_cast<int>(std::bit_width(facts.labels / kNeuronsPerBucket)) - 1, 1, 20));
+  config.tables = 50;
+  config.batch_examples = 128;
+  config.staleness = 1;
+  config.output_rate = 3e-3F;
+  config.input_rate = 6e-3F;
+  config.rate_decay = 0.9F;
+  config.input_scale = 0.2F;
   return config;
 }
 

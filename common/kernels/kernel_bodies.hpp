@@ -34,7 +34,8 @@ float sum_of_squares_kernel(const float* x, std::size_t n) {
 
 // Moves the state by the mean square and returns the factor of the gradient.
 float rms_step(const RmsRule& rule, float mean_square, float* state) {
-  *state = Vec::fma_one(rule.decay, *state, rule.decay_complement * mean_square);
+  const float share = *state == 0.0F ? rule.first_share : rule.decay_complement;
+  *state = Vec::fma_one(rule.decay, *state, share * mean_square);
   return -(rule.rate / (Vec::sqrt_one(*state) + rule.epsilon));
 }
 

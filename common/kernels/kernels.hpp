@@ -15,12 +15,18 @@
 
 namespace gleaner {
 
+// A row's first gradient counts this much in its state. With 1 - decay = 0.001 in its place the
+// first step would be thirty times the rate, which unsettles labels with few examples; with 1
+// (a full correction of the bias) rare labels learn too slowly. Figures in RECIPES.md.
+inline constexpr float kFirstShare = 0.1F;
+
 // The row-wise second-moment rule: state = decay * state + (1 - decay) * mean(g^2), then
 // w -= rate * g / (sqrt(state) + epsilon).
 struct RmsRule {
   float rate = 0;
   float decay = 0;
   float decay_complement = 0;  // 1 - decay, rounded once by whoever fills this in
+  float first_share = 0;       // takes its place while the state is zero: see kFirstShare
   float epsilon = 0;
 };
 

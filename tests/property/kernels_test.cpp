@@ -89,7 +89,7 @@ struct RowsCase {
   std::vector<ActivePair> pairs;
   std::vector<float> hidden, weights, hidden_gradient, gradient, logits, deltas, biases, states;
   std::int64_t loss = 0;
-  RmsRule rule{3e-3F, 0.999F, 1.0F - 0.999F, 1e-8F};
+  RmsRule rule{3e-3F, 0.999F, 1.0F - 0.999F, kFirstShare, 1e-8F};
 
   RowsCase(Rng& rng, std::size_t n, std::size_t examples, std::size_t count)
       : width(n),
@@ -288,7 +288,7 @@ TEST_CASE("kernels: a row of width one vector moves by the second-moment rule", 
   Rng rng(property_seed(), Purpose::kTest, 4);
   const auto gradient = random_floats(rng, 48);
   const auto weights = random_floats(rng, 48);
-  const RmsRule rule{0.01F, 0.9F, 1.0F - 0.9F, 1e-6F};
+  const RmsRule rule{0.01F, 0.9F, 1.0F - 0.9F, kFirstShare, 1e-6F};
   double squares = 0;
   for (const float g : gradient) squares += static_cast<double>(g) * g;
   const double state = 0.9 * 0.5 + 0.1 * squares / 48;

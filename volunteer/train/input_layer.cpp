@@ -193,6 +193,7 @@ void InputLayer::backward(BatchIndex batch, std::span<const ExampleView> example
   const RmsRule rule{.rate = layer.plan.rates(batch).input,
                      .decay = layer.config.second_moment_decay,
                      .decay_complement = 1.0F - layer.config.second_moment_decay,
+                     .first_share = kFirstShare,
                      .epsilon = layer.config.epsilon};
   const std::size_t tasks = (rows.size() + kRowsPerTask - 1) / kRowsPerTask;
   layer.pool.parallel_for(tasks, [&](std::size_t task, unsigned worker) {

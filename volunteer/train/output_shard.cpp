@@ -11,7 +11,8 @@ namespace gleaner {
 namespace {
 
 RmsRule rule_of(const ModelConfig& config, float rate) {
-  return {rate, config.second_moment_decay, 1.0F - config.second_moment_decay, config.epsilon};
+  return {rate, config.second_moment_decay, 1.0F - config.second_moment_decay, kFirstShare,
+          config.epsilon};
 }
 
 // Rows that fit a message of about kRowsPerChunkBytes.

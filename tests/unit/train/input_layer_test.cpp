@@ -98,7 +98,8 @@ struct SlowLayer {
       double squares = 0;
       for (const double value : g) squares += value * value;
       const double decay = config.second_moment_decay;
-      states[row] = decay * states[row] + (1 - decay) * squares / config.hidden;
+      const double share = states[row] == 0 ? kFirstShare : 1 - decay;
+      states[row] = decay * states[row] + share * squares / config.hidden;
       for (std::size_t j = 0; j < config.hidden; ++j) {
         weights[row][j] -= rate * g[j] / (std::sqrt(states[row]) + config.epsilon);
       }

@@ -133,8 +133,7 @@ TEST_CASE("output shard: a step over all neurons is that of double arithmetic", 
   for (std::uint32_t r = 0; r < rows; ++r) {
     double squares = 0;
     for (const double g : gradients[r]) squares += g * g;
-    const double state =
-        (1 - config.second_moment_decay) * squares / static_cast<double>(width + 1);
+    const double state = kFirstShare * squares / static_cast<double>(width + 1);
     REQUIRE(scene.shard.rows().state(r) == Approx(state).epsilon(1e-3));
     const std::vector<float> after = scene.row(r);
     for (std::size_t i = 0; i <= width; ++i) {

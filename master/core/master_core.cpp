@@ -113,7 +113,6 @@ void MasterCore::on(const Folded& event) {
   checkpoint_ = event.round + 1;
   commits_.forget(event.round);
   pipeline_.forget_before(plan_.round_begin(checkpoint_));
-  round_started_ = now_;
   weigh_balance();
   effects_.emplace_back(Notice(CheckpointReached{last_record_}));
 }

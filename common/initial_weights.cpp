@@ -13,7 +13,10 @@ namespace {
 constexpr double kLn2 = 0.693147180559945309417;
 constexpr double kSqrt2 = 1.41421356237309504880;
 constexpr float kSqrt3 = 1.7320508F;
+// Below, a rare label starts too slowly; above, a frequent one unsettles the first batches, of
+// which citeulike-t has few (RECIPES.md).
 constexpr float kBiasMin = -8.0F;
+constexpr float kBiasMax = -7.0F;
 
 // Natural logarithm of a positive, normal x, to about 1e-15. The C library's logarithm may differ
 // in its last bit from one machine to the next; these steps are IEEE 754 operations in a written
@@ -41,7 +44,7 @@ float prior_log_odds(std::uint64_t points, std::uint32_t label_count) {
   const std::uint64_t positives = std::min<std::uint64_t>(label_count, points);
   const double odds =
       (static_cast<double>(positives) + 0.5) / (static_cast<double>(points - positives) + 0.5);
-  return std::max(static_cast<float>(natural_log(odds)), kBiasMin);
+  return std::clamp(static_cast<float>(natural_log(odds)), kBiasMin, kBiasMax);
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ constexpr float kSqrt3 = 1.7320508F;
 // Below, a rare label starts too slowly; above, a frequent one unsettles the first batches, of
 // which citeulike-t has few (RECIPES.md).
 constexpr float kBiasMin = -8.0F;
-constexpr float kBiasMax = -7.0F;
+constexpr float kBiasMax = -7.5F;
 
 // Natural logarithm of a positive, normal x, to about 1e-15. The C library's logarithm may differ
 // in its last bit from one machine to the next; these steps are IEEE 754 operations in a written

@@ -9,6 +9,9 @@ namespace gleaner {
 inline constexpr std::uint32_t kHiddenMax = 4096;
 inline constexpr std::uint32_t kLanes = 16;  // every hidden width is a multiple of it
 inline constexpr std::uint32_t kBatchExamplesMax = 4096;
+// Examples x hidden units of a batch, and of all batches of a unit of more than one.
+inline constexpr std::uint32_t kBatchCellsMax = 1u << 22;
+inline constexpr std::uint32_t kUnitCellsMax = 1u << 22;
 inline constexpr std::uint32_t kOutputShardsMax = 4096;
 inline constexpr std::uint32_t kInputShardsMax = 256;
 inline constexpr std::uint32_t kLabelsMax = 100'000'000;
@@ -31,7 +34,8 @@ inline constexpr std::size_t kNameBytesMax = 128;
 inline constexpr std::size_t kSentenceBytesMax = 1024;
 inline constexpr std::size_t kTokenBytesMax = 256;
 
-static_assert(std::size_t{kBatchExamplesMax} * kHiddenMax * sizeof(float) <= kFrameBytesMax * 2,
-              "a batch's widest gradient stays within what a frame may hold once packed");
+static_assert(std::size_t{kUnitCellsMax} * sizeof(float) * 2 <= kFrameBytesMax &&
+                  kBatchCellsMax <= kUnitCellsMax,
+              "the gradients of a unit fit a frame, however badly they pack");
 
 }  // namespace gleaner

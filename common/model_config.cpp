@@ -52,6 +52,11 @@ Result<void> validate_schedule(const ModelConfig& c) {
       !r) {
     return r;
   }
+  if (c.batch_examples > kBatchCellsMax / c.hidden) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("batch_examples is {}: with {} hidden units it can be {} at most",
+                             c.batch_examples, c.hidden, kBatchCellsMax / c.hidden)};
+  }
   if (auto r = in_range<std::uint32_t>("round_batches", c.round_batches, 1, 1'000'000); !r)
     return r;
   if (auto r = in_range<std::uint32_t>("staleness", c.staleness, 0, kStalenessMax); !r) return r;

@@ -1,6 +1,7 @@
 // Units: what each volunteer works on next, how large the piece is, how many are out.
 #include <algorithm>
 
+#include "common/limits.hpp"
 #include "master/core/master_core.hpp"
 
 namespace gleaner {
@@ -8,11 +9,13 @@ namespace gleaner {
 std::uint32_t MasterCore::unit_batches(const SessionState& session, BatchIndex first,
                                        std::size_t shards) const {
   if (session.speed <= 0) return 1;
+  const double cells = static_cast<double>(model_.batch_examples) * model_.hidden;
   const double batch_us =
       static_cast<double>(pipeline_.at(first).examples * shards) * 1e6 / session.speed;
   const double fitting = static_cast<double>(config_.unit_target.count()) / batch_us;
-  return static_cast<std::uint32_t>(
-      std::clamp(fitting, 1.0, static_cast<double>(config_.batches_per_unit_max)));
+  const double most =
+      std::clamp(kUnitCellsMax / cells, 1.0, static_cast<double>(config_.batches_per_unit_max));
+  return static_cast<std::uint32_t>(std::clamp(fitting, 1.0, most));
 }
 
 UnitInFlight MasterCore::next_unit(SessionId id, const SessionState& session) const {

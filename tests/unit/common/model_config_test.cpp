@@ -42,6 +42,12 @@ TEST_CASE("model config: a field out of range is refused by name", "[model_confi
   config = good();
   config.points = 0;
   require_refused(config, "points");
+  config = good();
+  config.hidden = 2048;
+  config.batch_examples = 2048;
+  REQUIRE(validate(config).ok());
+  config.batch_examples = 2049;
+  require_refused(config, "batch_examples");
 }
 
 }  // namespace gleaner

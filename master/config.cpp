@@ -72,6 +72,10 @@ void add_run(Settings& settings, MasterConfig& c) {
   settings.add("min_volunteers", SettingScope::kMachine, "volunteers",
                "Training starts when so many have joined.",
                integer_setting(c.run.min_volunteers, 1, 100'000));
+  settings.add("fallback_local_s", SettingScope::kMachine, "seconds",
+               "When no volunteer has been here for so long, one inside this process trains until "
+               "others have been here for as long; 0: the run waits.",
+               integer_setting(c.run.fallback_local_s, 0, 86'400), "fallback-local");
   settings.add("stop_grace_s", SettingScope::kMachine, "seconds",
                "How long a stop (SIGINT, SIGTERM) waits for the open round to become a checkpoint "
                "before the round is given up.",
@@ -223,6 +227,17 @@ Result<void> check(const MasterConfig& c) {
         "run.min_volunteers is {}: without --listen there are only {} local volunteers, so "
         "training would never start.",
         c.run.min_volunteers, c.run.local));
+  }
+  if (c.run.fallback_local_s > 0 && c.run.local > 0) {
+    return invalid(
+        "run.fallback_local_s and run.local exclude each other: with --local N there are always "
+        "volunteers in this process.");
+  }
+  if (c.run.fallback_local_s > 0 && c.run.min_volunteers > 1) {
+    return invalid(fmt::format(
+        "run.min_volunteers is {}: the one volunteer of run.fallback_local_s could not start the "
+        "run, so give one of them.",
+        c.run.min_volunteers));
   }
   if (c.network.silence_ms <= 2 * c.network.heartbeat_ms) {
     return invalid(fmt::format(

@@ -33,6 +33,7 @@ struct MasterConfig {
     std::uint32_t local = 0;               // volunteers inside the process
     std::optional<std::uint32_t> threads;  // of the master's worker and of each local volunteer
     std::uint32_t min_volunteers = 1;
+    std::uint32_t fallback_local_s = 0;  // 0: never
     std::uint32_t stop_grace_s = 20;
     friend bool operator==(const Run&, const Run&) = default;
   };

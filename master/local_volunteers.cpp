@@ -11,7 +11,8 @@
 namespace gleaner {
 
 LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
-                                 const LocalVolunteersOptions& options) {
+                                 const LocalVolunteersOptions& options)
+    : present_(options.count) {
   // Their accounts are those of this machine over all starts, hence fixed identities.
   const Hello measured =
       volunteer::make_hello({0, 0}, "", options.token, options.threads, options.memory_bytes);
@@ -33,8 +34,10 @@ LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
         runner.admit(master_end, name);
       });
     };
-    client.on_exit = [name, on_failure = options.on_failure](const volunteer::Exit& exit) {
+    client.on_exit = [this, name, on_failure = options.on_failure,
+                      on_left = options.on_left](const volunteer::Exit& exit) {
       if (!exit.success && on_failure) on_failure(name, exit.error);
+      if (--present_ == 0 && on_left) on_left();
     };
     clients_.push_back(std::make_unique<volunteer::Client>(io, std::move(client)));
   }
@@ -42,6 +45,10 @@ LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
 
 void LocalVolunteers::start() {
   for (auto& client : clients_) client->start();
+}
+
+void LocalVolunteers::stop(const std::string& reason) {
+  for (auto& client : clients_) client->stop(reason);
 }
 
 }  // namespace gleaner

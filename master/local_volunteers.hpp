@@ -22,6 +22,8 @@ struct LocalVolunteersOptions {
   Millis retry_first{500};
   // A volunteer gave up for good, which only a defect can make it do.
   std::function<void(const std::string& name, const Error& error)> on_failure;
+  // Each of them has left after stop().
+  std::function<void()> on_left;
 };
 
 class LocalVolunteers {
@@ -29,8 +31,11 @@ class LocalVolunteers {
   // `runner` outlives this.
   LocalVolunteers(asio::io_context& io, CoreRunner& runner, const LocalVolunteersOptions& options);
   void start();
+  // Asks them to hand their shards over and leave; `on_left` tells when they have.
+  void stop(const std::string& reason);
 
  private:
+  std::size_t present_;
   std::vector<std::unique_ptr<volunteer::Client>> clients_;
 };
 

@@ -1,5 +1,7 @@
 #include "master/master_run.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
@@ -15,6 +17,7 @@
 #include "common/net/connect.hpp"
 #include "common/net/tcp_link.hpp"
 #include "master/core_runner.hpp"
+#include "master/fallback.hpp"
 #include "master/local_volunteers.hpp"
 #include "master/progress_source.hpp"
 #include "volunteer/config.hpp"
@@ -83,7 +86,8 @@ class MasterRun {
                  console_.log(LogLevel::kError, task + ": " + what);
                }),
         signals_(io_, SIGINT, SIGTERM),
-        progress_timer_(io_) {}
+        progress_timer_(io_),
+        fallback_(std::chrono::seconds(config.run.fallback_local_s)) {}
 
   ExitCode run();
 
@@ -92,6 +96,8 @@ class MasterRun {
   void announce(const ResumePoint& resume);
   Result<void> listen_for_volunteers();
   void watch_signals();
+  void start_local(std::uint32_t count);
+  void fall_back(const CoreSnapshot& now);
   void show_progress();
   ExitCode conclude(const Done& done);
   ExitCode conclude_finished(bool already);
@@ -115,6 +121,8 @@ class MasterRun {
   std::optional<Persister> persister_;
   std::optional<CoreRunner> runner_;
   std::optional<LocalVolunteers> local_;
+  Fallback fallback_;
+  bool is_stepping_back_ = false;  // the fallback is leaving
   std::optional<Done> done_;
   std::vector<HistoryRecord> history_;
   Instant started_ = monotonic_now();
@@ -179,8 +187,48 @@ void MasterRun::watch_signals() {
   });
 }
 
+void MasterRun::start_local(std::uint32_t count) {
+  LocalVolunteersOptions options;
+  options.count = count;
+  options.threads = threads_;
+  options.memory_bytes = machine_facts().memory_bytes;
+  options.token = config_.network.token;
+  options.on_failure = [this](const std::string& name, const Error& error) {
+    asio::post(io_, [this, failure = Error{error.code, name + " gave up: " + error.message}] {
+      if (!done_) runner_->fail(failure);
+    });
+  };
+  options.on_left = [this] {
+    asio::post(io_, [this] {
+      local_.reset();
+      is_stepping_back_ = false;
+    });
+  };
+  local_.emplace(io_, *runner_, options);
+  local_->start();
+}
+
+void MasterRun::fall_back(const CoreSnapshot& now) {
+  if (config_.run.fallback_local_s == 0) return;
+  const auto others = std::count_if(now.volunteers.begin(), now.volunteers.end(),
+                                    [](const VolunteerView& v) { return !v.is_local; });
+  const bool takes_part = fallback_.observe(static_cast<std::uint32_t>(others), monotonic_now());
+  if (takes_part && !local_) {
+    console_.log(LogLevel::kWarning,
+                 fmt::format("no volunteer has been here for {} s: this process trains until "
+                             "somebody comes",
+                             config_.run.fallback_local_s));
+    start_local(1);
+  } else if (!takes_part && local_ && !is_stepping_back_) {
+    is_stepping_back_ = true;
+    local_->stop("volunteers are here again");
+  }
+}
+
 void MasterRun::show_progress() {
-  console_.update(progress_.snapshot(runner_->snapshot(), monotonic_now()));
+  const CoreSnapshot now = runner_->snapshot();
+  console_.update(progress_.snapshot(now, monotonic_now()));
+  fall_back(now);
   progress_timer_.expires_after(kProgressPeriod);
   progress_timer_.async_wait([this](asio::error_code error) {
     if (!error && !done_) show_progress();
@@ -266,20 +314,7 @@ ExitCode MasterRun::run() {
   if (auto listening = listen_for_volunteers(); !listening) {
     return fail(listening.error(), ExitCode::kNetwork);
   }
-  if (config_.run.local > 0) {
-    LocalVolunteersOptions options;
-    options.count = config_.run.local;
-    options.threads = threads_;
-    options.memory_bytes = machine_facts().memory_bytes;
-    options.token = config_.network.token;
-    options.on_failure = [this](const std::string& name, const Error& error) {
-      asio::post(io_, [this, failure = Error{error.code, name + " gave up: " + error.message}] {
-        if (!done_) runner_->fail(failure);
-      });
-    };
-    local_.emplace(io_, *runner_, options);
-    local_->start();
-  }
+  if (config_.run.local > 0) start_local(config_.run.local);
   watch_signals();
   runner_->start();
   show_progress();

@@ -218,6 +218,7 @@ struct RunNews {
   std::uint32_t volunteers = 0;
   float precision_at_1 = -1;  // of the latest evaluation; negative before the first
   std::string waiting_for;    // what holds the run up; empty while it trains
+  std::string no_shards;      // why the receiver has none; empty when it has, or is to get some
   friend bool operator==(const RunNews&, const RunNews&) = default;
 };
 

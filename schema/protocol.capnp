@@ -232,6 +232,7 @@ struct RunNews {
   volunteers @4 :UInt32;
   precisionAt1 @5 :Float32;
   waitingFor @6 :Text;
+  noShards @7 :Text;
 }
 
 struct Heartbeat {

@@ -201,6 +201,7 @@ void write(const Heartbeat& from, wire::Heartbeat::Builder to) {
   news.setVolunteers(from.news->volunteers);
   news.setPrecisionAt1(from.news->precision_at_1);
   news.setWaitingFor(outgoing_text(from.news->waiting_for, kSentenceBytesMax));
+  news.setNoShards(outgoing_text(from.news->no_shards, kSentenceBytesMax));
 }
 
 Heartbeat read(wire::Heartbeat::Reader from) {
@@ -217,6 +218,7 @@ Heartbeat read(wire::Heartbeat::Reader from) {
   run.volunteers = news.getVolunteers();
   run.precision_at_1 = read_float("news.precision_at_1", news.getPrecisionAt1());
   run.waiting_for = read_text("news.waiting_for", news.getWaitingFor(), kSentenceBytesMax);
+  run.no_shards = read_text("news.no_shards", news.getNoShards(), kSentenceBytesMax);
   return to;
 }
 

@@ -1,53 +1,41 @@
 #include "master/core/balancer.hpp"
 
 #include <algorithm>
-#include <numeric>
 #include <utility>
 
 namespace gleaner {
 namespace {
 
-// One pass of proportional sharing of `shards` among the holders that are not full yet.
-void share_out(std::span<const Holder> holders, std::uint32_t shards,
-               std::vector<std::uint32_t>& shares) {
-  double total = 0;
-  const auto weight = [&](std::size_t i) {
-    return shares[i] < holders[i].capacity ? std::max(holders[i].speed, 1e-9) : 0.0;
-  };
-  for (std::size_t i = 0; i < holders.size(); ++i) total += weight(i);
-  if (total <= 0) return;
-  std::vector<double> remainder(holders.size());
-  std::uint32_t given = 0;
-  for (std::size_t i = 0; i < holders.size(); ++i) {
-    const double exact = shards * weight(i) / total;
-    const auto whole =
-        std::min<std::uint32_t>(static_cast<std::uint32_t>(exact), holders[i].capacity - shares[i]);
-    remainder[i] = weight(i) > 0 ? exact - whole : -1;
-    shares[i] += whole;
-    given += whole;
-  }
-  std::vector<std::size_t> order(holders.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return remainder[a] > remainder[b]; });
-  for (const std::size_t i : order) {
-    if (given == shards) return;
-    if (shares[i] < holders[i].capacity) {
-      ++shares[i];
-      ++given;
-    }
-  }
+double speed_of(const Holder& holder) {
+  return std::max(holder.speed, 1e-9);
 }
 
 }  // namespace
 
 std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uint32_t shards) {
   std::vector<std::uint32_t> shares(holders.size());
-  // Capacities can cut a share; what is left is shared among the others, at most once a holder.
-  for (std::size_t pass = 0; pass <= holders.size(); ++pass) {
-    const std::uint32_t given = std::accumulate(shares.begin(), shares.end(), 0u);
-    if (given == shards) break;
-    share_out(holders, shards - given, shares);
+  double total = 0;
+  for (const Holder& holder : holders) total += holder.capacity > 0 ? speed_of(holder) : 0;
+  std::uint32_t given = 0;
+  // What is proportional, rounded down, is in the best division too.
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    if (holders[i].capacity == 0) continue;
+    const double exact = shards * speed_of(holders[i]) / total;
+    shares[i] = std::min(static_cast<std::uint32_t>(exact), holders[i].capacity);
+    given += shares[i];
+  }
+  // Each shard left goes where it is done first, which is nobody slow.
+  for (; given < shards; ++given) {
+    std::optional<std::size_t> first;
+    double soonest = 0;
+    for (std::size_t i = 0; i < holders.size(); ++i) {
+      const double done = (shares[i] + 1) / speed_of(holders[i]);
+      if (shares[i] >= holders[i].capacity || (first && done >= soonest)) continue;
+      first = i;
+      soonest = done;
+    }
+    if (!first) break;
+    ++shares[*first];
   }
   return shares;
 }
@@ -74,7 +62,7 @@ bool is_unbalanced(std::span<const Holder> holders, std::uint32_t shards, double
   double slowest_when_fair = 0;
   for (std::size_t i = 0; i < holders.size(); ++i) {
     if (holders[i].shards == 0 && shares[i] > 0) return true;  // a newcomer
-    const double speed = std::max(holders[i].speed, 1e-9);
+    const double speed = speed_of(holders[i]);
     slowest = std::max(slowest, holders[i].shards / speed);
     slowest_when_fair = std::max(slowest_when_fair, shares[i] / speed);
   }

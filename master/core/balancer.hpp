@@ -23,8 +23,9 @@ struct Move {
   std::uint32_t shards = 0;
 };
 
-// Fair shares: proportional to speed, within capacity, largest remainder first, ties by position.
-// The shares sum to `shards` unless the capacities do not suffice.
+// Fair shares: those with which the slowest holder is done first, within capacity; ties by
+// position. A holder so slow that one shard would keep all others waiting gets none. The shares sum
+// to `shards` unless the capacities do not suffice.
 std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uint32_t shards);
 
 // Position of the holder that should get the next free shard: the one that lacks the largest part

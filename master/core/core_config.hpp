@@ -24,6 +24,7 @@ struct CoreConfig {
   Micros unit_target{200'000};              // replays are cut into units of about this much work
   double hysteresis = 0.25;                 // shards move when batches could be so much faster
   std::uint32_t unbalanced_rounds = 3;      // and have been for so many rounds: speeds fluctuate
+  Millis forget_slowness{60'000};           // a speed measured so long ago is doubled
   std::uint64_t shard_bytes = 0;            // what a volunteer needs for one output shard
   std::uint32_t rows_per_chunk = 1024;      // of a shard's download
   std::uint32_t evaluate_every_epochs = 1;  // 0: only at the end

@@ -13,6 +13,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -80,6 +81,8 @@ class MasterCore {
   // Frees what the session holds; the shell may still have to close the connection.
   void drop_session(SessionId id, const std::string& reason);
   void keep_in_touch(SessionId id, SessionState& session);
+  // What made a volunteer without shards slow may be over: its measured speed counts less and less.
+  void forget_slowness(SessionId id, SessionState& session);
   // Whether something is awaited of it: a result, a commit, a shard to be loaded or handed over.
   [[nodiscard]] bool owes(SessionId id, const SessionState& session) const;
   // Something more is awaited of it from now on.
@@ -103,6 +106,9 @@ class MasterCore {
   void lend_free_shards();
   void rebalance();
   void weigh_balance();
+  void explain_shares(std::span<const Holder> holders);
+  // What a session is expected to do, examples x shards a second or any common unit.
+  [[nodiscard]] double expected_speed(const SessionState& session) const;
   [[nodiscard]] std::vector<Holder> holders() const;
   void let_leavers_go();
   [[nodiscard]] RoundIndex rounds_open() const;

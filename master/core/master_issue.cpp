@@ -74,6 +74,7 @@ void MasterCore::send_unit(SessionId id, SessionState& session, UnitInFlight uni
   if (auto* train = std::get_if<TrainUnit>(&message)) train->unit = unit_id;
   if (auto* evaluate = std::get_if<EvalUnit>(&message)) evaluate->unit = unit_id;
   begin_debt(session);
+  unit.sent = now_;
   session.units.emplace(unit_id, std::move(unit));
   say(id, std::move(message));
 }

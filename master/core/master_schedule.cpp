@@ -36,17 +36,27 @@ void MasterCore::schedule() {
 
 // ---- Placement ---------------------------------------------------------------------------------
 
+double MasterCore::expected_speed(const SessionState& session) const {
+  if (session.speed > 0) return session.speed;
+  // One that has not trained yet measured itself, in another unit; those that did both translate.
+  double trained = 0;
+  double claimed = 0;
+  for (const auto& [id, other] : sessions_) {
+    if (other.phase != SessionPhase::kActive || other.speed <= 0) continue;
+    trained += other.speed;
+    claimed += double{other.hello.speed};
+  }
+  const double speed = double{session.hello.speed};
+  return claimed > 0 ? speed * trained / claimed : speed;
+}
+
 std::vector<Holder> MasterCore::holders() const {
-  const bool all_measured = std::all_of(sessions_.begin(), sessions_.end(), [](const auto& entry) {
-    return entry.second.phase != SessionPhase::kActive || entry.second.speed > 0;
-  });
   std::vector<Holder> holders;
   for (const auto& [id, session] : sessions_) {
     if (session.phase != SessionPhase::kActive) continue;
     Holder holder;
     holder.session = id;
-    // Before everyone has trained, the speeds they measured themselves are the common unit.
-    holder.speed = all_measured ? session.speed : double{session.hello.speed};
+    holder.speed = expected_speed(session);
     holder.shards = static_cast<std::uint32_t>(leases_.held_by(id).size());
     holder.capacity = config_.shard_bytes == 0
                           ? leases_.size()
@@ -93,8 +103,34 @@ void MasterCore::lend_free_shards() {
 }
 
 void MasterCore::weigh_balance() {
-  const bool is_off = is_unbalanced(holders(), leases_.size(), config_.hysteresis);
+  const std::vector<Holder> present = holders();
+  const bool is_off = is_unbalanced(present, leases_.size(), config_.hysteresis);
   unbalanced_rounds_ = is_off ? unbalanced_rounds_ + 1 : 0;
+  explain_shares(present);
+}
+
+void MasterCore::explain_shares(std::span<const Holder> holders) {
+  const std::vector<std::uint32_t> shares = fair_shares(holders, leases_.size());
+  double total = 0;
+  for (const Holder& holder : holders) total += holder.speed;
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    SessionState& session = sessions_.at(holders[i].session);
+    if (shares[i] > 0 || holders[i].shards > 0) {
+      session.no_shards.clear();
+      continue;
+    }
+    if (!session.no_shards.empty()) continue;
+    if (holders[i].capacity == 0) {
+      session.no_shards = "its memory is too small for a shard";
+    } else {
+      session.no_shards = fmt::format(
+          "others are done sooner: it does {:.1f} % of what all do together, and one of {} shards "
+          "is {:.1f} %",
+          100 * holders[i].speed / std::max(total, 1e-9), leases_.size(), 100.0 / leases_.size());
+    }
+    remark(Severity::kInfo, "no_shards",
+           fmt::format("{} gets no shards: {}", session.name(), session.no_shards));
+  }
 }
 
 void MasterCore::rebalance() {

@@ -98,6 +98,7 @@ void MasterCore::on(const Tick&) {
                         fmt::format("owes work for {} s", seconds(now_ - session.last_progress)));
     } else {
       keep_in_touch(id, session);
+      forget_slowness(id, session);
     }
   }
   for (const auto& [id, reason] : gone) {
@@ -125,6 +126,15 @@ bool MasterCore::owes(SessionId id, const SessionState& session) const {
   return false;
 }
 
+void MasterCore::forget_slowness(SessionId id, SessionState& session) {
+  if (session.speed <= 0 || now_ - session.last_result < config_.forget_slowness ||
+      !leases_.held_by(id).empty()) {
+    return;
+  }
+  session.speed *= 2;
+  session.last_result = now_;
+}
+
 void MasterCore::begin_debt(SessionState& session) {
   // Debts that run already keep their clock, or a volunteer could be given work for ever.
   if (session.units.empty()) session.last_progress = now_;
@@ -142,6 +152,7 @@ void MasterCore::keep_in_touch(SessionId id, SessionState& session) {
   news.volunteers = active_sessions();
   news.precision_at_1 = static_cast<float>(last_evaluation_.p_at_1);
   news.waiting_for = waiting_for();
+  news.no_shards = session.no_shards;
   Heartbeat heartbeat;
   heartbeat.echo_us = static_cast<std::uint64_t>(now_.time_since_epoch().count());
   heartbeat.echoed_us = session.peer_clock_us;

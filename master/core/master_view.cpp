@@ -84,7 +84,8 @@ CoreSnapshot MasterCore::snapshot() const {
   view.shards_ready = static_cast<std::uint32_t>(leases_.in_state(LeaseState::kReady).size());
   for (const auto& [id, session] : sessions_) {
     if (session.phase == SessionPhase::kIntroducing) continue;
-    view.volunteers.push_back({session.name(), session.peer, session.hello.cores,
+    view.volunteers.push_back({session.name(), session.peer, session.hello.identity_high == 0,
+                               session.hello.cores,
                                static_cast<std::uint32_t>(leases_.held_by(id).size()),
                                session.speed, session.round_trip_us});
   }

@@ -45,6 +45,7 @@ struct AccountRecord {
 struct VolunteerView {
   std::string name;
   std::string peer;
+  bool is_local = false;  // in the master's own process: the high half of its identity is 0
   std::uint32_t cores = 0;
   std::uint32_t shards = 0;
   double speed = 0;  // examples x shards a second, measured

@@ -28,6 +28,7 @@ struct UnitInFlight {
   std::uint32_t batches = 0;
   bool wants_gradient = true;
   std::uint64_t eval_begin = 0;
+  Instant sent{};
 };
 
 struct SessionState {
@@ -42,6 +43,8 @@ struct SessionState {
   std::uint32_t batches_in_flight = 0;
   std::set<std::pair<LeaseEpoch, std::uint32_t>> chunks_in_flight;  // being read for it
   double speed = 0;                 // examples x shards a second, smoothed; 0 before the first unit
+  Instant last_result{};            // of a training unit
+  std::string no_shards;            // why none is for it; empty when some are
   std::uint64_t peer_clock_us = 0;  // its last heartbeat's clock, to be echoed
   std::int64_t round_trip_us = -1;
 

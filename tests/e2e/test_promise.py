@@ -231,6 +231,22 @@ class Promise(Matrix):
         self.assertEqual(leaving.wait_exit(), 0, leaving.said())
         self.finish(master)
 
+    def test_nobody_comes_so_the_master_trains_itself(self):
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
+                                         "--fallback-local", 1, "--silence-ms", 60_000)
+        master.wait_event("volunteer_joined", lambda event: event["name"] == "local-1")
+        self.assertIn("no volunteer has been here for 1 s", master.said())
+        # Somebody comes and stays: the master's own hands over. While that one is paused, the run
+        # stands still, so that there is something left to hand over.
+        self.address = master.wait_event("listening")["address"]
+        volunteer = self.add_volunteer()
+        master.wait_event("volunteer_joined", lambda event: event["volunteers"] == 2)
+        volunteer.pause()
+        left = master.wait_event("volunteer_left", lambda event: event["name"] == "local-1")
+        self.assertTrue(left["polite"], left)
+        volunteer.go_on()
+        self.finish(master)
+
     def test_the_master_is_stopped_and_resumed(self):
         for number, name in [(signal.SIGINT, "SIGINT"), (signal.SIGTERM, "SIGTERM")]:
             with self.subTest(signal=name):

@@ -169,8 +169,8 @@ EvalResult eval_result(Rng& rng) {
 Heartbeat heartbeat(Rng& rng) {
   Heartbeat beat{rng.next(), rng.next(), std::nullopt};
   if (rng.chance(1, 2)) {
-    beat.news = RunNews{number(rng), number(rng), number(rng),   number(rng),
-                        number(rng), finite(rng), text(rng, 200)};
+    beat.news = RunNews{number(rng), number(rng), number(rng),    number(rng),
+                        number(rng), finite(rng), text(rng, 200), text(rng, 200)};
   }
   return beat;
 }

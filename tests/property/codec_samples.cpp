@@ -114,7 +114,8 @@ std::vector<Message> sample_messages() {
   std::vector<Message> messages = joining_samples();
   for (auto& message : lease_samples()) messages.push_back(std::move(message));
   for (auto& message : training_samples()) messages.push_back(std::move(message));
-  messages.push_back(Heartbeat{123, 456, RunNews{1, 2, 3, 4, 5, 0.625F, "shard 3 of nobody"}});
+  messages.push_back(Heartbeat{
+      123, 456, RunNews{1, 2, 3, 4, 5, 0.625F, "shard 3 of nobody", "others are sooner"}});
   messages.push_back(Leaving{"the machine is needed"});
   messages.push_back(Goodbye{ErrorCode::kFinished, "The run is complete."});
   return messages;

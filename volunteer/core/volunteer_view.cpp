@@ -44,7 +44,8 @@ Snapshot VolunteerCore::snapshot() const {
         view.sentence = fmt::format("loading {} shards", loads_.size());
       } else {
         view.phase = Shown::kWaiting;
-        view.sentence = news_ && !news_->waiting_for.empty()
+        view.sentence = news_ && !news_->no_shards.empty() ? "waiting: " + news_->no_shards
+                        : news_ && !news_->waiting_for.empty()
                             ? "waiting: the master waits for " + news_->waiting_for
                             : "waiting for the master to lend a shard";
       }

@@ -29,8 +29,12 @@ TEST_CASE("recipe: it is valid for data of any shape", "[recipe]") {
 TEST_CASE("recipe: few labels are trained whole, many are sampled", "[recipe]") {
   REQUIRE(recipe(facts(1000, 2'000)).sampling == Sampling::kAll);
   REQUIRE(recipe(facts(1000, 2'001)).sampling == Sampling::kLsh);
-  REQUIRE(recipe(facts(1000, 100'000)).active_cap == 1'000);
-  REQUIRE(recipe(facts(1000, 1'000'000)).active_cap == 5'000);
+  for (const auto& [labels, active] :
+       {std::pair{4'000u, 1'500u}, std::pair{100'000u, 1'000u}, std::pair{1'000'000u, 5'000u}}) {
+    const ModelConfig config = recipe(facts(1000, labels));
+    REQUIRE(config.active_cap + config.random_negatives == active);
+    REQUIRE(config.random_negatives == active / 10);
+  }
 }
 
 TEST_CASE("recipe: rounds cut an epoch evenly and visit each row often enough", "[recipe]") {

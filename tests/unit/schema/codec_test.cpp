@@ -77,7 +77,7 @@ TEST_CASE("codec: joining messages with impossible content are refused by field"
   require_refused(silent, "Welcome: silence_ms: ");
   require_refused(Goodbye{static_cast<ErrorCode>(16), ""}, "Goodbye: code: 16 is unknown");
   require_refused(Refusal{static_cast<ErrorCode>(0), "", false}, "Refusal: code: 0 is unknown");
-  require_refused(Heartbeat{1, 2, RunNews{0, 0, 0, 0, 0, kNan, ""}},
+  require_refused(Heartbeat{1, 2, RunNews{0, 0, 0, 0, 0, kNan, "", ""}},
                   "Heartbeat: news.precision_at_1: ");
 }
 

@@ -173,7 +173,7 @@ TEST_CASE("placement: the shards of a vanished volunteer go to several others at
   CoreConfig settings = config();
   settings.min_volunteers = 3;
   MasterDriver master(tiny_model(), settings);
-  const SessionId big = master.join("big", 4);
+  const SessionId big = master.join("big", 2);
   const SessionId ann = master.join("ann", 1);
   const SessionId bob = master.join("bob", 1);
   REQUIRE(master.held_by(big) == 2);
@@ -285,6 +285,44 @@ TEST_CASE("placement: a leaver that breaks off did not leave politely", "[master
   const auto gone = master.notices<VolunteerGone>().at(0);
   REQUIRE_FALSE(gone.is_polite);
   REQUIRE(gone.shards == 4);
+}
+
+TEST_CASE("placement: one who would keep all waiting gets no shards and is told why", "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  settings.unbalanced_rounds = 1;
+  settings.silence = settings.stall = Millis(3'600'000);
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  const SessionId bob = master.join("bob");
+  REQUIRE(master.held_by(bob) == 2);
+  // Bob answers only when everybody waits for it, a second later, whatever it says its arithmetic
+  // took.
+  master.hold(bob);
+  const auto is_explained = [&] {
+    const auto remarks = master.notices<Remark>();
+    return !remarks.empty() && remarks.back().kind == "no_shards";
+  };
+  while (!is_explained()) {
+    REQUIRE_FALSE(master.done);
+    if (master.run_worker() || master.run_storage() || master.serve(ann)) continue;
+    if (master.count<TrainUnit>(bob) > 0) master.tick(Millis(1'000));
+    master.unhold(bob);
+    REQUIRE(master.serve(bob));
+    master.hold(bob);
+  }
+  REQUIRE_THAT(master.notices<Remark>().back().text, Catch::Contains("bob gets no shards"));
+  REQUIRE(master.held_by(ann) == 4);
+  master.tick(settings.heartbeat);
+  Heartbeat news = master.take<Heartbeat>(bob);
+  while (master.count<Heartbeat>(bob) > 0) news = master.take<Heartbeat>(bob);
+  REQUIRE_THAT(news.news->no_shards, Catch::Contains("others are done sooner"));
+  // In time it gets another chance.
+  const auto before = master.core().snapshot().volunteers;
+  master.tick(settings.forget_slowness);
+  const auto after = master.core().snapshot().volunteers;
+  REQUIRE(after[0].speed == before[0].speed);
+  REQUIRE(after[1].speed == 2 * before[1].speed);
 }
 
 TEST_CASE("placement: what is waited for is said in words", "[master]") {

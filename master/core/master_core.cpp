@@ -26,6 +26,7 @@ Effects MasterCore::handle(Event event, Instant now) {
   now_ = now;
   std::visit([this](auto& e) { on(e); }, event);
   if (!is_done_) schedule();
+  note_progress();
   return std::exchange(effects_, {});
 }
 

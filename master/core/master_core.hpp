@@ -129,6 +129,11 @@ class MasterCore {
   // -- what people are shown (master_view.cpp)
   [[nodiscard]] RoundRecord round_record(RoundIndex round) const;
   [[nodiscard]] std::string waiting_for() const;
+  // Who owes the step that has been due for longest, in words.
+  [[nodiscard]] std::string next_step() const;
+  [[nodiscard]] std::string names_of_holders(const std::vector<ShardId>& shards) const;
+  // Remembers when the run last came on.
+  void note_progress();
 
   const ModelConfig model_;
   const CoreConfig config_;
@@ -158,6 +163,8 @@ class MasterCore {
   Evaluation last_evaluation_;
 
   // Measurements; no decision about numbers rests on them.
+  Instant last_step_{};  // when the run last came on, and where it was then
+  std::uint64_t steps_ = 0;
   Instant round_started_{};
   RoundRecord last_record_;
   std::uint64_t examples_ = 0;

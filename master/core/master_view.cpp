@@ -2,10 +2,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <map>
 
+#include "common/limits.hpp"
 #include "master/core/master_core.hpp"
 
 namespace gleaner {
+namespace {
+
+// A run that stands still for longer says what it waits for.
+constexpr Millis kStandstill{2'000};
+
+}  // namespace
 
 RoundRecord MasterCore::round_record(RoundIndex round) const {
   RoundRecord record;
@@ -54,7 +63,60 @@ std::string MasterCore::waiting_for() const {
                        holder == sessions_.end() ? "?" : holder->second.name(),
                        state == LeaseState::kLoading ? "load" : "hand over", moving.size());
   }
-  return "";
+  if (now_ - last_step_ < kStandstill) return "";
+  return fmt::format("{}, for {} s", next_step(),
+                     std::chrono::duration_cast<std::chrono::seconds>(now_ - last_step_).count());
+}
+
+std::string MasterCore::names_of_holders(const std::vector<ShardId>& shards) const {
+  std::map<SessionId, std::uint32_t> holders;
+  for (const ShardId shard : shards) ++holders[leases_.at(shard).holder];
+  std::string names;
+  for (const auto& [id, count] : holders) {
+    const auto session = sessions_.find(id);
+    if (!names.empty()) names += " and ";
+    names += fmt::format("{} ({} shards)",
+                         session == sessions_.end() ? "?" : session->second.name(), count);
+    if (names.size() > kSentenceBytesMax / 2) return names + " and others";
+  }
+  return names;
+}
+
+std::string MasterCore::next_step() const {
+  if (evaluation_) {
+    return fmt::format("the evaluation of {} held-out points, {} done", evaluation_->points(),
+                       evaluation_->points_scored());
+  }
+  const BatchIndex batch = pipeline_.applied();
+  if (batch < pipeline_.frontier()) {
+    std::vector<ShardId> missing;
+    for (std::uint32_t s = 0; s < leases_.size(); ++s) {
+      if (!pipeline_.is_covered(batch, ShardId{s})) missing.push_back(ShardId{s});
+    }
+    if (!missing.empty()) {
+      return fmt::format("the results of batch {} from {}", batch, names_of_holders(missing));
+    }
+  } else if (is_folding_) {
+    return fmt::format("the store to fold round {}", checkpoint_);
+  } else if (plan_.round_begin(checkpoint_) < batch) {
+    std::vector<ShardId> missing;
+    for (std::uint32_t s = 0; s < leases_.size(); ++s) {
+      if (leases_.at(ShardId{s}).next_commit <= checkpoint_) missing.push_back(ShardId{s});
+    }
+    return missing.empty() ? fmt::format("the store to keep the commits of round {}", checkpoint_)
+                           : fmt::format("the commits of round {} from {}", checkpoint_,
+                                         names_of_holders(missing));
+  }
+  return fmt::format("the master's own work on batch {}", batch);
+}
+
+void MasterCore::note_progress() {
+  const std::uint64_t steps = pipeline_.applied() + checkpoint_ +
+                              (evaluation_ ? evaluation_->points_scored() : 0) +
+                              evaluated_checkpoint_;
+  if (steps == steps_ && last_step_ != Instant{}) return;
+  steps_ = steps;
+  last_step_ = now_;
 }
 
 CoreSnapshot MasterCore::snapshot() const {

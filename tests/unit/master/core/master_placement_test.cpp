@@ -344,4 +344,33 @@ TEST_CASE("placement: what is waited for is said in words", "[master]") {
   REQUIRE(master.core().snapshot().waiting_for.empty());
 }
 
+TEST_CASE("placement: a run that stands still names who owes the next step", "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  settings.silence = Millis(3'600'000);
+  MasterDriver master(tiny_model(), settings);
+  const auto waits_for = [&](const std::string& what) {
+    master.tick(Millis(2'500));
+    INFO(master.core().snapshot().waiting_for);
+    return master.core().snapshot().waiting_for.find(what) != std::string::npos;
+  };
+  const SessionId ann = master.join("ann");
+  const SessionId bob = master.join("bob");
+  load(master, ann);
+  load(master, bob);
+  REQUIRE(waits_for("the master's own work on batch 0, for 2 s"));
+  master.hold(bob);
+  while (master.run_worker() || master.serve(ann)) {
+  }
+  REQUIRE(waits_for("the results of batch 0 from bob (2 shards)"));
+  master.unhold(bob);
+  while (master.run_worker() || master.serve(ann) || master.serve(bob)) {
+  }
+  REQUIRE(waits_for("the store to keep the commits of round 0"));
+  while (!std::holds_alternative<FoldTask>(master.storage.front())) REQUIRE(master.run_storage());
+  REQUIRE(waits_for("the store to fold round 0"));
+  master.settle();
+  REQUIRE(master.core().snapshot().waiting_for.empty());
+}
+
 }  // namespace gleaner

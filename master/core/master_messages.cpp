@@ -29,6 +29,24 @@ Result<void> check_rows(const ShardMap& map, ShardId shard, const Rows& rows,
   return {};
 }
 
+// Every list holds different neurons of the unit's shards.
+bool holds_only(const std::vector<ScoredNeuron>& best, std::size_t list, const ShardMap& map,
+                const std::vector<LeaseRef>& shards) {
+  std::vector<std::uint32_t> neurons;
+  for (std::size_t begin = 0; begin < best.size(); begin += list) {
+    neurons.clear();
+    for (std::size_t i = begin; i < begin + list; ++i) neurons.push_back(best[i].neuron);
+    std::sort(neurons.begin(), neurons.end());
+    if (std::adjacent_find(neurons.begin(), neurons.end()) != neurons.end()) return false;
+    auto shard = shards.begin();  // both ascend
+    for (const std::uint32_t neuron : neurons) {
+      while (shard != shards.end() && map.neurons(shard->shard).end <= neuron) ++shard;
+      if (shard == shards.end() || neuron < map.neurons(shard->shard).begin) return false;
+    }
+  }
+  return true;
+}
+
 bool has_unit_out(const SessionState& session, ShardId shard, BatchIndex end) {
   return std::any_of(session.units.begin(), session.units.end(), [&](const auto& entry) {
     const UnitInFlight& unit = entry.second;
@@ -226,8 +244,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, EvalResult& res
   const std::uint64_t examples = evaluation_ ? evaluation_->examples_in(unit.eval_begin) : 0;
   const bool fits = result.top_k == std::min(config_.top_k, neurons) &&
                     result.best.size() == examples * result.top_k &&
-                    std::all_of(result.best.begin(), result.best.end(),
-                                [&](const ScoredNeuron& s) { return s.neuron < model_.labels; });
+                    holds_only(result.best, result.top_k, map_, unit.leases);
   if (!fits) {
     refuse(id, ErrorCode::kProtocol,
            fmt::format("a result that does not fit unit {}", raw(result.unit)), false);

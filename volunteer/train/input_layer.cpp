@@ -9,6 +9,7 @@
 #include "common/run_plan.hpp"
 #include "common/shard_map.hpp"
 #include "volunteer/train/aligned_floats.hpp"
+#include "volunteer/train/bounds.hpp"
 #include "volunteer/train/feature_index.hpp"
 #include "volunteer/train/input_kernels.hpp"
 #include "volunteer/train/input_shard.hpp"
@@ -17,8 +18,8 @@ namespace gleaner {
 namespace {
 
 constexpr std::size_t kRowsPerTask = 32;
-// Keeps scales finite whatever the features' values are.
-constexpr float kHiddenValueMax = 1e30F;
+// Keeps scales within what shards accept, whatever the features' values are.
+constexpr float kHiddenValueMax = kHiddenScaleMax;
 // A largest value below this is no signal, and its reciprocal would overflow.
 constexpr float kHiddenValueMin = 1e-30F;
 constexpr float kCodeMax = 255.0F;

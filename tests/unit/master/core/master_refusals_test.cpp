@@ -194,7 +194,7 @@ TEST_CASE("refusal: rows that do not fit their shard", "[master]") {
                    "rows that do not fit");
 }
 
-TEST_CASE("refusal: an evaluation's result of the wrong size or of labels that do not exist",
+TEST_CASE("refusal: an evaluation's result of the wrong size or of neurons it was not asked for",
           "[master]") {
   require_survives(on<EvalResult>([](MasterDriver&, EvalResult& r) { r.best.pop_back(); }),
                    "does not fit unit");
@@ -202,6 +202,9 @@ TEST_CASE("refusal: an evaluation's result of the wrong size or of labels that d
                    "does not fit unit");
   require_survives(on<EvalResult>([](MasterDriver&, EvalResult& r) { r.best[0].neuron = 12; }),
                    "does not fit unit");
+  require_survives(
+      on<EvalResult>([](MasterDriver&, EvalResult& r) { r.best[0].neuron = r.best[1].neuron; }),
+      "does not fit unit");
 }
 
 namespace {

@@ -9,6 +9,7 @@
 #include <fstream>
 
 #include "common/check.hpp"
+#include "common/dataset/atomic_file.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -29,6 +30,15 @@ Result<Identity> parse(const std::string& text, const std::string& path) {
   return identity;
 }
 
+// A volunteer may be killed while it writes: half an identity would keep it from ever starting
+// again.
+Result<void> write_whole(const std::string& path, const std::string& text) {
+  auto file = AtomicFile::create(path);
+  if (!file) return file.error();
+  if (auto written = (*file)->write(text.data(), text.size()); !written) return written.error();
+  return (*file)->commit(AtomicFile::Existing::kReplace);
+}
+
 }  // namespace
 
 Identity random_identity() {
@@ -45,15 +55,13 @@ Result<Identity> load_identity(const std::string& cache_dir) {
   if (std::ifstream file(path); file) {
     std::string text;
     file >> text;
-    return parse(text, path);
+    // An empty file is what a power cut leaves of one that was not synced: nothing is lost with it.
+    if (!text.empty()) return parse(text, path);
   }
   const Identity identity = random_identity();
-  std::ofstream file(path);
-  file << to_text(identity) << "\n";
-  file.close();
-  if (!file) {
+  if (auto written = write_whole(path, to_text(identity) + "\n"); !written) {
     return Error{ErrorCode::kIo,
-                 fmt::format("cannot write {}: choose a --cache folder that can be written", path)};
+                 written.error().message + ": choose a --cache folder that can be written"};
   }
   return identity;
 }

@@ -67,6 +67,7 @@ class Program:
         if simd:
             variables["GLEANER_SIMD"] = simd
         self.out, self.error = [], []  # lines
+        self._events_taken = 0
         self._news = threading.Condition()
         self._process = subprocess.Popen(
             self.command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
@@ -97,6 +98,13 @@ class Program:
             lines = list(self.out)
         events = [json.loads(line) for line in lines if line.startswith("{")]
         return [event for event in events if kind is None or event["event"] == kind]
+
+    def new_events(self):
+        """The JSON events since the last call."""
+        with self._news:
+            lines = self.out[self._events_taken:]
+            self._events_taken = len(self.out)
+        return [json.loads(line) for line in lines if line.startswith("{")]
 
     def wait_for(self, condition, what, seconds=RUN_SECONDS):
         """Waits until condition() is true and returns it. It is asked again whenever a line comes."""
@@ -139,6 +147,10 @@ class Program:
         for reader in self._readers:
             reader.join()
         return code
+
+    @property
+    def pid(self):
+        return self._process.pid
 
     def is_running(self):
         return self._process.poll() is None
@@ -198,6 +210,11 @@ class Cluster:
         self._programs.append(program)
         return program
 
+    def forget(self, program):
+        """Ends a program that nobody will ask about any more: long runs start very many."""
+        program.close()
+        self._programs.remove(program)
+
     def run(self, name, *arguments, **others):
         """Starts a program and waits for its end; returns (exit code, program)."""
         program = self.start(name, *arguments, **others)
@@ -217,13 +234,13 @@ class Cluster:
         return [json.loads(line)
                 for line in self.gleaner("history", store, "--json").splitlines() if line]
 
-    def volunteer(self, address, *arguments, threads=1, simd=None, once=True):
+    def volunteer(self, address, *arguments, threads=1, simd=None, once=True, environment=None):
         """A volunteer that tries again quickly when the master is away."""
         self._names += 1
         once_flag = ["--once"] if once else []
         return self.start("gleaner-volunteer", address, "--threads", threads, "--json",
                           "--name", f"v{self._names}", "--retry-ms-min", 20, "--retry-ms-max", 200,
-                          *once_flag, *arguments, simd=simd)
+                          *once_flag, *arguments, simd=simd, environment=environment)
 
 
 class Setup:
@@ -269,9 +286,9 @@ def small_setup(cluster, points=6000, flags=()):
     return Setup(train, test, SMALL_MODEL + list(flags))
 
 
-def finished(master):
+def finished(master, seconds=RUN_SECONDS):
     """Waits for the end of a run that must succeed; returns its last event."""
-    code = master.wait_exit()
+    code = master.wait_exit(seconds)
     events = master.events()
     if code != 0 or not events or events[-1]["event"] != "finished":
         raise AssertionError(f"{' '.join(master.command)}\nexit code {code}, not finished:\n"

@@ -357,7 +357,7 @@ class DataSets(CliTest):
         self.assertEqual(files, sorted(path.name for path in folders[1].iterdir()))
         for name in files:
             self.assertEqual((folders[0] / name).read_bytes(), (folders[1] / name).read_bytes(), name)
-        points = [int((folders[0] / name).open().readline().split()[0])
+        points = [int((folders[0] / name).read_bytes().split(maxsplit=1)[0])
                   for name in ("train.txt", "test.txt")]
         self.assertGreater(sum(points), 10_000)
         self.assertGreater(points[0], points[1])

@@ -7,3 +7,6 @@ gleaner_test(volunteer_core_test LABEL unit
 gleaner_test(executor_test LABEL unit
   SOURCES executor_test.cpp ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
   LINK gleaner_executor)
+gleaner_test(volunteer_shell_test LABEL unit
+  SOURCES identity_test.cpp
+  LINK gleaner_volunteer_shell)

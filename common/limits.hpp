@@ -33,9 +33,13 @@ inline constexpr std::size_t kRowsPerChunkBytes = std::size_t{1}
 inline constexpr std::size_t kNameBytesMax = 128;
 inline constexpr std::size_t kSentenceBytesMax = 1024;
 inline constexpr std::size_t kTokenBytesMax = 256;
+// The first frame of a connection, a Hello: nobody knows yet who it is from.
+inline constexpr std::size_t kIntroductionBytesMax = 4096;
 
 static_assert(std::size_t{kUnitCellsMax} * sizeof(float) * 2 <= kFrameBytesMax &&
                   kBatchCellsMax <= kUnitCellsMax,
               "the gradients of a unit fit a frame, however badly they pack");
+static_assert(4 * kNameBytesMax + kTokenBytesMax + 1024 <= kIntroductionBytesMax,
+              "a Hello with its texts at their longest fits an introduction");
 
 }  // namespace gleaner

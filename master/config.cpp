@@ -150,6 +150,13 @@ void add_network(Settings& settings, MasterConfig& c) {
                "What may wait to be sent to one volunteer; one that falls further behind is cut "
                "off.",
                bytes_setting(c.network.send_queue_bytes, kMiB, 65'536 * kMiB));
+  settings.add("waiting_max", SettingScope::kMachine, "connections",
+               "How many connections may be open that have not said yet who they are; beyond that "
+               "the one that has waited longest is closed.",
+               integer_setting(c.network.waiting_max, 1, 100'000));
+  settings.add("waiting_per_address_max", SettingScope::kMachine, "connections",
+               "The same for the connections of one address.",
+               integer_setting(c.network.waiting_per_address_max, 1, 100'000));
 }
 
 void add_scheduling(Settings& settings, MasterConfig& c) {

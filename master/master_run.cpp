@@ -14,7 +14,10 @@
 #include <thread>
 #include <utility>
 
+#include "common/log_throttle.hpp"
 #include "common/net/connect.hpp"
+#include "common/net/descriptors.hpp"
+#include "common/net/lobby.hpp"
 #include "common/net/tcp_link.hpp"
 #include "master/core_runner.hpp"
 #include "master/fallback.hpp"
@@ -29,6 +32,9 @@ namespace {
 constexpr std::chrono::milliseconds kProgressPeriod{200};
 // How long goodbyes may take to leave.
 constexpr std::chrono::seconds kFarewell{3};
+// Warnings about connections that come to nothing.
+constexpr Millis kStrangerLogPeriod{60'000};
+constexpr std::size_t kStrangerLogLines = 20;
 // More leases than one process ever grants.
 constexpr std::uint64_t kLeaseEpochs = std::uint64_t{1} << 32;
 
@@ -95,6 +101,8 @@ class MasterRun {
   Result<ResumePoint> resume_point();
   void announce(const ResumePoint& resume);
   Result<void> listen_for_volunteers();
+  void warn_of_stranger(const std::string& text);
+  void report(const Notice& notice);
   void watch_signals();
   void start_local(std::uint32_t count);
   void fall_back(const CoreSnapshot& now);
@@ -117,6 +125,8 @@ class MasterRun {
   asio::signal_set signals_;
   asio::steady_timer progress_timer_;
   std::optional<asio::ip::tcp::acceptor> acceptor_;
+  std::optional<Lobby> lobby_;
+  LogThrottle stranger_log_{kStrangerLogPeriod, kStrangerLogLines};
   std::optional<MasterCore> core_;
   std::optional<Persister> persister_;
   std::optional<CoreRunner> runner_;
@@ -171,12 +181,45 @@ Result<void> MasterRun::listen_for_volunteers() {
   if (!acceptor) return acceptor.error();
   acceptor_.emplace(std::move(*acceptor));
   console_.event(Listening{to_text(acceptor_->local_endpoint())});
+  raise_descriptor_limit();
   TcpLinkOptions options;
   options.limits.send_queue_bytes_max = config_.network.send_queue_bytes;
-  accept_tcp(tasks_, *acceptor_, options, [this](std::shared_ptr<Link> link, std::string peer) {
+  LobbyLimits limits;
+  limits.introduction_time_max = Millis(config_.network.join_timeout_ms);
+  limits.waiting_max = config_.network.waiting_max;
+  limits.waiting_per_address_max = config_.network.waiting_per_address_max;
+  Lobby::Observer observer;
+  observer.on_introduced = [this](std::shared_ptr<Link> link, const std::string& peer) {
     runner_->admit(std::move(link), peer);
-  });
+  };
+  observer.on_turned_away = [this](const std::string& peer, const std::string& reason) {
+    warn_of_stranger(peer.empty() ? reason : peer + ": " + reason);
+  };
+  lobby_.emplace(tasks_, *acceptor_, options, limits, std::move(observer));
+  lobby_->start();
   return {};
+}
+
+// `text` begins with ADDRESS:PORT when it is about somebody; the port changes with every attempt.
+void MasterRun::warn_of_stranger(const std::string& text) {
+  const std::string peer = text.substr(0, text.find(": "));
+  const std::size_t port = peer.rfind(':');
+  const std::string line =
+      port == std::string::npos ? text : peer.substr(0, port) + text.substr(peer.size());
+  if (const auto shown = stranger_log_.pass(line, monotonic_now())) {
+    console_.log(LogLevel::kWarning, *shown);
+  }
+}
+
+// What is said of connections that nobody introduced follows from what strangers do, and may be
+// said without end; everything else follows from the run.
+void MasterRun::report(const Notice& notice) {
+  const Remark* remark = std::get_if<Remark>(&notice);
+  if (remark != nullptr && remark->kind == "turned_away") {
+    warn_of_stranger(remark->text);
+  } else {
+    console_.event(progress_.event(notice));
+  }
 }
 
 void MasterRun::watch_signals() {
@@ -306,7 +349,7 @@ ExitCode MasterRun::run() {
   core_.emplace(data_.model, core_config(config_, data_), *resume);
   persister_.emplace(store_, *accounts, &wall_seconds);
   CoreRunner::Observer observer;
-  observer.on_notice = [this](const Notice& notice) { console_.event(progress_.event(notice)); };
+  observer.on_notice = [this](const Notice& notice) { report(notice); };
   observer.on_done = [this](const Done& done) { done_ = done; };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
 
@@ -322,7 +365,7 @@ ExitCode MasterRun::run() {
 
   signals_.cancel();
   progress_timer_.cancel();
-  if (acceptor_) acceptor_->close();
+  if (lobby_) lobby_->stop();
   local_.reset();
   io_.run_for(kFarewell);  // returns when nothing is left to do
   tasks_.cancel();

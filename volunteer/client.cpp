@@ -51,7 +51,7 @@ void Client::handle(Event event) {
   for (Effect& effect : effects) {
     std::visit([this](auto& e) { perform(e); }, effect);
   }
-  if (options_.on_change) options_.on_change(core_.snapshot());
+  if (options_.on_change) options_.on_change(core_.snapshot(), held_bytes_);
 }
 
 void Client::perform(const Connect&) {
@@ -119,8 +119,10 @@ void Client::perform(StartWork& effect) {
     } else {
       done.error = replies.error();
     }
-    asio::post(io_, [this, alive, done = std::move(done)]() mutable {
-      if (!alive.expired()) handle(std::move(done));
+    asio::post(io_, [this, alive, done = std::move(done), held = executor_.held_bytes()]() mutable {
+      if (alive.expired()) return;
+      held_bytes_ = held;
+      handle(std::move(done));
     });
   });
 }

@@ -28,8 +28,8 @@ class Client {
     std::uint64_t memory_bytes = 0;
     // Makes a connection and calls back, once, from the I/O thread.
     std::function<void(Dialled)> dial;
-    // After every event and tick.
-    std::function<void(const Snapshot&)> on_change;
+    // After every event and tick, with the memory that the shards take.
+    std::function<void(const Snapshot&, std::uint64_t held_bytes)> on_change;
     // Once; the client does nothing afterwards.
     std::function<void(const Exit&)> on_exit;
   };
@@ -64,6 +64,7 @@ class Client {
   asio::steady_timer timer_;
   std::shared_ptr<Link> link_;
   std::uint64_t connection_ = 0;  // callbacks of earlier ones are void
+  std::uint64_t held_bytes_ = 0;  // after the last piece of work
   bool has_exited_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks hold it weakly
 };

@@ -18,6 +18,10 @@ void append(std::vector<Message>& messages, std::vector<T>&& more) {
 Executor::Executor(ThreadPool& pool, std::uint64_t memory_bytes)
     : pool_(pool), memory_bytes_(memory_bytes) {}
 
+std::uint64_t Executor::held_bytes() const {
+  return trainer_ ? trainer_->memory_bytes() : 0;
+}
+
 Result<std::vector<Message>> Executor::execute(const std::variant<Reset, Message>& work) {
   if (const auto* reset = std::get_if<Reset>(&work)) {
     model_ = reset->model;

@@ -21,6 +21,9 @@ class Executor {
   // refused with kResources.
   Executor(ThreadPool& pool, std::uint64_t memory_bytes);
 
+  // What the shards take at present.
+  [[nodiscard]] std::uint64_t held_bytes() const;
+
   // Replies in the order in which they must leave. An error means that the master's message does
   // not fit what is here: the connection is not worth keeping.
   Result<std::vector<Message>> execute(const std::variant<Reset, Message>& work);

@@ -68,8 +68,8 @@ int run(const VolunteerConfig& config, const HostPort& address, const Identity& 
   options.dial = [&](Client::Dialled on_dialled) {
     dial_tcp(tasks, address, Millis(config.connect_timeout_ms), {}, std::move(on_dialled));
   };
-  options.on_change = [&](const Snapshot& snapshot) {
-    status.update(status_of(snapshot, master, 0));
+  options.on_change = [&](const Snapshot& snapshot, std::uint64_t held_bytes) {
+    status.update(status_of(snapshot, master, held_bytes));
   };
   asio::signal_set signals(io, SIGINT, SIGTERM);
   options.on_exit = [&](const Exit& reason) {

@@ -1,6 +1,7 @@
 #include "common/net/framed_socket.hpp"
 
 #include <fmt/format.h>
+#include <netinet/tcp.h>
 
 #include <algorithm>
 #include <array>
@@ -27,6 +28,13 @@ constexpr Millis kLingerMax{2'000};
 constexpr std::size_t kFramesPerWriteMax = 16;
 constexpr std::size_t kFirstReadBytes = 64 * 1024;
 
+// How often the kernel asks a silent peer whether it is there.
+constexpr Millis kProbeEvery{10'000};
+
+using KeepAliveIdle = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
+using KeepAliveInterval = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
+using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
+
 Millis time_for(const FramedSocketLimits& limits, std::size_t bytes) {
   return limits.frame_time_max +
          Millis(static_cast<std::int64_t>(bytes * 1000 / limits.bytes_per_second_min));
@@ -44,10 +52,16 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
         write_watch_(socket_.get_executor()) {
     asio::error_code ignored;  // a connection reset by now shows when it is used
     socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+    socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+    const auto seconds = [](Millis time) { return static_cast<int>(time.count() / 1000); };
+    socket_.set_option(KeepAliveIdle(seconds(kProbeEvery)), ignored);
+    socket_.set_option(KeepAliveInterval(seconds(kProbeEvery)), ignored);
+    socket_.set_option(UserTimeout(static_cast<int>(limits.frame_time_max.count())), ignored);
   }
 
-  static asio::awaitable<Result<Bytes>> read_frame(std::shared_ptr<Impl> self, Millis header_time,
-                                                   std::size_t payload_bytes_max);
+  static asio::awaitable<Result<Bytes>> read_frame(std::shared_ptr<Impl> self, Millis time_max,
+                                                   std::size_t payload_bytes_max,
+                                                   FrameDeadline deadline);
   bool send(SharedBytes payload);
   void finish(std::string reason);
   void close(std::string reason);
@@ -101,8 +115,9 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
     Impl& impl;
   };
 
-  static asio::awaitable<Result<Bytes>> read_parts(std::shared_ptr<Impl> self, Millis header_time,
-                                                   std::size_t payload_bytes_max);
+  static asio::awaitable<Result<Bytes>> read_parts(std::shared_ptr<Impl> self, Millis time_max,
+                                                   std::size_t payload_bytes_max,
+                                                   FrameDeadline deadline);
   void arm(Watch& watch, Millis time_max, const char* what_is_late);
   static void disarm(Watch& watch);
   Error closed(ErrorCode code, std::string reason);
@@ -210,20 +225,23 @@ Error FramedSocket::Impl::broken_off(const asio::error_code& error, bool is_with
 }
 
 asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_frame(std::shared_ptr<Impl> self,
-                                                              Millis header_time,
-                                                              std::size_t payload_bytes_max) {
+                                                              Millis time_max,
+                                                              std::size_t payload_bytes_max,
+                                                              FrameDeadline deadline) {
   if (!self->is_open() || self->is_finishing_) co_return Error{ErrorCode::kIo, self->close_reason_};
   std::optional<ReadScope> scope(*self);
-  Result<Bytes> payload = co_await read_parts(self, header_time, payload_bytes_max);
+  Result<Bytes> payload = co_await read_parts(self, time_max, payload_bytes_max, deadline);
   scope.reset();
   self->discard_if_finished();
   co_return payload;
 }
 
 asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Impl> self,
-                                                              Millis header_time,
-                                                              std::size_t payload_bytes_max) {
-  self->arm(self->read_watch_, header_time, "nothing was heard");
+                                                              Millis time_max,
+                                                              std::size_t payload_bytes_max,
+                                                              FrameDeadline deadline) {
+  self->arm(self->read_watch_, time_max,
+            deadline == FrameDeadline::kHeader ? "nothing was heard" : "no whole frame came");
   std::array<std::uint8_t, kFrameHeaderBytes> header_bytes{};
   const auto header_target = asio::buffer(header_bytes);
   const TransferOutcome got_header =
@@ -240,8 +258,10 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Im
         ErrorCode::kProtocol,
         fmt::format("a frame of {} bytes where at most {} are expected", size, payload_bytes_max));
   }
-  // One deadline for the whole frame, so that a trickle of bytes does not extend it.
-  self->arm(self->read_watch_, time_for(self->limits_, size), "a frame was incomplete");
+  // One deadline for all that follows, so that a trickle of bytes does not extend it.
+  if (deadline == FrameDeadline::kHeader) {
+    self->arm(self->read_watch_, time_for(self->limits_, size), "a frame was incomplete");
+  }
   Bytes payload;
   while (payload.size() < size) {
     const std::size_t have = payload.size();
@@ -311,9 +331,10 @@ FramedSocket::~FramedSocket() {
   if (!impl_->is_finishing()) impl_->close("closed");
 }
 
-asio::awaitable<Result<Bytes>> FramedSocket::read_frame(Millis header_time_max,
-                                                        std::size_t payload_bytes_max) {
-  return Impl::read_frame(impl_, header_time_max, payload_bytes_max);
+asio::awaitable<Result<Bytes>> FramedSocket::read_frame(Millis time_max,
+                                                        std::size_t payload_bytes_max,
+                                                        FrameDeadline deadline) {
+  return Impl::read_frame(impl_, time_max, payload_bytes_max, deadline);
 }
 
 bool FramedSocket::send(SharedBytes payload) {

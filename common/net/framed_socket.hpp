@@ -28,21 +28,27 @@ struct FramedSocketLimits {
   std::size_t bytes_per_second_min = 16 * 1024;
 };
 
+// What the time of a read bounds: the wait for a frame's header, after which the frame has the time
+// that its size takes; or the whole frame.
+enum class FrameDeadline : std::uint8_t { kHeader, kWhole };
+
 class FramedSocket {
  public:
-  // `socket` is connected. Switches Nagle's delay off.
+  // `socket` is connected. Switches Nagle's delay off, and lets the kernel find out whether the
+  // peer still exists: by probes while nothing is sent, by unacknowledged bytes otherwise.
   FramedSocket(asio::ip::tcp::socket socket, const FramedSocketLimits& limits);
   // Closes, unless finish() was called: then what is queued still goes out, within the deadlines.
   ~FramedSocket();
   FramedSocket(const FramedSocket&) = delete;
   FramedSocket& operator=(const FramedSocket&) = delete;
 
-  // The next frame's payload. Fails, and closes the socket, when its header is not here after
-  // `header_time_max`, when it is larger than `payload_bytes_max`, damaged or too slow, and when
+  // The next frame's payload. Fails, and closes the socket, when what `deadline` says is not here
+  // after `time_max`, when it is larger than `payload_bytes_max`, damaged or too slow, and when
   // the connection ends; the error's message is close_reason(). One call at a time. The coroutine
   // may outlive the FramedSocket.
-  asio::awaitable<Result<Bytes>> read_frame(Millis header_time_max,
-                                            std::size_t payload_bytes_max = kFrameBytesMax);
+  asio::awaitable<Result<Bytes>> read_frame(Millis time_max,
+                                            std::size_t payload_bytes_max = kFrameBytesMax,
+                                            FrameDeadline deadline = FrameDeadline::kHeader);
 
   // Queues a frame and returns at once. False when the socket is closed or finishing, or closes
   // because the peer does not take what is sent. Requires 0 < size <= kFrameBytesMax.

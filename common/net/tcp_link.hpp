@@ -1,8 +1,6 @@
-// A link over TCP, and the two ways to get one: dialling and accepting.
+// A link over TCP, and how to get one: by dialling; common/net/lobby.hpp accepts.
 #pragma once
 
-#include <asio/any_io_executor.hpp>
-#include <asio/awaitable.hpp>
 #include <asio/ip/tcp.hpp>
 #include <functional>
 #include <memory>
@@ -24,16 +22,14 @@ struct TcpLinkOptions {
 // `socket` is connected; its reader runs in `tasks`, which outlives the link.
 std::shared_ptr<Link> make_tcp_link(asio::ip::tcp::socket socket, const TcpLinkOptions& options,
                                     TaskGroup& tasks);
+// The same for a socket from which `first` was read already: it is delivered before what follows.
+std::shared_ptr<Link> make_tcp_link(std::shared_ptr<FramedSocket> socket, Bytes first,
+                                    const TcpLinkOptions& options, TaskGroup& tasks);
 
 // Connects in `tasks` and calls back, once, not from within this call. `tasks` outlives the
 // attempt.
 void dial_tcp(TaskGroup& tasks, const HostPort& target, Millis time_max,
               const TcpLinkOptions& options,
               std::function<void(Result<std::shared_ptr<Link>>)> on_dialled);
-
-// Accepts connections in `tasks` until it is cancelled, one link each. `acceptor` and `tasks`
-// outlive the task.
-void accept_tcp(TaskGroup& tasks, asio::ip::tcp::acceptor& acceptor, const TcpLinkOptions& options,
-                std::function<void(std::shared_ptr<Link>, std::string peer)> on_accepted);
 
 }  // namespace gleaner

@@ -6,13 +6,14 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "common/net/frame.hpp"
 #include "common/net/task_group.hpp"
 #include "common/net/tokens.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 
 namespace gleaner {
 namespace {
+
+using testing::framed;
 
 constexpr Millis kPatience{20'000};
 constexpr Millis kShort{5};
@@ -21,13 +22,6 @@ Bytes payload_of(std::size_t size) {
   Bytes payload(size);
   for (std::size_t i = 0; i < size; ++i) payload[i] = static_cast<std::uint8_t>(i * 7 + i / 256);
   return payload;
-}
-
-Bytes framed(const Bytes& payload) {
-  const auto header = frame_header(payload);
-  Bytes bytes(header.begin(), header.end());
-  bytes.insert(bytes.end(), payload.begin(), payload.end());
-  return bytes;
 }
 
 // What a reader saw: payloads, then the error that ended it.

@@ -10,7 +10,19 @@
 #include <optional>
 #include <utility>
 
+#include "common/net/frame.hpp"
+
 namespace gleaner::testing {
+
+// The payload as it travels.
+inline Bytes framed(const Bytes& payload) {
+  const auto header = frame_header(payload);
+  Bytes bytes;
+  bytes.reserve(header.size() + payload.size());
+  for (const std::uint8_t byte : header) bytes.push_back(byte);
+  for (const std::uint8_t byte : payload) bytes.push_back(byte);
+  return bytes;
+}
 
 // Runs until `task` and everything it left behind has ended. Exceptions fail the test.
 inline void run_to_end(asio::io_context& io, asio::awaitable<void> task) {

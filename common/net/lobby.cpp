@@ -1,0 +1,111 @@
+#include "common/net/lobby.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <utility>
+
+#include "common/net/tokens.hpp"
+
+namespace gleaner {
+namespace {
+
+// When the process has no descriptors left, accepting fails at once, again and again.
+constexpr std::chrono::milliseconds kAcceptPause{100};
+
+std::string address_of(const asio::ip::tcp::socket& socket) {
+  asio::error_code error;
+  const asio::ip::tcp::endpoint endpoint = socket.remote_endpoint(error);
+  return error ? "unknown" : endpoint.address().to_string();
+}
+
+}  // namespace
+
+Lobby::Lobby(TaskGroup& tasks, asio::ip::tcp::acceptor& acceptor,
+             const TcpLinkOptions& link_options, const LobbyLimits& limits, Observer observer)
+    : tasks_(tasks),
+      acceptor_(acceptor),
+      link_options_(link_options),
+      limits_(limits),
+      observer_(std::move(observer)) {}
+
+void Lobby::start() {
+  tasks_.spawn("accept", accept(this));
+}
+
+void Lobby::stop() {
+  is_stopped_ = true;
+  asio::error_code ignored;
+  acceptor_.close(ignored);
+  for (const Guest& guest : waiting_) guest.socket->close("stopped");
+  waiting_.clear();
+}
+
+asio::awaitable<void> Lobby::accept(Lobby* self) {
+  while (!self->is_stopped_) {
+    asio::ip::tcp::socket socket(self->acceptor_.get_executor());
+    const WaitOutcome accepted = co_await self->acceptor_.async_accept(socket, kAsTuple);
+    const asio::error_code error = std::get<0>(accepted);
+    if (error == asio::error::operation_aborted || error == asio::error::bad_descriptor) co_return;
+    if (!error) {
+      self->receive(std::move(socket));
+      continue;
+    }
+    self->observer_.on_turned_away("", "cannot accept connections: " + error.message());
+    if (!self->waiting_.empty()) {
+      self->turn_away(self->waiting_.begin(), "its place is needed for others");
+    }
+    asio::steady_timer pause(self->acceptor_.get_executor(), kAcceptPause);
+    const WaitOutcome paused = co_await pause.async_wait(kAsTuple);
+    if (std::get<0>(paused)) co_return;
+  }
+}
+
+void Lobby::receive(asio::ip::tcp::socket socket) {
+  const std::string address = address_of(socket);
+  make_room_for(address);
+  auto framed = std::make_shared<FramedSocket>(std::move(socket), link_options_.limits);
+  waiting_.push_back({address, framed});
+  tasks_.spawn("introduce " + framed->peer(), introduce(this, framed));
+}
+
+void Lobby::make_room_for(const std::string& address) {
+  const auto is_same = [&](const Guest& guest) { return guest.address == address; };
+  const auto same = std::count_if(waiting_.begin(), waiting_.end(), is_same);
+  if (static_cast<std::size_t>(same) >= limits_.waiting_per_address_max) {
+    turn_away(std::find_if(waiting_.begin(), waiting_.end(), is_same),
+              "too many connections of its address say nothing");
+  } else if (waiting_.size() >= limits_.waiting_max) {
+    turn_away(waiting_.begin(), "too many connections say nothing");
+  }
+}
+
+void Lobby::turn_away(std::list<Guest>::iterator guest, const std::string& reason) {
+  const std::shared_ptr<FramedSocket> socket = std::move(guest->socket);
+  waiting_.erase(guest);
+  socket->close(reason);  // its introduce() reports it
+}
+
+void Lobby::forget(const std::shared_ptr<FramedSocket>& socket) {
+  waiting_.remove_if([&](const Guest& guest) { return guest.socket == socket; });
+}
+
+asio::awaitable<void> Lobby::introduce(Lobby* self, std::shared_ptr<FramedSocket> socket) {
+  Result<Bytes> frame =
+      co_await socket->read_frame(self->limits_.introduction_time_max,
+                                  self->limits_.introduction_bytes_max, FrameDeadline::kWhole);
+  if (self->is_stopped_) co_return;
+  self->forget(socket);
+  if (!frame) {
+    self->observer_.on_turned_away(socket->peer(), frame.error().message);
+    co_return;
+  }
+  std::string peer = socket->peer();
+  self->observer_.on_introduced(
+      make_tcp_link(std::move(socket), std::move(*frame), self->link_options_, self->tasks_),
+      std::move(peer));
+}
+
+}  // namespace gleaner

@@ -1,0 +1,78 @@
+// Where connections wait until they have said something. Whoever connects has little time and few
+// bytes for one frame, its introduction; only then does anybody else hear of it. So connections
+// that are silent, trickle, or speak another protocol cost a descriptor for a while and nothing
+// more.
+//
+// Invariants: at most `waiting_max` connections wait, at most `waiting_per_address_max` of one
+// address; beyond that the one that has waited longest goes, because who means it introduces itself
+// at once. The whole introduction arrives within `introduction_time_max`, however it trickles.
+// I/O thread only.
+#pragma once
+
+#include <asio/ip/tcp.hpp>
+#include <cstddef>
+#include <functional>
+#include <list>
+#include <memory>
+#include <string>
+
+#include "common/limits.hpp"
+#include "common/net/framed_socket.hpp"
+#include "common/net/link.hpp"
+#include "common/net/task_group.hpp"
+#include "common/net/tcp_link.hpp"
+#include "common/time.hpp"
+
+namespace gleaner {
+
+struct LobbyLimits {
+  Millis introduction_time_max{10'000};
+  std::size_t introduction_bytes_max = kIntroductionBytesMax;
+  std::size_t waiting_max = 256;
+  std::size_t waiting_per_address_max = 32;
+};
+
+class Lobby {
+ public:
+  struct Observer {
+    // The link's first frame is the introduction, which has arrived.
+    std::function<void(std::shared_ptr<Link>, std::string peer)> on_introduced;
+    // `peer` is ADDRESS:PORT; empty when accepting itself has failed and will be tried again.
+    std::function<void(std::string peer, std::string reason)> on_turned_away;
+  };
+
+  // Everything outlives the lobby; `acceptor` listens.
+  Lobby(TaskGroup& tasks, asio::ip::tcp::acceptor& acceptor, const TcpLinkOptions& link_options,
+        const LobbyLimits& limits, Observer observer);
+  Lobby(const Lobby&) = delete;
+  Lobby& operator=(const Lobby&) = delete;
+
+  void start();
+  // Closes the acceptor and everyone who waits; the observer is not called any more.
+  void stop();
+
+  [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
+
+ private:
+  struct Guest {
+    std::string address;
+    std::shared_ptr<FramedSocket> socket;
+  };
+
+  static asio::awaitable<void> accept(Lobby* self);
+  static asio::awaitable<void> introduce(Lobby* self, std::shared_ptr<FramedSocket> socket);
+  void receive(asio::ip::tcp::socket socket);
+  void make_room_for(const std::string& address);
+  void turn_away(std::list<Guest>::iterator guest, const std::string& reason);
+  void forget(const std::shared_ptr<FramedSocket>& socket);
+
+  TaskGroup& tasks_;
+  asio::ip::tcp::acceptor& acceptor_;
+  const TcpLinkOptions link_options_;
+  const LobbyLimits limits_;
+  Observer observer_;
+  std::list<Guest> waiting_;  // in the order of arrival
+  bool is_stopped_ = false;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,100 @@
+#include "common/net/tcp_link.hpp"
+
+#include <netinet/tcp.h>
+#include <sys/socket.h>
+
+#include <asio/write.hpp>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/unit/net/io_fixture.hpp"
+
+namespace gleaner {
+namespace {
+
+using testing::framed;
+
+// A link at one end, a bare socket at the other.
+struct LinkAndPeer {
+  explicit LinkAndPeer(const TcpLinkOptions& options = {})
+      : pair(io), tasks(io.get_executor(), [](const std::string&, const std::string&) {}) {
+    link = make_tcp_link(std::move(pair.a), options, tasks);
+    Link::Handler handler;
+    handler.on_frame = [this](Bytes payload, std::size_t) { frames.push_back(payload); };
+    handler.on_closed = [this](const std::string& reason) { closed.push_back(reason); };
+    link->start(std::move(handler));
+  }
+
+  asio::io_context io;
+  testing::SocketPair pair;
+  TaskGroup tasks;
+  std::shared_ptr<Link> link;
+  std::vector<Bytes> frames;
+  std::vector<std::string> closed;
+};
+
+}  // namespace
+
+TEST_CASE("tcp link: a reset at any byte ends it once, with what was whole delivered",
+          "[tcp_link]") {
+  const Bytes first(3, 1), second(9, 2);
+  Bytes stream = framed(first);
+  const std::size_t whole = stream.size();
+  const Bytes rest = framed(second);
+  stream.insert(stream.end(), rest.begin(), rest.end());
+  for (std::size_t cut = 0; cut < stream.size(); ++cut) {
+    LinkAndPeer ends;
+    asio::write(ends.pair.b, asio::buffer(stream.data(), cut));
+    while (ends.frames.size() < (cut >= whole ? 1u : 0u)) ends.io.run_one();
+    ends.pair.b.set_option(asio::socket_base::linger(true, 0));
+    ends.pair.b.close();
+    ends.io.run();
+    REQUIRE(ends.closed.size() == 1);
+    REQUIRE(ends.frames.size() == (cut >= whole ? 1u : 0u));
+  }
+}
+
+TEST_CASE("tcp link: a peer that does not read is let go at the queue's bound, in words",
+          "[tcp_link]") {
+  TcpLinkOptions options;
+  options.limits.send_queue_bytes_max = 1 << 20;
+  LinkAndPeer ends(options);
+  for (int i = 0; i < 1000 && ends.closed.empty(); ++i) {
+    ends.link->send(Bytes(300'000, 1));
+    ends.io.poll();
+    ends.io.restart();
+  }
+  REQUIRE(ends.closed.size() == 1);
+  REQUIRE_THAT(ends.closed[0], Catch::StartsWith("the peer is too slow"));
+}
+
+TEST_CASE("tcp link: silence ends it", "[tcp_link]") {
+  TcpLinkOptions options;
+  options.silence_max = Millis(5);
+  LinkAndPeer ends(options);
+  ends.io.run();
+  REQUIRE(ends.closed == std::vector<std::string>{"nothing was heard for 5 ms"});
+}
+
+TEST_CASE("tcp link: the kernel watches for a peer that is gone, also while only sending",
+          "[tcp_link]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  const int descriptor = pair.a.native_handle();
+  FramedSocketLimits limits;
+  limits.frame_time_max = Millis(12'345);
+  FramedSocket socket(std::move(pair.a), limits);
+  const auto option = [&](int level, int name) {
+    int value = 0;
+    socklen_t size = sizeof value;
+    REQUIRE(getsockopt(descriptor, level, name, &value, &size) == 0);
+    return value;
+  };
+  REQUIRE(option(SOL_SOCKET, SO_KEEPALIVE) != 0);
+  REQUIRE(option(IPPROTO_TCP, TCP_KEEPIDLE) == 10);
+  REQUIRE(option(IPPROTO_TCP, TCP_KEEPINTVL) == 10);
+  REQUIRE(option(IPPROTO_TCP, TCP_USER_TIMEOUT) == 12'345);
+}
+
+}  // namespace gleaner

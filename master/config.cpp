@@ -146,6 +146,11 @@ void add_network(Settings& settings, MasterConfig& c) {
   settings.add("stall_s", SettingScope::kMachine, "seconds",
                "A volunteer that is there but has not answered its work for so long is let go.",
                integer_setting(c.network.stall_s, 1, 86'400));
+  settings.add("rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
+               "After a restart, or when every volunteer was lost at once, shards wait so long for "
+               "volunteers that still have them before they are lent to be downloaded. Volunteers "
+               "that have some try again every second.",
+               integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
   settings.add("send_queue_bytes", SettingScope::kMachine, "",
                "What may wait to be sent to one volunteer; one that falls further behind is cut "
                "off.",

@@ -51,6 +51,7 @@ struct MasterConfig {
     std::uint32_t silence_ms = 10'000;
     std::uint32_t join_timeout_ms = 10'000;
     std::uint32_t stall_s = 120;
+    std::uint32_t rejoin_grace_ms = 2'000;
     std::uint64_t send_queue_bytes = std::uint64_t{64} << 20;
     std::uint32_t waiting_max = 256;  // connections that have not said Hello
     std::uint32_t waiting_per_address_max = 32;

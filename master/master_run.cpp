@@ -56,6 +56,8 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.hello_deadline = Millis(config.network.join_timeout_ms);
   core.stop_grace = Millis(std::int64_t{config.run.stop_grace_s} * 1000);
   core.stall = Millis(std::int64_t{config.network.stall_s} * 1000);
+  // Local volunteers die with the master: there is nobody to wait for.
+  core.rejoin_grace = Millis(config.network.listen.empty() ? 0 : config.network.rejoin_grace_ms);
   core.unit_target = Millis(config.scheduling.unit_target_ms);
   core.min_volunteers = config.run.min_volunteers;
   core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
@@ -147,6 +149,9 @@ Result<ResumePoint> MasterRun::resume_point() {
   auto epoch = store_.reserve_lease_epochs(kLeaseEpochs);
   if (!epoch) return epoch.error();
   resume.first_epoch = *epoch;
+  auto digests = store_.shard_digests();
+  if (!digests) return digests.error();
+  resume.digests = std::move(*digests);
   for (const HistoryRecord& record : history_) {
     if (record.checkpoint == resume.checkpoint) resume.is_evaluated = record.evaluated > 0;
   }

@@ -1,6 +1,7 @@
 #include "master/persister.hpp"
 
 #include <algorithm>
+#include <utility>
 
 namespace gleaner {
 
@@ -55,7 +56,9 @@ Event Persister::run_task(const FoldTask& task) {
     accounts.push_back(account);
   }
   if (auto put = store_.put_accounts(accounts); !put) return TaskFailed{put.error()};
-  return Folded{task.round};
+  auto digests = store_.shard_digests();
+  if (!digests) return TaskFailed{digests.error()};
+  return Folded{task.round, std::move(*digests)};
 }
 
 Event Persister::run_task(const ReadChunkTask& task) {

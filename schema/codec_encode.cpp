@@ -30,6 +30,10 @@ std::size_t bytes_in(const LeaseGrant& grant) {
   return grant.label_counts.size() * 5;
 }
 
+std::size_t bytes_in(const ShardOffer& offer) {
+  return offer.shards.size() * 48;
+}
+
 std::size_t bytes_in(const ShardChunk& chunk) {
   return bytes_in(chunk.rows);
 }
@@ -113,6 +117,8 @@ struct EnvelopeWriter {
   void operator()(const Leaving& from) { write(from, to.initLeaving()); }
 
   void operator()(const Goodbye& from) { write(from, to.initGoodbye()); }
+
+  void operator()(const ShardOffer& from) { write(from, to.initShardOffer()); }
 };
 
 Bytes flatten(capnp::MessageBuilder& builder) {

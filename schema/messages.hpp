@@ -15,6 +15,7 @@
 #include "common/ids.hpp"
 #include "common/model_config.hpp"
 #include "common/result.hpp"
+#include "common/shard_digest.hpp"
 #include "common/shard_rows.hpp"
 
 namespace gleaner {
@@ -34,6 +35,7 @@ struct Hello {
   std::string simd;                // "scalar", "avx2", "avx512"
   float speed = 0;                 // measured: 10^9 multiply-adds a second, all threads
   std::string token;
+  std::uint32_t kept_shards = 0;  // it still has from an earlier connection; it will offer them
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -44,6 +46,7 @@ struct Welcome {
   ModelConfig model;
   std::uint32_t heartbeat_ms = 0;  // each side sends something at least this often
   std::uint32_t silence_ms = 0;    // a peer silent for so long is taken for dead
+  RoundIndex checkpoint = 0;       // the last one; what shards that were kept step back to
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
@@ -73,6 +76,8 @@ struct LeaseGrant {
   std::uint32_t base_chunks = 0;
   std::uint32_t chunks = 0;
   std::vector<std::uint32_t> label_counts;  // one a neuron of the shard, for the initial bias
+  // The holder has offered the shard as of `base_round`: no chunks, no label counts.
+  bool is_held = false;
   friend bool operator==(const LeaseGrant&, const LeaseGrant&) = default;
 };
 
@@ -111,6 +116,21 @@ struct HandOver {
   std::uint32_t parts = 1;
   ShardRows rows;
   friend bool operator==(const HandOver&, const HandOver&) = default;
+};
+
+// A shard that a volunteer still has, by the lease under which it had it.
+struct OfferedShard {
+  LeaseRef lease;
+  ShardDigest digest;  // at the offer's checkpoint
+  friend bool operator==(const OfferedShard&, const OfferedShard&) = default;
+};
+
+// The shards that a volunteer has stepped back to the checkpoint of the Welcome. The master answers
+// each with a LeaseGrant that says it is held, or with a Revoke of the lease it was offered under.
+struct ShardOffer {
+  RoundIndex checkpoint = 0;
+  std::vector<OfferedShard> shards;  // ascending; may be empty
+  friend bool operator==(const ShardOffer&, const ShardOffer&) = default;
 };
 
 // The lease is over and its state unwanted; the holder forgets the shard.
@@ -245,7 +265,7 @@ struct Goodbye {
 using Message =
     std::variant<Hello, Welcome, Refusal, LeaseGrant, ChunkRequest, ShardChunk, ShardReady,
                  ReleaseRequest, HandOver, Revoke, TrainUnit, UnitResult, ShardCommit, CommitAck,
-                 EvalUnit, EvalResult, Heartbeat, Leaving, Goodbye>;
+                 EvalUnit, EvalResult, Heartbeat, Leaving, Goodbye, ShardOffer>;
 
 // Name of a message's type, for logs and errors.
 const char* message_name(const Message& message);

@@ -27,6 +27,7 @@ struct Envelope {
     heartbeat @16 :Heartbeat;
     leaving @17 :Leaving;
     goodbye @18 :Goodbye;
+    shardOffer @19 :ShardOffer;
   }
 }
 
@@ -44,6 +45,7 @@ struct Hello {
   simd @8 :Text;
   speed @9 :Float32;
   token @10 :Text;
+  keptShards @11 :UInt32;
 }
 
 struct ModelConfig {
@@ -84,6 +86,7 @@ struct Welcome {
   model @2 :ModelConfig;
   heartbeatMs @3 :UInt32;
   silenceMs @4 :UInt32;
+  checkpoint @5 :UInt32;
 }
 
 struct Refusal {
@@ -123,6 +126,18 @@ struct LeaseGrant {
   baseChunks @3 :UInt32;
   chunks @4 :UInt32;
   labelCounts @5 :Data;
+  isHeld @6 :Bool;
+}
+
+struct OfferedShard {
+  lease @0 :Lease;
+  rows @1 :UInt64;
+  sum @2 :UInt64;
+}
+
+struct ShardOffer {
+  checkpoint @0 :UInt32;
+  shards @1 :List(OfferedShard);
 }
 
 struct ChunkRequest {

@@ -76,6 +76,7 @@ Goodbye read(wire::Goodbye::Reader from);
 // ---- Leases and shard state (wire_lease.cpp, wire_rows.cpp) ------------------------------------
 
 void write(const LeaseGrant& from, wire::LeaseGrant::Builder to);
+void write(const ShardOffer& from, wire::ShardOffer::Builder to);
 void write(const ChunkRequest& from, wire::ChunkRequest::Builder to);
 void write(const ShardChunk& from, wire::ShardChunk::Builder to);
 void write(const ShardReady& from, wire::ShardReady::Builder to);
@@ -86,6 +87,7 @@ void write(const ShardCommit& from, wire::ShardCommit::Builder to);
 void write(const CommitAck& from, wire::CommitAck::Builder to);
 void write(const ShardRows& from, wire::Rows::Builder to);
 LeaseGrant read(wire::LeaseGrant::Reader from);
+ShardOffer read(wire::ShardOffer::Reader from);
 ChunkRequest read(wire::ChunkRequest::Reader from);
 ShardChunk read(wire::ShardChunk::Reader from);
 ShardReady read(wire::ShardReady::Reader from);

@@ -128,6 +128,7 @@ void write(const Hello& from, wire::Hello::Builder to) {
   to.setSimd(outgoing_text(from.simd, kNameBytesMax));
   to.setSpeed(from.speed);
   to.setToken(outgoing_text(from.token, kTokenBytesMax));
+  to.setKeptShards(from.kept_shards);
 }
 
 Hello read(wire::Hello::Reader from) {
@@ -147,6 +148,7 @@ Hello read(wire::Hello::Reader from) {
   to.speed = read_float("speed", from.getSpeed());
   if (to.speed < 0) malformed("speed", "{} is negative", to.speed);
   to.token = read_text("token", from.getToken(), kTokenBytesMax);
+  to.kept_shards = from.getKeptShards();
   return to;
 }
 
@@ -156,6 +158,7 @@ void write(const Welcome& from, wire::Welcome::Builder to) {
   write(from.model, to.initModel());
   to.setHeartbeatMs(from.heartbeat_ms);
   to.setSilenceMs(from.silence_ms);
+  to.setCheckpoint(from.checkpoint);
 }
 
 Welcome read(wire::Welcome::Reader from) {
@@ -165,6 +168,7 @@ Welcome read(wire::Welcome::Reader from) {
   to.model = read(from.getModel());
   to.heartbeat_ms = from.getHeartbeatMs();
   to.silence_ms = from.getSilenceMs();
+  to.checkpoint = from.getCheckpoint();
   // A peer that beats without pause, or is dead as soon as it is silent, helps nobody.
   if (to.heartbeat_ms == 0 || to.heartbeat_ms > kSilenceMsMax) {
     malformed("heartbeat_ms", "{}, must be 1 to {}", to.heartbeat_ms, kSilenceMsMax);

@@ -1,4 +1,4 @@
-// Leases, chunks, hand-overs, commits.
+// Leases, offers, chunks, hand-overs, commits.
 #include "schema/compact_lists.hpp"
 #include "schema/wire.hpp"
 
@@ -55,6 +55,7 @@ void write(const LeaseGrant& from, wire::LeaseGrant::Builder to) {
   to.setBaseChunks(from.base_chunks);
   to.setChunks(from.chunks);
   to.setLabelCounts(data_of(pack_counts(from.label_counts)));
+  to.setIsHeld(from.is_held);
 }
 
 LeaseGrant read(wire::LeaseGrant::Reader from) {
@@ -69,6 +70,39 @@ LeaseGrant read(wire::LeaseGrant::Reader from) {
     malformed("base_chunks", "{} of {} chunks", to.base_chunks, to.chunks);
   }
   to.label_counts = unpack_counts("label_counts", view(from.getLabelCounts()), kLabelsMax);
+  to.is_held = from.getIsHeld();
+  if (to.is_held && (to.chunks > 0 || !to.label_counts.empty())) {
+    malformed("is_held", "with {} chunks and {} label counts", to.chunks, to.label_counts.size());
+  }
+  return to;
+}
+
+void write(const ShardOffer& from, wire::ShardOffer::Builder to) {
+  to.setCheckpoint(from.checkpoint);
+  auto shards = to.initShards(static_cast<unsigned>(from.shards.size()));
+  for (std::size_t i = 0; i < from.shards.size(); ++i) {
+    auto shard = shards[static_cast<unsigned>(i)];
+    write(from.shards[i].lease, shard.initLease());
+    shard.setRows(from.shards[i].digest.rows);
+    shard.setSum(from.shards[i].digest.sum);
+  }
+}
+
+ShardOffer read(wire::ShardOffer::Reader from) {
+  ShardOffer to;
+  to.checkpoint = from.getCheckpoint();
+  const auto shards = from.getShards();
+  if (shards.size() > kOutputShardsMax) {
+    malformed("shards", "{} entries, at most {}", shards.size(), kOutputShardsMax);
+  }
+  to.shards.reserve(shards.size());
+  for (const auto shard : shards) {
+    to.shards.push_back({read_lease(shard.getLease()), {shard.getRows(), shard.getSum()}});
+    if (to.shards.size() > 1 &&
+        to.shards[to.shards.size() - 2].lease.shard >= to.shards.back().lease.shard) {
+      malformed("shards", "entry {} is not above the one before", to.shards.size() - 1);
+    }
+  }
   return to;
 }
 

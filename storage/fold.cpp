@@ -98,19 +98,29 @@ Result<ShardRows> RunStore::read_rows(ShardId shard, std::uint32_t begin, std::u
   return rows;
 }
 
-Result<ShardSummary> RunStore::Impl::read_summary(ShardId shard) {
-  const Bytes key = shard_summary_key(shard);
+Result<ShardDigest> RunStore::Impl::read_digest(ShardId shard) {
+  const Bytes key = shard_digest_key(shard);
   const Result<std::optional<std::string>> text = get_text(*store, Table::kRun, key);
   if (!text) return text.error();
   // A shard that no commit has changed yet has none.
-  if (!text->has_value()) return ShardSummary{};
-  const std::optional<ShardSummary> summary = decode_shard_summary(**text);
-  if (!summary) return corrupt_record(Table::kRun, key, "it is not a shard's summary");
-  return *summary;
+  if (!text->has_value()) return ShardDigest{};
+  const std::optional<ShardDigest> digest = decode_shard_digest(**text);
+  if (!digest) return corrupt_record(Table::kRun, key, "it is not a shard's digest");
+  return *digest;
+}
+
+Result<std::vector<ShardDigest>> RunStore::shard_digests() {
+  std::vector<ShardDigest> digests;
+  for (std::uint32_t shard = 0; shard < impl_->map.output_shards(); ++shard) {
+    const Result<ShardDigest> digest = impl_->read_digest(ShardId{shard});
+    if (!digest) return digest.error();
+    digests.push_back(*digest);
+  }
+  return digests;
 }
 
 Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& update,
-                                         WriteBatch& batch, ShardSummary& summary) {
+                                         WriteBatch& batch, ShardDigest& digest) {
   Result<SelectedRows> selected = rows.read_selected(shard, update.rows);
   if (!selected) return selected.error();
   const std::size_t width = map.row_width(shard);
@@ -120,24 +130,24 @@ Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& upda
     const std::span<float> values = std::span(selected->values).subspan(i * width, width);
     if (selected->is_stored[i] == 0) {
       initial_values(shard, row, values);
-      ++summary.rows;
+      ++digest.rows;
     }
     add_deltas(values, deltas_of(update, i, width));
-    const std::uint64_t checksum =
+    const std::uint64_t folded =
         rows.put(batch, {shard, row}, values, update.states[i], codes_of(update.codes, i, codes));
-    summary.checksum_sum += checksum - selected->checksums[i];
+    digest.sum += folded - selected->digests[i];
   }
   return {};
 }
 
 Result<void> RunStore::Impl::fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch) {
-  Result<ShardSummary> summary = read_summary(shard);
-  if (!summary) return summary.error();
+  Result<ShardDigest> digest = read_digest(shard);
+  if (!digest) return digest.error();
   const auto fold_part = [&](const SparseUpdate& update) {
-    return fold_update(shard, update, batch, *summary);
+    return fold_update(shard, update, batch, *digest);
   };
   if (auto folded = staged.visit(round, shard, 0, UINT32_MAX, fold_part); !folded) return folded;
-  put_text(batch, Table::kRun, shard_summary_key(shard), encode_shard_summary(*summary));
+  put_text(batch, Table::kRun, shard_digest_key(shard), encode_shard_digest(*digest));
   return {};
 }
 

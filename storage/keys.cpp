@@ -11,7 +11,7 @@ namespace gleaner {
 namespace {
 
 constexpr std::string_view kLabelCountsPrefix = "label_counts/";
-constexpr std::string_view kShardSummaryPrefix = "shard/";
+constexpr std::string_view kShardDigestPrefix = "shard/";
 constexpr std::uint8_t kLeaseEpochKind = 1;
 constexpr std::uint8_t kAccountKind = 2;
 constexpr std::array<std::uint8_t, 1> kLeaseEpochKey = {kLeaseEpochKind};
@@ -57,8 +57,8 @@ std::string describe_run_key(ByteView key) {
     const std::uint64_t first = std::uint64_t{*chunk} * kLabelCountsPerChunk;
     return fmt::format("counts of labels {} to {}", first, first + kLabelCountsPerChunk - 1);
   }
-  if (const auto shard = number_after(kShardSummaryPrefix, key)) {
-    return fmt::format("summary of shard {}", *shard);
+  if (const auto shard = number_after(kShardDigestPrefix, key)) {
+    return fmt::format("digest of shard {}", *shard);
   }
   const std::string_view text = as_text(key);
   const bool is_word =
@@ -152,8 +152,8 @@ Bytes label_counts_key(std::uint32_t chunk) {
   return numbered_key(kLabelCountsPrefix, chunk);
 }
 
-Bytes shard_summary_key(ShardId shard) {
-  return numbered_key(kShardSummaryPrefix, raw(shard));
+Bytes shard_digest_key(ShardId shard) {
+  return numbered_key(kShardDigestPrefix, raw(shard));
 }
 
 std::string describe_key(Table table, ByteView key) {

@@ -63,10 +63,10 @@ ByteView lease_epoch_key();
 inline constexpr std::string_view kIdentityKey = "identity";
 inline constexpr std::string_view kProgressKey = "progress";
 inline constexpr std::string_view kSettingsKey = "settings";
-// Label counts in chunks of so many labels; shard summaries by shard.
+// Label counts in chunks of so many labels; shard digests by shard.
 inline constexpr std::uint32_t kLabelCountsPerChunk = 65536;
 Bytes label_counts_key(std::uint32_t chunk);
-Bytes shard_summary_key(ShardId shard);
+Bytes shard_digest_key(ShardId shard);
 
 // A key in words, for errors: "shard 3, row 17".
 std::string describe_key(Table table, ByteView key);

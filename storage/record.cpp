@@ -16,6 +16,13 @@ std::uint64_t checksum_of(Table table, ByteView key, ByteView content) {
   return XXH3_64bits_withSeed(content.data(), content.size(), seed);
 }
 
+// What the record says.
+std::uint64_t record_checksum(ByteView record) {
+  std::uint64_t checksum = 0;
+  std::memcpy(&checksum, record.data() + record.size() - sizeof checksum, sizeof checksum);
+  return checksum;
+}
+
 }  // namespace
 
 std::uint8_t* RecordWriter::begin(std::size_t bytes) {
@@ -56,12 +63,6 @@ Result<ByteView> open_record(Table table, ByteView key, ByteView record) {
                     describe_key(table, key), table_name(table), record[0], kRecordVersion)};
   }
   return content.subspan(kRecordHeaderBytes);
-}
-
-std::uint64_t record_checksum(ByteView record) {
-  std::uint64_t checksum = 0;
-  std::memcpy(&checksum, record.data() + record.size() - sizeof checksum, sizeof checksum);
-  return checksum;
 }
 
 Error corrupt_record(Table table, ByteView key, const char* what) {

@@ -31,9 +31,6 @@ Bytes seal_record(Table table, ByteView key, ByteView payload);
 // The payload within `record`. kCorrupt and kVersion name table and key.
 Result<ByteView> open_record(Table table, ByteView key, ByteView record);
 
-// The checksum a record carries. Requires a record that open_record accepts.
-std::uint64_t record_checksum(ByteView record);
-
 // kCorrupt: `what` is wrong with a record whose checksum holds.
 Error corrupt_record(Table table, ByteView key, const char* what);
 

@@ -8,6 +8,7 @@
 #include <optional>
 
 #include "common/check.hpp"
+#include "common/shard_digest.hpp"
 
 namespace gleaner {
 namespace {
@@ -133,7 +134,7 @@ Result<SelectedRows> RowTables::read_selected(ShardId shard,
   SelectedRows selected;
   selected.is_stored.assign(rows.size(), 0);
   selected.values.resize(rows.size() * map_.row_width(shard));
-  selected.checksums.assign(rows.size(), 0);
+  selected.digests.assign(rows.size(), 0);
   if (rows.empty()) return selected;
   const std::uint64_t passed = std::uint64_t{rows.back()} - rows.front() + 1;
   const bool is_dense = passed / rows.size() <= kRowsPerScanHitMax;
@@ -150,7 +151,7 @@ Result<void> RowTables::select(std::size_t index, ByteView key_bytes, RowKey key
   const std::size_t width = map_.row_width(key.shard);
   std::memcpy(selected.values.data() + index * width, payload->data(), width * sizeof(float));
   selected.is_stored[index] = 1;
-  selected.checksums[index] = record_checksum(record);
+  selected.digests[index] = row_digest(key.shard, key.row, *payload);
   return {};
 }
 
@@ -193,7 +194,7 @@ Result<void> RowTables::visit_rows(
         if (!key) return outcome.note(key.error());
         const Result<ByteView> payload = open_row(key_bytes, *key, record);
         if (!payload) return outcome.note(payload.error());
-        return outcome.note(visit({*key, key_bytes, *payload, record_checksum(record)}));
+        return outcome.note(visit({*key, key_bytes, *payload}));
       });
   return outcome.end(std::move(scanned));
 }
@@ -221,10 +222,10 @@ std::uint64_t RowTables::put(WriteBatch& batch, RowKey key, std::span<const floa
   std::uint8_t* target = writer_.begin(values.size_bytes() + sizeof state);
   std::memcpy(target, values.data(), values.size_bytes());
   std::memcpy(target + values.size_bytes(), &state, sizeof state);
-  const ByteView record = writer_.seal(Table::kRows, key_bytes);
-  const std::uint64_t checksum = record_checksum(record);
-  batch.put(Table::kRows, key_bytes, record);
-  if (codes.empty()) return checksum;
+  const std::uint64_t digest =
+      row_digest(key.shard, key.row, {target, values.size_bytes() + sizeof state});
+  batch.put(Table::kRows, key_bytes, writer_.seal(Table::kRows, key_bytes));
+  if (codes.empty()) return digest;
 
   const std::size_t width = code_bytes(*std::max_element(codes.begin(), codes.end()));
   target = writer_.begin(1 + codes.size() * width);
@@ -234,7 +235,7 @@ std::uint64_t RowTables::put(WriteBatch& batch, RowKey key, std::span<const floa
     target += width;
   }
   batch.put(Table::kCodes, key_bytes, writer_.seal(Table::kCodes, key_bytes));
-  return checksum;
+  return digest;
 }
 
 }  // namespace gleaner

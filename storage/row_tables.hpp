@@ -19,9 +19,9 @@ namespace gleaner {
 
 // Those of the rows asked for that are stored, without their codes.
 struct SelectedRows {
-  std::vector<std::uint8_t> is_stored;   // one a row asked for, 0 or 1
-  std::vector<float> values;             // one row_width a row asked for; only stored ones are set
-  std::vector<std::uint64_t> checksums;  // of the records
+  std::vector<std::uint8_t> is_stored;  // one a row asked for, 0 or 1
+  std::vector<float> values;            // one row_width a row asked for; only stored ones are set
+  std::vector<std::uint64_t> digests;   // row_digest of stored ones, else 0
 };
 
 class RowTables {
@@ -39,7 +39,6 @@ class RowTables {
     RowKey key;
     ByteView key_bytes;
     std::span<const std::uint8_t> values;  // little-endian floats: row_width values, then the state
-    std::uint64_t checksum = 0;
   };
 
   // Every stored row of all shards, in key order, until `visit` fails.
@@ -48,7 +47,7 @@ class RowTables {
   Result<void> visit_codes(
       const std::function<Result<void>(RowKey, std::span<const std::uint32_t>)>& visit) const;
 
-  // Adds a row to `batch` and returns its record's checksum.
+  // Adds a row to `batch` and returns its row_digest.
   std::uint64_t put(WriteBatch& batch, RowKey key, std::span<const float> values, float state,
                     std::span<const std::uint32_t> codes);
 

@@ -23,9 +23,9 @@ void visit_fields(ProgressRecord& r, const Visit& visit) {
 }
 
 template <typename Visit>
-void visit_fields(ShardSummary& r, const Visit& visit) {
+void visit_fields(ShardDigest& r, const Visit& visit) {
   visit("rows", r.rows);
-  visit("checksum_sum", r.checksum_sum);
+  visit("sum", r.sum);
 }
 
 template <typename Visit>
@@ -171,12 +171,12 @@ std::optional<ProgressRecord> decode_progress(std::string_view text) {
   return decode<ProgressRecord>(text);
 }
 
-std::string encode_shard_summary(const ShardSummary& record) {
+std::string encode_shard_digest(const ShardDigest& record) {
   return encode(record);
 }
 
-std::optional<ShardSummary> decode_shard_summary(std::string_view text) {
-  return decode<ShardSummary>(text);
+std::optional<ShardDigest> decode_shard_digest(std::string_view text) {
+  return decode<ShardDigest>(text);
 }
 
 std::string encode_lease_epoch(const LeaseEpochRecord& record) {

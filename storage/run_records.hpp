@@ -25,12 +25,6 @@ struct ProgressRecord {
   BatchIndex batches = 0;     // in those rounds
 };
 
-// What a shard's rows must add up to, so that a row that is lost is missed.
-struct ShardSummary {
-  std::uint64_t rows = 0;
-  std::uint64_t checksum_sum = 0;  // of the rows' record checksums, modulo 2^64
-};
-
 struct LeaseEpochRecord {
   std::uint64_t next = 1;  // epochs below it have been handed out
 };
@@ -41,8 +35,8 @@ std::string encode_settings(const std::map<std::string, std::string>& settings);
 std::optional<std::map<std::string, std::string>> decode_settings(std::string_view text);
 std::string encode_progress(const ProgressRecord& record);
 std::optional<ProgressRecord> decode_progress(std::string_view text);
-std::string encode_shard_summary(const ShardSummary& record);
-std::optional<ShardSummary> decode_shard_summary(std::string_view text);
+std::string encode_shard_digest(const ShardDigest& record);
+std::optional<ShardDigest> decode_shard_digest(std::string_view text);
 std::string encode_lease_epoch(const LeaseEpochRecord& record);
 std::optional<LeaseEpochRecord> decode_lease_epoch(std::string_view text);
 std::string encode_history(const HistoryRecord& record);

@@ -14,6 +14,7 @@
 #include "common/ids.hpp"
 #include "common/model_config.hpp"
 #include "common/result.hpp"
+#include "common/shard_digest.hpp"
 #include "common/shard_map.hpp"
 #include "common/shard_rows.hpp"
 #include "storage/store.hpp"
@@ -106,6 +107,9 @@ class RunStore {
   // the store is beyond that checkpoint or a commit it needs is not staged.
   Result<ShardRows> read_rows(ShardId shard, std::uint32_t begin, std::uint32_t end,
                               RoundIndex base_round);
+
+  // Of each output shard at checkpoint().
+  Result<std::vector<ShardDigest>> shard_digests();
 
   // Replaces the record of the same checkpoint: an evaluation follows its round's fold. Durable.
   Result<void> put_history(const HistoryRecord& record);

@@ -69,25 +69,23 @@ Result<std::string> RunStore::checkpoint_digest() {
   Sha256 sha;
   sha.update(as_bytes(describe_checkpoint(run.identity.model, run.checkpoint)));
 
-  std::vector<ShardSummary> seen(run.map.shard_count());
+  std::vector<ShardDigest> seen(run.map.shard_count());
   RowPresence presence(run.map);
   sha.update(as_bytes("rows\n"));
   auto rows = run.rows.visit_rows([&](const RowTables::StoredRow& row) {
     sha.update(row.key_bytes);
     sha.update(row.values);
-    ShardSummary& summary = seen[raw(row.key.shard)];
-    ++summary.rows;
-    summary.checksum_sum += row.checksum;
+    ShardDigest& digest = seen[raw(row.key.shard)];
+    ++digest.rows;
+    digest.sum += row_digest(row.key.shard, row.key.row, row.values);
     presence.add(row.key);
     return Result<void>();
   });
   if (!rows) return rows.error();
   for (std::uint32_t shard = 0; shard < seen.size(); ++shard) {
-    const Result<ShardSummary> expected = run.read_summary(ShardId{shard});
+    const Result<ShardDigest> expected = run.read_digest(ShardId{shard});
     if (!expected) return expected.error();
-    if (expected->rows == seen[shard].rows && expected->checksum_sum == seen[shard].checksum_sum) {
-      continue;
-    }
+    if (*expected == seen[shard]) continue;
     return Error{ErrorCode::kCorrupt,
                  fmt::format("shard {} is damaged: it should have {} stored rows and has {}, or "
                              "some that are not the last folded ones; restore the store from a "

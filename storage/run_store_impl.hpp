@@ -31,8 +31,8 @@ struct RunStore::Impl {
                     const SparseUpdate& update) const;
   Result<void> fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch);
   Result<void> fold_update(ShardId shard, const SparseUpdate& update, WriteBatch& batch,
-                           ShardSummary& summary);
-  Result<ShardSummary> read_summary(ShardId shard);
+                           ShardDigest& digest);
+  Result<ShardDigest> read_digest(ShardId shard);
 
   std::unique_ptr<Store> store;
   RunIdentity identity;

@@ -79,8 +79,11 @@ void add_network(Settings& settings, VolunteerConfig& c) {
   settings.add("retry_ms_min", scope, "milliseconds",
                "The first pause after a failed attempt; it doubles with each, with a random part.",
                integer_setting(c.retry_ms_min, 10, 3'600'000));
-  settings.add("retry_ms_max", scope, "milliseconds", "The longest pause between attempts.",
-               integer_setting(c.retry_ms_max, 10, 86'400'000));
+  settings.add(
+      "retry_ms_max", scope, "milliseconds",
+      "The longest pause between attempts; a second at most while it keeps shards to come back "
+      "with.",
+      integer_setting(c.retry_ms_max, 10, 86'400'000));
 }
 
 void add_output(Settings& settings, VolunteerConfig& c) {

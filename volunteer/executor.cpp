@@ -23,12 +23,7 @@ std::uint64_t Executor::held_bytes() const {
 }
 
 Result<std::vector<Message>> Executor::execute(const std::variant<Reset, Message>& work) {
-  if (const auto* reset = std::get_if<Reset>(&work)) {
-    model_ = reset->model;
-    trainer_ = std::make_unique<ShardTrainer>(model_, pool_);
-    chunks_missing_.clear();
-    return std::vector<Message>{};
-  }
+  if (const auto* reset = std::get_if<Reset>(&work)) return run(*reset);
   return std::visit(
       [this](const auto& message) -> Result<std::vector<Message>> {
         if constexpr (requires { run(message); }) {
@@ -40,7 +35,26 @@ Result<std::vector<Message>> Executor::execute(const std::variant<Reset, Message
       std::get<Message>(work));
 }
 
+Result<std::vector<Message>> Executor::run(const Reset& reset) {
+  chunks_missing_.clear();
+  if (!reset.checkpoint || trainer_ == nullptr || model_ != reset.model) {
+    model_ = reset.model;
+    trainer_.reset();  // the machine need not hold both
+    trainer_ = std::make_unique<ShardTrainer>(model_, pool_);
+  }
+  std::vector<Message> replies;
+  if (reset.checkpoint) {
+    replies.emplace_back(ShardOffer{*reset.checkpoint, trainer_->step_back(*reset.checkpoint)});
+  }
+  return replies;
+}
+
 Result<std::vector<Message>> Executor::run(const LeaseGrant& grant) {
+  if (grant.is_held) {
+    auto ready = trainer_->adopt(grant);
+    if (!ready) return ready.error();
+    return std::vector<Message>{*ready};
+  }
   if (trainer_->memory_bytes() + ShardTrainer::shard_bytes(model_) > memory_bytes_) {
     return Error{
         ErrorCode::kResources,

@@ -29,6 +29,7 @@ class Executor {
   Result<std::vector<Message>> execute(const std::variant<Reset, Message>& work);
 
  private:
+  Result<std::vector<Message>> run(const Reset& reset);
   Result<std::vector<Message>> run(const LeaseGrant& grant);
   Result<std::vector<Message>> run(const ShardChunk& chunk);
   Result<std::vector<Message>> run(const ReleaseRequest& release);

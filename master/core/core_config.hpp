@@ -7,18 +7,20 @@
 #include <vector>
 
 #include "common/ids.hpp"
+#include "common/shard_digest.hpp"
 #include "common/time.hpp"
 
 namespace gleaner {
 
 struct CoreConfig {
   std::string run_name = "run";
-  std::string token;                 // volunteers must present it; empty admits everyone
-  Millis heartbeat{1000};            // something is sent to every volunteer at least this often
-  Millis silence{10'000};            // a volunteer silent for so long is taken for dead
-  Millis hello_deadline{5'000};      // a connection must introduce itself within this
-  Millis stall{120'000};             // a volunteer with work and no answer for so long is let go
-  Millis stop_grace{20'000};         // a stop waits so long for the open round to become whole
+  std::string token;             // volunteers must present it; empty admits everyone
+  Millis heartbeat{1000};        // something is sent to every volunteer at least this often
+  Millis silence{10'000};        // a volunteer silent for so long is taken for dead
+  Millis hello_deadline{5'000};  // a connection must introduce itself within this
+  Millis stall{120'000};         // a volunteer with work and no answer for so long is let go
+  Millis rejoin_grace{2'000};  // after a restart, free shards wait so long for those who have them
+  Millis stop_grace{20'000};   // a stop waits so long for the open round to become whole
   std::uint32_t min_volunteers = 1;  // the run starts when so many are here
   std::uint32_t batches_per_unit_max = 16;
   Micros unit_target{200'000};              // replays are cut into units of about this much work
@@ -38,9 +40,10 @@ struct CoreConfig {
 
 // Where a run stands when the master starts.
 struct ResumePoint {
-  RoundIndex checkpoint = 0;  // rounds folded
-  bool is_evaluated = false;  // whether that checkpoint's evaluation is on record
-  LeaseEpoch first_epoch{1};  // no lease of the run has borne it or a later one
+  RoundIndex checkpoint = 0;           // rounds folded
+  bool is_evaluated = false;           // whether that checkpoint's evaluation is on record
+  LeaseEpoch first_epoch{1};           // no lease of the run has borne it or a later one
+  std::vector<ShardDigest> digests{};  // one an output shard; without them no offer is accepted
 };
 
 }  // namespace gleaner

@@ -15,6 +15,7 @@
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
 #include "common/result.hpp"
+#include "common/shard_digest.hpp"
 #include "common/shard_rows.hpp"
 #include "master/core/records.hpp"
 #include "schema/hidden_codes.hpp"
@@ -232,6 +233,7 @@ struct Staged {
 
 struct Folded {
   RoundIndex round = 0;
+  std::vector<ShardDigest> digests;  // one an output shard, at the new checkpoint
 };
 
 struct ChunkRead {

@@ -9,16 +9,17 @@ LeaseTable::LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpoch fi
   for (ShardLease& shard : shards_) shard.committed = committed;
 }
 
-LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, BatchIndex next_batch, Instant now) {
+LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, RoundIndex base_round,
+                           BatchIndex next_batch, Instant now) {
   ShardLease& lease = at(shard);
-  GLEANER_CHECK(lease.state == LeaseState::kFree);
+  GLEANER_CHECK(lease.state == LeaseState::kFree && base_round <= lease.committed);
   lease.state = LeaseState::kLoading;
   lease.since = now;
   lease.holder = holder;
   lease.epoch = LeaseEpoch{next_epoch_++};
-  lease.base_round = lease.committed;
+  lease.base_round = base_round;
   lease.next_batch = next_batch;
-  lease.next_commit = lease.committed;
+  lease.next_commit = base_round;
   lease.parts_arrived = 0;
   return {shard, lease.epoch};
 }

@@ -53,8 +53,10 @@ class LeaseTable {
 
   [[nodiscard]] ShardLease& at(ShardId shard) { return shards_[raw(shard)]; }
 
-  // Requires a free shard. The new lease stands before `next_batch`.
-  LeaseRef grant(ShardId shard, SessionId holder, BatchIndex next_batch, Instant now);
+  // Requires a free shard. The holder starts from checkpoint `base_round` (at most `committed`) and
+  // stands before `next_batch`.
+  LeaseRef grant(ShardId shard, SessionId holder, RoundIndex base_round, BatchIndex next_batch,
+                 Instant now);
 
   // The lease if `session` holds it under this epoch; nullptr for anything else a peer may claim.
   [[nodiscard]] ShardLease* find(const LeaseRef& lease, SessionId session);

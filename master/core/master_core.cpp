@@ -16,6 +16,8 @@ MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint 
       pipeline_(plan_, map_, resume.checkpoint),
       commits_(map_.shard_count()),
       checkpoint_(resume.checkpoint),
+      digests_(std::move(resume.digests)),
+      expects_rejoin_(checkpoint_ > 0),
       evaluated_checkpoint_(resume.is_evaluated ? resume.checkpoint : 0) {
   GLEANER_CHECK(config_.label_counts.size() == model_.labels);
   last_record_.batches = plan_.round_begin(checkpoint_);
@@ -109,9 +111,10 @@ void MasterCore::on(const Staged& event) {
   say(event.session, CommitAck{{event.shard, lease.epoch}, event.round});
 }
 
-void MasterCore::on(const Folded& event) {
+void MasterCore::on(Folded& event) {
   is_folding_ = false;
   checkpoint_ = event.round + 1;
+  digests_ = std::move(event.digests);
   commits_.forget(event.round);
   pipeline_.forget_before(plan_.round_begin(checkpoint_));
   weigh_balance();

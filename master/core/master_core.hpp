@@ -60,7 +60,7 @@ class MasterCore {
   void on(const EvalChunkScored& event);
   void on(const EvalFinished& event);
   void on(const Staged& event);
-  void on(const Folded& event);
+  void on(Folded& event);
   void on(ChunkRead& event);
   void on(const HistoryRecorded& event);
   void on(const TaskFailed& event);
@@ -90,7 +90,8 @@ class MasterCore {
   [[nodiscard]] std::uint32_t active_sessions() const;
   AccountRecord& account(const SessionState& session);
 
-  // -- messages about shards and units (master_messages.cpp)
+  // -- messages about shards and units (master_messages.cpp, master_rejoin.cpp)
+  void on_message(SessionId id, SessionState& session, ShardOffer& message);
   void on_message(SessionId id, SessionState& session, ChunkRequest& message);
   void on_message(SessionId id, SessionState& session, ShardReady& message);
   void on_message(SessionId id, SessionState& session, HandOver& message);
@@ -104,6 +105,8 @@ class MasterCore {
   // -- scheduling (master_schedule.cpp)
   void schedule();
   void lend_free_shards();
+  // Whether free shards are still kept for volunteers that may come back with them.
+  bool waits_for_rejoin();
   void rebalance();
   void weigh_balance();
   void explain_shares(std::span<const Holder> holders);
@@ -150,7 +153,10 @@ class MasterCore {
   std::uint64_t last_unit_ = 0;
 
   RoundIndex checkpoint_;
-  bool is_started_ = false;  // min_volunteers have been here
+  std::vector<ShardDigest> digests_;     // of the output shards at checkpoint_; may be empty
+  bool expects_rejoin_;                  // all holders were lost; the grace is about to begin
+  std::optional<Instant> rejoin_until_;  // while free shards are kept for those who have them
+  bool is_started_ = false;              // min_volunteers have been here
   bool is_folding_ = false;
   bool has_newcomer_ = false;            // who is to get shards at once
   std::uint32_t unbalanced_rounds_ = 0;  // in a row

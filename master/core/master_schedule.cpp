@@ -17,7 +17,7 @@ void MasterCore::schedule() {
     is_started_ = true;
     round_started_ = now_;
   }
-  lend_free_shards();
+  if (!waits_for_rejoin()) lend_free_shards();
   if (has_newcomer_ || unbalanced_rounds_ >= config_.unbalanced_rounds) rebalance();
   close_rounds();
   start_evaluation();
@@ -53,7 +53,7 @@ double MasterCore::expected_speed(const SessionState& session) const {
 std::vector<Holder> MasterCore::holders() const {
   std::vector<Holder> holders;
   for (const auto& [id, session] : sessions_) {
-    if (session.phase != SessionPhase::kActive) continue;
+    if (session.phase != SessionPhase::kActive || session.awaits_offer) continue;
     Holder holder;
     holder.session = id;
     holder.speed = expected_speed(session);
@@ -83,7 +83,7 @@ void MasterCore::lend_free_shards() {
     const BatchIndex next_batch =
         free.handed_over ? free.handed_over->next_batch : plan_.round_begin(free.committed);
     LeaseGrant grant;
-    grant.lease = leases_.grant(shard, id, next_batch, now_);
+    grant.lease = leases_.grant(shard, id, free.committed, next_batch, now_);
     grant.base_round = free.base_round;
     grant.next_batch = next_batch;
     const std::uint32_t rows = map_.row_count(shard);

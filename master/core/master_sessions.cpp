@@ -64,13 +64,16 @@ void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
   session.hello = std::move(hello);
   session.phase = SessionPhase::kActive;
   account(session);
-  has_newcomer_ = true;
+  session.last_progress = now_;
+  session.awaits_offer = session.hello.kept_shards > 0;
+  if (!session.awaits_offer) has_newcomer_ = true;
   Welcome welcome;
   welcome.protocol = protocol;
   welcome.build = kBuildVersion;
   welcome.model = model_;
   welcome.heartbeat_ms = static_cast<std::uint32_t>(config_.heartbeat.count());
   welcome.silence_ms = static_cast<std::uint32_t>(config_.silence.count());
+  welcome.checkpoint = checkpoint_;
   say(id, std::move(welcome));
   effects_.emplace_back(
       Notice(VolunteerCame{session.name(), session.peer, session.hello.cores,
@@ -117,7 +120,7 @@ void MasterCore::on(const Tick&) {
 }
 
 bool MasterCore::owes(SessionId id, const SessionState& session) const {
-  if (!session.units.empty()) return true;
+  if (!session.units.empty() || session.awaits_offer) return true;
   for (const ShardId shard : leases_.held_by(id)) {
     const ShardLease& lease = leases_.at(shard);
     if (lease.state != LeaseState::kReady) return true;
@@ -213,6 +216,10 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
     return;
   }
   const std::vector<ShardId> freed = leases_.revoke_all(id, now_);
+  // All at once: that was the network, and they will be back.
+  if (!freed.empty() && leases_.in_state(LeaseState::kFree).size() == leases_.size()) {
+    expects_rejoin_ = checkpoint_ > 0;
+  }
   for (const auto& [unit_id, unit] : session.units) {
     if (unit.kind != UnitInFlight::Kind::kEvaluate || !evaluation_) continue;
     std::vector<ShardId> shards;

@@ -54,6 +54,15 @@ std::string MasterCore::waiting_for() const {
                        config_.min_volunteers);
   }
   const std::size_t free = leases_.in_state(LeaseState::kFree).size();
+  if (free > 0 && rejoin_until_ && now_ < *rejoin_until_) {
+    return fmt::format("shards of volunteers that may come back, {:.1f} s more",
+                       static_cast<double>((*rejoin_until_ - now_).count()) / 1e6);
+  }
+  for (const auto& [id, session] : sessions_) {
+    if (free == 0 || !session.awaits_offer) continue;
+    return fmt::format("{} to offer the {} shards it kept", session.name(),
+                       session.hello.kept_shards);
+  }
   if (free > 0) return fmt::format("a volunteer with memory for {} more shards", free);
   for (const LeaseState state : {LeaseState::kLoading, LeaseState::kReleasing}) {
     const std::vector<ShardId> moving = leases_.in_state(state);

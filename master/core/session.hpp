@@ -47,6 +47,7 @@ struct SessionState {
   std::string no_shards;            // why none is for it; empty when some are
   std::uint64_t peer_clock_us = 0;  // its last heartbeat's clock, to be echoed
   std::int64_t round_trip_us = -1;
+  bool awaits_offer = false;  // it said that it keeps shards; its ShardOffer comes first
 
   [[nodiscard]] std::string name() const { return hello.name.empty() ? peer : hello.name; }
 };

@@ -5,6 +5,7 @@ every run must have the reference's digest.
 """
 
 import itertools
+import re
 import signal
 import sys
 import unittest
@@ -168,6 +169,30 @@ class Promise(Matrix):
             self.assertGreaterEqual(master.wait_event("started")["checkpoint"], checkpoint)
             self.assertTrue(master.wait_event("started")["resumed"])
         self.finish(master)
+
+    def test_volunteers_that_outlive_the_master_download_nothing_again(self):
+        still = ("--balance-hysteresis", 10)  # a move is a download
+        master = self.start_tcp(3, *still)
+        self.hold_at(master, 3)
+        master.kill()
+        self.go_on()
+        # Long enough for every volunteer to come back, however busy the machine.
+        master = self.resume("--rejoin-grace-ms", 60_000, *still)
+        kept = 0
+        for index, volunteer in enumerate(self.volunteers):
+            back = master.wait_event("log", lambda event: f"v{index + 1} is back" in event["message"])
+            found = re.search(r"with (\d+) shards as of checkpoint (\d+): nothing to download",
+                              back["message"])
+            self.assertGreaterEqual(int(found.group(2)), 3)
+            kept += int(found.group(1))
+            said = f"stepped back to checkpoint {found.group(2)} with {found.group(1)} shards it kept"
+            volunteer.wait_event("status", lambda event: said in (event["reason"] or ""))
+        self.assertEqual(kept, 11)  # all of them
+        self.finish(master)
+        for volunteer in self.volunteers:
+            loading = [event["reason"] for event in volunteer.events("status")
+                       if event["activity"] == "loading"]
+            self.assertIn("nothing to download", loading[-1], loading)
 
     def test_a_master_with_local_volunteers_is_killed_and_resumed(self):
         master = self.setup.start_master(self.cluster, self.store, "--local", 2, "--threads", 1)

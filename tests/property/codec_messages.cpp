@@ -166,6 +166,14 @@ EvalResult eval_result(Rng& rng) {
   return result;
 }
 
+ShardOffer shard_offer(Rng& rng) {
+  ShardOffer offer{number(rng), {}};
+  for (const std::uint32_t shard : ascending(rng, 20, kOutputShardsMax)) {
+    offer.shards.push_back({{ShardId{shard}, LeaseEpoch{rng.next()}}, {rng.next(), rng.next()}});
+  }
+  return offer;
+}
+
 Heartbeat heartbeat(Rng& rng) {
   Heartbeat beat{rng.next(), rng.next(), std::nullopt};
   if (rng.chance(1, 2)) {
@@ -180,9 +188,14 @@ Message lease_message(std::size_t kind, Rng& rng) {
   const auto part = static_cast<std::uint32_t>(rng.next_below(parts));
   switch (kind) {
     case 3: {
-      LeaseGrant grant{lease(rng), number(rng), rng.next(), part, parts, {}};
+      LeaseGrant grant{lease(rng), number(rng), rng.next(), part, parts, {}, false};
       grant.label_counts.resize(up_to(rng, 300));
       for (auto& count : grant.label_counts) count = number(rng) >> rng.next_below(32);
+      if (rng.chance(1, 3)) {
+        grant.base_chunks = grant.chunks = 0;
+        grant.label_counts.clear();
+        grant.is_held = true;
+      }
       return grant;
     }
     case 4:
@@ -216,11 +229,13 @@ Message random_message(std::size_t kind, Rng& rng) {
                    rng.next(),
                    text(rng, kNameBytesMax),
                    std::fabs(finite(rng)),
-                   text(rng, kTokenBytesMax)};
+                   text(rng, kTokenBytesMax),
+                   number(rng)};
     }
     case 1: {
       const auto beat = static_cast<std::uint32_t>(1 + rng.next_below(100'000));
-      return Welcome{number(rng), text(rng, kNameBytesMax), model(rng), beat, beat + 7};
+      return Welcome{number(rng), text(rng, kNameBytesMax), model(rng), beat, beat + 7,
+                     number(rng)};
     }
     case 2:
       return Refusal{error_code(rng), text(rng, kSentenceBytesMax), rng.chance(1, 2)};
@@ -244,6 +259,8 @@ Message random_message(std::size_t kind, Rng& rng) {
       return Leaving{text(rng, kSentenceBytesMax)};
     case 18:
       return Goodbye{error_code(rng), text(rng, kSentenceBytesMax)};
+    case 19:
+      return shard_offer(rng);
     default:
       return lease_message(kind, rng);
   }

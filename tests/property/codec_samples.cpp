@@ -61,8 +61,8 @@ ShardRows sample_rows() {
 }
 
 std::vector<Message> joining_samples() {
-  return {Hello{1, 3, "0.1.0", 11, 12, "caf\xc3\xa9", 8, 1u << 30, "avx2", 5.5F, "secret"},
-          Welcome{2, "0.1.1", sample_model(), 1000, 5000},
+  return {Hello{1, 3, "0.1.0", 11, 12, "caf\xc3\xa9", 8, 1u << 30, "avx2", 5.5F, "secret", 3},
+          Welcome{2, "0.1.1", sample_model(), 1000, 5000, 14},
           Refusal{ErrorCode::kToken, "Ask for the token.", true}};
 }
 
@@ -118,6 +118,7 @@ std::vector<Message> sample_messages() {
       123, 456, RunNews{1, 2, 3, 4, 5, 0.625F, "shard 3 of nobody", "others are sooner"}});
   messages.push_back(Leaving{"the machine is needed"});
   messages.push_back(Goodbye{ErrorCode::kFinished, "The run is complete."});
+  messages.push_back(ShardOffer{14, {{kLease, {15, 16}}, {{ShardId{9}, LeaseEpoch{2}}, {17, 18}}}});
   return messages;
 }
 

@@ -173,6 +173,7 @@ void Cluster::start_master() {
     return;
   }
   resume.first_epoch = *epoch;
+  resume.digests = *(*store)->shard_digests();
   const auto history = (*store)->history();
   for (const HistoryRecord& record : *history) {
     if (record.checkpoint == resume.checkpoint) resume.is_evaluated = record.evaluated > 0;
@@ -181,6 +182,7 @@ void Cluster::start_master() {
   config.heartbeat = kHeartbeat;
   config.silence = kSilence;
   config.hello_deadline = Millis(1'000);
+  config.rejoin_grace = options_.rejoin_grace;
   config.stop_grace = Millis(500);
   config.stall = Millis(20'000);
   config.rows_per_chunk = 3;
@@ -259,6 +261,7 @@ void Cluster::perform(WorkerTask& task) {
 
 void Cluster::perform(StorageTask& task) {
   const Micros cost(std::holds_alternative<FoldTask>(task) ? 5'000 : 1'000);
+  if (std::holds_alternative<ReadChunkTask>(task)) ++result_.happened["download.chunk"];
   master_->storage_free = std::max(master_->storage_free, clock_.now()) + cost;
   clock_.at(master_->storage_free, [this, life = master_life_, task = std::move(task)] {
     if (!master_ || life != master_life_) return;
@@ -442,6 +445,15 @@ void Cluster::perform(std::size_t index, volunteer::StartWork& effect) {
               volunteer::WorkDone done{effect.generation, {}, {}};
               if (replies) {
                 done.replies = std::move(*replies);
+                for (Message& reply : done.replies) {
+                  // The time that the work took in the simulation, not on this machine.
+                  auto* result = std::get_if<UnitResult>(&reply);
+                  if (result == nullptr) continue;
+                  result->compute_us = 0;
+                  for (const BatchResult& batch : result->batches) {
+                    result->compute_us += batch.shards.size() * 1'000 * volunteers_[index].slowness;
+                  }
+                }
               } else {
                 done.error = replies.error();
                 result_.violations.push_back("work failed: " + replies.error().message);

@@ -36,6 +36,7 @@ struct ClusterOptions {
   Millis latency_min{1};
   Millis latency_max{20};
   std::uint32_t slowness_max = 4;  // slowest volunteer against the fastest
+  Millis rejoin_grace{500};        // of the master, see CoreConfig
   Faults faults;
   Millis give_up_after{3'600'000};
 };

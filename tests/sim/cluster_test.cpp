@@ -140,11 +140,35 @@ TEST_CASE("cluster: no storm of faults changes a bit of any checkpoint", "[sim]"
     for (const char* what :
          {"fault.reset", "fault.volunteer_crash", "fault.volunteer_freeze", "fault.volunteer_leave",
           "fault.master_crash", "fault.master_stop", "notice.gone", "remark.moving",
-          "remark.leaving", "remark.stopping", "exit.success"}) {
+          "remark.leaving", "remark.stopping", "remark.rejoined", "exit.success"}) {
       INFO(what);
       REQUIRE(happened[what] > 0);
     }
   }
+}
+
+TEST_CASE("cluster: a volunteer that outlives the master downloads nothing again", "[sim]") {
+  std::uint64_t rejoined = 0;
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    ClusterOptions options;
+    options.model = small_model();
+    options.seed = seed;
+    options.volunteers = 1;  // nothing moves, so that any download is one too many
+    options.faults.until = Millis(30'000);
+    options.faults.master_crash_every = Millis(500);
+    options.faults.reset_every = Millis(700);
+    options.faults.volunteer_freeze_every = Millis(5'000);
+    // It may learn by silence only that the master is another one.
+    options.rejoin_grace = Millis(10'000);
+    const ClusterResult result = run(options);
+    require_good(result, seed);
+    INFO("seed " << seed);
+    REQUIRE(result.digests == calm_digests());
+    REQUIRE(result.happened.count("download.chunk") == 0);
+    const auto times = result.happened.find("remark.rejoined");
+    if (times != result.happened.end()) rejoined += times->second;
+  }
+  REQUIRE(rejoined > 40);
 }
 
 TEST_CASE("cluster: the same seed gives the same events, to the last one", "[sim]") {

@@ -182,7 +182,7 @@ Event MasterDriver::answer(const StageTask& task) {
 Event MasterDriver::answer(const FoldTask& task) {
   stored.push_back(fmt::format("fold {}", task.round));
   last_fold = task;
-  return Folded{task.round};
+  return Folded{task.round, digests};
 }
 
 Event MasterDriver::answer(const ReadChunkTask& task) {

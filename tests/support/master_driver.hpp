@@ -105,6 +105,7 @@ class MasterDriver {
   std::vector<std::string> stored;  // done: stage 0/2.0, fold 0, read 1/0, evaluation
   std::map<BatchIndex, std::vector<std::int32_t>> gradients;  // of backward tasks
   std::optional<Done> done;
+  std::vector<ShardDigest> digests;  // of every fold to come
   std::optional<FoldTask> last_fold;
   std::optional<ReadChunkTask> last_read;
 

@@ -30,6 +30,7 @@ CoreConfig tiny_core_config(const ModelConfig& model) {
   config.rows_per_chunk = 2;
   config.evaluate_chunk = 4;
   config.evaluate_chunks_in_flight = 2;
+  config.rejoin_grace = Millis(0);
   config.label_counts.resize(model.labels, 1);
   return config;
 }

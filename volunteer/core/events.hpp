@@ -25,9 +25,11 @@ struct Send {
   Message message;
 };
 
-// Forget every shard and make ready for a run of this model.
+// Make ready for a run of this model. With a checkpoint, shards of the same run are kept if they
+// can be stepped back to it, and a ShardOffer of them is the reply; anything else is forgotten.
 struct Reset {
   ModelConfig model;
+  std::optional<RoundIndex> checkpoint{};
 };
 
 // Work for the executor, one piece at a time -> WorkDone with the same generation.

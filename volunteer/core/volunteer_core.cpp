@@ -2,13 +2,16 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <utility>
 
 namespace gleaner::volunteer {
 
 VolunteerCore::VolunteerCore(CoreConfig config)
     : config_(std::move(config)),
-      backoff_(config_.retry_first, config_.retry_longest, config_.seed) {}
+      backoff_(config_.retry_first, config_.retry_longest, config_.seed),
+      keeping_backoff_(config_.retry_first, std::min(config_.retry_keeping, config_.retry_longest),
+                       config_.seed) {}
 
 Effects VolunteerCore::handle(Event event, Instant now) {
   if (phase_ == Phase::kDone) return {};
@@ -33,7 +36,10 @@ void VolunteerCore::on(const Connected&) {
   ++generation_;
   phase_ = Phase::kIntroduced;
   phase_since_ = last_heard_ = last_said_ = now_;
-  say(config_.hello);
+  Hello hello = config_.hello;
+  hello.kept_shards = static_cast<std::uint32_t>(kept_shards_.size());
+  has_announced_ = !kept_shards_.empty();
+  say(std::move(hello));
 }
 
 void VolunteerCore::on(const ConnectFailed& event) {
@@ -57,6 +63,7 @@ void VolunteerCore::end_connection() {
   }
   loads_.clear();
   requested_.clear();
+  kept_shards_.merge(shards_);
   shards_.clear();
   news_.reset();
 }
@@ -69,7 +76,7 @@ void VolunteerCore::pause(std::string why) {
   }
   phase_ = Phase::kPausing;
   phase_since_ = now_;
-  next_attempt_ = now_ + backoff_.next();
+  next_attempt_ = now_ + (kept_shards_.empty() ? backoff_ : keeping_backoff_).next();
   why_ = std::move(why);
 }
 

@@ -4,8 +4,8 @@
 // Invariants
 // - Work runs in the order in which the master sent it, and replies leave in that order.
 // - Nothing of an earlier connection reaches a later one: every piece of work bears the
-//   connection's generation. Only downloaded chunks survive, and only for the same checkpoint of
-//   the same run.
+//   connection's generation. What survives, for the same run only: shards that were ready, which
+//   are stepped back to the master's checkpoint and offered, and downloaded chunks of others.
 // Used from one strand.
 #pragma once
 
@@ -30,6 +30,7 @@ struct CoreConfig {
   bool once = false;   // exit when a run ends
   Millis retry_first{500};
   Millis retry_longest{30'000};
+  Millis retry_keeping{1'000};  // the longest while it keeps shards, so as not to come too late
   Millis welcome_deadline{10'000};
   Millis leave_grace{30'000};          // how long a hand-over may take before it goes anyway
   std::uint32_t chunks_in_flight = 8;  // over all shards that are loading
@@ -103,6 +104,7 @@ class VolunteerCore {
   Instant now_{};
   Effects effects_;
   Backoff backoff_;
+  Backoff keeping_backoff_;
 
   Phase phase_ = Phase::kPausing;
   Instant phase_since_{};
@@ -123,7 +125,10 @@ class VolunteerCore {
   std::map<ShardId, Load> loads_;
   std::set<std::pair<ShardId, std::uint32_t>> requested_;  // chunks on their way
   std::map<ShardId, Kept> kept_;
-  std::set<ShardId> shards_;  // ready
+  std::set<ShardId> shards_;       // ready
+  std::set<ShardId> kept_shards_;  // the executor has them from an earlier connection
+  bool has_announced_ = false;     // that it keeps some: an offer is due
+  RoundIndex offer_checkpoint_ = 0;
   std::optional<RunNews> news_;
   std::uint64_t units_ = 0;
 };

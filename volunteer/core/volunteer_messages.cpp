@@ -48,14 +48,21 @@ void VolunteerCore::on_message(Welcome& welcome) {
     hang_up(ErrorCode::kProtocol, "the master's model is invalid: " + valid.error().message);
     return;
   }
-  if (!model_ || *model_ != welcome.model) kept_.clear();
+  if (!model_ || *model_ != welcome.model) {
+    kept_.clear();
+    kept_shards_.clear();
+  }
   model_ = welcome.model;
   heartbeat_ = Millis(std::max(welcome.heartbeat_ms, 1u));
   silence_ = Millis(std::max(welcome.silence_ms, 1u));
   phase_ = Phase::kActive;
   phase_since_ = now_;
   backoff_.reset();
-  queue_work(Reset{welcome.model});
+  keeping_backoff_.reset();
+  offer_checkpoint_ = welcome.checkpoint;
+  Reset reset{welcome.model};
+  if (has_announced_) reset.checkpoint = welcome.checkpoint;
+  queue_work(std::move(reset));
   if (leave_by_) say(Leaving{leave_reason_});
 }
 
@@ -79,6 +86,7 @@ void VolunteerCore::on_message(LeaseGrant& grant) {
     return;
   }
   forget_shard(shard);
+  if (!grant.is_held) kept_shards_.erase(shard);
   Load load;
   load.grant = grant;
   for (std::uint32_t chunk = 0; chunk < grant.chunks; ++chunk) load.missing.insert(chunk);
@@ -134,6 +142,7 @@ void VolunteerCore::on_message(ReleaseRequest& release) {
 
 void VolunteerCore::on_message(Revoke& revoke) {
   forget_shard(revoke.lease.shard);
+  kept_shards_.erase(revoke.lease.shard);
   queue_work(Message(revoke));
 }
 
@@ -204,7 +213,11 @@ void VolunteerCore::on(WorkDone& event) {
       for (Message& reply : event.replies) {
         if (const auto* ready = std::get_if<ShardReady>(&reply)) {
           shards_.insert(ready->lease.shard);
+          kept_shards_.erase(ready->lease.shard);
           loads_.erase(ready->lease.shard);
+        } else if (const auto* offer = std::get_if<ShardOffer>(&reply)) {
+          kept_shards_.clear();
+          for (const OfferedShard& shard : offer->shards) kept_shards_.insert(shard.lease.shard);
         } else if (const auto* gone = std::get_if<HandOver>(&reply)) {
           forget_shard(gone->lease.shard);
         } else if (std::holds_alternative<UnitResult>(reply)) {

@@ -1,6 +1,8 @@
 // What the status line is told.
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "volunteer/core/volunteer_core.hpp"
 
 namespace gleaner::volunteer {
@@ -41,7 +43,19 @@ Snapshot VolunteerCore::snapshot() const {
                             : "training";
       } else if (!loads_.empty()) {
         view.phase = Shown::kLoading;
-        view.sentence = fmt::format("loading {} shards", loads_.size());
+        const bool all_kept = std::all_of(loads_.begin(), loads_.end(), [](const auto& load) {
+          return load.second.grant.is_held;
+        });
+        view.sentence =
+            all_kept ? fmt::format(
+                           "stepped back to checkpoint {} with {} shards it kept; nothing to "
+                           "download",
+                           offer_checkpoint_, kept_shards_.size())
+                     : fmt::format("loading {} shards", loads_.size());
+      } else if (!kept_shards_.empty()) {
+        view.phase = Shown::kWaiting;
+        view.sentence = fmt::format("offering the master {} shards as of checkpoint {}",
+                                    kept_shards_.size(), offer_checkpoint_);
       } else {
         view.phase = Shown::kWaiting;
         view.sentence = news_ && !news_->no_shards.empty() ? "waiting: " + news_->no_shards

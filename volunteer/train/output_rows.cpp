@@ -2,17 +2,24 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "common/check.hpp"
 #include "common/half.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr std::size_t kCommitsKept = 2;
+
+}  // namespace
 
 OutputRows::OutputRows(std::uint32_t rows, std::uint32_t hidden)
     : hidden_(hidden),
       weights_(std::size_t{rows} * hidden),
       biases_(rows),
       states_(rows),
+      stored_(rows),
       slots_(rows, kUntouched) {}
 
 void OutputRows::read(std::uint32_t row, std::span<float> values) const {
@@ -30,16 +37,24 @@ void OutputRows::write(std::uint32_t row, std::span<const float> values, float s
 
 void OutputRows::touch(std::uint32_t row) {
   if (slots_[row] != kUntouched) return;
-  slots_[row] = static_cast<std::uint32_t>(committed_biases_.size());
+  if (closed_.size() == kCommitsKept) {
+    // A round begins, so the oldest copies are of no more use; their memory is.
+    open_ = std::move(closed_.front());
+    open_.clear();
+    closed_.erase(closed_.begin());
+  }
+  slots_[row] = static_cast<std::uint32_t>(open_.rows.size());
   const float* values = weights(row);
-  committed_weights_.insert(committed_weights_.end(), values, values + hidden_);
-  committed_biases_.push_back(biases_[row]);
-  committed_states_.push_back(states_[row]);
+  open_.rows.push_back(row);
+  open_.weights.insert(open_.weights.end(), values, values + hidden_);
+  open_.biases.push_back(biases_[row]);
+  open_.states.push_back(states_[row]);
+  open_.stored.push_back(stored_[row]);
 }
 
 std::vector<std::uint32_t> OutputRows::touched() const {
   std::vector<std::uint32_t> result;
-  result.reserve(committed_biases_.size());
+  result.reserve(open_.rows.size());
   for (std::uint32_t row = 0; row < rows(); ++row) {
     if (slots_[row] != kUntouched) result.push_back(row);
   }
@@ -50,34 +65,76 @@ bool OutputRows::commit_row(std::uint32_t row, std::span<std::uint16_t> halves,
                             const Kernels& kernels) {
   GLEANER_CHECK(slots_[row] != kUntouched && halves.size() == hidden_ + std::size_t{1});
   const std::size_t slot = slots_[row];
-  bool is_changed = kernels.round_delta(committed_weights_.data() + slot * hidden_, weights(row),
+  bool is_changed = kernels.round_delta(open_.weights.data() + slot * hidden_, weights(row),
                                         halves.data(), hidden_);
-  const std::uint16_t bias_half = to_half(biases_[row] - committed_biases_[slot]);
+  const std::uint16_t bias_half = to_half(biases_[row] - open_.biases[slot]);
   halves[hidden_] = bias_half;
-  biases_[row] = committed_biases_[slot] + from_half(bias_half);
+  biases_[row] = open_.biases[slot] + from_half(bias_half);
   is_changed |= (bias_half & 0x7fffu) != 0;
   is_changed |= std::bit_cast<std::uint32_t>(states_[row]) !=
-                std::bit_cast<std::uint32_t>(committed_states_[slot]);
-  if (!is_changed) {
+                std::bit_cast<std::uint32_t>(open_.states[slot]);
+  if (is_changed) {
+    stored_[row] = 1;
+  } else {
     // Adding a zero would turn a weight of -0 into +0, which the store will not see.
-    std::copy_n(committed_weights_.data() + slot * hidden_, hidden_, weights(row));
-    biases_[row] = committed_biases_[slot];
+    std::copy_n(open_.weights.data() + slot * hidden_, hidden_, weights(row));
+    biases_[row] = open_.biases[slot];
   }
   return is_changed;
 }
 
 void OutputRows::end_commit() {
   std::fill(slots_.begin(), slots_.end(), kUntouched);
-  committed_weights_.clear();
-  committed_biases_.clear();
-  committed_states_.clear();
+  closed_.push_back(std::exchange(open_, {}));
+  // A round that touched nothing has not made room for its own.
+  if (closed_.size() > kCommitsKept) closed_.erase(closed_.begin());
+}
+
+std::optional<std::vector<std::uint32_t>> OutputRows::step_back(std::uint32_t commits) {
+  if (commits > closed_.size()) return std::nullopt;
+  std::vector<std::uint32_t> rows;
+  put_back(open_, rows);
+  open_.clear();
+  std::fill(slots_.begin(), slots_.end(), kUntouched);
+  for (; commits > 0; --commits) {
+    put_back(closed_.back(), rows);
+    closed_.pop_back();
+  }
+  return rows;
+}
+
+void OutputRows::put_back(const Copies& copies, std::vector<std::uint32_t>& rows) {
+  for (std::size_t i = 0; i < copies.rows.size(); ++i) {
+    const std::uint32_t row = copies.rows[i];
+    std::copy_n(copies.weights.data() + i * hidden_, hidden_, weights(row));
+    biases_[row] = copies.biases[i];
+    states_[row] = copies.states[i];
+    stored_[row] = copies.stored[i];
+  }
+  rows.insert(rows.end(), copies.rows.begin(), copies.rows.end());
+}
+
+void OutputRows::Copies::clear() {
+  rows.clear();
+  weights.clear();
+  biases.clear();
+  states.clear();
+  stored.clear();
+}
+
+std::uint64_t OutputRows::Copies::memory_bytes() const {
+  return (rows.capacity() + weights.capacity() + biases.capacity() + states.capacity()) *
+             sizeof(float) +
+         stored.capacity();
 }
 
 std::uint64_t OutputRows::memory_bytes() const {
-  return (weights_.capacity() + committed_weights_.capacity() + biases_.capacity() +
-          committed_biases_.capacity() + states_.capacity() + committed_states_.capacity() +
-          slots_.capacity()) *
-         sizeof(float);
+  std::uint64_t bytes =
+      (weights_.capacity() + biases_.capacity() + states_.capacity() + slots_.capacity()) *
+          sizeof(float) +
+      stored_.capacity() + open_.memory_bytes();
+  for (const Copies& copies : closed_) bytes += copies.memory_bytes();
+  return bytes;
 }
 
 }  // namespace gleaner

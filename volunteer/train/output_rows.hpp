@@ -1,11 +1,17 @@
 // The rows of an output shard: weights, bias and optimizer state, and, for each row touched since
-// the last commit, a copy of what was committed, so that the commit can send differences.
+// the last commit, a copy of what was committed, so that the commit can send differences. The
+// copies outlive the commit: they are the way back to the checkpoint before it.
+//
+// How far back: to the last commit and the one before while a round is open, to two commits before
+// until the first row of the round after is touched. A master has two rounds open at most, so that
+// is as far as its checkpoint can lie behind.
 //
 // Different rows may be trained by different threads only after touch(); touch() itself, commit and
 // the rest are for one thread.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -54,22 +60,46 @@ class OutputRows {
   // zero and the state is the committed one, so that the commit can leave the row out.
   bool commit_row(std::uint32_t row, std::span<std::uint16_t> halves, const Kernels& kernels);
 
-  // Forgets the committed copies: the rows as they stand are the committed ones.
+  // Ends a round: the rows as they stand are the committed ones.
   void end_commit();
+
+  // Puts every row back to what it was before the last `commits` commits, and 0 undoes only what
+  // was touched since. Returns the rows put back, in no order; nullopt, and nothing is changed,
+  // when the way back is not known.
+  std::optional<std::vector<std::uint32_t>> step_back(std::uint32_t commits);
+
+  // Whether a store that folded the shard's commits has the row: a commit changed it.
+  [[nodiscard]] bool is_stored(std::uint32_t row) const { return stored_[row] != 0; }
+
+  void mark_stored(std::uint32_t row) { stored_[row] = 1; }
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
   static constexpr std::uint32_t kUntouched = ~0u;
 
+  // Rows as a commit left them, in the order in which they were first touched afterwards.
+  struct Copies {
+    std::vector<std::uint32_t> rows;
+    AlignedVector<float> weights;
+    std::vector<float> biases;
+    std::vector<float> states;
+    std::vector<std::uint8_t> stored;
+
+    void clear();
+    [[nodiscard]] std::uint64_t memory_bytes() const;
+  };
+
+  void put_back(const Copies& copies, std::vector<std::uint32_t>& rows);
+
   std::uint32_t hidden_;
   AlignedVector<float> weights_;  // rows x hidden
   std::vector<float> biases_;
   std::vector<float> states_;
-  std::vector<std::uint32_t> slots_;  // row -> its place in the copies, or kUntouched
-  AlignedVector<float> committed_weights_;
-  std::vector<float> committed_biases_;
-  std::vector<float> committed_states_;
+  std::vector<std::uint8_t> stored_;
+  std::vector<std::uint32_t> slots_;  // row -> its place in open_, or kUntouched
+  Copies open_;                       // as of the last commit
+  std::vector<Copies> closed_;        // as of the commits before, oldest first; two at most
 };
 
 }  // namespace gleaner

@@ -42,9 +42,15 @@ OutputShard::OutputShard(const ShardContext& context, ShardId shard)
   GLEANER_CHECK((context.family != nullptr) == (tables_.tables() > 0));
 }
 
+void OutputShard::load_initial(std::uint32_t row, std::span<const float> values) {
+  rows_.write(row, values, 0.0F);
+  stale_[row] = 1;
+}
+
 void OutputShard::load(std::uint32_t row, std::span<const float> values, float state,
                        std::span<const std::uint32_t> codes) {
   rows_.write(row, values, state);
+  rows_.mark_stored(row);
   stale_[row] = codes.empty() ? 1 : 0;
   if (!codes.empty()) tables_.write_codes(row, codes);
 }
@@ -209,6 +215,28 @@ std::vector<SparseUpdate> OutputShard::commit(ShardScratch& scratch) {
     }
   }
   return parts;
+}
+
+bool OutputShard::step_back(std::uint32_t commits) {
+  const auto rows = rows_.step_back(commits);
+  if (!rows) return false;
+  // A committed row's codes are a function of its weights, so they need no copies.
+  for (const std::uint32_t row : *rows) stale_[row] = 1;
+  return true;
+}
+
+ShardDigest OutputShard::digest() const {
+  ShardDigest digest;
+  std::vector<float> row(context_.config.hidden + std::size_t{2});
+  for (std::uint32_t r = 0; r < rows_.rows(); ++r) {
+    if (!rows_.is_stored(r)) continue;
+    rows_.read(r, std::span(row).first(row.size() - 1));
+    row.back() = rows_.state(r);
+    ++digest.rows;
+    digest.sum += row_digest(
+        shard_, r, {reinterpret_cast<const std::uint8_t*>(row.data()), row.size() * sizeof(float)});
+  }
+  return digest;
 }
 
 std::vector<ShardRows> OutputShard::touched_rows() const {

@@ -16,6 +16,7 @@
 
 #include "common/kernels/kernels.hpp"
 #include "common/model_config.hpp"
+#include "common/shard_digest.hpp"
 #include "common/shard_map.hpp"
 #include "common/shard_rows.hpp"
 #include "schema/messages.hpp"
@@ -68,13 +69,17 @@ class OutputShard {
 
   [[nodiscard]] const HashTables& tables() const { return tables_; }
 
-  // Sets a committed row. `codes` are the row's; when empty, they become stale.
+  // Sets a row that no commit has touched yet; its codes become stale. Different rows may be set by
+  // different threads.
+  void load_initial(std::uint32_t row, std::span<const float> values);
+  // Sets a row as commits left it. `codes` are the row's; when empty, they become stale.
   void load(std::uint32_t row, std::span<const float> values, float state,
             std::span<const std::uint32_t> codes);
   // Sets a row that has moved on from the committed one loaded before.
   void load_touched(std::uint32_t row, std::span<const float> values, float state,
                     std::span<const std::uint32_t> codes, bool codes_are_stale);
-  // Ends loading: computes stale codes of rows nobody has touched, and the tables.
+  // Ends loading, or a step back: computes stale codes of rows that nobody has touched since the
+  // last commit, and the tables.
   void finish_loading(ThreadPool& pool, std::span<ShardScratch> scratch);
 
   // Forward, loss, backward and update on one batch. Leaves the shard's integer gradient, examples
@@ -88,6 +93,14 @@ class OutputShard {
   // Ends a round: rounds touched rows to what the update says, rehashes, and returns the update in
   // parts of ascending rows, at least one.
   std::vector<SparseUpdate> commit(ShardScratch& scratch);
+
+  // Undoes what was trained since the last commit, and the last `commits` commits with it. False
+  // when it cannot go so far back (see OutputRows); nothing is changed then. finish_loading() must
+  // follow before the shard is trained.
+  [[nodiscard]] bool step_back(std::uint32_t commits);
+
+  // What a store has of the shard at its last commit. Requires that nothing is touched since.
+  [[nodiscard]] ShardDigest digest() const;
 
   // The rows touched since the last commit as they stand, in parts, at least one.
   [[nodiscard]] std::vector<ShardRows> touched_rows() const;

@@ -166,7 +166,7 @@ void ShardLoader::fill_initial_rows(ThreadPool& pool) {
       if (has_base_[row] != 0) continue;
       initial_row(context_.config, context_.map, grant_.lease.shard,
                   static_cast<std::uint32_t>(row), grant_.label_counts[row], values);
-      shard_->load(static_cast<std::uint32_t>(row), values, 0.0F, {});
+      shard_->load_initial(static_cast<std::uint32_t>(row), values);
     }
   });
 }

@@ -29,6 +29,7 @@ struct Holding {
   BatchIndex next_batch = 0;
   std::unique_ptr<ShardLoader> loader;
   std::unique_ptr<OutputShard> shard;
+  bool is_offered = false;  // stepped back; the lease is an earlier one
 };
 
 Error stale(const LeaseRef& lease) {
@@ -75,7 +76,9 @@ struct ShardTrainer::Impl {
   // The holding under exactly this lease, or null.
   Holding* find(const LeaseRef& lease) {
     const auto it = holdings.find(lease.shard);
-    return it != holdings.end() && it->second.lease == lease ? &it->second : nullptr;
+    const bool is_held =
+        it != holdings.end() && it->second.lease == lease && !it->second.is_offered;
+    return is_held ? &it->second : nullptr;
   }
 
   Result<std::vector<Holding*>> find_loaded(std::span<const LeaseRef> leases);
@@ -169,7 +172,9 @@ ShardTrainer::~ShardTrainer() = default;
 Result<void> ShardTrainer::begin_load(const LeaseGrant& grant) {
   if (auto checked = check_grant(grant, impl_->context, impl_->plan); !checked) return checked;
   const auto held = impl_->holdings.find(grant.lease.shard);
-  if (held != impl_->holdings.end() && raw(held->second.lease.epoch) > raw(grant.lease.epoch)) {
+  // What is offered is of an earlier connection, perhaps to a master that counted its own epochs.
+  if (held != impl_->holdings.end() && !held->second.is_offered &&
+      raw(held->second.lease.epoch) > raw(grant.lease.epoch)) {
     return stale(grant.lease);
   }
   // The old state goes first, so that the machine need not hold both.
@@ -203,6 +208,46 @@ Result<ShardReady> ShardTrainer::finish_load(const LeaseRef& lease) {
   holding->shard = std::move(*shard);
   holding->loader.reset();
   return ShardReady{lease};
+}
+
+std::vector<OfferedShard> ShardTrainer::step_back(RoundIndex checkpoint) {
+  std::vector<Holding*> kept;
+  for (auto entry = impl_->holdings.begin(); entry != impl_->holdings.end();) {
+    Holding& holding = entry->second;
+    if (holding.shard != nullptr && holding.base_round >= checkpoint &&
+        holding.shard->step_back(holding.base_round - checkpoint)) {
+      kept.push_back(&holding);
+      ++entry;
+    } else {
+      entry = impl_->holdings.erase(entry);
+    }
+  }
+  std::vector<OfferedShard> offered(kept.size());
+  impl_->pool.parallel_for(kept.size(), [&](std::size_t i, unsigned /*worker*/) {
+    offered[i] = {kept[i]->lease, kept[i]->shard->digest()};
+  });
+  for (Holding* holding : kept) {
+    holding->is_offered = true;
+    holding->base_round = checkpoint;
+    holding->next_batch = impl_->plan.round_begin(checkpoint);
+  }
+  return offered;
+}
+
+Result<ShardReady> ShardTrainer::adopt(const LeaseGrant& grant) {
+  const auto held = impl_->holdings.find(grant.lease.shard);
+  if (held == impl_->holdings.end() || !held->second.is_offered) return stale(grant.lease);
+  Holding& holding = held->second;
+  if (!grant.is_held || grant.base_round != holding.base_round ||
+      grant.next_batch != holding.next_batch) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("shard {} is here as of checkpoint {}, not as it is lent",
+                             raw(grant.lease.shard), holding.base_round)};
+  }
+  holding.lease = grant.lease;
+  holding.is_offered = false;
+  holding.shard->finish_loading(impl_->pool, impl_->scratch);
+  return ShardReady{grant.lease};
 }
 
 void ShardTrainer::drop(const LeaseRef& lease) {
@@ -298,8 +343,9 @@ std::uint64_t ShardTrainer::memory_bytes() const {
 std::uint64_t ShardTrainer::shard_bytes(const ModelConfig& config) {
   const std::uint64_t rows =
       (std::uint64_t{config.labels} + config.output_shards - 1) / config.output_shards;
-  // Weights, bias, state and place, and the copies of rows touched within a round.
-  std::uint64_t bytes = rows * 2 * (config.hidden + std::uint64_t{3}) * sizeof(float);
+  // Weights, bias, state and place, and the copies of rows touched within a round and the one
+  // before.
+  std::uint64_t bytes = rows * 3 * (config.hidden + std::uint64_t{3}) * sizeof(float);
   if (config.sampling == Sampling::kLsh) {
     // Codes and entries of each row, and each bucket's offset.
     bytes += std::uint64_t{config.tables} * (2 * rows + (std::uint64_t{1} << config.hash_bits)) *

@@ -34,6 +34,13 @@ class ShardTrainer {
   Result<void> begin_load(const LeaseGrant& grant);
   Result<void> load_chunk(const ShardChunk& chunk);
   Result<ShardReady> finish_load(const LeaseRef& lease);
+  // Steps every loaded shard back to `checkpoint` and returns what is then held, ascending. Shards
+  // that cannot go there and shards being loaded are forgotten. No earlier lease counts any more:
+  // a shard is adopted, replaced or dropped.
+  std::vector<OfferedShard> step_back(RoundIndex checkpoint);
+  // Puts a shard that was stepped back under the grant's lease, ready to be trained. Requires a
+  // grant that is held, as of the shard's checkpoint (kStaleLease, kProtocol).
+  Result<ShardReady> adopt(const LeaseGrant& grant);
   // Forgets the shard, whatever its state; unknown ones are ignored.
   void drop(const LeaseRef& lease);
 

@@ -125,6 +125,12 @@ TEST_CASE("codec: parts and chunks beyond their number are refused", "[codec]") 
   require_refused(ChunkRequest{kLease, kPartsMax}, "ChunkRequest: chunk: ");
   require_refused(LeaseGrant{kLease, 0, 0, 3, 2, {}}, "LeaseGrant: base_chunks: 3 of 2 chunks");
   require_refused(LeaseGrant{kLease, 0, 0, 0, kPartsMax + 1, {}}, "LeaseGrant: chunks: ");
+  require_refused(LeaseGrant{kLease, 0, 0, 0, 1, {}, true}, "LeaseGrant: is_held: with 1 chunks");
+  require_refused(LeaseGrant{kLease, 0, 0, 0, 0, {5}, true}, "LeaseGrant: is_held: with 0 chunks");
+  require_refused(ShardOffer{0, {{kLease, {}}, {kLease, {}}}},
+                  "ShardOffer: shards: entry 1 is not above the one before");
+  require_refused(ShardOffer{0, std::vector<OfferedShard>(kOutputShardsMax + 1)},
+                  "ShardOffer: shards: 4097 entries, at most 4096");
   const LeaseRef far{ShardId{kOutputShardsMax + kInputShardsMax}, LeaseEpoch{1}};
   require_refused(Revoke{far}, "Revoke: lease.shard: ");
 }
@@ -247,8 +253,8 @@ TEST_CASE("codec: what is no message at all is refused", "[codec]") {
   REQUIRE(decode(two_segments).error().message.find("message: segments: ") == 0);
   // An envelope that names a kind of message from the future: the tag is its first data word.
   Bytes unknown = encode(hello());
-  unknown[16] = 19;
-  REQUIRE(decode(unknown).error().message == "unknown message: kind: 19 is unknown");
+  unknown[16] = 20;
+  REQUIRE(decode(unknown).error().message == "unknown message: kind: 20 is unknown");
 }
 
 TEST_CASE("codec: messages of many megabytes fit one segment", "[codec]") {

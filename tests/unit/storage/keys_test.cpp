@@ -32,7 +32,7 @@ TEST_CASE("keys: the bytes are those README.md gives", "[storage]") {
   CHECK(to_bytes(encode_account_key({1, 2})) ==
         Bytes{2, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 2});
   CHECK(to_bytes(lease_epoch_key()) == Bytes{1});
-  CHECK(as_text(shard_summary_key(ShardId{0x41424344})) == "shard/ABCD");
+  CHECK(as_text(shard_digest_key(ShardId{0x41424344})) == "shard/ABCD");
   CHECK(as_text(label_counts_key(0x41424344)) == "label_counts/ABCD");
 }
 
@@ -67,7 +67,7 @@ TEST_CASE("keys: every key is described in words", "[storage]") {
   CHECK(describe_key(Table::kLedger, encode_account_key({0xa, 0xb})) ==
         "account of volunteer 000000000000000a000000000000000b");
   CHECK(describe_key(Table::kRun, as_bytes(kProgressKey)) == "progress");
-  CHECK(describe_key(Table::kRun, shard_summary_key(ShardId{5})) == "summary of shard 5");
+  CHECK(describe_key(Table::kRun, shard_digest_key(ShardId{5})) == "digest of shard 5");
   CHECK(describe_key(Table::kRun, label_counts_key(1)) == "counts of labels 65536 to 131071");
   CHECK(describe_key(Table::kRows, as_bytes("ab")) == "0x6162");
   CHECK(describe_key(Table::kRun, {}) == "0x");

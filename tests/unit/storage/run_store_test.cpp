@@ -151,6 +151,34 @@ TEST_CASE("run store: folding adds the deltas to the stored or initial values", 
   }
 }
 
+TEST_CASE("run store: a shard's digest is that of its rows, at every checkpoint", "[storage]") {
+  const MemoryStore disk;
+  const auto run = open_small(disk);
+  for (RoundIndex checkpoint = 0; checkpoint <= 4; ++checkpoint) {
+    require_ok(test::train_to(*run, checkpoint));
+    const std::vector<ShardDigest> digests = require_value(run->shard_digests());
+    REQUIRE(digests.size() == run->shard_map().output_shards());
+    for (std::uint32_t shard = 0; shard < digests.size(); ++shard) {
+      const ShardRows rows = all_rows(*run, ShardId{shard}, checkpoint);
+      const std::size_t width = run->shard_map().row_width(ShardId{shard});
+      ShardDigest expected{rows.rows.size(), 0};
+      for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+        const auto values = std::span(rows.values).subspan(i * width, width);
+        std::vector<float> floats(values.begin(), values.end());
+        floats.push_back(rows.states[i]);
+        const auto* bytes = reinterpret_cast<const std::uint8_t*>(floats.data());
+        expected.sum +=
+            row_digest(ShardId{shard}, rows.rows[i], {bytes, floats.size() * sizeof(float)});
+      }
+      CHECK(digests[shard] == expected);
+    }
+  }
+  // It does not depend on the process, nor on what is staged.
+  require_ok(test::stage_round(*run, 4));
+  const auto again = require_value(RunStore::open(disk.share()));
+  CHECK(require_value(again->shard_digests()) == require_value(run->shard_digests()));
+}
+
 TEST_CASE("run store: staged rounds are read on top of the folded ones", "[storage]") {
   const MemoryStore disk;
   const auto run = open_small(disk);

@@ -38,7 +38,7 @@ struct Scene {
     std::vector<float> values(config.hidden + 1);
     for (std::uint32_t row = 0; row < shard.rows().rows(); ++row) {
       initial_row(config, map, id, row, 2, values);
-      shard.load(row, values, 0.0F, {});
+      shard.load_initial(row, values);
     }
     shard.finish_loading(pool, scratch);
   }

@@ -37,4 +37,16 @@ ShardRows StoredShard::read() const {
   return result;
 }
 
+ShardDigest StoredShard::digest(ShardId shard) const {
+  ShardDigest digest;
+  for (const auto& [index, row] : rows) {
+    std::vector<float> floats = row.values;
+    floats.push_back(row.state);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(floats.data());
+    ++digest.rows;
+    digest.sum += row_digest(shard, index, {bytes, floats.size() * sizeof(float)});
+  }
+  return digest;
+}
+
 }  // namespace gleaner::test

@@ -163,6 +163,7 @@ struct StoredShard {
   // Applies one part; `grant` gives the initial rows.
   void apply(const ModelConfig& config, const LeaseGrant& grant, const SparseUpdate& update);
   [[nodiscard]] ShardRows read() const;
+  [[nodiscard]] ShardDigest digest(ShardId shard) const;
 };
 
 }  // namespace gleaner::test

@@ -172,6 +172,60 @@ TEST_CASE("executor: a reset forgets every shard", "[executor]") {
   REQUIRE_FALSE(bench.run(bench.unit(0, 1)).ok());
 }
 
+TEST_CASE(
+    "executor: a reset for the same run keeps shards that can be stepped back, and offers them",
+    "[executor]") {
+  Bench bench;
+  bench.done(bench.grant());
+  bench.done(bench.grant({ShardId{2}, LeaseEpoch{4}}));
+  bench.done(bench.unit(0, 3));  // shard 1 commits round 0
+  bench.done(bench.unit(3, 4));
+  bench.done(bench.grant({ShardId{3}, LeaseEpoch{5}}));
+  bench.done(ReleaseRequest{LeaseRef{ShardId{3}, LeaseEpoch{5}}});
+  const auto replies = bench.executor.execute(Reset{bench.model, RoundIndex{1}});
+  REQUIRE(replies.ok());
+  REQUIRE(replies->size() == 1);
+  // Shard 2 has never left checkpoint 0.
+  const auto& offer = std::get<ShardOffer>((*replies)[0]);
+  REQUIRE(offer.checkpoint == 1);
+  REQUIRE(offer.shards.size() == 1);
+  REQUIRE(offer.shards[0].lease == kLease);
+  REQUIRE(offer.shards[0].digest.rows > 0);
+  REQUIRE_FALSE(bench.run(bench.unit(3, 4)).ok());
+
+  LeaseGrant held;
+  held.lease = {ShardId{1}, LeaseEpoch{9}};
+  held.base_round = 1;
+  held.next_batch = bench.plan.round_begin(1);
+  held.is_held = true;
+  const auto ready = bench.done(held);
+  REQUIRE(ready.size() == 1);
+  REQUIRE(std::get<ShardReady>(ready[0]).lease == held.lease);
+  REQUIRE(bench.done(bench.unit(3, 4, held.lease)).size() == 1);
+}
+
+TEST_CASE("executor: a reset for another run offers nothing and keeps nothing", "[executor]") {
+  Bench bench;
+  bench.done(bench.grant());
+  ModelConfig other = bench.model;
+  ++other.seed;
+  const auto replies = bench.executor.execute(Reset{other, RoundIndex{0}});
+  REQUIRE(replies.ok());
+  REQUIRE(std::get<ShardOffer>((*replies)[0]).shards.empty());
+  // Nor does an executor that has never had a run.
+  Executor fresh(bench.pool, 1 << 30);
+  REQUIRE(
+      std::get<ShardOffer>(fresh.execute(Reset{other, RoundIndex{0}}).value()[0]).shards.empty());
+}
+
+TEST_CASE("executor: a held lease of a shard it does not have is an error", "[executor]") {
+  Bench bench;
+  LeaseGrant held = bench.grant();
+  held.is_held = true;
+  held.label_counts.clear();
+  REQUIRE(bench.run(held).error().code == ErrorCode::kStaleLease);
+}
+
 TEST_CASE("executor: a shard scores what it is asked", "[executor]") {
   Bench bench;
   bench.done(bench.grant());

@@ -17,17 +17,17 @@ std::shared_ptr<HandedOver> some_state() {
 
 TEST_CASE("lease: every grant has a larger epoch than any before it", "[lease]") {
   LeaseTable leases(2, 0);
-  const LeaseRef first = leases.grant(ShardId{0}, kAnn, 0, kNow);
-  const LeaseRef second = leases.grant(ShardId{1}, kAnn, 0, kNow);
+  const LeaseRef first = leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
+  const LeaseRef second = leases.grant(ShardId{1}, kAnn, leases.at(ShardId{1}).committed, 0, kNow);
   leases.release(ShardId{0}, kNow);
-  const LeaseRef third = leases.grant(ShardId{0}, kBob, 0, kNow);
+  const LeaseRef third = leases.grant(ShardId{0}, kBob, leases.at(ShardId{0}).committed, 0, kNow);
   REQUIRE(raw(first.epoch) < raw(second.epoch));
   REQUIRE(raw(second.epoch) < raw(third.epoch));
 }
 
 TEST_CASE("lease: only its holder finds it, and only under its epoch", "[lease]") {
   LeaseTable leases(2, 0);
-  const LeaseRef lease = leases.grant(ShardId{1}, kAnn, 0, kNow);
+  const LeaseRef lease = leases.grant(ShardId{1}, kAnn, leases.at(ShardId{1}).committed, 0, kNow);
   REQUIRE(leases.find(lease, kAnn) == &leases.at(ShardId{1}));
   REQUIRE(leases.find(lease, kBob) == nullptr);
   REQUIRE(leases.find({ShardId{1}, LeaseEpoch{raw(lease.epoch) + 1}}, kAnn) == nullptr);
@@ -38,10 +38,10 @@ TEST_CASE("lease: only its holder finds it, and only under its epoch", "[lease]"
 TEST_CASE("lease: a lease of before is not found after the same volunteer got the shard again",
           "[lease]") {
   LeaseTable leases(1, 0);
-  const LeaseRef before = leases.grant(ShardId{0}, kAnn, 0, kNow);
+  const LeaseRef before = leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   leases.release(ShardId{0}, kNow);
   REQUIRE(leases.find(before, kAnn) == nullptr);
-  const LeaseRef now = leases.grant(ShardId{0}, kAnn, 0, kNow);
+  const LeaseRef now = leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   REQUIRE(leases.find(before, kAnn) == nullptr);
   REQUIRE(leases.find(now, kAnn) != nullptr);
 }
@@ -49,7 +49,7 @@ TEST_CASE("lease: a lease of before is not found after the same volunteer got th
 TEST_CASE("lease: a grant stands on what is committed", "[lease]") {
   LeaseTable leases(1, 3);
   leases.at(ShardId{0}).parts_arrived = 2;
-  leases.grant(ShardId{0}, kAnn, 17, kNow);
+  leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 17, kNow);
   const ShardLease& lease = leases.at(ShardId{0});
   REQUIRE(lease.state == LeaseState::kLoading);
   REQUIRE(lease.base_round == 3);
@@ -60,9 +60,9 @@ TEST_CASE("lease: a grant stands on what is committed", "[lease]") {
 
 TEST_CASE("lease: revoking frees what the holder had, and nothing else", "[lease]") {
   LeaseTable leases(4, 0);
-  leases.grant(ShardId{0}, kAnn, 0, kNow);
-  leases.grant(ShardId{1}, kBob, 0, kNow);
-  leases.grant(ShardId{3}, kAnn, 0, kNow);
+  leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
+  leases.grant(ShardId{1}, kBob, leases.at(ShardId{1}).committed, 0, kNow);
+  leases.grant(ShardId{3}, kAnn, leases.at(ShardId{3}).committed, 0, kNow);
   REQUIRE(leases.held_by(kAnn) == std::vector{ShardId{0}, ShardId{3}});
   REQUIRE(leases.revoke_all(kAnn, kNow) == std::vector{ShardId{0}, ShardId{3}});
   REQUIRE(leases.held_by(kAnn).empty());
@@ -73,7 +73,7 @@ TEST_CASE("lease: revoking frees what the holder had, and nothing else", "[lease
 TEST_CASE("lease: a revoked shard keeps its hand-over only while that was still being loaded",
           "[lease]") {
   LeaseTable leases(1, 0);
-  leases.grant(ShardId{0}, kAnn, 0, kNow);
+  leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   leases.at(ShardId{0}).handed_over = some_state();
   const auto after = [&](LeaseState state) {
     leases.set_state(ShardId{0}, state, kNow);
@@ -81,16 +81,16 @@ TEST_CASE("lease: a revoked shard keeps its hand-over only while that was still 
     return leases.at(ShardId{0}).handed_over != nullptr;
   };
   REQUIRE(after(LeaseState::kLoading));
-  leases.grant(ShardId{0}, kAnn, 0, kNow);
+  leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   REQUIRE_FALSE(after(LeaseState::kReady));  // trained on since
-  leases.grant(ShardId{0}, kAnn, 0, kNow);
+  leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   leases.at(ShardId{0}).handed_over = some_state();
   REQUIRE_FALSE(after(LeaseState::kReleasing));  // had not arrived whole
 }
 
 TEST_CASE("lease: a shard given back keeps what was handed over", "[lease]") {
   LeaseTable leases(1, 0);
-  leases.grant(ShardId{0}, kAnn, 0, kNow);
+  leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   leases.set_state(ShardId{0}, LeaseState::kReleasing, kNow + Micros(5));
   REQUIRE(leases.at(ShardId{0}).since == kNow + Micros(5));
   leases.at(ShardId{0}).handed_over = some_state();

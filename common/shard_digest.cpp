@@ -1,0 +1,17 @@
+#include "common/shard_digest.hpp"
+
+#include <xxhash.h>
+
+#include <bit>
+
+namespace gleaner {
+
+static_assert(std::endian::native == std::endian::little,
+              "floats are hashed as they lie in memory");
+
+std::uint64_t row_digest(ShardId shard, std::uint32_t row, ByteView values_and_state) {
+  const std::uint64_t seed = std::uint64_t{raw(shard)} << 32 | row;
+  return XXH3_64bits_withSeed(values_and_state.data(), values_and_state.size(), seed);
+}
+
+}  // namespace gleaner

@@ -24,6 +24,8 @@ ExitCode exit_code_of(ErrorCode code) {
     case ErrorCode::kStaleLease:
     case ErrorCode::kResources:
     case ErrorCode::kFault:
+    case ErrorCode::kDiskFull:
+    case ErrorCode::kStoreUnsure:
       return ExitCode::kFailure;
   }
   return ExitCode::kFailure;
@@ -61,6 +63,10 @@ const char* error_name(ErrorCode code) {
       return "finished";
     case ErrorCode::kShuttingDown:
       return "shutting_down";
+    case ErrorCode::kDiskFull:
+      return "disk_full";
+    case ErrorCode::kStoreUnsure:
+      return "store_unsure";
   }
   return "unknown";
 }

@@ -28,6 +28,8 @@ enum class ErrorCode : std::uint16_t {
   kFault = 13,       // a result that differs from what the same work gave before
   kFinished = 14,    // the run is complete
   kShuttingDown = 15,
+  kDiskFull = 16,     // no room on the disk; nothing was written, try again when there is
+  kStoreUnsure = 17,  // room ran out within a write: the store must be opened again
 };
 
 struct Error {

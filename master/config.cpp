@@ -80,6 +80,29 @@ void add_run(Settings& settings, MasterConfig& c) {
                "How long a stop (SIGINT, SIGTERM) waits for the open round to become a checkpoint "
                "before the round is given up.",
                integer_setting(c.run.stop_grace_s, 0, 86'400));
+  settings.add(
+      "disk_reserve", SettingScope::kMachine, "",
+      "What stays free on the disk of the store. With less training pauses, and goes on by "
+      "itself when there is more. The store needs some of it for merging its tables.",
+      bytes_setting(c.run.disk_reserve, 0, (std::uint64_t{1} << 20) * kMiB));
+}
+
+void add_backup(Settings& settings, MasterConfig& c) {
+  settings.begin_section("backup",
+                         "Copies of the store, made while training goes on: gleaner backup and "
+                         "gleaner restore read them.");
+  settings.add("folder", SettingScope::kMachine, "",
+               "Folder for backups, best on another disk; one for each run. Made when it does not "
+               "exist. Empty: no backups.",
+               text_setting(c.backup.folder, "DIR"), "backup");
+  settings.add("every_min", SettingScope::kMachine, "minutes",
+               "Time from one backup to the next, and from the start to the first; 0: every "
+               "checkpoint, unless the one before is still being copied. The end of the run is "
+               "backed up in any case.",
+               integer_setting(c.backup.every_min, 0, 10'080), "backup-every");
+  settings.add("keep", SettingScope::kMachine, "backups",
+               "Older backups than the last so many are removed.",
+               integer_setting(c.backup.keep, 1, 1000), "backup-keep");
 }
 
 // A model key of any type, unset by default.
@@ -197,6 +220,7 @@ Settings master_settings(MasterConfig& config) {
   Settings settings;
   add_data(settings, config);
   add_run(settings, config);
+  add_backup(settings, config);
   add_model(settings, config);
   add_evaluation(settings, config);
   add_network(settings, config);

@@ -35,7 +35,15 @@ struct MasterConfig {
     std::uint32_t min_volunteers = 1;
     std::uint32_t fallback_local_s = 0;  // 0: never
     std::uint32_t stop_grace_s = 20;
+    std::uint64_t disk_reserve = std::uint64_t{256} << 20;  // bytes
     friend bool operator==(const Run&, const Run&) = default;
+  };
+
+  struct Backup {
+    std::string folder;            // empty: no backups
+    std::uint32_t every_min = 10;  // 0: every checkpoint
+    std::uint32_t keep = 3;
+    friend bool operator==(const Backup&, const Backup&) = default;
   };
 
   struct Evaluation {
@@ -74,6 +82,7 @@ struct MasterConfig {
 
   Data data;
   Run run;
+  Backup backup;
   std::uint64_t seed = 1;  // of the model
   ModelOverrides model;
   Evaluation evaluation;

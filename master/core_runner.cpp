@@ -10,6 +10,8 @@ namespace gleaner {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
+// A task for which the disk had no room is tried again this often.
+constexpr std::chrono::seconds kStorageRetry{1};
 
 }  // namespace
 
@@ -20,7 +22,8 @@ CoreRunner::CoreRunner(asio::io_context& io, MasterCore& core, Worker& worker, P
       worker_(worker),
       persister_(persister),
       observer_(std::move(observer)),
-      timer_(io) {}
+      timer_(io),
+      storage_retry_(io) {}
 
 CoreRunner::~CoreRunner() {
   alive_.reset();
@@ -100,23 +103,48 @@ void CoreRunner::perform(const CloseSession& effect) {
   if (link != links_.end()) link->second->close();  // its on_closed takes it out of the map
 }
 
-template <typename Performer, typename Task>
-void CoreRunner::run_on(asio::thread_pool& thread, Performer& performer, Task task) {
-  asio::post(thread,
-             [this, &performer, alive = std::weak_ptr<int>(alive_), task = std::move(task)] {
-               Event done = performer.run(task);
-               asio::post(io_, [this, alive, done = std::move(done)]() mutable {
-                 if (!alive.expired()) handle(std::move(done));
-               });
-             });
-}
-
 void CoreRunner::perform(WorkerTask& task) {
-  run_on(worker_thread_, worker_, std::move(task));
+  asio::post(worker_thread_, [this, alive = std::weak_ptr<int>(alive_), task = std::move(task)] {
+    Event done = worker_.run(task);
+    asio::post(io_, [this, alive, done = std::move(done)]() mutable {
+      if (!alive.expired()) handle(std::move(done));
+    });
+  });
 }
 
 void CoreRunner::perform(StorageTask& task) {
-  run_on(storage_thread_, persister_, std::move(task));
+  storage_queue_.push_back(std::move(task));
+  do_storage();
+}
+
+void CoreRunner::do_storage() {
+  if (is_storing_ || is_done_ || storage_queue_.empty()) return;
+  is_storing_ = true;
+  // The head stays where it is until it is done, and the destructor waits for the thread.
+  asio::post(storage_thread_, [this, alive = std::weak_ptr<int>(alive_),
+                               &task = std::as_const(storage_queue_.front())] {
+    Event done = persister_.run(task);
+    asio::post(io_, [this, alive, done = std::move(done)]() mutable {
+      if (!alive.expired()) stored(std::move(done));
+    });
+  });
+}
+
+void CoreRunner::stored(Event done) {
+  if (std::holds_alternative<StoreFull>(done)) {
+    handle(std::move(done));
+    storage_retry_.expires_after(kStorageRetry);
+    storage_retry_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
+      if (alive.expired() || error) return;
+      is_storing_ = false;
+      do_storage();
+    });
+    return;
+  }
+  is_storing_ = false;
+  storage_queue_.pop_front();
+  do_storage();
+  handle(std::move(done));
 }
 
 void CoreRunner::perform(const Notice& effect) {
@@ -126,6 +154,7 @@ void CoreRunner::perform(const Notice& effect) {
 void CoreRunner::perform(const Done& effect) {
   is_done_ = true;
   timer_.cancel();
+  storage_retry_.cancel();
   if (observer_.on_done) observer_.on_done(effect);
 }
 

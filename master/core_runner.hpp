@@ -6,6 +6,7 @@
 #include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
 #include <cstdint>
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
@@ -51,14 +52,13 @@ class CoreRunner {
   void perform(const CloseSession& effect);
   void perform(WorkerTask& task);
   void perform(StorageTask& task);
+  void do_storage();
+  void stored(Event done);
   void perform(const Notice& effect);
   void perform(const Done& effect);
   void received(SessionId id, const Bytes& payload, std::size_t wire_bytes);
   void closed(SessionId id, std::string reason);
   void tick();
-
-  template <typename Performer, typename Task>
-  void run_on(asio::thread_pool& thread, Performer& performer, Task task);
 
   asio::io_context& io_;
   MasterCore& core_;
@@ -68,6 +68,10 @@ class CoreRunner {
   asio::thread_pool worker_thread_{1};
   asio::thread_pool storage_thread_{1};
   asio::steady_timer timer_;
+  // Storage tasks not done yet. The first is being done, or waits for room on the disk.
+  std::deque<StorageTask> storage_queue_;
+  bool is_storing_ = false;
+  asio::steady_timer storage_retry_;
   std::map<SessionId, std::shared_ptr<Link>> links_;
   std::uint64_t last_session_ = 0;
   bool is_done_ = false;

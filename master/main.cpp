@@ -1,7 +1,6 @@
 // gleaner-master: wiring only.
 #include <cstdio>
 #include <cstdlib>
-#include <memory>
 #include <optional>
 #include <string>
 #include <utility>
@@ -11,11 +10,9 @@
 #include "common/kernels/simd_level.hpp"
 #include "common/terminal.hpp"
 #include "master/config.hpp"
-#include "master/master_run.hpp"
+#include "master/open_run.hpp"
 #include "master/progress.hpp"
 #include "master/run_data.hpp"
-#include "storage/rocks_store.hpp"
-#include "storage/run_store.hpp"
 
 namespace gleaner {
 namespace {
@@ -32,12 +29,7 @@ ExitCode run(const MasterConfig& config, Console& console) {
     const bool is_usage = data.error().code == ErrorCode::kInvalidArgument;
     return fail(console, data.error(), is_usage ? ExitCode::kUsage : ExitCode::kData);
   }
-  auto rocks = open_rocks_store(config.run.store, OpenMode::kReadWrite);
-  if (!rocks) return fail(console, rocks.error(), ExitCode::kStore);
-  const RunIdentity identity{data->model, effective_settings(config, data->model)};
-  auto store = RunStore::create_or_open(std::move(*rocks), identity, data->label_counts);
-  if (!store) return fail(console, store.error(), ExitCode::kStore);
-  return run_master(config, *data, **store, console);
+  return open_and_run(config, *data, console);
 }
 
 int start(const std::vector<std::string>& arguments) {

@@ -19,6 +19,7 @@
 #include "common/net/descriptors.hpp"
 #include "common/net/lobby.hpp"
 #include "common/net/tcp_link.hpp"
+#include "master/backup_keeper.hpp"
 #include "master/core_runner.hpp"
 #include "master/fallback.hpp"
 #include "master/local_volunteers.hpp"
@@ -79,7 +80,7 @@ Scores scores_of(const HistoryRecord& record) {
 
 class MasterRun {
  public:
-  MasterRun(const MasterConfig& config, const RunData& data, RunStore& store, Console& console)
+  MasterRun(MasterConfig& config, const RunData& data, RunStore& store, Console& console)
       : config_(config),
         data_(data),
         store_(store),
@@ -97,7 +98,7 @@ class MasterRun {
         progress_timer_(io_),
         fallback_(std::chrono::seconds(config.run.fallback_local_s)) {}
 
-  ExitCode run();
+  Result<ExitCode> run();
 
  private:
   Result<ResumePoint> resume_point();
@@ -109,11 +110,12 @@ class MasterRun {
   void start_local(std::uint32_t count);
   void fall_back(const CoreSnapshot& now);
   void show_progress();
-  ExitCode conclude(const Done& done);
-  ExitCode conclude_finished(bool already);
-  ExitCode fail(const Error& error, ExitCode exit);
+  void end_backups();
+  Result<ExitCode> conclude(const Done& done);
+  Result<ExitCode> conclude_finished(bool already);
+  Result<ExitCode> fail(const Error& error, ExitCode exit);
 
-  const MasterConfig& config_;
+  MasterConfig& config_;
   const RunData& data_;
   RunStore& store_;
   Console& console_;
@@ -130,6 +132,7 @@ class MasterRun {
   std::optional<Lobby> lobby_;
   LogThrottle stranger_log_{kStrangerLogPeriod, kStrangerLogLines};
   std::optional<MasterCore> core_;
+  std::optional<BackupKeeper> backups_;
   std::optional<Persister> persister_;
   std::optional<CoreRunner> runner_;
   std::optional<LocalVolunteers> local_;
@@ -185,7 +188,8 @@ Result<void> MasterRun::listen_for_volunteers() {
   auto acceptor = listen(io_.get_executor(), *address);
   if (!acceptor) return acceptor.error();
   acceptor_.emplace(std::move(*acceptor));
-  console_.event(Listening{to_text(acceptor_->local_endpoint())});
+  config_.network.listen = to_text(acceptor_->local_endpoint());
+  console_.event(Listening{config_.network.listen});
   raise_descriptor_limit();
   TcpLinkOptions options;
   options.limits.send_queue_bytes_max = config_.network.send_queue_bytes;
@@ -283,12 +287,13 @@ void MasterRun::show_progress() {
   });
 }
 
-ExitCode MasterRun::fail(const Error& error, ExitCode exit) {
+Result<ExitCode> MasterRun::fail(const Error& error, ExitCode exit) {
+  if (needs_room(error.code)) return error;
   console_.event(RunFailed{error, exit});
   return exit;
 }
 
-ExitCode MasterRun::conclude_finished(bool already) {
+Result<ExitCode> MasterRun::conclude_finished(bool already) {
   auto history = store_.history();
   if (!history) return fail(history.error(), ExitCode::kStore);
   auto digest = store_.checkpoint_digest();
@@ -325,7 +330,7 @@ ExitCode MasterRun::conclude_finished(bool already) {
   return ExitCode::kOk;
 }
 
-ExitCode MasterRun::conclude(const Done& done) {
+Result<ExitCode> MasterRun::conclude(const Done& done) {
   if (done.outcome == Outcome::kFailed) {
     return fail(done.error, exit_code_of(done.error.code));
   }
@@ -339,7 +344,15 @@ ExitCode MasterRun::conclude(const Done& done) {
   return ExitCode::kOk;
 }
 
-ExitCode MasterRun::run() {
+void MasterRun::end_backups() {
+  if (!backups_) return;
+  if (done_->outcome == Outcome::kFinished) backups_->finish(store_);
+  backups_.reset();
+  io_.restart();
+  io_.poll();  // shows what became of the last one
+}
+
+Result<ExitCode> MasterRun::run() {
   const auto resume = resume_point();
   if (!resume) return fail(resume.error(), ExitCode::kStore);
   const bool is_complete = resume->checkpoint >= shape_.rounds;
@@ -352,7 +365,17 @@ ExitCode MasterRun::run() {
   auto accounts = store_.accounts();
   if (!accounts) return fail(accounts.error(), ExitCode::kStore);
   core_.emplace(data_.model, core_config(config_, data_), *resume);
-  persister_.emplace(store_, *accounts, &wall_seconds);
+  if (!config_.backup.folder.empty()) {
+    backups_.emplace(
+        config_.backup,
+        [this](RunEvent event) {
+          asio::post(io_, [this, event = std::move(event)] { console_.event(event); });
+        },
+        monotonic_now());
+  }
+  persister_.emplace(store_, *accounts, &wall_seconds, [this](RoundIndex) {
+    if (backups_) backups_->folded(store_, monotonic_now());
+  });
   CoreRunner::Observer observer;
   observer.on_notice = [this](const Notice& notice) { report(notice); };
   observer.on_done = [this](const Done& done) { done_ = done; };
@@ -375,14 +398,19 @@ ExitCode MasterRun::run() {
   io_.run_for(kFarewell);  // returns when nothing is left to do
   tasks_.cancel();
   runner_.reset();
+  end_backups();
   return conclude(*done_);
 }
 
 }  // namespace
 
-ExitCode run_master(const MasterConfig& config, const RunData& data, RunStore& store,
-                    Console& console) {
+Result<ExitCode> run_master(MasterConfig& config, const RunData& data, RunStore& store,
+                            Console& console) {
   return MasterRun(config, data, store, console).run();
+}
+
+bool needs_room(ErrorCode code) {
+  return code == ErrorCode::kDiskFull || code == ErrorCode::kStoreUnsure;
 }
 
 }  // namespace gleaner

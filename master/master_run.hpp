@@ -12,8 +12,14 @@
 
 namespace gleaner {
 
-// Trains until the run is finished, stopped or has failed, and tells the console so.
-ExitCode run_master(const MasterConfig& config, const RunData& data, RunStore& store,
-                    Console& console);
+// Trains until the run is finished, stopped or has failed, and tells the console so. An error means
+// that the disk filled up (kDiskFull or kStoreUnsure): the store is to be opened again when there
+// is room, and the run to be run again on it. Once it listens, `config` names the port in use, so
+// that volunteers find it there again.
+Result<ExitCode> run_master(MasterConfig& config, const RunData& data, RunStore& store,
+                            Console& console);
+
+// True for the errors after which room on the disk is all that is needed.
+bool needs_room(ErrorCode code);
 
 }  // namespace gleaner

@@ -4,10 +4,18 @@
 #include <utility>
 
 namespace gleaner {
+namespace {
+
+Event failure(const Error& error) {
+  if (error.code == ErrorCode::kDiskFull) return StoreFull{error};
+  return TaskFailed{error};
+}
+
+}  // namespace
 
 Persister::Persister(RunStore& store, const std::vector<VolunteerAccount>& earlier,
-                     std::int64_t (*wall_clock)())
-    : store_(store), wall_clock_(wall_clock) {
+                     std::int64_t (*wall_clock)(), std::function<void(RoundIndex)> on_fold)
+    : store_(store), wall_clock_(wall_clock), on_fold_(std::move(on_fold)) {
   for (const VolunteerAccount& account : earlier) {
     earlier_[{account.identity_high, account.identity_low}] = account;
   }
@@ -22,7 +30,7 @@ Event Persister::run_task(const StageTask& task) {
   const bool is_last = task.part + 1 == task.parts;
   auto staged = store_.stage(task.round, task.shard, task.part, task.parts, *task.update,
                              is_last ? Durability::kSync : Durability::kLazy);
-  if (!staged) return TaskFailed{staged.error()};
+  if (!staged) return failure(staged.error());
   return Staged{task.session, task.shard, task.round, task.part};
 }
 
@@ -38,7 +46,10 @@ Event Persister::run_task(const FoldTask& task) {
   record.bytes_down = task.record.bytes_down;
   record.bytes_up = task.record.bytes_up;
   record.wall_seconds = wall_clock_();
-  if (auto folded = store_.fold(task.round, record); !folded) return TaskFailed{folded.error()};
+  // Folded already when room ran out before the accounts were written.
+  if (store_.checkpoint() <= task.round) {
+    if (auto folded = store_.fold(task.round, record); !folded) return failure(folded.error());
+  }
 
   std::vector<VolunteerAccount> accounts;
   for (const AccountRecord& now : task.accounts) {
@@ -55,21 +66,22 @@ Event Persister::run_task(const FoldTask& task) {
     account.last_seen_wall_seconds = record.wall_seconds;
     accounts.push_back(account);
   }
-  if (auto put = store_.put_accounts(accounts); !put) return TaskFailed{put.error()};
+  if (auto put = store_.put_accounts(accounts); !put) return failure(put.error());
   auto digests = store_.shard_digests();
-  if (!digests) return TaskFailed{digests.error()};
+  if (!digests) return failure(digests.error());
+  if (on_fold_) on_fold_(task.round + 1);
   return Folded{task.round, std::move(*digests)};
 }
 
 Event Persister::run_task(const ReadChunkTask& task) {
   auto rows = store_.read_rows(task.lease.shard, task.row_begin, task.row_end, task.base_round);
-  if (!rows) return TaskFailed{rows.error()};
+  if (!rows) return failure(rows.error());
   return ChunkRead{task.session, task.lease, task.chunk, std::move(*rows)};
 }
 
 Event Persister::run_task(const RecordEvaluationTask& task) {
   auto history = store_.history();
-  if (!history) return TaskFailed{history.error()};
+  if (!history) return failure(history.error());
   HistoryRecord record;
   record.checkpoint = store_.checkpoint();
   for (const HistoryRecord& earlier : *history) {
@@ -84,7 +96,7 @@ Event Persister::run_task(const RecordEvaluationTask& task) {
   record.psp_at_1 = evaluation.psp_at_1;
   record.psp_at_3 = evaluation.psp_at_3;
   record.psp_at_5 = evaluation.psp_at_5;
-  if (auto put = store_.put_history(record); !put) return TaskFailed{put.error()};
+  if (auto put = store_.put_history(record); !put) return failure(put.error());
   return HistoryRecorded{};
 }
 

@@ -113,6 +113,26 @@ struct Evaluated {
   double seconds = -1;
 };
 
+// Training waits until the store's disk has room; it goes on by itself.
+struct Paused {
+  std::string reason;
+};
+
+struct Resumed {
+  double seconds = 0;  // that it was paused
+};
+
+// A backup of the store was made.
+struct BackedUp {
+  std::string folder;
+  std::uint32_t backup = 0;  // its number
+  RoundIndex checkpoint = 0;
+  std::uint64_t bytes = 0;    // of the whole backup, shared with others or not
+  double seconds = -1;        // it took, beside the training
+  double stall_seconds = -1;  // of these, the store was busy with it
+  std::uint32_t kept = 0;     // backups there are now
+};
+
 // A clean stop before the end; the same command resumes.
 struct RunStopped {
   RoundIndex checkpoint = 0;
@@ -146,6 +166,6 @@ struct LogLine {
 
 using RunEvent =
     std::variant<RunStarted, Listening, VolunteerJoined, VolunteerLeft, CheckpointSaved, Evaluated,
-                 RunStopped, RunFinished, RunFailed, LogLine>;
+                 Paused, Resumed, BackedUp, RunStopped, RunFinished, RunFailed, LogLine>;
 
 }  // namespace gleaner

@@ -112,6 +112,21 @@ struct EventJson {
     return json;
   }
 
+  Json operator()(const Paused& e) const { return {{"event", "paused"}, {"reason", e.reason}}; }
+
+  Json operator()(const Resumed& e) const { return {{"event", "resumed"}, {"seconds", e.seconds}}; }
+
+  Json operator()(const BackedUp& e) const {
+    return {{"event", "backup"},
+            {"folder", e.folder},
+            {"backup", e.backup},
+            {"checkpoint", e.checkpoint},
+            {"bytes", e.bytes},
+            {"seconds", known(e.seconds)},
+            {"stall_seconds", known(e.stall_seconds)},
+            {"kept", e.kept}};
+  }
+
   Json operator()(const RunStopped& e) const {
     return {{"event", "stopped"},
             {"checkpoint", e.checkpoint},

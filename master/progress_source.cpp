@@ -81,6 +81,12 @@ struct EventOf {
     return evaluated;
   }
 
+  RunEvent operator()(const TrainingPaused& n) const { return Paused{n.reason}; }
+
+  RunEvent operator()(const TrainingResumed& n) const {
+    return Resumed{static_cast<double>(n.paused.count()) / 1e6};
+  }
+
   RunEvent operator()(const Remark& n) const { return LogLine{level_of(n.severity), n.text}; }
 };
 

@@ -214,6 +214,21 @@ struct EventText {
                        e.seconds < 0 ? "" : fmt::format(" in {:.1f} s", e.seconds));
   }
 
+  std::string operator()(const Paused& e) const {
+    return coloured("paused: ", Colour::kYellow, style) + printable(e.reason) +
+           "; free some: training then goes on by itself";
+  }
+
+  std::string operator()(const Resumed& e) const {
+    return fmt::format("There is room on the disk again: training goes on after {}.",
+                       seconds_shown(e.seconds));
+  }
+
+  std::string operator()(const BackedUp& e) const {
+    return fmt::format("checkpoint {} backed up to {} as backup {}: {} in {:.1f} s; {} kept",
+                       e.checkpoint, e.folder, e.backup, bytes_shown(e.bytes), e.seconds, e.kept);
+  }
+
   std::string operator()(const RunStopped& e) const {
     return fmt::format(
         "Stopped at checkpoint {} of {}: the open round {}. The same command on {} "
@@ -264,6 +279,12 @@ struct Importance {
   }
 
   LogLevel operator()(const Evaluated&) const { return LogLevel::kWarning; }
+
+  LogLevel operator()(const Paused&) const { return LogLevel::kWarning; }
+
+  LogLevel operator()(const Resumed&) const { return LogLevel::kWarning; }
+
+  LogLevel operator()(const BackedUp&) const { return LogLevel::kInfo; }
 
   LogLevel operator()(const RunStopped&) const { return LogLevel::kWarning; }
 

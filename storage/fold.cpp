@@ -151,6 +151,18 @@ Result<void> RunStore::Impl::fold_shard(RoundIndex round, ShardId shard, WriteBa
   return {};
 }
 
+std::uint64_t RunStore::Impl::fold_bytes(RoundIndex round) const {
+  constexpr std::uint64_t kRecordBytes = 32;  // key, version and checksum, and something over
+  std::uint64_t bytes = 0;
+  for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+    const ShardId shard{s};
+    const std::uint64_t row = (map.row_width(shard) + 1) * sizeof(float) + kRecordBytes;
+    const std::uint64_t codes = map.codes_per_row(shard) * 2 + kRecordBytes;
+    bytes += staged.row_count(round, shard) * (row + codes);
+  }
+  return bytes;
+}
+
 Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
   Impl& run = *impl_;
   const RunPlan plan(run.identity.model);
@@ -173,6 +185,7 @@ Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
                                                     round, shard)};
     }
   }
+  if (auto room = run.store->check_room(run.fold_bytes(round)); !room) return room;
   // Keys ascend within each table, which lets the store write a large batch as sorted files.
   WriteBatch batch;
   put_text(batch, Table::kRun, as_bytes(kProgressKey),

@@ -39,6 +39,7 @@ struct MemoryStore::State {
   std::uint64_t fail_at = ~std::uint64_t{0};
   FailedWrite failed_write = FailedWrite::kDropped;
   bool has_failed = false;
+  std::uint64_t full_at = ~std::uint64_t{0};
 
   void apply(WriteBatch& batch, Durability durability) {
     batch.consume([&](Table table, ByteView key_view, std::optional<ByteView> value) {
@@ -96,6 +97,7 @@ Result<void> MemoryStore::scan(Table table, ByteView begin, ByteView end,
 
 Result<void> MemoryStore::write(WriteBatch batch, Durability durability) {
   State& state = *state_;
+  if (auto room = check_room(batch.bytes()); !room) return room;
   if (state.writes >= state.fail_at || state.has_failed) {
     if (!state.has_failed && state.failed_write == FailedWrite::kApplied) {
       state.apply(batch, durability);
@@ -105,6 +107,19 @@ Result<void> MemoryStore::write(WriteBatch batch, Durability durability) {
   }
   state.apply(batch, durability);
   return {};
+}
+
+Result<void> MemoryStore::check_room(std::uint64_t) {
+  if (state_->writes < state_->full_at) return {};
+  return Error{ErrorCode::kDiskFull, "the disk of the store is full"};
+}
+
+void MemoryStore::fill_after(std::uint64_t writes) {
+  state_->full_at = state_->writes + writes;
+}
+
+void MemoryStore::make_room() {
+  state_->full_at = ~std::uint64_t{0};
 }
 
 void MemoryStore::crash() {

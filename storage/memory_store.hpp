@@ -26,6 +26,7 @@ class MemoryStore : public Store {
   Result<void> scan(Table table, ByteView begin, ByteView end,
                     const std::function<bool(ByteView, ByteView)>& visit) override;
   Result<void> write(WriteBatch batch, Durability durability) override;
+  Result<void> check_room(std::uint64_t bytes) override;
 
   // What a power loss leaves: everything up to the last synced batch. Writes work again.
   void crash();
@@ -34,6 +35,10 @@ class MemoryStore : public Store {
   // Every write after `writes` more of them fails with kIo, until the next crash or restart; used
   // to crash at each write in turn.
   void fail_after(std::uint64_t writes, FailedWrite outcome = FailedWrite::kDropped);
+
+  // Every write after `writes` more of them finds the disk full, until make_room().
+  void fill_after(std::uint64_t writes);
+  void make_room();
 
   // Batches applied since the store was made.
   [[nodiscard]] std::uint64_t writes() const;

@@ -68,7 +68,8 @@ Result<ByteView> open_record(Table table, ByteView key, ByteView record) {
 Error corrupt_record(Table table, ByteView key, const char* what) {
   return Error{ErrorCode::kCorrupt,
                fmt::format("the record for {} in table '{}' is damaged: {}; restore the store "
-                           "from a copy or train again into an empty folder",
+                           "from a backup (gleaner restore --help), or train again into an empty "
+                           "folder",
                            describe_key(table, key), table_name(table), what)};
 }
 

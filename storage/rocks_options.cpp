@@ -72,12 +72,18 @@ rocksdb::DBOptions rocks_database_options() {
   return options;
 }
 
+rocksdb::DBOptions rocks_reading_options() {
+  rocksdb::DBOptions options = rocks_database_options();
+  options.max_open_files = -1;  // holds every table open, so that none can be removed under it
+  return options;
+}
+
 Error rocks_error(const rocksdb::Status& status, const std::string& path, const char* doing) {
   const std::string what = status.ToString();
   if (status.IsNoSpace()) {
-    return {ErrorCode::kResources,
-            fmt::format("there is no room on the disk for the store {} ({}): free some and start "
-                        "again; nothing that was acknowledged is lost",
+    return {ErrorCode::kDiskFull,
+            fmt::format("there is no room on the disk for the store {} ({}): free some; nothing "
+                        "that was acknowledged is lost",
                         path, what)};
   }
   if (status.IsMemoryLimit()) {
@@ -86,8 +92,8 @@ Error rocks_error(const rocksdb::Status& status, const std::string& path, const 
   }
   if (status.IsCorruption() || status.IsPathNotFound()) {
     return {ErrorCode::kCorrupt,
-            fmt::format("the store {} is damaged ({}): restore it from a copy or train again into "
-                        "an empty folder",
+            fmt::format("the store {} is damaged ({}): restore it from a backup (gleaner restore "
+                        "--help), or train again into an empty folder",
                         path, what)};
   }
   return {ErrorCode::kIo, fmt::format("{} the store {} failed: {}", doing, path, what)};

@@ -15,6 +15,9 @@ namespace gleaner {
 
 rocksdb::DBOptions rocks_database_options();
 
+// The same for a database that is opened as it stands and not written to.
+rocksdb::DBOptions rocks_reading_options();
+
 // One for each table, in their order, then RocksDB's default one, which stays empty.
 std::vector<rocksdb::ColumnFamilyDescriptor> rocks_column_families();
 

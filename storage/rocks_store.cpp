@@ -2,11 +2,18 @@
 
 #include <fmt/format.h>
 #include <rocksdb/db.h>
+#include <rocksdb/listener.h>
+#include <rocksdb/utilities/checkpoint.h>
 #include <rocksdb/write_batch.h>
 
 #include <algorithm>
+#include <atomic>
+#include <filesystem>
+#include <limits>
+#include <memory>
 #include <optional>
 #include <set>
+#include <system_error>
 #include <utility>
 #include <vector>
 
@@ -24,16 +31,33 @@ using rocksdb::Status;
 // A writer that removes files while a reader opens them makes it try again, so many times.
 constexpr int kReadOnlyAttemptsMax = 50;
 
+// Notes that RocksDB's own threads ran out of room. Called on those threads.
+class RoomWatch : public rocksdb::EventListener {
+ public:
+  void OnBackgroundError(rocksdb::BackgroundErrorReason, Status* error) override {
+    if (error->IsNoSpace()) ran_out_ = true;
+  }
+
+  [[nodiscard]] bool ran_out() const { return ran_out_; }
+
+ private:
+  std::atomic<bool> ran_out_{false};
+};
+
 class RocksStore : public Store {
  public:
-  // `bulk_bytes` is nullopt for a store that is only read.
-  RocksStore(std::string path, std::optional<std::size_t> bulk_bytes,
-             std::unique_ptr<rocksdb::DB> database, std::vector<ColumnFamilyHandle*> families)
+  // `writing` is nullopt for a store that is only read.
+  RocksStore(std::string path, std::optional<RocksStoreOptions> writing,
+             std::shared_ptr<RoomWatch> watch, std::unique_ptr<rocksdb::DB> database,
+             std::vector<ColumnFamilyHandle*> families)
       : path_(std::move(path)),
-        bulk_bytes_(bulk_bytes),
+        writing_(writing),
+        watch_(std::move(watch)),
         database_(std::move(database)),
         families_(std::move(families)) {
-    if (bulk_bytes_) bulk_.emplace(*database_, families_, path_);
+    if (!writing_) return;
+    bulk_.emplace(*database_, families_, path_);
+    remove_snapshot();  // of a process that was killed
   }
 
   ~RocksStore() override {
@@ -72,7 +96,74 @@ class RocksStore : public Store {
   }
 
   Result<void> write(WriteBatch batch, Durability durability) override {
-    if (!bulk_bytes_) {
+    if (auto writable = check_writable(batch.bytes()); !writable) return writable;
+    const bool is_bulk = durability == Durability::kSync && batch.bytes() >= writing_->bulk_bytes &&
+                         RocksBulkWriter::can_write(batch);
+    const Status status = is_bulk ? bulk_->write(batch) : write_through_log(batch, durability);
+    if (status.ok()) return {};
+    return unsure(rocks_error(status, path_, "writing to"));
+  }
+
+  Result<void> erase_range(Table table, ByteView begin, ByteView end,
+                           Durability durability) override {
+    bool is_empty = true;
+    const auto note = [&](ByteView, ByteView) { return is_empty = false; };
+    const Result<void> scanned = scan(table, begin, end, note);
+    // What cannot be read is there, and can be erased all the same.
+    if (scanned && is_empty) return {};
+    if (auto writable = check_writable(begin.size() + end.size()); !writable) return writable;
+    const Bytes beyond_all_keys(32, 0xff);
+    rocksdb::WriteOptions options;
+    options.sync = durability == Durability::kSync;
+    const Status status = database_->DeleteRange(options, family(table), to_slice(begin),
+                                                 to_slice(end.empty() ? beyond_all_keys : end));
+    if (status.ok()) return {};
+    return unsure(rocks_error(status, path_, "writing to"));
+  }
+
+  Result<void> check_room(std::uint64_t bytes) override {
+    if (!writing_) return {};
+    // RocksDB would try again by itself, and stall writes meanwhile without a word.
+    if (watch_->ran_out()) {
+      return unsure(rocks_error(Status::NoSpace("while it merged tables"), path_, "writing to"));
+    }
+    // What goes through the log is written twice, what goes past it is soon merged into others.
+    const std::uint64_t needed = 2 * bytes + writing_->reserve_bytes;
+    const std::optional<std::uint64_t> free = free_bytes(path_);
+    if (!free || *free >= needed) return {};
+    constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
+    return Error{ErrorCode::kDiskFull,
+                 fmt::format("the disk of the store {} has {} MiB free, and {} MiB are needed",
+                             path_, *free / kMebibyte, (needed + kMebibyte - 1) / kMebibyte)};
+  }
+
+  Result<std::string> snapshot() override {
+    if (auto room = check_room(kSnapshotBytesMax); !room) return room.error();
+    const std::string folder = remove_snapshot();
+    rocksdb::Checkpoint* made = nullptr;
+    Status status = rocksdb::Checkpoint::Create(database_.get(), &made);
+    const std::unique_ptr<rocksdb::Checkpoint> checkpoint(made);
+    // The log is copied rather than flushed: less to write, and the tables stay as they are.
+    constexpr std::uint64_t kNeverFlush = std::numeric_limits<std::uint64_t>::max();
+    if (status.ok()) status = checkpoint->CreateCheckpoint(folder, kNeverFlush);
+    if (!status.ok()) return rocks_error(status, path_, "making a snapshot of");
+    return folder;
+  }
+
+ private:
+  // A snapshot copies the log and the manifest.
+  static constexpr std::uint64_t kSnapshotBytesMax = std::uint64_t{140} << 20;
+
+  // Returns where it was. What cannot be removed makes the next one fail.
+  std::string remove_snapshot() {
+    std::string folder = path_ + "/snapshot";
+    std::error_code error;
+    std::filesystem::remove_all(folder, error);
+    return folder;
+  }
+
+  Result<void> check_writable(std::uint64_t bytes) {
+    if (!writing_) {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("the store {} is open for reading only", path_)};
     }
@@ -81,15 +172,16 @@ class RocksStore : public Store {
                                                "again to go on from what is on the disk",
                                                path_)};
     }
-    const bool is_bulk = durability == Durability::kSync && batch.bytes() >= *bulk_bytes_ &&
-                         RocksBulkWriter::can_write(batch);
-    const Status status = is_bulk ? bulk_->write(batch) : write_through_log(batch, durability);
-    if (status.ok()) return {};
-    has_failed_ = true;
-    return rocks_error(status, path_, "writing to");
+    return check_room(bytes);
   }
 
- private:
+  // From now on nobody knows what the disk holds.
+  Error unsure(Error error) {
+    has_failed_ = true;
+    if (error.code == ErrorCode::kDiskFull) error.code = ErrorCode::kStoreUnsure;
+    return error;
+  }
+
   ColumnFamilyHandle* family(Table table) { return families_[static_cast<std::size_t>(table)]; }
 
   Status write_through_log(WriteBatch& batch, Durability durability) {
@@ -108,7 +200,8 @@ class RocksStore : public Store {
   }
 
   std::string path_;
-  std::optional<std::size_t> bulk_bytes_;
+  std::optional<RocksStoreOptions> writing_;
+  std::shared_ptr<RoomWatch> watch_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<ColumnFamilyHandle*> families_;  // by table, then the default one
   std::optional<RocksBulkWriter> bulk_;
@@ -144,7 +237,8 @@ Result<void> check_families(const std::string& path) {
       fmt::format("{} holds a database that is not Gleaner's: name another --store", path)};
 }
 
-Result<std::unique_ptr<Store>> open_read_write(const std::string& path, std::size_t bulk_bytes) {
+Result<std::unique_ptr<Store>> open_read_write(const std::string& path,
+                                               const RocksStoreOptions& writing) {
   if (auto prepared = prepare_store_folder(path); !prepared) return prepared.error();
   if (holds_database(path)) {
     if (auto checked = check_families(path); !checked) return checked.error();
@@ -152,13 +246,15 @@ Result<std::unique_ptr<Store>> open_read_write(const std::string& path, std::siz
   rocksdb::DBOptions options = rocks_database_options();
   options.create_if_missing = true;
   options.create_missing_column_families = true;
+  const auto watch = std::make_shared<RoomWatch>();
+  options.listeners.push_back(watch);
   rocksdb::DB* database = nullptr;
   std::vector<ColumnFamilyHandle*> families;
   const Status status =
       rocksdb::DB::Open(options, path, rocks_column_families(), &families, &database);
   if (status.ok()) {
     return std::unique_ptr<Store>(std::make_unique<RocksStore>(
-        path, bulk_bytes, std::unique_ptr<rocksdb::DB>(database), std::move(families)));
+        path, writing, watch, std::unique_ptr<rocksdb::DB>(database), std::move(families)));
   }
   // RocksDB has no code of its own for a lock that is taken.
   if (status.IsIOError() && status.ToString().find("lock") != std::string::npos) {
@@ -176,8 +272,7 @@ Result<std::unique_ptr<Store>> open_read_write(const std::string& path, std::siz
 // read from it or was in the tables already.
 Result<std::unique_ptr<Store>> open_read_only(const std::string& path) {
   if (auto found = find_store_folder(path); !found) return found.error();
-  rocksdb::DBOptions options = rocks_database_options();
-  options.max_open_files = -1;  // holds every table open, so that none can be removed under it
+  const rocksdb::DBOptions options = rocks_reading_options();
   Status status;
   for (int attempt = 0; attempt < kReadOnlyAttemptsMax; ++attempt) {
     const std::set<std::string> logs_before = log_files(path);
@@ -187,7 +282,7 @@ Result<std::unique_ptr<Store>> open_read_only(const std::string& path) {
         rocksdb::DB::OpenForReadOnly(options, path, rocks_column_families(), &families, &opened);
     if (!status.ok()) continue;
     auto store = std::make_unique<RocksStore>(
-        path, std::nullopt, std::unique_ptr<rocksdb::DB>(opened), std::move(families));
+        path, std::nullopt, nullptr, std::unique_ptr<rocksdb::DB>(opened), std::move(families));
     if (std::ranges::includes(log_files(path), logs_before)) {
       return std::unique_ptr<Store>(std::move(store));
     }
@@ -203,8 +298,8 @@ Result<std::unique_ptr<Store>> open_read_only(const std::string& path) {
 }  // namespace
 
 Result<std::unique_ptr<Store>> open_rocks_store(const std::string& path, OpenMode mode,
-                                                std::size_t bulk_bytes) {
-  return mode == OpenMode::kReadWrite ? open_read_write(path, bulk_bytes) : open_read_only(path);
+                                                const RocksStoreOptions& options) {
+  return mode == OpenMode::kReadWrite ? open_read_write(path, options) : open_read_only(path);
 }
 
 }  // namespace gleaner

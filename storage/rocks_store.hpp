@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -18,9 +19,17 @@ enum class OpenMode {
 // extra files and syncs cost more than writing the bytes twice.
 inline constexpr std::size_t kRocksBulkBytes = std::size_t{2} << 20;
 
+struct RocksStoreOptions {
+  std::size_t bulk_bytes = kRocksBulkBytes;
+  // A write leaves so much of the disk free: RocksDB writes more by itself afterwards, to empty
+  // its buffers (at most 280 MiB) and to merge tables.
+  std::uint64_t reserve_bytes = std::uint64_t{256} << 20;
+};
+
 // kBusy when another process holds the store, kNotFound when a store to be read does not exist,
-// kCorrupt when RocksDB says so. Errors name the path and say what to do.
+// kCorrupt when RocksDB says so, kDiskFull when there is no room to open it. Errors name the path
+// and say what to do.
 Result<std::unique_ptr<Store>> open_rocks_store(const std::string& path, OpenMode mode,
-                                                std::size_t bulk_bytes = kRocksBulkBytes);
+                                                const RocksStoreOptions& options = {});
 
 }  // namespace gleaner

@@ -67,6 +67,12 @@ void visit_fields(VolunteerAccount& r, const Visit& visit) {
   visit("last_seen_wall_seconds", r.last_seen_wall_seconds);
 }
 
+template <typename Visit>
+void visit_fields(BackupRecord& r, const Visit& visit) {
+  visit("checkpoint", r.checkpoint);
+  visit("run", r.run);
+}
+
 bool read(const json& value, bool& target) {
   if (!value.is_boolean()) return false;
   target = value.get<bool>();
@@ -193,6 +199,14 @@ std::string encode_history(const HistoryRecord& record) {
 
 std::optional<HistoryRecord> decode_history(std::string_view text) {
   return decode<HistoryRecord>(text);
+}
+
+std::string encode_backup(const BackupRecord& record) {
+  return encode(record);
+}
+
+std::optional<BackupRecord> decode_backup(std::string_view text) {
+  return decode<BackupRecord>(text);
 }
 
 std::string encode_account(const VolunteerAccount& record) {

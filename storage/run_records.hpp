@@ -45,4 +45,13 @@ std::optional<HistoryRecord> decode_history(std::string_view text);
 std::string encode_account(const VolunteerAccount& record);
 std::optional<VolunteerAccount> decode_account(std::string_view text);
 
+// What is written beside a backup.
+struct BackupRecord {
+  RoundIndex checkpoint = 0;
+  std::string run;  // a digest of the model's configuration
+};
+
+std::string encode_backup(const BackupRecord& record);
+std::optional<BackupRecord> decode_backup(std::string_view text);
+
 }  // namespace gleaner

@@ -151,4 +151,8 @@ Result<LeaseEpoch> RunStore::reserve_lease_epochs(std::uint64_t count) {
   return first;
 }
 
+Result<std::string> RunStore::snapshot() {
+  return impl_->store->snapshot();
+}
+
 }  // namespace gleaner

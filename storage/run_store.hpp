@@ -96,7 +96,7 @@ class RunStore {
   // Folds round `round` == checkpoint() into the rows in one atomic, durable batch together with
   // `history`; requires every shard staged (kCorrupt names the missing one). Any other round is
   // kInvalidArgument. After a failure nothing is folded, or the store's state is unknown if it was
-  // the write that failed.
+  // the write that failed. kDiskFull, here and in stage(), leaves all as it was: try again.
   Result<void> fold(RoundIndex round, const HistoryRecord& history);
   // Drops everything staged; on restart the open round is trained again. The way out, too, when
   // something staged is damaged.
@@ -121,6 +121,9 @@ class RunStore {
   // Takes `count` lease epochs that no lease of this run has borne, whatever crashed, and returns
   // the first. Durable before it returns.
   Result<LeaseEpoch> reserve_lease_epochs(std::uint64_t count);
+
+  // The folder of a frozen store with everything written so far; see Store::snapshot.
+  Result<std::string> snapshot();
 
   // SHA-256 (64 hex digits) over the last whole checkpoint: identity of the model (not `settings`,
   // and without `epochs`, so that training on does not change the past), progress, every row's

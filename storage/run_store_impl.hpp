@@ -32,6 +32,8 @@ struct RunStore::Impl {
   Result<void> fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch);
   Result<void> fold_update(ShardId shard, const SparseUpdate& update, WriteBatch& batch,
                            ShardDigest& digest);
+  // What a fold is going to write, about; requires that the round's commits are whole.
+  [[nodiscard]] std::uint64_t fold_bytes(RoundIndex round) const;
   Result<ShardDigest> read_digest(ShardId shard);
 
   std::unique_ptr<Store> store;

@@ -209,6 +209,14 @@ Result<void> StagedCommits::visit(RoundIndex round, ShardId shard, std::uint32_t
   return {};
 }
 
+std::uint64_t StagedCommits::row_count(RoundIndex round, ShardId shard) const {
+  std::uint64_t rows = 0;
+  const auto commit = commits_.find({round, shard});
+  if (commit == commits_.end()) return rows;
+  for (const Part& part : commit->second) rows += part.rows;
+  return rows;
+}
+
 Result<SparseUpdate> StagedCommits::read_part(RoundIndex round, ShardId shard, std::uint32_t part) {
   const StagedKeyBytes key = encode_staged_key({round, shard, part});
   const Result<std::optional<Bytes>> record = store_.get(Table::kStaged, key);
@@ -229,25 +237,18 @@ Result<SparseUpdate> StagedCommits::read_part(RoundIndex round, ShardId shard, s
 Result<void> StagedCommits::erase_through(RoundIndex round) {
   first_round_ = round + 1;
   const StagedKeyBytes end = encode_staged_key({first_round_, ShardId{0}, 0});
-  if (auto erased = erase_before(end, Durability::kLazy); !erased) return erased;
   commits_.erase(commits_.begin(), commits_.lower_bound({first_round_, ShardId{0}}));
-  return {};
+  Result<void> erased = store_.erase_range(Table::kStaged, {}, end, Durability::kLazy);
+  if (!erased && erased.error().code == ErrorCode::kDiskFull) return {};
+  return erased;
 }
 
 Result<void> StagedCommits::erase_all() {
-  if (auto erased = erase_before({}, Durability::kSync); !erased) return erased;
+  if (auto erased = store_.erase_range(Table::kStaged, {}, {}, Durability::kSync); !erased) {
+    return erased;
+  }
   commits_.clear();
   return {};
-}
-
-Result<void> StagedCommits::erase_before(ByteView end, Durability durability) {
-  WriteBatch batch;
-  Result<void> scanned = store_.scan(Table::kStaged, {}, end, [&](ByteView key, ByteView) {
-    batch.erase(Table::kStaged, key);
-    return true;
-  });
-  if (!scanned || batch.size() == 0) return scanned;
-  return store_.write(std::move(batch), durability);
 }
 
 }  // namespace gleaner

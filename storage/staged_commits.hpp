@@ -34,8 +34,11 @@ class StagedCommits {
   Result<void> visit(RoundIndex round, ShardId shard, std::uint32_t begin, std::uint32_t end,
                      const std::function<Result<void>(const SparseUpdate&)>& visit);
 
+  // Rows in the parts of the shard's commit that are there; 0 before anything was asked of it.
+  [[nodiscard]] std::uint64_t row_count(RoundIndex round, ShardId shard) const;
+
   // Erases everything staged for rounds <= `round`, which is folded: not synced, since nobody
-  // reads it again.
+  // reads it again, and left for the next time when the disk is full.
   Result<void> erase_through(RoundIndex round);
   // Erases everything staged, durably.
   Result<void> erase_all();
@@ -55,8 +58,6 @@ class StagedCommits {
                     const Part& noted);
   Result<void> check_update(ShardId shard, const SparseUpdate& update) const;
   Result<SparseUpdate> read_part(RoundIndex round, ShardId shard, std::uint32_t part);
-
-  Result<void> erase_before(ByteView end, Durability durability);
 
   Store& store_;
   const ShardMap& map_;

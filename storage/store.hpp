@@ -3,13 +3,17 @@
 //
 // Durability contract: when write() with Durability::kSync returns success, the batch and every
 // batch before it survive a crash of the machine. A batch is visible wholly or not at all, before
-// and after a crash. After any failed write the state is unknown: every later write fails too, and
-// the way on is to open the store again.
+// and after a crash. After a failed write the state is unknown: every later write fails too, and
+// the way on is to open the store again. One failure is different: kDiskFull means that the room
+// was counted beforehand and does not suffice; nothing was written, and the same write may be tried
+// again. kStoreUnsure is a failure in which the disk filled up all the same: open the store again
+// when there is room.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "common/bytes.hpp"
 #include "common/result.hpp"
@@ -32,6 +36,19 @@ class Store {
                             const std::function<bool(ByteView, ByteView)>& visit) = 0;
   // Takes the batch: move it in, and its memory is freed while it is being written.
   virtual Result<void> write(WriteBatch batch, Durability durability) = 0;
+
+  // Writes the erasure of all keys with begin <= key < end (end empty: to the table's end); nothing
+  // when there are none. A store that can do so without reading what it erases does.
+  virtual Result<void> erase_range(Table table, ByteView begin, ByteView end,
+                                   Durability durability);
+
+  // kDiskFull when there is no room to write `bytes` of keys and values. write() asks for itself;
+  // whoever has a costly batch to make asks before.
+  virtual Result<void> check_room(std::uint64_t bytes);
+  // Freezes everything written so far and returns the folder of it: a store that can be opened and
+  // copied while this one goes on, until the next snapshot or opening removes it. Cheap in time and
+  // room, since it shares the large files; they stay on the disk until it is removed.
+  virtual Result<std::string> snapshot();
 };
 
 }  // namespace gleaner

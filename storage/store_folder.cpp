@@ -43,7 +43,7 @@ Result<void> prepare_store_folder(const std::string& path) {
     fs::create_directories(path, error);
     if (!error) return {};
     const ErrorCode code =
-        error == std::errc::no_space_on_device ? ErrorCode::kResources : ErrorCode::kIo;
+        error == std::errc::no_space_on_device ? ErrorCode::kDiskFull : ErrorCode::kIo;
     return Error{
         code, fmt::format("the folder {} cannot be made for the store: {}", path, error.message())};
   }
@@ -90,6 +90,16 @@ Result<void> find_store_folder(const std::string& path) {
                              path)};
   }
   return {};
+}
+
+std::optional<std::uint64_t> free_bytes(const std::string& path) {
+  std::error_code error;
+  // Before the folder is made, where it will be.
+  fs::path place = path;
+  while (!fs::exists(place, error) && place.has_relative_path()) place = place.parent_path();
+  const fs::space_info space = fs::space(place.empty() ? fs::path(".") : place, error);
+  if (error) return std::nullopt;
+  return space.available;
 }
 
 std::set<std::string> log_files(const std::string& path) {

@@ -1,6 +1,8 @@
 // The folder of a store as the file system shows it, before RocksDB sees it.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -17,6 +19,9 @@ Result<void> prepare_store_folder(const std::string& path);
 
 // kNotFound unless the folder holds a database; kIo when it may not be read.
 Result<void> find_store_folder(const std::string& path);
+
+// Bytes that may still be written to the file system of the folder; nullopt when it cannot be told.
+std::optional<std::uint64_t> free_bytes(const std::string& path);
 
 // Names of the write-ahead logs in it, those of numbers only that are not tables.
 std::set<std::string> log_files(const std::string& path);

@@ -45,9 +45,13 @@ int run_on_store(const std::string& folder, const std::function<Result<void>(Run
   Result<std::unique_ptr<RunStore>> run = open_run_to_read(folder);
   const Result<void> done = run ? action(**run) : Result<void>(run.error());
   if (done) return 0;
-  const Error error = name_folder(done.error(), folder);
-  fmt::print(stderr, "gleaner: {}\n", error.message);
-  return static_cast<int>(exit_status_of(error.code));
+  return report_on_store(name_folder(done.error(), folder));
+}
+
+int report_on_store(const Result<void>& result) {
+  if (result) return 0;
+  fmt::print(stderr, "gleaner: {}\n", result.error().message);
+  return static_cast<int>(exit_status_of(result.error().code));
 }
 
 Result<void> print_out(const std::string& text) {

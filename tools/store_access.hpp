@@ -21,6 +21,9 @@ Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder);
 // Opens the run and does `action` with it. Prints an error to stderr; returns the exit status.
 int run_on_store(const std::string& folder, const std::function<Result<void>(RunStore&)>& action);
 
+// Prints the error of a failed result to stderr; returns the exit status either way.
+int report_on_store(const Result<void>& result);
+
 // Prints `text` to stdout at once; kIo when it cannot be written.
 Result<void> print_out(const std::string& text);
 

@@ -53,7 +53,7 @@ DOORS = [
     (r"asio(/|\.hpp)", r"common/net/|master/[^/]*$|volunteer/[^/]*$|tools/", "common/net and shells"),
     (r"(capnp|kj)/|.*\.capnp\.h$", r"schema/[^/]*\.cpp$|schema/wire\.hpp$", "schema/*.cpp"),
     (r"schema/wire\.hpp$", r"schema/[^/]*\.cpp$", "schema/*.cpp"),
-    (r"rocksdb/", r"storage/rocks_(bulk|options|store)\.cpp$|storage/rocks_(bulk|options)\.hpp$",
+    (r"rocksdb/", r"storage/rocks_(backup|bulk|options|store)\.cpp$|storage/rocks_(bulk|options)\.hpp$",
      "storage/rocks_*.cpp and what only they include"),
     (r"storage/rocks_(bulk|options)\.hpp$", r"storage/rocks_\w+\.[ch]pp$", "storage/rocks_*.cpp"),
     (r"toml\+\+/", r"(.*/)?[^/]*(settings|config)[^/]*\.cpp$", "settings and config sources"),

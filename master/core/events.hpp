@@ -17,6 +17,7 @@
 #include "common/result.hpp"
 #include "common/shard_digest.hpp"
 #include "common/shard_rows.hpp"
+#include "common/time.hpp"
 #include "master/core/records.hpp"
 #include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"
@@ -141,6 +142,15 @@ struct CheckpointEvaluated {
   Evaluation evaluation;
 };
 
+// The store can take nothing more for now, and training waits for it.
+struct TrainingPaused {
+  std::string reason;
+};
+
+struct TrainingResumed {
+  Micros paused{};
+};
+
 // Anything else worth a sentence; `kind` tells which sort, for tests.
 struct Remark {
   Severity severity = Severity::kInfo;
@@ -148,8 +158,8 @@ struct Remark {
   std::string text;
 };
 
-using Notice =
-    std::variant<VolunteerCame, VolunteerGone, CheckpointReached, CheckpointEvaluated, Remark>;
+using Notice = std::variant<VolunteerCame, VolunteerGone, CheckpointReached, CheckpointEvaluated,
+                            Remark, TrainingPaused, TrainingResumed>;
 
 enum class Outcome : std::uint8_t {
   kFinished,   // every round folded and the last one evaluated
@@ -245,6 +255,13 @@ struct ChunkRead {
 
 struct HistoryRecorded {};
 
+// There is no room on the store's disk for the storage task at the head of the queue. Nothing was
+// written; whoever runs the queue tries the same task again every now and then, and no other
+// before.
+struct StoreFull {
+  Error error;
+};
+
 // A worker or storage task failed; the run cannot go on in this process.
 struct TaskFailed {
   Error error;
@@ -255,8 +272,9 @@ struct StopRequested {};
 // Time has passed; sent a few times a second.
 struct Tick {};
 
-using Event = std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
-                           InputCommitted, EvalForwardDone, EvalChunkScored, EvalFinished, Staged,
-                           Folded, ChunkRead, HistoryRecorded, TaskFailed, StopRequested, Tick>;
+using Event =
+    std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
+                 InputCommitted, EvalForwardDone, EvalChunkScored, EvalFinished, Staged, Folded,
+                 ChunkRead, HistoryRecorded, StoreFull, TaskFailed, StopRequested, Tick>;
 
 }  // namespace gleaner

@@ -101,6 +101,7 @@ void MasterCore::on(const EvalFinished& event) {
 }
 
 void MasterCore::on(const Staged& event) {
+  store_answered();
   if (!commits_.staged(event.round, event.shard, event.part)) return;
   if (!map_.is_output(event.shard)) return;
   ShardLease& lease = leases_.at(event.shard);
@@ -112,6 +113,7 @@ void MasterCore::on(const Staged& event) {
 }
 
 void MasterCore::on(Folded& event) {
+  store_answered();
   is_folding_ = false;
   checkpoint_ = event.round + 1;
   digests_ = std::move(event.digests);
@@ -122,6 +124,7 @@ void MasterCore::on(Folded& event) {
 }
 
 void MasterCore::on(ChunkRead& event) {
+  store_answered();
   const auto session = sessions_.find(event.session);
   if (session == sessions_.end()) return;
   session->second.chunks_in_flight.erase({event.lease.epoch, event.chunk});
@@ -130,8 +133,24 @@ void MasterCore::on(ChunkRead& event) {
 }
 
 void MasterCore::on(const HistoryRecorded&) {
+  store_answered();
   is_evaluation_recorded_ = true;
   round_started_ = now_;
+}
+
+void MasterCore::on(const StoreFull& event) {
+  if (store_full_since_) return;
+  store_full_since_ = now_;
+  store_full_reason_ = event.error.message;
+  effects_.emplace_back(Notice(TrainingPaused{store_full_reason_}));
+}
+
+void MasterCore::store_answered() {
+  if (!store_full_since_) return;
+  effects_.emplace_back(Notice(TrainingResumed{now_ - *store_full_since_}));
+  store_full_since_.reset();
+  // Nobody could do what it owed.
+  for (auto& [id, session] : sessions_) session.last_progress = now_;
 }
 
 void MasterCore::on(const TaskFailed& event) {

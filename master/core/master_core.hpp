@@ -63,7 +63,10 @@ class MasterCore {
   void on(Folded& event);
   void on(ChunkRead& event);
   void on(const HistoryRecorded& event);
+  void on(const StoreFull& event);
   void on(const TaskFailed& event);
+  // The store does its tasks (again).
+  void store_answered();
   void on(const StopRequested& event);
   void say(SessionId id, Message message);
   void remark(Severity severity, std::string kind, std::string text);
@@ -162,6 +165,9 @@ class MasterCore {
   std::uint32_t unbalanced_rounds_ = 0;  // in a row
   bool is_done_ = false;
   bool is_evaluation_recorded_ = true;
+  // Since the disk has had no room for the store's next task, and in words what is needed.
+  std::optional<Instant> store_full_since_;
+  std::string store_full_reason_;
   std::optional<Instant> stop_deadline_;
   std::optional<RoundIndex> stop_at_;  // the checkpoint a stop waits for
   std::optional<EvaluationRun> evaluation_;

@@ -96,7 +96,8 @@ void MasterCore::on(const Tick&) {
     }
     if (now_ - session.last_heard >= config_.silence) {
       gone.emplace_back(id, fmt::format("silent for {} s", seconds(now_ - session.last_heard)));
-    } else if (now_ - session.last_progress >= config_.stall && owes(id, session)) {
+    } else if (!store_full_since_ && now_ - session.last_progress >= config_.stall &&
+               owes(id, session)) {
       gone.emplace_back(id,
                         fmt::format("owes work for {} s", seconds(now_ - session.last_progress)));
     } else {

@@ -46,6 +46,7 @@ RoundRecord MasterCore::round_record(RoundIndex round) const {
 }
 
 std::string MasterCore::waiting_for() const {
+  if (store_full_since_) return "disk space: " + store_full_reason_;
   if (checkpoint_ == plan_.round_count() && !evaluation_) return "";
   const std::uint32_t active = active_sessions();
   if (active == 0) return "a volunteer: none is connected";

@@ -1,5 +1,10 @@
 // Times of staging, folding, reading and digesting a run on RocksDB.
 //   storage_bench [LABELS [HIDDEN [ROUNDS [PERCENT_TOUCHED [FOLDER]]]]]
+// Or: gives every row of an existing run a record, in so many rounds and one that is left staged,
+// so that a master can be started on a store of any size. What it holds was not trained.
+//   storage_bench fill STORE ROUNDS
+// Or: how long a backup of a store keeps its writer waiting.
+//   storage_bench freeze STORE
 #include <fmt/format.h>
 #include <sys/resource.h>
 
@@ -8,6 +13,7 @@
 #include <cstdlib>
 #include <filesystem>
 #include <string>
+#include <string_view>
 
 #include "common/counter_random.hpp"
 #include "common/half.hpp"
@@ -120,6 +126,43 @@ std::uintmax_t bytes_in(const std::string& folder) {
   return bytes;
 }
 
+// Stages round `round` with the rows of one of `slices` equal slices of each shard.
+void stage_slice(RunStore& run, RoundIndex round, std::uint64_t slice, std::uint64_t slices) {
+  const ShardMap& map = run.shard_map();
+  constexpr std::uint64_t kRowsPerPart = 2048;
+  for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+    const std::uint64_t rows = map.row_count(ShardId{s});
+    const std::uint64_t first = rows * slice / slices;
+    const std::uint64_t last = rows * (slice + 1) / slices;
+    const auto parts = static_cast<std::uint32_t>(
+        std::max<std::uint64_t>(1, (last - first + kRowsPerPart - 1) / kRowsPerPart));
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      const std::uint64_t begin = first + part * kRowsPerPart;
+      const SparseUpdate update =
+          make_update(map, ShardId{s}, static_cast<std::uint32_t>(begin),
+                      static_cast<std::uint32_t>(std::min(begin + kRowsPerPart, last)), round, 100);
+      const Durability durability = part + 1 < parts ? Durability::kLazy : Durability::kSync;
+      must(run.stage(round, ShardId{s}, part, parts, update, durability));
+    }
+  }
+}
+
+int fill(const std::string& path, RoundIndex rounds) {
+  const auto run = must(RunStore::open(must(open_rocks_store(path, OpenMode::kReadWrite))));
+  const RoundIndex first = run->checkpoint();
+  for (RoundIndex round = first; round < first + rounds; ++round) {
+    stage_slice(*run, round, round - first, rounds);
+    HistoryRecord history;
+    history.checkpoint = round + 1;
+    history.evaluated = 1;
+    must(run->fold(round, history));
+    fmt::print("checkpoint {}: {} MB\n", round + 1, bytes_in(path) >> 20);
+    std::fflush(stdout);
+  }
+  stage_slice(*run, first + rounds, 0, rounds);
+  return 0;
+}
+
 long peak_memory_mb() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);
@@ -153,6 +196,7 @@ int run_bench(std::uint32_t labels, std::uint32_t hidden, RoundIndex rounds, std
   }
   std::string digest;
   fmt::print("digest {}\n", measure([&] { digest = must(run->checkpoint_digest()); }).text());
+  fmt::print("freeze {}\n", measure([&] { must(run->snapshot()); }).text());
   fmt::print("read all rows {}\n", read_all(*run).text());
   const Cost read_only =
       measure([&] { must(RunStore::open(must(open_rocks_store(path, OpenMode::kReadOnly)))); });
@@ -167,10 +211,22 @@ int run_bench(std::uint32_t labels, std::uint32_t hidden, RoundIndex rounds, std
   return 0;
 }
 
+int freeze(const std::string& path) {
+  const auto run = must(RunStore::open(must(open_rocks_store(path, OpenMode::kReadWrite))));
+  std::string folder;
+  fmt::print("freeze {}\n", measure([&] { folder = must(run->snapshot()); }).text());
+  std::filesystem::remove_all(folder);
+  return 0;
+}
+
 }  // namespace
 }  // namespace gleaner
 
 int main(int argc, char** argv) {
+  if (argc == 4 && std::string_view(argv[1]) == "fill") {
+    return gleaner::fill(argv[2], static_cast<gleaner::RoundIndex>(std::atoi(argv[3])));
+  }
+  if (argc == 3 && std::string_view(argv[1]) == "freeze") return gleaner::freeze(argv[2]);
   const auto number = [&](int index, std::uint32_t otherwise) {
     return argc > index ? static_cast<std::uint32_t>(std::strtoul(argv[index], nullptr, 10))
                         : otherwise;

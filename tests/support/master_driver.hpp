@@ -37,6 +37,10 @@ class MasterDriver {
   // -- the world's answers. Each does the oldest piece; false when there is none.
   bool run_worker();
   bool run_storage();
+
+  // The store has no room for its oldest task, which stays.
+  void refuse_storage(Error error) { handle(StoreFull{std::move(error)}); }
+
   // The honest answer to the session's oldest message that asks for something; other messages stay.
   // Held and closed sessions do nothing.
   bool serve(SessionId id);

@@ -45,7 +45,8 @@ std::size_t lines(const std::string& text) {
 
 std::vector<RunEvent> every_event() {
   return {RunStarted{}, Listening{}, VolunteerJoined{}, VolunteerLeft{}, CheckpointSaved{},
-          Evaluated{},  LogLine{},   RunStopped{},      RunFinished{},   RunFailed{}};
+          Evaluated{},  LogLine{},   RunStopped{},      RunFinished{},   RunFailed{},
+          Paused{},     Resumed{},   BackedUp{}};
 }
 
 }  // namespace

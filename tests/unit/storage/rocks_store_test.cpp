@@ -29,7 +29,8 @@ using test::TemporaryFolder;
 std::unique_ptr<RunStore> open_run(const std::string& path,
                                    std::size_t bulk_bytes = kRocksBulkBytes) {
   const RunIdentity identity = test::small_identity();
-  auto store = require_value(open_rocks_store(path, OpenMode::kReadWrite, bulk_bytes));
+  auto store =
+      require_value(open_rocks_store(path, OpenMode::kReadWrite, {.bulk_bytes = bulk_bytes}));
   return require_value(
       RunStore::create_or_open(std::move(store), identity, test::small_label_counts(identity)));
 }
@@ -266,6 +267,70 @@ TEST_CASE("rocks store: a flipped bit in its files is found", "[storage]") {
     REQUIRE(files_with(path, ".sst").size() >= 3);
     damage(".sst");
   }
+}
+
+TEST_CASE("rocks store: what is staged can be discarded twice, and when it cannot be read",
+          "[storage]") {
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/store";
+  std::string staged_table;
+  {
+    const auto run = open_run(path);
+    require_ok(test::train_to(*run, 1));
+    require_ok(test::stage_round(*run, 1));
+  }
+  {
+    // Pushed into a table of its own, which is then damaged.
+    std::vector<rocksdb::ColumnFamilyDescriptor> families;
+    std::vector<std::string> names;
+    REQUIRE(rocksdb::DB::ListColumnFamilies({}, path, &names).ok());
+    for (const std::string& name : names)
+      families.emplace_back(name, rocksdb::ColumnFamilyOptions());
+    rocksdb::DB* database = nullptr;
+    std::vector<rocksdb::ColumnFamilyHandle*> handles;
+    REQUIRE(rocksdb::DB::Open({}, path, families, &handles, &database).ok());
+    REQUIRE(database->Flush({}, handles).ok());
+    std::vector<rocksdb::LiveFileMetaData> files;
+    database->GetLiveFilesMetaData(&files);
+    for (const auto& file : files) {
+      if (file.column_family_name == "staged") staged_table = path + file.name;
+    }
+    for (auto* handle : handles) database->DestroyColumnFamilyHandle(handle).PermitUncheckedError();
+    delete database;
+  }
+  REQUIRE_FALSE(staged_table.empty());
+  {
+    std::fstream stream(staged_table, std::ios::in | std::ios::out | std::ios::binary);
+    stream.seekp(100);
+    stream.put('x').put('y');
+  }
+  const auto run = open_run(path);
+  check_error(run->is_staged(1, ShardId{0}), ErrorCode::kCorrupt, "store " + path + " is damaged");
+  require_ok(run->discard_staged());
+  require_ok(run->discard_staged());
+  CHECK_FALSE(require_value(run->is_staged(1, ShardId{0})));
+  require_ok(test::train_to(*run, 3));
+  const auto calm = open_run(folder.path() + "/calm");
+  require_ok(test::train_to(*calm, 3));
+  CHECK(require_value(run->checkpoint_digest()) == require_value(calm->checkpoint_digest()));
+}
+
+TEST_CASE("rocks store: a snapshot stays as it was and goes when the store is opened again",
+          "[storage]") {
+  const std::size_t bulk_bytes = GENERATE(kRocksBulkBytes, std::size_t{0});
+  const TemporaryFolder folder;
+  const std::string path = folder.path() + "/store";
+  auto run = open_run(path, bulk_bytes);
+  require_ok(test::train_to(*run, 2));
+  const std::string digest = require_value(run->checkpoint_digest());
+  const std::string snapshot = require_value(run->snapshot());
+  require_ok(test::train_to(*run, 4));
+  CHECK(digest_of(snapshot) == digest);
+  CHECK(require_value(run->snapshot()) == snapshot);
+  CHECK(digest_of(snapshot) == require_value(run->checkpoint_digest()));
+  run.reset();
+  open_run(path, bulk_bytes);
+  CHECK_FALSE(fs::exists(snapshot));
 }
 
 TEST_CASE("rocks store: folders that are no store are refused in words", "[storage]") {

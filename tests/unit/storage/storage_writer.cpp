@@ -19,7 +19,7 @@ int fail(const Error& error) {
 }
 
 int write_run(const char* folder, RoundIndex last, std::size_t bulk_bytes, bool steps) {
-  auto store = open_rocks_store(folder, OpenMode::kReadWrite, bulk_bytes);
+  auto store = open_rocks_store(folder, OpenMode::kReadWrite, {.bulk_bytes = bulk_bytes});
   if (!store) return fail(store.error());
   const RunIdentity identity = small_identity();
   auto run = RunStore::create_or_open(std::move(*store), identity, small_label_counts(identity));

@@ -20,7 +20,8 @@ class Usage(unittest.TestCase):
         self.assertRegex(run("--version")[1], r"^gleaner \d+\.\d+\.\d+\n$")
 
     def test_every_help_has_two_examples_and_the_exit_codes(self):
-        for command in ([], ["history"], ["checkpoint", "digest"]):
+        for command in ([], ["history"], ["checkpoint", "digest"], ["backup", "list"],
+                        ["backup", "verify"], ["restore"]):
             status, out, err = run(*command, "--help")
             self.assertEqual((status, err), (0, ""))
             examples = re.findall(r"^  .*gleaner ", out.split("Examples:")[1], re.MULTILINE)
@@ -32,6 +33,8 @@ class Usage(unittest.TestCase):
             ([], "command"),
             (["chekpoint", "digest", "x"], "chekpoint"),
             (["history"], "store"),
+            (["backup"], "subcommand"),
+            (["restore", "a"], "store"),
             (["history", "a", "b"], "b"),
             (["history", "a", "--jsn"], "--jsn"),
             (["checkpoint"], "subcommand"),

@@ -66,7 +66,10 @@ struct TrainedRun {
         out.stream(), out.stream(), console_options({}, false, true, false), [] { return 80U; },
         &monotonic_now);
     INFO(out.text());
-    REQUIRE(run_master(start.config, data, *run, console) == ExitCode::kOk);
+    MasterConfig config = start.config;
+    const Result<ExitCode> exit = run_master(config, data, *run, console);
+    REQUIRE(exit.ok());
+    REQUIRE(*exit == ExitCode::kOk);
     recorded = require_value(run->history()).back();
     REQUIRE(recorded.evaluated_all);
   }

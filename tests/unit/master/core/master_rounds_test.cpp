@@ -47,6 +47,48 @@ TEST_CASE("rounds: a run trains every batch, folds every round, and says goodbye
   REQUIRE(reached[3].record.batches == 10);
 }
 
+TEST_CASE("rounds: a full disk pauses the run, blames nobody, and lets it go on", "[master]") {
+  CoreConfig patient = config();
+  patient.silence = Millis(1'000'000);
+  // Resumed, so that ann owes the loading of shards that the store is to read.
+  ResumePoint resume;
+  resume.checkpoint = 1;
+  MasterDriver master(tiny_model(), patient, resume);
+  const SessionId ann = master.join("ann");
+  master.settle_without_storage();
+  REQUIRE(!master.storage.empty());
+  REQUIRE(std::holds_alternative<ReadChunkTask>(master.storage.front()));
+  const Error full{ErrorCode::kDiskFull, "7 MiB are free"};
+  master.refuse_storage(full);
+  master.refuse_storage(full);
+  const auto paused = master.notices<TrainingPaused>();
+  REQUIRE(paused.size() == 1);
+  REQUIRE(paused[0].reason == "7 MiB are free");
+  REQUIRE(master.core().snapshot().waiting_for == "disk space: 7 MiB are free");
+  // Far longer than anybody may owe work.
+  for (int i = 0; i < 3; ++i) master.tick(patient.stall);
+  master.settle_without_storage();
+  REQUIRE_FALSE(master.is_closed(ann));
+  REQUIRE(master.run_storage());
+  master.tick();
+  REQUIRE_FALSE(master.is_closed(ann));
+  REQUIRE(master.core().snapshot().waiting_for.find("disk") == std::string::npos);
+  REQUIRE(master.notices<TrainingResumed>().size() == 1);
+  REQUIRE(master.notices<TrainingResumed>()[0].paused == 3 * patient.stall);
+  finish(master);
+}
+
+TEST_CASE("rounds: a run that waits for disk space is stopped", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  master.join("ann");
+  master.settle_without_storage();
+  master.refuse_storage({ErrorCode::kDiskFull, "full"});
+  master.stop();
+  master.tick(config().stop_grace);
+  REQUIRE(master.done.has_value());
+  REQUIRE(master.done->outcome == Outcome::kAbandoned);
+}
+
 TEST_CASE("rounds: a commit is acknowledged only after it is durable", "[master]") {
   MasterDriver master(tiny_model(), config());
   const SessionId ann = master.join("ann");

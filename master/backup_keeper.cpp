@@ -1,0 +1,93 @@
+#include "master/backup_keeper.hpp"
+
+#include <fmt/format.h>
+
+#include <asio/post.hpp>
+#include <filesystem>
+#include <system_error>
+#include <utility>
+
+namespace gleaner {
+namespace {
+
+double seconds_since(Instant start) {
+  return static_cast<double>((monotonic_now() - start).count()) / 1e6;
+}
+
+}  // namespace
+
+BackupKeeper::BackupKeeper(MasterConfig::Backup config, std::function<void(RunEvent)> tell,
+                           Instant now)
+    : config_(std::move(config)), tell_(std::move(tell)), last_begun_(now) {}
+
+BackupKeeper::~BackupKeeper() {
+  is_stopping_ = true;
+  thread_.join();
+}
+
+void BackupKeeper::folded(RunStore& store, Instant now) {
+  if (is_copying_ || now - last_begun_ < std::chrono::minutes(config_.every_min)) return;
+  last_begun_ = now;
+  const std::optional<Frozen> frozen = freeze(store);
+  if (!frozen) return;
+  is_copying_ = true;
+  asio::post(thread_, [this, frozen = *frozen] {
+    copy(frozen);
+    is_copying_ = false;
+  });
+}
+
+void BackupKeeper::finish(RunStore& store) {
+  thread_.join();
+  if (last_checkpoint_ == store.checkpoint()) return;
+  if (const std::optional<Frozen> frozen = freeze(store)) copy(*frozen);
+}
+
+std::optional<BackupKeeper::Frozen> BackupKeeper::freeze(RunStore& store) {
+  const Instant start = monotonic_now();
+  Result<std::string> snapshot = store.snapshot();
+  if (snapshot) return Frozen{std::move(*snapshot), seconds_since(start)};
+  warn(snapshot.error());
+  return std::nullopt;
+}
+
+void BackupKeeper::copy(const Frozen& frozen) {
+  const Instant start = monotonic_now();
+  BackedUp made;
+  made.folder = config_.folder;
+  made.stall_seconds = frozen.seconds;
+  const Result<void> copied = copy_to_folder(frozen.folder, made);
+  made.seconds = seconds_since(start);
+  // It holds on to tables that the store no longer needs.
+  std::error_code error;
+  std::filesystem::remove_all(frozen.folder, error);
+  if (copied) {
+    last_checkpoint_ = made.checkpoint;
+    tell_(made);
+  } else if (copied.error().code != ErrorCode::kShuttingDown) {
+    warn(copied.error());
+  }
+}
+
+Result<void> BackupKeeper::copy_to_folder(const std::string& snapshot, BackedUp& made) {
+  auto folder = BackupFolder::open(config_.folder, BackupAccess::kWrite);
+  if (!folder) return folder.error();
+  const Result<Backup> backup = (*folder)->add(snapshot, is_stopping_);
+  if (!backup) return backup.error();
+  made.backup = backup->number;
+  made.checkpoint = backup->checkpoint;
+  made.bytes = backup->bytes;
+  if (auto removed = (*folder)->keep_last(config_.keep); !removed) return removed;
+  made.kept = static_cast<std::uint32_t>((*folder)->list().size());
+  return {};
+}
+
+void BackupKeeper::warn(const Error& error) {
+  tell_(
+      LogLine{LogLevel::kWarning,
+              fmt::format("no backup was made: {}; training goes on, and the next backup is tried "
+                          "when it is due",
+                          error.message)});
+}
+
+}  // namespace gleaner

@@ -1,0 +1,55 @@
+// Makes backups of the store beside the training: the storage thread freezes a checkpoint in a
+// moment, a thread of the keeper's own copies it. What goes wrong is a warning, and training goes
+// on.
+#pragma once
+
+#include <asio/thread_pool.hpp>
+#include <atomic>
+#include <functional>
+#include <optional>
+#include <string>
+
+#include "common/time.hpp"
+#include "master/config.hpp"
+#include "master/progress_events.hpp"
+#include "storage/backup.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+class BackupKeeper {
+ public:
+  // `tell` is called on the thread that called folded() or finish(), and on the keeper's own.
+  BackupKeeper(MasterConfig::Backup config, std::function<void(RunEvent)> tell, Instant now);
+  // Gives up a copy that is being made.
+  ~BackupKeeper();
+  BackupKeeper(const BackupKeeper&) = delete;
+  BackupKeeper& operator=(const BackupKeeper&) = delete;
+
+  // A checkpoint is new in the store: begins a backup of it if one is due. Called by the thread
+  // that uses the store, which it keeps for as long as freezing takes.
+  void folded(RunStore& store, Instant now);
+  // The run is over: waits for the copy that is being made, and backs up the last checkpoint.
+  void finish(RunStore& store);
+
+ private:
+  struct Frozen {
+    std::string folder;
+    double seconds = 0;  // that the store was busy with it
+  };
+
+  std::optional<Frozen> freeze(RunStore& store);
+  void copy(const Frozen& frozen);
+  Result<void> copy_to_folder(const std::string& snapshot, BackedUp& made);
+  void warn(const Error& error);
+
+  const MasterConfig::Backup config_;
+  const std::function<void(RunEvent)> tell_;
+  Instant last_begun_;
+  std::atomic<bool> is_copying_{false};
+  std::atomic<bool> is_stopping_{false};
+  RoundIndex last_checkpoint_ = 0;  // backed up; the keeper's thread's until finish()
+  asio::thread_pool thread_{1};
+};
+
+}  // namespace gleaner

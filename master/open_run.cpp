@@ -1,0 +1,145 @@
+#include "master/open_run.hpp"
+
+#include <algorithm>
+#include <asio/io_context.hpp>
+#include <asio/signal_set.hpp>
+#include <asio/steady_timer.hpp>
+#include <chrono>
+#include <csignal>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/run_plan.hpp"
+#include "common/time.hpp"
+#include "master/master_run.hpp"
+#include "storage/rocks_store.hpp"
+#include "storage/run_store.hpp"
+#include "storage/store_folder.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::chrono::seconds kRoomPoll{1};
+// What is asked for at least when the reserve did not suffice.
+constexpr std::uint64_t kRoomBytesMin = std::uint64_t{64} << 20;
+
+// While there is no run to stop: the time passes, and signals are noted.
+class Pause {
+ public:
+  Pause() {
+    signals_.async_wait([this](asio::error_code error, int) { is_stopped_ = !error; });
+  }
+
+  // Waits until the disk has `bytes` free, a second at least; false when a signal asks to stop.
+  bool wait_for_room(const std::string& path, std::uint64_t bytes) {
+    do {
+      asio::steady_timer timer(io_, kRoomPoll);
+      bool is_over = false;
+      timer.async_wait([&](asio::error_code) { is_over = true; });
+      while (!is_over && !is_stopped_) io_.run_one();
+    } while (!is_stopped_ && free_bytes(path).value_or(bytes) < bytes);
+    return !is_stopped_;
+  }
+
+  // Whether a signal has come since.
+  bool is_stopped() {
+    io_.poll();
+    return is_stopped_;
+  }
+
+  [[nodiscard]] double seconds() const {
+    return static_cast<double>((monotonic_now() - since_).count()) / 1e6;
+  }
+
+ private:
+  const Instant since_ = monotonic_now();
+  asio::io_context io_{1};
+  asio::signal_set signals_{io_, SIGINT, SIGTERM};
+  bool is_stopped_ = false;
+};
+
+class OpenedRun {
+ public:
+  OpenedRun(MasterConfig config, const RunData& data, Console& console)
+      : config_(std::move(config)),
+        data_(data),
+        console_(console),
+        rounds_(RunPlan(data.model).round_count()) {}
+
+  ExitCode run();
+
+ private:
+  // An error means that there is no room.
+  Result<ExitCode> open_and_run();
+  // What is to be free before the store is opened again after `error`.
+  std::uint64_t room_wanted(const Error& error);
+  ExitCode stopped();
+
+  MasterConfig config_;
+  const RunData& data_;
+  Console& console_;
+  const RoundIndex rounds_;
+  RoundIndex checkpoint_ = 0;  // when the store was last seen
+  std::uint64_t room_ = config_.run.disk_reserve;
+  std::optional<RoundIndex> unsure_at_;  // checkpoint at which room ran out within a write
+  std::optional<Pause> pause_;
+};
+
+Result<ExitCode> OpenedRun::open_and_run() {
+  const auto fail = [&](const Error& error) -> Result<ExitCode> {
+    if (needs_room(error.code)) return error;
+    console_.event(RunFailed{error, ExitCode::kStore});
+    return ExitCode::kStore;
+  };
+  RocksStoreOptions options;
+  options.reserve_bytes = config_.run.disk_reserve;
+  auto rocks = open_rocks_store(config_.run.store, OpenMode::kReadWrite, options);
+  if (!rocks) return fail(rocks.error());
+  const RunIdentity identity{data_.model, effective_settings(config_, data_.model)};
+  auto store = RunStore::create_or_open(std::move(*rocks), identity, data_.label_counts);
+  if (!store) return fail(store.error());
+  if (pause_) {
+    if (pause_->is_stopped()) return stopped();
+    console_.event(Resumed{pause_->seconds()});
+    pause_.reset();
+  }
+  Result<ExitCode> exit = run_master(config_, data_, **store, console_);
+  checkpoint_ = (*store)->checkpoint();
+  return exit;
+}
+
+std::uint64_t OpenedRun::room_wanted(const Error& error) {
+  if (error.code == ErrorCode::kStoreUnsure) {
+    // Without a new checkpoint since, what was free then is not enough.
+    const bool is_stuck = unsure_at_ == checkpoint_;
+    room_ = is_stuck ? std::max(2 * room_, kRoomBytesMin) : config_.run.disk_reserve;
+    unsure_at_ = checkpoint_;
+  }
+  return room_;
+}
+
+ExitCode OpenedRun::stopped() {
+  console_.event(RunStopped{checkpoint_, rounds_, false, config_.run.store});
+  return ExitCode::kOk;
+}
+
+ExitCode OpenedRun::run() {
+  for (;;) {
+    const Result<ExitCode> exit = open_and_run();
+    if (exit) return *exit;
+    if (!pause_) {
+      pause_.emplace();
+      console_.event(Paused{exit.error().message});
+    }
+    if (!pause_->wait_for_room(config_.run.store, room_wanted(exit.error()))) return stopped();
+  }
+}
+
+}  // namespace
+
+ExitCode open_and_run(MasterConfig config, const RunData& data, Console& console) {
+  return OpenedRun(std::move(config), data, console).run();
+}
+
+}  // namespace gleaner

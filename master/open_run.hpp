@@ -1,0 +1,15 @@
+// Opens the store and runs the master on it; when the disk fills up, waits for room, opens the
+// store again from what is on the disk and goes on, all in one process.
+#pragma once
+
+#include "common/exit_code.hpp"
+#include "master/config.hpp"
+#include "master/progress.hpp"
+#include "master/run_data.hpp"
+
+namespace gleaner {
+
+// Returns when the run is finished, stopped or has failed; the console has been told which.
+ExitCode open_and_run(MasterConfig config, const RunData& data, Console& console);
+
+}  // namespace gleaner

@@ -1,0 +1,25 @@
+#include "storage/store.hpp"
+
+#include <utility>
+
+namespace gleaner {
+
+Result<void> Store::erase_range(Table table, ByteView begin, ByteView end, Durability durability) {
+  WriteBatch batch;
+  Result<void> scanned = scan(table, begin, end, [&](ByteView key, ByteView) {
+    batch.erase(table, key);
+    return true;
+  });
+  if (!scanned || batch.size() == 0) return scanned;
+  return write(std::move(batch), durability);
+}
+
+Result<void> Store::check_room(std::uint64_t) {
+  return {};
+}
+
+Result<std::string> Store::snapshot() {
+  return Error{ErrorCode::kInvalidArgument, "this kind of store has no snapshots"};
+}
+
+}  // namespace gleaner

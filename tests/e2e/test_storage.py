@@ -1,0 +1,412 @@
+"""Trouble with the disk under a run: full, damaged, used twice; and backups of it.
+
+The tests of a full disk need a small file system of their own: the script starts itself again in a
+name space of its own (unshare) and mounts one there. Where that is not allowed they are skipped.
+"""
+
+import json
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import sys
+import unittest
+
+from harness import Cluster, EndToEndTest, finished, small_setup
+
+BAD_STORE = 4
+MEBIBYTE = 1 << 20
+# Set in the name space of our own.
+INSIDE = "GLEANER_MAY_MOUNT"
+
+
+class StorageTest(EndToEndTest):
+    """Tests that share one small data set and one finished run. Its folds are large enough to go
+    past the log of the store, so that files are made all the while."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shared = Cluster()
+        cls.addClassCleanup(cls.shared.close)
+        cls.setup = small_setup(cls.shared, points=3000).with_flag("--hidden", 256)
+        cls.done = cls.shared.path("done")
+        cls.reference = cls.setup.run_local(cls.shared, cls.done)
+
+    def setUp(self):
+        super().setUp()
+        self.store = self.cluster.path("store")
+
+    def start(self, *flags, store=None):
+        """A master and one volunteer over TCP."""
+        master = self.setup.start_master(self.cluster, store or self.store, "--listen", "127.0.0.1:0",
+                                         "--threads", 1, *flags)
+        volunteer = self.cluster.volunteer(master.wait_event("listening")["address"])
+        return master, volunteer
+
+    def finish(self, store):
+        """Trains to the end in the store; the model must be the reference's."""
+        event = self.setup.run_local(self.cluster, store)
+        self.assertEqual(event["digest"], self.reference["digest"])
+
+    def assert_ended(self, master, code, *pieces):
+        self.assertEqual(master.wait_exit(), code, master.said())
+        last = master.events()[-1]
+        self.assertEqual(last["event"], "error", master.said())
+        for piece in pieces:
+            self.assertIn(str(piece), last["message"])
+        self.assertNotRegex(master.said(), r"(?i)terminate called|core dumped|check failed")
+
+
+class FullDisk(StorageTest):
+    """Disks that fill up in the middle of a run."""
+
+    RESERVE = 16 * MEBIBYTE
+
+    def setUp(self):
+        super().setUp()
+        if INSIDE not in os.environ:
+            self.skipTest("no file system can be mounted here: unshare -rm, or root, is needed")
+        self.disk = self.cluster.path("disk")
+        self.disk.mkdir()
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=192m,nr_inodes=2000", "tmpfs", self.disk],
+                       check=True)
+        # After the programs have ended, before the folder is removed.
+        self.addCleanup(lambda: subprocess.run(["umount", "-l", self.disk], check=False))
+        self.store = self.disk / "store"
+        self.ballast = self.disk / "ballast"
+        self.names = self.disk / "names"
+        self.name_count = 0
+
+    def fill(self):
+        """Leaves less free than the reserve."""
+        free = shutil.disk_usage(self.disk).free
+        with open(self.ballast, "ab") as file:
+            file.write(bytes(max(0, free - self.RESERVE * 3 // 4)))
+
+    def start_and_fill(self, fill, *flags):
+        """A run whose disk is filled after its first checkpoint, while nothing moves, until it is
+        paused."""
+        master, volunteer = self.start("--disk-reserve", self.RESERVE, *flags)
+        master.wait_checkpoint(1)
+        volunteer.pause()
+        fill()
+        volunteer.go_on()
+
+        def is_paused():
+            if not master.events("paused"):
+                fill()  # the store may have removed files
+            return master.events("paused")
+
+        master.wait_for(is_paused, "event paused")
+        return master, volunteer
+
+    def fill_names(self):
+        """Leaves no room for another file, although there are bytes enough."""
+        try:
+            self.names.mkdir(exist_ok=True)
+            while True:
+                (self.names / str(self.name_count)).touch()
+                self.name_count += 1
+        except OSError:
+            return
+
+    def test_training_pauses_while_the_disk_is_full_and_ends_with_the_same_model(self):
+        master, volunteer = self.start_and_fill(self.fill)
+        paused = master.wait_event("paused")
+        self.assertIn(str(self.store), paused["reason"])
+        self.assertIn("MiB are needed", paused["reason"])
+        master.wait_event("progress", lambda e: "disk space" in (e["waiting_for"] or ""))
+        volunteer.wait_said("disk space: ")
+        self.assertTrue(master.is_running())
+        self.ballast.unlink()
+        self.assertGreater(master.wait_event("resumed")["seconds"], 0)
+        self.assertEqual(finished(master)["digest"], self.reference["digest"])
+        self.assertEqual(volunteer.wait_exit(), 0)
+
+    def test_a_paused_run_is_stopped_and_resumed(self):
+        master, volunteer = self.start_and_fill(self.fill, "--stop-grace-s", 1)
+        master.wait_event("paused")
+        master.signal(signal.SIGTERM)
+        self.assertEqual(master.wait_exit(), 0, master.said())
+        self.assertEqual(master.events()[-1]["event"], "stopped")
+        checkpoint = master.events()[-1]["checkpoint"]
+        self.assertEqual(self.cluster.history(self.store)[-1]["checkpoint"], checkpoint)
+        volunteer.close()
+        self.ballast.unlink()
+        again = self.setup.start_master(self.cluster, self.store, "--local", 1,
+                                        "--disk-reserve", self.RESERVE)
+        self.assertEqual(finished(again)["digest"], self.reference["digest"])
+
+    def test_a_run_killed_on_a_full_disk_goes_on_when_there_is_room(self):
+        master, volunteer = self.start_and_fill(self.fill)
+        master.wait_event("paused")
+        master.kill()
+        volunteer.close()
+        again = self.setup.start_master(self.cluster, self.store, "--local", 1,
+                                        "--disk-reserve", self.RESERVE)
+        again.wait_event("paused")
+        self.ballast.unlink()
+        again.wait_event("resumed")
+        self.assertEqual(finished(again)["digest"], self.reference["digest"])
+
+    def test_room_that_runs_out_within_a_write_costs_no_more_than_the_open_rounds(self):
+        master, volunteer = self.start_and_fill(self.fill_names)
+        self.assertIn("no room", master.wait_event("paused")["reason"])
+        self.assertEqual(len(master.events("started")), 1)
+        shutil.rmtree(self.names)
+        master.wait_event("resumed")
+        # The same process, on the same port: the volunteer is back by itself.
+        self.assertEqual(finished(master)["digest"], self.reference["digest"])
+        self.assertEqual(len(master.events("started")), 2)
+        self.assertEqual(len({e["address"] for e in master.events("listening")}), 1)
+        self.assertEqual(volunteer.wait_exit(), 0)
+
+    def test_a_run_whose_store_waits_to_be_opened_again_is_stopped(self):
+        master, _ = self.start_and_fill(self.fill_names)
+        master.wait_event("paused")
+        master.signal(signal.SIGTERM)
+        self.assertEqual(master.wait_exit(), 0, master.said())
+        self.assertEqual(master.events()[-1]["event"], "stopped")
+
+    def test_a_disk_without_room_for_backups_is_a_warning(self):
+        self.fill()
+        store = self.cluster.path("elsewhere")
+        master = self.setup.start_master(self.cluster, store, "--local", 1, "--backup",
+                                         self.disk / "backups", "--backup-every", 0)
+        with open(self.ballast, "ab") as file:
+            file.write(bytes(shutil.disk_usage(self.disk).free))
+        self.assertEqual(finished(master)["digest"], self.reference["digest"])
+        warnings = [e["message"] for e in master.events("log") if e["level"] == "warning"]
+        self.assertTrue(any("no backup was made" in text for text in warnings), warnings)
+
+
+class Damage(StorageTest):
+    """Stores whose files are not what was written; the real master's sentences."""
+
+    REMEDY = ("restore it from a backup", "empty folder")
+
+    def setUp(self):
+        super().setUp()
+        # In the middle of the run, so that a master reads and writes it.
+        master, volunteer = self.start()
+        master.wait_checkpoint(2)
+        volunteer.pause()
+        master.kill()
+        volunteer.close()
+
+    def files(self, pattern, size_min=1):
+        found = sorted(path for path in self.store.glob(pattern) if path.stat().st_size >= size_min)
+        self.assertTrue(found, f"no {pattern} in {[p.name for p in self.store.iterdir()]}")
+        return found
+
+    def refuse(self, *pieces):
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1)
+        self.assert_ended(master, BAD_STORE, self.store, *pieces)
+        return master
+
+    @staticmethod
+    def flip(path, at):
+        content = bytearray(path.read_bytes())
+        content[at] ^= 0x10
+        path.write_bytes(content)
+
+    def test_a_table_cut_short_or_gone_is_named(self):
+        largest = max(self.files("*.sst"), key=lambda path: path.stat().st_size)
+        content = largest.read_bytes()
+        largest.write_bytes(content[:len(content) // 2])
+        self.refuse(largest.stem, *self.REMEDY)
+        largest.unlink()
+        self.refuse(largest.stem, *self.REMEDY)
+        largest.write_bytes(content)
+        self.finish(self.store)
+
+    def test_a_flipped_bit_in_a_table_is_named_and_never_trained_on(self):
+        for path in self.files("*.sst", 100_000):
+            content = path.read_bytes()
+            self.flip(path, len(content) // 3)
+            master = self.setup.start_master(self.cluster, self.store, "--local", 1)
+            if master.wait_exit() != 0:
+                self.assert_ended(master, BAD_STORE, path.name, self.store, *self.REMEDY)
+                path.write_bytes(content)
+                self.finish(self.store)
+                return
+            self.assertEqual(master.events()[-1]["digest"], self.reference["digest"])
+        self.fail("no table was read")
+
+    def test_a_manifest_or_its_pointer_that_is_damaged_is_refused(self):
+        for name, change in (("MANIFEST-*", lambda c: c[:20] + bytes([c[20] ^ 0x10]) + c[21:]),
+                             ("CURRENT", lambda c: c[:len(c) // 2]),
+                             ("CURRENT", lambda c: b"")):
+            path = self.files(name)[-1]
+            content = path.read_bytes()
+            path.write_bytes(change(content))
+            self.refuse(*self.REMEDY)
+            path.write_bytes(content)
+        self.finish(self.store)
+
+    def test_a_manifest_that_is_gone_is_refused(self):
+        self.files("MANIFEST-*")[-1].unlink()
+        self.refuse(*self.REMEDY)
+
+    def test_damage_in_the_middle_of_the_log_is_refused_and_a_torn_end_is_not(self):
+        log = max(self.files("*.log"), key=lambda path: path.stat().st_size)
+        content = log.read_bytes()
+        self.assertGreater(len(content), 100_000)
+        self.flip(log, len(content) // 2)
+        self.refuse(*self.REMEDY)
+        log.write_bytes(content[:-1000])
+        self.finish(self.store)
+
+
+class Refusals(StorageTest):
+    def test_a_second_master_is_refused_and_says_which_folder_is_in_use(self):
+        first, _ = self.start()
+        second = self.setup.start_master(self.cluster, self.store, "--local", 1)
+        self.assert_ended(second, BAD_STORE,
+                          f"another gleaner-master is using the store {self.store}", "stop it first")
+        self.assertEqual(finished(first)["digest"], self.reference["digest"])
+
+
+class Backups(StorageTest):
+    def setUp(self):
+        super().setUp()
+        self.backups = self.cluster.path("backups")
+        self.restored = self.cluster.path("restored")
+
+    def flags(self, every=0, keep=3):
+        return ["--backup", self.backups, "--backup-every", every, "--backup-keep", keep]
+
+    def listed(self):
+        lines = self.cluster.gleaner("backup", "list", self.backups, "--json").splitlines()
+        return [json.loads(line) for line in lines]
+
+    def back_up(self, **others):
+        """A finished run with backups."""
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1,
+                                         *self.flags(**others))
+        event = finished(master)
+        self.assertEqual(event["digest"], self.reference["digest"])
+        self.assertEqual([e for e in master.events("log") if e["level"] != "info"], [])
+        return master.events("backup")
+
+    def test_backups_are_made_kept_verified_and_restored(self):
+        events = self.back_up(keep=2)
+        self.assertGreaterEqual(len(events), 2)
+        self.assertEqual(events[-1]["checkpoint"], self.reference["checkpoint"])
+        self.assertEqual([e["kept"] for e in events], [1] + [2] * (len(events) - 1))
+        listed = self.listed()
+        self.assertEqual([(b["backup"], b["checkpoint"]) for b in listed],
+                         [(e["backup"], e["checkpoint"]) for e in events[-2:]])
+        self.assertEqual(self.cluster.gleaner("backup", "verify", self.backups).count("intact"), 2)
+        self.cluster.gleaner("restore", self.backups, self.restored)
+        self.assertEqual(self.cluster.digest(self.restored), self.reference["digest"])
+        self.assertFalse((self.store / "snapshot").exists())
+
+    def test_a_restored_run_trains_on_to_the_same_model(self):
+        self.back_up(keep=100)
+        for backup in self.listed()[:2]:
+            self.cluster.gleaner("restore", self.backups, self.restored, "--backup", backup["backup"],
+                                 "--force")
+            self.assertEqual(self.cluster.history(self.restored)[-1]["checkpoint"],
+                             backup["checkpoint"])
+            self.assertLess(backup["checkpoint"], self.reference["checkpoint"])
+            # What another run has at this checkpoint.
+            other = self.cluster.path(f"other-{backup['backup']}")
+            master, volunteer = self.start(store=other)
+            master.wait_checkpoint(backup["checkpoint"])
+            master.kill()
+            volunteer.close()
+            if self.cluster.history(other)[-1]["checkpoint"] == backup["checkpoint"]:
+                self.assertEqual(self.cluster.digest(self.restored), self.cluster.digest(other))
+            self.finish(self.restored)
+
+    def test_a_master_that_is_killed_while_it_copies_leaves_whole_backups(self):
+        for _ in range(3):
+            master = self.setup.start_master(self.cluster, self.store, "--local", 1, *self.flags())
+            master.wait_event("backup")
+            master.kill()
+        for backup in self.listed():
+            self.cluster.gleaner("backup", "verify", self.backups, "--backup", backup["backup"])
+        self.assertGreaterEqual(len(self.listed()), 1)
+        self.assertEqual(self.back_up()[-1]["checkpoint"], self.reference["checkpoint"])
+
+    def test_a_backup_that_cannot_be_written_is_a_warning(self):
+        self.backups.write_text("not a folder", encoding="utf-8")
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1, *self.flags())
+        self.assertEqual(finished(master)["digest"], self.reference["digest"])
+        warning = next(e for e in master.events("log") if e["level"] == "warning")
+        self.assertIn("no backup was made", warning["message"])
+        self.assertIn(str(self.backups), warning["message"])
+
+    def test_backups_of_different_runs_are_not_mixed(self):
+        self.back_up()
+        before = self.listed()
+        other = self.setup.with_flag("--seed", 6)
+        master = other.start_master(self.cluster, self.cluster.path("other"), "--local", 1,
+                                    *self.flags())
+        finished(master)
+        self.assertIn("another run", master.said())
+        self.assertEqual(self.listed(), before)
+
+    def test_a_damaged_backup_is_found_and_not_restored(self):
+        self.back_up(keep=1)
+        largest = max((path for path in self.backups.rglob("*") if path.is_file()),
+                      key=lambda path: path.stat().st_size)
+        content = bytearray(largest.read_bytes())
+        content[len(content) // 2] ^= 1
+        largest.write_bytes(content)
+        for arguments in (["backup", "verify", self.backups], ["restore", self.backups, self.restored]):
+            code, program = self.cluster.run("gleaner", *arguments)
+            self.assertEqual(code, BAD_STORE, program.said())
+            self.assertIn("damaged", program.said())
+        self.assertEqual([p.name for p in self.cluster.folder.glob("restored*")], [])
+
+    def test_a_store_is_only_replaced_when_that_is_asked_for_and_nobody_uses_it(self):
+        self.back_up()
+        before = self.cluster.digest(self.done)
+        code, program = self.cluster.run("gleaner", "restore", self.backups, self.done)
+        self.assertEqual(code, 2, program.said())
+        self.assertIn("--force", program.said())
+        self.assertEqual(self.cluster.digest(self.done), before)
+        used = self.cluster.path("used")
+        master = self.setup.start_master(self.cluster, used, "--listen", "127.0.0.1:0")
+        master.wait_event("listening")
+        code, program = self.cluster.run("gleaner", "restore", self.backups, used, "--force")
+        self.assertEqual(code, BAD_STORE, program.said())
+        self.assertIn("stop it first", program.said())
+        self.assertTrue(master.is_running())
+        master.signal(signal.SIGTERM)
+        self.assertEqual(master.wait_exit(), 0)
+        self.cluster.gleaner("restore", self.backups, used, "--force")
+        self.assertEqual(self.cluster.digest(used), self.reference["digest"])
+
+    def test_what_is_no_backup_is_refused(self):
+        for arguments in (["backup", "list", self.backups], ["restore", self.backups, self.restored]):
+            code, program = self.cluster.run("gleaner", *arguments)
+            self.assertEqual(code, BAD_STORE, program.said())
+            self.assertIn("--backup", program.said())
+        self.back_up()
+        code, program = self.cluster.run("gleaner", "restore", self.backups, self.restored, "--backup",
+                                         99)
+        self.assertEqual(code, BAD_STORE, program.said())
+        self.assertIn("backup list", program.said())
+
+
+def enter_name_space():
+    """Starts the script again where it may mount, if the system allows that at all."""
+    if INSIDE in os.environ:
+        return
+    unshare = ["unshare", "--map-root-user", "--mount"]
+    probe = subprocess.run([*unshare, "mount", "-t", "tmpfs", "tmpfs", pathlib.Path.cwd().anchor + "mnt"],
+                           check=False, capture_output=True) if shutil.which("unshare") else None
+    if probe is None or probe.returncode != 0:
+        return
+    os.environ[INSIDE] = "1"
+    os.execvp(unshare[0], [*unshare, sys.executable, *sys.argv])
+
+
+if __name__ == "__main__":
+    enter_name_space()
+    sys.exit(unittest.main())

@@ -1,0 +1,63 @@
+// The storage tasks on a disk that has no room.
+#include "master/persister.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "storage/memory_store.hpp"
+#include "tests/unit/storage/check_result.hpp"
+#include "tests/unit/storage/small_run.hpp"
+
+namespace gleaner {
+namespace {
+
+using test::require_ok;
+using test::require_value;
+
+std::int64_t no_wall_clock() {
+  return 0;
+}
+
+FoldTask fold_task() {
+  FoldTask task;
+  AccountRecord account;
+  account.name = "atlas";
+  account.units = 5;
+  task.accounts.push_back(account);
+  return task;
+}
+
+}  // namespace
+
+TEST_CASE("persister: a task that the disk had no room for is done when it is run again",
+          "[master]") {
+  MemoryStore disk;
+  const RunIdentity identity = test::small_identity();
+  const auto store = require_value(
+      RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity)));
+  std::vector<RoundIndex> folds;
+  Persister persister(*store, {}, &no_wall_clock,
+                      [&](RoundIndex checkpoint) { folds.push_back(checkpoint); });
+  StageTask stage;
+  stage.update =
+      std::make_shared<const SparseUpdate>(test::make_update(store->shard_map(), ShardId{0}, 0));
+  disk.fill_after(0);
+  CHECK(std::holds_alternative<StoreFull>(persister.run(stage)));
+  CHECK(std::holds_alternative<StoreFull>(persister.run(stage)));
+  disk.make_room();
+  CHECK(std::holds_alternative<Staged>(persister.run(stage)));
+  require_ok(store->discard_staged());
+
+  require_ok(test::stage_round(*store, 0));
+  // The fold itself has room; what follows it has not, at each write in turn.
+  const std::uint64_t room = GENERATE(0u, 1u, 2u);
+  disk.fill_after(room);
+  CHECK(std::holds_alternative<StoreFull>(persister.run(fold_task())));
+  CHECK(store->checkpoint() == (room == 0 ? 0u : 1u));
+  disk.make_room();
+  CHECK(std::holds_alternative<Folded>(persister.run(fold_task())));
+  CHECK(store->checkpoint() == 1);
+  CHECK(require_value(store->accounts()).at(0).units == 5);
+  CHECK(folds == std::vector<RoundIndex>{1});
+}
+
+}  // namespace gleaner

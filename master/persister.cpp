@@ -7,7 +7,12 @@ namespace gleaner {
 Persister::Persister(RunStore& store, const std::vector<VolunteerAccount>& earlier,
                      std::int64_t (*wall_clock)())
     : store_(store), wall_clock_(wall_clock) {
-  for (const VolunteerAccount& account : earlier) {
+  for (VolunteerAccount account : earlier) {
+    // Units that were out ended with the process that had sent them. (Accounts of before units were
+    // counted when sent say too few.)
+    const std::uint64_t answered = account.units + account.units_refused;
+    account.units_issued = std::max(account.units_issued, answered + account.units_expired);
+    account.units_expired = account.units_issued - answered;
     earlier_[{account.identity_high, account.identity_low}] = account;
   }
 }
@@ -46,6 +51,9 @@ Event Persister::run_task(const FoldTask& task) {
     account.identity_low = now.identity_low;
     account.name = now.name;
     account.units += now.units;
+    account.units_issued += now.units_issued;
+    account.units_refused += now.units_refused;
+    account.units_expired += now.units_expired;
     account.examples += now.examples;
     account.bytes_down += now.bytes_down;
     account.bytes_up += now.bytes_up;

@@ -80,6 +80,8 @@ class MasterCore {
   void refuse(SessionId id, ErrorCode code, std::string sentence, bool retry);
   // Frees what the session holds; the shell may still have to close the connection.
   void drop_session(SessionId id, const std::string& reason);
+  // An evaluation unit that will not be answered is to be done by someone else.
+  void unassign(const UnitInFlight& unit);
   void keep_in_touch(SessionId id, SessionState& session);
   // What made a volunteer without shards slow may be over: its measured speed counts less and less.
   void forget_slowness(SessionId id, SessionState& session);

@@ -111,6 +111,8 @@ class MasterCore {
   void explain_shares(std::span<const Holder> holders);
   // What a session is expected to do, examples x shards a second or any common unit.
   [[nodiscard]] double expected_speed(const SessionState& session) const;
+  [[nodiscard]] bool is_between_rounds() const;
+  [[nodiscard]] bool is_move_worth_while(const std::vector<Holder>& candidates) const;
   [[nodiscard]] std::vector<Holder> holders() const;
   void let_leavers_go();
   [[nodiscard]] RoundIndex rounds_open() const;
@@ -156,6 +158,8 @@ class MasterCore {
   bool is_folding_ = false;
   bool has_newcomer_ = false;            // who is to get shards at once
   std::uint32_t unbalanced_rounds_ = 0;  // in a row
+  std::optional<Instant> last_loss_;     // of a volunteer with shards that it did not hand over
+  Micros loading_time_{0};               // from a grant to its ShardReady, the last one
   bool is_done_ = false;
   bool is_evaluation_recorded_ = true;
   std::optional<Instant> stop_deadline_;

@@ -96,6 +96,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, ShardReady& rea
     return;
   }
   lease->handed_over.reset();
+  loading_time_ = now_ - lease->since;
   leases_.set_state(ready.lease.shard, LeaseState::kReady, now_);
   session.last_progress = now_;
 }

@@ -213,6 +213,7 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
     return;
   }
   const std::vector<ShardId> freed = leases_.revoke_all(id, now_);
+  if (!freed.empty()) last_loss_ = now_;
   account(session).units_expired += session.units.size();
   for (const auto& [unit_id, unit] : session.units) unassign(unit);
   effects_.emplace_back(Notice(VolunteerGone{

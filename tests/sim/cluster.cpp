@@ -35,11 +35,11 @@ class Cluster {
         log_(clock_, options.trace),
         network_(clock_, random_, log_, options.send_queue_bytes_max,
                  options.master_bytes_per_second),
-        checkers_(all_checkers(log_, options)),
         context_{options, clock_, random_, log_, network_, workload, checkers_},
         master_(context_, result_),
         injector_(context_, master_, volunteers_) {
-    if (options.expected == nullptr) {
+    if (options.is_checked) checkers_ = all_checkers(log_, options);
+    if (options.is_checked && options.expected == nullptr) {
       checkers_.push_back(std::make_unique<GradientRecorder>(log_, result_));
     }
     for (std::size_t index = 0; index < options.volunteers; ++index) {
@@ -55,6 +55,9 @@ class Cluster {
                    [&volunteer] { volunteer->start(); });
     }
     injector_.start();
+    if (options_.kill_one_at.count() > 0) {
+      clock_.after(options_.kill_one_at, [this] { volunteers_.front()->kill(true); });
+    }
     // Some time, then health: what a fault began may outlast it by as much again.
     const Instant deadline = Instant(options_.faults.until + options_.heal_within);
     while (!is_over() && clock_.now() < deadline && clock_.step()) {

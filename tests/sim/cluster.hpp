@@ -49,12 +49,15 @@ struct ClusterOptions {
   CoreConfig master = impatient_master();
   volunteer::CoreConfig volunteer = impatient_volunteer();
   LinkShape link;
+  bool has_steady_latency = false;            // drawn once a volunteer instead of once a message
   std::uint64_t master_bytes_per_second = 0;  // of the master's link; 0: any
   std::size_t send_queue_bytes_max = std::size_t{64} << 20;
   Millis restart_after_most{4'000};  // whoever died starts again within this
   FaultPlan faults;
+  Millis kill_one_at{0};                 // the first volunteer, once; 0: not at all
   std::vector<CrashPoint> crash_points;  // one after the other, each counted from the one before
   Millis heal_within{600'000};           // after the last fault the run must finish within this
+  bool is_checked = true;                // by every checker; costs more than the run itself
   const Expected* expected = nullptr;
   TraceSink trace;
 };
@@ -70,6 +73,7 @@ struct ClusterResult {
   std::map<std::string, std::uint64_t> happened;  // faults, notices by kind: coverage marks
   std::vector<std::string> violations;            // invariants that broke
   std::vector<HistoryRecord> history;
+  std::vector<Instant> applied;  // when each batch was, in every life of the master
 };
 
 // Runs until the master finishes, or something breaks an invariant.

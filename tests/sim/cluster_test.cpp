@@ -64,6 +64,31 @@ TEST_CASE("cluster: a volunteer that joins half-way changes nothing", "[sim]") {
   REQUIRE(result.reached.digests == options.expected->digests);
 }
 
+TEST_CASE("cluster: volunteers that vanish for good without a word are missed in time", "[sim]") {
+  std::uint64_t missed = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    ClusterOptions options = small_options();
+    options.seed = seed;
+    options.volunteers = 4;
+    options.faults.until = Millis(3'000);
+    options.faults[Fault::kVolunteerGone] = Millis(100);
+    missed += run(options).happened["notice.gone"];
+  }
+  REQUIRE(missed >= 10);
+}
+
+TEST_CASE("cluster: a fold that was reported survives the power loss that follows", "[sim]") {
+  std::uint64_t survived = 0;
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    ClusterOptions options = small_options();
+    options.seed = seed;
+    options.faults.until = Millis(20'000);
+    options.faults[Fault::kMasterInFold] = Millis(50);
+    survived += run(options).happened["branch.died_after_folded"];
+  }
+  REQUIRE(survived > 5);
+}
+
 TEST_CASE("cluster: the same seed gives the same events, to the last one", "[sim]") {
   for (const std::uint64_t seed : {11u, 12u, 13u}) {
     const ClusterResult a = run(world().storm(seed));

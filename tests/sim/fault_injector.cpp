@@ -86,6 +86,9 @@ void FaultInjector::happen(Fault fault) {
       return master_.fail_next_read();
     case Fault::kDiskWrite:
       return master_.fail_next_write();
+    case Fault::kVolunteerGone:
+      if (gone_ + 1 == volunteers_.size()) return;
+      return volunteers_[gone_++]->remove(false);
   }
 }
 
@@ -120,7 +123,7 @@ void FaultInjector::start_a_twin() {
       context_, master_, volunteers_.size() + twins_.size(), index + 1, 1));
   VolunteerProcess& twin = *twins_.back();
   twin.start();
-  context_.clock.at(for_a_while(), [&twin] { twin.remove(); });
+  context_.clock.at(for_a_while(), [&twin] { twin.remove(true); });
 }
 
 void FaultInjector::let_strangers_in(bool is_talkative) {

@@ -35,6 +35,7 @@ class FaultInjector {
   MasterProcess& master_;
   Volunteers& volunteers_;
   Volunteers twins_;
+  std::size_t gone_ = 0;  // the first so many will not come again
 };
 
 }  // namespace gleaner::sim

@@ -30,6 +30,7 @@ constexpr std::array<const char*, kFaultKinds> kNames = {
     "disk_slow",
     "disk_read",
     "disk_write",
+    "volunteer_gone",
 };
 
 // Distinct from the stream that steers the run itself.

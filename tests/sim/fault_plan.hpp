@@ -36,9 +36,10 @@ enum class Fault : std::uint8_t {
   kDiskSlow,          // every piece of the store's work takes 30 times as long for a while
   kDiskRead,          // a read fails
   kDiskWrite,         // a write fails, and may or may not have happened
+  kVolunteerGone,     // it vanishes without a word and for good, if another one stays
 };
 
-inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(Fault::kDiskWrite) + 1;
+inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(Fault::kVolunteerGone) + 1;
 
 const char* name_of(Fault fault);
 

@@ -139,6 +139,7 @@ void MasterProcess::tick(std::uint64_t life) {
 void MasterProcess::handle(Event event) {
   if (!is_running() || result_.finished || !context_.log.violations().empty()) return;
   context_.clock.note(event.index());
+  if (std::holds_alternative<BackwardDone>(event)) result_.applied.push_back(context_.clock.now());
   if (context_.log.is_traced()) {
     if (const std::string text = describe(event); !text.empty()) context_.log.line("master", text);
   }
@@ -197,9 +198,8 @@ void MasterProcess::perform(StorageTask& task) {
 
 void MasterProcess::store(const StorageTask& task, std::uint64_t life) {
   const bool is_fold = std::holds_alternative<FoldTask>(task);
-  const bool dies = is_fold && dies_in_fold_;
-  if (dies && context_.random.chance(1, 2)) {
-    dies_in_fold_ = false;
+  const bool dies = is_fold && std::exchange(dies_in_fold_, false);
+  if (dies && context_.random.chance(1, 3)) {
     context_.log.mark("branch.died_before_a_fold");
     die(Death::kMachine);
     return;
@@ -216,15 +216,18 @@ void MasterProcess::store(const StorageTask& task, std::uint64_t life) {
     if (is_fold) context_.log.mark("branch.power_failed_in_a_fold");
     return;
   }
-  if (dies) {
-    dies_in_fold_ = false;
+  if (dies && context_.random.chance(1, 2)) {
     context_.log.mark("branch.died_after_a_fold");
     die(Death::kMachine);
     return;
   }
-  // Between the write and the core's learning of it the process may die.
-  context_.clock.after(Micros(200), [this, life, done = std::move(done)]() mutable {
-    if (life == life_) handle(std::move(done));
+  // Between the write and the core's learning of it the process may die, and right after that.
+  context_.clock.after(Micros(200), [this, life, dies, done = std::move(done)]() mutable {
+    if (life != life_) return;
+    handle(std::move(done));
+    if (!dies || life != life_ || result_.finished) return;
+    context_.log.mark("branch.died_after_folded");
+    die(Death::kMachine);
   });
 }
 

@@ -20,7 +20,12 @@ VolunteerProcess::VolunteerProcess(SimContext& context, MasterProcess& master, s
       index_(index),
       identity_(identity),
       slowness_(slowness),
-      name_("v" + std::to_string(index + 1)) {}
+      name_("v" + std::to_string(index + 1)),
+      link_(context.options.link) {
+  if (context.options.has_steady_latency) {
+    link_.latency_min = link_.latency_max = context.network.latency(link_);
+  }
+}
 
 void VolunteerProcess::start() {
   if (is_removed_) return;
@@ -70,9 +75,9 @@ void VolunteerProcess::kill(bool is_told) {
   start_later();
 }
 
-void VolunteerProcess::remove() {
+void VolunteerProcess::remove(bool is_told) {
   is_removed_ = true;
-  if (is_running()) end(true);
+  if (is_running()) end(is_told);
 }
 
 void VolunteerProcess::ask_to_stop() {
@@ -134,9 +139,8 @@ void VolunteerProcess::handle(std::uint64_t life, volunteer::Event event) {
 }
 
 void VolunteerProcess::perform(volunteer::Connect&) {
-  const Instant reachable =
-      std::max(context_.clock.now() + context_.network.latency(context_.options.link),
-               context_.network.stalled_until(index_));
+  const Instant reachable = std::max(context_.clock.now() + context_.network.latency(link_),
+                                     context_.network.stalled_until(index_));
   context_.clock.at(reachable, [this, life = life_] { connect(life); });
 }
 
@@ -158,7 +162,7 @@ void VolunteerProcess::connect(std::uint64_t life) {
     connection_ = 0;
     handle(life, volunteer::Disconnected{"the connection broke"});
   };
-  connection_ = *own = master_.admit(index_, context_.options.link, std::move(hearing));
+  connection_ = *own = master_.admit(index_, link_, std::move(hearing));
   handle(life, volunteer::Connected{});
 }
 

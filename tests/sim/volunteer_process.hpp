@@ -22,8 +22,8 @@ class VolunteerProcess {
   // It dies and starts again later, with as much memory as it offers. `is_told`: its kernel says
   // so.
   void kill(bool is_told);
-  // It dies and does not come back.
-  void remove();
+  // It dies and does not come back. `is_told`: its kernel says so.
+  void remove(bool is_told);
   void ask_to_stop();
   void freeze(Instant until);
   void slow(Instant until, std::int64_t factor);
@@ -52,6 +52,7 @@ class VolunteerProcess {
   const std::uint64_t identity_;
   const std::uint64_t slowness_;
   const std::string name_;
+  LinkShape link_;
   bool is_removed_ = false;
   std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void
   std::unique_ptr<volunteer::VolunteerCore> core_;

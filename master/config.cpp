@@ -199,7 +199,7 @@ void add_scheduling(Settings& settings, MasterConfig& c) {
   settings.add(
       "balance_hysteresis", SettingScope::kMachine, "share",
       "Shards move between volunteers when that would make batches faster by more than this "
-      "share, and has for some rounds; newcomers get theirs at once.",
+      "share, and has for some rounds; newcomers get theirs at the end of a round.",
       number_setting(c.scheduling.balance_hysteresis, 0.0, 10.0));
 }
 

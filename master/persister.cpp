@@ -16,7 +16,12 @@ Event failure(const Error& error) {
 Persister::Persister(RunStore& store, const std::vector<VolunteerAccount>& earlier,
                      std::int64_t (*wall_clock)(), std::function<void(RoundIndex)> on_fold)
     : store_(store), wall_clock_(wall_clock), on_fold_(std::move(on_fold)) {
-  for (const VolunteerAccount& account : earlier) {
+  for (VolunteerAccount account : earlier) {
+    // Units that were out ended with the process that had sent them. (Accounts of before units were
+    // counted when sent say too few.)
+    const std::uint64_t answered = account.units + account.units_refused;
+    account.units_issued = std::max(account.units_issued, answered + account.units_expired);
+    account.units_expired = account.units_issued - answered;
     earlier_[{account.identity_high, account.identity_low}] = account;
   }
 }
@@ -58,6 +63,9 @@ Event Persister::run_task(const FoldTask& task) {
     account.identity_low = now.identity_low;
     account.name = now.name;
     account.units += now.units;
+    account.units_issued += now.units_issued;
+    account.units_refused += now.units_refused;
+    account.units_expired += now.units_expired;
     account.examples += now.examples;
     account.bytes_down += now.bytes_down;
     account.bytes_up += now.bytes_up;

@@ -12,6 +12,7 @@ using Content = std::array<std::map<Bytes, Bytes>, kTableCount>;
 
 // How a key stood before an unsynced write.
 struct Undo {
+  std::uint64_t write = 0;  // number of the batch
   Table table = Table::kRun;
   Bytes key;
   std::optional<Bytes> value;
@@ -36,6 +37,7 @@ struct MemoryStore::State {
   Content content;
   std::vector<Undo> unsynced;  // oldest first
   std::uint64_t writes = 0;
+  std::uint64_t synced = 0;  // batches that survive a power loss
   std::uint64_t fail_at = ~std::uint64_t{0};
   FailedWrite failed_write = FailedWrite::kDropped;
   bool has_failed = false;
@@ -48,13 +50,17 @@ struct MemoryStore::State {
         const auto& entries = content[static_cast<std::size_t>(table)];
         const auto old = entries.find(key);
         unsynced.push_back(
-            {table, key, old == entries.end() ? std::nullopt : std::optional<Bytes>(old->second)});
+            {writes, table, key,
+             old == entries.end() ? std::nullopt : std::optional<Bytes>(old->second)});
       }
       set(content, table, std::move(key),
           value.has_value() ? std::optional<Bytes>(to_bytes(*value)) : std::nullopt);
     });
-    if (durability == Durability::kSync) unsynced.clear();
     ++writes;
+    if (durability == Durability::kSync) {
+      unsynced.clear();
+      synced = writes;
+    }
   }
 
   void allow_writes() {
@@ -122,11 +128,14 @@ void MemoryStore::make_room() {
   state_->full_at = ~std::uint64_t{0};
 }
 
-void MemoryStore::crash() {
+void MemoryStore::crash(std::uint64_t survivors) {
+  const std::uint64_t kept = state_->synced + survivors;
   for (auto undo = state_->unsynced.rbegin(); undo != state_->unsynced.rend(); ++undo) {
+    if (undo->write < kept) break;
     set(state_->content, undo->table, std::move(undo->key), std::move(undo->value));
   }
   state_->unsynced.clear();
+  state_->synced = state_->writes;
   state_->allow_writes();
 }
 
@@ -141,6 +150,10 @@ void MemoryStore::fail_after(std::uint64_t writes, FailedWrite outcome) {
 
 std::uint64_t MemoryStore::writes() const {
   return state_->writes;
+}
+
+std::uint64_t MemoryStore::unsynced() const {
+  return state_->writes - state_->synced;
 }
 
 }  // namespace gleaner

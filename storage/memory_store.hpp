@@ -28,8 +28,9 @@ class MemoryStore : public Store {
   Result<void> write(WriteBatch batch, Durability durability) override;
   Result<void> check_room(std::uint64_t bytes) override;
 
-  // What a power loss leaves: everything up to the last synced batch. Writes work again.
-  void crash();
+  // What a power loss leaves: everything up to the last synced batch, and of the batches after it
+  // the first `survivors`, whole: what the disk had taken on its own. Writes work again.
+  void crash(std::uint64_t survivors = 0);
   // What the death of the process leaves: everything written. Writes work again.
   void restart();
   // Every write after `writes` more of them fails with kIo, until the next crash or restart; used
@@ -42,6 +43,8 @@ class MemoryStore : public Store {
 
   // Batches applied since the store was made.
   [[nodiscard]] std::uint64_t writes() const;
+  // Batches a power loss could drop now.
+  [[nodiscard]] std::uint64_t unsynced() const;
 
  private:
   struct State;

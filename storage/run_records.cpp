@@ -59,6 +59,9 @@ template <typename Visit>
 void visit_fields(VolunteerAccount& r, const Visit& visit) {
   visit("name", r.name);
   visit("units", r.units);
+  visit("units_issued", r.units_issued);
+  visit("units_refused", r.units_refused);
+  visit("units_expired", r.units_expired);
   visit("examples", r.examples);
   visit("bytes_down", r.bytes_down);
   visit("bytes_up", r.bytes_up);

@@ -48,12 +48,16 @@ struct HistoryRecord {
   friend bool operator==(const HistoryRecord&, const HistoryRecord&) = default;
 };
 
-// One volunteer's account over the run, by its identity.
+// One volunteer's account over the run, by its identity. Units that were out when it was written
+// are units_issued - units - units_refused - units_expired.
 struct VolunteerAccount {
   std::uint64_t identity_high = 0, identity_low = 0;
   std::string name;
-  std::uint64_t units = 0;
-  std::uint64_t examples = 0;  // examples x shards trained
+  std::uint64_t units = 0;          // answered, and the answer counted
+  std::uint64_t units_issued = 0;   // sent to it
+  std::uint64_t units_refused = 0;  // answered, but not as asked
+  std::uint64_t units_expired = 0;  // never answered
+  std::uint64_t examples = 0;       // examples x shards trained
   std::uint64_t bytes_down = 0, bytes_up = 0;
   std::uint64_t commits = 0;
   std::uint64_t faults = 0;

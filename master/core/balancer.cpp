@@ -56,17 +56,24 @@ std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::u
   return best;
 }
 
-bool is_unbalanced(std::span<const Holder> holders, std::uint32_t shards, double hysteresis) {
+double gain_of_fair_shares(std::span<const Holder> holders, std::uint32_t shards) {
   const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
   double slowest = 0;
   double slowest_when_fair = 0;
   for (std::size_t i = 0; i < holders.size(); ++i) {
-    if (holders[i].shards == 0 && shares[i] > 0) return true;  // a newcomer
     const double speed = speed_of(holders[i]);
     slowest = std::max(slowest, holders[i].shards / speed);
     slowest_when_fair = std::max(slowest_when_fair, shares[i] / speed);
   }
-  return slowest > (1 + hysteresis) * slowest_when_fair;
+  return slowest > slowest_when_fair ? 1 - slowest_when_fair / slowest : 0;
+}
+
+bool is_unbalanced(std::span<const Holder> holders, std::uint32_t shards, double hysteresis) {
+  const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    if (holders[i].shards == 0 && shares[i] > 0) return true;  // a newcomer
+  }
+  return gain_of_fair_shares(holders, shards) > 1 - 1 / (1 + hysteresis);
 }
 
 std::vector<Move> plan_moves(std::span<const Holder> holders, std::uint32_t shards) {

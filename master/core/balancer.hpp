@@ -37,6 +37,9 @@ std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::u
 // `hysteresis`: 0.25 is a quarter) that shards should move. A batch is done when the last is.
 bool is_unbalanced(std::span<const Holder> holders, std::uint32_t shards, double hysteresis);
 
+// How much shorter a batch would be with fair shares, as a part of what it takes now: 0 to 1.
+double gain_of_fair_shares(std::span<const Holder> holders, std::uint32_t shards);
+
 // How many shards to ask back from whom, so that every holder has its fair share.
 std::vector<Move> plan_moves(std::span<const Holder> holders, std::uint32_t shards);
 

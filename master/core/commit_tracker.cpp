@@ -23,6 +23,13 @@ bool CommitTracker::is_committed(RoundIndex round, ShardId shard) const {
   return progress != open->second.shards.end() && progress->second.is_complete();
 }
 
+bool CommitTracker::is_last_part(RoundIndex round, ShardId shard, std::uint32_t part) const {
+  const auto open = rounds_.find(round);
+  if (open == rounds_.end()) return false;
+  const auto progress = open->second.shards.find(shard);
+  return progress != open->second.shards.end() && part + 1 == progress->second.parts;
+}
+
 bool CommitTracker::is_whole(RoundIndex round) const {
   const auto open = rounds_.find(round);
   return open != rounds_.end() && open->second.complete == shards_;

@@ -102,12 +102,18 @@ void MasterCore::on(const EvalFinished& event) {
 
 void MasterCore::on(const Staged& event) {
   store_answered();
-  if (!commits_.staged(event.round, event.shard, event.part)) return;
+  const bool completes = commits_.staged(event.round, event.shard, event.part);
   if (!map_.is_output(event.shard)) return;
   ShardLease& lease = leases_.at(event.shard);
-  lease.committed = std::max(lease.committed, event.round + 1);
+  if (completes) lease.committed = std::max(lease.committed, event.round + 1);
+  // A holder is told of its own commit, even where that of a holder before made the round durable.
   const auto session = sessions_.find(event.session);
-  if (session == sessions_.end()) return;
+  const bool is_holders = session != sessions_.end() && lease.state != LeaseState::kFree &&
+                          lease.holder == event.session && lease.next_commit > event.round;
+  if (!is_holders || !commits_.is_committed(event.round, event.shard) ||
+      !commits_.is_last_part(event.round, event.shard, event.part)) {
+    return;
+  }
   ++account(session->second).commits;
   say(event.session, CommitAck{{event.shard, lease.epoch}, event.round});
 }

@@ -83,6 +83,8 @@ class MasterCore {
   void refuse(SessionId id, ErrorCode code, std::string sentence, bool retry);
   // Frees what the session holds; the shell may still have to close the connection.
   void drop_session(SessionId id, const std::string& reason);
+  // An evaluation unit that will not be answered is to be done by someone else.
+  void unassign(const UnitInFlight& unit);
   void keep_in_touch(SessionId id, SessionState& session);
   // What made a volunteer without shards slow may be over: its measured speed counts less and less.
   void forget_slowness(SessionId id, SessionState& session);
@@ -115,6 +117,8 @@ class MasterCore {
   void explain_shares(std::span<const Holder> holders);
   // What a session is expected to do, examples x shards a second or any common unit.
   [[nodiscard]] double expected_speed(const SessionState& session) const;
+  [[nodiscard]] bool is_between_rounds() const;
+  [[nodiscard]] bool is_move_worth_while(const std::vector<Holder>& candidates) const;
   [[nodiscard]] std::vector<Holder> holders() const;
   void let_leavers_go();
   [[nodiscard]] RoundIndex rounds_open() const;
@@ -163,6 +167,8 @@ class MasterCore {
   bool is_folding_ = false;
   bool has_newcomer_ = false;            // who is to get shards at once
   std::uint32_t unbalanced_rounds_ = 0;  // in a row
+  std::optional<Instant> last_loss_;     // of a volunteer with shards that it did not hand over
+  Micros loading_time_{0};               // from a grant to its ShardReady, the last one
   bool is_done_ = false;
   bool is_evaluation_recorded_ = true;
   // Since the disk has had no room for the store's next task, and in words what is needed.

@@ -75,6 +75,7 @@ void MasterCore::send_unit(SessionId id, SessionState& session, UnitInFlight uni
   if (auto* evaluate = std::get_if<EvalUnit>(&message)) evaluate->unit = unit_id;
   begin_debt(session);
   unit.sent = now_;
+  ++account(session).units_issued;
   session.units.emplace(unit_id, std::move(unit));
   say(id, std::move(message));
 }

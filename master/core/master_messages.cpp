@@ -96,6 +96,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, ShardReady& rea
     return;
   }
   lease->handed_over.reset();
+  loading_time_ = now_ - lease->since;
   leases_.set_state(ready.lease.shard, LeaseState::kReady, now_);
   session.last_progress = now_;
 }
@@ -162,6 +163,8 @@ void MasterCore::on_message(SessionId id, SessionState& session, UnitResult& res
     round_unit_examples_ += pipeline_.at(batch.batch).examples;
   }
   if (!added) {
+    session.units.erase(found);
+    ++account(session).units_refused;
     if (added.error().code == ErrorCode::kFault) {
       ++account(session).faults;
       remark(Severity::kError, "fault",
@@ -246,6 +249,9 @@ void MasterCore::on_message(SessionId id, SessionState& session, EvalResult& res
                     result.best.size() == examples * result.top_k &&
                     holds_only(result.best, result.top_k, map_, unit.leases);
   if (!fits) {
+    unassign(unit);
+    session.units.erase(found);
+    ++account(session).units_refused;
     refuse(id, ErrorCode::kProtocol,
            fmt::format("a result that does not fit unit {}", raw(result.unit)), false);
     return;
@@ -253,7 +259,8 @@ void MasterCore::on_message(SessionId id, SessionState& session, EvalResult& res
   std::vector<ShardId> shards;
   for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
   evaluation_->scored(unit.eval_begin, shards, std::move(result.best));
-  session.units.erase(result.unit);
+  session.units.erase(found);
+  ++account(session).units;
   session.last_progress = now_;
 }
 

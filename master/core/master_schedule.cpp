@@ -133,16 +133,39 @@ void MasterCore::explain_shares(std::span<const Holder> holders) {
   }
 }
 
+bool MasterCore::is_between_rounds() const {
+  const BatchIndex frontier = pipeline_.frontier();
+  if (!plan_.is_round_end(frontier)) return false;
+  for (std::uint32_t s = 0; s < leases_.size(); ++s) {
+    const ShardLease& lease = leases_.at(ShardId{s});
+    if (lease.state != LeaseState::kFree && lease.next_batch != frontier) return false;
+  }
+  return true;
+}
+
+bool MasterCore::is_move_worth_while(const std::vector<Holder>& candidates) const {
+  if (!last_loss_) return true;
+  // Expect the next volunteer to vanish after as long as none has: until then a move must bring in
+  // the time it takes. Where they vanish faster, newcomers get the shards of the vanished instead.
+  const double calm_us = static_cast<double>((now_ - *last_loss_).count());
+  return calm_us * gain_of_fair_shares(candidates, leases_.size()) >=
+         static_cast<double>(loading_time_.count());
+}
+
 void MasterCore::rebalance() {
+  // Between two rounds, when a hand-over has nothing to carry: everything is in the commit.
+  if (!is_between_rounds()) return;
   // One wave of moves at a time: what is on its way will change the picture.
   if (!leases_.in_state(LeaseState::kReleasing).empty() ||
       !leases_.in_state(LeaseState::kLoading).empty() ||
       !leases_.in_state(LeaseState::kFree).empty()) {
     return;
   }
+  const std::vector<Holder> candidates = holders();
+  if (!is_move_worth_while(candidates)) return;
   has_newcomer_ = false;
   unbalanced_rounds_ = 0;
-  for (const Move& move : plan_moves(holders(), leases_.size())) {
+  for (const Move& move : plan_moves(candidates, leases_.size())) {
     const std::vector<ShardId> held = leases_.held_by(move.source);
     begin_debt(sessions_.at(move.source));
     for (std::uint32_t i = 0; i < move.shards; ++i) {

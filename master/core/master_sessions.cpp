@@ -221,15 +221,19 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
   if (!freed.empty() && leases_.in_state(LeaseState::kFree).size() == leases_.size()) {
     expects_rejoin_ = checkpoint_ > 0;
   }
-  for (const auto& [unit_id, unit] : session.units) {
-    if (unit.kind != UnitInFlight::Kind::kEvaluate || !evaluation_) continue;
-    std::vector<ShardId> shards;
-    for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
-    evaluation_->unassigned(unit.eval_begin, shards);
-  }
+  if (!freed.empty()) last_loss_ = now_;
+  account(session).units_expired += session.units.size();
+  for (const auto& [unit_id, unit] : session.units) unassign(unit);
   effects_.emplace_back(Notice(VolunteerGone{
       session.name(), reason, session.phase == SessionPhase::kLeaving && freed.empty(),
       static_cast<std::uint32_t>(freed.size()), active_sessions()}));
+}
+
+void MasterCore::unassign(const UnitInFlight& unit) {
+  if (unit.kind != UnitInFlight::Kind::kEvaluate || !evaluation_) return;
+  std::vector<ShardId> shards;
+  for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
+  evaluation_->unassigned(unit.eval_begin, shards);
 }
 
 // ---- Accounts ----------------------------------------------------------------------------------

@@ -30,12 +30,17 @@ struct RoundRecord {
   double bytes_up = -1;
 };
 
-// What one volunteer, by its identity, did in this process's life.
+// What one volunteer, by its identity, did in this process's life. Units are training and
+// evaluation units alike: units_issued = units + units_refused + units_expired + those that are out
+// now.
 struct AccountRecord {
   std::uint64_t identity_high = 0, identity_low = 0;
   std::string name;
-  std::uint64_t units = 0;
-  std::uint64_t examples = 0;  // examples x shards
+  std::uint64_t units = 0;          // answered, and the answer counted
+  std::uint64_t units_issued = 0;   // sent to it
+  std::uint64_t units_refused = 0;  // answered, but not as asked
+  std::uint64_t units_expired = 0;  // never answered: lost with its session
+  std::uint64_t examples = 0;       // examples x shards
   std::uint64_t bytes_down = 0, bytes_up = 0;
   std::uint64_t commits = 0;
   std::uint64_t faults = 0;

@@ -1,60 +1,82 @@
 // A whole cluster in one process, from one seed: the real master's core, worker and store logic,
 // the real volunteers' cores and executors, and a simulated clock, network and disk between them.
-// Messages cross the network as bytes. A run of the same seed gives the same events, to the last
-// one.
+// A run of the same options gives the same events, to the last one.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "common/dataset/packed_dataset.hpp"
 #include "common/model_config.hpp"
 #include "common/time.hpp"
+#include "master/core/core_config.hpp"
 #include "master/core/records.hpp"
+#include "storage/memory_store.hpp"
 #include "storage/run_store.hpp"
+#include "tests/sim/fault_plan.hpp"
+#include "tests/sim/network.hpp"
+#include "tests/sim/sim_log.hpp"
+#include "volunteer/core/volunteer_core.hpp"
 
 namespace gleaner::sim {
 
-// What goes wrong, and how often; all zero is a calm run. Times are simulated.
-struct Faults {
-  Millis until{0};                   // none begins after this
-  Millis reset_every{0};             // mean time between connections cut
-  Millis volunteer_crash_every{0};   // mean time between volunteers killed (and started again)
-  Millis volunteer_freeze_every{0};  // mean time between volunteers frozen for longer than allowed
-  Millis volunteer_leave_every{0};   // mean time between polite leaves (and new starts)
-  Millis master_crash_every{0};      // mean time between losses of power at the master
-  Millis master_stop_every{0};       // mean time between polite stops of the master
+class Workload;
+
+// The power fails at one write to the store.
+struct CrashPoint {
+  std::uint64_t write = 0;  // counted from 0
+  MemoryStore::FailedWrite outcome = MemoryStore::FailedWrite::kDropped;
 };
+
+// What a calm run of the same model gives, to compare with.
+struct Expected {
+  std::map<RoundIndex, std::string> digests;             // of every checkpoint, by number
+  std::map<BatchIndex, std::uint64_t> gradient_digests;  // of every batch's whole gradient
+};
+
+// Short deadlines and small pieces, so that rare paths are common.
+CoreConfig impatient_master();
+volunteer::CoreConfig impatient_volunteer();
 
 struct ClusterOptions {
   ModelConfig model;
   std::uint64_t seed = 1;  // of network, timing and faults; never of the model
   std::uint32_t volunteers = 3;
   std::uint32_t join_spread_ms = 50;  // volunteers start within this
-  Millis latency_min{1};
-  Millis latency_max{20};
-  std::uint32_t slowness_max = 4;  // slowest volunteer against the fastest
-  Millis rejoin_grace{500};        // of the master, see CoreConfig
-  Faults faults;
-  Millis give_up_after{3'600'000};
+  std::uint32_t slowness_max = 4;     // slowest volunteer against the fastest
+  CoreConfig master = impatient_master();
+  volunteer::CoreConfig volunteer = impatient_volunteer();
+  LinkShape link;
+  bool has_steady_latency = false;            // drawn once a volunteer instead of once a message
+  std::uint64_t master_bytes_per_second = 0;  // of the master's link; 0: any
+  std::size_t send_queue_bytes_max = std::size_t{64} << 20;
+  Millis restart_after_most{4'000};  // whoever died starts again within this
+  FaultPlan faults;
+  Millis kill_one_at{0};                 // the first volunteer, once; 0: not at all
+  std::vector<CrashPoint> crash_points;  // one after the other, each counted from the one before
+  Millis heal_within{600'000};           // after the last fault the run must finish within this
+  bool is_checked = true;                // by every checker; costs more than the run itself
+  const Expected* expected = nullptr;
+  TraceSink trace;
 };
 
 struct ClusterResult {
   bool finished = false;
-  std::map<RoundIndex, std::string> digests;  // of every checkpoint, by number
-  std::uint64_t event_digest = 0;             // of everything that happened, in order
+  Expected reached;
+  std::uint64_t event_digest = 0;  // of everything that happened, in order
   std::uint64_t events = 0;
+  std::uint64_t writes = 0;  // to the store
   Millis duration{0};
   Evaluation evaluation;
   std::map<std::string, std::uint64_t> happened;  // faults, notices by kind: coverage marks
   std::vector<std::string> violations;            // invariants that broke
   std::vector<HistoryRecord> history;
+  std::vector<Instant> applied;  // when each batch was, in every life of the master
 };
 
-// Runs until the master finishes. `train` and `test` outlive the call.
-ClusterResult run_cluster(const ClusterOptions& options, const PackedDataset& train,
-                          const PackedDataset& test);
+// Runs until the master finishes, or something breaks an invariant.
+ClusterResult run_cluster(const ClusterOptions& options, Workload& workload);
 
 }  // namespace gleaner::sim

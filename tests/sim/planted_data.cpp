@@ -2,12 +2,12 @@
 
 #include <unistd.h>
 
-#include <catch2/catch.hpp>
 #include <filesystem>
 #include <map>
 #include <set>
 #include <string>
 
+#include "common/check.hpp"
 #include "common/counter_random.hpp"
 #include "common/dataset/packed_writer.hpp"
 
@@ -49,16 +49,16 @@ std::unique_ptr<PackedDataset> planted_data(const PlantedShape& shape, std::uint
        ("gleaner-planted-" + std::to_string(getpid()) + "-" + std::to_string(++made)))
           .string();
   auto writer = PackedWriter::create(path, true);
-  REQUIRE(writer.ok());
+  GLEANER_CHECK(writer.ok());
   Rng random(seed, Purpose::kTest, part + 1);
   for (std::uint64_t i = 0; i < shape.points; ++i) {
-    REQUIRE((*writer)->add(planted_point(shape, seed, random)).ok());
+    GLEANER_CHECK((*writer)->add(planted_point(shape, seed, random)).ok());
   }
-  REQUIRE((*writer)
-              ->finish({shape.features, shape.labels}, {}, "", AtomicFile::Existing::kReplace)
-              .ok());
+  GLEANER_CHECK((*writer)
+                    ->finish({shape.features, shape.labels}, {}, "", AtomicFile::Existing::kReplace)
+                    .ok());
   auto data = PackedDataset::open(path);
-  REQUIRE(data.ok());
+  GLEANER_CHECK(data.ok());
   std::filesystem::remove(path);
   return std::move(data).value();
 }

@@ -46,6 +46,9 @@ class VolunteerCore {
 
   [[nodiscard]] Snapshot snapshot() const;
 
+  // Pieces of work that have not been started.
+  [[nodiscard]] std::size_t work_waiting() const { return work_.size(); }
+
  private:
   enum class Phase : std::uint8_t { kPausing, kConnecting, kIntroduced, kActive, kClosing, kDone };
 

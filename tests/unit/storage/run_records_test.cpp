@@ -36,6 +36,9 @@ TEST_CASE("records: every field survives, to the bit", "[storage]") {
   VolunteerAccount account;
   account.name = "caf\u00e9 \"7\"\n";
   account.units = 1;
+  account.units_issued = 10;
+  account.units_refused = 8;
+  account.units_expired = 9;
   account.examples = ~std::uint64_t{0};
   account.bytes_down = 3;
   account.bytes_up = 4;

@@ -95,6 +95,21 @@ TEST_CASE("memory store: a crash undoes what was not synced, and only that", "[s
   CHECK(scan(store, Table::kRun, "", "") == "a=1 b=1 ");
 }
 
+TEST_CASE("memory store: a crash may keep the first of the batches that were not synced",
+          "[storage]") {
+  for (std::uint64_t survivors = 0; survivors <= 3; ++survivors) {
+    MemoryStore store;
+    require_ok(store.write(put(Table::kRun, "a", "0"), Durability::kSync));
+    for (const char* value : {"1", "2", "3"}) {
+      require_ok(store.write(put(Table::kRun, "a", value), Durability::kLazy));
+    }
+    CHECK(store.unsynced() == 3);
+    store.crash(survivors);
+    CHECK(get(store, Table::kRun, "a") == std::to_string(survivors));
+    CHECK(store.unsynced() == 0);
+  }
+}
+
 TEST_CASE("memory store: the death of a process keeps what was not synced", "[storage]") {
   MemoryStore store;
   require_ok(store.write(put(Table::kRun, "a", "1"), Durability::kLazy));

@@ -31,6 +31,14 @@ std::vector<Holder> random_holders(Rng& random) {
 
 }  // namespace
 
+TEST_CASE("balancer: the gain is the part of a batch's time that fair shares save", "[master]") {
+  const Holder slow{SessionId{1}, 1, 3, 8};
+  const Holder idle{SessionId{2}, 1, 0, 8};
+  REQUIRE(gain_of_fair_shares(std::vector<Holder>{slow, idle}, 3) == Approx(1.0 / 3));
+  REQUIRE(gain_of_fair_shares(std::vector<Holder>{slow}, 3) == 0);
+  REQUIRE(gain_of_fair_shares({}, 3) == 0);
+}
+
 TEST_CASE("balancer: shares are proportional to speed", "[balancer]") {
   const std::vector<Holder> holders = {holder(1, 1), holder(2, 2), holder(3, 5)};
   REQUIRE(fair_shares(holders, 16) == std::vector<std::uint32_t>{2, 4, 10});

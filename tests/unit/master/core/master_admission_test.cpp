@@ -295,4 +295,23 @@ TEST_CASE("admission: accounts belong to identities, not to connections", "[mast
   REQUIRE(accounts[0].faults == 0);
 }
 
+TEST_CASE("admission: every unit that is sent ends in one counter of the account", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  const auto account = [&] { return master.core().accounts().at(0); };
+  while (account().units_issued < 2) {
+    REQUIRE((master.run_worker() || master.run_storage() || master.serve(ann)));
+  }
+  const std::uint64_t applied = account().units;
+  // A result for other batches is refused, and what else was out expires with the session.
+  const TrainUnit unit = master.take<TrainUnit>(ann);
+  UnitResult wrong;
+  wrong.unit = unit.unit;
+  const std::uint64_t out = account().units_issued - applied;
+  master.say(ann, wrong);
+  REQUIRE(account().units == applied);
+  REQUIRE(account().units_refused == 1);
+  REQUIRE(account().units_expired == out - 1);
+}
+
 }  // namespace gleaner

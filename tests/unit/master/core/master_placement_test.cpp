@@ -124,30 +124,61 @@ TEST_CASE("placement: a shard that is ready twice ends the session", "[master]")
   REQUIRE(master.is_closed(ann));
 }
 
-TEST_CASE("placement: a newcomer gets shards by hand-over, and nothing is trained twice",
+TEST_CASE("placement: a newcomer gets shards between two rounds, and nothing is trained twice",
           "[master]") {
   MasterDriver master(tiny_model(), config());
   const SessionId ann = master.join("ann");
   load(master, ann);
   while (master.count<TrainUnit>(ann) == 0) REQUIRE(master.run_worker());
   master.serve(ann);  // its shards stand after batch 0 or 1 now
-  const BatchIndex stands = master.core().leases().at(ShardId{3}).next_batch;
-  REQUIRE(stands > 0);
   const SessionId bob = master.join("bob");
+  REQUIRE(master.count<ReleaseRequest>(ann) == 0);
+  while (master.count<ReleaseRequest>(ann) == 0) {
+    REQUIRE((master.serve(ann) || master.run_worker()));
+  }
   REQUIRE(master.count<ReleaseRequest>(ann) == 2);
-  while (master.count<LeaseGrant>(bob) < 2) REQUIRE((master.serve(ann) || master.run_worker()));
+  for (std::uint32_t s = 0; s < 4; ++s) {
+    REQUIRE(master.core().leases().at(ShardId{s}).next_batch == 3);
+  }
+  while (master.count<LeaseGrant>(bob) < 2) {
+    REQUIRE((master.serve(ann) || master.run_worker() || master.run_storage()));
+  }
   const auto grant = master.take<LeaseGrant>(bob);
-  REQUIRE(grant.base_chunks == 0);
-  REQUIRE(grant.chunks == 1);
-  REQUIRE(grant.next_batch >= stands);
+  REQUIRE(grant.base_round == 1);
+  REQUIRE(grant.base_chunks == 2);
+  REQUIRE(grant.chunks == 3);
+  REQUIRE(grant.next_batch == 3);
   for (Message& reply : master.volunteer(bob).replies_to(grant)) master.say(bob, reply);
+  // The hand-over's part is at hand, the checkpoint's come from the store.
   const auto chunk = master.take<ShardChunk>(bob);
   REQUIRE(chunk.rows == tiny_rows(master.map(), grant.lease.shard));
   for (Message& reply : master.volunteer(bob).replies_to(chunk)) master.say(bob, reply);
-  REQUIRE(is_ready(master, bob, 2) == false);  // the other one is still on its way
+  REQUIRE(is_ready(master, bob, 2) == false);  // the rest is still on its way
   master.settle();
   REQUIRE(master.held_by(ann) == 2);
   REQUIRE(master.held_by(bob) == 2);
+  std::uint64_t examples = 0;
+  for (const AccountRecord& account : master.core().accounts()) examples += account.examples;
+  REQUIRE(examples == 2 * 10 * 4);  // epochs x points x shards
+}
+
+TEST_CASE("placement: where volunteers keep vanishing, newcomers wait for what those leave",
+          "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  master.close(master.join("bob"));
+  REQUIRE(master.held_by(ann) == 4);
+  const SessionId cyd = master.join("cyd");
+  // Loading takes as long as nobody has vanished for, and a move would halve a batch's time.
+  master.tick(Millis(100));
+  while (!master.done && master.core().checkpoint() < 2) {
+    REQUIRE((master.run_worker() || master.run_storage() || master.serve(ann)));
+  }
+  REQUIRE(master.held_by(cyd) == 0);
+  master.close(ann);
+  REQUIRE(master.held_by(cyd) == 4);
 }
 
 TEST_CASE("placement: a hand-over that was not fetched whole serves the next holder", "[master]") {
@@ -157,7 +188,9 @@ TEST_CASE("placement: a hand-over that was not fetched whole serves the next hol
   while (master.count<TrainUnit>(ann) == 0) REQUIRE(master.run_worker());
   master.serve(ann);
   const SessionId bob = master.join("bob");
-  while (master.count<LeaseGrant>(bob) < 2) REQUIRE((master.serve(ann) || master.run_worker()));
+  while (master.count<LeaseGrant>(bob) < 2) {
+    REQUIRE((master.serve(ann) || master.run_worker() || master.run_storage()));
+  }
   const auto first = master.take<LeaseGrant>(bob);
   master.close(bob);
   // The only one left takes it back where it stood.
@@ -165,7 +198,8 @@ TEST_CASE("placement: a hand-over that was not fetched whole serves the next hol
   while (again.lease.shard != first.lease.shard) again = master.take<LeaseGrant>(ann);
   REQUIRE(raw(again.lease.epoch) > raw(first.lease.epoch));
   REQUIRE(again.next_batch == first.next_batch);
-  REQUIRE(again.chunks == 1);
+  REQUIRE(again.chunks == first.chunks);
+  REQUIRE(again.chunks == again.base_chunks + 1);
 }
 
 TEST_CASE("placement: the shards of a vanished volunteer go to several others at once",

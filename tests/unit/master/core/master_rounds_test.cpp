@@ -112,6 +112,23 @@ TEST_CASE("rounds: a commit is acknowledged only after it is durable", "[master]
   REQUIRE(master.core().leases().at(ShardId{0}).committed == 1);
 }
 
+TEST_CASE("rounds: a holder's commit is acknowledged though an earlier holder's is durable",
+          "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  // Her commits of round 0 are on their way to the store when she vanishes.
+  master.settle_without_storage();
+  master.close(ann);
+  const SessionId bob = master.join("bob");
+  master.settle_without_storage();
+  while (!contains(master.stored, "fold 0")) REQUIRE(master.run_storage());
+  std::size_t acknowledged = 0;
+  while (master.count<CommitAck>(bob) > 0) {
+    if (master.take<CommitAck>(bob).round == 0) ++acknowledged;
+  }
+  REQUIRE(acknowledged == 4);
+}
+
 TEST_CASE("rounds: a round is folded only when every shard and the input layer are durable",
           "[master]") {
   MasterDriver master(tiny_model(), config());

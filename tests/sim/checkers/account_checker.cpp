@@ -1,0 +1,124 @@
+// The accounting identity: for every volunteer, units issued = applied + refused + expired +
+// outstanding, where issued and outstanding are counted here from the messages that pass. What the
+// store has of earlier lives of the master obeys it too.
+#include <fmt/format.h>
+
+#include <map>
+#include <set>
+#include <utility>
+
+#include "tests/sim/checkers/checker.hpp"
+
+namespace gleaner::sim {
+namespace {
+
+using Identity = std::pair<std::uint64_t, std::uint64_t>;
+
+class AccountChecker : public Checker {
+ public:
+  using Checker::Checker;
+
+  void store_opened(RunStore& store) override {
+    const auto accounts = store.accounts();
+    if (!accounts) return;
+    for (const VolunteerAccount& account : *accounts) {
+      if (account.units_issued < account.units + account.units_refused + account.units_expired) {
+        fail(fmt::format("accounts: {} is on record with more units ended than issued",
+                         account.name));
+      }
+    }
+  }
+
+  void master_gone() override {
+    sessions_.clear();
+    books_.clear();
+  }
+
+  void event(const Event& event) override {
+    if (const auto* closed = std::get_if<SessionClosed>(&event)) end_session(closed->session);
+    const auto* received = std::get_if<MessageReceived>(&event);
+    if (received == nullptr) return;
+    if (const auto* hello = std::get_if<Hello>(&received->message)) {
+      if (!sessions_.contains(received->session)) {
+        said_hello_[received->session] = {hello->identity_high, hello->identity_low};
+      }
+    }
+    if (const auto* result = std::get_if<UnitResult>(&received->message)) {
+      answered(received->session, result->unit);
+    }
+    if (const auto* result = std::get_if<EvalResult>(&received->message)) {
+      answered(received->session, result->unit);
+    }
+  }
+
+  void effect(const Effect& effect) override {
+    if (const auto* close = std::get_if<CloseSession>(&effect)) end_session(close->session);
+    const auto* send = std::get_if<Send>(&effect);
+    if (send == nullptr) return;
+    if (std::holds_alternative<Welcome>(send->message)) {
+      sessions_[send->session].identity = said_hello_[send->session];
+      said_hello_.erase(send->session);
+    }
+    if (const auto* unit = std::get_if<TrainUnit>(&send->message)) sent(send->session, unit->unit);
+    if (const auto* unit = std::get_if<EvalUnit>(&send->message)) sent(send->session, unit->unit);
+  }
+
+  void state(const MasterCore& core) override {
+    for (const AccountRecord& account : core.accounts()) {
+      const Book& book = books_[{account.identity_high, account.identity_low}];
+      const std::uint64_t ended = account.units + account.units_refused + account.units_expired;
+      if (account.units_issued != book.issued || account.units_issued != ended + book.outstanding) {
+        fail(
+            fmt::format("accounts: {} was sent {} units; its account says {} issued, {} applied, "
+                        "{} refused, {} expired, and {} are out",
+                        account.name, book.issued, account.units_issued, account.units,
+                        account.units_refused, account.units_expired, book.outstanding));
+      }
+    }
+  }
+
+ private:
+  struct Book {
+    std::uint64_t issued = 0;
+    std::uint64_t outstanding = 0;
+  };
+
+  struct Session {
+    Identity identity;
+    std::set<UnitId> out;
+  };
+
+  void sent(SessionId id, UnitId unit) {
+    Session& session = sessions_[id];
+    session.out.insert(unit);
+    Book& book = books_[session.identity];
+    ++book.issued;
+    ++book.outstanding;
+  }
+
+  void answered(SessionId id, UnitId unit) {
+    const auto session = sessions_.find(id);
+    if (session == sessions_.end() || session->second.out.erase(unit) == 0) return;
+    --books_[session->second.identity].outstanding;
+  }
+
+  void end_session(SessionId id) {
+    said_hello_.erase(id);
+    const auto session = sessions_.find(id);
+    if (session == sessions_.end()) return;
+    books_[session->second.identity].outstanding -= session->second.out.size();
+    sessions_.erase(session);
+  }
+
+  std::map<SessionId, Identity> said_hello_;
+  std::map<SessionId, Session> sessions_;
+  std::map<Identity, Book> books_;  // in this life of the master
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_account_checker(SimLog& log) {
+  return std::make_unique<AccountChecker>(log);
+}
+
+}  // namespace gleaner::sim

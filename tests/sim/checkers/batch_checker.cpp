@@ -1,0 +1,94 @@
+// No batch is applied twice or skipped: the input layer's tasks come in the plan's one order, from
+// the checkpoint on, in every life of the master, and each update is that of the calm run.
+#include <fmt/format.h>
+
+#include "common/run_plan.hpp"
+#include "tests/sim/checkers/checker.hpp"
+
+namespace gleaner::sim {
+namespace {
+
+class BatchChecker : public Checker {
+ public:
+  BatchChecker(SimLog& log, const ClusterOptions& options)
+      : Checker(log), plan_(options.model), expected_(options.expected) {}
+
+  void master_started(const ResumePoint& resume, const CoreConfig&) override {
+    next_forward_ = next_backward_ = plan_.round_begin(resume.checkpoint);
+    next_commit_ = resume.checkpoint;
+  }
+
+  void effect(const Effect& effect) override {
+    const auto* task = std::get_if<WorkerTask>(&effect);
+    if (task == nullptr) return;
+    if (const auto* forward = std::get_if<ForwardTask>(task)) check(*forward);
+    if (const auto* backward = std::get_if<BackwardTask>(task)) check(*backward);
+    if (const auto* commit = std::get_if<CommitInputTask>(task)) check(*commit);
+  }
+
+  void state(const MasterCore& core) override {
+    const LeaseTable& leases = core.leases();
+    for (std::uint32_t s = 0; s < leases.size(); ++s) {
+      const ShardLease& lease = leases.at(ShardId{s});
+      if (lease.state != LeaseState::kFree && lease.next_batch > core.pipeline().frontier()) {
+        fail(fmt::format("batches: shard {} is ahead of the forward pass", s));
+      }
+    }
+  }
+
+ private:
+  void check(const ForwardTask& task) {
+    if (task.batch != next_forward_) {
+      fail(fmt::format("batches: forward {} where {} is next", task.batch, next_forward_));
+    }
+    if (plan_.applied_before(task.batch) != next_backward_) {
+      fail(fmt::format("batches: forward {} sees the updates before {}, not before {}", task.batch,
+                       next_backward_, plan_.applied_before(task.batch)));
+    }
+    next_forward_ = task.batch + 1;
+  }
+
+  void check(const BackwardTask& task) {
+    if (task.batch != next_backward_) {
+      fail(fmt::format("batches: update {} where {} is next", task.batch, next_backward_));
+    }
+    next_backward_ = task.batch + 1;
+    if (expected_ == nullptr || !task.gradient) return;
+    const auto calm = expected_->gradient_digests.find(task.batch);
+    if (calm == expected_->gradient_digests.end() || calm->second != digest_of(*task.gradient)) {
+      fail(fmt::format("batches: update {} is not that of the calm run", task.batch));
+    }
+  }
+
+  void check(const CommitInputTask& task) {
+    if (task.round != next_commit_ || next_backward_ != plan_.round_end(task.round)) {
+      fail(
+          fmt::format("batches: the input layer commits round {} before batch {}, where round {} "
+                      "is next",
+                      task.round, next_backward_, next_commit_));
+    }
+    next_commit_ = task.round + 1;
+  }
+
+  const RunPlan plan_;
+  const Expected* expected_;
+  BatchIndex next_forward_ = 0;
+  BatchIndex next_backward_ = 0;
+  RoundIndex next_commit_ = 0;
+};
+
+}  // namespace
+
+std::uint64_t digest_of(const std::vector<std::int32_t>& gradient) {
+  std::uint64_t digest = gradient.size();
+  for (const std::int32_t entry : gradient) {
+    digest = mix64(digest ^ static_cast<std::uint32_t>(entry));
+  }
+  return digest;
+}
+
+std::unique_ptr<Checker> make_batch_checker(SimLog& log, const ClusterOptions& options) {
+  return std::make_unique<BatchChecker>(log, options);
+}
+
+}  // namespace gleaner::sim

@@ -1,0 +1,72 @@
+// A checker watches a simulated cluster from outside and knows one thing that must always hold. It
+// is fed with every event and effect of the master's core and keeps its own books, so that the
+// core's mistakes do not hide themselves. It steers nothing.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "master/core/master_core.hpp"
+#include "storage/run_store.hpp"
+#include "tests/sim/cluster.hpp"
+#include "tests/sim/sim_log.hpp"
+
+namespace gleaner::sim {
+
+class Checker {
+ public:
+  explicit Checker(SimLog& log) : log_(log) {}
+
+  virtual ~Checker() = default;
+  Checker(const Checker&) = delete;
+  Checker& operator=(const Checker&) = delete;
+
+  // A master opened the store and has not changed it yet.
+  virtual void store_opened(RunStore&) {}
+
+  // It starts from here.
+  virtual void master_started(const ResumePoint&, const CoreConfig&) {}
+
+  virtual void master_gone() {}
+
+  // Before the core handles the event; each of its effects, in order; when all are performed.
+  virtual void event(const Event&) {}
+
+  virtual void effect(const Effect&) {}
+
+  virtual void state(const MasterCore&) {}
+
+  // The store's work is done; the core has not been told.
+  virtual void stored(const StorageTask&, const Event&, RunStore&) {}
+
+  // Work that waits at a volunteer.
+  virtual void work_waiting(std::size_t) {}
+
+  virtual void bytes_waiting(std::size_t) {}
+
+  virtual void run_finished() {}
+
+ protected:
+  void fail(const std::string& what) { log_.violation(what); }
+
+  SimLog& log_;
+};
+
+// Every checker there is.
+std::vector<std::unique_ptr<Checker>> all_checkers(SimLog& log, const ClusterOptions& options);
+
+// Of a batch's whole gradient.
+std::uint64_t digest_of(const std::vector<std::int32_t>& gradient);
+
+std::unique_ptr<Checker> make_lease_checker(SimLog& log);
+std::unique_ptr<Checker> make_batch_checker(SimLog& log, const ClusterOptions& options);
+std::unique_ptr<Checker> make_commit_checker(SimLog& log);
+std::unique_ptr<Checker> make_checkpoint_checker(SimLog& log, const ClusterOptions& options);
+std::unique_ptr<Checker> make_account_checker(SimLog& log);
+std::unique_ptr<Checker> make_bounds_checker(SimLog& log, const ClusterOptions& options);
+// Breaks nothing: counts rare branches.
+std::unique_ptr<Checker> make_coverage_marks(SimLog& log);
+
+}  // namespace gleaner::sim

@@ -1,0 +1,78 @@
+// Counts rare branches by what comes out of them, so that a sweep can say which it reached.
+#include <map>
+
+#include "tests/sim/checkers/checker.hpp"
+
+namespace gleaner::sim {
+namespace {
+
+class CoverageMarks : public Checker {
+ public:
+  using Checker::Checker;
+
+  void master_started(const ResumePoint& resume, const CoreConfig&) override {
+    if (resume.checkpoint > 0) log_.mark("branch.resumed_from_checkpoint");
+    if (resume.checkpoint > 0 && !resume.is_evaluated) log_.mark("branch.resumed_unevaluated");
+  }
+
+  void event(const Event& event) override {
+    if (const auto* read = std::get_if<ChunkRead>(&event)) {
+      if (!sessions_open_[read->session]) log_.mark("branch.chunk_read_for_nobody");
+    }
+    if (const auto* opened = std::get_if<SessionOpened>(&event)) {
+      sessions_open_[opened->session] = true;
+    }
+    if (const auto* closed = std::get_if<SessionClosed>(&event)) {
+      sessions_open_.erase(closed->session);
+    }
+    const auto* received = std::get_if<MessageReceived>(&event);
+    if (received == nullptr) return;
+    if (!sessions_open_[received->session]) log_.mark("branch.message_of_a_dropped_session");
+    if (const auto* part = std::get_if<HandOver>(&received->message)) {
+      if (part->parts > 1) log_.mark("branch.hand_over_in_parts");
+      if (part->rows.rows.empty()) log_.mark("branch.hand_over_empty");
+    }
+    if (const auto* commit = std::get_if<ShardCommit>(&received->message)) {
+      if (commit->parts > 1) log_.mark("branch.commit_in_parts");
+    }
+  }
+
+  void effect(const Effect& effect) override {
+    if (const auto* close = std::get_if<CloseSession>(&effect)) {
+      sessions_open_.erase(close->session);
+    }
+    const auto* send = std::get_if<Send>(&effect);
+    if (send == nullptr) return;
+    if (const auto* unit = std::get_if<TrainUnit>(&send->message)) {
+      if (!unit->wants_gradient) log_.mark("branch.replay_of_known_batches");
+      if (unit->batches.size() > 1) log_.mark("branch.unit_of_several_batches");
+    }
+    if (const auto* grant = std::get_if<LeaseGrant>(&send->message)) {
+      if (grant->chunks > grant->base_chunks) log_.mark("branch.loads_a_hand_over");
+      if (grant->base_chunks > 0) log_.mark("branch.loads_a_checkpoint");
+    }
+    if (std::holds_alternative<Revoke>(send->message)) log_.mark("branch.revoked_while_loading");
+    if (const auto* refusal = std::get_if<Refusal>(&send->message)) {
+      log_.mark("refusal." + std::to_string(static_cast<int>(refusal->code)) +
+                (refusal->retry ? ".retry" : ""));
+    }
+  }
+
+  void stored(const StorageTask& task, const Event&, RunStore& store) override {
+    const auto* read = std::get_if<ReadChunkTask>(&task);
+    if (read == nullptr) return;
+    if (read->base_round > store.checkpoint()) log_.mark("branch.reads_staged_commits");
+    if (read->base_round < store.checkpoint()) log_.mark("branch.reads_an_older_checkpoint");
+  }
+
+ private:
+  std::map<SessionId, bool> sessions_open_;
+};
+
+}  // namespace
+
+std::unique_ptr<Checker> make_coverage_marks(SimLog& log) {
+  return std::make_unique<CoverageMarks>(log);
+}
+
+}  // namespace gleaner::sim

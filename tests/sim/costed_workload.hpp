@@ -1,0 +1,55 @@
+// Only the messages of training, in their sizes, and its time: for questions about throughput. One
+// example of the small model stands for many of the run it models; messages cross the network as
+// themselves with the sizes that the modelled ones have (schema/README.md, "Sizes").
+#pragma once
+
+#include "tests/sim/workload.hpp"
+
+namespace gleaner::sim {
+
+// What is modelled: the shape of citeulike-t on machines of one core.
+struct CostModel {
+  std::uint32_t labels = 52'946;
+  std::uint32_t hidden = 128;
+  std::uint32_t shards = 16;
+  std::uint32_t batch_examples = 256;
+  std::uint32_t round_batches = 64;
+  std::uint32_t staleness = 16;
+  std::uint32_t batches = 64 * 100;
+  double example_us = 100;    // of processor, an example on all shards together
+  double input_share = 0.02;  // of that again, on the master, for each pass of the input layer
+  double bytes_down = 107;    // of a unit, an example
+  double bytes_up = 120;      // of a result, an example
+  double row_bytes = 581;     // of a download
+  double commit_row_bytes = 322;
+  Micros stage_round{60'000};  // the store's time for a round's commits, all shards
+  Micros fold{200'000};
+  Micros read_mib{5'000};  // the store's time for a MiB of rows
+};
+
+class CostedWorkload : public Workload {
+ public:
+  explicit CostedWorkload(const CostModel& cost);
+
+  Result<Opened> open(std::unique_ptr<Store> disk,
+                      const std::function<void(RunStore&)>& opened) override;
+  std::unique_ptr<VolunteerTasks> start_volunteer(std::uint64_t memory_bytes) override;
+  void complete(CoreConfig& config) const override;
+
+  [[nodiscard]] const ModelConfig& model() const override { return model_; }
+
+  [[nodiscard]] Packet pack(Message message) const override;
+  [[nodiscard]] Result<Message> unpack(const Packet& packet) const override;
+
+  // Examples of the modelled run that one of the small model's stands for.
+  [[nodiscard]] std::uint32_t scale() const { return cost_.batch_examples / model_.batch_examples; }
+
+ private:
+  [[nodiscard]] double size_of(const Message& message) const;
+  [[nodiscard]] double shard_rows() const;
+
+  const CostModel cost_;
+  ModelConfig model_;
+};
+
+}  // namespace gleaner::sim

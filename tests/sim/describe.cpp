@@ -1,0 +1,182 @@
+#include "tests/sim/describe.hpp"
+
+#include <fmt/format.h>
+
+namespace gleaner::sim {
+namespace {
+
+template <typename... Ts>
+struct Overloaded : Ts... {
+  using Ts::operator()...;
+};
+
+template <typename... Ts>
+Overloaded(Ts...) -> Overloaded<Ts...>;
+
+std::string shard_of(const LeaseRef& lease) {
+  return fmt::format("shard {} (epoch {})", raw(lease.shard), raw(lease.epoch));
+}
+
+std::string shards_of(const std::vector<LeaseRef>& leases) {
+  std::string text = "shards";
+  for (const LeaseRef& lease : leases) text += fmt::format(" {}", raw(lease.shard));
+  return text;
+}
+
+std::string describe_task(const WorkerTask& task) {
+  return std::visit(
+      Overloaded{
+          [](const ForwardTask& t) { return fmt::format("forward {}", t.batch); },
+          [](const BackwardTask& t) { return fmt::format("update {}", t.batch); },
+          [](const CommitInputTask& t) { return fmt::format("commit input of round {}", t.round); },
+          [](const EvalForwardTask& t) { return fmt::format("evaluate {}..{}", t.begin, t.end); },
+          [](const EvalScoreTask& t) { return fmt::format("score {}..{}", t.begin, t.end); },
+          [](const EvalFinishTask&) { return std::string("close the evaluation"); },
+      },
+      task);
+}
+
+std::string describe_task(const StorageTask& task) {
+  return std::visit(
+      Overloaded{
+          [](const StageTask& t) {
+            return fmt::format("stage shard {} round {} part {} of {}", raw(t.shard), t.round,
+                               t.part + 1, t.parts);
+          },
+          [](const FoldTask& t) { return fmt::format("fold round {}", t.round); },
+          [](const ReadChunkTask& t) {
+            return fmt::format("read chunk {} of {} at checkpoint {}", t.chunk, shard_of(t.lease),
+                               t.base_round);
+          },
+          [](const RecordEvaluationTask&) { return std::string("record the evaluation"); },
+      },
+      task);
+}
+
+std::string describe_notice(const Notice& notice) {
+  return std::visit(Overloaded{
+                        [](const VolunteerCame& n) { return fmt::format("{} came", n.name); },
+                        [](const VolunteerGone& n) {
+                          return fmt::format("{} is gone: {}; {} shards to lend", n.name, n.reason,
+                                             n.shards);
+                        },
+                        [](const CheckpointReached& n) {
+                          return fmt::format("checkpoint {}", n.record.round + 1);
+                        },
+                        [](const CheckpointEvaluated& n) {
+                          return fmt::format("checkpoint {} evaluated", n.checkpoint);
+                        },
+                        [](const Remark& n) { return fmt::format("{}: {}", n.kind, n.text); },
+                        [](const TrainingPaused& n) { return "pauses: " + n.reason; },
+                        [](const TrainingResumed&) { return std::string("goes on"); },
+                    },
+                    notice);
+}
+
+}  // namespace
+
+std::string describe(const Message& message) {
+  return std::visit(
+      Overloaded{
+          [](const ShardOffer& m) {
+            return fmt::format("ShardOffer of {} shards at checkpoint {}", m.shards.size(),
+                               m.checkpoint);
+          },
+          [](const LeaseGrant& m) {
+            if (m.is_held) {
+              return fmt::format("LeaseGrant {} as it is held", shard_of(m.lease));
+            }
+            return fmt::format(
+                "LeaseGrant {} before batch {}, {} chunks of checkpoint {} and {} "
+                "more",
+                shard_of(m.lease), m.next_batch, m.base_chunks, m.base_round,
+                m.chunks - m.base_chunks);
+          },
+          [](const TrainUnit& m) {
+            return fmt::format("TrainUnit {}: batches {}..{} for {}{}", raw(m.unit),
+                               m.batches.front().batch, m.batches.back().batch, shards_of(m.leases),
+                               m.wants_gradient ? "" : ", a replay");
+          },
+          [](const UnitResult& m) { return fmt::format("UnitResult {}", raw(m.unit)); },
+          [](const EvalUnit& m) {
+            return fmt::format("EvalUnit {} for {}", raw(m.unit), shards_of(m.leases));
+          },
+          [](const EvalResult& m) { return fmt::format("EvalResult {}", raw(m.unit)); },
+          [](const ShardCommit& m) {
+            return fmt::format("ShardCommit {} round {} part {} of {}", shard_of(m.lease), m.round,
+                               m.part + 1, m.parts);
+          },
+          [](const CommitAck& m) {
+            return fmt::format("CommitAck {} round {}", shard_of(m.lease), m.round);
+          },
+          [](const HandOver& m) {
+            return fmt::format("HandOver {} before batch {}, part {} of {}", shard_of(m.lease),
+                               m.next_batch, m.part + 1, m.parts);
+          },
+          [](const Refusal& m) { return "Refusal: " + m.sentence; },
+          [](const Goodbye& m) { return "Goodbye: " + m.sentence; },
+          [](const Leaving& m) { return "Leaving: " + m.reason; },
+          []<typename T>(const T& m) {
+            if constexpr (requires { m.lease; }) {
+              return fmt::format("{} {}", message_name(Message(m)), shard_of(m.lease));
+            } else {
+              return std::string(message_name(Message(m)));
+            }
+          },
+      },
+      message);
+}
+
+std::string describe(const Event& event) {
+  return std::visit(
+      Overloaded{
+          [](const SessionOpened& e) {
+            return fmt::format("connection {} opened", raw(e.session));
+          },
+          [](const MessageReceived& e) {
+            if (std::holds_alternative<Heartbeat>(e.message)) return std::string();
+            return fmt::format("<- {} {}", raw(e.session), describe(e.message));
+          },
+          [](const SessionClosed& e) {
+            return fmt::format("connection {} closed: {}", raw(e.session), e.reason);
+          },
+          [](const BackwardDone& e) { return fmt::format("batch {} applied", e.batch); },
+          [](const Staged& e) {
+            return fmt::format("staged shard {} round {} part {}", raw(e.shard), e.round,
+                               e.part + 1);
+          },
+          [](const Folded& e) { return fmt::format("folded round {}", e.round); },
+          [](const TaskFailed& e) { return "failed: " + e.error.message; },
+          [](const StopRequested&) { return std::string("asked to stop"); },
+          [](const auto&) { return std::string(); },
+      },
+      event);
+}
+
+std::string describe(const Effect& effect) {
+  return std::visit(
+      Overloaded{
+          [](const Send& e) {
+            if (std::holds_alternative<Heartbeat>(e.message)) return std::string();
+            return fmt::format("-> {} {}", raw(e.session), describe(e.message));
+          },
+          [](const CloseSession& e) { return fmt::format("closes connection {}", raw(e.session)); },
+          [](const WorkerTask& e) { return describe_task(e); },
+          [](const StorageTask& e) { return describe_task(e); },
+          [](const Notice& e) { return "* " + describe_notice(e); },
+          [](const Done& e) { return "ends: " + e.error.message; },
+      },
+      effect);
+}
+
+std::string describe(const volunteer::Effect& effect) {
+  return std::visit(Overloaded{
+                        [](const volunteer::Connect&) { return std::string("dials"); },
+                        [](const volunteer::Disconnect&) { return std::string("hangs up"); },
+                        [](const volunteer::Exit& e) { return "exits: " + e.error.message; },
+                        [](const auto&) { return std::string(); },
+                    },
+                    effect);
+}
+
+}  // namespace gleaner::sim

@@ -1,0 +1,90 @@
+// The master as a process on a machine: its core, its task threads, its links, and its disk, which
+// outlives it. What `master/core_runner` and `master/master_run` do with real threads and sockets.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+
+#include "storage/memory_store.hpp"
+#include "tests/sim/faulty_store.hpp"
+#include "tests/sim/sim_context.hpp"
+
+namespace gleaner::sim {
+
+class MasterProcess {
+ public:
+  MasterProcess(SimContext& context, ClusterResult& result);
+
+  void start();
+
+  // What the death of the process leaves, and of the machine. It starts again by itself.
+  enum class Death : std::uint8_t { kProcess, kMachine };
+  void die(Death death);
+  void ask_to_stop();
+
+  [[nodiscard]] bool is_running() const { return core_ != nullptr; }
+
+  // Why the run stands still, in the master's words.
+  [[nodiscard]] std::string waiting_for() const;
+
+  // A connection arrived from volunteer `volunteer` (any number for strangers).
+  ConnectionId admit(std::size_t volunteer, const LinkShape& link, Network::Hearing other);
+
+  // -- faults
+  void fail_next_read() { disk_faults_.next_read_fails = true; }
+
+  void fail_next_write();
+  void slow_disk(Instant until, std::int64_t factor);
+  void fill_disk(Instant until);
+
+  // The next start dies at one of its first writes; the next fold while it is written.
+  void die_in_recovery() { dies_in_recovery_ = true; }
+
+  void die_in_fold() { dies_in_fold_ = true; }
+
+  [[nodiscard]] MemoryStore& disk() { return disk_; }
+
+ private:
+  void arm_disk();
+  bool dies_of_disk(const Error& error);
+  void tick(std::uint64_t life);
+  void handle(Event event);
+  void perform(Effects effects);
+  void perform(Send& effect);
+  void perform(CloseSession& effect);
+  void perform(WorkerTask& task);
+  void perform(StorageTask& task);
+  void perform(Notice& effect);
+  void perform(Done& effect);
+  void do_storage();
+  void store(std::uint64_t life);
+  void note_checkpoint();
+  void received(ConnectionId id, Packet packet);
+  void restart_later();
+
+  SimContext& context_;
+  ClusterResult& result_;
+  CoreConfig config_;
+  MemoryStore disk_;
+  DiskFaults disk_faults_;
+  std::size_t crash_points_used_ = 0;
+  bool is_crash_point_armed_ = false;
+  bool is_write_armed_ = false;
+  bool dies_in_recovery_ = false;
+  bool dies_in_fold_ = false;
+  Instant disk_slow_until_{};
+  std::int64_t disk_slowness_ = 1;
+  Instant disk_full_until_{};
+
+  std::uint64_t life_ = 0;  // grows with every start and death; closures of an earlier one are void
+  std::unique_ptr<MasterTasks> tasks_;
+  std::unique_ptr<MasterCore> core_;
+  Instant worker_free_{};
+  std::deque<StorageTask> storage_queue_;  // the first is being done
+  std::map<ConnectionId, bool> links_;
+};
+
+}  // namespace gleaner::sim

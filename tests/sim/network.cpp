@@ -1,0 +1,274 @@
+#include "tests/sim/network.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace gleaner::sim {
+namespace {
+
+constexpr std::size_t kTurnBytes = std::size_t{64} << 10;
+
+std::size_t index_of(End end) {
+  return static_cast<std::size_t>(end);
+}
+
+Micros time_of(std::size_t bytes, std::uint64_t bytes_per_second) {
+  if (bytes_per_second == 0) return Micros(0);
+  return Micros(static_cast<std::int64_t>(bytes * 1'000'000 / bytes_per_second));
+}
+
+}  // namespace
+
+Network::Network(SimClock& clock, Rng& random, SimLog& log, std::size_t queue_bytes_max,
+                 std::uint64_t master_bytes_per_second)
+    : clock_(clock),
+      random_(random),
+      log_(log),
+      queue_bytes_max_(queue_bytes_max),
+      master_rate_(master_bytes_per_second) {}
+
+Micros Network::latency(const LinkShape& link) {
+  const auto spread = static_cast<std::uint64_t>((link.latency_max - link.latency_min).count());
+  return link.latency_min + Micros(static_cast<std::int64_t>(random_.next_below(spread + 1)));
+}
+
+ConnectionId Network::open(std::size_t volunteer, const LinkShape& link, Hearing master,
+                           Hearing volunteer_end) {
+  Connection connection;
+  connection.volunteer = volunteer;
+  connection.link = link;
+  connection.hearing = {std::move(master), std::move(volunteer_end)};
+  for (Flow& flow : connection.flows) flow.link_free = flow.last_arrival = clock_.now();
+  connections_.emplace(++last_, std::move(connection));
+  return last_;
+}
+
+// ---- Sending -----------------------------------------------------------------------------------
+
+void Network::send(ConnectionId id, End from, Packet packet) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection& connection = found->second;
+  Flow& flow = connection.flows[index_of(from)];
+  if (flow.has_ended || !connection.is_attached[index_of(from)]) return;
+  // A broken connection that this end was not told of takes bytes as if it were whole.
+  const bool is_full =
+      flow.queued_bytes > 0 && flow.queued_bytes + packet.wire_bytes > queue_bytes_max_;
+  flow.queued_bytes += packet.wire_bytes;
+  queued_bytes_most_ = std::max(queued_bytes_most_, flow.queued_bytes);
+  if (is_full) {
+    log_.mark("network.queue_full");
+    cut(id, true, true);
+    return;
+  }
+  if (connection.is_broken) return;
+  Item item;
+  item.bytes_left = packet.wire_bytes;
+  item.packet = std::move(packet);
+  flow.items.push_back(std::move(item));
+  start_item(id, from);
+}
+
+void Network::close(ConnectionId id, End by) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection& connection = found->second;
+  Flow& flow = connection.flows[index_of(by)];
+  if (flow.has_ended || !connection.is_attached[index_of(by)]) return;
+  flow.has_ended = true;
+  if (connection.is_broken) return;
+  Item item;
+  item.is_end = true;
+  flow.items.push_back(std::move(item));
+  start_item(id, by);
+}
+
+void Network::start_item(ConnectionId id, End from) {
+  Connection& connection = at(id);
+  Flow& flow = connection.flows[index_of(from)];
+  if (from == End::kMaster) {
+    if (master_rate_ == 0) {
+      on_its_way(id, from, clock_.now());
+    } else if (!flow.is_in_turn) {
+      flow.is_in_turn = true;
+      turns_.push_back(id);
+      take_turn();
+    }
+    return;
+  }
+  // The volunteer's own link first, then its place on the master's.
+  const std::size_t bytes = flow.items.back().packet.wire_bytes;
+  flow.link_free =
+      std::max(flow.link_free, clock_.now()) + time_of(bytes, connection.link.bytes_per_second);
+  if (master_rate_ == 0) {
+    on_its_way(id, from, flow.link_free);
+    return;
+  }
+  clock_.at(flow.link_free, [this, id, from, bytes] {
+    if (!connections_.contains(id) || at(id).is_broken) return;
+    master_in_free_ = std::max(master_in_free_, clock_.now()) + time_of(bytes, master_rate_);
+    on_its_way(id, from, master_in_free_);
+  });
+}
+
+void Network::take_turn() {
+  while (!is_link_busy_ && !turns_.empty()) {
+    const ConnectionId id = turns_.front();
+    turns_.pop_front();
+    const auto found = connections_.find(id);
+    if (found == connections_.end()) continue;
+    Flow& flow = found->second.flows[index_of(End::kMaster)];
+    flow.is_in_turn = false;
+    const auto waiting = std::find_if(flow.items.begin(), flow.items.end(),
+                                      [](const Item& item) { return !item.arrives; });
+    if (waiting == flow.items.end()) continue;
+    const std::size_t bytes = std::min(kTurnBytes, waiting->bytes_left);
+    waiting->bytes_left -= bytes;
+    const bool is_whole = waiting->bytes_left == 0;
+    is_link_busy_ = true;
+    clock_.after(time_of(bytes, master_rate_), [this, id, bytes, is_whole] {
+      is_link_busy_ = false;
+      const auto still = connections_.find(id);
+      if (still != connections_.end() && !still->second.is_broken) {
+        Connection& connection = still->second;
+        Flow& sender = connection.flows[index_of(End::kMaster)];
+        sender.link_free = std::max(sender.link_free, clock_.now()) +
+                           time_of(bytes, connection.link.bytes_per_second);
+        if (is_whole) on_its_way(id, End::kMaster, sender.link_free);
+        const bool has_more = std::any_of(sender.items.begin(), sender.items.end(),
+                                          [](const Item& item) { return !item.arrives; });
+        if (has_more && !sender.is_in_turn) {
+          sender.is_in_turn = true;
+          turns_.push_back(id);
+        }
+      }
+      take_turn();
+    });
+  }
+}
+
+void Network::on_its_way(ConnectionId id, End from, Instant through) {
+  Connection& connection = at(id);
+  Flow& flow = connection.flows[index_of(from)];
+  const auto item =
+      std::find_if(flow.items.begin(), flow.items.end(), [](const Item& i) { return !i.arrives; });
+  if (item == flow.items.end()) return;
+  if (master_rate_ == 0 && from == End::kMaster) {
+    flow.link_free = std::max(flow.link_free, through) +
+                     time_of(item->packet.wire_bytes, connection.link.bytes_per_second);
+    through = flow.link_free;
+  }
+  flow.last_arrival = std::max(flow.last_arrival, through + latency(connection.link));
+  item->arrives = flow.last_arrival;
+  clock_.at(flow.last_arrival, [this, id, from] { arrive(id, from); });
+}
+
+// ---- Arriving ----------------------------------------------------------------------------------
+
+void Network::arrive(ConnectionId id, End from) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end() || found->second.is_broken) return;
+  Connection& connection = found->second;
+  const End to = other_end(from);
+  Flow& flow = connection.flows[index_of(from)];
+  if (flow.items.empty() || !flow.items.front().arrives) return;
+  const Instant stalled = stalls_[connection.volunteer][index_of(to)];
+  if (stalled > clock_.now()) {
+    log_.mark("network.held_back");
+    clock_.at(stalled, [this, id, from] { arrive(id, from); });
+    return;
+  }
+  Item item = std::move(flow.items.front());
+  flow.items.pop_front();
+  flow.queued_bytes -= item.packet.wire_bytes;
+  if (item.is_end) {
+    lose_everything(connection);
+    tell(id, to);
+    tell(id, from);
+    return;
+  }
+  if (!connection.is_attached[index_of(to)]) return;
+  clock_.note(item.packet.wire_bytes);
+  const auto on_packet = connection.hearing[index_of(to)].on_packet;
+  on_packet(std::move(item.packet));
+}
+
+// ---- Breaking ----------------------------------------------------------------------------------
+
+void Network::lose_everything(Connection& connection) {
+  for (Flow& flow : connection.flows) {
+    for (const Item& item : flow.items) {
+      if (item.is_end) continue;
+      log_.mark("network.packet_lost");
+      const bool has_begun = item.bytes_left < item.packet.wire_bytes || item.arrives;
+      if (has_begun && flow.link_free > clock_.now()) log_.mark("network.cut_inside_packet");
+    }
+    flow.items.clear();
+  }
+  connection.is_broken = true;
+}
+
+void Network::abandon(ConnectionId id, End by, bool is_told) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  Connection& connection = found->second;
+  if (is_told) {
+    close(id, by);
+  } else {
+    lose_everything(connection);
+  }
+  connection.is_attached[index_of(by)] = false;
+  forget_if_over(id);
+}
+
+void Network::cut(ConnectionId id, bool tell_master, bool tell_volunteer) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  lose_everything(found->second);
+  if (tell_master) tell(id, End::kMaster);
+  if (tell_volunteer) tell(id, End::kVolunteer);
+}
+
+void Network::tell(ConnectionId id, End end) {
+  const auto found = connections_.find(id);
+  if (found == connections_.end() || !found->second.is_attached[index_of(end)]) return;
+  clock_.after(latency(found->second.link), [this, id, end] {
+    const auto still = connections_.find(id);
+    if (still == connections_.end() || !still->second.is_attached[index_of(end)]) return;
+    still->second.is_attached[index_of(end)] = false;
+    const auto on_closed = still->second.hearing[index_of(end)].on_closed;
+    forget_if_over(id);
+    on_closed();
+  });
+}
+
+void Network::forget_if_over(ConnectionId id) {
+  const Connection& connection = at(id);
+  if (!connection.is_attached[0] && !connection.is_attached[1]) connections_.erase(id);
+}
+
+void Network::stall(std::size_t volunteer, End towards, Instant until) {
+  Instant& stalled = stalls_[volunteer][index_of(towards)];
+  stalled = std::max(stalled, until);
+}
+
+Instant Network::stalled_until(std::size_t volunteer) const {
+  const auto found = stalls_.find(volunteer);
+  if (found == stalls_.end()) return Instant{};
+  return std::max(found->second[0], found->second[1]);
+}
+
+std::vector<ConnectionId> Network::open_connections() const {
+  std::vector<ConnectionId> open;
+  for (const auto& [id, connection] : connections_) {
+    if (!connection.is_broken) open.push_back(id);
+  }
+  return open;
+}
+
+std::size_t Network::queued_bytes(ConnectionId id, End from) const {
+  const auto found = connections_.find(id);
+  return found == connections_.end() ? 0 : found->second.flows[index_of(from)].queued_bytes;
+}
+
+}  // namespace gleaner::sim

@@ -1,0 +1,126 @@
+#include "tests/sim/real_workload.hpp"
+
+#include <utility>
+
+#include "master/persister.hpp"
+#include "master/worker.hpp"
+#include "schema/codec.hpp"
+#include "storage/run_store.hpp"
+#include "volunteer/executor.hpp"
+
+namespace gleaner::sim {
+namespace {
+
+constexpr Micros kWorkerCost{500};
+constexpr Micros kStorageCost{1'000};
+constexpr Micros kFoldCost{5'000};
+constexpr Micros kWorkCost{1'000};
+constexpr std::uint64_t kLeaseEpochs = 1 << 20;
+
+std::int64_t no_wall_clock() {
+  return 0;
+}
+
+class RealMaster : public MasterTasks {
+ public:
+  RealMaster(const ModelConfig& model, const PackedDataset& train, const PackedDataset& test,
+             std::vector<std::uint32_t> label_counts, ThreadPool& pool,
+             std::unique_ptr<RunStore> store, const std::vector<VolunteerAccount>& accounts)
+      : store_(std::move(store)),
+        worker_(model, train, &test, std::move(label_counts), pool),
+        persister_(*store_, accounts, &no_wall_clock) {}
+
+  Result<void> load() { return worker_.load(*store_); }
+
+  Event run(const WorkerTask& task) override { return worker_.run(task); }
+
+  Event run(const StorageTask& task) override { return persister_.run(task); }
+
+  [[nodiscard]] Micros cost(const WorkerTask&) const override { return kWorkerCost; }
+
+  [[nodiscard]] Micros cost(const StorageTask& task) const override {
+    return std::holds_alternative<FoldTask>(task) ? kFoldCost : kStorageCost;
+  }
+
+  RunStore* store() override { return store_.get(); }
+
+ private:
+  std::unique_ptr<RunStore> store_;
+  Worker worker_;
+  Persister persister_;
+};
+
+class RealVolunteer : public VolunteerTasks {
+ public:
+  RealVolunteer(ThreadPool& pool, std::uint64_t memory_bytes) : executor_(pool, memory_bytes) {}
+
+  Result<std::vector<Message>> execute(const Work& work) override {
+    return executor_.execute(work);
+  }
+
+  [[nodiscard]] Micros cost(const Work&) const override { return kWorkCost; }
+
+ private:
+  volunteer::Executor executor_;
+};
+
+}  // namespace
+
+RealWorkload::RealWorkload(const ModelConfig& model, const PackedDataset& train,
+                           const PackedDataset& test)
+    : model_(model), train_(train), test_(test), label_counts_(count_labels(train)) {}
+
+Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk,
+                                            const std::function<void(RunStore&)>& opened) {
+  RunIdentity identity;
+  identity.model = model_;
+  auto store = RunStore::create_or_open(std::move(disk), identity, label_counts_);
+  if (!store) return store.error();
+  RunStore& run = **store;
+  opened(run);
+  Opened master;
+  master.resume.checkpoint = run.checkpoint();
+  auto epoch = run.reserve_lease_epochs(kLeaseEpochs);
+  if (!epoch) return epoch.error();
+  master.resume.first_epoch = *epoch;
+  auto digests = run.shard_digests();
+  if (!digests) return digests.error();
+  master.resume.digests = std::move(*digests);
+  auto history = run.history();
+  if (!history) return history.error();
+  for (const HistoryRecord& record : *history) {
+    if (record.checkpoint == master.resume.checkpoint) {
+      master.resume.is_evaluated = record.evaluated > 0;
+    }
+  }
+  if (auto discarded = run.discard_staged(); !discarded) return discarded.error();
+  auto accounts = run.accounts();
+  if (!accounts) return accounts.error();
+  auto tasks = std::make_unique<RealMaster>(model_, train_, test_, label_counts_, pool_,
+                                            std::move(*store), *accounts);
+  if (auto loaded = tasks->load(); !loaded) return loaded.error();
+  master.tasks = std::move(tasks);
+  return master;
+}
+
+std::unique_ptr<VolunteerTasks> RealWorkload::start_volunteer(std::uint64_t memory_bytes) {
+  return std::make_unique<RealVolunteer>(pool_, memory_bytes);
+}
+
+void RealWorkload::complete(CoreConfig& config) const {
+  config.test_points = test_.points();
+  config.label_counts = label_counts_;
+}
+
+Packet RealWorkload::pack(Message message) const {
+  Packet packet;
+  packet.bytes = encode(message);
+  packet.wire_bytes = packet.bytes.size();
+  return packet;
+}
+
+Result<Message> RealWorkload::unpack(const Packet& packet) const {
+  return decode(packet.bytes);
+}
+
+}  // namespace gleaner::sim

@@ -1,0 +1,38 @@
+// What every part of a simulated cluster shares. Plain references; the cluster owns it all.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/counter_random.hpp"
+#include "tests/sim/checkers/checker.hpp"
+#include "tests/sim/cluster.hpp"
+#include "tests/sim/network.hpp"
+#include "tests/sim/sim_clock.hpp"
+#include "tests/sim/sim_log.hpp"
+#include "tests/sim/workload.hpp"
+
+namespace gleaner::sim {
+
+inline constexpr Millis kTick{50};
+
+struct SimContext {
+  const ClusterOptions& options;
+  SimClock& clock;
+  Rng& random;
+  SimLog& log;
+  Network& network;
+  Workload& workload;
+  std::vector<std::unique_ptr<Checker>>& checkers;
+
+  Millis uniform(Millis low, Millis high) {
+    return low + Millis(random.next_below(static_cast<std::uint64_t>((high - low).count()) + 1));
+  }
+
+  template <typename Tell>
+  void tell_checkers(Tell tell) {
+    for (const auto& checker : checkers) tell(*checker);
+  }
+};
+
+}  // namespace gleaner::sim

@@ -1,0 +1,39 @@
+// The small run that simulations train: its data, its model, and what a calm run of it gives.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <tuple>
+
+#include "common/dataset/packed_dataset.hpp"
+#include "tests/sim/cluster.hpp"
+#include "tests/sim/real_workload.hpp"
+
+namespace gleaner::sim {
+
+class SmallWorld {
+ public:
+  SmallWorld();
+
+  // 12 batches of 8 examples an epoch, in rounds of 5, 5 and 2; 2 epochs; 5 output shards; lag 2.
+  [[nodiscard]] ModelConfig model() const;
+
+  ClusterResult run(const ClusterOptions& options);
+
+  // Of a calm run of this model, with one volunteer; made once a model. Throws if it breaks a
+  // promise.
+  const Expected& calm(const ModelConfig& model);
+
+  // A run with everything drawn from `seed`, compared with the calm one.
+  ClusterOptions storm(std::uint64_t seed);
+
+ private:
+  // What the fault plan draws of a model.
+  using Drawn = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+
+  std::unique_ptr<PackedDataset> train_;
+  std::unique_ptr<PackedDataset> test_;
+  std::map<Drawn, Expected> calm_;
+};
+
+}  // namespace gleaner::sim

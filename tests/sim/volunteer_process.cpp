@@ -1,0 +1,224 @@
+#include "tests/sim/volunteer_process.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "schema/versions.hpp"
+#include "tests/sim/describe.hpp"
+
+namespace gleaner::sim {
+namespace {
+
+constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30;
+
+}  // namespace
+
+VolunteerProcess::VolunteerProcess(SimContext& context, MasterProcess& master, std::size_t index,
+                                   std::uint64_t identity, std::uint64_t slowness)
+    : context_(context),
+      master_(master),
+      index_(index),
+      identity_(identity),
+      slowness_(slowness),
+      name_("v" + std::to_string(index + 1)),
+      link_(context.options.link) {
+  if (context.options.has_steady_latency) {
+    link_.latency_min = link_.latency_max = context.network.latency(link_);
+  }
+}
+
+void VolunteerProcess::start() {
+  if (is_removed_) return;
+  ++life_;
+  volunteer::CoreConfig config = context_.options.volunteer;
+  config.master = "master";
+  config.hello.protocol_min = kProtocolMin;
+  config.hello.protocol_max = kProtocolMax;
+  config.hello.identity_high = 1;
+  config.hello.identity_low = identity_;
+  config.hello.name = name_;
+  config.hello.cores = 1;
+  config.hello.memory_bytes = kMemoryBytes;
+  config.hello.simd = "scalar";
+  config.hello.speed = 1;
+  config.seed = context_.options.seed * 1000 + index_;
+  core_ = std::make_unique<volunteer::VolunteerCore>(config);
+  const bool is_starved = context_.clock.now() < starved_until_;
+  tasks_ = context_.workload.start_volunteer(is_starved ? 1 : kMemoryBytes);
+  frozen_until_ = work_free_ = context_.clock.now();
+  while_frozen_.clear();
+  connection_ = 0;
+  context_.log.line(name_, "starts");
+  handle(life_, volunteer::Started{});
+  tick(life_);
+}
+
+void VolunteerProcess::end(bool is_told) {
+  ++life_;
+  core_.reset();
+  tasks_.reset();
+  if (connection_ != 0) context_.network.abandon(connection_, End::kVolunteer, is_told);
+  connection_ = 0;
+}
+
+void VolunteerProcess::start_later() {
+  context_.clock.after(context_.uniform(Millis(1), context_.options.restart_after_most),
+                       [this, life = life_] {
+                         if (life == life_ && !is_running()) start();
+                       });
+}
+
+void VolunteerProcess::kill(bool is_told) {
+  if (!is_running()) return;
+  context_.log.line(name_, is_told ? "is killed" : "loses its power");
+  end(is_told);
+  start_later();
+}
+
+void VolunteerProcess::remove(bool is_told) {
+  is_removed_ = true;
+  if (is_running()) end(is_told);
+}
+
+void VolunteerProcess::ask_to_stop() {
+  if (is_running()) handle(life_, volunteer::StopRequested{"stopped by the test"});
+}
+
+void VolunteerProcess::freeze(Instant until) {
+  context_.log.line(name_, "freezes");
+  frozen_until_ = std::max(frozen_until_, until);
+  context_.clock.at(frozen_until_, [this, life = life_] { thaw(life); });
+}
+
+void VolunteerProcess::thaw(std::uint64_t life) {
+  if (life != life_ || context_.clock.now() < frozen_until_) return;
+  // What came meanwhile comes now, in its order.
+  std::deque<volunteer::Event> events = std::exchange(while_frozen_, {});
+  for (volunteer::Event& event : events) handle(life, std::move(event));
+}
+
+void VolunteerProcess::slow(Instant until, std::int64_t factor) {
+  context_.log.line(name_, "becomes slow");
+  slow_until_ = until;
+  slow_factor_ = factor;
+}
+
+void VolunteerProcess::restart_without_memory(Instant until) {
+  starved_until_ = std::max(starved_until_, until);
+  kill(true);
+  context_.clock.at(starved_until_, [this] {
+    if (context_.clock.now() >= starved_until_) kill(true);
+  });
+}
+
+void VolunteerProcess::tick(std::uint64_t life) {
+  if (life != life_) return;
+  handle(life, volunteer::Tick{});
+  context_.clock.after(kTick, [this, life] { tick(life); });
+}
+
+// ---- Events and effects ------------------------------------------------------------------------
+
+void VolunteerProcess::handle(std::uint64_t life, volunteer::Event event) {
+  if (life != life_ || !is_running()) return;
+  if (context_.clock.now() < frozen_until_) {
+    while_frozen_.push_back(std::move(event));
+    return;
+  }
+  context_.clock.note(event.index() + 100);
+  volunteer::Effects effects = core_->handle(std::move(event), context_.clock.now());
+  const std::size_t waiting = core_->work_waiting();
+  context_.tell_checkers([&](Checker& c) { c.work_waiting(waiting); });
+  for (volunteer::Effect& effect : effects) {
+    if (life != life_) return;
+    if (context_.log.is_traced()) {
+      if (const std::string text = describe(effect); !text.empty()) context_.log.line(name_, text);
+    }
+    std::visit([this](auto& e) { perform(e); }, effect);
+  }
+}
+
+void VolunteerProcess::perform(volunteer::Connect&) {
+  const Instant reachable = std::max(context_.clock.now() + context_.network.latency(link_),
+                                     context_.network.stalled_until(index_));
+  context_.clock.at(reachable, [this, life = life_] { connect(life); });
+}
+
+void VolunteerProcess::connect(std::uint64_t life) {
+  if (life != life_) return;
+  if (!master_.is_running()) {
+    handle(life, volunteer::ConnectFailed{"connection refused"});
+    return;
+  }
+  if (connection_ != 0) context_.network.abandon(connection_, End::kVolunteer, true);
+  Network::Hearing hearing;
+  // A connection that has been given up must not be heard any more.
+  const auto own = std::make_shared<ConnectionId>();
+  hearing.on_packet = [this, life, own](Packet packet) {
+    if (life == life_ && connection_ == *own) received(life, packet);
+  };
+  hearing.on_closed = [this, life, own] {
+    if (life != life_ || connection_ != *own) return;
+    connection_ = 0;
+    handle(life, volunteer::Disconnected{"the connection broke"});
+  };
+  connection_ = *own = master_.admit(index_, link_, std::move(hearing));
+  handle(life, volunteer::Connected{});
+}
+
+void VolunteerProcess::received(std::uint64_t life, const Packet& packet) {
+  auto message = context_.workload.unpack(packet);
+  if (!message) {
+    context_.log.violation("a message does not decode: " + message.error().message);
+    return;
+  }
+  if (context_.log.is_traced() && !std::holds_alternative<Heartbeat>(*message)) {
+    context_.log.line(name_, "<- " + describe(*message));
+  }
+  handle(life, volunteer::MessageReceived{std::move(*message)});
+}
+
+void VolunteerProcess::perform(volunteer::Disconnect&) {
+  if (connection_ != 0) context_.network.close(connection_, End::kVolunteer);
+}
+
+void VolunteerProcess::perform(volunteer::Send& effect) {
+  if (connection_ == 0) return;
+  context_.network.send(connection_, End::kVolunteer,
+                        context_.workload.pack(std::move(effect.message)));
+}
+
+void VolunteerProcess::perform(volunteer::StartWork& effect) {
+  Micros cost = tasks_->cost(effect.work) * static_cast<std::int64_t>(slowness_);
+  if (context_.clock.now() < slow_until_) cost *= slow_factor_;
+  work_free_ = std::max(work_free_, context_.clock.now()) + cost;
+  context_.clock.at(work_free_, [this, life = life_, cost, effect = std::move(effect)] {
+    if (life != life_) return;
+    auto replies = tasks_->execute(effect.work);
+    volunteer::WorkDone done{effect.generation, {}, {}};
+    if (replies) {
+      done.replies = std::move(*replies);
+      for (Message& reply : done.replies) {
+        // The time that the work took in the simulation, not on this machine.
+        if (auto* result = std::get_if<UnitResult>(&reply)) {
+          result->compute_us = static_cast<std::uint64_t>(cost.count());
+        }
+      }
+    } else {
+      done.error = replies.error();
+      const bool is_expected =
+          replies.error().code == ErrorCode::kResources && starved_until_ > Instant{};
+      context_.log.mark("branch.work_failed_for_memory");
+      if (!is_expected) context_.log.violation("work failed: " + replies.error().message);
+    }
+    handle(life, std::move(done));
+  });
+}
+
+void VolunteerProcess::perform(volunteer::Exit& effect) {
+  context_.log.mark(effect.success ? "exit.success" : "exit.failure");
+  end(true);
+  start_later();
+}
+
+}  // namespace gleaner::sim

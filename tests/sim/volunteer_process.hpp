@@ -1,0 +1,69 @@
+// A volunteer as a process on a machine: its core, its compute thread, its link. What
+// `volunteer/client` does with real threads and sockets.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <string>
+
+#include "tests/sim/master_process.hpp"
+#include "tests/sim/sim_context.hpp"
+
+namespace gleaner::sim {
+
+class VolunteerProcess {
+ public:
+  // `index` names its machine: its links stand still together. `identity` is what it says of itself
+  // in Hello.
+  VolunteerProcess(SimContext& context, MasterProcess& master, std::size_t index,
+                   std::uint64_t identity, std::uint64_t slowness);
+
+  void start();
+  // It dies and starts again later, with as much memory as it offers. `is_told`: its kernel says
+  // so.
+  void kill(bool is_told);
+  // It dies and does not come back. `is_told`: its kernel says so.
+  void remove(bool is_told);
+  void ask_to_stop();
+  void freeze(Instant until);
+  void slow(Instant until, std::int64_t factor);
+  // It starts again where loading a shard fails for want of memory, until `until`.
+  void restart_without_memory(Instant until);
+
+  [[nodiscard]] bool is_running() const { return core_ != nullptr; }
+
+ private:
+  void tick(std::uint64_t life);
+  void thaw(std::uint64_t life);
+  void handle(std::uint64_t life, volunteer::Event event);
+  void perform(volunteer::Connect& effect);
+  void perform(volunteer::Disconnect& effect);
+  void perform(volunteer::Send& effect);
+  void perform(volunteer::StartWork& effect);
+  void perform(volunteer::Exit& effect);
+  void connect(std::uint64_t life);
+  void received(std::uint64_t life, const Packet& packet);
+  void end(bool is_told);
+  void start_later();
+
+  SimContext& context_;
+  MasterProcess& master_;
+  const std::size_t index_;
+  const std::uint64_t identity_;
+  const std::uint64_t slowness_;
+  const std::string name_;
+  LinkShape link_;
+  bool is_removed_ = false;
+  std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void
+  std::unique_ptr<volunteer::VolunteerCore> core_;
+  std::unique_ptr<VolunteerTasks> tasks_;
+  ConnectionId connection_ = 0;  // 0: none
+  Instant frozen_until_{};
+  std::deque<volunteer::Event> while_frozen_;
+  Instant slow_until_{};
+  std::int64_t slow_factor_ = 1;
+  Instant starved_until_{};
+  Instant work_free_{};
+};
+
+}  // namespace gleaner::sim

@@ -1,0 +1,68 @@
+// What the processes of a simulated cluster compute, and how long that takes: the real training
+// (real_workload), or only its messages and its time (costed_workload), for questions about
+// throughput.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/model_config.hpp"
+#include "common/time.hpp"
+#include "master/core/core_config.hpp"
+#include "master/core/events.hpp"
+#include "storage/store.hpp"
+#include "tests/sim/network.hpp"
+#include "volunteer/core/events.hpp"
+
+namespace gleaner {
+class RunStore;
+}
+
+namespace gleaner::sim {
+
+// The master's worker and store, in one life of the process.
+class MasterTasks {
+ public:
+  virtual ~MasterTasks() = default;
+  virtual Event run(const WorkerTask& task) = 0;
+  virtual Event run(const StorageTask& task) = 0;
+  [[nodiscard]] virtual Micros cost(const WorkerTask& task) const = 0;
+  [[nodiscard]] virtual Micros cost(const StorageTask& task) const = 0;
+  // Null when nothing is stored.
+  virtual RunStore* store() = 0;
+};
+
+// A volunteer's executor, in one life of the process.
+class VolunteerTasks {
+ public:
+  using Work = std::variant<volunteer::Reset, Message>;
+
+  virtual ~VolunteerTasks() = default;
+  virtual Result<std::vector<Message>> execute(const Work& work) = 0;
+  [[nodiscard]] virtual Micros cost(const Work& work) const = 0;
+};
+
+class Workload {
+ public:
+  // A master that has just started.
+  struct Opened {
+    std::unique_ptr<MasterTasks> tasks;
+    ResumePoint resume;
+  };
+
+  virtual ~Workload() = default;
+  // Opens the run as a starting master does. `opened` sees the store before anything is changed.
+  virtual Result<Opened> open(std::unique_ptr<Store> disk,
+                              const std::function<void(RunStore&)>& opened) = 0;
+  virtual std::unique_ptr<VolunteerTasks> start_volunteer(std::uint64_t memory_bytes) = 0;
+  // Fills in what follows from the data.
+  virtual void complete(CoreConfig& config) const = 0;
+  [[nodiscard]] virtual const ModelConfig& model() const = 0;
+
+  [[nodiscard]] virtual Packet pack(Message message) const = 0;
+  [[nodiscard]] virtual Result<Message> unpack(const Packet& packet) const = 0;
+};
+
+}  // namespace gleaner::sim

@@ -72,17 +72,18 @@ ClusterResult run(const Bench& bench, const Setting& setting, std::uint32_t batc
   return result;
 }
 
-// How long after the kill the batches come as steadily again as before: the end of the last gap
-// that is longer than any in a calm run.
-double effect_seconds(const ClusterResult& killed, const ClusterResult& calm, Instant at) {
+// How long after the kill batches come as steadily as they do later, with one volunteer fewer: the
+// end of the last gap that is longer than any from `kSteady` after it on.
+double effect_seconds(const std::vector<Instant>& applied, Instant at) {
+  constexpr Millis kSteady{15'000};
   Micros longest{0};
-  for (std::size_t i = 1; i < calm.applied.size(); ++i) {
-    longest = std::max(longest, calm.applied[i] - calm.applied[i - 1]);
+  for (std::size_t i = 1; i < applied.size(); ++i) {
+    if (applied[i - 1] > at + kSteady) longest = std::max(longest, applied[i] - applied[i - 1]);
   }
   Instant end = at;
-  for (std::size_t i = 1; i < killed.applied.size(); ++i) {
-    if (killed.applied[i] <= at) continue;
-    if (killed.applied[i] - killed.applied[i - 1] > longest + longest / 4) end = killed.applied[i];
+  for (std::size_t i = 1; i < applied.size(); ++i) {
+    const bool is_after = applied[i] > at && applied[i - 1] <= at + kSteady;
+    if (is_after && applied[i] - applied[i - 1] > longest) end = applied[i];
   }
   return static_cast<double>((end - at).count()) / 1e6;
 }
@@ -100,11 +101,11 @@ void measure(const Bench& bench, const Setting& setting) {
            calm_rate;
   };
   const Millis at(static_cast<std::int64_t>(bench.seconds * 400));
-  const ClusterResult killed = run(bench, setting, std::max(trial, batches / 2), at, true);
+  const ClusterResult killed = run(bench, setting, batches, at, true);
   fmt::print("| {} | {} Mbit/s | {} Mbit/s | {:.0f} | {:.0f} % | {:.0f} % | {:.2f} s |\n",
              setting.volunteers, setting.link_mbit, setting.master_mbit, calm_rate,
              share(Millis(60'000)), share(Millis(10'000)),
-             effect_seconds(killed, calm, Instant(at)));
+             effect_seconds(killed.applied, Instant(at)));
   std::fflush(stdout);
 }
 

@@ -109,11 +109,14 @@ class MasterCore {
 
   // -- scheduling (master_schedule.cpp)
   void schedule();
+
+  // -- placement (master_placement.cpp)
   void lend_free_shards();
   // Whether free shards are still kept for volunteers that may come back with them.
   bool waits_for_rejoin();
   void rebalance();
   void weigh_balance();
+  void notice_held_back();
   void explain_shares(std::span<const Holder> holders);
   // What a session is expected to do, examples x shards a second or any common unit.
   [[nodiscard]] double expected_speed(const SessionState& session) const;

@@ -186,18 +186,18 @@ void MasterCore::measure(SessionState& session, const UnitInFlight& unit,
   AccountRecord& record = account(session);
   ++record.units;
   record.examples += examples * unit.leases.size();
-  // From when it had the unit and nothing older to do, so that a slow link counts as the slow
-  // processor that it amounts to; never less than what it says its arithmetic took.
-  const Micros had_unit(std::max<std::int64_t>(session.round_trip_us, 0));
-  const Micros service = now_ - std::max(unit.sent + had_unit, session.last_result);
+  const auto smooth = [&](double& value, double sample) {
+    value = session.last_result == Instant{} ? sample : 0.97 * value + 0.03 * sample;
+  };
+  const auto compute_us = static_cast<double>(std::min<std::uint64_t>(result.compute_us, 1u << 30));
+  const Micros round_trip(std::max<std::int64_t>(session.round_trip_us, 0));
+  const Micros service = now_ - std::max(unit.sent + round_trip, session.last_result);
+  smooth(session.transit_us, std::max(0.0, static_cast<double>(service.count()) - compute_us));
+  smooth(session.compute_us, compute_us);
+  if (compute_us > 0) {
+    smooth(session.speed, static_cast<double>(examples * unit.leases.size()) * 1e6 / compute_us);
+  }
   session.last_result = now_;
-  const std::int64_t took_us = std::max<std::int64_t>(
-      service.count(),
-      static_cast<std::int64_t>(std::min<std::uint64_t>(result.compute_us, 1u << 30)));
-  if (took_us <= 0) return;
-  const double speed =
-      static_cast<double>(examples * unit.leases.size()) * 1e6 / static_cast<double>(took_us);
-  session.speed = session.speed == 0 ? speed : 0.97 * session.speed + 0.03 * speed;
 }
 
 void MasterCore::on_message(SessionId id, SessionState& session, ShardCommit& commit) {

@@ -42,8 +42,14 @@ struct SessionState {
   std::map<UnitId, UnitInFlight> units;
   std::uint32_t batches_in_flight = 0;
   std::set<std::pair<LeaseEpoch, std::uint32_t>> chunks_in_flight;  // being read for it
-  double speed = 0;                 // examples x shards a second, smoothed; 0 before the first unit
-  Instant last_result{};            // of a training unit
+  double speed = 0;       // examples x shards a second, smoothed; 0 before the first unit
+  Instant last_result{};  // of a training unit
+  // Of a unit, smoothed: what its arithmetic took, and what it took besides from when it had the
+  // unit, and nothing older to do, until its result was here.
+  double compute_us = 0;
+  double transit_us = 0;
+  std::uint32_t late_rounds = 0;    // in a row in which its link kept all others waiting
+  Instant held_back_until{};        // no shards are lent to it before
   std::string no_shards;            // why none is for it; empty when some are
   std::uint64_t peer_clock_us = 0;  // its last heartbeat's clock, to be echoed
   std::int64_t round_trip_us = -1;

@@ -104,7 +104,7 @@ std::vector<Message> HonestVolunteer::reply(const ShardChunk& chunk) {
 std::vector<Message> HonestVolunteer::reply(const TrainUnit& unit) {
   UnitResult result;
   result.unit = unit.unit;
-  result.compute_us = 1000;
+  result.compute_us = compute_us_;
   std::vector<Message> commits;
   for (const UnitBatch& batch : unit.batches) {
     const HiddenCodes codes = tiny_codes(plan_, batch.batch, hidden_);

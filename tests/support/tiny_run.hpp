@@ -48,6 +48,9 @@ class HonestVolunteer {
   // Parts of each commit and each hand-over from now on.
   void set_parts(std::uint32_t parts) { parts_ = parts; }
 
+  // What it says that each unit took it.
+  void set_compute_us(std::uint64_t us) { compute_us_ = us; }
+
   // Adds to the digests it reports: a machine that computes something else.
   void set_digest_offset(std::uint64_t offset) { digest_offset_ = offset; }
 
@@ -71,6 +74,7 @@ class HonestVolunteer {
   std::uint32_t hidden_;
   std::uint32_t parts_ = 1;
   std::uint64_t digest_offset_ = 0;
+  std::uint64_t compute_us_ = 1000;
   std::map<ShardId, Held> held_;
 };
 

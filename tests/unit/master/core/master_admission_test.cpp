@@ -246,6 +246,7 @@ TEST_CASE("admission: a volunteer that waits for others is not blamed for it", "
   REQUIRE(master.is_closed(stuck));
   REQUIRE_FALSE(master.is_closed(diligent));
   // It takes over the other's shards, and does not inherit its debts.
+  master.say(diligent, Heartbeat{});
   master.tick();
   REQUIRE(master.held_by(diligent) == 4);
   REQUIRE_FALSE(master.is_closed(diligent));

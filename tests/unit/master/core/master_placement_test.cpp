@@ -321,7 +321,8 @@ TEST_CASE("placement: a leaver that breaks off did not leave politely", "[master
   REQUIRE(gone.shards == 4);
 }
 
-TEST_CASE("placement: one who would keep all waiting gets no shards and is told why", "[master]") {
+TEST_CASE("placement: one whose link keeps all waiting gets no shards and is told why",
+          "[master]") {
   CoreConfig settings = config();
   settings.min_volunteers = 2;
   settings.unbalanced_rounds = 1;
@@ -330,33 +331,82 @@ TEST_CASE("placement: one who would keep all waiting gets no shards and is told 
   const SessionId ann = master.join("ann");
   const SessionId bob = master.join("bob");
   REQUIRE(master.held_by(bob) == 2);
-  // Bob answers only when everybody waits for it, a second later, whatever it says its arithmetic
-  // took.
+  // Bob's answers come when everybody waits for them, a second later, whatever its arithmetic took.
   master.hold(bob);
-  const auto is_explained = [&] {
-    const auto remarks = master.notices<Remark>();
-    return !remarks.empty() && remarks.back().kind == "no_shards";
+  const auto reason = [&] {
+    std::string text;
+    for (const Remark& remark : master.notices<Remark>()) {
+      if (remark.kind == "no_shards") text = remark.text;
+    }
+    return text;
   };
-  while (!is_explained()) {
+  while (reason().empty()) {
     REQUIRE_FALSE(master.done);
     if (master.run_worker() || master.run_storage() || master.serve(ann)) continue;
-    if (master.count<TrainUnit>(bob) > 0) master.tick(Millis(1'000));
+    if (master.count<TrainUnit>(bob) > 0) {
+      master.say(bob, Heartbeat{});
+      master.tick(Millis(1'000));
+    }
     master.unhold(bob);
     REQUIRE(master.serve(bob));
     master.hold(bob);
   }
-  REQUIRE_THAT(master.notices<Remark>().back().text, Catch::Contains("bob gets no shards"));
+  REQUIRE_THAT(reason(), Catch::Contains("bob gets no shards: its link keeps all waiting"));
+  while (master.held_by(bob) > 0) {
+    master.unhold(bob);
+    REQUIRE(
+        (master.run_worker() || master.run_storage() || master.serve(ann) || master.serve(bob)));
+  }
   REQUIRE(master.held_by(ann) == 4);
   master.tick(settings.heartbeat);
   Heartbeat news = master.take<Heartbeat>(bob);
   while (master.count<Heartbeat>(bob) > 0) news = master.take<Heartbeat>(bob);
-  REQUIRE_THAT(news.news->no_shards, Catch::Contains("others are done sooner"));
-  // In time it gets another chance.
+  REQUIRE_THAT(news.news->no_shards, Catch::Contains("its link keeps all waiting"));
+}
+
+TEST_CASE("placement: one too slow for a single shard gets none, and in time another chance",
+          "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 2;
+  settings.unbalanced_rounds = 1;
+  settings.silence = settings.stall = Millis(3'600'000);
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  const SessionId bob = master.join("bob");
+  master.volunteer(bob).set_compute_us(1'000'000);
+  const auto is_explained = [&] {
+    const auto remarks = master.notices<Remark>();
+    return std::any_of(remarks.begin(), remarks.end(), [](const Remark& remark) {
+      return remark.kind == "no_shards" &&
+             remark.text.find("bob gets no shards: others are done sooner") != std::string::npos;
+    });
+  };
+  while (!is_explained()) {
+    REQUIRE_FALSE(master.done);
+    REQUIRE(
+        (master.run_worker() || master.run_storage() || master.serve(ann) || master.serve(bob)));
+  }
+  REQUIRE(master.held_by(ann) == 4);
   const auto before = master.core().snapshot().volunteers;
   master.tick(settings.forget_slowness);
   const auto after = master.core().snapshot().volunteers;
   REQUIRE(after[0].speed == before[0].speed);
   REQUIRE(after[1].speed == 2 * before[1].speed);
+}
+
+TEST_CASE("placement: one that has missed heartbeats is lent nothing more", "[master]") {
+  CoreConfig settings = config();
+  settings.min_volunteers = 3;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  const SessionId bob = master.join("bob");
+  const SessionId cyd = master.join("cyd", 2);
+  REQUIRE(master.held_by(cyd) == 2);
+  master.tick(settings.heartbeat * 3);
+  master.say(bob, Heartbeat{});
+  master.close(cyd);
+  REQUIRE(master.held_by(ann) == 1);
+  REQUIRE(master.held_by(bob) == 3);
 }
 
 TEST_CASE("placement: what is waited for is said in words", "[master]") {

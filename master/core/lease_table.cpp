@@ -21,6 +21,7 @@ LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, RoundIndex base_roun
   lease.next_batch = next_batch;
   lease.next_commit = base_round;
   lease.parts_arrived = 0;
+  lease.rows_from = 0;
   return {shard, lease.epoch};
 }
 

@@ -38,6 +38,7 @@ struct ShardLease {
   RoundIndex next_commit = 0;       // the round whose commit the holder sends next
   std::uint32_t parts_arrived = 0;  // of that commit
   std::uint32_t parts = 0;          // of that commit, as its first part said
+  std::uint64_t rows_from = 0;  // lowest row that the next part of it, or of a hand-over, may hold
   std::shared_ptr<HandedOver>
       handed_over;  // kFree, kLoading: what to continue from; kReleasing: so far
 };

@@ -47,6 +47,14 @@ bool holds_only(const std::vector<ScoredNeuron>& best, std::size_t list, const S
   return true;
 }
 
+// Parts hold rows, and those of one follow those of the part before, so that there are no more of
+// them than the shard has rows. Only a lone part may be empty.
+template <typename Part, typename Rows>
+bool follows(const Part& part, const Rows& rows, std::uint64_t rows_from) {
+  if (rows.rows.empty()) return part.parts == 1;
+  return rows.rows.front() >= rows_from;
+}
+
 bool has_unit_out(const SessionState& session, ShardId shard, BatchIndex end) {
   return std::any_of(session.units.begin(), session.units.end(), [&](const auto& entry) {
     const UnitInFlight& unit = entry.second;
@@ -113,7 +121,8 @@ void MasterCore::on_message(SessionId id, SessionState& session, HandOver& part)
       lease->state == LeaseState::kReleasing && part.base_round == lease->next_commit &&
       part.next_batch == lease->next_batch && part.next_batch < plan_.round_end(part.base_round) &&
       !has_unit_out(session, part.lease.shard, plan_.batch_count());
-  if (fits.ok() && (!is_due || part.part != arrived || part.part >= part.parts)) {
+  if (fits.ok() && (!is_due || part.part != arrived || part.part >= part.parts ||
+                    !follows(part, part.rows, lease->rows_from))) {
     fits = protocol_error("a hand-over of shard {} that does not fit its lease",
                           raw(part.lease.shard));
   }
@@ -127,6 +136,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, HandOver& part)
     lease->handed_over->base_round = part.base_round;
     lease->handed_over->next_batch = part.next_batch;
   }
+  lease->rows_from = part.rows.rows.empty() ? 0 : std::uint64_t{part.rows.rows.back()} + 1;
   lease->handed_over->parts.push_back(std::move(part.rows));
   if (part.part + 1 == part.parts) leases_.release(part.lease.shard, now_);
 }
@@ -207,7 +217,8 @@ void MasterCore::on_message(SessionId id, SessionState& session, ShardCommit& co
   Result<void> fits = check_rows(map_, shard, commit.update, commit.update.deltas);
   const bool is_next = commit.round == lease->next_commit && commit.part == lease->parts_arrived &&
                        commit.part < commit.parts && commit.round < plan_.round_count() &&
-                       (commit.part == 0 || commit.parts == lease->parts);
+                       (commit.part == 0 || commit.parts == lease->parts) &&
+                       follows(commit, commit.update, lease->rows_from);
   if (fits.ok() && (!is_next || lease->next_batch < plan_.round_end(commit.round))) {
     fits = protocol_error("a commit of shard {} for round {} that is not due", raw(shard),
                           commit.round);
@@ -225,8 +236,10 @@ void MasterCore::on_message(SessionId id, SessionState& session, ShardCommit& co
   session.last_progress = now_;
   lease->parts = commit.parts;
   ++lease->parts_arrived;
+  lease->rows_from = commit.update.rows.empty() ? 0 : std::uint64_t{commit.update.rows.back()} + 1;
   if (lease->parts_arrived == commit.parts) {
     lease->parts_arrived = 0;
+    lease->rows_from = 0;
     ++lease->next_commit;
   }
   commits_.expect(commit.round, shard, commit.parts);

@@ -44,9 +44,9 @@ HiddenCodes tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidd
   return codes;
 }
 
-ShardRows tiny_rows(const ShardMap& map, ShardId shard) {
+ShardRows tiny_rows(const ShardMap& map, ShardId shard, std::uint32_t row) {
   ShardRows rows;
-  rows.rows = {0};
+  rows.rows = {row};
   rows.values.resize(map.row_width(shard));
   rows.states.resize(1);
   rows.codes.resize(map.codes_per_row(shard));
@@ -54,9 +54,9 @@ ShardRows tiny_rows(const ShardMap& map, ShardId shard) {
   return rows;
 }
 
-SparseUpdate tiny_update(const ShardMap& map, ShardId shard) {
+SparseUpdate tiny_update(const ShardMap& map, ShardId shard, std::uint32_t row) {
   SparseUpdate update;
-  update.rows = {0};
+  update.rows = {row};
   update.deltas.resize(map.row_width(shard));
   update.states.resize(1);
   update.codes.resize(map.codes_per_row(shard));
@@ -120,8 +120,8 @@ std::vector<Message> HonestVolunteer::reply(const TrainUnit& unit) {
       held.next_batch = batch.batch + 1;
       if (held.next_batch < plan_.round_end(held.next_commit)) continue;
       for (std::uint32_t part = 0; part < parts_; ++part) {
-        commits.emplace_back(
-            ShardCommit{lease, held.next_commit, part, parts_, tiny_update(map_, lease.shard)});
+        commits.emplace_back(ShardCommit{lease, held.next_commit, part, parts_,
+                                         tiny_update(map_, lease.shard, part)});
       }
       ++held.next_commit;
     }
@@ -157,7 +157,7 @@ std::vector<Message> HonestVolunteer::reply(const ReleaseRequest& release) {
   std::vector<Message> parts;
   for (std::uint32_t part = 0; part < parts_; ++part) {
     parts.emplace_back(HandOver{release.lease, held.next_commit, held.next_batch, part, parts_,
-                                tiny_rows(map_, release.lease.shard)});
+                                tiny_rows(map_, release.lease.shard, part)});
   }
   return parts;
 }

@@ -31,8 +31,8 @@ constexpr std::int32_t tiny_gradient(BatchIndex batch, ShardId shard) {
 }
 
 // One row that fits the shard.
-ShardRows tiny_rows(const ShardMap& map, ShardId shard);
-SparseUpdate tiny_update(const ShardMap& map, ShardId shard);
+ShardRows tiny_rows(const ShardMap& map, ShardId shard, std::uint32_t row = 0);
+SparseUpdate tiny_update(const ShardMap& map, ShardId shard, std::uint32_t row = 0);
 
 // A volunteer that does as it is told and computes nothing. Mirrors the protocol, not the core: the
 // replies to a message, in the order in which an honest volunteer sends them.

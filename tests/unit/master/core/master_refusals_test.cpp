@@ -153,10 +153,10 @@ TEST_CASE("refusal: parts of a commit out of order, or of another count", "[mast
                    "that is not due");
 }
 
-TEST_CASE("refusal: a commit that changes the number of its parts", "[master]") {
-  MasterDriver master(tiny_model(), two_volunteers());
-  const SessionId honest = master.join("honest");
-  const SessionId liar = master.join("liar");
+namespace {
+
+// Has said the first of three parts of a commit.
+ShardCommit say_first_part(MasterDriver& master, SessionId honest, SessionId liar) {
   master.volunteer(liar).set_parts(3);
   std::optional<ShardCommit> first;
   while (!first) {
@@ -174,9 +174,19 @@ TEST_CASE("refusal: a commit that changes the number of its parts", "[master]") 
   REQUIRE(first->parts == 3);
   master.say(liar, *first);
   REQUIRE_FALSE(master.is_closed(liar));
-  ShardCommit second = *first;
+  return *first;
+}
+
+}  // namespace
+
+TEST_CASE("refusal: a commit that changes the number of its parts", "[master]") {
+  MasterDriver master(tiny_model(), two_volunteers());
+  const SessionId honest = master.join("honest");
+  const SessionId liar = master.join("liar");
+  ShardCommit second = say_first_part(master, honest, liar);
   second.part = 1;
   second.parts = 2;
+  second.update.rows = {1};
   master.say(liar, second);
   REQUIRE(master.is_closed(liar));
   REQUIRE_THAT(master.take<Refusal>(liar).sentence, Catch::Contains("that is not due"));
@@ -325,6 +335,32 @@ TEST_CASE("refusal: a hand-over in parts may break off without harm", "[master]"
   REQUIRE(scene.master.core().leases().at(first.lease.shard).handed_over == nullptr);
   scene.master.settle();
   REQUIRE(scene.master.done->outcome == Outcome::kFinished);
+}
+
+TEST_CASE("refusal: parts whose rows do not follow one another", "[master]") {
+  require_survives(on<ShardCommit>([](MasterDriver&, ShardCommit& c) {
+                     c.update = SparseUpdate{};
+                     c.parts = 2;
+                   }),
+                   "that is not due");
+  // Endless parts of one row would fill the store.
+  MasterDriver master(tiny_model(), two_volunteers());
+  const SessionId honest = master.join("honest");
+  const SessionId liar = master.join("liar");
+  ShardCommit again = say_first_part(master, honest, liar);
+  again.part = 1;
+  master.say(liar, again);
+  REQUIRE(master.is_closed(liar));
+  // And the memory.
+  Leaver scene;
+  scene.answer();
+  scene.master.volunteer(scene.leaver).set_parts(3);
+  HandOver part = scene.part();
+  scene.master.say(scene.leaver, part);
+  REQUIRE_FALSE(scene.master.is_closed(scene.leaver));
+  part.part = 1;
+  scene.master.say(scene.leaver, part);
+  REQUIRE(scene.master.is_closed(scene.leaver));
 }
 
 }  // namespace gleaner

@@ -12,6 +12,7 @@ Snapshot VolunteerCore::snapshot() const {
   view.shards.assign(shards_.begin(), shards_.end());
   view.loading = static_cast<std::uint32_t>(loads_.size());
   view.units = units_;
+  view.downloaded_bytes = downloaded_bytes_;
   view.news = news_;
   using Shown = Snapshot::Phase;
   switch (phase_) {

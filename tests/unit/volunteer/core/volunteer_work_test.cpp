@@ -260,6 +260,26 @@ TEST_CASE("work: a master that floods it with work is left", "[volunteer]") {
   REQUIRE(driver.disconnects == 1);
 }
 
+TEST_CASE("work: while many bytes of it wait nothing more is read, and no master called silent",
+          "[volunteer]") {
+  CoreConfig config = VolunteerDriver::tiny_config();
+  config.work_bytes_max = 100;
+  VolunteerDriver driver(config);
+  driver.join();
+  driver.handle(MessageReceived{Message(unit(1)), 90});  // under way at once
+  driver.handle(MessageReceived{Message(unit(2)), 60});
+  REQUIRE(driver.core().wants_more());
+  driver.handle(MessageReceived{Message(unit(3)), 60});
+  REQUIRE_FALSE(driver.core().wants_more());
+  for (int i = 0; i < 300; ++i) driver.tick(Millis(100));
+  REQUIRE(driver.disconnects == 0);
+  driver.finish_work();
+  REQUIRE(driver.core().wants_more());
+  for (int i = 0; i < 100; ++i) driver.tick(Millis(100));
+  REQUIRE(driver.disconnects == 1);  // from now on it had to be heard
+  REQUIRE(driver.core().wants_more());
+}
+
 TEST_CASE("work: the flood may come as chunks or as leases too", "[volunteer]") {
   VolunteerDriver driver;
   driver.join();

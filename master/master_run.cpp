@@ -60,6 +60,7 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   // Local volunteers die with the master: there is nobody to wait for.
   core.rejoin_grace = Millis(config.network.listen.empty() ? 0 : config.network.rejoin_grace_ms);
   core.unit_target = Millis(config.scheduling.unit_target_ms);
+  core.sessions_max = config.network.volunteers_max;
   core.min_volunteers = config.run.min_volunteers;
   core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
   core.hysteresis = config.scheduling.balance_hysteresis;
@@ -362,8 +363,6 @@ Result<ExitCode> MasterRun::run() {
     return fail(discarded.error(), ExitCode::kStore);
   }
   if (auto loaded = worker_.load(store_); !loaded) return fail(loaded.error(), ExitCode::kStore);
-  auto accounts = store_.accounts();
-  if (!accounts) return fail(accounts.error(), ExitCode::kStore);
   core_.emplace(data_.model, core_config(config_, data_), *resume);
   if (!config_.backup.folder.empty()) {
     backups_.emplace(
@@ -373,7 +372,7 @@ Result<ExitCode> MasterRun::run() {
         },
         monotonic_now());
   }
-  persister_.emplace(store_, *accounts, &wall_seconds, [this](RoundIndex) {
+  persister_.emplace(store_, &wall_seconds, [this](RoundIndex) {
     if (backups_) backups_->folded(store_, monotonic_now());
   });
   CoreRunner::Observer observer;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/counted.hpp"
 #include "master/core/master_core.hpp"
 
 namespace gleaner {
@@ -202,7 +203,8 @@ void MasterCore::rebalance() {
     }
     remark(
         Severity::kInfo, "moving",
-        fmt::format("{} shards move away from {}", move.shards, sessions_.at(move.source).name()));
+        fmt::format("{} {} away from {}", counted(move.shards, "shard"),
+                    move.shards == 1 ? "moves" : "move", sessions_.at(move.source).name()));
   }
 }
 

@@ -173,6 +173,8 @@ class Promise(Matrix):
     def test_volunteers_that_outlive_the_master_download_nothing_again(self):
         still = ("--balance-hysteresis", 10)  # a move is a download
         master = self.start_tcp(3, *still)
+        for volunteer in self.volunteers:
+            volunteer.wait_event("status", lambda event: event["activity"] == "training")
         self.hold_at(master, 3)
         master.kill()
         self.go_on()
@@ -181,11 +183,11 @@ class Promise(Matrix):
         kept = 0
         for index, volunteer in enumerate(self.volunteers):
             back = master.wait_event("log", lambda event: f"v{index + 1} is back" in event["message"])
-            found = re.search(r"with (\d+) shards as of checkpoint (\d+): nothing to download",
+            found = re.search(r"with (\d+) shards? as of checkpoint (\d+): nothing to download",
                               back["message"])
             self.assertGreaterEqual(int(found.group(2)), 3)
             kept += int(found.group(1))
-            said = f"stepped back to checkpoint {found.group(2)} with {found.group(1)} shards it kept"
+            said = f"stepped back to checkpoint {found.group(2)} with {found.group(1)} shard"
             volunteer.wait_event("status", lambda event: said in (event["reason"] or ""))
         self.assertEqual(kept, 11)  # all of them
         self.finish(master)
@@ -193,6 +195,11 @@ class Promise(Matrix):
             loading = [event["reason"] for event in volunteer.events("status")
                        if event["activity"] == "loading"]
             self.assertIn("nothing to download", loading[-1], loading)
+            # Counted by the volunteer itself: of the first shards it got, and not a byte more.
+            counts = [event["downloaded_bytes"] for event in volunteer.events("status")]
+            back = next(i for i, event in enumerate(volunteer.events("status"))
+                        if "stepped back" in (event["reason"] or ""))
+            self.assertEqual(counts[back:], [counts[back - 1]] * len(counts[back:]), counts)
 
     def test_a_master_with_local_volunteers_is_killed_and_resumed(self):
         master = self.setup.start_master(self.cluster, self.store, "--local", 2, "--threads", 1)
@@ -224,8 +231,8 @@ class Promise(Matrix):
         self.finish(master)
 
     def test_a_volunteer_falls_silent(self):
-        # Its connection stays open: only silence tells. What it says when it wakes is refused, and
-        # it joins again.
+        # Frozen for longer than its leases last. Its connection stays open: only silence tells. When
+        # it wakes it is refused, knows that it was itself that stood still, and joins again.
         master = self.start_tcp(3, "--heartbeat-ms", 100, silence_ms=1000)
         self.hold_at(master, 3)
         silent = self.volunteers[0]
@@ -233,6 +240,11 @@ class Promise(Matrix):
             volunteer.go_on()
         master.wait_event("volunteer_left", lambda event: event["name"] == "v1")
         silent.go_on()
+        silent.wait_said("this volunteer was frozen or suspended for ")
+        silent.wait_said("the master has ended its leases (refused: silent for 1 s: its leases have "
+                         "ended, connect again to take part): it starts afresh, under leases of a "
+                         "later epoch")
+        self.assertNotIn("the master has been silent", silent.said())
         self.finish(master)
 
     def test_a_volunteer_joins_half_way(self):

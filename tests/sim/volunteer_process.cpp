@@ -230,6 +230,9 @@ void VolunteerProcess::start_work() {
       connection_ == 0 ? 0 : context_.network.queued_bytes(connection_, End::kVolunteer);
   if (waiting > context_.options.volunteer_queue_bytes_max) {
     context_.log.mark("branch.work_waits_for_the_link");
+    context_.clock.after(kSendPoll, [this, life = life_] {
+      if (life == life_) start_work();
+    });
     if (waiting < waiting_bytes_) waiting_since_ = context_.clock.now();
     waiting_bytes_ = waiting;
     if (context_.clock.now() - waiting_since_ >= kWriteDeadline) {
@@ -238,9 +241,6 @@ void VolunteerProcess::start_work() {
       unheard_.clear();
       disconnected();
     }
-    context_.clock.after(kSendPoll, [this, life = life_] {
-      if (life == life_) start_work();
-    });
     return;
   }
   volunteer::StartWork effect = std::move(*next_work_);

@@ -76,8 +76,6 @@ TEST_CASE("tcp link: its owner learns when what was queued has left", "[tcp_link
   ends.link->send(Bytes(3'000'000, 1));
   ends.link->send(Bytes(3'000'000, 1));
   REQUIRE(ends.link->bytes_waiting() > 6'000'000);
-  ends.io.poll();
-  REQUIRE(ends.waiting.empty());  // more than a socket takes
   Bytes taken(1 << 20);
   while (ends.link->bytes_waiting() > 0) {
     ends.pair.b.read_some(asio::buffer(taken));

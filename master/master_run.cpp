@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -347,7 +349,22 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
 
 void MasterRun::end_backups() {
   if (!backups_) return;
-  if (done_->outcome == Outcome::kFinished) backups_->finish(store_);
+  io_.restart();
+  if (done_->outcome == Outcome::kFinished) {
+    signals_.async_wait([this](asio::error_code error, int) {
+      if (error) return;
+      console_.log(LogLevel::kWarning, "asked to stop: the last backup is given up");
+      backups_->stop();
+    });
+    bool is_over = false;
+    asio::thread_pool last_backup{1};
+    asio::post(last_backup, [&, guard = asio::make_work_guard(io_)] {
+      backups_->finish(store_);
+      asio::post(io_, [&is_over] { is_over = true; });
+    });
+    while (!is_over) io_.run_one();
+    signals_.cancel();
+  }
   backups_.reset();
   io_.restart();
   io_.poll();  // shows what became of the last one

@@ -5,13 +5,15 @@ every run must have the reference's digest.
 """
 
 import itertools
+import pathlib
 import re
+import resource
 import signal
 import sys
 import unittest
 
-from harness import (DATA, IS_LONG, Cluster, EndToEndTest, Setup, finished, simd_levels,
-                     small_setup)
+from harness import (DATA, IS_LONG, TIME_FACTOR, Cluster, EndToEndTest, Setup, faults, finished,
+                     simd_levels, small_setup)
 
 
 class DigestBook:
@@ -246,6 +248,35 @@ class Promise(Matrix):
                          "later epoch")
         self.assertNotIn("the master has been silent", silent.said())
         self.finish(master)
+
+    def test_wall_clocks_that_leap_years_decide_nothing(self):
+        leaping = faults(GLEANER_FAULT_CLOCK="1")
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
+                                         "--threads", 1, environment=leaping)
+        self.address = master.wait_event("listening")["address"]
+        self.volunteers = [self.cluster.volunteer(self.address, environment=leaping)
+                           for _ in range(2)]
+        self.finish(master)
+        self.assertEqual(master.events("volunteer_left"), [])
+        seen = [record["wall_seconds"] for record in self.cluster.history(self.store)]
+        self.assertGreater(max(seen) - min(seen), 365 * 86400)  # the clocks did leap
+
+    def test_a_volunteer_without_the_memory_it_promised_gives_it_up_in_words(self):
+        if TIME_FACTOR > 1:
+            self.skipTest("sanitizers end a process that gets no memory")
+        setup = self.setup.with_flag("--hidden", 2048).with_flag("--epochs", 1)
+        master = setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
+                                    "--threads", 1, "--min-volunteers", 2)
+        self.address = master.wait_event("listening")["address"]
+        starved = self.add_volunteer()
+        master.wait_event("volunteer_joined")
+        status = pathlib.Path(f"/proc/{starved.pid}/status").read_text(encoding="utf-8")
+        room = (int(re.search(r"VmSize:\s+(\d+) kB", status).group(1)) + 1024) * 1024
+        resource.prlimit(starved.pid, resource.RLIMIT_AS, (room, room))
+        self.add_volunteer()
+        starved.wait_said("this machine has less memory than --memory promises")
+        self.assertTrue(starved.is_running())
+        finished(master)
 
     def test_a_volunteer_joins_half_way(self):
         master = self.start_tcp(1)

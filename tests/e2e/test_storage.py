@@ -171,6 +171,14 @@ class FullDisk(StorageTest):
         self.assertEqual(master.wait_exit(), 0, master.said())
         self.assertEqual(master.events()[-1]["event"], "stopped")
 
+    def test_a_volunteer_whose_cache_has_no_room_says_what_to_do(self):
+        with open(self.ballast, "wb") as file:
+            file.write(bytes(shutil.disk_usage(self.disk).free))
+        volunteer = self.cluster.volunteer("127.0.0.1:1", "--cache", self.disk / "cache")
+        self.assertEqual(volunteer.wait_exit(), 1, volunteer.said())
+        self.assertIn(str(self.disk / "cache"), volunteer.said())
+        self.assertIn("choose a --cache folder that can be written", volunteer.said())
+
     def test_a_disk_without_room_for_backups_is_a_warning(self):
         self.fill()
         store = self.cluster.path("elsewhere")

@@ -21,8 +21,8 @@ Effects VolunteerCore::handle(Event event, Instant now) {
   return std::exchange(effects_, {});
 }
 
-// Ticks come a few times a second: nothing at all for so long, and the process was not running. Half
-// of the silence, because the master counts from the last word before.
+// Ticks come a few times a second: nothing at all for so long, and the process was not running.
+// Half of the silence, because the master counts from the last word before.
 void VolunteerCore::notice_freeze(Instant now) {
   if (phase_ != Phase::kActive || now - now_ < silence_ / 2) return;
   freeze_ = Freeze{now - now_, now};
@@ -32,7 +32,8 @@ void VolunteerCore::notice_freeze(Instant now) {
 std::string VolunteerCore::explain_end(std::string reason) const {
   if (!freeze_) return reason;
   return fmt::format(
-      "this volunteer was frozen or suspended for {:.1f} s, and the master has ended its leases ({}): "
+      "this volunteer was frozen or suspended for {:.1f} s, and the master has ended its leases "
+      "({}): "
       "it starts afresh, under leases of a later epoch",
       static_cast<double>(freeze_->lasted.count()) / 1e6, reason);
 }
@@ -55,6 +56,7 @@ void VolunteerCore::on(const Connected&) {
   phase_since_ = last_heard_ = last_said_ = now_;
   freeze_.reset();
   Hello hello = config_.hello;
+  hello.memory_bytes >>= std::min(memory_halvings_, 63u);
   hello.kept_shards = static_cast<std::uint32_t>(kept_shards_.size());
   has_announced_ = !kept_shards_.empty();
   say(std::move(hello));

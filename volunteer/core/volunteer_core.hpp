@@ -36,7 +36,7 @@ struct CoreConfig {
   std::uint32_t chunks_in_flight = 8;  // over all shards that are loading
   // While messages of so many bytes wait for the executor, no more are to be read.
   std::size_t work_bytes_max = std::size_t{256} << 20;
-  std::uint64_t seed = 1;              // of the back-off's jitter
+  std::uint64_t seed = 1;  // of the back-off's jitter
 };
 
 class VolunteerCore {
@@ -156,6 +156,7 @@ class VolunteerCore {
   bool has_announced_ = false;     // that it keeps some: an offer is due
   RoundIndex offer_checkpoint_ = 0;
   std::optional<RunNews> news_;
+  std::uint32_t memory_halvings_ = 0;  // of what is offered: so often there was less than that
   std::uint64_t units_ = 0;
   std::uint64_t downloaded_bytes_ = 0;
 };

@@ -214,6 +214,7 @@ void VolunteerCore::on(WorkDone& event) {
   is_working_ = false;
   if (event.generation == generation_ && phase_ == Phase::kActive) {
     if (event.error) {
+      if (event.error->code == ErrorCode::kResources) ++memory_halvings_;
       hang_up(event.error->code, event.error->message);
     } else {
       for (Message& reply : event.replies) {

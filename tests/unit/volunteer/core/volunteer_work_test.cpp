@@ -250,6 +250,20 @@ TEST_CASE("work: what cannot be done ends the connection, not the program", "[vo
   REQUIRE_THAT(driver.snapshot().sentence, Catch::Contains("out of memory"));
 }
 
+TEST_CASE("work: one that ran out of memory offers half as much", "[volunteer]") {
+  CoreConfig config = VolunteerDriver::tiny_config();
+  config.hello.memory_bytes = 1000;
+  VolunteerDriver driver(config);
+  driver.join();
+  driver.receive(unit(1));
+  driver.handle(WorkDone{driver.work.front().generation, {}, Error{ErrorCode::kResources, "no"}});
+  driver.handle(Disconnected{"closed"});
+  driver.sent.clear();
+  driver.tick(Millis(1'000));
+  driver.handle(Connected{});
+  REQUIRE(driver.take<Hello>().memory_bytes == 500);
+}
+
 TEST_CASE("work: a master that floods it with work is left", "[volunteer]") {
   VolunteerDriver driver;
   driver.join();

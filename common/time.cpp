@@ -5,7 +5,8 @@
 namespace gleaner {
 
 Instant monotonic_now() {
-  // Unlike CLOCK_MONOTONIC it counts while the machine sleeps: what peers have seen pass has passed.
+  // Unlike CLOCK_MONOTONIC it counts while the machine sleeps: what peers have seen pass has
+  // passed.
   std::timespec now{};
   clock_gettime(CLOCK_BOOTTIME, &now);
   return Instant(std::chrono::duration_cast<Micros>(std::chrono::seconds(now.tv_sec) +

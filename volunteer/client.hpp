@@ -67,8 +67,8 @@ class Client {
   asio::steady_timer timer_;
   std::shared_ptr<Link> link_;
   std::optional<StartWork> next_work_;  // until results of earlier work have left
-  std::uint64_t connection_ = 0;  // callbacks of earlier ones are void
-  std::uint64_t held_bytes_ = 0;  // after the last piece of work
+  std::uint64_t connection_ = 0;        // callbacks of earlier ones are void
+  std::uint64_t held_bytes_ = 0;        // after the last piece of work
   bool has_exited_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks hold it weakly
 };

@@ -119,7 +119,8 @@ void MasterCore::on(const Tick&) {
     }
   }
   for (const auto& [id, reason] : gone) {
-    say(id, Refusal{ErrorCode::kStaleLease, reason + ": its leases have ended, connect again to take part", true});
+    say(id, Refusal{ErrorCode::kStaleLease,
+                    reason + ": its leases have ended, connect again to take part", true});
     effects_.emplace_back(CloseSession{id});
     drop_session(id, reason);
   }

@@ -5,8 +5,8 @@
 #include <chrono>
 #include <map>
 
-#include "common/limits.hpp"
 #include "common/counted.hpp"
+#include "common/limits.hpp"
 #include "master/core/master_core.hpp"
 
 namespace gleaner {
@@ -70,8 +70,7 @@ std::string MasterCore::waiting_for() const {
     const std::vector<ShardId> moving = leases_.in_state(state);
     if (moving.empty()) continue;
     const auto holder = sessions_.find(leases_.at(moving.front()).holder);
-    return fmt::format("{} to {} {}",
-                       holder == sessions_.end() ? "?" : holder->second.name(),
+    return fmt::format("{} to {} {}", holder == sessions_.end() ? "?" : holder->second.name(),
                        state == LeaseState::kLoading ? "load" : "hand over",
                        counted(moving.size(), "shard"));
   }
@@ -87,8 +86,7 @@ std::string MasterCore::names_of_holders(const std::vector<ShardId>& shards) con
   for (const auto& [id, count] : holders) {
     const auto session = sessions_.find(id);
     if (!names.empty()) names += " and ";
-    names += fmt::format("{} ({})",
-                         session == sessions_.end() ? "?" : session->second.name(),
+    names += fmt::format("{} ({})", session == sessions_.end() ? "?" : session->second.name(),
                          counted(count, "shard"));
     if (names.size() > kSentenceBytesMax / 2) return names + " and others";
   }

@@ -46,7 +46,7 @@ struct AccountRecord {
   std::uint64_t commits = 0;
   std::uint64_t faults = 0;
   bool is_stored = false;  // with a round before
-  bool is_final = false;  // it has gone, nothing is out; if it comes back, another record begins
+  bool is_final = false;   // it has gone, nothing is out; if it comes back, another record begins
 };
 
 // A volunteer as the status shows it.

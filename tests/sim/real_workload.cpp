@@ -94,8 +94,8 @@ Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk,
     }
   }
   if (auto discarded = run.discard_staged(); !discarded) return discarded.error();
-  auto tasks = std::make_unique<RealMaster>(model_, train_, test_, label_counts_, pool_,
-                                            std::move(*store));
+  auto tasks =
+      std::make_unique<RealMaster>(model_, train_, test_, label_counts_, pool_, std::move(*store));
   if (auto loaded = tasks->load(); !loaded) return loaded.error();
   master.tasks = std::move(tasks);
   return master;

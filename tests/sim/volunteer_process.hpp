@@ -66,7 +66,7 @@ class VolunteerProcess {
   ConnectionId connection_ = 0;  // 0: none
   std::optional<volunteer::StartWork> next_work_;
   std::size_t waiting_bytes_ = 0;  // to be sent, when it was last looked at
-  Instant waiting_since_{};  // it has not become less
+  Instant waiting_since_{};        // it has not become less
   // What came on this connection while the core wanted no more; nullopt is its end.
   std::deque<std::optional<Packet>> unheard_;
   Instant frozen_until_{};

@@ -37,7 +37,8 @@ Snapshot VolunteerCore::snapshot() const {
     case Phase::kActive:
       if (leave_by_) {
         view.phase = Shown::kLeaving;
-        view.sentence = fmt::format("handing over {} before leaving", counted(shards_.size(), "shard"));
+        view.sentence =
+            fmt::format("handing over {} before leaving", counted(shards_.size(), "shard"));
       } else if (!shards_.empty()) {
         view.phase = Shown::kTraining;
         view.sentence = news_ && !news_->waiting_for.empty()
@@ -49,10 +50,10 @@ Snapshot VolunteerCore::snapshot() const {
           return load.second.grant.is_held;
         });
         view.sentence =
-            all_kept ? fmt::format(
-                           "stepped back to checkpoint {} with {} it kept; nothing to download",
-                           offer_checkpoint_, counted(kept_shards_.size(), "shard"))
-                     : "loading " + counted(loads_.size(), "shard");
+            all_kept
+                ? fmt::format("stepped back to checkpoint {} with {} it kept; nothing to download",
+                              offer_checkpoint_, counted(kept_shards_.size(), "shard"))
+                : "loading " + counted(loads_.size(), "shard");
       } else if (!kept_shards_.empty()) {
         view.phase = Shown::kWaiting;
         view.sentence = fmt::format("offering the master {} as of checkpoint {}",

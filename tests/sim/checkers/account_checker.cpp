@@ -98,10 +98,10 @@ class AccountChecker : public Checker {
       Book& book = books_[{account.identity_high, account.identity_low}];
       const std::uint64_t ended = account.units + account.units_refused + account.units_expired;
       if (account.units_issued != book.issued || ended != book.issued || book.outstanding != 0) {
-        fail(fmt::format("accounts: the final one of {} says {} units issued and {} ended; it was "
-                         "sent {}, and {} are out",
-                         account.name, account.units_issued, ended, book.issued,
-                         book.outstanding));
+        fail(
+            fmt::format("accounts: the final one of {} says {} units issued and {} ended; it was "
+                        "sent {}, and {} are out",
+                        account.name, account.units_issued, ended, book.issued, book.outstanding));
       }
       book = {};
     }

@@ -63,10 +63,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
       break;
     }
   }
-  const auto others = std::count_if(sessions_.begin(), sessions_.end(), [](const auto& entry) {
-    return entry.second.phase != SessionPhase::kIntroducing;
-  });
-  if (static_cast<std::uint64_t>(others) >= config_.sessions_max) {
+  if (active_sessions() >= config_.sessions_max) {
     refuse(id, ErrorCode::kBusy,
            fmt::format("this master has the {} volunteers that it takes at most: wait until one "
                        "leaves, or ask for a larger network.volunteers_max",

@@ -1,5 +1,5 @@
-// How a commit writes down what a round did to a row: 15 levels a weight, in units of a scale a row.
-// Half a level is 7 % of the row's largest change; what rounding takes away is gone from the
+// How a commit writes down what a round did to a row: 15 levels a weight, in units of a scale a
+// row. Half a level is 7 % of the row's largest change; what rounding takes away is gone from the
 // holder's copy too, and accuracy does not notice (volunteer/train/RECIPES.md).
 #pragma once
 
@@ -20,7 +20,9 @@ inline constexpr float kDeltaScaleMax = kDeltaMax / kDeltaLevelMax;
 // A smaller change is none: its reciprocal might overflow.
 inline constexpr float kDeltaMin = 1e-30F;
 
-inline bool is_delta_scale(float scale) { return scale >= 0.0F && scale <= kDeltaScaleMax; }
+inline bool is_delta_scale(float scale) {
+  return scale >= 0.0F && scale <= kDeltaScaleMax;
+}
 
 inline bool is_delta_level(std::int8_t level) {
   return level >= -kDeltaLevelMax && level <= kDeltaLevelMax;

@@ -1,8 +1,8 @@
 // A cable between two network namespaces, with a delay: an Ethernet interface (TAP) at either end,
 // and whatever enters one leaves the other `delay` later, in order. For measuring (hosts.py); the
 // kernel's own delay queue is not available everywhere. Rates are not its business: `tc tbf` on the
-// interfaces shapes what enters. Needs root. Says "ready" when the interfaces exist; runs until SIGTERM
-// or SIGINT.
+// interfaces shapes what enters. Needs root. Says "ready" when the interfaces exist; runs until
+// SIGTERM or SIGINT.
 #include <fcntl.h>
 #include <linux/if_tun.h>
 #include <net/if.h>

@@ -292,43 +292,59 @@ void score_rows_kernel(const ScoreBlock& block) {
 
 // ---- Projections -------------------------------------------------------------------------------
 
-// `Rows` rows against two vectors of projections: each projection's lane adds the row's columns in
-// ascending order, and no lanes are ever summed.
-template <std::size_t Rows>
-void project_tile(const SignProjections& projections, const float* const* rows, std::size_t first,
-                  std::uint16_t* bits) {
-  Vec sums[Rows][2];
-  for (auto& of_row : sums) of_row[0] = of_row[1] = Vec::zero();
-  for (std::size_t i = 0; i < projections.width; ++i) {
-    const float* signs = projections.signs + i * projections.count + first;
-    const Vec s0 = Vec::load(signs);
-    const Vec s1 = Vec::load(signs + kWidth);
-    for (std::size_t r = 0; r < Rows; ++r) {
-      const Vec value = Vec::broadcast(rows[r][i]);
-      sums[r][0] = Vec::add_signed(s0, value, sums[r][0]);
-      sums[r][1] = Vec::add_signed(s1, value, sums[r][1]);
+// The Walsh-Hadamard transform of sixteen times `count` values, a power of two: first within
+// vectors, then between them.
+void hadamard(Vec* values, std::size_t count) {
+  for (std::size_t v = 0; v < count; ++v) values[v] = Vec::hadamard(values[v]);
+  for (std::size_t distance = 1; distance < count; distance *= 2) {
+    for (std::size_t first = 0; first < count; first += 2 * distance) {
+      for (std::size_t v = first; v < first + distance; ++v) {
+        const Vec sum = Vec::add(values[v], values[v + distance]);
+        values[v + distance] = Vec::sub(values[v], values[v + distance]);
+        values[v] = sum;
+      }
     }
   }
-  const std::size_t words = projections.count / kWidth;
-  for (std::size_t r = 0; r < Rows; ++r) {
-    bits[r * words + first / kWidth] = Vec::positive_bits(sums[r][0]);
-    bits[r * words + first / kWidth + 1] = Vec::positive_bits(sums[r][1]);
+}
+
+constexpr std::size_t kProjectionVectorsMax = 4096 / kWidth;
+
+// `Vectors` is that of a block when the compiler shall know it, and otherwise 0.
+template <std::size_t Vectors>
+void project_row(const SignProjections& projections, const float* row, std::uint16_t* bits) {
+  const std::size_t vectors = Vectors != 0 ? Vectors : projections.block / kWidth;
+  const std::size_t used = projections.width / kWidth;
+  Vec values[Vectors != 0 ? Vectors : kProjectionVectorsMax];
+  for (std::size_t first = 0; first < projections.count; first += vectors * kWidth) {
+    for (std::size_t v = 0; v < vectors; ++v) {
+      values[v] = v < used ? Vec::mul(Vec::load(projections.flips + first + v * kWidth),
+                                      Vec::load(row + v * kWidth))
+                           : Vec::zero();
+    }
+    hadamard(values, vectors);
+    for (std::size_t v = 0; v < vectors; ++v) {
+      bits[first / kWidth + v] = Vec::positive_bits(values[v]);
+    }
   }
 }
 
 void project_rows_kernel(const SignProjections& projections, const float* const* rows,
                          std::size_t count, std::uint16_t* bits) {
-  constexpr std::size_t kTile = Vec::kProjectionRows;
   const std::size_t words = projections.count / kWidth;
-  std::size_t r = 0;
-  for (; r + kTile <= count; r += kTile) {
-    for (std::size_t first = 0; first < projections.count; first += 2 * kWidth) {
-      project_tile<kTile>(projections, rows + r, first, bits + r * words);
+  for (std::size_t r = 0; r < count; ++r) {
+    if (r + kPrefetchRows < count) {
+      const float* ahead = rows[r + kPrefetchRows];
+      for (std::size_t i = 0; i < projections.width; i += kWidth) __builtin_prefetch(ahead + i);
     }
-  }
-  for (; r < count; ++r) {
-    for (std::size_t first = 0; first < projections.count; first += 2 * kWidth) {
-      project_tile<1>(projections, rows + r, first, bits + r * words);
+    switch (projections.block / kWidth) {
+      case 4:
+        project_row<4>(projections, rows[r], bits + r * words);
+        break;
+      case 8:
+        project_row<8>(projections, rows[r], bits + r * words);
+        break;
+      default:
+        project_row<0>(projections, rows[r], bits + r * words);
     }
   }
 }

@@ -66,12 +66,17 @@ struct ScoreBlock {
   std::size_t score_stride = 0;  // >= rows
 };
 
-// Random +-1 projections, by column: what SimHash takes signs of.
+// Random +-1 projections, what SimHash takes signs of: projection p = q * block + k of a vector is
+// the k-th entry of its Walsh-Hadamard transform after the q-th choice of signs flipped its
+// columns, the sum over columns i of (-1)^popcount(k & i) * flips[q * block + i] * x[i]. Those of
+// one q are orthogonal to each other, and a row's take block * log2(block) additions rather than
+// block^2.
 struct SignProjections {
   std::size_t width = 0;               // n
-  std::size_t count = 0;               // of projections, padded to a multiple of 32
-  const float* signs = nullptr;        // n x count, +1 or -1
-  const std::int8_t* pairs = nullptr;  // n/2 x count x 2: signs of columns 2i and 2i + 1
+  std::size_t block = 0;               // the power of two from n and 32 on
+  std::size_t count = 0;               // of projections, a multiple of block
+  const float* flips = nullptr;        // count: +1 or -1
+  const std::int8_t* pairs = nullptr;  // n/2 x count x 2: the same signs, of columns 2i and 2i + 1
 };
 
 struct Kernels {

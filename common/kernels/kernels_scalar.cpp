@@ -12,7 +12,6 @@ namespace {
 
 struct Vec {
   static constexpr std::size_t kBackwardBlocks = 1;
-  static constexpr std::size_t kProjectionRows = 1;
 
   float lane[16];
 
@@ -54,11 +53,6 @@ struct Vec {
 
   static Vec fma(const Vec& a, const Vec& b, const Vec& c) {
     return each([&](int l) { return std::fma(a.lane[l], b.lane[l], c.lane[l]); });
-  }
-
-  // sign * value + sum where sign is +-1: the product is exact, so this is a fused one's result.
-  static Vec add_signed(const Vec& sign, const Vec& value, const Vec& sum) {
-    return each([&](int l) { return sign.lane[l] * value.lane[l] + sum.lane[l]; });
   }
 
   static Vec add(const Vec& a, const Vec& b) {
@@ -123,6 +117,15 @@ struct Vec {
     sums[1] = reduce(b) + biases[1];
     sums[2] = reduce(c) + biases[2];
     sums[3] = reduce(d) + biases[3];
+  }
+
+  // Lanes l and l + d become their sum and difference, for d = 1, 2, 4, 8.
+  static Vec hadamard(Vec x) {
+    for (int distance = 1; distance < 16; distance *= 2) {
+      const auto sign = [&](int l) { return (l & distance) == 0 ? 1.0F : -1.0F; };
+      x = each([&](int l) { return x.lane[l ^ distance] + sign(l) * x.lane[l]; });
+    }
+    return x;
   }
 
   static std::uint16_t positive_bits(const Vec& x) {

@@ -143,24 +143,40 @@ RowView row_view(const RowsTraining& work, std::size_t index) {
           work.pair_ends[index] - begin, work.logits + begin, work.deltas + begin};
 }
 
-// z = w h + b of the row's pairs, four at a time to hide latency. The last group may take an
-// example twice; the scratch has room for its results.
-void row_logits(const RowsTraining& work, const RowView& row, const float* biases) {
-  for (std::size_t j = 0; j < row.count; j += 4) {
-    const float* h[4];
-    for (std::size_t e = 0; e < 4; ++e) {
-      const std::size_t pair = j + e < row.count ? j + e : row.count - 1;
-      h[e] = work.hidden + (row.pairs[pair] & kPairExampleMask) * work.width;
+// z = scale * (w c) + b of `Count` pairs of the row, at most four, side by side to hide latency.
+// Writes four logits.
+template <std::size_t Count>
+void some_logits(const RowsTraining& work, const RowView& row, std::size_t first, float bias) {
+  const std::uint8_t* codes[Count];
+  float scales[4] = {};
+  for (std::size_t e = 0; e < Count; ++e) {
+    const std::size_t example = row.pairs[first + e] & kPairExampleMask;
+    codes[e] = work.codes + example * work.width;
+    scales[e] = work.scales[example];
+  }
+  Vec sums[4] = {Vec::zero(), Vec::zero(), Vec::zero(), Vec::zero()};
+  for (std::size_t i = 0; i < work.width; i += kWidth) {
+    const Vec w = Vec::load(row.weights + i);
+    for (std::size_t e = 0; e < Count; ++e) {
+      sums[e] = Vec::fma(w, Vec::load_bytes(codes[e] + i), sums[e]);
     }
-    Vec s0 = Vec::zero(), s1 = Vec::zero(), s2 = Vec::zero(), s3 = Vec::zero();
-    for (std::size_t i = 0; i < work.width; i += kWidth) {
-      const Vec w = Vec::load(row.weights + i);
-      s0 = Vec::fma(w, Vec::load(h[0] + i), s0);
-      s1 = Vec::fma(w, Vec::load(h[1] + i), s1);
-      s2 = Vec::fma(w, Vec::load(h[2] + i), s2);
-      s3 = Vec::fma(w, Vec::load(h[3] + i), s3);
-    }
-    Vec::reduce4(s0, s1, s2, s3, biases, row.logits + j);
+  }
+  const float biases[4] = {bias, bias, bias, bias};
+  Vec::reduce4(sums[0], sums[1], sums[2], sums[3], scales, biases, row.logits + first);
+}
+
+void row_logits(const RowsTraining& work, const RowView& row, float bias) {
+  std::size_t j = 0;
+  for (; j + 4 <= row.count; j += 4) some_logits<4>(work, row, j, bias);
+  switch (row.count - j) {
+    case 1:
+      return some_logits<1>(work, row, j, bias);
+    case 2:
+      return some_logits<2>(work, row, j, bias);
+    case 3:
+      return some_logits<3>(work, row, j, bias);
+    default:
+      return;
   }
 }
 
@@ -184,36 +200,75 @@ std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
 // Backward over `Blocks` vectors of the row's columns, kept in registers: the row's gradient, and
 // the hidden gradients of its examples by the weights before the update.
 template <std::size_t Blocks>
-void row_backward(const RowsTraining& work, const RowView& row, std::size_t column) {
-  Vec w[Blocks];
-  Vec g[Blocks];
+void row_backward(const RowsTraining& work, const RowView& row, std::size_t column, Vec* w,
+                  Vec* g) {
   for (std::size_t k = 0; k < Blocks; ++k) {
     w[k] = Vec::load(row.weights + column + k * kWidth);
     g[k] = Vec::zero();
   }
   for (std::size_t j = 0; j < row.count; ++j) {
+    const std::size_t example = row.pairs[j] & kPairExampleMask;
     const Vec delta = Vec::broadcast(row.deltas[j]);
-    const std::size_t offset = (row.pairs[j] & kPairExampleMask) * work.width + column;
-    const float* h = work.hidden + offset;
+    const Vec step = Vec::broadcast(row.deltas[j] * work.scales[example]);
+    const std::size_t offset = example * work.width + column;
+    const std::uint8_t* codes = work.codes + offset;
     float* dh = work.hidden_gradient + offset;
     for (std::size_t k = 0; k < Blocks; ++k) {
-      g[k] = Vec::fma(delta, Vec::load(h + k * kWidth), g[k]);
+      g[k] = Vec::fma(step, Vec::load_bytes(codes + k * kWidth), g[k]);
       Vec::fma(delta, w[k], Vec::load(dh + k * kWidth)).store(dh + k * kWidth);
     }
   }
+}
+
+// The factor of the row's gradient, whose lanes' sums of squares are given. Moves state and bias.
+float row_step(const RowsTraining& work, const RowView& row, std::uint32_t index, Vec squares,
+               const RmsRule& rule) {
+  float bias_gradient = 0;
+  for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
+  const float sum = Vec::fma_one(bias_gradient, bias_gradient, Vec::reduce(squares));
+  const float step = rms_step(rule, sum / static_cast<float>(work.width + 1), work.states + index);
+  work.biases[index] = Vec::fma_one(step, bias_gradient, work.biases[index]);
+  return step;
+}
+
+// Backward and update of a row that fits the registers.
+template <std::size_t Blocks>
+void train_whole_row(const RowsTraining& work, const RowView& row, std::uint32_t index,
+                     const RmsRule& rule) {
+  Vec w[Blocks];
+  Vec g[Blocks];
+  row_backward<Blocks>(work, row, 0, w, g);
+  Vec squares = Vec::zero();
+  for (std::size_t k = 0; k < Blocks; ++k) squares = Vec::fma(g[k], g[k], squares);
+  const Vec step = Vec::broadcast(row_step(work, row, index, squares, rule));
+  for (std::size_t k = 0; k < Blocks; ++k) {
+    Vec::fma(step, g[k], w[k]).store(row.weights + k * kWidth);
+  }
+}
+
+// The same part by part; the gradient waits in scratch until its step is known.
+template <std::size_t Blocks>
+void train_part(const RowsTraining& work, const RowView& row, std::size_t column) {
+  Vec w[Blocks];
+  Vec g[Blocks];
+  row_backward<Blocks>(work, row, column, w, g);
   for (std::size_t k = 0; k < Blocks; ++k) g[k].store(work.gradient + column + k * kWidth);
 }
 
-void row_update(const RowsTraining& work, const RowView& row, std::uint32_t index,
-                const RmsRule& rule) {
-  float bias_gradient = 0;
-  for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
-  const float squares =
-      Vec::fma_one(bias_gradient, bias_gradient, sum_of_squares_kernel(work.gradient, work.width));
-  const float step =
-      rms_step(rule, squares / static_cast<float>(work.width + 1), work.states + index);
-  axpy_kernel(step, work.gradient, row.weights, work.width);
-  work.biases[index] = Vec::fma_one(step, bias_gradient, work.biases[index]);
+void train_long_row(const RowsTraining& work, const RowView& row, std::uint32_t index,
+                    const RmsRule& rule) {
+  constexpr std::size_t kBlock = Vec::kBackwardBlocks * kWidth;
+  std::size_t column = 0;
+  for (; column + kBlock <= work.width; column += kBlock) {
+    train_part<Vec::kBackwardBlocks>(work, row, column);
+  }
+  for (; column < work.width; column += kWidth) train_part<1>(work, row, column);
+  Vec squares = Vec::zero();
+  for (std::size_t i = 0; i < work.width; i += kWidth) {
+    const Vec g = Vec::load(work.gradient + i);
+    squares = Vec::fma(g, g, squares);
+  }
+  axpy_kernel(row_step(work, row, index, squares, rule), work.gradient, row.weights, work.width);
 }
 
 // How many rows before its use a row is fetched from memory.
@@ -228,25 +283,23 @@ std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
       const float* ahead = work.weights + work.rows[r + kPrefetchRows] * work.width;
       for (std::size_t i = 0; i < work.width; i += kWidth) __builtin_prefetch(ahead + i, 1);
     }
-    const float bias = work.biases[work.rows[r]];
-    const float four_biases[4] = {bias, bias, bias, bias};
-    row_logits(work, row_view(work, r), four_biases);
+    row_logits(work, row_view(work, r), work.biases[work.rows[r]]);
   }
   const std::int64_t loss = pair_deltas(work, work.pair_ends[work.row_count - 1]);
-  constexpr std::size_t kBlock = Vec::kBackwardBlocks * kWidth;
   for (std::size_t r = 0; r < work.row_count; ++r) {
     const RowView row = row_view(work, r);
-    std::size_t column = 0;
-    for (; column + kBlock <= work.width; column += kBlock) {
-      row_backward<Vec::kBackwardBlocks>(work, row, column);
+    if (work.width == Vec::kBackwardBlocks * kWidth) {
+      train_whole_row<Vec::kBackwardBlocks>(work, row, work.rows[r], rule);
+    } else {
+      train_long_row(work, row, work.rows[r], rule);
     }
-    for (; column < work.width; column += kWidth) row_backward<1>(work, row, column);
-    row_update(work, row, work.rows[r], rule);
   }
   return loss;
 }
 
 // ---- Exact scores ------------------------------------------------------------------------------
+
+constexpr float kOnes[4] = {1.0F, 1.0F, 1.0F, 1.0F};
 
 // Four rows against four examples.
 void score_tile(const ScoreBlock& block, std::size_t r, std::size_t e) {
@@ -266,7 +319,7 @@ void score_tile(const ScoreBlock& block, std::size_t r, std::size_t e) {
   }
   for (std::size_t k = 0; k < 4; ++k) {
     float* out = block.scores + (e + k) * block.score_stride + r;
-    Vec::reduce4(sums[k][0], sums[k][1], sums[k][2], sums[k][3], block.biases + r, out);
+    Vec::reduce4(sums[k][0], sums[k][1], sums[k][2], sums[k][3], kOnes, block.biases + r, out);
   }
 }
 

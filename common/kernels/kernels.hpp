@@ -47,11 +47,13 @@ struct RowsTraining {
   std::size_t row_count = 0;
   const std::size_t* pair_ends = nullptr;  // parallel to rows: end of the row's list in `pairs`
   const ActivePair* pairs = nullptr;       // lists ascend by example; 16 more are readable
-  const float* hidden = nullptr;           // examples x n
-  float* hidden_gradient = nullptr;        // examples x n, added to
-  float* logits = nullptr;                 // scratch: 16 more than there are pairs
-  float* deltas = nullptr;                 // scratch: the same
-  float* gradient = nullptr;               // scratch: n; holds the last row's gradient afterwards
+  // h = scale * code. The codes rather than h, as those of a batch fit the first cache level.
+  const std::uint8_t* codes = nullptr;  // examples x n
+  const float* scales = nullptr;        // examples
+  float* hidden_gradient = nullptr;     // examples x n, added to
+  float* logits = nullptr;              // scratch: 16 more than there are pairs
+  float* deltas = nullptr;              // scratch: the same
+  float* gradient = nullptr;            // scratch: n
 };
 
 // A block of exact scores: scores[e * score_stride + r] = dot(row r, example e) + bias r.

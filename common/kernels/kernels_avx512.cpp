@@ -77,9 +77,10 @@ struct Vec {
 
   static float reduce(Vec x) { return reduce_eight(sum_of_halves(x)); }
 
-  static void reduce4(Vec a, Vec b, Vec c, Vec d, const float* biases, float* sums) {
-    reduce_eight4(sum_of_halves(a), sum_of_halves(b), sum_of_halves(c), sum_of_halves(d), biases,
-                  sums);
+  static void reduce4(Vec a, Vec b, Vec c, Vec d, const float* scales, const float* biases,
+                      float* sums) {
+    reduce_eight4(sum_of_halves(a), sum_of_halves(b), sum_of_halves(c), sum_of_halves(d), scales,
+                  biases, sums);
   }
 
   // One level: `swapped` has each lane's partner, and lanes in `minus` are subtracted from it.

@@ -111,12 +111,12 @@ struct Vec {
     return (s[0] + s[2]) + (s[1] + s[3]);
   }
 
-  static void reduce4(const Vec& a, const Vec& b, const Vec& c, const Vec& d, const float* biases,
-                      float* sums) {
-    sums[0] = reduce(a) + biases[0];
-    sums[1] = reduce(b) + biases[1];
-    sums[2] = reduce(c) + biases[2];
-    sums[3] = reduce(d) + biases[3];
+  static void reduce4(const Vec& a, const Vec& b, const Vec& c, const Vec& d, const float* scales,
+                      const float* biases, float* sums) {
+    sums[0] = std::fma(reduce(a), scales[0], biases[0]);
+    sums[1] = std::fma(reduce(b), scales[1], biases[1]);
+    sums[2] = std::fma(reduce(c), scales[2], biases[2]);
+    sums[3] = std::fma(reduce(d), scales[3], biases[3]);
   }
 
   // Lanes l and l + d become their sum and difference, for d = 1, 2, 4, 8.

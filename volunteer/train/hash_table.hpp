@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "common/kernels/aligned_vector.hpp"
+
 namespace gleaner {
 
 class HashTables {
@@ -47,10 +49,11 @@ class HashTables {
   std::uint32_t tables_;
   std::uint32_t rows_;
   std::size_t buckets_;
-  std::vector<std::uint32_t> codes_;    // tables x rows
-  std::vector<std::uint32_t> offsets_;  // tables x (buckets + 1)
-  std::vector<std::uint32_t> entries_;  // tables x rows, and one more so that &entries_[i] is valid
-  std::vector<std::uint8_t> changed_;   // tables
+  AlignedVector<std::uint32_t> codes_;    // tables x rows
+  AlignedVector<std::uint32_t> offsets_;  // tables x (buckets + 1)
+  // tables x rows, and one more so that &entries_[i] is valid
+  AlignedVector<std::uint32_t> entries_;
+  std::vector<std::uint8_t> changed_;  // tables
 };
 
 }  // namespace gleaner

@@ -107,7 +107,8 @@ ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positi
                     .weights = rows_.weights(0),
                     .biases = rows_.biases(),
                     .states = rows_.states(),
-                    .hidden = batch.hidden(),
+                    .codes = batch.codes().codes.data(),
+                    .scales = batch.codes().scales.data(),
                     .hidden_gradient = scratch.hidden_gradient.data(),
                     .gradient = scratch.row_gradient.data()};
   outcome.loss = train_blocks(work, rule_of(config, rate), scratch);

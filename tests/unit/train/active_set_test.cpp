@@ -28,7 +28,7 @@ struct Scene {
                    : nullptr),
         hidden(test::make_hidden(config, batch, 16)),
         positives(test::make_positives(config, batch, 16)),
-        queries(config, kernels_for(SimdLevel::kScalar), family.get()),
+        queries(config, family.get()),
         sets(config) {
     queries.prepare(batch, hidden, pool);
   }

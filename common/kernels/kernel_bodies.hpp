@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t kWidth = 16;
 
+// Loops over arrays of vectors that shall live in registers are unrolled by pragma: without it, GCC
+// unrolls them too late to keep the arrays out of memory.
+
 float dot_kernel(const float* a, const float* b, std::size_t n) {
   Vec sum = Vec::zero();
   for (std::size_t i = 0; i < n; i += kWidth) {
@@ -149,6 +152,7 @@ template <std::size_t Count>
 void some_logits(const RowsTraining& work, const RowView& row, std::size_t first, float bias) {
   const std::uint8_t* codes[Count];
   float scales[4] = {};
+#pragma GCC unroll 4
   for (std::size_t e = 0; e < Count; ++e) {
     const std::size_t example = row.pairs[first + e] & kPairExampleMask;
     codes[e] = work.codes + example * work.width;
@@ -157,6 +161,7 @@ void some_logits(const RowsTraining& work, const RowView& row, std::size_t first
   Vec sums[4] = {Vec::zero(), Vec::zero(), Vec::zero(), Vec::zero()};
   for (std::size_t i = 0; i < work.width; i += kWidth) {
     const Vec w = Vec::load(row.weights + i);
+#pragma GCC unroll 4
     for (std::size_t e = 0; e < Count; ++e) {
       sums[e] = Vec::fma(w, Vec::load_bytes(codes[e] + i), sums[e]);
     }
@@ -197,32 +202,10 @@ std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
   return loss;
 }
 
-// Backward over `Blocks` vectors of the row's columns, kept in registers: the row's gradient, and
-// the hidden gradients of its examples by the weights before the update.
-template <std::size_t Blocks>
-void row_backward(const RowsTraining& work, const RowView& row, std::size_t column, Vec* w,
-                  Vec* g) {
-  for (std::size_t k = 0; k < Blocks; ++k) {
-    w[k] = Vec::load(row.weights + column + k * kWidth);
-    g[k] = Vec::zero();
-  }
-  for (std::size_t j = 0; j < row.count; ++j) {
-    const std::size_t example = row.pairs[j] & kPairExampleMask;
-    const Vec delta = Vec::broadcast(row.deltas[j]);
-    const Vec step = Vec::broadcast(row.deltas[j] * work.scales[example]);
-    const std::size_t offset = example * work.width + column;
-    const std::uint8_t* codes = work.codes + offset;
-    float* dh = work.hidden_gradient + offset;
-    for (std::size_t k = 0; k < Blocks; ++k) {
-      g[k] = Vec::fma(step, Vec::load_bytes(codes + k * kWidth), g[k]);
-      Vec::fma(delta, w[k], Vec::load(dh + k * kWidth)).store(dh + k * kWidth);
-    }
-  }
-}
-
 // The factor of the row's gradient, whose lanes' sums of squares are given. Moves state and bias.
-float row_step(const RowsTraining& work, const RowView& row, std::uint32_t index, Vec squares,
-               const RmsRule& rule) {
+[[gnu::always_inline]] inline float row_step(const RowsTraining& work, const RowView& row,
+                                             std::uint32_t index, Vec squares,
+                                             const RmsRule& rule) {
   float bias_gradient = 0;
   for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
   const float sum = Vec::fma_one(bias_gradient, bias_gradient, Vec::reduce(squares));
@@ -231,38 +214,60 @@ float row_step(const RowsTraining& work, const RowView& row, std::uint32_t index
   return step;
 }
 
-// Backward and update of a row that fits the registers.
-template <std::size_t Blocks>
-void train_whole_row(const RowsTraining& work, const RowView& row, std::uint32_t index,
-                     const RmsRule& rule) {
+// Backward over `Blocks` vectors of the row's columns, whose weights and gradient stay in
+// registers: the gradient, and the hidden gradients of the row's examples by the weights before
+// the update. When these are all columns, the row is updated; otherwise the gradient waits in
+// scratch.
+template <std::size_t Blocks, bool AreAll>
+void row_backward(const RowsTraining& work, const RowView& row, std::uint32_t index,
+                  std::size_t column, const RmsRule& rule) {
+  const std::size_t width = AreAll ? Blocks * kWidth : work.width;
   Vec w[Blocks];
   Vec g[Blocks];
-  row_backward<Blocks>(work, row, 0, w, g);
-  Vec squares = Vec::zero();
-  for (std::size_t k = 0; k < Blocks; ++k) squares = Vec::fma(g[k], g[k], squares);
-  const Vec step = Vec::broadcast(row_step(work, row, index, squares, rule));
+#pragma GCC unroll 8
   for (std::size_t k = 0; k < Blocks; ++k) {
-    Vec::fma(step, g[k], w[k]).store(row.weights + k * kWidth);
+    w[k] = Vec::load(row.weights + column + k * kWidth);
+    g[k] = Vec::zero();
+  }
+  for (std::size_t j = 0; j < row.count; ++j) {
+    const std::size_t example = row.pairs[j] & kPairExampleMask;
+    const Vec delta = Vec::broadcast(row.deltas[j]);
+    const Vec step = Vec::broadcast(row.deltas[j] * work.scales[example]);
+    const std::size_t offset = example * width + column;
+    const std::uint8_t* codes = work.codes + offset;
+    float* dh = work.hidden_gradient + offset;
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Blocks; ++k) {
+      g[k] = Vec::fma(step, Vec::load_bytes(codes + k * kWidth), g[k]);
+      Vec::fma(delta, w[k], Vec::load(dh + k * kWidth)).store(dh + k * kWidth);
+    }
+  }
+  if (AreAll) {
+    Vec squares = Vec::zero();
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Blocks; ++k) squares = Vec::fma(g[k], g[k], squares);
+    const Vec step = Vec::broadcast(row_step(work, row, index, squares, rule));
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Blocks; ++k) {
+      Vec::fma(step, g[k], w[k]).store(row.weights + k * kWidth);
+    }
+  } else {
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Blocks; ++k) g[k].store(work.gradient + column + k * kWidth);
   }
 }
 
-// The same part by part; the gradient waits in scratch until its step is known.
-template <std::size_t Blocks>
-void train_part(const RowsTraining& work, const RowView& row, std::size_t column) {
-  Vec w[Blocks];
-  Vec g[Blocks];
-  row_backward<Blocks>(work, row, column, w, g);
-  for (std::size_t k = 0; k < Blocks; ++k) g[k].store(work.gradient + column + k * kWidth);
-}
-
-void train_long_row(const RowsTraining& work, const RowView& row, std::uint32_t index,
-                    const RmsRule& rule) {
-  constexpr std::size_t kBlock = Vec::kBackwardBlocks * kWidth;
+void train_row(const RowsTraining& work, const RowView& row, std::uint32_t index,
+               const RmsRule& rule) {
+  constexpr std::size_t kBlocks = Vec::kBackwardBlocks;
+  if (work.width == kBlocks * kWidth) return row_backward<kBlocks, true>(work, row, index, 0, rule);
   std::size_t column = 0;
-  for (; column + kBlock <= work.width; column += kBlock) {
-    train_part<Vec::kBackwardBlocks>(work, row, column);
+  for (; column + kBlocks * kWidth <= work.width; column += kBlocks * kWidth) {
+    row_backward<kBlocks, false>(work, row, index, column, rule);
   }
-  for (; column < work.width; column += kWidth) train_part<1>(work, row, column);
+  for (; column < work.width; column += kWidth) {
+    row_backward<1, false>(work, row, index, column, rule);
+  }
   Vec squares = Vec::zero();
   for (std::size_t i = 0; i < work.width; i += kWidth) {
     const Vec g = Vec::load(work.gradient + i);
@@ -287,12 +292,7 @@ std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
   }
   const std::int64_t loss = pair_deltas(work, work.pair_ends[work.row_count - 1]);
   for (std::size_t r = 0; r < work.row_count; ++r) {
-    const RowView row = row_view(work, r);
-    if (work.width == Vec::kBackwardBlocks * kWidth) {
-      train_whole_row<Vec::kBackwardBlocks>(work, row, work.rows[r], rule);
-    } else {
-      train_long_row(work, row, work.rows[r], rule);
-    }
+    train_row(work, row_view(work, r), work.rows[r], rule);
   }
   return loss;
 }
@@ -312,8 +312,10 @@ void score_tile(const ScoreBlock& block, std::size_t r, std::size_t e) {
   for (std::size_t i = 0; i < block.width; i += kWidth) {
     const Vec rows[4] = {Vec::load(w + i), Vec::load(w + block.width + i),
                          Vec::load(w + 2 * block.width + i), Vec::load(w + 3 * block.width + i)};
+#pragma GCC unroll 4
     for (std::size_t k = 0; k < 4; ++k) {
       const Vec x = Vec::load(h + k * block.width + i);
+#pragma GCC unroll 4
       for (std::size_t l = 0; l < 4; ++l) sums[k][l] = Vec::fma(rows[l], x, sums[k][l]);
     }
   }
@@ -345,11 +347,9 @@ void score_rows_kernel(const ScoreBlock& block) {
 
 // ---- Projections -------------------------------------------------------------------------------
 
-// The Walsh-Hadamard transform of sixteen times `count` values, a power of two: first within
-// vectors, then between them.
-void hadamard(Vec* values, std::size_t count) {
-  for (std::size_t v = 0; v < count; ++v) values[v] = Vec::hadamard(values[v]);
-  for (std::size_t distance = 1; distance < count; distance *= 2) {
+// The levels of a Walsh-Hadamard transform that combine vectors, from `distance` on.
+void hadamard_between(Vec* values, std::size_t count, std::size_t distance) {
+  for (; distance < count; distance *= 2) {
     for (std::size_t first = 0; first < count; first += 2 * distance) {
       for (std::size_t v = first; v < first + distance; ++v) {
         const Vec sum = Vec::add(values[v], values[v + distance]);
@@ -360,21 +360,46 @@ void hadamard(Vec* values, std::size_t count) {
   }
 }
 
+// The lower levels, of so many vectors as fit the registers: within vectors, then between them.
+template <std::size_t Count>
+void hadamard_start(const SignProjections& projections, std::size_t first, const float* row,
+                    std::size_t column, Vec* values) {
+  Vec x[Count];
+#pragma GCC unroll 8
+  for (std::size_t v = 0; v < Count; ++v) {
+    const std::size_t i = column + v * kWidth;
+    x[v] =
+        i < projections.width
+            ? Vec::hadamard(Vec::mul(Vec::load(projections.flips + first + i), Vec::load(row + i)))
+            : Vec::zero();
+  }
+#pragma GCC unroll 3
+  for (std::size_t level = 0; (std::size_t{1} << level) < Count; ++level) {
+#pragma GCC unroll 4
+    for (std::size_t pair = 0; pair < Count / 2; ++pair) {
+      const std::size_t low = ((pair >> level) << (level + 1)) + pair % (std::size_t{1} << level);
+      const std::size_t high = low + (std::size_t{1} << level);
+      const Vec sum = Vec::add(x[low], x[high]);
+      x[high] = Vec::sub(x[low], x[high]);
+      x[low] = sum;
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t v = 0; v < Count; ++v) values[v] = x[v];
+}
+
 constexpr std::size_t kProjectionVectorsMax = 4096 / kWidth;
 
-// `Vectors` is that of a block when the compiler shall know it, and otherwise 0.
-template <std::size_t Vectors>
+// `Count` vectors of the row at a time fit the registers; it divides a block.
+template <std::size_t Count>
 void project_row(const SignProjections& projections, const float* row, std::uint16_t* bits) {
-  const std::size_t vectors = Vectors != 0 ? Vectors : projections.block / kWidth;
-  const std::size_t used = projections.width / kWidth;
-  Vec values[Vectors != 0 ? Vectors : kProjectionVectorsMax];
-  for (std::size_t first = 0; first < projections.count; first += vectors * kWidth) {
-    for (std::size_t v = 0; v < vectors; ++v) {
-      values[v] = v < used ? Vec::mul(Vec::load(projections.flips + first + v * kWidth),
-                                      Vec::load(row + v * kWidth))
-                           : Vec::zero();
+  const std::size_t vectors = projections.block / kWidth;
+  Vec values[kProjectionVectorsMax];
+  for (std::size_t first = 0; first < projections.count; first += projections.block) {
+    for (std::size_t v = 0; v < vectors; v += Count) {
+      hadamard_start<Count>(projections, first, row, v * kWidth, values + v);
     }
-    hadamard(values, vectors);
+    hadamard_between(values, vectors, Count);
     for (std::size_t v = 0; v < vectors; ++v) {
       bits[first / kWidth + v] = Vec::positive_bits(values[v]);
     }
@@ -389,15 +414,10 @@ void project_rows_kernel(const SignProjections& projections, const float* const*
       const float* ahead = rows[r + kPrefetchRows];
       for (std::size_t i = 0; i < projections.width; i += kWidth) __builtin_prefetch(ahead + i);
     }
-    switch (projections.block / kWidth) {
-      case 4:
-        project_row<4>(projections, rows[r], bits + r * words);
-        break;
-      case 8:
-        project_row<8>(projections, rows[r], bits + r * words);
-        break;
-      default:
-        project_row<0>(projections, rows[r], bits + r * words);
+    if (projections.block % (8 * kWidth) == 0) {
+      project_row<8>(projections, rows[r], bits + r * words);
+    } else {
+      project_row<2>(projections, rows[r], bits + r * words);
     }
   }
 }

@@ -23,9 +23,9 @@ class HashTables {
 
   // Copies a row's codes to `codes` (one a table).
   void read_codes(std::uint32_t row, std::span<std::uint32_t> codes) const;
-  // Replaces a row's codes, each below 2^hash_bits. The tables whose code changed are rebuilt by
-  // the next rebuild() and are stale until then.
-  void write_codes(std::uint32_t row, std::span<const std::uint32_t> codes);
+  // Replaces the codes of some rows, rows x tables, each below 2^hash_bits. The tables in which a
+  // code changed are rebuilt by the next rebuild() and are stale until then.
+  void write_codes(std::span<const std::uint32_t> rows, std::span<const std::uint32_t> codes);
 
   // The same for different rows from several threads at once: marks nothing, so that a
   // mark_all_changed() must follow.

@@ -40,7 +40,7 @@ struct Scene {
     std::vector<std::uint32_t> codes(tables.tables());
     for (std::uint32_t row = 0; row < rows; ++row) {
       for (auto& code : codes) code = static_cast<std::uint32_t>(rng.next_below(16));
-      tables.write_codes(row, codes);
+      tables.write_codes({&row, 1}, codes);
     }
     tables.rebuild();
     return tables;

@@ -6,6 +6,7 @@
 
 #include "common/counter_random.hpp"
 #include "common/half.hpp"
+#include "common/row_delta.hpp"
 #include "storage/rocks_store.hpp"
 #include "storage/run_store.hpp"
 #include "tools/bench_loops.hpp"
@@ -23,9 +24,12 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, std::uint32_t begin
   SparseUpdate update;
   for (std::uint32_t row = begin; row < end; ++row) {
     update.rows.push_back(row);
-    for (std::uint32_t i = 0; i < map.row_width(shard); ++i) {
-      update.deltas.push_back(to_half(0.01F * signed_unit(random.next())));
+    update.scales.push_back(0.01F / kDeltaLevelMax);
+    for (std::uint32_t i = 0; i < map.weights_per_row(shard); ++i) {
+      const auto level = static_cast<int>(random.next_below(2 * kDeltaLevelMax + 1));
+      update.levels.push_back(static_cast<std::int8_t>(level - kDeltaLevelMax));
     }
+    if (map.is_output(shard)) update.biases.push_back(to_half(0.01F * signed_unit(random.next())));
     update.states.push_back(1);
     for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
       update.codes.push_back(static_cast<std::uint32_t>(random.next_below(1u << 6)));

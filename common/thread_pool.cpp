@@ -20,8 +20,7 @@ ThreadPool::~ThreadPool() {
   for (std::thread& worker : workers_) worker.join();
 }
 
-void ThreadPool::parallel_for(std::size_t count,
-                              const std::function<void(std::size_t, unsigned)>& body) {
+void ThreadPool::parallel_for(std::size_t count, const LoopBody& body) {
   if (workers_.empty() || count <= 1) {
     for (std::size_t index = 0; index < count; ++index) body(index, 0);
     return;

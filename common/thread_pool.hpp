@@ -6,12 +6,27 @@
 #include <condition_variable>
 #include <cstddef>
 #include <cstdint>
-#include <functional>
 #include <mutex>
 #include <thread>
 #include <vector>
 
 namespace gleaner {
+
+// What a loop does with an index, borrowed: unlike a std::function it takes no memory of its own.
+class LoopBody {
+ public:
+  template <typename Body>
+  LoopBody(const Body& body)  // NOLINT: implicit, so that a lambda can be handed over
+      : body_(&body), call_([](const void* target, std::size_t index, unsigned worker) {
+          (*static_cast<const Body*>(target))(index, worker);
+        }) {}
+
+  void operator()(std::size_t index, unsigned worker) const { call_(body_, index, worker); }
+
+ private:
+  const void* body_;
+  void (*call_)(const void* target, std::size_t index, unsigned worker);
+};
 
 class ThreadPool {
  public:
@@ -24,7 +39,7 @@ class ThreadPool {
   // Calls body(index, worker) once for every index < count, in any order and on any worker
   // < threads(), and returns when all calls have. Nothing numeric may depend on `worker`.
   // `body` must not throw. Not reentrant; one caller at a time.
-  void parallel_for(std::size_t count, const std::function<void(std::size_t, unsigned)>& body);
+  void parallel_for(std::size_t count, const LoopBody& body);
 
   [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
@@ -35,7 +50,7 @@ class ThreadPool {
   std::mutex mutex_;
   std::condition_variable start_;
   std::condition_variable done_;
-  const std::function<void(std::size_t, unsigned)>* body_ = nullptr;
+  const LoopBody* body_ = nullptr;
   std::size_t count_ = 0;
   std::atomic<std::size_t> next_{0};
   std::uint64_t generation_ = 0;

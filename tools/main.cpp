@@ -9,6 +9,7 @@
 #include "common/exit_code.hpp"
 #include "schema/versions.hpp"
 #include "tools/backup_command.hpp"
+#include "tools/bench_command.hpp"
 #include "tools/checkpoint_command.hpp"
 #include "tools/dataset_command.hpp"
 #include "tools/history_command.hpp"
@@ -40,6 +41,7 @@ int main(int argc, char** argv) {
   app.footer(kFooter);
   int exit_status = 0;
   gleaner::add_backup_commands(app, exit_status);
+  gleaner::add_bench_command(app, exit_status);
   gleaner::add_checkpoint_commands(app, exit_status);
   gleaner::add_dataset_commands(app, exit_status);
   gleaner::add_history_command(app, exit_status);

@@ -1,28 +1,29 @@
-// Vectors that begin on a cache line, so that a sixteen-lane load of a row touches one line.
+// Vectors that begin on a cache line, so that a sixteen-lane load of a row touches one line. Large
+// ones lie on huge pages where the system has them: rows are visited all over, and each small page
+// would need an entry of the TLB.
 #pragma once
 
 #include <cstddef>
-#include <cstdint>
-#include <new>
 #include <vector>
 
 namespace gleaner {
 
+// `bytes` on a cache line; not initialised.
+void* allocate_lines(std::size_t bytes);
+void free_lines(void* pointer, std::size_t bytes);
+
 template <typename T>
 struct CacheLineAllocator {
   using value_type = T;
-  static constexpr std::align_val_t kAlignment{64};
 
   CacheLineAllocator() = default;
 
   template <typename U>
   CacheLineAllocator(const CacheLineAllocator<U>& /*other*/) {}  // NOLINT: implicit on purpose
 
-  T* allocate(std::size_t count) {
-    return static_cast<T*>(::operator new(count * sizeof(T), kAlignment));
-  }
+  T* allocate(std::size_t count) { return static_cast<T*>(allocate_lines(count * sizeof(T))); }
 
-  void deallocate(T* pointer, std::size_t /*count*/) { ::operator delete(pointer, kAlignment); }
+  void deallocate(T* pointer, std::size_t count) { free_lines(pointer, count * sizeof(T)); }
 
   friend bool operator==(const CacheLineAllocator&, const CacheLineAllocator&) { return true; }
 };

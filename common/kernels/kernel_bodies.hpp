@@ -14,6 +14,9 @@ namespace {
 
 constexpr std::size_t kWidth = 16;
 
+// Loops over arrays of vectors that shall live in registers are unrolled by pragma: without it, GCC
+// unrolls them too late to keep the arrays out of memory.
+
 float dot_kernel(const float* a, const float* b, std::size_t n) {
   Vec sum = Vec::zero();
   for (std::size_t i = 0; i < n; i += kWidth) {
@@ -144,24 +147,42 @@ RowView row_view(const RowsTraining& work, std::size_t index) {
           work.pair_ends[index] - begin, work.logits + begin, work.deltas + begin};
 }
 
-// z = w h + b of the row's pairs, four at a time to hide latency. The last group may take an
-// example twice; the scratch has room for its results.
-void row_logits(const RowsTraining& work, const RowView& row, const float* biases) {
-  for (std::size_t j = 0; j < row.count; j += 4) {
-    const float* h[4];
-    for (std::size_t e = 0; e < 4; ++e) {
-      const std::size_t pair = j + e < row.count ? j + e : row.count - 1;
-      h[e] = work.hidden + (row.pairs[pair] & kPairExampleMask) * work.width;
+// z = scale * (w c) + b of `Count` pairs of the row, at most four, side by side to hide latency.
+// Writes four logits.
+template <std::size_t Count>
+void some_logits(const RowsTraining& work, const RowView& row, std::size_t first, float bias) {
+  const std::uint8_t* codes[Count];
+  float scales[4] = {};
+#pragma GCC unroll 4
+  for (std::size_t e = 0; e < Count; ++e) {
+    const std::size_t example = row.pairs[first + e] & kPairExampleMask;
+    codes[e] = work.codes + example * work.width;
+    scales[e] = work.scales[example];
+  }
+  Vec sums[4] = {Vec::zero(), Vec::zero(), Vec::zero(), Vec::zero()};
+  for (std::size_t i = 0; i < work.width; i += kWidth) {
+    const Vec w = Vec::load(row.weights + i);
+#pragma GCC unroll 4
+    for (std::size_t e = 0; e < Count; ++e) {
+      sums[e] = Vec::fma(w, Vec::load_bytes(codes[e] + i), sums[e]);
     }
-    Vec s0 = Vec::zero(), s1 = Vec::zero(), s2 = Vec::zero(), s3 = Vec::zero();
-    for (std::size_t i = 0; i < work.width; i += kWidth) {
-      const Vec w = Vec::load(row.weights + i);
-      s0 = Vec::fma(w, Vec::load(h[0] + i), s0);
-      s1 = Vec::fma(w, Vec::load(h[1] + i), s1);
-      s2 = Vec::fma(w, Vec::load(h[2] + i), s2);
-      s3 = Vec::fma(w, Vec::load(h[3] + i), s3);
-    }
-    Vec::reduce4(s0, s1, s2, s3, biases, row.logits + j);
+  }
+  const float biases[4] = {bias, bias, bias, bias};
+  Vec::reduce4(sums[0], sums[1], sums[2], sums[3], scales, biases, row.logits + first);
+}
+
+void row_logits(const RowsTraining& work, const RowView& row, float bias) {
+  std::size_t j = 0;
+  for (; j + 4 <= row.count; j += 4) some_logits<4>(work, row, j, bias);
+  switch (row.count - j) {
+    case 1:
+      return some_logits<1>(work, row, j, bias);
+    case 2:
+      return some_logits<2>(work, row, j, bias);
+    case 3:
+      return some_logits<3>(work, row, j, bias);
+    default:
+      return;
   }
 }
 
@@ -182,39 +203,78 @@ std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
   return loss;
 }
 
-// Backward over `Blocks` vectors of the row's columns, kept in registers: the row's gradient, and
-// the hidden gradients of its examples by the weights before the update.
-template <std::size_t Blocks>
-void row_backward(const RowsTraining& work, const RowView& row, std::size_t column) {
+// The factor of the row's gradient, whose lanes' sums of squares are given. Moves state and bias.
+[[gnu::always_inline]] inline float row_step(const RowsTraining& work, const RowView& row,
+                                             std::uint32_t index, Vec squares,
+                                             const RmsRule& rule) {
+  float bias_gradient = 0;
+  for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
+  const float sum = Vec::fma_one(bias_gradient, bias_gradient, Vec::reduce(squares));
+  const float step = rms_step(rule, sum / static_cast<float>(work.width + 1), work.states + index);
+  work.biases[index] = Vec::fma_one(step, bias_gradient, work.biases[index]);
+  return step;
+}
+
+// Backward over `Blocks` vectors of the row's columns, whose weights and gradient stay in
+// registers: the gradient, and the hidden gradients of the row's examples by the weights before
+// the update. When these are all columns, the row is updated; otherwise the gradient waits in
+// scratch.
+template <std::size_t Blocks, bool AreAll>
+void row_backward(const RowsTraining& work, const RowView& row, std::uint32_t index,
+                  std::size_t column, const RmsRule& rule) {
+  const std::size_t width = AreAll ? Blocks * kWidth : work.width;
   Vec w[Blocks];
   Vec g[Blocks];
+#pragma GCC unroll 8
   for (std::size_t k = 0; k < Blocks; ++k) {
     w[k] = Vec::load(row.weights + column + k * kWidth);
     g[k] = Vec::zero();
   }
   for (std::size_t j = 0; j < row.count; ++j) {
+    const std::size_t example = row.pairs[j] & kPairExampleMask;
     const Vec delta = Vec::broadcast(row.deltas[j]);
-    const std::size_t offset = (row.pairs[j] & kPairExampleMask) * work.width + column;
-    const float* h = work.hidden + offset;
+    const Vec step = Vec::broadcast(row.deltas[j] * work.scales[example]);
+    const std::size_t offset = example * width + column;
+    const std::uint8_t* codes = work.codes + offset;
     float* dh = work.hidden_gradient + offset;
+#pragma GCC unroll 8
     for (std::size_t k = 0; k < Blocks; ++k) {
-      g[k] = Vec::fma(delta, Vec::load(h + k * kWidth), g[k]);
+      g[k] = Vec::fma(step, Vec::load_bytes(codes + k * kWidth), g[k]);
       Vec::fma(delta, w[k], Vec::load(dh + k * kWidth)).store(dh + k * kWidth);
     }
   }
-  for (std::size_t k = 0; k < Blocks; ++k) g[k].store(work.gradient + column + k * kWidth);
+  if (AreAll) {
+    Vec squares = Vec::zero();
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Blocks; ++k) squares = Vec::fma(g[k], g[k], squares);
+    const Vec step = Vec::broadcast(row_step(work, row, index, squares, rule));
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Blocks; ++k) {
+      Vec::fma(step, g[k], w[k]).store(row.weights + k * kWidth);
+    }
+  } else {
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Blocks; ++k) g[k].store(work.gradient + column + k * kWidth);
+  }
 }
 
-void row_update(const RowsTraining& work, const RowView& row, std::uint32_t index,
-                const RmsRule& rule) {
-  float bias_gradient = 0;
-  for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
-  const float squares =
-      Vec::fma_one(bias_gradient, bias_gradient, sum_of_squares_kernel(work.gradient, work.width));
-  const float step =
-      rms_step(rule, squares / static_cast<float>(work.width + 1), work.states + index);
-  axpy_kernel(step, work.gradient, row.weights, work.width);
-  work.biases[index] = Vec::fma_one(step, bias_gradient, work.biases[index]);
+void train_row(const RowsTraining& work, const RowView& row, std::uint32_t index,
+               const RmsRule& rule) {
+  constexpr std::size_t kBlocks = Vec::kBackwardBlocks;
+  if (work.width == kBlocks * kWidth) return row_backward<kBlocks, true>(work, row, index, 0, rule);
+  std::size_t column = 0;
+  for (; column + kBlocks * kWidth <= work.width; column += kBlocks * kWidth) {
+    row_backward<kBlocks, false>(work, row, index, column, rule);
+  }
+  for (; column < work.width; column += kWidth) {
+    row_backward<1, false>(work, row, index, column, rule);
+  }
+  Vec squares = Vec::zero();
+  for (std::size_t i = 0; i < work.width; i += kWidth) {
+    const Vec g = Vec::load(work.gradient + i);
+    squares = Vec::fma(g, g, squares);
+  }
+  axpy_kernel(row_step(work, row, index, squares, rule), work.gradient, row.weights, work.width);
 }
 
 // How many rows before its use a row is fetched from memory.
@@ -229,25 +289,18 @@ std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
       const float* ahead = work.weights + work.rows[r + kPrefetchRows] * work.width;
       for (std::size_t i = 0; i < work.width; i += kWidth) __builtin_prefetch(ahead + i, 1);
     }
-    const float bias = work.biases[work.rows[r]];
-    const float four_biases[4] = {bias, bias, bias, bias};
-    row_logits(work, row_view(work, r), four_biases);
+    row_logits(work, row_view(work, r), work.biases[work.rows[r]]);
   }
   const std::int64_t loss = pair_deltas(work, work.pair_ends[work.row_count - 1]);
-  constexpr std::size_t kBlock = Vec::kBackwardBlocks * kWidth;
   for (std::size_t r = 0; r < work.row_count; ++r) {
-    const RowView row = row_view(work, r);
-    std::size_t column = 0;
-    for (; column + kBlock <= work.width; column += kBlock) {
-      row_backward<Vec::kBackwardBlocks>(work, row, column);
-    }
-    for (; column < work.width; column += kWidth) row_backward<1>(work, row, column);
-    row_update(work, row, work.rows[r], rule);
+    train_row(work, row_view(work, r), work.rows[r], rule);
   }
   return loss;
 }
 
 // ---- Exact scores ------------------------------------------------------------------------------
+
+constexpr float kOnes[4] = {1.0F, 1.0F, 1.0F, 1.0F};
 
 // Four rows against four examples.
 void score_tile(const ScoreBlock& block, std::size_t r, std::size_t e) {
@@ -260,14 +313,16 @@ void score_tile(const ScoreBlock& block, std::size_t r, std::size_t e) {
   for (std::size_t i = 0; i < block.width; i += kWidth) {
     const Vec rows[4] = {Vec::load(w + i), Vec::load(w + block.width + i),
                          Vec::load(w + 2 * block.width + i), Vec::load(w + 3 * block.width + i)};
+#pragma GCC unroll 4
     for (std::size_t k = 0; k < 4; ++k) {
       const Vec x = Vec::load(h + k * block.width + i);
+#pragma GCC unroll 4
       for (std::size_t l = 0; l < 4; ++l) sums[k][l] = Vec::fma(rows[l], x, sums[k][l]);
     }
   }
   for (std::size_t k = 0; k < 4; ++k) {
     float* out = block.scores + (e + k) * block.score_stride + r;
-    Vec::reduce4(sums[k][0], sums[k][1], sums[k][2], sums[k][3], block.biases + r, out);
+    Vec::reduce4(sums[k][0], sums[k][1], sums[k][2], sums[k][3], kOnes, block.biases + r, out);
   }
 }
 
@@ -293,43 +348,77 @@ void score_rows_kernel(const ScoreBlock& block) {
 
 // ---- Projections -------------------------------------------------------------------------------
 
-// `Rows` rows against two vectors of projections: each projection's lane adds the row's columns in
-// ascending order, and no lanes are ever summed.
-template <std::size_t Rows>
-void project_tile(const SignProjections& projections, const float* const* rows, std::size_t first,
-                  std::uint16_t* bits) {
-  Vec sums[Rows][2];
-  for (auto& of_row : sums) of_row[0] = of_row[1] = Vec::zero();
-  for (std::size_t i = 0; i < projections.width; ++i) {
-    const float* signs = projections.signs + i * projections.count + first;
-    const Vec s0 = Vec::load(signs);
-    const Vec s1 = Vec::load(signs + kWidth);
-    for (std::size_t r = 0; r < Rows; ++r) {
-      const Vec value = Vec::broadcast(rows[r][i]);
-      sums[r][0] = Vec::add_signed(s0, value, sums[r][0]);
-      sums[r][1] = Vec::add_signed(s1, value, sums[r][1]);
+// The levels of a Walsh-Hadamard transform that combine vectors, from `distance` on.
+void hadamard_between(Vec* values, std::size_t count, std::size_t distance) {
+  for (; distance < count; distance *= 2) {
+    for (std::size_t first = 0; first < count; first += 2 * distance) {
+      for (std::size_t v = first; v < first + distance; ++v) {
+        const Vec sum = Vec::add(values[v], values[v + distance]);
+        values[v + distance] = Vec::sub(values[v], values[v + distance]);
+        values[v] = sum;
+      }
     }
   }
-  const std::size_t words = projections.count / kWidth;
-  for (std::size_t r = 0; r < Rows; ++r) {
-    bits[r * words + first / kWidth] = Vec::positive_bits(sums[r][0]);
-    bits[r * words + first / kWidth + 1] = Vec::positive_bits(sums[r][1]);
+}
+
+// The lower levels, of so many vectors as fit the registers: within vectors, then between them.
+template <std::size_t Count>
+void hadamard_start(const SignProjections& projections, std::size_t first, const float* row,
+                    std::size_t column, Vec* values) {
+  Vec x[Count];
+#pragma GCC unroll 8
+  for (std::size_t v = 0; v < Count; ++v) {
+    const std::size_t i = column + v * kWidth;
+    x[v] =
+        i < projections.width
+            ? Vec::hadamard(Vec::mul(Vec::load(projections.flips + first + i), Vec::load(row + i)))
+            : Vec::zero();
+  }
+#pragma GCC unroll 3
+  for (std::size_t level = 0; (std::size_t{1} << level) < Count; ++level) {
+#pragma GCC unroll 4
+    for (std::size_t pair = 0; pair < Count / 2; ++pair) {
+      const std::size_t low = ((pair >> level) << (level + 1)) + pair % (std::size_t{1} << level);
+      const std::size_t high = low + (std::size_t{1} << level);
+      const Vec sum = Vec::add(x[low], x[high]);
+      x[high] = Vec::sub(x[low], x[high]);
+      x[low] = sum;
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t v = 0; v < Count; ++v) values[v] = x[v];
+}
+
+constexpr std::size_t kProjectionVectorsMax = 4096 / kWidth;
+
+// `Count` vectors of the row at a time fit the registers; it divides a block.
+template <std::size_t Count>
+void project_row(const SignProjections& projections, const float* row, std::uint16_t* bits) {
+  const std::size_t vectors = projections.block / kWidth;
+  Vec values[kProjectionVectorsMax];
+  for (std::size_t first = 0; first < projections.count; first += projections.block) {
+    for (std::size_t v = 0; v < vectors; v += Count) {
+      hadamard_start<Count>(projections, first, row, v * kWidth, values + v);
+    }
+    hadamard_between(values, vectors, Count);
+    for (std::size_t v = 0; v < vectors; ++v) {
+      bits[first / kWidth + v] = Vec::positive_bits(values[v]);
+    }
   }
 }
 
 void project_rows_kernel(const SignProjections& projections, const float* const* rows,
                          std::size_t count, std::uint16_t* bits) {
-  constexpr std::size_t kTile = Vec::kProjectionRows;
   const std::size_t words = projections.count / kWidth;
-  std::size_t r = 0;
-  for (; r + kTile <= count; r += kTile) {
-    for (std::size_t first = 0; first < projections.count; first += 2 * kWidth) {
-      project_tile<kTile>(projections, rows + r, first, bits + r * words);
+  for (std::size_t r = 0; r < count; ++r) {
+    if (r + kPrefetchRows < count) {
+      const float* ahead = rows[r + kPrefetchRows];
+      for (std::size_t i = 0; i < projections.width; i += kWidth) __builtin_prefetch(ahead + i);
     }
-  }
-  for (; r < count; ++r) {
-    for (std::size_t first = 0; first < projections.count; first += 2 * kWidth) {
-      project_tile<1>(projections, rows + r, first, bits + r * words);
+    if (projections.block % (8 * kWidth) == 0) {
+      project_row<8>(projections, rows[r], bits + r * words);
+    } else {
+      project_row<2>(projections, rows[r], bits + r * words);
     }
   }
 }

@@ -47,11 +47,13 @@ struct RowsTraining {
   std::size_t row_count = 0;
   const std::size_t* pair_ends = nullptr;  // parallel to rows: end of the row's list in `pairs`
   const ActivePair* pairs = nullptr;       // lists ascend by example; 16 more are readable
-  const float* hidden = nullptr;           // examples x n
-  float* hidden_gradient = nullptr;        // examples x n, added to
-  float* logits = nullptr;                 // scratch: 16 more than there are pairs
-  float* deltas = nullptr;                 // scratch: the same
-  float* gradient = nullptr;               // scratch: n; holds the last row's gradient afterwards
+  // h = scale * code. The codes rather than h, as those of a batch fit the first cache level.
+  const std::uint8_t* codes = nullptr;  // examples x n
+  const float* scales = nullptr;        // examples
+  float* hidden_gradient = nullptr;     // examples x n, added to
+  float* logits = nullptr;              // scratch: 16 more than there are pairs
+  float* deltas = nullptr;              // scratch: the same
+  float* gradient = nullptr;            // scratch: n
 };
 
 // A block of exact scores: scores[e * score_stride + r] = dot(row r, example e) + bias r.
@@ -66,12 +68,17 @@ struct ScoreBlock {
   std::size_t score_stride = 0;  // >= rows
 };
 
-// Random +-1 projections, by column: what SimHash takes signs of.
+// Random +-1 projections, what SimHash takes signs of: projection p = q * block + k of a vector is
+// the k-th entry of its Walsh-Hadamard transform after the q-th choice of signs flipped its
+// columns, the sum over columns i of (-1)^popcount(k & i) * flips[q * block + i] * x[i]. Those of
+// one q are orthogonal to each other, and a row's take block * log2(block) additions rather than
+// block^2.
 struct SignProjections {
   std::size_t width = 0;               // n
-  std::size_t count = 0;               // of projections, padded to a multiple of 32
-  const float* signs = nullptr;        // n x count, +1 or -1
-  const std::int8_t* pairs = nullptr;  // n/2 x count x 2: signs of columns 2i and 2i + 1
+  std::size_t block = 0;               // the power of two from n and 32 on
+  std::size_t count = 0;               // of projections, a multiple of block
+  const float* flips = nullptr;        // count: +1 or -1
+  const std::int8_t* pairs = nullptr;  // n/2 x count x 2: the same signs, of columns 2i and 2i + 1
 };
 
 struct Kernels {

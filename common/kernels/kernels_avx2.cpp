@@ -12,7 +12,6 @@ namespace {
 
 struct Vec {
   static constexpr std::size_t kBackwardBlocks = 2;
-  static constexpr std::size_t kProjectionRows = 2;
 
   __m256 low;
   __m256 high;
@@ -46,8 +45,6 @@ struct Vec {
   static Vec fma(Vec a, Vec b, Vec c) {
     return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
   }
-
-  static Vec add_signed(Vec sign, Vec value, Vec sum) { return fma(sign, value, sum); }
 
   static Vec add(Vec a, Vec b) {
     return {_mm256_add_ps(a.low, b.low), _mm256_add_ps(a.high, b.high)};
@@ -106,9 +103,26 @@ struct Vec {
 
   static float reduce(Vec x) { return reduce_eight(sum_of_halves(x)); }
 
-  static void reduce4(Vec a, Vec b, Vec c, Vec d, const float* biases, float* sums) {
-    reduce_eight4(sum_of_halves(a), sum_of_halves(b), sum_of_halves(c), sum_of_halves(d), biases,
-                  sums);
+  static void reduce4(Vec a, Vec b, Vec c, Vec d, const float* scales, const float* biases,
+                      float* sums) {
+    reduce_eight4(sum_of_halves(a), sum_of_halves(b), sum_of_halves(c), sum_of_halves(d), scales,
+                  biases, sums);
+  }
+
+  // Three levels within eight lanes.
+  static __m256 hadamard_eight(__m256 x) {
+    const __m256 ones = _mm256_set1_ps(1.0F);
+    const __m256 minus = _mm256_set1_ps(-1.0F);
+    x = _mm256_fmadd_ps(_mm256_blend_ps(ones, minus, 0xaa), x, _mm256_permute_ps(x, 0xb1));
+    x = _mm256_fmadd_ps(_mm256_blend_ps(ones, minus, 0xcc), x, _mm256_permute_ps(x, 0x4e));
+    return _mm256_fmadd_ps(_mm256_blend_ps(ones, minus, 0xf0), x,
+                           _mm256_permute2f128_ps(x, x, 0x01));
+  }
+
+  static Vec hadamard(Vec x) {
+    const __m256 a = hadamard_eight(x.low);
+    const __m256 b = hadamard_eight(x.high);
+    return {_mm256_add_ps(a, b), _mm256_sub_ps(a, b)};
   }
 
   static std::uint16_t positive_bits(Vec x) {

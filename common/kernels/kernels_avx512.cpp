@@ -12,7 +12,6 @@ namespace {
 
 struct Vec {
   static constexpr std::size_t kBackwardBlocks = 8;
-  static constexpr std::size_t kProjectionRows = 8;
 
   __m512 all;
 
@@ -36,8 +35,6 @@ struct Vec {
   static float sqrt_one(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
 
   static Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.all, b.all, c.all)}; }
-
-  static Vec add_signed(Vec sign, Vec value, Vec sum) { return fma(sign, value, sum); }
 
   static Vec add(Vec a, Vec b) { return {_mm512_add_ps(a.all, b.all)}; }
 
@@ -80,9 +77,22 @@ struct Vec {
 
   static float reduce(Vec x) { return reduce_eight(sum_of_halves(x)); }
 
-  static void reduce4(Vec a, Vec b, Vec c, Vec d, const float* biases, float* sums) {
-    reduce_eight4(sum_of_halves(a), sum_of_halves(b), sum_of_halves(c), sum_of_halves(d), biases,
-                  sums);
+  static void reduce4(Vec a, Vec b, Vec c, Vec d, const float* scales, const float* biases,
+                      float* sums) {
+    reduce_eight4(sum_of_halves(a), sum_of_halves(b), sum_of_halves(c), sum_of_halves(d), scales,
+                  biases, sums);
+  }
+
+  // One level: `swapped` has each lane's partner, and lanes in `minus` are subtracted from it.
+  static __m512 butterfly(__m512 x, __m512 swapped, __mmask16 minus) {
+    return _mm512_mask_sub_ps(_mm512_add_ps(swapped, x), minus, swapped, x);
+  }
+
+  static Vec hadamard(Vec x) {
+    __m512 y = butterfly(x.all, _mm512_permute_ps(x.all, 0xb1), 0xaaaa);
+    y = butterfly(y, _mm512_permute_ps(y, 0x4e), 0xcccc);
+    y = butterfly(y, _mm512_shuffle_f32x4(y, y, 0xb1), 0xf0f0);
+    return {butterfly(y, _mm512_shuffle_f32x4(y, y, 0x4e), 0xff00)};
   }
 
   static std::uint16_t positive_bits(Vec x) {

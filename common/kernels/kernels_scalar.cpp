@@ -12,7 +12,6 @@ namespace {
 
 struct Vec {
   static constexpr std::size_t kBackwardBlocks = 1;
-  static constexpr std::size_t kProjectionRows = 1;
 
   float lane[16];
 
@@ -54,11 +53,6 @@ struct Vec {
 
   static Vec fma(const Vec& a, const Vec& b, const Vec& c) {
     return each([&](int l) { return std::fma(a.lane[l], b.lane[l], c.lane[l]); });
-  }
-
-  // sign * value + sum where sign is +-1: the product is exact, so this is a fused one's result.
-  static Vec add_signed(const Vec& sign, const Vec& value, const Vec& sum) {
-    return each([&](int l) { return sign.lane[l] * value.lane[l] + sum.lane[l]; });
   }
 
   static Vec add(const Vec& a, const Vec& b) {
@@ -117,12 +111,21 @@ struct Vec {
     return (s[0] + s[2]) + (s[1] + s[3]);
   }
 
-  static void reduce4(const Vec& a, const Vec& b, const Vec& c, const Vec& d, const float* biases,
-                      float* sums) {
-    sums[0] = reduce(a) + biases[0];
-    sums[1] = reduce(b) + biases[1];
-    sums[2] = reduce(c) + biases[2];
-    sums[3] = reduce(d) + biases[3];
+  static void reduce4(const Vec& a, const Vec& b, const Vec& c, const Vec& d, const float* scales,
+                      const float* biases, float* sums) {
+    sums[0] = std::fma(reduce(a), scales[0], biases[0]);
+    sums[1] = std::fma(reduce(b), scales[1], biases[1]);
+    sums[2] = std::fma(reduce(c), scales[2], biases[2]);
+    sums[3] = std::fma(reduce(d), scales[3], biases[3]);
+  }
+
+  // Lanes l and l + d become their sum and difference, for d = 1, 2, 4, 8.
+  static Vec hadamard(Vec x) {
+    for (int distance = 1; distance < 16; distance *= 2) {
+      const auto sign = [&](int l) { return (l & distance) == 0 ? 1.0F : -1.0F; };
+      x = each([&](int l) { return x.lane[l ^ distance] + sign(l) * x.lane[l]; });
+    }
+    return x;
   }
 
   static std::uint16_t positive_bits(const Vec& x) {

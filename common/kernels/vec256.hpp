@@ -18,9 +18,10 @@ inline float reduce_eight(__m256 x) {
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
-// The same tree for four vectors at once, by transposing between its levels; then adds biases.
-inline void reduce_eight4(__m256 a, __m256 b, __m256 c, __m256 d, const float* biases,
-                          float* sums) {
+// The same tree for four vectors at once, by transposing between its levels; then each sum times
+// its scale plus its bias.
+inline void reduce_eight4(__m256 a, __m256 b, __m256 c, __m256 d, const float* scales,
+                          const float* biases, float* sums) {
   const __m256 ab =
       _mm256_add_ps(_mm256_permute2f128_ps(a, b, 0x20), _mm256_permute2f128_ps(a, b, 0x31));
   const __m256 cd =
@@ -32,7 +33,7 @@ inline void reduce_eight4(__m256 a, __m256 b, __m256 c, __m256 d, const float* b
   const __m128 ac = _mm256_castps256_ps128(one);
   const __m128 bd = _mm256_extractf128_ps(one, 1);
   const __m128 abcd = _mm_shuffle_ps(_mm_unpacklo_ps(ac, bd), _mm_unpackhi_ps(ac, bd), 0x44);
-  _mm_storeu_ps(sums, _mm_add_ps(abcd, _mm_loadu_ps(biases)));
+  _mm_storeu_ps(sums, _mm_fmadd_ps(abcd, _mm_loadu_ps(scales), _mm_loadu_ps(biases)));
 }
 
 // All-ones in the sign bits of eight lanes whose pair is a true one.

@@ -3,7 +3,9 @@
 //   train_bench --tiny                 a second's work, so that the bench cannot rot
 //   train_bench                        the shape of citeulike-t: 52,946 neurons, H = 128, L = 50,
 //                                      K = 9, cap 1000, batches of 256, one thread
-//   train_bench --labels N --batch B --threads T --shards S --cap C --batches M
+//   train_bench --labels N --batch B --threads T --shards S --cap C --batches M --bits K
+//   train_bench --curve                examples a processor second over 10,000 to 3,000,000 labels
+//                                      at the same cap, and, as far as it is bearable, dense
 //
 // GLEANER_SIMD chooses the instruction set. Hidden codes are random ReLU-like vectors around
 // cluster centres, so that buckets are as uneven as those of a trained layer.
@@ -40,6 +42,7 @@ struct Options {
   std::uint32_t batches = 128;
   std::uint32_t hash_bits = 9;
   std::uint32_t rehash = 50;
+  Sampling sampling = Sampling::kLsh;
   bool tiny = false;
 };
 
@@ -65,6 +68,7 @@ ModelConfig config_of(const Options& options) {
   config.hash_bits = options.hash_bits;
   config.active_cap = options.cap;
   config.rehash_batches = options.rehash;
+  config.sampling = options.sampling;
   return config;
 }
 
@@ -203,6 +207,20 @@ void bench_training(const Options& options) {
   fmt::print("evaluate: {:.0f} examples/s\n", options.batch / seconds_since(start));
 }
 
+// As many neurons a bucket at every width; some batches, the first of which meet untouched memory.
+void bench_curve() {
+  for (const std::uint32_t labels :
+       {10'000u, 30'000u, 100'000u, 300'000u, 1'000'000u, 3'000'000u}) {
+    Options options{.labels = labels, .batches = 40};
+    options.hash_bits = static_cast<std::uint32_t>(std::bit_width(labels / 200)) - 1;
+    bench_training(options);
+    if (labels > 300'000) continue;
+    options.sampling = Sampling::kAll;
+    options.batches = 2;
+    bench_training(options);
+  }
+}
+
 int run(int argc, char** argv) {
   Options options;
   for (int i = 1; i < argc; ++i) {
@@ -210,6 +228,10 @@ int run(int argc, char** argv) {
     if (name == "--tiny") {
       options = {.labels = 2000, .batch = 64, .shards = 4, .cap = 200, .batches = 66, .tiny = true};
       continue;
+    }
+    if (name == "--curve") {
+      bench_curve();
+      return 0;
     }
     if (i + 1 == argc) break;
     const auto value = static_cast<std::uint32_t>(std::strtoul(argv[++i], nullptr, 10));

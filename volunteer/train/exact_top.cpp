@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <limits>
 
-#include "volunteer/train/query_batch.hpp"
+#include "common/kernels/aligned_vector.hpp"
 
 namespace gleaner {
 namespace {
@@ -44,6 +44,17 @@ class TopList {
   float threshold_ = -std::numeric_limits<float>::infinity();
 };
 
+// h = scale * code of every example.
+AlignedVector<float> dequantise(const Kernels& kernels, const HiddenCodes& codes) {
+  AlignedVector<float> hidden(codes.codes.size());
+  for (std::size_t e = 0; e < codes.examples; ++e) {
+    const std::size_t first = e * codes.hidden;
+    kernels.dequantise(codes.scales[e], codes.codes.data() + first, hidden.data() + first,
+                       codes.hidden);
+  }
+  return hidden;
+}
+
 }  // namespace
 
 std::uint32_t exact_top_entries(std::span<const OutputShard* const> shards, std::uint32_t top_k) {
@@ -58,8 +69,7 @@ std::vector<ScoredNeuron> exact_top(std::span<const OutputShard* const> shards,
   const std::uint32_t entries = exact_top_entries(shards, top_k);
   std::vector<ScoredNeuron> best(std::size_t{codes.examples} * entries);
   if (best.empty()) return best;
-  AlignedVector<float> hidden;
-  dequantise(kernels, codes, hidden, pool);
+  const AlignedVector<float> hidden = dequantise(kernels, codes);
   const std::size_t blocks = (codes.examples + kBlockExamples - 1) / kBlockExamples;
   pool.parallel_for(blocks, [&](std::size_t index, unsigned /*worker*/) {
     const std::size_t first = index * kBlockExamples;

@@ -19,12 +19,20 @@ void HashTables::read_codes(std::uint32_t row, std::span<std::uint32_t> codes) c
   for (std::size_t table = 0; table < tables_; ++table) codes[table] = codes_[table * rows_ + row];
 }
 
-void HashTables::write_codes(std::uint32_t row, std::span<const std::uint32_t> codes) {
-  GLEANER_CHECK(row < rows_ && codes.size() == tables_);
+void HashTables::write_codes(std::span<const std::uint32_t> rows,
+                             std::span<const std::uint32_t> codes) {
+  GLEANER_CHECK(codes.size() == rows.size() * tables_);
+  for (const std::uint32_t row : rows) GLEANER_CHECK(row < rows_);
+  // Table by table: rows of a block are neighbours there.
   for (std::size_t table = 0; table < tables_; ++table) {
-    std::uint32_t& code = codes_[table * rows_ + row];
-    if (code != codes[table]) changed_[table] = 1;
-    code = codes[table];
+    std::uint32_t* of_table = codes_.data() + table * rows_;
+    std::uint32_t differences = 0;
+    for (std::size_t i = 0; i < rows.size(); ++i) {
+      std::uint32_t& code = of_table[rows[i]];
+      differences |= code ^ codes[i * tables_ + table];
+      code = codes[i * tables_ + table];
+    }
+    if (differences != 0) changed_[table] = 1;
   }
 }
 

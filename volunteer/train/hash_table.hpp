@@ -10,6 +10,8 @@
 #include <span>
 #include <vector>
 
+#include "common/kernels/aligned_vector.hpp"
+
 namespace gleaner {
 
 class HashTables {
@@ -21,9 +23,9 @@ class HashTables {
 
   // Copies a row's codes to `codes` (one a table).
   void read_codes(std::uint32_t row, std::span<std::uint32_t> codes) const;
-  // Replaces a row's codes, each below 2^hash_bits. The tables whose code changed are rebuilt by
-  // the next rebuild() and are stale until then.
-  void write_codes(std::uint32_t row, std::span<const std::uint32_t> codes);
+  // Replaces the codes of some rows, rows x tables, each below 2^hash_bits. The tables in which a
+  // code changed are rebuilt by the next rebuild() and are stale until then.
+  void write_codes(std::span<const std::uint32_t> rows, std::span<const std::uint32_t> codes);
 
   // The same for different rows from several threads at once: marks nothing, so that a
   // mark_all_changed() must follow.
@@ -47,10 +49,11 @@ class HashTables {
   std::uint32_t tables_;
   std::uint32_t rows_;
   std::size_t buckets_;
-  std::vector<std::uint32_t> codes_;    // tables x rows
-  std::vector<std::uint32_t> offsets_;  // tables x (buckets + 1)
-  std::vector<std::uint32_t> entries_;  // tables x rows, and one more so that &entries_[i] is valid
-  std::vector<std::uint8_t> changed_;   // tables
+  AlignedVector<std::uint32_t> codes_;    // tables x rows
+  AlignedVector<std::uint32_t> offsets_;  // tables x (buckets + 1)
+  // tables x rows, and one more so that &entries_[i] is valid
+  AlignedVector<std::uint32_t> entries_;
+  std::vector<std::uint8_t> changed_;  // tables
 };
 
 }  // namespace gleaner

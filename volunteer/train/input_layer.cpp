@@ -6,9 +6,9 @@
 
 #include "common/check.hpp"
 #include "common/counter_random.hpp"
+#include "common/kernels/aligned_vector.hpp"
 #include "common/run_plan.hpp"
 #include "common/shard_map.hpp"
-#include "volunteer/train/aligned_floats.hpp"
 #include "volunteer/train/bounds.hpp"
 #include "volunteer/train/feature_index.hpp"
 #include "volunteer/train/input_kernels.hpp"
@@ -103,8 +103,8 @@ struct InputLayer::Impl {
   const float keep_scale;
   std::vector<InputShard> shards;
   FeatureIndex index;
-  AlignedFloats scratch;        // H floats a worker
-  AlignedFloats unit_gradient;  // examples x H: the loss's gradient before the relu
+  AlignedVector<float> scratch;        // H floats a worker
+  AlignedVector<float> unit_gradient;  // examples x H: the loss's gradient before the relu
 };
 
 // relu(W x + b). The order in a column is the bias, then features ascending.

@@ -39,6 +39,8 @@ void InputShard::touch(std::span<const std::uint32_t> rows) {
     slots_[row] = static_cast<std::uint32_t>(touched_.size());
     touched_.push_back(row);
   }
+  // All the room at once, of which only what is written becomes memory: growing would copy.
+  if (committed_.capacity() == 0) committed_.reserve(weights_.size());
   committed_.resize(touched_.size() * width_);
 }
 
@@ -111,7 +113,7 @@ std::vector<SparseUpdate> InputShard::commit(ThreadPool& pool, const Kernels& ke
 }
 
 std::uint64_t InputShard::memory_bytes() const {
-  return (weights_.capacity() + committed_.capacity() + states_.capacity()) * sizeof(float) +
+  return (weights_.capacity() + committed_.size() + states_.capacity()) * sizeof(float) +
          (slots_.capacity() + touched_.capacity()) * sizeof(std::uint32_t);
 }
 

@@ -8,13 +8,13 @@
 #include <span>
 #include <vector>
 
+#include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
 #include "common/model_config.hpp"
 #include "common/result.hpp"
 #include "common/shard_map.hpp"
 #include "common/shard_rows.hpp"
 #include "common/thread_pool.hpp"
-#include "volunteer/train/aligned_floats.hpp"
 
 namespace gleaner {
 
@@ -57,13 +57,13 @@ class InputShard {
 
   NeuronRange neurons_;
   std::size_t width_;
-  AlignedFloats weights_;
+  AlignedVector<float> weights_;
   std::vector<float> states_;
   // Place of each row in `touched_`, or kUntouched.
   std::vector<std::uint32_t> slots_;
   std::vector<std::uint32_t> touched_;
-  AlignedFloats committed_;      // touched_.size() rows: their values at the last commit
-  std::size_t kept_before_ = 0;  // touched_ rows below this have their committed values kept
+  AlignedVector<float> committed_;  // touched_.size() rows: their values at the last commit
+  std::size_t kept_before_ = 0;     // touched_ rows below this have their committed values kept
 };
 
 }  // namespace gleaner

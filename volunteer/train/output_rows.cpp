@@ -43,6 +43,8 @@ void OutputRows::touch(std::uint32_t row) {
     open_.clear();
     closed_.erase(closed_.begin());
   }
+  // All the room at once, of which only what is written becomes memory: growing would copy.
+  if (open_.weights.capacity() == 0) open_.reserve(rows(), hidden_);
   slots_[row] = static_cast<std::uint32_t>(open_.rows.size());
   const float* values = weights(row);
   open_.rows.push_back(row);
@@ -118,6 +120,14 @@ void OutputRows::put_back(const Copies& copies, std::vector<std::uint32_t>& rows
   rows.insert(rows.end(), copies.rows.begin(), copies.rows.end());
 }
 
+void OutputRows::Copies::reserve(std::size_t count, std::size_t hidden) {
+  rows.reserve(count);
+  weights.reserve(count * hidden);
+  biases.reserve(count);
+  states.reserve(count);
+  stored.reserve(count);
+}
+
 void OutputRows::Copies::clear() {
   rows.clear();
   weights.clear();
@@ -127,9 +137,8 @@ void OutputRows::Copies::clear() {
 }
 
 std::uint64_t OutputRows::Copies::memory_bytes() const {
-  return (rows.capacity() + weights.capacity() + biases.capacity() + states.capacity()) *
-             sizeof(float) +
-         stored.capacity();
+  return (rows.size() + weights.size() + biases.size() + states.size()) * sizeof(float) +
+         stored.size();
 }
 
 std::uint64_t OutputRows::memory_bytes() const {

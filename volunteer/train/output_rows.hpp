@@ -87,6 +87,7 @@ class OutputRows {
     std::vector<float> states;
     std::vector<std::uint8_t> stored;
 
+    void reserve(std::size_t count, std::size_t hidden);
     void clear();
     [[nodiscard]] std::uint64_t memory_bytes() const;
   };

@@ -52,7 +52,7 @@ void OutputShard::load(std::uint32_t row, std::span<const float> values, float s
   rows_.write(row, values, state);
   rows_.mark_stored(row);
   stale_[row] = codes.empty() ? 1 : 0;
-  if (!codes.empty()) tables_.write_codes(row, codes);
+  if (!codes.empty()) tables_.write_codes({&row, 1}, codes);
 }
 
 void OutputShard::load_touched(std::uint32_t row, std::span<const float> values, float state,
@@ -60,7 +60,7 @@ void OutputShard::load_touched(std::uint32_t row, std::span<const float> values,
   rows_.touch(row);
   rows_.write(row, values, state);
   stale_[row] = codes_are_stale ? 1 : 0;
-  if (!codes.empty()) tables_.write_codes(row, codes);
+  if (!codes.empty()) tables_.write_codes({&row, 1}, codes);
 }
 
 void OutputShard::finish_loading(ThreadPool& pool, std::span<ShardScratch> scratch) {
@@ -107,7 +107,8 @@ ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positi
                     .weights = rows_.weights(0),
                     .biases = rows_.biases(),
                     .states = rows_.states(),
-                    .hidden = batch.hidden(),
+                    .codes = batch.codes().codes.data(),
+                    .scales = batch.codes().scales.data(),
                     .hidden_gradient = scratch.hidden_gradient.data(),
                     .gradient = scratch.row_gradient.data()};
   outcome.loss = train_blocks(work, rule_of(config, rate), scratch);
@@ -169,10 +170,7 @@ void OutputShard::rehash(ShardScratch& scratch) {
   std::size_t count = 0;
   const auto flush = [&] {
     compute_codes({block, count}, scratch);
-    const std::span<const std::uint32_t> codes(scratch.hash_codes);
-    for (std::size_t i = 0; i < count; ++i) {
-      tables_.write_codes(block[i], codes.subspan(i * tables_.tables(), tables_.tables()));
-    }
+    tables_.write_codes({block, count}, scratch.hash_codes);
     count = 0;
   };
   for (std::uint32_t row = 0; row < rows_.rows(); ++row) {

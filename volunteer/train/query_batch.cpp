@@ -5,17 +5,13 @@
 
 namespace gleaner {
 
-QueryBatch::QueryBatch(const ModelConfig& config, const Kernels& kernels, const HashFamily* family)
-    : config_(config),
-      kernels_(kernels),
-      family_(family),
-      tables_(family == nullptr ? 0 : config.tables) {}
+QueryBatch::QueryBatch(const ModelConfig& config, const HashFamily* family)
+    : config_(config), family_(family), tables_(family == nullptr ? 0 : config.tables) {}
 
 void QueryBatch::prepare(BatchIndex batch, const HiddenCodes& codes, ThreadPool& pool) {
   GLEANER_CHECK(codes.hidden == config_.hidden);
   batch_ = batch;
   codes_ = &codes;
-  dequantise(kernels_, codes, hidden_, pool);
   if (family_ == nullptr) return;
   hashes_.resize(std::size_t{codes.examples} * tables_);
   rotations_.resize(std::size_t{codes.examples} * tables_);
@@ -40,17 +36,7 @@ void QueryBatch::prepare_example(std::uint32_t example, HashScratch& scratch) {
 }
 
 std::uint64_t QueryBatch::memory_bytes() const {
-  return (hidden_.capacity() + hashes_.capacity() + rotations_.capacity()) * sizeof(float);
-}
-
-void dequantise(const Kernels& kernels, const HiddenCodes& codes, AlignedVector<float>& hidden,
-                ThreadPool& pool) {
-  const std::size_t width = codes.hidden;
-  hidden.resize(codes.examples * width);
-  pool.parallel_for(codes.examples, [&](std::size_t example, unsigned /*worker*/) {
-    kernels.dequantise(codes.scales[example], codes.codes.data() + example * width,
-                       hidden.data() + example * width, width);
-  });
+  return (hashes_.capacity() + rotations_.capacity()) * sizeof(std::uint32_t);
 }
 
 }  // namespace gleaner

@@ -1,6 +1,6 @@
-// What every shard needs to know of a batch's examples, computed once for all shards held: hidden
-// values, hash codes and the random choices of the walk through the tables. Those choices depend on
-// (seed, batch, position in the batch, table) alone, never on which shards are here.
+// What every shard needs to know of a batch's examples, computed once for all shards held: hash
+// codes and the random choices of the walk through the tables. Those choices depend on (seed,
+// batch, position in the batch, table) alone, never on which shards are here.
 // Written by one thread at a time (prepare runs its loop on the pool); then any thread reads.
 #pragma once
 
@@ -9,8 +9,6 @@
 #include <vector>
 
 #include "common/ids.hpp"
-#include "common/kernels/aligned_vector.hpp"
-#include "common/kernels/kernels.hpp"
 #include "common/model_config.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
@@ -20,8 +18,8 @@ namespace gleaner {
 
 class QueryBatch {
  public:
-  // `family` is null when sampling uses no tables. Kernels and family outlive the batch.
-  QueryBatch(const ModelConfig& config, const Kernels& kernels, const HashFamily* family);
+  // `family` is null when sampling uses no tables; it outlives the batch.
+  QueryBatch(const ModelConfig& config, const HashFamily* family);
 
   // Computes everything for one batch; `codes` outlives its use.
   void prepare(BatchIndex batch, const HiddenCodes& codes, ThreadPool& pool);
@@ -31,9 +29,6 @@ class QueryBatch {
   [[nodiscard]] std::uint32_t examples() const { return codes_->examples; }
 
   [[nodiscard]] const HiddenCodes& codes() const { return *codes_; }
-
-  // examples x H: scale * code.
-  [[nodiscard]] const float* hidden() const { return hidden_.data(); }
 
   // The example's code in each table.
   [[nodiscard]] std::span<const std::uint32_t> hashes(std::uint32_t example) const {
@@ -56,20 +51,14 @@ class QueryBatch {
   void prepare_example(std::uint32_t example, HashScratch& scratch);
 
   const ModelConfig& config_;
-  const Kernels& kernels_;
   const HashFamily* family_;
   std::uint32_t tables_;
   BatchIndex batch_ = 0;
   const HiddenCodes* codes_ = nullptr;
-  AlignedVector<float> hidden_;
   std::vector<std::uint32_t> hashes_;
   std::vector<std::uint32_t> rotations_;
   std::vector<std::uint32_t> start_tables_;
   std::vector<HashScratch> scratch_;  // one a worker
 };
-
-// Writes h = scale * code of every example, examples x H.
-void dequantise(const Kernels& kernels, const HiddenCodes& codes, AlignedVector<float>& hidden,
-                ThreadPool& pool);
 
 }  // namespace gleaner

@@ -69,7 +69,7 @@ struct ShardTrainer::Impl {
         plan(config),
         family(family_of(config, kernels)),
         context{config, map, kernels, family.get()},
-        queries(config, kernels, family.get()),
+        queries(config, family.get()),
         scratch(threads.threads(), ShardScratch(config)),
         totals(threads.threads()) {}
 

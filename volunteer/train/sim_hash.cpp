@@ -1,12 +1,16 @@
 #include "volunteer/train/sim_hash.hpp"
 
+#include <algorithm>
+#include <bit>
+
 #include "common/check.hpp"
 #include "common/counter_random.hpp"
 
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kProjectionsMultiple = 32;
+// What `project_codes` takes at once.
+constexpr std::size_t kBlockMin = 32;
 constexpr std::size_t kWordBits = 16;
 // `cut` reads three words from wherever a code begins.
 constexpr std::size_t kWordsBeyond = 2;
@@ -15,21 +19,26 @@ constexpr std::size_t kWordsBeyond = 2;
 
 SimHash::SimHash(const ModelConfig& config, const Kernels& kernels)
     : kernels_(kernels), bits_(config.hash_bits), tables_(config.tables) {
+  const std::size_t width = config.hidden;
+  const std::size_t block = std::bit_ceil(std::max(width, kBlockMin));
   const std::size_t used = std::size_t{bits_} * tables_;
-  const std::size_t count =
-      (used + kProjectionsMultiple - 1) / kProjectionsMultiple * kProjectionsMultiple;
-  signs_.assign(config.hidden * count, 1.0F);
-  pairs_.assign(config.hidden * count, 1);
-  for (std::size_t p = 0; p < used; ++p) {
-    std::uint64_t word = 0;
-    for (std::size_t i = 0; i < config.hidden; ++i) {
-      if (i % 64 == 0) word = counter_random(config.seed, Purpose::kHashProjection, p, i / 64);
-      if (((word >> (i % 64)) & 1) != 0) continue;
-      signs_[i * count + p] = -1.0F;
-      pairs_[i / 2 * 2 * count + 2 * p + i % 2] = -1;
+  const std::size_t count = (used + block - 1) / block * block;
+  flips_.resize(count);
+  for (std::size_t i = 0; i < count; i += 64) {
+    const std::uint64_t word = counter_random(config.seed, Purpose::kHashProjection, i / 64);
+    for (std::size_t j = i; j < std::min(i + 64, count); ++j) {
+      flips_[j] = ((word >> (j % 64)) & 1) != 0 ? 1.0F : -1.0F;
     }
   }
-  projections_ = {config.hidden, count, signs_.data(), pairs_.data()};
+  pairs_.resize(width * count);
+  for (std::size_t p = 0; p < count; ++p) {
+    for (std::size_t i = 0; i < width; ++i) {
+      const bool is_odd = std::popcount(p % block & i) % 2 != 0;
+      const float flip = flips_[p / block * block + i];
+      pairs_[i / 2 * 2 * count + 2 * p + i % 2] = static_cast<std::int8_t>(is_odd ? -flip : flip);
+    }
+  }
+  projections_ = {width, block, count, flips_.data(), pairs_.data()};
 }
 
 void SimHash::hash_query(std::span<const std::uint8_t> hidden, std::span<std::uint32_t> codes,

@@ -28,7 +28,7 @@ struct Scene {
                    : nullptr),
         hidden(test::make_hidden(config, batch, 16)),
         positives(test::make_positives(config, batch, 16)),
-        queries(config, kernels_for(SimdLevel::kScalar), family.get()),
+        queries(config, family.get()),
         sets(config) {
     queries.prepare(batch, hidden, pool);
   }
@@ -40,7 +40,7 @@ struct Scene {
     std::vector<std::uint32_t> codes(tables.tables());
     for (std::uint32_t row = 0; row < rows; ++row) {
       for (auto& code : codes) code = static_cast<std::uint32_t>(rng.next_below(16));
-      tables.write_codes(row, codes);
+      tables.write_codes({&row, 1}, codes);
     }
     tables.rebuild();
     return tables;

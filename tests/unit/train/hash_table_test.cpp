@@ -39,7 +39,7 @@ TEST_CASE("hash tables: every row stands once in each table, in its code's bucke
         for (auto& code : codes[row]) {
           if (round == 0 || rng.chance(1, 4)) code = static_cast<std::uint32_t>(rng.next_below(16));
         }
-        tables.write_codes(row, codes[row]);
+        tables.write_codes({&row, 1}, codes[row]);
       }
       tables.rebuild();
       require_sorted(tables, 4, codes);
@@ -63,7 +63,8 @@ TEST_CASE("hash tables: codes written without marking count once all tables are 
 
 TEST_CASE("hash tables: none at all are possible", "[tables]") {
   HashTables tables(0, 8, 100);
-  tables.write_codes(3, {});
+  const std::uint32_t row = 3;
+  tables.write_codes({&row, 1}, {});
   tables.rebuild();
   REQUIRE(tables.tables() == 0);
 }

@@ -2,9 +2,9 @@
 #include <cmath>
 #include <map>
 
+#include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/simd_level.hpp"
 #include "tests/unit/train/input_examples.hpp"
-#include "volunteer/train/aligned_floats.hpp"
 #include "volunteer/train/feature_index.hpp"
 #include "volunteer/train/input_kernels.hpp"
 
@@ -63,7 +63,7 @@ TEST_CASE("feature index: a batch without features has the bias only", "[input_i
 TEST_CASE("input kernels: every variant is the same chain of fused multiply-adds",
           "[input_kernels]") {
   constexpr std::size_t kStride = 336;
-  AlignedFloats rows(40 * kStride);
+  AlignedVector<float> rows(40 * kStride);
   Rng rng(1, Purpose::kTest);
   for (float& value : rows) value = signed_unit(rng.next());
   for (const SimdLevel level : available_simd_levels()) {
@@ -73,8 +73,8 @@ TEST_CASE("input kernels: every variant is the same chain of fused multiply-adds
         std::vector<float> factors(count);
         for (auto& pick : picks) pick = static_cast<std::uint32_t>(rng.next_below(40));
         for (auto& factor : factors) factor = signed_unit(rng.next());
-        AlignedFloats sum(width + 16, 0.25F);
-        const AlignedFloats before = sum;
+        AlignedVector<float> sum(width + 16, 0.25F);
+        const AlignedVector<float> before = sum;
         variant(level)(rows.data(), kStride, picks.data(), factors.data(), count, sum.data(),
                        width);
         for (std::size_t j = 0; j < width + 16; ++j) {

@@ -33,7 +33,7 @@ struct Scene {
         family(config.sampling == Sampling::kLsh ? make_hash_family(config, kernels) : nullptr),
         context{config, map, kernels, family.get()},
         scratch(1, ShardScratch(config)),
-        queries(config, kernels, family.get()),
+        queries(config, family.get()),
         shard(context, id) {
     std::vector<float> values(config.hidden + 1);
     for (std::uint32_t row = 0; row < shard.rows().rows(); ++row) {

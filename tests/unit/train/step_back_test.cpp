@@ -91,7 +91,7 @@ struct Bench {
   std::unique_ptr<HashFamily> family =
       config.sampling == Sampling::kLsh ? make_hash_family(config, kernels) : nullptr;
   ShardContext context{config, map, kernels, family.get()};
-  QueryBatch queries{config, kernels, family.get()};
+  QueryBatch queries{config, family.get()};
   std::vector<ShardScratch> scratch{ShardScratch(config)};
   OutputShard shard;
 };

@@ -1,0 +1,120 @@
+// Training in its steady state takes no memory: every allocation of this program is counted.
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+#include "common/initial_weights.hpp"
+#include "tests/unit/train/input_examples.hpp"
+#include "tests/unit/train/train_fixture.hpp"
+#include "volunteer/train/input_layer.hpp"
+#include "volunteer/train/output_shard.hpp"
+
+namespace {
+
+std::atomic<std::size_t> allocations{0};
+
+void* counted(std::size_t bytes, std::size_t alignment) {
+  ++allocations;
+  void* pointer = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (pointer == nullptr) std::abort();
+  return pointer;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return counted(bytes, alignof(std::max_align_t));
+}
+
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return counted(bytes, static_cast<std::size_t>(alignment));
+}
+
+void operator delete(void* pointer) noexcept {
+  std::free(pointer);
+}
+
+void operator delete(void* pointer, std::size_t) noexcept {
+  std::free(pointer);
+}
+
+void operator delete(void* pointer, std::align_val_t) noexcept {
+  std::free(pointer);
+}
+
+void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept {
+  std::free(pointer);
+}
+
+namespace gleaner {
+namespace {
+
+constexpr BatchIndex kWarm = 40;
+constexpr BatchIndex kCounted = 40;
+
+ModelConfig long_rounds() {
+  ModelConfig config = test::small_config();
+  config.round_batches = 1000;
+  config.points = std::uint64_t{16} * 100;
+  return config;
+}
+
+}  // namespace
+
+TEST_CASE("allocation: the counter counts", "[allocation]") {
+  const std::size_t before = allocations;
+  const std::vector<int> some(100);
+  const AlignedVector<float> others(100);
+  REQUIRE(allocations == before + 2);
+}
+
+TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]") {
+  const ModelConfig config = long_rounds();
+  const ShardMap map(config);
+  const Kernels& kernels = default_kernels();
+  const auto family = make_hash_family(config, kernels);
+  const ShardContext context{config, map, kernels, family.get()};
+  ThreadPool pool(2);
+  std::vector<ShardScratch> scratch(2, ShardScratch(config));
+  const ShardId id{1};
+  OutputShard shard(context, id);
+  std::vector<float> values(config.hidden + std::size_t{1});
+  for (std::uint32_t row = 0; row < shard.rows().rows(); ++row) {
+    initial_row(config, map, id, row, 2, values);
+    shard.load_initial(row, values);
+  }
+  shard.finish_loading(pool, scratch);
+  QueryBatch queries(config, family.get());
+  std::size_t taken = 0;
+  std::uint64_t active = 0;
+  for (BatchIndex batch = 0; batch < kWarm + kCounted; ++batch) {
+    const HiddenCodes hidden = test::make_hidden(config, batch, config.batch_examples);
+    const Positives positives = test::in_shards(
+        test::make_positives(config, batch, config.batch_examples), map, {test::lease_of(raw(id))});
+    const std::size_t before = allocations;
+    queries.prepare(batch, hidden, pool);
+    active += shard.train(queries, positives, 0.01F, scratch[0]).active;
+    if (batch % 3 == 0) shard.rehash(scratch[0]);
+    if (batch >= kWarm) taken += allocations - before;
+  }
+  REQUIRE(active > 0);
+  REQUIRE(taken == 0);
+}
+
+TEST_CASE("allocation: the input layer's updates take no memory", "[allocation]") {
+  const ModelConfig config = long_rounds();
+  ThreadPool pool(2);
+  InputLayer layer(config, pool);
+  std::size_t taken = 0;
+  for (BatchIndex batch = 0; batch < kWarm + kCounted; ++batch) {
+    const InputExamples examples = make_input_examples(batch + 1, 16, config.features, 20);
+    const HiddenCodes codes = layer.forward(examples.views, batch);
+    const std::vector<std::int32_t> gradient(codes.codes.size(), 100);
+    const std::size_t before = allocations;
+    layer.backward(batch, examples.views, codes, gradient);
+    if (batch >= kWarm) taken += allocations - before;
+  }
+  REQUIRE(taken == 0);
+}
+
+}  // namespace gleaner

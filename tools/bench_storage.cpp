@@ -1,0 +1,114 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "common/counter_random.hpp"
+#include "common/half.hpp"
+#include "common/row_delta.hpp"
+#include "storage/rocks_store.hpp"
+#include "storage/run_store.hpp"
+#include "tools/bench_loops.hpp"
+#include "tools/bench_timing.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::uint32_t kLabels = 16'384;
+constexpr std::uint32_t kRowsPerPart = 1024;
+
+SparseUpdate make_update(const ShardMap& map, ShardId shard, std::uint32_t begin,
+                         std::uint32_t end) {
+  Rng random(4, Purpose::kTest, (std::uint64_t{raw(shard)} << 32) | begin);
+  SparseUpdate update;
+  for (std::uint32_t row = begin; row < end; ++row) {
+    update.rows.push_back(row);
+    update.scales.push_back(0.01F / kDeltaLevelMax);
+    for (std::uint32_t i = 0; i < map.weights_per_row(shard); ++i) {
+      const auto level = static_cast<int>(random.next_below(2 * kDeltaLevelMax + 1));
+      update.levels.push_back(static_cast<std::int8_t>(level - kDeltaLevelMax));
+    }
+    if (map.is_output(shard)) update.biases.push_back(to_half(0.01F * signed_unit(random.next())));
+    update.states.push_back(1);
+    for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
+      update.codes.push_back(static_cast<std::uint32_t>(random.next_below(1u << 6)));
+    }
+  }
+  return update;
+}
+
+// Seconds of staging all shards' rows, all of them touched.
+Result<double> stage_round(RunStore& run) {
+  const ShardMap& map = run.shard_map();
+  double seconds = 0;
+  for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+    const ShardId shard{s};
+    const std::uint32_t rows = map.row_count(shard);
+    const std::uint32_t parts = (rows + kRowsPerPart - 1) / kRowsPerPart;
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      const std::uint32_t begin = part * kRowsPerPart;
+      const SparseUpdate update =
+          make_update(map, shard, begin, std::min(begin + kRowsPerPart, rows));
+      const Durability durability = part + 1 < parts ? Durability::kLazy : Durability::kSync;
+      const Instant start = monotonic_now();
+      if (auto staged = run.stage(0, shard, part, parts, update, durability); !staged) {
+        return staged.error();
+      }
+      seconds += seconds_since(start);
+    }
+  }
+  return seconds;
+}
+
+Result<std::vector<BenchLine>> bench_run(const std::string& path, const BenchShape& shape) {
+  RunIdentity identity;
+  identity.model.points = 128;
+  identity.model.features = 1000;
+  identity.model.labels = kLabels;
+  identity.model.hidden = shape.hidden;
+  identity.model.round_batches = 1;
+  identity.model.hash_bits = 6;
+  auto store = open_rocks_store(path, OpenMode::kReadWrite);
+  if (!store) return store.error();
+  auto created =
+      RunStore::create_or_open(std::move(*store), identity, std::vector<std::uint32_t>(kLabels, 1));
+  if (!created) return created.error();
+  RunStore& run = **created;
+  const Result<double> staged = stage_round(run);
+  if (!staged) return staged.error();
+  HistoryRecord history;
+  history.checkpoint = 1;
+  Instant start = monotonic_now();
+  if (auto folded = run.fold(0, history); !folded) return folded.error();
+  const double fold_seconds = seconds_since(start);
+  double rows = 0;
+  start = monotonic_now();
+  for (std::uint32_t s = 0; s < run.shard_map().shard_count(); ++s) {
+    const std::uint32_t count = run.shard_map().row_count(ShardId{s});
+    rows += count;
+    for (std::uint32_t begin = 0; begin < count; begin += kRowsPerPart) {
+      auto read = run.read_rows(ShardId{s}, begin, std::min(begin + kRowsPerPart, count), 1);
+      if (!read) return read.error();
+    }
+  }
+  const double read_seconds = seconds_since(start);
+  return std::vector<BenchLine>{{"stage a commit, on disk", "row", *staged / rows, 0, ""},
+                                {"fold a round, on disk", "row", fold_seconds / rows, 0, ""},
+                                {"read rows back", "row", read_seconds / rows, 0, ""}};
+}
+
+}  // namespace
+
+Result<std::vector<BenchLine>> bench_storage(const BenchShape& shape) {
+  std::string folder = shape.folder + "/gleaner-bench-XXXXXX";
+  if (mkdtemp(folder.data()) == nullptr) {
+    return Error{ErrorCode::kIo, fmt::format("no folder can be made in {}", shape.folder)};
+  }
+  auto lines = bench_run(folder + "/store", shape);
+  std::error_code ignored;
+  std::filesystem::remove_all(folder, ignored);
+  return lines;
+}
+
+}  // namespace gleaner

@@ -14,7 +14,7 @@ namespace {
 
 // A field that is added to ModelConfig must be added to visit_fields too, or two different runs
 // would pass for one.
-static_assert(sizeof(ModelConfig) == 128, "visit_fields lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 136, "visit_fields lists every field of ModelConfig");
 
 constexpr std::string_view kFingerprintField = "data_fingerprint";
 

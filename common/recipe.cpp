@@ -136,8 +136,9 @@ void Chooser::choose_rounds() {
 }
 
 void Chooser::choose_rates() {
-  set("output_rate", &ModelConfig::output_rate, 3e-3F, "the best on every set tried");
-  set("input_rate", &ModelConfig::input_rate, 6e-3F, "the best on every set tried");
+  set("output_rate", &ModelConfig::output_rate, 3e-3F,
+      "none tried did better on all the sets tried");
+  set("input_rate", &ModelConfig::input_rate, 6e-3F, "none tried did better on all the sets tried");
   set("rate_decay", &ModelConfig::rate_decay, by_kind(0.7F, 0.9F, 0.8F),
       "the last epochs settle what the first have found");
   set("warmup_batches", &ModelConfig::warmup_batches, kWarmupBatches,

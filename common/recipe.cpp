@@ -118,7 +118,7 @@ void Chooser::choose_sampling() {
   const int bits = static_cast<int>(std::bit_width(facts_.labels / kNeuronsPerBucket)) - 1;
   set("hash_bits", &ModelConfig::hash_bits, static_cast<std::uint32_t>(std::clamp(bits, 1, 20)),
       fmt::format("buckets of about {} neurons", kNeuronsPerBucket));
-  set("tables", &ModelConfig::tables, 50u, "their union holds most of the highest logits");
+  set("tables", &ModelConfig::tables, 50u, "more bring nothing new before the cap is reached");
 }
 
 // Rounds of about equal length within an epoch, each long enough to be worth a checkpoint.

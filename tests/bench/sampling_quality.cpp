@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 
-#include "common/half.hpp"
 #include "common/initial_weights.hpp"
 #include "common/kernels/kernels.hpp"
+#include "common/row_delta.hpp"
 #include "volunteer/train/output_shard.hpp"
 
 namespace gleaner {
@@ -86,8 +86,7 @@ void CommittedRows::apply(const ShardCommit& commit) {
   const std::uint32_t begin = map_.neurons(commit.lease.shard).begin;
   const SparseUpdate& update = commit.update;
   for (std::size_t i = 0; i < update.rows.size(); ++i) {
-    float* values = values_.data() + (begin + update.rows[i]) * width_;
-    for (std::size_t j = 0; j < width_; ++j) values[j] += from_half(update.deltas[i * width_ + j]);
+    add_row_delta(update, i, std::span(values_).subspan((begin + update.rows[i]) * width_, width_));
   }
 }
 

@@ -24,6 +24,7 @@ enum class Purpose : std::uint64_t {
   kSimulation = 12,
   kBackoff = 13,
   kTest = 14,
+  kFeatureDropout = 15,
 };
 
 constexpr std::uint64_t mix64(std::uint64_t x) {

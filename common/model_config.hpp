@@ -18,6 +18,12 @@ enum class Sampling : std::uint8_t {
 
 enum class HashFamilyKind : std::uint8_t { kSimHash = 0, kDwta = 1 };
 
+// Which of the neurons that the tables bring an example are taken when there are more than the cap.
+enum class TableChoice : std::uint8_t {
+  kVanilla = 0,  // the first met, on a walk from a random table
+  kTopK = 1,     // those met in the most tables
+};
+
 struct ModelConfig {
   // From the training file.
   std::uint64_t data_fingerprint = 0;  // XXH3 of the packed training set
@@ -39,8 +45,9 @@ struct ModelConfig {
   // Sampling of active neurons, in the terms of SLIDE (arXiv 1903.03129).
   Sampling sampling = Sampling::kLsh;
   HashFamilyKind hash_family = HashFamilyKind::kSimHash;
-  std::uint32_t hash_bits = 8;      // K: each table has 2^K buckets
-  std::uint32_t tables = 50;        // L
+  std::uint32_t hash_bits = 8;  // K: each table has 2^K buckets
+  std::uint32_t tables = 50;    // L
+  TableChoice table_choice = TableChoice::kVanilla;
   std::uint32_t active_cap = 1000;  // negatives an example and layer; split evenly over the shards
   std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
   std::uint32_t rehash_batches = 50;   // touched rows are hashed anew every so many batches
@@ -52,9 +59,10 @@ struct ModelConfig {
   std::uint32_t warmup_batches = 0;    // the rate rises linearly over so many batches
   float second_moment_decay = 0.999F;  // beta2
   float epsilon = 1e-8F;
-  float dropout = 0.0F;       // share of hidden codes zeroed in training
-  float input_scale = 1.0F;   // standard deviation of initial input weights
-  float output_scale = 1.0F;  // initial output weights: uniform within +-output_scale/sqrt(H)
+  float dropout = 0.0F;          // share of hidden codes zeroed in training
+  float feature_dropout = 0.0F;  // share of input features left out in training
+  float input_scale = 1.0F;      // standard deviation of initial input weights
+  float output_scale = 1.0F;     // initial output weights: uniform within +-output_scale/sqrt(H)
   std::int32_t gradient_step_log2 = -10;  // dh is sent in multiples of 2^this
 
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;

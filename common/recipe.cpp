@@ -1,5 +1,7 @@
 #include "common/recipe.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -11,11 +13,15 @@ constexpr std::uint32_t kLabelsTrainedWhole = 2'000;
 // Active neurons besides the true labels: fewer cost precision, more cost time. In a narrow layer a
 // larger part of it competes for each example.
 constexpr std::uint32_t kNarrowLabels = 10'000;
+// Beyond, a layer of 512 units takes gigabytes.
+constexpr std::uint32_t kLabelsVeryWide = 200'000;
 constexpr std::uint32_t kActiveNarrow = 1'500;
 constexpr std::uint32_t kActiveWide = 1'000;
 constexpr std::uint32_t kActiveShare = 200;  // of very wide layers: one neuron in so many
-// Of these, one in so many is drawn at random: it meets neurons that no bucket brings.
+// Of these, one in so many is drawn at random: it meets neurons that no bucket brings. In a wide
+// layer half of a generous number does best.
 constexpr std::uint32_t kRandomShare = 10;
+constexpr std::uint32_t kRandomShareBest = 2;
 constexpr std::uint32_t kNeuronsPerBucket = 200;
 // Rates rise over so many batches: without, the first steps of rows that have seen one example
 // decide too much (1.3 points of P@1 on eurlex-4.3k).
@@ -25,44 +31,131 @@ constexpr std::uint64_t kRoundBatchesMin = 64;
 // processor a row) is cheap beside training them (about 0.1 us a visit).
 constexpr std::uint64_t kVisitsPerRound = 350;
 
+// Writes one field after the other, each with its reason.
+class Chooser {
+ public:
+  Chooser(const DatasetFacts& facts, const RecipeRequest& request)
+      : facts_(facts), kind_(request.kind) {
+    model_.points = facts.points;
+    model_.features = facts.features;
+    model_.labels = facts.labels;
+    model_.staleness = request.staleness.value_or(1);
+  }
+
+  Recipe choose() {
+    choose_shape();
+    choose_schedule();
+    choose_sampling();
+    choose_rounds();
+    choose_rates();
+    choose_regularisation();
+    return {model_, std::move(choices_)};
+  }
+
+ private:
+  template <typename T>
+  void set(const char* field, T ModelConfig::*member, T value, std::string why) {
+    model_.*member = value;
+    choices_.push_back({field, std::move(why)});
+  }
+
+  template <typename T>
+  T by_kind(T fast, T usual, T best) const {
+    return kind_ == RecipeKind::kFast ? fast : kind_ == RecipeKind::kBest ? best : usual;
+  }
+
+  void choose_shape();
+  void choose_schedule();
+  void choose_sampling();
+  void choose_rounds();
+  void choose_rates();
+  void choose_regularisation();
+
+  const DatasetFacts& facts_;
+  RecipeKind kind_;
+  ModelConfig model_;
+  std::vector<RecipeChoice> choices_;
+};
+
+void Chooser::choose_shape() {
+  const bool is_very_wide = facts_.labels > kLabelsVeryWide;
+  const std::uint32_t best = is_very_wide ? 256 : 512;
+  set("hidden", &ModelConfig::hidden, by_kind(128u, 128u, best),
+      kind_ != RecipeKind::kBest ? "learns nearly as well as a wider layer in much less time"
+      : is_very_wide             ? "as wide as memory for so many labels allows"
+                                 : "a wide layer remembers more of each label's examples");
+  set("output_shards", &ModelConfig::output_shards, std::min<std::uint32_t>(16, facts_.labels),
+      "enough to share among several volunteers");
+}
+
+void Chooser::choose_schedule() {
+  set("epochs", &ModelConfig::epochs, by_kind(3u, 5u, 10u),
+      by_kind("a first look", "precision has nearly settled", "regularised layers learn longer"));
+  set("batch_examples", &ModelConfig::batch_examples, 128u,
+      "shares each row's update among examples and still gives many updates");
+  choices_.push_back({"staleness", "enough to overlap master and volunteers on a local network"});
+}
+
+void Chooser::choose_sampling() {
+  if (facts_.labels <= kLabelsTrainedWhole) {
+    set("sampling", &ModelConfig::sampling, Sampling::kAll,
+        "with so few labels choosing among them costs as much as training them all");
+  } else {
+    set("sampling", &ModelConfig::sampling, Sampling::kLsh,
+        "finds the neurons that answer most to an example");
+  }
+  const std::uint32_t usual = facts_.labels <= kNarrowLabels
+                                  ? kActiveNarrow
+                                  : std::max(kActiveWide, facts_.labels / kActiveShare);
+  const std::uint32_t active = by_kind(usual / 2, usual, usual * 2);
+  const bool is_half_random = kind_ == RecipeKind::kBest && facts_.labels > kNarrowLabels;
+  const std::uint32_t random = active / (is_half_random ? kRandomShareBest : kRandomShare);
+  set("random_negatives", &ModelConfig::random_negatives, random,
+      "they meet neurons that no bucket brings");
+  set("active_cap", &ModelConfig::active_cap, active - random,
+      by_kind("half of what precision asks for", "more gain little precision for their time",
+              "more of the neurons that compete for each example"));
+  const int bits = static_cast<int>(std::bit_width(facts_.labels / kNeuronsPerBucket)) - 1;
+  set("hash_bits", &ModelConfig::hash_bits, static_cast<std::uint32_t>(std::clamp(bits, 1, 20)),
+      fmt::format("buckets of about {} neurons", kNeuronsPerBucket));
+  set("tables", &ModelConfig::tables, 50u, "more bring nothing new before the cap is reached");
+}
+
 // Rounds of about equal length within an epoch, each long enough to be worth a checkpoint.
-std::uint32_t round_batches(const ModelConfig& config) {
-  const std::uint64_t active = config.sampling == Sampling::kAll
-                                   ? config.labels
-                                   : config.active_cap + config.random_negatives;
-  const std::uint64_t examples = kVisitsPerRound * config.labels / active;
-  const std::uint64_t wanted = std::max(kRoundBatchesMin, examples / config.batch_examples);
-  const std::uint64_t epoch = (config.points + config.batch_examples - 1) / config.batch_examples;
+void Chooser::choose_rounds() {
+  const std::uint64_t active = model_.sampling == Sampling::kAll
+                                   ? model_.labels
+                                   : model_.active_cap + model_.random_negatives;
+  const std::uint64_t examples = kVisitsPerRound * model_.labels / active;
+  const std::uint64_t wanted = std::max(kRoundBatchesMin, examples / model_.batch_examples);
+  const std::uint64_t epoch = (model_.points + model_.batch_examples - 1) / model_.batch_examples;
   const std::uint64_t rounds = std::max<std::uint64_t>(1, epoch / wanted);
-  return static_cast<std::uint32_t>((epoch + rounds - 1) / rounds);
+  set("round_batches", &ModelConfig::round_batches,
+      static_cast<std::uint32_t>((epoch + rounds - 1) / rounds),
+      "a checkpoint often enough to lose little, seldom enough to cost little");
+}
+
+void Chooser::choose_rates() {
+  set("output_rate", &ModelConfig::output_rate, 3e-3F,
+      "none tried did better on all the sets tried");
+  set("input_rate", &ModelConfig::input_rate, 6e-3F, "none tried did better on all the sets tried");
+  set("rate_decay", &ModelConfig::rate_decay, by_kind(0.7F, 0.9F, 0.8F),
+      "the last epochs settle what the first have found");
+  set("warmup_batches", &ModelConfig::warmup_batches, kWarmupBatches,
+      "the first steps of rows that have seen one example decide too much");
+  set("input_scale", &ModelConfig::input_scale, 0.2F, "small initial codes, soon outgrown");
+}
+
+void Chooser::choose_regularisation() {
+  set("dropout", &ModelConfig::dropout, by_kind(0.0F, 0.0F, 0.4F),
+      by_kind("a narrow layer has no units to spare", "a narrow layer has no units to spare",
+              "keeps a wide layer from learning the training points by heart"));
 }
 
 }  // namespace
 
-ModelConfig recipe(const DatasetFacts& facts) {
-  ModelConfig config;
-  config.points = facts.points;
-  config.features = facts.features;
-  config.labels = facts.labels;
-  config.output_shards = std::min<std::uint32_t>(16, facts.labels);
-  config.sampling = facts.labels <= kLabelsTrainedWhole ? Sampling::kAll : Sampling::kLsh;
-  const std::uint32_t active = facts.labels <= kNarrowLabels
-                                   ? kActiveNarrow
-                                   : std::max(kActiveWide, facts.labels / kActiveShare);
-  config.random_negatives = active / kRandomShare;
-  config.active_cap = active - config.random_negatives;
-  config.hash_bits = static_cast<std::uint32_t>(
-      std::clamp(static_cast<int>(std::bit_width(facts.labels / kNeuronsPerBucket)) - 1, 1, 20));
-  config.tables = 50;
-  config.batch_examples = 128;
-  config.round_batches = round_batches(config);
-  config.staleness = 1;
-  config.output_rate = 3e-3F;
-  config.input_rate = 6e-3F;
-  config.rate_decay = 0.9F;
-  config.warmup_batches = kWarmupBatches;
-  config.input_scale = 0.2F;
-  return config;
+Recipe recipe(const DatasetFacts& facts, const RecipeRequest& request) {
+  return Chooser(facts, request).choose();
 }
 
 }  // namespace gleaner

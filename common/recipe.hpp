@@ -1,8 +1,11 @@
-// A model configuration that suits a data set. Pure; the figures behind each rule are in
+// A model configuration that suits a data set, and why. Pure; the figures behind each rule are in
 // volunteer/train/RECIPES.md.
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "common/model_config.hpp"
 
@@ -16,8 +19,31 @@ struct DatasetFacts {
   double features_per_point = 0;
 };
 
+enum class RecipeKind : std::uint8_t {
+  kAuto = 0,  // good results in little time
+  kFast = 1,  // a first look: fewer epochs and active neurons
+  kBest = 2,  // the most accurate known: a wide, regularised hidden layer and more epochs
+};
+
+struct RecipeRequest {
+  RecipeKind kind = RecipeKind::kAuto;
+  // The lag in use where it is given, as for links far away: the rates depend on it.
+  std::optional<std::uint32_t> staleness;
+};
+
+// Why a field has its value.
+struct RecipeChoice {
+  std::string field;
+  std::string why;
+};
+
+struct Recipe {
+  ModelConfig model;
+  std::vector<RecipeChoice> choices;  // in the order of ModelConfig
+};
+
 // Everything but data_fingerprint and seed is decided here. Requires points, features and labels
-// within the limits of a configuration; the result is valid.
-ModelConfig recipe(const DatasetFacts& facts);
+// within the limits of a configuration; the model is valid if a staleness given is.
+Recipe recipe(const DatasetFacts& facts, const RecipeRequest& request = {});
 
 }  // namespace gleaner

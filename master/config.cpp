@@ -114,6 +114,8 @@ SettingValue model_value(std::optional<T>& target, const ModelField<T>& field) {
     });
   } else if constexpr (std::is_same_v<T, HashFamilyKind>) {
     return or_auto(target, [](T& value) { return choice_setting(value, {"simhash", "dwta"}); });
+  } else if constexpr (std::is_same_v<T, TableChoice>) {
+    return or_auto(target, [](T& value) { return choice_setting(value, {"vanilla", "topk"}); });
   } else if constexpr (std::is_floating_point_v<T>) {
     return or_auto(target,
                    [field](T& value) { return number_setting(value, field.low, field.high); });
@@ -129,6 +131,10 @@ void add_model(Settings& settings, MasterConfig& c) {
                          "these for good. auto: chosen from the data when the run is made.");
   settings.add("seed", SettingScope::kModel, "", "Everything random follows from it.",
                integer_setting(c.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  settings.add("recipe", SettingScope::kModel, "",
+               "What the values left at auto are chosen for: good results in little time (auto), a "
+               "first look (fast), or the most accurate known (best).",
+               choice_setting(c.recipe, {"auto", "fast", "best"}));
   for_each_model_field([&](const auto& field) {
     settings.add(field.name, SettingScope::kModel, field.unit, field.doc,
                  model_value(c.model.*field.override, field));

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/limits.hpp"
+#include "common/recipe.hpp"
 #include "common/result.hpp"
 #include "common/settings_flags.hpp"
 #include "common/settings_value.hpp"
@@ -85,6 +86,7 @@ struct MasterConfig {
   Run run;
   Backup backup;
   std::uint64_t seed = 1;  // of the model
+  RecipeKind recipe = RecipeKind::kAuto;
   ModelOverrides model;
   Evaluation evaluation;
   Network network;

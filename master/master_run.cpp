@@ -181,6 +181,7 @@ void MasterRun::announce(const ResumePoint& resume) {
   started.staleness = data_.model.staleness;
   started.seed = data_.model.seed;
   started.local = config_.run.local;
+  if (!started.resumed) console_.event(data_.recipe);
   console_.event(started);
 }
 

@@ -22,6 +22,7 @@ struct ModelOverrides {
   std::optional<HashFamilyKind> hash_family;
   std::optional<std::uint32_t> hash_bits;
   std::optional<std::uint32_t> tables;
+  std::optional<TableChoice> table_choice;
   std::optional<std::uint32_t> active_cap;
   std::optional<std::uint32_t> random_negatives;
   std::optional<std::uint32_t> rehash_batches;
@@ -32,6 +33,7 @@ struct ModelOverrides {
   std::optional<float> second_moment_decay;
   std::optional<float> epsilon;
   std::optional<float> dropout;
+  std::optional<float> feature_dropout;
   std::optional<float> input_scale;
   std::optional<float> output_scale;
   std::optional<std::int32_t> gradient_step_log2;
@@ -94,6 +96,11 @@ void for_each_model_field(Visit visit) {
   whole("hash_bits", &O::hash_bits, &C::hash_bits, 1, kHashBitsMax, "bits",
         "Bits of a hash code: each table has 2 to the power of so many buckets.");
   whole("tables", &O::tables, &C::tables, 1, kTablesMax, "tables", "Hash tables.");
+  visit(ModelField<TableChoice>{
+      "table_choice", &O::table_choice, &C::table_choice, TableChoice::kVanilla, TableChoice::kTopK,
+      "",
+      "Which of the neurons that the tables bring an example are taken when there are more than "
+      "active_cap: the first met (vanilla), or those met in the most tables (topk)."});
   whole("active_cap", &O::active_cap, &C::active_cap, 1, kLabelsMax, "neurons",
         "Most active neurons an example gets besides its true labels, over the whole layer.");
   whole("random_negatives", &O::random_negatives, &C::random_negatives, 0, kLabelsMax, "neurons",
@@ -114,6 +121,8 @@ void for_each_model_field(Visit visit) {
        "Added to the denominator of every update.");
   real("dropout", &O::dropout, &C::dropout, 0.0F, 0.95F, "",
        "Share of the hidden units zeroed for an example in training.");
+  real("feature_dropout", &O::feature_dropout, &C::feature_dropout, 0.0F, 0.95F, "",
+       "Share of an example's features left out in training; the others are scaled up.");
   real("input_scale", &O::input_scale, &C::input_scale, 0.0F, 100.0F, "",
        "Standard deviation of the input layer's initial weights.");
   real("output_scale", &O::output_scale, &C::output_scale, 0.0F, 100.0F, "",

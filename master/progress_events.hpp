@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "common/exit_code.hpp"
 #include "common/ids.hpp"
@@ -69,6 +70,18 @@ struct RunStarted {
   std::uint32_t epochs = 0, batch_examples = 0, staleness = 0;
   std::uint64_t seed = 0;
   std::uint32_t local = 0;  // local volunteers
+};
+
+// The model's values that the recipe chose, and why.
+struct RecipeChosen {
+  struct Value {
+    std::string key;  // "model.hidden"
+    std::string value;
+    std::string why;
+  };
+
+  std::string recipe;
+  std::vector<Value> values;
 };
 
 struct Listening {
@@ -164,8 +177,8 @@ struct LogLine {
   std::string message;
 };
 
-using RunEvent =
-    std::variant<RunStarted, Listening, VolunteerJoined, VolunteerLeft, CheckpointSaved, Evaluated,
-                 Paused, Resumed, BackedUp, RunStopped, RunFinished, RunFailed, LogLine>;
+using RunEvent = std::variant<RecipeChosen, RunStarted, Listening, VolunteerJoined, VolunteerLeft,
+                              CheckpointSaved, Evaluated, Paused, Resumed, BackedUp, RunStopped,
+                              RunFinished, RunFailed, LogLine>;
 
 }  // namespace gleaner

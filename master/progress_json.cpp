@@ -53,6 +53,14 @@ void add_scores(Json& json, const Scores& s) {
 }
 
 struct EventJson {
+  Json operator()(const RecipeChosen& e) const {
+    Json values = Json::array();
+    for (const RecipeChosen::Value& value : e.values) {
+      values.push_back({{"key", value.key}, {"value", value.value}, {"why", value.why}});
+    }
+    return {{"event", "recipe"}, {"recipe", e.recipe}, {"values", std::move(values)}};
+  }
+
   Json operator()(const RunStarted& e) const {
     return {{"event", "started"},
             {"store", e.store},

@@ -163,6 +163,20 @@ std::string scores_text(const Scores& s) {
 struct EventText {
   TextStyle style;
 
+  std::string operator()(const RecipeChosen& e) const {
+    std::string text =
+        coloured(fmt::format("Recipe {} for these data:", e.recipe), Colour::kBold, style);
+    std::size_t width = 0;
+    for (const RecipeChosen::Value& value : e.values) {
+      width = std::max(width, value.key.size() + value.value.size());
+    }
+    for (const RecipeChosen::Value& value : e.values) {
+      text += fmt::format("\n  {} = {}{:{}}  {}", value.key, value.value, "",
+                          width - value.key.size() - value.value.size(), value.why);
+    }
+    return text;
+  }
+
   std::string operator()(const RunStarted& e) const {
     const std::string begin =
         e.resumed ? fmt::format("Resuming the run in {} at checkpoint {} of {}.", e.store,
@@ -265,6 +279,8 @@ struct EventText {
 };
 
 struct Importance {
+  LogLevel operator()(const RecipeChosen&) const { return LogLevel::kInfo; }
+
   LogLevel operator()(const RunStarted&) const { return LogLevel::kInfo; }
 
   LogLevel operator()(const Listening&) const { return LogLevel::kInfo; }

@@ -4,6 +4,7 @@
 
 #include "common/dataset/open_or_pack.hpp"
 #include "common/recipe.hpp"
+#include "master/recipe_chosen.hpp"
 
 namespace gleaner {
 namespace {
@@ -53,11 +54,12 @@ Result<RunData> open_run_data(const MasterConfig& config,
     if ((*test)->points() > 0) data.test = std::move(*test);
   }
   data.label_counts = count_labels(*data.train);
-  ModelConfig proposed = recipe(facts_of(*data.train));
-  proposed.data_fingerprint = data.train->fingerprint();
-  auto model = effective_model(config, proposed);
+  Recipe proposed = recipe(facts_of(*data.train), {config.recipe, config.model.staleness});
+  proposed.model.data_fingerprint = data.train->fingerprint();
+  auto model = effective_model(config, proposed.model);
   if (!model) return model.error();
   data.model = *model;
+  data.recipe = recipe_chosen(config, proposed.choices, *model);
   return data;
 }
 

@@ -78,6 +78,8 @@ struct ModelConfig {
   inputScale @26 :Float32;
   outputScale @27 :Float32;
   gradientStepLog2 @28 :Int32;
+  featureDropout @29 :Float32;
+  tableChoice @30 :UInt8;
 }
 
 struct Welcome {

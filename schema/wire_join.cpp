@@ -23,6 +23,7 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setStaleness(from.staleness);
   to.setSampling(static_cast<std::uint8_t>(from.sampling));
   to.setHashFamily(static_cast<std::uint8_t>(from.hash_family));
+  to.setTableChoice(static_cast<std::uint8_t>(from.table_choice));
   to.setHashBits(from.hash_bits);
   to.setTables(from.tables);
   to.setActiveCap(from.active_cap);
@@ -35,6 +36,7 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setSecondMomentDecay(from.second_moment_decay);
   to.setEpsilon(from.epsilon);
   to.setDropout(from.dropout);
+  to.setFeatureDropout(from.feature_dropout);
   to.setInputScale(from.input_scale);
   to.setOutputScale(from.output_scale);
   to.setGradientStepLog2(from.gradient_step_log2);
@@ -62,6 +64,7 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.staleness = from.getStaleness();
   to.sampling = read_enum("model.sampling", from.getSampling(), Sampling::kAll);
   to.hash_family = read_enum("model.hash_family", from.getHashFamily(), HashFamilyKind::kDwta);
+  to.table_choice = read_enum("model.table_choice", from.getTableChoice(), TableChoice::kTopK);
   to.hash_bits = from.getHashBits();
   to.tables = from.getTables();
   to.active_cap = from.getActiveCap();
@@ -74,6 +77,7 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.second_moment_decay = from.getSecondMomentDecay();
   to.epsilon = from.getEpsilon();
   to.dropout = from.getDropout();
+  to.feature_dropout = from.getFeatureDropout();
   to.input_scale = from.getInputScale();
   to.output_scale = from.getOutputScale();
   to.gradient_step_log2 = from.getGradientStepLog2();

@@ -14,7 +14,7 @@ namespace {
 
 // A field that is added to ModelConfig must be added to visit_fields too, or two different runs
 // would pass for one.
-static_assert(sizeof(ModelConfig) == 128, "visit_fields lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 136, "visit_fields lists every field of ModelConfig");
 
 constexpr std::string_view kFingerprintField = "data_fingerprint";
 
@@ -36,6 +36,7 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("hash_family", c.hash_family);
   visit("hash_bits", c.hash_bits);
   visit("tables", c.tables);
+  visit("table_choice", c.table_choice);
   visit("active_cap", c.active_cap);
   visit("random_negatives", c.random_negatives);
   visit("rehash_batches", c.rehash_batches);
@@ -46,6 +47,7 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("second_moment_decay", c.second_moment_decay);
   visit("epsilon", c.epsilon);
   visit("dropout", c.dropout);
+  visit("feature_dropout", c.feature_dropout);
   visit("input_scale", c.input_scale);
   visit("output_scale", c.output_scale);
   visit("gradient_step_log2", c.gradient_step_log2);
@@ -55,6 +57,13 @@ constexpr std::pair<Sampling, std::string_view> kSamplingNames[] = {
     {Sampling::kLsh, "lsh"}, {Sampling::kRandom, "random"}, {Sampling::kAll, "all"}};
 constexpr std::pair<HashFamilyKind, std::string_view> kHashFamilyNames[] = {
     {HashFamilyKind::kSimHash, "simhash"}, {HashFamilyKind::kDwta, "dwta"}};
+
+constexpr std::pair<TableChoice, std::string_view> kTableChoiceNames[] = {
+    {TableChoice::kVanilla, "vanilla"}, {TableChoice::kTopK, "topk"}};
+
+constexpr const auto& names_of(TableChoice) {
+  return kTableChoiceNames;
+}
 
 constexpr const auto& names_of(Sampling) {
   return kSamplingNames;

@@ -91,6 +91,9 @@ Result<void> OneProcessRun::train_batch(BatchIndex batch, EpochReport& report) {
       {batch, std::make_shared<const Bytes>(pack(flight.codes)), positives_of(flight.examples)});
   Result<ShardTrainer::UnitOutcome> outcome = output_.train(unit);
   if (!outcome) return outcome.error();
+  if (observer_) {
+    for (const ShardCommit& commit : outcome->commits) observer_(commit);
+  }
   const BatchResult& result = outcome->result.batches.at(0);
   flight.gradient.assign(flight.codes.codes.size(), 0);
   if (!result.gradient.empty()) {
@@ -128,8 +131,10 @@ Result<OneProcessRun::EpochReport> OneProcessRun::train_epoch(std::uint32_t epoc
   return report;
 }
 
-Result<Metrics> OneProcessRun::evaluate(const PackedDataset& test, std::uint64_t points_max) {
+Result<OneProcessRun::Evaluation> OneProcessRun::evaluate(const PackedDataset& test,
+                                                          std::uint64_t points_max) {
   MetricSums sums(propensities_);
+  BucketSums buckets(label_counts_, propensities_);
   const std::uint64_t points = std::min(points_max, test.points());
   for (std::uint64_t begin = 0; begin < points; begin += kEvaluatedAtOnce) {
     std::vector<ExampleView> examples;
@@ -139,7 +144,7 @@ Result<Metrics> OneProcessRun::evaluate(const PackedDataset& test, std::uint64_t
     EvalUnit unit;
     unit.leases = leases_;
     unit.top_k = kTopK;
-    unit.hidden = std::make_shared<const Bytes>(pack(input_.forward(examples, std::nullopt)));
+    unit.hidden = std::make_shared<const Bytes>(pack(hidden_codes(examples)));
     Result<EvalResult> result = output_.evaluate(unit);
     if (!result) return result.error();
     for (std::size_t e = 0; e < examples.size(); ++e) {
@@ -148,9 +153,10 @@ Result<Metrics> OneProcessRun::evaluate(const PackedDataset& test, std::uint64_t
         ranked.push_back(map_.label_of_neuron(result->best[e * result->top_k + k].neuron));
       }
       sums.add(examples[e].labels, ranked);
+      buckets.add(examples[e].labels, ranked);
     }
   }
-  return sums.metrics();
+  return Evaluation{sums.metrics(), buckets.metrics()};
 }
 
 }  // namespace gleaner

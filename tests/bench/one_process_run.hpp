@@ -3,10 +3,14 @@
 // distributed run is compared with, in speed and in what it learns. One thread at a time.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
@@ -16,6 +20,7 @@
 #include "common/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "master/metrics.hpp"
+#include "tests/bench/frequency_buckets.hpp"
 #include "volunteer/train/input_layer.hpp"
 #include "volunteer/train/shard_trainer.hpp"
 
@@ -39,7 +44,25 @@ class OneProcessRun {
   Result<void> begin();
   // Trains up to the end of the epoch; epochs in ascending order.
   Result<EpochReport> train_epoch(std::uint32_t epoch);
-  Result<Metrics> evaluate(const PackedDataset& test, std::uint64_t points_max);
+
+  struct Evaluation {
+    Metrics whole;
+    std::array<Metrics, kFrequencyBuckets.size()> buckets;
+  };
+
+  Result<Evaluation> evaluate(const PackedDataset& test, std::uint64_t points_max);
+
+  // Called with every part of every output shard's commit.
+  void on_commit(std::function<void(const ShardCommit&)> observer) {
+    observer_ = std::move(observer);
+  }
+
+  // As evaluation sees them.
+  [[nodiscard]] HiddenCodes hidden_codes(std::span<const ExampleView> examples) {
+    return input_.forward(examples, std::nullopt);
+  }
+
+  [[nodiscard]] Positives positives_of(std::span<const ExampleView> examples) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const {
     return input_.memory_bytes() + output_.memory_bytes();
@@ -56,7 +79,6 @@ class OneProcessRun {
 
   Result<void> train_batch(BatchIndex batch, EpochReport& report);
   void apply_before(BatchIndex batch, EpochReport& report);
-  [[nodiscard]] Positives positives_of(std::span<const ExampleView> examples) const;
 
   ModelConfig config_;
   const PackedDataset& train_;
@@ -68,6 +90,7 @@ class OneProcessRun {
   InversePropensities propensities_;
   std::vector<LeaseRef> leases_;
   std::deque<InFlight> in_flight_;
+  std::function<void(const ShardCommit&)> observer_;
 };
 
 }  // namespace gleaner

@@ -9,7 +9,9 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <array>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -32,6 +34,7 @@ struct Options {
   double precision_min = 0;  // P@1 after the last epoch below which the program fails
   bool tiny = false;
   bool normalize = true;
+  RecipeRequest recipe;
   std::vector<std::function<void(ModelConfig&)>> fields;
 };
 
@@ -61,8 +64,19 @@ void add_named_field(CLI::App& app, Options& options) {
       ->check(CLI::IsMember({"simhash", "dwta"}));
 }
 
+void add_choice_field(CLI::App& app, Options& options) {
+  app.add_option_function<std::string>(
+         "--table-choice",
+         [&options](const std::string& name) {
+           const auto choice = name == "topk" ? TableChoice::kTopK : TableChoice::kVanilla;
+           options.fields.push_back([choice](ModelConfig& c) { c.table_choice = choice; });
+         })
+      ->check(CLI::IsMember({"vanilla", "topk"}));
+}
+
 void add_fields(CLI::App& app, Options& options) {
   add_named_field(app, options);
+  add_choice_field(app, options);
   add_field(app, options, "--seed", &ModelConfig::seed);
   add_field(app, options, "--hidden", &ModelConfig::hidden);
   add_field(app, options, "--output-shards", &ModelConfig::output_shards);
@@ -70,7 +84,7 @@ void add_fields(CLI::App& app, Options& options) {
   add_field(app, options, "--epochs", &ModelConfig::epochs);
   add_field(app, options, "--batch-examples", &ModelConfig::batch_examples);
   add_field(app, options, "--round-batches", &ModelConfig::round_batches);
-  add_field(app, options, "--staleness", &ModelConfig::staleness);
+  app.add_option("--staleness", options.recipe.staleness);
   add_field(app, options, "--hash-bits", &ModelConfig::hash_bits);
   add_field(app, options, "--tables", &ModelConfig::tables);
   add_field(app, options, "--active-cap", &ModelConfig::active_cap);
@@ -83,6 +97,7 @@ void add_fields(CLI::App& app, Options& options) {
   add_field(app, options, "--second-moment-decay", &ModelConfig::second_moment_decay);
   add_field(app, options, "--epsilon", &ModelConfig::epsilon);
   add_field(app, options, "--dropout", &ModelConfig::dropout);
+  add_field(app, options, "--feature-dropout", &ModelConfig::feature_dropout);
   add_field(app, options, "--input-scale", &ModelConfig::input_scale);
   add_field(app, options, "--output-scale", &ModelConfig::output_scale);
   add_field(app, options, "--gradient-step-log2", &ModelConfig::gradient_step_log2);
@@ -107,8 +122,21 @@ DatasetFacts facts_of(const PackedDataset& train) {
   return facts;
 }
 
+void print_buckets(const std::array<Metrics, kFrequencyBuckets.size()>& buckets) {
+  for (std::size_t b = 0; b < buckets.size(); ++b) {
+    const std::string until =
+        b + 1 < buckets.size() ? fmt::format(" to {}", kFrequencyBuckets[b + 1].count_min - 1) : "";
+    fmt::print(
+        "\n  of it {:5} (labels of {}{} training points): P@1 {:.4f} P@5 {:.4f} PSP@1 {:.4f} "
+        "PSP@5 {:.4f}",
+        kFrequencyBuckets[b].name, kFrequencyBuckets[b].count_min,
+        until.empty() ? " or more" : until, buckets[b].p_at_1, buckets[b].p_at_5,
+        buckets[b].psp_at_1, buckets[b].psp_at_5);
+  }
+}
+
 int run(const Options& options, const PackedDataset& train, const PackedDataset& test) {
-  ModelConfig config = recipe(facts_of(train));
+  ModelConfig config = recipe(facts_of(train), options.recipe).model;
   config.data_fingerprint = train.fingerprint();
   for (const auto& set : options.fields) set(config);
   if (const auto valid = validate(config); !valid) return fail(valid.error());
@@ -134,10 +162,12 @@ int run(const Options& options, const PackedDataset& train, const PackedDataset&
     if ((epoch + 1) % options.eval_every == 0 || epoch + 1 == config.epochs) {
       const auto metrics = run.evaluate(test, options.eval_points);
       if (!metrics) return fail(metrics.error());
+      const Metrics& whole = metrics->whole;
       fmt::print(" | P@1 {:.4f} P@3 {:.4f} P@5 {:.4f} PSP@1 {:.4f} PSP@5 {:.4f} of {}",
-                 metrics->p_at_1, metrics->p_at_3, metrics->p_at_5, metrics->psp_at_1,
-                 metrics->psp_at_5, metrics->evaluated);
-      precision = metrics->p_at_1;
+                 whole.p_at_1, whole.p_at_3, whole.p_at_5, whole.psp_at_1, whole.psp_at_5,
+                 whole.evaluated);
+      precision = whole.p_at_1;
+      if (epoch + 1 == config.epochs) print_buckets(metrics->buckets);
     }
     fmt::print("\n");
     std::fflush(stdout);
@@ -177,6 +207,9 @@ int main_program(int argc, char** argv) {
   app.add_option("--eval-points", options.eval_points);
   app.add_flag("--tiny", options.tiny);
   app.add_flag("--normalize,!--no-normalize", options.normalize);
+  app.add_option("--recipe", options.recipe.kind)
+      ->transform(CLI::CheckedTransformer(std::map<std::string, RecipeKind>{
+          {"auto", RecipeKind::kAuto}, {"fast", RecipeKind::kFast}, {"best", RecipeKind::kBest}}));
   add_fields(app, options);
   CLI11_PARSE(app, argc, argv);
   if (options.tiny) return run_tiny(std::move(options));

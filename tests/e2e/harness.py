@@ -282,12 +282,12 @@ class Setup:
 
 
 # A small network with everything in it: several rounds an epoch, a short last batch, a lag, a schedule
-# that hashes rows anew in the middle of rounds, random negatives, dropout, and shards that no tested
-# number of volunteers divides.
+# that hashes rows anew in the middle of rounds, random negatives, both kinds of dropout, and shards that no
+# tested number of volunteers divides.
 SMALL_MODEL = [
     "--epochs", 2, "--seed", 5, "--hidden", 64, "--output-shards", 11, "--batch-examples", 64,
     "--round-batches", 8, "--staleness", 2, "--hash-bits", 5, "--tables", 12, "--active-cap", 200,
-    "--random-negatives", 20, "--rehash-batches", 5, "--dropout", 0.1,
+    "--random-negatives", 20, "--rehash-batches", 5, "--dropout", 0.1, "--feature-dropout", 0.2, "--table-choice", "topk",
 ]
 
 

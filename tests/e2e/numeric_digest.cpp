@@ -247,12 +247,15 @@ ModelConfig small_model(HashFamilyKind family) {
   config.round_batches = 7;
   config.staleness = 2;
   config.hash_family = family;
+  config.table_choice =
+      family == HashFamilyKind::kSimHash ? TableChoice::kTopK : TableChoice::kVanilla;
   config.hash_bits = 5;
   config.tables = 11;
   config.active_cap = 150;
   config.random_negatives = 9;
   config.rehash_batches = 3;
   config.dropout = 0.1F;
+  config.feature_dropout = 0.2F;
   config.rate_decay = 0.9F;
   config.warmup_batches = 4;
   return config;

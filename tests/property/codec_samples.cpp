@@ -32,6 +32,7 @@ ModelConfig sample_model() {
   model.staleness = 9;
   model.sampling = Sampling::kAll;
   model.hash_family = HashFamilyKind::kDwta;
+  model.table_choice = TableChoice::kTopK;
   model.hash_bits = 10;
   model.tables = 11;
   model.active_cap = 1'212;
@@ -44,6 +45,7 @@ ModelConfig sample_model() {
   model.second_moment_decay = 0.19F;
   model.epsilon = 2e-3F;
   model.dropout = 0.21F;
+  model.feature_dropout = 0.25F;
   model.input_scale = 2.2F;
   model.output_scale = 2.3F;
   model.gradient_step_log2 = -24;

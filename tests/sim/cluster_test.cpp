@@ -148,7 +148,9 @@ TEST_CASE("cluster: neither sampling nor hash family loosens the promise", "[sim
     options.model.sampling = sampling;
     options.model.hash_family = HashFamilyKind::kDwta;
     options.model.random_negatives = 5;
+    options.model.table_choice = TableChoice::kTopK;
     options.model.dropout = 0.2F;
+    options.model.feature_dropout = 0.2F;
     options.expected = nullptr;
     options.volunteers = 1;
     const ClusterResult one = run(options);

@@ -46,7 +46,11 @@ void ActiveSets::build(const QueryBatch& batch, const Positives& positives, Shar
     choose_positives(positives, example, neurons);
     switch (config_.sampling) {
       case Sampling::kLsh:
-        choose_from_tables(batch, example, tables);
+        if (config_.table_choice == TableChoice::kTopK) {
+          choose_most_met(batch, example, tables, rows);
+        } else {
+          choose_first_met(batch, example, tables);
+        }
         choose_random(batch.batch(), example, shard, rows);
         break;
       case Sampling::kRandom:
@@ -106,8 +110,9 @@ void ActiveSets::choose_positives(const Positives& positives, std::uint32_t exam
   true_counts_.push_back(count);
 }
 
-void ActiveSets::choose_from_tables(const QueryBatch& batch, std::uint32_t example,
-                                    const HashTables& tables) {
+template <typename Take>
+void ActiveSets::walk_tables(const QueryBatch& batch, std::uint32_t example,
+                             const HashTables& tables, const Take& take) {
   const std::span<const std::uint32_t> hashes = batch.hashes(example);
   const std::span<const std::uint32_t> rotations = batch.rotations(example);
   const std::uint32_t start = batch.start_table(example);
@@ -125,12 +130,51 @@ void ActiveSets::choose_from_tables(const QueryBatch& batch, std::uint32_t examp
   for (std::uint32_t step = 0; step < std::min(kVisitsAhead, steps); ++step) {
     ahead[step] = visit(step);
   }
-  std::uint32_t left = cap_share_;
-  for (std::uint32_t step = 0; step < steps && left > 0; ++step) {
+  for (std::uint32_t step = 0; step < steps; ++step) {
     const auto [bucket, first] = ahead[step % kVisitsAhead];
     if (step + kVisitsAhead < steps) ahead[step % kVisitsAhead] = visit(step + kVisitsAhead);
-    left -= choose(bucket.subspan(first), left);
-    left -= choose(bucket.first(first), left);
+    if (!take(bucket.subspan(first)) || !take(bucket.first(first))) return;
+  }
+}
+
+void ActiveSets::choose_first_met(const QueryBatch& batch, std::uint32_t example,
+                                  const HashTables& tables) {
+  std::uint32_t left = cap_share_;
+  walk_tables(batch, example, tables, [&](std::span<const std::uint32_t> rows) {
+    left -= choose(rows, left);
+    return left > 0;
+  });
+}
+
+void ActiveSets::choose_most_met(const QueryBatch& batch, std::uint32_t example,
+                                 const HashTables& tables, std::uint32_t rows) {
+  if (meetings_.size() < rows) meetings_.resize(rows);
+  // A row is met once a table at most, and has room for one that is not new.
+  if (met_.size() <= rows) met_.resize(rows + std::size_t{1});
+  std::size_t met = 0;
+  walk_tables(batch, example, tables, [&](std::span<const std::uint32_t> bucket) {
+    for (const std::uint32_t row : bucket) {
+      met_[met] = row;
+      met += meetings_[row]++ == 0 ? 1 : 0;
+    }
+    return true;
+  });
+  const std::span<const std::uint32_t> candidates(met_.data(), met);
+  meeting_counts_.assign(tables.tables() + std::size_t{1}, 0);
+  for (const std::uint32_t row : candidates) {
+    if (marks_[row].generation != generation_) ++meeting_counts_[meetings_[row]];
+  }
+  // Rows met more often than `level` all fit under the cap; of those met as often, `left` do.
+  std::uint32_t level = tables.tables();
+  std::uint32_t left = cap_share_;
+  for (; level > 0 && meeting_counts_[level] <= left; --level) left -= meeting_counts_[level];
+  for (const std::uint32_t row : candidates) {
+    if (meetings_[row] > level) {
+      choose(row);
+    } else if (meetings_[row] == level && left > 0) {
+      left -= choose(row) ? 1 : 0;
+    }
+    meetings_[row] = 0;
   }
 }
 
@@ -180,7 +224,8 @@ void ActiveSets::invert(std::uint32_t examples, std::uint32_t rows) {
 
 std::uint64_t ActiveSets::memory_bytes() const {
   return marks_.capacity() * sizeof(RowMark) +
-         (chosen_.capacity() + rows_.capacity()) * sizeof(std::uint32_t) +
+         (chosen_.capacity() + rows_.capacity() + met_.capacity()) * sizeof(std::uint32_t) +
+         meetings_.capacity() * sizeof(std::uint16_t) +
          pair_ends_.capacity() * sizeof(std::size_t) + pairs_.capacity() * sizeof(ActivePair);
 }
 

@@ -67,7 +67,14 @@ class ActiveSets {
   bool choose(std::uint32_t row) { return choose({&row, 1}, 1) != 0; }
 
   void choose_positives(const Positives& positives, std::uint32_t example, NeuronRange neurons);
-  void choose_from_tables(const QueryBatch& batch, std::uint32_t example, const HashTables& tables);
+  // Shows `take` the example's buckets, each in two parts, until it returns false.
+  template <typename Take>
+  void walk_tables(const QueryBatch& batch, std::uint32_t example, const HashTables& tables,
+                   const Take& take);
+  void choose_first_met(const QueryBatch& batch, std::uint32_t example, const HashTables& tables);
+  // Those met in the most tables; among rows met equally often, the first met.
+  void choose_most_met(const QueryBatch& batch, std::uint32_t example, const HashTables& tables,
+                       std::uint32_t rows);
   void choose_random(BatchIndex batch, std::uint32_t example, ShardId shard, std::uint32_t rows);
   void choose_distinct_random(BatchIndex batch, std::uint32_t example, ShardId shard,
                               std::uint32_t rows);
@@ -78,7 +85,10 @@ class ActiveSets {
   std::uint32_t random_share_;  // further uniform draws
   std::vector<RowMark> marks_;
   std::uint32_t generation_ = 0;
-  std::vector<std::uint32_t> chosen_;  // the first chosen_count_ are in use
+  std::vector<std::uint16_t> meetings_;        // of a row with the example; zero between examples
+  std::vector<std::uint32_t> met_;             // rows met at least once
+  std::vector<std::uint32_t> meeting_counts_;  // rows by how often they were met
+  std::vector<std::uint32_t> chosen_;          // the first chosen_count_ are in use
   std::size_t chosen_count_ = 0;
   std::vector<std::size_t> example_offsets_;
   std::vector<std::uint32_t> true_counts_;  // of an example: a prefix of its chosen rows

@@ -10,6 +10,7 @@
 #include "common/run_plan.hpp"
 #include "common/shard_map.hpp"
 #include "volunteer/train/bounds.hpp"
+#include "volunteer/train/feature_dropout.hpp"
 #include "volunteer/train/feature_index.hpp"
 #include "volunteer/train/input_kernels.hpp"
 #include "volunteer/train/input_shard.hpp"
@@ -71,6 +72,7 @@ struct InputLayer::Impl {
         kernels(table),
         add_rows(add_rows_for(table.level)),
         keep_scale(1.0F / (1.0F - model.dropout)),
+        feature_dropout(model),
         index(model.features),
         scratch(std::size_t{threads.threads()} * model.hidden) {
     shards.reserve(map.input_shards());
@@ -102,6 +104,7 @@ struct InputLayer::Impl {
   const AddRows add_rows;
   const float keep_scale;
   std::vector<InputShard> shards;
+  FeatureDropout feature_dropout;
   FeatureIndex index;
   AlignedVector<float> scratch;        // H floats a worker
   AlignedVector<float> unit_gradient;  // examples x H: the loss's gradient before the relu
@@ -168,6 +171,7 @@ HiddenCodes InputLayer::forward(std::span<const ExampleView> examples,
                                 std::optional<BatchIndex> batch) {
   Impl& layer = *impl_;
   const std::uint32_t hidden = layer.config.hidden;
+  if (batch) examples = layer.feature_dropout.apply(*batch, examples);
   HiddenCodes result;
   result.examples = static_cast<std::uint32_t>(examples.size());
   result.hidden = hidden;
@@ -188,7 +192,7 @@ void InputLayer::backward(BatchIndex batch, std::span<const ExampleView> example
   GLEANER_CHECK(codes.examples == examples.size() && codes.hidden == layer.config.hidden);
   GLEANER_CHECK(gradient.size() == codes.codes.size());
   layer.unpack_gradient(codes, gradient);
-  layer.index.build(examples);
+  layer.index.build(layer.feature_dropout.apply(batch, examples));
   const std::span<const std::uint32_t> rows = layer.index.rows();
   for (InputShard& shard : layer.shards) shard.touch(rows);
   const RmsRule rule{.rate = layer.plan.rates(batch).input,

@@ -1,6 +1,8 @@
 #include "common/recipe.hpp"
 
 #include <catch2/catch.hpp>
+#include <set>
+#include <string>
 
 #include "common/run_plan.hpp"
 
@@ -21,17 +23,18 @@ TEST_CASE("recipe: it is valid for data of any shape", "[recipe]") {
   for (const std::uint64_t points : {1ull, 100ull, 50'000ull, 1ull << 33}) {
     for (const std::uint32_t labels : {1u, 2u, 15u, 2'000u, 2'001u, 670'091u, 100'000'000u}) {
       INFO(points << " points, " << labels << " labels");
-      REQUIRE(validate(recipe(facts(points, labels))).ok());
+      for (const RecipeKind kind : {RecipeKind::kAuto, RecipeKind::kFast, RecipeKind::kBest})
+        REQUIRE(validate(recipe(facts(points, labels), {kind, {}}).model).ok());
     }
   }
 }
 
 TEST_CASE("recipe: few labels are trained whole, many are sampled", "[recipe]") {
-  REQUIRE(recipe(facts(1000, 2'000)).sampling == Sampling::kAll);
-  REQUIRE(recipe(facts(1000, 2'001)).sampling == Sampling::kLsh);
+  REQUIRE(recipe(facts(1000, 2'000)).model.sampling == Sampling::kAll);
+  REQUIRE(recipe(facts(1000, 2'001)).model.sampling == Sampling::kLsh);
   for (const auto& [labels, active] :
        {std::pair{4'000u, 1'500u}, std::pair{100'000u, 1'000u}, std::pair{1'000'000u, 5'000u}}) {
-    const ModelConfig config = recipe(facts(1000, labels));
+    const ModelConfig config = recipe(facts(1000, labels)).model;
     REQUIRE(config.active_cap + config.random_negatives == active);
     REQUIRE(config.random_negatives == active / 10);
   }
@@ -39,13 +42,46 @@ TEST_CASE("recipe: few labels are trained whole, many are sampled", "[recipe]") 
 
 TEST_CASE("recipe: rounds cut an epoch evenly and visit each row often enough", "[recipe]") {
   // 163 batches an epoch; 18,531 examples visit each of 52,946 rows 350 times.
-  const ModelConfig wide = recipe(facts(20'756, 52'946));
+  const ModelConfig wide = recipe(facts(20'756, 52'946)).model;
   REQUIRE(wide.round_batches == 163);
   // 353 batches, of which 64 are enough: five rounds.
-  const ModelConfig narrow = recipe(facts(45'100, 4'271));
+  const ModelConfig narrow = recipe(facts(45'100, 4'271)).model;
   REQUIRE(narrow.round_batches == 71);
   REQUIRE(RunPlan(narrow).rounds_per_epoch() == 5);
-  REQUIRE(recipe(facts(10, 4'271)).round_batches == 1);
+  REQUIRE(recipe(facts(10, 4'271)).model.round_batches == 1);
+}
+
+TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
+  const DatasetFacts wide = facts(20'756, 52'946);
+  const ModelConfig fast = recipe(wide, {RecipeKind::kFast, {}}).model;
+  const ModelConfig usual = recipe(wide).model;
+  const ModelConfig best = recipe(wide, {RecipeKind::kBest, {}}).model;
+  REQUIRE(recipe(wide, {RecipeKind::kAuto, {}}).model == usual);
+  REQUIRE(fast.epochs < usual.epochs);
+  REQUIRE(fast.active_cap + fast.random_negatives < usual.active_cap + usual.random_negatives);
+  REQUIRE(best.epochs > usual.epochs);
+  REQUIRE(best.hidden > usual.hidden);
+  REQUIRE(best.dropout > 0.0F);
+  REQUIRE(best.active_cap + best.random_negatives > usual.active_cap + usual.random_negatives);
+}
+
+TEST_CASE("recipe: a lag that is given is kept", "[recipe]") {
+  REQUIRE(recipe(facts(20'756, 52'946)).model.staleness == 1);
+  REQUIRE(recipe(facts(20'756, 52'946), {RecipeKind::kBest, 16}).model.staleness == 16);
+  REQUIRE(recipe(facts(20'756, 52'946), {RecipeKind::kBest, 0}).model.staleness == 0);
+}
+
+TEST_CASE("recipe: every choice names a field once and gives a reason", "[recipe]") {
+  for (const RecipeKind kind : {RecipeKind::kAuto, RecipeKind::kFast, RecipeKind::kBest}) {
+    std::set<std::string> fields;
+    for (const RecipeChoice& choice : recipe(facts(20'756, 52'946), {kind, {}}).choices) {
+      INFO(choice.field);
+      REQUIRE(fields.insert(choice.field).second);
+      REQUIRE_FALSE(choice.why.empty());
+    }
+    REQUIRE(fields.contains("hidden"));
+    REQUIRE(fields.contains("staleness"));
+  }
 }
 
 }  // namespace gleaner

@@ -44,9 +44,9 @@ std::size_t lines(const std::string& text) {
 }
 
 std::vector<RunEvent> every_event() {
-  return {RunStarted{}, Listening{}, VolunteerJoined{}, VolunteerLeft{}, CheckpointSaved{},
-          Evaluated{},  LogLine{},   RunStopped{},      RunFinished{},   RunFailed{},
-          Paused{},     Resumed{},   BackedUp{}};
+  return {RecipeChosen{},    RunStarted{}, Listening{}, VolunteerJoined{}, VolunteerLeft{},
+          CheckpointSaved{}, Evaluated{},  LogLine{},   RunStopped{},      RunFinished{},
+          RunFailed{},       Paused{},     Resumed{},   BackedUp{}};
 }
 
 }  // namespace

@@ -3,12 +3,14 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <set>
 
 #include "common/initial_weights.hpp"
 #include "common/row_delta.hpp"
 #include "common/run_plan.hpp"
 #include "common/shard_map.hpp"
 #include "tests/unit/train/input_examples.hpp"
+#include "volunteer/train/feature_dropout.hpp"
 
 namespace gleaner {
 namespace {
@@ -250,6 +252,7 @@ TEST_CASE("input layer: thread count and instruction set leave no trace", "[inpu
   ModelConfig config = input_test_config();
   config.hidden = 192;  // full blocks of every kernel and a remainder
   config.dropout = 0.3F;
+  config.feature_dropout = 0.2F;
   config.input_shards = 2;
   std::optional<Trace> reference;
   for (const SimdLevel level : available_simd_levels()) {
@@ -399,6 +402,28 @@ TEST_CASE("input layer: dropout zeroes its share of units and scales up the othe
   REQUIRE(layer.forward(examples.views, 7) == dropped);
   REQUIRE_FALSE(layer.forward(examples.views, 8).codes == dropped.codes);
   REQUIRE(layer.forward(examples.views, std::nullopt) == whole);
+}
+
+TEST_CASE("input layer: features left out take no part in the step, and evaluation sees all",
+          "[input_layer]") {
+  ModelConfig config = input_test_config();
+  config.feature_dropout = 0.5F;
+  ThreadPool pool(1);
+  InputLayer layer(config, pool);
+  FeatureDropout dropout(config);
+  const InputExamples examples = make_input_examples(6, 3, config.features, 20);
+  const std::span<const ExampleView> thinned = dropout.apply(5, examples.views);
+  const HiddenCodes codes = layer.forward(examples.views, 5);
+  REQUIRE(codes == layer.forward(thinned, std::nullopt));
+  REQUIRE_FALSE(codes == layer.forward(examples.views, std::nullopt));
+  layer.backward(5, examples.views, codes, make_gradient(1, codes));
+  std::set<std::uint32_t> expected = {config.features};  // the bias row
+  for (const ExampleView& example : thinned) {
+    expected.insert(example.features.begin(), example.features.end());
+  }
+  const auto parts = layer.commit(ShardMap(config).input_shard(0));
+  const std::vector<std::uint32_t>& changed = parts.at(0).rows;
+  REQUIRE(std::set<std::uint32_t>(changed.begin(), changed.end()) == expected);
 }
 
 TEST_CASE("input layer: features the training file does not know are ignored", "[input_layer]") {

@@ -12,7 +12,9 @@
 #include "tools/checkpoint_command.hpp"
 #include "tools/dataset_command.hpp"
 #include "tools/history_command.hpp"
+#include "tools/inspect_command.hpp"
 #include "tools/predict_command.hpp"
+#include "tools/verify_command.hpp"
 
 namespace {
 
@@ -43,7 +45,11 @@ int main(int argc, char** argv) {
   gleaner::add_checkpoint_commands(app, exit_status);
   gleaner::add_dataset_commands(app, exit_status);
   gleaner::add_history_command(app, exit_status);
+  gleaner::add_inspect_command(app, exit_status);
   gleaner::add_predict_command(app, exit_status);
+  gleaner::add_verify_commands(app, exit_status);
+  // One verb a line: a word after it that is a verb's name as well is an argument.
+  app.require_subcommand(0, 1);
   try {
     app.parse(argc, argv);
     // Not left to require_subcommand, which would hide the name of an unknown command.

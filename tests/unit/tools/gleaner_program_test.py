@@ -20,7 +20,7 @@ class Usage(unittest.TestCase):
         self.assertRegex(run("--version")[1], r"^gleaner \d+\.\d+\.\d+\n$")
 
     def test_every_help_has_two_examples_and_the_exit_codes(self):
-        for command in ([], ["history"], ["checkpoint", "digest"], ["backup", "list"],
+        for command in ([], ["history"], ["inspect"], ["verify"], ["repair"], ["checkpoint", "digest"], ["backup", "list"],
                         ["backup", "verify"], ["restore"]):
             status, out, err = run(*command, "--help")
             self.assertEqual((status, err), (0, ""))

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <rocksdb/metadata.h>
 #include <rocksdb/sst_file_reader.h>
+#include <rocksdb/table_properties.h>
 
 #include <filesystem>
 #include <system_error>
@@ -23,7 +24,11 @@ std::vector<TableSpace> rocks_space(rocksdb::DB& database,
     for (const rocksdb::LevelMetaData& level : data.levels) {
       if (level.files.empty()) continue;
       space.levels.push_back({level.level, level.files.size(), level.size});
-      for (const rocksdb::SstFileMetaData& file : level.files) space.records += file.num_entries;
+    }
+    // The manifest does not know it.
+    rocksdb::TablePropertiesCollection files;
+    if (database.GetPropertiesOfAllTables(families[i], &files).ok()) {
+      for (const auto& [name, properties] : files) space.records += properties->num_entries;
     }
     database.GetIntProperty(families[i], rocksdb::DB::Properties::kCurSizeAllMemTables,
                             &space.newest_bytes);

@@ -18,7 +18,7 @@ Result<std::vector<VolunteerAccount>> sorted_accounts(RunStore& run) {
 Cell identity_cell(const VolunteerAccount& account) {
   const std::string all =
       fmt::format("{:016x}{:016x}", account.identity_high, account.identity_low);
-  return {all, all.substr(0, 8)};
+  return {all, all.substr(all.size() - 8)};
 }
 
 constexpr std::size_t kNameWidth = 24;

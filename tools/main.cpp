@@ -11,6 +11,9 @@
 #include "tools/backup_command.hpp"
 #include "tools/checkpoint_command.hpp"
 #include "tools/dataset_command.hpp"
+#include "tools/diff_command.hpp"
+#include "tools/evaluate_command.hpp"
+#include "tools/export_command.hpp"
 #include "tools/history_command.hpp"
 #include "tools/inspect_command.hpp"
 #include "tools/predict_command.hpp"
@@ -44,6 +47,9 @@ int main(int argc, char** argv) {
   gleaner::add_backup_commands(app, exit_status);
   gleaner::add_checkpoint_commands(app, exit_status);
   gleaner::add_dataset_commands(app, exit_status);
+  gleaner::add_diff_command(app, exit_status);
+  gleaner::add_evaluate_command(app, exit_status);
+  gleaner::add_export_command(app, exit_status);
   gleaner::add_history_command(app, exit_status);
   gleaner::add_inspect_command(app, exit_status);
   gleaner::add_predict_command(app, exit_status);

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
 
@@ -19,6 +22,13 @@ std::string why(const Error& error) {
 
 }  // namespace
 
+std::string brief(const std::string& message) {
+  const std::size_t open = message.find('(');
+  const std::size_t from = open == std::string::npos ? 0 : open + 1;
+  const std::size_t to = std::min(message.find(": stored = "), message.find("): "));
+  return message.substr(from, to == std::string::npos ? to : to - from);
+}
+
 bool walk_records(Store& store, Table table, ByteView begin, ByteView end, Findings& findings,
                   const std::function<void(ByteView, ByteView, ByteView)>& visit) {
   const auto scanned = store.scan(table, begin, end, [&](ByteView key, ByteView record) {
@@ -33,7 +43,7 @@ bool walk_records(Store& store, Table table, ByteView begin, ByteView end, Findi
   if (scanned) return true;
   const std::string where =
       begin.empty() ? "all of the table" : "from " + describe_key(table, begin) + " on";
-  findings.add(table_name(table), where, "cannot be read: " + scanned.error().message);
+  findings.add(table_name(table), where, "cannot be read: " + brief(scanned.error().message));
   return false;
 }
 

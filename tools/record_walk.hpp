@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <string>
 
 #include "common/bytes.hpp"
 #include "storage/store.hpp"
@@ -14,5 +15,8 @@ namespace gleaner {
 // when the store could not read on: the rest of the range is unknown.
 bool walk_records(Store& store, Table table, ByteView begin, ByteView end, Findings& findings,
                   const std::function<void(ByteView, ByteView, ByteView)>& visit);
+
+// What an error of the storage says at its heart, without the place and the advice around it.
+std::string brief(const std::string& message);
 
 }  // namespace gleaner

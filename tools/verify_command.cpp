@@ -14,6 +14,7 @@
 #include "storage/backup.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/dataset_console.hpp"
+#include "tools/record_walk.hpp"
 #include "tools/report.hpp"
 #include "tools/store_access.hpp"
 #include "tools/store_audit.hpp"
@@ -23,6 +24,7 @@ namespace gleaner {
 namespace {
 
 constexpr std::size_t kShownMax = 40;
+constexpr std::size_t kWhatWidth = 62;  // --json has all of it
 
 struct VerifyFlags {
   std::string store;
@@ -36,8 +38,10 @@ Result<AuditedRun> audit_folder(const std::string& folder, Findings& findings) {
     if (store.error().code != ErrorCode::kCorrupt && store.error().code != ErrorCode::kIo) {
       return store.error();
     }
-    findings.add("files", folder, "the store does not open: " + store.error().message);
-    for (const Error& error : damaged_table_files(folder)) findings.add("files", "", error.message);
+    findings.add("files", "", "the store does not open: " + brief(store.error().message));
+    for (const Error& error : damaged_table_files(folder)) {
+      findings.add("files", "", brief(error.message));
+    }
     return AuditedRun();
   }
   ProgressLine progress("Verifying");

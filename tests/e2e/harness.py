@@ -58,8 +58,8 @@ def free_port():
 class Program:
     """A running program: what it has said so far, and ways to wait for what it will say."""
 
-    def __init__(self, name, arguments, simd=None, environment=None):
-        self.command = [str(BIN / name)] + [str(argument) for argument in arguments]
+    def __init__(self, name, arguments, simd=None, environment=None, before=()):
+        self.command = [*before, str(BIN / name)] + [str(argument) for argument in arguments]
         variables = dict(os.environ, LC_ALL="C.UTF-8", **(environment or {}))
         for variable in ("GLEANER_TOKEN", "GLEANER_SIMD"):
             if variable not in (environment or {}):
@@ -205,8 +205,9 @@ class Cluster:
     def path(self, name):
         return self.folder / name
 
-    def start(self, name, *arguments, simd=None, environment=None):
-        program = Program(name, arguments, simd, environment)
+    def start(self, name, *arguments, simd=None, environment=None, before=()):
+        """`before` is a command that runs the program: on another host, with another priority."""
+        program = Program(name, arguments, simd, environment, before)
         self._programs.append(program)
         return program
 
@@ -234,13 +235,14 @@ class Cluster:
         return [json.loads(line)
                 for line in self.gleaner("history", store, "--json").splitlines() if line]
 
-    def volunteer(self, address, *arguments, threads=1, simd=None, once=True, environment=None):
+    def volunteer(self, address, *arguments, threads=1, simd=None, once=True, environment=None,
+                  before=()):
         """A volunteer that tries again quickly when the master is away."""
         self._names += 1
         once_flag = ["--once"] if once else []
         return self.start("gleaner-volunteer", address, "--threads", threads, "--json",
                           "--name", f"v{self._names}", "--retry-ms-min", 20, "--retry-ms-max", 200,
-                          *once_flag, *arguments, simd=simd, environment=environment)
+                          *once_flag, *arguments, simd=simd, environment=environment, before=before)
 
 
 class Setup:
@@ -259,8 +261,9 @@ class Setup:
         return ["--train", self.train, "--test", self.test, "--store", store, "--json",
                 *self.flags, *others]
 
-    def start_master(self, cluster, store, *others, simd=None):
-        return cluster.start("gleaner-master", *self.arguments(store, *others), simd=simd)
+    def start_master(self, cluster, store, *others, simd=None, before=()):
+        return cluster.start("gleaner-master", *self.arguments(store, *others), simd=simd,
+                             before=before)
 
     def run_local(self, cluster, store, local=1, threads=1, simd=None):
         """Trains to the end in one process; returns the finished event."""

@@ -1,0 +1,114 @@
+"""Hosts of their own on one machine: network namespaces joined by a bridge, their cables shaped.
+
+Every host has one interface, eth0, at 10.77.0.K. Both directions of its cable are shaped by a token bucket
+(`tc tbf`); a cable with a delay is carried by delay_link. Segmentation offloads are off, so that the kernel's
+counters see every header that a wire would. Needs root, and the packages iproute2 and ethtool.
+"""
+
+import os
+import pathlib
+import shutil
+import subprocess
+
+NETWORK = "10.77.0"
+QUEUE_MS = 100  # of traffic at the cable's rate, what a switch's port would hold
+
+
+def why_not():
+    """A sentence on what keeps this machine from making hosts, or None."""
+    if os.geteuid() != 0:
+        return "making network namespaces takes root"
+    for program, package in (("ip", "iproute2"), ("tc", "iproute2"), ("ethtool", "ethtool")):
+        if not shutil.which(program):
+            return f"{program} is not installed (package {package})"
+    if not pathlib.Path("/dev/net/tun").exists():
+        return "there is no /dev/net/tun"
+    name = f"gl{os.getpid()}x"
+    try:
+        run("ip", "netns", "add", name)
+    except RuntimeError as error:
+        return f"no network namespace can be made: {error}"
+    try:
+        run("ip", "-n", name, "link", "add", "br0", "type", "bridge")
+        run("ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", "br0", "root", "tbf", "rate",
+            "1mbit", "burst", "16kb", "latency", "100ms")
+    except RuntimeError as error:
+        return f"the kernel lacks what shaping takes: {error}"
+    finally:
+        run("ip", "netns", "del", name)
+    return None
+
+
+def run(*command):
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode != 0:
+        raise RuntimeError(f"{' '.join(command)}: {done.stderr.strip() or done.returncode}")
+    return done.stdout
+
+
+class Hosts:
+    """Namespaces that end with the `with` statement. `delay_link` is that program's path."""
+
+    def __init__(self, delay_link):
+        self._delay_link = delay_link
+        self._prefix = f"gl{os.getpid()}"
+        self._hub = self._prefix + "hub"
+        self._names = []
+        self._cables = []
+
+    def __enter__(self):
+        run("ip", "netns", "add", self._hub)
+        run("ip", "-n", self._hub, "link", "add", "br0", "type", "bridge")
+        run("ip", "-n", self._hub, "link", "set", "br0", "up")
+        return self
+
+    def __exit__(self, *_):
+        for cable in self._cables:
+            cable.terminate()
+            cable.wait()
+        for name in [*self._names, self._hub]:
+            run("ip", "netns", "del", name)
+
+    def add(self, mbit=0, delay_ms=0.0):
+        """A host whose cable carries `mbit` Mbit/s in either direction (0: what it can), each way `delay_ms`
+        late. Returns its number, from 1."""
+        number = len(self._names) + 1
+        name, port = f"{self._prefix}h{number}", f"p{number}"
+        run("ip", "netns", "add", name)
+        self._names.append(name)
+        if delay_ms:
+            cable = subprocess.Popen(
+                [str(self._delay_link), "--from", f"{name}:eth0", "--to", f"{self._hub}:{port}",
+                 "--delay-ms", str(delay_ms)], stdout=subprocess.PIPE, text=True)
+            self._cables.append(cable)
+            if cable.stdout.readline() != "ready\n":
+                raise RuntimeError("delay_link did not start")
+        else:
+            run("ip", "link", "add", "eth0", "netns", name, "type", "veth", "peer", "name", port,
+                "netns", self._hub)
+        run("ip", "-n", self._hub, "link", "set", port, "master", "br0", "up")
+        run("ip", "-n", name, "addr", "add", f"{NETWORK}.{number}/24", "dev", "eth0")
+        run("ip", "-n", name, "link", "set", "lo", "up")
+        run("ip", "-n", name, "link", "set", "eth0", "up")
+        for space, device in ((name, "eth0"), (self._hub, port)):
+            run("ip", "netns", "exec", space, "ethtool", "-K", device, "tso", "off", "gso", "off",
+                "gro", "off")
+            if mbit:
+                burst = max(16, int(mbit / 4))
+                run("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", device, "root", "tbf",
+                    "rate", f"{mbit}mbit", "burst", f"{burst}kb", "latency", f"{QUEUE_MS}ms")
+        return number
+
+    def address(self, number):
+        return f"{NETWORK}.{number}"
+
+    def on(self, number):
+        """What to put before a command to run it on the host."""
+        return ["ip", "netns", "exec", self._names[number - 1]]
+
+    def bytes_on_the_wire(self, number):
+        """(received, sent) by the host since it was made, every header included."""
+        text = run("ip", "netns", "exec", self._names[number - 1], "cat",
+                   "/sys/class/net/eth0/statistics/rx_bytes", "/sys/class/net/eth0/statistics/tx_bytes")
+        received, sent = text.split()
+        return int(received), int(sent)

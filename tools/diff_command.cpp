@@ -243,7 +243,8 @@ void add_diff_command(CLI::App& app, int& exit_status) {
       "Examples:\n"
       "  gleaner diff run1 run2\n"
       "  gleaner diff run1 run2 --digest\n\n"
-      "Exit status: 0 the same, 1 different or failure of the system, 2 usage, 4 no usable store.");
+      "Exit status: 0 done: the same, 1 different or failure of the system, 2 usage, 4 no usable "
+      "store.");
   verb.callback([flags, &exit_status] {
     const Result<bool> differs = diff(*flags);
     exit_status = !differs ? report_on_store(differs.error()) : *differs ? kDifferent : 0;

@@ -10,6 +10,7 @@
 #include "schema/versions.hpp"
 #include "tools/backup_command.hpp"
 #include "tools/checkpoint_command.hpp"
+#include "tools/completion_command.hpp"
 #include "tools/dataset_command.hpp"
 #include "tools/diff_command.hpp"
 #include "tools/evaluate_command.hpp"
@@ -23,7 +24,7 @@ namespace {
 
 constexpr const char* kFooter =
     "Examples:\n"
-    "  gleaner history run1\n"
+    "  gleaner inspect run1\n"
     "  gleaner checkpoint digest run1\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";
 
@@ -46,6 +47,7 @@ int main(int argc, char** argv) {
   int exit_status = 0;
   gleaner::add_backup_commands(app, exit_status);
   gleaner::add_checkpoint_commands(app, exit_status);
+  gleaner::add_completion_command(app, exit_status);
   gleaner::add_dataset_commands(app, exit_status);
   gleaner::add_diff_command(app, exit_status);
   gleaner::add_evaluate_command(app, exit_status);

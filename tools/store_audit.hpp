@@ -49,6 +49,9 @@ struct AuditHooks {
   std::function<void(Table, ByteView key, ByteView record)> on_record = [](auto, auto, auto) {};
 };
 
+// An error of damaged_files().
+void add_file_finding(Findings& findings, const Error& error);
+
 // The parts; audit_store does them all.
 AuditedRun audit_run(Store& store, Findings& findings);
 void audit_rows(Store& store, const AuditedRun& run, Findings& findings, const AuditHooks& hooks);

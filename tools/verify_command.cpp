@@ -40,7 +40,7 @@ Result<AuditedRun> audit_folder(const std::string& folder, Findings& findings) {
     }
     findings.add("files", "", "the store does not open: " + brief(store.error().message));
     for (const Error& error : damaged_table_files(folder)) {
-      findings.add("files", "", brief(error.message));
+      add_file_finding(findings, error);
     }
     return AuditedRun();
   }
@@ -78,8 +78,9 @@ Report report_of(const AuditedRun& run, const Findings& findings, TextStyle styl
       "findings", {{"check", "in", true}, {"where", "where", true}, {"what", "what", true}});
   table.people_rows_max = kShownMax;
   for (const Finding& finding : findings.kept()) {
-    table.rows.push_back(
-        {cell_text(finding.check), cell_text(finding.where), cell_text(finding.what)});
+    Cell what = cell_text(finding.what);
+    what.text = fit(what.text, kWhatWidth, style);
+    table.rows.push_back({cell_text(finding.check), cell_text(finding.where), std::move(what)});
   }
   report.text(
       "\nThe master never trains on any of it. gleaner repair --help, or gleaner restore "

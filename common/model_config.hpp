@@ -55,7 +55,7 @@ struct ModelConfig {
   float dropout = 0.0F;       // share of hidden codes zeroed in training
   float input_scale = 1.0F;   // standard deviation of initial input weights
   float output_scale = 1.0F;  // initial output weights: uniform within +-output_scale/sqrt(H)
-  std::int32_t gradient_step_log2 = -14;  // dh is sent in multiples of 2^this
+  std::int32_t gradient_step_log2 = -10;  // dh is sent in multiples of 2^this
 
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };

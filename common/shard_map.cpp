@@ -56,6 +56,10 @@ std::uint32_t ShardMap::row_width(ShardId shard) const {
   return is_output(shard) ? hidden_ + 1 : neurons(shard).size();
 }
 
+std::uint32_t ShardMap::weights_per_row(ShardId shard) const {
+  return is_output(shard) ? hidden_ : neurons(shard).size();
+}
+
 std::uint32_t ShardMap::codes_per_row(ShardId shard) const {
   return is_output(shard) ? tables_ : 0;
 }

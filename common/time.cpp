@@ -1,10 +1,16 @@
 #include "common/time.hpp"
 
+#include <ctime>
+
 namespace gleaner {
 
 Instant monotonic_now() {
-  const auto since_start = std::chrono::steady_clock::now().time_since_epoch();
-  return Instant(std::chrono::duration_cast<Micros>(since_start));
+  // Unlike CLOCK_MONOTONIC it counts while the machine sleeps: what peers have seen pass has
+  // passed.
+  std::timespec now{};
+  clock_gettime(CLOCK_BOOTTIME, &now);
+  return Instant(std::chrono::duration_cast<Micros>(std::chrono::seconds(now.tv_sec) +
+                                                    std::chrono::nanoseconds(now.tv_nsec)));
 }
 
 std::int64_t wall_seconds() {

@@ -18,7 +18,8 @@ struct MonotonicClockTag {
 // Microseconds since an arbitrary start. Wall time exists only in logs and records.
 using Instant = std::chrono::time_point<MonotonicClockTag, Micros>;
 
-// The one place that reads the machine's monotonic clock; shells only.
+// The one place that reads the machine's monotonic clock; shells only. It goes on while the machine
+// is suspended.
 Instant monotonic_now();
 
 // Seconds since 1970, for logs and history records only; never a reason for a decision.

@@ -21,7 +21,7 @@ BackupKeeper::BackupKeeper(MasterConfig::Backup config, std::function<void(RunEv
     : config_(std::move(config)), tell_(std::move(tell)), last_begun_(now) {}
 
 BackupKeeper::~BackupKeeper() {
-  is_stopping_ = true;
+  stop();
   thread_.join();
 }
 

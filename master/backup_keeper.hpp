@@ -29,6 +29,10 @@ class BackupKeeper {
   // A checkpoint is new in the store: begins a backup of it if one is due. Called by the thread
   // that uses the store, which it keeps for as long as freezing takes.
   void folded(RunStore& store, Instant now);
+
+  // Gives up the copy that is being made, and makes no other. From any thread.
+  void stop() { is_stopping_ = true; }
+
   // The run is over: waits for the copy that is being made, and backs up the last checkpoint.
   void finish(RunStore& store);
 

@@ -178,6 +178,11 @@ void add_network(Settings& settings, MasterConfig& c) {
                "What may wait to be sent to one volunteer; one that falls further behind is cut "
                "off.",
                bytes_setting(c.network.send_queue_bytes, kMiB, 65'536 * kMiB));
+  settings.add(
+      "volunteers_max", SettingScope::kMachine, "volunteers",
+      "How many volunteers may take part at a time; whoever comes then is told to wait, and "
+      "tries again.",
+      integer_setting(c.network.volunteers_max, 1, 100'000));
   settings.add("waiting_max", SettingScope::kMachine, "connections",
                "How many connections may be open that have not said yet who they are; beyond that "
                "the one that has waited longest is closed.",

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -60,6 +62,7 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   // Local volunteers die with the master: there is nobody to wait for.
   core.rejoin_grace = Millis(config.network.listen.empty() ? 0 : config.network.rejoin_grace_ms);
   core.unit_target = Millis(config.scheduling.unit_target_ms);
+  core.sessions_max = config.network.volunteers_max;
   core.min_volunteers = config.run.min_volunteers;
   core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
   core.hysteresis = config.scheduling.balance_hysteresis;
@@ -346,7 +349,22 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
 
 void MasterRun::end_backups() {
   if (!backups_) return;
-  if (done_->outcome == Outcome::kFinished) backups_->finish(store_);
+  io_.restart();
+  if (done_->outcome == Outcome::kFinished) {
+    signals_.async_wait([this](asio::error_code error, int) {
+      if (error) return;
+      console_.log(LogLevel::kWarning, "asked to stop: the last backup is given up");
+      backups_->stop();
+    });
+    bool is_over = false;
+    asio::thread_pool last_backup{1};
+    asio::post(last_backup, [&, guard = asio::make_work_guard(io_)] {
+      backups_->finish(store_);
+      asio::post(io_, [&is_over] { is_over = true; });
+    });
+    while (!is_over) io_.run_one();
+    signals_.cancel();
+  }
   backups_.reset();
   io_.restart();
   io_.poll();  // shows what became of the last one
@@ -362,8 +380,6 @@ Result<ExitCode> MasterRun::run() {
     return fail(discarded.error(), ExitCode::kStore);
   }
   if (auto loaded = worker_.load(store_); !loaded) return fail(loaded.error(), ExitCode::kStore);
-  auto accounts = store_.accounts();
-  if (!accounts) return fail(accounts.error(), ExitCode::kStore);
   core_.emplace(data_.model, core_config(config_, data_), *resume);
   if (!config_.backup.folder.empty()) {
     backups_.emplace(
@@ -373,7 +389,7 @@ Result<ExitCode> MasterRun::run() {
         },
         monotonic_now());
   }
-  persister_.emplace(store_, *accounts, &wall_seconds, [this](RoundIndex) {
+  persister_.emplace(store_, &wall_seconds, [this](RoundIndex) {
     if (backups_) backups_->folded(store_, monotonic_now());
   });
   CoreRunner::Observer observer;

@@ -38,7 +38,8 @@ class Pause {
       bool is_over = false;
       timer.async_wait([&](asio::error_code) { is_over = true; });
       while (!is_over && !is_stopped_) io_.run_one();
-    } while (!is_stopped_ && free_bytes(path).value_or(bytes) < bytes);
+    } while (!is_stopped_ &&
+             (free_bytes(path).value_or(bytes) < bytes || !can_take_room(path, bytes)));
     return !is_stopped_;
   }
 

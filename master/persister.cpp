@@ -13,18 +13,9 @@ Event failure(const Error& error) {
 
 }  // namespace
 
-Persister::Persister(RunStore& store, const std::vector<VolunteerAccount>& earlier,
-                     std::int64_t (*wall_clock)(), std::function<void(RoundIndex)> on_fold)
-    : store_(store), wall_clock_(wall_clock), on_fold_(std::move(on_fold)) {
-  for (VolunteerAccount account : earlier) {
-    // Units that were out ended with the process that had sent them. (Accounts of before units were
-    // counted when sent say too few.)
-    const std::uint64_t answered = account.units + account.units_refused;
-    account.units_issued = std::max(account.units_issued, answered + account.units_expired);
-    account.units_expired = account.units_issued - answered;
-    earlier_[{account.identity_high, account.identity_low}] = account;
-  }
-}
+Persister::Persister(RunStore& store, std::int64_t (*wall_clock)(),
+                     std::function<void(RoundIndex)> on_fold)
+    : store_(store), wall_clock_(wall_clock), on_fold_(std::move(on_fold)) {}
 
 Event Persister::run(const StorageTask& task) {
   return std::visit([this](const auto& t) { return run_task(t); }, task);
@@ -56,11 +47,31 @@ Event Persister::run_task(const FoldTask& task) {
     if (auto folded = store_.fold(task.round, record); !folded) return failure(folded.error());
   }
 
+  if (auto added = add_to_accounts(task.accounts, record.wall_seconds); !added) {
+    return failure(added.error());
+  }
+  auto digests = store_.shard_digests();
+  if (!digests) return failure(digests.error());
+  if (on_fold_) on_fold_(task.round + 1);
+  return Folded{task.round, std::move(*digests)};
+}
+
+Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& records,
+                                        std::int64_t wall_seconds) {
   std::vector<VolunteerAccount> accounts;
-  for (const AccountRecord& now : task.accounts) {
-    VolunteerAccount account = earlier_[{now.identity_high, now.identity_low}];
-    account.identity_high = now.identity_high;
-    account.identity_low = now.identity_low;
+  for (const AccountRecord& now : records) {
+    auto earlier = earlier_.find({now.identity_high, now.identity_low});
+    if (earlier == earlier_.end()) {
+      auto stored = store_.account(now.identity_high, now.identity_low);
+      if (!stored) return stored.error();
+      // Units that were out ended with the process that had sent them. (Accounts of before units
+      // were counted when sent say too few.)
+      const std::uint64_t answered = stored->units + stored->units_refused;
+      stored->units_issued = std::max(stored->units_issued, answered + stored->units_expired);
+      stored->units_expired = stored->units_issued - answered;
+      earlier = earlier_.emplace(std::pair(now.identity_high, now.identity_low), *stored).first;
+    }
+    VolunteerAccount account = earlier->second;
     account.name = now.name;
     account.units += now.units;
     account.units_issued += now.units_issued;
@@ -71,14 +82,14 @@ Event Persister::run_task(const FoldTask& task) {
     account.bytes_up += now.bytes_up;
     account.commits += now.commits;
     account.faults += now.faults;
-    account.last_seen_wall_seconds = record.wall_seconds;
+    account.last_seen_wall_seconds = wall_seconds;
     accounts.push_back(account);
   }
-  if (auto put = store_.put_accounts(accounts); !put) return failure(put.error());
-  auto digests = store_.shard_digests();
-  if (!digests) return failure(digests.error());
-  if (on_fold_) on_fold_(task.round + 1);
-  return Folded{task.round, std::move(*digests)};
+  if (auto put = store_.put_accounts(accounts); !put) return put;
+  for (const AccountRecord& now : records) {
+    if (now.is_final) earlier_.erase({now.identity_high, now.identity_low});
+  }
+  return {};
 }
 
 Event Persister::run_task(const ReadChunkTask& task) {

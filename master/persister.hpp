@@ -12,11 +12,10 @@ namespace gleaner {
 
 class Persister {
  public:
-  // `store` outlives the persister. `earlier` are the accounts of the run's earlier processes, to
-  // which this one's are added. `wall_clock` gives seconds since 1970, for records only. `on_fold`
-  // is called with every new checkpoint, between two tasks.
-  Persister(RunStore& store, const std::vector<VolunteerAccount>& earlier,
-            std::int64_t (*wall_clock)(), std::function<void(RoundIndex)> on_fold = {});
+  // `store` outlives the persister. `wall_clock` gives seconds since 1970, for records only.
+  // `on_fold` is called with every new checkpoint, between two tasks.
+  Persister(RunStore& store, std::int64_t (*wall_clock)(),
+            std::function<void(RoundIndex)> on_fold = {});
 
   // The event that answers the task. StoreFull: the disk has no room, nothing is lost, and the same
   // task is to be run again. TaskFailed: the store's state is unknown afterwards, which ends the
@@ -29,7 +28,12 @@ class Persister {
   Event run_task(const ReadChunkTask& task);
   Event run_task(const RecordEvaluationTask& task);
 
+  // Adds these to what the volunteers did before.
+  Result<void> add_to_accounts(const std::vector<AccountRecord>& records,
+                               std::int64_t wall_seconds);
+
   RunStore& store_;
+  // What the volunteers whose records are not final had done before them.
   std::map<std::pair<std::uint64_t, std::uint64_t>, VolunteerAccount> earlier_;
   std::int64_t (*wall_clock_)();
   std::function<void(RoundIndex)> on_fold_;

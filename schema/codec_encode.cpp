@@ -22,7 +22,7 @@ std::size_t bytes_in(const T&) {
 }
 
 std::size_t bytes_in(const SparseUpdate& update) {
-  return update.rows.size() * 4 + update.deltas.size() * 2 + update.states.size() * 4 +
+  return update.rows.size() * 12 + update.levels.size() / 2 + update.biases.size() * 2 +
          update.codes.size() * 4;
 }
 

@@ -5,6 +5,7 @@
 
 #include "common/check.hpp"
 #include "common/limits.hpp"
+#include "common/row_delta.hpp"
 #include "schema/bit_stream.hpp"
 #include "schema/malformed.hpp"
 
@@ -47,6 +48,8 @@ class VarintReader {
 };
 
 // u8 width, u16 codes a row.
+constexpr std::size_t kLevelsHeaderBytes = 2;
+constexpr int kLevelOffset = kDeltaLevelMax + 1;
 constexpr std::size_t kCodesHeaderBytes = 3;
 constexpr unsigned kCodeWidthMax = 32;
 static_assert(kTablesMax <= 0xffff, "codes a row fit their field");
@@ -120,6 +123,42 @@ Positives unpack_positives(const char* field, ByteView packed) {
     positives.offsets.push_back(static_cast<std::uint32_t>(positives.neurons.size()));
   }
   return positives;
+}
+
+Bytes pack_levels(const std::vector<std::int8_t>& levels, std::size_t rows) {
+  if (levels.empty()) return {};
+  GLEANER_CHECK(rows > 0 && levels.size() % rows == 0 && levels.size() / rows <= kHiddenMax);
+  Bytes packed(kLevelsHeaderBytes + (levels.size() + 1) / 2);
+  store_le(static_cast<std::uint16_t>(levels.size() / rows), packed.data());
+  std::uint8_t* stream = packed.data() + kLevelsHeaderBytes;
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    GLEANER_CHECK(is_delta_level(levels[i]));
+    const unsigned nibble = static_cast<unsigned>(levels[i] + kLevelOffset);
+    stream[i / 2] = static_cast<std::uint8_t>(stream[i / 2] | nibble << (i % 2 * 4));
+  }
+  return packed;
+}
+
+std::vector<std::int8_t> unpack_levels(const char* field, ByteView packed, std::size_t rows) {
+  if (packed.empty()) return {};
+  if (packed.size() < kLevelsHeaderBytes) malformed(field, "cut off within the header");
+  const std::size_t per_row = load_le<std::uint16_t>(packed.data());
+  if (per_row == 0 || per_row > kHiddenMax) malformed(field, "{} levels a row", per_row);
+  const std::size_t count = rows * per_row;
+  const ByteView stream = packed.subspan(kLevelsHeaderBytes);
+  if (rows == 0 || stream.size() != (count + 1) / 2) {
+    malformed(field, "{} bytes for {} rows of {} levels", stream.size(), rows, per_row);
+  }
+  std::vector<std::int8_t> levels(count);
+  for (std::size_t i = 0; i < count; ++i) {
+    const int nibble = stream[i / 2] >> (i % 2 * 4) & 0xf;
+    levels[i] = static_cast<std::int8_t>(nibble - kLevelOffset);
+    if (!is_delta_level(levels[i])) malformed(field, "entry {} is {}", i, levels[i]);
+  }
+  if (count % 2 != 0 && stream.back() >> 4 != 0) {
+    malformed(field, "the last byte's padding is not zero");
+  }
+  return levels;
 }
 
 Bytes pack_codes(const std::vector<std::uint32_t>& codes, std::size_t rows) {

@@ -19,6 +19,10 @@ std::vector<std::uint32_t> unpack_counts(const char* field, ByteView packed, std
 Bytes pack_positives(const Positives& positives);
 Positives unpack_positives(const char* field, ByteView packed);
 
+// Levels of `rows` rows (row_delta.hpp): the number a row, then four bits each.
+Bytes pack_levels(const std::vector<std::int8_t>& levels, std::size_t rows);
+std::vector<std::int8_t> unpack_levels(const char* field, ByteView packed, std::size_t rows);
+
 // Table codes of `rows` rows, at the width that the largest needs.
 Bytes pack_codes(const std::vector<std::uint32_t>& codes, std::size_t rows);
 std::vector<std::uint32_t> unpack_codes(const char* field, ByteView packed, std::size_t rows);

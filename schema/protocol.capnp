@@ -114,9 +114,12 @@ struct Rows {
 # What a round changed. Row ids u32, deltas binary16, states f32, each little endian.
 struct Update {
   rows @0 :Data;
-  deltas @1 :Data;
+  unused1 @1 :Data;  # until protocol 2 and store 2: differences in binary16
   states @2 :Data;
   codes @3 :Data;
+  scales @4 :Data;
+  levels @5 :Data;
+  biases @6 :Data;
 }
 
 struct LeaseGrant {

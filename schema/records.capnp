@@ -5,11 +5,14 @@
 using Cxx = import "/capnp/c++.capnp";
 $Cxx.namespace("gleaner::record");
 
-# One part of a staged commit: row ids u32, deltas binary16, states f32, each little endian; codes
-# as README.md describes.
+# One part of a staged commit: row ids u32, states and scales f32, biases binary16, each little endian;
+# levels and codes as README.md describes.
 struct Update {
   rows @0 :Data;
-  deltas @1 :Data;
+  unused1 @1 :Data;  # until protocol 2 and store 2: differences in binary16
   states @2 :Data;
   codes @3 :Data;
+  scales @4 :Data;
+  levels @5 :Data;
+  biases @6 :Data;
 }

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "common/half.hpp"
+#include "common/row_delta.hpp"
 #include "schema/compact_lists.hpp"
 #include "schema/records.capnp.h"
 #include "schema/wire.hpp"
@@ -68,7 +69,9 @@ ShardRows read(wire::Rows::Reader from) {
 template <typename Update>
 void write_update(const SparseUpdate& from, typename Update::Builder to) {
   to.setRows(data_of(bytes_of(from.rows)));
-  to.setDeltas(data_of(bytes_of(from.deltas)));
+  to.setScales(data_of(bytes_of(from.scales)));
+  to.setLevels(data_of(pack_levels(from.levels, from.rows.size())));
+  to.setBiases(data_of(bytes_of(from.biases)));
   to.setStates(data_of(bytes_of(from.states)));
   to.setCodes(data_of(pack_codes(from.codes, from.rows.size())));
 }
@@ -77,10 +80,18 @@ template <typename Update>
 SparseUpdate read_update(typename Update::Reader from) {
   SparseUpdate to;
   to.rows = read_row_ids(from.getRows());
-  to.deltas = read_values<std::uint16_t>("deltas", from.getDeltas());
-  check_width("deltas", to.deltas.size(), to.rows.size(), kRowWidthMax);
-  for (std::size_t i = 0; i < to.deltas.size(); ++i) {
-    if (!is_finite_half(to.deltas[i])) malformed("deltas", "entry {} is not finite", i);
+  const std::size_t rows = to.rows.size();
+  to.scales = read_floats("scales", from.getScales());
+  if (to.scales.size() != rows)
+    malformed("scales", "{} entries for {} rows", to.scales.size(), rows);
+  for (std::size_t i = 0; i < rows; ++i) {
+    if (!is_delta_scale(to.scales[i])) malformed("scales", "entry {} is {}", i, to.scales[i]);
+  }
+  to.levels = unpack_levels("levels", view(from.getLevels()), rows);
+  to.biases = read_values<std::uint16_t>("biases", from.getBiases());
+  check_width("biases", to.biases.size(), rows, 1);
+  for (std::size_t i = 0; i < to.biases.size(); ++i) {
+    if (!is_finite_half(to.biases[i])) malformed("biases", "entry {} is not finite", i);
   }
   to.states = read_states(from.getStates(), to.rows.size());
   to.codes = unpack_codes("codes", view(from.getCodes()), to.rows.size());

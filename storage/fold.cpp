@@ -4,8 +4,8 @@
 
 #include <optional>
 
-#include "common/half.hpp"
 #include "common/initial_weights.hpp"
+#include "common/row_delta.hpp"
 #include "common/run_plan.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
@@ -13,17 +13,6 @@
 
 namespace gleaner {
 namespace {
-
-// values += deltas, exactly as the holder of the shard did it. A sum of a finite float and a finite
-// half is finite.
-void add_deltas(std::span<float> values, std::span<const std::uint16_t> deltas) {
-  for (std::size_t i = 0; i < values.size(); ++i) values[i] += from_half(deltas[i]);
-}
-
-std::span<const std::uint16_t> deltas_of(const SparseUpdate& update, std::size_t index,
-                                         std::size_t width) {
-  return std::span(update.deltas).subspan(index * width, width);
-}
 
 std::span<const std::uint32_t> codes_of(const std::vector<std::uint32_t>& codes, std::size_t index,
                                         std::size_t count) {
@@ -70,7 +59,7 @@ ShardRows RunStore::Impl::overlay(ShardId shard, std::uint32_t begin, std::uint3
       initial_values(shard, row, initial);
     }
     append(row, values, update.states[i], codes_of(update.codes, i, codes));
-    add_deltas(std::span(merged.values).last(width), deltas_of(update, i, width));
+    add_row_delta(update, i, std::span(merged.values).last(width));
   }
   while (next < base.rows.size()) append_base(next++);
   return merged;
@@ -132,7 +121,7 @@ Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& upda
       initial_values(shard, row, values);
       ++digest.rows;
     }
-    add_deltas(values, deltas_of(update, i, width));
+    add_row_delta(update, i, values);
     const std::uint64_t folded =
         rows.put(batch, {shard, row}, values, update.states[i], codes_of(update.codes, i, codes));
     digest.sum += folded - selected->digests[i];

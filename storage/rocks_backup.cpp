@@ -34,7 +34,7 @@ constexpr std::chrono::milliseconds kProgressPeriod{200};
 
 Error backup_error(const Status& status, const std::string& folder, const char* doing) {
   const std::string what = status.ToString();
-  if (status.IsNoSpace()) {
+  if (is_out_of_room(status)) {
     return {ErrorCode::kDiskFull,
             fmt::format("there is no room on the disk for {} the backups in {}: free some", doing,
                         folder)};
@@ -137,7 +137,7 @@ Result<std::unique_ptr<BackupFolder>> BackupFolder::open(const std::string& fold
     fs::create_directories(folder, error);
     impl->lock = std::make_unique<LockedFile>(folder + "/LOCK");
     if (!impl->lock->exists()) {
-      return Error{errno == ENOSPC ? ErrorCode::kDiskFull : ErrorCode::kIo,
+      return Error{is_out_of_room(errno) ? ErrorCode::kDiskFull : ErrorCode::kIo,
                    fmt::format("backups cannot be written to {}: {}", folder,
                                std::generic_category().message(errno))};
     }
@@ -234,8 +234,8 @@ Result<void> BackupFolder::restore(std::uint32_t number, const std::string& targ
   if (!status.ok()) return backup_error(status, impl_->folder, "reading");
   std::string base = fs::path(target).lexically_normal().string();
   if (base.ends_with('/')) base.pop_back();
-  const std::string beside = base + ".restoring";
-  const std::string replaced = base + ".replaced";
+  const std::string beside = base + kRestoringSuffix;
+  const std::string replaced = base + kReplacedSuffix;
   if (free_bytes(target).value_or(info.size) < info.size) {
     return Error{ErrorCode::kDiskFull,
                  fmt::format("the disk of {} has not the {} MiB free that the backup takes: free "
@@ -267,6 +267,8 @@ Result<void> BackupFolder::restore(std::uint32_t number, const std::string& targ
     if (!error) fs::remove_all(replaced, error);
   } else {
     fs::rename(beside, target, error);
+    // What an earlier attempt had moved away to replace it, before it was killed.
+    if (!error && holds_database(replaced)) fs::remove_all(replaced, error);
   }
   if (lock != nullptr) env.UnlockFile(lock).PermitUncheckedError();
   if (!status.ok()) return backup_error(status, impl_->folder, "restoring from");

@@ -2,10 +2,15 @@
 
 #include <fmt/format.h>
 #include <rocksdb/cache.h>
+#include <rocksdb/env.h>
 #include <rocksdb/filter_policy.h>
 #include <rocksdb/table.h>
 
+#include <cerrno>
+#include <cstdarg>
 #include <memory>
+#include <string>
+#include <system_error>
 
 namespace gleaner {
 namespace {
@@ -13,6 +18,15 @@ namespace {
 constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 constexpr std::size_t kBlockCacheBytes = 64 * kMebibyte;
 constexpr std::uint64_t kWalBytesMax = 128 * kMebibyte;
+
+// RocksDB's own diary would be written to the store's folder, and when a write of it fails, on a
+// full disk for one, an assertion of RocksDB ends the process. What goes wrong is in every status.
+class NoLog : public rocksdb::Logger {
+ public:
+  using rocksdb::Logger::Logv;
+
+  void Logv(const char*, std::va_list) override {}
+};
 
 rocksdb::ColumnFamilyOptions column_family_options(Table table,
                                                    const std::shared_ptr<rocksdb::Cache>& cache) {
@@ -63,9 +77,7 @@ rocksdb::DBOptions rocks_database_options() {
   // A torn record at the end was never acknowledged. Anything else that is wrong with the log
   // stops the program: skipping it would lose commits without a word.
   options.wal_recovery_mode = rocksdb::WALRecoveryMode::kTolerateCorruptedTailRecords;
-  options.info_log_level = rocksdb::InfoLogLevel::WARN_LEVEL;
-  options.max_log_file_size = 4 * kMebibyte;
-  options.keep_log_file_num = 2;
+  options.info_log = std::make_shared<NoLog>();
   options.stats_dump_period_sec = 0;
   options.stats_persist_period_sec = 0;
   options.skip_stats_update_on_db_open = true;
@@ -78,9 +90,16 @@ rocksdb::DBOptions rocks_reading_options() {
   return options;
 }
 
+bool is_out_of_room(const rocksdb::Status& status) {
+  if (status.IsNoSpace()) return true;
+  // RocksDB has no code of its own for a quota, only the system's words.
+  return status.IsIOError() &&
+         status.ToString().find(std::generic_category().message(EDQUOT)) != std::string::npos;
+}
+
 Error rocks_error(const rocksdb::Status& status, const std::string& path, const char* doing) {
   const std::string what = status.ToString();
-  if (status.IsNoSpace()) {
+  if (is_out_of_room(status)) {
     return {ErrorCode::kDiskFull,
             fmt::format("there is no room on the disk for the store {} ({}): free some; nothing "
                         "that was acknowledged is lost",

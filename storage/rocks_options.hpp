@@ -21,6 +21,9 @@ rocksdb::DBOptions rocks_reading_options();
 // One for each table, in their order, then RocksDB's default one, which stays empty.
 std::vector<rocksdb::ColumnFamilyDescriptor> rocks_column_families();
 
+// Whether it says that there is no room: on the disk, or in the user's quota of it.
+bool is_out_of_room(const rocksdb::Status& status);
+
 // The error for a status that is not ok(); `doing` what to the store at `path`.
 Error rocks_error(const rocksdb::Status& status, const std::string& path, const char* doing);
 

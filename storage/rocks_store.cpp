@@ -36,7 +36,7 @@ constexpr int kReadOnlyAttemptsMax = 50;
 class RoomWatch : public rocksdb::EventListener {
  public:
   void OnBackgroundError(rocksdb::BackgroundErrorReason, Status* error) override {
-    if (error->IsNoSpace()) ran_out_ = true;
+    if (is_out_of_room(*error)) ran_out_ = true;
   }
 
   [[nodiscard]] bool ran_out() const { return ran_out_; }

@@ -105,25 +105,46 @@ Result<void> RunStore::put_accounts(const std::vector<VolunteerAccount>& account
   return impl_->store->write(std::move(batch), Durability::kLazy);
 }
 
+namespace {
+
+Result<VolunteerAccount> read_account(ByteView key_bytes, ByteView record) {
+  const Result<ByteView> payload = open_record(Table::kLedger, key_bytes, record);
+  if (!payload) return payload.error();
+  std::optional<VolunteerAccount> account = decode_account(as_text(*payload));
+  const std::optional<AccountKey> key = decode_account_key(key_bytes);
+  if (!account || !key) {
+    return corrupt_record(Table::kLedger, key_bytes, "it is not an account");
+  }
+  account->identity_high = key->identity_high;
+  account->identity_low = key->identity_low;
+  return std::move(*account);
+}
+
+}  // namespace
+
+Result<VolunteerAccount> RunStore::account(std::uint64_t identity_high,
+                                           std::uint64_t identity_low) {
+  const AccountKeyBytes key = encode_account_key({identity_high, identity_low});
+  const auto record = impl_->store->get(Table::kLedger, key);
+  if (!record) return record.error();
+  if (*record) return read_account(key, **record);
+  VolunteerAccount none;
+  none.identity_high = identity_high;
+  none.identity_low = identity_low;
+  return none;
+}
+
 Result<std::vector<VolunteerAccount>> RunStore::accounts() {
   std::vector<VolunteerAccount> accounts;
   Result<void> outcome;
-  const auto visit = [&](ByteView key_bytes, ByteView record) {
-    const Result<ByteView> payload = open_record(Table::kLedger, key_bytes, record);
-    if (!payload) {
-      outcome = payload.error();
-      return false;
+  const auto visit = [&](ByteView key, ByteView record) {
+    Result<VolunteerAccount> account = read_account(key, record);
+    if (account) {
+      accounts.push_back(std::move(*account));
+    } else {
+      outcome = account.error();
     }
-    std::optional<VolunteerAccount> account = decode_account(as_text(*payload));
-    const std::optional<AccountKey> key = decode_account_key(key_bytes);
-    if (!account || !key) {
-      outcome = corrupt_record(Table::kLedger, key_bytes, "it is not an account");
-      return false;
-    }
-    account->identity_high = key->identity_high;
-    account->identity_low = key->identity_low;
-    accounts.push_back(std::move(*account));
-    return true;
+    return static_cast<bool>(account);
   };
   Result<void> scanned =
       impl_->store->scan(Table::kLedger, account_keys_begin(), account_keys_end(), visit);

@@ -121,6 +121,8 @@ class RunStore {
   // Adds or replaces these accounts. Not synced: the next synced write carries them along.
   Result<void> put_accounts(const std::vector<VolunteerAccount>& accounts);
   Result<std::vector<VolunteerAccount>> accounts();
+  // That of one identity, or an empty one.
+  Result<VolunteerAccount> account(std::uint64_t identity_high, std::uint64_t identity_low);
 
   // Takes `count` lease epochs that no lease of this run has borne, whatever crashed, and returns
   // the first. Durable before it returns.

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "common/check.hpp"
-#include "common/half.hpp"
+#include "common/row_delta.hpp"
 #include "schema/codec.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
@@ -69,22 +69,28 @@ Result<void> check_update(ShardId shard, const SparseUpdate& update, const Shard
                           const ModelConfig& config) {
   const std::uint32_t code_limit = 1u << config.hash_bits;
   const std::size_t rows = update.rows.size();
-  const std::size_t deltas = rows * map.row_width(shard);
+  const std::size_t weights = rows * map.weights_per_row(shard);
+  const std::size_t biases = map.is_output(shard) ? rows : 0;
   const std::size_t codes = rows * map.codes_per_row(shard);
-  if (update.deltas.size() != deltas || update.states.size() != rows ||
+  if (update.levels.size() != weights || update.scales.size() != rows ||
+      update.biases.size() != biases || update.states.size() != rows ||
       update.codes.size() != codes) {
-    return refuse(shard, fmt::format("has {} deltas, {} states and {} codes for {} rows, which "
-                                     "should have {}, {} and {}",
-                                     update.deltas.size(), update.states.size(),
-                                     update.codes.size(), rows, deltas, rows, codes));
+    return refuse(
+        shard, fmt::format("has {} levels, {} scales, {} biases, {} states and {} codes "
+                           "for {} rows, which should have {}, {}, {}, {} and {}",
+                           update.levels.size(), update.scales.size(), update.biases.size(),
+                           update.states.size(), update.codes.size(), rows, weights, rows, biases,
+                           rows, codes));
   }
   if (!ascends(update.rows)) return refuse(shard, "has rows that do not ascend");
   if (rows != 0 && update.rows.back() >= map.row_count(shard)) {
     return refuse(shard, fmt::format("has row {}, and the shard has {} rows", update.rows.back(),
                                      map.row_count(shard)));
   }
-  if (!std::ranges::all_of(update.deltas, is_finite_half)) {
-    return refuse(shard, "has a delta that is not a finite number");
+  if (!std::ranges::all_of(update.levels, is_delta_level) ||
+      !std::ranges::all_of(update.scales, is_delta_scale) ||
+      !std::ranges::all_of(update.biases, is_finite_half)) {
+    return refuse(shard, "has a change of a weight or bias that is out of range");
   }
   if (!std::ranges::all_of(update.states, [](float s) { return std::isfinite(s) && s >= 0; })) {
     return refuse(shard, "has a row state that is negative or not a finite number");

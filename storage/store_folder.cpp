@@ -1,8 +1,10 @@
 #include "storage/store_folder.hpp"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <filesystem>
 #include <system_error>
 
@@ -38,7 +40,51 @@ std::set<std::string> files_ending(const std::string& path, const char* ending) 
   return names;
 }
 
+std::string without_slash(const std::string& path) {
+  std::string base = fs::path(path).lexically_normal().string();
+  if (base.ends_with('/')) base.pop_back();
+  return base;
+}
+
+// Killed in the middle of its work, `gleaner restore` leaves its place empty and its work beside
+// it. A new run must not be begun there.
+Result<void> refuse_half_restored(const std::string& path) {
+  std::error_code error;
+  const std::string base = without_slash(path);
+  const std::string beside = base + kRestoringSuffix;
+  if (base.ends_with(kRestoringSuffix)) {
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("{} is what a gleaner restore is writing, or has left unfinished: run "
+                             "gleaner restore again, and name the store that it makes",
+                             path)};
+  }
+  if (holds_database(path) || !fs::exists(beside, error)) return {};
+  const std::string replaced = base + kReplacedSuffix;
+  const std::string before =
+      holds_database(replaced) ? fmt::format("; the store that was there is {}", replaced) : "";
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("a gleaner restore into {} has not finished: run it again, or delete {} "
+                           "if the store is not wanted{}",
+                           path, beside, before)};
+}
+
 }  // namespace
+
+bool is_out_of_room(int error_number) {
+  return error_number == ENOSPC || error_number == EDQUOT;
+}
+
+bool can_take_room(const std::string& path, std::uint64_t bytes) {
+  const std::string probe = path + "/room.dbtmp";
+  const int file = ::open(probe.c_str(), O_RDWR | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
+  if (file < 0) return !is_out_of_room(errno);
+  // Where room cannot be taken without writing, there is no telling before.
+  const bool has_failed = bytes > 0 && ::fallocate(file, 0, 0, static_cast<off_t>(bytes)) != 0;
+  const bool is_out = has_failed && is_out_of_room(errno);
+  ::close(file);
+  ::unlink(probe.c_str());
+  return !is_out;
+}
 
 bool holds_database(const std::string& path) {
   std::error_code error;
@@ -46,13 +92,13 @@ bool holds_database(const std::string& path) {
 }
 
 Result<void> prepare_store_folder(const std::string& path) {
+  if (auto whole = refuse_half_restored(path); !whole) return whole;
   std::error_code error;
   const fs::file_status status = fs::status(path, error);
   if (status.type() == fs::file_type::not_found) {
     fs::create_directories(path, error);
     if (!error) return {};
-    const ErrorCode code =
-        error == std::errc::no_space_on_device ? ErrorCode::kDiskFull : ErrorCode::kIo;
+    const ErrorCode code = is_out_of_room(error.value()) ? ErrorCode::kDiskFull : ErrorCode::kIo;
     return Error{
         code, fmt::format("the folder {} cannot be made for the store: {}", path, error.message())};
   }
@@ -79,6 +125,7 @@ Result<void> prepare_store_folder(const std::string& path) {
 }
 
 Result<void> find_store_folder(const std::string& path) {
+  if (auto whole = refuse_half_restored(path); !whole) return whole;
   std::error_code error;
   if (!fs::exists(path, error)) {
     if (error) {

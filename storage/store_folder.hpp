@@ -11,6 +11,16 @@
 
 namespace gleaner {
 
+// What a restore is written to beside its place, and what it replaces is moved to.
+inline constexpr const char* kRestoringSuffix = ".restoring";
+inline constexpr const char* kReplacedSuffix = ".replaced";
+
+// Whether a call failed for want of room: the disk's, or the user's quota of it.
+bool is_out_of_room(int error_number);
+// Whether `bytes` can be had now. Takes them for a moment, since neither a quota nor a lack of
+// names shows in the file system's free bytes.
+bool can_take_room(const std::string& path, std::uint64_t bytes);
+
 // True when the folder holds a database of some kind.
 bool holds_database(const std::string& path);
 

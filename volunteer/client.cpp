@@ -10,6 +10,8 @@ namespace gleaner::volunteer {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
+// While so much waits to be sent, no work is begun whose results would have to wait as well.
+constexpr std::size_t kSendQueueBytes = std::size_t{32} << 20;
 
 }  // namespace
 
@@ -51,6 +53,7 @@ void Client::handle(Event event) {
   for (Effect& effect : effects) {
     std::visit([this](auto& e) { perform(e); }, effect);
   }
+  if (link_) link_->set_listening(core_.wants_more());
   if (options_.on_change) options_.on_change(core_.snapshot(), held_bytes_);
 }
 
@@ -73,16 +76,17 @@ void Client::perform(const Connect&) {
 
 void Client::use(std::shared_ptr<Link> link) {
   link_ = std::move(link);
+  start_work();
   const std::uint64_t connection = connection_;
   const auto is_current = [this, connection, alive = std::weak_ptr<int>(alive_)] {
     return !alive.expired() && !has_exited_ && connection == connection_;
   };
   Link::Handler handler;
-  handler.on_frame = [this, is_current](Bytes payload, std::size_t) {
+  handler.on_frame = [this, is_current](const Bytes& payload, std::size_t wire_bytes) {
     if (!is_current()) return;
     auto message = decode(payload);
     if (message) {
-      handle(MessageReceived{std::move(*message)});
+      handle(MessageReceived{std::move(*message), wire_bytes});
     } else {
       hang_up();
       handle(Disconnected{"the master sent nonsense: " + message.error().message});
@@ -93,6 +97,9 @@ void Client::use(std::shared_ptr<Link> link) {
     hang_up();
     handle(Disconnected{std::move(reason)});
   };
+  handler.on_sent = [this, is_current] {
+    if (is_current()) start_work();
+  };
   link_->start(std::move(handler));
 }
 
@@ -100,6 +107,7 @@ void Client::hang_up() {
   ++connection_;
   if (link_) link_->abandon();
   link_.reset();
+  start_work();
 }
 
 void Client::perform(const Disconnect&) {
@@ -111,7 +119,14 @@ void Client::perform(Send& effect) {
 }
 
 void Client::perform(StartWork& effect) {
-  asio::post(work_, [this, alive = std::weak_ptr<int>(alive_), effect = std::move(effect)] {
+  next_work_ = std::move(effect);
+  start_work();
+}
+
+void Client::start_work() {
+  if (!next_work_ || (link_ && link_->bytes_waiting() > kSendQueueBytes)) return;
+  asio::post(work_, [this, alive = std::weak_ptr<int>(alive_),
+                     effect = std::move(*std::exchange(next_work_, std::nullopt))] {
     auto replies = executor_.execute(effect.work);
     WorkDone done{effect.generation, {}, {}};
     if (replies) {

@@ -8,6 +8,7 @@
 #include <asio/thread_pool.hpp>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/net/link.hpp"
@@ -50,6 +51,8 @@ class Client {
   void perform(const Disconnect& effect);
   void perform(Send& effect);
   void perform(StartWork& effect);
+  // Does the work that waits, if what is to be sent is little enough.
+  void start_work();
   void perform(Exit& effect);
   void use(std::shared_ptr<Link> link);
   void hang_up();
@@ -63,8 +66,9 @@ class Client {
   asio::thread_pool work_{1};
   asio::steady_timer timer_;
   std::shared_ptr<Link> link_;
-  std::uint64_t connection_ = 0;  // callbacks of earlier ones are void
-  std::uint64_t held_bytes_ = 0;  // after the last piece of work
+  std::optional<StartWork> next_work_;  // until results of earlier work have left
+  std::uint64_t connection_ = 0;        // callbacks of earlier ones are void
+  std::uint64_t held_bytes_ = 0;        // after the last piece of work
   bool has_exited_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks hold it weakly
 };

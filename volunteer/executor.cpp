@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -23,6 +24,19 @@ std::uint64_t Executor::held_bytes() const {
 }
 
 Result<std::vector<Message>> Executor::execute(const std::variant<Reset, Message>& work) {
+  try {
+    return dispatch(work);
+  } catch (const std::bad_alloc&) {
+    // Whatever was being changed may be changed in part: nothing of it is kept.
+    trainer_.reset();
+    chunks_missing_.clear();
+    return Error{ErrorCode::kResources,
+                 "this machine has less memory than --memory promises: the shards held here are "
+                 "given up, and half as much is offered from now on"};
+  }
+}
+
+Result<std::vector<Message>> Executor::dispatch(const std::variant<Reset, Message>& work) {
   if (const auto* reset = std::get_if<Reset>(&work)) return run(*reset);
   return std::visit(
       [this](const auto& message) -> Result<std::vector<Message>> {

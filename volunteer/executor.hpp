@@ -25,10 +25,11 @@ class Executor {
   [[nodiscard]] std::uint64_t held_bytes() const;
 
   // Replies in the order in which they must leave. An error means that the master's message does
-  // not fit what is here: the connection is not worth keeping.
+  // not fit what is here, or that memory ran out: the connection is not worth keeping.
   Result<std::vector<Message>> execute(const std::variant<Reset, Message>& work);
 
  private:
+  Result<std::vector<Message>> dispatch(const std::variant<Reset, Message>& work);
   Result<std::vector<Message>> run(const Reset& reset);
   Result<std::vector<Message>> run(const LeaseGrant& grant);
   Result<std::vector<Message>> run(const ShardChunk& chunk);

@@ -3,6 +3,7 @@
 #include <asio/signal_set.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -65,8 +66,12 @@ int run(const VolunteerConfig& config, const HostPort& address, const Identity& 
   options.core.seed = identity.low;
   options.threads = offer.threads;
   options.memory_bytes = offer.memory_bytes;
+  TcpLinkOptions link_options;
+  // The results of one piece of work may be a whole shard. The client begins no other meanwhile.
+  link_options.limits.send_queue_bytes_max = std::numeric_limits<std::size_t>::max();
   options.dial = [&](Client::Dialled on_dialled) {
-    dial_tcp(tasks, address, Millis(config.connect_timeout_ms), {}, std::move(on_dialled));
+    dial_tcp(tasks, address, Millis(config.connect_timeout_ms), link_options,
+             std::move(on_dialled));
   };
   options.on_change = [&](const Snapshot& snapshot, std::uint64_t held_bytes) {
     status.update(status_of(snapshot, master, held_bytes));

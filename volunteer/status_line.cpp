@@ -180,6 +180,7 @@ std::string status_json(const VolunteerStatus& s) {
                {"p_at_1", known(s.p_at_1)},
                {"examples_per_second", known(s.examples_per_second)},
                {"memory_bytes", s.memory_bytes},
+               {"downloaded_bytes", s.downloaded_bytes},
                {"retry_seconds", s.retry_seconds < 0 ? Json() : Json(s.retry_seconds)}};
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }

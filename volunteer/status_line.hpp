@@ -45,7 +45,8 @@ struct VolunteerStatus {
   std::uint32_t volunteers = 0;  // at the master; 0: unknown
   double p_at_1 = -1;            // of the latest evaluation; what is unknown is negative
   double examples_per_second = -1;
-  std::uint64_t memory_bytes = 0;  // that the shards take
+  std::uint64_t memory_bytes = 0;      // that the shards take
+  std::uint64_t downloaded_bytes = 0;  // of shards, since this process started
   std::int64_t retry_seconds = -1;
   friend bool operator==(const VolunteerStatus&, const VolunteerStatus&) = default;
 };

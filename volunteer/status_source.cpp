@@ -34,6 +34,7 @@ VolunteerStatus status_of(const volunteer::Snapshot& snapshot, const std::string
   s.activity = activity_of(snapshot.phase);
   s.master = master;
   s.memory_bytes = memory_bytes;
+  s.downloaded_bytes = snapshot.downloaded_bytes;
   for (const ShardId shard : snapshot.shards) s.shards.push_back(raw(shard));
   std::sort(s.shards.begin(), s.shards.end());
   if (snapshot.news) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 
 #include "common/kernels/kernels.hpp"
+#include "common/row_delta.hpp"
 
 namespace gleaner {
 namespace {
@@ -335,19 +336,47 @@ void project_rows_kernel(const SignProjections& projections, const float* const*
 
 // ---- Commits -----------------------------------------------------------------------------------
 
-bool round_delta_kernel(const float* committed, float* values, std::uint16_t* halves,
-                        std::size_t n) {
-  const Vec high = Vec::broadcast(65504.0F);
-  const Vec low = Vec::broadcast(-65504.0F);
-  bool changed = false;
+float largest_difference(const float* a, const float* b, std::size_t n) {
+  Vec largest = Vec::broadcast(0.0F);
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    const Vec difference = Vec::sub(Vec::load(a + i), Vec::load(b + i));
+    largest = Vec::max(largest, Vec::max(difference, Vec::negate(difference)));
+  }
+  float lanes[kWidth];
+  largest.store(lanes);
+  float result = 0.0F;
+  for (const float lane : lanes) result = lane > result ? lane : result;
+  return result;
+}
+
+float round_delta_kernel(const float* committed, float* values, std::int8_t* levels,
+                         std::size_t n) {
+  float largest = largest_difference(values, committed, n);
+  if (largest < kDeltaMin) {
+    for (std::size_t i = 0; i < n; ++i) {
+      values[i] = committed[i];
+      levels[i] = 0;
+    }
+    return 0.0F;
+  }
+  if (largest > kDeltaMax) largest = kDeltaMax;
+  const float scale = largest / static_cast<float>(kDeltaLevelMax);
+  const Vec per_scale = Vec::broadcast(static_cast<float>(kDeltaLevelMax) / largest);
+  const Vec high = Vec::broadcast(static_cast<float>(kDeltaLevelMax));
+  const Vec low = Vec::negate(high);
+  // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer, ties to even.
+  const Vec magic = Vec::broadcast(12582912.0F);
   for (std::size_t i = 0; i < n; i += kWidth) {
     const Vec base = Vec::load(committed + i);
-    const Vec delta = Vec::sub(Vec::load(values + i), base);
-    const Vec rounded = Vec::round_to_half(Vec::max(Vec::min(delta, high), low), halves + i);
-    changed |= Vec::any_not_zero(rounded);
-    Vec::add(base, rounded).store(values + i);
+    const Vec scaled = Vec::mul(Vec::sub(Vec::load(values + i), base), per_scale);
+    const Vec clamped = Vec::max(Vec::min(scaled, high), low);
+    const Vec rounded = Vec::sub(Vec::add(clamped, magic), magic);
+    std::int32_t whole[kWidth];
+    rounded.store_rounded(whole);
+    for (std::size_t l = 0; l < kWidth; ++l) levels[i + l] = static_cast<std::int8_t>(whole[l]);
+    Vec::add(base, Vec::mul(Vec::broadcast(scale), rounded)).store(values + i);
   }
-  return changed;
+  return scale;
 }
 
 constexpr Kernels make_kernels(SimdLevel level) {

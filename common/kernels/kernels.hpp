@@ -108,9 +108,11 @@ struct Kernels {
   void (*project_rows)(const SignProjections& projections, const float* const* rows,
                        std::size_t count, std::uint16_t* bits);
 
-  // halves[i] = to_half(values[i] - committed[i]); values[i] = committed[i] + from_half(halves[i]).
-  // Returns whether any of the halves is not zero. Values are finite.
-  bool (*round_delta)(const float* committed, float* values, std::uint16_t* halves, std::size_t n);
+  // levels[i] = the difference values[i] - committed[i] in multiples of the scale returned, which
+  // makes the largest difference kDeltaLevelMax; values[i] = committed[i] + scale * levels[i]. The
+  // scale is 0, and the values are the committed ones, when no difference reaches kDeltaMin
+  // (common/row_delta.hpp). Values are finite.
+  float (*round_delta)(const float* committed, float* values, std::int8_t* levels, std::size_t n);
 };
 
 // The table of an available level (see available_simd_levels).

@@ -117,21 +117,6 @@ struct Vec {
     const int high_bits = _mm256_movemask_ps(_mm256_cmp_ps(x.high, zeros, _CMP_GT_OQ));
     return static_cast<std::uint16_t>(low_bits | (high_bits << 8));
   }
-
-  static Vec round_to_half(Vec x, std::uint16_t* halves) {
-    const __m128i low_halves = _mm256_cvtps_ph(x.low, _MM_FROUND_TO_NEAREST_INT);
-    const __m128i high_halves = _mm256_cvtps_ph(x.high, _MM_FROUND_TO_NEAREST_INT);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(halves), low_halves);
-    _mm_storeu_si128(reinterpret_cast<__m128i*>(halves + 8), high_halves);
-    return {_mm256_cvtph_ps(low_halves), _mm256_cvtph_ps(high_halves)};
-  }
-
-  static bool any_not_zero(Vec x) {
-    const __m256 zeros = _mm256_setzero_ps();
-    const __m256 any = _mm256_or_ps(_mm256_cmp_ps(x.low, zeros, _CMP_NEQ_UQ),
-                                    _mm256_cmp_ps(x.high, zeros, _CMP_NEQ_UQ));
-    return _mm256_movemask_ps(any) != 0;
-  }
 };
 
 // Columns whose 16-bit sums cannot overflow: 128 codes of at most 255 add up to 32,640.

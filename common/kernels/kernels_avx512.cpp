@@ -88,16 +88,6 @@ struct Vec {
   static std::uint16_t positive_bits(Vec x) {
     return _mm512_cmp_ps_mask(x.all, _mm512_setzero_ps(), _CMP_GT_OQ);
   }
-
-  static Vec round_to_half(Vec x, std::uint16_t* halves) {
-    const __m256i rounded = _mm512_cvtps_ph(x.all, _MM_FROUND_TO_NEAREST_INT);
-    _mm256_storeu_si256(reinterpret_cast<__m256i*>(halves), rounded);
-    return {_mm512_cvtph_ps(rounded)};
-  }
-
-  static bool any_not_zero(Vec x) {
-    return _mm512_cmp_ps_mask(x.all, _mm512_setzero_ps(), _CMP_NEQ_UQ) != 0;
-  }
 };
 
 // Columns whose 16-bit sums cannot overflow: 128 codes of at most 255 add up to 32,640.

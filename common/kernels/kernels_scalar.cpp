@@ -130,17 +130,6 @@ struct Vec {
     for (unsigned l = 0; l < 16; ++l) bits |= (x.lane[l] > 0.0F ? 1u : 0u) << l;
     return static_cast<std::uint16_t>(bits);
   }
-
-  static Vec round_to_half(const Vec& x, std::uint16_t* halves) {
-    for (int l = 0; l < 16; ++l) halves[l] = to_half(x.lane[l]);
-    return each([&](int l) { return from_half(halves[l]); });
-  }
-
-  static bool any_not_zero(const Vec& x) {
-    bool any = false;
-    for (const float value : x.lane) any |= value != 0.0F;
-    return any;
-  }
 };
 
 void project_codes_kernel(const SignProjections& projections, const std::uint8_t* codes,

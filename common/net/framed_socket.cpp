@@ -66,6 +66,8 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
   void finish(std::string reason);
   void close(std::string reason);
 
+  void on_written(std::function<void()> handler) { on_written_ = std::move(handler); }
+
   [[nodiscard]] bool is_open() const { return socket_.is_open(); }
 
   [[nodiscard]] bool is_finishing() const { return is_finishing_; }
@@ -133,6 +135,7 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
   std::string close_reason_;
   Watch read_watch_;
   Watch write_watch_;
+  std::function<void()> on_written_;
   std::deque<QueuedFrame> queue_;
   std::size_t frames_in_write_ = 0;  // the first of the queue, on their way
   std::size_t bytes_waiting_ = 0;
@@ -317,8 +320,12 @@ void FramedSocket::Impl::written(const asio::error_code& error, std::size_t byte
     bytes_waiting_ -= queue_.front().bytes();
     queue_.pop_front();
   }
-  if (!queue_.empty()) return write_next();
-  finish_if_written();
+  if (!queue_.empty()) {
+    write_next();
+  } else {
+    finish_if_written();
+  }
+  if (on_written_ && is_open()) on_written_();
 }
 
 // ---- The handle --------------------------------------------------------------------------------
@@ -375,6 +382,10 @@ std::uint64_t FramedSocket::bytes_out() const {
 
 std::size_t FramedSocket::bytes_waiting() const {
   return impl_->bytes_waiting();
+}
+
+void FramedSocket::on_written(std::function<void()> handler) {
+  impl_->on_written(std::move(handler));
 }
 
 }  // namespace gleaner

@@ -9,6 +9,7 @@
 #include <asio/ip/tcp.hpp>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -71,6 +72,9 @@ class FramedSocket {
   [[nodiscard]] std::uint64_t bytes_in() const;
   [[nodiscard]] std::uint64_t bytes_out() const;
   [[nodiscard]] std::size_t bytes_waiting() const;
+
+  // Called whenever frames have left, not from within send(), until the socket closes.
+  void on_written(std::function<void()> handler);
 
  private:
   class Impl;

@@ -17,6 +17,8 @@ class Link {
     std::function<void(Bytes payload, std::size_t wire_bytes)> on_frame;
     // Once, and nothing afterwards; not after the link's owner called abandon().
     std::function<void(std::string reason)> on_closed;
+    // Some of what was queued has left. May be empty.
+    std::function<void()> on_sent{};
   };
 
   virtual ~Link() = default;
@@ -26,6 +28,10 @@ class Link {
   // Queues a payload and returns its size on the wire. A peer that does not read makes the queue
   // overflow its bound: the link then closes by itself and says so through on_closed.
   virtual std::size_t send(Bytes payload) = 0;
+  // Of what is queued and has not left.
+  [[nodiscard]] virtual std::size_t bytes_waiting() const = 0;
+  // While it is off nothing is delivered, and the peer cannot send without end. On at first.
+  virtual void set_listening(bool is_on) = 0;
   // Closes when everything queued has left, or after a deadline; on_closed follows.
   virtual void close() = 0;
   // Forgets the handlers and closes at once.

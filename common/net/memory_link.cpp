@@ -1,6 +1,7 @@
 #include "common/net/memory_link.hpp"
 
 #include <asio/post.hpp>
+#include <deque>
 #include <string>
 
 #include "common/net/frame.hpp"
@@ -20,11 +21,20 @@ class MemoryLink : public Link, public std::enable_shared_from_this<MemoryLink> 
     const std::size_t wire_bytes = payload.size() + kFrameHeaderBytes;
     if (is_closed_) return wire_bytes;
     if (const auto peer = peer_.lock()) {
-      asio::post(peer->executor_, [peer, payload = std::move(payload), wire_bytes]() mutable {
-        if (peer->handler_.on_frame) peer->handler_.on_frame(std::move(payload), wire_bytes);
+      asio::post(peer->executor_, [peer, payload = std::move(payload)]() mutable {
+        peer->unheard_.push_back(std::move(payload));
+        peer->deliver(1);
       });
     }
     return wire_bytes;
+  }
+
+  // What was sent is the peer's at once.
+  [[nodiscard]] std::size_t bytes_waiting() const override { return 0; }
+
+  void set_listening(bool is_on) override {
+    if (is_on == std::exchange(is_listening_, is_on) || !is_on || unheard_.empty()) return;
+    asio::post(executor_, [self = shared_from_this()] { self->deliver(self->unheard_.size()); });
   }
 
   void close() override {
@@ -40,9 +50,21 @@ class MemoryLink : public Link, public std::enable_shared_from_this<MemoryLink> 
   }
 
  private:
+  // Hands out at most so many payloads, the oldest first.
+  void deliver(std::size_t payloads) {
+    for (; payloads > 0 && is_listening_ && !unheard_.empty(); --payloads) {
+      const Bytes payload = std::move(unheard_.front());
+      unheard_.pop_front();
+      const auto on_frame = handler_.on_frame;  // a copy: it may abandon the link
+      if (on_frame) on_frame(payload, payload.size() + kFrameHeaderBytes);
+    }
+  }
+
   static void post_closed(const std::shared_ptr<MemoryLink>& end, const std::string& reason) {
     asio::post(end->executor_, [end, reason] {
       end->is_closed_ = true;
+      end->is_listening_ = true;
+      end->deliver(end->unheard_.size());
       const Handler handler = std::exchange(end->handler_, {});
       if (handler.on_closed) handler.on_closed(reason);
     });
@@ -51,6 +73,8 @@ class MemoryLink : public Link, public std::enable_shared_from_this<MemoryLink> 
   asio::any_io_executor executor_;
   std::weak_ptr<MemoryLink> peer_;
   Handler handler_;
+  std::deque<Bytes> unheard_;
+  bool is_listening_ = true;
   bool is_closed_ = false;
 };
 

@@ -79,6 +79,10 @@ struct TaskGroup::Waiter {
   asio::steady_timer timer;
 };
 
+const asio::any_io_executor& TaskGroup::executor() const {
+  return state_->executor;
+}
+
 TaskGroup::TaskGroup(asio::any_io_executor executor, FailureHandler on_failure)
     : state_(std::make_shared<State>(std::move(executor), std::move(on_failure))) {}
 

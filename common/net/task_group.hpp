@@ -39,6 +39,7 @@ class TaskGroup {
   asio::awaitable<void> stop();
 
   [[nodiscard]] std::size_t size() const;
+  [[nodiscard]] const asio::any_io_executor& executor() const;
 
  private:
   struct State;

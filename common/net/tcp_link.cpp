@@ -1,14 +1,19 @@
 #include "common/net/tcp_link.hpp"
 
 #include <asio/awaitable.hpp>
+#include <asio/steady_timer.hpp>
 #include <optional>
 #include <utility>
 
 #include "common/net/connect.hpp"
 #include "common/net/frame.hpp"
+#include "common/net/tokens.hpp"
 
 namespace gleaner {
 namespace {
+
+// How soon an owner who does not listen learns that the connection has ended.
+constexpr std::chrono::seconds kListeningPause{1};
 
 class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
  public:
@@ -17,10 +22,19 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
       : socket_(std::move(socket)),
         first_(std::move(first)),
         silence_max_(options.silence_max),
-        tasks_(tasks) {}
+        tasks_(tasks),
+        listening_again_(tasks.executor()) {}
 
   void start(Handler handler) override {
     handler_ = std::move(handler);
+    if (handler_.on_sent) {
+      socket_->on_written([weak = weak_from_this()] {
+        const auto self = weak.lock();
+        if (!self) return;
+        const auto on_sent = self->handler_.on_sent;  // a copy: it may abandon the link
+        if (on_sent) on_sent();
+      });
+    }
     tasks_.spawn("read " + socket_->peer(), read(shared_from_this()));
   }
 
@@ -30,17 +44,34 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
     return wire_bytes;
   }
 
-  void close() override { socket_->finish("closed"); }
+  [[nodiscard]] std::size_t bytes_waiting() const override { return socket_->bytes_waiting(); }
+
+  void set_listening(bool is_on) override {
+    is_listening_ = is_on;
+    if (is_on) listening_again_.cancel();
+  }
+
+  void close() override {
+    socket_->finish("closed");
+    set_listening(true);
+  }
 
   void abandon() override {
     handler_ = {};
     socket_->close("abandoned");
+    set_listening(true);
   }
 
  private:
   // Holds the link, so that it lives until its reader has ended.
   static asio::awaitable<void> read(std::shared_ptr<TcpLink> self) {
     while (true) {
+      while (!self->is_listening_ && self->socket_->is_open()) {
+        self->listening_again_.expires_after(kListeningPause);
+        const WaitOutcome waited = co_await self->listening_again_.async_wait(kAsTuple);
+        const bool is_woken = static_cast<bool>(std::get<0>(waited));
+        if (is_woken) break;  // it listens again, or the task is to end
+      }
       Result<Bytes> frame = Bytes();
       if (self->first_) {
         frame = *std::exchange(self->first_, std::nullopt);
@@ -65,6 +96,8 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
   Millis silence_max_;
   TaskGroup& tasks_;
   Handler handler_;
+  bool is_listening_ = true;
+  asio::steady_timer listening_again_;
 };
 
 asio::awaitable<void> dial(TaskGroup* tasks, HostPort target, Millis time_max,

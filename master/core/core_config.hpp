@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/ids.hpp"
+#include "common/limits.hpp"
 #include "common/shard_digest.hpp"
 #include "common/time.hpp"
 
@@ -21,7 +22,8 @@ struct CoreConfig {
   Millis stall{120'000};         // a volunteer with work and no answer for so long is let go
   Millis rejoin_grace{2'000};  // after a restart, free shards wait so long for those who have them
   Millis stop_grace{20'000};   // a stop waits so long for the open round to become whole
-  std::uint32_t min_volunteers = 1;  // the run starts when so many are here
+  std::uint32_t sessions_max = kOutputShardsMax;  // volunteers at a time; others are refused
+  std::uint32_t min_volunteers = 1;               // the run starts when so many are here
   std::uint32_t batches_per_unit_max = 16;
   Micros unit_target{200'000};              // replays are cut into units of about this much work
   double hysteresis = 0.25;                 // shards move when batches could be so much faster

@@ -149,6 +149,16 @@ void MasterCore::on(const StoreFull& event) {
   store_full_since_ = now_;
   store_full_reason_ = event.error.message;
   effects_.emplace_back(Notice(TrainingPaused{store_full_reason_}));
+  stop_if_full();
+}
+
+void MasterCore::stop_if_full() {
+  if (!stop_at_ || *stop_at_ <= checkpoint_ || !store_full_since_) return;
+  finish(Outcome::kAbandoned,
+         {ErrorCode::kShuttingDown,
+          fmt::format("there is no room to finish round {} ({}): it is abandoned and will be "
+                      "trained again from checkpoint {}",
+                      checkpoint_, store_full_reason_, checkpoint_)});
 }
 
 void MasterCore::store_answered() {
@@ -176,6 +186,8 @@ void MasterCore::on(const StopRequested&) {
   }
   stop_at_ = std::max(checkpoint_, pipeline_.rounds_started());
   stop_deadline_ = now_ + config_.stop_grace;
+  stop_if_full();
+  if (is_done_) return;
   if (*stop_at_ > checkpoint_) {
     remark(Severity::kInfo, "stopping",
            fmt::format("stopping: finishing round {} first, for at most {} s", *stop_at_ - 1,

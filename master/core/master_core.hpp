@@ -65,6 +65,8 @@ class MasterCore {
   void on(const HistoryRecorded& event);
   void on(const StoreFull& event);
   void on(const TaskFailed& event);
+  // A stop does not wait for room on the disk.
+  void stop_if_full();
   // The store does its tasks (again).
   void store_answered();
   void on(const StopRequested& event);
@@ -94,6 +96,8 @@ class MasterCore {
   void begin_debt(SessionState& session);
   [[nodiscard]] std::uint32_t active_sessions() const;
   AccountRecord& account(const SessionState& session);
+  // The accounts to be stored with a round; those of volunteers that have gone are forgotten here.
+  std::vector<AccountRecord> hand_in_accounts();
 
   // -- messages about shards and units (master_messages.cpp, master_rejoin.cpp)
   void on_message(SessionId id, SessionState& session, ShardOffer& message);

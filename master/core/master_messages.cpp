@@ -16,14 +16,27 @@ Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
   return Error{ErrorCode::kProtocol, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-// Row numbers and widths of an update or of rows, against the shard they claim to be of.
-template <typename Rows, typename Values>
-Result<void> check_rows(const ShardMap& map, ShardId shard, const Rows& rows,
-                        const Values& values) {
+// Row numbers and numbers of states and codes, against the shard they claim to be of.
+template <typename Rows>
+bool rows_fit(const ShardMap& map, ShardId shard, const Rows& rows) {
   const std::size_t count = rows.rows.size();
-  const bool fits = values.size() == count * map.row_width(shard) && rows.states.size() == count &&
-                    rows.codes.size() == count * map.codes_per_row(shard);
-  if (!fits || (count > 0 && rows.rows.back() >= map.row_count(shard))) {
+  return rows.states.size() == count && rows.codes.size() == count * map.codes_per_row(shard) &&
+         (count == 0 || rows.rows.back() < map.row_count(shard));
+}
+
+Result<void> check_rows(const ShardMap& map, ShardId shard, const ShardRows& rows) {
+  if (!rows_fit(map, shard, rows) ||
+      rows.values.size() != rows.rows.size() * map.row_width(shard)) {
+    return protocol_error("rows that do not fit shard {}", raw(shard));
+  }
+  return {};
+}
+
+// Only output shards are committed by volunteers.
+Result<void> check_update(const ShardMap& map, ShardId shard, const SparseUpdate& update) {
+  const std::size_t count = update.rows.size();
+  if (!rows_fit(map, shard, update) || update.scales.size() != count ||
+      update.levels.size() != count * map.weights_per_row(shard) || update.biases.size() != count) {
     return protocol_error("rows that do not fit shard {}", raw(shard));
   }
   return {};
@@ -114,7 +127,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, HandOver& part)
   if (lease == nullptr) return;
   const std::uint32_t arrived =
       lease->handed_over ? static_cast<std::uint32_t>(lease->handed_over->parts.size()) : 0;
-  Result<void> fits = check_rows(map_, part.lease.shard, part.rows, part.rows.values);
+  Result<void> fits = check_rows(map_, part.lease.shard, part.rows);
   // Everything that was asked of the shard comes before it: results, and the commit of a round that
   // is complete.
   const bool is_due =
@@ -214,7 +227,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, ShardCommit& co
   ShardLease* lease = leases_.find(commit.lease, id);
   if (lease == nullptr) return;
   const ShardId shard = commit.lease.shard;
-  Result<void> fits = check_rows(map_, shard, commit.update, commit.update.deltas);
+  Result<void> fits = check_update(map_, shard, commit.update);
   const bool is_next = commit.round == lease->next_commit && commit.part == lease->parts_arrived &&
                        commit.part < commit.parts && commit.round < plan_.round_count() &&
                        (commit.part == 0 || commit.parts == lease->parts) &&

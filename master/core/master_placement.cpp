@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "common/counted.hpp"
 #include "master/core/master_core.hpp"
 
 namespace gleaner {
@@ -200,9 +201,9 @@ void MasterCore::rebalance() {
       say(move.source, ReleaseRequest{{shard, leases_.at(shard).epoch}});
       leases_.set_state(shard, LeaseState::kReleasing, now_);
     }
-    remark(
-        Severity::kInfo, "moving",
-        fmt::format("{} shards move away from {}", move.shards, sessions_.at(move.source).name()));
+    remark(Severity::kInfo, "moving",
+           fmt::format("{} {} away from {}", counted(move.shards, "shard"),
+                       move.shards == 1 ? "moves" : "move", sessions_.at(move.source).name()));
   }
 }
 

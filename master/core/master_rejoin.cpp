@@ -2,6 +2,7 @@
 // theirs is trusted before its digest is the store's.
 #include <fmt/format.h>
 
+#include "common/counted.hpp"
 #include "master/core/master_core.hpp"
 
 namespace gleaner {
@@ -55,8 +56,8 @@ void MasterCore::on_message(SessionId id, SessionState& session, ShardOffer& off
   if (accepted.empty()) has_newcomer_ = true;
   if (!accepted.empty()) {
     remark(Severity::kInfo, "rejoined",
-           fmt::format("{} is back with {} shards as of checkpoint {}: nothing to download",
-                       session.name(), accepted.size(), checkpoint_));
+           fmt::format("{} is back with {} as of checkpoint {}: nothing to download",
+                       session.name(), counted(accepted.size(), "shard"), checkpoint_));
   }
   if (!different.empty()) {
     ++account(session).faults;

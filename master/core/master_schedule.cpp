@@ -77,7 +77,7 @@ void MasterCore::close_rounds() {
   last_record_ = round_record(checkpoint_);
   round_started_ = now_;  // the next round has been under way while this one was closing
   round_bytes_down_ = round_bytes_up_ = round_unit_examples_ = 0;
-  effects_.emplace_back(StorageTask(FoldTask{checkpoint_, last_record_, accounts()}));
+  effects_.emplace_back(StorageTask(FoldTask{checkpoint_, last_record_, hand_in_accounts()}));
 }
 
 bool MasterCore::is_evaluation_due(RoundIndex checkpoint) const {

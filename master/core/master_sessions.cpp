@@ -2,8 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
+#include "common/counted.hpp"
 #include "master/core/master_core.hpp"
 #include "schema/versions.hpp"
 
@@ -61,6 +63,14 @@ void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
       break;
     }
   }
+  if (active_sessions() >= config_.sessions_max) {
+    refuse(id, ErrorCode::kBusy,
+           fmt::format("this master has the {} volunteers that it takes at most: wait until one "
+                       "leaves, or ask for a larger network.volunteers_max",
+                       config_.sessions_max),
+           true);
+    return;
+  }
   session.hello = std::move(hello);
   session.phase = SessionPhase::kActive;
   account(session);
@@ -106,7 +116,8 @@ void MasterCore::on(const Tick&) {
     }
   }
   for (const auto& [id, reason] : gone) {
-    say(id, Refusal{ErrorCode::kStaleLease, reason + ": connect again to take part", true});
+    say(id, Refusal{ErrorCode::kStaleLease,
+                    reason + ": its leases have ended, connect again to take part", true});
     effects_.emplace_back(CloseSession{id});
     drop_session(id, reason);
   }
@@ -188,8 +199,8 @@ void MasterCore::on_message(SessionId id, SessionState& session, Leaving& leavin
     }
   }
   remark(Severity::kInfo, "leaving",
-         fmt::format("{} is leaving ({}) and hands over {} shards", session.name(), leaving.reason,
-                     leases_.held_by(id).size()));
+         fmt::format("{} is leaving ({}) and hands over {}", session.name(), leaving.reason,
+                     counted(leases_.held_by(id).size(), "shard")));
 }
 
 void MasterCore::on_message(SessionId id, SessionState&, Goodbye& goodbye) {
@@ -222,7 +233,12 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
     expects_rejoin_ = checkpoint_ > 0;
   }
   if (!freed.empty()) last_loss_ = now_;
-  account(session).units_expired += session.units.size();
+  AccountRecord& ended = account(session);
+  ended.units_expired += session.units.size();
+  // Who comes and goes without having done anything leaves nothing behind.
+  if (ended.units_issued == 0 && ended.faults == 0 && !ended.is_stored) {
+    accounts_.erase({ended.identity_high, ended.identity_low});
+  }
   for (const auto& [unit_id, unit] : session.units) unassign(unit);
   effects_.emplace_back(Notice(VolunteerGone{
       session.name(), reason, session.phase == SessionPhase::kLeaving && freed.empty(),
@@ -251,6 +267,23 @@ AccountRecord& MasterCore::account(const SessionState& session) {
   record.identity_low = hello.identity_low;
   record.name = session.name();
   return record;
+}
+
+std::vector<AccountRecord> MasterCore::hand_in_accounts() {
+  std::set<std::pair<std::uint64_t, std::uint64_t>> present;
+  for (const auto& [id, session] : sessions_) {
+    if (session.phase == SessionPhase::kIntroducing) continue;
+    present.emplace(session.hello.identity_high, session.hello.identity_low);
+  }
+  std::vector<AccountRecord> all;
+  all.reserve(accounts_.size());
+  for (auto& [identity, record] : accounts_) {
+    record.is_final = !present.contains(identity);
+    all.push_back(record);
+    record.is_stored = true;
+  }
+  std::erase_if(accounts_, [](const auto& entry) { return entry.second.is_final; });
+  return all;
 }
 
 std::vector<AccountRecord> MasterCore::accounts() const {

@@ -5,6 +5,7 @@
 #include <chrono>
 #include <map>
 
+#include "common/counted.hpp"
 #include "common/limits.hpp"
 #include "master/core/master_core.hpp"
 
@@ -61,17 +62,17 @@ std::string MasterCore::waiting_for() const {
   }
   for (const auto& [id, session] : sessions_) {
     if (free == 0 || !session.awaits_offer) continue;
-    return fmt::format("{} to offer the {} shards it kept", session.name(),
-                       session.hello.kept_shards);
+    return fmt::format("{} to offer the {} it kept", session.name(),
+                       counted(session.hello.kept_shards, "shard"));
   }
-  if (free > 0) return fmt::format("a volunteer with memory for {} more shards", free);
+  if (free > 0) return fmt::format("a volunteer with memory for {}", counted(free, "more shard"));
   for (const LeaseState state : {LeaseState::kLoading, LeaseState::kReleasing}) {
     const std::vector<ShardId> moving = leases_.in_state(state);
     if (moving.empty()) continue;
     const auto holder = sessions_.find(leases_.at(moving.front()).holder);
-    return fmt::format("{} to {} {} shards",
-                       holder == sessions_.end() ? "?" : holder->second.name(),
-                       state == LeaseState::kLoading ? "load" : "hand over", moving.size());
+    return fmt::format("{} to {} {}", holder == sessions_.end() ? "?" : holder->second.name(),
+                       state == LeaseState::kLoading ? "load" : "hand over",
+                       counted(moving.size(), "shard"));
   }
   if (now_ - last_step_ < kStandstill) return "";
   return fmt::format("{}, for {} s", next_step(),
@@ -85,8 +86,8 @@ std::string MasterCore::names_of_holders(const std::vector<ShardId>& shards) con
   for (const auto& [id, count] : holders) {
     const auto session = sessions_.find(id);
     if (!names.empty()) names += " and ";
-    names += fmt::format("{} ({} shards)",
-                         session == sessions_.end() ? "?" : session->second.name(), count);
+    names += fmt::format("{} ({})", session == sessions_.end() ? "?" : session->second.name(),
+                         counted(count, "shard"));
     if (names.size() > kSentenceBytesMax / 2) return names + " and others";
   }
   return names;

@@ -30,7 +30,8 @@ struct RoundRecord {
   double bytes_up = -1;
 };
 
-// What one volunteer, by its identity, did in this process's life. Units are training and
+// What one volunteer, by its identity, did in this process's life, or since the last record of it
+// that was final. Units are training and
 // evaluation units alike: units_issued = units + units_refused + units_expired + those that are out
 // now.
 struct AccountRecord {
@@ -44,6 +45,8 @@ struct AccountRecord {
   std::uint64_t bytes_down = 0, bytes_up = 0;
   std::uint64_t commits = 0;
   std::uint64_t faults = 0;
+  bool is_stored = false;  // with a round before
+  bool is_final = false;   // it has gone, nothing is out; if it comes back, another record begins
 };
 
 // A volunteer as the status shows it.

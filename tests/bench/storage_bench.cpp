@@ -16,10 +16,10 @@
 #include <string_view>
 
 #include "common/counter_random.hpp"
-#include "common/half.hpp"
 #include "common/time.hpp"
 #include "storage/rocks_store.hpp"
 #include "storage/run_store.hpp"
+#include "tests/support/random_delta.hpp"
 
 namespace gleaner {
 namespace {
@@ -73,9 +73,7 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, std::uint32_t begin
   for (std::uint32_t row = begin; row < end; ++row) {
     if (!random.chance(percent, 100)) continue;
     update.rows.push_back(row);
-    for (std::uint32_t i = 0; i < map.row_width(shard); ++i) {
-      update.deltas.push_back(to_half(0.01F * signed_unit(random.next())));
-    }
+    test::push_random_delta(update, map, shard, 0.01F, random);
     update.states.push_back(1);
     for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
       update.codes.push_back(static_cast<std::uint32_t>(random.next_below(1u << 9)));

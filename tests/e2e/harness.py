@@ -30,6 +30,16 @@ IS_LONG = os.environ.get("GLEANER_LONG", "") not in ("", "0")
 RUN_SECONDS = 90 * TIME_FACTOR
 
 
+def faults(**variables):
+    """The environment in which a program has the trouble that faults.c makes."""
+    library = BIN.parent / "tests" / "libgleaner_faults.so"
+    if not library.is_file():
+        raise AssertionError(f"{library} does not exist: build it")
+    # The sanitizers' own library insists on being the first.
+    options = os.environ.get("ASAN_OPTIONS", "") + ":verify_asan_link_order=0"
+    return {"LD_PRELOAD": str(library), "ASAN_OPTIONS": options, **variables}
+
+
 def simd_levels():
     """The levels that this machine has, as GLEANER_SIMD names them."""
     flags = set()
@@ -261,9 +271,9 @@ class Setup:
         return ["--train", self.train, "--test", self.test, "--store", store, "--json",
                 *self.flags, *others]
 
-    def start_master(self, cluster, store, *others, simd=None, before=()):
+    def start_master(self, cluster, store, *others, simd=None, environment=None, before=()):
         return cluster.start("gleaner-master", *self.arguments(store, *others), simd=simd,
-                             before=before)
+                             environment=environment, before=before)
 
     def run_local(self, cluster, store, local=1, threads=1, simd=None):
         """Trains to the end in one process; returns the finished event."""

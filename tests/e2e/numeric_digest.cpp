@@ -46,7 +46,9 @@ class Digest {
 
   void add(const SparseUpdate& update) {
     add(update.rows);
-    add(update.deltas);
+    add(update.scales);
+    add(update.levels);
+    add(update.biases);
     add(update.states);
     add(update.codes);
   }

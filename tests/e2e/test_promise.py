@@ -5,13 +5,15 @@ every run must have the reference's digest.
 """
 
 import itertools
+import pathlib
 import re
+import resource
 import signal
 import sys
 import unittest
 
-from harness import (DATA, IS_LONG, Cluster, EndToEndTest, Setup, finished, simd_levels,
-                     small_setup)
+from harness import (DATA, IS_LONG, TIME_FACTOR, Cluster, EndToEndTest, Setup, faults, finished,
+                     simd_levels, small_setup)
 
 
 class DigestBook:
@@ -173,6 +175,8 @@ class Promise(Matrix):
     def test_volunteers_that_outlive_the_master_download_nothing_again(self):
         still = ("--balance-hysteresis", 10)  # a move is a download
         master = self.start_tcp(3, *still)
+        for volunteer in self.volunteers:
+            volunteer.wait_event("status", lambda event: event["activity"] == "training")
         self.hold_at(master, 3)
         master.kill()
         self.go_on()
@@ -181,11 +185,11 @@ class Promise(Matrix):
         kept = 0
         for index, volunteer in enumerate(self.volunteers):
             back = master.wait_event("log", lambda event: f"v{index + 1} is back" in event["message"])
-            found = re.search(r"with (\d+) shards as of checkpoint (\d+): nothing to download",
+            found = re.search(r"with (\d+) shards? as of checkpoint (\d+): nothing to download",
                               back["message"])
             self.assertGreaterEqual(int(found.group(2)), 3)
             kept += int(found.group(1))
-            said = f"stepped back to checkpoint {found.group(2)} with {found.group(1)} shards it kept"
+            said = f"stepped back to checkpoint {found.group(2)} with {found.group(1)} shard"
             volunteer.wait_event("status", lambda event: said in (event["reason"] or ""))
         self.assertEqual(kept, 11)  # all of them
         self.finish(master)
@@ -193,6 +197,11 @@ class Promise(Matrix):
             loading = [event["reason"] for event in volunteer.events("status")
                        if event["activity"] == "loading"]
             self.assertIn("nothing to download", loading[-1], loading)
+            # Counted by the volunteer itself: of the first shards it got, and not a byte more.
+            counts = [event["downloaded_bytes"] for event in volunteer.events("status")]
+            back = next(i for i, event in enumerate(volunteer.events("status"))
+                        if "stepped back" in (event["reason"] or ""))
+            self.assertEqual(counts[back:], [counts[back - 1]] * len(counts[back:]), counts)
 
     def test_a_master_with_local_volunteers_is_killed_and_resumed(self):
         master = self.setup.start_master(self.cluster, self.store, "--local", 2, "--threads", 1)
@@ -224,8 +233,8 @@ class Promise(Matrix):
         self.finish(master)
 
     def test_a_volunteer_falls_silent(self):
-        # Its connection stays open: only silence tells. What it says when it wakes is refused, and
-        # it joins again.
+        # Frozen for longer than its leases last. Its connection stays open: only silence tells. When
+        # it wakes it is refused, knows that it was itself that stood still, and joins again.
         master = self.start_tcp(3, "--heartbeat-ms", 100, silence_ms=1000)
         self.hold_at(master, 3)
         silent = self.volunteers[0]
@@ -233,7 +242,41 @@ class Promise(Matrix):
             volunteer.go_on()
         master.wait_event("volunteer_left", lambda event: event["name"] == "v1")
         silent.go_on()
+        silent.wait_said("this volunteer was frozen or suspended for ")
+        silent.wait_said("the master has ended its leases (refused: silent for 1 s: its leases have "
+                         "ended, connect again to take part): it starts afresh, under leases of a "
+                         "later epoch")
+        self.assertNotIn("the master has been silent", silent.said())
         self.finish(master)
+
+    def test_wall_clocks_that_leap_years_decide_nothing(self):
+        leaping = faults(GLEANER_FAULT_CLOCK="1")
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
+                                         "--threads", 1, environment=leaping)
+        self.address = master.wait_event("listening")["address"]
+        self.volunteers = [self.cluster.volunteer(self.address, environment=leaping)
+                           for _ in range(2)]
+        self.finish(master)
+        self.assertEqual(master.events("volunteer_left"), [])
+        seen = [record["wall_seconds"] for record in self.cluster.history(self.store)]
+        self.assertGreater(max(seen) - min(seen), 365 * 86400)  # the clocks did leap
+
+    def test_a_volunteer_without_the_memory_it_promised_gives_it_up_in_words(self):
+        if TIME_FACTOR > 1:
+            self.skipTest("sanitizers end a process that gets no memory")
+        setup = self.setup.with_flag("--hidden", 2048).with_flag("--epochs", 1)
+        master = setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
+                                    "--threads", 1, "--min-volunteers", 2)
+        self.address = master.wait_event("listening")["address"]
+        starved = self.add_volunteer()
+        master.wait_event("volunteer_joined")
+        status = pathlib.Path(f"/proc/{starved.pid}/status").read_text(encoding="utf-8")
+        room = (int(re.search(r"VmSize:\s+(\d+) kB", status).group(1)) + 1024) * 1024
+        resource.prlimit(starved.pid, resource.RLIMIT_AS, (room, room))
+        self.add_volunteer()
+        starved.wait_said("this machine has less memory than --memory promises")
+        self.assertTrue(starved.is_running())
+        finished(master)
 
     def test_a_volunteer_joins_half_way(self):
         master = self.start_tcp(1)

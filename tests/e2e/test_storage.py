@@ -4,6 +4,7 @@ The tests of a full disk need a small file system of their own: the script start
 name space of its own (unshare) and mounts one there. Where that is not allowed they are skipped.
 """
 
+import errno
 import json
 import os
 import pathlib
@@ -13,7 +14,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import Cluster, EndToEndTest, finished, small_setup
+from harness import Cluster, EndToEndTest, faults, finished, small_setup
 
 BAD_STORE = 4
 MEBIBYTE = 1 << 20
@@ -126,10 +127,10 @@ class FullDisk(StorageTest):
         self.assertEqual(volunteer.wait_exit(), 0)
 
     def test_a_paused_run_is_stopped_and_resumed(self):
-        master, volunteer = self.start_and_fill(self.fill, "--stop-grace-s", 1)
+        master, volunteer = self.start_and_fill(self.fill, "--stop-grace-s", 10_000)
         master.wait_event("paused")
         master.signal(signal.SIGTERM)
-        self.assertEqual(master.wait_exit(), 0, master.said())
+        self.assertEqual(master.wait_exit(), 0, master.said())  # at once, whatever the grace
         self.assertEqual(master.events()[-1]["event"], "stopped")
         checkpoint = master.events()[-1]["checkpoint"]
         self.assertEqual(self.cluster.history(self.store)[-1]["checkpoint"], checkpoint)
@@ -170,6 +171,14 @@ class FullDisk(StorageTest):
         self.assertEqual(master.wait_exit(), 0, master.said())
         self.assertEqual(master.events()[-1]["event"], "stopped")
 
+    def test_a_volunteer_whose_cache_has_no_room_says_what_to_do(self):
+        with open(self.ballast, "wb") as file:
+            file.write(bytes(shutil.disk_usage(self.disk).free))
+        volunteer = self.cluster.volunteer("127.0.0.1:1", "--cache", self.disk / "cache")
+        self.assertEqual(volunteer.wait_exit(), 1, volunteer.said())
+        self.assertIn(str(self.disk / "cache"), volunteer.said())
+        self.assertIn("choose a --cache folder that can be written", volunteer.said())
+
     def test_a_disk_without_room_for_backups_is_a_warning(self):
         self.fill()
         store = self.cluster.path("elsewhere")
@@ -180,6 +189,46 @@ class FullDisk(StorageTest):
         self.assertEqual(finished(master)["digest"], self.reference["digest"])
         warnings = [e["message"] for e in master.events("log") if e["level"] == "warning"]
         self.assertTrue(any("no backup was made" in text for text in warnings), warnings)
+
+
+class FailingWrites(StorageTest):
+    """Writes that the system refuses in the middle of a run, although there seem to be bytes enough."""
+
+    def start_with(self, number, text):
+        """A run whose writes to files with this in their path fail from its first checkpoint on."""
+        self.control = self.cluster.path("fault")
+        master = self.setup.start_master(
+            self.cluster, self.store, "--listen", "127.0.0.1:0", "--threads", 1,
+            environment=faults(GLEANER_FAULT_FILE=str(self.control)))
+        volunteer = self.cluster.volunteer(master.wait_event("listening")["address"])
+        master.wait_checkpoint(1)
+        volunteer.pause()
+        self.control.write_text(f"{number} {text}", encoding="utf-8")
+        volunteer.go_on()
+        return master, volunteer
+
+    def assert_pauses_and_goes_on(self, number, text):
+        master, volunteer = self.start_with(number, text)
+        self.assertIn("no room", master.wait_event("paused")["reason"])
+        self.control.unlink()
+        master.wait_event("resumed")
+        self.assertEqual(finished(master)["digest"], self.reference["digest"])
+        self.assertEqual(volunteer.wait_exit(), 0)
+
+    def test_a_quota_that_is_used_up_is_a_full_disk(self):
+        self.assert_pauses_and_goes_on(errno.EDQUOT, f"{self.store}/")
+
+    def test_a_quota_within_the_tables_alone_is_one_too(self):
+        self.assert_pauses_and_goes_on(errno.EDQUOT, ".sst")
+
+    def test_a_log_without_room_is_a_full_disk(self):
+        self.assert_pauses_and_goes_on(errno.ENOSPC, ".log")
+
+    def test_a_disk_that_fails_ends_the_run_and_costs_no_more_than_the_open_rounds(self):
+        master, volunteer = self.start_with(errno.EIO, f"{self.store}/")
+        self.assert_ended(master, 1, self.store, os.strerror(errno.EIO))
+        volunteer.close()
+        self.finish(self.store)
 
 
 class Damage(StorageTest):
@@ -339,6 +388,84 @@ class Backups(StorageTest):
         warning = next(e for e in master.events("log") if e["level"] == "warning")
         self.assertIn("no backup was made", warning["message"])
         self.assertIn(str(self.backups), warning["message"])
+
+    def stop_while_copying(self, when):
+        """Stops a master whose copy stands still; returns it when it has ended."""
+        control = self.cluster.path("fault")
+        master = self.setup.start_master(
+            self.cluster, self.store, "--listen", "127.0.0.1:0", "--threads", 1, *self.flags(),
+            environment=faults(GLEANER_FAULT_FILE=str(control)))
+        volunteer = self.cluster.volunteer(master.wait_event("listening")["address"])
+        master.wait_event("backup")
+        volunteer.pause()
+        count = len(master.events("backup"))
+        control.write_text(f"0 {self.backups}/", encoding="utf-8")
+        volunteer.go_on()
+        master.wait_checkpoint(when)
+        master.wait_for(lambda: (self.store / "snapshot").exists(), "a copy under way")
+        if when == self.reference["checkpoint"]:
+            self.assertEqual(volunteer.wait_exit(), 0)  # the run is over
+            master.signal(signal.SIGTERM)
+            master.wait_said("the last backup is given up")
+        else:
+            master.signal(signal.SIGTERM)
+            volunteer.wait_said("the master is shutting down")
+        control.unlink()
+        self.assertEqual(master.wait_exit(), 0, master.said())
+        volunteer.close()
+        self.assertLessEqual(len(master.events("backup")), count + 2)
+        self.assertFalse((self.store / "snapshot").exists())
+        self.assertEqual(self.cluster.gleaner("backup", "verify", self.backups).count("intact"),
+                         len(self.listed()))
+        return master
+
+    def test_a_stop_while_a_backup_is_copied_gives_it_up_and_keeps_the_others(self):
+        self.assertEqual(self.stop_while_copying(3).events()[-1]["event"], "stopped")
+        self.assertEqual(self.back_up()[-1]["checkpoint"], self.reference["checkpoint"])
+
+    def test_a_stop_while_the_last_backup_is_copied_gives_it_up(self):
+        master = self.stop_while_copying(self.reference["checkpoint"])
+        self.assertEqual(master.events()[-1]["digest"], self.reference["digest"])
+
+    def kill_restore(self, *flags):
+        """Kills gleaner restore within its writing."""
+        control = self.cluster.path("fault")
+        control.write_text(f"0 {self.restored}.restoring/", encoding="utf-8")
+        restore = self.cluster.start("gleaner", "restore", self.backups, self.restored, *flags,
+                                     environment=faults(GLEANER_FAULT_FILE=str(control)))
+        beside = self.cluster.path("restored.restoring")
+        while not beside.exists():
+            self.assertTrue(restore.is_running(), restore.said())
+            os.sched_yield()
+        restore.kill()
+        control.unlink()
+
+    def test_a_restore_that_was_killed_is_recognised_and_made_again(self):
+        self.back_up()
+        self.kill_restore()
+        master = self.setup.start_master(self.cluster, self.restored, "--local", 1)
+        self.assert_ended(master, BAD_STORE, f"a gleaner restore into {self.restored} has not finished",
+                          "run it again")
+        self.assertFalse(self.restored.exists())
+        for path in (self.restored, f"{self.restored}.restoring"):
+            code, program = self.cluster.run("gleaner", "checkpoint", "digest", path)
+            self.assertEqual(code, BAD_STORE, program.said())
+            self.assertIn("gleaner restore", program.said())
+        self.cluster.gleaner("restore", self.backups, self.restored)
+        self.assertEqual(self.cluster.digest(self.restored), self.reference["digest"])
+        self.assertEqual([p.name for p in self.cluster.folder.glob("restored*")], ["restored"])
+
+    def test_a_restore_that_was_killed_leaves_the_store_that_it_was_to_replace(self):
+        self.back_up()
+        shutil.copytree(self.done, self.restored)
+        self.kill_restore("--force")
+        self.assertEqual(self.cluster.digest(self.restored), self.reference["digest"])
+        # Between its two renames: the place is empty, and both stores are beside it.
+        self.restored.rename(f"{self.restored}.replaced")
+        master = self.setup.start_master(self.cluster, self.restored, "--local", 1)
+        self.assert_ended(master, BAD_STORE, f"the store that was there is {self.restored}.replaced")
+        self.cluster.gleaner("restore", self.backups, self.restored)
+        self.assertEqual([p.name for p in self.cluster.folder.glob("restored*")], ["restored"])
 
     def test_backups_of_different_runs_are_not_mixed(self):
         self.back_up()

@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "common/check.hpp"
-#include "common/half.hpp"
 #include "common/limits.hpp"
+#include "common/row_delta.hpp"
 #include "schema/gradient.hpp"
 
 namespace gleaner::testing {
@@ -270,8 +270,14 @@ SparseUpdate random_update(Rng& rng) {
   SparseUpdate update;
   update.rows = ascending(rng, 20, std::uint64_t{1} << 32);
   const std::size_t count = update.rows.size();
-  update.deltas.resize(count * up_to(rng, 40));
-  for (auto& delta : update.deltas) delta = to_half(finite(rng));
+  update.scales.resize(count);
+  for (auto& scale : update.scales) scale = std::min(std::fabs(finite(rng)), kDeltaScaleMax);
+  update.levels.resize(count * up_to(rng, 40));
+  for (auto& level : update.levels) {
+    level = static_cast<std::int8_t>(static_cast<int>(rng.next_below(15)) - kDeltaLevelMax);
+  }
+  update.biases.resize(count * up_to(rng, 1));
+  for (auto& bias : update.biases) bias = to_half(finite(rng));
   update.states.resize(count);
   for (auto& state : update.states) state = std::fabs(finite(rng));
   update.codes.resize(count * up_to(rng, 8));

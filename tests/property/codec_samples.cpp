@@ -104,7 +104,9 @@ std::vector<Message> training_samples() {
 SparseUpdate sample_update() {
   SparseUpdate update;
   update.rows = {0, 70'000};
-  update.deltas = {0x3c00, 0xbc00, 0x0001, 0x7bff};
+  update.scales = {0.25F, 9357.0F};
+  update.levels = {7, -7, 0, 1, -1, 3};
+  update.biases = {0x3c00, 0x7bff};
   update.states = {0.5F, 1e20F};
   update.codes = {0, 1, 1, 0, 0, 1};
   return update;

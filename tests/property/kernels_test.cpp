@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/half.hpp"
+#include "common/row_delta.hpp"
 #include "tests/property/property_seed.hpp"
 
 namespace gleaner {
@@ -377,34 +377,58 @@ TEST_CASE("kernels: projections have the signs of exact sums", "[kernels]") {
   }
 }
 
-TEST_CASE("kernels: rounding a delta is that of half.hpp for every magnitude", "[kernels]") {
+TEST_CASE("kernels: a committed row is within half a level of what it was", "[kernels]") {
   CAPTURE(property_seed());
   Rng rng(property_seed(), Purpose::kTest, 7);
-  const std::size_t n = 16 * 4096;
-  const std::vector<float> zeros(n, 0.0F);
-  std::vector<float> deltas(n);
-  for (std::size_t i = 0; i < n; ++i) {
-    // Every half, its neighbourhood, and ties between halves.
-    const float half = from_half(static_cast<std::uint16_t>(i));
-    const float next = from_half(static_cast<std::uint16_t>(i + 1));
-    deltas[i] = half;
-    if (i % 3 == 1) deltas[i] = std::nextafter(half, rng.chance(1, 2) ? 1e9F : -1e9F);
-    if (i % 3 == 2) deltas[i] = 0.5F * (half + next);
-    if (!std::isfinite(deltas[i])) deltas[i] = i % 2 == 0 ? 1e30F : -65520.0F;
+  for (const std::size_t n : {std::size_t{16}, std::size_t{48}, std::size_t{512}}) {
+    for (const float size : {1e-29F, 1e-6F, 0.01F, 3.0F, 1e4F}) {
+      std::vector<float> committed(n);
+      std::vector<float> trained(n);
+      float largest = 0.0F;
+      for (std::size_t i = 0; i < n; ++i) {
+        committed[i] = rng.chance(1, 4) ? -0.0F : size * signed_unit(rng.next());
+        trained[i] =
+            rng.chance(1, 4) ? committed[i] : committed[i] + size * signed_unit(rng.next());
+        largest = std::max(largest, std::abs(trained[i] - committed[i]));
+      }
+      for (const SimdLevel level : available_simd_levels()) {
+        CAPTURE(simd_level_name(level), n, size);
+        auto values = trained;
+        std::vector<std::int8_t> levels(n);
+        const float scale =
+            kernels_for(level).round_delta(committed.data(), values.data(), levels.data(), n);
+        REQUIRE(same_bits(scale, largest / kDeltaLevelMax));
+        SparseUpdate update;
+        update.scales = {scale};
+        update.levels = levels;
+        auto stored = committed;
+        add_row_delta(update, 0, stored);
+        for (std::size_t i = 0; i < n; ++i) {
+          REQUIRE(is_delta_level(levels[i]));
+          REQUIRE(same_bits(values[i], stored[i]));
+          REQUIRE(std::abs(values[i] - trained[i]) <= 0.5001F * scale);
+        }
+      }
+    }
   }
+}
+
+TEST_CASE("kernels: a change too small or too large for a level", "[kernels]") {
+  const std::vector<float> zeros(16, 0.0F);
   for (const SimdLevel level : available_simd_levels()) {
     CAPTURE(simd_level_name(level));
-    auto values = deltas;
-    std::vector<std::uint16_t> halves(n);
-    REQUIRE(kernels_for(level).round_delta(zeros.data(), values.data(), halves.data(), n));
-    for (std::size_t i = 0; i < n; ++i) {
-      CAPTURE(deltas[i]);
-      REQUIRE(halves[i] == to_half(deltas[i]));
-      REQUIRE(same_bits(values[i], 0.0F + from_half(halves[i])));
-    }
-    values.assign(16, 1e-9F);
-    REQUIRE_FALSE(kernels_for(level).round_delta(zeros.data(), values.data(), halves.data(), 16));
-    REQUIRE(values[3] == 0.0F);
+    const auto round = kernels_for(level).round_delta;
+    std::vector<std::int8_t> levels(16, 1);
+    std::vector<float> values(16, 0.5F * kDeltaMin);
+    REQUIRE(round(zeros.data(), values.data(), levels.data(), 16) == 0.0F);
+    REQUIRE(values == zeros);
+    REQUIRE(levels == std::vector<std::int8_t>(16, 0));
+    values.assign(16, 1e30F);
+    values[3] = -1e30F;
+    REQUIRE(round(zeros.data(), values.data(), levels.data(), 16) == kDeltaScaleMax);
+    REQUIRE(values[0] == Approx(kDeltaMax));
+    REQUIRE(values[3] == Approx(-kDeltaMax));
+    REQUIRE(levels[3] == -kDeltaLevelMax);
   }
 }
 

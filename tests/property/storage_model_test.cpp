@@ -7,10 +7,10 @@
 #include <string>
 
 #include "common/counter_random.hpp"
-#include "common/half.hpp"
 #include "common/initial_weights.hpp"
 #include "common/run_plan.hpp"
 #include "storage/memory_store.hpp"
+#include "tests/support/random_delta.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"
 
@@ -89,9 +89,7 @@ class Scenario {
     for (std::uint32_t row = 0; row < map.row_count(shard); ++row) {
       if (!random_.chance(chance, 100)) continue;
       update.rows.push_back(row);
-      for (std::uint32_t i = 0; i < map.row_width(shard); ++i) {
-        update.deltas.push_back(to_half(signed_unit(random_.next())));
-      }
+      test::push_random_delta(update, map, shard, 1.0F, random_);
       update.states.push_back(static_cast<float>(random_.next_below(1000)));
       for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
         const std::uint64_t bits = 1 + random_.next_below(identity_.model.hash_bits);
@@ -138,9 +136,7 @@ class Scenario {
                     rows[row].values);
       }
       Row& target = rows[row];
-      for (std::size_t k = 0; k < width; ++k) {
-        target.values[k] += from_half(update.deltas[i * width + k]);
-      }
+      add_row_delta(update, i, target.values);
       target.state = update.states[i];
       target.codes.assign(update.codes.begin() + static_cast<std::ptrdiff_t>(i * codes),
                           update.codes.begin() + static_cast<std::ptrdiff_t>((i + 1) * codes));

@@ -52,6 +52,8 @@ struct ClusterOptions {
   bool has_steady_latency = false;            // drawn once a volunteer instead of once a message
   std::uint64_t master_bytes_per_second = 0;  // of the master's link; 0: any
   std::size_t send_queue_bytes_max = std::size_t{64} << 20;
+  // A volunteer begins no work while more waits to be sent by it.
+  std::size_t volunteer_queue_bytes_max = std::size_t{32} << 20;
   Millis restart_after_most{4'000};  // whoever died starts again within this
   FaultPlan faults;
   Millis kill_one_at{0};                 // the first volunteer, once; 0: not at all

@@ -134,6 +134,8 @@ void draw(ClusterOptions& options, std::uint64_t seed) {
     // Half of the faults exist; strong ones are as likely as weak ones.
     if (draw.chance(1, 2)) every = draw.millis(400, 12'000);
   }
+  if (draw.chance(1, 3)) options.volunteer.work_bytes_max = draw.between(1ul, 16'384ul);
+  if (draw.chance(1, 3)) options.volunteer_queue_bytes_max = draw.between(1ul, 16'384ul);
 }
 
 std::vector<std::string> describe(const ClusterOptions& options) {

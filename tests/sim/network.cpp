@@ -52,8 +52,9 @@ void Network::send(ConnectionId id, End from, Packet packet) {
   Flow& flow = connection.flows[index_of(from)];
   if (flow.has_ended || !connection.is_attached[index_of(from)]) return;
   // A broken connection that this end was not told of takes bytes as if it were whole.
-  const bool is_full =
-      flow.queued_bytes > 0 && flow.queued_bytes + packet.wire_bytes > queue_bytes_max_;
+  // Volunteers begin no work while too much waits; the master lets go who does not read.
+  const bool is_full = from == End::kMaster && flow.queued_bytes > 0 &&
+                       flow.queued_bytes + packet.wire_bytes > queue_bytes_max_;
   flow.queued_bytes += packet.wire_bytes;
   queued_bytes_most_ = std::max(queued_bytes_most_, flow.queued_bytes);
   if (is_full) {

@@ -25,10 +25,10 @@ class RealMaster : public MasterTasks {
  public:
   RealMaster(const ModelConfig& model, const PackedDataset& train, const PackedDataset& test,
              std::vector<std::uint32_t> label_counts, ThreadPool& pool,
-             std::unique_ptr<RunStore> store, const std::vector<VolunteerAccount>& accounts)
+             std::unique_ptr<RunStore> store)
       : store_(std::move(store)),
         worker_(model, train, &test, std::move(label_counts), pool),
-        persister_(*store_, accounts, &no_wall_clock) {}
+        persister_(*store_, &no_wall_clock) {}
 
   Result<void> load() { return worker_.load(*store_); }
 
@@ -94,10 +94,8 @@ Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk,
     }
   }
   if (auto discarded = run.discard_staged(); !discarded) return discarded.error();
-  auto accounts = run.accounts();
-  if (!accounts) return accounts.error();
-  auto tasks = std::make_unique<RealMaster>(model_, train_, test_, label_counts_, pool_,
-                                            std::move(*store), *accounts);
+  auto tasks =
+      std::make_unique<RealMaster>(model_, train_, test_, label_counts_, pool_, std::move(*store));
   if (auto loaded = tasks->load(); !loaded) return loaded.error();
   master.tasks = std::move(tasks);
   return master;

@@ -1,6 +1,7 @@
 #include "tests/sim/volunteer_process.hpp"
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "schema/versions.hpp"
@@ -10,6 +11,11 @@ namespace gleaner::sim {
 namespace {
 
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30;
+// How soon it is seen that what was to be sent has left.
+constexpr Millis kSendPoll{1};
+// A connection on which nothing leaves for so long has broken: what the deadline of a write is to a
+// socket.
+constexpr Millis kWriteDeadline{3'000};
 
 }  // namespace
 
@@ -47,6 +53,8 @@ void VolunteerProcess::start() {
   tasks_ = context_.workload.start_volunteer(is_starved ? 1 : kMemoryBytes);
   frozen_until_ = work_free_ = context_.clock.now();
   while_frozen_.clear();
+  next_work_.reset();
+  unheard_.clear();
   connection_ = 0;
   context_.log.line(name_, "starts");
   handle(life_, volunteer::Started{});
@@ -136,6 +144,24 @@ void VolunteerProcess::handle(std::uint64_t life, volunteer::Event event) {
     }
     std::visit([this](auto& e) { perform(e); }, effect);
   }
+  if (life == life_ && is_running()) listen_again();
+}
+
+void VolunteerProcess::listen_again() {
+  if (unheard_.empty() || !core_->wants_more()) return;
+  std::optional<Packet> first = std::move(unheard_.front());
+  unheard_.pop_front();
+  // One after the other: each may make the core want no more.
+  if (first) {
+    received(life_, *first);
+  } else {
+    disconnected();
+  }
+}
+
+void VolunteerProcess::disconnected() {
+  connection_ = 0;
+  handle(life_, volunteer::Disconnected{"the connection broke"});
 }
 
 void VolunteerProcess::perform(volunteer::Connect&) {
@@ -155,13 +181,17 @@ void VolunteerProcess::connect(std::uint64_t life) {
   // A connection that has been given up must not be heard any more.
   const auto own = std::make_shared<ConnectionId>();
   hearing.on_packet = [this, life, own](Packet packet) {
-    if (life == life_ && connection_ == *own) received(life, packet);
+    if (life != life_ || connection_ != *own) return;
+    if (unheard_.empty() && core_->wants_more()) return received(life, packet);
+    context_.log.mark("branch.not_listening");
+    unheard_.emplace_back(std::move(packet));
   };
   hearing.on_closed = [this, life, own] {
     if (life != life_ || connection_ != *own) return;
-    connection_ = 0;
-    handle(life, volunteer::Disconnected{"the connection broke"});
+    if (unheard_.empty()) return disconnected();
+    unheard_.emplace_back(std::nullopt);
   };
+  unheard_.clear();
   connection_ = *own = master_.admit(index_, link_, std::move(hearing));
   handle(life, volunteer::Connected{});
 }
@@ -175,7 +205,7 @@ void VolunteerProcess::received(std::uint64_t life, const Packet& packet) {
   if (context_.log.is_traced() && !std::holds_alternative<Heartbeat>(*message)) {
     context_.log.line(name_, "<- " + describe(*message));
   }
-  handle(life, volunteer::MessageReceived{std::move(*message)});
+  handle(life, volunteer::MessageReceived{std::move(*message), packet.wire_bytes});
 }
 
 void VolunteerProcess::perform(volunteer::Disconnect&) {
@@ -189,6 +219,32 @@ void VolunteerProcess::perform(volunteer::Send& effect) {
 }
 
 void VolunteerProcess::perform(volunteer::StartWork& effect) {
+  next_work_ = std::move(effect);
+  waiting_bytes_ = std::numeric_limits<std::size_t>::max();
+  start_work();
+}
+
+void VolunteerProcess::start_work() {
+  if (!next_work_) return;
+  const std::size_t waiting =
+      connection_ == 0 ? 0 : context_.network.queued_bytes(connection_, End::kVolunteer);
+  if (waiting > context_.options.volunteer_queue_bytes_max) {
+    context_.log.mark("branch.work_waits_for_the_link");
+    context_.clock.after(kSendPoll, [this, life = life_] {
+      if (life == life_) start_work();
+    });
+    if (waiting < waiting_bytes_) waiting_since_ = context_.clock.now();
+    waiting_bytes_ = waiting;
+    if (context_.clock.now() - waiting_since_ >= kWriteDeadline) {
+      context_.log.mark("branch.write_deadline");
+      context_.network.abandon(connection_, End::kVolunteer, false);
+      unheard_.clear();
+      disconnected();
+    }
+    return;
+  }
+  volunteer::StartWork effect = std::move(*next_work_);
+  next_work_.reset();
   Micros cost = tasks_->cost(effect.work) * static_cast<std::int64_t>(slowness_);
   if (context_.clock.now() < slow_until_) cost *= slow_factor_;
   work_free_ = std::max(work_free_, context_.clock.now()) + cost;

@@ -4,6 +4,7 @@
 
 #include <deque>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "tests/sim/master_process.hpp"
@@ -41,6 +42,11 @@ class VolunteerProcess {
   void perform(volunteer::Send& effect);
   void perform(volunteer::StartWork& effect);
   void perform(volunteer::Exit& effect);
+  // Does the work that waits, if what is to be sent is little enough.
+  void start_work();
+  // Hears the first of what came while the core wanted no more.
+  void listen_again();
+  void disconnected();
   void connect(std::uint64_t life);
   void received(std::uint64_t life, const Packet& packet);
   void end(bool is_told);
@@ -58,6 +64,11 @@ class VolunteerProcess {
   std::unique_ptr<volunteer::VolunteerCore> core_;
   std::unique_ptr<VolunteerTasks> tasks_;
   ConnectionId connection_ = 0;  // 0: none
+  std::optional<volunteer::StartWork> next_work_;
+  std::size_t waiting_bytes_ = 0;  // to be sent, when it was last looked at
+  Instant waiting_since_{};        // it has not become less
+  // What came on this connection while the core wanted no more; nullopt is its end.
+  std::deque<std::optional<Packet>> unheard_;
   Instant frozen_until_{};
   std::deque<volunteer::Event> while_frozen_;
   Instant slow_until_{};

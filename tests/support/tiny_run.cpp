@@ -57,7 +57,9 @@ ShardRows tiny_rows(const ShardMap& map, ShardId shard, std::uint32_t row) {
 SparseUpdate tiny_update(const ShardMap& map, ShardId shard, std::uint32_t row) {
   SparseUpdate update;
   update.rows = {row};
-  update.deltas.resize(map.row_width(shard));
+  update.scales.resize(1);
+  update.levels.resize(map.weights_per_row(shard));
+  update.biases.resize(map.is_output(shard) ? 1 : 0);
   update.states.resize(1);
   update.codes.resize(map.codes_per_row(shard));
   return update;

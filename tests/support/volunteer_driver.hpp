@@ -42,6 +42,8 @@ class VolunteerDriver {
     return message;
   }
 
+  [[nodiscard]] const VolunteerCore& core() const { return core_; }
+
   [[nodiscard]] Snapshot snapshot() const { return core_.snapshot(); }
 
   [[nodiscard]] Instant now() const { return now_; }

@@ -63,6 +63,7 @@ struct Disconnected {
 
 struct MessageReceived {
   Message message;
+  std::size_t bytes = 0;  // on the wire
 };
 
 struct WorkDone {
@@ -93,10 +94,11 @@ struct Snapshot {
     kExiting,
   };
   Phase phase = Phase::kConnecting;
-  std::string sentence;         // what and why, in words
-  std::vector<ShardId> shards;  // ready
-  std::uint32_t loading = 0;    // shards on their way
-  std::uint64_t units = 0;      // trained in this process's life
+  std::string sentence;                // what and why, in words
+  std::vector<ShardId> shards;         // ready
+  std::uint32_t loading = 0;           // shards on their way
+  std::uint64_t units = 0;             // trained in this process's life
+  std::uint64_t downloaded_bytes = 0;  // of shards, on the wire, in this process's life
   std::optional<RunNews> news;
 };
 

@@ -15,9 +15,27 @@ VolunteerCore::VolunteerCore(CoreConfig config)
 
 Effects VolunteerCore::handle(Event event, Instant now) {
   if (phase_ == Phase::kDone) return {};
+  notice_freeze(now);
   now_ = now;
   std::visit([this](auto& e) { on(e); }, event);
   return std::exchange(effects_, {});
+}
+
+// Ticks come a few times a second: nothing at all for so long, and the process was not running.
+// Half of the silence, because the master counts from the last word before.
+void VolunteerCore::notice_freeze(Instant now) {
+  if (phase_ != Phase::kActive || now - now_ < silence_ / 2) return;
+  freeze_ = Freeze{now - now_, now};
+  last_heard_ = now;  // nobody listened
+}
+
+std::string VolunteerCore::explain_end(std::string reason) const {
+  if (!freeze_) return reason;
+  return fmt::format(
+      "this volunteer was frozen or suspended for {:.1f} s, and the master has ended its leases "
+      "({}): "
+      "it starts afresh, under leases of a later epoch",
+      static_cast<double>(freeze_->lasted.count()) / 1e6, reason);
 }
 
 // ---- Connection --------------------------------------------------------------------------------
@@ -36,7 +54,9 @@ void VolunteerCore::on(const Connected&) {
   ++generation_;
   phase_ = Phase::kIntroduced;
   phase_since_ = last_heard_ = last_said_ = now_;
+  freeze_.reset();
   Hello hello = config_.hello;
+  hello.memory_bytes >>= std::min(memory_halvings_, 63u);
   hello.kept_shards = static_cast<std::uint32_t>(kept_shards_.size());
   has_announced_ = !kept_shards_.empty();
   say(std::move(hello));
@@ -50,12 +70,13 @@ void VolunteerCore::on(const Disconnected& event) {
   if (phase_ == Phase::kPausing) return;
   const bool was_closing = phase_ == Phase::kClosing;
   end_connection();
-  pause(was_closing ? why_ : event.reason);
+  pause(was_closing ? why_ : explain_end(event.reason));
 }
 
 void VolunteerCore::end_connection() {
   ++generation_;  // results of work still running are not wanted any more
   work_.clear();
+  work_bytes_ = 0;
   for (auto& [shard, load] : loads_) {
     if (!load.base_chunks.empty()) {
       kept_[shard] = {load.grant.base_round, std::move(load.base_chunks)};
@@ -132,9 +153,10 @@ void VolunteerCore::on(const Tick&) {
       }
       break;
     case Phase::kActive:
+      if (!wants_more()) last_heard_ = now_;  // what the master says is not read
       if (now_ - last_heard_ >= silence_) {
-        hang_up(ErrorCode::kIo,
-                fmt::format("the master has been silent for {} s", silence_.count() / 1000));
+        hang_up(ErrorCode::kIo, explain_end(fmt::format("the master has been silent for {} s",
+                                                        silence_.count() / 1000)));
       } else if (now_ - last_said_ >= heartbeat_) {
         last_said_ = now_;
         say(Heartbeat{static_cast<std::uint64_t>(now_.time_since_epoch().count()), 0, {}});

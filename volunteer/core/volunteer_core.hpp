@@ -34,7 +34,9 @@ struct CoreConfig {
   Millis welcome_deadline{10'000};
   Millis leave_grace{30'000};          // how long a hand-over may take before it goes anyway
   std::uint32_t chunks_in_flight = 8;  // over all shards that are loading
-  std::uint64_t seed = 1;              // of the back-off's jitter
+  // While messages of so many bytes wait for the executor, no more are to be read.
+  std::size_t work_bytes_max = std::size_t{256} << 20;
+  std::uint64_t seed = 1;  // of the back-off's jitter
 };
 
 class VolunteerCore {
@@ -49,6 +51,9 @@ class VolunteerCore {
   // Pieces of work that have not been started.
   [[nodiscard]] std::size_t work_waiting() const { return work_.size(); }
 
+  // Whether what the master sends is to be read now. Asked after every event.
+  [[nodiscard]] bool wants_more() const { return work_bytes_ < config_.work_bytes_max; }
+
  private:
   enum class Phase : std::uint8_t { kPausing, kConnecting, kIntroduced, kActive, kClosing, kDone };
 
@@ -58,6 +63,18 @@ class VolunteerCore {
     std::uint32_t next_request = 0;
     std::set<std::uint32_t> missing;
     std::map<std::uint32_t, ShardRows> base_chunks;  // kept in case the connection breaks
+  };
+
+  // A piece of work that waits.
+  struct Piece {
+    std::variant<Reset, Message> work;
+    std::size_t bytes = 0;  // on the wire
+  };
+
+  // This process, or its machine, did nothing for a while and knew nothing of it.
+  struct Freeze {
+    Micros lasted{};
+    Instant end{};
   };
 
   // Chunks that a broken connection left behind.
@@ -91,13 +108,16 @@ class VolunteerCore {
   void on_message(const Message& other);
 
   // False when the queue is full: the connection is over then, and every load with it.
-  bool queue_work(std::variant<Reset, Message> work);
+  bool queue_work(std::variant<Reset, Message> work, std::size_t bytes = 0);
   void start_work();
   void request_chunks();
   void forget_shard(ShardId shard);
 
   // -- connection (volunteer_core.cpp)
   void say(Message message);
+  void notice_freeze(Instant now);
+  // Why a connection ended, where it was this volunteer that stood still.
+  [[nodiscard]] std::string explain_end(std::string reason) const;
   void pause(std::string why);
   void hang_up(ErrorCode code, std::string why);
   void end_connection();
@@ -117,7 +137,9 @@ class VolunteerCore {
   std::string leave_reason_;
 
   std::uint64_t generation_ = 0;
-  std::deque<std::variant<Reset, Message>> work_;
+  std::deque<Piece> work_;
+  std::size_t work_bytes_ = 0;     // of all pieces in it
+  std::size_t message_bytes_ = 0;  // of the message being handled
   bool is_working_ = false;
 
   std::optional<ModelConfig> model_;
@@ -125,6 +147,7 @@ class VolunteerCore {
   Millis silence_{10'000};
   Instant last_heard_{};
   Instant last_said_{};
+  std::optional<Freeze> freeze_;  // the last one, until the master is known to know this session
   std::map<ShardId, Load> loads_;
   std::set<std::pair<ShardId, std::uint32_t>> requested_;  // chunks on their way
   std::map<ShardId, Kept> kept_;
@@ -133,7 +156,9 @@ class VolunteerCore {
   bool has_announced_ = false;     // that it keeps some: an offer is due
   RoundIndex offer_checkpoint_ = 0;
   std::optional<RunNews> news_;
+  std::uint32_t memory_halvings_ = 0;  // of what is offered: so often there was less than that
   std::uint64_t units_ = 0;
+  std::uint64_t downloaded_bytes_ = 0;
 };
 
 }  // namespace gleaner::volunteer

@@ -21,6 +21,7 @@ constexpr RoundIndex kRoundsOpenMax = 2;
 void VolunteerCore::on(MessageReceived& event) {
   if (phase_ != Phase::kIntroduced && phase_ != Phase::kActive) return;
   last_heard_ = now_;
+  message_bytes_ = event.bytes;
   const bool fits_introduction = std::holds_alternative<Welcome>(event.message) ||
                                  std::holds_alternative<Refusal>(event.message) ||
                                  std::holds_alternative<Goodbye>(event.message);
@@ -74,7 +75,7 @@ void VolunteerCore::on_message(Refusal& refusal) {
   effects_.emplace_back(Disconnect{});
   phase_ = Phase::kClosing;
   phase_since_ = now_;
-  why_ = "refused: " + refusal.sentence;
+  why_ = explain_end("refused: " + refusal.sentence);
   end_connection();
 }
 
@@ -90,7 +91,7 @@ void VolunteerCore::on_message(LeaseGrant& grant) {
   Load load;
   load.grant = grant;
   for (std::uint32_t chunk = 0; chunk < grant.chunks; ++chunk) load.missing.insert(chunk);
-  if (!queue_work(Message(std::move(grant)))) return;
+  if (!queue_work(Message(std::move(grant)), message_bytes_)) return;
   std::erase_if(kept_, [&](const auto& kept) {
     return kept.second.base_round + kRoundsOpenMax < load.grant.base_round;
   });
@@ -130,9 +131,10 @@ void VolunteerCore::on_message(ShardChunk& chunk) {
                                               chunk.chunk, raw(chunk.lease.shard)));
     return;
   }
+  downloaded_bytes_ += message_bytes_;
   load.missing.erase(chunk.chunk);
   if (chunk.chunk < load.grant.base_chunks) load.base_chunks[chunk.chunk] = chunk.rows;
-  if (!queue_work(Message(std::move(chunk)))) return;
+  if (!queue_work(Message(std::move(chunk)), message_bytes_)) return;
   request_chunks();
 }
 
@@ -147,17 +149,19 @@ void VolunteerCore::on_message(Revoke& revoke) {
 }
 
 void VolunteerCore::on_message(TrainUnit& unit) {
-  queue_work(Message(std::move(unit)));
+  queue_work(Message(std::move(unit)), message_bytes_);
 }
 
 void VolunteerCore::on_message(EvalUnit& unit) {
-  queue_work(Message(std::move(unit)));
+  queue_work(Message(std::move(unit)), message_bytes_);
 }
 
 void VolunteerCore::on_message(CommitAck&) {}
 
 void VolunteerCore::on_message(Heartbeat& heartbeat) {
   if (heartbeat.news) news_ = std::move(heartbeat.news);
+  const auto echoed = Instant(Micros(static_cast<std::int64_t>(heartbeat.echoed_us)));
+  if (freeze_ && echoed >= freeze_->end) freeze_.reset();  // the session has survived it
   // At once, so that the master learns the round trip.
   last_said_ = now_;
   say(Heartbeat{
@@ -187,12 +191,13 @@ void VolunteerCore::on_message(const Message& other) {
 
 // ---- Work --------------------------------------------------------------------------------------
 
-bool VolunteerCore::queue_work(std::variant<Reset, Message> work) {
+bool VolunteerCore::queue_work(std::variant<Reset, Message> work, std::size_t bytes) {
   if (work_.size() >= kWorkQueueMax) {
     hang_up(ErrorCode::kBusy, "the master sends work faster than it can be done");
     return false;
   }
-  work_.push_back(std::move(work));
+  work_.push_back({std::move(work), bytes});
+  work_bytes_ += bytes;
   start_work();
   return true;
 }
@@ -200,7 +205,8 @@ bool VolunteerCore::queue_work(std::variant<Reset, Message> work) {
 void VolunteerCore::start_work() {
   if (is_working_ || work_.empty()) return;
   is_working_ = true;
-  effects_.emplace_back(StartWork{generation_, std::move(work_.front())});
+  work_bytes_ -= work_.front().bytes;
+  effects_.emplace_back(StartWork{generation_, std::move(work_.front().work)});
   work_.pop_front();
 }
 
@@ -208,6 +214,7 @@ void VolunteerCore::on(WorkDone& event) {
   is_working_ = false;
   if (event.generation == generation_ && phase_ == Phase::kActive) {
     if (event.error) {
+      if (event.error->code == ErrorCode::kResources) ++memory_halvings_;
       hang_up(event.error->code, event.error->message);
     } else {
       for (Message& reply : event.replies) {

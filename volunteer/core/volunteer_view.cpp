@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/counted.hpp"
 #include "volunteer/core/volunteer_core.hpp"
 
 namespace gleaner::volunteer {
@@ -12,6 +13,7 @@ Snapshot VolunteerCore::snapshot() const {
   view.shards.assign(shards_.begin(), shards_.end());
   view.loading = static_cast<std::uint32_t>(loads_.size());
   view.units = units_;
+  view.downloaded_bytes = downloaded_bytes_;
   view.news = news_;
   using Shown = Snapshot::Phase;
   switch (phase_) {
@@ -35,7 +37,8 @@ Snapshot VolunteerCore::snapshot() const {
     case Phase::kActive:
       if (leave_by_) {
         view.phase = Shown::kLeaving;
-        view.sentence = fmt::format("handing over {} shards before leaving", shards_.size());
+        view.sentence =
+            fmt::format("handing over {} before leaving", counted(shards_.size(), "shard"));
       } else if (!shards_.empty()) {
         view.phase = Shown::kTraining;
         view.sentence = news_ && !news_->waiting_for.empty()
@@ -47,15 +50,14 @@ Snapshot VolunteerCore::snapshot() const {
           return load.second.grant.is_held;
         });
         view.sentence =
-            all_kept ? fmt::format(
-                           "stepped back to checkpoint {} with {} shards it kept; nothing to "
-                           "download",
-                           offer_checkpoint_, kept_shards_.size())
-                     : fmt::format("loading {} shards", loads_.size());
+            all_kept
+                ? fmt::format("stepped back to checkpoint {} with {} it kept; nothing to download",
+                              offer_checkpoint_, counted(kept_shards_.size(), "shard"))
+                : "loading " + counted(loads_.size(), "shard");
       } else if (!kept_shards_.empty()) {
         view.phase = Shown::kWaiting;
-        view.sentence = fmt::format("offering the master {} shards as of checkpoint {}",
-                                    kept_shards_.size(), offer_checkpoint_);
+        view.sentence = fmt::format("offering the master {} as of checkpoint {}",
+                                    counted(kept_shards_.size(), "shard"), offer_checkpoint_);
       } else {
         view.phase = Shown::kWaiting;
         view.sentence = news_ && !news_->no_shards.empty() ? "waiting: " + news_->no_shards

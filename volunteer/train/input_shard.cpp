@@ -83,7 +83,7 @@ Result<void> InputShard::load(const ShardRows& rows) {
 
 std::vector<SparseUpdate> InputShard::commit(ThreadPool& pool, const Kernels& kernels) {
   std::sort(touched_.begin(), touched_.end());
-  const std::size_t row_bytes = width_ * sizeof(std::uint16_t) + 2 * sizeof(std::uint32_t);
+  const std::size_t row_bytes = width_ + 3 * sizeof(std::uint32_t);
   const std::size_t per_part = std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes);
   std::vector<SparseUpdate> parts(
       std::max<std::size_t>(1, (touched_.size() + per_part - 1) / per_part));
@@ -93,12 +93,14 @@ std::vector<SparseUpdate> InputShard::commit(ThreadPool& pool, const Kernels& ke
     const std::size_t end = std::min(touched_.size(), begin + per_part);
     part.rows.assign(touched_.begin() + static_cast<std::ptrdiff_t>(begin),
                      touched_.begin() + static_cast<std::ptrdiff_t>(end));
-    part.deltas.resize(part.rows.size() * width_);
+    part.levels.resize(part.rows.size() * width_);
+    part.scales.reserve(part.rows.size());
     part.states.reserve(part.rows.size());
-    std::uint16_t* delta = part.deltas.data();
+    std::int8_t* levels = part.levels.data();
     for (const std::uint32_t index : part.rows) {
-      kernels.round_delta(committed(slots_[index]).data(), row(index), delta, width_);
-      delta += width_;
+      part.scales.push_back(
+          kernels.round_delta(committed(slots_[index]).data(), row(index), levels, width_));
+      levels += width_;
       part.states.push_back(states_[index]);
     }
   });

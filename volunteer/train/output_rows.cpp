@@ -61,26 +61,30 @@ std::vector<std::uint32_t> OutputRows::touched() const {
   return result;
 }
 
-bool OutputRows::commit_row(std::uint32_t row, std::span<std::uint16_t> halves,
-                            const Kernels& kernels) {
-  GLEANER_CHECK(slots_[row] != kUntouched && halves.size() == hidden_ + std::size_t{1});
+void OutputRows::commit_row(std::uint32_t row, SparseUpdate& update, const Kernels& kernels) {
+  GLEANER_CHECK(slots_[row] != kUntouched);
   const std::size_t slot = slots_[row];
-  bool is_changed = kernels.round_delta(open_.weights.data() + slot * hidden_, weights(row),
-                                        halves.data(), hidden_);
+  const std::size_t before = update.levels.size();
+  update.levels.resize(before + hidden_);
+  const float scale = kernels.round_delta(open_.weights.data() + slot * hidden_, weights(row),
+                                          update.levels.data() + before, hidden_);
   const std::uint16_t bias_half = to_half(biases_[row] - open_.biases[slot]);
-  halves[hidden_] = bias_half;
   biases_[row] = open_.biases[slot] + from_half(bias_half);
-  is_changed |= (bias_half & 0x7fffu) != 0;
+  bool is_changed = scale != 0.0F || (bias_half & 0x7fffu) != 0;
   is_changed |= std::bit_cast<std::uint32_t>(states_[row]) !=
                 std::bit_cast<std::uint32_t>(open_.states[slot]);
   if (is_changed) {
     stored_[row] = 1;
+    update.rows.push_back(row);
+    update.scales.push_back(scale);
+    update.biases.push_back(bias_half);
+    update.states.push_back(states_[row]);
   } else {
+    update.levels.resize(before);
     // Adding a zero would turn a weight of -0 into +0, which the store will not see.
     std::copy_n(open_.weights.data() + slot * hidden_, hidden_, weights(row));
     biases_[row] = open_.biases[slot];
   }
-  return is_changed;
 }
 
 void OutputRows::end_commit() {

@@ -17,6 +17,7 @@
 
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
+#include "common/shard_rows.hpp"
 
 namespace gleaner {
 
@@ -55,10 +56,10 @@ class OutputRows {
   // Rows touched since the last commit, ascending.
   [[nodiscard]] std::vector<std::uint32_t> touched() const;
 
-  // Rounds a touched row to its committed values plus half-precision differences, which go to
-  // `halves` (weights, then the bias). Returns false if nothing changed: all differences round to
-  // zero and the state is the committed one, so that the commit can leave the row out.
-  bool commit_row(std::uint32_t row, std::span<std::uint16_t> halves, const Kernels& kernels);
+  // Rounds a touched row to its committed values plus what `update` can express, and appends it
+  // there, except for its codes. A row in which nothing changed (all differences round to zero and
+  // the state is the committed one) is left out.
+  void commit_row(std::uint32_t row, SparseUpdate& update, const Kernels& kernels);
 
   // Ends a round: the rows as they stand are the committed ones.
   void end_commit();

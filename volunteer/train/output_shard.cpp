@@ -186,24 +186,16 @@ void OutputShard::rehash(ShardScratch& scratch) {
 }
 
 std::vector<SparseUpdate> OutputShard::commit(ShardScratch& scratch) {
-  const std::size_t width = context_.config.hidden + std::size_t{1};
   const std::size_t tables = tables_.tables();
   const std::size_t part_rows =
-      rows_per_part(sizeof(std::uint32_t) + width * sizeof(std::uint16_t) + sizeof(float) +
+      rows_per_part(3 * sizeof(std::uint32_t) + sizeof(std::uint16_t) + context_.config.hidden +
                     tables * sizeof(std::uint32_t));
   std::vector<SparseUpdate> parts(1);
   for (const std::uint32_t row : rows_.touched()) {
     // Rounding changes the row even if the commit leaves it out.
     stale_[row] = 1;
     if (parts.back().rows.size() == part_rows) parts.emplace_back();
-    SparseUpdate& part = parts.back();
-    part.deltas.resize((part.rows.size() + 1) * width);
-    if (rows_.commit_row(row, std::span(part.deltas).last(width), context_.kernels)) {
-      part.rows.push_back(row);
-      part.states.push_back(rows_.state(row));
-    } else {
-      part.deltas.resize(part.rows.size() * width);
-    }
+    rows_.commit_row(row, parts.back(), context_.kernels);
   }
   if (parts.size() > 1 && parts.back().rows.empty()) parts.pop_back();
   rows_.end_commit();

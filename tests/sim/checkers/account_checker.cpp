@@ -53,6 +53,9 @@ class AccountChecker : public Checker {
 
   void effect(const Effect& effect) override {
     if (const auto* close = std::get_if<CloseSession>(&effect)) end_session(close->session);
+    if (const auto* task = std::get_if<StorageTask>(&effect)) {
+      if (const auto* fold = std::get_if<FoldTask>(task)) handed_in(*fold);
+    }
     const auto* send = std::get_if<Send>(&effect);
     if (send == nullptr) return;
     if (std::holds_alternative<Welcome>(send->message)) {
@@ -87,6 +90,22 @@ class AccountChecker : public Checker {
     Identity identity;
     std::set<UnitId> out;
   };
+
+  // From a final record on, the volunteer's account begins anew.
+  void handed_in(const FoldTask& fold) {
+    for (const AccountRecord& account : fold.accounts) {
+      if (!account.is_final) continue;
+      Book& book = books_[{account.identity_high, account.identity_low}];
+      const std::uint64_t ended = account.units + account.units_refused + account.units_expired;
+      if (account.units_issued != book.issued || ended != book.issued || book.outstanding != 0) {
+        fail(
+            fmt::format("accounts: the final one of {} says {} units issued and {} ended; it was "
+                        "sent {}, and {} are out",
+                        account.name, account.units_issued, ended, book.issued, book.outstanding));
+      }
+      book = {};
+    }
+  }
 
   void sent(SessionId id, UnitId unit) {
     Session& session = sessions_[id];

@@ -225,7 +225,7 @@ TEST_CASE("master config: a store remembers the model in effect, and no secrets 
   REQUIRE(settings.at("model.seed") == "7");
   REQUIRE(settings.at("model.hidden") == "64");
   REQUIRE(settings.at("model.sampling") == "lsh");
-  REQUIRE(settings.at("model.gradient_step_log2") == "-14");
+  REQUIRE(settings.at("model.gradient_step_log2") == "-10");
   REQUIRE(settings.at("data.l2_normalise") == "true");
   REQUIRE(settings.at("evaluation.every_epochs") == "1");
   for (const auto& [key, value] : settings) {

@@ -26,7 +26,45 @@ FoldTask fold_task() {
   return task;
 }
 
+AccountRecord account_of(std::uint64_t identity, std::uint64_t issued, std::uint64_t units,
+                         bool is_final) {
+  AccountRecord account;
+  account.identity_low = identity;
+  account.units_issued = issued;
+  account.units = units;
+  account.units_expired = is_final ? issued - units : 0;
+  account.is_final = is_final;
+  return account;
+}
+
 }  // namespace
+
+TEST_CASE("persister: accounts add up over records that are final and lives that end", "[master]") {
+  MemoryStore disk;
+  const RunIdentity identity = test::small_identity();
+  const auto store = require_value(
+      RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity)));
+  std::optional<Persister> persister(std::in_place, *store, &no_wall_clock);
+  const auto fold = [&](const AccountRecord& account) {
+    FoldTask task;
+    task.round = store->checkpoint();
+    task.accounts = {account};
+    require_ok(test::stage_round(*store, task.round));
+    REQUIRE(std::holds_alternative<Folded>(persister->run(task)));
+    return require_value(store->account(0, account.identity_low));
+  };
+  CHECK(fold(account_of(7, 3, 2, false)).units_issued == 3);
+  CHECK(fold(account_of(7, 5, 4, true)).units_issued == 5);  // of the whole life so far
+  auto account = fold(account_of(7, 2, 1, false));           // it came back
+  CHECK(account.units_issued == 7);
+  CHECK(account.units == 5);
+  CHECK(account.units_expired == 1);
+  persister.emplace(*store, &no_wall_clock);  // what was out has expired
+  account = fold(account_of(7, 1, 1, true));
+  CHECK(account.units_issued == 8);
+  CHECK(account.units == 6);
+  CHECK(account.units_expired == 2);
+}
 
 TEST_CASE("persister: a task that the disk had no room for is done when it is run again",
           "[master]") {
@@ -35,7 +73,7 @@ TEST_CASE("persister: a task that the disk had no room for is done when it is ru
   const auto store = require_value(
       RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity)));
   std::vector<RoundIndex> folds;
-  Persister persister(*store, {}, &no_wall_clock,
+  Persister persister(*store, &no_wall_clock,
                       [&](RoundIndex checkpoint) { folds.push_back(checkpoint); });
   StageTask stage;
   stage.update =

@@ -23,6 +23,7 @@ struct LinkAndPeer {
     Link::Handler handler;
     handler.on_frame = [this](Bytes payload, std::size_t) { frames.push_back(payload); };
     handler.on_closed = [this](const std::string& reason) { closed.push_back(reason); };
+    handler.on_sent = [this] { waiting.push_back(link->bytes_waiting()); };
     link->start(std::move(handler));
   }
 
@@ -32,6 +33,7 @@ struct LinkAndPeer {
   std::shared_ptr<Link> link;
   std::vector<Bytes> frames;
   std::vector<std::string> closed;
+  std::vector<std::size_t> waiting;  // whenever something has left
 };
 
 }  // namespace
@@ -67,6 +69,44 @@ TEST_CASE("tcp link: a peer that does not read is let go at the queue's bound, i
   }
   REQUIRE(ends.closed.size() == 1);
   REQUIRE_THAT(ends.closed[0], Catch::StartsWith("the peer is too slow"));
+}
+
+TEST_CASE("tcp link: its owner learns when what was queued has left", "[tcp_link]") {
+  LinkAndPeer ends;
+  ends.link->send(Bytes(3'000'000, 1));
+  ends.link->send(Bytes(3'000'000, 1));
+  REQUIRE(ends.link->bytes_waiting() > 6'000'000);
+  Bytes taken(1 << 20);
+  while (ends.link->bytes_waiting() > 0) {
+    ends.pair.b.read_some(asio::buffer(taken));
+    ends.io.poll();
+    ends.io.restart();
+  }
+  REQUIRE_FALSE(ends.waiting.empty());
+  REQUIRE(ends.waiting.back() == 0);
+}
+
+TEST_CASE("tcp link: what comes while its owner does not listen waits, and the end with it",
+          "[tcp_link]") {
+  LinkAndPeer ends;
+  const auto poll = [&] {
+    ends.io.poll();
+    ends.io.restart();
+  };
+  ends.link->set_listening(false);
+  const Bytes stream = framed(Bytes(3, 1));
+  asio::write(ends.pair.b, asio::buffer(stream));
+  for (int i = 0; i < 10; ++i) poll();
+  REQUIRE(ends.frames.empty());
+  ends.link->set_listening(true);
+  while (ends.frames.empty()) poll();
+  ends.link->set_listening(false);
+  asio::write(ends.pair.b, asio::buffer(stream));
+  ends.pair.b.close();
+  ends.link->set_listening(true);
+  ends.io.run();
+  REQUIRE(ends.frames.size() == 2);
+  REQUIRE(ends.closed.size() == 1);
 }
 
 TEST_CASE("tcp link: silence ends it", "[tcp_link]") {

@@ -5,6 +5,7 @@
 #include <limits>
 
 #include "common/limits.hpp"
+#include "common/row_delta.hpp"
 #include "schema/hidden_codes.hpp"
 
 namespace gleaner {
@@ -171,7 +172,12 @@ TEST_CASE("codec: rows whose lists disagree are refused", "[codec]") {
 }
 
 TEST_CASE("codec: updates whose lists disagree are refused, sent or stored", "[codec]") {
-  const SparseUpdate good{{1, 5}, {1, 2, 3, 4, 5, 6}, {1, 2}, {7, 8, 9, 10}};
+  SparseUpdate good;
+  good.rows = {1, 5};
+  good.scales = {0.5F, 0.25F};
+  good.levels = {1, -2, 3, 0, 5, -7};
+  good.biases = {0, 0x3c00};
+  good.states = {0.5F, 0.5F};
   require_accepted(ShardCommit{kLease, 0, 0, 1, good});
   REQUIRE(decode_update(encode_update(good)).value() == good);
   const auto refused = [](const SparseUpdate& update, const std::string& field) {
@@ -185,11 +191,17 @@ TEST_CASE("codec: updates whose lists disagree are refused, sent or stored", "[c
   bad.rows = {5, 1};
   refused(bad, "rows: row 1 after row 5");
   bad = good;
-  bad.deltas.pop_back();
-  refused(bad, "deltas: 5 entries for 2 rows");
+  bad.scales.pop_back();
+  refused(bad, "scales: 1 entries for 2 rows");
   bad = good;
-  bad.deltas[2] = 0x7c00;
-  refused(bad, "deltas: entry 2 is not finite");
+  bad.scales[1] = kDeltaMax;
+  refused(bad, "scales: entry 1 is 65504");
+  bad = good;
+  bad.biases.push_back(0);
+  refused(bad, "biases: 3 entries for 2 rows, at most 1 a row");
+  bad = good;
+  bad.biases[1] = 0x7c00;
+  refused(bad, "biases: entry 1 is not finite");
   bad = good;
   bad.states[0] = kNan;
   refused(bad, "states: entry 0 is nan");

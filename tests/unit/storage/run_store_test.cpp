@@ -4,8 +4,8 @@
 #include <limits>
 #include <set>
 
-#include "common/half.hpp"
 #include "common/initial_weights.hpp"
+#include "common/row_delta.hpp"
 #include "common/run_plan.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
@@ -132,9 +132,7 @@ TEST_CASE("run store: folding adds the deltas to the stored or initial values", 
       for (const SparseUpdate* update : {&first, &second}) {
         for (std::size_t j = 0; j < update->rows.size(); ++j) {
           if (update->rows[j] != row) continue;
-          for (std::size_t k = 0; k < width; ++k) {
-            expected[k] += from_half(update->deltas[j * width + k]);
-          }
+          add_row_delta(*update, j, expected);
           state = update->states[j];
           const std::size_t per_row = map.codes_per_row(shard);
           codes.assign(update->codes.begin() + static_cast<std::ptrdiff_t>(j * per_row),
@@ -227,7 +225,7 @@ TEST_CASE("run store: staging is idempotent and refuses a different part", "[sto
   require_ok(run->stage(0, shard, 1, 2, parts[1]));
   CHECK(disk.writes() == writes);
   SparseUpdate other = parts[1];
-  other.deltas[0] ^= 1;
+  other.levels[0] = static_cast<std::int8_t>(other.levels[0] == 0 ? 1 : 0);
   check_error(run->stage(0, shard, 1, 2, other), ErrorCode::kFault,
               "part 1 of the commit of shard 1 for round 0 differs");
   check_error(run->stage(0, shard, 1, 3, parts[1]), ErrorCode::kFault, "differs");
@@ -263,13 +261,17 @@ TEST_CASE("run store: updates that do not fit their shard are refused", "[storag
     change(update);
     check_error(run->stage(0, shard, 0, 1, update), ErrorCode::kProtocol, sentence);
   };
-  refused("deltas", [](SparseUpdate& u) { u.deltas.pop_back(); });
+  refused("levels", [](SparseUpdate& u) { u.levels.pop_back(); });
+  refused("scales", [](SparseUpdate& u) { u.scales.pop_back(); });
+  refused("biases", [](SparseUpdate& u) { u.biases.pop_back(); });
   refused("states", [](SparseUpdate& u) { u.states.push_back(0); });
   refused("codes", [](SparseUpdate& u) { u.codes.pop_back(); });
   refused("do not ascend", [](SparseUpdate& u) { std::swap(u.rows[0], u.rows[1]); });
   refused("do not ascend", [](SparseUpdate& u) { u.rows[1] = u.rows[0]; });
   refused("has row 4000", [](SparseUpdate& u) { u.rows.back() = 4000; });
-  refused("delta that is not", [](SparseUpdate& u) { u.deltas[3] = 0x7c00; });
+  refused("change of a weight", [](SparseUpdate& u) { u.levels[3] = kDeltaLevelMax + 1; });
+  refused("change of a weight", [](SparseUpdate& u) { u.scales[1] = -1.0F; });
+  refused("change of a weight", [](SparseUpdate& u) { u.biases[1] = 0x7c00; });
   refused("row state", [](SparseUpdate& u) { u.states[0] = -1; });
   refused("row state",
           [](SparseUpdate& u) { u.states[0] = std::numeric_limits<float>::quiet_NaN(); });
@@ -423,7 +425,7 @@ TEST_CASE("run store: a digest once published stays", "[storage]") {
   const auto run = open_small(disk);
   require_ok(test::train_to(*run, 2));
   CHECK(require_value(run->checkpoint_digest()) ==
-        "d8a8df472d25277b03d719fd2328b3e3e193281009a8540b2d7cbc7aa667df60");
+        "d60e0ade31c9e1395160a029180ba512a806d035f8ecacf41d1fd63427f9642c");
 }
 
 }  // namespace

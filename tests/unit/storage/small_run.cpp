@@ -4,7 +4,7 @@
 #include <span>
 
 #include "common/counter_random.hpp"
-#include "common/half.hpp"
+#include "tests/support/random_delta.hpp"
 
 namespace gleaner::test {
 
@@ -39,9 +39,7 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, RoundIndex round, s
   for (std::uint32_t row = 0; row < map.row_count(shard); ++row) {
     if (!random.chance(1, 2)) continue;
     update.rows.push_back(row);
-    for (std::uint32_t i = 0; i < map.row_width(shard); ++i) {
-      update.deltas.push_back(to_half(0.1F * signed_unit(random.next())));
-    }
+    push_random_delta(update, map, shard, 0.1F, random);
     update.states.push_back(static_cast<float>(random.next_below(1000)) / 1024.0F);
     for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
       update.codes.push_back(static_cast<std::uint32_t>(random.next_below(512)));
@@ -56,14 +54,16 @@ std::vector<SparseUpdate> cut(const ShardMap& map, ShardId shard, const SparseUp
     to.assign(from.begin() + static_cast<std::ptrdiff_t>(begin),
               from.begin() + static_cast<std::ptrdiff_t>(end));
   };
-  const std::size_t width = map.row_width(shard);
+  const std::size_t weights = map.weights_per_row(shard);
   const std::size_t codes = map.codes_per_row(shard);
   std::vector<SparseUpdate> pieces(parts);
   for (std::uint32_t part = 0; part < parts; ++part) {
     const std::size_t begin = update.rows.size() * part / parts;
     const std::size_t end = update.rows.size() * (part + 1) / parts;
     copy(update.rows, pieces[part].rows, begin, end);
-    copy(update.deltas, pieces[part].deltas, begin * width, end * width);
+    copy(update.scales, pieces[part].scales, begin, end);
+    copy(update.levels, pieces[part].levels, begin * weights, end * weights);
+    if (!update.biases.empty()) copy(update.biases, pieces[part].biases, begin, end);
     copy(update.states, pieces[part].states, begin, end);
     copy(update.codes, pieces[part].codes, begin * codes, end * codes);
   }

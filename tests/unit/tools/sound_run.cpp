@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/half.hpp"
 #include "common/initial_weights.hpp"
 #include "common/kernels/kernels.hpp"
+#include "common/row_delta.hpp"
 #include "common/run_plan.hpp"
 #include "storage/identity.hpp"
 #include "tests/unit/storage/small_run.hpp"
@@ -32,9 +32,7 @@ Result<void> set_codes(RunStore& run, ShardId shard, SparseUpdate& update) {
       values.resize(map.row_width(shard));
       initial_row(model, map, shard, row, counts[row], values);
     }
-    for (std::size_t w = 0; w < values.size(); ++w) {
-      values[w] += from_half(update.deltas[i * values.size() + w]);
-    }
+    add_row_delta(update, i, values);
     const float* const rows[] = {values.data()};
     family->hash_rows(rows, std::span(update.codes).subspan(i * tables, tables), scratch);
   }

@@ -4,8 +4,8 @@
 #include <cmath>
 #include <limits>
 
-#include "common/half.hpp"
 #include "common/initial_weights.hpp"
+#include "common/row_delta.hpp"
 #include "common/run_plan.hpp"
 #include "common/shard_map.hpp"
 #include "tests/unit/train/input_examples.hpp"
@@ -34,9 +34,7 @@ struct Replica {
     const std::size_t width = map.row_width(shard);
     for (const SparseUpdate& part : parts) {
       for (std::size_t i = 0; i < part.rows.size(); ++i) {
-        for (std::size_t j = 0; j < width; ++j) {
-          rows.values[part.rows[i] * width + j] += from_half(part.deltas[i * width + j]);
-        }
+        add_row_delta(part, i, std::span(rows.values).subspan(part.rows[i] * width, width));
         rows.states[part.rows[i]] = part.states[i];
       }
     }
@@ -182,12 +180,15 @@ TEST_CASE("input layer: an update is the row-wise rule applied to the masked gra
   for (std::size_t row = 0; row <= config.features; ++row) {
     REQUIRE(replica.rows.states[row] == Approx(slow.states[row]).epsilon(1e-5));
     changed += replica.rows.states[row] != 0.0F;
+    const auto before_row = std::span(before.values).subspan(row * config.hidden, config.hidden);
+    double largest = 0;
     for (std::size_t j = 0; j < config.hidden; ++j) {
-      const std::size_t at = row * config.hidden + j;
-      // The delta travels in half precision.
-      const double delta = slow.weights[row][j] - before.values[at];
-      REQUIRE(std::abs(replica.rows.values[at] - before.values[at] - delta) <=
-              std::abs(delta) * 1e-3 + 1e-5);
+      largest = std::max(largest, std::abs(slow.weights[row][j] - before_row[j]));
+    }
+    for (std::size_t j = 0; j < config.hidden; ++j) {
+      // What is committed is within half a level.
+      const double wrong = replica.rows.values[row * config.hidden + j] - slow.weights[row][j];
+      REQUIRE(std::abs(wrong) <= largest * 0.505 / kDeltaLevelMax + 1e-5);
     }
   }
   REQUIRE(changed > 100);
@@ -219,22 +220,29 @@ TEST_CASE("input layer: the gradient agrees with finite differences of the loss"
     }
     return sum;
   };
-  const std::uint32_t feature = examples.features[1].at(0);
-  for (const std::uint32_t row : {feature, config.features}) {
-    for (const std::size_t unit : {0u, 7u, 63u}) {
-      constexpr double kStep = 1e-7;  // small enough to stay clear of the relu's corner
-      slow.weights[row][unit] += kStep;
-      const double above = loss();
-      slow.weights[row][unit] -= 2 * kStep;
-      const double below = loss();
-      slow.weights[row][unit] += kStep;
-      const double expected = (above - below) / (2 * kStep);
-      // The first step from state 0, undone: g = -(w' - w) (sqrt(v) + epsilon) / rate.
-      const std::size_t at = row * config.hidden + unit;
-      const double applied = double{before.values[at]} - replica.rows.values[at];
-      const double actual = applied * std::sqrt(replica.rows.states[row]) / config.input_rate;
-      REQUIRE(actual == Approx(expected).epsilon(2e-3).margin(1e-5));
+  const auto applied = [&](std::uint32_t row, std::size_t unit) {
+    const std::size_t at = row * config.hidden + unit;
+    return double{before.values[at]} - replica.rows.values[at];
+  };
+  for (const std::uint32_t row : {examples.features[1].at(0), examples.features[2].at(1),
+                                  examples.features[5].at(2), config.features}) {
+    // A commit keeps a row's largest change as it is, and the others to half a level.
+    std::size_t unit = 0;
+    for (std::size_t j = 1; j < config.hidden; ++j) {
+      if (std::abs(applied(row, j)) > std::abs(applied(row, unit))) unit = j;
     }
+    constexpr double kStep = 1e-7;  // small enough to stay clear of the relu's corner
+    slow.weights[row][unit] += kStep;
+    const double above = loss();
+    slow.weights[row][unit] -= 2 * kStep;
+    const double below = loss();
+    slow.weights[row][unit] += kStep;
+    const double expected = (above - below) / (2 * kStep);
+    // The first step from state 0, undone: g = -(w' - w) (sqrt(v) + epsilon) / rate.
+    const double actual =
+        applied(row, unit) * std::sqrt(replica.rows.states[row]) / config.input_rate;
+    REQUIRE(std::abs(expected) > 1e-3);
+    REQUIRE(actual == Approx(expected).epsilon(2e-3).margin(1e-5));
   }
 }
 
@@ -346,10 +354,12 @@ TEST_CASE("input layer: a commit has ascending rows in parts, and at least one p
   REQUIRE(parts.size() >= 2);
   std::int64_t previous = -1;
   for (const SparseUpdate& part : parts) {
-    REQUIRE(part.deltas.size() == part.rows.size() * 512);
+    REQUIRE(part.levels.size() == part.rows.size() * 512);
+    REQUIRE(part.scales.size() == part.rows.size());
+    REQUIRE(part.biases.empty());
     REQUIRE(part.states.size() == part.rows.size());
     REQUIRE(part.codes.empty());
-    REQUIRE(part.rows.size() * 1032 <= std::size_t{1} << 20);
+    REQUIRE(part.rows.size() * 524 <= std::size_t{1} << 20);
     for (const std::uint32_t row : part.rows) {
       REQUIRE(std::int64_t{row} > previous);
       previous = row;
@@ -425,7 +435,7 @@ TEST_CASE("input layer: whatever the values, scales and weights stay finite", "[
   }
   for (const SparseUpdate& part : layer.commit(ShardMap(config).input_shard(0))) {
     for (const float state : part.states) REQUIRE(std::isfinite(state));
-    for (const std::uint16_t delta : part.deltas) REQUIRE(is_finite_half(delta));
+    for (const float scale : part.scales) REQUIRE(is_delta_scale(scale));
   }
 }
 

@@ -260,9 +260,9 @@ TEST_CASE("output shard: a row whose change rounds away is left out and put back
   Scene scene(test::small_config());
   std::vector<float> values = scene.row(7);
   std::vector<float> moved = values;
-  for (float& value : moved) value += 1e-9F;
+  for (float& value : moved) value += 1e-31F;
   values[3] = -0.0F;
-  moved[3] = -1e-9F;
+  moved[3] = -1e-31F;
   scene.shard.load(7, values, 0.5F, {});
   scene.shard.load(8, values, 0.5F, {});
   const std::vector<std::uint32_t> codes(scene.config.tables, 3);
@@ -272,7 +272,8 @@ TEST_CASE("output shard: a row whose change rounds away is left out and put back
   const auto parts = scene.shard.commit(scene.scratch[0]);
   REQUIRE(parts.size() == 1);
   REQUIRE(parts[0].rows == std::vector<std::uint32_t>{8});
-  REQUIRE(parts[0].deltas.size() == scene.config.hidden + 1);
+  REQUIRE(parts[0].levels.size() == scene.config.hidden);
+  REQUIRE(parts[0].biases.size() == 1);
   REQUIRE(same_bits(scene.row(7), values));
   REQUIRE(parts[0].states[0] == 0.625F);
   scene.require_fresh_codes();
@@ -300,8 +301,8 @@ TEST_CASE("output shard: a large commit comes in parts of ascending rows", "[out
   REQUIRE(parts.size() > 1);
   std::vector<std::uint32_t> rows;
   for (const SparseUpdate& part : parts) {
-    REQUIRE(part.deltas.size() == part.rows.size() * 2049);
-    REQUIRE(part.deltas.size() * 2 <= std::size_t{1} << 20);
+    REQUIRE(part.levels.size() == part.rows.size() * 2048);
+    REQUIRE(part.levels.size() <= std::size_t{1} << 20);
     rows.insert(rows.end(), part.rows.begin(), part.rows.end());
   }
   REQUIRE(rows.size() == 750);

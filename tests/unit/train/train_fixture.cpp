@@ -1,7 +1,7 @@
 #include "tests/unit/train/train_fixture.hpp"
 
-#include "common/half.hpp"
 #include "common/initial_weights.hpp"
+#include "common/row_delta.hpp"
 
 namespace gleaner::test {
 
@@ -17,9 +17,7 @@ void StoredShard::apply(const ModelConfig& config, const LeaseGrant& grant,
       row.values.resize(width);
       initial_row(config, map, grant.lease.shard, index, grant.label_counts[index], row.values);
     }
-    for (std::size_t k = 0; k < width; ++k) {
-      row.values[k] += from_half(update.deltas[i * width + k]);
-    }
+    add_row_delta(update, i, row.values);
     row.state = update.states[i];
     const auto codes = update.codes.begin() + static_cast<std::ptrdiff_t>(i * tables);
     row.codes.assign(codes, codes + static_cast<std::ptrdiff_t>(tables));

@@ -296,6 +296,66 @@ TEST_CASE("admission: accounts belong to identities, not to connections", "[mast
   REQUIRE(accounts[0].faults == 0);
 }
 
+TEST_CASE("admission: whoever comes when all places are taken is told what to do", "[master]") {
+  CoreConfig settings = config();
+  settings.sessions_max = 2;
+  MasterDriver master(tiny_model(), settings);
+  const SessionId ann = master.join("ann");
+  const SessionId bob = master.open();
+  const Hello again = master.hello("bob");
+  master.say(bob, again);
+  Hello late = master.hello("eve");
+  ++late.identity_high;
+  const Refusal refusal = refused(master, late);
+  REQUIRE(refusal.code == ErrorCode::kBusy);
+  REQUIRE(refusal.retry);
+  REQUIRE(refusal.sentence ==
+          "this master has the 2 volunteers that it takes at most: wait until one leaves, or ask "
+          "for a larger network.volunteers_max");
+  // One that connects anew takes its own place.
+  const SessionId back = master.open();
+  master.say(back, again);
+  REQUIRE(master.count<Welcome>(back) == 1);
+  REQUIRE(master.is_closed(bob));
+  master.close(ann);
+  master.join("eve");
+}
+
+TEST_CASE("admission: accounts of volunteers that have gone are handed to the store and forgotten",
+          "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  for (int i = 0; i < 100; ++i) master.close(master.join("passer-by"));
+  REQUIRE(master.core().accounts().size() == 1);  // nothing was lent to them
+  const auto ann_account = [&] { return master.core().accounts().at(0); };
+  while (ann_account().units_issued == 0) {
+    REQUIRE((master.run_worker() || master.run_storage() || master.serve(ann)));
+  }
+  master.close(ann);
+  REQUIRE(master.core().accounts().size() == 1);
+  const SessionId bob = master.join("bob");
+  const auto next_fold = [&] {
+    for (;;) {
+      if (!master.storage.empty() && std::holds_alternative<FoldTask>(master.storage.front())) {
+        return std::get<FoldTask>(master.storage.front()).accounts;
+      }
+      REQUIRE((master.run_worker() || master.run_storage() || master.serve(bob)));
+    }
+  };
+  auto accounts = next_fold();
+  REQUIRE(accounts.size() == 2);
+  for (const AccountRecord& account : accounts) {
+    REQUIRE(account.is_final == (account.name == "ann"));
+    const std::uint64_t ended = account.units + account.units_refused + account.units_expired;
+    if (account.is_final) REQUIRE(account.units_issued == ended);
+  }
+  REQUIRE(master.core().accounts().size() == 1);
+  REQUIRE(master.core().accounts().at(0).name == "bob");
+  REQUIRE(master.run_storage());
+  accounts = next_fold();
+  REQUIRE(accounts.size() == 1);
+}
+
 TEST_CASE("admission: every unit that is sent ends in one counter of the account", "[master]") {
   MasterDriver master(tiny_model(), config());
   const SessionId ann = master.join("ann");

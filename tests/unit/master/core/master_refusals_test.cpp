@@ -194,7 +194,7 @@ TEST_CASE("refusal: a commit that changes the number of its parts", "[master]") 
 
 TEST_CASE("refusal: rows that do not fit their shard", "[master]") {
   require_survives(
-      on<ShardCommit>([](MasterDriver&, ShardCommit& c) { c.update.deltas.push_back(0); }),
+      on<ShardCommit>([](MasterDriver&, ShardCommit& c) { c.update.levels.push_back(0); }),
       "rows that do not fit");
   require_survives(on<ShardCommit>([](MasterDriver&, ShardCommit& c) { c.update.states.clear(); }),
                    "rows that do not fit");

@@ -78,15 +78,18 @@ TEST_CASE("rounds: a full disk pauses the run, blames nobody, and lets it go on"
   finish(master);
 }
 
-TEST_CASE("rounds: a run that waits for disk space is stopped", "[master]") {
-  MasterDriver master(tiny_model(), config());
-  master.join("ann");
-  master.settle_without_storage();
-  master.refuse_storage({ErrorCode::kDiskFull, "full"});
-  master.stop();
-  master.tick(config().stop_grace);
-  REQUIRE(master.done.has_value());
-  REQUIRE(master.done->outcome == Outcome::kAbandoned);
+TEST_CASE("rounds: a run that waits for disk space is stopped at once", "[master]") {
+  for (const bool is_stop_first : {false, true}) {
+    MasterDriver master(tiny_model(), config());
+    master.join("ann");
+    master.settle_without_storage();
+    if (is_stop_first) master.stop();
+    REQUIRE_FALSE(master.done.has_value());
+    master.refuse_storage({ErrorCode::kDiskFull, "full"});
+    if (!is_stop_first) master.stop();
+    REQUIRE(master.done.has_value());
+    REQUIRE(master.done->outcome == Outcome::kAbandoned);
+  }
 }
 
 TEST_CASE("rounds: a commit is acknowledged only after it is durable", "[master]") {

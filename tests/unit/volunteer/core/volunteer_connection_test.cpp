@@ -175,14 +175,51 @@ TEST_CASE("volunteer: it says something at least as often as it was asked to", "
 TEST_CASE("volunteer: a silent master is left", "[volunteer]") {
   VolunteerDriver driver;
   driver.join();
-  driver.tick(Millis(9'999));
+  const auto wait = [&](int milliseconds) {
+    for (; milliseconds > 0; --milliseconds) driver.tick(Millis(1));
+  };
+  wait(9'999);
   REQUIRE(driver.disconnects == 0);
   driver.receive(Heartbeat{});
-  driver.tick(Millis(9'999));
+  wait(9'999);
   REQUIRE(driver.disconnects == 0);
-  driver.tick(Millis(1));
+  wait(1);
   REQUIRE(driver.disconnects == 1);
-  REQUIRE_THAT(driver.snapshot().sentence, Catch::Contains("silent for 10 s"));
+  REQUIRE(driver.snapshot().sentence ==
+          "will try host:7070 again: the master has been silent for 10 s");
+}
+
+TEST_CASE("volunteer: one that was frozen says that it was, however its connection ends",
+          "[volunteer]") {
+  const Refusal refusal{ErrorCode::kStaleLease, "silent for 12 s: its leases have ended", true};
+  for (const int end : {0, 1, 2}) {
+    VolunteerDriver driver;
+    driver.join();
+    driver.tick(Millis(12'000));
+    REQUIRE(driver.disconnects == 0);  // it was itself that did not listen
+    if (end == 0) driver.receive(refusal);
+    if (end == 1) driver.handle(Disconnected{"reset by peer"});
+    if (end == 2) {
+      for (int i = 0; i < 100; ++i) driver.tick(Millis(100));
+    }
+    const char* reasons[] = {"refused: silent for 12 s", "reset by peer", "silent for 10 s"};
+    const std::string sentence = driver.snapshot().sentence;
+    REQUIRE_THAT(sentence, Catch::Contains("frozen or suspended for 12.0 s"));
+    REQUIRE_THAT(sentence, Catch::Contains(reasons[end]));
+    REQUIRE_THAT(sentence, Catch::Contains("starts afresh, under leases of a later epoch"));
+  }
+}
+
+TEST_CASE("volunteer: a freeze that its session has survived explains nothing later",
+          "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.tick(Millis(6'000));
+  Heartbeat answer;
+  answer.echoed_us = static_cast<std::uint64_t>(driver.now().time_since_epoch().count());
+  driver.receive(answer);  // to what it said since
+  driver.handle(Disconnected{"reset by peer"});
+  REQUIRE(driver.snapshot().sentence == "will try host:7070 again: reset by peer");
 }
 
 TEST_CASE("volunteer: it waits for the next run, or exits when asked to serve once",

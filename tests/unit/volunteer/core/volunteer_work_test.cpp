@@ -250,6 +250,20 @@ TEST_CASE("work: what cannot be done ends the connection, not the program", "[vo
   REQUIRE_THAT(driver.snapshot().sentence, Catch::Contains("out of memory"));
 }
 
+TEST_CASE("work: one that ran out of memory offers half as much", "[volunteer]") {
+  CoreConfig config = VolunteerDriver::tiny_config();
+  config.hello.memory_bytes = 1000;
+  VolunteerDriver driver(config);
+  driver.join();
+  driver.receive(unit(1));
+  driver.handle(WorkDone{driver.work.front().generation, {}, Error{ErrorCode::kResources, "no"}});
+  driver.handle(Disconnected{"closed"});
+  driver.sent.clear();
+  driver.tick(Millis(1'000));
+  driver.handle(Connected{});
+  REQUIRE(driver.take<Hello>().memory_bytes == 500);
+}
+
 TEST_CASE("work: a master that floods it with work is left", "[volunteer]") {
   VolunteerDriver driver;
   driver.join();
@@ -258,6 +272,26 @@ TEST_CASE("work: a master that floods it with work is left", "[volunteer]") {
   driver.receive(unit(9999));
   REQUIRE(driver.take<Goodbye>().code == ErrorCode::kBusy);
   REQUIRE(driver.disconnects == 1);
+}
+
+TEST_CASE("work: while many bytes of it wait nothing more is read, and no master called silent",
+          "[volunteer]") {
+  CoreConfig config = VolunteerDriver::tiny_config();
+  config.work_bytes_max = 100;
+  VolunteerDriver driver(config);
+  driver.join();
+  driver.handle(MessageReceived{Message(unit(1)), 90});  // under way at once
+  driver.handle(MessageReceived{Message(unit(2)), 60});
+  REQUIRE(driver.core().wants_more());
+  driver.handle(MessageReceived{Message(unit(3)), 60});
+  REQUIRE_FALSE(driver.core().wants_more());
+  for (int i = 0; i < 300; ++i) driver.tick(Millis(100));
+  REQUIRE(driver.disconnects == 0);
+  driver.finish_work();
+  REQUIRE(driver.core().wants_more());
+  for (int i = 0; i < 100; ++i) driver.tick(Millis(100));
+  REQUIRE(driver.disconnects == 1);  // from now on it had to be heard
+  REQUIRE(driver.core().wants_more());
 }
 
 TEST_CASE("work: the flood may come as chunks or as leases too", "[volunteer]") {

@@ -1,0 +1,80 @@
+// Loaded before the C library (LD_PRELOAD) by end-to-end tests: trouble that no test can make the
+// machine have.
+//
+// GLEANER_FAULT_FILE names a file. While it exists and says "NUMBER TEXT", writes to files whose path
+// contains TEXT fail with that errno; NUMBER 0: they wait until it no longer does.
+// GLEANER_FAULT_CLOCK: wall time leaps ten years forth or back whenever it is read.
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+
+// Whether writes to the descriptor are in trouble, and with which errno.
+static int in_trouble(int file, int* number) {
+  const char* control = getenv("GLEANER_FAULT_FILE");
+  if (control == NULL) return 0;
+  const int source = open(control, O_RDONLY | O_CLOEXEC);
+  if (source < 0) return 0;
+  char text[256];
+  const ssize_t size = read(source, text, sizeof text - 1);
+  close(source);
+  if (size <= 0) return 0;
+  text[size] = '\0';
+  char wanted[256];
+  if (sscanf(text, "%d %255s", number, wanted) != 2) return 0;
+  char link[64];
+  char path[4096];
+  snprintf(link, sizeof link, "/proc/self/fd/%d", file);
+  const ssize_t length = readlink(link, path, sizeof path - 1);
+  if (length <= 0) return 0;
+  path[length] = '\0';
+  return strstr(path, wanted) != NULL;
+}
+
+static int refused(int file) {
+  int number = 0;
+  while (in_trouble(file, &number)) {
+    if (number != 0) {
+      errno = number;
+      return 1;
+    }
+    usleep(10 * 1000);
+  }
+  return 0;
+}
+
+ssize_t write(int file, const void* bytes, size_t size) {
+  static ssize_t (*next)(int, const void*, size_t);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "write");
+  return refused(file) ? -1 : next(file, bytes, size);
+}
+
+ssize_t pwrite64(int file, const void* bytes, size_t size, off64_t at) {
+  static ssize_t (*next)(int, const void*, size_t, off64_t);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "pwrite64");
+  return refused(file) ? -1 : next(file, bytes, size, at);
+}
+
+int fallocate(int file, int mode, off_t at, off_t size) {
+  static int (*next)(int, int, off_t, off_t);
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "fallocate");
+  return refused(file) ? -1 : next(file, mode, at, size);
+}
+
+int clock_gettime(clockid_t clock, struct timespec* now) {
+  static int (*next)(clockid_t, struct timespec*);
+  static atomic_uint turn;
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "clock_gettime");
+  const int outcome = next(clock, now);
+  if (clock == CLOCK_REALTIME && getenv("GLEANER_FAULT_CLOCK") != NULL) {
+    now->tv_sec += (atomic_fetch_add(&turn, 1) % 2 == 0 ? 1 : -1) * 10L * 365 * 86400;
+  }
+  return outcome;
+}

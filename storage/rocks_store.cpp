@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "storage/rocks_bulk.hpp"
+#include "storage/rocks_files.hpp"
 #include "storage/rocks_options.hpp"
 #include "storage/store_folder.hpp"
 
@@ -148,6 +149,18 @@ class RocksStore : public Store {
     if (status.ok()) status = checkpoint->CreateCheckpoint(folder, kNeverFlush);
     if (!status.ok()) return rocks_error(status, path_, "making a snapshot of");
     return folder;
+  }
+
+  Result<std::vector<TableSpace>> space() override {
+    return rocks_space(*database_, {families_.data(), kTableCount});
+  }
+
+  std::vector<Error> damaged_files() override {
+    std::vector<rocksdb::LiveFileMetaData> live;
+    database_->GetLiveFilesMetaData(&live);
+    std::vector<std::string> names;
+    for (const rocksdb::LiveFileMetaData& file : live) names.push_back(file.relative_filename);
+    return check_table_files(path_, names);
   }
 
  private:
@@ -300,6 +313,10 @@ Result<std::unique_ptr<Store>> open_read_only(const std::string& path) {
 Result<std::unique_ptr<Store>> open_rocks_store(const std::string& path, OpenMode mode,
                                                 const RocksStoreOptions& options) {
   return mode == OpenMode::kReadWrite ? open_read_write(path, options) : open_read_only(path);
+}
+
+std::vector<Error> damaged_table_files(const std::string& path) {
+  return check_table_files(path, table_files(path));
 }
 
 }  // namespace gleaner

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "storage/store.hpp"
 
@@ -31,5 +32,9 @@ struct RocksStoreOptions {
 // and say what to do.
 Result<std::unique_ptr<Store>> open_rocks_store(const std::string& path, OpenMode mode,
                                                 const RocksStoreOptions& options = {});
+
+// Reads every table file in the folder of a store that does not open, which nobody may be writing;
+// one error a file that is damaged.
+std::vector<Error> damaged_table_files(const std::string& path);
 
 }  // namespace gleaner

@@ -176,4 +176,8 @@ Result<std::string> RunStore::snapshot() {
   return impl_->store->snapshot();
 }
 
+Result<std::vector<TableSpace>> RunStore::space() {
+  return impl_->store->space();
+}
+
 }  // namespace gleaner

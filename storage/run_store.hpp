@@ -131,6 +131,9 @@ class RunStore {
   // The folder of a frozen store with everything written so far; see Store::snapshot.
   Result<std::string> snapshot();
 
+  // What the tables take on the disk; see Store::space.
+  Result<std::vector<TableSpace>> space();
+
   // SHA-256 (64 hex digits) over the last whole checkpoint: identity of the model (not `settings`,
   // and without `epochs`, so that training on does not change the past), progress, every row's
   // weights and state, every table entry, in key order. Not over history, ledger or anything that

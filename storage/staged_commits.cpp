@@ -38,12 +38,17 @@ bool ascends(const std::vector<std::uint32_t>& rows) {
   return std::adjacent_find(rows.begin(), rows.end(), std::greater_equal<>()) == rows.end();
 }
 
-Bytes encode_part(std::uint32_t parts, const SparseUpdate& update) {
+PartHeader header_of(std::uint32_t parts, const SparseUpdate& update) {
   PartHeader header{parts, static_cast<std::uint32_t>(update.rows.size()), 0, 0};
   if (!update.rows.empty()) {
     header.first_row = update.rows.front();
     header.last_row = update.rows.back();
   }
+  return header;
+}
+
+Bytes encode_part(std::uint32_t parts, const SparseUpdate& update) {
+  const PartHeader header = header_of(parts, update);
   const Bytes encoded = encode_update(update);
   Bytes payload(sizeof header + encoded.size());
   std::memcpy(payload.data(), &header, sizeof header);
@@ -60,17 +65,13 @@ Result<PartHeader> decode_header(ByteView key, ByteView payload) {
   return header;
 }
 
-}  // namespace
-
-StagedCommits::StagedCommits(Store& store, const ShardMap& map, const ModelConfig& config,
-                             RoundIndex first_round)
-    : store_(store), map_(map), code_limit_(1u << config.hash_bits), first_round_(first_round) {}
-
-Result<void> StagedCommits::check_update(ShardId shard, const SparseUpdate& update) const {
+Result<void> check_update(ShardId shard, const SparseUpdate& update, const ShardMap& map,
+                          const ModelConfig& config) {
+  const std::uint32_t code_limit = 1u << config.hash_bits;
   const std::size_t rows = update.rows.size();
-  const std::size_t weights = rows * map_.weights_per_row(shard);
-  const std::size_t biases = map_.is_output(shard) ? rows : 0;
-  const std::size_t codes = rows * map_.codes_per_row(shard);
+  const std::size_t weights = rows * map.weights_per_row(shard);
+  const std::size_t biases = map.is_output(shard) ? rows : 0;
+  const std::size_t codes = rows * map.codes_per_row(shard);
   if (update.levels.size() != weights || update.scales.size() != rows ||
       update.biases.size() != biases || update.states.size() != rows ||
       update.codes.size() != codes) {
@@ -82,9 +83,9 @@ Result<void> StagedCommits::check_update(ShardId shard, const SparseUpdate& upda
                            rows, codes));
   }
   if (!ascends(update.rows)) return refuse(shard, "has rows that do not ascend");
-  if (rows != 0 && update.rows.back() >= map_.row_count(shard)) {
+  if (rows != 0 && update.rows.back() >= map.row_count(shard)) {
     return refuse(shard, fmt::format("has row {}, and the shard has {} rows", update.rows.back(),
-                                     map_.row_count(shard)));
+                                     map.row_count(shard)));
   }
   if (!std::ranges::all_of(update.levels, is_delta_level) ||
       !std::ranges::all_of(update.scales, is_delta_scale) ||
@@ -94,11 +95,32 @@ Result<void> StagedCommits::check_update(ShardId shard, const SparseUpdate& upda
   if (!std::ranges::all_of(update.states, [](float s) { return std::isfinite(s) && s >= 0; })) {
     return refuse(shard, "has a row state that is negative or not a finite number");
   }
-  if (!std::ranges::all_of(update.codes, [&](std::uint32_t code) { return code < code_limit_; })) {
-    return refuse(shard, fmt::format("has a code that is not below {}", code_limit_));
+  if (!std::ranges::all_of(update.codes, [&](std::uint32_t code) { return code < code_limit; })) {
+    return refuse(shard, fmt::format("has a code that is not below {}", code_limit));
   }
   return {};
 }
+
+}  // namespace
+
+Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const ShardMap& map,
+                                    const ModelConfig& config) {
+  PartHeader header;
+  if (payload.size() < sizeof header) return Error{ErrorCode::kCorrupt, "it is cut short"};
+  std::memcpy(&header, payload.data(), sizeof header);
+  Result<SparseUpdate> update = decode_update(payload.subspan(sizeof header));
+  if (!update) return update.error();
+  if (auto checked = check_update(shard, *update, map, config); !checked) return checked.error();
+  const PartHeader expected = header_of(header.parts, *update);
+  if (std::memcmp(&header, &expected, sizeof header) != 0) {
+    return Error{ErrorCode::kCorrupt, "its header does not describe its rows"};
+  }
+  return StagedPart{header.parts, std::move(*update)};
+}
+
+StagedCommits::StagedCommits(Store& store, const ShardMap& map, const ModelConfig& config,
+                             RoundIndex first_round)
+    : store_(store), map_(map), config_(config), first_round_(first_round) {}
 
 Result<void> StagedCommits::load() {
   if (is_loaded_) return {};
@@ -153,7 +175,7 @@ Result<void> StagedCommits::add(RoundIndex round, ShardId shard, std::uint32_t p
                                 std::uint32_t parts, const SparseUpdate& update,
                                 Durability durability) {
   if (raw(shard) >= map_.shard_count()) return refuse(shard, "is for a shard the run has not");
-  if (auto checked = check_update(shard, update); !checked) return checked;
+  if (auto checked = check_update(shard, update, map_, config_); !checked) return checked;
   if (auto loaded = load(); !loaded) return loaded;
 
   const StagedKeyBytes key = encode_staged_key({round, shard, part});
@@ -230,14 +252,9 @@ Result<SparseUpdate> StagedCommits::read_part(RoundIndex round, ShardId shard, s
   if (!record->has_value()) return corrupt_record(Table::kStaged, key, "it is missing");
   const Result<ByteView> payload = open_record(Table::kStaged, key, **record);
   if (!payload) return payload.error();
-  const Result<PartHeader> header = decode_header(key, *payload);
-  if (!header) return header.error();
-  Result<SparseUpdate> update = decode_update(payload->subspan(sizeof(PartHeader)));
-  if (!update) return corrupt_record(Table::kStaged, key, update.error().message.c_str());
-  if (auto checked = check_update(shard, *update); !checked) {
-    return corrupt_record(Table::kStaged, key, checked.error().message.c_str());
-  }
-  return update;
+  Result<StagedPart> opened = open_staged_part(*payload, shard, map_, config_);
+  if (!opened) return corrupt_record(Table::kStaged, key, opened.error().message.c_str());
+  return std::move(opened->update);
 }
 
 Result<void> StagedCommits::erase_through(RoundIndex round) {

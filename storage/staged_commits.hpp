@@ -1,5 +1,5 @@
 // Commits that are durable and not folded yet (table kStaged), with an index in memory of which
-// parts there are. Borrows store and map. One thread at a time.
+// parts there are. Borrows store, map and configuration. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +17,17 @@
 #include "storage/store.hpp"
 
 namespace gleaner {
+
+// One part as it is stored.
+struct StagedPart {
+  std::uint32_t parts = 0;  // of the commit
+  SparseUpdate update;
+};
+
+// Decodes the payload of a staged record and checks it in full; the error is a clause that says
+// what is wrong.
+Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const ShardMap& map,
+                                    const ModelConfig& config);
 
 class StagedCommits {
  public:
@@ -56,12 +67,11 @@ class StagedCommits {
   Result<void> load();
   Result<void> note(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
                     const Part& noted);
-  Result<void> check_update(ShardId shard, const SparseUpdate& update) const;
   Result<SparseUpdate> read_part(RoundIndex round, ShardId shard, std::uint32_t part);
 
   Store& store_;
   const ShardMap& map_;
-  std::uint32_t code_limit_;  // codes are below it
+  const ModelConfig& config_;
   RoundIndex first_round_;
   bool is_loaded_ = false;
   std::map<std::pair<RoundIndex, ShardId>, std::vector<Part>> commits_;

@@ -22,4 +22,12 @@ Result<std::string> Store::snapshot() {
   return Error{ErrorCode::kInvalidArgument, "this kind of store has no snapshots"};
 }
 
+Result<std::vector<TableSpace>> Store::space() {
+  return std::vector<TableSpace>();
+}
+
+std::vector<Error> Store::damaged_files() {
+  return {};
+}
+
 }  // namespace gleaner

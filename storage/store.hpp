@@ -14,6 +14,7 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "common/bytes.hpp"
 #include "common/result.hpp"
@@ -24,6 +25,22 @@ namespace gleaner {
 
 // kLazy survives the death of the process, not that of the machine.
 enum class Durability : std::uint8_t { kLazy, kSync };
+
+// What a table takes on the disk.
+struct TableSpace {
+  // One level of files; those of level 0 overlap and wait to be merged.
+  struct Level {
+    int level = 0;
+    std::uint64_t files = 0;
+    std::uint64_t bytes = 0;
+  };
+
+  Table table{};
+  std::uint64_t records = 0;       // in files, those that are replaced or erased since included
+  std::uint64_t file_bytes = 0;    // of all its files
+  std::uint64_t newest_bytes = 0;  // in memory, or in the log alone
+  std::vector<Level> levels;       // those that have files
+};
 
 class Store {
  public:
@@ -49,6 +66,11 @@ class Store {
   // copied while this one goes on, until the next snapshot or opening removes it. Cheap in time and
   // room, since it shares the large files; they stay on the disk until it is removed.
   virtual Result<std::string> snapshot();
+
+  // A line a table, in their order; empty for a store that has no files.
+  virtual Result<std::vector<TableSpace>> space();
+  // Reads every file whole, also what a scan passes by; one error a file whose checksums fail.
+  virtual std::vector<Error> damaged_files();
 };
 
 }  // namespace gleaner

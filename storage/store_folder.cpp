@@ -31,6 +31,15 @@ bool is_database_debris(const fs::path& file) {
   return file.extension() == ".dbtmp" || file.extension() == ".log";
 }
 
+std::set<std::string> files_ending(const std::string& path, const char* ending) {
+  std::set<std::string> names;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
+    if (entry.path().extension() == ending) names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
 std::string without_slash(const std::string& path) {
   std::string base = fs::path(path).lexically_normal().string();
   if (base.ends_with('/')) base.pop_back();
@@ -150,12 +159,12 @@ std::optional<std::uint64_t> free_bytes(const std::string& path) {
 }
 
 std::set<std::string> log_files(const std::string& path) {
-  std::set<std::string> names;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    if (entry.path().extension() == ".log") names.insert(entry.path().filename().string());
-  }
-  return names;
+  return files_ending(path, ".log");
+}
+
+std::vector<std::string> table_files(const std::string& path) {
+  const std::set<std::string> names = files_ending(path, ".sst");
+  return {names.begin(), names.end()};
 }
 
 }  // namespace gleaner

@@ -5,6 +5,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "common/result.hpp"
 
@@ -35,5 +36,7 @@ std::optional<std::uint64_t> free_bytes(const std::string& path);
 
 // Names of the write-ahead logs in it, those of numbers only that are not tables.
 std::set<std::string> log_files(const std::string& path);
+// Names of the table files in it.
+std::vector<std::string> table_files(const std::string& path);
 
 }  // namespace gleaner

@@ -16,17 +16,6 @@ namespace {
 constexpr const char* kExitCodes =
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data.";
 
-void add_read_flags(CLI::App& verb, ReadFlags& flags) {
-  verb.add_option("--format", flags.format,
-                  "text form: auto looks at the first line (xc: a header of three numbers)")
-      ->check(CLI::IsMember({"auto", "xc", "libsvm"}))
-      ->capture_default_str();
-  verb.add_option("--first-feature", flags.first_feature,
-                  "id that libsvm text gives to the first feature; never guessed")
-      ->check(CLI::IsMember({0, 1}))
-      ->capture_default_str();
-}
-
 void add_force(CLI::App& verb, bool& force) {
   verb.add_flag("--force", force, "replace outputs that exist");
 }
@@ -157,6 +146,17 @@ void add_debian(CLI::App& dataset, int& exit_status) {
 }
 
 }  // namespace
+
+void add_read_flags(CLI::App& verb, ReadFlags& flags) {
+  verb.add_option("--format", flags.format,
+                  "text form: auto looks at the first line (xc: a header of three numbers)")
+      ->check(CLI::IsMember({"auto", "xc", "libsvm"}))
+      ->capture_default_str();
+  verb.add_option("--first-feature", flags.first_feature,
+                  "id that libsvm text gives to the first feature; never guessed")
+      ->check(CLI::IsMember({0, 1}))
+      ->capture_default_str();
+}
 
 void add_dataset_commands(CLI::App& app, int& exit_status) {
   CLI::App& dataset = *app.add_subcommand("dataset", "look at, pack, split and make data sets");

@@ -12,4 +12,9 @@ namespace gleaner {
 // the parsing: 0 done, 1 failure of the system, 2 usage, 3 bad data.
 void add_dataset_commands(CLI::App& app, int& exit_status);
 
+struct ReadFlags;
+
+// Adds the flags that every verb has that reads a text file of points.
+void add_read_flags(CLI::App& verb, ReadFlags& flags);
+
 }  // namespace gleaner

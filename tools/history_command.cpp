@@ -4,7 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <memory>
-#include <nlohmann/json.hpp>
+#include <string>
 
 #include "tools/store_access.hpp"
 
@@ -14,71 +14,80 @@ namespace {
 struct HistoryFlags {
   std::string folder;
   bool json = false;
+  bool csv = false;
 };
 
-std::string number(double value, const char* format) {
-  return value < 0 ? "-" : fmt::format(fmt::runtime(format), value);
-}
-
 // Shares are kept as fractions and shown in percent, as the literature has them.
-std::string percent(const HistoryRecord& record, double share) {
-  return record.evaluated == 0 ? "-" : number(share < 0 ? share : 100 * share, "{:.2f}");
+Cell percent(const HistoryRecord& record, double share) {
+  if (share < 0) return cell_none();
+  Cell cell = cell_number(share, 4);
+  cell.text = record.evaluated == 0 ? "-" : fmt::format("{:.2f}", 100 * share);
+  return cell;
 }
 
-nlohmann::ordered_json or_null(double value) {
-  return value < 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(value);
+std::vector<Cell> row_of(const HistoryRecord& r) {
+  return {{r.checkpoint, std::to_string(r.checkpoint)},
+          cell_count(r.batches),
+          {r.epoch, std::to_string(r.epoch)},
+          cell_measured(r.loss, 4),
+          cell_measured(r.active, 1),
+          cell_measured(r.examples_per_second, 0),
+          {r.volunteers, std::to_string(r.volunteers)},
+          cell_measured(r.bytes_down, 0),
+          cell_measured(r.bytes_up, 0),
+          cell_count(r.evaluated),
+          {r.evaluated_all, r.evaluated_all ? "yes" : "no"},
+          percent(r, r.p_at_1),
+          percent(r, r.p_at_3),
+          percent(r, r.p_at_5),
+          percent(r, r.psp_at_1),
+          percent(r, r.psp_at_3),
+          percent(r, r.psp_at_5),
+          {r.wall_seconds, ""}};
 }
-
-nlohmann::ordered_json to_json(const HistoryRecord& record) {
-  nlohmann::ordered_json line;
-  line["checkpoint"] = record.checkpoint;
-  line["batches"] = record.batches;
-  line["epoch"] = record.epoch;
-  line["loss"] = or_null(record.loss);
-  line["active"] = or_null(record.active);
-  line["examples_per_second"] = or_null(record.examples_per_second);
-  line["volunteers"] = record.volunteers;
-  line["bytes_down"] = or_null(record.bytes_down);
-  line["bytes_up"] = or_null(record.bytes_up);
-  line["evaluated"] = record.evaluated;
-  line["evaluated_all"] = record.evaluated_all;
-  line["p_at_1"] = or_null(record.p_at_1);
-  line["p_at_3"] = or_null(record.p_at_3);
-  line["p_at_5"] = or_null(record.p_at_5);
-  line["psp_at_1"] = or_null(record.psp_at_1);
-  line["psp_at_3"] = or_null(record.psp_at_3);
-  line["psp_at_5"] = or_null(record.psp_at_5);
-  line["wall_seconds"] = record.wall_seconds;
-  return line;
-}
-
-constexpr const char* kRowFormat =
-    "{:>6} {:>6} {:>10} {:>9} {:>9} {:>7} {:>7} {:>7} {:>7} {:>6} {:>7} {:>7}\n";
 
 }  // namespace
 
-std::string history_table(const std::vector<HistoryRecord>& records) {
-  std::string text = fmt::format(kRowFormat, "round", "epochs", "examples/s", "loss", "active",
-                                 "P@1 %", "P@3 %", "P@5 %", "PSP@1 %", "volun.", "B down", "B up");
+Report history_report(const std::vector<HistoryRecord>& records) {
+  const auto for_programs = [](const char* key) { return Column{key, "", false, false}; };
+  Report report;
+  ReportTable& table = report.table("history", {{"checkpoint", "round"},
+                                                for_programs("batches"),
+                                                {"epoch", "epochs"},
+                                                {"loss", "loss"},
+                                                {"active", "active"},
+                                                {"examples_per_second", "examples/s"},
+                                                {"volunteers", "volun."},
+                                                {"bytes_down", "B down"},
+                                                {"bytes_up", "B up"},
+                                                for_programs("evaluated"),
+                                                for_programs("evaluated_all"),
+                                                {"p_at_1", "P@1 %"},
+                                                {"p_at_3", "P@3 %"},
+                                                {"p_at_5", "P@5 %"},
+                                                {"psp_at_1", "PSP@1 %"},
+                                                for_programs("psp_at_3"),
+                                                for_programs("psp_at_5"),
+                                                for_programs("wall_seconds")});
   bool has_sample = false;
-  for (const HistoryRecord& r : records) {
-    has_sample |= r.evaluated != 0 && !r.evaluated_all;
-    text += fmt::format(kRowFormat, r.checkpoint, r.epoch, number(r.examples_per_second, "{:.0f}"),
-                        number(r.loss, "{:.4f}"), number(r.active, "{:.1f}"), percent(r, r.p_at_1),
-                        percent(r, r.p_at_3), percent(r, r.p_at_5), percent(r, r.psp_at_1),
-                        r.volunteers, number(r.bytes_down, "{:.0f}"), number(r.bytes_up, "{:.0f}"));
+  for (const HistoryRecord& record : records) {
+    table.rows.push_back(row_of(record));
+    has_sample |= record.evaluated != 0 && !record.evaluated_all;
   }
-  text +=
+  report.text(
       "round: rounds folded; epochs: completed; loss: nats an example; active: neurons an "
       "example;\n"
-      "B down, B up: bytes an example and volunteer; -: not measured.\n";
-  if (has_sample) text += "Some precisions are of a sample of the test file: --json says which.\n";
-  return text;
+      "B down, B up: bytes an example and volunteer; -: not measured.\n");
+  if (has_sample) {
+    report.text("Some precisions are of a sample of the test file: --json says which.\n");
+  }
+  return report;
 }
 
-std::string history_json_lines(const std::vector<HistoryRecord>& records) {
+std::string history_json_lines(const Report& report) {
+  const Json document = report.for_programs();
   std::string text;
-  for (const HistoryRecord& record : records) text += to_json(record).dump() + "\n";
+  for (const Json& line : document["history"]) text += line.dump() + "\n";
   return text;
 }
 
@@ -88,7 +97,9 @@ void add_history_command(CLI::App& app, int& exit_status) {
   auto flags = std::make_shared<HistoryFlags>();
   history.add_option("store", flags->folder, "folder that gleaner-master was given as --store")
       ->required();
-  history.add_flag("--json", flags->json, "one JSON object a line instead of a table");
+  CLI::Option* const json =
+      history.add_flag("--json", flags->json, "one JSON object a line instead of a table");
+  history.add_flag("--csv", flags->csv, "the fields of --json as CSV")->excludes(json);
   history.footer(std::string("May be asked for while the master runs. The fields of --json are "
                              "listed in tools/README.md.\n\n"
                              "Examples:\n"
@@ -99,7 +110,10 @@ void add_history_command(CLI::App& app, int& exit_status) {
     exit_status = run_on_store(flags->folder, [&](RunStore& run) -> Result<void> {
       const Result<std::vector<HistoryRecord>> records = run.history();
       if (!records) return records.error();
-      return print_out(flags->json ? history_json_lines(*records) : history_table(*records));
+      const Report report = history_report(*records);
+      if (flags->json) return print_out(history_json_lines(report));
+      return print_report(report, flags->csv ? ReportForm::kCsv : ReportForm::kPeople, "history",
+                          flags->folder);
     });
   });
 }

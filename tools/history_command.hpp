@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "storage/run_store.hpp"
+#include "tools/report.hpp"
 
 namespace CLI {
 class App;
@@ -17,10 +18,10 @@ namespace gleaner {
 // the system, 2 usage, 4 no usable store.
 void add_history_command(CLI::App& app, int& exit_status);
 
-// The records as a table of at most 100 columns; what was not measured is a dash.
-std::string history_table(const std::vector<HistoryRecord>& records);
+// The records as a table, at most 100 columns wide for people; what was not measured is a dash.
+Report history_report(const std::vector<HistoryRecord>& records);
 
-// One JSON object a line; what was not measured is null.
-std::string history_json_lines(const std::vector<HistoryRecord>& records);
+// One JSON object a line for such a report; what was not measured is null.
+std::string history_json_lines(const Report& report);
 
 }  // namespace gleaner

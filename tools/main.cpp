@@ -11,15 +11,21 @@
 #include "tools/backup_command.hpp"
 #include "tools/bench_command.hpp"
 #include "tools/checkpoint_command.hpp"
+#include "tools/completion_command.hpp"
 #include "tools/dataset_command.hpp"
+#include "tools/diff_command.hpp"
+#include "tools/evaluate_command.hpp"
+#include "tools/export_command.hpp"
 #include "tools/history_command.hpp"
+#include "tools/inspect_command.hpp"
 #include "tools/predict_command.hpp"
+#include "tools/verify_command.hpp"
 
 namespace {
 
 constexpr const char* kFooter =
     "Examples:\n"
-    "  gleaner history run1\n"
+    "  gleaner inspect run1\n"
     "  gleaner checkpoint digest run1\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";
 
@@ -43,9 +49,17 @@ int main(int argc, char** argv) {
   gleaner::add_backup_commands(app, exit_status);
   gleaner::add_bench_command(app, exit_status);
   gleaner::add_checkpoint_commands(app, exit_status);
+  gleaner::add_completion_command(app, exit_status);
   gleaner::add_dataset_commands(app, exit_status);
+  gleaner::add_diff_command(app, exit_status);
+  gleaner::add_evaluate_command(app, exit_status);
+  gleaner::add_export_command(app, exit_status);
   gleaner::add_history_command(app, exit_status);
+  gleaner::add_inspect_command(app, exit_status);
   gleaner::add_predict_command(app, exit_status);
+  gleaner::add_verify_commands(app, exit_status);
+  // One verb a line: a word after it that is a verb's name as well is an argument.
+  app.require_subcommand(0, 1);
   try {
     app.parse(argc, argv);
     // Not left to require_subcommand, which would hide the name of an unknown command.

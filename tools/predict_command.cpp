@@ -8,9 +8,9 @@
 #include <memory>
 #include <string>
 
-#include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
 #include "common/limits.hpp"
+#include "tools/dataset_command.hpp"
 #include "tools/predict_run.hpp"
 #include "tools/store_access.hpp"
 
@@ -19,12 +19,6 @@ namespace {
 
 constexpr std::uint32_t kThreadsMax = 1024;
 constexpr unsigned kPlainWidth = 100;
-
-// run_predict's errors of these codes are of the store.
-ExitCode exit_status_of(ErrorCode code) {
-  if (code == ErrorCode::kNotFound || code == ErrorCode::kVersion) return ExitCode::kStore;
-  return exit_code_of(code);
-}
 
 Result<void> predict(PredictFlags& flags) {
   if (auto level = simd_level_from_environment(); !level) return level.error();
@@ -59,14 +53,12 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
   verb.add_option("--threads", flags.threads, "compute threads (one a core unless given)")
       ->check(CLI::Range(std::uint32_t{1}, kThreadsMax));
   verb.add_flag("--json", flags.json, "one JSON object a line instead of text");
-  verb.add_option("--format", flags.read.format,
-                  "text form: auto looks at the first line (xc: a header of three numbers)")
-      ->check(CLI::IsMember({"auto", "xc", "libsvm"}))
-      ->capture_default_str();
-  verb.add_option("--first-feature", flags.read.first_feature,
-                  "id that libsvm text gives to the first feature; never guessed")
-      ->check(CLI::IsMember({0, 1}))
-      ->capture_default_str();
+  verb.add_option(
+          "--tables", flags.candidates,
+          "score only so many neurons that most hash tables propose, and as many of frequent "
+          "labels: faster on wide models; gleaner evaluate --tables says what it costs")
+      ->check(CLI::Range(1, 1'000'000));
+  add_read_flags(verb, flags.read);
 }
 
 constexpr const char* kFooter =
@@ -87,11 +79,7 @@ void add_predict_command(CLI::App& app, int& exit_status) {
   auto flags = std::make_shared<PredictFlags>();
   add_flags(verb, *flags);
   verb.footer(kFooter);
-  verb.callback([flags, &exit_status] {
-    const Result<void> done = predict(*flags);
-    if (!done) fmt::print(stderr, "gleaner: {}\n", done.error().message);
-    exit_status = static_cast<int>(done ? ExitCode::kOk : exit_status_of(done.error().code));
-  });
+  verb.callback([flags, &exit_status] { exit_status = report_on_store(predict(*flags)); });
 }
 
 }  // namespace gleaner

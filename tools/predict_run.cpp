@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -15,6 +16,7 @@
 #include "common/run_plan.hpp"
 #include "tools/predict_points.hpp"
 #include "tools/stored_model.hpp"
+#include "tools/table_search.hpp"
 
 namespace gleaner {
 namespace {
@@ -157,8 +159,8 @@ Result<void> name_labels(const PredictFlags& flags, const ModelConfig& config,
 class Predictor {
  public:
   Predictor(const PredictFlags& flags, StoredModel& model, const PredictLayout& layout,
-            const PrintText& print)
-      : flags_(flags), model_(model), layout_(layout), print_(print) {}
+            const PrintText& print, TableSearch* tables)
+      : flags_(flags), model_(model), layout_(layout), print_(print), tables_(tables) {}
 
   // What is known once the points are open. Must come before the first point.
   void begin(const Source& source) {
@@ -184,6 +186,7 @@ class Predictor {
   StoredModel& model_;
   const PredictLayout& layout_;
   const PrintText& print_;
+  TableSearch* const tables_;  // null: every neuron is scored
   const PredictNames* names_ = nullptr;
   bool normalise_ = false;
   bool has_header_ = false;
@@ -209,7 +212,9 @@ Result<void> Predictor::flush() {
     if (normalise_) normalize_row(values.back());
     examples.push_back({prediction.point.labels, prediction.point.features, values.back()});
   }
-  const Result<std::vector<ScoredLabel>> best = model_.top(examples, flags_.top_k);
+  const HiddenCodes codes = model_.encode(examples);
+  Result<std::vector<ScoredLabel>> best =
+      tables_ == nullptr ? model_.top(codes, flags_.top_k) : tables_->top(codes, flags_.top_k);
   if (!best) return in_store(best.error(), flags_.store);
   if (auto printed = print_header(); !printed) return printed;
   const std::size_t width = model_.entries(flags_.top_k);
@@ -231,10 +236,14 @@ void Predictor::fill(Prediction& prediction, std::span<const ScoredLabel> best) 
   std::vector<float> logits(padded);
   std::vector<float> probabilities(padded);
   std::vector<float> losses(padded);
-  for (std::size_t i = 0; i < best.size(); ++i) logits[i] = best[i].logit;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    logits[i] = std::isfinite(best[i].logit) ? best[i].logit : 0.0F;
+  }
   default_kernels().logistic(logits.data(), probabilities.data(), losses.data(), padded);
   const std::vector<std::uint32_t>& labels = prediction.point.labels;
   for (std::size_t i = 0; i < best.size(); ++i) {
+    // The tables may propose fewer.
+    if (!std::isfinite(best[i].logit)) break;
     prediction.predicted.push_back(
         {best[i].label, best[i].logit, probabilities[i],
          std::binary_search(labels.begin(), labels.end(), best[i].label)});
@@ -294,7 +303,13 @@ Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> ru
   options.limits = dimensions_of(config);
   options.limits_name = "the model in " + flags.store;
 
-  Predictor predictor(flags, **model, layout, print);
+  std::unique_ptr<TableSearch> tables;
+  if (flags.candidates != 0) {
+    auto opened = TableSearch::open(**model, flags.candidates);
+    if (!opened) return in_store(opened.error(), flags.store);
+    tables = std::move(*opened);
+  }
+  Predictor predictor(flags, **model, layout, print, tables.get());
   Result<Source> source =
       flags.data.empty()
           ? open_input(flags, config, options, [&predictor] { return predictor.flush(); })

@@ -21,7 +21,8 @@ struct PredictFlags {
   std::uint64_t examples = 0;  // points to choose; 0: a few of a folder, all of a file
   std::uint64_t seed = 1;      // of the choice
   std::uint32_t top_k = 5;
-  std::uint32_t threads = 0;  // 0: one a core
+  std::uint32_t threads = 0;     // 0: one a core
+  std::uint32_t candidates = 0;  // neurons that the tables may propose; 0: all are scored
   bool json = false;
   bool show_progress = false;  // on the terminal behind stderr
   ReadFlags read;

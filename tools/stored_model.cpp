@@ -120,16 +120,20 @@ std::uint32_t StoredModel::entries(std::uint32_t top_k) const {
 
 Result<std::vector<ScoredLabel>> StoredModel::top(std::span<const ExampleView> examples,
                                                   std::uint32_t top_k) {
+  if (examples.empty()) return std::vector<ScoredLabel>();
+  return top(encode(examples), top_k);
+}
+
+Result<std::vector<ScoredLabel>> StoredModel::top(const HiddenCodes& codes, std::uint32_t top_k) {
   std::vector<ScoredLabel> labels;
-  if (examples.empty() || top_k == 0) return labels;
-  const HiddenCodes codes = input_.forward(examples, {});
+  if (codes.examples == 0 || top_k == 0) return labels;
   std::vector<ScoredNeuron> best;
   for (std::uint32_t s = 0; s < map_.output_shards(); ++s) {
     std::unique_ptr<OutputShard> read;
     const Result<const OutputShard*> shard = output_shard(ShardId{s}, read);
     if (!shard) return shard.error();
     const OutputShard* const shards[] = {*shard};
-    merge_into(best, exact_top(shards, codes, top_k, kernels_, pool_), examples.size(), top_k);
+    merge_into(best, exact_top(shards, codes, top_k, kernels_, pool_), codes.examples, top_k);
   }
   labels.reserve(best.size());
   for (const ScoredNeuron& scored : best) {

@@ -53,6 +53,16 @@ class StoredModel {
   // are ignored. Values are as training saw them (see is_normalised).
   Result<std::vector<ScoredLabel>> top(std::span<const ExampleView> examples, std::uint32_t top_k);
 
+  // The two halves of top(): hidden codes of the examples, and the best labels for codes.
+  HiddenCodes encode(std::span<const ExampleView> examples) { return input_.forward(examples, {}); }
+
+  Result<std::vector<ScoredLabel>> top(const HiddenCodes& codes, std::uint32_t top_k);
+
+  // What the model was read from.
+  [[nodiscard]] RunStore& run() { return *run_; }
+
+  [[nodiscard]] ThreadPool& pool() { return pool_; }
+
   // Bytes of the output shards that are kept.
   [[nodiscard]] std::uint64_t kept_bytes() const { return kept_bytes_; }
 

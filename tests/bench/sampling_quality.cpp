@@ -100,7 +100,7 @@ SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows&
   const ShardContext context{config, map, kernels, family.get()};
   std::vector<ShardScratch> scratch(pool.threads(), ShardScratch(config));
   const std::vector<OutputShard> shards = shards_of(context, rows, pool, scratch);
-  QueryBatch batch(config, kernels, family.get());
+  QueryBatch batch(config, family.get());
   batch.prepare(0, codes, pool);
 
   std::vector<Example> examples(codes.examples);
@@ -109,6 +109,11 @@ SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows&
     example.is_true.resize(config.labels);
     example.is_chosen.resize(config.labels);
   }
+  std::vector<float> hidden(codes.codes.size());
+  for (std::size_t e = 0; e < codes.examples; ++e) {
+    kernels.dequantise(codes.scales[e], codes.codes.data() + e * config.hidden,
+                       hidden.data() + e * config.hidden, config.hidden);
+  }
   for (const OutputShard& shard : shards) {
     ActiveSets& active = scratch[0].active;
     const NeuronRange range = shard.neurons();
@@ -116,10 +121,10 @@ SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows&
     for (std::uint32_t e = 0; e < codes.examples; ++e) {
       Example& example = examples[e];
       for (const std::uint32_t row : active.chosen(e)) example.is_chosen[range.begin + row] = true;
-      const float* hidden = batch.hidden() + std::size_t{e} * config.hidden;
       for (std::uint32_t row = 0; row < range.size(); ++row) {
         example.logits[range.begin + row] =
-            kernels.dot(shard.rows().weights(row), hidden, config.hidden) +
+            kernels.dot(shard.rows().weights(row), &hidden[std::size_t{e} * config.hidden],
+                        config.hidden) +
             rows.row(range.begin + row).back();
       }
     }

@@ -20,7 +20,8 @@ class Usage(unittest.TestCase):
         self.assertRegex(run("--version")[1], r"^gleaner \d+\.\d+\.\d+\n$")
 
     def test_every_help_has_two_examples_and_the_exit_codes(self):
-        for command in ([], ["history"], ["checkpoint", "digest"], ["backup", "list"],
+        for command in ([], ["history"], ["inspect"], ["verify"], ["repair"], ["diff"], ["evaluate"],
+                        ["export"], ["completion"], ["checkpoint", "digest"], ["backup", "list"],
                         ["backup", "verify"], ["restore"]):
             status, out, err = run(*command, "--help")
             self.assertEqual((status, err), (0, ""))
@@ -45,6 +46,32 @@ class Usage(unittest.TestCase):
             self.assertIn(part, err)
             self.assertEqual(err.count("\n"), 1, err)
             self.assertIn("--help", err)
+
+
+class Completion(unittest.TestCase):
+    def complete(self, *words):
+        """What bash offers for the last of the words."""
+        line = " ".join(f"'{word}'" for word in ("gleaner", *words))
+        script = (f'eval "$({GLEANER} completion bash)"; COMP_WORDS=({line}); '
+                  f"COMP_CWORD={len(words)}; _gleaner; echo ${{COMPREPLY[@]}}")
+        done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.stderr, "")
+        return done.stdout.split()
+
+    def test_bash_completes_verbs_and_flags_where_they_stand(self):
+        self.assertEqual(self.complete("ver"), ["verify"])
+        self.assertEqual(self.complete("inspect", "run1", "--cs"), ["--csv"])
+        self.assertEqual(self.complete("backup", "l"), ["list"])
+        self.assertEqual(self.complete("backup", "verify", "--ba"), ["--backup"])
+        self.assertEqual(self.complete("history", "--candidates"), [])
+        self.assertEqual(self.complete("inspect", "history", "--la"), ["--labels"])
+
+    def test_every_shell_has_a_script_of_all_verbs(self):
+        for shell in ("bash", "zsh", "fish"):
+            status, out, _ = run("completion", shell)
+            self.assertEqual(status, 0)
+            for word in ("evaluate", "repair", "digest"):
+                self.assertIn(word, out)
 
 
 class Stores(unittest.TestCase):

@@ -34,6 +34,10 @@ std::vector<HistoryRecord> two_records() {
   return {plain, full};
 }
 
+std::string people_text(const std::vector<HistoryRecord>& records) {
+  return history_report(records).for_people({});
+}
+
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream stream(text);
@@ -42,29 +46,28 @@ std::vector<std::string> lines_of(const std::string& text) {
 }
 
 TEST_CASE("history: the table shows what was measured and dashes for the rest", "[tools]") {
-  const auto lines = lines_of(history_table(two_records()));
+  const auto lines = lines_of(people_text(two_records()));
   REQUIRE(lines.size() == 5);
   CHECK_THAT(lines[0], Catch::Contains("P@1 %") && Catch::Contains("examples/s"));
   CHECK(
       lines[1] ==
-      "     1      0          -    4.2500         -       -       -       -       -      3       -"
-      "       -");
-  CHECK(
-      lines[2] ==
-      "123456      5     123457 1234.5000    1000.2   61.25  100.00    0.00   25.00   1000     101"
-      "     188");
+      "       1       0     4.2500       -           -       3       -     -      -       -      -"
+      "        -");
+  CHECK(lines[2] ==
+        "  123456       5  1234.5000  1000.2      123457    1000     101   188  61.25  100.00   "
+        "0.00    25.00");
   for (const std::string& line : lines) CHECK(line.size() <= 100);
 }
 
 TEST_CASE("history: precision of a sample is said to be one", "[tools]") {
   auto records = two_records();
-  CHECK_THAT(history_table(records), !Catch::Contains("sample"));
+  CHECK_THAT(people_text(records), !Catch::Contains("sample"));
   records[1].evaluated_all = false;
-  CHECK_THAT(history_table(records), Catch::Contains("sample"));
+  CHECK_THAT(people_text(records), Catch::Contains("sample"));
 }
 
 TEST_CASE("history: JSON lines hold every field, in order, null where not measured", "[tools]") {
-  const auto lines = lines_of(history_json_lines(two_records()));
+  const auto lines = lines_of(history_json_lines(history_report(two_records())));
   REQUIRE(lines.size() == 2);
   CHECK(lines[0] ==
         R"({"checkpoint":1,"batches":64,"epoch":0,"loss":4.25,"active":null,)"
@@ -79,8 +82,8 @@ TEST_CASE("history: JSON lines hold every field, in order, null where not measur
 }
 
 TEST_CASE("history: an empty run has an empty history", "[tools]") {
-  CHECK(lines_of(history_table({})).size() == 3);
-  CHECK(history_json_lines({}).empty());
+  CHECK(lines_of(people_text({})).size() == 3);
+  CHECK(history_json_lines(history_report({})).empty());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 # gleaner predict: a trained model read from a store, and what the verb makes of it.
 gleaner_test(predict_test LABEL unit
-  SOURCES predict_report_test.cpp predict_points_test.cpp stored_model_test.cpp
+  SOURCES predict_report_test.cpp predict_points_test.cpp stored_model_test.cpp quality_test.cpp
           ../storage/small_run.cpp
   LINK gleaner_predict_tools)
 

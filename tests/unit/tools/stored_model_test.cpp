@@ -149,7 +149,7 @@ TEST_CASE("stored model: neither threads, kept memory nor batches change a bit",
     const auto alone = require_value(some_kept->top(std::span(views).subspan(e, 1), 4));
     REQUIRE(std::equal(alone.begin(), alone.end(), expected.begin() + static_cast<long>(e) * 4));
   }
-  REQUIRE(require_value(some_kept->top({}, 4)).empty());
+  REQUIRE(require_value(some_kept->top(std::span<const ExampleView>(), 4)).empty());
 }
 
 TEST_CASE("stored model: a run without a checkpoint is refused", "[predict]") {

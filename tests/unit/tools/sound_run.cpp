@@ -1,0 +1,102 @@
+#include "tests/unit/tools/sound_run.hpp"
+
+#include <algorithm>
+#include <vector>
+
+#include "common/initial_weights.hpp"
+#include "common/kernels/kernels.hpp"
+#include "common/row_delta.hpp"
+#include "common/run_plan.hpp"
+#include "storage/identity.hpp"
+#include "tests/unit/storage/small_run.hpp"
+#include "volunteer/train/hash_functions.hpp"
+
+namespace gleaner::test {
+namespace {
+
+// Gives the update the codes of the rows after it.
+Result<void> set_codes(RunStore& run, ShardId shard, SparseUpdate& update) {
+  const ShardMap& map = run.shard_map();
+  const std::size_t tables = map.codes_per_row(shard);
+  if (tables == 0) return {};
+  const ModelConfig& model = run.identity().model;
+  const auto family = make_hash_family(model, default_kernels());
+  const std::vector<std::uint32_t> counts = run.label_counts(shard);
+  HashScratch scratch;
+  for (std::size_t i = 0; i < update.rows.size(); ++i) {
+    const std::uint32_t row = update.rows[i];
+    const auto stored = run.read_rows(shard, row, row + 1, run.checkpoint());
+    if (!stored) return stored.error();
+    std::vector<float> values(stored->values);
+    if (values.empty()) {
+      values.resize(map.row_width(shard));
+      initial_row(model, map, shard, row, counts[row], values);
+    }
+    add_row_delta(update, i, values);
+    const float* const rows[] = {values.data()};
+    family->hash_rows(rows, std::span(update.codes).subspan(i * tables, tables), scratch);
+  }
+  return {};
+}
+
+}  // namespace
+
+RunIdentity sound_identity(std::uint64_t seed) {
+  RunIdentity identity = small_identity();
+  identity.model.seed = seed;
+  identity.settings.clear();
+  for (const auto& [name, value] : model_fields(identity.model)) {
+    if (name != "data_fingerprint" && name != "points" && name != "features" && name != "labels") {
+      identity.settings["model." + name] = value;
+    }
+  }
+  return identity;
+}
+
+Result<void> stage_sound_round(RunStore& run, RoundIndex round) {
+  const ShardMap& map = run.shard_map();
+  for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+    const ShardId shard{s};
+    SparseUpdate update = make_update(map, shard, round, run.identity().model.seed);
+    if (auto set = set_codes(run, shard, update); !set) return set;
+    const std::uint32_t parts = 1 + s % 3;
+    const auto pieces = cut(map, shard, update, parts);
+    for (std::uint32_t part = 0; part < parts; ++part) {
+      auto staged = run.stage(round, shard, part, parts, pieces[part], Durability::kSync);
+      if (!staged) return staged;
+    }
+  }
+  return {};
+}
+
+Result<void> make_sound_run(std::unique_ptr<Store> store, RoundIndex checkpoint,
+                            std::uint64_t seed) {
+  const RunIdentity identity = sound_identity(seed);
+  auto opened = RunStore::create_or_open(std::move(store), identity, small_label_counts(identity));
+  if (!opened) return opened.error();
+  RunStore& run = **opened;
+  const RunPlan plan(identity.model);
+  while (run.checkpoint() < checkpoint) {
+    const RoundIndex round = run.checkpoint();
+    if (auto staged = stage_sound_round(run, round); !staged) return staged;
+    HistoryRecord record = make_history(round + 1);
+    record.batches = plan.round_end(round);
+    record.p_at_1 = 0.5;
+    record.evaluated = 10;
+    if (auto folded = run.fold(round, record); !folded) return folded;
+  }
+  if (const auto epochs = run.reserve_lease_epochs(64); !epochs) return epochs.error();
+  VolunteerAccount atlas;
+  atlas.identity_low = 1;
+  atlas.name = "atlas";
+  atlas.units_issued = 12;
+  atlas.units = 9;
+  atlas.units_expired = 2;
+  VolunteerAccount bilbo = atlas;
+  bilbo.identity_low = 2;
+  bilbo.name = "bilbo";
+  if (auto put = run.put_accounts({atlas, bilbo}); !put) return put;
+  return stage_sound_round(run, run.checkpoint());
+}
+
+}  // namespace gleaner::test

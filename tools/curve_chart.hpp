@@ -1,0 +1,30 @@
+// Curves drawn with characters: metrics over the run, in a terminal. Pure.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+#include "common/terminal.hpp"
+
+namespace gleaner {
+
+struct Curve {
+  char mark = '*';
+  Colour colour = Colour::kNone;
+  std::string name;
+  std::vector<std::pair<double, double>> points;  // x ascends
+};
+
+struct ChartLayout {
+  std::size_t width = 72;  // columns of the plot itself
+  std::size_t height = 10;
+  TextStyle style;
+};
+
+// Lines with the y axis in percent on the left and a legend below; empty when no curve has two
+// points.
+std::string curve_chart(const std::vector<Curve>& curves, const std::string& x_name,
+                        const ChartLayout& layout);
+
+}  // namespace gleaner

@@ -1,0 +1,81 @@
+// The accounts of volunteers, as the store has them: written with every checkpoint.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "tools/inspect_views.hpp"
+
+namespace gleaner {
+namespace {
+
+// By examples trained, most first.
+Result<std::vector<VolunteerAccount>> sorted_accounts(RunStore& run) {
+  auto accounts = run.accounts();
+  if (accounts) std::ranges::stable_sort(*accounts, std::greater<>(), &VolunteerAccount::examples);
+  return accounts;
+}
+
+Cell identity_cell(const VolunteerAccount& account) {
+  const std::string all =
+      fmt::format("{:016x}{:016x}", account.identity_high, account.identity_low);
+  return {all, all.substr(all.size() - 8)};
+}
+
+constexpr std::size_t kNameWidth = 24;
+
+Cell name_cell(const VolunteerAccount& account, TextStyle style) {
+  Cell cell = cell_text(account.name);
+  cell.text = fit(cell.text, kNameWidth, style);
+  return cell;
+}
+
+}  // namespace
+
+Result<Report> inspect_volunteers(RunStore& run, const InspectRequest& request) {
+  const auto accounts = sorted_accounts(run);
+  if (!accounts) return accounts.error();
+  double all = 0;
+  for (const VolunteerAccount& account : *accounts) all += static_cast<double>(account.examples);
+  Report report;
+  auto& table = report.table("volunteers", {{"identity", "identity", true},
+                                            {"name", "name", true},
+                                            {"examples", "examples x shards"},
+                                            {"share", "share"},
+                                            {"bytes_down", "down"},
+                                            {"bytes_up", "up"},
+                                            {"faults", "faults"},
+                                            {"last_seen_wall_seconds", "last seen (UTC)"}});
+  for (const VolunteerAccount& account : *accounts) {
+    table.rows.push_back({identity_cell(account), name_cell(account, request.style),
+                          cell_count(account.examples),
+                          cell_share(static_cast<double>(account.examples) / all, 1),
+                          cell_bytes(account.bytes_down), cell_bytes(account.bytes_up),
+                          cell_count(account.faults), cell_time(account.last_seen_wall_seconds)});
+  }
+  return report;
+}
+
+Result<Report> inspect_units(RunStore& run, const InspectRequest& request) {
+  const auto accounts = sorted_accounts(run);
+  if (!accounts) return accounts.error();
+  Report report;
+  auto& table = report.table("units", {{"identity", "identity", true},
+                                       {"name", "name", true},
+                                       {"issued", "issued"},
+                                       {"answered", "answered"},
+                                       {"refused", "refused"},
+                                       {"expired", "expired"},
+                                       {"out", "out"},
+                                       {"commits", "commits"}});
+  for (const VolunteerAccount& a : *accounts) {
+    const std::uint64_t ended = a.units + a.units_refused + a.units_expired;
+    table.rows.push_back({identity_cell(a), name_cell(a, request.style), cell_count(a.units_issued),
+                          cell_count(a.units), cell_count(a.units_refused),
+                          cell_count(a.units_expired),
+                          ended > a.units_issued ? cell_none() : cell_count(a.units_issued - ended),
+                          cell_count(a.commits)});
+  }
+  return report;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,106 @@
+// What a verb found out, said once and written three ways: as text for people, as JSON for
+// programs, and its tables as CSV. Plain values; one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "common/result.hpp"
+#include "common/terminal.hpp"
+
+namespace gleaner {
+
+using Json = nlohmann::ordered_json;
+
+// Of the envelope of every JSON document. Fields may be added without changing it.
+inline constexpr int kJsonVersion = 1;
+
+// One value: what programs get and what people see.
+struct Cell {
+  Json value;
+  std::string text;
+};
+
+Cell cell_none();  // not measured: null, and a dash
+Cell cell_text(std::string_view text);
+Cell cell_count(std::uint64_t count);
+Cell cell_bytes(std::uint64_t bytes);
+// With so many digits after the point; null when it is not a finite number.
+Cell cell_number(double value, int digits);
+// A fraction, shown in percent.
+Cell cell_share(double share, int digits = 2);
+// As above, but negative values were not measured.
+Cell cell_measured(double value, int digits);
+Cell cell_measured_share(double share);
+// Seconds since 1970, shown as UTC; 0 was never.
+Cell cell_time(std::int64_t wall_seconds);
+Cell cell_duration(double seconds);
+
+struct Column {
+  const char* key;
+  const char* title;
+  bool is_left = false;       // words; numbers stand on the right
+  bool is_for_people = true;  // programs get all columns
+};
+
+struct ReportTable {
+  std::string key;
+  std::vector<Column> columns;
+  std::vector<std::vector<Cell>> rows;
+  std::size_t people_rows_max = SIZE_MAX;  // people see so many
+};
+
+// One JSON object a row.
+Json table_json(const ReportTable& table);
+
+class Report {
+ public:
+  // What follows stands under `title`, and in JSON in the object `key`.
+  void section(std::string key, std::string title);
+  void fact(const char* key, const char* title, Cell cell);
+  // For the caller to fill; valid as long as the report.
+  ReportTable& table(std::string key, std::vector<Column> columns);
+  // Text for people alone.
+  void text(std::string lines);
+
+  [[nodiscard]] std::string for_people(TextStyle style) const;
+  [[nodiscard]] Json for_programs() const;
+  // The rows of all tables, a line each, under a line of the columns' keys.
+  [[nodiscard]] std::string as_csv() const;
+
+ private:
+  struct Fact {
+    const char* key;
+    const char* title;
+    Cell cell;
+  };
+
+  using Block = std::variant<Fact, ReportTable, std::string>;
+
+  struct Section {
+    std::string key;
+    std::string title;
+    std::deque<Block> blocks;  // whose elements stay where they are
+  };
+
+  std::deque<Section> sections_;
+};
+
+enum class ReportForm : std::uint8_t { kPeople, kJson, kCsv };
+
+// The whole document: `{"gleaner_json": 1, "verb": ..., "subject": ..., ...}` and a line end.
+std::string json_document(std::string_view verb, std::string_view subject, const Json& body);
+
+// Prints to stdout. A subject is what the verb was asked about: a store.
+Result<void> print_report(const Report& report, ReportForm form, std::string_view verb,
+                          std::string_view subject);
+
+// A bar of `share` of `width` columns.
+std::string bar(double share, std::size_t width, TextStyle style);
+
+}  // namespace gleaner

@@ -53,84 +53,123 @@ struct ModelField {
   const char* doc;
 };
 
+// Calls a visitor with the fields of whole and of real numbers.
+template <typename Visit>
+class ModelFieldVisit {
+ public:
+  explicit ModelFieldVisit(Visit& visit) : visit_(visit) {}
+
+  void whole(const char* name, std::optional<std::uint32_t> ModelOverrides::*override,
+             std::uint32_t ModelConfig::*field, std::uint32_t low, std::uint32_t high,
+             const char* unit, const char* doc) {
+    visit_(ModelField<std::uint32_t>{name, override, field, low, high, unit, doc});
+  }
+
+  void real(const char* name, std::optional<float> ModelOverrides::*override,
+            float ModelConfig::*field, float low, float high, const char* unit, const char* doc) {
+    visit_(ModelField<float>{name, override, field, low, high, unit, doc});
+  }
+
+  template <typename T>
+  void other(const ModelField<T>& field) {
+    visit_(field);
+  }
+
+ private:
+  Visit& visit_;
+};
+
+// Sizes, and how the run is cut.
+template <typename Visit>
+void for_each_shape_field(ModelFieldVisit<Visit> to) {
+  using O = ModelOverrides;
+  using C = ModelConfig;
+  to.whole("epochs", &O::epochs, &C::epochs, 1, 100'000, "epochs",
+           "How often training goes through the whole training file.");
+  to.whole("hidden", &O::hidden, &C::hidden, kLanes, kHiddenMax, "units",
+           "Width of the hidden layer; a multiple of 16.");
+  to.whole(
+      "output_shards", &O::output_shards, &C::output_shards, 1, kOutputShardsMax, "shards",
+      "Shards that the output layer is cut into; several times the number of volunteers expected, "
+      "at most the number of labels.");
+  to.whole("input_shards", &O::input_shards, &C::input_shards, 1, kInputShardsMax, "shards",
+           "Shards that the hidden layer is cut into; each must hold a multiple of 16 units.");
+  to.whole("batch_examples", &O::batch_examples, &C::batch_examples, 1, kBatchExamplesMax,
+           "examples", "Examples between two updates of the weights.");
+  to.whole("round_batches", &O::round_batches, &C::round_batches, 1, 1'000'000, "batches",
+           "Batches between two checkpoints.");
+  to.whole("staleness", &O::staleness, &C::staleness, 0, kStalenessMax, "batches",
+           "Lag between a batch's forward pass and the last update it sees. 0 trains strictly in "
+           "order; more hides the network's latency and needs a low input_rate.");
+}
+
+// Which neurons an example trains.
+template <typename Visit>
+void for_each_sampling_field(ModelFieldVisit<Visit> to) {
+  using O = ModelOverrides;
+  using C = ModelConfig;
+  to.other(ModelField<Sampling>{"sampling", &O::sampling, &C::sampling, Sampling::kLsh,
+                                Sampling::kAll, "",
+                                "How the active output neurons of an example are chosen: by hash "
+                                "tables, at random, or all of them."});
+  to.other(ModelField<HashFamilyKind>{"hash_family", &O::hash_family, &C::hash_family,
+                                      HashFamilyKind::kSimHash, HashFamilyKind::kDwta, "",
+                                      "Hash functions of the tables."});
+  to.whole("hash_bits", &O::hash_bits, &C::hash_bits, 1, kHashBitsMax, "bits",
+           "Bits of a hash code: each table has 2 to the power of so many buckets.");
+  to.whole("tables", &O::tables, &C::tables, 1, kTablesMax, "tables", "Hash tables.");
+  to.other(ModelField<TableChoice>{
+      "table_choice", &O::table_choice, &C::table_choice, TableChoice::kVanilla, TableChoice::kTopK,
+      "",
+      "Which of the neurons that the tables bring an example are taken when there are more than "
+      "active_cap: the first met (vanilla), or those met in the most tables (topk)."});
+  to.whole("active_cap", &O::active_cap, &C::active_cap, 1, kLabelsMax, "neurons",
+           "Most active neurons an example gets besides its true labels, over the whole layer.");
+  to.whole("random_negatives", &O::random_negatives, &C::random_negatives, 0, kLabelsMax, "neurons",
+           "Neurons chosen at random for an example besides those from the tables.");
+  to.whole("rehash_batches", &O::rehash_batches, &C::rehash_batches, 1, 1'000'000, "batches",
+           "Neurons that changed are hashed anew every so many batches.");
+}
+
+// How they learn.
+template <typename Visit>
+void for_each_learning_field(ModelFieldVisit<Visit> to) {
+  using O = ModelOverrides;
+  using C = ModelConfig;
+  to.real("output_rate", &O::output_rate, &C::output_rate, 0.0F, 10.0F, "",
+          "Learning rate of the output layer.");
+  to.real("input_rate", &O::input_rate, &C::input_rate, 0.0F, 10.0F, "",
+          "Learning rate of the input layer; the larger the staleness, the smaller it must be.");
+  to.real("rate_decay", &O::rate_decay, &C::rate_decay, 1e-6F, 1.0F, "",
+          "Both rates are multiplied by it after every epoch.");
+  to.whole("warmup_batches", &O::warmup_batches, &C::warmup_batches, 0, 1'000'000'000, "batches",
+           "The rates rise linearly from zero over so many batches.");
+  to.real("second_moment_decay", &O::second_moment_decay, &C::second_moment_decay, 0.0F, 0.9999999F,
+          "", "How much of its gradient statistics a row keeps from one update to the next.");
+  to.real("epsilon", &O::epsilon, &C::epsilon, 1e-30F, 1.0F, "",
+          "Added to the denominator of every update.");
+  to.real("dropout", &O::dropout, &C::dropout, 0.0F, 0.95F, "",
+          "Share of the hidden units zeroed for an example in training.");
+  to.real("feature_dropout", &O::feature_dropout, &C::feature_dropout, 0.0F, 0.95F, "",
+          "Share of an example's features left out in training; the others are scaled up.");
+  to.real("input_scale", &O::input_scale, &C::input_scale, 0.0F, 100.0F, "",
+          "Standard deviation of the input layer's initial weights.");
+  to.real("output_scale", &O::output_scale, &C::output_scale, 0.0F, 100.0F, "",
+          "Initial output weights are uniform within this, over the square root of hidden.");
+  to.other(ModelField<std::int32_t>{"gradient_step_log2", &O::gradient_step_log2,
+                                    &C::gradient_step_log2, -30, 0, "",
+                                    "Gradients of the hidden layer travel as multiples of 2 to the "
+                                    "power of this."});
+}
+
 // Calls visit(ModelField<T>) for every field of ModelConfig that can be overridden, in the order in
 // which the documentation shows them. The one list from which keys, overriding and recording
 // follow.
 template <typename Visit>
 void for_each_model_field(Visit visit) {
-  using O = ModelOverrides;
-  using C = ModelConfig;
-  using U = std::uint32_t;
-  const auto whole = [&](const char* name, std::optional<U> O::*override, U C::*field, U low,
-                         U high, const char* unit, const char* doc) {
-    visit(ModelField<U>{name, override, field, low, high, unit, doc});
-  };
-  const auto real = [&](const char* name, std::optional<float> O::*override, float C::*field,
-                        float low, float high, const char* unit, const char* doc) {
-    visit(ModelField<float>{name, override, field, low, high, unit, doc});
-  };
-  whole("epochs", &O::epochs, &C::epochs, 1, 100'000, "epochs",
-        "How often training goes through the whole training file.");
-  whole("hidden", &O::hidden, &C::hidden, kLanes, kHiddenMax, "units",
-        "Width of the hidden layer; a multiple of 16.");
-  whole(
-      "output_shards", &O::output_shards, &C::output_shards, 1, kOutputShardsMax, "shards",
-      "Shards that the output layer is cut into; several times the number of volunteers expected, "
-      "at most the number of labels.");
-  whole("input_shards", &O::input_shards, &C::input_shards, 1, kInputShardsMax, "shards",
-        "Shards that the hidden layer is cut into; each must hold a multiple of 16 units.");
-  whole("batch_examples", &O::batch_examples, &C::batch_examples, 1, kBatchExamplesMax, "examples",
-        "Examples between two updates of the weights.");
-  whole("round_batches", &O::round_batches, &C::round_batches, 1, 1'000'000, "batches",
-        "Batches between two checkpoints.");
-  whole("staleness", &O::staleness, &C::staleness, 0, kStalenessMax, "batches",
-        "Lag between a batch's forward pass and the last update it sees. 0 trains strictly in "
-        "order; more hides the network's latency and needs a low input_rate.");
-  visit(ModelField<Sampling>{"sampling", &O::sampling, &C::sampling, Sampling::kLsh, Sampling::kAll,
-                             "",
-                             "How the active output neurons of an example are chosen: by hash "
-                             "tables, at random, or all of them."});
-  visit(ModelField<HashFamilyKind>{"hash_family", &O::hash_family, &C::hash_family,
-                                   HashFamilyKind::kSimHash, HashFamilyKind::kDwta, "",
-                                   "Hash functions of the tables."});
-  whole("hash_bits", &O::hash_bits, &C::hash_bits, 1, kHashBitsMax, "bits",
-        "Bits of a hash code: each table has 2 to the power of so many buckets.");
-  whole("tables", &O::tables, &C::tables, 1, kTablesMax, "tables", "Hash tables.");
-  visit(ModelField<TableChoice>{
-      "table_choice", &O::table_choice, &C::table_choice, TableChoice::kVanilla, TableChoice::kTopK,
-      "",
-      "Which of the neurons that the tables bring an example are taken when there are more than "
-      "active_cap: the first met (vanilla), or those met in the most tables (topk)."});
-  whole("active_cap", &O::active_cap, &C::active_cap, 1, kLabelsMax, "neurons",
-        "Most active neurons an example gets besides its true labels, over the whole layer.");
-  whole("random_negatives", &O::random_negatives, &C::random_negatives, 0, kLabelsMax, "neurons",
-        "Neurons chosen at random for an example besides those from the tables.");
-  whole("rehash_batches", &O::rehash_batches, &C::rehash_batches, 1, 1'000'000, "batches",
-        "Neurons that changed are hashed anew every so many batches.");
-  real("output_rate", &O::output_rate, &C::output_rate, 0.0F, 10.0F, "",
-       "Learning rate of the output layer.");
-  real("input_rate", &O::input_rate, &C::input_rate, 0.0F, 10.0F, "",
-       "Learning rate of the input layer; the larger the staleness, the smaller it must be.");
-  real("rate_decay", &O::rate_decay, &C::rate_decay, 1e-6F, 1.0F, "",
-       "Both rates are multiplied by it after every epoch.");
-  whole("warmup_batches", &O::warmup_batches, &C::warmup_batches, 0, 1'000'000'000, "batches",
-        "The rates rise linearly from zero over so many batches.");
-  real("second_moment_decay", &O::second_moment_decay, &C::second_moment_decay, 0.0F, 0.9999999F,
-       "", "How much of its gradient statistics a row keeps from one update to the next.");
-  real("epsilon", &O::epsilon, &C::epsilon, 1e-30F, 1.0F, "",
-       "Added to the denominator of every update.");
-  real("dropout", &O::dropout, &C::dropout, 0.0F, 0.95F, "",
-       "Share of the hidden units zeroed for an example in training.");
-  real("feature_dropout", &O::feature_dropout, &C::feature_dropout, 0.0F, 0.95F, "",
-       "Share of an example's features left out in training; the others are scaled up.");
-  real("input_scale", &O::input_scale, &C::input_scale, 0.0F, 100.0F, "",
-       "Standard deviation of the input layer's initial weights.");
-  real("output_scale", &O::output_scale, &C::output_scale, 0.0F, 100.0F, "",
-       "Initial output weights are uniform within this, over the square root of hidden.");
-  visit(ModelField<std::int32_t>{"gradient_step_log2", &O::gradient_step_log2,
-                                 &C::gradient_step_log2, -30, 0, "",
-                                 "Gradients of the hidden layer travel as multiples of 2 to the "
-                                 "power of this."});
+  for_each_shape_field(ModelFieldVisit(visit));
+  for_each_sampling_field(ModelFieldVisit(visit));
+  for_each_learning_field(ModelFieldVisit(visit));
 }
 
 // `recipe` with the overrides in place. Does not validate.

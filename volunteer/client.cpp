@@ -2,6 +2,8 @@
 
 #include <asio/post.hpp>
 #include <chrono>
+#include <new>
+#include <optional>
 #include <utility>
 
 #include "schema/codec.hpp"
@@ -84,13 +86,7 @@ void Client::use(std::shared_ptr<Link> link) {
   Link::Handler handler;
   handler.on_frame = [this, is_current](const Bytes& payload, std::size_t wire_bytes) {
     if (!is_current()) return;
-    auto message = decode(payload);
-    if (message) {
-      handle(MessageReceived{std::move(*message), wire_bytes});
-    } else {
-      hang_up();
-      handle(Disconnected{"the master sent nonsense: " + message.error().message});
-    }
+    receive(payload, wire_bytes);
   };
   handler.on_closed = [this, is_current](std::string reason) {
     if (!is_current()) return;
@@ -101,6 +97,27 @@ void Client::use(std::shared_ptr<Link> link) {
     if (is_current()) start_work();
   };
   link_->start(std::move(handler));
+}
+
+void Client::receive(const Bytes& payload, std::size_t wire_bytes) {
+  std::optional<Result<Message>> message;
+  try {
+    message = decode(payload);
+  } catch (const std::bad_alloc&) {
+    // Nothing has been changed yet; what is reported below lets go of the shards.
+  }
+  if (!message) {
+    hang_up();
+    handle(Disconnected{
+        "this machine has less memory than --memory promises: there is none for what the master "
+        "sent, and half as much is offered from now on",
+        true});
+  } else if (!*message) {
+    hang_up();
+    handle(Disconnected{"the master sent nonsense: " + message->error().message});
+  } else {
+    handle(MessageReceived{std::move(**message), wire_bytes});
+  }
 }
 
 void Client::hang_up() {

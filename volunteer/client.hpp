@@ -55,6 +55,8 @@ class Client {
   void start_work();
   void perform(Exit& effect);
   void use(std::shared_ptr<Link> link);
+  // A message that has arrived; one for which there is no memory ends the connection.
+  void receive(const Bytes& payload, std::size_t wire_bytes);
   void hang_up();
   void tick();
 

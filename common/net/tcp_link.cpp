@@ -2,6 +2,7 @@
 
 #include <asio/awaitable.hpp>
 #include <asio/steady_timer.hpp>
+#include <new>
 #include <optional>
 #include <utility>
 
@@ -76,9 +77,14 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
       if (self->first_) {
         frame = *std::exchange(self->first_, std::nullopt);
       } else {
-        frame = co_await self->socket_->read_frame(self->silence_max_);
+        try {
+          frame = co_await self->socket_->read_frame(self->silence_max_);
+        } catch (const std::bad_alloc&) {
+          frame = Error{ErrorCode::kResources, "there is no memory for what arrives"};
+        }
       }
       if (!frame) {
+        self->socket_->close(frame.error().message);
         const Handler handler = std::exchange(self->handler_, {});
         if (handler.on_closed) handler.on_closed(frame.error().message);
         co_return;

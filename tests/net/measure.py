@@ -68,6 +68,11 @@ def prepare(cluster, options):
     return Setup(train.resolve(), test.resolve(), flags)
 
 
+def number_or_dash(value, width):
+    """A round that took no time to speak of has no bytes of units either."""
+    return f"{'-' if value is None else round(value):>{width}}"
+
+
 def processor_seconds():
     used = resource.getrusage(resource.RUSAGE_CHILDREN)
     return used.ru_utime + used.ru_stime
@@ -134,7 +139,7 @@ def main(arguments):
             same = row["digest"] == rows[0]["digest"]
             print(f"{link + f'{round_trip:g} ms':<24}{row['speed']:>11,.0f}"
                   f"{row['speed'] / rows[0]['speed']:>8.2f}{row['down']:>9.0f}{row['up']:>9.0f}"
-                  f"{row['unit_down']:>7.0f} {row['unit_up']:>5.0f}"
+                  f"{number_or_dash(row['unit_down'], 7)} {number_or_dash(row['unit_up'], 5)}"
                   f"{processor_seconds() - before:>8.1f}{row['p_at_1']:>8.4f}"
                   f"  {row['digest'][:16]}{'' if same else ' DIFFERS'}", flush=True)
     print(f"lag {rows[0]['staleness']} batches; B down, B up: on the wire, an example and volunteer; units: of "

@@ -59,6 +59,7 @@ struct ConnectFailed {
 
 struct Disconnected {
   std::string reason;
+  bool is_starved = false;  // there was no memory for what arrived: less is offered from now on
 };
 
 struct MessageReceived {

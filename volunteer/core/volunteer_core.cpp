@@ -69,6 +69,7 @@ void VolunteerCore::on(const ConnectFailed& event) {
 void VolunteerCore::on(const Disconnected& event) {
   if (phase_ == Phase::kPausing) return;
   const bool was_closing = phase_ == Phase::kClosing;
+  if (event.is_starved) ++memory_halvings_;
   end_connection();
   pause(was_closing ? why_ : explain_end(event.reason));
 }

@@ -264,6 +264,18 @@ TEST_CASE("work: one that ran out of memory offers half as much", "[volunteer]")
   REQUIRE(driver.take<Hello>().memory_bytes == 500);
 }
 
+TEST_CASE("work: no memory for a message halves the offer as well", "[volunteer]") {
+  CoreConfig config = VolunteerDriver::tiny_config();
+  config.hello.memory_bytes = 1000;
+  VolunteerDriver driver(config);
+  driver.join();
+  driver.handle(Disconnected{"no memory", true});
+  driver.sent.clear();
+  driver.tick(Millis(1'000));
+  driver.handle(Connected{});
+  REQUIRE(driver.take<Hello>().memory_bytes == 500);
+}
+
 TEST_CASE("work: a master that floods it with work is left", "[volunteer]") {
   VolunteerDriver driver;
   driver.join();

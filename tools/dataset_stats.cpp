@@ -191,6 +191,10 @@ Result<void> run_dataset_stats(const StatsFlags& flags) {
   if (auto guarded = guard_outputs({flags.out}, flags.force); !guarded) return guarded;
   Result<LabelFrequencies> found = count_set(flags);
   if (!found) return found.error();
+  if (!flags.out.empty() && found->occurrences() == 0) {
+    return Error{ErrorCode::kInvalidData,
+                 flags.source + ": no point has a label: there is no curve"};
+  }
   const FrequencyClasses classes(found->by_label);
   const Report report = report_of(*found, classes);
   if (!flags.out.empty()) {

@@ -220,6 +220,9 @@ TEST_CASE("dataset stats: classes hold what they should, and the curve descends"
   const Run drawn = run(folder, {"stats", folder.file("a.txt"), "--plot"});
   CHECK_THAT(drawn.out, Contains("***"));
   for (const std::string& line : lines_of(drawn.out)) CHECK(display_width(line) <= 100);
+  write_file(folder.file("none.txt"), "1 1 1\n 0:1\n");
+  CHECK(run(folder, {"stats", folder.file("none.txt"), "--plot"}).status == 0);
+  CHECK(run(folder, {"stats", folder.file("none.txt"), "--out", folder.file("a.svg")}).status == 3);
   const Run refused = run(folder, {"stats", folder.file("a.txt"), "--out", "picture.gif"});
   CHECK(refused.status == 2);
   CHECK_THAT(refused.err, Contains(".svg or .png"));

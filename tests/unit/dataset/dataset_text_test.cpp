@@ -185,6 +185,39 @@ TEST_CASE("dataset convert: a later file is made with the training part's words 
   CHECK_THAT(message_of(load_word_model(folder.file("none"))), Contains("words.json is missing"));
 }
 
+TEST_CASE("word model: a line about a package has the features that its point has of its words",
+          "[dataset_text]") {
+  const TempFolder folder;
+  std::string index;
+  for (int i = 0; i < 60; ++i) {
+    index += "Package: lib" + std::string(1, static_cast<char>('a' + i % 26)) + std::to_string(i) +
+             "-dev\nDescription: files for building " + std::to_string(i % 4) +
+             "\nDepends: libc6\nSection: devel\nMaintainer: A Team <a@b.org>\n\n";
+  }
+  write_file(folder.file("dump"), index);
+  const Run made =
+      run(folder, {"debian", "--dump", folder.file("dump"), "--output", folder.file("set")});
+  INFO(made.err);
+  REQUIRE(made.status == 0);
+  const auto model = load_word_model(folder.file("set"));
+  INFO((model ? "" : model.error().message));
+  REQUIRE(model.ok());
+  CHECK(model->kind == WordKind::kDebian);
+  const std::string lines = read_file(folder.file("set/train.points.txt"));
+  const Point whole = read_points(folder.file("set/train.txt")).front();
+  const Point of_line = model->point_of(lines.substr(0, lines.find('\n')));
+  // All but section and maintainer.
+  CHECK(of_line.features.size() + 2 == whole.features.size());
+  for (std::size_t i = 0; i < of_line.features.size(); ++i) {
+    const auto place = std::find(whole.features.begin(), whole.features.end(), of_line.features[i]);
+    REQUIRE(place != whole.features.end());
+    CHECK(of_line.values[i] ==
+          whole.values[static_cast<std::size_t>(place - whole.features.begin())]);
+  }
+  // A description alone has no name's parts.
+  CHECK(model->point_of("building files, so to say: of all kinds").features.size() == 2);
+}
+
 TEST_CASE("dataset convert: texts that make no data set are refused", "[dataset_text]") {
   const TempFolder folder;
   write_file(folder.file("a.csv"), "text,tags\none,x\ntwo,y\n");

@@ -247,6 +247,21 @@ class Plot(Stores):
         self.assertEqual(self.plot()[0], 2)
         self.assertEqual(self.plot("--force")[::2], (0, ""))
 
+    @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed (Debian: gnuplot-nox)")
+    def test_label_frequencies_are_drawn(self):
+        data = self.path / "train.txt"
+        run("dataset", "synth", "--train", data, "--points", 500, "--labels", 60, "--features", 90)
+        # Sets of few labels have empty classes.
+        (self.path / "one.txt").write_text("1 1 1\n0 0:1\n")
+        for source in (data, self.path / "one.txt"):
+            for form, magic in (("svg", b"<?xml"), ("png", b"\x89PNG")):
+                target = self.path / f"labels.{form}"
+                status, out, err = run("dataset", "stats", source, "--out", target, "--force")
+                self.assertEqual((status, err), (0, ""))
+                self.assertIn("head", out)
+                self.assertTrue(target.read_bytes().startswith(magic))
+        self.assertEqual(run("dataset", "stats", data, "--out", target)[0], 2)
+
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

@@ -19,6 +19,7 @@
 #include "tools/history_command.hpp"
 #include "tools/inspect_command.hpp"
 #include "tools/predict_command.hpp"
+#include "tools/status_command.hpp"
 #include "tools/verify_command.hpp"
 
 namespace {
@@ -57,6 +58,7 @@ int main(int argc, char** argv) {
   gleaner::add_history_command(app, exit_status);
   gleaner::add_inspect_command(app, exit_status);
   gleaner::add_predict_command(app, exit_status);
+  gleaner::add_status_commands(app, exit_status);
   gleaner::add_verify_commands(app, exit_status);
   // One verb a line: a word after it that is a verb's name as well is an argument.
   app.require_subcommand(0, 1);

@@ -97,6 +97,14 @@ Result<void> InitialModel::read_header() {
   const std::uint64_t data_bytes = size_ - kLengthBytes - header_bytes;
   const std::uint8_t* const data = map_ + kLengthBytes + header_bytes;
 
+  for (const auto& [name, entry] : header.items()) {
+    if (!entry.is_object() || !entry.contains("data_offsets")) continue;
+    const auto& place = entry["data_offsets"];
+    const bool is_there = place.is_array() && place.size() == 2 && place[1].is_number_unsigned() &&
+                          place[1].get<std::uint64_t>() <= data_bytes;
+    if (!is_there) return refuse("it is cut short: not all of its tensors are there");
+  }
+
   struct Wanted {
     const char* name;
     const std::uint8_t** place;

@@ -64,10 +64,8 @@ Sentences why_run(const RunStatus& s) {
     return all;
   }
   if (!s.is_held_up) {
-    all.push_back(
-        fmt::format("Nothing holds it up: the next step is {}, and the last one was {} "
-                    "ago.",
-                    printable(s.waits_for), age(s.waits_us)));
+    all.push_back(fmt::format("Nothing holds it up. Next: {}; the last step was {} ago.",
+                              printable(s.waits_for), age(s.waits_us)));
     return all;
   }
   all.push_back(fmt::format("It has been held up for {}, and waits for {}.", age(s.waits_us),

@@ -170,7 +170,7 @@ class MasterCore {
   // Who owes the step that has been due for longest.
   [[nodiscard]] Wait next_step() const;
   [[nodiscard]] ShardEntry shard_status(const ShardLease& lease,
-                                         const std::map<SessionId, std::uint32_t>& places) const;
+                                        const std::map<SessionId, std::uint32_t>& places) const;
   [[nodiscard]] VolunteerEntry volunteer_status(SessionId id, const SessionState& session) const;
   [[nodiscard]] std::uint64_t age_us(Instant since) const;
   [[nodiscard]] std::string names_of_holders(const std::vector<ShardId>& shards) const;

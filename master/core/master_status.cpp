@@ -14,7 +14,7 @@ std::uint64_t MasterCore::age_us(Instant since) const {
 }
 
 ShardEntry MasterCore::shard_status(const ShardLease& lease,
-                                     const std::map<SessionId, std::uint32_t>& places) const {
+                                    const std::map<SessionId, std::uint32_t>& places) const {
   ShardEntry view;
   view.state = lease.state;
   if (lease.state != LeaseState::kFree) view.holder = places.at(lease.holder);

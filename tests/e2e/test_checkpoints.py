@@ -10,7 +10,7 @@ from harness import EndToEndTest, finished, small_setup
 class Checkpoints(EndToEndTest):
     def setUp(self):
         super().setUp()
-        self.setup = small_setup(self.cluster)
+        self.setup = small_setup(self.cluster, flags=["--sampling", "lsh"])
         self.store = self.cluster.path("store")
 
     def ask(self, *arguments, code=0):
@@ -83,7 +83,7 @@ class Checkpoints(EndToEndTest):
 class InitFrom(EndToEndTest):
     def setUp(self):
         super().setUp()
-        self.first = small_setup(self.cluster)
+        self.first = small_setup(self.cluster, flags=["--sampling", "lsh"])
         self.model = self.cluster.path("model.safetensors")
         self.first.run_local(self.cluster, self.cluster.path("first"))
         self.cluster.gleaner("export", self.cluster.path("first"), "--to", self.model)
@@ -139,7 +139,8 @@ class InitFrom(EndToEndTest):
         self.assertEqual(code, 2, program.said())
         self.assertIn("give --hidden 64", program.said())
         whole = self.model.read_bytes()
-        for damaged in (b"", whole[:7], whole[:100], whole[:-4], b"\xff" * 200,
+        for damaged in (b"", whole[:7], whole[:100], whole[:-4],
+                        whole[:len(whole) // 2], b"\xff" * 200,
                         whole.replace(b"output.bias", b"output.bigs")):
             self.model.write_bytes(damaged)
             code, program = self.cluster.run("gleaner-master", *self.first.arguments(

@@ -17,11 +17,9 @@
 #include <vector>
 
 #include "common/dataset/checksum.hpp"
-#include "common/kernels/kernels.hpp"
 #include "common/limits.hpp"
 #include "common/shard_map.hpp"
 #include "volunteer/train/bounds.hpp"
-#include "volunteer/train/hash_functions.hpp"
 
 namespace gleaner {
 namespace {
@@ -178,21 +176,17 @@ Result<void> InitialModel::check_fits(const ModelConfig& model) const {
 class InitialModel::RowMaker {
  public:
   RowMaker(const InitialModel& file, const ModelConfig& config)
-      : file_(file), config_(config), map_(config) {
-    if (map_.codes_per_row(ShardId{0}) != 0) family_ = make_hash_family(config, default_kernels());
-  }
+      : file_(file), config_(config), map_(config) {}
 
   Result<ShardRows> operator()(ShardId shard, std::uint32_t begin, std::uint32_t end) const;
 
  private:
   // A row's values; false when the file does not have it.
   [[nodiscard]] bool read(ShardId shard, std::uint32_t row, std::span<float> values) const;
-  void hash(ShardRows& rows, std::size_t width, std::size_t codes) const;
 
   const InitialModel& file_;
   ModelConfig config_;
   ShardMap map_;
-  std::shared_ptr<const HashFamily> family_;  // null without tables
 };
 
 bool InitialModel::RowMaker::read(ShardId shard, std::uint32_t row, std::span<float> values) const {
@@ -213,24 +207,9 @@ bool InitialModel::RowMaker::read(ShardId shard, std::uint32_t row, std::span<fl
   return true;
 }
 
-void InitialModel::RowMaker::hash(ShardRows& rows, std::size_t width, std::size_t codes) const {
-  rows.codes.resize(rows.rows.size() * codes);
-  HashScratch scratch;
-  std::vector<const float*> block;
-  for (std::size_t i = 0; i < rows.rows.size(); i += block.size()) {
-    block.clear();
-    for (std::size_t j = i; j < rows.rows.size() && block.size() < kHashRowsMax; ++j) {
-      block.push_back(rows.values.data() + j * width);
-    }
-    family_->hash_rows(block, std::span(rows.codes).subspan(i * codes, block.size() * codes),
-                       scratch);
-  }
-}
-
 Result<ShardRows> InitialModel::RowMaker::operator()(ShardId shard, std::uint32_t begin,
                                                      std::uint32_t end) const {
   const std::size_t width = map_.row_width(shard);
-  const std::size_t codes = map_.codes_per_row(shard);
   std::vector<float> values(width);
   ShardRows rows;
   for (std::uint32_t row = begin; row < end; ++row) {
@@ -250,7 +229,6 @@ Result<ShardRows> InitialModel::RowMaker::operator()(ShardId shard, std::uint32_
     rows.values.insert(rows.values.end(), values.begin(), values.end());
     rows.states.push_back(0.0F);
   }
-  if (codes != 0) hash(rows, width, codes);
   return rows;
 }
 

@@ -66,8 +66,8 @@ struct VolunteerAccount {
   friend bool operator==(const VolunteerAccount&, const VolunteerAccount&) = default;
 };
 
-// Those rows of [begin, end) of a shard, in their order and with their codes, that a run begins
-// with instead of what initial_row() gives.
+// Those rows of [begin, end) of a shard, in their order and without codes, that a run begins with
+// instead of what initial_row() gives.
 using InitialRows =
     std::function<Result<ShardRows>(ShardId shard, std::uint32_t begin, std::uint32_t end)>;
 

@@ -131,11 +131,13 @@ Result<StoredRun> read_run(Store& store) {
 
 // Writes the rows a run begins with, and adds their shards' digests to `batch`, which makes the
 // run: until that is written, there is none.
-Result<void> put_initial_rows(Store& store, const ShardMap& map, const InitialRows& initial_rows,
-                              WriteBatch& batch) {
+Result<void> put_initial_rows(Store& store, const ModelConfig& model,
+                              const InitialRows& initial_rows, WriteBatch& batch) {
   constexpr std::uint32_t kRowsPerRead = 4096;
   constexpr std::size_t kBatchBytes = std::size_t{64} << 20;
+  const ShardMap map(model);
   RowTables tables(store, map);
+  RowCodes row_codes(model);
   WriteBatch rows;
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
     const ShardId shard{s};
@@ -146,10 +148,12 @@ Result<void> put_initial_rows(Store& store, const ShardMap& map, const InitialRo
       const std::uint32_t end = begin + std::min(kRowsPerRead, map.row_count(shard) - begin);
       const Result<ShardRows> own = initial_rows(shard, begin, end);
       if (!own) return own.error();
+      std::span<const std::uint32_t> all;
+      if (codes > 0) all = row_codes.of(own->values, width);
       for (std::size_t i = 0; i < own->rows.size(); ++i) {
         digest.sum += tables.put(rows, {shard, own->rows[i]},
                                  std::span(own->values).subspan(i * width, width), own->states[i],
-                                 std::span(own->codes).subspan(i * codes, codes));
+                                 all.subspan(i * codes, codes));
         ++digest.rows;
       }
       begin = end;
@@ -175,8 +179,7 @@ Result<void> create_run(Store& store, const RunIdentity& identity,
         return erased;
       }
     }
-    const ShardMap map(identity.model);
-    if (auto put = put_initial_rows(store, map, initial_rows, batch); !put) return put;
+    if (auto put = put_initial_rows(store, identity.model, initial_rows, batch); !put) return put;
   }
   put_identity(batch, identity);
   put_label_counts(batch, label_counts);

@@ -29,7 +29,6 @@ InitialRows first_rows(float value, std::uint32_t count = 1) {
     std::iota(rows.rows.begin(), rows.rows.end(), 0U);
     rows.values.assign(count * map.row_width(shard), value);
     rows.states.assign(count, 0.0F);
-    rows.codes.assign(count * map.codes_per_row(shard), 1);
     return rows;
   };
 }

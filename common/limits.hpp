@@ -24,6 +24,8 @@ inline constexpr std::uint32_t kBatchesPerUnitMax = 64;
 inline constexpr std::uint32_t kPositivesPerBatchMax = 1u << 22;
 // Chunks of a shard, parts of a commit or a hand-over.
 inline constexpr std::uint32_t kPartsMax = 1u << 20;
+// Volunteers that have gone, in a status.
+inline constexpr std::uint32_t kDeparturesMax = 16;
 // Table codes in one message: they are bit-packed, so its size alone does not bound them.
 inline constexpr std::uint32_t kCodesPerMessageMax = 1u << 24;
 

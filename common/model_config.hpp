@@ -65,6 +65,9 @@ struct ModelConfig {
   float output_scale = 1.0F;     // initial output weights: uniform within +-output_scale/sqrt(H)
   std::int32_t gradient_step_log2 = -10;  // dh is sent in multiples of 2^this
 
+  // Of the model that the run began with, instead of weights drawn from the seed; 0: of none.
+  std::uint64_t initial_fingerprint = 0;
+
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
 

@@ -30,6 +30,8 @@ const ProgramText& program_text() {
       "  gleaner-master --train train.txt --test test.txt --store run1 --local 2 --epochs 3\n"
       "  # Let volunteers come over the network: gleaner-volunteer THIS-HOST:7070\n"
       "  gleaner-master --train train.txt --test test.txt --store run1 --listen 0.0.0.0:7070\n"
+      "  # Train on from a model that gleaner export wrote, on other data.\n"
+      "  gleaner-master --train more.txt --store run2 --local 2 --init-from model.safetensors\n"
       "  # Keep the settings in a file.\n"
       "  gleaner-master --print-config > run.toml; gleaner-master --config run.toml\n"
       "  # One JSON object a line, for programs (master/EVENTS.md).\n"
@@ -49,6 +51,11 @@ void add_data(Settings& settings, MasterConfig& c) {
   settings.add("test", SettingScope::kMachine, "",
                "Held-out file for precision@k, in the same form. Without it nothing is evaluated.",
                text_setting(c.data.test, "PATH"));
+  settings.add("init_from", SettingScope::kMachine, "",
+               "Model in safetensors form, as gleaner export writes it, that the run begins with "
+               "instead of weights drawn from the seed: to train on, also with more labels or "
+               "features. The run keeps its fingerprint for good. Empty: none.",
+               text_setting(c.data.init_from, "FILE"));
   settings.add("cache_dir", SettingScope::kMachine, "",
                "Folder for the packed form of the data, made once. Empty: beside the data file.",
                text_setting(c.data.cache_dir, "DIR"));

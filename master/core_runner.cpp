@@ -94,6 +94,8 @@ void CoreRunner::handle(Event event) {
 void CoreRunner::perform(Send& effect) {
   const auto link = links_.find(effect.session);
   if (link == links_.end()) return;
+  RunStatus* const status = std::get_if<RunStatus>(&effect.message);
+  if (status != nullptr && observer_.on_status) observer_.on_status(*status);
   const std::size_t wire_bytes =
       link->second->send(encode(effect.message), lane_of(effect.message));
   core_.record_sent(effect.session, effect.message, wire_bytes);

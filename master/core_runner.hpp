@@ -24,6 +24,8 @@ class CoreRunner {
   struct Observer {
     std::function<void(const Notice&)> on_notice;
     std::function<void(const Done&)> on_done;  // once; nothing follows
+    // Adds to an answer what the core does not know. May be empty.
+    std::function<void(RunStatus&)> on_status{};
   };
 
   // Everything outlives the runner. `worker` and `persister` are used by the runner's threads only.

@@ -26,6 +26,9 @@
 #include "master/fallback.hpp"
 #include "master/local_volunteers.hpp"
 #include "master/progress_source.hpp"
+#include "storage/identity.hpp"
+#include "storage/master_note.hpp"
+#include "storage/store_folder.hpp"
 #include "volunteer/config.hpp"
 #include "volunteer/train/shard_trainer.hpp"
 
@@ -113,6 +116,8 @@ class MasterRun {
   void start_local(std::uint32_t count);
   void fall_back(const CoreSnapshot& now);
   void show_progress();
+  void complete(RunStatus& status) const;
+  void measure_disk();
   void end_backups();
   Result<ExitCode> conclude(const Done& done);
   Result<ExitCode> conclude_finished(bool already);
@@ -143,6 +148,11 @@ class MasterRun {
   bool is_stepping_back_ = false;  // the fallback is leaving
   std::optional<Done> done_;
   std::vector<HistoryRecord> history_;
+  std::optional<MasterNote> note_;
+  RunSnapshot shown_;  // the last one
+  // As of the last checkpoint.
+  std::uint64_t store_bytes_ = 0;
+  std::uint64_t free_bytes_ = 0;
   Instant started_ = monotonic_now();
 };
 
@@ -283,9 +293,28 @@ void MasterRun::fall_back(const CoreSnapshot& now) {
   }
 }
 
+void MasterRun::complete(RunStatus& status) const {
+  status.run = run_name(store_.identity());
+  status.examples_per_second = static_cast<float>(shown_.examples_per_second);
+  status.eta_seconds = static_cast<float>(shown_.eta_seconds);
+  status.store_bytes = store_bytes_;
+  status.free_bytes = free_bytes_;
+}
+
+// Asks the file system, on the thread that calls.
+void MasterRun::measure_disk() {
+  const std::uint64_t used = folder_bytes(config_.run.store);
+  const std::uint64_t free = free_bytes(config_.run.store).value_or(0);
+  asio::post(io_, [this, used, free] {
+    store_bytes_ = used;
+    free_bytes_ = free;
+  });
+}
+
 void MasterRun::show_progress() {
   const CoreSnapshot now = runner_->snapshot();
-  console_.update(progress_.snapshot(now, monotonic_now()));
+  shown_ = progress_.snapshot(now, monotonic_now());
+  console_.update(shown_);
   fall_back(now);
   progress_timer_.expires_after(kProgressPeriod);
   progress_timer_.async_wait([this](asio::error_code error) {
@@ -393,17 +422,24 @@ Result<ExitCode> MasterRun::run() {
         monotonic_now());
   }
   persister_.emplace(store_, &wall_seconds, [this](RoundIndex) {
+    measure_disk();
     if (backups_) backups_->folded(store_, monotonic_now());
   });
   CoreRunner::Observer observer;
   observer.on_notice = [this](const Notice& notice) { report(notice); };
   observer.on_done = [this](const Done& done) { done_ = done; };
+  observer.on_status = [this](RunStatus& status) { complete(status); };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
 
   announce(*resume);
   if (auto listening = listen_for_volunteers(); !listening) {
     return fail(listening.error(), ExitCode::kNetwork);
   }
+  if (acceptor_) {
+    note_.emplace(config_.run.store,
+                  RunningMaster{config_.network.listen, raw(resume->first_epoch)});
+  }
+  measure_disk();
   if (config_.run.local > 0) start_local(config_.run.local);
   watch_signals();
   runner_->start();

@@ -98,7 +98,9 @@ Result<ExitCode> OpenedRun::open_and_run() {
   auto rocks = open_rocks_store(config_.run.store, OpenMode::kReadWrite, options);
   if (!rocks) return fail(rocks.error());
   const RunIdentity identity{data_.model, effective_settings(config_, data_.model)};
-  auto store = RunStore::create_or_open(std::move(*rocks), identity, data_.label_counts);
+  auto store =
+      RunStore::create_or_open(std::move(*rocks), identity, data_.label_counts,
+                               data_.initial ? data_.initial->rows(data_.model) : InitialRows());
   if (!store) return fail(store.error());
   if (pause_) {
     if (pause_->is_stopped()) return stopped();

@@ -56,8 +56,22 @@ Result<RunData> open_run_data(const MasterConfig& config,
   data.label_counts = count_labels(*data.train);
   Recipe proposed = recipe(facts_of(*data.train), {config.recipe, config.model.staleness});
   proposed.model.data_fingerprint = data.train->fingerprint();
+  if (!config.data.init_from.empty()) {
+    auto initial = InitialModel::open(config.data.init_from);
+    if (!initial) return initial.error();
+    data.initial = std::move(*initial);
+    proposed.model.hidden = data.initial->hidden();
+    proposed.model.initial_fingerprint = data.initial->fingerprint();
+  }
   auto model = effective_model(config, proposed.model);
   if (!model) return model.error();
+  if (data.initial) {
+    if (auto fits = data.initial->check_fits(*model); !fits) return fits.error();
+    if (on_note)
+      on_note(fmt::format("{}: the run begins with its {} features, {} hidden units and {} labels",
+                          config.data.init_from, data.initial->features(), data.initial->hidden(),
+                          data.initial->labels()));
+  }
   data.model = *model;
   data.recipe = recipe_chosen(config, proposed.choices, *model);
   return data;

@@ -12,6 +12,7 @@
 #include "common/model_config.hpp"
 #include "common/result.hpp"
 #include "master/config.hpp"
+#include "master/initial_model.hpp"
 #include "master/progress_events.hpp"
 
 namespace gleaner {
@@ -20,6 +21,7 @@ struct RunData {
   std::unique_ptr<PackedDataset> train;
   std::unique_ptr<PackedDataset> test;  // null without a test file
   std::vector<std::uint32_t> label_counts;
+  std::unique_ptr<InitialModel> initial;  // null: weights drawn from the seed
   ModelConfig model;
   RecipeChosen recipe;  // what of it nobody has set
 };

@@ -56,7 +56,7 @@ capnp::ReaderOptions reader_options(std::size_t words) {
   return options;
 }
 
-static_assert(wire::Envelope::SHARD_OFFER + 1 == std::variant_size_v<Message>,
+static_assert(wire::Envelope::RUN_STATUS + 1 == std::variant_size_v<Message>,
               "the envelope's members stand in the order of Message, which names them");
 
 Message read_union(wire::Envelope::Reader envelope) {
@@ -101,6 +101,10 @@ Message read_union(wire::Envelope::Reader envelope) {
       return read(envelope.getGoodbye());
     case wire::Envelope::SHARD_OFFER:
       return read(envelope.getShardOffer());
+    case wire::Envelope::OBSERVE:
+      return read(envelope.getObserve());
+    case wire::Envelope::RUN_STATUS:
+      return read(envelope.getRunStatus());
   }
   malformed("kind", "{} is unknown", static_cast<unsigned>(envelope.which()));
 }

@@ -33,6 +33,18 @@ std::size_t bytes_in(const ShardOffer& offer) {
   return offer.shards.size() * 48;
 }
 
+std::size_t bytes_in(const RunStatus& status) {
+  std::size_t bytes = 0;
+  for (const VolunteerEntry& v : status.volunteers) {
+    bytes += 128 + v.name.size() + v.peer.size() + v.no_shards.size();
+  }
+  for (const ShardEntry& s : status.shards) {
+    bytes += 96 + s.held_before.size() + s.moved_why.size();
+  }
+  for (const DepartureEntry& d : status.gone) bytes += 64 + d.name.size() + d.reason.size();
+  return bytes;
+}
+
 std::size_t bytes_in(const ShardChunk& chunk) {
   return bytes_in(chunk.rows);
 }
@@ -118,6 +130,10 @@ struct EnvelopeWriter {
   void operator()(const Goodbye& from) { write(from, to.initGoodbye()); }
 
   void operator()(const ShardOffer& from) { write(from, to.initShardOffer()); }
+
+  void operator()(const Observe& from) { write(from, to.initObserve()); }
+
+  void operator()(const RunStatus& from) { write(from, to.initRunStatus()); }
 };
 
 Bytes flatten(capnp::MessageBuilder& builder) {

@@ -8,10 +8,10 @@ namespace gleaner {
 namespace {
 
 constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
-    "Hello",      "Welcome",    "Refusal",        "LeaseGrant", "ChunkRequest",
-    "ShardChunk", "ShardReady", "ReleaseRequest", "HandOver",   "Revoke",
-    "TrainUnit",  "UnitResult", "ShardCommit",    "CommitAck",  "EvalUnit",
-    "EvalResult", "Heartbeat",  "Leaving",        "Goodbye",    "ShardOffer",
+    "Hello",       "Welcome",        "Refusal",  "LeaseGrant", "ChunkRequest", "ShardChunk",
+    "ShardReady",  "ReleaseRequest", "HandOver", "Revoke",     "TrainUnit",    "UnitResult",
+    "ShardCommit", "CommitAck",      "EvalUnit", "EvalResult", "Heartbeat",    "Leaving",
+    "Goodbye",     "ShardOffer",     "Observe",  "RunStatus",
 };
 
 template <typename T, typename... Types>

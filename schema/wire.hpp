@@ -48,6 +48,12 @@ std::vector<T> read_values(const char* field, capnp::Data::Reader data) {
   return values_of<T>(view(data));
 }
 
+template <typename Enum>
+Enum read_enum(const char* field, std::uint8_t value, Enum last) {
+  if (value > static_cast<std::uint8_t>(last)) malformed(field, "{} is unknown", value);
+  return static_cast<Enum>(value);
+}
+
 // Refuses NaN and infinities.
 float read_float(const char* field, float value);
 std::vector<float> read_floats(const char* field, capnp::Data::Reader data);
@@ -114,5 +120,12 @@ TrainUnit read(wire::TrainUnit::Reader from);
 UnitResult read(wire::UnitResult::Reader from);
 EvalUnit read(wire::EvalUnit::Reader from);
 EvalResult read(wire::EvalResult::Reader from);
+
+// ---- How the run stands (wire_status.cpp) ------------------------------------------------------
+
+void write(const Observe& from, wire::Observe::Builder to);
+void write(const RunStatus& from, wire::RunStatus::Builder to);
+Observe read(wire::Observe::Reader from);
+RunStatus read(wire::RunStatus::Reader from);
 
 }  // namespace gleaner

@@ -40,12 +40,7 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setInputScale(from.input_scale);
   to.setOutputScale(from.output_scale);
   to.setGradientStepLog2(from.gradient_step_log2);
-}
-
-template <typename Enum>
-Enum read_enum(const char* field, std::uint8_t value, Enum last) {
-  if (value > static_cast<std::uint8_t>(last)) malformed(field, "{} is unknown", value);
-  return static_cast<Enum>(value);
+  to.setInitialFingerprint(from.initial_fingerprint);
 }
 
 ModelConfig read(wire::ModelConfig::Reader from) {
@@ -81,6 +76,7 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.input_scale = from.getInputScale();
   to.output_scale = from.getOutputScale();
   to.gradient_step_log2 = from.getGradientStepLog2();
+  to.initial_fingerprint = from.getInitialFingerprint();
   // Ranges refuse NaN and infinities as well.
   if (auto valid = validate(to); !valid) malformed("model", "{}", valid.error().message);
   return to;

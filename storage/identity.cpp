@@ -9,14 +9,23 @@
 #include <string_view>
 #include <type_traits>
 
+#include "common/bytes.hpp"
+#include "storage/sha256.hpp"
+
 namespace gleaner {
 namespace {
 
 // A field that is added to ModelConfig must be added to visit_fields too, or two different runs
 // would pass for one.
-static_assert(sizeof(ModelConfig) == 136, "visit_fields lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 144, "visit_fields lists every field of ModelConfig");
 
+// Fields that are hashes: read more easily in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
+constexpr std::string_view kInitialField = "initial_fingerprint";
+
+constexpr bool is_hash(std::string_view field) {
+  return field == kFingerprintField || field == kInitialField;
+}
 
 template <typename Config, typename Visit>
 void visit_fields(Config& c, const Visit& visit) {
@@ -51,6 +60,7 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("input_scale", c.input_scale);
   visit("output_scale", c.output_scale);
   visit("gradient_step_log2", c.gradient_step_log2);
+  visit("initial_fingerprint", c.initial_fingerprint);
 }
 
 constexpr std::pair<Sampling, std::string_view> kSamplingNames[] = {
@@ -82,8 +92,7 @@ std::string text_of(const char* name, T value) {
     return fmt::format("{}", static_cast<unsigned>(value));
   } else {
     if constexpr (std::is_same_v<T, std::uint64_t>) {
-      // A hash is read more easily in hexadecimal.
-      if (std::string_view(name) == kFingerprintField) return fmt::format("{:016x}", value);
+      if (is_hash(name)) return fmt::format("{:016x}", value);
     }
     return fmt::format("{}", value);
   }
@@ -104,7 +113,7 @@ bool parse(const char* name, std::string_view text, T& value) {
     if constexpr (std::is_floating_point_v<T>) {
       parsed = std::from_chars(text.data(), end, value);
     } else {
-      const int base = std::string_view(name) == kFingerprintField ? 16 : 10;
+      const int base = is_hash(name) ? 16 : 10;
       parsed = std::from_chars(text.data(), end, value, base);
     }
     return parsed.ec == std::errc() && parsed.ptr == end;
@@ -134,9 +143,20 @@ std::string difference(const std::string& key, const std::string& here,
 std::vector<std::pair<std::string, std::string>> model_fields(const ModelConfig& config) {
   std::vector<std::pair<std::string, std::string>> fields;
   visit_fields(config, [&](const char* name, const auto& value) {
+    if (name == kInitialField && config.initial_fingerprint == 0) return;
     fields.emplace_back(name, text_of(name, value));
   });
   return fields;
+}
+
+std::string run_name(const RunIdentity& identity) {
+  std::string text;
+  for (const auto& [name, value] : model_fields(identity.model)) {
+    if (name != "epochs") text += fmt::format("{}={}\n", name, value);
+  }
+  Sha256 sha;
+  sha.update(as_bytes(text));
+  return sha.finish().substr(0, 16);
 }
 
 Result<ModelConfig> model_from_fields(const std::map<std::string, std::string>& fields) {
@@ -165,12 +185,23 @@ Result<ModelConfig> model_from_fields(const std::map<std::string, std::string>& 
   return config;
 }
 
+namespace {
+
+// With one line for every field, so that two configurations can be laid side by side.
+std::vector<std::pair<std::string, std::string>> compared_fields(const ModelConfig& config) {
+  auto fields = model_fields(config);
+  if (config.initial_fingerprint == 0) fields.emplace_back(kInitialField, "none");
+  return fields;
+}
+
+}  // namespace
+
 std::vector<std::string> identity_differences(const RunIdentity& wanted,
                                               const RunIdentity& stored) {
   std::vector<std::string> clauses;
   std::set<std::string, std::less<>> known_fields;
-  const auto here = model_fields(wanted.model);
-  const auto in_store = model_fields(stored.model);
+  const auto here = compared_fields(wanted.model);
+  const auto in_store = compared_fields(stored.model);
   for (std::size_t i = 0; i < here.size(); ++i) {
     const std::string& field = here[i].first;
     known_fields.insert(field);

@@ -13,9 +13,12 @@
 
 namespace gleaner {
 
-// Name and text of every field, in the order of the structure. Numbers are written so that reading
-// them gives the same bits.
+// Name and text of every field, in the order of the structure; `initial_fingerprint`, the last,
+// only where there is one. Numbers are written so that reading them gives the same bits.
 std::vector<std::pair<std::string, std::string>> model_fields(const ModelConfig& config);
+
+// Which run it is, without how long that is meant to be: 16 digits, equal for equal models.
+std::string run_name(const RunIdentity& identity);
 
 // The reverse. A field that is missing has its default: it was added after the text was written. A
 // name that is unknown is kVersion: a newer program wrote it, and it may matter to the arithmetic.

@@ -14,14 +14,12 @@
 #include <system_error>
 #include <utility>
 
-#include "common/bytes.hpp"
 #include "storage/backup.hpp"
 #include "storage/identity.hpp"
 #include "storage/rocks_options.hpp"
 #include "storage/rocks_store.hpp"
 #include "storage/run_records.hpp"
 #include "storage/run_store.hpp"
-#include "storage/sha256.hpp"
 #include "storage/store_folder.hpp"
 
 namespace gleaner {
@@ -49,27 +47,6 @@ Error backup_error(const Status& status, const std::string& folder, const char* 
             fmt::format("a backup in {} is damaged ({}): use another one", folder, what)};
   }
   return {ErrorCode::kIo, fmt::format("{} the backups in {} failed: {}", doing, folder, what)};
-}
-
-// Which run a store is of, without how long it is meant to be.
-std::string run_name(const RunIdentity& identity) {
-  std::string text;
-  for (const auto& [name, value] : model_fields(identity.model)) {
-    if (name != "epochs") text += fmt::format("{}={}\n", name, value);
-  }
-  Sha256 sha;
-  sha.update(as_bytes(text));
-  return sha.finish().substr(0, 16);
-}
-
-std::uint64_t bytes_in(const fs::path& folder) {
-  std::uint64_t bytes = 0;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(folder, error)) {
-    const std::uint64_t size = entry.is_regular_file(error) ? entry.file_size(error) : 0;
-    if (!error) bytes += size;
-  }
-  return bytes;
 }
 
 // An open file that goes with its object, and its lock with it.
@@ -254,7 +231,7 @@ Result<void> BackupFolder::restore(std::uint32_t number, const std::string& targ
     return impl_->engine().RestoreDBFromBackup(rocksdb::RestoreOptions(), number, beside, beside);
   });
   while (restored.wait_for(kProgressPeriod) != std::future_status::ready) {
-    progress(bytes_in(beside));
+    progress(folder_bytes(beside));
   }
   status = restored.get();
   if (!status.ok()) {

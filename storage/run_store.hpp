@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -65,16 +66,23 @@ struct VolunteerAccount {
   friend bool operator==(const VolunteerAccount&, const VolunteerAccount&) = default;
 };
 
+// Those rows of [begin, end) of a shard, in their order and without codes, that a run begins with
+// instead of what initial_row() gives.
+using InitialRows =
+    std::function<Result<ShardRows>(ShardId shard, std::uint32_t begin, std::uint32_t end)>;
+
 class RunStore {
  public:
   // Takes `store`. Creates the run when the store is empty; otherwise its identity must agree with
   // `identity`, or kIdentity names the differing keys and both values. Agreement: every field of
   // the model is the same, except that `epochs` may have grown, which the store then adopts; and no
   // setting that both know differs. `label_counts` (one a label) is kept, so that initial rows can
-  // be made without the data.
+  // be made without the data. A new run of which the model says that it began with another one
+  // (initial_fingerprint) needs `initial_rows`, which are stored with it.
   static Result<std::unique_ptr<RunStore>> create_or_open(std::unique_ptr<Store> store,
                                                           const RunIdentity& identity,
-                                                          std::vector<std::uint32_t> label_counts);
+                                                          std::vector<std::uint32_t> label_counts,
+                                                          const InitialRows& initial_rows = {});
   // Opens what is there, for tools. kNotFound when the store holds no run. Writes nothing.
   static Result<std::unique_ptr<RunStore>> open(std::unique_ptr<Store> store);
   ~RunStore();

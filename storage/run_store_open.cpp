@@ -10,6 +10,7 @@
 #include "storage/identity.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
+#include "storage/row_tables.hpp"
 #include "storage/run_store_impl.hpp"
 
 namespace gleaner {
@@ -87,6 +88,17 @@ Result<bool> is_empty(Store& store) {
   return !has_any;
 }
 
+// Whether the creation of a run that begins with rows ended before there was a run.
+Result<bool> is_cut_off(Store& store) {
+  bool has_run = false;
+  auto scanned = store.scan(Table::kRun, {}, {}, [&](ByteView, ByteView) {
+    has_run = true;
+    return false;
+  });
+  if (!scanned) return scanned.error();
+  return !has_run;
+}
+
 Result<StoredRun> read_run(Store& store) {
   const Result<IdentityRecord> identity = read_word(store, kIdentityKey, decode_identity);
   if (!identity) return identity.error();
@@ -117,9 +129,58 @@ Result<StoredRun> read_run(Store& store) {
   return run;
 }
 
+// Writes the rows a run begins with, and adds their shards' digests to `batch`, which makes the
+// run: until that is written, there is none.
+Result<void> put_initial_rows(Store& store, const ModelConfig& model,
+                              const InitialRows& initial_rows, WriteBatch& batch) {
+  constexpr std::uint32_t kRowsPerRead = 4096;
+  constexpr std::size_t kBatchBytes = std::size_t{64} << 20;
+  const ShardMap map(model);
+  RowTables tables(store, map);
+  RowCodes row_codes(model);
+  WriteBatch rows;
+  for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+    const ShardId shard{s};
+    const std::size_t width = map.row_width(shard);
+    const std::size_t codes = map.codes_per_row(shard);
+    ShardDigest digest;
+    for (std::uint32_t begin = 0; begin < map.row_count(shard);) {
+      const std::uint32_t end = begin + std::min(kRowsPerRead, map.row_count(shard) - begin);
+      const Result<ShardRows> own = initial_rows(shard, begin, end);
+      if (!own) return own.error();
+      std::span<const std::uint32_t> all;
+      if (codes > 0) all = row_codes.of(own->values, width);
+      for (std::size_t i = 0; i < own->rows.size(); ++i) {
+        digest.sum += tables.put(rows, {shard, own->rows[i]},
+                                 std::span(own->values).subspan(i * width, width), own->states[i],
+                                 all.subspan(i * codes, codes));
+        ++digest.rows;
+      }
+      begin = end;
+      if (rows.bytes() < kBatchBytes) continue;
+      if (auto put = store.write(std::exchange(rows, {}), Durability::kSync); !put) return put;
+    }
+    put_text(batch, Table::kRun, shard_digest_key(shard), encode_shard_digest(digest));
+  }
+  return store.write(std::move(rows), Durability::kSync);
+}
+
 Result<void> create_run(Store& store, const RunIdentity& identity,
-                        std::span<const std::uint32_t> label_counts) {
+                        std::span<const std::uint32_t> label_counts,
+                        const InitialRows& initial_rows) {
   WriteBatch batch;
+  if (identity.model.initial_fingerprint != 0) {
+    if (!initial_rows) {
+      return Error{ErrorCode::kInvalidArgument, "the model that the run begins with is missing"};
+    }
+    // What is left of a creation that was cut off.
+    for (const Table table : {Table::kRows, Table::kCodes}) {
+      if (auto erased = store.erase_range(table, {}, {}, Durability::kSync); !erased) {
+        return erased;
+      }
+    }
+    if (auto put = put_initial_rows(store, identity.model, initial_rows, batch); !put) return put;
+  }
   put_identity(batch, identity);
   put_label_counts(batch, label_counts);
   put_text(batch, Table::kRun, as_bytes(kProgressKey), encode_progress({}));
@@ -161,19 +222,23 @@ Result<void> resume_run(Store& store, StoredRun& run, const RunIdentity& wanted,
 
 }  // namespace
 
-Result<std::unique_ptr<RunStore>> RunStore::create_or_open(
-    std::unique_ptr<Store> store, const RunIdentity& identity,
-    std::vector<std::uint32_t> label_counts) {
+Result<std::unique_ptr<RunStore>> RunStore::create_or_open(std::unique_ptr<Store> store,
+                                                           const RunIdentity& identity,
+                                                           std::vector<std::uint32_t> label_counts,
+                                                           const InitialRows& initial_rows) {
   if (auto valid = validate(identity.model); !valid) return valid.error();
   if (label_counts.size() != identity.model.labels) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("there are {} label counts for {} labels", label_counts.size(),
                              identity.model.labels)};
   }
-  const Result<bool> empty = is_empty(*store);
-  if (!empty) return empty.error();
-  if (*empty) {
-    if (auto made = create_run(*store, identity, label_counts); !made) return made.error();
+  Result<bool> is_new = is_empty(*store);
+  if (is_new && !*is_new && initial_rows) is_new = is_cut_off(*store);
+  if (!is_new) return is_new.error();
+  if (*is_new) {
+    if (auto made = create_run(*store, identity, label_counts, initial_rows); !made) {
+      return made.error();
+    }
     return std::unique_ptr<RunStore>(new RunStore(
         std::make_unique<Impl>(std::move(store), identity, std::move(label_counts), 0)));
   }

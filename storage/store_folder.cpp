@@ -158,6 +158,16 @@ std::optional<std::uint64_t> free_bytes(const std::string& path) {
   return space.available;
 }
 
+std::uint64_t folder_bytes(const std::string& path) {
+  std::uint64_t bytes = 0;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path, error)) {
+    const std::uint64_t size = entry.is_regular_file(error) ? entry.file_size(error) : 0;
+    if (!error) bytes += size;
+  }
+  return bytes;
+}
+
 std::set<std::string> log_files(const std::string& path) {
   return files_ending(path, ".log");
 }

@@ -34,6 +34,9 @@ Result<void> find_store_folder(const std::string& path);
 // Bytes that may still be written to the file system of the folder; nullopt when it cannot be told.
 std::optional<std::uint64_t> free_bytes(const std::string& path);
 
+// Of all files in the folder.
+std::uint64_t folder_bytes(const std::string& path);
+
 // Names of the write-ahead logs in it, those of numbers only that are not tables.
 std::set<std::string> log_files(const std::string& path);
 // Names of the table files in it.

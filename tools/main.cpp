@@ -21,6 +21,7 @@
 #include "tools/man_command.hpp"
 #include "tools/plot_command.hpp"
 #include "tools/predict_command.hpp"
+#include "tools/status_command.hpp"
 #include "tools/verify_command.hpp"
 
 namespace {
@@ -61,6 +62,7 @@ int main(int argc, char** argv) {
   gleaner::add_man_command(app, exit_status);
   gleaner::add_plot_command(app, exit_status);
   gleaner::add_predict_command(app, exit_status);
+  gleaner::add_status_commands(app, exit_status);
   gleaner::add_verify_commands(app, exit_status);
   // One verb a line: a word after it that is a verb's name as well is an argument.
   app.require_subcommand(0, 1);

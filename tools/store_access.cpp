@@ -46,6 +46,11 @@ int run_on_store(const std::string& folder, const std::function<Result<void>(Run
   return report_on_store(name_folder(done.error(), folder));
 }
 
+Result<void> name_folder(Result<void> result, const std::string& folder) {
+  if (result) return result;
+  return name_folder(result.error(), folder);
+}
+
 int report_on_store(const Result<void>& result) {
   if (result) return 0;
   fmt::print(stderr, "gleaner: {}\n", result.error().message);

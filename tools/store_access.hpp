@@ -22,6 +22,9 @@ Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder);
 // Opens the run and does `action` with it. Prints an error to stderr; returns the exit status.
 int run_on_store(const std::string& folder, const std::function<Result<void>(RunStore&)>& action);
 
+// Errors from within a store do not know where it lies: adds the folder.
+Result<void> name_folder(Result<void> result, const std::string& folder);
+
 // Prints the error of a failed result to stderr; returns the exit status either way.
 int report_on_store(const Result<void>& result);
 

@@ -6,6 +6,7 @@
 #include <filesystem>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <system_error>
 
@@ -16,9 +17,11 @@
 #include "tools/dataset_console.hpp"
 #include "tools/record_walk.hpp"
 #include "tools/report.hpp"
+#include "tools/scratch_folder.hpp"
 #include "tools/store_access.hpp"
 #include "tools/store_audit.hpp"
 #include "tools/store_repair.hpp"
+#include "tools/verify_deep.hpp"
 
 namespace gleaner {
 namespace {
@@ -28,6 +31,8 @@ constexpr std::size_t kWhatWidth = 62;  // --json has all of it
 
 struct VerifyFlags {
   std::string store;
+  DeepRequest deep;
+  bool is_deep = false;
   bool json = false;
 };
 
@@ -44,6 +49,9 @@ Result<AuditedRun> audit_folder(const std::string& folder, Findings& findings) {
     }
     return AuditedRun();
   }
+  // One of another version is not damaged: its content is not for this program to judge.
+  const auto run = open_run_to_read(folder);
+  if (!run && run.error().code == ErrorCode::kVersion) return run.error();
   ProgressLine progress("Verifying");
   AuditHooks hooks;
   hooks.on_progress = [&](std::uint64_t done, std::uint64_t total) {
@@ -93,7 +101,18 @@ int verify(const VerifyFlags& flags) {
   Findings findings;
   const Result<AuditedRun> run = audit_folder(flags.store, findings);
   if (!run) return report_on_store(run.error());
-  const Report report = report_of(*run, findings, terminal_facts(stdout).style);
+  std::optional<DeepOutcome> deep;
+  if (flags.is_deep && findings.count() == 0) {
+    auto outcome = verify_deep(flags.store, flags.deep, findings);
+    if (!outcome) return report_on_store(outcome.error());
+    deep = std::move(*outcome);
+  }
+  Report report = report_of(*run, findings, terminal_facts(stdout).style);
+  if (deep) {
+    add_deep(report, *deep);
+  } else if (flags.is_deep) {
+    report.text("\n  not re-trained: what is found above comes first\n");
+  }
   const auto printed = print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople,
                                     "verify", flags.store);
   if (!printed) return report_on_store(printed);
@@ -106,25 +125,6 @@ struct RepairFlags {
   std::string target;
   std::uint32_t number = 0;  // 0: the last one
   bool json = false;
-};
-
-// Removes a folder with its object.
-class Scratch {
- public:
-  explicit Scratch(std::string path) : path_(std::move(path)) {}
-
-  ~Scratch() {
-    std::error_code error;
-    std::filesystem::remove_all(path_, error);
-  }
-
-  Scratch(const Scratch&) = delete;
-  Scratch& operator=(const Scratch&) = delete;
-
-  [[nodiscard]] const std::string& path() const { return path_; }
-
- private:
-  std::string path_;
 };
 
 // Puts the backup into `folder`, where it can be read like any store.
@@ -147,7 +147,7 @@ Result<RepairOutcome> repair_into_target(const RepairFlags& flags) {
     return Error{damaged.error().code,
                  damaged.error().message + "; a store that does not open cannot be repaired"};
   }
-  const Scratch unpacked(flags.target + ".backup");
+  const ScratchFolder unpacked(flags.target + ".backup");
   auto backup = unpack_backup(flags, unpacked.path());
   if (!backup) return backup.error();
   auto target = open_rocks_store(flags.target, OpenMode::kReadWrite);
@@ -217,15 +217,29 @@ void add_verify(CLI::App& app, int& exit_status) {
   CLI::App& verb = *app.add_subcommand("verify", "check everything in a store");
   verb.add_option("store", flags->store, "folder that gleaner-master was given as --store")
       ->required();
+  CLI::Option* const deep = verb.add_flag(
+      "--deep", flags->is_deep, "train again from an earlier checkpoint, and compare digests");
+  verb.add_option("--train", flags->deep.train, "the run's training file, for --deep")->needs(deep);
+  verb.add_option("--from", flags->deep.from,
+                  "store of the earlier checkpoint, or 'start' (otherwise the latest kept one)")
+      ->needs(deep);
+  verb.add_option("--threads", flags->deep.threads, "for --deep (otherwise all)")
+      ->needs(deep)
+      ->check(CLI::Range(1, 1024));
   verb.add_flag("--json", flags->json, "one JSON object");
   verb.footer(
-      std::string("Reads the store whole, also while the master trains: checksums of files and "
-                  "records, keys, rows\nagainst the digests of their shards, table entries against "
-                  "codes computed anew from the weights,\nstaged commits, history, accounts and "
-                  "the run's identity. Lists everything wrong, not the first.\n\n"
-                  "Examples:\n"
-                  "  gleaner verify run1\n"
-                  "  gleaner verify run1 --json | jq '.findings[] | .where'\n\n") +
+      std::string(
+          "Reads the store whole, also while the master trains: checksums of files and "
+          "records, keys, rows\nagainst the digests of their shards, table entries against "
+          "codes computed anew from the weights,\nstaged commits, history, accounts and "
+          "the run's identity. Lists everything wrong, not the first.\n\n"
+          "--deep trains the rounds since an earlier checkpoint again, in this process, and "
+          "compares the digest\nof every shard. Copies of both checkpoints lie in "
+          "STORE.deep meanwhile.\n\n"
+          "Examples:\n"
+          "  gleaner verify run1\n"
+          "  gleaner verify run1 --deep --train train.txt --from run1.kept/monday\n"
+          "  gleaner verify run1 --json | jq '.findings[] | .where'\n\n") +
       kStoreExitCodes + "\nA damaged store is 4.");
   verb.callback([flags, &exit_status] { exit_status = verify(*flags); });
 }

@@ -22,6 +22,7 @@ LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, RoundIndex base_roun
   lease.next_commit = base_round;
   lease.parts_arrived = 0;
   lease.rows_from = 0;
+  lease.chunks = lease.chunks_sent = 0;
   return {shard, lease.epoch};
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "common/ids.hpp"
@@ -12,13 +13,6 @@
 #include "schema/messages.hpp"
 
 namespace gleaner {
-
-enum class LeaseState : std::uint8_t {
-  kFree,       // nobody's
-  kLoading,    // granted; the holder fetches its state
-  kReady,      // the holder trains it
-  kReleasing,  // asked back; the holder's hand-over is awaited
-};
 
 // A shard's state between two holders: what it has beyond its last commit.
 struct HandedOver {
@@ -41,6 +35,12 @@ struct ShardLease {
   std::uint64_t rows_from = 0;  // lowest row that the next part of it, or of a hand-over, may hold
   std::shared_ptr<HandedOver>
       handed_over;  // kFree, kLoading: what to continue from; kReleasing: so far
+  // For people alone: how far a download is, who held it before, and why it left there or is to
+  // leave.
+  std::uint32_t chunks = 0;
+  std::uint32_t chunks_sent = 0;
+  std::string held_before;
+  std::string moved_why;
 };
 
 class LeaseTable {

@@ -15,6 +15,7 @@ MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint 
       leases_(model_.output_shards, resume.checkpoint, resume.first_epoch),
       pipeline_(plan_, map_, resume.checkpoint),
       commits_(map_.shard_count()),
+      first_epoch_(resume.first_epoch),
       checkpoint_(resume.checkpoint),
       digests_(std::move(resume.digests)),
       expects_rejoin_(checkpoint_ > 0),
@@ -26,6 +27,7 @@ MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint 
 Effects MasterCore::handle(Event event, Instant now) {
   if (is_done_) return {};
   now_ = now;
+  if (born_ == Instant{}) born_ = now_;
   std::visit([this](auto& e) { on(e); }, event);
   if (!is_done_) schedule();
   note_progress();
@@ -40,7 +42,8 @@ void MasterCore::on(MessageReceived& event) {
   SessionState& session = found->second;
   session.last_heard = now_;
   if (session.phase == SessionPhase::kIntroducing &&
-      !std::holds_alternative<Hello>(event.message)) {
+      !std::holds_alternative<Hello>(event.message) &&
+      !std::holds_alternative<Observe>(event.message)) {
     refuse(event.session, ErrorCode::kProtocol,
            fmt::format("{} before Hello: a volunteer introduces itself first",
                        message_name(event.message)),
@@ -134,7 +137,9 @@ void MasterCore::on(ChunkRead& event) {
   const auto session = sessions_.find(event.session);
   if (session == sessions_.end()) return;
   session->second.chunks_in_flight.erase({event.lease.epoch, event.chunk});
-  if (leases_.find(event.lease, event.session) == nullptr) return;
+  ShardLease* const lease = leases_.find(event.lease, event.session);
+  if (lease == nullptr) return;
+  lease->chunks_sent = std::min(lease->chunks_sent + 1, lease->chunks);
   say(event.session, ShardChunk{event.lease, event.chunk, std::move(event.rows)});
 }
 

@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <span>
@@ -42,6 +43,8 @@ class MasterCore {
   void record_sent(SessionId id, const Message& message, std::size_t bytes);
 
   [[nodiscard]] CoreSnapshot snapshot() const;
+  // The same in full, for tools. What only the shell knows is not measured.
+  [[nodiscard]] RunStatus status() const;
   [[nodiscard]] std::vector<AccountRecord> accounts() const;
 
   [[nodiscard]] RoundIndex checkpoint() const { return checkpoint_; }
@@ -79,6 +82,11 @@ class MasterCore {
   void on(const SessionClosed& event);
   void on(const Tick& event);
   void on_message(SessionId id, SessionState& session, Hello& message);
+  void on_message(SessionId id, SessionState& session, Observe& message);
+  // Refuses who speaks no protocol of ours or lacks the token; else the protocol to speak.
+  std::optional<std::uint32_t> admit(SessionId id, const char* who, const std::string& build,
+                                     std::uint32_t protocol_min, std::uint32_t protocol_max,
+                                     const std::string& token);
   void on_message(SessionId id, SessionState& session, Heartbeat& message);
   void on_message(SessionId id, SessionState& session, Leaving& message);
   void on_message(SessionId id, SessionState& session, Goodbye& message);
@@ -116,6 +124,8 @@ class MasterCore {
 
   // -- placement (master_placement.cpp)
   void lend_free_shards();
+  // Of a shard as of a checkpoint: none where every row follows from the configuration.
+  [[nodiscard]] std::uint32_t base_chunks(ShardId shard, RoundIndex base_round) const;
   // Whether free shards are still kept for volunteers that may come back with them.
   bool waits_for_rejoin();
   void rebalance();
@@ -145,9 +155,24 @@ class MasterCore {
 
   // -- what people are shown (master_view.cpp)
   [[nodiscard]] RoundRecord round_record(RoundIndex round) const;
+
+  // What the run waits for now.
+  struct Wait {
+    WaitOwner owner = WaitOwner::kNobody;
+    std::string what;
+    Instant since{};
+    bool is_step = false;  // of work, which goes on all the time; anything else holds the run up
+  };
+
+  [[nodiscard]] Wait wait() const;
+  [[nodiscard]] bool is_held_up(const Wait& wait) const;
   [[nodiscard]] std::string waiting_for() const;
-  // Who owes the step that has been due for longest, in words.
-  [[nodiscard]] std::string next_step() const;
+  // Who owes the step that has been due for longest.
+  [[nodiscard]] Wait next_step() const;
+  [[nodiscard]] ShardEntry shard_status(const ShardLease& lease,
+                                        const std::map<SessionId, std::uint32_t>& places) const;
+  [[nodiscard]] VolunteerEntry volunteer_status(SessionId id, const SessionState& session) const;
+  [[nodiscard]] std::uint64_t age_us(Instant since) const;
   [[nodiscard]] std::string names_of_holders(const std::vector<ShardId>& shards) const;
   // Remembers when the run last came on.
   void note_progress();
@@ -165,6 +190,9 @@ class MasterCore {
   CommitTracker commits_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, AccountRecord> accounts_;
   std::uint64_t last_unit_ = 0;
+  std::deque<Departure> gone_;    // the last few
+  std::uint32_t observers_ = 0;   // answered since the last tick
+  const LeaseEpoch first_epoch_;  // which start of the run this is
 
   RoundIndex checkpoint_;
   std::vector<ShardDigest> digests_;     // of the output shards at checkpoint_; may be empty
@@ -188,6 +216,7 @@ class MasterCore {
   Evaluation last_evaluation_;
 
   // Measurements; no decision about numbers rests on them.
+  Instant born_{};       // of the first event
   Instant last_step_{};  // when the run last came on, and where it was then
   std::uint64_t steps_ = 0;
   Instant round_started_{};

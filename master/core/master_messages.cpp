@@ -79,11 +79,10 @@ bool has_unit_out(const SessionState& session, ShardId shard, BatchIndex end) {
 }  // namespace
 
 void MasterCore::on_message(SessionId id, SessionState& session, ChunkRequest& request) {
-  const ShardLease* lease = leases_.find(request.lease, id);
+  ShardLease* lease = leases_.find(request.lease, id);
   if (lease == nullptr) return;  // revoked while the request was on its way
   const std::uint32_t rows = map_.row_count(request.lease.shard);
-  const std::uint32_t base_chunks =
-      lease->base_round == 0 ? 0 : (rows + config_.rows_per_chunk - 1) / config_.rows_per_chunk;
+  const std::uint32_t base_chunks = this->base_chunks(request.lease.shard, lease->base_round);
   const std::size_t chunks =
       base_chunks + (lease->handed_over ? lease->handed_over->parts.size() : 0);
   if (lease->state != LeaseState::kLoading || request.chunk >= chunks ||
@@ -97,6 +96,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, ChunkRequest& r
   }
   session.last_progress = now_;
   if (request.chunk >= base_chunks) {
+    lease->chunks_sent = std::min(lease->chunks_sent + 1, lease->chunks);
     say(id, ShardChunk{request.lease, request.chunk,
                        lease->handed_over->parts[request.chunk - base_chunks]});
     return;
@@ -151,7 +151,9 @@ void MasterCore::on_message(SessionId id, SessionState& session, HandOver& part)
   }
   lease->rows_from = part.rows.rows.empty() ? 0 : std::uint64_t{part.rows.rows.back()} + 1;
   lease->handed_over->parts.push_back(std::move(part.rows));
-  if (part.part + 1 == part.parts) leases_.release(part.lease.shard, now_);
+  if (part.part + 1 != part.parts) return;
+  lease->held_before = session.name();
+  leases_.release(part.lease.shard, now_);
 }
 
 Result<void> MasterCore::check_unit_result(const UnitInFlight& unit,

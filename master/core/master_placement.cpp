@@ -51,6 +51,11 @@ std::vector<Holder> MasterCore::holders() const {
   return holders;
 }
 
+std::uint32_t MasterCore::base_chunks(ShardId shard, RoundIndex base_round) const {
+  if (base_round == 0 && model_.initial_fingerprint == 0) return 0;
+  return (map_.row_count(shard) + config_.rows_per_chunk - 1) / config_.rows_per_chunk;
+}
+
 void MasterCore::lend_free_shards() {
   for (const ShardId shard : leases_.in_state(LeaseState::kFree)) {
     const ShardLease& free = leases_.at(shard);
@@ -70,12 +75,11 @@ void MasterCore::lend_free_shards() {
     grant.lease = leases_.grant(shard, id, free.committed, next_batch, now_);
     grant.base_round = free.base_round;
     grant.next_batch = next_batch;
-    const std::uint32_t rows = map_.row_count(shard);
-    grant.base_chunks =
-        grant.base_round == 0 ? 0 : (rows + config_.rows_per_chunk - 1) / config_.rows_per_chunk;
+    grant.base_chunks = base_chunks(shard, grant.base_round);
     grant.chunks =
         grant.base_chunks +
         (free.handed_over ? static_cast<std::uint32_t>(free.handed_over->parts.size()) : 0);
+    leases_.at(shard).chunks = grant.chunks;
     const NeuronRange range = map_.neurons(shard);
     grant.label_counts.reserve(range.size());
     for (std::uint32_t neuron = range.begin; neuron < range.end; ++neuron) {
@@ -191,19 +195,23 @@ void MasterCore::rebalance() {
   const bool must_move = std::any_of(candidates.begin(), candidates.end(),
                                      [](const Holder& h) { return h.shards > h.capacity; });
   if (!must_move && !is_move_worth_while(candidates)) return;
+  const char* const why = has_newcomer_ ? "somebody has come who is to have a fair share"
+                                        : "with other shares all are done sooner";
   has_newcomer_ = false;
   unbalanced_rounds_ = 0;
   for (const Move& move : plan_moves(candidates, leases_.size())) {
     const std::vector<ShardId> held = leases_.held_by(move.source);
+    const SessionState& source = sessions_.at(move.source);
     begin_debt(sessions_.at(move.source));
     for (std::uint32_t i = 0; i < move.shards; ++i) {
       const ShardId shard = held[held.size() - 1 - i];
       say(move.source, ReleaseRequest{{shard, leases_.at(shard).epoch}});
       leases_.set_state(shard, LeaseState::kReleasing, now_);
+      leases_.at(shard).moved_why = source.no_shards.empty() ? why : source.no_shards;
     }
     remark(Severity::kInfo, "moving",
            fmt::format("{} {} away from {}", counted(move.shards, "shard"),
-                       move.shards == 1 ? "moves" : "move", sessions_.at(move.source).name()));
+                       move.shards == 1 ? "moves" : "move", source.name()));
   }
 }
 

@@ -10,6 +10,12 @@
 #include "schema/versions.hpp"
 
 namespace gleaner {
+namespace {
+
+// Tools that are answered between two ticks.
+constexpr std::uint32_t kObserversPerTick = 4;
+
+}  // namespace
 
 // ---- Coming ------------------------------------------------------------------------------------
 
@@ -25,25 +31,9 @@ void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
     refuse(id, ErrorCode::kProtocol, "a second Hello on one connection", false);
     return;
   }
-  const std::uint32_t protocol = std::min(kProtocolMax, hello.protocol_max);
-  if (protocol < std::max(kProtocolMin, hello.protocol_min)) {
-    const char* older = hello.protocol_max < kProtocolMin ? "volunteer" : "master";
-    refuse(id, ErrorCode::kVersion,
-           fmt::format("this master (version {}) speaks protocol {} to {}, the volunteer (version "
-                       "{}) {} to {}: update the {}",
-                       kBuildVersion, kProtocolMin, kProtocolMax, hello.build, hello.protocol_min,
-                       hello.protocol_max, older),
-           false);
-    return;
-  }
-  if (hello.token != config_.token) {
-    refuse(id, ErrorCode::kToken,
-           hello.token.empty()
-               ? "this master asks for a join token: start the volunteer with --token"
-               : "the join token is wrong: use the one the master was started with",
-           false);
-    return;
-  }
+  const std::optional<std::uint32_t> protocol =
+      admit(id, "volunteer", hello.build, hello.protocol_min, hello.protocol_max, hello.token);
+  if (!protocol) return;
   if (config_.shard_bytes > hello.memory_bytes) {
     refuse(id, ErrorCode::kResources,
            fmt::format("one shard of this run takes {} MiB and the volunteer offers {} MiB: raise "
@@ -78,7 +68,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
   session.awaits_offer = session.hello.kept_shards > 0;
   if (!session.awaits_offer) has_newcomer_ = true;
   Welcome welcome;
-  welcome.protocol = protocol;
+  welcome.protocol = *protocol;
   welcome.build = kBuildVersion;
   welcome.model = model_;
   welcome.heartbeat_ms = static_cast<std::uint32_t>(config_.heartbeat.count());
@@ -90,9 +80,57 @@ void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
                            session.hello.memory_bytes, session.hello.simd, active_sessions()}));
 }
 
+std::optional<std::uint32_t> MasterCore::admit(SessionId id, const char* who,
+                                               const std::string& build, std::uint32_t protocol_min,
+                                               std::uint32_t protocol_max,
+                                               const std::string& token) {
+  const std::uint32_t protocol = std::min(kProtocolMax, protocol_max);
+  if (protocol < std::max(kProtocolMin, protocol_min)) {
+    const char* older = protocol_max < kProtocolMin ? who : "master";
+    refuse(id, ErrorCode::kVersion,
+           fmt::format("this master (version {}) speaks protocol {} to {}, the {} (version {}) {} "
+                       "to {}: update the {}",
+                       kBuildVersion, kProtocolMin, kProtocolMax, who, build, protocol_min,
+                       protocol_max, older),
+           false);
+    return std::nullopt;
+  }
+  if (token != config_.token) {
+    refuse(id, ErrorCode::kToken,
+           token.empty()
+               ? fmt::format("this master asks for a join token: start the {} with --token", who)
+               : "the join token is wrong: use the one the master was started with",
+           false);
+    return std::nullopt;
+  }
+  return protocol;
+}
+
+void MasterCore::on_message(SessionId id, SessionState& session, Observe& observe) {
+  if (session.phase != SessionPhase::kIntroducing) {
+    refuse(id, ErrorCode::kProtocol, "a volunteer that asks how the run stands", false);
+    return;
+  }
+  const std::optional<std::uint32_t> protocol =
+      admit(id, "tool", observe.build, observe.protocol_min, observe.protocol_max, observe.token);
+  if (!protocol) return;
+  // Whoever asks without end takes nothing from the training.
+  if (observers_ >= kObserversPerTick) {
+    refuse(id, ErrorCode::kBusy, "too many ask this master how the run stands: try again", true);
+    return;
+  }
+  ++observers_;
+  RunStatus answer = status();
+  answer.protocol = *protocol;
+  say(id, std::move(answer));
+  effects_.emplace_back(CloseSession{id});
+  sessions_.erase(id);
+}
+
 // ---- Keeping in touch --------------------------------------------------------------------------
 
 void MasterCore::on(const Tick&) {
+  observers_ = 0;
   std::vector<std::pair<SessionId, std::string>> gone;
   for (auto& [id, session] : sessions_) {
     const auto seconds = [](auto duration) {
@@ -192,9 +230,12 @@ void MasterCore::on_message(SessionId id, SessionState& session, Leaving& leavin
     const LeaseRef lease{shard, leases_.at(shard).epoch};
     if (leases_.at(shard).state == LeaseState::kLoading) {
       say(id, Revoke{lease});
+      leases_.at(shard).held_before = session.name();
+      leases_.at(shard).moved_why = "it leaves: " + leaving.reason;
       leases_.release(shard, now_);
     } else if (leases_.at(shard).state == LeaseState::kReady) {
       say(id, ReleaseRequest{lease});
+      leases_.at(shard).moved_why = "it leaves: " + leaving.reason;
       leases_.set_state(shard, LeaseState::kReleasing, now_);
     }
   }
@@ -228,6 +269,12 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
     return;
   }
   const std::vector<ShardId> freed = leases_.revoke_all(id, now_);
+  for (const ShardId shard : freed) {
+    leases_.at(shard).held_before = session.name();
+    leases_.at(shard).moved_why = "it is gone: " + reason;
+  }
+  gone_.push_back({session.name(), reason, now_, static_cast<std::uint32_t>(freed.size())});
+  if (gone_.size() > kDeparturesMax) gone_.pop_front();
   // All at once: that was the network, and they will be back.
   if (!freed.empty() && leases_.in_state(LeaseState::kFree).size() == leases_.size()) {
     expects_rejoin_ = checkpoint_ > 0;

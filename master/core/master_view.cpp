@@ -46,37 +46,66 @@ RoundRecord MasterCore::round_record(RoundIndex round) const {
   return record;
 }
 
-std::string MasterCore::waiting_for() const {
-  if (store_full_since_) return "disk space: " + store_full_reason_;
-  if (checkpoint_ == plan_.round_count() && !evaluation_) return "";
-  const std::uint32_t active = active_sessions();
-  if (active == 0) return "a volunteer: none is connected";
-  if (!is_started_) {
-    return fmt::format("volunteers: {} of the {} it starts with are here", active,
-                       config_.min_volunteers);
+MasterCore::Wait MasterCore::wait() const {
+  if (store_full_since_) {
+    return {WaitOwner::kStore, "disk space: " + store_full_reason_, *store_full_since_};
   }
-  const std::size_t free = leases_.in_state(LeaseState::kFree).size();
-  if (free > 0 && rejoin_until_ && now_ < *rejoin_until_) {
-    return fmt::format("shards of volunteers that may come back, {:.1f} s more",
-                       static_cast<double>((*rejoin_until_ - now_).count()) / 1e6);
+  if (checkpoint_ == plan_.round_count() && !evaluation_) return {};
+  const std::uint32_t active = active_sessions();
+  if (active == 0) {
+    return {WaitOwner::kOperator, "a volunteer: none is connected",
+            gone_.empty() ? born_ : gone_.back().at};
+  }
+  if (!is_started_) {
+    return {WaitOwner::kOperator,
+            fmt::format("volunteers: {} of the {} it starts with are here", active,
+                        config_.min_volunteers),
+            born_};
+  }
+  const std::vector<ShardId> free = leases_.in_state(LeaseState::kFree);
+  if (!free.empty() && rejoin_until_ && now_ < *rejoin_until_) {
+    return {WaitOwner::kVolunteers,
+            fmt::format("shards of volunteers that may come back, {:.1f} s more",
+                        static_cast<double>((*rejoin_until_ - now_).count()) / 1e6),
+            *rejoin_until_ - config_.rejoin_grace};
   }
   for (const auto& [id, session] : sessions_) {
-    if (free == 0 || !session.awaits_offer) continue;
-    return fmt::format("{} to offer the {} it kept", session.name(),
-                       counted(session.hello.kept_shards, "shard"));
+    if (free.empty() || !session.awaits_offer) continue;
+    return {WaitOwner::kVolunteers,
+            fmt::format("{} to offer the {} it kept", session.name(),
+                        counted(session.hello.kept_shards, "shard")),
+            session.last_progress};
   }
-  if (free > 0) return fmt::format("a volunteer with memory for {}", counted(free, "more shard"));
+  if (!free.empty()) {
+    return {WaitOwner::kOperator,
+            fmt::format("a volunteer with memory for {}", counted(free.size(), "more shard")),
+            leases_.at(free.front()).since};
+  }
   for (const LeaseState state : {LeaseState::kLoading, LeaseState::kReleasing}) {
     const std::vector<ShardId> moving = leases_.in_state(state);
     if (moving.empty()) continue;
-    const auto holder = sessions_.find(leases_.at(moving.front()).holder);
-    return fmt::format("{} to {} {}", holder == sessions_.end() ? "?" : holder->second.name(),
-                       state == LeaseState::kLoading ? "load" : "hand over",
-                       counted(moving.size(), "shard"));
+    const ShardLease& first = leases_.at(moving.front());
+    const auto holder = sessions_.find(first.holder);
+    return {WaitOwner::kVolunteers,
+            fmt::format("{} to {} {}", holder == sessions_.end() ? "?" : holder->second.name(),
+                        state == LeaseState::kLoading ? "load" : "hand over",
+                        counted(moving.size(), "shard")),
+            first.since};
   }
-  if (now_ - last_step_ < kStandstill) return "";
-  return fmt::format("{}, for {} s", next_step(),
-                     std::chrono::duration_cast<std::chrono::seconds>(now_ - last_step_).count());
+  return next_step();
+}
+
+bool MasterCore::is_held_up(const Wait& wait) const {
+  if (wait.owner == WaitOwner::kNobody) return false;
+  return !wait.is_step || now_ - wait.since >= kStandstill;
+}
+
+std::string MasterCore::waiting_for() const {
+  const Wait wait = this->wait();
+  if (!is_held_up(wait)) return "";
+  if (!wait.is_step) return wait.what;
+  return fmt::format("{}, for {} s", wait.what,
+                     std::chrono::duration_cast<std::chrono::seconds>(now_ - wait.since).count());
 }
 
 std::string MasterCore::names_of_holders(const std::vector<ShardId>& shards) const {
@@ -93,32 +122,39 @@ std::string MasterCore::names_of_holders(const std::vector<ShardId>& shards) con
   return names;
 }
 
-std::string MasterCore::next_step() const {
+MasterCore::Wait MasterCore::next_step() const {
+  const auto step = [this](WaitOwner owner, std::string what) {
+    return Wait{owner, std::move(what), last_step_, true};
+  };
   if (evaluation_) {
-    return fmt::format("the evaluation of {} held-out points, {} done", evaluation_->points(),
-                       evaluation_->points_scored());
+    return step(WaitOwner::kVolunteers,
+                fmt::format("the evaluation of {} held-out points, {} done", evaluation_->points(),
+                            evaluation_->points_scored()));
   }
   const BatchIndex batch = pipeline_.applied();
+  std::vector<ShardId> missing;
   if (batch < pipeline_.frontier()) {
-    std::vector<ShardId> missing;
     for (std::uint32_t s = 0; s < leases_.size(); ++s) {
       if (!pipeline_.is_covered(batch, ShardId{s})) missing.push_back(ShardId{s});
     }
     if (!missing.empty()) {
-      return fmt::format("the results of batch {} from {}", batch, names_of_holders(missing));
+      return step(WaitOwner::kVolunteers,
+                  fmt::format("the results of batch {} from {}", batch, names_of_holders(missing)));
     }
   } else if (is_folding_) {
-    return fmt::format("the store to fold round {}", checkpoint_);
+    return step(WaitOwner::kStore, fmt::format("the store to fold round {}", checkpoint_));
   } else if (plan_.round_begin(checkpoint_) < batch) {
-    std::vector<ShardId> missing;
     for (std::uint32_t s = 0; s < leases_.size(); ++s) {
       if (leases_.at(ShardId{s}).next_commit <= checkpoint_) missing.push_back(ShardId{s});
     }
-    return missing.empty() ? fmt::format("the store to keep the commits of round {}", checkpoint_)
-                           : fmt::format("the commits of round {} from {}", checkpoint_,
-                                         names_of_holders(missing));
+    if (missing.empty()) {
+      return step(WaitOwner::kStore,
+                  fmt::format("the store to keep the commits of round {}", checkpoint_));
+    }
+    return step(WaitOwner::kVolunteers, fmt::format("the commits of round {} from {}", checkpoint_,
+                                                    names_of_holders(missing)));
   }
-  return fmt::format("the master's own work on batch {}", batch);
+  return step(WaitOwner::kMaster, fmt::format("the master's own work on batch {}", batch));
 }
 
 void MasterCore::note_progress() {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/ids.hpp"
+#include "schema/messages.hpp"
 
 namespace gleaner {
 
@@ -62,7 +63,7 @@ struct VolunteerView {
 
 // The run at one instant, immutable; progress, dashboards and tests read it.
 struct CoreSnapshot {
-  enum class Phase : std::uint8_t { kWaiting, kTraining, kEvaluating, kStopping, kDone };
+  using Phase = RunStage;
   Phase phase = Phase::kWaiting;
   RoundIndex round = 0, rounds = 0;
   BatchIndex batch = 0, batches = 0;                     // batches applied

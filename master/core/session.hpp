@@ -58,4 +58,12 @@ struct SessionState {
   [[nodiscard]] std::string name() const { return hello.name.empty() ? peer : hello.name; }
 };
 
+// One that has gone.
+struct Departure {
+  std::string name;
+  std::string reason;
+  Instant at{};
+  std::uint32_t shards = 0;  // that it held
+};
+
 }  // namespace gleaner

@@ -82,6 +82,7 @@ ModelConfig model(Rng& rng) {
   config.table_choice = static_cast<TableChoice>(rng.next_below(2));
   config.hash_bits = static_cast<std::uint32_t>(1 + rng.next_below(kHashBitsMax));
   config.gradient_step_log2 = -static_cast<std::int32_t>(rng.next_below(31));
+  config.initial_fingerprint = rng.next();
   config.dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
   config.feature_dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
   return config;
@@ -114,6 +115,66 @@ Positives positives(Rng& rng, std::uint32_t examples) {
     result.offsets.push_back(static_cast<std::uint32_t>(result.neurons.size()));
   }
   return result;
+}
+
+RunStatus run_status(Rng& rng) {
+  RunStatus status;
+  status.protocol = number(rng);
+  status.build = text(rng, kNameBytesMax);
+  status.run = text(rng, kNameBytesMax);
+  status.life = rng.next();
+  status.stage = static_cast<RunStage>(rng.next_below(5));
+  status.round = number(rng);
+  status.rounds = number(rng);
+  status.batch = rng.next();
+  status.batches = rng.next();
+  status.epoch = number(rng);
+  status.epochs = number(rng);
+  status.staleness = number(rng);
+  for (float* value : {&status.examples_per_second, &status.eta_seconds, &status.loss,
+                       &status.active, &status.precision_at_1}) {
+    *value = finite(rng);
+  }
+  status.wait_owner = static_cast<WaitOwner>(rng.next_below(5));
+  status.is_held_up = rng.chance(1, 2);
+  status.waits_for = text(rng, kSentenceBytesMax);
+  status.waits_us = rng.next();
+  status.store_bytes = rng.next();
+  status.free_bytes = rng.next();
+  status.volunteers_here = number(rng);
+  status.volunteers.resize(up_to(rng, 5));
+  for (VolunteerEntry& v : status.volunteers) {
+    v = {text(rng, kNameBytesMax),
+         text(rng, kNameBytesMax),
+         rng.chance(1, 2),
+         rng.chance(1, 2),
+         number(rng),
+         finite(rng),
+         static_cast<std::int64_t>(rng.next()),
+         rng.next(),
+         number(rng),
+         rng.chance(1, 2),
+         rng.next(),
+         text(rng, kSentenceBytesMax)};
+  }
+  status.shards.resize(up_to(rng, 9));
+  for (ShardEntry& s : status.shards) {
+    s.state = static_cast<LeaseState>(rng.next_below(4));
+    const std::size_t place = up_to(rng, status.volunteers.size());
+    if (place > 0) s.holder = static_cast<std::uint32_t>(place - 1);
+    s.since_us = rng.next();
+    s.committed = number(rng);
+    s.next_batch = rng.next();
+    s.chunks = static_cast<std::uint32_t>(rng.next_below(kPartsMax));
+    s.chunks_sent = static_cast<std::uint32_t>(rng.next_below(s.chunks + 1));
+    s.held_before = text(rng, kNameBytesMax);
+    s.moved_why = text(rng, kSentenceBytesMax);
+  }
+  status.gone.resize(up_to(rng, kDeparturesMax));
+  for (DepartureEntry& d : status.gone) {
+    d = {text(rng, kNameBytesMax), text(rng, kSentenceBytesMax), rng.next(), number(rng)};
+  }
+  return status;
 }
 
 TrainUnit train_unit(Rng& rng) {
@@ -263,6 +324,13 @@ Message random_message(std::size_t kind, Rng& rng) {
       return Goodbye{error_code(rng), text(rng, kSentenceBytesMax)};
     case 19:
       return shard_offer(rng);
+    case 20: {
+      const std::uint32_t least = number(rng) / 2;
+      return Observe{least, least + number(rng) / 2, text(rng, kNameBytesMax),
+                     text(rng, kTokenBytesMax)};
+    }
+    case 21:
+      return run_status(rng);
     default:
       return lease_message(kind, rng);
   }

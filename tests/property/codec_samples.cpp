@@ -49,6 +49,7 @@ ModelConfig sample_model() {
   model.input_scale = 2.2F;
   model.output_scale = 2.3F;
   model.gradient_step_log2 = -24;
+  model.initial_fingerprint = 0x26;
   return model;
 }
 
@@ -101,6 +102,42 @@ std::vector<Message> training_samples() {
           EvalResult{UnitId{32}, 2, {{4, 1.5F}, {2, 1.0F}, {1, -3.0F}, {8, -3.0F}}, 99}};
 }
 
+RunStatus sample_status() {
+  RunStatus status;
+  status.protocol = 5;
+  status.build = "0.1.0";
+  status.run = "0123456789abcdef";
+  status.life = 77;
+  status.stage = RunStage::kEvaluating;
+  status.round = 3;
+  status.rounds = 30;
+  status.batch = 213;
+  status.batches = 2112;
+  status.epoch = 1;
+  status.epochs = 6;
+  status.staleness = 4;
+  status.examples_per_second = 5351.5F;
+  status.eta_seconds = 41.25F;
+  status.loss = 4.75F;
+  status.active = 1472.5F;
+  status.precision_at_1 = 0.875F;
+  status.wait_owner = WaitOwner::kVolunteers;
+  status.is_held_up = true;
+  status.waits_for = "bilbo to load 1 shard";
+  status.waits_us = 3'200'000;
+  status.store_bytes = 1u << 30;
+  status.free_bytes = std::uint64_t{1} << 40;
+  status.volunteers_here = 3;
+  status.volunteers = {
+      {"bilbo", "10.0.0.2:41234", false, true, 8, 1234.5F, 2100, 400, 2, true, 900, ""},
+      {"local-1", "", true, false, 1, 0, -1, 10, 0, false, 0, "others are done sooner"}};
+  status.shards = {
+      {LeaseState::kLoading, 0, 3'200'000, 3, 213, 32, 26, "atlas", "it is gone: silent for 10 s"},
+      {LeaseState::kFree, std::nullopt, 5, 3, 213, 0, 0, "", ""}};
+  status.gone = {{"atlas", "silent for 10 s", 3'300'000, 8}};
+  return status;
+}
+
 }  // namespace
 
 SparseUpdate sample_update() {
@@ -122,6 +159,8 @@ std::vector<Message> sample_messages() {
   messages.push_back(Leaving{"the machine is needed"});
   messages.push_back(Goodbye{ErrorCode::kFinished, "The run is complete."});
   messages.push_back(ShardOffer{14, {{kLease, {15, 16}}, {{ShardId{9}, LeaseEpoch{2}}, {17, 18}}}});
+  messages.push_back(Observe{4, 5, "0.1.0", "secret"});
+  messages.push_back(sample_status());
   return messages;
 }
 

@@ -9,6 +9,6 @@ gleaner_test(master_parts_test LABEL unit
           core/lease_table_test.cpp core/pipeline_test.cpp
   LINK gleaner_master_driver)
 gleaner_test(master_core_test LABEL unit
-  SOURCES core/master_admission_test.cpp core/master_placement_test.cpp
+  SOURCES core/master_admission_test.cpp core/master_status_test.cpp core/master_placement_test.cpp
           core/master_refusals_test.cpp core/master_rejoin_test.cpp core/master_rounds_test.cpp
   LINK gleaner_master_driver)

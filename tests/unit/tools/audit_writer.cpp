@@ -1,12 +1,16 @@
 // Makes a store of the sound run, in table files, and a backup of it:
-//   audit_writer STORE CHECKPOINT BACKUPS
+//   audit_writer STORE CHECKPOINT BACKUPS [VERSION]
+// With a version, the store says afterwards that it is of that one.
 #include <fmt/format.h>
 
 #include <atomic>
 #include <cstdlib>
 
 #include "storage/backup.hpp"
+#include "storage/keys.hpp"
 #include "storage/rocks_store.hpp"
+#include "storage/run_records.hpp"
+#include "storage/run_store_impl.hpp"
 #include "tests/unit/tools/sound_run.hpp"
 
 namespace gleaner::test {
@@ -32,13 +36,29 @@ Result<void> write_all(const std::string& folder, RoundIndex checkpoint,
   return {};
 }
 
+Result<void> set_version(const std::string& folder, std::uint32_t version) {
+  auto store = open_rocks_store(folder, OpenMode::kReadWrite);
+  if (!store) return store.error();
+  const auto text = get_text(**store, Table::kRun, as_bytes(kIdentityKey));
+  if (!text) return text.error();
+  auto identity = decode_identity(text->value());
+  identity->store_version = version;
+  WriteBatch batch;
+  put_text(batch, Table::kRun, as_bytes(kIdentityKey), encode_identity(*identity));
+  return (*store)->write(std::move(batch), Durability::kSync);
+}
+
 }  // namespace
 }  // namespace gleaner::test
 
 int main(int argc, char** argv) {
-  if (argc != 4) return 2;
+  if (argc != 4 && argc != 5) return 2;
   const auto checkpoint = static_cast<gleaner::RoundIndex>(std::strtoul(argv[2], nullptr, 10));
-  const auto done = gleaner::test::write_all(argv[1], checkpoint, argv[3]);
+  auto done = gleaner::test::write_all(argv[1], checkpoint, argv[3]);
+  if (done && argc == 5) {
+    done = gleaner::test::set_version(
+        argv[1], static_cast<std::uint32_t>(std::strtoul(argv[4], nullptr, 10)));
+  }
   if (done) return 0;
   fmt::print(stderr, "{}\n", done.error().message);
   return 1;

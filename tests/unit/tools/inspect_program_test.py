@@ -106,6 +106,16 @@ class Verify(Stores):
         self.assertEqual(self.files(self.store), before)
         self.assertIn("whole", run("verify", self.store)[1])
 
+    def test_a_store_of_another_version_is_not_called_damaged(self):
+        other = self.path / "other"
+        subprocess.run([WRITER, other, "3", self.path / "other-backups", "99"], check=True,
+                       timeout=60)
+        status, out, err = run("verify", other)
+        self.assertEqual((status, out), (4, ""))
+        self.assertIn("the store has version 99, and this program reads version", err)
+        self.assertIn("use the version of Gleaner that wrote it", err)
+        self.assertNotIn("damaged", err)
+
     def test_damaged_files_are_found(self):
         tables = sorted(p.name for p in self.store.glob("*.sst"))
         self.assertGreaterEqual(len(tables), 3)

@@ -457,4 +457,26 @@ TEST_CASE("placement: a run that stands still names who owes the next step", "[m
   REQUIRE(master.core().snapshot().waiting_for.empty());
 }
 
+TEST_CASE("placement: a run that began with a model lends that model's rows before its first round",
+          "[master]") {
+  ModelConfig model = tiny_model();
+  for (const std::uint64_t fingerprint : {0, 7}) {
+    model.initial_fingerprint = fingerprint;
+    MasterDriver master(model, tiny_core_config(model));
+    const SessionId ann = master.join("ann");
+    const auto grant = master.take<LeaseGrant>(ann);
+    REQUIRE(grant.base_round == 0);
+    REQUIRE(grant.base_chunks == (fingerprint == 0 ? 0U : 2U));  // of 3 rows, 2 a chunk
+    master.say(ann, ChunkRequest{grant.lease, 1});
+    if (fingerprint == 0) {
+      REQUIRE(master.is_closed(ann));
+      continue;
+    }
+    REQUIRE(master.run_storage());
+    REQUIRE(master.last_read->base_round == 0);
+    REQUIRE(master.take<ShardChunk>(ann).chunk == 1);
+    REQUIRE(master.core().leases().at(grant.lease.shard).chunks_sent == 1);
+  }
+}
+
 }  // namespace gleaner

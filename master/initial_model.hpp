@@ -1,0 +1,56 @@
+// A model that a run begins with: a safetensors file as `gleaner export` writes it. Labels and
+// features that the file does not have begin as in any run. The file is mapped; any one thread.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+#include "common/model_config.hpp"
+#include "common/result.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+class InitialModel {
+ public:
+  // Errors name the file and the tensor. kInvalidData for a file that is no such model.
+  static Result<std::unique_ptr<InitialModel>> open(const std::string& path);
+  ~InitialModel();
+  InitialModel(const InitialModel&) = delete;
+  InitialModel& operator=(const InitialModel&) = delete;
+
+  [[nodiscard]] std::uint32_t features() const { return features_; }
+
+  [[nodiscard]] std::uint32_t hidden() const { return hidden_; }
+
+  [[nodiscard]] std::uint32_t labels() const { return labels_; }
+
+  // Of shapes and numbers, whatever else the file says; never 0.
+  [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
+
+  // Refuses a configuration that has other hidden units, or fewer features or labels.
+  [[nodiscard]] Result<void> check_fits(const ModelConfig& model) const;
+
+  // The rows as the run's shards have them. Requires check_fits(model); this outlives it.
+  [[nodiscard]] InitialRows rows(const ModelConfig& model) const;
+
+ private:
+  class RowMaker;
+  InitialModel() = default;
+  Result<void> read_header();
+  void take_fingerprint();
+
+  std::string path_;
+  const std::uint8_t* map_ = nullptr;
+  std::uint64_t size_ = 0;
+  std::uint32_t features_ = 0, hidden_ = 0, labels_ = 0;
+  std::uint64_t fingerprint_ = 0;
+  // Little-endian floats within the map, perhaps not aligned.
+  const std::uint8_t* input_weight_ = nullptr;   // features x hidden
+  const std::uint8_t* input_bias_ = nullptr;     // hidden
+  const std::uint8_t* output_weight_ = nullptr;  // labels x hidden
+  const std::uint8_t* output_bias_ = nullptr;    // labels
+};
+
+}  // namespace gleaner

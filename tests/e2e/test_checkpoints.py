@@ -1,0 +1,153 @@
+"""Checkpoints kept beside a master that trains, trained again, and a run that begins with a model."""
+
+import json
+import sys
+import unittest
+
+from harness import EndToEndTest, finished, small_setup
+
+
+class Checkpoints(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.setup = small_setup(self.cluster, flags=["--sampling", "lsh"])
+        self.store = self.cluster.path("store")
+
+    def ask(self, *arguments, code=0):
+        status, program = self.cluster.run("gleaner", *arguments)
+        self.assertEqual(status, code, program.said())
+        return "\n".join(program.out), "\n".join(program.error)
+
+    def json(self, *arguments, code=0):
+        return json.loads(self.ask(*arguments, "--json", code=code)[0])
+
+    def test_kept_while_training_each_is_a_store_of_its_own(self):
+        reference = self.setup.run_local(self.cluster, self.cluster.path("reference"))
+        master = self.setup.start_master(self.cluster, self.store, "--local", 2, "--threads", 1)
+        master.wait_checkpoint(1)
+        kept = []
+        while master.is_running():
+            kept.append(self.json("checkpoint", "keep", self.store, f"c{len(kept)}"))
+        self.assertEqual(finished(master)["digest"], reference["digest"])
+        self.assertGreater(len(kept), 2)
+        listed = self.json("checkpoint", "list", self.store)["checkpoints"]
+        self.assertEqual(listed[0]["name"], None)
+        self.assertEqual({line["name"] for line in listed[1:]},
+                         {f"c{n}" for n in range(len(kept))})
+        for number, line in enumerate(kept):
+            path = line["store"]
+            self.assertEqual(path, f"{self.store}.kept/c{number}")
+            self.assertEqual(self.cluster.digest(path), line["digest"])
+            self.assertTrue(self.json("verify", path)["is_whole"])
+        # One of them trains on to the same model.
+        finished_again = finished(self.setup.start_master(
+            self.cluster, kept[0]["store"], "--local", 1, "--threads", 1))
+        self.assertEqual(finished_again["digest"], reference["digest"])
+        self.assertEqual(self.cluster.digest(self.store), reference["digest"])
+        for number in range(len(kept)):
+            self.ask("checkpoint", "drop", self.store, f"c{number}")
+        self.assertEqual(len(self.json("checkpoint", "list", self.store)["checkpoints"]), 1)
+        self.assertEqual(self.cluster.digest(self.store), reference["digest"])
+
+    def test_names_that_will_not_do_are_refused_and_nothing_else_is_dropped(self):
+        self.setup.run_local(self.cluster, self.store)
+        self.ask("checkpoint", "keep", self.store, "a")
+        self.assertIn("exists already", self.ask("checkpoint", "keep", self.store, "a", code=2)[1])
+        for name in ("..", ".", "../store", "a/b", "", "x.part"):
+            for verb in ("keep", "drop"):
+                self.ask("checkpoint", verb, self.store, name, code=2)
+        self.assertIn("no kept checkpoint", self.ask("checkpoint", "drop", self.store, "b", code=4)[1])
+        self.assertEqual(len(self.json("checkpoint", "list", self.store)["checkpoints"]), 2)
+        master = self.setup.with_flag("--epochs", 40).start_master(
+            self.cluster, f"{self.store}.kept/a", "--local", 1, "--threads", 1)
+        master.wait_event("started")
+        self.assertIn("trains", self.ask("checkpoint", "drop", self.store, "a", code=4)[1])
+
+    def test_what_volunteers_trained_is_trained_again_to_the_same_digest(self):
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
+                                         "--threads", 1)
+        address = master.wait_event("listening")["address"]
+        for _ in range(2):
+            self.cluster.volunteer(address)
+        master.wait_checkpoint(3)
+        self.ask("checkpoint", "keep", self.store, "early")
+        finished(master)
+        deep = self.json("verify", self.store, "--deep", "--train", self.setup.train)
+        self.assertTrue(deep["is_whole"])
+        self.assertTrue(deep["deep"]["is_same"])
+        self.assertGreaterEqual(deep["deep"]["base"], 3)
+        self.assertEqual(deep["deep"]["digest"], self.cluster.digest(self.store))
+        self.assertEqual(deep["deep"]["retrained_digest"], deep["deep"]["digest"])
+
+
+class InitFrom(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.first = small_setup(self.cluster, flags=["--sampling", "lsh"])
+        self.model = self.cluster.path("model.safetensors")
+        self.first.run_local(self.cluster, self.cluster.path("first"))
+        self.cluster.gleaner("export", self.cluster.path("first"), "--to", self.model)
+
+    def start(self, setup, name, *flags):
+        return setup.start_master(self.cluster, self.cluster.path(name), "--init-from", self.model,
+                                  "--threads", 1, *flags)
+
+    def more_labels(self):
+        """The same points with 100 labels more, each of a point of its own."""
+        lines = self.first.train.read_text().splitlines()
+        points, features, labels = map(int, lines[0].split())
+        for i in range(100):
+            old, rest = lines[1 + i].split(" ", 1)
+            lines[1 + i] = f"{old + ',' if old else ''}{labels + i} {rest}"
+        lines[0] = f"{points} {features} {labels + 100}"
+        path = self.cluster.path("more.txt")
+        path.write_text("\n".join(lines) + "\n")
+        first = self.first
+        return type(first)(path, first.test, first.flags)
+
+    def test_a_run_goes_on_from_a_model_and_is_a_function_of_it(self):
+        setup = self.more_labels().with_flag("--epochs", 1)
+        scratch = setup.run_local(self.cluster, self.cluster.path("scratch"))
+        one = finished(self.start(setup, "one", "--local", 1))
+        self.assertNotEqual(one["digest"], scratch["digest"])
+        self.assertLess(self.cluster.history(self.cluster.path("one"))[0]["loss"],
+                        self.cluster.history(self.cluster.path("scratch"))[0]["loss"])
+        # Over the network, with a death and a restart, to the same bits.
+        master = self.start(setup, "two", "--listen", "127.0.0.1:0")
+        address = master.wait_event("listening")["address"]
+        volunteers = [self.cluster.volunteer(address, once=False) for _ in range(2)]
+        master.wait_checkpoint(2)
+        volunteers[0].kill()
+        master.wait_checkpoint(4)
+        master.kill()
+        master = self.start(setup, "two", "--listen", address)
+        self.assertEqual(finished(master)["digest"], one["digest"])
+        self.assertTrue(json.loads(self.cluster.gleaner(
+            "verify", self.cluster.path("two"), "--json"))["is_whole"])
+
+    def test_another_model_is_another_run(self):
+        finished(self.start(self.first.with_flag("--epochs", 1), "run", "--local", 1))
+        code, program = self.cluster.run("gleaner-master", *self.first.with_flag(
+            "--epochs", 1).arguments(self.cluster.path("run"), "--local", 1))
+        self.assertEqual(code, 4, program.said())
+        self.assertIn("initial_fingerprint is none here", program.said())
+
+    def test_what_does_not_fit_is_refused_in_words(self):
+        code, program = self.cluster.run("gleaner-master", *self.first.with_flag(
+            "--hidden", 32).arguments(self.cluster.path("run"), "--local", 1, "--init-from",
+                                      self.model))
+        self.assertEqual(code, 2, program.said())
+        self.assertIn("give --hidden 64", program.said())
+        whole = self.model.read_bytes()
+        for damaged in (b"", whole[:7], whole[:100], whole[:-4],
+                        whole[:len(whole) // 2], b"\xff" * 200,
+                        whole.replace(b"output.bias", b"output.bigs")):
+            self.model.write_bytes(damaged)
+            code, program = self.cluster.run("gleaner-master", *self.first.arguments(
+                self.cluster.path("run"), "--local", 1, "--init-from", self.model))
+            self.assertEqual(code, 3, program.said())
+            self.assertIn("model.safetensors: ", program.said())
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,103 @@
+"""`gleaner status` and `gleaner why` beside a master that trains, that is gone, and that refuses."""
+
+import json
+import sys
+import unittest
+
+from harness import EndToEndTest, finished, small_setup
+
+
+class Status(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.setup = small_setup(self.cluster).with_flag("--epochs", 20)
+        self.store = self.cluster.path("store")
+
+    def ask(self, *arguments, code=0, environment=None):
+        status, program = self.cluster.run("gleaner", *arguments, environment=environment)
+        self.assertEqual(status, code, program.said())
+        return "\n".join(program.out), "\n".join(program.error)
+
+    def listening(self, *flags, environment=None):
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
+                                         "--threads", 1, *flags, environment=environment)
+        return master, master.wait_event("listening")["address"]
+
+    def test_a_run_that_trains_is_told_by_address_and_by_store_and_is_not_disturbed(self):
+        reference = self.setup.run_local(self.cluster, self.cluster.path("reference"))
+        master, address = self.listening()
+        first = self.ask("why", "run", address)[0]
+        self.assertIn("waits for a volunteer: none is connected", first)
+        self.assertIn("A person has to end that", first)
+        self.cluster.volunteer(address)
+        master.wait_checkpoint(2)
+        asked = 0
+        while master.is_running() and asked < 20:
+            code, program = self.cluster.run("gleaner", "status", self.store, "--json")
+            self.assertEqual(code, 0, program.said())
+            document = json.loads("\n".join(program.out))
+            if not document["is_running"]:
+                break
+            asked += 1
+            self.assertEqual(document["gleaner_json"], 1)
+            self.assertEqual(document["address"], address)
+            self.assertGreaterEqual(document["progress"]["round"], 2)
+            self.assertEqual(len(document["shards"]), 11)
+            self.assertEqual([v["name"] for v in document["volunteers"]], ["v1"])
+            self.assertEqual(document["volunteers"][0]["shards"], list(range(11)))
+            self.assertGreater(document["disk"]["store_bytes"], 1000)
+            self.assertGreater(document["disk"]["free_bytes"], 1000)
+            if asked == 1:
+                for line in self.ask("status", address)[0].splitlines():
+                    self.assertLessEqual(len(line), 100)
+                self.assertIn("trained by v1", self.ask("why", "3", self.store)[0])
+                self.assertIn("It holds 11 of 11 shards", self.ask("why", "v1", address)[0])
+                self.assertIn("here are v1", self.ask("why", "dora", address, code=2)[1])
+        self.assertGreater(asked, 0)
+        self.assertEqual(finished(master)["digest"], reference["digest"])
+        self.assertEqual(len(master.events("volunteer_joined")), 1)
+        self.assertEqual(master.events("log"), [e for e in master.events("log")
+                                                if e["level"] == "info"])
+
+    def test_without_a_master_the_store_answers(self):
+        master, address = self.listening()
+        self.cluster.volunteer(address)
+        master.wait_checkpoint(1)
+        master.kill()
+        document = json.loads(self.ask("status", self.store, "--json")[0])
+        self.assertFalse(document["is_running"])
+        self.assertIn("did not end by itself", document["reason"])
+        self.assertGreaterEqual(document["progress"]["round"], 1)
+        self.assertIn("gleaner-master goes on from there", self.ask("why", "run", self.store)[0])
+        self.assertIn(address, self.ask("status", address, code=5)[1])
+        # Another run at the address that the last master left behind is not taken for this one.
+        other = self.setup.start_master(self.cluster, self.cluster.path("other"), "--listen",
+                                        address, "--threads", 1, "--seed", 6)
+        other.wait_event("listening")
+        document = json.loads(self.ask("status", self.store, "--json")[0])
+        self.assertFalse(document["is_running"])
+        self.assertIn("another run is trained", document["reason"])
+
+    def test_a_master_that_takes_no_connections_is_known_by_its_lock(self):
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1)
+        master.wait_checkpoint(1)
+        document = json.loads(self.ask("status", self.store, "--json")[0])
+        if master.is_running():
+            self.assertIn(f"process {master.pid} trains it and takes no connections",
+                          document["reason"])
+        self.assertFalse(document["is_running"])
+
+    def test_a_token_is_asked_for(self):
+        _, address = self.listening(environment={"GLEANER_TOKEN": "sesame"})
+        for where in (address, self.store):
+            self.assertIn("join token", self.ask("status", where, code=5)[1])
+            self.ask("status", where, "--token", "sesame")
+            self.ask("status", where, environment={"GLEANER_TOKEN": "sesame"})
+
+    def test_what_is_no_store_and_no_address_is_refused(self):
+        self.assertIn("neither the folder of a store nor", self.ask("status", "nowhere", code=2)[1])
+        self.ask("status", self.cluster.folder, code=4)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,134 @@
+// What a tool that asks is told.
+#include <catch2/catch.hpp>
+
+#include "schema/versions.hpp"
+#include "tests/support/master_driver.hpp"
+
+namespace gleaner {
+namespace {
+
+CoreConfig config() {
+  return tiny_core_config(tiny_model());
+}
+
+Observe question(const std::string& token = "") {
+  return {kProtocolMin, kProtocolMax, kBuildVersion, token};
+}
+
+RunStatus asked(MasterDriver& master) {
+  const SessionId id = master.open();
+  master.say(id, question());
+  REQUIRE(master.is_closed(id));
+  return master.take<RunStatus>(id);
+}
+
+}  // namespace
+
+TEST_CASE("status: who asks is answered, and leaves nothing behind", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  master.tick();
+  const RunStatus status = asked(master);
+  REQUIRE(status.protocol == kProtocolMax);
+  REQUIRE(status.life == 1);
+  REQUIRE(status.rounds == master.plan().round_count());
+  REQUIRE(status.shards.size() == tiny_model().output_shards);
+  REQUIRE(status.volunteers_here == 1);
+  REQUIRE(status.volunteers.size() == 1);
+  REQUIRE(status.volunteers[0].name == "ann");
+  // Neither somebody who came nor somebody who was turned away.
+  REQUIRE(master.notices<VolunteerCame>().size() == 1);
+  for (const Remark& remark : master.notices<Remark>()) REQUIRE(remark.kind != "turned_away");
+  REQUIRE(master.core().accounts().size() == 1);
+  REQUIRE(master.held_by(ann) == tiny_model().output_shards);
+}
+
+TEST_CASE("status: a run without volunteers waits for a person, since the last one went",
+          "[master]") {
+  MasterDriver master(tiny_model(), config());
+  master.tick();
+  master.tick(Millis(3000));
+  RunStatus status = asked(master);
+  REQUIRE(status.stage == RunStage::kWaiting);
+  REQUIRE(status.is_held_up);
+  REQUIRE(status.wait_owner == WaitOwner::kOperator);
+  REQUIRE_THAT(status.waits_for, Catch::Contains("none is connected"));
+  REQUIRE(status.waits_us == 3'000'000);
+  const SessionId ann = master.join("ann");
+  master.close(ann);
+  master.tick(Millis(500));
+  status = asked(master);
+  REQUIRE(status.waits_us == 500'000);
+  REQUIRE(status.gone.size() == 1);
+  REQUIRE(status.gone[0].name == "ann");
+  REQUIRE(status.gone[0].ago_us == 500'000);
+  REQUIRE(status.gone[0].shards == tiny_model().output_shards);
+  REQUIRE(status.shards[0].state == LeaseState::kFree);
+  REQUIRE_FALSE(status.shards[0].holder);
+  REQUIRE(status.shards[0].held_before == "ann");
+  REQUIRE_THAT(status.shards[0].moved_why, Catch::StartsWith("it is gone: "));
+}
+
+TEST_CASE("status: the volunteer that is waited for is named, and since when", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  master.hold(ann);
+  master.settle();
+  master.tick(Millis(700));
+  const RunStatus status = asked(master);
+  REQUIRE(status.wait_owner == WaitOwner::kVolunteers);
+  REQUIRE(status.is_held_up);
+  REQUIRE_THAT(status.waits_for, Catch::Contains("ann to load"));
+  REQUIRE(status.waits_us == 700'000);
+  REQUIRE(status.volunteers[0].owes);
+  REQUIRE(status.volunteers[0].owes_us == 700'000);
+  REQUIRE(status.shards[0].state == LeaseState::kLoading);
+  REQUIRE(status.shards[0].holder == 0U);
+}
+
+TEST_CASE("status: who lacks the token or speaks another protocol is refused", "[master]") {
+  CoreConfig settings = config();
+  settings.token = "sesame";
+  MasterDriver master(tiny_model(), settings);
+  const auto refused = [&](const Observe& observe) {
+    const SessionId id = master.open();
+    master.say(id, observe);
+    REQUIRE(master.is_closed(id));
+    REQUIRE(master.count<RunStatus>(id) == 0);
+    return master.take<Refusal>(id);
+  };
+  REQUIRE(refused(question()).code == ErrorCode::kToken);
+  REQUIRE(refused(question("wrong")).code == ErrorCode::kToken);
+  Observe newer = question("sesame");
+  newer.protocol_min = newer.protocol_max = kProtocolMax + 1;
+  REQUIRE(refused(newer).code == ErrorCode::kVersion);
+  const SessionId id = master.open();
+  master.say(id, question("sesame"));
+  REQUIRE(master.count<RunStatus>(id) == 1);
+}
+
+TEST_CASE("status: so many are answered between two ticks, the others are to try again",
+          "[master]") {
+  MasterDriver master(tiny_model(), config());
+  master.tick();
+  bool is_refused = false;
+  for (int i = 0; i < 50 && !is_refused; ++i) {
+    const SessionId id = master.open();
+    master.say(id, question());
+    is_refused = master.count<Refusal>(id) == 1;
+    if (is_refused) REQUIRE(master.take<Refusal>(id).retry);
+  }
+  REQUIRE(is_refused);
+  master.tick(Millis(100));
+  asked(master);
+}
+
+TEST_CASE("status: a volunteer that asks as a tool does is let go", "[master]") {
+  MasterDriver master(tiny_model(), config());
+  const SessionId ann = master.join("ann");
+  master.say(ann, question());
+  REQUIRE(master.is_closed(ann));
+  REQUIRE(master.take<Refusal>(ann).code == ErrorCode::kProtocol);
+}
+
+}  // namespace gleaner

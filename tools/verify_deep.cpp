@@ -1,0 +1,177 @@
+#include "tools/verify_deep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+
+#include "common/dataset/open_or_pack.hpp"
+#include "common/run_plan.hpp"
+#include "common/terminal.hpp"
+#include "common/time.hpp"
+#include "storage/identity.hpp"
+#include "storage/kept_checkpoints.hpp"
+#include "storage/memory_store.hpp"
+#include "storage/rocks_store.hpp"
+#include "tools/dataset_console.hpp"
+#include "tools/retrain.hpp"
+#include "tools/scratch_folder.hpp"
+#include "tools/store_access.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr const char* kFromStart = "start";
+constexpr const char* kNormaliseSetting = "data.l2_normalise";
+
+Error cannot(const std::string& why) {
+  return {ErrorCode::kInvalidArgument, "--deep cannot be done: " + why};
+}
+
+Result<std::unique_ptr<PackedDataset>> open_training_data(const RunIdentity& identity,
+                                                          const std::string& path) {
+  if (path.empty()) return cannot("name the run's training file as --train");
+  PackOptions options;
+  const auto setting = identity.settings.find(kNormaliseSetting);
+  options.normalize = setting == identity.settings.end() || setting->second != "false";
+  auto train = open_or_pack(path, options);
+  if (!train) return train;
+  if (auto intact = (*train)->verify_all(); !intact) return intact.error();
+  if ((*train)->fingerprint() == identity.model.data_fingerprint) return train;
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{} is not what the run was trained on: its fingerprint is {:016x}, the "
+                           "run's {:016x}",
+                           path, (*train)->fingerprint(), identity.model.data_fingerprint)};
+}
+
+// The latest kept checkpoint before `checkpoint`.
+std::optional<std::string> latest_kept(const std::string& store, RoundIndex checkpoint) {
+  std::optional<std::string> best;
+  RoundIndex latest = 0;
+  for (const std::string& name : kept_names(store)) {
+    const std::string path = kept_path(store, name);
+    const auto run = open_run_to_read(path);
+    if (!run || (*run)->checkpoint() >= checkpoint) continue;
+    if (best && (*run)->checkpoint() <= latest) continue;
+    best = path;
+    latest = (*run)->checkpoint();
+  }
+  return best;
+}
+
+// A run that may be trained on, at the earlier checkpoint.
+Result<std::unique_ptr<RunStore>> open_base(const std::string& from, const std::string& scratch,
+                                            const RunIdentity& identity,
+                                            std::vector<std::uint32_t> label_counts) {
+  std::unique_ptr<Store> store = std::make_unique<MemoryStore>();
+  if (from != kFromStart) {
+    if (auto linked = link_store(from, scratch); !linked) return linked.error();
+    auto opened = open_rocks_store(scratch, OpenMode::kReadWrite);
+    if (!opened) return opened.error();
+    store = std::move(*opened);
+  }
+  auto run = RunStore::create_or_open(std::move(store), identity, std::move(label_counts));
+  if (!run) return cannot(fmt::format("{}: {}", from, run.error().message));
+  return run;
+}
+
+Result<void> compare(RunStore& checked, RunStore& retrained, DeepOutcome& outcome,
+                     Findings& findings) {
+  auto digest = checked.checkpoint_digest();
+  if (!digest) return digest.error();
+  auto again = retrained.checkpoint_digest();
+  if (!again) return again.error();
+  outcome.digest = std::move(*digest);
+  outcome.retrained_digest = std::move(*again);
+  if (outcome.digest == outcome.retrained_digest) return {};
+  const auto stored = checked.shard_digests();
+  if (!stored) return stored.error();
+  const auto trained = retrained.shard_digests();
+  if (!trained) return trained.error();
+  findings.add(
+      "deep", fmt::format("checkpoint {}", outcome.checkpoint),
+      fmt::format("training gives another one: its digest is {}", outcome.retrained_digest));
+  for (std::size_t s = 0; s < stored->size(); ++s) {
+    if ((*stored)[s] == (*trained)[s]) continue;
+    findings.add("deep", fmt::format("shard {}", s),
+                 fmt::format("training from checkpoint {} gives other rows", outcome.base));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& request,
+                                Findings& findings) {
+  std::string base = std::filesystem::path(store).lexically_normal().string();
+  if (base.ends_with('/')) base.pop_back();
+  const ScratchFolder scratch(base + ".deep");
+  // Of one moment, while a master may go on.
+  if (auto linked = link_store(store, scratch.path() + "/checked"); !linked) return linked.error();
+  const auto checked = open_run_to_read(scratch.path() + "/checked");
+  if (!checked) return checked.error();
+  const RunIdentity& identity = (*checked)->identity();
+  DeepOutcome outcome;
+  outcome.checkpoint = (*checked)->checkpoint();
+  outcome.from = request.from;
+  if (outcome.from.empty()) {
+    const auto kept = latest_kept(store, outcome.checkpoint);
+    if (!kept) {
+      return cannot(
+          fmt::format("no checkpoint before {} is kept; `gleaner checkpoint keep {} NAME` "
+                      "keeps one for the next time, and --from start trains all {} rounds "
+                      "again",
+                      outcome.checkpoint, store, outcome.checkpoint));
+    }
+    outcome.from = *kept;
+  }
+  if (outcome.from == kFromStart && identity.model.initial_fingerprint != 0) {
+    return cannot(
+        "the run began with a model from a file, so there is no starting anew without it");
+  }
+  const auto train = open_training_data(identity, request.train);
+  if (!train) return train.error();
+  auto run = open_base(outcome.from, scratch.path() + "/base", identity, count_labels(**train));
+  if (!run) return run.error();
+  outcome.base = (*run)->checkpoint();
+  if (outcome.base >= outcome.checkpoint) {
+    return cannot(fmt::format("{} is at checkpoint {}, which is not before {}", outcome.from,
+                              outcome.base, outcome.checkpoint));
+  }
+  const RunPlan plan(identity.model);
+  outcome.batches = plan.round_begin(outcome.checkpoint) - plan.round_begin(outcome.base);
+  ThreadPool pool(request.threads != 0 ? request.threads
+                                       : std::max(1U, std::thread::hardware_concurrency()));
+  const Instant started = monotonic_now();
+  {
+    ProgressLine progress("Training again:");
+    std::uint64_t done = 0;
+    auto trained = retrain(**run, **train, outcome.checkpoint, pool,
+                           [&] { progress.show(++done, outcome.batches, "batches"); });
+    if (!trained) return trained.error();
+  }
+  outcome.seconds = static_cast<double>((monotonic_now() - started).count()) / 1e6;
+  if (auto compared = compare(**checked, **run, outcome, findings); !compared) {
+    return compared.error();
+  }
+  return outcome;
+}
+
+void add_deep(Report& report, const DeepOutcome& outcome) {
+  const bool is_same = outcome.digest == outcome.retrained_digest;
+  report.section("deep", "Trained again");
+  report.fact("from", "from", cell_text(outcome.from));
+  report.fact("base", "from checkpoint", cell_count(outcome.base));
+  report.fact("checkpoint", "to checkpoint", cell_count(outcome.checkpoint));
+  report.fact("batches", "batches", cell_count(outcome.batches));
+  report.fact("seconds", "took", cell_duration(outcome.seconds));
+  report.fact("digest", "digest", cell_text(outcome.digest));
+  report.fact("retrained_digest", "trained again", cell_text(outcome.retrained_digest));
+  report.fact("is_same", "models", {is_same, is_same ? "the same" : "different"});
+}
+
+}  // namespace gleaner

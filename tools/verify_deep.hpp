@@ -1,0 +1,37 @@
+// gleaner verify --deep: whether a checkpoint is what training gives. The rounds since an earlier
+// checkpoint are trained again and the digests compared.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "common/ids.hpp"
+#include "common/result.hpp"
+#include "tools/findings.hpp"
+#include "tools/report.hpp"
+
+namespace gleaner {
+
+struct DeepRequest {
+  std::string train;          // the run's training file
+  std::string from;           // store of the earlier checkpoint, "start", or empty: the latest kept
+  std::uint32_t threads = 0;  // 0: all
+};
+
+struct DeepOutcome {
+  std::string from;
+  RoundIndex base = 0;
+  RoundIndex checkpoint = 0;
+  std::uint64_t batches = 0;
+  double seconds = 0;
+  std::string digest;
+  std::string retrained_digest;
+};
+
+// Differences become findings of the check "deep". An error says why it cannot be done.
+Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& request,
+                                Findings& findings);
+
+void add_deep(Report& report, const DeepOutcome& outcome);
+
+}  // namespace gleaner

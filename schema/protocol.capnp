@@ -80,6 +80,7 @@ struct ModelConfig {
   gradientStepLog2 @28 :Int32;
   featureDropout @29 :Float32;
   tableChoice @30 :UInt8;
+  randomWeightMax @31 :Float32;
 }
 
 struct Welcome {

@@ -253,6 +253,7 @@ ModelConfig small_model(HashFamilyKind family) {
   config.tables = 11;
   config.active_cap = 150;
   config.random_negatives = 9;
+  config.random_weight_max = 6.0F;
   config.rehash_batches = 3;
   config.dropout = 0.1F;
   config.feature_dropout = 0.2F;

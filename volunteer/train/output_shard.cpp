@@ -109,6 +109,7 @@ ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positi
                     .states = rows_.states(),
                     .codes = batch.codes().codes.data(),
                     .scales = batch.codes().scales.data(),
+                    .pair_weight = scratch.active.pair_weight(),
                     .hidden_gradient = scratch.hidden_gradient.data(),
                     .gradient = scratch.row_gradient.data()};
   outcome.loss = train_blocks(work, rule_of(config, rate), scratch);

@@ -37,6 +37,7 @@ TEST_CASE("recipe: few labels are trained whole, many are sampled", "[recipe]") 
     const ModelConfig config = recipe(facts(1000, labels)).model;
     REQUIRE(config.active_cap + config.random_negatives == active);
     REQUIRE(config.random_negatives == active / 10);
+    REQUIRE(config.random_weight_max > 1.0F);
   }
 }
 

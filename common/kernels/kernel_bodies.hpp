@@ -371,6 +371,21 @@ void hadamard_between(Vec* values, std::size_t count, std::size_t distance) {
   }
 }
 
+// The levels from `Distance` on, of `Count` vectors that stay in registers.
+template <std::size_t Count, std::size_t Distance>
+[[gnu::always_inline]] inline void hadamard_within(Vec* x) {
+  if constexpr (Distance < Count) {
+#pragma GCC unroll 4
+    for (std::size_t pair = 0; pair < Count / 2; ++pair) {
+      const std::size_t low = pair / Distance * 2 * Distance + pair % Distance;
+      const Vec sum = Vec::add(x[low], x[low + Distance]);
+      x[low + Distance] = Vec::sub(x[low], x[low + Distance]);
+      x[low] = sum;
+    }
+    hadamard_within<Count, 2 * Distance>(x);
+  }
+}
+
 // The lower levels, of so many vectors as fit the registers: within vectors, then between them.
 template <std::size_t Count>
 void hadamard_start(const SignProjections& projections, std::size_t first, const float* row,
@@ -384,17 +399,7 @@ void hadamard_start(const SignProjections& projections, std::size_t first, const
             ? Vec::hadamard(Vec::mul(Vec::load(projections.flips + first + i), Vec::load(row + i)))
             : Vec::zero();
   }
-#pragma GCC unroll 3
-  for (std::size_t level = 0; (std::size_t{1} << level) < Count; ++level) {
-#pragma GCC unroll 4
-    for (std::size_t pair = 0; pair < Count / 2; ++pair) {
-      const std::size_t low = ((pair >> level) << (level + 1)) + pair % (std::size_t{1} << level);
-      const std::size_t high = low + (std::size_t{1} << level);
-      const Vec sum = Vec::add(x[low], x[high]);
-      x[high] = Vec::sub(x[low], x[high]);
-      x[low] = sum;
-    }
-  }
+  hadamard_within<Count, 1>(x);
 #pragma GCC unroll 8
   for (std::size_t v = 0; v < Count; ++v) values[v] = x[v];
 }

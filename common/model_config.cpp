@@ -83,6 +83,7 @@ Result<void> validate_optimizer(const ModelConfig& c) {
   if (auto r = in_range("feature_dropout", c.feature_dropout, 0.0F, 0.95F); !r) return r;
   if (auto r = in_range("input_scale", c.input_scale, 0.0F, 100.0F); !r) return r;
   if (auto r = in_range("output_scale", c.output_scale, 0.0F, 100.0F); !r) return r;
+  if (auto r = in_range("centroid_scale", c.centroid_scale, 0.0F, 100.0F); !r) return r;
   return in_range<std::int32_t>("gradient_step_log2", c.gradient_step_log2, -30, 0);
 }
 

@@ -64,6 +64,7 @@ struct ModelConfig {
   float feature_dropout = 0.0F;  // share of input features left out in training
   float input_scale = 1.0F;      // standard deviation of initial input weights
   float output_scale = 1.0F;     // initial output weights: uniform within +-output_scale/sqrt(H)
+  float centroid_scale = 0.0F;   // length of rows summed up in the first epoch
   std::int32_t gradient_step_log2 = -10;  // dh is sent in multiples of 2^this
 
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;

@@ -37,6 +37,7 @@ struct ModelOverrides {
   std::optional<float> feature_dropout;
   std::optional<float> input_scale;
   std::optional<float> output_scale;
+  std::optional<float> centroid_scale;
   std::optional<std::int32_t> gradient_step_log2;
 
   friend bool operator==(const ModelOverrides&, const ModelOverrides&) = default;
@@ -160,6 +161,9 @@ void for_each_learning_field(ModelFieldVisit<Visit> to) {
           "Standard deviation of the input layer's initial weights.");
   to.real("output_scale", &O::output_scale, &C::output_scale, 0.0F, 100.0F, "",
           "Initial output weights are uniform within this, over the square root of hidden.");
+  to.real("centroid_scale", &O::centroid_scale, &C::centroid_scale, 0.0F, 100.0F, "",
+          "Above 0, the first epoch trains nothing: it makes each output row the mean hidden code "
+          "of its label, of this length. For labels with few examples.");
   to.other(ModelField<std::int32_t>{"gradient_step_log2", &O::gradient_step_log2,
                                     &C::gradient_step_log2, -30, 0, "",
                                     "Gradients of the hidden layer travel as multiples of 2 to the "

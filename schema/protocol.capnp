@@ -81,6 +81,7 @@ struct ModelConfig {
   featureDropout @29 :Float32;
   tableChoice @30 :UInt8;
   randomWeightMax @31 :Float32;
+  centroidScale @32 :Float32;
 }
 
 struct Welcome {

@@ -40,6 +40,7 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setFeatureDropout(from.feature_dropout);
   to.setInputScale(from.input_scale);
   to.setOutputScale(from.output_scale);
+  to.setCentroidScale(from.centroid_scale);
   to.setGradientStepLog2(from.gradient_step_log2);
 }
 
@@ -82,6 +83,7 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.feature_dropout = from.getFeatureDropout();
   to.input_scale = from.getInputScale();
   to.output_scale = from.getOutputScale();
+  to.centroid_scale = from.getCentroidScale();
   to.gradient_step_log2 = from.getGradientStepLog2();
   // Ranges refuse NaN and infinities as well.
   if (auto valid = validate(to); !valid) malformed("model", "{}", valid.error().message);

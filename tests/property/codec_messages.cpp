@@ -84,6 +84,7 @@ ModelConfig model(Rng& rng) {
   config.gradient_step_log2 = -static_cast<std::int32_t>(rng.next_below(31));
   config.dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
   config.feature_dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
+  config.centroid_scale = static_cast<float>(rng.next_below(100));
   config.random_weight_max = static_cast<float>(1 + rng.next_below(1000));
   return config;
 }

@@ -49,6 +49,7 @@ ModelConfig sample_model() {
   model.feature_dropout = 0.25F;
   model.input_scale = 2.2F;
   model.output_scale = 2.3F;
+  model.centroid_scale = 2.5F;
   model.gradient_step_log2 = -24;
   return model;
 }

@@ -25,8 +25,9 @@ constexpr std::uint32_t kActiveShare = 200;  // of very wide layers: one neuron 
 // layer half of a generous number does best.
 constexpr std::uint32_t kRandomShare = 10;
 constexpr std::uint32_t kRandomShareBest = 2;
-// A random negative stands for more neurons than that, but with its full weight a few draws would
-// drown what the row learns from its true examples.
+// In a wide layer a random negative stands for more neurons than that, but with its full weight a
+// few draws would drown what the row learns from its true examples. Not measured for other layers,
+// nor where half of the negatives are random.
 constexpr float kRandomWeightMax = 16.0F;
 constexpr std::uint32_t kNeuronsPerBucket = 200;
 // Rates rise over so many batches: without, the first steps of rows that have seen one example
@@ -120,8 +121,10 @@ void Chooser::choose_sampling() {
   const std::uint32_t random = active / (is_half_random ? kRandomShareBest : kRandomShare);
   set("random_negatives", &ModelConfig::random_negatives, random,
       "they meet neurons that no bucket brings");
-  set("random_weight_max", &ModelConfig::random_weight_max, kRandomWeightMax,
-      "each stands for many of these, and would be too loud if it counted as all of them");
+  if (kind_ != RecipeKind::kBest && facts_.labels > kNarrowLabels) {
+    set("random_weight_max", &ModelConfig::random_weight_max, kRandomWeightMax,
+        "each stands for many of these, and would be too loud if it counted as all of them");
+  }
   set("active_cap", &ModelConfig::active_cap, active - random,
       by_kind("half of what precision asks for", "more gain little precision for their time",
               "more of the neurons that compete for each example"));

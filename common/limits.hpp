@@ -28,8 +28,11 @@ inline constexpr std::uint32_t kPartsMax = 1u << 20;
 inline constexpr std::uint32_t kCodesPerMessageMax = 1u << 24;
 
 inline constexpr std::size_t kFrameBytesMax = std::size_t{64} << 20;
-inline constexpr std::size_t kRowsPerChunkBytes = std::size_t{1}
-                                                  << 20;  // aimed at, a row may exceed it
+// What a message of rows aims at; a single row may exceed it. A slow link is busy with one for as
+// long as urgent messages may have to wait: 0.1 s at 10 Mbit/s.
+inline constexpr std::size_t kRowsPerChunkBytes = std::size_t{128} << 10;
+// With less, heartbeats would come late behind a message of rows.
+inline constexpr double kLimitMegabitsMin = 0.5;
 inline constexpr std::size_t kNameBytesMax = 128;
 inline constexpr std::size_t kSentenceBytesMax = 1024;
 inline constexpr std::size_t kTokenBytesMax = 256;

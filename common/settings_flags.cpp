@@ -22,6 +22,8 @@ struct ParsedArguments {
   bool version = false;
   bool print_config = false;
   bool print_reference = false;
+  bool print_man = false;
+  bool print_man_config = false;
   std::string config;
   std::vector<GivenFlag> flags;  // in the table's order
 };
@@ -73,6 +75,8 @@ Result<ParsedArguments> parse(const Settings& settings, const ProgramText& progr
   app.add_flag("--version", parsed.version);
   app.add_flag("--print-config", parsed.print_config);
   app.add_flag("--print-reference", parsed.print_reference);
+  app.add_flag("--print-man", parsed.print_man);
+  app.add_flag("--print-man-config", parsed.print_man_config);
   app.add_option("--config", parsed.config)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   // CLI11 keeps references to where it puts the values.
   std::deque<std::string> texts;
@@ -116,19 +120,27 @@ Result<void> apply(const Setting& setting, const std::string& source, const std:
 
 }  // namespace
 
+const std::vector<PrintingFlag>& printing_flags() {
+  static const std::vector<PrintingFlag> flags = {
+      {"--print-config", "Write the configuration as a commented TOML file and exit."},
+      {"--print-reference", "Write the reference of all keys as Markdown and exit."},
+      {"--print-man", "Write the manual page and exit."},
+      {"--print-man-config", "Write the manual page of the TOML file and exit."},
+      {"--version", "Print the version and exit."},
+      {"-h, --help", "Print this and exit."}};
+  return flags;
+}
+
 std::string print_help(const Settings& settings, const ProgramText& program) {
   std::string text = fmt::format("Usage: {} {}\n\n", program.name, program.usage);
   text += wrap_text(program.summary, 0);
   text += fmt::format("\nExamples:\n{}", program.examples);
   text +=
       "\nEverywhere:\n"
-      "  --config FILE               Read a TOML file; flags win over it.\n"
-      "  --print-config              Write the configuration as a commented TOML file\n"
-      "                              and exit.\n"
-      "  --print-reference           Write the reference of all keys as Markdown and\n"
-      "                              exit.\n"
-      "  --version                   Print the version and exit.\n"
-      "  -h, --help                  Print this and exit.\n";
+      "  --config FILE               Read a TOML file; flags win over it.\n";
+  for (const PrintingFlag& flag : printing_flags()) {
+    text += fmt::format("  {:<28}{}", flag.flag, wrap_text(flag.doc, 30).substr(30));
+  }
   text += print_flags(settings);
   text += fmt::format("\nExit codes:\n{}", exit_code_help());
   if (!program.notes.empty()) text += "\n" + program.notes;
@@ -143,6 +155,8 @@ Result<TextToPrint> load_settings(const Settings& settings, const ProgramText& p
   if (parsed->help) return TextToPrint(print_help(settings, program));
   if (parsed->version) return TextToPrint(program.name + " " + program.version + "\n");
   if (parsed->print_reference) return TextToPrint(print_reference(settings));
+  if (parsed->print_man) return TextToPrint(print_man(settings, program));
+  if (parsed->print_man_config) return TextToPrint(print_man_config(settings, program));
   if (!parsed->config.empty()) {
     if (auto read = read_toml_file(settings, parsed->config); !read) return read.error();
   }

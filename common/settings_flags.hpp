@@ -1,5 +1,5 @@
 // The start of a program: from arguments, environment and file to a configuration, or to a text
-// that was asked for instead (--help, --version, --print-config, --print-reference).
+// that was asked for instead (--help, --version and what printing_flags() lists).
 #pragma once
 
 #include <optional>
@@ -39,5 +39,16 @@ Result<TextToPrint> load_settings(const Settings& settings, const ProgramText& p
                                   const std::vector<std::string>& arguments);
 
 std::string print_help(const Settings& settings, const ProgramText& program);
+// Manual pages of the program and of its configuration file, for man(1).
+std::string print_man(const Settings& settings, const ProgramText& program);
+std::string print_man_config(const Settings& settings, const ProgramText& program);
+
+// Flags that print something and exit.
+struct PrintingFlag {
+  const char* flag;
+  const char* doc;
+};
+
+const std::vector<PrintingFlag>& printing_flags();
 
 }  // namespace gleaner

@@ -23,14 +23,14 @@ struct ShardRows {
 // What a round changed in a shard: for each row touched, ascending, the difference to its last
 // committed value, coarsely (row_delta.hpp): a multiple of the row's scale for each weight, a
 // half-precision number for its bias. Whoever applies it computes the same sums, so that store and
-// volunteer hold the same bits.
+// volunteer hold the same bits. The codes of a committed row are a function of its weights
+// (common/lsh/row_codes.hpp), so nobody has to send them.
 struct SparseUpdate {
   std::vector<std::uint32_t> rows;    // within the shard
   std::vector<float> scales;          // rows.size(); 0 to kDeltaScaleMax
   std::vector<std::int8_t> levels;    // rows.size() x weights a row, +-kDeltaLevelMax
   std::vector<std::uint16_t> biases;  // rows.size(), IEEE 754 binary16; empty in input shards
   std::vector<float> states;          // rows.size()
-  std::vector<std::uint32_t> codes;   // rows.size() x codes_per_row, of the values after the commit
 
   friend bool operator==(const SparseUpdate&, const SparseUpdate&) = default;
 };

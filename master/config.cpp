@@ -185,6 +185,16 @@ void add_network(Settings& settings, MasterConfig& c) {
                "off.",
                bytes_setting(c.network.send_queue_bytes, kMiB, 65'536 * kMiB));
   settings.add(
+      "limit_up", SettingScope::kMachine, "Mbit/s",
+      "Send no more than this, to all volunteers together; auto: as much as the network takes.",
+      or_auto(c.network.limit_up,
+              [](double& field) { return number_setting(field, kLimitMegabitsMin, 1e6); }));
+  settings.add("limit_down", SettingScope::kMachine, "Mbit/s",
+               "Receive no more than this, from all volunteers together; auto: as much as comes.",
+               or_auto(c.network.limit_down, [](double& field) {
+                 return number_setting(field, kLimitMegabitsMin, 1e6);
+               }));
+  settings.add(
       "volunteers_max", SettingScope::kMachine, "volunteers",
       "How many volunteers may take part at a time; whoever comes then is told to wait, and "
       "tries again.",

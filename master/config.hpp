@@ -62,6 +62,8 @@ struct MasterConfig {
     std::uint32_t stall_s = 120;
     std::uint32_t rejoin_grace_ms = 2'000;
     std::uint64_t send_queue_bytes = std::uint64_t{64} << 20;
+    std::optional<double> limit_up;  // Mbit/s; unset: none
+    std::optional<double> limit_down;
     std::uint32_t volunteers_max = kOutputShardsMax;  // no more could hold a shard each
     std::uint32_t waiting_max = 256;                  // connections that have not said Hello
     std::uint32_t waiting_per_address_max = 32;

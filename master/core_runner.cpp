@@ -94,7 +94,8 @@ void CoreRunner::handle(Event event) {
 void CoreRunner::perform(Send& effect) {
   const auto link = links_.find(effect.session);
   if (link == links_.end()) return;
-  const std::size_t wire_bytes = link->second->send(encode(effect.message));
+  const std::size_t wire_bytes =
+      link->second->send(encode(effect.message), lane_of(effect.message));
   core_.record_sent(effect.session, effect.message, wire_bytes);
 }
 

@@ -197,6 +197,8 @@ Result<void> MasterRun::listen_for_volunteers() {
   raise_descriptor_limit();
   TcpLinkOptions options;
   options.limits.send_queue_bytes_max = config_.network.send_queue_bytes;
+  options.limits.pace_in = make_pacer(config_.network.limit_down);
+  options.limits.pace_out = make_pacer(config_.network.limit_up);
   LobbyLimits limits;
   limits.introduction_time_max = Millis(config_.network.join_timeout_ms);
   limits.waiting_max = config_.network.waiting_max;

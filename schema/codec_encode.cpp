@@ -22,8 +22,7 @@ std::size_t bytes_in(const T&) {
 }
 
 std::size_t bytes_in(const SparseUpdate& update) {
-  return update.rows.size() * 12 + update.levels.size() / 2 + update.biases.size() * 2 +
-         update.codes.size() * 4;
+  return update.rows.size() * 12 + update.levels.size() / 2 + update.biases.size() * 2;
 }
 
 std::size_t bytes_in(const LeaseGrant& grant) {

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstddef>
+#include <type_traits>
 
 namespace gleaner {
 namespace {
@@ -13,7 +14,21 @@ constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
     "EvalResult", "Heartbeat",  "Leaving",        "Goodbye",    "ShardOffer",
 };
 
+template <typename T, typename... Types>
+constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
+
 }  // namespace
+
+Lane lane_of(const Message& message) {
+  return std::visit(
+      []<typename T>(const T&) {
+        return is_one_of<T, TrainUnit, UnitResult, EvalUnit, EvalResult, ChunkRequest, CommitAck,
+                         Heartbeat>
+                   ? Lane::kUrgent
+                   : Lane::kOrdered;
+      },
+      message);
+}
 
 const char* message_name(const Message& message) {
   return message_name(message.index());

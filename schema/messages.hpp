@@ -13,6 +13,7 @@
 
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
+#include "common/lane.hpp"
 #include "common/model_config.hpp"
 #include "common/result.hpp"
 #include "common/shard_digest.hpp"
@@ -266,6 +267,11 @@ using Message =
     std::variant<Hello, Welcome, Refusal, LeaseGrant, ChunkRequest, ShardChunk, ShardReady,
                  ReleaseRequest, HandOver, Revoke, TrainUnit, UnitResult, ShardCommit, CommitAck,
                  EvalUnit, EvalResult, Heartbeat, Leaving, Goodbye, ShardOffer>;
+
+// Whether a message may go before those that were sent earlier. What the run waits for, batch by
+// batch, does: units, results, what answers or asks for shards and commits. Shards and commits
+// themselves, and whatever changes who holds what, keep their order.
+Lane lane_of(const Message& message);
 
 // Name of a message's type, for logs and errors.
 const char* message_name(const Message& message);

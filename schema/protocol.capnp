@@ -115,12 +115,12 @@ struct Rows {
   staleCodes @4 :Data;
 }
 
-# What a round changed. Row ids u32, deltas binary16, states f32, each little endian.
+# What a round changed. Row ids u32, scales and states f32, biases binary16, each little endian; levels as README.md describes.
 struct Update {
   rows @0 :Data;
   unused1 @1 :Data;  # until protocol 2 and store 2: differences in binary16
   states @2 :Data;
-  codes @3 :Data;
+  unused3 @3 :Data;  # until protocol 4 and store 3: codes
   scales @4 :Data;
   levels @5 :Data;
   biases @6 :Data;

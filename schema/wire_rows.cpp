@@ -73,7 +73,6 @@ void write_update(const SparseUpdate& from, typename Update::Builder to) {
   to.setLevels(data_of(pack_levels(from.levels, from.rows.size())));
   to.setBiases(data_of(bytes_of(from.biases)));
   to.setStates(data_of(bytes_of(from.states)));
-  to.setCodes(data_of(pack_codes(from.codes, from.rows.size())));
 }
 
 template <typename Update>
@@ -94,7 +93,6 @@ SparseUpdate read_update(typename Update::Reader from) {
     if (!is_finite_half(to.biases[i])) malformed("biases", "entry {} is not finite", i);
   }
   to.states = read_states(from.getStates(), to.rows.size());
-  to.codes = unpack_codes("codes", view(from.getCodes()), to.rows.size());
   return to;
 }
 

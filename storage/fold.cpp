@@ -12,15 +12,6 @@
 #include "storage/run_store_impl.hpp"
 
 namespace gleaner {
-namespace {
-
-std::span<const std::uint32_t> codes_of(const std::vector<std::uint32_t>& codes, std::size_t index,
-                                        std::size_t count) {
-  return std::span(codes).subspan(index * count, count);
-}
-
-}  // namespace
-
 void RunStore::Impl::initial_values(ShardId shard, std::uint32_t row,
                                     std::span<float> values) const {
   std::uint32_t count = 0;
@@ -31,21 +22,17 @@ void RunStore::Impl::initial_values(ShardId shard, std::uint32_t row,
 }
 
 ShardRows RunStore::Impl::overlay(ShardId shard, std::uint32_t begin, std::uint32_t end,
-                                  const ShardRows& base, const SparseUpdate& update) const {
+                                  const ShardRows& base, const SparseUpdate& update) {
   const std::size_t width = map.row_width(shard);
-  const std::size_t codes = map.codes_per_row(shard);
   ShardRows merged;
   std::vector<float> initial(width);
-  const auto append = [&](std::uint32_t row, std::span<const float> values, float state,
-                          std::span<const std::uint32_t> row_codes) {
+  const auto append = [&](std::uint32_t row, std::span<const float> values, float state) {
     merged.rows.push_back(row);
     merged.values.insert(merged.values.end(), values.begin(), values.end());
     merged.states.push_back(state);
-    merged.codes.insert(merged.codes.end(), row_codes.begin(), row_codes.end());
   };
   const auto append_base = [&](std::size_t i) {
-    append(base.rows[i], std::span(base.values).subspan(i * width, width), base.states[i],
-           codes_of(base.codes, i, codes));
+    append(base.rows[i], std::span(base.values).subspan(i * width, width), base.states[i]);
   };
   std::size_t next = 0;
   for (std::size_t i = 0; i < update.rows.size(); ++i) {
@@ -58,7 +45,7 @@ ShardRows RunStore::Impl::overlay(ShardId shard, std::uint32_t begin, std::uint3
     } else {
       initial_values(shard, row, initial);
     }
-    append(row, values, update.states[i], codes_of(update.codes, i, codes));
+    append(row, values, update.states[i]);
     add_row_delta(update, i, std::span(merged.values).last(width));
   }
   while (next < base.rows.size()) append_base(next++);
@@ -77,12 +64,17 @@ Result<ShardRows> RunStore::read_rows(ShardId shard, std::uint32_t begin, std::u
                                                    base_round, run.checkpoint)};
   }
   Result<ShardRows> rows = run.rows.read_range(shard, begin, end);
-  for (RoundIndex round = run.checkpoint; rows && round < base_round; ++round) {
+  if (!rows || run.checkpoint == base_round) return rows;
+  for (RoundIndex round = run.checkpoint; round < base_round; ++round) {
     auto visited = run.staged.visit(round, shard, begin, end, [&](const SparseUpdate& update) {
       rows = run.overlay(shard, begin, end, *rows, update);
       return Result<void>();
     });
     if (!visited) return visited.error();
+  }
+  if (run.map.codes_per_row(shard) > 0) {
+    const auto codes = run.codes.of(rows->values, run.map.row_width(shard));
+    rows->codes.assign(codes.begin(), codes.end());
   }
   return rows;
 }
@@ -113,17 +105,21 @@ Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& upda
   Result<SelectedRows> selected = rows.read_selected(shard, update.rows);
   if (!selected) return selected.error();
   const std::size_t width = map.row_width(shard);
-  const std::size_t codes = map.codes_per_row(shard);
   for (std::size_t i = 0; i < update.rows.size(); ++i) {
-    const std::uint32_t row = update.rows[i];
     const std::span<float> values = std::span(selected->values).subspan(i * width, width);
     if (selected->is_stored[i] == 0) {
-      initial_values(shard, row, values);
+      initial_values(shard, update.rows[i], values);
       ++digest.rows;
     }
     add_row_delta(update, i, values);
-    const std::uint64_t folded =
-        rows.put(batch, {shard, row}, values, update.states[i], codes_of(update.codes, i, codes));
+  }
+  const std::size_t tables = map.codes_per_row(shard);
+  std::span<const std::uint32_t> row_codes;
+  if (tables > 0) row_codes = codes.of(selected->values, width);
+  for (std::size_t i = 0; i < update.rows.size(); ++i) {
+    const std::span<const float> values = std::span(selected->values).subspan(i * width, width);
+    const std::uint64_t folded = rows.put(batch, {shard, update.rows[i]}, values, update.states[i],
+                                          row_codes.subspan(i * tables, tables));
     digest.sum += folded - selected->digests[i];
   }
   return {};
@@ -146,8 +142,8 @@ std::uint64_t RunStore::Impl::fold_bytes(RoundIndex round) const {
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
     const ShardId shard{s};
     const std::uint64_t row = (map.row_width(shard) + 1) * sizeof(float) + kRecordBytes;
-    const std::uint64_t codes = map.codes_per_row(shard) * 2 + kRecordBytes;
-    bytes += staged.row_count(round, shard) * (row + codes);
+    const std::uint64_t entry = map.codes_per_row(shard) * 2 + kRecordBytes;
+    bytes += staged.row_count(round, shard) * (row + entry);
   }
   return bytes;
 }

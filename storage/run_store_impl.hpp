@@ -6,6 +6,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/lsh/row_codes.hpp"
 #include "storage/row_tables.hpp"
 #include "storage/run_records.hpp"
 #include "storage/run_store.hpp"
@@ -22,13 +23,14 @@ struct RunStore::Impl {
         label_counts(std::move(counts)),
         checkpoint(folded),
         rows(*store, map),
-        staged(*store, map, identity.model, folded) {}
+        staged(*store, map, folded),
+        codes(identity.model) {}
 
   // Values that nobody has trained yet.
   void initial_values(ShardId shard, std::uint32_t row, std::span<float> values) const;
   // `rows` with `update`'s rows in [begin, end) on top.
   ShardRows overlay(ShardId shard, std::uint32_t begin, std::uint32_t end, const ShardRows& base,
-                    const SparseUpdate& update) const;
+                    const SparseUpdate& update);
   Result<void> fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch);
   Result<void> fold_update(ShardId shard, const SparseUpdate& update, WriteBatch& batch,
                            ShardDigest& digest);
@@ -43,6 +45,7 @@ struct RunStore::Impl {
   RoundIndex checkpoint = 0;
   RowTables rows;
   StagedCommits staged;
+  RowCodes codes;
 };
 
 // Adds a JSON record to `batch`.

@@ -65,22 +65,17 @@ Result<PartHeader> decode_header(ByteView key, ByteView payload) {
   return header;
 }
 
-Result<void> check_update(ShardId shard, const SparseUpdate& update, const ShardMap& map,
-                          const ModelConfig& config) {
-  const std::uint32_t code_limit = 1u << config.hash_bits;
+Result<void> check_update(ShardId shard, const SparseUpdate& update, const ShardMap& map) {
   const std::size_t rows = update.rows.size();
   const std::size_t weights = rows * map.weights_per_row(shard);
   const std::size_t biases = map.is_output(shard) ? rows : 0;
-  const std::size_t codes = rows * map.codes_per_row(shard);
   if (update.levels.size() != weights || update.scales.size() != rows ||
-      update.biases.size() != biases || update.states.size() != rows ||
-      update.codes.size() != codes) {
+      update.biases.size() != biases || update.states.size() != rows) {
     return refuse(
-        shard, fmt::format("has {} levels, {} scales, {} biases, {} states and {} codes "
-                           "for {} rows, which should have {}, {}, {}, {} and {}",
+        shard, fmt::format("has {} levels, {} scales, {} biases and {} states for {} rows, which "
+                           "should have {}, {}, {} and {}",
                            update.levels.size(), update.scales.size(), update.biases.size(),
-                           update.states.size(), update.codes.size(), rows, weights, rows, biases,
-                           rows, codes));
+                           update.states.size(), rows, weights, rows, biases, rows));
   }
   if (!ascends(update.rows)) return refuse(shard, "has rows that do not ascend");
   if (rows != 0 && update.rows.back() >= map.row_count(shard)) {
@@ -95,22 +90,18 @@ Result<void> check_update(ShardId shard, const SparseUpdate& update, const Shard
   if (!std::ranges::all_of(update.states, [](float s) { return std::isfinite(s) && s >= 0; })) {
     return refuse(shard, "has a row state that is negative or not a finite number");
   }
-  if (!std::ranges::all_of(update.codes, [&](std::uint32_t code) { return code < code_limit; })) {
-    return refuse(shard, fmt::format("has a code that is not below {}", code_limit));
-  }
   return {};
 }
 
 }  // namespace
 
-Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const ShardMap& map,
-                                    const ModelConfig& config) {
+Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const ShardMap& map) {
   PartHeader header;
   if (payload.size() < sizeof header) return Error{ErrorCode::kCorrupt, "it is cut short"};
   std::memcpy(&header, payload.data(), sizeof header);
   Result<SparseUpdate> update = decode_update(payload.subspan(sizeof header));
   if (!update) return update.error();
-  if (auto checked = check_update(shard, *update, map, config); !checked) return checked.error();
+  if (auto checked = check_update(shard, *update, map); !checked) return checked.error();
   const PartHeader expected = header_of(header.parts, *update);
   if (std::memcmp(&header, &expected, sizeof header) != 0) {
     return Error{ErrorCode::kCorrupt, "its header does not describe its rows"};
@@ -118,9 +109,8 @@ Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const Shard
   return StagedPart{header.parts, std::move(*update)};
 }
 
-StagedCommits::StagedCommits(Store& store, const ShardMap& map, const ModelConfig& config,
-                             RoundIndex first_round)
-    : store_(store), map_(map), config_(config), first_round_(first_round) {}
+StagedCommits::StagedCommits(Store& store, const ShardMap& map, RoundIndex first_round)
+    : store_(store), map_(map), first_round_(first_round) {}
 
 Result<void> StagedCommits::load() {
   if (is_loaded_) return {};
@@ -175,7 +165,7 @@ Result<void> StagedCommits::add(RoundIndex round, ShardId shard, std::uint32_t p
                                 std::uint32_t parts, const SparseUpdate& update,
                                 Durability durability) {
   if (raw(shard) >= map_.shard_count()) return refuse(shard, "is for a shard the run has not");
-  if (auto checked = check_update(shard, update, map_, config_); !checked) return checked;
+  if (auto checked = check_update(shard, update, map_); !checked) return checked;
   if (auto loaded = load(); !loaded) return loaded;
 
   const StagedKeyBytes key = encode_staged_key({round, shard, part});
@@ -252,7 +242,7 @@ Result<SparseUpdate> StagedCommits::read_part(RoundIndex round, ShardId shard, s
   if (!record->has_value()) return corrupt_record(Table::kStaged, key, "it is missing");
   const Result<ByteView> payload = open_record(Table::kStaged, key, **record);
   if (!payload) return payload.error();
-  Result<StagedPart> opened = open_staged_part(*payload, shard, map_, config_);
+  Result<StagedPart> opened = open_staged_part(*payload, shard, map_);
   if (!opened) return corrupt_record(Table::kStaged, key, opened.error().message.c_str());
   return std::move(opened->update);
 }

@@ -1,5 +1,5 @@
 // Commits that are durable and not folded yet (table kStaged), with an index in memory of which
-// parts there are. Borrows store, map and configuration. One thread at a time.
+// parts there are. Borrows store and map. One thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,6 @@
 
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
-#include "common/model_config.hpp"
 #include "common/result.hpp"
 #include "common/shard_map.hpp"
 #include "common/shard_rows.hpp"
@@ -26,14 +25,12 @@ struct StagedPart {
 
 // Decodes the payload of a staged record and checks it in full; the error is a clause that says
 // what is wrong.
-Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const ShardMap& map,
-                                    const ModelConfig& config);
+Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const ShardMap& map);
 
 class StagedCommits {
  public:
   // What is staged for rounds before `first_round` is folded already and counts for nothing.
-  StagedCommits(Store& store, const ShardMap& map, const ModelConfig& config,
-                RoundIndex first_round);
+  StagedCommits(Store& store, const ShardMap& map, RoundIndex first_round);
 
   // Adds a part; see RunStore::stage.
   Result<void> add(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
@@ -71,7 +68,6 @@ class StagedCommits {
 
   Store& store_;
   const ShardMap& map_;
-  const ModelConfig& config_;
   RoundIndex first_round_;
   bool is_loaded_ = false;
   std::map<std::pair<RoundIndex, ShardId>, std::vector<Part>> commits_;

@@ -94,7 +94,7 @@ void audit_staged(Store& store, const AuditedRun& run, Findings& findings) {
       findings.add(Table::kStaged, key, "the round is not open");
       return;
     }
-    const auto part = open_staged_part(payload, at->shard, *map, *run.model);
+    const auto part = open_staged_part(payload, at->shard, *map);
     if (!part) {
       findings.add(Table::kStaged, key, part.error().message);
     } else if (const auto wrong = parts.add(*at, *part)) {

@@ -7,11 +7,11 @@
 #include <cstring>
 
 #include "common/kernels/kernels.hpp"
+#include "common/lsh/hash_family.hpp"
 #include "storage/keys.hpp"
 #include "tools/record_walk.hpp"
 #include "tools/store_audit.hpp"
 #include "volunteer/train/bounds.hpp"
-#include "volunteer/train/hash_functions.hpp"
 
 namespace gleaner {
 namespace {

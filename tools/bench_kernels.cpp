@@ -10,10 +10,10 @@
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
 #include "common/limits.hpp"
+#include "common/lsh/hash_family.hpp"
 #include "common/model_config.hpp"
 #include "tools/bench_loops.hpp"
 #include "tools/bench_timing.hpp"
-#include "volunteer/train/hash_functions.hpp"
 
 namespace gleaner {
 namespace {

@@ -31,9 +31,6 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, std::uint32_t begin
     }
     if (map.is_output(shard)) update.biases.push_back(to_half(0.01F * signed_unit(random.next())));
     update.states.push_back(1);
-    for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
-      update.codes.push_back(static_cast<std::uint32_t>(random.next_below(1u << 6)));
-    }
   }
   return update;
 }

@@ -36,10 +36,40 @@ double height_at(const Curve& curve, double x) {
   return before->second + share * (after->second - before->second);
 }
 
+void take_logarithms(std::vector<Curve>& curves) {
+  for (Curve& curve : curves) {
+    for (auto& [at, value] : curve.points) {
+      at = std::log10(at);
+      value = std::log10(value);
+    }
+  }
+}
+
+// Whole steps of five percent, or whole powers of ten, so that the axis has round numbers.
+void round_ends(Span& y, const ChartLayout& layout) {
+  const double steps = layout.is_logarithmic ? 1 : 20;
+  y.low = std::floor(y.low * steps) / steps;
+  y.high = std::max(std::ceil(y.high * steps) / steps, y.low + 1 / steps);
+}
+
+std::string count_text(double logarithm) {
+  return grouped(static_cast<std::uint64_t>(std::llround(std::pow(10, logarithm))));
+}
+
+std::string y_text(double value, const ChartLayout& layout) {
+  return layout.is_logarithmic ? count_text(value) : fmt::format("{:.1f} %", 100 * value);
+}
+
+std::string x_text(double value, const ChartLayout& layout) {
+  return layout.is_logarithmic ? count_text(value) : fmt::format("{:g}", value);
+}
+
 }  // namespace
 
-std::string curve_chart(const std::vector<Curve>& curves, const std::string& x_name,
+std::string curve_chart(const std::vector<Curve>& given, const std::string& x_name,
                         const ChartLayout& layout) {
+  std::vector<Curve> curves = given;
+  if (layout.is_logarithmic) take_logarithms(curves);
   Span x;
   Span y;
   bool has_curve = false;
@@ -51,9 +81,7 @@ std::string curve_chart(const std::vector<Curve>& curves, const std::string& x_n
     }
   }
   if (!has_curve || !(x.high > x.low)) return "";
-  // Whole steps of five percent, so that the axis has round numbers.
-  y.low = std::floor(y.low * 20) / 20;
-  y.high = std::max(std::ceil(y.high * 20) / 20, y.low + 0.05);
+  round_ends(y, layout);
   std::vector<std::vector<const Curve*>> grid(layout.height,
                                               std::vector<const Curve*>(layout.width));
   for (const Curve& curve : curves) {
@@ -70,8 +98,7 @@ std::string curve_chart(const std::vector<Curve>& curves, const std::string& x_n
   for (std::size_t r = 0; r < layout.height; ++r) {
     const double value = y.high - (y.high - y.low) * double(r) / double(layout.height - 1);
     const bool has_number = r % 3 == 0 || r + 1 == layout.height;
-    text += has_number ? fmt::format("{:>8.1f} % {}", 100 * value, wall)
-                       : fmt::format("{:>10} {}", "", wall);
+    text += fmt::format("{:>10} {}", has_number ? y_text(value, layout) : "", wall);
     std::string line;
     for (const Curve* curve : grid[r]) {
       line += curve == nullptr ? " "
@@ -82,8 +109,8 @@ std::string curve_chart(const std::vector<Curve>& curves, const std::string& x_n
   }
   text += fmt::format("{:>11}{}", "", layout.style.utf8 ? "\u2514" : "+");
   for (std::size_t c = 0; c < layout.width; ++c) text += layout.style.utf8 ? "\u2500" : "-";
-  const std::string right = fmt::format("{} {:g}", x_name, x.high);
-  text += fmt::format("\n{:>12}{:<{}}{}\n{:>12}", "", fmt::format("{:g}", x.low),
+  const std::string right = fmt::format("{} {}", x_name, x_text(x.high, layout));
+  text += fmt::format("\n{:>12}{:<{}}{}\n{:>12}", "", x_text(x.low, layout),
                       layout.width - right.size(), right, "");
   for (const Curve& curve : curves) {
     if (curve.points.empty()) continue;

@@ -4,11 +4,16 @@
 #include <memory>
 #include <string>
 
+#include "tools/dataset_convert.hpp"
 #include "tools/dataset_debian.hpp"
 #include "tools/dataset_info.hpp"
 #include "tools/dataset_pack.hpp"
+#include "tools/dataset_sample.hpp"
 #include "tools/dataset_split.hpp"
+#include "tools/dataset_stats.hpp"
 #include "tools/dataset_synth.hpp"
+#include "tools/dataset_text.hpp"
+#include "tools/dataset_validate.hpp"
 
 namespace gleaner {
 namespace {
@@ -138,11 +143,149 @@ void add_debian(CLI::App& dataset, int& exit_status) {
                           "name, short description,\nsection, tags and maintainer, weighted by "
                           "rarity. Labels: its dependencies, the first of\nalternatives. Writes "
                           "train.txt, test.txt, labels.txt, features.txt, train.points.txt and\n"
-                          "test.points.txt.\n\nExamples:\n"
+                          "test.points.txt and words.json.\n\nExamples:\n"
                           "  gleaner dataset debian --output debian\n"
                           "  apt-cache dumpavail | zstd > dump.zst; gleaner dataset debian --dump "
                           "dump.zst --output debian\n\n") +
               kExitCodes);
+}
+
+void add_validate(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb = *dataset.add_subcommand(
+      "validate", "list everything in a data set that cannot be trained on, by line and column");
+  auto flags = set_action<ValidateFlags>(verb, exit_status, run_dataset_validate);
+  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
+  verb.add_option("--like", flags->like, "refuse ids beyond those of this data set");
+  verb.add_option("--limit", flags->limit, "list so many problems; all are counted")
+      ->capture_default_str();
+  verb.add_flag("--json", flags->json, "one JSON object; tools/dataset.md lists its fields");
+  add_read_flags(verb, flags->read);
+  verb.footer(std::string("Reads to the end whatever it finds. Of a packed file, every checksum "
+                          "is compared.\n\nExamples:\n"
+                          "  gleaner dataset validate train.txt.zst\n"
+                          "  gleaner dataset validate test.svm --like train.svm --limit 1000\n\n") +
+              kExitCodes);
+}
+
+void add_sample(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb = *dataset.add_subcommand(
+      "sample", "keep some points of a data set, chosen by chance, in their order");
+  auto flags = set_action<SampleFlags>(verb, exit_status, run_dataset_sample);
+  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
+  verb.add_option("--output", flags->output, "file to write, in the form that its name says")
+      ->required();
+  CLI::Option* const points = verb.add_option("--points", flags->points, "exactly so many");
+  verb.add_option("--share", flags->share, "such a share of them, as in 0.1")->excludes(points);
+  verb.add_option("--seed", flags->seed, "another seed, another sample")->capture_default_str();
+  add_read_flags(verb, flags->read);
+  add_force(verb, flags->force);
+  verb.footer(std::string("Any choice of so many points is as likely as any other; which one it is "
+                          "depends on the seed and\ntheir number alone. Memory does not grow with "
+                          "the set.\n\nExamples:\n"
+                          "  gleaner dataset sample train.txt.zst --points 10000 --output small.txt"
+                          "\n"
+                          "  gleaner dataset sample all.svm --share 0.01 --seed 7 --output few.svm"
+                          "\n\n") +
+              kExitCodes);
+}
+
+void add_stats(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb =
+      *dataset.add_subcommand("stats", "how frequent labels are: head, torso, tail, and the curve");
+  auto flags = set_action<StatsFlags>(verb, exit_status, run_dataset_stats);
+  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
+  verb.add_flag("--plot", flags->plot, "draw the curve in the terminal");
+  verb.add_option("--out", flags->out,
+                  "draw it into this .svg or .png, with gnuplot (Debian: gnuplot-nox)");
+  verb.add_flag("--json", flags->json, "one JSON object; tools/dataset.md lists its fields");
+  add_read_flags(verb, flags->read);
+  add_force(verb, flags->force);
+  verb.footer(std::string("The head are the fewest labels that hold half of all occurrences, the "
+                          "tail those that hold the\nlast tenth, and those never seen: as in "
+                          "gleaner evaluate.\n\nExamples:\n"
+                          "  gleaner dataset stats train.txt.zst --plot\n"
+                          "  gleaner dataset stats train.txt.zst --out labels.svg\n\n") +
+              kExitCodes);
+}
+
+// Between forms, or from texts.
+struct ConvertAnyFlags {
+  ConvertFlags set;
+  TextFlags text;
+};
+
+Result<void> run_convert_any(ConvertAnyFlags& flags) {
+  if (flags.text.fields.text.empty() && flags.text.vocabulary.empty()) {
+    return run_dataset_convert(flags.set);
+  }
+  flags.text.source = flags.set.source;
+  flags.text.output = flags.set.output;
+  flags.text.force = flags.set.force;
+  flags.text.has_separator = !flags.text.fields.tag_separator.empty();
+  if (!flags.text.has_separator) flags.text.fields.tag_separator = TextFields{}.tag_separator;
+  return run_dataset_text(flags.text);
+}
+
+void add_text_flags(CLI::App& verb, TextFlags& flags) {
+  flags.fields.tag_separator.clear();
+  const auto add = [&](const char* name, auto& value, const char* what) {
+    return verb.add_option(name, value, what)->group("Texts and tags");
+  };
+  add("--text", flags.fields.text, "columns or keys whose words are features; commas between them")
+      ->delimiter(',');
+  add("--tags", flags.fields.tags, "column or key with the tags: the labels");
+  add("--name", flags.fields.name,
+      "column or key with a name for the point (otherwise its text's beginning)");
+  add("--tag-separator", flags.fields.tag_separator,
+      "what stands between tags (a comma unless given)");
+  add("--records", flags.form,
+      "csv (RFC 4180), tsv, both with a row of names, or jsonl; unless given, as the name ends")
+      ->check(CLI::IsMember({"csv", "tsv", "jsonl"}));
+  add("--min-count", flags.count_min, "leave out words that fewer training points have")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  add("--min-tag-count", flags.tag_count_min, "leave out tags that fewer training points have")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  add("--share", flags.test_share, "share of the points that go to a test part");
+  add("--seed", flags.seed, "another seed, other parts")->capture_default_str();
+  add("--vocabulary", flags.vocabulary,
+      "folder made before: use its words, rarities and labels, and write one file");
+}
+
+void add_convert(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb = *dataset.add_subcommand(
+      "convert", "from one form of data set to another, or from texts with tags");
+  auto flags = set_action<ConvertAnyFlags>(verb, exit_status, run_convert_any);
+  verb.add_option("source", flags->set.source, "data set in any form; or CSV or JSON lines")
+      ->required();
+  verb.add_option("--output", flags->set.output,
+                  "file to write; a folder for a new data set of texts")
+      ->required();
+  verb.add_option("--to", flags->set.to,
+                  "form to write; unless given, as the name ends: .gleaner, .svm or .libsvm, else "
+                  "xc")
+      ->check(CLI::IsMember({"xc", "libsvm", "packed"}));
+  verb.add_option("--like", flags->set.like,
+                  "take on this data set's numbers of features and labels, and refuse ids beyond");
+  verb.add_flag("--no-normalize", flags->set.no_normalize,
+                "keep values as they are instead of scaling packed rows to length 1");
+  add_read_flags(verb, flags->set.read);
+  add_text_flags(verb, flags->text);
+  add_force(verb, flags->set.force);
+  verb.footer(
+      std::string("With --text, writes train.txt, labels.txt, features.txt, words.json and "
+                  "train.points.txt into a\nfolder, and with --share also test.txt and "
+                  "test.points.txt. Values are (1 + ln occurrences) times\nthe word's rarity "
+                  "among the training points. With --vocabulary, a later file is made the same "
+                  "way:\nits --text and --tags are those of the training part unless given.\n\n"
+                  "Examples:\n"
+                  "  gleaner dataset convert train.svm --output train.txt.zst\n"
+                  "  gleaner dataset convert posts.csv --text title,body --tags tags --share 0.2 "
+                  "--output posts\n"
+                  "  gleaner dataset convert new.jsonl --vocabulary posts --output posts/new.txt"
+                  "\n\n") +
+      kExitCodes);
 }
 
 }  // namespace
@@ -159,11 +302,15 @@ void add_read_flags(CLI::App& verb, ReadFlags& flags) {
 }
 
 void add_dataset_commands(CLI::App& app, int& exit_status) {
-  CLI::App& dataset = *app.add_subcommand("dataset", "look at, pack, split and make data sets");
+  CLI::App& dataset = *app.add_subcommand("dataset", "look at, check, convert and make data sets");
   dataset.require_subcommand(1);
   add_info(dataset, exit_status);
+  add_stats(dataset, exit_status);
+  add_validate(dataset, exit_status);
+  add_convert(dataset, exit_status);
   add_pack(dataset, exit_status);
   add_split(dataset, exit_status);
+  add_sample(dataset, exit_status);
   add_synth(dataset, exit_status);
   add_debian(dataset, exit_status);
 }

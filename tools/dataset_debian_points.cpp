@@ -9,6 +9,7 @@
 #include "common/counter_random.hpp"
 #include "common/dataset/checksum.hpp"
 #include "tools/dataset_split.hpp"
+#include "tools/text_words.hpp"
 
 namespace gleaner {
 namespace {
@@ -23,32 +24,6 @@ constexpr double kDescriptionWeight = 0.9;
 constexpr double kSectionWeight = 1.4;
 constexpr double kTagWeight = 1;
 constexpr double kMaintainerWeight = 1.15;
-
-bool is_word_byte(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
-         static_cast<unsigned char>(c) >= 0x80;
-}
-
-// ASCII only, whatever the locale.
-std::string lower(std::string_view text) {
-  std::string result(text);
-  for (char& c : result) {
-    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
-  }
-  return result;
-}
-
-template <typename Use>
-void for_each_word(std::string_view text, Use use) {
-  const std::string lowered = lower(text);
-  std::size_t at = 0;
-  while (at < lowered.size()) {
-    std::size_t end = at;
-    while (end < lowered.size() && is_word_byte(lowered[end])) ++end;
-    if (end > at) use(std::string_view(lowered).substr(at, end - at));
-    at = std::max(end, at + 1);
-  }
-}
 
 // "libboost-filesystem1.74.0" -> "libboost", "filesystem1.74.0"; and "filesystem" for the latter.
 template <typename Use>
@@ -100,47 +75,11 @@ std::vector<std::string> resolved_dependencies(const DebianPackage& package,
   return names;
 }
 
-// Names that occur at least `least` times, numbered in ascending order.
-class Vocabulary {
- public:
-  void count(const std::string& name) { ++names_[name].occurrences; }
-
-  void number(std::uint32_t least) {
-    for (auto& [name, entry] : names_) {
-      if (entry.occurrences < least) continue;
-      entry.id = static_cast<std::uint32_t>(numbered_.size());
-      entry.is_numbered = true;
-      numbered_.push_back(name);
-    }
-  }
-
-  struct Entry {
-    std::uint32_t occurrences = 0;
-    std::uint32_t id = 0;
-    bool is_numbered = false;
-  };
-
-  // Null when the name has no number.
-  [[nodiscard]] const Entry* find(const std::string& name) const {
-    const auto place = names_.find(name);
-    return place == names_.end() || !place->second.is_numbered ? nullptr : &place->second;
-  }
-
-  [[nodiscard]] const std::vector<std::string>& numbered() const { return numbered_; }
-
- private:
-  std::map<std::string, Entry> names_;
-  std::vector<std::string> numbered_;
-};
-
-// Weight by rarity, rounded to what the file shows, so that no library's logarithm decides a bit.
-float rarity_weight(double weight, std::uint32_t occurrences, std::size_t points) {
-  const double rarity =
-      std::log(static_cast<double>(points + 1) / static_cast<double>(occurrences + 1)) + 1;
-  return static_cast<float>(std::round(weight * std::sqrt(rarity) * 1000) / 1000);
-}
-
 }  // namespace
+
+float debian_value(double weight, std::uint32_t occurrences, std::uint64_t points) {
+  return in_thousandths(weight * std::sqrt(rarity(occurrences, points)));
+}
 
 std::vector<std::pair<std::string, double>> debian_words(const DebianPackage& package) {
   std::map<std::string, double> words;
@@ -200,11 +139,11 @@ DebianSet make_debian_set(const std::vector<DebianPackage>& packages,
         const auto* entry = features.find(word);
         if (entry == nullptr) continue;
         made.point.features.push_back(entry->id);
-        made.point.values.push_back(rarity_weight(weight, entry->occurrences, set.train.size()));
+        made.point.values.push_back(debian_value(weight, entry->occurrences, set.train.size()));
       }
     }
   }
-  set.features = features.numbered();
+  set.features = std::move(features);
   set.labels = labels.numbered();
   return set;
 }

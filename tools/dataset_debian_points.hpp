@@ -8,6 +8,7 @@
 
 #include "common/dataset/point.hpp"
 #include "tools/dataset_debian_index.hpp"
+#include "tools/vocabulary.hpp"
 
 namespace gleaner {
 
@@ -24,8 +25,8 @@ struct DebianPoint {
 };
 
 struct DebianSet {
-  std::vector<std::string> features;  // e.g. "word fast", by id; ascending
-  std::vector<std::string> labels;    // package names by id; ascending
+  Vocabulary features;              // e.g. "word fast"; occurrences in the training part
+  std::vector<std::string> labels;  // package names by id; ascending
   std::vector<DebianPoint> train;
   std::vector<DebianPoint> test;
 };
@@ -37,5 +38,8 @@ DebianSet make_debian_set(const std::vector<DebianPackage>& packages, const Debi
 // The features of a package, e.g. "name python3", with their weights before the words' rarity is
 // taken into account; ascending, each once.
 std::vector<std::pair<std::string, double>> debian_words(const DebianPackage& package);
+
+// The value of a feature of this weight that so many of the training points have.
+float debian_value(double weight, std::uint32_t occurrences, std::uint64_t points);
 
 }  // namespace gleaner

@@ -20,23 +20,11 @@ struct PartSizes {
 // The outputs' headers come first, so the parts must be counted first. A form that announces its
 // size need not be read for that: the choice depends on the index alone.
 Result<PartSizes> count_parts(const SplitFlags& flags) {
-  Result<std::unique_ptr<PointStream>> stream =
-      PointStream::open(flags.source, flags.read.text_options());
-  if (!stream) return stream.error();
-  std::uint64_t points = (*stream)->announced_points().value_or(0);
-  if (points == 0) {
-    ProgressLine progress("Counting");
-    Point point;
-    for (;;) {
-      Result<bool> has_point = (*stream)->next(point);
-      if (!has_point) return has_point.error();
-      if (!*has_point) break;
-      if (++points % 1024 == 0) progress.show(points, 0, "points");
-    }
-  }
+  Result<SetSize> all = size_of_set(flags.source, flags.read.text_options());
+  if (!all) return all.error();
   PartSizes sizes;
-  sizes.dimensions = (*stream)->dimensions();
-  for (std::uint64_t index = 0; index < points; ++index) {
+  sizes.dimensions = all->dimensions;
+  for (std::uint64_t index = 0; index < all->points; ++index) {
     ++(is_test_point(flags.seed, index, flags.share) ? sizes.test : sizes.train);
   }
   return sizes;

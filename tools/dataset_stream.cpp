@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "tools/dataset_console.hpp"
+
 namespace gleaner {
 
 Result<std::unique_ptr<PointStream>> PointStream::open(const std::string& path,
@@ -60,6 +62,23 @@ std::uint64_t PointStream::position() const {
 
 std::uint64_t PointStream::total() const {
   return text_ ? text_->source().total() : packed_->points();
+}
+
+Result<SetSize> size_of_set(const std::string& path, const TextOptions& options) {
+  Result<std::unique_ptr<PointStream>> stream = PointStream::open(path, options);
+  if (!stream) return stream.error();
+  std::uint64_t points = (*stream)->announced_points().value_or(0);
+  if (points == 0) {
+    ProgressLine progress("Counting");
+    Point point;
+    for (;;) {
+      Result<bool> has_point = (*stream)->next(point);
+      if (!has_point) return has_point.error();
+      if (!*has_point) break;
+      if (++points % 1024 == 0) progress.show(points, 0, "points");
+    }
+  }
+  return SetSize{points, (*stream)->dimensions()};
 }
 
 }  // namespace gleaner

@@ -44,4 +44,12 @@ class PointStream {
   std::uint64_t next_ = 0;
 };
 
+struct SetSize {
+  std::uint64_t points = 0;
+  Dimensions dimensions;
+};
+
+// What the form announces; a form that does not is read to its end for it.
+Result<SetSize> size_of_set(const std::string& path, const TextOptions& options);
+
 }  // namespace gleaner

@@ -7,7 +7,9 @@
 #include <cstring>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "common/terminal.hpp"
 #include "storage/identity.hpp"
@@ -26,8 +28,52 @@ struct ExportFlags {
   std::string store;
   std::string target;
   std::string labels;
+  bool prune = false;
   bool force = false;
   bool json = false;
+};
+
+// The output rows of the file, by label. A label is left out when its neuron was never active: no
+// update ever touched its row, which is therefore not stored.
+class OutputRows {
+ public:
+  explicit OutputRows(std::uint32_t labels) : place_(labels, kLeftOut) {}
+
+  static Result<OutputRows> of(RunStore& run, bool prune) {
+    const ShardMap& map = run.shard_map();
+    OutputRows rows(run.identity().model.labels);
+    std::vector<bool> is_kept(rows.place_.size(), !prune);
+    for (std::uint32_t s = 0; prune && s < map.shard_count(); ++s) {
+      const ShardId shard{s};
+      if (!map.is_output(shard)) continue;
+      const std::uint32_t begin = map.neurons(shard).begin;
+      auto visited = visit_model_rows(run, shard, [&](const ModelRow& row) {
+        is_kept[map.label_of_neuron(begin + row.row)] = row.is_stored;
+      });
+      if (!visited) return visited.error();
+    }
+    for (std::uint32_t label = 0; label < is_kept.size(); ++label) {
+      if (!is_kept[label]) continue;
+      rows.place_[label] = static_cast<std::uint32_t>(rows.labels_.size());
+      rows.labels_.push_back(label);
+    }
+    return rows;
+  }
+
+  // Nothing when it is left out.
+  [[nodiscard]] std::optional<std::uint32_t> place(std::uint32_t label) const {
+    return place_[label] == kLeftOut ? std::nullopt : std::optional(place_[label]);
+  }
+
+  // Ascending.
+  [[nodiscard]] const std::vector<std::uint32_t>& labels() const { return labels_; }
+
+  [[nodiscard]] std::size_t left_out() const { return place_.size() - labels_.size(); }
+
+ private:
+  static constexpr std::uint32_t kLeftOut = UINT32_MAX;
+  std::vector<std::uint32_t> place_;
+  std::vector<std::uint32_t> labels_;
 };
 
 // Places in the list of tensors.
@@ -39,6 +85,7 @@ enum Tensor : std::size_t {
   kLabelCounts,
   kMetadata,
   kLabelNames,
+  kOutputLabels,  // with --prune
 };
 
 Result<ModelFileForm> form_of(const std::string& path) {
@@ -50,12 +97,11 @@ Result<ModelFileForm> form_of(const std::string& path) {
                            path)};
 }
 
-// A name a line, as many as there are labels.
-std::string joined(const NameTable& names, std::uint32_t labels) {
+// A name a line, as many as there are output rows.
+std::string joined(const NameTable& names, const OutputRows& rows) {
   std::string text;
-  for (std::uint32_t label = 0; label < labels && names.size() != 0; ++label) {
-    text += std::string(names.name(label)) + "\n";
-  }
+  if (names.size() == 0) return text;
+  for (const std::uint32_t label : rows.labels()) text += std::string(names.name(label)) + "\n";
   return text;
 }
 
@@ -72,7 +118,7 @@ Result<std::map<std::string, std::string>> metadata_of(RunStore& run) {
   return metadata;
 }
 
-Result<void> fill_rows(RunStore& run, ModelFile& file) {
+Result<void> fill_rows(RunStore& run, const OutputRows& rows, ModelFile& file) {
   const ShardMap& map = run.shard_map();
   const ModelConfig& model = run.identity().model;
   const std::size_t hidden = model.hidden;
@@ -95,11 +141,12 @@ Result<void> fill_rows(RunStore& run, ModelFile& file) {
         std::ranges::copy(row.values, target + neurons.begin);
         return;
       }
-      const std::uint32_t label = map.label_of_neuron(neurons.begin + row.row);
+      const auto place = rows.place(map.label_of_neuron(neurons.begin + row.row));
+      if (!place) return;
       std::copy(row.values.begin(), row.values.end() - 1,
-                output.begin() + static_cast<long>(label * hidden));
-      output_bias[label] = row.values.back();
-      std::memcpy(counts + label * sizeof(std::uint32_t), &label_counts[row.row],
+                output.begin() + static_cast<long>(*place * hidden));
+      output_bias[*place] = row.values.back();
+      std::memcpy(counts + *place * sizeof(std::uint32_t), &label_counts[row.row],
                   sizeof(std::uint32_t));
     });
     if (!visited) return visited;
@@ -116,29 +163,42 @@ Result<void> export_model(RunStore& run, const ExportFlags& flags, ModelFileForm
   const ModelConfig& model = run.identity().model;
   const Result<NameTable> names = label_names_of(run.identity(), flags.labels);
   if (!names) return names.error();
+  const Result<OutputRows> rows = OutputRows::of(run, flags.prune);
+  if (!rows) return rows.error();
+  const std::uint64_t labels = rows->labels().size();
   const auto metadata = metadata_of(run);
   if (!metadata) return metadata.error();
   const std::string metadata_text = Json(*metadata).dump();
-  const std::string label_names = joined(*names, model.labels);
+  const std::string label_names = joined(*names, *rows);
   using Type = TensorType;
-  auto file = ModelFile::create(flags.target, form,
-                                {{"input.weight", Type::kFloat32, {model.features, model.hidden}},
-                                 {"input.bias", Type::kFloat32, {model.hidden}},
-                                 {"output.weight", Type::kFloat32, {model.labels, model.hidden}},
-                                 {"output.bias", Type::kFloat32, {model.labels}},
-                                 {"label_counts", Type::kUint32, {model.labels}},
-                                 {"metadata", Type::kUint8, {metadata_text.size()}},
-                                 {"label_names", Type::kUint8, {label_names.size()}}},
-                                *metadata);
+  std::vector<TensorSpec> tensors = {
+      {"input.weight", Type::kFloat32, {model.features, model.hidden}},
+      {"input.bias", Type::kFloat32, {model.hidden}},
+      {"output.weight", Type::kFloat32, {labels, model.hidden}},
+      {"output.bias", Type::kFloat32, {labels}},
+      {"label_counts", Type::kUint32, {labels}},
+      {"metadata", Type::kUint8, {metadata_text.size()}},
+      {"label_names", Type::kUint8, {label_names.size()}}};
+  if (flags.prune) tensors.push_back({"output.labels", Type::kUint32, {labels}});
+  auto file = ModelFile::create(flags.target, form, std::move(tensors), *metadata);
   if (!file) return file.error();
+  if (flags.prune) {
+    std::memcpy((*file)->data(kOutputLabels).data(), rows->labels().data(),
+                labels * sizeof(std::uint32_t));
+  }
   std::ranges::copy(metadata_text, (*file)->data(kMetadata).begin());
   std::ranges::copy(label_names, (*file)->data(kLabelNames).begin());
-  if (auto filled = fill_rows(run, **file); !filled) return filled;
+  if (auto filled = fill_rows(run, *rows, **file); !filled) return filled;
   if (auto finished = (*file)->finish(); !finished) return finished;
   Report report;
   report.fact("file", "file", cell_text(flags.target));
   report.fact("bytes", "size", cell_bytes((*file)->bytes()));
   report.fact("checkpoint", "checkpoint", cell_count(run.checkpoint()));
+  if (flags.prune) {
+    Cell left_out = cell_count(rows->left_out());
+    left_out.text += fmt::format(" of {} labels, never active", grouped(model.labels));
+    report.fact("left_out", "left out", std::move(left_out));
+  }
   report.fact("digest", "digest", cell_text(metadata->at("digest")));
   return print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople, "export",
                       flags.store);
@@ -153,6 +213,8 @@ void add_export_command(CLI::App& app, int& exit_status) {
       ->required();
   verb.add_option("--to", flags->target, "file to write: NAME.safetensors or NAME.npz")->required();
   verb.add_option("--labels", flags->labels, "file with a label's name a line, to put into it");
+  verb.add_flag("--prune", flags->prune,
+                "leave out labels whose neuron was never active: no update ever touched it");
   verb.add_flag("--force", flags->force, "replace the file if it exists");
   verb.add_flag("--json", flags->json, "one JSON object about what was written");
   verb.footer(std::string("Weights and biases of the last whole checkpoint in single precision, "

@@ -18,6 +18,8 @@
 #include "tools/export_command.hpp"
 #include "tools/history_command.hpp"
 #include "tools/inspect_command.hpp"
+#include "tools/man_command.hpp"
+#include "tools/plot_command.hpp"
 #include "tools/predict_command.hpp"
 #include "tools/verify_command.hpp"
 
@@ -56,6 +58,8 @@ int main(int argc, char** argv) {
   gleaner::add_export_command(app, exit_status);
   gleaner::add_history_command(app, exit_status);
   gleaner::add_inspect_command(app, exit_status);
+  gleaner::add_man_command(app, exit_status);
+  gleaner::add_plot_command(app, exit_status);
   gleaner::add_predict_command(app, exit_status);
   gleaner::add_verify_commands(app, exit_status);
   // One verb a line: a word after it that is a verb's name as well is an argument.

@@ -40,6 +40,10 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
   verb.add_option("--input", flags.input,
                   "points as XC or libsvm text or packed; - reads text from standard input")
       ->excludes(data);
+  verb.add_option("--text", flags.text,
+                  "folder of a data set made of texts ('gleaner dataset debian' or 'convert "
+                  "--text'): each line of --input, or of standard input, is a text")
+      ->excludes(data);
   verb.add_option("--examples", flags.examples,
                   "choose so many of the points that have labels (with --data: 5 unless given; "
                   "with --input: all points unless given)")
@@ -69,7 +73,8 @@ constexpr const char* kFooter =
     "tools/README.md.\n\n"
     "Examples:\n"
     "  gleaner predict run1 --data debian --examples 3\n"
-    "  gleaner predict run1 --input - --format libsvm --top 10 --json < points.svm\n\n"
+    "  gleaner predict run1 --input - --format libsvm --top 10 --json < points.svm\n"
+    "  gleaner predict run1 --text posts --json < questions.txt\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";
 
 }  // namespace

@@ -96,7 +96,31 @@ Result<std::unique_ptr<PredictPoints>> PredictPoints::open(
   return points;
 }
 
+Result<std::unique_ptr<PredictPoints>> PredictPoints::open_texts(
+    const std::string& path, WordModel words, std::function<Result<void>()> before_wait) {
+  std::unique_ptr<ByteSource> source;
+  if (path == kStandardInput) {
+    source = std::make_unique<StandardInput>(std::move(before_wait));
+  } else {
+    auto file = open_file_source(path);
+    if (!file) return as_input_error(file.error());
+    source = std::move(*file);
+  }
+  std::unique_ptr<PredictPoints> points(new PredictPoints);
+  points->texts_ = std::make_unique<Texts>(Texts{LineReader(std::move(source)), std::move(words)});
+  return points;
+}
+
 Result<bool> PredictPoints::next(IndexedPoint& point) {
+  if (texts_) {
+    std::string_view line;
+    // Not as_input_error: it may be before_wait's.
+    Result<bool> has_line = texts_->lines.next(line);
+    if (!has_line || !*has_line) return has_line;
+    point = {next_++, {}, std::string(line)};
+    point.point = texts_->words.point_of(point.name);
+    return true;
+  }
   if (stream_) {
     // Not as_input_error: it may be before_wait's.
     Result<bool> has_point = stream_->next(point.point);
@@ -110,10 +134,12 @@ Result<bool> PredictPoints::next(IndexedPoint& point) {
 }
 
 std::optional<std::uint64_t> PredictPoints::announced_points() const {
+  if (texts_) return std::nullopt;
   return stream_ ? stream_->announced_points() : file_->announced_points();
 }
 
 std::optional<Dimensions> PredictPoints::announced() const {
+  if (texts_) return std::nullopt;
   if (stream_) return stream_->announced();
   if (!file_->announced_points()) return std::nullopt;  // libsvm text
   return file_->dimensions();

@@ -1,5 +1,6 @@
 // The points to predict for, one after the other in constant memory: out of a file in any form, or
-// out of standard input as text; and a choice of some of them. Not thread-safe.
+// out of standard input as text; of lines of plain text as well; and a choice of some of them. Not
+// thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +10,12 @@
 #include <string>
 #include <vector>
 
+#include "common/dataset/line_reader.hpp"
 #include "common/dataset/point.hpp"
 #include "common/dataset/text_reader.hpp"
 #include "common/result.hpp"
 #include "tools/dataset_stream.hpp"
+#include "tools/word_model.hpp"
 
 namespace gleaner {
 
@@ -24,6 +27,7 @@ inline constexpr const char* kStandardInputName = "standard input";
 struct IndexedPoint {
   std::uint64_t index = 0;  // in the file, from 0
   Point point;
+  std::string name;  // a line of text is its own; otherwise empty
 };
 
 class PredictPoints {
@@ -35,6 +39,10 @@ class PredictPoints {
   static Result<std::unique_ptr<PredictPoints>> open(const std::string& path,
                                                      const TextOptions& options,
                                                      std::function<Result<void>()> before_wait);
+
+  // Lines of text, each a point of the words that `words` knows; errors and `before_wait` as above.
+  static Result<std::unique_ptr<PredictPoints>> open_texts(
+      const std::string& path, WordModel words, std::function<Result<void>()> before_wait);
 
   // False at the end.
   Result<bool> next(IndexedPoint& point);
@@ -49,8 +57,14 @@ class PredictPoints {
  private:
   PredictPoints() = default;
 
-  std::unique_ptr<PointStream> file_;   // one of the two
+  struct Texts {
+    LineReader lines;
+    WordModel words;
+  };
+
+  std::unique_ptr<PointStream> file_;   // one of the three
   std::unique_ptr<TextReader> stream_;  // of standard input
+  std::unique_ptr<Texts> texts_;
   std::uint64_t next_ = 0;
 };
 

@@ -110,7 +110,9 @@ std::string prediction_text(const Prediction& prediction, const PredictNames& na
   const auto line = [&layout](const std::string& text) {
     return plain_line(std::string(kIndent) + text, layout);
   };
-  const std::string title = plain_line(names.points.name_or("point", prediction.index), layout);
+  const std::string title = plain_line(
+      prediction.name.empty() ? names.points.name_or("point", prediction.index) : prediction.name,
+      layout);
   std::string text = coloured(title, Colour::kBold, layout.style) + "\n";
   text += coloured(line(features_line(prediction, names)), Colour::kDim, layout.style) + "\n";
   for (const PredictedLabel& predicted : prediction.predicted) {
@@ -125,6 +127,7 @@ std::string prediction_json(const Prediction& prediction, const PredictNames& na
   Json json;
   json["point"] = prediction.index;
   json["name"] = name_or_null(names.points, prediction.index);
+  if (!prediction.name.empty()) json["name"] = prediction.name;
   json["features"] = Json::array();
   for (const std::size_t at : strongest_features(prediction.point, kFeaturesInJson)) {
     const std::uint32_t feature = prediction.point.features[at];

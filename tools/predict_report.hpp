@@ -32,6 +32,7 @@ struct Prediction {
   std::uint64_t index = 0;                // of the point in its file, from 0
   Point point;                            // values as they stand in the file
   std::vector<PredictedLabel> predicted;  // best first
+  std::string name;                       // of its own; empty: as the names have it
 };
 
 // Labels of the point that are not among the predicted, ascending.

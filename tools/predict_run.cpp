@@ -9,6 +9,7 @@
 #include <span>
 #include <system_error>
 #include <thread>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -17,6 +18,7 @@
 #include "tools/predict_points.hpp"
 #include "tools/stored_model.hpp"
 #include "tools/table_search.hpp"
+#include "tools/word_model.hpp"
 
 namespace gleaner {
 namespace {
@@ -140,6 +142,34 @@ Result<Source> open_input(const PredictFlags& flags, const ModelConfig& config,
   return source;
 }
 
+Result<Source> open_texts(const PredictFlags& flags, const ModelConfig& config,
+                          std::function<Result<void>()> before_wait) {
+  Result<WordModel> words = load_word_model(flags.text);
+  if (!words) return words.error();
+  const auto in = [&](const char* file) {
+    return (std::filesystem::path(flags.text) / file).string();
+  };
+  Source source;
+  for (const auto& [file, count, names] :
+       {std::tuple(in("features.txt"), config.features, &source.names.features),
+        std::tuple(in("labels.txt"), config.labels, &source.names.labels)}) {
+    Result<NameTable> loaded = load_names(file);
+    if (!loaded) return loaded.error();
+    if (loaded->size() != count) {
+      return Error{ErrorCode::kInvalidData,
+                   fmt::format("{} has {} names, the model {}: it is not the data set that this "
+                               "run learns from",
+                               file, loaded->size(), count)};
+    }
+    *names = std::move(*loaded);
+  }
+  auto points = PredictPoints::open_texts(flags.input.empty() ? kStandardInput : flags.input,
+                                          std::move(*words), std::move(before_wait));
+  if (!points) return points.error();
+  source.points = std::move(*points);
+  return source;
+}
+
 // The names that --labels gives, which must be enough for the model.
 Result<void> name_labels(const PredictFlags& flags, const ModelConfig& config,
                          PredictNames& names) {
@@ -169,7 +199,7 @@ class Predictor {
   }
 
   Result<void> add(IndexedPoint point) {
-    batch_.push_back({point.index, std::move(point.point), {}});
+    batch_.push_back({point.index, std::move(point.point), {}, std::move(point.name)});
     return batch_.size() == kBatchPoints ? flush() : Result<void>();
   }
 
@@ -281,10 +311,16 @@ Result<void> predict_chosen(const PredictFlags& flags, Source& source, Predictor
 }
 
 Result<void> check_flags(const PredictFlags& flags) {
+  if (!flags.text.empty()) {
+    if (flags.data.empty() && flags.examples == 0) return {};
+    return Error{ErrorCode::kInvalidArgument,
+                 "--text goes without --data and --examples: each line of --input, or of standard "
+                 "input, is predicted for"};
+  }
   if (flags.data.empty() == flags.input.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "give either --data (a folder made by 'gleaner dataset debian') or --input (a "
-                 "file of points, or - for standard input)"};
+                 "give either --data (a folder made by 'gleaner dataset debian'), --input (a file "
+                 "of points, or - for standard input) or --text (a folder, for lines of text)"};
   }
   return {};
 }
@@ -310,10 +346,10 @@ Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> ru
     tables = std::move(*opened);
   }
   Predictor predictor(flags, **model, layout, print, tables.get());
-  Result<Source> source =
-      flags.data.empty()
-          ? open_input(flags, config, options, [&predictor] { return predictor.flush(); })
-          : open_folder(flags, config, options);
+  const auto flush = [&predictor] { return predictor.flush(); };
+  Result<Source> source = !flags.text.empty()  ? open_texts(flags, config, flush)
+                          : flags.data.empty() ? open_input(flags, config, options, flush)
+                                               : open_folder(flags, config, options);
   if (!source) return source.error();
   if (auto named = name_labels(flags, config, source->names); !named) return named;
   if (source->points->is_normalised() && !(*model)->is_normalised()) {

@@ -17,6 +17,7 @@ struct PredictFlags {
   std::string store;
   std::string data;            // folder of `gleaner dataset debian`; this or `input`
   std::string input;           // file of points, or "-"
+  std::string text;            // folder of a data set of texts: the input is lines of text
   std::string labels;          // file of names; empty: what lies beside the input
   std::uint64_t examples = 0;  // points to choose; 0: a few of a folder, all of a file
   std::uint64_t seed = 1;      // of the choice

@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "tools/store_access.hpp"
+#include "tools/print_out.hpp"
 
 namespace gleaner {
 namespace {

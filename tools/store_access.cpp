@@ -2,9 +2,7 @@
 
 #include <fmt/format.h>
 
-#include <cerrno>
 #include <cstdio>
-#include <system_error>
 
 #include "common/exit_code.hpp"
 #include "storage/rocks_store.hpp"
@@ -52,13 +50,6 @@ int report_on_store(const Result<void>& result) {
   if (result) return 0;
   fmt::print(stderr, "gleaner: {}\n", result.error().message);
   return static_cast<int>(exit_status_of(result.error().code));
-}
-
-Result<void> print_out(const std::string& text) {
-  const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
-  if (written == text.size() && std::fflush(stdout) == 0) return {};
-  return Error{ErrorCode::kIo, fmt::format("the output cannot be written: {}",
-                                           std::generic_category().message(errno))};
 }
 
 }  // namespace gleaner

@@ -8,6 +8,7 @@
 
 #include "common/result.hpp"
 #include "storage/run_store.hpp"
+#include "tools/print_out.hpp"
 
 namespace gleaner {
 
@@ -23,8 +24,5 @@ int run_on_store(const std::string& folder, const std::function<Result<void>(Run
 
 // Prints the error of a failed result to stderr; returns the exit status either way.
 int report_on_store(const Result<void>& result);
-
-// Prints `text` to stdout at once; kIo when it cannot be written.
-Result<void> print_out(const std::string& text);
 
 }  // namespace gleaner

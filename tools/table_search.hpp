@@ -15,10 +15,10 @@
 
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
+#include "common/lsh/hash_family.hpp"
 #include "common/result.hpp"
 #include "schema/hidden_codes.hpp"
 #include "tools/stored_model.hpp"
-#include "volunteer/train/hash_functions.hpp"
 #include "volunteer/train/hash_table.hpp"
 
 namespace gleaner {

@@ -25,14 +25,15 @@ SOURCE_FOLDERS = ("common", "schema", "storage", "master", "volunteer", "tools",
 # ---- What may include what -----------------------------------------------------------------------
 
 # Folder -> folders whose headers it may include; the longest match of a path's folder counts.
-CORE_SEES = {"common", "common/dataset", "common/kernels", "schema"}
+CORE_SEES = {"common", "common/dataset", "common/kernels", "common/lsh", "schema"}
 INCLUDES = {
     "common": {"common"},
     "common/kernels": {"common", "common/kernels"},
+    "common/lsh": {"common", "common/kernels", "common/lsh"},
     "common/dataset": {"common", "common/dataset"},
     "common/net": {"common", "common/net"},
     "schema": {"common", "schema"},
-    "storage": {"common", "schema", "storage"},
+    "storage": {"common", "common/lsh", "schema", "storage"},
     "volunteer/train": CORE_SEES | {"volunteer/train"},
     "volunteer/core": CORE_SEES | {"volunteer/train", "volunteer/core"},
     "volunteer": CORE_SEES | {"common/net", "volunteer", "volunteer/core", "volunteer/train"},

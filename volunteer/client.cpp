@@ -132,7 +132,7 @@ void Client::perform(const Disconnect&) {
 }
 
 void Client::perform(Send& effect) {
-  if (link_) link_->send(encode(effect.message));
+  if (link_) link_->send(encode(effect.message), lane_of(effect.message));
 }
 
 void Client::perform(StartWork& effect) {

@@ -76,6 +76,14 @@ void add_network(Settings& settings, VolunteerConfig& c) {
   settings.add("connect_timeout_ms", scope, "milliseconds",
                "An attempt to connect is given up after this time.",
                integer_setting(c.connect_timeout_ms, 100, 600'000));
+  settings.add(
+      "limit_up", scope, "Mbit/s", "Send no more than this; auto: as much as the network takes.",
+      or_auto(c.limit_up,
+              [](double& field) { return number_setting(field, kLimitMegabitsMin, 1e6); }));
+  settings.add("limit_down", scope, "Mbit/s", "Receive no more than this; auto: as much as comes.",
+               or_auto(c.limit_down, [](double& field) {
+                 return number_setting(field, kLimitMegabitsMin, 1e6);
+               }));
   settings.add("retry_ms_min", scope, "milliseconds",
                "The first pause after a failed attempt; it doubles with each, with a random part.",
                integer_setting(c.retry_ms_min, 10, 3'600'000));

@@ -22,6 +22,8 @@ struct VolunteerConfig {
   std::string cache_dir;                      // empty: nothing is kept between starts
   bool once = false;
   std::uint32_t connect_timeout_ms = 10'000;
+  std::optional<double> limit_up;  // Mbit/s; unset: none
+  std::optional<double> limit_down;
   std::uint32_t retry_ms_min = 500;
   std::uint32_t retry_ms_max = 30'000;
   std::uint32_t leave_grace_s = 30;

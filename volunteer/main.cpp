@@ -69,6 +69,8 @@ int run(const VolunteerConfig& config, const HostPort& address, const Identity& 
   TcpLinkOptions link_options;
   // The results of one piece of work may be a whole shard. The client begins no other meanwhile.
   link_options.limits.send_queue_bytes_max = std::numeric_limits<std::size_t>::max();
+  link_options.limits.pace_in = make_pacer(config.limit_down);
+  link_options.limits.pace_out = make_pacer(config.limit_up);
   options.dial = [&](Client::Dialled on_dialled) {
     dial_tcp(tasks, address, Millis(config.connect_timeout_ms), link_options,
              std::move(on_dialled));

@@ -124,6 +124,10 @@ std::string xc_header(std::uint64_t points, Dimensions dimensions) {
 }
 
 void append_xc(std::string& text, const Point& point) {
+  append_libsvm(text, point, 0);
+}
+
+void append_libsvm(std::string& text, const Point& point, std::uint32_t first_feature) {
   std::array<char, 32> digits;
   const auto append = [&](auto number) {
     const auto end = std::to_chars(digits.data(), digits.data() + digits.size(), number).ptr;
@@ -137,7 +141,7 @@ void append_xc(std::string& text, const Point& point) {
   if (point.labels.empty() && point.features.empty()) text += ' ';
   for (std::size_t i = 0; i < point.features.size(); ++i) {
     text += ' ';
-    append(point.features[i]);
+    append(point.features[i] + first_feature);
     text += ':';
     append(point.values[i]);
   }

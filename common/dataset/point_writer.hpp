@@ -1,5 +1,5 @@
-// Text files of our own making: points in the XC Repository's form, names, tables. Compressed when
-// the name ends in .gz or .zst; in place only when complete. Not thread-safe.
+// Text files of our own making: points in the XC Repository's form and libsvm's, names, tables.
+// Compressed when the name ends in .gz or .zst; in place only when complete. Not thread-safe.
 #pragma once
 
 #include <cstdint>
@@ -39,5 +39,7 @@ std::string xc_header(std::uint64_t points, Dimensions dimensions);
 
 // Appends the point's line. Values are the shortest decimals that read back as the same float.
 void append_xc(std::string& text, const Point& point);
+// The same as libsvm text, where the first feature has this id.
+void append_libsvm(std::string& text, const Point& point, std::uint32_t first_feature);
 
 }  // namespace gleaner

@@ -41,9 +41,14 @@ Result<std::unique_ptr<TextReader>> TextReader::open(std::unique_ptr<ByteSource>
   return reader;
 }
 
-Error TextReader::refusal(std::uint64_t line, std::size_t column, std::string_view text) const {
-  return {ErrorCode::kInvalidData,
-          fmt::format("{}:{}:{}: {}", source().name(), line, column, text)};
+Result<void> TextReader::refuse(std::uint64_t line, std::size_t column,
+                                std::string_view text) const {
+  if (options_.on_problem) {
+    options_.on_problem({line, column, std::string(text)});
+    return {};
+  }
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{}:{}:{}: {}", source().name(), line, column, text)};
 }
 
 Result<void> TextReader::begin() {
@@ -51,7 +56,8 @@ Result<void> TextReader::begin() {
   Result<bool> has_line = lines_.next(line);
   if (!has_line) return has_line.error();
   if (!*has_line) {
-    return refusal(1, 1, "expected a data set in XC or libsvm text form, found an empty file");
+    is_ended_ = true;
+    return refuse(1, 1, "expected a data set in XC or libsvm text form, found an empty file");
   }
   if (line.starts_with(kByteOrderMark)) line.remove_prefix(kByteOrderMark.size());
   format_ = options_.format == TextFormat::kAuto ? detect(line) : options_.format;
@@ -82,18 +88,18 @@ Result<void> TextReader::parse_header(std::string_view line) {
     const auto [end, error] = std::from_chars(line.data() + at, last, counts[i]);
     const bool is_separated = end == last || is_blank(*end);
     if (error != std::errc{} || !is_separated || counts[i] == 0 || counts[i] > kFields[i].max) {
-      return refusal(1, at + 1,
-                     fmt::format("expected the {} (1 to {}) of the header 'points features "
-                                 "labels', found {}",
-                                 kFields[i].name, kFields[i].max, quote_found(line, at)));
+      return refuse(1, at + 1,
+                    fmt::format("expected the {} (1 to {}) of the header 'points features "
+                                "labels', found {}",
+                                kFields[i].name, kFields[i].max, quote_found(line, at)));
     }
     at = static_cast<std::size_t>(end - line.data());
   }
   while (at < line.size() && is_blank(line[at])) ++at;
   if (at < line.size()) {
-    return refusal(1, at + 1,
-                   fmt::format("expected the end of the header 'points features labels', found {}",
-                               quote_found(line, at)));
+    return refuse(1, at + 1,
+                  fmt::format("expected the end of the header 'points features labels', found {}",
+                              quote_found(line, at)));
   }
   announced_points_ = counts[0];
   announced_ =
@@ -143,36 +149,50 @@ Result<bool> TextReader::next_line(std::string_view& line) {
     }
     if (format_ == TextFormat::kLibsvm && line[0] == '#') continue;
     if (empty_line == 0) return true;
-    return refusal(empty_line, 1,
-                   "expected a point, found an empty line (a point without labels and features is "
-                   "a single blank)");
+    Result<void> refused =
+        refuse(empty_line, 1,
+               "expected a point, found an empty line (a point without labels and features is a "
+               "single blank)");
+    if (!refused) return refused.error();
+    return true;
   }
 }
 
+// Compares the number of points with the header's.
+Result<void> TextReader::check_end() {
+  if (is_ended_) return {};
+  is_ended_ = true;
+  const std::uint64_t wanted = announced_points_.value_or(1);
+  if (points_ >= wanted) return {};
+  return refuse(lines_.line_number() + 1, 1,
+                fmt::format("expected {} points{}, found the end of the file after {}", wanted,
+                            announced_points_ ? " as the header announces" : " or more", points_));
+}
+
 Result<bool> TextReader::next(Point& point) {
-  std::string_view line;
-  Result<bool> has_line = next_line(line);
-  if (!has_line) return has_line;
-  if (!*has_line) {
-    if (points_ == 0 || points_ < announced_points_.value_or(0)) {
-      const std::uint64_t wanted = announced_points_.value_or(1);
-      return refusal(
-          lines_.line_number() + 1, 1,
-          fmt::format("expected {} points{}, found the end of the file after {}", wanted,
-                      announced_points_ ? " as the header announces" : " or more", points_));
+  for (;;) {
+    std::string_view line;
+    Result<bool> has_line = next_line(line);
+    if (!has_line) return has_line;
+    if (!*has_line) {
+      Result<void> ended = check_end();
+      if (!ended) return ended.error();
+      return false;
     }
-    return false;
+    Result<void> accepted;
+    if (announced_points_ && points_ == *announced_points_) {
+      accepted = refuse(lines_.line_number(), 1,
+                        fmt::format("expected the end of the file after the {} points that the "
+                                    "header announces, found {}",
+                                    points_, quote_found(line, 0)));
+      if (!accepted) return accepted.error();
+    }
+    const std::optional<LineProblem> found = parser_.parse(line, point);
+    ++points_;
+    if (!found) break;
+    accepted = refuse(lines_.line_number(), found->column, found->text);
+    if (!accepted) return accepted.error();
   }
-  if (announced_points_ && points_ == *announced_points_) {
-    return refusal(lines_.line_number(), 1,
-                   fmt::format("expected the end of the file after the {} points that the header "
-                               "announces, found {}",
-                               points_, quote_found(line, 0)));
-  }
-  if (const std::optional<LineProblem> found = parser_.parse(line, point)) {
-    return refusal(lines_.line_number(), found->column, found->text);
-  }
-  ++points_;
   if (!point.features.empty()) used_.features = std::max(used_.features, point.features.back() + 1);
   if (!point.labels.empty()) used_.labels = std::max(used_.labels, point.labels.back() + 1);
   return true;

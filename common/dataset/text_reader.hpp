@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,13 @@
 
 namespace gleaner {
 
+// A line that is refused. Lines and columns (bytes) count from 1.
+struct TextProblem {
+  std::uint64_t line = 0;
+  std::size_t column = 1;
+  std::string text;  // "expected ..., found ..."
+};
+
 struct TextOptions {
   // kAuto: a first line of several fields without ':' is an XC header, anything else libsvm.
   TextFormat format = TextFormat::kAuto;
@@ -24,6 +32,10 @@ struct TextOptions {
   // Refuses ids beyond these, which `limits_name` ("the training set") brought along.
   std::optional<Dimensions> limits;
   std::string limits_name = "the training set";
+  // Takes what would be refused: a refused line then counts as a point that is passed over, and
+  // reading goes on behind it. Of empty lines one after the other it gets the first. Without this,
+  // the first refusal is an error and ends the reading.
+  std::function<void(const TextProblem&)> on_problem;
 };
 
 class TextReader {
@@ -61,7 +73,9 @@ class TextReader {
   Result<void> parse_header(std::string_view line);
   Result<bool> next_line(std::string_view& line);
   [[nodiscard]] PointRules rules() const;
-  [[nodiscard]] Error refusal(std::uint64_t line, std::size_t column, std::string_view text) const;
+  [[nodiscard]] Result<void> refuse(std::uint64_t line, std::size_t column,
+                                    std::string_view text) const;
+  Result<void> check_end();
 
   TextOptions options_;
   LineReader lines_;
@@ -71,6 +85,7 @@ class TextReader {
   PointParser parser_{PointRules{}};
   std::optional<std::string> pending_;  // libsvm: the first line, read to find out the format
   std::string first_line_;
+  bool is_ended_ = false;
   std::uint64_t points_ = 0;
   Dimensions used_;
 };

@@ -27,12 +27,15 @@ constexpr Millis kLingerMax{2'000};
 // Frames written with one system call.
 constexpr std::size_t kFramesPerWriteMax = 16;
 constexpr std::size_t kFirstReadBytes = 64 * 1024;
+// Bytes that the kernel may hold without having sent them.
+constexpr int kUnsentBytesMax = 64 * 1024;
 
 // How often the kernel asks a silent peer whether it is there.
 constexpr Millis kProbeEvery{10'000};
 
 using KeepAliveIdle = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPIDLE>;
 using KeepAliveInterval = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_KEEPINTVL>;
+using UnsentMax = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_NOTSENT_LOWAT>;
 using UserTimeout = asio::detail::socket_option::integer<IPPROTO_TCP, TCP_USER_TIMEOUT>;
 
 Millis time_for(const FramedSocketLimits& limits, std::size_t bytes) {
@@ -49,10 +52,13 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
         socket_(std::move(socket)),
         peer_(remote_text(socket_)),
         read_watch_(socket_.get_executor()),
-        write_watch_(socket_.get_executor()) {
+        write_watch_(socket_.get_executor()),
+        read_pause_(socket_.get_executor()),
+        write_pause_(socket_.get_executor()) {
     asio::error_code ignored;  // a connection reset by now shows when it is used
     socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
     socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+    socket_.set_option(UnsentMax(kUnsentBytesMax), ignored);
     const auto seconds = [](Millis time) { return static_cast<int>(time.count() / 1000); };
     socket_.set_option(KeepAliveIdle(seconds(kProbeEvery)), ignored);
     socket_.set_option(KeepAliveInterval(seconds(kProbeEvery)), ignored);
@@ -62,7 +68,7 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
   static asio::awaitable<Result<Bytes>> read_frame(std::shared_ptr<Impl> self, Millis time_max,
                                                    std::size_t payload_bytes_max,
                                                    FrameDeadline deadline);
-  bool send(SharedBytes payload);
+  bool send(SharedBytes payload, Lane lane);
   void finish(std::string reason);
   void close(std::string reason);
 
@@ -125,6 +131,10 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
   Error closed(ErrorCode code, std::string reason);
   Error broken_off(const asio::error_code& error, bool is_within_frame);
   void write_next();
+  void take_frames();
+
+  [[nodiscard]] bool has_unsent() const { return !queues_[0].empty() || !queues_[1].empty(); }
+
   void written(const asio::error_code& error, std::size_t bytes);
   void finish_if_written();
   void discard_if_finished();
@@ -136,8 +146,11 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
   Watch read_watch_;
   Watch write_watch_;
   std::function<void()> on_written_;
-  std::deque<QueuedFrame> queue_;
-  std::size_t frames_in_write_ = 0;  // the first of the queue, on their way
+  asio::steady_timer read_pause_;
+  asio::steady_timer write_pause_;
+  std::array<std::deque<QueuedFrame>, 2> queues_;  // by Lane
+  std::vector<QueuedFrame> on_their_way_;
+  bool is_write_due_ = false;  // frames are on their way, or wait for the pacer
   std::size_t bytes_waiting_ = 0;
   std::uint64_t bytes_in_ = 0;
   std::uint64_t bytes_out_ = 0;
@@ -170,6 +183,8 @@ void FramedSocket::Impl::close(std::string reason) {
   if (close_reason_.empty()) close_reason_ = std::move(reason);
   disarm(read_watch_);
   disarm(write_watch_);
+  read_pause_.cancel();
+  write_pause_.cancel();
   asio::error_code ignored;  // nothing is left to be done about a socket that will not close
   socket_.close(ignored);
 }
@@ -185,7 +200,7 @@ void FramedSocket::Impl::finish(std::string reason) {
 // peer would lose what it has not read yet. So our side is shut first, and the rest is thrown away
 // until the peer ends as well.
 void FramedSocket::Impl::finish_if_written() {
-  if (!is_finishing_ || !queue_.empty() || has_shut_down_ || !is_open()) return;
+  if (!is_finishing_ || is_write_due_ || has_shut_down_ || !is_open()) return;
   has_shut_down_ = true;
   asio::error_code error;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
@@ -233,6 +248,11 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_frame(std::shared_ptr<Im
                                                               FrameDeadline deadline) {
   if (!self->is_open() || self->is_finishing_) co_return Error{ErrorCode::kIo, self->close_reason_};
   std::optional<ReadScope> scope(*self);
+  if (self->limits_.pace_in) {
+    self->read_pause_.expires_after(self->limits_.pace_in->ready() - monotonic_now());
+    const WaitOutcome waited = co_await self->read_pause_.async_wait(kAsTuple);
+    if (std::get<0>(waited)) co_return self->broken_off(std::get<0>(waited), false);
+  }
   Result<Bytes> payload = co_await read_parts(self, time_max, payload_bytes_max, deadline);
   scope.reset();
   self->discard_if_finished();
@@ -274,6 +294,9 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Im
     self->bytes_in_ += std::get<1>(got);
     if (std::get<0>(got)) co_return self->broken_off(std::get<0>(got), true);
   }
+  if (self->limits_.pace_in) {
+    self->limits_.pace_in->spend(kFrameHeaderBytes + size, monotonic_now());
+  }
   const Result<void> verified = verify_frame(*header, payload);
   if (!verified) co_return self->closed(verified.error().code, verified.error().message);
   co_return std::move(payload);
@@ -281,29 +304,50 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Im
 
 // ---- Writing -----------------------------------------------------------------------------------
 
-bool FramedSocket::Impl::send(SharedBytes payload) {
+bool FramedSocket::Impl::send(SharedBytes payload, Lane lane) {
   if (!is_open() || is_finishing_) return false;
   QueuedFrame frame{frame_header(*payload), std::move(payload)};
-  if (!queue_.empty() && bytes_waiting_ + frame.bytes() > limits_.send_queue_bytes_max) {
+  if (bytes_waiting_ > 0 && bytes_waiting_ + frame.bytes() > limits_.send_queue_bytes_max) {
     close(fmt::format("the peer is too slow: {} bytes wait to be sent to it", bytes_waiting_));
     return false;
   }
   bytes_waiting_ += frame.bytes();
-  queue_.push_back(std::move(frame));
-  if (frames_in_write_ == 0) write_next();
+  queues_[static_cast<std::size_t>(lane)].push_back(std::move(frame));
+  if (!is_write_due_) write_next();
   return true;
 }
 
+// Urgent frames together, ordered ones one by one: each decision holds for as long as it takes to
+// send what was taken.
+void FramedSocket::Impl::take_frames() {
+  auto& urgent = queues_[static_cast<std::size_t>(Lane::kUrgent)];
+  auto& source = urgent.empty() ? queues_[static_cast<std::size_t>(Lane::kOrdered)] : urgent;
+  const std::size_t frames_max = urgent.empty() ? 1 : kFramesPerWriteMax;
+  while (!source.empty() && on_their_way_.size() < frames_max) {
+    on_their_way_.push_back(std::move(source.front()));
+    source.pop_front();
+  }
+}
+
 void FramedSocket::Impl::write_next() {
+  is_write_due_ = true;
+  const Instant now = monotonic_now();
+  if (limits_.pace_out && limits_.pace_out->ready() > now) {
+    write_pause_.expires_after(limits_.pace_out->ready() - now);
+    write_pause_.async_wait([self = shared_from_this()](const asio::error_code& error) {
+      if (!error && self->is_open()) self->write_next();
+    });
+    return;
+  }
+  take_frames();
   std::vector<asio::const_buffer> buffers;
   std::size_t bytes = 0;
-  frames_in_write_ = std::min(queue_.size(), kFramesPerWriteMax);
-  for (std::size_t i = 0; i < frames_in_write_; ++i) {
-    const QueuedFrame& frame = queue_[i];  // a deque: later frames do not move it
+  for (const QueuedFrame& frame : on_their_way_) {
     buffers.push_back(asio::buffer(frame.header));
     buffers.push_back(asio::buffer(*frame.payload));
     bytes += frame.bytes();
   }
+  if (limits_.pace_out) limits_.pace_out->spend(bytes, now);
   arm(write_watch_, time_for(limits_, bytes), "the peer did not take what was sent");
   asio::async_write(
       socket_, buffers,
@@ -316,11 +360,10 @@ void FramedSocket::Impl::written(const asio::error_code& error, std::size_t byte
   bytes_out_ += bytes;
   disarm(write_watch_);
   if (error) return close(error.message());
-  for (; frames_in_write_ > 0; --frames_in_write_) {
-    bytes_waiting_ -= queue_.front().bytes();
-    queue_.pop_front();
-  }
-  if (!queue_.empty()) {
+  for (const QueuedFrame& frame : on_their_way_) bytes_waiting_ -= frame.bytes();
+  on_their_way_.clear();
+  is_write_due_ = false;
+  if (has_unsent()) {
     write_next();
   } else {
     finish_if_written();
@@ -344,12 +387,12 @@ asio::awaitable<Result<Bytes>> FramedSocket::read_frame(Millis time_max,
   return Impl::read_frame(impl_, time_max, payload_bytes_max, deadline);
 }
 
-bool FramedSocket::send(SharedBytes payload) {
-  return impl_->send(std::move(payload));
+bool FramedSocket::send(SharedBytes payload, Lane lane) {
+  return impl_->send(std::move(payload), lane);
 }
 
-bool FramedSocket::send(Bytes payload) {
-  return impl_->send(std::make_shared<const Bytes>(std::move(payload)));
+bool FramedSocket::send(Bytes payload, Lane lane) {
+  return impl_->send(std::make_shared<const Bytes>(std::move(payload)), lane);
 }
 
 void FramedSocket::finish(std::string reason) {

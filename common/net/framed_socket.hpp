@@ -14,7 +14,9 @@
 #include <string>
 
 #include "common/bytes.hpp"
+#include "common/lane.hpp"
 #include "common/limits.hpp"
+#include "common/net/pacer.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
 
@@ -27,6 +29,10 @@ struct FramedSocketLimits {
   // its size takes at `bytes_per_second_min`.
   Millis frame_time_max{30'000};
   std::size_t bytes_per_second_min = 16 * 1024;
+  // Rates to stay below, perhaps together with other sockets; null: as fast as the connection is.
+  // Less is read than comes, so that the peer's system slows down what it sends.
+  std::shared_ptr<Pacer> pace_in;
+  std::shared_ptr<Pacer> pace_out;
 };
 
 // What the time of a read bounds: the wait for a frame's header, after which the frame has the time
@@ -52,9 +58,10 @@ class FramedSocket {
                                             FrameDeadline deadline = FrameDeadline::kHeader);
 
   // Queues a frame and returns at once. False when the socket is closed or finishing, or closes
-  // because the peer does not take what is sent. Requires 0 < size <= kFrameBytesMax.
-  bool send(SharedBytes payload);
-  bool send(Bytes payload);
+  // because the peer does not take what is sent. Requires 0 < size <= kFrameBytesMax. The kernel is
+  // given little more than it can send at once, so that urgent frames wait for little.
+  bool send(SharedBytes payload, Lane lane = Lane::kOrdered);
+  bool send(Bytes payload, Lane lane = Lane::kOrdered);
 
   // Sends what is queued, then closes in a way that lets the peer read all of it. Later sends and
   // reads are refused; a read under way may still deliver its frame.

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/bytes.hpp"
+#include "common/lane.hpp"
 
 namespace gleaner {
 
@@ -27,7 +28,7 @@ class Link {
   virtual void start(Handler handler) = 0;
   // Queues a payload and returns its size on the wire. A peer that does not read makes the queue
   // overflow its bound: the link then closes by itself and says so through on_closed.
-  virtual std::size_t send(Bytes payload) = 0;
+  virtual std::size_t send(Bytes payload, Lane lane) = 0;
   // Of what is queued and has not left.
   [[nodiscard]] virtual std::size_t bytes_waiting() const = 0;
   // While it is off nothing is delivered, and the peer cannot send without end. On at first.

@@ -17,7 +17,8 @@ class MemoryLink : public Link, public std::enable_shared_from_this<MemoryLink> 
 
   void start(Handler handler) override { handler_ = std::move(handler); }
 
-  std::size_t send(Bytes payload) override {
+  // Nothing waits, so nothing is overtaken.
+  std::size_t send(Bytes payload, Lane /*lane*/) override {
     const std::size_t wire_bytes = payload.size() + kFrameHeaderBytes;
     if (is_closed_) return wire_bytes;
     if (const auto peer = peer_.lock()) {

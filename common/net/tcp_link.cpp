@@ -39,9 +39,9 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
     tasks_.spawn("read " + socket_->peer(), read(shared_from_this()));
   }
 
-  std::size_t send(Bytes payload) override {
+  std::size_t send(Bytes payload, Lane lane) override {
     const std::size_t wire_bytes = payload.size() + kFrameHeaderBytes;
-    socket_->send(std::move(payload));  // a failure ends the reader, which reports it
+    socket_->send(std::move(payload), lane);  // a failure ends the reader, which reports it
     return wire_bytes;
   }
 

@@ -16,16 +16,16 @@ Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
   return Error{ErrorCode::kProtocol, fmt::format(format, std::forward<Args>(args)...)};
 }
 
-// Row numbers and numbers of states and codes, against the shard they claim to be of.
+// Row numbers and the number of states, against the shard they claim to be of.
 template <typename Rows>
 bool rows_fit(const ShardMap& map, ShardId shard, const Rows& rows) {
   const std::size_t count = rows.rows.size();
-  return rows.states.size() == count && rows.codes.size() == count * map.codes_per_row(shard) &&
-         (count == 0 || rows.rows.back() < map.row_count(shard));
+  return rows.states.size() == count && (count == 0 || rows.rows.back() < map.row_count(shard));
 }
 
 Result<void> check_rows(const ShardMap& map, ShardId shard, const ShardRows& rows) {
   if (!rows_fit(map, shard, rows) ||
+      rows.codes.size() != rows.rows.size() * map.codes_per_row(shard) ||
       rows.values.size() != rows.rows.size() * map.row_width(shard)) {
     return protocol_error("rows that do not fit shard {}", raw(shard));
   }

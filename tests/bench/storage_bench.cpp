@@ -75,9 +75,6 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, std::uint32_t begin
     update.rows.push_back(row);
     test::push_random_delta(update, map, shard, 0.01F, random);
     update.states.push_back(1);
-    for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
-      update.codes.push_back(static_cast<std::uint32_t>(random.next_below(1u << 9)));
-    }
   }
   return update;
 }

@@ -213,4 +213,5 @@ def main():
     {"speed": speed, "precision": precision, "tiny": tiny}[args.what](args)
 
 
-main()
+if __name__ == "__main__":
+    main()

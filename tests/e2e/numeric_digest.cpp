@@ -50,7 +50,6 @@ class Digest {
     add(update.levels);
     add(update.biases);
     add(update.states);
-    add(update.codes);
   }
 
   [[nodiscard]] std::uint64_t value() const { return value_; }

@@ -17,7 +17,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       GLEANER_CHECK(made.package < packages->size());
       GLEANER_CHECK(!made.point.labels.empty());
       for (const std::uint32_t label : made.point.labels) GLEANER_CHECK(label < set.labels.size());
-      for (const std::uint32_t id : made.point.features) GLEANER_CHECK(id < set.features.size());
+      for (const std::uint32_t id : made.point.features)
+        GLEANER_CHECK(id < set.features.numbered().size());
     }
   }
   return 0;

@@ -284,9 +284,6 @@ SparseUpdate random_update(Rng& rng) {
   for (auto& bias : update.biases) bias = to_half(finite(rng));
   update.states.resize(count);
   for (auto& state : update.states) state = std::fabs(finite(rng));
-  update.codes.resize(count * up_to(rng, 8));
-  const unsigned shift = static_cast<unsigned>(rng.next_below(32));
-  for (auto& code : update.codes) code = number(rng) >> shift;
   return update;
 }
 

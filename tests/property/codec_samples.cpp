@@ -112,7 +112,6 @@ SparseUpdate sample_update() {
   update.levels = {7, -7, 0, 1, -1, 3};
   update.biases = {0x3c00, 0x7bff};
   update.states = {0.5F, 1e20F};
-  update.codes = {0, 1, 1, 0, 0, 1};
   return update;
 }
 

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
+#include "common/lsh/hash_family.hpp"
 #include "tests/property/property_seed.hpp"
-#include "volunteer/train/hash_functions.hpp"
 
 namespace gleaner {
 namespace {

@@ -8,6 +8,7 @@
 
 #include "common/counter_random.hpp"
 #include "common/initial_weights.hpp"
+#include "common/lsh/row_codes.hpp"
 #include "common/run_plan.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/random_delta.hpp"
@@ -91,10 +92,6 @@ class Scenario {
       update.rows.push_back(row);
       test::push_random_delta(update, map, shard, 1.0F, random_);
       update.states.push_back(static_cast<float>(random_.next_below(1000)));
-      for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
-        const std::uint64_t bits = 1 + random_.next_below(identity_.model.hash_bits);
-        update.codes.push_back(static_cast<std::uint32_t>(random_.next_below(1u << bits)));
-      }
     }
     return update;
   }
@@ -126,8 +123,8 @@ class Scenario {
   void apply(Rows& rows, ShardId shard, const SparseUpdate& update) {
     const ShardMap& map = run_->shard_map();
     const std::size_t width = map.row_width(shard);
-    const std::size_t codes = map.codes_per_row(shard);
     const auto counts = run_->label_counts(shard);
+    RowCodes row_codes(identity_.model);
     for (std::size_t i = 0; i < update.rows.size(); ++i) {
       const std::uint32_t row = update.rows[i];
       if (!rows.contains(row)) {
@@ -138,8 +135,9 @@ class Scenario {
       Row& target = rows[row];
       add_row_delta(update, i, target.values);
       target.state = update.states[i];
-      target.codes.assign(update.codes.begin() + static_cast<std::ptrdiff_t>(i * codes),
-                          update.codes.begin() + static_cast<std::ptrdiff_t>((i + 1) * codes));
+      if (map.codes_per_row(shard) == 0) continue;
+      const auto codes = row_codes.of(target.values, width);
+      target.codes.assign(codes.begin(), codes.end());
     }
   }
 

@@ -191,6 +191,7 @@ double CostedWorkload::size_of(const Message& message) const {
 
 Packet CostedWorkload::pack(Message message) const {
   Packet packet;
+  packet.lane = lane_of(message);
   packet.wire_bytes = static_cast<std::size_t>(size_of(message) + kSmallMessageBytes);
   packet.message = std::make_shared<const Message>(std::move(message));
   return packet;

@@ -38,7 +38,9 @@ ConnectionId Network::open(std::size_t volunteer, const LinkShape& link, Hearing
   connection.volunteer = volunteer;
   connection.link = link;
   connection.hearing = {std::move(master), std::move(volunteer_end)};
-  for (Flow& flow : connection.flows) flow.link_free = flow.last_arrival = clock_.now();
+  for (Flow& flow : connection.flows) {
+    for (Queue& queue : flow.queues) queue.link_free = queue.last_arrival = clock_.now();
+  }
   connections_.emplace(++last_, std::move(connection));
   return last_;
 }
@@ -65,9 +67,10 @@ void Network::send(ConnectionId id, End from, Packet packet) {
   if (connection.is_broken) return;
   Item item;
   item.bytes_left = packet.wire_bytes;
+  const Lane lane = packet.lane;
   item.packet = std::move(packet);
-  flow.items.push_back(std::move(item));
-  start_item(id, from);
+  queue_of(flow, lane).items.push_back(std::move(item));
+  start_item(id, from, lane);
 }
 
 void Network::close(ConnectionId id, End by) {
@@ -80,17 +83,48 @@ void Network::close(ConnectionId id, End by) {
   if (connection.is_broken) return;
   Item item;
   item.is_end = true;
-  flow.items.push_back(std::move(item));
-  start_item(id, by);
+  queue_of(flow, Lane::kOrdered).items.push_back(std::move(item));
+  start_item(id, by, Lane::kOrdered);
 }
 
-void Network::start_item(ConnectionId id, End from) {
+Network::Queue& Network::queue_of(Flow& flow, Lane lane) {
+  return flow.queues[static_cast<std::size_t>(lane)];
+}
+
+std::optional<Lane> Network::waiting_lane(const Flow& flow) {
+  const auto waits = [](const Item& item) { return !item.arrives; };
+  std::optional<Lane> next;
+  for (const Lane lane : {Lane::kOrdered, Lane::kUrgent}) {
+    const Queue& queue = flow.queues[static_cast<std::size_t>(lane)];
+    const auto first = std::find_if(queue.items.begin(), queue.items.end(), waits);
+    if (first == queue.items.end()) continue;
+    // What has begun is finished first.
+    if (first->bytes_left < first->packet.wire_bytes) return lane;
+    next = lane;
+  }
+  return next;
+}
+
+// Ordered packets wait for all, urgent ones for urgent ones alone.
+Instant Network::pass_link(Connection& connection, Flow& flow, Lane lane, std::size_t bytes,
+                           Instant now) {
+  const Micros time = time_of(bytes, connection.link.bytes_per_second);
+  for (Queue& queue : flow.queues) queue.link_free = std::max(queue.link_free, now);
+  if (lane == Lane::kUrgent) queue_of(flow, Lane::kUrgent).link_free += time;
+  queue_of(flow, Lane::kOrdered).link_free += time;
+  return queue_of(flow, lane).link_free;
+}
+
+void Network::start_item(ConnectionId id, End from, Lane lane) {
   Connection& connection = at(id);
   Flow& flow = connection.flows[index_of(from)];
+  const std::size_t bytes = queue_of(flow, lane).items.back().packet.wire_bytes;
+  if (master_rate_ == 0) {
+    on_its_way(id, from, lane, pass_link(connection, flow, lane, bytes, clock_.now()));
+    return;
+  }
   if (from == End::kMaster) {
-    if (master_rate_ == 0) {
-      on_its_way(id, from, clock_.now());
-    } else if (!flow.is_in_turn) {
+    if (!flow.is_in_turn) {
       flow.is_in_turn = true;
       turns_.push_back(id);
       take_turn();
@@ -98,17 +132,10 @@ void Network::start_item(ConnectionId id, End from) {
     return;
   }
   // The volunteer's own link first, then its place on the master's.
-  const std::size_t bytes = flow.items.back().packet.wire_bytes;
-  flow.link_free =
-      std::max(flow.link_free, clock_.now()) + time_of(bytes, connection.link.bytes_per_second);
-  if (master_rate_ == 0) {
-    on_its_way(id, from, flow.link_free);
-    return;
-  }
-  clock_.at(flow.link_free, [this, id, from, bytes] {
+  clock_.at(pass_link(connection, flow, lane, bytes, clock_.now()), [this, id, from, lane, bytes] {
     if (!connections_.contains(id) || at(id).is_broken) return;
     master_in_free_ = std::max(master_in_free_, clock_.now()) + time_of(bytes, master_rate_);
-    on_its_way(id, from, master_in_free_);
+    on_its_way(id, from, lane, master_in_free_);
   });
 }
 
@@ -120,25 +147,24 @@ void Network::take_turn() {
     if (found == connections_.end()) continue;
     Flow& flow = found->second.flows[index_of(End::kMaster)];
     flow.is_in_turn = false;
-    const auto waiting = std::find_if(flow.items.begin(), flow.items.end(),
-                                      [](const Item& item) { return !item.arrives; });
-    if (waiting == flow.items.end()) continue;
+    const std::optional<Lane> lane = waiting_lane(flow);
+    if (!lane) continue;
+    auto& items = queue_of(flow, *lane).items;
+    const auto waiting =
+        std::find_if(items.begin(), items.end(), [](const Item& item) { return !item.arrives; });
     const std::size_t bytes = std::min(kTurnBytes, waiting->bytes_left);
     waiting->bytes_left -= bytes;
     const bool is_whole = waiting->bytes_left == 0;
     is_link_busy_ = true;
-    clock_.after(time_of(bytes, master_rate_), [this, id, bytes, is_whole] {
+    clock_.after(time_of(bytes, master_rate_), [this, id, lane = *lane, bytes, is_whole] {
       is_link_busy_ = false;
       const auto still = connections_.find(id);
       if (still != connections_.end() && !still->second.is_broken) {
         Connection& connection = still->second;
         Flow& sender = connection.flows[index_of(End::kMaster)];
-        sender.link_free = std::max(sender.link_free, clock_.now()) +
-                           time_of(bytes, connection.link.bytes_per_second);
-        if (is_whole) on_its_way(id, End::kMaster, sender.link_free);
-        const bool has_more = std::any_of(sender.items.begin(), sender.items.end(),
-                                          [](const Item& item) { return !item.arrives; });
-        if (has_more && !sender.is_in_turn) {
+        const Instant through = pass_link(connection, sender, lane, bytes, clock_.now());
+        if (is_whole) on_its_way(id, End::kMaster, lane, through);
+        if (waiting_lane(sender) && !sender.is_in_turn) {
           sender.is_in_turn = true;
           turns_.push_back(id);
         }
@@ -148,39 +174,40 @@ void Network::take_turn() {
   }
 }
 
-void Network::on_its_way(ConnectionId id, End from, Instant through) {
+void Network::on_its_way(ConnectionId id, End from, Lane lane, Instant through) {
   Connection& connection = at(id);
   Flow& flow = connection.flows[index_of(from)];
-  const auto item =
-      std::find_if(flow.items.begin(), flow.items.end(), [](const Item& i) { return !i.arrives; });
-  if (item == flow.items.end()) return;
-  if (master_rate_ == 0 && from == End::kMaster) {
-    flow.link_free = std::max(flow.link_free, through) +
-                     time_of(item->packet.wire_bytes, connection.link.bytes_per_second);
-    through = flow.link_free;
-  }
-  flow.last_arrival = std::max(flow.last_arrival, through + latency(connection.link));
-  item->arrives = flow.last_arrival;
-  clock_.at(flow.last_arrival, [this, id, from] { arrive(id, from); });
+  Queue& queue = queue_of(flow, lane);
+  const auto item = std::find_if(queue.items.begin(), queue.items.end(),
+                                 [](const Item& i) { return !i.arrives; });
+  if (item == queue.items.end()) return;
+  Queue& ordered = queue_of(flow, Lane::kOrdered);
+  if (lane == Lane::kUrgent && ordered.last_arrival > through) log_.mark("network.overtaken");
+  queue.last_arrival = std::max(queue.last_arrival, through + latency(connection.link));
+  // What is sent after an urgent packet does not arrive before it.
+  ordered.last_arrival = std::max(ordered.last_arrival, queue.last_arrival);
+  item->arrives = queue.last_arrival;
+  clock_.at(queue.last_arrival, [this, id, from, lane] { arrive(id, from, lane); });
 }
 
 // ---- Arriving ----------------------------------------------------------------------------------
 
-void Network::arrive(ConnectionId id, End from) {
+void Network::arrive(ConnectionId id, End from, Lane lane) {
   const auto found = connections_.find(id);
   if (found == connections_.end() || found->second.is_broken) return;
   Connection& connection = found->second;
   const End to = other_end(from);
   Flow& flow = connection.flows[index_of(from)];
-  if (flow.items.empty() || !flow.items.front().arrives) return;
+  std::deque<Item>& items = queue_of(flow, lane).items;
+  if (items.empty() || !items.front().arrives) return;
   const Instant stalled = stalls_[connection.volunteer][index_of(to)];
   if (stalled > clock_.now()) {
     log_.mark("network.held_back");
-    clock_.at(stalled, [this, id, from] { arrive(id, from); });
+    clock_.at(stalled, [this, id, from, lane] { arrive(id, from, lane); });
     return;
   }
-  Item item = std::move(flow.items.front());
-  flow.items.pop_front();
+  Item item = std::move(items.front());
+  items.pop_front();
   flow.queued_bytes -= item.packet.wire_bytes;
   if (item.is_end) {
     lose_everything(connection);
@@ -198,13 +225,15 @@ void Network::arrive(ConnectionId id, End from) {
 
 void Network::lose_everything(Connection& connection) {
   for (Flow& flow : connection.flows) {
-    for (const Item& item : flow.items) {
-      if (item.is_end) continue;
-      log_.mark("network.packet_lost");
-      const bool has_begun = item.bytes_left < item.packet.wire_bytes || item.arrives;
-      if (has_begun && flow.link_free > clock_.now()) log_.mark("network.cut_inside_packet");
+    for (Queue& queue : flow.queues) {
+      for (const Item& item : queue.items) {
+        if (item.is_end) continue;
+        log_.mark("network.packet_lost");
+        const bool has_begun = item.bytes_left < item.packet.wire_bytes || item.arrives;
+        if (has_begun && queue.link_free > clock_.now()) log_.mark("network.cut_inside_packet");
+      }
+      queue.items.clear();
     }
-    flow.items.clear();
   }
   connection.is_broken = true;
 }

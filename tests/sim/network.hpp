@@ -1,7 +1,8 @@
 // The simulated network: connections between the master and its volunteers, with latency,
-// bandwidth, and everything that breaks them. A connection delivers packets whole and in order, as
-// TCP with frames does, until it breaks; what is under way then is lost, a packet of which half has
-// been sent too.
+// bandwidth, and everything that breaks them. A connection delivers packets whole, as TCP with
+// frames does, until it breaks; what is under way then is lost, a packet of which half has been
+// sent too. Packets of one lane arrive in the order of their sending; an urgent one may overtake
+// ordered ones, never the other way round.
 //
 // Bandwidth: the master's own link is shared by all connections, in turns of 64 KiB, as TCP shares
 // it; each volunteer's link is its own.
@@ -18,6 +19,7 @@
 
 #include "common/bytes.hpp"
 #include "common/counter_random.hpp"
+#include "common/net/link.hpp"
 #include "schema/messages.hpp"
 #include "tests/sim/sim_clock.hpp"
 #include "tests/sim/sim_log.hpp"
@@ -44,6 +46,7 @@ struct Packet {
   Bytes bytes;
   std::shared_ptr<const Message> message;
   std::size_t wire_bytes = 0;
+  Lane lane = Lane::kOrdered;
 };
 
 class Network {
@@ -94,10 +97,14 @@ class Network {
     std::optional<Instant> arrives;  // once all bytes are on their way
   };
 
-  struct Flow {
+  struct Queue {
     std::deque<Item> items;
-    Instant link_free{};  // of the volunteer's own link in this direction
+    Instant link_free{};  // of the volunteer's own link in this direction, for this lane
     Instant last_arrival{};
+  };
+
+  struct Flow {
+    std::array<Queue, 2> queues;  // by Lane
     std::size_t queued_bytes = 0;
     bool has_ended = false;   // the sender sends no more
     bool is_in_turn = false;  // waits for its turn on the master's link
@@ -114,10 +121,16 @@ class Network {
 
   Connection& at(ConnectionId id) { return connections_.at(id); }
 
-  void start_item(ConnectionId id, End from);
+  static Queue& queue_of(Flow& flow, Lane lane);
+  // The lane whose next item is to use the sender's link, if one waits for it.
+  static std::optional<Lane> waiting_lane(const Flow& flow);
+  // When the sender's own link has passed `bytes` more.
+  static Instant pass_link(Connection& connection, Flow& flow, Lane lane, std::size_t bytes,
+                           Instant now);
+  void start_item(ConnectionId id, End from, Lane lane);
   void take_turn();
-  void on_its_way(ConnectionId id, End from, Instant through);
-  void arrive(ConnectionId id, End from);
+  void on_its_way(ConnectionId id, End from, Lane lane, Instant through);
+  void arrive(ConnectionId id, End from, Lane lane);
   void lose_everything(Connection& connection);
   void tell(ConnectionId id, End end);
   void forget_if_over(ConnectionId id);

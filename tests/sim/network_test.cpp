@@ -25,8 +25,9 @@ struct Wire {
                          [this] { heard += "v-closed "; }});
   }
 
-  void send(ConnectionId id, End from, std::size_t bytes) {
+  void send(ConnectionId id, End from, std::size_t bytes, Lane lane = Lane::kOrdered) {
     Packet packet;
+    packet.lane = lane;
     packet.wire_bytes = bytes;
     network.send(id, from, std::move(packet));
   }
@@ -103,6 +104,25 @@ TEST_CASE("network: bandwidth takes time, and the master's is shared in turns", 
   shared.send(small, End::kMaster, 10);
   shared.settle();
   REQUIRE(shared.heard == "v10 v1000000 ");
+}
+
+TEST_CASE("network: urgent packets overtake ordered ones, never the other way round", "[sim]") {
+  for (const std::uint64_t master_rate : {0u, 1'000'000u}) {
+    for (const End from : {End::kMaster, End::kVolunteer}) {
+      Wire wire(1'000'000, master_rate);
+      const ConnectionId id = wire.open();
+      wire.send(id, from, 10'000);
+      wire.send(id, from, 20'000);
+      wire.send(id, from, 1, Lane::kUrgent);
+      wire.send(id, from, 2, Lane::kUrgent);
+      wire.send(id, from, 3);
+      wire.settle();
+      const std::string urgent_after = wire.heard.substr(0, wire.heard.find("20000"));
+      CHECK(urgent_after.find("1 ") < urgent_after.find("2 "));
+      CHECK(wire.heard.find("10000") < wire.heard.find("20000"));
+      CHECK(wire.heard.find("20000") < wire.heard.rfind("3 "));
+    }
+  }
 }
 
 TEST_CASE("network: a dead process is told of or not", "[sim]") {

@@ -114,6 +114,7 @@ Packet RealWorkload::pack(Message message) const {
   Packet packet;
   packet.bytes = encode(message);
   packet.wire_bytes = packet.bytes.size();
+  packet.lane = lane_of(message);
   return packet;
 }
 

@@ -61,7 +61,6 @@ SparseUpdate tiny_update(const ShardMap& map, ShardId shard, std::uint32_t row) 
   update.levels.resize(map.weights_per_row(shard));
   update.biases.resize(map.is_output(shard) ? 1 : 0);
   update.states.resize(1);
-  update.codes.resize(map.codes_per_row(shard));
   return update;
 }
 

@@ -234,10 +234,8 @@ void OutputShard::rehash(ShardScratch& scratch) {
 }
 
 std::vector<SparseUpdate> OutputShard::commit(ShardScratch& scratch) {
-  const std::size_t tables = tables_.tables();
   const std::size_t part_rows =
-      rows_per_part(3 * sizeof(std::uint32_t) + sizeof(std::uint16_t) + context_.config.hidden +
-                    tables * sizeof(std::uint32_t));
+      rows_per_part(3 * sizeof(std::uint32_t) + sizeof(std::uint16_t) + context_.config.hidden);
   std::vector<SparseUpdate> parts(1);
   for (const std::uint32_t row : rows_.touched()) {
     // Rounding changes the row even if the commit leaves it out.
@@ -248,12 +246,6 @@ std::vector<SparseUpdate> OutputShard::commit(ShardScratch& scratch) {
   if (parts.size() > 1 && parts.back().rows.empty()) parts.pop_back();
   rows_.end_commit();
   rehash(scratch);
-  for (SparseUpdate& part : parts) {
-    part.codes.resize(part.rows.size() * tables);
-    for (std::size_t i = 0; i < part.rows.size(); ++i) {
-      tables_.read_codes(part.rows[i], std::span(part.codes).subspan(i * tables, tables));
-    }
-  }
   return parts;
 }
 

@@ -15,13 +15,13 @@
 #include <vector>
 
 #include "common/kernels/kernels.hpp"
+#include "common/lsh/hash_family.hpp"
 #include "common/model_config.hpp"
 #include "common/shard_digest.hpp"
 #include "common/shard_map.hpp"
 #include "common/shard_rows.hpp"
 #include "schema/messages.hpp"
 #include "volunteer/train/active_set.hpp"
-#include "volunteer/train/hash_functions.hpp"
 #include "volunteer/train/hash_table.hpp"
 #include "volunteer/train/output_rows.hpp"
 #include "volunteer/train/query_batch.hpp"

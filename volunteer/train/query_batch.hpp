@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "common/ids.hpp"
+#include "common/lsh/hash_family.hpp"
 #include "common/model_config.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
-#include "volunteer/train/hash_functions.hpp"
 
 namespace gleaner {
 

@@ -9,11 +9,11 @@
 
 #include "common/kernels/kernels.hpp"
 #include "common/limits.hpp"
+#include "common/lsh/hash_family.hpp"
 #include "common/run_plan.hpp"
 #include "common/time.hpp"
 #include "schema/gradient.hpp"
 #include "volunteer/train/exact_top.hpp"
-#include "volunteer/train/hash_functions.hpp"
 #include "volunteer/train/output_shard.hpp"
 #include "volunteer/train/query_batch.hpp"
 #include "volunteer/train/shard_loader.hpp"

@@ -1,15 +1,11 @@
 #include "tools/dataset_command.hpp"
 
-#include <fcntl.h>
-#include <unistd.h>
-
-#include <CLI/CLI.hpp>
-#include <cstdio>
 #include <nlohmann/json.hpp>
 
 #include "common/dataset/open_or_pack.hpp"
 #include "common/dataset/point_writer.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
+#include "tests/unit/dataset/run_dataset.hpp"
 #include "tools/dataset_split.hpp"
 
 namespace gleaner {
@@ -17,55 +13,9 @@ namespace {
 
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
-
-// Runs `gleaner dataset ...` in this process with stdout and stderr in files.
-struct Run {
-  int status = 0;
-  std::string out;
-  std::string err;
-};
-
-Run run(const TempFolder& folder, std::vector<std::string> arguments) {
-  std::fflush(stdout);
-  std::fflush(stderr);
-  const int old_out = ::dup(STDOUT_FILENO);
-  const int old_err = ::dup(STDERR_FILENO);
-  const std::string out_path = folder.file("stdout");
-  const std::string err_path = folder.file("stderr");
-  const int out = ::open(out_path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
-  const int err = ::open(err_path.c_str(), O_CREAT | O_TRUNC | O_WRONLY, 0600);
-  ::dup2(out, STDOUT_FILENO);
-  ::dup2(err, STDERR_FILENO);
-  Run result;
-  CLI::App app("gleaner");
-  add_dataset_commands(app, result.status);
-  arguments.insert(arguments.begin(), "dataset");
-  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants a vector
-  try {
-    app.parse(arguments);
-  } catch (const CLI::ParseError& error) {
-    result.status = app.exit(error) == 0 ? 0 : 2;
-  }
-  std::fflush(stdout);
-  std::fflush(stderr);
-  ::dup2(old_out, STDOUT_FILENO);
-  ::dup2(old_err, STDERR_FILENO);
-  for (const int fd : {old_out, old_err, out, err}) ::close(fd);
-  result.out = read_file(out_path);
-  result.err = read_file(err_path);
-  std::filesystem::remove(out_path);
-  std::filesystem::remove(err_path);
-  return result;
-}
-
-std::vector<Point> read_points(const std::string& path) {
-  auto source = std::move(open_file_source(path)).value();
-  auto reader = std::move(TextReader::open(std::move(source), {})).value();
-  std::vector<Point> points;
-  Point point;
-  while (*reader->next(point)) points.push_back(point);
-  return points;
-}
+using test::read_points;
+using test::Run;
+using test::run;
 
 void make_set(const TempFolder& folder, const std::string& name) {
   const Run made = run(folder, {"synth", "--train", folder.file(name), "--points", "400",
@@ -78,7 +28,8 @@ void make_set(const TempFolder& folder, const std::string& name) {
 
 TEST_CASE("dataset commands: every verb explains itself with examples", "[dataset_command]") {
   const TempFolder folder;
-  for (const char* verb : {"info", "pack", "split", "synth", "debian"}) {
+  for (const char* verb :
+       {"info", "stats", "validate", "convert", "pack", "split", "sample", "synth", "debian"}) {
     const Run help = run(folder, {verb, "--help"});
     CHECK(help.status == 0);
     CHECK_THAT(help.out, Contains("Examples:\n  "));
@@ -124,6 +75,8 @@ TEST_CASE("dataset commands: nothing is overwritten without --force", "[dataset_
       {"synth", "--train", folder.file("new"), "--test", folder.file("kept")},
       {"split", folder.file("a.txt"), "--train", folder.file("new"), "--test", folder.file("kept")},
       {"pack", folder.file("a.txt"), "--output", folder.file("kept")},
+      {"convert", folder.file("a.txt"), "--output", folder.file("kept")},
+      {"sample", folder.file("a.txt"), "--points", "3", "--output", folder.file("kept")},
       {"debian", "--dump", folder.file("dump"), "--output", folder.file("deb")}};
   for (const auto& command : commands) {
     const Run refused = run(folder, command);

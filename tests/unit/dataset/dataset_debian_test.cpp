@@ -147,11 +147,10 @@ TEST_CASE("debian points: features are words of two training packages, the rarer
     packages[i].description += " once" + std::to_string(i);
   }
   const DebianSet set = make_debian_set(packages, {});
-  CHECK(std::find(set.features.begin(), set.features.end(), "word once3") == set.features.end());
+  CHECK(set.features.find("word once3") == nullptr);
   const auto id = [&](const std::string& name) {
-    const auto place = std::lower_bound(set.features.begin(), set.features.end(), name);
-    REQUIRE((place != set.features.end() && *place == name));
-    return static_cast<std::uint32_t>(place - set.features.begin());
+    REQUIRE(set.features.find(name) != nullptr);
+    return set.features.find(name)->id;
   };
   bool has_both = false;
   for (const DebianPoint& made : set.train) {

@@ -255,4 +255,30 @@ TEST_CASE("text: damaged compression below a line is reported, not taken for the
              Catch::StartsWith("f: damaged gzip data"));
 }
 
+TEST_CASE("text: whoever takes the problems gets every one, and the points between them",
+          "[text_reader]") {
+  std::vector<std::string> problems;
+  TextOptions options;
+  options.on_problem = [&](const TextProblem& problem) {
+    problems.push_back(std::to_string(problem.line) + ":" + std::to_string(problem.column));
+    CHECK_THAT(problem.text, Catch::StartsWith("expected "));
+  };
+  const auto parsed =
+      parse("5 10 5\n9 1:1\n1,3 0:0.5 7:-2\n\n\n1 x:1\n1 2:1\n1 1:1 1:1\n", options);
+  REQUIRE(parsed.ok());
+  CHECK(parsed->points.size() == 2);
+  CHECK(parsed->points[0] == kPlain);
+  // Bad lines count among the announced points.
+  CHECK(problems == std::vector<std::string>{"2:1", "4:1", "6:3", "8:7"});
+  problems.clear();
+  CHECK(parse("", options)->points.empty());
+  CHECK(problems == std::vector<std::string>{"1:1"});
+  problems.clear();
+  CHECK(parse("3 10 5\n1 1:1\n", options)->points.size() == 1);
+  CHECK(problems == std::vector<std::string>{"3:1"});
+  problems.clear();
+  CHECK(parse("1 10 5\n1 1:1\n1 2:1\n1 3:1\n", options)->points.size() == 3);
+  CHECK(problems == std::vector<std::string>{"3:1"});
+}
+
 }  // namespace gleaner

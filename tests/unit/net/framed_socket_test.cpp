@@ -194,6 +194,81 @@ TEST_CASE("framed socket: two ends exchange frames and count the same bytes", "[
   REQUIRE(a.close_reason() == "done");
 }
 
+TEST_CASE("framed socket: urgent frames go before ordered ones that have not begun to leave",
+          "[framed_socket]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  FramedSocket a(std::move(pair.a), {});
+  FramedSocket b(std::move(pair.b), {});
+  // The first leaves at once.
+  for (std::size_t size = 101; size <= 104; ++size) REQUIRE(a.send(payload_of(size)));
+  REQUIRE(a.send(payload_of(11), Lane::kUrgent));
+  REQUIRE(a.send(payload_of(12), Lane::kUrgent));
+  a.finish("done");
+  Seen seen;
+  testing::run_to_end(io, read_all(b, kPatience, kFrameBytesMax, seen));
+  std::vector<std::size_t> sizes;
+  for (const Bytes& payload : seen.payloads) sizes.push_back(payload.size());
+  REQUIRE(sizes == std::vector<std::size_t>{101, 11, 12, 102, 103, 104});
+}
+
+TEST_CASE("framed socket: the kernel is not given what it cannot send, so urgent frames are early",
+          "[framed_socket]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  FramedSocket a(std::move(pair.a), {});
+  FramedSocket b(std::move(pair.b), {});
+  const auto bulk = std::make_shared<const Bytes>(payload_of(100'000));
+  for (int i = 0; i < 200; ++i) REQUIRE(a.send(bulk));
+  io.poll();  // as much as the connection takes while nobody reads
+  io.restart();
+  const std::size_t in_kernels = 200 * (bulk->size() + kFrameHeaderBytes) - a.bytes_waiting();
+  REQUIRE(a.bytes_waiting() > 0);
+  REQUIRE(a.send(payload_of(5), Lane::kUrgent));
+  a.finish("done");
+  Seen seen;
+  testing::run_to_end(io, read_all(b, kPatience, kFrameBytesMax, seen));
+  REQUIRE(seen.payloads.size() == 201);
+  std::size_t before = 0;
+  while (seen.payloads[before].size() != 5) ++before;
+  // Those that had left, and the one that was leaving.
+  REQUIRE(before <= in_kernels / bulk->size() + 1);
+}
+
+TEST_CASE("framed socket: a pacer holds back what is sent and what is read", "[framed_socket]") {
+  for (const bool is_sender : {true, false}) {
+    asio::io_context io;
+    testing::SocketPair pair(io);
+    FramedSocketLimits paced;
+    (is_sender ? paced.pace_out : paced.pace_in) = std::make_shared<Pacer>(10'000'000);
+    FramedSocket a(std::move(pair.a), is_sender ? paced : FramedSocketLimits{});
+    FramedSocket b(std::move(pair.b), is_sender ? FramedSocketLimits{} : paced);
+    const Instant start = monotonic_now();
+    for (int i = 0; i < 11; ++i) REQUIRE(a.send(payload_of(50'000)));
+    a.finish("done");
+    Seen seen;
+    testing::run_to_end(io, read_all(b, kPatience, kFrameBytesMax, seen));
+    REQUIRE(seen.payloads.size() == 11);
+    // Ten frames of 5 ms each before the last may begin; how much later it is says nothing.
+    REQUIRE(monotonic_now() - start >= Millis(50));
+  }
+}
+
+TEST_CASE("pacer: time in which nothing passed is not saved up", "[framed_socket]") {
+  Pacer pacer(1'000'000);
+  REQUIRE(pacer.ready() <= Instant(Millis(1)));
+  pacer.spend(5'000, Instant(Millis(100)));
+  REQUIRE(pacer.ready() == Instant(Millis(105)));
+  pacer.spend(5'000, Instant(Millis(101)));
+  REQUIRE(pacer.ready() == Instant(Millis(110)));
+  pacer.spend(1'000, Instant(Millis(500)));
+  REQUIRE(pacer.ready() == Instant(Millis(501)));
+  REQUIRE(make_pacer(std::nullopt) == nullptr);
+  const auto megabit = make_pacer(8);
+  megabit->spend(1'000, Instant(Millis(1)));
+  REQUIRE(megabit->ready() == Instant(Millis(2)));
+}
+
 TEST_CASE("framed socket: a peer that does not read is closed when the queue is full",
           "[framed_socket]") {
   asio::io_context io;

@@ -63,7 +63,7 @@ TEST_CASE("tcp link: a peer that does not read is let go at the queue's bound, i
   options.limits.send_queue_bytes_max = 1 << 20;
   LinkAndPeer ends(options);
   for (int i = 0; i < 1000 && ends.closed.empty(); ++i) {
-    ends.link->send(Bytes(300'000, 1));
+    ends.link->send(Bytes(300'000, 1), Lane::kOrdered);
     ends.io.poll();
     ends.io.restart();
   }
@@ -73,8 +73,8 @@ TEST_CASE("tcp link: a peer that does not read is let go at the queue's bound, i
 
 TEST_CASE("tcp link: its owner learns when what was queued has left", "[tcp_link]") {
   LinkAndPeer ends;
-  ends.link->send(Bytes(3'000'000, 1));
-  ends.link->send(Bytes(3'000'000, 1));
+  ends.link->send(Bytes(3'000'000, 1), Lane::kOrdered);
+  ends.link->send(Bytes(3'000'000, 1), Lane::kOrdered);
   REQUIRE(ends.link->bytes_waiting() > 6'000'000);
   Bytes taken(1 << 20);
   while (ends.link->bytes_waiting() > 0) {

@@ -41,9 +41,6 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, RoundIndex round, s
     update.rows.push_back(row);
     push_random_delta(update, map, shard, 0.1F, random);
     update.states.push_back(static_cast<float>(random.next_below(1000)) / 1024.0F);
-    for (std::uint32_t i = 0; i < map.codes_per_row(shard); ++i) {
-      update.codes.push_back(static_cast<std::uint32_t>(random.next_below(512)));
-    }
   }
   return update;
 }
@@ -55,7 +52,6 @@ std::vector<SparseUpdate> cut(const ShardMap& map, ShardId shard, const SparseUp
               from.begin() + static_cast<std::ptrdiff_t>(end));
   };
   const std::size_t weights = map.weights_per_row(shard);
-  const std::size_t codes = map.codes_per_row(shard);
   std::vector<SparseUpdate> pieces(parts);
   for (std::uint32_t part = 0; part < parts; ++part) {
     const std::size_t begin = update.rows.size() * part / parts;
@@ -65,7 +61,6 @@ std::vector<SparseUpdate> cut(const ShardMap& map, ShardId shard, const SparseUp
     copy(update.levels, pieces[part].levels, begin * weights, end * weights);
     if (!update.biases.empty()) copy(update.biases, pieces[part].biases, begin, end);
     copy(update.states, pieces[part].states, begin, end);
-    copy(update.codes, pieces[part].codes, begin * codes, end * codes);
   }
   return pieces;
 }

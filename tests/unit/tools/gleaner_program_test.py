@@ -21,7 +21,7 @@ class Usage(unittest.TestCase):
 
     def test_every_help_has_two_examples_and_the_exit_codes(self):
         for command in ([], ["history"], ["inspect"], ["verify"], ["repair"], ["diff"], ["evaluate"],
-                        ["export"], ["completion"], ["checkpoint", "digest"], ["backup", "list"],
+                        ["export"], ["completion"], ["plot"], ["man"], ["predict"], ["checkpoint", "digest"], ["backup", "list"],
                         ["backup", "verify"], ["restore"]):
             status, out, err = run(*command, "--help")
             self.assertEqual((status, err), (0, ""))

@@ -3,43 +3,11 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/initial_weights.hpp"
-#include "common/kernels/kernels.hpp"
-#include "common/row_delta.hpp"
 #include "common/run_plan.hpp"
 #include "storage/identity.hpp"
 #include "tests/unit/storage/small_run.hpp"
-#include "volunteer/train/hash_functions.hpp"
 
 namespace gleaner::test {
-namespace {
-
-// Gives the update the codes of the rows after it.
-Result<void> set_codes(RunStore& run, ShardId shard, SparseUpdate& update) {
-  const ShardMap& map = run.shard_map();
-  const std::size_t tables = map.codes_per_row(shard);
-  if (tables == 0) return {};
-  const ModelConfig& model = run.identity().model;
-  const auto family = make_hash_family(model, default_kernels());
-  const std::vector<std::uint32_t> counts = run.label_counts(shard);
-  HashScratch scratch;
-  for (std::size_t i = 0; i < update.rows.size(); ++i) {
-    const std::uint32_t row = update.rows[i];
-    const auto stored = run.read_rows(shard, row, row + 1, run.checkpoint());
-    if (!stored) return stored.error();
-    std::vector<float> values(stored->values);
-    if (values.empty()) {
-      values.resize(map.row_width(shard));
-      initial_row(model, map, shard, row, counts[row], values);
-    }
-    add_row_delta(update, i, values);
-    const float* const rows[] = {values.data()};
-    family->hash_rows(rows, std::span(update.codes).subspan(i * tables, tables), scratch);
-  }
-  return {};
-}
-
-}  // namespace
 
 RunIdentity sound_identity(std::uint64_t seed) {
   RunIdentity identity = small_identity();
@@ -57,8 +25,7 @@ Result<void> stage_sound_round(RunStore& run, RoundIndex round) {
   const ShardMap& map = run.shard_map();
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
     const ShardId shard{s};
-    SparseUpdate update = make_update(map, shard, round, run.identity().model.seed);
-    if (auto set = set_codes(run, shard, update); !set) return set;
+    const SparseUpdate update = make_update(map, shard, round, run.identity().model.seed);
     const std::uint32_t parts = 1 + s % 3;
     const auto pieces = cut(map, shard, update, parts);
     for (std::uint32_t part = 0; part < parts; ++part) {

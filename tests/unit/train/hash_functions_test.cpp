@@ -1,9 +1,8 @@
-#include "volunteer/train/hash_functions.hpp"
-
 #include <catch2/catch.hpp>
 #include <set>
 
 #include "common/counter_random.hpp"
+#include "common/lsh/hash_family.hpp"
 #include "tests/unit/train/train_fixture.hpp"
 
 namespace gleaner {

@@ -361,7 +361,6 @@ TEST_CASE("input layer: a commit has ascending rows in parts, and at least one p
     REQUIRE(part.scales.size() == part.rows.size());
     REQUIRE(part.biases.empty());
     REQUIRE(part.states.size() == part.rows.size());
-    REQUIRE(part.codes.empty());
     REQUIRE(part.rows.size() * 524 <= std::size_t{1} << 20);
     for (const std::uint32_t row : part.rows) {
       REQUIRE(std::int64_t{row} > previous);

@@ -5,8 +5,8 @@
 
 #include "common/initial_weights.hpp"
 #include "common/kernels/kernels.hpp"
+#include "common/lsh/hash_family.hpp"
 #include "tests/unit/train/shard_holder.hpp"
-#include "volunteer/train/hash_functions.hpp"
 #include "volunteer/train/output_shard.hpp"
 
 namespace gleaner {

@@ -1,6 +1,7 @@
 #include "tests/unit/train/train_fixture.hpp"
 
 #include "common/initial_weights.hpp"
+#include "common/lsh/row_codes.hpp"
 #include "common/row_delta.hpp"
 
 namespace gleaner::test {
@@ -9,7 +10,7 @@ void StoredShard::apply(const ModelConfig& config, const LeaseGrant& grant,
                         const SparseUpdate& update) {
   const ShardMap map(config);
   const std::size_t width = map.row_width(grant.lease.shard);
-  const std::size_t tables = map.codes_per_row(grant.lease.shard);
+  RowCodes row_codes(config);
   for (std::size_t i = 0; i < update.rows.size(); ++i) {
     const std::uint32_t index = update.rows[i];
     Row& row = rows[index];
@@ -19,8 +20,8 @@ void StoredShard::apply(const ModelConfig& config, const LeaseGrant& grant,
     }
     add_row_delta(update, i, row.values);
     row.state = update.states[i];
-    const auto codes = update.codes.begin() + static_cast<std::ptrdiff_t>(i * tables);
-    row.codes.assign(codes, codes + static_cast<std::ptrdiff_t>(tables));
+    const auto codes = row_codes.of(row.values, width);
+    row.codes.assign(codes.begin(), codes.end());
   }
 }
 

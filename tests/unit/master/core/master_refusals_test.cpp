@@ -198,8 +198,6 @@ TEST_CASE("refusal: rows that do not fit their shard", "[master]") {
       "rows that do not fit");
   require_survives(on<ShardCommit>([](MasterDriver&, ShardCommit& c) { c.update.states.clear(); }),
                    "rows that do not fit");
-  require_survives(on<ShardCommit>([](MasterDriver&, ShardCommit& c) { c.update.codes.clear(); }),
-                   "rows that do not fit");
   require_survives(on<ShardCommit>([](MasterDriver&, ShardCommit& c) { c.update.rows = {3}; }),
                    "rows that do not fit");
 }

@@ -6,7 +6,7 @@
 // only four or two coordinates if that is what is left of the bits.
 #pragma once
 
-#include "volunteer/train/hash_functions.hpp"
+#include "common/lsh/hash_family.hpp"
 
 namespace gleaner {
 

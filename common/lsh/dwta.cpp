@@ -1,4 +1,4 @@
-#include "volunteer/train/dwta.hpp"
+#include "common/lsh/dwta.hpp"
 
 #include <algorithm>
 

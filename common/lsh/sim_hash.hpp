@@ -6,7 +6,7 @@
 // NIPS 2012), and fast for rows.
 #pragma once
 
-#include "volunteer/train/hash_functions.hpp"
+#include "common/lsh/hash_family.hpp"
 
 namespace gleaner {
 

@@ -1,7 +1,7 @@
-#include "volunteer/train/hash_functions.hpp"
+#include "common/lsh/hash_family.hpp"
 
-#include "volunteer/train/dwta.hpp"
-#include "volunteer/train/sim_hash.hpp"
+#include "common/lsh/dwta.hpp"
+#include "common/lsh/sim_hash.hpp"
 
 namespace gleaner {
 

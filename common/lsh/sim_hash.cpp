@@ -1,4 +1,4 @@
-#include "volunteer/train/sim_hash.hpp"
+#include "common/lsh/sim_hash.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -1,0 +1,91 @@
+"""The manual pages: man_program_test.py GLEANER GLEANER_MASTER GLEANER_VOLUNTEER."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+from pathlib import Path
+
+GLEANER, MASTER, VOLUNTEER = sys.argv[1:4]
+PAGES = {
+    "gleaner.1": [GLEANER, "man"],
+    "gleaner-master.1": [MASTER, "--print-man"],
+    "gleaner-master.toml.5": [MASTER, "--print-man-config"],
+    "gleaner-volunteer.1": [VOLUNTEER, "--print-man"],
+    "gleaner-volunteer.toml.5": [VOLUNTEER, "--print-man-config"],
+}
+FLAG = re.compile(r"(?<![\w-])--[a-z][\w-]*")
+
+
+def out_of(*command):
+    return subprocess.run(command, capture_output=True, text=True, check=True, timeout=60).stdout
+
+
+def verbs_below(*verbs):
+    """Every verb of a program's command line, as its words."""
+    listed = out_of(GLEANER, *verbs, "--help").partition("Subcommands:\n")[2].split("\n\n")[0]
+    for name in re.findall(r"^  (\S+) ", listed, re.MULTILINE):
+        yield (*verbs, name)
+        yield from verbs_below(*verbs, name)
+
+
+@unittest.skipUnless(shutil.which("man"), "man is not installed (Debian: man-db)")
+class Pages(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.texts, cls.warnings = {}, {}
+        for name, command in PAGES.items():
+            path = Path(folder.name) / name
+            path.write_text(out_of(*command))
+            done = subprocess.run(
+                ["man", "--warnings", "--local-file", "--encoding=UTF-8", str(path)],
+                capture_output=True, text=True, timeout=60, check=True,
+                env=dict(os.environ, LC_ALL="C.UTF-8", MANWIDTH="80", MAN_KEEP_FORMATTING=""))
+            cls.texts[name], cls.warnings[name] = done.stdout, done.stderr
+
+    def test_the_formatter_has_nothing_to_say(self):
+        for name in PAGES:
+            self.assertEqual(self.warnings[name], "", name)
+
+    def test_every_page_has_a_name_and_no_markup_left(self):
+        for name, text in self.texts.items():
+            self.assertRegex(text, rf"NAME\n +{name.rsplit('.', 1)[0]} - \w", name)
+            self.assertNotIn("\\", text.replace("\\\n", ""), name)
+
+    def test_every_verb_has_its_part_with_its_flags_and_examples(self):
+        text = self.texts["gleaner.1"]
+        verbs = list(verbs_below())
+        self.assertGreater(len(verbs), 25)
+        heads = {tuple(re.findall(r"[a-z-]+", head)[1:]): at
+                 for at, head in ((m.end(), m.group()) for m in
+                                  re.finditer(r"^   gleaner(?: [a-z-]+)+", text, re.MULTILINE))}
+        for verb in verbs:
+            help_text = out_of(GLEANER, *verb, "--help")
+            if "Subcommands:" in help_text:
+                continue
+            self.assertIn(verb, heads)
+            part = text[heads[verb]:].split("\n   gleaner ")[0]
+            for flag in FLAG.findall(help_text):
+                if flag != "--help":
+                    self.assertIn(flag, part, verb)
+            self.assertIn("Examples:", part, verb)
+            self.assertIn("Exit status: 0", part, verb)
+
+    def test_the_daemons_pages_have_all_their_flags_and_keys(self):
+        for program, name in ((MASTER, "gleaner-master"), (VOLUNTEER, "gleaner-volunteer")):
+            for flag in FLAG.findall(out_of(program, "--help").replace("--[no-]", "--")):
+                self.assertIn(flag, self.texts[name + ".1"])
+            for key in re.findall(r"^\| `(\w+)\.(\w+)`", out_of(program, "--print-reference"),
+                                  re.MULTILINE):
+                self.assertIn(f"[{key[0]}]", self.texts[name + ".toml.5"])
+                self.assertRegex(self.texts[name + ".toml.5"], rf"(?m)^       {key[1]}( |$)")
+                self.assertIn(".".join(key), self.texts[name + ".1"])
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

@@ -67,7 +67,9 @@ Result<void> validate_sampling(const ModelConfig& c) {
   if (auto r = in_range<std::uint32_t>("hash_bits", c.hash_bits, 1, kHashBitsMax); !r) return r;
   if (auto r = in_range<std::uint32_t>("tables", c.tables, 1, kTablesMax); !r) return r;
   if (auto r = in_range<std::uint32_t>("active_cap", c.active_cap, 1, kLabelsMax); !r) return r;
-  return in_range<std::uint32_t>("random_negatives", c.random_negatives, 0, kLabelsMax);
+  if (auto r = in_range<std::uint32_t>("random_negatives", c.random_negatives, 0, kLabelsMax); !r)
+    return r;
+  return in_range("random_weight_max", c.random_weight_max, 1.0F, 1000.0F);
 }
 
 Result<void> validate_optimizer(const ModelConfig& c) {
@@ -81,6 +83,7 @@ Result<void> validate_optimizer(const ModelConfig& c) {
   if (auto r = in_range("feature_dropout", c.feature_dropout, 0.0F, 0.95F); !r) return r;
   if (auto r = in_range("input_scale", c.input_scale, 0.0F, 100.0F); !r) return r;
   if (auto r = in_range("output_scale", c.output_scale, 0.0F, 100.0F); !r) return r;
+  if (auto r = in_range("centroid_scale", c.centroid_scale, 0.0F, 100.0F); !r) return r;
   return in_range<std::int32_t>("gradient_step_log2", c.gradient_step_log2, -30, 0);
 }
 

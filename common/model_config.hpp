@@ -50,6 +50,7 @@ struct ModelConfig {
   TableChoice table_choice = TableChoice::kVanilla;
   std::uint32_t active_cap = 1000;  // negatives an example and layer; split evenly over the shards
   std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
+  float random_weight_max = 1.0F;      // neurons that one of these counts for, at most
   std::uint32_t rehash_batches = 50;   // touched rows are hashed anew every so many batches
 
   // Optimizer: w -= rate * g / (sqrt(v) + epsilon), v one float a row.
@@ -63,6 +64,7 @@ struct ModelConfig {
   float feature_dropout = 0.0F;  // share of input features left out in training
   float input_scale = 1.0F;      // standard deviation of initial input weights
   float output_scale = 1.0F;     // initial output weights: uniform within +-output_scale/sqrt(H)
+  float centroid_scale = 0.0F;   // length of rows summed up in the first epoch
   std::int32_t gradient_step_log2 = -10;  // dh is sent in multiples of 2^this
 
   // Of the model that the run began with, instead of weights drawn from the seed; 0: of none.

@@ -19,6 +19,7 @@ RunPlan::RunPlan(const ModelConfig& config)
       initial_rates_{config.input_rate, config.output_rate},
       rate_decay_(config.rate_decay),
       batches_per_epoch_((config.points + config.batch_examples - 1) / config.batch_examples),
+      trained_from_(config.centroid_scale > 0 ? batches_per_epoch_ : 0),
       rounds_per_epoch_(static_cast<RoundIndex>((batches_per_epoch_ + config.round_batches - 1) /
                                                 config.round_batches)) {
   GLEANER_CHECK(points_ >= 1);
@@ -57,11 +58,13 @@ bool RunPlan::rehashes_after(BatchIndex batch) const {
 }
 
 LearningRates RunPlan::rates(BatchIndex batch) const {
+  if (sums_centroids(batch)) return {};
+  const BatchIndex trained = batch - trained_from_;
   // Repeated multiplication in double: the same bits everywhere, which std::pow does not promise.
   double factor = 1.0;
-  for (std::uint32_t epoch = epoch_of(batch); epoch > 0; --epoch) factor *= rate_decay_;
-  if (batch < warmup_batches_) {
-    factor *= static_cast<double>(batch + 1) / static_cast<double>(warmup_batches_);
+  for (std::uint32_t epoch = epoch_of(trained); epoch > 0; --epoch) factor *= rate_decay_;
+  if (trained < warmup_batches_) {
+    factor *= static_cast<double>(trained + 1) / static_cast<double>(warmup_batches_);
   }
   return {static_cast<float>(initial_rates_.input * factor),
           static_cast<float>(initial_rates_.output * factor)};

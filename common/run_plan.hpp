@@ -51,6 +51,14 @@ class RunPlan {
   // so that at a checkpoint every table entry is the code of its stored row.
   [[nodiscard]] bool rehashes_after(BatchIndex batch) const;
 
+  // True for the batches of the first epoch when that makes output rows of label centroids; they
+  // train nothing.
+  [[nodiscard]] bool sums_centroids(BatchIndex batch) const { return batch < trained_from_; }
+
+  // True for the batch after which the sums are whole.
+  [[nodiscard]] bool ends_centroids(BatchIndex batch) const { return batch + 1 == trained_from_; }
+
+  // The schedule begins with the first batch that trains; before, the rates are 0.
   [[nodiscard]] LearningRates rates(BatchIndex batch) const;
 
   [[nodiscard]] std::uint32_t examples_in(BatchIndex batch) const;
@@ -69,6 +77,7 @@ class RunPlan {
   LearningRates initial_rates_;
   float rate_decay_;
   std::uint64_t batches_per_epoch_;
+  BatchIndex trained_from_;  // the first batch that trains
   RoundIndex rounds_per_epoch_;
 };
 

@@ -25,6 +25,7 @@ struct ModelOverrides {
   std::optional<TableChoice> table_choice;
   std::optional<std::uint32_t> active_cap;
   std::optional<std::uint32_t> random_negatives;
+  std::optional<float> random_weight_max;
   std::optional<std::uint32_t> rehash_batches;
   std::optional<float> output_rate;
   std::optional<float> input_rate;
@@ -36,6 +37,7 @@ struct ModelOverrides {
   std::optional<float> feature_dropout;
   std::optional<float> input_scale;
   std::optional<float> output_scale;
+  std::optional<float> centroid_scale;
   std::optional<std::int32_t> gradient_step_log2;
 
   friend bool operator==(const ModelOverrides&, const ModelOverrides&) = default;
@@ -127,6 +129,9 @@ void for_each_sampling_field(ModelFieldVisit<Visit> to) {
            "Most active neurons an example gets besides its true labels, over the whole layer.");
   to.whole("random_negatives", &O::random_negatives, &C::random_negatives, 0, kLabelsMax, "neurons",
            "Neurons chosen at random for an example besides those from the tables.");
+  to.real("random_weight_max", &O::random_weight_max, &C::random_weight_max, 1.0F, 1000.0F, "",
+          "A neuron chosen at random stands for all those that nothing has chosen: how many of "
+          "them it counts for, at most. 1: itself alone.");
   to.whole("rehash_batches", &O::rehash_batches, &C::rehash_batches, 1, 1'000'000, "batches",
            "Neurons that changed are hashed anew every so many batches.");
 }
@@ -156,6 +161,9 @@ void for_each_learning_field(ModelFieldVisit<Visit> to) {
           "Standard deviation of the input layer's initial weights.");
   to.real("output_scale", &O::output_scale, &C::output_scale, 0.0F, 100.0F, "",
           "Initial output weights are uniform within this, over the square root of hidden.");
+  to.real("centroid_scale", &O::centroid_scale, &C::centroid_scale, 0.0F, 100.0F, "",
+          "Above 0, the first epoch trains nothing: it makes each output row the mean hidden code "
+          "of its label, of this length. For labels with few examples.");
   to.other(ModelField<std::int32_t>{"gradient_step_log2", &O::gradient_step_log2,
                                     &C::gradient_step_log2, -30, 0, "",
                                     "Gradients of the hidden layer travel as multiples of 2 to the "

@@ -83,6 +83,8 @@ struct ModelConfig {
   featureDropout @29 :Float32;
   tableChoice @30 :UInt8;
   initialFingerprint @31 :UInt64;
+  randomWeightMax @32 :Float32;
+  centroidScale @33 :Float32;
 }
 
 struct Welcome {

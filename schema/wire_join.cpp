@@ -28,6 +28,7 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setTables(from.tables);
   to.setActiveCap(from.active_cap);
   to.setRandomNegatives(from.random_negatives);
+  to.setRandomWeightMax(from.random_weight_max);
   to.setRehashBatches(from.rehash_batches);
   to.setOutputRate(from.output_rate);
   to.setInputRate(from.input_rate);
@@ -39,6 +40,7 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setFeatureDropout(from.feature_dropout);
   to.setInputScale(from.input_scale);
   to.setOutputScale(from.output_scale);
+  to.setCentroidScale(from.centroid_scale);
   to.setGradientStepLog2(from.gradient_step_log2);
   to.setInitialFingerprint(from.initial_fingerprint);
 }
@@ -64,6 +66,7 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.tables = from.getTables();
   to.active_cap = from.getActiveCap();
   to.random_negatives = from.getRandomNegatives();
+  to.random_weight_max = from.getRandomWeightMax();
   to.rehash_batches = from.getRehashBatches();
   to.output_rate = from.getOutputRate();
   to.input_rate = from.getInputRate();
@@ -75,6 +78,7 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.feature_dropout = from.getFeatureDropout();
   to.input_scale = from.getInputScale();
   to.output_scale = from.getOutputScale();
+  to.centroid_scale = from.getCentroidScale();
   to.gradient_step_log2 = from.getGradientStepLog2();
   to.initial_fingerprint = from.getInitialFingerprint();
   // Ranges refuse NaN and infinities as well.

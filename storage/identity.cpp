@@ -48,6 +48,7 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("table_choice", c.table_choice);
   visit("active_cap", c.active_cap);
   visit("random_negatives", c.random_negatives);
+  visit("random_weight_max", c.random_weight_max);
   visit("rehash_batches", c.rehash_batches);
   visit("output_rate", c.output_rate);
   visit("input_rate", c.input_rate);
@@ -59,6 +60,7 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("feature_dropout", c.feature_dropout);
   visit("input_scale", c.input_scale);
   visit("output_scale", c.output_scale);
+  visit("centroid_scale", c.centroid_scale);
   visit("gradient_step_log2", c.gradient_step_log2);
   visit("initial_fingerprint", c.initial_fingerprint);
 }

@@ -252,6 +252,9 @@ ModelConfig small_model(HashFamilyKind family) {
   config.tables = 11;
   config.active_cap = 150;
   config.random_negatives = 9;
+  config.random_weight_max = 6.0F;
+  // Two rounds an epoch.
+  config.centroid_scale = family == HashFamilyKind::kDwta ? 2.0F : 0.0F;
   config.rehash_batches = 3;
   config.dropout = 0.1F;
   config.feature_dropout = 0.2F;
@@ -282,6 +285,7 @@ int main(int argc, char** argv) {
     Training training(small_model(family), threads);
     training.run_round(0);
     training.run_round(1);
+    training.run_round(2);
     training.evaluate();
   }
   return 0;

@@ -85,6 +85,8 @@ ModelConfig model(Rng& rng) {
   config.initial_fingerprint = rng.next();
   config.dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
   config.feature_dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
+  config.centroid_scale = static_cast<float>(rng.next_below(100));
+  config.random_weight_max = static_cast<float>(1 + rng.next_below(1000));
   return config;
 }
 

@@ -37,6 +37,7 @@ ModelConfig sample_model() {
   model.tables = 11;
   model.active_cap = 1'212;
   model.random_negatives = 13;
+  model.random_weight_max = 3.5F;
   model.rehash_batches = 14;
   model.output_rate = 0.015F;
   model.input_rate = 0.016F;
@@ -48,6 +49,7 @@ ModelConfig sample_model() {
   model.feature_dropout = 0.25F;
   model.input_scale = 2.2F;
   model.output_scale = 2.3F;
+  model.centroid_scale = 2.5F;
   model.gradient_step_log2 = -24;
   model.initial_fingerprint = 0x26;
   return model;

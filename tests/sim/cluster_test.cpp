@@ -151,6 +151,8 @@ TEST_CASE("cluster: neither sampling nor hash family loosens the promise", "[sim
     options.model.table_choice = TableChoice::kTopK;
     options.model.dropout = 0.2F;
     options.model.feature_dropout = 0.2F;
+    options.model.random_weight_max = 4.0F;
+    options.model.centroid_scale = sampling == Sampling::kLsh ? 2.0F : 0.0F;
     options.expected = nullptr;
     options.volunteers = 1;
     const ClusterResult one = run(options);

@@ -191,6 +191,7 @@ void InputLayer::backward(BatchIndex batch, std::span<const ExampleView> example
   Impl& layer = *impl_;
   GLEANER_CHECK(codes.examples == examples.size() && codes.hidden == layer.config.hidden);
   GLEANER_CHECK(gradient.size() == codes.codes.size());
+  if (layer.plan.sums_centroids(batch)) return;
   layer.unpack_gradient(codes, gradient);
   layer.index.build(layer.feature_dropout.apply(batch, examples));
   const std::span<const std::uint32_t> rows = layer.index.rows();

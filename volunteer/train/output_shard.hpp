@@ -44,6 +44,7 @@ struct ShardScratch {
   AlignedVector<float> hidden_gradient;  // examples x H, of one shard
   std::vector<std::int32_t> steps;       // the same as integers
   AlignedVector<float> row_gradient;
+  AlignedVector<float> hidden_values;  // of one example
   std::vector<float> logits;
   std::vector<float> deltas;
   std::vector<std::size_t> block_ends;
@@ -87,6 +88,11 @@ class OutputShard {
   ShardOutcome train(const QueryBatch& batch, const Positives& positives, float rate,
                      ShardScratch& scratch);
 
+  // Instead of a step: adds each example's hidden code, less the batch's mean, to the rows of its
+  // true labels. `is_last` makes every sum centroid_scale long. The integer gradient is zero.
+  ShardOutcome sum_centroids(const QueryBatch& batch, const Positives& positives, bool is_last,
+                             ShardScratch& scratch);
+
   // Hashes anew the rows changed since their codes were computed, and rebuilds the tables changed.
   void rehash(ShardScratch& scratch);
 
@@ -108,6 +114,7 @@ class OutputShard {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
+  void scale_centroids();
   // Trains the rows of scratch.active, block by block; `work` has what all blocks share.
   std::int64_t train_blocks(RowsTraining& work, const RmsRule& rule, ShardScratch& scratch);
   // Computes the codes of some rows, kHashRowsMax at most, into scratch.hash_codes.

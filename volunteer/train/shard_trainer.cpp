@@ -120,7 +120,10 @@ BatchResult ShardTrainer::Impl::train_batch(const UnitBatch& batch, const Hidden
   pool.parallel_for(held.size(), [&](std::size_t index, unsigned worker) {
     OutputShard& shard = *held[index]->shard;
     ShardScratch& mine = scratch[worker];
-    result.shards[index] = shard.train(queries, batch.positives, rate, mine);
+    result.shards[index] =
+        plan.sums_centroids(batch.batch)
+            ? shard.sum_centroids(queries, batch.positives, plan.ends_centroids(batch.batch), mine)
+            : shard.train(queries, batch.positives, rate, mine);
     if (wants_gradient) {
       std::vector<std::int32_t>& total = totals[worker];
       for (std::size_t i = 0; i < cells; ++i) total[i] += mine.steps[i];

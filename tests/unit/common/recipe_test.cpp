@@ -37,6 +37,7 @@ TEST_CASE("recipe: few labels are trained whole, many are sampled", "[recipe]") 
     const ModelConfig config = recipe(facts(1000, labels)).model;
     REQUIRE(config.active_cap + config.random_negatives == active);
     REQUIRE(config.random_negatives == active / 10);
+    REQUIRE((config.random_weight_max > 1.0F) == (labels > 10'000));
   }
 }
 
@@ -62,7 +63,21 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   REQUIRE(best.epochs > usual.epochs);
   REQUIRE(best.hidden > usual.hidden);
   REQUIRE(best.dropout > 0.0F);
+  REQUIRE(usual.random_weight_max > 1.0F);
+  REQUIRE(best.random_weight_max == 1.0F);
   REQUIRE(best.active_cap + best.random_negatives > usual.active_cap + usual.random_negatives);
+}
+
+TEST_CASE("recipe: wide layers with about one label a point start at centroids", "[recipe]") {
+  const auto scale = [](std::uint32_t labels, double labels_per_point) {
+    DatasetFacts data = facts(200'000, labels);
+    data.labels_per_point = labels_per_point;
+    return recipe(data).model.centroid_scale;
+  };
+  REQUIRE(scale(26'408, 1.0) > 0.0F);
+  REQUIRE(scale(26'408, 1.6) == 0.0F);
+  REQUIRE(scale(2'000, 1.0) == 0.0F);
+  REQUIRE(scale(26'408, 0.0) == 0.0F);  // unknown
 }
 
 TEST_CASE("recipe: a lag that is given is kept", "[recipe]") {

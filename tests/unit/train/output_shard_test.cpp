@@ -7,6 +7,7 @@
 #include "common/half.hpp"
 #include "common/initial_weights.hpp"
 #include "tests/unit/train/train_fixture.hpp"
+#include "volunteer/train/gradient_digest.hpp"
 
 namespace gleaner {
 namespace {
@@ -43,13 +44,22 @@ struct Scene {
     shard.finish_loading(pool, scratch);
   }
 
-  ShardOutcome train(BatchIndex batch) {
+  void prepare(BatchIndex batch) {
     const std::uint32_t examples = plan.examples_in(batch);
     hidden = test::make_hidden(config, batch, examples);
     positives = test::in_shards(test::make_positives(config, batch, examples), map,
                                 {test::lease_of(raw(shard.id()))});
     queries.prepare(batch, hidden, pool);
+  }
+
+  ShardOutcome train(BatchIndex batch) {
+    prepare(batch);
     return shard.train(queries, positives, plan.rates(batch).output, scratch[0]);
+  }
+
+  ShardOutcome sum_centroids(BatchIndex batch) {
+    prepare(batch);
+    return shard.sum_centroids(queries, positives, plan.ends_centroids(batch), scratch[0]);
   }
 
   [[nodiscard]] std::vector<float> row(std::uint32_t index) const {
@@ -90,9 +100,11 @@ double pair_loss(double z, bool is_true) {
 
 }  // namespace
 
-TEST_CASE("output shard: a step over all neurons is that of double arithmetic", "[output_shard]") {
+TEST_CASE("output shard: a step is that of double arithmetic", "[output_shard]") {
   ModelConfig config = test::small_config();
-  config.sampling = Sampling::kAll;
+  // All neurons, or twelve of sixty at random, each of which counts as five.
+  config.sampling = GENERATE(Sampling::kAll, Sampling::kRandom);
+  config.random_weight_max = 100.0F;
   Scene scene(config);
   const std::uint32_t rows = scene.shard.rows().rows();
   const std::size_t width = config.hidden;
@@ -102,11 +114,14 @@ TEST_CASE("output shard: a step over all neurons is that of double arithmetic", 
   const std::uint32_t examples = scene.hidden.examples;
 
   double loss = 0;
+  std::uint64_t active = 0;
   std::vector<double> dh(examples * width, 0.0);
   std::vector<std::vector<double>> gradients(rows, std::vector<double>(width + 1, 0.0));
   for (std::uint32_t e = 0; e < examples; ++e) {
     const double scale = scene.hidden.scales[e];
-    for (std::uint32_t r = 0; r < rows; ++r) {
+    const auto chosen = scene.scratch[0].active.chosen(e);
+    active += chosen.size();
+    for (const std::uint32_t r : chosen) {
       double z = before[r][width];
       for (std::size_t i = 0; i < width; ++i) {
         z += before[r][i] * scale * scene.hidden.codes[e * width + i];
@@ -114,8 +129,9 @@ TEST_CASE("output shard: a step over all neurons is that of double arithmetic", 
       const auto begin = scene.positives.neurons.begin() + scene.positives.offsets[e];
       const auto end = scene.positives.neurons.begin() + scene.positives.offsets[e + 1];
       const bool is_true = std::find(begin, end, scene.shard.neurons().begin + r) != end;
-      loss += pair_loss(z, is_true);
-      const double delta = 1 / (1 + std::exp(-z)) - (is_true ? 1 : 0);
+      const double weight = is_true || config.sampling == Sampling::kAll ? 1 : 5;
+      loss += weight * pair_loss(z, is_true);
+      const double delta = weight * (1 / (1 + std::exp(-z)) - (is_true ? 1 : 0));
       for (std::size_t i = 0; i < width; ++i) {
         dh[e * width + i] += delta * before[r][i];
         gradients[r][i] += delta * scale * scene.hidden.codes[e * width + i];
@@ -123,7 +139,9 @@ TEST_CASE("output shard: a step over all neurons is that of double arithmetic", 
       gradients[r][width] += delta;
     }
   }
-  REQUIRE(outcome.active == std::uint64_t{examples} * rows);
+  REQUIRE(outcome.active == active);
+  const std::uint64_t least = config.sampling == Sampling::kAll ? rows : 12;
+  REQUIRE(active >= examples * least);
   REQUIRE(static_cast<double>(outcome.loss) / 1048576 == Approx(loss).epsilon(1e-5));
   for (std::size_t i = 0; i < dh.size(); ++i) {
     const double step = std::ldexp(1.0, config.gradient_step_log2);
@@ -182,6 +200,58 @@ TEST_CASE("output shard: the loss falls along the gradient by its square, as it 
               Approx(slope).margin(2e-5).epsilon(1e-4));
     }
   }
+}
+
+TEST_CASE("output shard: centroids are the centred mean codes of each label", "[output_shard]") {
+  ModelConfig config = test::small_config();
+  config.centroid_scale = 2.5F;
+  config.epochs = 3;
+  Scene scene(config);
+  const std::uint32_t rows = scene.shard.rows().rows();
+  const std::size_t width = config.hidden;
+  std::vector<std::vector<double>> sums(rows, std::vector<double>(width, 0.0));
+  const std::vector<float> start = scene.row(0);
+  BatchIndex batch = 0;
+  for (; scene.plan.sums_centroids(batch); ++batch) {
+    const ShardOutcome outcome = scene.sum_centroids(batch);
+    REQUIRE(outcome.loss == 0);
+    REQUIRE(outcome.active == 0);
+    const auto& steps = scene.scratch[0].steps;
+    REQUIRE(steps == std::vector<std::int32_t>(scene.hidden.codes.size(), 0));
+    REQUIRE(outcome.gradient_digest == gradient_digest(steps));
+    const std::uint32_t examples = scene.hidden.examples;
+    const auto value = [&](std::uint32_t e, std::size_t i) {
+      return static_cast<double>(scene.hidden.scales[e]) * scene.hidden.codes[e * width + i];
+    };
+    for (std::uint32_t e = 0; e < examples; ++e) {
+      for (std::uint32_t p = scene.positives.offsets[e]; p < scene.positives.offsets[e + 1]; ++p) {
+        std::vector<double>& sum = sums[scene.positives.neurons[p] - scene.shard.neurons().begin];
+        for (std::size_t i = 0; i < width; ++i) {
+          double mean = 0;
+          for (std::uint32_t other = 0; other < examples; ++other) mean += value(other, i);
+          sum[i] += value(e, i) - mean / examples;
+        }
+      }
+    }
+  }
+  REQUIRE(batch == 7);
+  std::size_t without = 0;
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    double squares = 0;
+    for (const double x : sums[r]) squares += x * x;
+    const std::vector<float> row = scene.row(r);
+    if (squares == 0) ++without;
+    for (std::size_t i = 0; i < width; ++i) {
+      const double expected = squares == 0 ? 0.0 : 2.5 * sums[r][i] / std::sqrt(squares);
+      REQUIRE(row[i] == Approx(expected).epsilon(1e-4).margin(1e-5));
+    }
+    REQUIRE(row[width] == start[width]);
+    REQUIRE(scene.shard.rows().state(r) == 0.0F);
+  }
+  REQUIRE(without > 0);
+  REQUIRE(without < rows);
+  scene.shard.rehash(scene.scratch[0]);
+  scene.require_fresh_codes();
 }
 
 TEST_CASE("output shard: rows outside every active set stay untouched", "[output_shard]") {

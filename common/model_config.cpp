@@ -84,10 +84,6 @@ Result<void> validate_optimizer(const ModelConfig& c) {
   if (auto r = in_range("input_scale", c.input_scale, 0.0F, 100.0F); !r) return r;
   if (auto r = in_range("output_scale", c.output_scale, 0.0F, 100.0F); !r) return r;
   if (auto r = in_range("centroid_scale", c.centroid_scale, 0.0F, 100.0F); !r) return r;
-  if (c.centroid_scale > 0 && c.initial_fingerprint != 0) {
-    return Error{ErrorCode::kInvalidArgument,
-                 "centroid_scale is above 0, but the run begins with the rows of a model: use 0"};
-  }
   return in_range<std::int32_t>("gradient_step_log2", c.gradient_step_log2, -30, 0);
 }
 

@@ -7,7 +7,7 @@ import time
 
 # Growth that is taken for noise: allocators keep what a busy moment took.
 GROWTH_SHARE, GROWTH_KB = 1.25, 16 * 1024
-SAMPLES_MIN = 4  # fewer say nothing about growth
+SAMPLES_MIN = 16  # fewer say nothing about growth: a life's peak depends on how long it lasted
 
 
 class Standstill:

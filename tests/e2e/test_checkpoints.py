@@ -138,6 +138,10 @@ class InitFrom(EndToEndTest):
                                       self.model))
         self.assertEqual(code, 2, program.said())
         self.assertIn("give --hidden 64", program.said())
+        code, program = self.cluster.run("gleaner-master", *self.first.arguments(
+            self.cluster.path("run"), "--local", 1, "--init-from", self.model, "--centroid-scale", 1))
+        self.assertEqual(code, 2, program.said())
+        self.assertIn("--centroid-scale", program.said())
         whole = self.model.read_bytes()
         for damaged in (b"", whole[:7], whole[:100], whole[:-4],
                         whole[:len(whole) // 2], b"\xff" * 200,

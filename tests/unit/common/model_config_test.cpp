@@ -43,11 +43,6 @@ TEST_CASE("model config: a field out of range is refused by name", "[model_confi
   config.points = 0;
   require_refused(config, "points");
   config = good();
-  config.centroid_scale = 1.0F;
-  REQUIRE(validate(config).ok());
-  config.initial_fingerprint = 7;
-  require_refused(config, "centroid_scale");
-  config = good();
   config.hidden = 2048;
   config.batch_examples = 2048;
   REQUIRE(validate(config).ok());

@@ -22,7 +22,7 @@ void RunStore::Impl::initial_values(ShardId shard, std::uint32_t row,
 }
 
 ShardRows RunStore::Impl::overlay(ShardId shard, std::uint32_t begin, std::uint32_t end,
-                                  const ShardRows& base, const SparseUpdate& update) {
+                                  const ShardRows& base, const SparseUpdate& update) const {
   const std::size_t width = map.row_width(shard);
   ShardRows merged;
   std::vector<float> initial(width);

@@ -30,7 +30,7 @@ struct RunStore::Impl {
   void initial_values(ShardId shard, std::uint32_t row, std::span<float> values) const;
   // `rows` with `update`'s rows in [begin, end) on top.
   ShardRows overlay(ShardId shard, std::uint32_t begin, std::uint32_t end, const ShardRows& base,
-                    const SparseUpdate& update);
+                    const SparseUpdate& update) const;
   Result<void> fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch);
   Result<void> fold_update(ShardId shard, const SparseUpdate& update, WriteBatch& batch,
                            ShardDigest& digest);

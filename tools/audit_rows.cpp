@@ -6,8 +6,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "common/kernels/kernels.hpp"
-#include "common/lsh/hash_family.hpp"
+#include "common/lsh/row_codes.hpp"
 #include "storage/keys.hpp"
 #include "tools/record_walk.hpp"
 #include "tools/store_audit.hpp"
@@ -37,11 +36,8 @@ class RowsAudit {
         findings_(findings),
         hooks_(hooks),
         map_(*run.model),
-        code_limit_(1u << run.model->hash_bits) {
-    if (map_.codes_per_row(ShardId{0}) != 0) {
-      family_ = make_hash_family(*run.model, default_kernels());
-    }
-  }
+        code_limit_(1u << run.model->hash_bits),
+        row_codes_(*run.model) {}
 
   void run();
 
@@ -60,8 +56,7 @@ class RowsAudit {
   const AuditHooks& hooks_;
   const ShardMap map_;
   const std::uint32_t code_limit_;
-  std::unique_ptr<HashFamily> family_;  // null without tables
-  HashScratch scratch_;
+  RowCodes row_codes_;
   RowBlock block_;
   ShardDigest seen_;
 };
@@ -145,15 +140,13 @@ void RowsAudit::read_block(ShardId shard, std::uint32_t begin, std::uint32_t end
 void RowsAudit::compare_block(ShardId shard) {
   const std::size_t tables = map_.codes_per_row(shard);
   const std::size_t hidden = run_.model->hidden;
-  std::vector<std::uint32_t> computed(block_.rows.size() * tables);
-  if (tables != 0 && !block_.rows.empty()) {
+  std::span<const std::uint32_t> computed;
+  if (tables != 0) {
     std::vector<float> weights(block_.rows.size() * hidden);
-    std::vector<const float*> rows;
     for (std::size_t i = 0; i < block_.rows.size(); ++i) {
       std::memcpy(weights.data() + i * hidden, block_.payloads[i].data(), hidden * sizeof(float));
-      rows.push_back(weights.data() + i * hidden);
     }
-    family_->hash_rows(rows, computed, scratch_);
+    computed = row_codes_.of(weights, hidden);
   }
   std::size_t next = 0;
   const auto refuse_until = [&](std::uint32_t row) {
@@ -165,7 +158,7 @@ void RowsAudit::compare_block(ShardId shard) {
   };
   for (std::size_t i = 0; i < block_.rows.size(); ++i) {
     const std::uint32_t row = block_.rows[i];
-    const auto codes = std::span<const std::uint32_t>(computed).subspan(i * tables, tables);
+    const std::span<const std::uint32_t> codes = computed.subspan(i * tables, tables);
     hooks_.on_row({shard, row, block_.payloads[i], codes});
     if (tables == 0) continue;
     refuse_until(row);

@@ -103,6 +103,11 @@ Result<void> InitialModel::read_header() {
     if (!is_there) return refuse("it is cut short: not all of its tensors are there");
   }
 
+  // Its rows are then not those of labels 0, 1, 2, ...
+  if (header.contains("output.labels")) {
+    return refuse("labels are left out of it: export the model without --prune");
+  }
+
   struct Wanted {
     const char* name;
     const std::uint8_t** place;

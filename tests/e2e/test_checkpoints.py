@@ -143,6 +143,13 @@ class InitFrom(EndToEndTest):
         self.assertEqual(code, 2, program.said())
         self.assertIn("--centroid-scale", program.said())
         whole = self.model.read_bytes()
+        store = self.cluster.path("pruned-from")
+        finished(self.first.with_flag("--epochs", 1).start_master(self.cluster, store, "--local", 1))
+        self.cluster.gleaner("export", store, "--to", self.model, "--prune", "--force")
+        code, program = self.cluster.run("gleaner-master", *self.first.arguments(
+            self.cluster.path("run"), "--local", 1, "--init-from", self.model))
+        self.assertEqual(code, 3, program.said())
+        self.assertIn("without --prune", program.said())
         for damaged in (b"", whole[:7], whole[:100], whole[:-4],
                         whole[:len(whole) // 2], b"\xff" * 200,
                         whole.replace(b"output.bias", b"output.bigs")):

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <filesystem>
 
 #include "common/counter_random.hpp"
 #include "common/half.hpp"
@@ -11,6 +10,7 @@
 #include "storage/run_store.hpp"
 #include "tools/bench_loops.hpp"
 #include "tools/bench_timing.hpp"
+#include "tools/scratch_folder.hpp"
 
 namespace gleaner {
 namespace {
@@ -102,10 +102,8 @@ Result<std::vector<BenchLine>> bench_storage(const BenchShape& shape) {
   if (mkdtemp(folder.data()) == nullptr) {
     return Error{ErrorCode::kIo, fmt::format("no folder can be made in {}", shape.folder)};
   }
-  auto lines = bench_run(folder + "/store", shape);
-  std::error_code ignored;
-  std::filesystem::remove_all(folder, ignored);
-  return lines;
+  const ScratchFolder scratch(folder);
+  return bench_run(scratch.path() + "/store", shape);
 }
 
 }  // namespace gleaner

@@ -13,9 +13,6 @@ constexpr std::uint32_t kLabelsTrainedWhole = 2'000;
 // Active neurons besides the true labels: fewer cost precision, more cost time. In a narrow layer a
 // larger part of it competes for each example.
 constexpr std::uint32_t kNarrowLabels = 10'000;
-// Below, a label is all that tells its points from others: their mean is a good start.
-constexpr double kLabelsPerPointFew = 1.5;
-constexpr float kCentroidScale = 5.0F;
 // Beyond, a layer of 512 units takes gigabytes.
 constexpr std::uint32_t kLabelsVeryWide = 200'000;
 constexpr std::uint32_t kActiveNarrow = 1'500;
@@ -56,7 +53,6 @@ class Chooser {
     choose_rounds();
     choose_rates();
     choose_regularisation();
-    choose_start();
     return {model_, std::move(choices_)};
   }
 
@@ -78,7 +74,6 @@ class Chooser {
   void choose_rounds();
   void choose_rates();
   void choose_regularisation();
-  void choose_start();
 
   const DatasetFacts& facts_;
   RecipeKind kind_;
@@ -163,15 +158,6 @@ void Chooser::choose_regularisation() {
   set("dropout", &ModelConfig::dropout, by_kind(0.0F, 0.0F, 0.4F),
       by_kind("a narrow layer has no units to spare", "a narrow layer has no units to spare",
               "keeps a wide layer from learning the training points by heart"));
-}
-
-// Rows that start at random find their few examples late: on enwiki-sent2doc, with ten a label, two
-// epochs pass before P@1 reaches 0.1.
-void Chooser::choose_start() {
-  const bool has_few = facts_.labels_per_point > 0 && facts_.labels_per_point < kLabelsPerPointFew;
-  if (!has_few || facts_.labels <= kLabelsTrainedWhole) return;
-  set("centroid_scale", &ModelConfig::centroid_scale, kCentroidScale,
-      "points of about one label each: rows start at the mean of their few points");
 }
 
 }  // namespace

@@ -2,8 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <vector>
-
 #include "common/dataset/open_or_pack.hpp"
 #include "common/recipe.hpp"
 #include "master/recipe_chosen.hpp"
@@ -64,9 +62,6 @@ Result<RunData> open_run_data(const MasterConfig& config,
     data.initial = std::move(*initial);
     proposed.model.hidden = data.initial->hidden();
     proposed.model.initial_fingerprint = data.initial->fingerprint();
-    // Its rows are there already.
-    proposed.model.centroid_scale = 0.0F;
-    std::erase_if(proposed.choices, [](const auto& c) { return c.field == "centroid_scale"; });
   }
   auto model = effective_model(config, proposed.model);
   if (!model) return model.error();

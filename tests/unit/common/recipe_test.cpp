@@ -68,18 +68,6 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   REQUIRE(best.active_cap + best.random_negatives > usual.active_cap + usual.random_negatives);
 }
 
-TEST_CASE("recipe: wide layers with about one label a point start at centroids", "[recipe]") {
-  const auto scale = [](std::uint32_t labels, double labels_per_point) {
-    DatasetFacts data = facts(200'000, labels);
-    data.labels_per_point = labels_per_point;
-    return recipe(data).model.centroid_scale;
-  };
-  REQUIRE(scale(26'408, 1.0) > 0.0F);
-  REQUIRE(scale(26'408, 1.6) == 0.0F);
-  REQUIRE(scale(2'000, 1.0) == 0.0F);
-  REQUIRE(scale(26'408, 0.0) == 0.0F);  // unknown
-}
-
 TEST_CASE("recipe: a lag that is given is kept", "[recipe]") {
   REQUIRE(recipe(facts(20'756, 52'946)).model.staleness == 1);
   REQUIRE(recipe(facts(20'756, 52'946), {RecipeKind::kBest, 16}).model.staleness == 16);

@@ -136,6 +136,7 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
   [[nodiscard]] bool has_unsent() const { return !queues_[0].empty() || !queues_[1].empty(); }
 
   void written(const asio::error_code& error, std::size_t bytes);
+  void end_writing(std::string reason);
   void finish_if_written();
   void discard_if_finished();
 
@@ -156,6 +157,7 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
   std::uint64_t bytes_out_ = 0;
   bool is_reading_ = false;
   bool is_finishing_ = false;
+  bool is_write_broken_ = false;
   bool is_discarding_ = false;
   bool has_shut_down_ = false;  // our side of the connection
   std::array<std::uint8_t, 1024> discarded_{};
@@ -305,7 +307,7 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Im
 // ---- Writing -----------------------------------------------------------------------------------
 
 bool FramedSocket::Impl::send(SharedBytes payload, Lane lane) {
-  if (!is_open() || is_finishing_) return false;
+  if (!is_open() || is_finishing_ || is_write_broken_) return false;
   QueuedFrame frame{frame_header(*payload), std::move(payload)};
   if (bytes_waiting_ > 0 && bytes_waiting_ + frame.bytes() > limits_.send_queue_bytes_max) {
     close(fmt::format("the peer is too slow: {} bytes wait to be sent to it", bytes_waiting_));
@@ -359,7 +361,7 @@ void FramedSocket::Impl::write_next() {
 void FramedSocket::Impl::written(const asio::error_code& error, std::size_t bytes) {
   bytes_out_ += bytes;
   disarm(write_watch_);
-  if (error) return close(error.message());
+  if (error) return end_writing(error.message());
   for (const QueuedFrame& frame : on_their_way_) bytes_waiting_ -= frame.bytes();
   on_their_way_.clear();
   is_write_due_ = false;
@@ -369,6 +371,20 @@ void FramedSocket::Impl::written(const asio::error_code& error, std::size_t byte
     finish_if_written();
   }
   if (on_written_ && is_open()) on_written_();
+}
+
+// A peer that has refused us and is gone may have said why before it went: what has arrived is
+// still read, to its end, which closes.
+void FramedSocket::Impl::end_writing(std::string reason) {
+  if (!is_open()) return;
+  if (has_shut_down_ || is_finishing_) return close({});
+  is_write_broken_ = true;
+  close_reason_ = std::move(reason);
+  for (auto& queue : queues_) queue.clear();
+  on_their_way_.clear();
+  bytes_waiting_ = 0;
+  is_write_due_ = false;
+  arm(write_watch_, kLingerMax, "a broken connection was not read");
 }
 
 // ---- The handle --------------------------------------------------------------------------------

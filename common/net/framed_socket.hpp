@@ -58,8 +58,10 @@ class FramedSocket {
                                             FrameDeadline deadline = FrameDeadline::kHeader);
 
   // Queues a frame and returns at once. False when the socket is closed or finishing, or closes
-  // because the peer does not take what is sent. Requires 0 < size <= kFrameBytesMax. The kernel is
-  // given little more than it can send at once, so that urgent frames wait for little.
+  // because the peer does not take what is sent. After a write that failed every frame is refused,
+  // while reads still deliver what the peer said before it ended the connection. Requires
+  // 0 < size <= kFrameBytesMax. The kernel is given little more than it can send at once, so that
+  // urgent frames wait for little.
   bool send(SharedBytes payload, Lane lane = Lane::kOrdered);
   bool send(Bytes payload, Lane lane = Lane::kOrdered);
 

@@ -341,6 +341,32 @@ TEST_CASE("framed socket: what finish leaves queued arrives though the peer stil
   REQUIRE(received == framed(payload_of(100)));
 }
 
+TEST_CASE("framed socket: what a peer said before it broke the connection is read to the end",
+          "[framed_socket]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  FramedSocket near(std::move(pair.a), {});
+  REQUIRE(near.send(payload_of(100)));
+  io.poll();
+  const std::vector<Bytes> last_words{payload_of(3), payload_of(70'000)};
+  for (const Bytes& words : last_words) asio::write(pair.b, asio::buffer(framed(words)));
+  pair.b.close();  // with bytes unread: the kernel resets the connection
+
+  // The first write after it fails, before anything is read.
+  Seen seen;
+  REQUIRE(near.send(payload_of(100)));
+  io.restart();
+  io.poll();
+  REQUIRE_FALSE(near.send(payload_of(100)));
+  REQUIRE(near.bytes_waiting() == 0);
+  REQUIRE(near.close_reason() != "");
+  io.restart();
+  testing::run_to_end(io, read_all(near, kPatience, kFrameBytesMax, seen));
+  REQUIRE(seen.payloads == last_words);
+  REQUIRE(seen.error == near.close_reason());
+  REQUIRE_FALSE(near.is_open());
+}
+
 TEST_CASE("framed socket: closing ends a read under way with the reason", "[framed_socket]") {
   Reader reader;
   reader.io.poll();

@@ -62,6 +62,7 @@ int run_bench(BenchFlags flags) {
     std::fflush(stdout);
   };
   add(bench_kernels(peaks, flags.shape));
+  add(bench_training(kernels_for(peaks.level), flags.shape));
   add(bench_codec(flags.shape));
   auto storage = bench_storage(flags.shape);
   if (!storage) {
@@ -69,7 +70,7 @@ int run_bench(BenchFlags flags) {
     return static_cast<int>(ExitCode::kFailure);
   }
   add(std::move(*storage));
-  if (flags.json) fmt::print("{}\n", bench_json(peaks, lines));
+  if (flags.json) fmt::print("{}\n", bench_json(peaks, flags.shape.hidden, lines));
   return 0;
 }
 
@@ -84,8 +85,10 @@ std::string bench_table_line(const BenchLine& line) {
       has_floor ? fmt::format("; bound by {}", line.bound) : "");
 }
 
-std::string bench_json(const MachinePeaks& peaks, const std::vector<BenchLine>& lines) {
+std::string bench_json(const MachinePeaks& peaks, std::uint32_t hidden,
+                       const std::vector<BenchLine>& lines) {
   nlohmann::ordered_json report;
+  report["hidden"] = hidden;
   report["simd"] = simd_level_name(peaks.level);
   report["flops_per_second"] = peaks.flops_per_second;
   report["memory"] = nlohmann::ordered_json::array();

@@ -19,7 +19,8 @@ void add_bench_command(CLI::App& app, int& exit_status);
 // A line of the table without its end. The share is the floor in percent of the time taken.
 std::string bench_table_line(const BenchLine& line);
 
-// One JSON object: the machine's peaks and every line.
-std::string bench_json(const MachinePeaks& peaks, const std::vector<BenchLine>& lines);
+// One JSON object: the machine's peaks, the width measured at, and every line.
+std::string bench_json(const MachinePeaks& peaks, std::uint32_t hidden,
+                       const std::vector<BenchLine>& lines);
 
 }  // namespace gleaner

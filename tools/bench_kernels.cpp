@@ -127,8 +127,12 @@ BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const B
           "visit", each, floor.seconds, floor.bound};
 }
 
-std::vector<BenchLine> bench_hashing(const Kernels& kernels, const MachinePeaks& peaks,
-                                     const BenchShape& shape) {
+struct HashTimes {
+  double row;
+  double query;
+};
+
+HashTimes time_hashing(const Kernels& kernels, const BenchShape& shape) {
   ModelConfig config;
   config.hidden = shape.hidden;
   config.tables = kTables;
@@ -152,18 +156,22 @@ std::vector<BenchLine> bench_hashing(const Kernels& kernels, const MachinePeaks&
                          std::span(codes).first(kTables), scratch);
     }
   });
+  const auto at_once = static_cast<double>(kHashRowsMax);
+  return {row_seconds / (kCalls * at_once), query_seconds / at_once};
+}
+
+}  // namespace
+
+std::vector<BenchLine> bench_hashing(const MachinePeaks& peaks, const BenchShape& shape) {
+  const HashTimes times = time_hashing(kernels_for(peaks.level), shape);
   const std::size_t block = std::bit_ceil(std::max<std::size_t>(shape.hidden, 32));
   const std::size_t blocks = (kTables * kHashBits + block - 1) / block;
   // An addition occupies the unit of a multiply-add.
   const double additions = static_cast<double>(blocks * block * (std::bit_width(block) - 1));
-  const auto rows_at_once = static_cast<double>(kHashRowsMax);
-  return {{fmt::format("hash a row, {} tables of {} bits", kTables, kHashBits), "row",
-           row_seconds / (kCalls * rows_at_once), 2.0 * additions / peaks.flops_per_second,
-           "additions"},
-          {"hash a query", "query", query_seconds / rows_at_once, 0, ""}};
+  return {{fmt::format("hash a row, {} tables of {} bits", kTables, kHashBits), "row", times.row,
+           2.0 * additions / peaks.flops_per_second, "additions"},
+          {"hash a query", "query", times.query, 0, ""}};
 }
-
-}  // namespace
 
 std::vector<BenchLine> bench_kernels(const MachinePeaks& peaks, const BenchShape& shape) {
   const Kernels& kernels = kernels_for(peaks.level);
@@ -176,7 +184,7 @@ std::vector<BenchLine> bench_kernels(const MachinePeaks& peaks, const BenchShape
   lines.push_back(bench_train(kernels, peaks, shape, 2, memory, 3));
   lines.push_back(bench_train(kernels, peaks, shape, 1, memory, 3));
   lines.push_back(bench_score(kernels, peaks, shape));
-  for (BenchLine& line : bench_hashing(kernels, peaks, shape)) lines.push_back(std::move(line));
+  for (BenchLine& line : bench_hashing(peaks, shape)) lines.push_back(std::move(line));
   return lines;
 }
 

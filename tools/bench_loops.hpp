@@ -2,10 +2,12 @@
 // machine's own making, each beside what the machine's peaks allow.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "common/kernels/kernels.hpp"
 #include "common/result.hpp"
 #include "tools/bench_peaks.hpp"
 
@@ -21,15 +23,22 @@ struct BenchLine {
 
 struct BenchShape {
   std::uint32_t hidden = 128;
-  double budget = 0.2;  // seconds a figure
-  std::string folder;   // for the storage figures
+  double budget = 0.2;                 // seconds a figure
+  std::string folder;                  // for the storage figures
+  std::uint32_t stored_rows = 65'536;  // in these
+  // Rows of the layers that steps are timed on, ascending: 8 MiB at H = 128, 32, and 128.
+  std::array<std::uint32_t, 3> layers = {16'384, 65'536, 262'144};
 };
 
 // Kernels and hashing.
 std::vector<BenchLine> bench_kernels(const MachinePeaks& peaks, const BenchShape& shape);
+// Of them, hashing alone.
+std::vector<BenchLine> bench_hashing(const MachinePeaks& peaks, const BenchShape& shape);
+// What surrounds the kernels in training.
+std::vector<BenchLine> bench_training(const Kernels& kernels, const BenchShape& shape);
 // What crosses the network.
 std::vector<BenchLine> bench_codec(const BenchShape& shape);
-// A round of a small run staged, folded and read back, in a folder that is removed.
+// Rounds of a small run staged, folded and read back, in a folder that is removed.
 Result<std::vector<BenchLine>> bench_storage(const BenchShape& shape);
 
 }  // namespace gleaner

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <limits>
 
 #include "common/counter_random.hpp"
 #include "common/half.hpp"
@@ -15,7 +16,7 @@
 namespace gleaner {
 namespace {
 
-constexpr std::uint32_t kLabels = 16'384;
+constexpr RoundIndex kRounds = 3;
 constexpr std::uint32_t kRowsPerPart = 1024;
 
 SparseUpdate make_update(const ShardMap& map, ShardId shard, std::uint32_t begin,
@@ -35,64 +36,86 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, std::uint32_t begin
   return update;
 }
 
-// Seconds of staging all shards' rows, all of them touched.
-Result<double> stage_round(RunStore& run) {
-  const ShardMap& map = run.shard_map();
-  double seconds = 0;
+struct StagedPart {
+  ShardId shard{};
+  std::uint32_t part = 0;
+  std::uint32_t parts = 0;
+  SparseUpdate update;
+};
+
+// What all shards commit when all of their rows are touched.
+std::vector<StagedPart> make_commits(const ShardMap& map) {
+  std::vector<StagedPart> commits;
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
     const ShardId shard{s};
     const std::uint32_t rows = map.row_count(shard);
     const std::uint32_t parts = (rows + kRowsPerPart - 1) / kRowsPerPart;
     for (std::uint32_t part = 0; part < parts; ++part) {
       const std::uint32_t begin = part * kRowsPerPart;
-      const SparseUpdate update =
-          make_update(map, shard, begin, std::min(begin + kRowsPerPart, rows));
-      const Durability durability = part + 1 < parts ? Durability::kLazy : Durability::kSync;
-      const Instant start = monotonic_now();
-      if (auto staged = run.stage(0, shard, part, parts, update, durability); !staged) {
-        return staged.error();
-      }
-      seconds += seconds_since(start);
+      commits.push_back({shard, part, parts,
+                         make_update(map, shard, begin, std::min(begin + kRowsPerPart, rows))});
     }
   }
-  return seconds;
+  return commits;
+}
+
+Result<void> stage_round(RunStore& run, RoundIndex round, const std::vector<StagedPart>& commits) {
+  for (const StagedPart& c : commits) {
+    const Durability durability = c.part + 1 < c.parts ? Durability::kLazy : Durability::kSync;
+    auto staged = run.stage(round, c.shard, c.part, c.parts, c.update, durability);
+    if (!staged) return staged;
+  }
+  return {};
 }
 
 Result<std::vector<BenchLine>> bench_run(const std::string& path, const BenchShape& shape) {
   RunIdentity identity;
-  identity.model.points = 128;
+  identity.model.points = 128 * kRounds;
   identity.model.features = 1000;
-  identity.model.labels = kLabels;
+  identity.model.labels = shape.stored_rows;
   identity.model.hidden = shape.hidden;
   identity.model.round_batches = 1;
-  identity.model.hash_bits = 6;
+  identity.model.epochs = 1;
+  identity.model.hash_bits = 8;
   auto store = open_rocks_store(path, OpenMode::kReadWrite);
   if (!store) return store.error();
-  auto created =
-      RunStore::create_or_open(std::move(*store), identity, std::vector<std::uint32_t>(kLabels, 1));
+  auto created = RunStore::create_or_open(std::move(*store), identity,
+                                          std::vector<std::uint32_t>(shape.stored_rows, 1));
   if (!created) return created.error();
   RunStore& run = **created;
-  const Result<double> staged = stage_round(run);
-  if (!staged) return staged.error();
-  HistoryRecord history;
-  history.checkpoint = 1;
-  Instant start = monotonic_now();
-  if (auto folded = run.fold(0, history); !folded) return folded.error();
-  const double fold_seconds = seconds_since(start);
+  double stage = std::numeric_limits<double>::infinity();
+  double fold = stage;
+  const std::vector<StagedPart> commits = make_commits(run.shard_map());
+  // RocksDB has threads of its own, which merge files after a fold.
+  double processor = -processor_seconds();
+  for (RoundIndex round = 0; round < kRounds; ++round) {
+    Instant start = monotonic_now();
+    if (auto staged = stage_round(run, round, commits); !staged) return staged.error();
+    stage = std::min(stage, seconds_since(start));
+    HistoryRecord history;
+    history.checkpoint = round + 1;
+    start = monotonic_now();
+    if (auto folded = run.fold(round, history); !folded) return folded.error();
+    // The first one finds no rows to read: it is not what folds are like.
+    if (round > 0) fold = std::min(fold, seconds_since(start));
+  }
+  processor += processor_seconds();
   double rows = 0;
-  start = monotonic_now();
+  const Instant start = monotonic_now();
   for (std::uint32_t s = 0; s < run.shard_map().shard_count(); ++s) {
     const std::uint32_t count = run.shard_map().row_count(ShardId{s});
     rows += count;
     for (std::uint32_t begin = 0; begin < count; begin += kRowsPerPart) {
-      auto read = run.read_rows(ShardId{s}, begin, std::min(begin + kRowsPerPart, count), 1);
+      auto read = run.read_rows(ShardId{s}, begin, std::min(begin + kRowsPerPart, count), kRounds);
       if (!read) return read.error();
     }
   }
   const double read_seconds = seconds_since(start);
-  return std::vector<BenchLine>{{"stage a commit, on disk", "row", *staged / rows, 0, ""},
-                                {"fold a round, on disk", "row", fold_seconds / rows, 0, ""},
-                                {"read rows back", "row", read_seconds / rows, 0, ""}};
+  return std::vector<BenchLine>{
+      {"stage a commit, on disk", "row", stage / rows, 0, ""},
+      {"fold a round, on disk", "row", fold / rows, 0, ""},
+      {"stage and fold, processor", "row", processor / (kRounds * rows), 0, ""},
+      {"read rows back", "row", read_seconds / rows, 0, ""}};
 }
 
 }  // namespace

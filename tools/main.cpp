@@ -19,6 +19,7 @@
 #include "tools/history_command.hpp"
 #include "tools/inspect_command.hpp"
 #include "tools/man_command.hpp"
+#include "tools/plan_command.hpp"
 #include "tools/plot_command.hpp"
 #include "tools/predict_command.hpp"
 #include "tools/status_command.hpp"
@@ -60,6 +61,7 @@ int main(int argc, char** argv) {
   gleaner::add_history_command(app, exit_status);
   gleaner::add_inspect_command(app, exit_status);
   gleaner::add_man_command(app, exit_status);
+  gleaner::add_plan_command(app, exit_status);
   gleaner::add_plot_command(app, exit_status);
   gleaner::add_predict_command(app, exit_status);
   gleaner::add_status_commands(app, exit_status);

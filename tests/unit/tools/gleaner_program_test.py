@@ -24,7 +24,7 @@ class Usage(unittest.TestCase):
                         ["export"], ["completion"], ["plot"], ["man"], ["predict"], ["checkpoint", "digest"],
                         ["checkpoint", "list"], ["checkpoint", "show"], ["checkpoint", "keep"],
                         ["checkpoint", "drop"], ["status"], ["why"], ["backup", "list"],
-                        ["backup", "verify"], ["restore"]):
+                        ["backup", "verify"], ["restore"], ["plan"], ["bench"]):
             status, out, err = run(*command, "--help")
             self.assertEqual((status, err), (0, ""))
             examples = re.findall(r"^  .*gleaner ", out.split("Examples:")[1], re.MULTILINE)
@@ -42,6 +42,8 @@ class Usage(unittest.TestCase):
             (["history", "a", "--jsn"], "--jsn"),
             (["checkpoint"], "subcommand"),
             (["checkpoint", "digest"], "store"),
+            (["plan"], "labels"),
+            (["plan", "--labels", "many"], "labels"),
         ):
             status, out, err = run(*arguments)
             self.assertEqual((status, out), (2, ""), arguments)

@@ -1,0 +1,330 @@
+#include "tools/plan.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+
+#include "common/counter_random.hpp"
+#include "common/limits.hpp"
+#include "common/recipe.hpp"
+#include "tools/plan_report.hpp"
+
+namespace gleaner {
+namespace {
+
+// Nothing takes time but what a test sets.
+const MachineCosts kFree;
+
+// Every neuron of 1,000 is trained, in rounds of ten batches of 100.
+PlanInput small_input() {
+  PlanInput input;
+  input.model.points = 1'000;
+  input.model.features = 1'000;
+  input.model.labels = 1'000;
+  input.model.sampling = Sampling::kAll;
+  input.model.batch_examples = 100;
+  input.model.round_batches = 10;
+  input.model.staleness = 16;
+  input.features_per_point = 10;
+  input.labels_per_point = 2;
+  input.volunteers = {.count = 4, .cores = 1, .mbit = 0};
+  return input;
+}
+
+// What a real machine takes, roughly.
+MachineCosts usual_costs() {
+  MachineCosts c;
+  c.visit = 20e-9;
+  c.row = {{{16'384, 90e-9}, {65'536, 120e-9}, {262'144, 150e-9}}};
+  c.scan = 1e-9;
+  c.finish = 40e-9;
+  c.query = 800e-9;
+  c.rehash_row = 400e-9;
+  c.commit_row = 500e-9;
+  c.input_forward = 70e-9;
+  c.input_backward = 140e-9;
+  c.pack_codes = c.unpack_codes = 60e-9;
+  c.pack_gradient = c.add_gradient = 130e-9;
+  c.stage_row = 1e-6;
+  c.fold_row = 5e-6;
+  c.store_row_processor = 4e-6;
+  c.read_row = 3e-6;
+  return c;
+}
+
+Plan planned(const PlanInput& input, const MachineCosts& costs) {
+  const auto plan = make_plan(input, costs);
+  REQUIRE(plan.ok());
+  return *plan;
+}
+
+const Bound& bound_of(const Plan& plan, Resource resource) {
+  return plan.bounds[static_cast<std::size_t>(resource)];
+}
+
+std::string refusal(const PlanInput& input) {
+  const auto plan = make_plan(input, kFree);
+  REQUIRE_FALSE(plan.ok());
+  return plan.error().message;
+}
+
+// The run of tests/sim/README.md, "Throughput under churn", of so many volunteers; their links'
+// latencies are drawn from 5 to 50 ms one way, and the slowest is the one that counts.
+PlanInput simulated(std::uint32_t volunteers, double mbit) {
+  PlanInput input;
+  input.model.points = std::uint64_t{256} * 6'400;
+  input.model.features = 8;
+  input.model.labels = 52'946;
+  input.model.output_shards = std::max(16u, 2 * volunteers);
+  input.model.batch_examples = 256;
+  input.model.round_batches = 64;
+  input.model.staleness = 16;
+  input.features_per_point = 1;
+  input.labels_per_point = 10;
+  input.volunteers = {.count = volunteers, .cores = 1, .mbit = mbit};
+  input.round_trip = 2 * (0.005 + 0.045 * volunteers / (volunteers + 1));
+  input.master.mbit = 1'000;
+  return input;
+}
+
+MachineCosts simulated_costs() {
+  MachineCosts costs;
+  costs.row = {{{16'384, 0}, {65'536, 0}, {262'144, 0}}};
+  costs.visit = 100e-6 / 1'010;
+  costs.input_forward = costs.input_backward = 2e-6;
+  costs.stage_row = 0.06 / 52'946;
+  costs.fold_row = 0.2 / 52'946;
+  return costs;
+}
+
+}  // namespace
+
+TEST_CASE("plan: processors bound what nothing else does", "[plan]") {
+  MachineCosts costs = kFree;
+  costs.visit = 1e-6;
+  // 100 examples x 1,000 neurons x 1 us, a quarter of the shards each: 25 ms a batch.
+  const Plan plan = planned(small_input(), costs);
+  REQUIRE(plan.active == 1'000);
+  REQUIRE(plan.trip_seconds == Approx(0.025));
+  REQUIRE(plan.round_seconds == Approx(0.25));
+  REQUIRE(plan.examples_per_second == Approx(4'000));
+  REQUIRE(plan.epoch_seconds == Approx(0.25));
+  REQUIRE(plan.limit == Resource::kVolunteers);
+  REQUIRE(bound_of(plan, Resource::kVolunteers).doubled == Approx(8'000));
+}
+
+TEST_CASE("plan: a core has whole shards", "[plan]") {
+  MachineCosts costs = kFree;
+  costs.visit = 1e-6;
+  PlanInput input = small_input();
+  // Sixteen shards over ten volunteers: some have two, as if they were eight.
+  input.volunteers.count = 10;
+  const Plan plan = planned(input, costs);
+  REQUIRE(plan.examples_per_second == Approx(8'000));
+  REQUIRE(bound_of(plan, Resource::kVolunteers).examples_per_second == Approx(10'000));
+  input.volunteers.count = 64;
+  const Plan many = planned(input, costs);
+  REQUIRE(many.holders == 16);
+  REQUIRE(many.examples_per_second == Approx(16'000));
+  input.volunteers = {.count = 1, .cores = 5, .mbit = 0};  // four shards are the most a core has
+  REQUIRE(planned(input, costs).examples_per_second == Approx(4'000));
+}
+
+TEST_CASE("plan: the lag bounds how many batches a round trip carries", "[plan]") {
+  PlanInput input = small_input();
+  input.model.points = 100'000;
+  input.model.round_batches = 1'000;
+  input.model.staleness = 1;
+  input.round_trip = 0.1;
+  const Plan plan = planned(input, kFree);
+  REQUIRE(plan.round_seconds == Approx(0.1 + 999 * 0.05));
+  REQUIRE(plan.limit == Resource::kLag);
+  REQUIRE(bound_of(plan, Resource::kLag).examples_per_second == Approx(2'000));
+  // The rounds' first batches are half of the time where rounds are short.
+  input.model.points = 1'000;
+  input.model.round_batches = 10;
+  input.model.staleness = 16;
+  REQUIRE(planned(input, kFree).round_seconds == Approx(0.1));
+  REQUIRE(planned(input, kFree).limit == Resource::kRound);
+}
+
+TEST_CASE("plan: a link carries its bytes, the master's all volunteers'", "[plan]") {
+  PlanInput input = small_input();
+  input.model.points = 100'000;
+  input.model.round_batches = 1'000;
+  input.volunteers.mbit = 8;
+  Plan plan = planned(input, kFree);
+  REQUIRE(plan.limit == Resource::kVolunteerLink);
+  REQUIRE(plan.examples_per_second == Approx(1e6 / plan.traffic.up).epsilon(0.02));
+  input.volunteers.mbit = 0;
+  input.master.mbit = 8;
+  plan = planned(input, kFree);
+  REQUIRE(plan.limit == Resource::kMasterLink);
+  REQUIRE(plan.examples_per_second == Approx(0.25e6 / plan.traffic.up).epsilon(0.02));
+}
+
+TEST_CASE("plan: two rounds are open at most, so the store may bound", "[plan]") {
+  MachineCosts costs = kFree;
+  costs.fold_row = 1e-3;
+  const Plan plan = planned(small_input(), costs);
+  REQUIRE(plan.rows_a_round > 1'000);  // all labels and most features
+  REQUIRE(plan.limit == Resource::kStore);
+  REQUIRE(plan.round_seconds == Approx(plan.fold_seconds));
+  REQUIRE(plan.fold_seconds == Approx(plan.rows_a_round * 1e-3));
+}
+
+TEST_CASE("plan: on one machine every program's time adds up", "[plan]") {
+  MachineCosts costs = kFree;
+  costs.visit = 1e-6;
+  costs.query = 100e-6;  // on each of four volunteers
+  PlanInput input = small_input();
+  input.model.sampling = Sampling::kLsh;
+  input.model.tables = costs.tables;
+  input.model.active_cap = 998;  // and two labels
+  input.model.hash_bits = 2;
+  input.model.rehash_batches = 1'000'000;
+  input.is_one_machine = true;
+  input.master.cores = 2;
+  REQUIRE(planned(input, costs).examples_per_second == Approx(2 / (1'000e-6 + 400e-6)));
+}
+
+TEST_CASE("plan: sizes of messages are those of the codec", "[plan]") {
+  // schema/README.md: 10 labels in the shards held, batches of 128, without TCP's headers.
+  PlanInput input = small_input();
+  input.model.labels = 52'946;
+  input.model.batch_examples = 128;
+  input.volunteers.count = 2;
+  input.labels_per_point = 20;
+  const Traffic traffic = planned(input, kFree).traffic;
+  const double headers = 1 + 66.0 / 1448;
+  REQUIRE(traffic.unit_down / headers == Approx(107.8).epsilon(0.05));
+  REQUIRE(traffic.unit_up / headers == Approx(121.2).epsilon(0.05));
+  REQUIRE(traffic.down > traffic.unit_down);
+  REQUIRE(traffic.up > traffic.unit_up + traffic.commit_up);
+}
+
+TEST_CASE("plan: more of anything is never slower", "[plan]") {
+  for (std::uint64_t seed = 0; seed < 500; ++seed) {
+    CAPTURE(seed);
+    Rng rng(seed, Purpose::kTest);
+    PlanInput input;
+    input.model = recipe({.points = 1'000 + rng.next_below(1'000'000),
+                          .features = 1'000 + static_cast<std::uint32_t>(rng.next_below(1'000'000)),
+                          .labels = 1'000 + static_cast<std::uint32_t>(rng.next_below(5'000'000))})
+                      .model;
+    input.model.staleness = static_cast<std::uint32_t>(rng.next_below(64));
+    input.features_per_point = 30;
+    input.labels_per_point = 5;
+    input.volunteers = {.count = 1 + static_cast<std::uint32_t>(rng.next_below(20)),
+                        .cores = 1 + static_cast<std::uint32_t>(rng.next_below(8)),
+                        .mbit = 1 + static_cast<double>(rng.next_below(1'000))};
+    input.master = {.count = 1,
+                    .cores = 1 + static_cast<std::uint32_t>(rng.next_below(8)),
+                    .mbit = 1 + static_cast<double>(rng.next_below(1'000))};
+    input.round_trip = 1e-3 * static_cast<double>(rng.next_below(300));
+    const MachineCosts costs = usual_costs();
+    const Plan plan = planned(input, costs);
+    const double now = plan.examples_per_second * (1 - 1e-9);
+    REQUIRE(plan.examples_per_second > 0);
+    for (const Bound& bound : plan.bounds) {
+      if (bound.resource == Resource::kShards || bound.resource == Resource::kRound) continue;
+      REQUIRE(bound.doubled >= now);
+      REQUIRE(bound.examples_per_second >= now);
+    }
+    PlanInput better = input;
+    better.volunteers.mbit *= 3;
+    REQUIRE(planned(better, costs).examples_per_second >= now);
+    better.volunteers.mbit = 0;
+    REQUIRE(planned(better, costs).examples_per_second >= now);
+    better = input;
+    better.round_trip /= 2;
+    REQUIRE(planned(better, costs).examples_per_second >= now);
+    better = input;
+    better.volunteers.cores *= 2;
+    REQUIRE(planned(better, costs).examples_per_second >= now);
+    better = input;
+    better.model.staleness += 5;
+    REQUIRE(planned(better, costs).examples_per_second >= now);
+  }
+}
+
+TEST_CASE("plan: a dead volunteer's shards go to the others", "[plan]") {
+  PlanInput input = small_input();
+  input.model.epochs = 100;
+  input.model.labels = 16'000;
+  input.volunteers = {.count = 4, .cores = 1, .mbit = 8};
+  const Plan four = planned(input, kFree);
+  // Four shards to three others: one of them takes two.
+  REQUIRE(four.reload_seconds == Approx(four.traffic.download / 2 / 1e6));
+  input.volunteers.count = 1;
+  const Plan one = planned(input, kFree);
+  REQUIRE(one.reload_seconds == Approx(one.traffic.download / 1e6));
+  REQUIRE(one.traffic.download == Approx(4 * four.traffic.download));
+}
+
+TEST_CASE("plan: agrees with the simulated cluster within a quarter", "[plan]") {
+  struct Measured {
+    std::uint32_t volunteers;
+    double mbit;
+    double examples_per_second;
+  };
+
+  for (const Measured& m : {Measured{8, 100, 27'991}, Measured{8, 1'000, 30'834},
+                            Measured{64, 100, 13'535}, Measured{64, 1'000, 13'380}}) {
+    CAPTURE(m.volunteers, m.mbit);
+    const Plan plan = planned(simulated(m.volunteers, m.mbit), simulated_costs());
+    REQUIRE(plan.examples_per_second == Approx(m.examples_per_second).epsilon(0.25));
+    REQUIRE(plan.limit == (m.volunteers == 8 ? Resource::kLag : Resource::kMasterLink));
+  }
+}
+
+TEST_CASE("plan: the largest runs have finite figures, larger ones are refused", "[plan]") {
+  PlanInput input = small_input();
+  input.model =
+      recipe({.points = std::uint64_t{1} << 40, .features = kFeaturesMax, .labels = kLabelsMax})
+          .model;
+  input.model.hidden = kHiddenMax;
+  input.model.output_shards = kOutputShardsMax;
+  input.volunteers = {.count = kOutputShardsMax, .cores = 1'024, .mbit = 1};
+  input.master.mbit = 1;
+  const Plan plan = planned(input, usual_costs());
+  for (const double figure :
+       {plan.examples_per_second, plan.epoch_seconds, plan.master_memory, plan.volunteer_memory,
+        plan.store_most, plan.traffic.download, plan.reload_seconds, plan.replay_seconds}) {
+    REQUIRE(std::isfinite(figure));
+    REQUIRE(figure > 0);
+  }
+  REQUIRE(plan.store_content > 1e12);
+  input.model.labels = kLabelsMax + 1;
+  REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("labels is 100000001"));
+  input = small_input();
+  input.volunteers.count = 0;
+  REQUIRE_THAT(refusal(input), Catch::Matchers::Contains("without volunteers"));
+  input = small_input();
+  input.volunteers.cores = 0;
+  REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("cores of a volunteer cannot be 0"));
+  input = small_input();
+  input.master.mbit = std::nan("");
+  REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("Mbit/s of the master"));
+  input = small_input();
+  input.labels_per_point = 1'001;
+  REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("labels a point"));
+}
+
+TEST_CASE("plan: a bound that is none is null for programs and a dash for people", "[plan]") {
+  const PlanInput input = small_input();
+  const Report report = plan_report(input, planned(input, usual_costs()));
+  const Json json = report.for_programs();
+  REQUIRE(json["speed"]["bounds"].size() == kResources.size());
+  const Json& link = json["speed"]["bounds"][static_cast<std::size_t>(Resource::kMasterLink)];
+  REQUIRE(link["resource"] == "master's link");
+  REQUIRE(link["examples_per_second"].is_null());
+  REQUIRE(json["speed"]["limit"].is_string());
+  const std::string text = report.for_people({});
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = text.find('\n', begin);
+    REQUIRE(end - begin <= 100);
+    begin = end + 1;
+  }
+}
+
+}  // namespace gleaner

@@ -1,0 +1,147 @@
+#include "tools/plan_costs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
+#include <nlohmann/json.hpp>
+#include <string_view>
+
+#include "common/kernels/simd_level.hpp"
+#include "common/limits.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr double kBudget = 0.01;  // seconds a figure
+constexpr std::uint32_t kStoredRows = 16'384;
+
+constexpr std::string_view kLayerLine = "fetch and update a row, layer of ";
+
+struct CostLine {
+  const char* name;
+  double MachineCosts::*cost;
+};
+
+constexpr CostLine kLines[] = {
+    {"visit a row", &MachineCosts::visit},
+    {"look for a row's visits", &MachineCosts::scan},
+    {"finish a gradient in a shard", &MachineCosts::finish},
+    {"hash a query", &MachineCosts::query},
+    {"hash a changed row anew, tables and all", &MachineCosts::rehash_row},
+    {"keep, commit and hash a row", &MachineCosts::commit_row},
+    {"input layer, forward", &MachineCosts::input_forward},
+    {"input layer, backward and update", &MachineCosts::input_backward},
+    {"pack hidden codes", &MachineCosts::pack_codes},
+    {"unpack hidden codes", &MachineCosts::unpack_codes},
+    {"pack a gradient", &MachineCosts::pack_gradient},
+    {"add a packed gradient", &MachineCosts::add_gradient},
+    {"stage a commit, on disk", &MachineCosts::stage_row},
+    {"fold a round, on disk", &MachineCosts::fold_row},
+    {"stage and fold, processor", &MachineCosts::store_row_processor},
+    {"read rows back", &MachineCosts::read_row},
+};
+
+Result<double> seconds_of(const std::vector<BenchLine>& lines, const std::string& name) {
+  const auto line =
+      std::find_if(lines.begin(), lines.end(), [&](const auto& l) { return l.name == name; });
+  if (line == lines.end()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("there is no line '{}': measure again with this version's gleaner "
+                             "bench --json",
+                             name)};
+  }
+  if (!(line->seconds >= 0 && line->seconds < 1)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("line '{}': {} seconds cannot be", name, line->seconds)};
+  }
+  return line->seconds;
+}
+
+Error in_file(const std::string& what) {
+  return {ErrorCode::kInvalidArgument, "not what gleaner bench --json prints: " + what};
+}
+
+}  // namespace
+
+Result<MachineCosts> costs_of(const std::vector<BenchLine>& lines, std::uint32_t hidden) {
+  MachineCosts costs;
+  costs.hidden = hidden;
+  for (const CostLine& line : kLines) {
+    const Result<double> seconds = seconds_of(lines, line.name);
+    if (!seconds) return seconds.error();
+    costs.*line.cost = *seconds;
+  }
+  std::size_t layers = 0;
+  for (const BenchLine& line : lines) {
+    if (!line.name.starts_with(kLayerLine)) continue;
+    const double rows = std::strtod(line.name.c_str() + kLayerLine.size(), nullptr);
+    if (layers == costs.row.size() || rows <= (layers == 0 ? 0 : costs.row[layers - 1].rows)) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("line '{}': three layers are wanted, ascending", line.name)};
+    }
+    const Result<double> seconds = seconds_of(lines, line.name);
+    if (!seconds) return seconds.error();
+    costs.row[layers++] = {rows, *seconds};
+  }
+  if (layers < costs.row.size()) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("there are {} lines '{}N rows': three are wanted", layers, kLayerLine)};
+  }
+  return costs;
+}
+
+Result<MachineCosts> parse_costs(const std::string& json) {
+  const auto report = nlohmann::json::parse(json, nullptr, false);
+  if (!report.is_object()) return in_file("no JSON object");
+  const auto hidden = report.find("hidden");
+  if (hidden == report.end() || !hidden->is_number_unsigned() ||
+      hidden->get<std::uint64_t>() < kLanes || hidden->get<std::uint64_t>() > kHiddenMax) {
+    return in_file("'hidden' is no width");
+  }
+  const auto entries = report.find("lines");
+  if (entries == report.end() || !entries->is_array()) return in_file("'lines' is no list");
+  std::vector<BenchLine> lines;
+  for (const auto& entry : *entries) {
+    if (!entry.is_object() || !entry.contains("name") || !entry["name"].is_string() ||
+        !entry.contains("seconds") || !entry["seconds"].is_number()) {
+      return in_file("a line without 'name' and 'seconds'");
+    }
+    lines.push_back({entry["name"], "", entry["seconds"], 0, ""});
+  }
+  return costs_of(lines, hidden->get<std::uint32_t>());
+}
+
+Result<MachineCosts> read_costs(const std::string& file) {
+  std::ifstream stream(file, std::ios::binary);
+  if (!stream) return Error{ErrorCode::kNotFound, fmt::format("{}: cannot be read", file)};
+  const std::string text((std::istreambuf_iterator<char>(stream)),
+                         std::istreambuf_iterator<char>());
+  Result<MachineCosts> costs = parse_costs(text);
+  if (!costs) return Error{costs.error().code, fmt::format("{}: {}", file, costs.error().message)};
+  return costs;
+}
+
+BenchShape quick_shape(std::uint32_t hidden, const std::string& folder) {
+  return {.hidden = hidden, .budget = kBudget, .folder = folder, .stored_rows = kStoredRows};
+}
+
+Result<MachineCosts> measure_costs(const BenchShape& shape) {
+  const Result<SimdLevel> level = simd_level_from_environment();
+  if (!level) return level.error();
+  const Kernels& kernels = kernels_for(*level);
+  std::vector<BenchLine> lines = bench_training(kernels, shape);
+  MachinePeaks peaks;  // for floors, which nobody reads here
+  peaks.level = *level;
+  for (BenchLine& line : bench_hashing(peaks, shape)) lines.push_back(std::move(line));
+  for (BenchLine& line : bench_codec(shape)) lines.push_back(std::move(line));
+  auto stored = bench_storage(shape);
+  if (!stored) return stored.error();
+  for (BenchLine& line : *stored) lines.push_back(std::move(line));
+  return costs_of(lines, shape.hidden);
+}
+
+}  // namespace gleaner

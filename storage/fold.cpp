@@ -101,7 +101,7 @@ Result<std::vector<ShardDigest>> RunStore::shard_digests() {
 }
 
 Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& update,
-                                         WriteBatch& batch, ShardDigest& digest) {
+                                         SortedWriter& writer, ShardDigest& digest) {
   Result<SelectedRows> selected = rows.read_selected(shard, update.rows);
   if (!selected) return selected.error();
   const std::size_t width = map.row_width(shard);
@@ -118,32 +118,29 @@ Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& upda
   if (tables > 0) row_codes = codes.of(selected->values, width);
   for (std::size_t i = 0; i < update.rows.size(); ++i) {
     const std::span<const float> values = std::span(selected->values).subspan(i * width, width);
-    const std::uint64_t folded = rows.put(batch, {shard, update.rows[i]}, values, update.states[i],
-                                          row_codes.subspan(i * tables, tables));
-    digest.sum += folded - selected->digests[i];
+    const Result<std::uint64_t> folded =
+        rows.put(writer, {shard, update.rows[i]}, values, update.states[i],
+                 row_codes.subspan(i * tables, tables));
+    if (!folded) return folded.error();
+    digest.sum += *folded - selected->digests[i];
   }
   return {};
 }
 
-Result<void> RunStore::Impl::fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch) {
+Result<void> RunStore::Impl::fold_shard(RoundIndex round, ShardId shard, SortedWriter& writer) {
   Result<ShardDigest> digest = read_digest(shard);
   if (!digest) return digest.error();
   const auto fold_part = [&](const SparseUpdate& update) {
-    return fold_update(shard, update, batch, *digest);
+    return fold_update(shard, update, writer, *digest);
   };
   if (auto folded = staged.visit(round, shard, 0, UINT32_MAX, fold_part); !folded) return folded;
-  put_text(batch, Table::kRun, shard_digest_key(shard), encode_shard_digest(*digest));
-  return {};
+  return put_text(writer, Table::kRun, shard_digest_key(shard), encode_shard_digest(*digest));
 }
 
 std::uint64_t RunStore::Impl::fold_bytes(RoundIndex round) const {
-  constexpr std::uint64_t kRecordBytes = 32;  // key, version and checksum, and something over
   std::uint64_t bytes = 0;
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
-    const ShardId shard{s};
-    const std::uint64_t row = (map.row_width(shard) + 1) * sizeof(float) + kRecordBytes;
-    const std::uint64_t entry = map.codes_per_row(shard) * 2 + kRecordBytes;
-    bytes += staged.row_count(round, shard) * (row + entry);
+    bytes += staged.row_count(round, ShardId{s}) * row_bytes(map, ShardId{s});
   }
   return bytes;
 }
@@ -170,16 +167,19 @@ Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
                                                     round, shard)};
     }
   }
-  if (auto room = run.store->check_room(run.fold_bytes(round)); !room) return room;
-  // Keys ascend within each table, which lets the store write a large batch as sorted files.
-  WriteBatch batch;
-  put_text(batch, Table::kRun, as_bytes(kProgressKey),
-           encode_progress({round + 1, plan.round_end(round)}));
-  put_text(batch, Table::kHistory, encode_history_key(round + 1), encode_history(history));
-  for (std::uint32_t shard = 0; shard < run.map.shard_count(); ++shard) {
-    if (auto folded = run.fold_shard(round, ShardId{shard}, batch); !folded) return folded;
-  }
-  if (auto written = run.store->write(std::move(batch), Durability::kSync); !written) {
+  const auto make = [&](SortedWriter& writer) {
+    Result<void> put = put_text(writer, Table::kRun, as_bytes(kProgressKey),
+                                encode_progress({round + 1, plan.round_end(round)}));
+    if (put) {
+      put =
+          put_text(writer, Table::kHistory, encode_history_key(round + 1), encode_history(history));
+    }
+    for (std::uint32_t shard = 0; shard < run.map.shard_count() && put; ++shard) {
+      put = run.fold_shard(round, ShardId{shard}, writer);
+    }
+    return put;
+  };
+  if (auto written = run.store->write_sorted(run.fold_bytes(round), make); !written) {
     return written;
   }
   run.checkpoint = round + 1;

@@ -57,7 +57,7 @@ class RocksStore : public Store {
         database_(std::move(database)),
         families_(std::move(families)) {
     if (!writing_) return;
-    bulk_.emplace(*database_, families_, path_);
+    RocksBulkWriter::clear_away(path_);
     remove_snapshot();  // of a process that was killed
   }
 
@@ -98,9 +98,19 @@ class RocksStore : public Store {
 
   Result<void> write(WriteBatch batch, Durability durability) override {
     if (auto writable = check_writable(batch.bytes()); !writable) return writable;
-    const bool is_bulk = durability == Durability::kSync && batch.bytes() >= writing_->bulk_bytes &&
-                         RocksBulkWriter::can_write(batch);
-    const Status status = is_bulk ? bulk_->write(batch) : write_through_log(batch, durability);
+    const Status status = write_through_log(batch, durability);
+    if (status.ok()) return {};
+    return unsure(rocks_error(status, path_, "writing to"));
+  }
+
+  Result<void> write_sorted(std::uint64_t bytes,
+                            const std::function<Result<void>(SortedWriter&)>& make) override {
+    if (auto writable = check_writable(bytes); !writable) return writable;
+    if (bytes < writing_->bulk_bytes) return Store::write_sorted(bytes, make);
+    RocksBulkWriter bulk(*database_, families_, path_);
+    const Result<void> made = make(bulk);
+    if (bulk.status().ok() && !made) return made;
+    const Status status = bulk.finish();
     if (status.ok()) return {};
     return unsure(rocks_error(status, path_, "writing to"));
   }
@@ -217,7 +227,6 @@ class RocksStore : public Store {
   std::shared_ptr<RoomWatch> watch_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<ColumnFamilyHandle*> families_;  // by table, then the default one
-  std::optional<RocksBulkWriter> bulk_;
   bool has_failed_ = false;
 };
 

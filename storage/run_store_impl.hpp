@@ -31,8 +31,8 @@ struct RunStore::Impl {
   // `rows` with `update`'s rows in [begin, end) on top.
   ShardRows overlay(ShardId shard, std::uint32_t begin, std::uint32_t end, const ShardRows& base,
                     const SparseUpdate& update) const;
-  Result<void> fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch);
-  Result<void> fold_update(ShardId shard, const SparseUpdate& update, WriteBatch& batch,
+  Result<void> fold_shard(RoundIndex round, ShardId shard, SortedWriter& writer);
+  Result<void> fold_update(ShardId shard, const SparseUpdate& update, SortedWriter& writer,
                            ShardDigest& digest);
   // What a fold is going to write, about; requires that the round's commits are whole.
   [[nodiscard]] std::uint64_t fold_bytes(RoundIndex round) const;
@@ -50,6 +50,7 @@ struct RunStore::Impl {
 
 // Adds a JSON record to `batch`.
 void put_text(WriteBatch& batch, Table table, ByteView key, const std::string& text);
+Result<void> put_text(SortedWriter& writer, Table table, ByteView key, const std::string& text);
 // The text of a record; nullopt when there is none.
 Result<std::optional<std::string>> get_text(Store& store, Table table, ByteView key);
 

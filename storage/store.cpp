@@ -3,6 +3,30 @@
 #include <utility>
 
 namespace gleaner {
+namespace {
+
+class BatchWriter : public SortedWriter {
+ public:
+  Result<void> put(Table table, ByteView key, ByteView value) override {
+    batch_.put(table, key, value);
+    return {};
+  }
+
+  WriteBatch take() { return std::move(batch_); }
+
+ private:
+  WriteBatch batch_;
+};
+
+}  // namespace
+
+Result<void> Store::write_sorted(std::uint64_t bytes,
+                                 const std::function<Result<void>(SortedWriter&)>& make) {
+  if (auto room = check_room(bytes); !room) return room;
+  BatchWriter writer;
+  if (auto made = make(writer); !made) return made;
+  return write(writer.take(), Durability::kSync);
+}
 
 Result<void> Store::erase_range(Table table, ByteView begin, ByteView end, Durability durability) {
   WriteBatch batch;

@@ -226,21 +226,22 @@ Result<void> Repairer::settle_shard(ShardId shard) {
 
 Result<void> Repairer::write_shard(ShardId shard, const ShardContent& content) {
   RowTables tables(target_, *map_);
-  WriteBatch batch;
   std::vector<float> values(map_->row_width(shard));
-  for (const auto& [row, stored] : content) {
-    float state = 0;
-    std::memcpy(values.data(), stored.values_and_state.data(), values.size() * sizeof(float));
-    std::memcpy(&state, stored.values_and_state.data() + values.size() * sizeof(float),
-                sizeof state);
-    tables.put(batch, {shard, row}, values, state, stored.codes);
-  }
-  if (const ShardDigest digest = digest_of(shard, content); digest != ShardDigest{}) {
+  return target_.write_sorted(content.size() * row_bytes(*map_, shard), [&](SortedWriter& writer) {
+    for (const auto& [row, stored] : content) {
+      float state = 0;
+      std::memcpy(values.data(), stored.values_and_state.data(), values.size() * sizeof(float));
+      std::memcpy(&state, stored.values_and_state.data() + values.size() * sizeof(float),
+                  sizeof state);
+      auto put = tables.put(writer, {shard, row}, values, state, stored.codes);
+      if (!put) return Result<void>(put.error());
+    }
+    const ShardDigest digest = digest_of(shard, content);
+    if (digest == ShardDigest{}) return Result<void>();
     const Bytes key = shard_digest_key(shard);
-    batch.put(Table::kRun, key,
-              seal_record(Table::kRun, key, as_bytes(encode_shard_digest(digest))));
-  }
-  return target_.write(std::move(batch), Durability::kLazy);
+    return writer.put(Table::kRun, key,
+                      seal_record(Table::kRun, key, as_bytes(encode_shard_digest(digest))));
+  });
 }
 
 Result<void> Repairer::settle_shards_before(std::uint32_t shard) {

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
+#include "common/check.hpp"
 #include "common/initial_weights.hpp"
 #include "common/row_delta.hpp"
 #include "common/run_plan.hpp"
@@ -127,14 +129,26 @@ Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& upda
   return {};
 }
 
-Result<void> RunStore::Impl::fold_shard(RoundIndex round, ShardId shard, SortedWriter& writer) {
-  Result<ShardDigest> digest = read_digest(shard);
-  if (!digest) return digest.error();
-  const auto fold_part = [&](const SparseUpdate& update) {
-    return fold_update(shard, update, writer, *digest);
-  };
-  if (auto folded = staged.visit(round, shard, 0, UINT32_MAX, fold_part); !folded) return folded;
-  return put_text(writer, Table::kRun, shard_digest_key(shard), encode_shard_digest(*digest));
+Result<bool> RunStore::Impl::step(Fold& fold) {
+  const ShardId shard{fold.shard};
+  if (fold.part == 0) {
+    const Result<ShardDigest> digest = read_digest(shard);
+    if (!digest) return digest.error();
+    fold.digest = *digest;
+  }
+  const Result<SparseUpdate> update = staged.part(fold.round, shard, fold.part);
+  if (!update) return update.error();
+  if (auto folded = fold_update(shard, *update, *fold.writer, fold.digest); !folded) {
+    return folded.error();
+  }
+  if (++fold.part < staged.part_count(fold.round, shard)) return false;
+  auto put = put_text(*fold.writer, Table::kRun, shard_digest_key(shard),
+                      encode_shard_digest(fold.digest));
+  if (!put) return put.error();
+  fold.part = 0;
+  if (++fold.shard < map.shard_count()) return false;
+  if (auto written = fold.writer->finish(); !written) return written.error();
+  return true;
 }
 
 std::uint64_t RunStore::Impl::fold_bytes(RoundIndex round) const {
@@ -145,8 +159,9 @@ std::uint64_t RunStore::Impl::fold_bytes(RoundIndex round) const {
   return bytes;
 }
 
-Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
+Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history) {
   Impl& run = *impl_;
+  run.open_fold.reset();
   const RunPlan plan(run.identity.model);
   if (round != run.checkpoint || round >= plan.round_count()) {
     return Error{ErrorCode::kInvalidArgument,
@@ -167,25 +182,39 @@ Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
                                                     round, shard)};
     }
   }
-  const auto make = [&](SortedWriter& writer) {
-    Result<void> put = put_text(writer, Table::kRun, as_bytes(kProgressKey),
-                                encode_progress({round + 1, plan.round_end(round)}));
-    if (put) {
-      put =
-          put_text(writer, Table::kHistory, encode_history_key(round + 1), encode_history(history));
-    }
-    for (std::uint32_t shard = 0; shard < run.map.shard_count() && put; ++shard) {
-      put = run.fold_shard(round, ShardId{shard}, writer);
-    }
-    return put;
-  };
-  if (auto written = run.store->write_sorted(run.fold_bytes(round), make); !written) {
-    return written;
-  }
+  auto writer = run.store->begin_sorted(run.fold_bytes(round));
+  if (!writer) return writer.error();
+  Result<void> put = put_text(**writer, Table::kRun, as_bytes(kProgressKey),
+                              encode_progress({round + 1, plan.round_end(round)}));
+  if (!put) return put;
+  put = put_text(**writer, Table::kHistory, encode_history_key(round + 1), encode_history(history));
+  if (!put) return put;
+  run.open_fold.emplace(Impl::Fold{round, std::move(*writer), 0, 0, {}});
+  return {};
+}
+
+Result<bool> RunStore::step_fold() {
+  Impl& run = *impl_;
+  GLEANER_CHECK(run.open_fold.has_value());
+  const RoundIndex round = run.open_fold->round;
+  const Result<bool> folded = run.step(*run.open_fold);
+  if (folded && !*folded) return false;
+  run.open_fold.reset();
+  if (!folded) return folded;
   run.checkpoint = round + 1;
   // Apart from the fold, and not synced: what is staged for a folded round counts for nothing, and
   // whatever of it survives a crash is erased with the next round's.
-  return run.staged.erase_through(round);
+  if (auto erased = run.staged.erase_through(round); !erased) return erased.error();
+  return true;
+}
+
+Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
+  if (auto begun = begin_fold(round, history); !begun) return begun;
+  while (true) {
+    const Result<bool> folded = step_fold();
+    if (!folded) return folded.error();
+    if (*folded) return {};
+  }
 }
 
 }  // namespace gleaner

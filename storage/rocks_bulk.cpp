@@ -49,15 +49,14 @@ void RocksBulkWriter::open(Table table) {
   status_ = file.writer->Open(file.path);
 }
 
-Result<void> RocksBulkWriter::put(Table table, ByteView key, ByteView value) {
+const rocksdb::Status& RocksBulkWriter::put(Table table, ByteView key, ByteView value) {
   TableFile& file = files_[static_cast<std::size_t>(table)];
   if (status_.ok() && !file.writer) open(table);
   if (status_.ok()) status_ = file.writer->Put(to_slice(key), to_slice(value));
-  if (!status_.ok()) return rocks_error(status_, store_path_, "writing to");
-  return {};
+  return status_;
 }
 
-rocksdb::Status RocksBulkWriter::finish() {
+const rocksdb::Status& RocksBulkWriter::finish() {
   std::vector<rocksdb::IngestExternalFileArg> arguments;
   for (std::size_t index = 0; index < kTableCount && status_.ok(); ++index) {
     if (!files_[index].writer) continue;

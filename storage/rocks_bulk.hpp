@@ -12,28 +12,26 @@
 #include <span>
 #include <string>
 
-#include "storage/sorted_writer.hpp"
+#include "common/bytes.hpp"
 #include "storage/tables.hpp"
 
 namespace gleaner {
 
-class RocksBulkWriter : public SortedWriter {
+class RocksBulkWriter {
  public:
   // `families` by table. Borrows both.
   RocksBulkWriter(rocksdb::DB& database, std::span<rocksdb::ColumnFamilyHandle* const> families,
                   const std::string& store_path);
   // Removes the files that the database has not taken over.
-  ~RocksBulkWriter() override;
+  ~RocksBulkWriter();
   RocksBulkWriter(const RocksBulkWriter&) = delete;
   RocksBulkWriter& operator=(const RocksBulkWriter&) = delete;
 
-  Result<void> put(Table table, ByteView key, ByteView value) override;
+  // After a failure, that failure.
+  const rocksdb::Status& put(Table table, ByteView key, ByteView value);
   // Everything that was put is in the database when it returns ok, and as durable as everything
   // written before.
-  rocksdb::Status finish();
-
-  // The first failure of a file.
-  [[nodiscard]] const rocksdb::Status& status() const { return status_; }
+  const rocksdb::Status& finish();
 
   // Removes what a process that was killed left half written.
   static void clear_away(const std::string& store_path);

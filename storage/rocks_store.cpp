@@ -98,21 +98,13 @@ class RocksStore : public Store {
 
   Result<void> write(WriteBatch batch, Durability durability) override {
     if (auto writable = check_writable(batch.bytes()); !writable) return writable;
-    const Status status = write_through_log(batch, durability);
-    if (status.ok()) return {};
-    return unsure(rocks_error(status, path_, "writing to"));
+    return outcome_of(write_through_log(batch, durability));
   }
 
-  Result<void> write_sorted(std::uint64_t bytes,
-                            const std::function<Result<void>(SortedWriter&)>& make) override {
-    if (auto writable = check_writable(bytes); !writable) return writable;
-    if (bytes < writing_->bulk_bytes) return Store::write_sorted(bytes, make);
-    RocksBulkWriter bulk(*database_, families_, path_);
-    const Result<void> made = make(bulk);
-    if (bulk.status().ok() && !made) return made;
-    const Status status = bulk.finish();
-    if (status.ok()) return {};
-    return unsure(rocks_error(status, path_, "writing to"));
+  Result<std::unique_ptr<SortedWriter>> begin_sorted(std::uint64_t bytes) override {
+    if (auto writable = check_writable(bytes); !writable) return writable.error();
+    if (bytes < writing_->bulk_bytes) return Store::begin_sorted(bytes);
+    return std::unique_ptr<SortedWriter>(std::make_unique<SortedFiles>(*this));
   }
 
   Result<void> erase_range(Table table, ByteView begin, ByteView end,
@@ -126,10 +118,8 @@ class RocksStore : public Store {
     const Bytes beyond_all_keys(32, 0xff);
     rocksdb::WriteOptions options;
     options.sync = durability == Durability::kSync;
-    const Status status = database_->DeleteRange(options, family(table), to_slice(begin),
-                                                 to_slice(end.empty() ? beyond_all_keys : end));
-    if (status.ok()) return {};
-    return unsure(rocks_error(status, path_, "writing to"));
+    return outcome_of(database_->DeleteRange(options, family(table), to_slice(begin),
+                                             to_slice(end.empty() ? beyond_all_keys : end)));
   }
 
   Result<void> check_room(std::uint64_t bytes) override {
@@ -174,6 +164,25 @@ class RocksStore : public Store {
   }
 
  private:
+  class SortedFiles : public SortedWriter {
+   public:
+    explicit SortedFiles(RocksStore& store)
+        : store_(store), files_(*store.database_, store.families_, store.path_) {}
+
+    Result<void> put(Table table, ByteView key, ByteView value) override {
+      return store_.outcome_of(files_.put(table, key, value));
+    }
+
+    Result<void> finish() override {
+      if (store_.has_failed_) return store_.failed_before();
+      return store_.outcome_of(files_.finish());
+    }
+
+   private:
+    RocksStore& store_;
+    RocksBulkWriter files_;
+  };
+
   // A snapshot copies the log and the manifest.
   static constexpr std::uint64_t kSnapshotBytesMax = std::uint64_t{140} << 20;
 
@@ -190,12 +199,19 @@ class RocksStore : public Store {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("the store {} is open for reading only", path_)};
     }
-    if (has_failed_) {
-      return Error{ErrorCode::kIo, fmt::format("a write to the store {} failed before: open it "
-                                               "again to go on from what is on the disk",
-                                               path_)};
-    }
+    if (has_failed_) return failed_before();
     return check_room(bytes);
+  }
+
+  [[nodiscard]] Error failed_before() const {
+    return {ErrorCode::kIo, fmt::format("a write to the store {} failed before: open it again to "
+                                        "go on from what is on the disk",
+                                        path_)};
+  }
+
+  Result<void> outcome_of(const Status& written) {
+    if (written.ok()) return {};
+    return unsure(rocks_error(written, path_, "writing to"));
   }
 
   // From now on nobody knows what the disk holds.

@@ -172,19 +172,20 @@ Result<void> create_run(Store& store, const RunIdentity& identity,
   if (has_rows && !initial_rows) {
     return Error{ErrorCode::kInvalidArgument, "the model that the run begins with is missing"};
   }
-  return store.write_sorted(creation_bytes(identity.model), [&](SortedWriter& writer) {
-    // In the order of their keys.
-    Result<void> put =
-        put_text(writer, Table::kRun, as_bytes(kIdentityKey), encode_identity(record_of(identity)));
-    if (put) put = put_label_counts(writer, label_counts);
-    if (put) put = put_text(writer, Table::kRun, as_bytes(kProgressKey), encode_progress({}));
-    if (put) {
-      put =
-          put_text(writer, Table::kRun, as_bytes(kSettingsKey), encode_settings(identity.settings));
-    }
-    if (put && has_rows) put = put_initial_rows(store, writer, identity.model, initial_rows);
-    return put;
-  });
+  auto writer = store.begin_sorted(creation_bytes(identity.model));
+  if (!writer) return writer.error();
+  // In the order of their keys.
+  Result<void> put =
+      put_text(**writer, Table::kRun, as_bytes(kIdentityKey), encode_identity(record_of(identity)));
+  if (put) put = put_label_counts(**writer, label_counts);
+  if (put) put = put_text(**writer, Table::kRun, as_bytes(kProgressKey), encode_progress({}));
+  if (put) {
+    put =
+        put_text(**writer, Table::kRun, as_bytes(kSettingsKey), encode_settings(identity.settings));
+  }
+  if (put && has_rows) put = put_initial_rows(store, **writer, identity.model, initial_rows);
+  if (put) put = (*writer)->finish();
+  return put;
 }
 
 std::string join(const std::vector<std::string>& clauses) {

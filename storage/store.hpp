@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -54,12 +55,10 @@ class Store {
                             const std::function<bool(ByteView, ByteView)>& visit) = 0;
   // Takes the batch: move it in, and its memory is freed while it is being written.
   virtual Result<void> write(WriteBatch batch, Durability durability) = 0;
-  // Writes what `make` puts as one batch, with kSync. `bytes`: of its keys and values, about. A
-  // large batch need not be held in memory. There has to be room before `make` is called. Nothing
-  // is written when `make` fails, whose error is returned. `make` may read the store, which does
-  // not show the batch yet.
-  virtual Result<void> write_sorted(std::uint64_t bytes,
-                                    const std::function<Result<void>(SortedWriter&)>& make);
+  // Begins a batch that is written while it is made, which need not be held in memory. `bytes`: of
+  // its keys and values, about; there has to be room for them. Until it is finished the store does
+  // not show it, and may be read and written otherwise. The store outlives it.
+  virtual Result<std::unique_ptr<SortedWriter>> begin_sorted(std::uint64_t bytes);
 
   // Writes the erasure of all keys with begin <= key < end (end empty: to the table's end); nothing
   // when there are none. A store that can do so without reading what it erases does.

@@ -1,5 +1,5 @@
 // Operations that are written to a store together or not at all. They lie one after the other in
-// chunks; what is large goes through Store::write_sorted instead.
+// chunks; what is large goes through Store::begin_sorted instead.
 #pragma once
 
 #include <cstddef>

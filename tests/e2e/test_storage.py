@@ -221,6 +221,9 @@ class FailingWrites(StorageTest):
     def test_a_quota_within_the_tables_alone_is_one_too(self):
         self.assert_pauses_and_goes_on(errno.EDQUOT, ".sst")
 
+    def test_tables_without_room_are_a_full_disk(self):
+        self.assert_pauses_and_goes_on(errno.ENOSPC, ".sst")
+
     def test_a_log_without_room_is_a_full_disk(self):
         self.assert_pauses_and_goes_on(errno.ENOSPC, ".log")
 

@@ -1,6 +1,6 @@
 // Power that fails under the real engine, and disks that do: of every file only what was synced is
-// left. This program's fsync and fdatasync note how long each file was when it was synced, and fail
-// when they are told to.
+// left. This program's fsync and fdatasync note how long each file was when it was synced; they and
+// pread fail when they are told to.
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -53,6 +53,14 @@ int sync_and_note(long call, int file) {
 }
 
 }  // namespace
+
+extern "C" ssize_t pread(int file, void* target, std::size_t bytes, off_t at) {
+  if (trouble != 0) {
+    errno = trouble;
+    return -1;
+  }
+  return syscall(SYS_pread64, file, target, bytes, at);
+}
 
 extern "C" int fsync(int file) {
   return sync_and_note(SYS_fsync, file);
@@ -137,8 +145,20 @@ TEST_CASE("power loss: a checkpoint is left whole when its fold has returned", "
   }
 }
 
-TEST_CASE("power loss: after a write that could not be synced nothing is written any more",
-          "[storage]") {
+TEST_CASE("disk: what cannot be read is an error, and not what is not there", "[storage]") {
+  const TemporaryFolder folder;
+  const auto store = open_store(folder.path() + "/store", 0);  // past the log, into files
+  put(*store, kSyncedKey, Durability::kSync);
+  trouble = EIO;
+  const auto got = store->get(Table::kLedger, kSyncedKey);
+  const auto scanned = store->scan(Table::kLedger, {}, {}, [](ByteView, ByteView) { return true; });
+  trouble = 0;
+  test::check_error(got, ErrorCode::kIo, "reading the store");
+  test::check_error(scanned, ErrorCode::kIo, "reading the store");
+  CHECK(has(*store, kSyncedKey));
+}
+
+TEST_CASE("disk: after a write that could not be synced nothing is written any more", "[storage]") {
   const TemporaryFolder folder;
   const auto [number, code] =
       GENERATE(std::pair(EIO, ErrorCode::kIo), std::pair(ENOSPC, ErrorCode::kStoreUnsure),

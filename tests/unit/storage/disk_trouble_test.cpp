@@ -102,10 +102,17 @@ std::unique_ptr<Store> open_store(const std::string& path, std::size_t bulk_byte
   return require_value(open_rocks_store(path, OpenMode::kReadWrite, {.bulk_bytes = bulk_bytes}));
 }
 
-void put(Store& store, const Bytes& key, Durability durability) {
+void put_lazily(Store& store, const Bytes& key) {
   WriteBatch batch;
   batch.put(Table::kLedger, key, Bytes(100, 7));
-  require_ok(store.write(std::move(batch), durability));
+  require_ok(store.write(std::move(batch), Durability::kLazy));
+}
+
+// Through the log, or past it into files.
+void put_synced(Store& store, const Bytes& key) {
+  const auto writer = require_value(store.begin_sorted(100));
+  require_ok(writer->put(Table::kLedger, key, Bytes(100, 7)));
+  require_ok(writer->finish());
 }
 
 bool has(Store& store, const Bytes& key) {
@@ -119,9 +126,9 @@ TEST_CASE("power loss: what was synced is left, with all that was written before
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/store", left = folder.path() + "/left";
   const auto store = open_store(path, bulk_bytes);
-  put(*store, kLazyKey, Durability::kLazy);
-  put(*store, kSyncedKey, Durability::kSync);
-  put(*store, kLateKey, Durability::kLazy);
+  put_lazily(*store, kLazyKey);
+  put_synced(*store, kSyncedKey);
+  put_lazily(*store, kLateKey);
   cut_power(path, left);
   const auto found = open_store(left, bulk_bytes);
   CHECK(has(*found, kLazyKey));
@@ -148,7 +155,7 @@ TEST_CASE("power loss: a checkpoint is left whole when its fold has returned", "
 TEST_CASE("disk: what cannot be read is an error, and not what is not there", "[storage]") {
   const TemporaryFolder folder;
   const auto store = open_store(folder.path() + "/store", 0);  // past the log, into files
-  put(*store, kSyncedKey, Durability::kSync);
+  put_synced(*store, kSyncedKey);
   trouble = EIO;
   const auto got = store->get(Table::kLedger, kSyncedKey);
   const auto scanned = store->scan(Table::kLedger, {}, {}, [](ByteView, ByteView) { return true; });
@@ -164,7 +171,7 @@ TEST_CASE("disk: after a write that could not be synced nothing is written any m
       GENERATE(std::pair(EIO, ErrorCode::kIo), std::pair(ENOSPC, ErrorCode::kStoreUnsure),
                std::pair(EDQUOT, ErrorCode::kStoreUnsure));
   const auto store = open_store(folder.path() + "/store", kRocksBulkBytes);
-  put(*store, kSyncedKey, Durability::kSync);
+  put_synced(*store, kSyncedKey);
   const auto write = [&] {
     WriteBatch batch;
     batch.put(Table::kLedger, kLateKey, Bytes(100, 7));

@@ -281,11 +281,9 @@ void add_memory(const PlanInput& input, const Shape& s, Plan& plan) {
   const double points = static_cast<double>(input.model.points);
   const double data = points * (8 * input.features_per_point + 4 * input.labels_per_point + 16);
   const double input_layer = 4 * s.features * (s.hidden + 2) + 4 * s.input_rows * s.hidden;
-  // A fold is one batch of writes; two rounds of hidden codes are kept for replays.
-  const double fold = s.output_rows * (row + entry) + s.input_rows * row;
+  // A fold is done in small steps; two rounds of hidden codes are kept for replays.
   const double log = 2 * s.examples() * plan.traffic.unit_down;
-  plan.master_memory =
-      kProgramBytes + kStoreCacheBytes + data + input_layer + fold + log + 16 * s.labels;
+  plan.master_memory = kProgramBytes + kStoreCacheBytes + data + input_layer + log + 16 * s.labels;
   // What the shards take, and a round's commits until they have left.
   plan.volunteer_memory = kProgramBytes +
                           s.held * static_cast<double>(ShardTrainer::shard_bytes(input.model)) +

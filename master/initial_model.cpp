@@ -13,6 +13,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -26,6 +27,7 @@ namespace {
 
 constexpr std::uint64_t kHeaderBytesMax = std::uint64_t{16} << 20;
 constexpr std::size_t kLengthBytes = 8;
+constexpr std::string_view kZipMagic = "PK\3\4";
 
 struct Tensor {
   std::vector<std::uint64_t> shape;
@@ -86,6 +88,9 @@ Result<void> InitialModel::read_header() {
   };
   std::uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, map_, kLengthBytes);
+  if (std::memcmp(map_, kZipMagic.data(), kZipMagic.size()) == 0) {
+    return refuse("it is an npz file: export the model as NAME.safetensors to begin with it");
+  }
   if (header_bytes > std::min(kHeaderBytesMax, size_ - kLengthBytes)) {
     return refuse("it is no safetensors file");
   }
@@ -146,6 +151,11 @@ Result<void> InitialModel::read_header() {
   features_ = static_cast<std::uint32_t>(all[0].shape[0]);
   hidden_ = static_cast<std::uint32_t>(all[0].shape[1]);
   labels_ = static_cast<std::uint32_t>(all[2].shape[0]);
+  if (const auto said = header.find("__metadata__"); said != header.end()) {
+    for (const auto& [key, value] : said->items()) {
+      if (value.is_string()) metadata_[key] = value.get<std::string>();
+    }
+  }
   return {};
 }
 

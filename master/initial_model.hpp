@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 
@@ -26,6 +27,9 @@ class InitialModel {
 
   [[nodiscard]] std::uint32_t labels() const { return labels_; }
 
+  // What the file says about itself, believed by nobody.
+  [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
   // Of shapes and numbers, whatever else the file says; never 0.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
@@ -47,6 +51,7 @@ class InitialModel {
   std::uint64_t size_ = 0;
   std::uint32_t features_ = 0, hidden_ = 0, labels_ = 0;
   std::uint64_t fingerprint_ = 0;
+  std::map<std::string, std::string> metadata_;
   // Little-endian floats within the map, perhaps not aligned.
   const std::uint8_t* input_weight_ = nullptr;   // features x hidden
   const std::uint8_t* input_bias_ = nullptr;     // hidden

@@ -125,15 +125,17 @@ Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& upda
   return {};
 }
 
-Result<void> RunStore::Impl::fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch) {
+Result<ShardDigest> RunStore::Impl::fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch) {
   Result<ShardDigest> digest = read_digest(shard);
-  if (!digest) return digest.error();
+  if (!digest) return digest;
   const auto fold_part = [&](const SparseUpdate& update) {
     return fold_update(shard, update, batch, *digest);
   };
-  if (auto folded = staged.visit(round, shard, 0, UINT32_MAX, fold_part); !folded) return folded;
+  if (auto folded = staged.visit(round, shard, 0, UINT32_MAX, fold_part); !folded) {
+    return folded.error();
+  }
   put_text(batch, Table::kRun, shard_digest_key(shard), encode_shard_digest(*digest));
-  return {};
+  return digest;
 }
 
 std::uint64_t RunStore::Impl::fold_bytes(RoundIndex round) const {
@@ -175,10 +177,15 @@ Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
   WriteBatch batch;
   put_text(batch, Table::kRun, as_bytes(kProgressKey),
            encode_progress({round + 1, plan.round_end(round)}));
-  put_text(batch, Table::kHistory, encode_history_key(round + 1), encode_history(history));
+  std::vector<ShardDigest> digests;
   for (std::uint32_t shard = 0; shard < run.map.shard_count(); ++shard) {
-    if (auto folded = run.fold_shard(round, ShardId{shard}, batch); !folded) return folded;
+    const Result<ShardDigest> folded = run.fold_shard(round, ShardId{shard}, batch);
+    if (!folded) return folded.error();
+    digests.push_back(*folded);
   }
+  HistoryRecord record = history;
+  record.rows_digest = rows_digest(digests);
+  put_text(batch, Table::kHistory, encode_history_key(round + 1), encode_history(record));
   if (auto written = run.store->write(std::move(batch), Durability::kSync); !written) {
     return written;
   }

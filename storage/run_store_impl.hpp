@@ -31,7 +31,7 @@ struct RunStore::Impl {
   // `rows` with `update`'s rows in [begin, end) on top.
   ShardRows overlay(ShardId shard, std::uint32_t begin, std::uint32_t end, const ShardRows& base,
                     const SparseUpdate& update) const;
-  Result<void> fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch);
+  Result<ShardDigest> fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch);
   Result<void> fold_update(ShardId shard, const SparseUpdate& update, WriteBatch& batch,
                            ShardDigest& digest);
   // What a fold is going to write, about; requires that the round's commits are whole.

@@ -116,26 +116,32 @@ void CoreRunner::perform(WorkerTask& task) {
 }
 
 void CoreRunner::perform(StorageTask& task) {
-  storage_queue_.push_back(std::move(task));
+  storage_queue_.push(std::move(task));
   do_storage();
 }
 
 void CoreRunner::do_storage() {
   if (is_storing_ || is_done_ || storage_queue_.empty()) return;
   is_storing_ = true;
-  // The head stays where it is until it is done, and the destructor waits for the thread.
-  asio::post(storage_thread_, [this, alive = std::weak_ptr<int>(alive_),
-                               &task = std::as_const(storage_queue_.front())] {
-    Event done = persister_.run(task);
-    asio::post(io_, [this, alive, done = std::move(done)]() mutable {
-      if (!alive.expired()) stored(std::move(done));
-    });
-  });
+  // The task stays where it is until it is done, and the destructor waits for the thread.
+  asio::post(storage_thread_,
+             [this, alive = std::weak_ptr<int>(alive_), &task = storage_queue_.next()] {
+               std::optional<Event> done = persister_.run(task);
+               asio::post(io_, [this, alive, done = std::move(done)]() mutable {
+                 if (!alive.expired()) stored(std::move(done));
+               });
+             });
 }
 
-void CoreRunner::stored(Event done) {
-  if (std::holds_alternative<StoreFull>(done)) {
-    handle(std::move(done));
+void CoreRunner::stored(std::optional<Event> done) {
+  if (!done) {
+    storage_queue_.stepped();
+    is_storing_ = false;
+    do_storage();
+    return;
+  }
+  if (std::holds_alternative<StoreFull>(*done)) {
+    handle(std::move(*done));
     storage_retry_.expires_after(kStorageRetry);
     storage_retry_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
       if (alive.expired() || error) return;
@@ -145,9 +151,9 @@ void CoreRunner::stored(Event done) {
     return;
   }
   is_storing_ = false;
-  storage_queue_.pop_front();
+  storage_queue_.done();
   do_storage();
-  handle(std::move(done));
+  handle(std::move(*done));
 }
 
 void CoreRunner::perform(const Notice& effect) {

@@ -6,15 +6,16 @@
 #include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/net/link.hpp"
 #include "master/core/master_core.hpp"
 #include "master/persister.hpp"
+#include "master/storage_queue.hpp"
 #include "master/worker.hpp"
 
 namespace gleaner {
@@ -55,7 +56,7 @@ class CoreRunner {
   void perform(WorkerTask& task);
   void perform(StorageTask& task);
   void do_storage();
-  void stored(Event done);
+  void stored(std::optional<Event> done);
   void perform(const Notice& effect);
   void perform(const Done& effect);
   void received(SessionId id, const Bytes& payload, std::size_t wire_bytes);
@@ -70,8 +71,7 @@ class CoreRunner {
   asio::thread_pool worker_thread_{1};
   asio::thread_pool storage_thread_{1};
   asio::steady_timer timer_;
-  // Storage tasks not done yet. The first is being done, or waits for room on the disk.
-  std::deque<StorageTask> storage_queue_;
+  StorageQueue storage_queue_;
   bool is_storing_ = false;
   asio::steady_timer storage_retry_;
   std::map<SessionId, std::shared_ptr<Link>> links_;

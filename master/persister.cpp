@@ -17,11 +17,11 @@ Persister::Persister(RunStore& store, std::int64_t (*wall_clock)(),
                      std::function<void(RoundIndex)> on_fold)
     : store_(store), wall_clock_(wall_clock), on_fold_(std::move(on_fold)) {}
 
-Event Persister::run(const StorageTask& task) {
+std::optional<Event> Persister::run(const StorageTask& task) {
   return std::visit([this](const auto& t) { return run_task(t); }, task);
 }
 
-Event Persister::run_task(const StageTask& task) {
+std::optional<Event> Persister::run_task(const StageTask& task) {
   // One wait for the disk a commit: its last part makes the ones before durable.
   const bool is_last = task.part + 1 == task.parts;
   auto staged = store_.stage(task.round, task.shard, task.part, task.parts, *task.update,
@@ -30,24 +30,36 @@ Event Persister::run_task(const StageTask& task) {
   return Staged{task.session, task.shard, task.round, task.part};
 }
 
-Event Persister::run_task(const FoldTask& task) {
-  HistoryRecord record;
-  record.checkpoint = task.round + 1;
-  record.batches = task.record.batches;
-  record.epoch = task.record.epoch;
-  record.loss = task.record.loss;
-  record.active = task.record.active;
-  record.examples_per_second = task.record.examples_per_second;
-  record.volunteers = task.record.volunteers;
-  record.bytes_down = task.record.bytes_down;
-  record.bytes_up = task.record.bytes_up;
-  record.wall_seconds = wall_clock_();
+Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_seconds) {
+  if (!is_folding_) {
+    HistoryRecord record;
+    record.checkpoint = task.round + 1;
+    record.batches = task.record.batches;
+    record.epoch = task.record.epoch;
+    record.loss = task.record.loss;
+    record.active = task.record.active;
+    record.examples_per_second = task.record.examples_per_second;
+    record.volunteers = task.record.volunteers;
+    record.bytes_down = task.record.bytes_down;
+    record.bytes_up = task.record.bytes_up;
+    record.wall_seconds = wall_seconds;
+    if (auto begun = store_.begin_fold(task.round, record); !begun) return begun.error();
+  }
+  const Result<bool> folded = store_.step_fold();
+  is_folding_ = folded && !*folded;
+  return folded;
+}
+
+std::optional<Event> Persister::run_task(const FoldTask& task) {
+  const std::int64_t wall_seconds = wall_clock_();
   // Folded already when room ran out before the accounts were written.
   if (store_.checkpoint() <= task.round) {
-    if (auto folded = store_.fold(task.round, record); !folded) return failure(folded.error());
+    const Result<bool> folded = step_fold(task, wall_seconds);
+    if (!folded) return failure(folded.error());
+    if (!*folded) return std::nullopt;
   }
 
-  if (auto added = add_to_accounts(task.accounts, record.wall_seconds); !added) {
+  if (auto added = add_to_accounts(task.accounts, wall_seconds); !added) {
     return failure(added.error());
   }
   auto digests = store_.shard_digests();
@@ -92,13 +104,13 @@ Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& record
   return {};
 }
 
-Event Persister::run_task(const ReadChunkTask& task) {
+std::optional<Event> Persister::run_task(const ReadChunkTask& task) {
   auto rows = store_.read_rows(task.lease.shard, task.row_begin, task.row_end, task.base_round);
   if (!rows) return failure(rows.error());
   return ChunkRead{task.session, task.lease, task.chunk, std::move(*rows)};
 }
 
-Event Persister::run_task(const RecordEvaluationTask& task) {
+std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
   auto history = store_.history();
   if (!history) return failure(history.error());
   HistoryRecord record;

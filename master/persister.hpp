@@ -1,8 +1,9 @@
-// Does the core's storage tasks on a run's store, one after the other. One thread at a time.
+// Does the core's storage tasks on a run's store. One thread at a time.
 #pragma once
 
 #include <functional>
 #include <map>
+#include <optional>
 #include <utility>
 
 #include "master/core/events.hpp"
@@ -17,16 +18,19 @@ class Persister {
   Persister(RunStore& store, std::int64_t (*wall_clock)(),
             std::function<void(RoundIndex)> on_fold = {});
 
-  // The event that answers the task. StoreFull: the disk has no room, nothing is lost, and the same
-  // task is to be run again. TaskFailed: the store's state is unknown afterwards, which ends the
-  // run; opening the store again reads what is really there.
-  Event run(const StorageTask& task);
+  // The event that answers the task; none when the task, a fold, has more steps and is to be run
+  // again, at once or after tasks that need not wait for it. StoreFull: the disk has no room,
+  // nothing is lost, and the same task is to be run again. TaskFailed: the store's state is unknown
+  // afterwards, which ends the run; opening the store again reads what is really there.
+  std::optional<Event> run(const StorageTask& task);
 
  private:
-  Event run_task(const StageTask& task);
-  Event run_task(const FoldTask& task);
-  Event run_task(const ReadChunkTask& task);
-  Event run_task(const RecordEvaluationTask& task);
+  std::optional<Event> run_task(const StageTask& task);
+  std::optional<Event> run_task(const FoldTask& task);
+  std::optional<Event> run_task(const ReadChunkTask& task);
+  std::optional<Event> run_task(const RecordEvaluationTask& task);
+  // True when the round is folded.
+  Result<bool> step_fold(const FoldTask& task, std::int64_t wall_seconds);
 
   // Adds these to what the volunteers did before.
   Result<void> add_to_accounts(const std::vector<AccountRecord>& records,
@@ -37,6 +41,7 @@ class Persister {
   std::map<std::pair<std::uint64_t, std::uint64_t>, VolunteerAccount> earlier_;
   std::int64_t (*wall_clock_)();
   std::function<void(RoundIndex)> on_fold_;
+  bool is_folding_ = false;
 };
 
 }  // namespace gleaner

@@ -3,7 +3,9 @@
 #include <fmt/format.h>
 
 #include <optional>
+#include <utility>
 
+#include "common/check.hpp"
 #include "common/initial_weights.hpp"
 #include "common/row_delta.hpp"
 #include "common/run_plan.hpp"
@@ -101,7 +103,7 @@ Result<std::vector<ShardDigest>> RunStore::shard_digests() {
 }
 
 Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& update,
-                                         WriteBatch& batch, ShardDigest& digest) {
+                                         SortedWriter& writer, ShardDigest& digest) {
   Result<SelectedRows> selected = rows.read_selected(shard, update.rows);
   if (!selected) return selected.error();
   const std::size_t width = map.row_width(shard);
@@ -118,40 +120,52 @@ Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& upda
   if (tables > 0) row_codes = codes.of(selected->values, width);
   for (std::size_t i = 0; i < update.rows.size(); ++i) {
     const std::span<const float> values = std::span(selected->values).subspan(i * width, width);
-    const std::uint64_t folded = rows.put(batch, {shard, update.rows[i]}, values, update.states[i],
-                                          row_codes.subspan(i * tables, tables));
-    digest.sum += folded - selected->digests[i];
+    const Result<std::uint64_t> folded =
+        rows.put(writer, {shard, update.rows[i]}, values, update.states[i],
+                 row_codes.subspan(i * tables, tables));
+    if (!folded) return folded.error();
+    digest.sum += *folded - selected->digests[i];
   }
   return {};
 }
 
-Result<ShardDigest> RunStore::Impl::fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch) {
-  Result<ShardDigest> digest = read_digest(shard);
-  if (!digest) return digest;
-  const auto fold_part = [&](const SparseUpdate& update) {
-    return fold_update(shard, update, batch, *digest);
-  };
-  if (auto folded = staged.visit(round, shard, 0, UINT32_MAX, fold_part); !folded) {
+Result<bool> RunStore::Impl::step(Fold& fold) {
+  const ShardId shard{fold.shard};
+  if (fold.part == 0) {
+    const Result<ShardDigest> digest = read_digest(shard);
+    if (!digest) return digest.error();
+    fold.digests.push_back(*digest);
+  }
+  const Result<SparseUpdate> update = staged.part(fold.round(), shard, fold.part);
+  if (!update) return update.error();
+  if (auto folded = fold_update(shard, *update, *fold.writer, fold.digests.back()); !folded) {
     return folded.error();
   }
-  put_text(batch, Table::kRun, shard_digest_key(shard), encode_shard_digest(*digest));
-  return digest;
+  if (++fold.part < staged.part_count(fold.round(), shard)) return false;
+  auto put = put_text(*fold.writer, Table::kRun, shard_digest_key(shard),
+                      encode_shard_digest(fold.digests.back()));
+  if (!put) return put.error();
+  fold.part = 0;
+  if (++fold.shard < map.shard_count()) return false;
+  fold.history.rows_digest = rows_digest(fold.digests);
+  put = put_text(*fold.writer, Table::kHistory, encode_history_key(fold.history.checkpoint),
+                 encode_history(fold.history));
+  if (!put) return put.error();
+  if (auto written = fold.writer->finish(); !written) return written.error();
+  return true;
 }
 
 std::uint64_t RunStore::Impl::fold_bytes(RoundIndex round) const {
-  constexpr std::uint64_t kRecordBytes = 32;  // key, version and checksum, and something over
   std::uint64_t bytes = 0;
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
-    const ShardId shard{s};
-    const std::uint64_t row = (map.row_width(shard) + 1) * sizeof(float) + kRecordBytes;
-    const std::uint64_t entry = map.codes_per_row(shard) * 2 + kRecordBytes;
-    bytes += staged.row_count(round, shard) * (row + entry);
+    bytes += staged.row_count(round, ShardId{s}) * row_bytes(map, ShardId{s});
   }
   return bytes;
 }
 
-Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
+Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history) {
   Impl& run = *impl_;
+  run.open_fold.reset();
   const RunPlan plan(run.identity.model);
   if (round != run.checkpoint || round >= plan.round_count()) {
     return Error{ErrorCode::kInvalidArgument,
@@ -172,27 +186,37 @@ Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
                                                     round, shard)};
     }
   }
-  if (auto room = run.store->check_room(run.fold_bytes(round)); !room) return room;
-  // Keys ascend within each table, which lets the store write a large batch as sorted files.
-  WriteBatch batch;
-  put_text(batch, Table::kRun, as_bytes(kProgressKey),
-           encode_progress({round + 1, plan.round_end(round)}));
-  std::vector<ShardDigest> digests;
-  for (std::uint32_t shard = 0; shard < run.map.shard_count(); ++shard) {
-    const Result<ShardDigest> folded = run.fold_shard(round, ShardId{shard}, batch);
-    if (!folded) return folded.error();
-    digests.push_back(*folded);
-  }
-  HistoryRecord record = history;
-  record.rows_digest = rows_digest(digests);
-  put_text(batch, Table::kHistory, encode_history_key(round + 1), encode_history(record));
-  if (auto written = run.store->write(std::move(batch), Durability::kSync); !written) {
-    return written;
-  }
+  auto writer = run.store->begin_sorted(run.fold_bytes(round));
+  if (!writer) return writer.error();
+  Result<void> put = put_text(**writer, Table::kRun, as_bytes(kProgressKey),
+                              encode_progress({round + 1, plan.round_end(round)}));
+  if (!put) return put;
+  run.open_fold.emplace(Impl::Fold{history, std::move(*writer), 0, 0, {}});
+  return {};
+}
+
+Result<bool> RunStore::step_fold() {
+  Impl& run = *impl_;
+  GLEANER_CHECK(run.open_fold.has_value());
+  const RoundIndex round = run.open_fold->round();
+  const Result<bool> folded = run.step(*run.open_fold);
+  if (folded && !*folded) return false;
+  run.open_fold.reset();
+  if (!folded) return folded;
   run.checkpoint = round + 1;
   // Apart from the fold, and not synced: what is staged for a folded round counts for nothing, and
   // whatever of it survives a crash is erased with the next round's.
-  return run.staged.erase_through(round);
+  if (auto erased = run.staged.erase_through(round); !erased) return erased.error();
+  return true;
+}
+
+Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
+  if (auto begun = begin_fold(round, history); !begun) return begun;
+  while (true) {
+    const Result<bool> folded = step_fold();
+    if (!folded) return folded.error();
+    if (*folded) return {};
+  }
 }
 
 }  // namespace gleaner

@@ -58,7 +58,7 @@ class RocksStore : public Store {
         database_(std::move(database)),
         families_(std::move(families)) {
     if (!writing_) return;
-    bulk_.emplace(*database_, families_, path_);
+    RocksBulkWriter::clear_away(path_);
     remove_snapshot();  // of a process that was killed
   }
 
@@ -99,11 +99,13 @@ class RocksStore : public Store {
 
   Result<void> write(WriteBatch batch, Durability durability) override {
     if (auto writable = check_writable(batch.bytes()); !writable) return writable;
-    const bool is_bulk = durability == Durability::kSync && batch.bytes() >= writing_->bulk_bytes &&
-                         RocksBulkWriter::can_write(batch);
-    const Status status = is_bulk ? bulk_->write(batch) : write_through_log(batch, durability);
-    if (status.ok()) return {};
-    return unsure(rocks_error(status, path_, "writing to"));
+    return outcome_of(write_through_log(batch, durability));
+  }
+
+  Result<std::unique_ptr<SortedWriter>> begin_sorted(std::uint64_t bytes) override {
+    if (auto writable = check_writable(bytes); !writable) return writable.error();
+    if (bytes < writing_->bulk_bytes) return Store::begin_sorted(bytes);
+    return std::unique_ptr<SortedWriter>(std::make_unique<SortedFiles>(*this));
   }
 
   Result<void> erase_range(Table table, ByteView begin, ByteView end,
@@ -117,10 +119,8 @@ class RocksStore : public Store {
     const Bytes beyond_all_keys(32, 0xff);
     rocksdb::WriteOptions options;
     options.sync = durability == Durability::kSync;
-    const Status status = database_->DeleteRange(options, family(table), to_slice(begin),
-                                                 to_slice(end.empty() ? beyond_all_keys : end));
-    if (status.ok()) return {};
-    return unsure(rocks_error(status, path_, "writing to"));
+    return outcome_of(database_->DeleteRange(options, family(table), to_slice(begin),
+                                             to_slice(end.empty() ? beyond_all_keys : end)));
   }
 
   Result<void> check_room(std::uint64_t bytes) override {
@@ -166,6 +166,25 @@ class RocksStore : public Store {
   }
 
  private:
+  class SortedFiles : public SortedWriter {
+   public:
+    explicit SortedFiles(RocksStore& store)
+        : store_(store), files_(*store.database_, store.families_, store.path_) {}
+
+    Result<void> put(Table table, ByteView key, ByteView value) override {
+      return store_.outcome_of(files_.put(table, key, value));
+    }
+
+    Result<void> finish() override {
+      if (store_.has_failed_) return store_.failed_before();
+      return store_.outcome_of(files_.finish());
+    }
+
+   private:
+    RocksStore& store_;
+    RocksBulkWriter files_;
+  };
+
   // A snapshot copies the log and the manifest.
   static constexpr std::uint64_t kSnapshotBytesMax = std::uint64_t{140} << 20;
 
@@ -182,12 +201,19 @@ class RocksStore : public Store {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("the store {} is open for reading only", path_)};
     }
-    if (has_failed_) {
-      return Error{ErrorCode::kIo, fmt::format("a write to the store {} failed before: open it "
-                                               "again to go on from what is on the disk",
-                                               path_)};
-    }
+    if (has_failed_) return failed_before();
     return check_room(bytes);
+  }
+
+  [[nodiscard]] Error failed_before() const {
+    return {ErrorCode::kIo, fmt::format("a write to the store {} failed before: open it again to "
+                                        "go on from what is on the disk",
+                                        path_)};
+  }
+
+  Result<void> outcome_of(const Status& written) {
+    if (written.ok()) return {};
+    return unsure(rocks_error(written, path_, "writing to"));
   }
 
   // From now on nobody knows what the disk holds.
@@ -220,7 +246,6 @@ class RocksStore : public Store {
   std::shared_ptr<RoomWatch> watch_;
   std::unique_ptr<rocksdb::DB> database_;
   std::vector<ColumnFamilyHandle*> families_;  // by table, then the default one
-  std::optional<RocksBulkWriter> bulk_;
   bool has_failed_ = false;
 };
 

@@ -214,27 +214,37 @@ Result<void> RowTables::visit_codes(
   return outcome.end(std::move(scanned));
 }
 
-std::uint64_t RowTables::put(WriteBatch& batch, RowKey key, std::span<const float> values,
-                             float state, std::span<const std::uint32_t> codes) {
+std::uint64_t row_bytes(const ShardMap& map, ShardId shard) {
+  constexpr std::uint64_t kRecordBytes = 32;  // key, version and checksum, and something over
+  const std::uint64_t row = (map.row_width(shard) + 1) * sizeof(float) + kRecordBytes;
+  const std::uint64_t entry = map.codes_per_row(shard) * 2 + kRecordBytes;
+  return row + entry;
+}
+
+Result<std::uint64_t> RowTables::put(SortedWriter& writer, RowKey key,
+                                     std::span<const float> values, float state,
+                                     std::span<const std::uint32_t> codes) {
   GLEANER_CHECK(values.size() == map_.row_width(key.shard) &&
                 codes.size() == map_.codes_per_row(key.shard));
   const RowKeyBytes key_bytes = encode_row_key(key);
-  std::uint8_t* target = writer_.begin(values.size_bytes() + sizeof state);
+  std::uint8_t* target = record_.begin(values.size_bytes() + sizeof state);
   std::memcpy(target, values.data(), values.size_bytes());
   std::memcpy(target + values.size_bytes(), &state, sizeof state);
   const std::uint64_t digest =
       row_digest(key.shard, key.row, {target, values.size_bytes() + sizeof state});
-  batch.put(Table::kRows, key_bytes, writer_.seal(Table::kRows, key_bytes));
+  const ByteView row = record_.seal(Table::kRows, key_bytes);
+  if (auto put = writer.put(Table::kRows, key_bytes, row); !put) return put.error();
   if (codes.empty()) return digest;
 
   const std::size_t width = code_bytes(*std::max_element(codes.begin(), codes.end()));
-  target = writer_.begin(1 + codes.size() * width);
+  target = record_.begin(1 + codes.size() * width);
   *target++ = static_cast<std::uint8_t>(width);
   for (const std::uint32_t code : codes) {
     std::memcpy(target, &code, width);
     target += width;
   }
-  batch.put(Table::kCodes, key_bytes, writer_.seal(Table::kCodes, key_bytes));
+  const ByteView entry = record_.seal(Table::kCodes, key_bytes);
+  if (auto put = writer.put(Table::kCodes, key_bytes, entry); !put) return put.error();
   return digest;
 }
 

@@ -24,6 +24,9 @@ struct SelectedRows {
   std::vector<std::uint64_t> digests;   // row_digest of stored ones, else 0
 };
 
+// What a row of the shard takes in both tables, about.
+std::uint64_t row_bytes(const ShardMap& map, ShardId shard);
+
 class RowTables {
  public:
   RowTables(Store& store, const ShardMap& map) : store_(store), map_(map) {}
@@ -47,9 +50,9 @@ class RowTables {
   Result<void> visit_codes(
       const std::function<Result<void>(RowKey, std::span<const std::uint32_t>)>& visit) const;
 
-  // Adds a row to `batch` and returns its row_digest.
-  std::uint64_t put(WriteBatch& batch, RowKey key, std::span<const float> values, float state,
-                    std::span<const std::uint32_t> codes);
+  // Puts a row and returns its row_digest.
+  Result<std::uint64_t> put(SortedWriter& writer, RowKey key, std::span<const float> values,
+                            float state, std::span<const std::uint32_t> codes);
 
  private:
   Result<void> read_codes(ShardId shard, std::uint32_t begin, std::uint32_t end,
@@ -68,7 +71,7 @@ class RowTables {
 
   Store& store_;
   const ShardMap& map_;
-  RecordWriter writer_;
+  RecordWriter record_;
 };
 
 }  // namespace gleaner

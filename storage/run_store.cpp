@@ -14,6 +14,10 @@ void put_text(WriteBatch& batch, Table table, ByteView key, const std::string& t
   batch.put(table, key, seal_record(table, key, as_bytes(text)));
 }
 
+Result<void> put_text(SortedWriter& writer, Table table, ByteView key, const std::string& text) {
+  return writer.put(table, key, seal_record(table, key, as_bytes(text)));
+}
+
 Result<std::optional<std::string>> get_text(Store& store, Table table, ByteView key) {
   const Result<std::optional<Bytes>> record = store.get(table, key);
   if (!record) return record.error();

@@ -113,6 +113,12 @@ class RunStore {
   // state is unknown if it was the write that failed. kDiskFull, here and in stage(), leaves all as
   // it was: try again.
   Result<void> fold(RoundIndex round, const HistoryRecord& history);
+  // The same for whoever has other things to do meanwhile: each step folds a part of a commit, and
+  // true says that the round is folded. Between steps the store is at the checkpoint before, and
+  // everything else may be asked of it and staged. A fold that failed, or is begun again, starts
+  // from the beginning. step_fold requires one that has begun.
+  Result<void> begin_fold(RoundIndex round, const HistoryRecord& history);
+  Result<bool> step_fold();
   // Drops everything staged; on restart the open round is trained again. The way out, too, when
   // something staged is damaged.
   Result<void> discard_staged();

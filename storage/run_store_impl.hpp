@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -26,13 +27,24 @@ struct RunStore::Impl {
         staged(*store, map, folded),
         codes(identity.model) {}
 
+  // A round on its way to a checkpoint.
+  struct Fold {
+    HistoryRecord history;  // whose rows_digest follows at the end
+    std::unique_ptr<SortedWriter> writer;
+    std::uint32_t shard = 0;  // the next part
+    std::uint32_t part = 0;
+    std::vector<ShardDigest> digests;  // of the shards; the last one as far as it is folded
+
+    [[nodiscard]] RoundIndex round() const { return history.checkpoint - 1; }
+  };
+
   // Values that nobody has trained yet.
   void initial_values(ShardId shard, std::uint32_t row, std::span<float> values) const;
   // `rows` with `update`'s rows in [begin, end) on top.
   ShardRows overlay(ShardId shard, std::uint32_t begin, std::uint32_t end, const ShardRows& base,
                     const SparseUpdate& update) const;
-  Result<ShardDigest> fold_shard(RoundIndex round, ShardId shard, WriteBatch& batch);
-  Result<void> fold_update(ShardId shard, const SparseUpdate& update, WriteBatch& batch,
+  Result<bool> step(Fold& fold);
+  Result<void> fold_update(ShardId shard, const SparseUpdate& update, SortedWriter& writer,
                            ShardDigest& digest);
   // What a fold is going to write, about; requires that the round's commits are whole.
   [[nodiscard]] std::uint64_t fold_bytes(RoundIndex round) const;
@@ -46,10 +58,12 @@ struct RunStore::Impl {
   RowTables rows;
   StagedCommits staged;
   RowCodes codes;
+  std::optional<Fold> open_fold;  // writes to `store`
 };
 
 // Adds a JSON record to `batch`.
 void put_text(WriteBatch& batch, Table table, ByteView key, const std::string& text);
+Result<void> put_text(SortedWriter& writer, Table table, ByteView key, const std::string& text);
 // The text of a record; nullopt when there is none.
 Result<std::optional<std::string>> get_text(Store& store, Table table, ByteView key);
 

@@ -23,23 +23,24 @@ struct StoredRun {
   ProgressRecord progress;
 };
 
-void put_identity(WriteBatch& batch, const RunIdentity& identity) {
+IdentityRecord record_of(const RunIdentity& identity) {
   IdentityRecord record;
   record.store_version = kStoreVersion;
   for (auto& [name, text] : model_fields(identity.model)) record.model.emplace(name, text);
-  put_text(batch, Table::kRun, as_bytes(kIdentityKey), encode_identity(record));
-  put_text(batch, Table::kRun, as_bytes(kSettingsKey), encode_settings(identity.settings));
+  return record;
 }
 
-void put_label_counts(WriteBatch& batch, std::span<const std::uint32_t> counts) {
+Result<void> put_label_counts(SortedWriter& writer, std::span<const std::uint32_t> counts) {
   for (std::uint32_t chunk = 0; std::size_t{chunk} * kLabelCountsPerChunk < counts.size();
        ++chunk) {
     const auto rest = counts.subspan(std::size_t{chunk} * kLabelCountsPerChunk);
     const auto own = rest.first(std::min<std::size_t>(rest.size(), kLabelCountsPerChunk));
     const Bytes key = label_counts_key(chunk);
     const ByteView payload{reinterpret_cast<const std::uint8_t*>(own.data()), own.size_bytes()};
-    batch.put(Table::kRun, key, seal_record(Table::kRun, key, payload));
+    auto put = writer.put(Table::kRun, key, seal_record(Table::kRun, key, payload));
+    if (!put) return put;
   }
+  return {};
 }
 
 Result<std::vector<std::uint32_t>> read_label_counts(Store& store, std::uint32_t labels) {
@@ -88,17 +89,6 @@ Result<bool> is_empty(Store& store) {
   return !has_any;
 }
 
-// Whether the creation of a run that begins with rows ended before there was a run.
-Result<bool> is_cut_off(Store& store) {
-  bool has_run = false;
-  auto scanned = store.scan(Table::kRun, {}, {}, [&](ByteView, ByteView) {
-    has_run = true;
-    return false;
-  });
-  if (!scanned) return scanned.error();
-  return !has_run;
-}
-
 Result<StoredRun> read_run(Store& store) {
   const Result<IdentityRecord> identity = read_word(store, kIdentityKey, decode_identity);
   if (!identity) return identity.error();
@@ -129,16 +119,13 @@ Result<StoredRun> read_run(Store& store) {
   return run;
 }
 
-// Writes the rows a run begins with, and adds their shards' digests to `batch`, which makes the
-// run: until that is written, there is none.
-Result<void> put_initial_rows(Store& store, const ModelConfig& model,
-                              const InitialRows& initial_rows, WriteBatch& batch) {
+// Puts the rows a run begins with, and their shards' digests.
+Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelConfig& model,
+                              const InitialRows& initial_rows) {
   constexpr std::uint32_t kRowsPerRead = 4096;
-  constexpr std::size_t kBatchBytes = std::size_t{64} << 20;
   const ShardMap map(model);
   RowTables tables(store, map);
   RowCodes row_codes(model);
-  WriteBatch rows;
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
     const ShardId shard{s};
     const std::size_t width = map.row_width(shard);
@@ -151,40 +138,54 @@ Result<void> put_initial_rows(Store& store, const ModelConfig& model,
       std::span<const std::uint32_t> all;
       if (codes > 0) all = row_codes.of(own->values, width);
       for (std::size_t i = 0; i < own->rows.size(); ++i) {
-        digest.sum += tables.put(rows, {shard, own->rows[i]},
-                                 std::span(own->values).subspan(i * width, width), own->states[i],
-                                 all.subspan(i * codes, codes));
+        const Result<std::uint64_t> put = tables.put(
+            writer, {shard, own->rows[i]}, std::span(own->values).subspan(i * width, width),
+            own->states[i], all.subspan(i * codes, codes));
+        if (!put) return put.error();
+        digest.sum += *put;
         ++digest.rows;
       }
       begin = end;
-      if (rows.bytes() < kBatchBytes) continue;
-      if (auto put = store.write(std::exchange(rows, {}), Durability::kSync); !put) return put;
     }
-    put_text(batch, Table::kRun, shard_digest_key(shard), encode_shard_digest(digest));
+    auto put = put_text(writer, Table::kRun, shard_digest_key(shard), encode_shard_digest(digest));
+    if (!put) return put;
   }
-  return store.write(std::move(rows), Durability::kSync);
+  return {};
 }
 
+// What creating the run writes, at most.
+std::uint64_t creation_bytes(const ModelConfig& model) {
+  std::uint64_t bytes = std::uint64_t{model.labels} * sizeof(std::uint32_t);
+  if (model.initial_fingerprint == 0) return bytes;
+  const ShardMap map(model);
+  for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+    bytes += map.row_count(ShardId{s}) * row_bytes(map, ShardId{s});
+  }
+  return bytes;
+}
+
+// In one batch, so that there is a whole run or none.
 Result<void> create_run(Store& store, const RunIdentity& identity,
                         std::span<const std::uint32_t> label_counts,
                         const InitialRows& initial_rows) {
-  WriteBatch batch;
-  if (identity.model.initial_fingerprint != 0) {
-    if (!initial_rows) {
-      return Error{ErrorCode::kInvalidArgument, "the model that the run begins with is missing"};
-    }
-    // What is left of a creation that was cut off.
-    for (const Table table : {Table::kRows, Table::kCodes}) {
-      if (auto erased = store.erase_range(table, {}, {}, Durability::kSync); !erased) {
-        return erased;
-      }
-    }
-    if (auto put = put_initial_rows(store, identity.model, initial_rows, batch); !put) return put;
+  const bool has_rows = identity.model.initial_fingerprint != 0;
+  if (has_rows && !initial_rows) {
+    return Error{ErrorCode::kInvalidArgument, "the model that the run begins with is missing"};
   }
-  put_identity(batch, identity);
-  put_label_counts(batch, label_counts);
-  put_text(batch, Table::kRun, as_bytes(kProgressKey), encode_progress({}));
-  return store.write(std::move(batch), Durability::kSync);
+  auto writer = store.begin_sorted(creation_bytes(identity.model));
+  if (!writer) return writer.error();
+  // In the order of their keys.
+  Result<void> put =
+      put_text(**writer, Table::kRun, as_bytes(kIdentityKey), encode_identity(record_of(identity)));
+  if (put) put = put_label_counts(**writer, label_counts);
+  if (put) put = put_text(**writer, Table::kRun, as_bytes(kProgressKey), encode_progress({}));
+  if (put) {
+    put =
+        put_text(**writer, Table::kRun, as_bytes(kSettingsKey), encode_settings(identity.settings));
+  }
+  if (put && has_rows) put = put_initial_rows(store, **writer, identity.model, initial_rows);
+  if (put) put = (*writer)->finish();
+  return put;
 }
 
 std::string join(const std::vector<std::string>& clauses) {
@@ -216,7 +217,8 @@ Result<void> resume_run(Store& store, StoredRun& run, const RunIdentity& wanted,
   if (merged.model == run.identity.model && merged.settings == run.identity.settings) return {};
   run.identity = std::move(merged);
   WriteBatch batch;
-  put_identity(batch, run.identity);
+  put_text(batch, Table::kRun, as_bytes(kIdentityKey), encode_identity(record_of(run.identity)));
+  put_text(batch, Table::kRun, as_bytes(kSettingsKey), encode_settings(run.identity.settings));
   return store.write(std::move(batch), Durability::kSync);
 }
 
@@ -232,8 +234,7 @@ Result<std::unique_ptr<RunStore>> RunStore::create_or_open(std::unique_ptr<Store
                  fmt::format("there are {} label counts for {} labels", label_counts.size(),
                              identity.model.labels)};
   }
-  Result<bool> is_new = is_empty(*store);
-  if (is_new && !*is_new && initial_rows) is_new = is_cut_off(*store);
+  const Result<bool> is_new = is_empty(*store);
   if (!is_new) return is_new.error();
   if (*is_new) {
     if (auto made = create_run(*store, identity, label_counts, initial_rows); !made) {

@@ -211,20 +211,30 @@ Result<void> StagedCommits::visit(RoundIndex round, ShardId shard, std::uint32_t
                                                    raw(shard), round)};
   }
   const std::vector<Part>& parts = commits_.at({round, shard});
-  std::uint64_t rows_from = 0;  // lowest row that the next part may hold
-  for (std::uint32_t part = 0; part < parts.size(); ++part) {
-    if (parts[part].rows == 0) continue;
-    if (parts[part].first_row < rows_from) {
-      return corrupt_record(Table::kStaged, encode_staged_key({round, shard, part}),
-                            "its rows do not follow those of the part before");
-    }
-    rows_from = std::uint64_t{parts[part].last_row} + 1;
-    if (parts[part].last_row < begin || parts[part].first_row >= end) continue;
-    const Result<SparseUpdate> update = read_part(round, shard, part);
+  for (std::uint32_t index = 0; index < parts.size(); ++index) {
+    const Part& own = parts[index];
+    if (own.rows == 0 || own.last_row < begin || own.first_row >= end) continue;
+    const Result<SparseUpdate> update = part(round, shard, index);
     if (!update) return update.error();
     if (auto visited = visit(*update); !visited) return visited;
   }
   return {};
+}
+
+Result<SparseUpdate> StagedCommits::part(RoundIndex round, ShardId shard, std::uint32_t part) {
+  const std::vector<Part>& parts = commits_.at({round, shard});
+  const Part& own = parts.at(part);
+  for (std::uint32_t before = part; before-- > 0 && own.rows > 0;) {
+    if (parts[before].rows == 0) continue;
+    if (parts[before].last_row < own.first_row) break;
+    return corrupt_record(Table::kStaged, encode_staged_key({round, shard, part}),
+                          "its rows do not follow those of the part before");
+  }
+  return read_part(round, shard, part);
+}
+
+std::uint32_t StagedCommits::part_count(RoundIndex round, ShardId shard) const {
+  return static_cast<std::uint32_t>(commits_.at({round, shard}).size());
 }
 
 std::uint64_t StagedCommits::row_count(RoundIndex round, ShardId shard) const {

@@ -42,6 +42,12 @@ class StagedCommits {
   Result<void> visit(RoundIndex round, ShardId shard, std::uint32_t begin, std::uint32_t end,
                      const std::function<Result<void>(const SparseUpdate&)>& visit);
 
+  // A part of the shard's commit, which is_whole. kCorrupt when its rows do not follow those of the
+  // parts before.
+  Result<SparseUpdate> part(RoundIndex round, ShardId shard, std::uint32_t part);
+  // Of the shard's commit, which is_whole.
+  [[nodiscard]] std::uint32_t part_count(RoundIndex round, ShardId shard) const;
+
   // Rows in the parts of the shard's commit that are there; 0 before anything was asked of it.
   [[nodiscard]] std::uint64_t row_count(RoundIndex round, ShardId shard) const;
 

@@ -3,6 +3,30 @@
 #include <utility>
 
 namespace gleaner {
+namespace {
+
+class BatchWriter : public SortedWriter {
+ public:
+  explicit BatchWriter(Store& store) : store_(store) {}
+
+  Result<void> put(Table table, ByteView key, ByteView value) override {
+    batch_.put(table, key, value);
+    return {};
+  }
+
+  Result<void> finish() override { return store_.write(std::move(batch_), Durability::kSync); }
+
+ private:
+  Store& store_;
+  WriteBatch batch_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SortedWriter>> Store::begin_sorted(std::uint64_t bytes) {
+  if (auto room = check_room(bytes); !room) return room.error();
+  return std::unique_ptr<SortedWriter>(std::make_unique<BatchWriter>(*this));
+}
 
 Result<void> Store::erase_range(Table table, ByteView begin, ByteView end, Durability durability) {
   WriteBatch batch;

@@ -12,12 +12,14 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "common/bytes.hpp"
 #include "common/result.hpp"
+#include "storage/sorted_writer.hpp"
 #include "storage/tables.hpp"
 #include "storage/write_batch.hpp"
 
@@ -53,14 +55,17 @@ class Store {
                             const std::function<bool(ByteView, ByteView)>& visit) = 0;
   // Takes the batch: move it in, and its memory is freed while it is being written.
   virtual Result<void> write(WriteBatch batch, Durability durability) = 0;
+  // Begins a batch that is written while it is made, which need not be held in memory. `bytes`: of
+  // its keys and values, about; there has to be room for them. Until it is finished the store does
+  // not show it, and may be read and written otherwise. The store outlives it.
+  virtual Result<std::unique_ptr<SortedWriter>> begin_sorted(std::uint64_t bytes);
 
   // Writes the erasure of all keys with begin <= key < end (end empty: to the table's end); nothing
   // when there are none. A store that can do so without reading what it erases does.
   virtual Result<void> erase_range(Table table, ByteView begin, ByteView end,
                                    Durability durability);
 
-  // kDiskFull when there is no room to write `bytes` of keys and values. write() asks for itself;
-  // whoever has a costly batch to make asks before.
+  // kDiskFull when there is no room to write `bytes` of keys and values. Every write asks.
   virtual Result<void> check_room(std::uint64_t bytes);
   // Freezes everything written so far and returns the folder of it: a store that can be opened and
   // copied while this one goes on, until the next snapshot or opening removes it. Cheap in time and

@@ -68,10 +68,6 @@ void WriteBatch::add(Table table, ByteView key, std::optional<ByteView> value) {
   bytes_ += key.size() + content.size();
 }
 
-void WriteBatch::visit(const Visitor& visitor) const {
-  for (const Bytes& chunk : chunks_) visit_chunk(chunk, visitor);
-}
-
 void WriteBatch::consume(const Visitor& visitor) {
   while (!chunks_.empty()) {
     visit_chunk(chunks_.front(), visitor);

@@ -1,5 +1,5 @@
-// Operations that are written to a store together or not at all. They lie one after the other in a
-// few large chunks, because a fold's batch holds hundreds of megabytes in small rows.
+// Operations that are written to a store together or not at all. They lie one after the other in
+// chunks; what is large goes through Store::begin_sorted instead.
 #pragma once
 
 #include <cstddef>
@@ -25,9 +25,8 @@ class WriteBatch {
   // Of keys and values.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
-  // Calls `visitor` for every operation, in the order in which they were added.
-  void visit(const Visitor& visitor) const;
-  // As visit, but frees what has been visited; leaves the batch empty.
+  // Calls `visitor` for every operation, in the order in which they were added, and frees what has
+  // been visited; leaves the batch empty.
   void consume(const Visitor& visitor);
 
  private:

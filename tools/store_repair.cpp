@@ -226,21 +226,24 @@ Result<void> Repairer::settle_shard(ShardId shard) {
 
 Result<void> Repairer::write_shard(ShardId shard, const ShardContent& content) {
   RowTables tables(target_, *map_);
-  WriteBatch batch;
   std::vector<float> values(map_->row_width(shard));
+  auto writer = target_.begin_sorted(content.size() * row_bytes(*map_, shard));
+  if (!writer) return writer.error();
   for (const auto& [row, stored] : content) {
     float state = 0;
     std::memcpy(values.data(), stored.values_and_state.data(), values.size() * sizeof(float));
     std::memcpy(&state, stored.values_and_state.data() + values.size() * sizeof(float),
                 sizeof state);
-    tables.put(batch, {shard, row}, values, state, stored.codes);
+    auto put = tables.put(**writer, {shard, row}, values, state, stored.codes);
+    if (!put) return put.error();
   }
   if (const ShardDigest digest = digest_of(shard, content); digest != ShardDigest{}) {
     const Bytes key = shard_digest_key(shard);
-    batch.put(Table::kRun, key,
-              seal_record(Table::kRun, key, as_bytes(encode_shard_digest(digest))));
+    auto put = (*writer)->put(Table::kRun, key,
+                              seal_record(Table::kRun, key, as_bytes(encode_shard_digest(digest))));
+    if (!put) return put;
   }
-  return target_.write(std::move(batch), Durability::kLazy);
+  return (*writer)->finish();
 }
 
 Result<void> Repairer::settle_shards_before(std::uint32_t shard) {

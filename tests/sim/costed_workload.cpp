@@ -15,6 +15,7 @@ namespace {
 constexpr std::uint32_t kExamples = 8;  // a batch of the small model
 constexpr double kSmallMessageBytes = 150;
 constexpr double kMebibyte = 1 << 20;
+constexpr Micros kFoldStep{5'000};
 
 Micros micros(double us) {
   return Micros(static_cast<std::int64_t>(us));
@@ -65,11 +66,16 @@ class CostedMaster : public MasterTasks {
     return done;
   }
 
-  Event run(const StorageTask& task) override {
+  std::optional<Event> run(const StorageTask& task) override {
     if (const auto* stage = std::get_if<StageTask>(&task)) {
       return Staged{stage->session, stage->shard, stage->round, stage->part};
     }
-    if (const auto* fold = std::get_if<FoldTask>(&task)) return Folded{fold->round, {}};
+    if (const auto* fold = std::get_if<FoldTask>(&task)) {
+      fold_left_ -= fold_step();
+      if (fold_left_ > Micros(0)) return std::nullopt;
+      fold_left_ = cost_.fold;
+      return Folded{fold->round, {}};
+    }
     if (const auto* read = std::get_if<ReadChunkTask>(&task)) {
       return ChunkRead{read->session, read->lease, read->chunk, tiny_rows(map_, read->lease.shard)};
     }
@@ -83,7 +89,7 @@ class CostedMaster : public MasterTasks {
   }
 
   [[nodiscard]] Micros cost(const StorageTask& task) const override {
-    if (std::holds_alternative<FoldTask>(task)) return cost_.fold;
+    if (std::holds_alternative<FoldTask>(task)) return fold_step();
     if (std::holds_alternative<StageTask>(task)) return cost_.stage_round / cost_.shards;
     const double bytes = cost_.row_bytes * cost_.labels / model_.labels;
     return micros(bytes / kMebibyte * static_cast<double>(cost_.read_mib.count()));
@@ -92,10 +98,13 @@ class CostedMaster : public MasterTasks {
   RunStore* store() override { return nullptr; }
 
  private:
+  [[nodiscard]] Micros fold_step() const { return std::min(fold_left_, kFoldStep); }
+
   const CostModel& cost_;
   const ModelConfig& model_;
   const RunPlan plan_;
   const ShardMap map_;
+  Micros fold_left_ = cost_.fold;
 };
 
 class CostedVolunteer : public VolunteerTasks {

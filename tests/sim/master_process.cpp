@@ -96,6 +96,7 @@ void MasterProcess::die(Death death) {
                              death == Death::kProcess || context_.random.chance(1, 3));
   }
   links_.clear();
+  dies_in_fold_ = false;
   context_.tell_checkers([](Checker& c) { c.master_gone(); });
   if (death == Death::kMachine) {
     const std::uint64_t unsynced = disk_.unsynced();
@@ -205,12 +206,13 @@ void MasterProcess::perform(WorkerTask& task) {
 }
 
 void MasterProcess::perform(StorageTask& task) {
-  storage_queue_.push_back(std::move(task));
-  if (storage_queue_.size() == 1) do_storage();
+  const bool is_idle = storage_queue_.empty();
+  storage_queue_.push(std::move(task));
+  if (is_idle) do_storage();
 }
 
 void MasterProcess::do_storage() {
-  Micros cost = tasks_->cost(storage_queue_.front());
+  Micros cost = tasks_->cost(storage_queue_.next());
   if (context_.clock.now() < disk_slow_until_) cost *= disk_slowness_;
   context_.clock.after(cost, [this, life = life_] {
     if (life == life_) store(life);
@@ -218,15 +220,24 @@ void MasterProcess::do_storage() {
 }
 
 void MasterProcess::store(std::uint64_t life) {
-  const StorageTask& task = storage_queue_.front();
+  const StorageTask& task = storage_queue_.next();
   const bool is_fold = std::holds_alternative<FoldTask>(task);
-  const bool dies = is_fold && std::exchange(dies_in_fold_, false);
-  if (dies && context_.random.chance(1, 3)) {
-    context_.log.mark("branch.died_before_a_fold");
+  const bool is_begun = storage_queue_.is_between_steps();
+  const bool dies = is_fold && dies_in_fold_;
+  if (dies && context_.random.chance(1, is_begun ? 16 : 3)) {
+    context_.log.mark(is_begun ? "branch.died_within_a_fold" : "branch.died_before_a_fold");
     die(Death::kMachine);
     return;
   }
-  Event done = tasks_->run(task);
+  if (is_begun && !is_fold) context_.log.mark("branch.overtook_a_fold");
+  std::optional<Event> outcome = tasks_->run(task);
+  if (!outcome) {
+    storage_queue_.stepped();
+    do_storage();
+    return;
+  }
+  Event& done = *outcome;
+  if (is_fold) dies_in_fold_ = false;
   if (std::holds_alternative<StoreFull>(done)) {
     handle(std::move(done));
     context_.clock.after(kStorageRetry, [this, life] {
@@ -250,10 +261,10 @@ void MasterProcess::store(std::uint64_t life) {
     die(Death::kMachine);
     return;
   }
-  storage_queue_.pop_front();
+  storage_queue_.done();
   if (!storage_queue_.empty()) do_storage();
   // Between the write and the core's learning of it the process may die, and right after that.
-  context_.clock.after(Micros(200), [this, life, dies, done = std::move(done)]() mutable {
+  context_.clock.after(Micros(200), [this, life, dies, done = std::move(*outcome)]() mutable {
     if (life != life_) return;
     handle(std::move(done));
     if (!dies || life != life_ || result_.finished) return;

@@ -2,12 +2,12 @@
 // outlives it. What `master/core_runner` and `master/master_run` do with real threads and sockets.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 
+#include "master/storage_queue.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/sim/faulty_store.hpp"
 #include "tests/sim/sim_context.hpp"
@@ -83,7 +83,7 @@ class MasterProcess {
   std::unique_ptr<MasterTasks> tasks_;
   std::unique_ptr<MasterCore> core_;
   Instant worker_free_{};
-  std::deque<StorageTask> storage_queue_;  // the first is being done
+  StorageQueue storage_queue_;
   std::map<ConnectionId, bool> links_;
 };
 

@@ -13,7 +13,6 @@ namespace {
 
 constexpr Micros kWorkerCost{500};
 constexpr Micros kStorageCost{1'000};
-constexpr Micros kFoldCost{5'000};
 constexpr Micros kWorkCost{1'000};
 constexpr std::uint64_t kLeaseEpochs = 1 << 20;
 
@@ -34,13 +33,11 @@ class RealMaster : public MasterTasks {
 
   Event run(const WorkerTask& task) override { return worker_.run(task); }
 
-  Event run(const StorageTask& task) override { return persister_.run(task); }
+  std::optional<Event> run(const StorageTask& task) override { return persister_.run(task); }
 
   [[nodiscard]] Micros cost(const WorkerTask&) const override { return kWorkerCost; }
 
-  [[nodiscard]] Micros cost(const StorageTask& task) const override {
-    return std::holds_alternative<FoldTask>(task) ? kFoldCost : kStorageCost;
-  }
+  [[nodiscard]] Micros cost(const StorageTask&) const override { return kStorageCost; }
 
   RunStore* store() override { return store_.get(); }
 

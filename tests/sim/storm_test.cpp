@@ -42,6 +42,7 @@ TEST_CASE("storm: no storm of faults changes a bit of any checkpoint", "[sim]") 
   for (const char* mark : {"branch.chunk_read_for_nobody",
                            "branch.died_after_a_fold",
                            "branch.died_before_a_fold",
+                           "branch.overtook_a_fold",
                            "branch.died_after_folded",
                            "branch.died_in_recovery",
                            "branch.loads_a_checkpoint",

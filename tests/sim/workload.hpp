@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -27,7 +28,8 @@ class MasterTasks {
  public:
   virtual ~MasterTasks() = default;
   virtual Event run(const WorkerTask& task) = 0;
-  virtual Event run(const StorageTask& task) = 0;
+  // None: the task has more steps, each of which costs.
+  virtual std::optional<Event> run(const StorageTask& task) = 0;
   [[nodiscard]] virtual Micros cost(const WorkerTask& task) const = 0;
   [[nodiscard]] virtual Micros cost(const StorageTask& task) const = 0;
   // Null when nothing is stored.

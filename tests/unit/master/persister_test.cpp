@@ -1,4 +1,4 @@
-// The storage tasks on a disk that has no room.
+// The storage tasks: accounts, a disk without room, a fold among others.
 #include "master/persister.hpp"
 
 #include <catch2/catch.hpp>
@@ -37,6 +37,12 @@ AccountRecord account_of(std::uint64_t identity, std::uint64_t issued, std::uint
   return account;
 }
 
+Event run_to_end(Persister& persister, const StorageTask& task) {
+  while (true) {
+    if (auto done = persister.run(task)) return std::move(*done);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("persister: accounts add up over records that are final and lives that end", "[master]") {
@@ -50,7 +56,7 @@ TEST_CASE("persister: accounts add up over records that are final and lives that
     task.round = store->checkpoint();
     task.accounts = {account};
     require_ok(test::stage_round(*store, task.round));
-    REQUIRE(std::holds_alternative<Folded>(persister->run(task)));
+    REQUIRE(std::holds_alternative<Folded>(run_to_end(*persister, task)));
     return require_value(store->account(0, account.identity_low));
   };
   CHECK(fold(account_of(7, 3, 2, false)).units_issued == 3);
@@ -79,23 +85,58 @@ TEST_CASE("persister: a task that the disk had no room for is done when it is ru
   stage.update =
       std::make_shared<const SparseUpdate>(test::make_update(store->shard_map(), ShardId{0}, 0));
   disk.fill_after(0);
-  CHECK(std::holds_alternative<StoreFull>(persister.run(stage)));
-  CHECK(std::holds_alternative<StoreFull>(persister.run(stage)));
+  CHECK(std::holds_alternative<StoreFull>(run_to_end(persister, stage)));
+  CHECK(std::holds_alternative<StoreFull>(run_to_end(persister, stage)));
   disk.make_room();
-  CHECK(std::holds_alternative<Staged>(persister.run(stage)));
+  CHECK(std::holds_alternative<Staged>(run_to_end(persister, stage)));
   require_ok(store->discard_staged());
 
   require_ok(test::stage_round(*store, 0));
   // The fold itself has room; what follows it has not, at each write in turn.
   const std::uint64_t room = GENERATE(0u, 1u, 2u);
   disk.fill_after(room);
-  CHECK(std::holds_alternative<StoreFull>(persister.run(fold_task())));
+  CHECK(std::holds_alternative<StoreFull>(run_to_end(persister, fold_task())));
   CHECK(store->checkpoint() == (room == 0 ? 0u : 1u));
   disk.make_room();
-  CHECK(std::holds_alternative<Folded>(persister.run(fold_task())));
+  CHECK(std::holds_alternative<Folded>(run_to_end(persister, fold_task())));
   CHECK(store->checkpoint() == 1);
   CHECK(require_value(store->accounts()).at(0).units == 5);
   CHECK(folds == std::vector<RoundIndex>{1});
+}
+
+TEST_CASE("persister: between the steps of a fold commits are staged and rows read", "[master]") {
+  MemoryStore disk;
+  const RunIdentity identity = test::small_identity();
+  const auto store = require_value(
+      RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity)));
+  Persister persister(*store, &no_wall_clock);
+  require_ok(test::stage_round(*store, 0));
+  StageTask stage;
+  stage.round = 1;
+  stage.update =
+      std::make_shared<const SparseUpdate>(test::make_update(store->shard_map(), ShardId{0}, 1));
+  ReadChunkTask read;
+  read.row_end = store->shard_map().row_count(ShardId{0});
+  read.base_round = 1;  // what the fold is going to make
+  std::vector<float> values;
+  std::uint32_t steps = 0;
+  while (!persister.run(fold_task())) {
+    CHECK(store->checkpoint() == 0);
+    CHECK(std::holds_alternative<Staged>(run_to_end(persister, stage)));
+    values = std::get<ChunkRead>(run_to_end(persister, read)).rows.values;
+    ++steps;
+  }
+  CHECK(steps >= store->shard_map().shard_count() - 1);
+  CHECK(store->checkpoint() == 1);
+  CHECK(require_value(store->is_staged(1, ShardId{0})));
+  CHECK(std::get<ChunkRead>(run_to_end(persister, read)).rows.values == values);
+  REQUIRE_FALSE(values.empty());
+
+  MemoryStore calm_disk;
+  const auto calm = require_value(
+      RunStore::create_or_open(calm_disk.share(), identity, test::small_label_counts(identity)));
+  require_ok(test::train_to(*calm, 1));
+  CHECK(require_value(store->checkpoint_digest()) == require_value(calm->checkpoint_digest()));
 }
 
 }  // namespace gleaner

@@ -69,22 +69,15 @@ TEST_CASE("write batch: operations come back in order, also over many chunks", "
   }
   CHECK(batch.size() == 60);
   CHECK(batch.bytes() == 20 * (large.size() + 3 * 8));
-  for (const bool consumes : {false, true}) {
-    std::uint32_t seen = 0;
-    const auto visit = [&](Table table, ByteView key, std::optional<ByteView> value) {
-      CHECK(decode_row_key(key) == RowKey{ShardId{seen / 3}, seen / 3});
-      CHECK(table == (seen % 3 == 0 ? Table::kRows : seen % 3 == 1 ? Table::kStaged : Table::kRun));
-      CHECK(value.has_value() == (seen % 3 != 1));
-      if (seen % 3 == 0) CHECK(Bytes(value->begin(), value->end()) == large);
-      ++seen;
-    };
-    if (consumes) {
-      batch.consume(visit);
-    } else {
-      batch.visit(visit);
-    }
-    CHECK(seen == 60);
-  }
+  std::uint32_t seen = 0;
+  batch.consume([&](Table table, ByteView key, std::optional<ByteView> value) {
+    CHECK(decode_row_key(key) == RowKey{ShardId{seen / 3}, seen / 3});
+    CHECK(table == (seen % 3 == 0 ? Table::kRows : seen % 3 == 1 ? Table::kStaged : Table::kRun));
+    CHECK(value.has_value() == (seen % 3 != 1));
+    if (seen % 3 == 0) CHECK(Bytes(value->begin(), value->end()) == large);
+    ++seen;
+  });
+  CHECK(seen == 60);
   CHECK(batch.size() == 0);
   CHECK(batch.bytes() == 0);
 }

@@ -2,6 +2,7 @@
 #include "storage/store.hpp"
 
 #include <catch2/catch.hpp>
+#include <filesystem>
 
 #include "storage/memory_store.hpp"
 #include "storage/rocks_store.hpp"
@@ -65,6 +66,30 @@ void check_promises(Store& store) {
   CHECK(scan(store, Table::kRun, "", "") == "b= c=33 ");
 }
 
+void check_sorted_promises(Store& store) {
+  require_ok(store.write(put(Table::kRun, "b", "old"), Durability::kLazy));
+  const auto begin = [&] {
+    auto writer = require_value(store.begin_sorted(100));
+    require_ok(writer->put(Table::kRun, as_bytes("a"), as_bytes("1")));
+    require_ok(writer->put(Table::kRows, as_bytes("x"), as_bytes("")));
+    require_ok(writer->put(Table::kRun, as_bytes("b"), as_bytes("2")));
+    CHECK(scan(store, Table::kRun, "", "") == "b=old ");
+    return writer;
+  };
+  begin().reset();
+  CHECK(scan(store, Table::kRun, "", "") == "b=old ");
+  CHECK(scan(store, Table::kRows, "", "").empty());
+  auto writer = begin();
+  require_ok(store.write(put(Table::kRun, "c", "in between"), Durability::kLazy));
+  require_ok(writer->finish());
+  writer.reset();
+  CHECK(scan(store, Table::kRun, "", "") == "a=1 b=2 c=in between ");
+  CHECK(scan(store, Table::kRows, "", "") == "x= ");
+  require_ok(require_value(store.begin_sorted(100))->finish());
+  require_ok(store.write(put(Table::kRun, "b", "3"), Durability::kSync));
+  CHECK(scan(store, Table::kRun, "", "") == "a=1 b=3 c=in between ");
+}
+
 TEST_CASE("stores: both keep the same promises", "[storage]") {
   SECTION("memory") {
     MemoryStore store;
@@ -75,6 +100,21 @@ TEST_CASE("stores: both keep the same promises", "[storage]") {
     const auto store =
         require_value(open_rocks_store(folder.path() + "/new/store", OpenMode::kReadWrite));
     check_promises(*store);
+  }
+}
+
+TEST_CASE("stores: a batch written while it is made is there whole or not at all", "[storage]") {
+  SECTION("memory") {
+    MemoryStore store;
+    check_sorted_promises(store);
+  }
+  SECTION("rocksdb, through the log and past it") {
+    const std::size_t bulk_bytes = GENERATE(kRocksBulkBytes, std::size_t{0});
+    const test::TemporaryFolder folder;
+    const auto store = require_value(
+        open_rocks_store(folder.path(), OpenMode::kReadWrite, {.bulk_bytes = bulk_bytes}));
+    check_sorted_promises(*store);
+    CHECK_FALSE(std::filesystem::exists(folder.path() + "/incoming"));
   }
 }
 

@@ -1,0 +1,77 @@
+#include "master/storage_queue.hpp"
+
+#include <catch2/catch.hpp>
+#include <string>
+
+namespace gleaner {
+namespace {
+
+// One letter a task: s stage, f fold, r read, e evaluation.
+StorageTask task(char kind) {
+  switch (kind) {
+    case 's':
+      return StageTask{};
+    case 'f':
+      return FoldTask{};
+    case 'r':
+      return ReadChunkTask{};
+    default:
+      return RecordEvaluationTask{};
+  }
+}
+
+char kind_of(const StorageTask& task) {
+  return "sfre"[task.index()];
+}
+
+// Does all of it, each fold in `steps` steps; a letter a step.
+std::string run(const std::string& tasks, int steps) {
+  StorageQueue queue;
+  for (const char kind : tasks) queue.push(task(kind));
+  std::string order;
+  int left = steps;
+  while (!queue.empty()) {
+    const char kind = kind_of(queue.next());
+    CHECK(kind_of(queue.next()) == kind);  // the same until its outcome is told
+    order += kind;
+    if (kind == 'f' && --left > 0) {
+      queue.stepped();
+      CHECK(queue.is_between_steps());
+    } else {
+      if (kind == 'f') left = steps;
+      queue.done();
+    }
+  }
+  CHECK_FALSE(queue.is_between_steps());
+  return order;
+}
+
+}  // namespace
+
+TEST_CASE("storage queue: tasks are done in their order", "[master]") {
+  CHECK(run("srefsr", 1) == "srefsr");
+}
+
+TEST_CASE("storage queue: between the steps of a fold goes what need not wait for it", "[master]") {
+  CHECK(run("sfsr", 3) == "sfsrff");
+  // At most eight, so that the fold gets on as well.
+  CHECK(run("f" + std::string(12, 'r'), 3) == "frrrrrrrrfrrrrf");
+  // What is behind an evaluation's record or another fold keeps its place.
+  CHECK(run("fes", 2) == "ffes");
+  CHECK(run("fsfr", 2) == "fsffrf");
+}
+
+TEST_CASE("storage queue: what comes during a step finds its place", "[master]") {
+  StorageQueue queue;
+  queue.push(FoldTask{});
+  const StorageTask& chosen = queue.next();
+  for (int i = 0; i < 1000; ++i) queue.push(ReadChunkTask{});
+  CHECK(kind_of(chosen) == 'f');
+  queue.stepped();
+  CHECK(kind_of(queue.next()) == 'r');
+  queue.clear();
+  CHECK(queue.empty());
+  CHECK_FALSE(queue.is_between_steps());
+}
+
+}  // namespace gleaner

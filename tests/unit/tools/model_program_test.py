@@ -129,7 +129,7 @@ class Model(unittest.TestCase):
         whole = model.read_bytes()
         for content, word in ((whole[:-9], "cut short"), (b"", "no safetensors file"),
                               (whole.replace(b'"model.labels":"150"', b'"model.labels":"151"'), "shape"),
-                              (whole.replace(b'"model.hidden"', b'"medal.hidden"'), "cannot be read")):
+                              (whole.replace(b'"model.features"', b'"medal.features"'), "cannot be read")):
             self.assertNotEqual(content, whole)
             model.write_bytes(content)
             status, out, err = run("predict", model, "--input", self.test)

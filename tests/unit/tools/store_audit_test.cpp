@@ -370,8 +370,7 @@ void add_other_kinds(std::vector<Kind>& kinds, const Places& at) {
                      const Bytes payload = patient.payload(Table::kHistory, at.other_history);
                      auto record = decode_history(as_text(payload));
                      record.value().rows_digest += 1;
-                     const std::string text = encode_history(*record);
-                     patient.reseal(Table::kHistory, at.other_history, {text.begin(), text.end()});
+                     patient.reseal(Table::kHistory, at.other_history, encode_history(*record));
                    }});
   add_text(kinds, "history: of the future", Table::kHistory, bytes_of(encode_history_key(4)),
            R"({"checkpoint":4,"batches":11})");

@@ -1,5 +1,7 @@
 #include "common/thread_pool.hpp"
 
+#include <exception>
+
 #include "common/check.hpp"
 
 namespace gleaner {
@@ -25,9 +27,21 @@ void ThreadPool::parallel_for(std::size_t count, const LoopBody& body) {
     for (std::size_t index = 0; index < count; ++index) body(index, 0);
     return;
   }
+  // For want of memory, say. What has not begun by then is left out.
+  std::exception_ptr failure;
+  const auto guarded = [&](std::size_t index, unsigned worker) {
+    try {
+      body(index, worker);
+    } catch (...) {
+      next_ = count_;
+      const std::lock_guard lock(mutex_);
+      if (!failure) failure = std::current_exception();
+    }
+  };
+  const LoopBody loop(guarded);
   {
     const std::lock_guard lock(mutex_);
-    body_ = &body;
+    body_ = &loop;
     count_ = count;
     next_ = 0;
     busy_ = workers_.size();
@@ -38,6 +52,8 @@ void ThreadPool::parallel_for(std::size_t count, const LoopBody& body) {
   std::unique_lock lock(mutex_);
   done_.wait(lock, [this] { return busy_ == 0; });
   body_ = nullptr;
+  lock.unlock();
+  if (failure) std::rethrow_exception(failure);
 }
 
 void ThreadPool::drain(unsigned worker) {

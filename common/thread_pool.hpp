@@ -38,7 +38,7 @@ class ThreadPool {
 
   // Calls body(index, worker) once for every index < count, in any order and on any worker
   // < threads(), and returns when all calls have. Nothing numeric may depend on `worker`.
-  // `body` must not throw. Not reentrant; one caller at a time.
+  // What a call throws is thrown here when all have ended. Not reentrant; one caller at a time.
   void parallel_for(std::size_t count, const LoopBody& body);
 
   [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(workers_.size()) + 1; }

@@ -22,8 +22,6 @@
 namespace gleaner {
 namespace {
 
-// How long a finished connection may wait for the peer's end of it.
-constexpr Millis kLingerMax{2'000};
 // Frames written with one system call.
 constexpr std::size_t kFramesPerWriteMax = 16;
 constexpr std::size_t kFirstReadBytes = 64 * 1024;
@@ -207,7 +205,7 @@ void FramedSocket::Impl::finish_if_written() {
   asio::error_code error;
   socket_.shutdown(asio::ip::tcp::socket::shutdown_send, error);
   if (error) return close({});
-  arm(write_watch_, kLingerMax, "the peer kept a finished connection open");
+  arm(write_watch_, limits_.linger_max, "the peer kept a finished connection open");
   discard_if_finished();
 }
 
@@ -384,7 +382,7 @@ void FramedSocket::Impl::end_writing(std::string reason) {
   on_their_way_.clear();
   bytes_waiting_ = 0;
   is_write_due_ = false;
-  arm(write_watch_, kLingerMax, "a broken connection was not read");
+  arm(write_watch_, limits_.linger_max, "a broken connection was not read");
 }
 
 // ---- The handle --------------------------------------------------------------------------------

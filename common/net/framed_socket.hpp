@@ -29,6 +29,8 @@ struct FramedSocketLimits {
   // its size takes at `bytes_per_second_min`.
   Millis frame_time_max{30'000};
   std::size_t bytes_per_second_min = 16 * 1024;
+  // How long a finished connection waits for the peer's end of it, and a broken one to be read.
+  Millis linger_max{2'000};
   // Rates to stay below, perhaps together with other sockets; null: as fast as the connection is.
   // Less is read than comes, so that the peer's system slows down what it sends.
   std::shared_ptr<Pacer> pace_in;

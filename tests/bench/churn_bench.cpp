@@ -116,11 +116,14 @@ int run(int argc, char** argv) {
       "Examples:\n"
       "  churn_bench                    the table of tests/sim/README.md\n"
       "  churn_bench --volunteers 8     one size\n"
+      "  churn_bench --volunteers 64 --master-mbit 10000\n"
       "  churn_bench --tiny             a few seconds, so that it cannot rot");
   Bench bench;
   bool is_tiny = false;
   std::vector<std::uint32_t> volunteers = {8, 64};
+  std::uint64_t master_mbit = 1'000;
   app.add_option("--volunteers", volunteers, "how many")->capture_default_str();
+  app.add_option("--master-mbit", master_mbit, "the master's link")->capture_default_str();
   app.add_option("--seconds", bench.seconds, "simulated time of a calm run")->capture_default_str();
   app.add_option("--example-us", bench.cost.example_us, "processor time of an example")
       ->capture_default_str();
@@ -140,8 +143,8 @@ int run(int argc, char** argv) {
       bench.cost.batch_examples, bench.cost.round_batches, bench.cost.staleness,
       bench.cost.example_us);
   for (const std::uint32_t count : volunteers) {
-    measure(bench, {count, 100, 1'000});
-    if (!is_tiny) measure(bench, {count, 1'000, 1'000});
+    measure(bench, {count, 100, master_mbit});
+    if (!is_tiny) measure(bench, {count, 1'000, master_mbit});
   }
   return 0;
 }

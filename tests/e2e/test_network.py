@@ -100,7 +100,22 @@ class Network(EndToEndTest):
                 for volunteer in volunteers:
                     self.assertEqual(volunteer.wait_exit(), 0, volunteer.said()[-2000:])
                 self.assertEqual(len(master.events("volunteer_joined")), 2)
-                self.assertLess(len(self.warnings(master)), 10, self.warnings(master)[:20])
+                said = self.warnings(master)
+                self.assertLess(len(said), 10, said[:20])
+                self.assertTrue(any("too many connections of its address" in line for line in said),
+                                said)
+
+    def test_a_whole_frame_of_nonsense_ends_its_connection_with_a_sentence(self):
+        _, address = self.start_master("--join-timeout-ms", 600_000)
+        host, port = address.split(":")
+        # 64 bytes, with the size and the checksum that they should have.
+        frame = bytes.fromhex("400000004f0c3388") + b"\xff" * 64
+        with socket.create_connection((host, int(port)), 20 * TIME_FACTOR) as connection:
+            connection.sendall(frame)
+            said = b""
+            while piece := connection.recv(1000):
+                said += piece
+        self.assertGreater(len(said), 8)
 
     def test_other_protocols_are_refused_and_said_once(self):
         master, address = self.start_master()

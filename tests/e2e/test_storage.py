@@ -221,6 +221,9 @@ class FailingWrites(StorageTest):
     def test_a_quota_within_the_tables_alone_is_one_too(self):
         self.assert_pauses_and_goes_on(errno.EDQUOT, ".sst")
 
+    def test_tables_without_room_are_a_full_disk(self):
+        self.assert_pauses_and_goes_on(errno.ENOSPC, ".sst")
+
     def test_a_log_without_room_is_a_full_disk(self):
         self.assert_pauses_and_goes_on(errno.ENOSPC, ".log")
 
@@ -426,6 +429,9 @@ class Backups(StorageTest):
     def test_a_stop_while_the_last_backup_is_copied_gives_it_up(self):
         master = self.stop_while_copying(self.reference["checkpoint"])
         self.assertEqual(master.events()[-1]["digest"], self.reference["digest"])
+        # What was given up is not there.
+        self.assertLessEqual({backup["backup"] for backup in self.listed()},
+                             {event["backup"] for event in master.events("backup")})
 
     def kill_restore(self, *flags):
         """Kills gleaner restore within its writing."""

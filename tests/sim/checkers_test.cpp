@@ -1,11 +1,20 @@
 // Each checker says so when what it guards is broken: fed by hand with events that must not be.
 #include <catch2/catch.hpp>
 
+#include "schema/hidden_codes.hpp"
+#include "schema/versions.hpp"
+#include "storage/memory_store.hpp"
 #include "tests/sim/checkers/checker.hpp"
 #include "tests/sim/small_world.hpp"
+#include "tests/support/tiny_run.hpp"
+#include "tests/unit/storage/check_result.hpp"
+#include "tests/unit/storage/small_run.hpp"
 
 namespace gleaner::sim {
 namespace {
+
+using test::require_ok;
+using test::require_value;
 
 struct Fed {
   SimClock clock;
@@ -34,6 +43,51 @@ LeaseGrant grant(std::uint32_t shard, std::uint64_t epoch) {
 Effect send(SessionId to, Message message) {
   return Send{to, std::move(message)};
 }
+
+Hello hello_of(const std::string& name) {
+  Hello hello;
+  hello.protocol_min = kProtocolMin;
+  hello.protocol_max = kProtocolMax;
+  hello.name = name;
+  hello.identity_low = 7;
+  hello.memory_bytes = std::uint64_t{1} << 30;
+  return hello;
+}
+
+// A core of which the checker under test hears only what it is told.
+struct Core {
+  MasterCore core{tiny_model(), tiny_core_config(tiny_model()), {}};
+
+  void handle(Event event) { core.handle(std::move(event), Instant(Micros(1'000'000))); }
+
+  // Ann comes, and every shard is lent to her.
+  void join_ann() {
+    handle(SessionOpened{kAnn, "peer"});
+    handle(MessageReceived{kAnn, hello_of("ann"), 0});
+  }
+
+  // A commit of output shard 0 that is durable, whoever sent it.
+  void commit_shard_0() {
+    handle(InputCommitted{0, {{ShardId{0}, 0, 1, nullptr}}});
+    handle(Staged{SessionId{}, ShardId{0}, 0, 0});
+  }
+
+  [[nodiscard]] LeaseRef lease_0() const {
+    return {ShardId{0}, core.leases().at(ShardId{0}).epoch};
+  }
+};
+
+// A small run in a store of its own.
+struct Stored {
+  MemoryStore disk;
+  std::unique_ptr<RunStore> run;
+
+  Stored() {
+    const RunIdentity identity = test::small_identity();
+    run = require_value(
+        RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity)));
+  }
+};
 
 }  // namespace
 
@@ -69,6 +123,18 @@ TEST_CASE("checkers: a lease for somebody who has gone is seen", "[sim]") {
   REQUIRE(fed.first_violation() == "leases: shard 0 is lent to a session that is not there");
 }
 
+TEST_CASE("checkers: a lease that nobody was sent is seen", "[sim]") {
+  Fed fed;
+  Core master;
+  const auto checker = make_lease_checker(fed.log);
+  checker->state(master.core);
+  REQUIRE(fed.first_violation().empty());
+  master.join_ann();
+  checker->state(master.core);
+  REQUIRE(fed.first_violation() ==
+          "leases: the core counts shard 0 as lent to a session that does not have it");
+}
+
 TEST_CASE("checkers: a batch that is applied twice, skipped or early is seen", "[sim]") {
   const auto first_violation = [](const std::vector<WorkerTask>& tasks) {
     Fed fed;
@@ -80,6 +146,7 @@ TEST_CASE("checkers: a batch that is applied twice, skipped or early is seen", "
   };
   const BackwardTask first{0, {}, {}};
   REQUIRE(first_violation({ForwardTask{0}, ForwardTask{1}, first, ForwardTask{2}}).empty());
+  REQUIRE(first_violation({ForwardTask{1}}) == "batches: forward 1 where 0 is next");
   REQUIRE(first_violation({ForwardTask{0}, ForwardTask{1}, first, first}) ==
           "batches: update 0 where 1 is next");
   REQUIRE(first_violation({ForwardTask{0}, ForwardTask{1}, BackwardTask{1, {}, {}}}) ==
@@ -105,12 +172,80 @@ TEST_CASE("checkers: another gradient than the calm run's is seen", "[sim]") {
   REQUIRE(fed.first_violation() == "batches: update 1 is not that of the calm run");
 }
 
+TEST_CASE("checkers: a shard that is ahead of the forward pass is seen", "[sim]") {
+  Fed fed;
+  Core master;
+  const auto checker = make_batch_checker(fed.log, fed.options);
+  master.commit_shard_0();
+  checker->state(master.core);
+  REQUIRE(fed.first_violation().empty());
+  master.join_ann();
+  checker->state(master.core);
+  REQUIRE(fed.first_violation() == "batches: shard 0 is ahead of the forward pass");
+}
+
 TEST_CASE("checkers: an acknowledgement before the commit is durable is seen", "[sim]") {
   Fed fed;
   const auto checker = make_commit_checker(fed.log);
   checker->effect(send(kAnn, CommitAck{{ShardId{3}, LeaseEpoch{1}}, 2}));
   REQUIRE(fed.first_violation() ==
           "commits: round 2 of shard 3 is acknowledged before it is durable");
+}
+
+TEST_CASE("checkers: a commit that was acknowledged and is lost is seen", "[sim]") {
+  Fed fed;
+  const auto checker = make_commit_checker(fed.log);
+  Stored stored;
+  const StageTask task{kAnn, ShardId{0}, 0, 0, 1, nullptr};
+  require_ok(stored.run->stage(0, ShardId{0}, 0, 1,
+                               test::make_update(stored.run->shard_map(), ShardId{0}, 0)));
+  checker->stored(StorageTask(task), Staged{kAnn, ShardId{0}, 0, 0}, *stored.run);
+  checker->effect(send(kAnn, CommitAck{{ShardId{0}, LeaseEpoch{1}}, 0}));
+  SECTION("still there") {
+    checker->store_opened(*stored.run);
+    REQUIRE(fed.first_violation().empty());
+  }
+  SECTION("gone") {
+    Stored other;
+    checker->store_opened(*other.run);
+    REQUIRE(fed.first_violation() == "commits: round 0 of shard 0 was acknowledged and is lost");
+  }
+}
+
+TEST_CASE("checkers: a durable commit that nobody acknowledges is seen", "[sim]") {
+  Fed fed;
+  const auto checker = make_commit_checker(fed.log);
+  Core master;
+  master.join_ann();
+  Stored stored;
+  require_ok(stored.run->stage(0, ShardId{0}, 0, 1,
+                               test::make_update(stored.run->shard_map(), ShardId{0}, 0)));
+  const StageTask task{kAnn, ShardId{0}, 0, 0, 1, nullptr};
+  ShardCommit commit;
+  commit.lease = master.lease_0();
+  checker->event(SessionOpened{kAnn, "peer"});
+  checker->event(MessageReceived{kAnn, commit, 0});
+  checker->effect(StorageTask(task));
+  checker->stored(StorageTask(task), Staged{kAnn, ShardId{0}, 0, 0}, *stored.run);
+  checker->event(Staged{kAnn, ShardId{0}, 0, 0});
+  SECTION("acknowledged") {
+    checker->effect(send(kAnn, CommitAck{master.lease_0(), 0}));
+    checker->state(master.core);
+    REQUIRE(fed.first_violation().empty());
+  }
+  SECTION("not acknowledged") {
+    checker->state(master.core);
+    REQUIRE(fed.first_violation() == "commits: round 0 of shard 0 is durable and not acknowledged");
+  }
+}
+
+TEST_CASE("checkers: a round that is folded without a shard is seen", "[sim]") {
+  Fed fed;
+  const auto checker = make_commit_checker(fed.log);
+  Core master;
+  master.handle(Folded{0, {}});
+  checker->state(master.core);
+  REQUIRE(fed.first_violation() == "commits: round 0 is folded without shard 0");
 }
 
 TEST_CASE("checkers: a checkpoint that is folded out of turn is seen", "[sim]") {
@@ -120,6 +255,106 @@ TEST_CASE("checkers: a checkpoint that is folded out of turn is seen", "[sim]") 
   REQUIRE(fed.first_violation().empty());
   checker->event(Folded{0, {}});
   REQUIRE(fed.first_violation() == "checkpoints: round 0 folded where 1 is next");
+}
+
+TEST_CASE("checkers: a checkpoint that goes back, or is not the calm run's, is seen", "[sim]") {
+  Fed fed;
+  Stored stored;
+  Expected expected;
+  expected.digests[0] = require_value(stored.run->checkpoint_digest());
+  fed.options.expected = &expected;
+  const auto checker = make_checkpoint_checker(fed.log, fed.options);
+  checker->store_opened(*stored.run);
+  REQUIRE(fed.first_violation().empty());
+  SECTION("behind what was folded, when it is opened") {
+    checker->event(Folded{0, {}});
+    checker->store_opened(*stored.run);
+    REQUIRE(fed.first_violation() == "checkpoints: the store is at 0, but 1 was folded");
+  }
+  SECTION("behind what was folded, after any task") {
+    checker->event(Folded{0, {}});
+    checker->stored(StorageTask(ReadChunkTask{}), ChunkRead{}, *stored.run);
+    REQUIRE(fed.first_violation() == "checkpoints: 0 after 1");
+  }
+  SECTION("another content") {
+    require_ok(test::train_to(*stored.run, 1));
+    expected.digests[1] = expected.digests[0];
+    checker->stored(StorageTask(FoldTask{}), Folded{}, *stored.run);
+    REQUIRE(fed.first_violation() == "checkpoints: 1 is not that of the calm run");
+  }
+  SECTION("half of it") {
+    require_ok(test::train_to(*stored.run, 1));
+    require_ok(stored.disk.share()->erase_range(Table::kCodes, {}, {}, Durability::kSync));
+    checker->stored(StorageTask(FoldTask{}), Folded{}, *stored.run);
+    REQUIRE_THAT(fed.first_violation(), Catch::StartsWith("checkpoints: "));
+  }
+}
+
+TEST_CASE("checkers: units that end in no counter, or in two, are seen", "[sim]") {
+  Fed fed;
+  const auto checker = make_account_checker(fed.log);
+  Core master;
+  master.join_ann();
+  checker->event(MessageReceived{kAnn, hello_of("ann"), 0});
+  checker->effect(send(kAnn, Welcome{}));
+  checker->state(master.core);
+  REQUIRE(fed.first_violation().empty());
+  TrainUnit unit;
+  unit.unit = UnitId{1};
+  checker->effect(send(kAnn, unit));
+  SECTION("sent, and not counted as issued") {
+    checker->state(master.core);
+    REQUIRE(fed.first_violation() ==
+            "accounts: ann was sent 1 units; its account says 0 issued, 0 applied, 0 refused, "
+            "0 expired, and 1 are out");
+  }
+  const auto hand_in = [&](std::uint64_t applied, std::uint64_t expired) {
+    AccountRecord account;
+    account.identity_low = 7;
+    account.name = "ann";
+    account.units_issued = 1;
+    account.units = applied;
+    account.units_expired = expired;
+    account.is_final = true;
+    checker->effect(StorageTask(FoldTask{0, {}, {account}}));
+  };
+  SECTION("final while it is out") {
+    hand_in(0, 1);
+    REQUIRE(fed.first_violation() ==
+            "accounts: the final one of ann says 1 units issued and 1 ended; it was sent 1, and 1 "
+            "are out");
+  }
+  SECTION("gone with its session") {
+    checker->event(SessionClosed{kAnn, "gone"});
+    SECTION("and expired") {
+      hand_in(0, 1);
+      REQUIRE(fed.first_violation().empty());
+    }
+    SECTION("and in no counter") {
+      hand_in(0, 0);
+      REQUIRE_FALSE(fed.first_violation().empty());
+    }
+    SECTION("and in two") {
+      hand_in(1, 1);
+      REQUIRE_FALSE(fed.first_violation().empty());
+    }
+  }
+}
+
+TEST_CASE("checkers: an account on record with more units ended than issued is seen", "[sim]") {
+  Fed fed;
+  const auto checker = make_account_checker(fed.log);
+  Stored stored;
+  VolunteerAccount account;
+  account.name = "ann";
+  account.units_issued = account.units = 3;
+  require_ok(stored.run->put_accounts({account}));
+  checker->store_opened(*stored.run);
+  REQUIRE(fed.first_violation().empty());
+  account.units_refused = 1;
+  require_ok(stored.run->put_accounts({account}));
+  checker->store_opened(*stored.run);
+  REQUIRE(fed.first_violation() == "accounts: ann is on record with more units ended than issued");
 }
 
 TEST_CASE("checkers: more work than is bounded is seen", "[sim]") {
@@ -135,6 +370,37 @@ TEST_CASE("checkers: more work than is bounded is seen", "[sim]") {
   checker->bytes_waiting(std::size_t{65} << 20);
   checker->work_waiting(100'000);
   REQUIRE(fed.log.violations().size() == 3);
+}
+
+TEST_CASE("checkers: more reading than is bounded is seen", "[sim]") {
+  Fed fed;
+  const auto checker = make_bounds_checker(fed.log, fed.options);
+  const Effect read = StorageTask(ReadChunkTask{kAnn, {}, 0, 0, 0, 0});
+  for (int i = 0; i < 16; ++i) checker->effect(read);
+  checker->event(ChunkRead{kAnn, {}, 0, {}});
+  checker->effect(read);
+  REQUIRE(fed.first_violation().empty());
+  checker->effect(read);
+  REQUIRE(fed.first_violation() == "bounds: 17 chunks being read for one volunteer, at most 16");
+}
+
+TEST_CASE("checkers: a replay log that grows beyond its rounds is seen", "[sim]") {
+  Fed fed;
+  const auto checker = make_bounds_checker(fed.log, fed.options);
+  Core master;
+  master.join_ann();
+  ForwardDone done;
+  const RunPlan plan(tiny_model());
+  auto codes = std::make_shared<HiddenCodes>(tiny_codes(plan, 0, tiny_model().hidden));
+  done.packed = std::make_shared<const Bytes>(pack(*codes));
+  done.positives.offsets.assign(codes->examples + std::size_t{1}, 0);
+  done.codes = std::move(codes);
+  master.handle(std::move(done));
+  checker->state(master.core);
+  REQUIRE(fed.first_violation().empty());
+  fed.options.model.round_batches = 0;
+  checker->state(master.core);
+  REQUIRE(fed.first_violation() == "bounds: 1 batches in the replay log, at most 0");
 }
 
 }  // namespace gleaner::sim

@@ -111,6 +111,16 @@ TEST_CASE("cluster: a fold that was reported survives the power loss that follow
   REQUIRE(survived > 5);
 }
 
+TEST_CASE("cluster: a run that stands still is seen, with what it waits for", "[sim]") {
+  ClusterOptions options = small_options();
+  options.volunteers = 0;
+  const ClusterResult result = world().run(options);
+  REQUIRE_FALSE(result.finished);
+  REQUIRE(result.violations.size() == 1);
+  REQUIRE_THAT(result.violations[0], Catch::StartsWith("progress: not finished"));
+  REQUIRE_THAT(result.violations[0], Catch::Contains("waiting for a volunteer"));
+}
+
 TEST_CASE("cluster: the same seed gives the same events, to the last one", "[sim]") {
   for (const std::uint64_t seed : {11u, 12u, 13u}) {
     const ClusterResult a = run(world().storm(seed));

@@ -21,7 +21,7 @@ struct CostModel {
   double bytes_down = 107;    // of a unit, an example
   double bytes_up = 120;      // of a result, an example
   double row_bytes = 581;     // of a download
-  double commit_row_bytes = 322;
+  double commit_row_bytes = 78;
   Micros stage_round{60'000};  // the store's time for a round's commits, all shards
   Micros fold{200'000};
   Micros read_mib{5'000};  // the store's time for a MiB of rows

@@ -89,6 +89,11 @@ class MasterDriver {
     return found;
   }
 
+  // Nothing while the run goes on.
+  [[nodiscard]] std::optional<Outcome> outcome() const {
+    return done ? std::optional(done->outcome) : std::nullopt;
+  }
+
   [[nodiscard]] bool is_closed(SessionId id) const { return closed_.contains(id); }
 
   MasterCore& core() { return core_; }

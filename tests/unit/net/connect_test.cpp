@@ -1,6 +1,7 @@
 #include "common/net/connect.hpp"
 
 #include <catch2/catch.hpp>
+#include <vector>
 
 #include "common/net/tokens.hpp"
 #include "tests/unit/net/io_fixture.hpp"
@@ -10,14 +11,16 @@ namespace {
 
 constexpr Millis kPatience{20'000};
 
-asio::awaitable<void> connect(HostPort target, std::optional<Result<asio::ip::tcp::socket>>& out) {
-  Result<asio::ip::tcp::socket> socket = co_await resolve_and_connect(target, kPatience);
+asio::awaitable<void> connect(HostPort target, Millis time_max,
+                              std::optional<Result<asio::ip::tcp::socket>>& out) {
+  Result<asio::ip::tcp::socket> socket = co_await resolve_and_connect(target, time_max);
   out.emplace(std::move(socket));
 }
 
-std::optional<Result<asio::ip::tcp::socket>> connect_now(asio::io_context& io, HostPort target) {
+std::optional<Result<asio::ip::tcp::socket>> connect_now(asio::io_context& io, HostPort target,
+                                                         Millis time_max = kPatience) {
   std::optional<Result<asio::ip::tcp::socket>> socket;
-  testing::run_to_end(io, connect(std::move(target), socket));
+  testing::run_to_end(io, connect(std::move(target), time_max, socket));
   io.restart();
   return socket;
 }
@@ -46,6 +49,26 @@ TEST_CASE("connect: a closed port is refused by name", "[connect]") {
   REQUIRE_FALSE(socket->ok());
   REQUIRE(socket->error().code == ErrorCode::kIo);
   REQUIRE(socket->error().message == to_text(HostPort{"127.0.0.1", port}) + ": Connection refused");
+}
+
+TEST_CASE("connect: a host that does not answer is given up in time", "[connect]") {
+  asio::io_context io;
+  asio::ip::tcp::acceptor full(io, asio::ip::tcp::v4());
+  full.bind({asio::ip::address_v4::loopback(), 0});
+  full.listen(0);
+  // What nobody accepts fills its queue; whoever comes then hears nothing.
+  std::vector<asio::ip::tcp::socket> waiting;
+  for (int i = 0; i < 4; ++i) {
+    waiting.emplace_back(io);
+    waiting.back().async_connect(full.local_endpoint(), [](asio::error_code) {});
+  }
+  io.poll();
+  const HostPort target{"127.0.0.1", full.local_endpoint().port()};
+  std::optional<Result<asio::ip::tcp::socket>> socket;
+  asio::co_spawn(io, connect(target, Millis(50), socket), [](const std::exception_ptr&) {});
+  while (!socket) io.run_one();
+  REQUIRE_FALSE(socket->ok());
+  REQUIRE(socket->error().message == to_text(target) + ": no answer within 50 ms");
 }
 
 TEST_CASE("connect: port 0 and names that cannot exist are refused", "[connect]") {

@@ -367,6 +367,29 @@ TEST_CASE("framed socket: what a peer said before it broke the connection is rea
   REQUIRE_FALSE(near.is_open());
 }
 
+TEST_CASE("framed socket: nobody keeps a finished or a broken connection for ever",
+          "[framed_socket]") {
+  asio::io_context io;
+  testing::SocketPair pair(io);
+  FramedSocketLimits limits;
+  limits.linger_max = kShort;
+  FramedSocket near(std::move(pair.a), limits);
+  SECTION("finished, and the peer holds on to it") {
+    near.finish("done");
+    io.run_for(kPatience);
+    REQUIRE(near.close_reason() == "done");
+  }
+  SECTION("broken, and its owner does not read") {
+    REQUIRE(near.send(payload_of(100)));
+    io.poll();
+    pair.b.close();  // with bytes unread: the kernel resets the connection
+    io.restart();
+    REQUIRE(near.send(payload_of(100)));
+    io.run_for(kPatience);
+  }
+  REQUIRE_FALSE(near.is_open());
+}
+
 TEST_CASE("framed socket: closing ends a read under way with the reason", "[framed_socket]") {
   Reader reader;
   reader.io.poll();

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "tests/support/scarce_memory.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 
 namespace gleaner {
@@ -107,6 +108,16 @@ TEST_CASE("tcp link: what comes while its owner does not listen waits, and the e
   ends.io.run();
   REQUIRE(ends.frames.size() == 2);
   REQUIRE(ends.closed.size() == 1);
+}
+
+TEST_CASE("tcp link: a frame for which there is no memory ends it in words", "[tcp_link]") {
+  LinkAndPeer ends;
+  const Bytes stream = framed(Bytes(1'000'000, 1));
+  asio::async_write(ends.pair.b, asio::buffer(stream), [](asio::error_code, std::size_t) {});
+  const test::ScarceMemory scarce(500'000);
+  while (ends.closed.empty()) ends.io.run_one();
+  REQUIRE(ends.closed == std::vector<std::string>{"there is no memory for what arrives"});
+  REQUIRE(ends.frames.empty());
 }
 
 TEST_CASE("tcp link: silence ends it", "[tcp_link]") {

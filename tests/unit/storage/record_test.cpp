@@ -40,6 +40,16 @@ TEST_CASE("record: any flipped bit, cut or extension is corrupt", "[storage]") {
   check_error(open_record(Table::kRows, key, longer), ErrorCode::kCorrupt, "damaged");
 }
 
+TEST_CASE("record: another format version is refused as such", "[storage]") {
+  const RowKeyBytes key = encode_row_key({ShardId{3}, 17});
+  RecordWriter writer;
+  std::uint8_t* const payload = writer.begin(1);
+  *payload = 7;
+  *(payload - kRecordHeaderBytes) = kRecordVersion + 1;
+  const ByteView record = writer.seal(Table::kRows, key);
+  check_error(open_record(Table::kRows, key, record), ErrorCode::kVersion, "format version 2");
+}
+
 TEST_CASE("record: a record under another key or in another table is corrupt", "[storage]") {
   const RowKeyBytes key = encode_row_key({ShardId{3}, 17});
   const Bytes record = seal_record(Table::kRows, key, as_bytes("weights"));

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "tests/support/scarce_memory.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace gleaner::volunteer {
@@ -11,8 +12,9 @@ constexpr LeaseRef kLease{ShardId{1}, LeaseEpoch{3}};
 
 // An executor made ready for the tiny run.
 struct Bench {
-  explicit Bench(std::uint64_t memory_bytes = std::uint64_t{1} << 30)
-      : model(tiny_model()), plan(model), map(model), pool(1), executor(pool, memory_bytes) {
+  explicit Bench(std::uint64_t memory_bytes = std::uint64_t{1} << 30,
+                 const ModelConfig& config = tiny_model())
+      : model(config), plan(model), map(model), pool(1), executor(pool, memory_bytes) {
     REQUIRE(executor.execute(Reset{model}).ok());
   }
 
@@ -152,6 +154,24 @@ TEST_CASE("executor: a lease beyond the memory limit is refused with both figure
   REQUIRE_FALSE(second.ok());
   REQUIRE(second.error().code == ErrorCode::kResources);
   REQUIRE_THAT(second.error().message, Catch::Contains("shard 2 does not fit"));
+}
+
+TEST_CASE("executor: where memory ends, what is held is given up in words", "[executor]") {
+  ModelConfig model = tiny_model();
+  model.hidden = 4096;  // a shard's weights are the largest piece
+  Bench bench(std::uint64_t{1} << 40, model);
+  bench.done(bench.grant());
+  REQUIRE(bench.executor.held_bytes() > 0);
+  {
+    const test::ScarceMemory scarce(3 * 4096 * sizeof(float));
+    const auto failed = bench.run(bench.grant({ShardId{2}, LeaseEpoch{4}}));
+    REQUIRE_FALSE(failed.ok());
+    REQUIRE(failed.error().code == ErrorCode::kResources);
+    REQUIRE_THAT(failed.error().message, Catch::Contains("less memory than --memory promises"));
+  }
+  REQUIRE(bench.executor.held_bytes() == 0);
+  REQUIRE(bench.executor.execute(Reset{bench.model}).ok());
+  bench.done(bench.grant());
 }
 
 TEST_CASE("executor: work that does not fit what is here is an error, not a crash", "[executor]") {

@@ -251,7 +251,7 @@ TEST_CASE("admission: a volunteer that waits for others is not blamed for it", "
   REQUIRE(master.held_by(diligent) == 4);
   REQUIRE_FALSE(master.is_closed(diligent));
   master.settle();
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
 }
 
 TEST_CASE("admission: heartbeats carry news and measure the round trip", "[master]") {
@@ -285,7 +285,7 @@ TEST_CASE("admission: accounts belong to identities, not to connections", "[mast
   const SessionId second = master.open();
   master.say(second, again);
   master.settle();
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
   const auto accounts = master.core().accounts();
   REQUIRE(accounts.size() == 1);
   REQUIRE(accounts[0].name == "ann");

@@ -100,6 +100,25 @@ TEST_CASE("placement: chunks that are not to be had end the session", "[master]"
   }
 }
 
+TEST_CASE("placement: no more chunks are read for one volunteer than it may ask for at a time",
+          "[master]") {
+  ModelConfig model = tiny_model();
+  model.labels = 80;
+  CoreConfig settings = tiny_core_config(model);
+  settings.rows_per_chunk = 1;
+  MasterDriver master(model, settings, {1, false});
+  const SessionId ann = master.join("ann");
+  const auto grant = master.take<LeaseGrant>(ann);
+  REQUIRE(grant.chunks == 20);
+  for (std::uint32_t chunk = 0; chunk < 16; ++chunk) {
+    master.say(ann, ChunkRequest{grant.lease, chunk});
+  }
+  REQUIRE_FALSE(master.is_closed(ann));
+  master.say(ann, ChunkRequest{grant.lease, 16});
+  REQUIRE(master.is_closed(ann));
+  REQUIRE(master.storage.size() == 16);
+}
+
 TEST_CASE("placement: messages under a lease of before are ignored, not punished", "[master]") {
   MasterDriver master(tiny_model(), config());
   const SessionId ann = master.join("ann");
@@ -274,7 +293,7 @@ TEST_CASE("placement: a volunteer whose replay differs is a fault on its account
   master.join("cyd");
   master.settle();
   REQUIRE(master.done.has_value());
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
 }
 
 TEST_CASE("placement: a polite leave ends in Goodbye once every shard is handed over", "[master]") {
@@ -298,7 +317,7 @@ TEST_CASE("placement: a polite leave ends in Goodbye once every shard is handed 
   REQUIRE(gone.shards == 0);
   REQUIRE(master.held_by(bob) == 4);
   master.settle();
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
 }
 
 TEST_CASE("placement: a leaver's half-loaded shards are revoked at once", "[master]") {

@@ -42,10 +42,14 @@ void require_survives(const std::function<bool(MasterDriver&, Message&)>& distor
   REQUIRE_FALSE(refusal.retry);
   REQUIRE(master.is_closed(liar));
   REQUIRE(master.held_by(liar) == 0);
+  for (const AccountRecord& account : master.core().accounts()) {
+    if (account.name != "liar") continue;
+    REQUIRE(account.units_issued == account.units + account.units_refused + account.units_expired);
+  }
 
   master.settle();
   REQUIRE(master.done.has_value());
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
   REQUIRE(master.gradients.size() == master.plan().batch_count());
   for (const auto& [batch, gradient] : master.gradients) {
     std::int32_t sum = 0;
@@ -248,7 +252,7 @@ struct Leaver {
     REQUIRE(master.take<Refusal>(leaver).code == ErrorCode::kProtocol);
     REQUIRE(master.held_by(honest) == 4);
     master.settle();
-    REQUIRE(master.done->outcome == Outcome::kFinished);
+    REQUIRE(master.outcome() == Outcome::kFinished);
   }
 
   MasterDriver master;
@@ -260,7 +264,7 @@ struct Leaver {
 }  // namespace
 
 TEST_CASE("refusal: a hand-over at another batch or checkpoint than the lease's", "[master]") {
-  for (const int what : {0, 1, 2, 3, 4}) {
+  for (const int what : {0, 1, 2, 3, 4, 5}) {
     INFO(what);
     Leaver scene;
     scene.answer();
@@ -270,6 +274,7 @@ TEST_CASE("refusal: a hand-over at another batch or checkpoint than the lease's"
     if (what == 2) lie.part = 1;
     if (what == 3) lie.parts = 0;
     if (what == 4) lie.rows.values.pop_back();
+    if (what == 5) --lie.next_batch;
     scene.require_refused(lie);
   }
 }
@@ -307,7 +312,7 @@ TEST_CASE("refusal: a hand-over that leaves a finished round uncommitted", "[mas
   master.say(liar, lie);
   REQUIRE(master.is_closed(liar));
   master.settle();
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
 }
 
 TEST_CASE("refusal: a hand-over nobody asked for", "[master]") {
@@ -332,7 +337,7 @@ TEST_CASE("refusal: a hand-over in parts may break off without harm", "[master]"
   // Half of it is worth nothing: the shard is replayed from its last commit.
   REQUIRE(scene.master.core().leases().at(first.lease.shard).handed_over == nullptr);
   scene.master.settle();
-  REQUIRE(scene.master.done->outcome == Outcome::kFinished);
+  REQUIRE(scene.master.outcome() == Outcome::kFinished);
 }
 
 TEST_CASE("refusal: parts whose rows do not follow one another", "[master]") {

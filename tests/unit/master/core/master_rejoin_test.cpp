@@ -88,7 +88,7 @@ TEST_CASE("rejoin: a run goes on to its end with shards that were never download
   const SessionId ann = join_keeping(master, "ann", 4);
   master.say(ann, offer({0, 1, 2, 3}));
   master.settle();
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
   REQUIRE_FALSE(master.last_read.has_value());
 }
 
@@ -172,7 +172,7 @@ TEST_CASE("rejoin: an offer while the checkpoint moves on is turned down", "[mas
   master.say(back, offer({0, 1, 2, 3}));
   REQUIRE(master.count<Revoke>(back) == 4);
   master.settle();
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
 }
 
 TEST_CASE("rejoin: a shard stepped back behind its own durable commits replays and commits again",
@@ -200,7 +200,7 @@ TEST_CASE("rejoin: a shard stepped back behind its own durable commits replays a
     REQUIRE(lease.next_commit == 1);
   }
   master.settle();
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
   REQUIRE_FALSE(master.last_read.has_value());
 }
 

@@ -22,7 +22,7 @@ std::size_t position(const std::vector<std::string>& all, const std::string& one
 void finish(MasterDriver& master) {
   master.settle();
   REQUIRE(master.done.has_value());
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
 }
 
 }  // namespace
@@ -88,7 +88,7 @@ TEST_CASE("rounds: a run that waits for disk space is stopped at once", "[master
     master.refuse_storage({ErrorCode::kDiskFull, "full"});
     if (!is_stop_first) master.stop();
     REQUIRE(master.done.has_value());
-    REQUIRE(master.done->outcome == Outcome::kAbandoned);
+    REQUIRE(master.outcome() == Outcome::kAbandoned);
   }
 }
 
@@ -288,7 +288,7 @@ TEST_CASE("evaluation: the run ends only after the last one is on record", "[mas
   REQUIRE_FALSE(master.done.has_value());
   master.settle();
   REQUIRE(master.stored.back() == "evaluation");
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
 }
 
 // ---- Stopping ----------------------------------------------------------------------------------
@@ -296,7 +296,7 @@ TEST_CASE("evaluation: the run ends only after the last one is on record", "[mas
 TEST_CASE("stop: before anything is under way it ends the run at its checkpoint", "[master]") {
   MasterDriver master(tiny_model(), config());
   master.stop();
-  REQUIRE(master.done->outcome == Outcome::kStopped);
+  REQUIRE(master.outcome() == Outcome::kStopped);
 }
 
 TEST_CASE("stop: the open round is finished, the next is not begun", "[master]") {
@@ -307,7 +307,7 @@ TEST_CASE("stop: the open round is finished, the next is not begun", "[master]")
   REQUIRE_FALSE(master.done.has_value());
   REQUIRE(master.core().snapshot().phase == CoreSnapshot::Phase::kStopping);
   master.settle();
-  REQUIRE(master.done->outcome == Outcome::kStopped);
+  REQUIRE(master.outcome() == Outcome::kStopped);
   REQUIRE(master.core().checkpoint() == 1);
   REQUIRE_FALSE(contains(master.worked, "F3"));
   REQUIRE(master.take<Goodbye>(ann).code == ErrorCode::kShuttingDown);
@@ -320,7 +320,7 @@ TEST_CASE("stop: a second one abandons the open round, and says so", "[master]")
   master.run_worker();
   master.stop();
   master.stop();
-  REQUIRE(master.done->outcome == Outcome::kAbandoned);
+  REQUIRE(master.outcome() == Outcome::kAbandoned);
   REQUIRE_THAT(master.done->error.message, Catch::Contains("round 0 is abandoned"));
 }
 
@@ -337,7 +337,7 @@ TEST_CASE("stop: a round that does not become whole in time is abandoned", "[mas
   }
   master.say(ann, Heartbeat{});
   master.tick(Millis(1'000));
-  REQUIRE(master.done->outcome == Outcome::kAbandoned);
+  REQUIRE(master.outcome() == Outcome::kAbandoned);
 }
 
 TEST_CASE("stop: an evaluation is not waited for, and comes again after a resume", "[master]") {
@@ -349,7 +349,7 @@ TEST_CASE("stop: an evaluation is not waited for, and comes again after a resume
     REQUIRE((master.run_worker() || master.run_storage() || master.serve(ann)));
   }
   master.stop();
-  REQUIRE(master.done->outcome == Outcome::kStopped);
+  REQUIRE(master.outcome() == Outcome::kStopped);
   REQUIRE(master.core().checkpoint() == 2);
 }
 
@@ -361,7 +361,7 @@ TEST_CASE("stop: nothing comes out after the end", "[master]") {
   master.say(ann, Heartbeat{});
   master.tick(Millis(100'000));
   master.stop();
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
 }
 
 TEST_CASE("stop: a failed task ends the run with its error", "[master]") {
@@ -415,7 +415,7 @@ TEST_CASE("resume: a run that only lacks its last evaluation gets just that", "[
 TEST_CASE("resume: a run that is complete is finished at once", "[master]") {
   MasterDriver master(tiny_model(), config(), {4, false});
   master.join("ann");
-  REQUIRE(master.done->outcome == Outcome::kFinished);
+  REQUIRE(master.outcome() == Outcome::kFinished);
 }
 
 }  // namespace gleaner

@@ -1,0 +1,56 @@
+#include "tests/support/scarce_memory.hpp"
+
+#include <atomic>
+#include <cstdlib>
+#include <limits>
+#include <new>
+
+namespace {
+
+constexpr std::size_t kPlenty = std::numeric_limits<std::size_t>::max();
+std::atomic<std::size_t> refused_bytes{kPlenty};
+
+void* allocate(std::size_t bytes, std::size_t alignment) {
+  if (bytes >= refused_bytes) throw std::bad_alloc();
+  void* pointer = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
+  if (pointer == nullptr) throw std::bad_alloc();
+  return pointer;
+}
+
+}  // namespace
+
+void* operator new(std::size_t bytes) {
+  return allocate(bytes, alignof(std::max_align_t));
+}
+
+void* operator new(std::size_t bytes, std::align_val_t alignment) {
+  return allocate(bytes, static_cast<std::size_t>(alignment));
+}
+
+void operator delete(void* pointer) noexcept {
+  std::free(pointer);
+}
+
+void operator delete(void* pointer, std::size_t) noexcept {
+  std::free(pointer);
+}
+
+void operator delete(void* pointer, std::align_val_t) noexcept {
+  std::free(pointer);
+}
+
+void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept {
+  std::free(pointer);
+}
+
+namespace gleaner::test {
+
+ScarceMemory::ScarceMemory(std::size_t bytes) {
+  refused_bytes = bytes;
+}
+
+ScarceMemory::~ScarceMemory() {
+  refused_bytes = kPlenty;
+}
+
+}  // namespace gleaner::test

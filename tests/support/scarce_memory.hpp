@@ -1,0 +1,17 @@
+// A machine with little memory. Programs that link scarce_memory.cpp have its operator new.
+#pragma once
+
+#include <cstddef>
+
+namespace gleaner::test {
+
+// While it lives, no allocation of so many bytes or more succeeds, on any thread. One at a time.
+class ScarceMemory {
+ public:
+  explicit ScarceMemory(std::size_t bytes);
+  ~ScarceMemory();
+  ScarceMemory(const ScarceMemory&) = delete;
+  ScarceMemory& operator=(const ScarceMemory&) = delete;
+};
+
+}  // namespace gleaner::test

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
@@ -17,6 +18,9 @@ struct ShardDigest {
   std::uint64_t sum = 0;   // of their row_digest, modulo 2^64
   friend bool operator==(const ShardDigest&, const ShardDigest&) = default;
 };
+
+// XXH3-64 of the digests of all of a run's shards, in order; never 0. Stateless; any thread.
+std::uint64_t rows_digest(std::span<const ShardDigest> shards);
 
 // XXH3-64 of a row: its values, then its optimizer state, as little-endian floats; seeded with the
 // row's place. Stateless; any thread.

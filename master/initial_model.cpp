@@ -13,6 +13,7 @@
 #include <cstring>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <string_view>
 #include <system_error>
 #include <vector>
 
@@ -26,16 +27,24 @@ namespace {
 
 constexpr std::uint64_t kHeaderBytesMax = std::uint64_t{16} << 20;
 constexpr std::size_t kLengthBytes = 8;
+constexpr std::string_view kZipMagic = "PK\3\4";
 
 struct Tensor {
   std::vector<std::uint64_t> shape;
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
+
+  // Whether it has so many bytes, all of them there.
+  [[nodiscard]] bool is_of(std::uint64_t bytes, std::uint64_t data_bytes) const {
+    return begin <= end && end <= data_bytes && end - begin == bytes;
+  }
 };
 
-// Nullopt for anything but a tensor of single precision with place and shape.
-std::optional<Tensor> read_tensor(const nlohmann::json& entry) {
-  if (!entry.is_object() || entry.value("dtype", std::string()) != "F32") return std::nullopt;
+// Nullopt for anything but a tensor of the type with place and shape.
+std::optional<Tensor> read_tensor(const nlohmann::json& entry, const char* wanted_type) {
+  if (!entry.is_object()) return std::nullopt;
+  const auto type = entry.find("dtype");
+  if (type == entry.end() || *type != wanted_type) return std::nullopt;
   const auto shape = entry.find("shape");
   const auto place = entry.find("data_offsets");
   const auto is_numbers = [&](auto list) {
@@ -59,11 +68,8 @@ InitialModel::~InitialModel() {
 Result<std::unique_ptr<InitialModel>> InitialModel::open(const std::string& path) {
   std::unique_ptr<InitialModel> model(new InitialModel());
   model->path_ = path;
-  const auto refuse = [&](const std::string& what) {
-    return Error{ErrorCode::kInvalidData, fmt::format("{}: {}", path, what)};
-  };
   const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
-  if (file < 0) return refuse(std::generic_category().message(errno));
+  if (file < 0) return model->refuse(std::generic_category().message(errno));
 
   struct stat facts {};
 
@@ -74,40 +80,61 @@ Result<std::unique_ptr<InitialModel>> InitialModel::open(const std::string& path
     if (map != MAP_FAILED) model->map_ = static_cast<const std::uint8_t*>(map);
   }
   ::close(file);
-  if (model->map_ == nullptr) return refuse("it is no safetensors file");
+  if (model->map_ == nullptr) return model->refuse("it is no safetensors file");
   if (auto read = model->read_header(); !read) return read.error();
   model->take_fingerprint();
   return model;
 }
 
+// What the file says of its tensors, and where they are.
+struct InitialModel::Header {
+  nlohmann::json json;
+  const std::uint8_t* data = nullptr;
+  std::uint64_t data_bytes = 0;
+};
+
+Error InitialModel::refuse(const std::string& what) const {
+  return {ErrorCode::kInvalidData, fmt::format("{}: {}", path_, what)};
+}
+
 Result<void> InitialModel::read_header() {
-  const auto refuse = [&](const std::string& what) {
-    return Error{ErrorCode::kInvalidData, fmt::format("{}: {}", path_, what)};
-  };
   std::uint64_t header_bytes = 0;
   std::memcpy(&header_bytes, map_, kLengthBytes);
+  if (std::memcmp(map_, kZipMagic.data(), kZipMagic.size()) == 0) {
+    return refuse("it is an npz file: export the model as NAME.safetensors to begin with it");
+  }
   if (header_bytes > std::min(kHeaderBytesMax, size_ - kLengthBytes)) {
     return refuse("it is no safetensors file");
   }
   const char* const text = reinterpret_cast<const char*>(map_) + kLengthBytes;
-  const auto header = nlohmann::json::parse(text, text + header_bytes, nullptr, false);
-  if (!header.is_object()) return refuse("its header is no JSON object");
-  const std::uint64_t data_bytes = size_ - kLengthBytes - header_bytes;
-  const std::uint8_t* const data = map_ + kLengthBytes + header_bytes;
+  Header header;
+  header.json = nlohmann::json::parse(text, text + header_bytes, nullptr, false);
+  if (!header.json.is_object()) return refuse("its header is no JSON object");
+  header.data_bytes = size_ - kLengthBytes - header_bytes;
+  header.data = map_ + kLengthBytes + header_bytes;
 
-  for (const auto& [name, entry] : header.items()) {
+  for (const auto& [name, entry] : header.json.items()) {
     if (!entry.is_object() || !entry.contains("data_offsets")) continue;
     const auto& place = entry["data_offsets"];
     const bool is_there = place.is_array() && place.size() == 2 && place[1].is_number_unsigned() &&
-                          place[1].get<std::uint64_t>() <= data_bytes;
+                          place[1].get<std::uint64_t>() <= header.data_bytes;
     if (!is_there) return refuse("it is cut short: not all of its tensors are there");
   }
-
   // Its rows are then not those of labels 0, 1, 2, ...
-  if (header.contains("output.labels")) {
+  if (header.json.contains("output.labels")) {
     return refuse("labels are left out of it: export the model without --prune");
   }
+  if (auto read = read_layers(header); !read) return read;
+  if (auto read = read_label_counts(header); !read) return read;
+  if (const auto said = header.json.find("__metadata__"); said != header.json.end()) {
+    for (const auto& [key, value] : said->items()) {
+      if (value.is_string()) metadata_[key] = value.get<std::string>();
+    }
+  }
+  return {};
+}
 
+Result<void> InitialModel::read_layers(const Header& header) {
   struct Wanted {
     const char* name;
     const std::uint8_t** place;
@@ -119,22 +146,21 @@ Result<void> InitialModel::read_header() {
                                 {"output.weight", &output_weight_, {}},
                                 {"output.bias", &output_bias_, {}}}};
   for (Wanted& wanted : all) {
-    const auto entry = header.find(wanted.name);
-    if (entry == header.end()) return refuse(fmt::format("it has no tensor {}", wanted.name));
-    const auto tensor = read_tensor(*entry);
+    const auto entry = header.json.find(wanted.name);
+    if (entry == header.json.end()) return refuse(fmt::format("it has no tensor {}", wanted.name));
+    const auto tensor = read_tensor(*entry, "F32");
     if (!tensor) return refuse(fmt::format("{} is no tensor of type F32", wanted.name));
     std::uint64_t bytes = sizeof(float);
     for (const std::uint64_t n : tensor->shape) {
-      if (n == 0 || n > kFeaturesMax || bytes > data_bytes) {
+      if (n == 0 || n > kFeaturesMax || bytes > header.data_bytes / n) {
         return refuse(fmt::format("{} has an impossible shape", wanted.name));
       }
       bytes *= n;
     }
-    if (tensor->begin > tensor->end || tensor->end > data_bytes ||
-        tensor->end - tensor->begin != bytes) {
+    if (!tensor->is_of(bytes, header.data_bytes)) {
       return refuse(fmt::format("{} does not have the bytes that its shape takes", wanted.name));
     }
-    *wanted.place = data + tensor->begin;
+    *wanted.place = header.data + tensor->begin;
     wanted.shape = tensor->shape;
   }
   if (all[0].shape.size() != 2 || all[2].shape.size() != 2 || all[1].shape.size() != 1 ||
@@ -146,6 +172,19 @@ Result<void> InitialModel::read_header() {
   features_ = static_cast<std::uint32_t>(all[0].shape[0]);
   hidden_ = static_cast<std::uint32_t>(all[0].shape[1]);
   labels_ = static_cast<std::uint32_t>(all[2].shape[0]);
+  return {};
+}
+
+Result<void> InitialModel::read_label_counts(const Header& header) {
+  const auto entry = header.json.find("label_counts");
+  if (entry == header.json.end()) return {};
+  const auto counts = read_tensor(*entry, "U32");
+  const std::uint64_t bytes = labels_ * sizeof(std::uint32_t);
+  if (!counts || !counts->is_of(bytes, header.data_bytes)) {
+    return refuse("label_counts is not a number of type U32 a label");
+  }
+  label_counts_.resize(labels_);
+  std::memcpy(label_counts_.data(), header.data + counts->begin, bytes);
   return {};
 }
 

@@ -3,8 +3,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "common/model_config.hpp"
 #include "common/result.hpp"
@@ -26,6 +28,12 @@ class InitialModel {
 
   [[nodiscard]] std::uint32_t labels() const { return labels_; }
 
+  // What the file says about itself, believed by nobody.
+  [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
+
+  // Training points of each label, as the file has them; empty when it does not.
+  [[nodiscard]] const std::vector<std::uint32_t>& label_counts() const { return label_counts_; }
+
   // Of shapes and numbers, whatever else the file says; never 0.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
@@ -38,8 +46,12 @@ class InitialModel {
 
  private:
   class RowMaker;
+  struct Header;
   InitialModel() = default;
+  [[nodiscard]] Error refuse(const std::string& what) const;
   Result<void> read_header();
+  Result<void> read_layers(const Header& header);
+  Result<void> read_label_counts(const Header& header);
   void take_fingerprint();
 
   std::string path_;
@@ -47,6 +59,8 @@ class InitialModel {
   std::uint64_t size_ = 0;
   std::uint32_t features_ = 0, hidden_ = 0, labels_ = 0;
   std::uint64_t fingerprint_ = 0;
+  std::map<std::string, std::string> metadata_;
+  std::vector<std::uint32_t> label_counts_;
   // Little-endian floats within the map, perhaps not aligned.
   const std::uint8_t* input_weight_ = nullptr;   // features x hidden
   const std::uint8_t* input_bias_ = nullptr;     // hidden

@@ -36,6 +36,7 @@ namespace gleaner {
 namespace {
 
 constexpr std::chrono::milliseconds kProgressPeriod{200};
+constexpr std::chrono::seconds kDiskPeriod{1};
 // How long goodbyes may take to leave.
 constexpr std::chrono::seconds kFarewell{3};
 // Warnings about connections that come to nothing.
@@ -116,7 +117,7 @@ class MasterRun {
   void start_local(std::uint32_t count);
   void fall_back(const CoreSnapshot& now);
   void show_progress();
-  void complete(RunStatus& status) const;
+  void complete(RunStatus& status);
   void measure_disk();
   void end_backups();
   Result<ExitCode> conclude(const Done& done);
@@ -150,9 +151,9 @@ class MasterRun {
   std::vector<HistoryRecord> history_;
   std::optional<MasterNote> note_;
   RunSnapshot shown_;  // the last one
-  // As of the last checkpoint.
   std::uint64_t store_bytes_ = 0;
   std::uint64_t free_bytes_ = 0;
+  std::optional<Instant> disk_measured_;
   Instant started_ = monotonic_now();
 };
 
@@ -293,22 +294,23 @@ void MasterRun::fall_back(const CoreSnapshot& now) {
   }
 }
 
-void MasterRun::complete(RunStatus& status) const {
+void MasterRun::complete(RunStatus& status) {
   status.run = run_name(store_.identity());
   status.examples_per_second = static_cast<float>(shown_.examples_per_second);
   status.eta_seconds = static_cast<float>(shown_.eta_seconds);
+  measure_disk();
   status.store_bytes = store_bytes_;
   status.free_bytes = free_bytes_;
 }
 
-// Asks the file system, on the thread that calls.
+// Looks at the folder's files, about one for 64 MiB, and asks the file system; not more often than
+// anybody could tell.
 void MasterRun::measure_disk() {
-  const std::uint64_t used = folder_bytes(config_.run.store);
-  const std::uint64_t free = free_bytes(config_.run.store).value_or(0);
-  asio::post(io_, [this, used, free] {
-    store_bytes_ = used;
-    free_bytes_ = free;
-  });
+  const Instant now = monotonic_now();
+  if (disk_measured_ && now - *disk_measured_ < kDiskPeriod) return;
+  disk_measured_ = now;
+  store_bytes_ = folder_bytes(config_.run.store);
+  free_bytes_ = free_bytes(config_.run.store).value_or(0);
 }
 
 void MasterRun::show_progress() {
@@ -422,7 +424,6 @@ Result<ExitCode> MasterRun::run() {
         monotonic_now());
   }
   persister_.emplace(store_, &wall_seconds, [this](RoundIndex) {
-    measure_disk();
     if (backups_) backups_->folded(store_, monotonic_now());
   });
   CoreRunner::Observer observer;
@@ -439,7 +440,6 @@ Result<ExitCode> MasterRun::run() {
     note_.emplace(config_.run.store,
                   RunningMaster{config_.network.listen, raw(resume->first_epoch)});
   }
-  measure_disk();
   if (config_.run.local > 0) start_local(config_.run.local);
   watch_signals();
   runner_->start();

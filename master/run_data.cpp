@@ -68,9 +68,12 @@ Result<RunData> open_run_data(const MasterConfig& config,
   if (data.initial) {
     if (auto fits = data.initial->check_fits(*model); !fits) return fits.error();
     if (on_note)
-      on_note(fmt::format("{}: the run begins with its {} features, {} hidden units and {} labels",
-                          config.data.init_from, data.initial->features(), data.initial->hidden(),
-                          data.initial->labels()));
+      on_note(fmt::format(
+          "{}: the run begins with its {} features, {} hidden units and {} labels; {} features and "
+          "{} labels of the training file are not among them and begin as in any run",
+          config.data.init_from, data.initial->features(), data.initial->hidden(),
+          data.initial->labels(), model->features - data.initial->features(),
+          model->labels - data.initial->labels()));
   }
   data.model = *model;
   data.recipe = recipe_chosen(config, proposed.choices, *model);

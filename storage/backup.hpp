@@ -13,6 +13,7 @@
 
 #include "common/ids.hpp"
 #include "common/result.hpp"
+#include "storage/store.hpp"
 
 namespace gleaner {
 
@@ -29,6 +30,9 @@ enum class BackupAccess : std::uint8_t {
   kWrite,  // makes the folder when it does not exist; kBusy when another process has it
 };
 
+// True when there are backups in the folder, perhaps unfinished ones.
+bool holds_backups(const std::string& folder);
+
 class BackupFolder {
  public:
   // kNotFound when there is no folder to read.
@@ -44,6 +48,10 @@ class BackupFolder {
   // failure the backups that were there are there. kIdentity when they are of another run;
   // kShuttingDown soon after another thread has set `is_stopped`.
   Result<Backup> add(const std::string& snapshot, const std::atomic<bool>& is_stopped);
+  // The last backup, or the one of the number; kNotFound says what there is.
+  [[nodiscard]] Result<Backup> choose(std::uint32_t number_or_0) const;
+  // Opens a backup where it lies, for reading. Removing it meanwhile makes reading fail.
+  [[nodiscard]] Result<std::unique_ptr<Store>> open_store(std::uint32_t number) const;
   // Removes all but the last `count`.
   Result<void> keep_last(std::uint32_t count);
 

@@ -134,19 +134,23 @@ Result<bool> RunStore::Impl::step(Fold& fold) {
   if (fold.part == 0) {
     const Result<ShardDigest> digest = read_digest(shard);
     if (!digest) return digest.error();
-    fold.digest = *digest;
+    fold.digests.push_back(*digest);
   }
-  const Result<SparseUpdate> update = staged.part(fold.round, shard, fold.part);
+  const Result<SparseUpdate> update = staged.part(fold.round(), shard, fold.part);
   if (!update) return update.error();
-  if (auto folded = fold_update(shard, *update, *fold.writer, fold.digest); !folded) {
+  if (auto folded = fold_update(shard, *update, *fold.writer, fold.digests.back()); !folded) {
     return folded.error();
   }
-  if (++fold.part < staged.part_count(fold.round, shard)) return false;
+  if (++fold.part < staged.part_count(fold.round(), shard)) return false;
   auto put = put_text(*fold.writer, Table::kRun, shard_digest_key(shard),
-                      encode_shard_digest(fold.digest));
+                      encode_shard_digest(fold.digests.back()));
   if (!put) return put.error();
   fold.part = 0;
   if (++fold.shard < map.shard_count()) return false;
+  fold.history.rows_digest = rows_digest(fold.digests);
+  put = put_text(*fold.writer, Table::kHistory, encode_history_key(fold.history.checkpoint),
+                 encode_history(fold.history));
+  if (!put) return put.error();
   if (auto written = fold.writer->finish(); !written) return written.error();
   return true;
 }
@@ -187,16 +191,14 @@ Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history
   Result<void> put = put_text(**writer, Table::kRun, as_bytes(kProgressKey),
                               encode_progress({round + 1, plan.round_end(round)}));
   if (!put) return put;
-  put = put_text(**writer, Table::kHistory, encode_history_key(round + 1), encode_history(history));
-  if (!put) return put;
-  run.open_fold.emplace(Impl::Fold{round, std::move(*writer), 0, 0, {}});
+  run.open_fold.emplace(Impl::Fold{history, std::move(*writer), 0, 0, {}});
   return {};
 }
 
 Result<bool> RunStore::step_fold() {
   Impl& run = *impl_;
   GLEANER_CHECK(run.open_fold.has_value());
-  const RoundIndex round = run.open_fold->round;
+  const RoundIndex round = run.open_fold->round();
   const Result<bool> folded = run.step(*run.open_fold);
   if (folded && !*folded) return false;
   run.open_fold.reset();

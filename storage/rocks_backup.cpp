@@ -89,6 +89,11 @@ struct BackupFolder::Impl {
   }
 };
 
+bool holds_backups(const std::string& folder) {
+  std::error_code error;
+  return fs::is_directory(fs::path(folder) / "meta", error);
+}
+
 BackupFolder::BackupFolder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 
 BackupFolder::~BackupFolder() = default;
@@ -101,7 +106,7 @@ Result<std::unique_ptr<BackupFolder>> BackupFolder::open(const std::string& fold
   std::error_code error;
   Status status;
   if (access == BackupAccess::kRead) {
-    if (!fs::is_directory(fs::path(folder) / "meta", error)) {
+    if (!holds_backups(folder)) {
       return Error{ErrorCode::kNotFound,
                    fmt::format("there are no backups in {}: name the folder that was given to "
                                "gleaner-master as --backup",
@@ -143,6 +148,28 @@ std::vector<Backup> BackupFolder::list() const {
   }
   std::ranges::sort(backups, {}, &Backup::number);
   return backups;
+}
+
+Result<Backup> BackupFolder::choose(std::uint32_t number_or_0) const {
+  const std::vector<Backup> all = list();
+  for (const Backup& backup : all) {
+    if (backup.number == number_or_0) return backup;
+  }
+  if (number_or_0 == 0 && !all.empty()) return all.back();
+  return Error{ErrorCode::kNotFound,
+               number_or_0 == 0
+                   ? fmt::format("there is no whole backup in {}", impl_->folder)
+                   : fmt::format("there is no backup {} in {}: gleaner backup list {} shows those "
+                                 "there are",
+                                 number_or_0, impl_->folder, impl_->folder)};
+}
+
+Result<std::unique_ptr<Store>> BackupFolder::open_store(std::uint32_t number) const {
+  rocksdb::BackupInfo info;
+  const Status status = impl_->engine().GetBackupInfo(number, &info, /*include_file_details=*/true);
+  if (!status.ok()) return backup_error(status, impl_->folder, "reading");
+  return open_rocks_backup(fmt::format("{}@{}", impl_->folder, number), info.name_for_open,
+                           info.env_for_open);
 }
 
 Result<Backup> BackupFolder::add(const std::string& snapshot, const std::atomic<bool>& is_stopped) {

@@ -6,7 +6,6 @@
 #include <rocksdb/table_properties.h>
 
 #include <filesystem>
-#include <system_error>
 
 #include "storage/rocks_options.hpp"
 
@@ -37,17 +36,17 @@ std::vector<TableSpace> rocks_space(rocksdb::DB& database,
   return tables;
 }
 
-std::vector<Error> check_table_files(const std::string& path,
-                                     const std::vector<std::string>& names) {
+std::vector<Error> check_table_files(const std::string& path, const std::vector<std::string>& names,
+                                     rocksdb::Env& env) {
   std::vector<Error> damaged;
-  const rocksdb::Options options(rocks_reading_options(), rocks_column_families().front().options);
+  rocksdb::Options options(rocks_reading_options(), rocks_column_families().front().options);
+  options.env = &env;
   for (const std::string& name : names) {
     const std::string file = (std::filesystem::path(path) / name).string();
     rocksdb::SstFileReader reader(options);
     rocksdb::Status status = reader.Open(file);
     if (status.ok()) status = reader.VerifyChecksum();
-    std::error_code error;
-    if (status.ok() || !std::filesystem::exists(file, error)) continue;
+    if (status.ok() || env.FileExists(file).IsNotFound()) continue;
     damaged.push_back(
         {ErrorCode::kCorrupt, fmt::format("the file {} is damaged: {}", name, status.ToString())});
   }

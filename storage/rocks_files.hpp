@@ -19,7 +19,7 @@ std::vector<TableSpace> rocks_space(rocksdb::DB& database,
 
 // Reads the table files of these names in the folder whole: data, index and filter. One error a
 // file that is damaged; a file that is gone was merged into others by the store's writer.
-std::vector<Error> check_table_files(const std::string& path,
-                                     const std::vector<std::string>& names);
+std::vector<Error> check_table_files(const std::string& path, const std::vector<std::string>& names,
+                                     rocksdb::Env& env = *rocksdb::Env::Default());
 
 }  // namespace gleaner

@@ -4,11 +4,13 @@
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
 
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "common/bytes.hpp"
 #include "common/result.hpp"
+#include "storage/store.hpp"
 #include "storage/tables.hpp"
 
 namespace gleaner {
@@ -20,6 +22,11 @@ rocksdb::DBOptions rocks_reading_options();
 
 // One for each table, in their order, then RocksDB's default one, which stays empty.
 std::vector<rocksdb::ColumnFamilyDescriptor> rocks_column_families();
+
+// Opens the database at `name` in `env`, a backup where it lies, for reading; errors call it
+// `shown`.
+Result<std::unique_ptr<Store>> open_rocks_backup(const std::string& shown, const std::string& name,
+                                                 std::shared_ptr<rocksdb::Env> env);
 
 // Whether it says that there is no room: on the disk, or in the user's quota of it.
 bool is_out_of_room(const rocksdb::Status& status);

@@ -47,11 +47,12 @@ class RoomWatch : public rocksdb::EventListener {
 
 class RocksStore : public Store {
  public:
-  // `writing` is nullopt for a store that is only read.
+  // `writing` is nullopt for a store that is only read. `env` is of a backup, whose files it finds.
   RocksStore(std::string path, std::optional<RocksStoreOptions> writing,
              std::shared_ptr<RoomWatch> watch, std::unique_ptr<rocksdb::DB> database,
-             std::vector<ColumnFamilyHandle*> families)
+             std::vector<ColumnFamilyHandle*> families, std::shared_ptr<rocksdb::Env> env = nullptr)
       : path_(std::move(path)),
+        env_(std::move(env)),
         writing_(writing),
         watch_(std::move(watch)),
         database_(std::move(database)),
@@ -160,6 +161,7 @@ class RocksStore : public Store {
     database_->GetLiveFilesMetaData(&live);
     std::vector<std::string> names;
     for (const rocksdb::LiveFileMetaData& file : live) names.push_back(file.relative_filename);
+    if (env_) return check_table_files(database_->GetName(), names, *env_);
     return check_table_files(path_, names);
   }
 
@@ -239,6 +241,7 @@ class RocksStore : public Store {
   }
 
   std::string path_;
+  std::shared_ptr<rocksdb::Env> env_;  // outlives the database; null for the machine's own
   std::optional<RocksStoreOptions> writing_;
   std::shared_ptr<RoomWatch> watch_;
   std::unique_ptr<rocksdb::DB> database_;
@@ -334,6 +337,21 @@ Result<std::unique_ptr<Store>> open_read_only(const std::string& path) {
 }
 
 }  // namespace
+
+Result<std::unique_ptr<Store>> open_rocks_backup(const std::string& shown, const std::string& name,
+                                                 std::shared_ptr<rocksdb::Env> env) {
+  rocksdb::DBOptions options = rocks_reading_options();
+  options.env = env.get();
+  options.wal_dir = name;
+  rocksdb::DB* opened = nullptr;
+  std::vector<ColumnFamilyHandle*> families;
+  const Status status =
+      rocksdb::DB::OpenForReadOnly(options, name, rocks_column_families(), &families, &opened);
+  if (!status.ok()) return rocks_error(status, shown, "opening");
+  return std::unique_ptr<Store>(std::make_unique<RocksStore>(shown, std::nullopt, nullptr,
+                                                             std::unique_ptr<rocksdb::DB>(opened),
+                                                             std::move(families), std::move(env)));
+}
 
 Result<std::unique_ptr<Store>> open_rocks_store(const std::string& path, OpenMode mode,
                                                 const RocksStoreOptions& options) {

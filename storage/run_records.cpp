@@ -53,6 +53,7 @@ void visit_fields(HistoryRecord& r, const Visit& visit) {
   visit("psp_at_3", r.psp_at_3);
   visit("psp_at_5", r.psp_at_5);
   visit("wall_seconds", r.wall_seconds);
+  visit("rows_digest", r.rows_digest);
 }
 
 template <typename Visit>

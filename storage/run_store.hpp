@@ -46,6 +46,8 @@ struct HistoryRecord {
   double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
   double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
   std::int64_t wall_seconds = 0;  // seconds since 1970
+  // rows_digest() of the checkpoint, set by fold(); 0 of a run that an older program folded.
+  std::uint64_t rows_digest = 0;
   friend bool operator==(const HistoryRecord&, const HistoryRecord&) = default;
 };
 
@@ -106,9 +108,10 @@ class RunStore {
   // True when every part of the shard's commit for `round` is staged, or folded.
   Result<bool> is_staged(RoundIndex round, ShardId shard);
   // Folds round `round` == checkpoint() into the rows in one atomic, durable batch together with
-  // `history`; requires every shard staged (kCorrupt names the missing one). Any other round is
-  // kInvalidArgument. After a failure nothing is folded, or the store's state is unknown if it was
-  // the write that failed. kDiskFull, here and in stage(), leaves all as it was: try again.
+  // `history`, whose rows_digest it sets; requires every shard staged (kCorrupt names the missing
+  // one). Any other round is kInvalidArgument. After a failure nothing is folded, or the store's
+  // state is unknown if it was the write that failed. kDiskFull, here and in stage(), leaves all as
+  // it was: try again.
   Result<void> fold(RoundIndex round, const HistoryRecord& history);
   // The same for whoever has other things to do meanwhile: each step folds a part of a commit, and
   // true says that the round is folded. Between steps the store is at the checkpoint before, and

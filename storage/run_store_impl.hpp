@@ -29,11 +29,13 @@ struct RunStore::Impl {
 
   // A round on its way to a checkpoint.
   struct Fold {
-    RoundIndex round = 0;
+    HistoryRecord history;  // whose rows_digest follows at the end
     std::unique_ptr<SortedWriter> writer;
     std::uint32_t shard = 0;  // the next part
     std::uint32_t part = 0;
-    ShardDigest digest;  // of the shard, as far as it is folded
+    std::vector<ShardDigest> digests;  // of the shards; the last one as far as it is folded
+
+    [[nodiscard]] RoundIndex round() const { return history.checkpoint - 1; }
   };
 
   // Values that nobody has trained yet.

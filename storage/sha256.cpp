@@ -11,7 +11,7 @@ namespace gleaner {
 
 struct Sha256::Impl {
   struct Free {
-    void operator()(EVP_MD_CTX* context) const { EVP_MD_CTX_free(context); }
+    void operator()(EVP_MD_CTX* freed) const { EVP_MD_CTX_free(freed); }
   };
 
   std::unique_ptr<EVP_MD_CTX, Free> context{EVP_MD_CTX_new()};

@@ -71,6 +71,13 @@ std::optional<std::string> history_fault(const HistoryRecord& record, RoundIndex
     return fmt::format("it counts {} batches, and the run has {} there", record.batches,
                        plan.round_begin(key));
   }
+  if (key != run.progress->checkpoint || record.rows_digest == 0) return std::nullopt;
+  std::vector<ShardDigest> digests;
+  for (const std::optional<ShardDigest>& digest : run.digests) {
+    if (!digest) return std::nullopt;
+    digests.push_back(*digest);
+  }
+  if (record.rows_digest != rows_digest(digests)) return "its digest is not that of the shards";
   return std::nullopt;
 }
 

@@ -9,13 +9,13 @@
 #include <ctime>
 #include <functional>
 #include <memory>
-#include <nlohmann/json.hpp>
 #include <string>
 #include <vector>
 
 #include "common/terminal.hpp"
 #include "storage/backup.hpp"
 #include "tools/dataset_console.hpp"
+#include "tools/report.hpp"
 #include "tools/store_access.hpp"
 
 namespace gleaner {
@@ -49,32 +49,18 @@ std::string table_of(const std::vector<Backup>& backups) {
   return text;
 }
 
-std::string json_lines_of(const std::vector<Backup>& backups) {
-  std::string text;
-  for (const Backup& b : backups) {
-    const nlohmann::ordered_json line = {{"backup", b.number},
-                                         {"checkpoint", b.checkpoint},
-                                         {"bytes", b.bytes},
-                                         {"wall_seconds", b.wall_seconds},
-                                         {"run", b.run}};
-    text += line.dump() + "\n";
-  }
-  return text;
+Json json_of(const Backup& backup) {
+  return {{"backup", backup.number},
+          {"checkpoint", backup.checkpoint},
+          {"bytes", backup.bytes},
+          {"wall_seconds", backup.wall_seconds},
+          {"run", backup.run}};
 }
 
-// The one with the number, or the last one.
-Result<Backup> choose(const BackupFolder& backups, const Flags& flags) {
-  const std::vector<Backup> all = backups.list();
-  for (const Backup& backup : all) {
-    if (backup.number == flags.number) return backup;
-  }
-  if (flags.number == 0 && !all.empty()) return all.back();
-  return Error{ErrorCode::kNotFound,
-               flags.number == 0
-                   ? fmt::format("there is no whole backup in {}", flags.folder)
-                   : fmt::format("there is no backup {} in {}: gleaner backup list {} shows those "
-                                 "there are",
-                                 flags.number, flags.folder, flags.folder)};
+std::string json_lines_of(const std::vector<Backup>& backups) {
+  std::string text;
+  for (const Backup& backup : backups) text += json_of(backup).dump() + "\n";
+  return text;
 }
 
 Result<void> list_backups(const BackupFolder& backups, const Flags& flags) {
@@ -85,7 +71,7 @@ Result<void> list_backups(const BackupFolder& backups, const Flags& flags) {
 Result<void> verify_backups(const BackupFolder& backups, const Flags& flags) {
   std::vector<Backup> chosen = backups.list();
   if (flags.number != 0 || chosen.empty()) {
-    const Result<Backup> one = choose(backups, flags);
+    const Result<Backup> one = backups.choose(flags.number);
     if (!one) return one.error();
     chosen = {*one};
   }
@@ -93,6 +79,7 @@ Result<void> verify_backups(const BackupFolder& backups, const Flags& flags) {
   std::uint64_t total = 0;
   for (const Backup& backup : chosen) total += backup.bytes;
   ProgressLine progress("Verifying");
+  Json intact = Json::array();
   for (const Backup& backup : chosen) {
     progress.show(done, total, "bytes");
     if (auto verified = backups.verify(backup.number); !verified) {
@@ -100,6 +87,8 @@ Result<void> verify_backups(const BackupFolder& backups, const Flags& flags) {
                    fmt::format("backup {}: {}", backup.number, verified.error().message)};
     }
     done += backup.bytes;
+    intact.push_back(json_of(backup));
+    if (flags.json) continue;
     if (auto printed =
             print_out(fmt::format("backup {} of checkpoint {} is intact: {}\n", backup.number,
                                   backup.checkpoint, bytes_shown(backup.bytes)));
@@ -107,11 +96,12 @@ Result<void> verify_backups(const BackupFolder& backups, const Flags& flags) {
       return printed;
     }
   }
-  return {};
+  if (!flags.json) return {};
+  return print_out(json_document("backup verify", flags.folder, {{"intact", intact}}));
 }
 
 Result<void> restore_backup(const BackupFolder& backups, const Flags& flags) {
-  const Result<Backup> backup = choose(backups, flags);
+  const Result<Backup> backup = backups.choose(flags.number);
   if (!backup) return backup.error();
   {
     ProgressLine progress("Restoring");
@@ -120,7 +110,11 @@ Result<void> restore_backup(const BackupFolder& backups, const Flags& flags) {
                         [&](std::uint64_t bytes) { progress.show(bytes, backup->bytes, "bytes"); });
     if (!restored) return restored;
   }
-  return print_out(
+  return print_done(
+      flags.json, "restore", flags.folder,
+      {{"store", printable(flags.store)},
+       {"backup", backup->number},
+       {"checkpoint", backup->checkpoint}},
       fmt::format("{}: checkpoint {} restored from backup {}. gleaner-master --store {} with the "
                   "run's other flags trains on from there.\n",
                   flags.store, backup->checkpoint, backup->number, flags.store));
@@ -153,6 +147,7 @@ void add_verify(CLI::App& parent, int& exit_status) {
   verify.add_option("folder", flags->folder, "folder that gleaner-master was given as --backup")
       ->required();
   verify.add_option("--backup", flags->number, "number of the only one to verify; else all");
+  verify.add_flag("--json", flags->json, "one JSON object, when all are intact");
   verify.footer(std::string("Stops at the first one that is damaged.\n\n"
                             "Examples:\n"
                             "  gleaner backup verify backups1\n"
@@ -169,6 +164,7 @@ void add_restore(CLI::App& app, int& exit_status) {
   restore.add_option("store", flags->store, "folder for the store: new, or empty")->required();
   restore.add_option("--backup", flags->number, "number of the backup; else the last one");
   restore.add_flag("--force", flags->force, "replace what the store's folder holds");
+  restore.add_flag("--json", flags->json, "one JSON object");
   restore.footer(std::string("Every file's checksum is compared on the way. The store is written "
                              "beside its place first and is\nthere whole or not at all; its digest "
                              "is that of the checkpoint that was backed up, and training\ngoes on "
@@ -185,6 +181,8 @@ void add_restore(CLI::App& app, int& exit_status) {
 void add_backup_commands(CLI::App& app, int& exit_status) {
   CLI::App& backup = *app.add_subcommand("backup", "look at the backups that a master has made");
   backup.footer(
+      "Every verb that reads a store reads a backup where it lies, too: FOLDER is the last one, "
+      "FOLDER@3 the\nthird.\n\n"
       "Examples:\n"
       "  gleaner backup list backups1\n"
       "  gleaner backup verify backups1");

@@ -6,10 +6,11 @@
 #include <cstdio>
 #include <filesystem>
 #include <memory>
-#include <nlohmann/json.hpp>
 
 #include "common/exit_code.hpp"
 #include "common/limits.hpp"
+#include "tools/report.hpp"
+#include "tools/store_access.hpp"
 
 namespace gleaner {
 namespace {
@@ -70,8 +71,7 @@ int run_bench(BenchFlags flags) {
     return static_cast<int>(ExitCode::kFailure);
   }
   add(std::move(*storage));
-  if (flags.json) fmt::print("{}\n", bench_json(peaks, flags.shape.hidden, lines));
-  return 0;
+  return flags.json ? report_on_store(print_out(bench_json(peaks, flags.shape.hidden, lines))) : 0;
 }
 
 }  // namespace
@@ -87,21 +87,20 @@ std::string bench_table_line(const BenchLine& line) {
 
 std::string bench_json(const MachinePeaks& peaks, std::uint32_t hidden,
                        const std::vector<BenchLine>& lines) {
-  nlohmann::ordered_json report;
+  Json report;
   report["hidden"] = hidden;
   report["simd"] = simd_level_name(peaks.level);
   report["flops_per_second"] = peaks.flops_per_second;
-  report["memory"] = nlohmann::ordered_json::array();
+  report["memory"] = Json::array();
   for (const MemoryPeak& level : peaks.memory) {
     report["memory"].push_back({{"name", level.name},
                                 {"bytes", level.bytes},
                                 {"read_per_second", level.read_per_second},
                                 {"update_per_second", level.update_per_second}});
   }
-  report["lines"] = nlohmann::ordered_json::array();
+  report["lines"] = Json::array();
   for (const BenchLine& line : lines) {
-    nlohmann::ordered_json entry{
-        {"name", line.name}, {"unit", line.unit}, {"seconds", line.seconds}};
+    Json entry{{"name", line.name}, {"unit", line.unit}, {"seconds", line.seconds}};
     entry["floor_seconds"] = nullptr;
     entry["bound"] = nullptr;
     if (line.floor_seconds > 0) {
@@ -110,7 +109,7 @@ std::string bench_json(const MachinePeaks& peaks, std::uint32_t hidden,
     }
     report["lines"].push_back(std::move(entry));
   }
-  return report.dump(2);
+  return json_document("bench", "this machine", report);
 }
 
 void add_bench_command(CLI::App& app, int& exit_status) {

@@ -37,7 +37,8 @@ Result<void> print_digest(const CheckpointFlags& flags) {
   if (!run) return run.error();
   const Result<std::string> digest = (*run)->checkpoint_digest();
   if (!digest) return digest.error();
-  return print_out(*digest + "\n");
+  return print_done(flags.json, "checkpoint digest", flags.store,
+                    {{"checkpoint", (*run)->checkpoint()}, {"digest", *digest}}, *digest + "\n");
 }
 
 Result<void> list(const CheckpointFlags& flags) {
@@ -109,7 +110,6 @@ struct Verb {
   const char* what;
   const char* footer;
   enum class Name { kNone, kOptional, kRequired } takes_name;
-  bool has_json;
   Result<void> (*run)(const CheckpointFlags& flags);
 };
 
@@ -122,30 +122,30 @@ constexpr Verb kVerbs[] = {
      "Examples:\n"
      "  gleaner checkpoint digest run1\n"
      "  test \"$(gleaner checkpoint digest run1)\" = \"$(gleaner checkpoint digest run2)\"\n\n",
-     Verb::Name::kNone, false, print_digest},
+     Verb::Name::kNone, print_digest},
     {"list", "the run's last checkpoint and those that are kept",
      "Examples:\n"
      "  gleaner checkpoint list run1\n"
      "  gleaner checkpoint list run1 --json | jq '.checkpoints[].name'\n\n",
-     Verb::Name::kNone, true, list},
+     Verb::Name::kNone, list},
     {"show", "one checkpoint: the last one, or one that is kept",
      "Reads it whole, for its digest.\n\n"
      "Examples:\n"
      "  gleaner checkpoint show run1\n"
      "  gleaner checkpoint show run1 before-tuning --json | jq -r .digest\n\n",
-     Verb::Name::kOptional, true, show},
+     Verb::Name::kOptional, show},
     {"keep", "keep the last checkpoint under a name, also while the master trains",
      "It is a store of its own, STORE.kept/NAME, which every verb reads, and gleaner-master goes "
      "on from.\nTable files are hard links: it takes room only as the run's own files change.\n\n"
      "Examples:\n"
      "  gleaner checkpoint keep run1 before-tuning\n"
      "  gleaner checkpoint keep run1 a && gleaner diff run1.kept/a run1\n\n",
-     Verb::Name::kRequired, true, keep},
+     Verb::Name::kRequired, keep},
     {"drop", "delete a kept checkpoint; the run's own is never touched",
      "Examples:\n"
      "  gleaner checkpoint drop run1 before-tuning\n"
      "  gleaner checkpoint drop run1 a --json\n\n",
-     Verb::Name::kRequired, true, drop},
+     Verb::Name::kRequired, drop},
 };
 
 void add_verb(CLI::App& parent, const Verb& verb, int& exit_status) {
@@ -157,7 +157,7 @@ void add_verb(CLI::App& parent, const Verb& verb, int& exit_status) {
     app.add_option("name", flags->name, "of the kept checkpoint")
         ->required(verb.takes_name == Verb::Name::kRequired);
   }
-  if (verb.has_json) app.add_flag("--json", flags->json, "one JSON object");
+  app.add_flag("--json", flags->json, "one JSON object");
   app.footer(std::string(verb.footer) + kStoreExitCodes);
   app.callback([flags, &verb, &exit_status] {
     exit_status = report_on_store(name_folder(verb.run(*flags), flags->store));

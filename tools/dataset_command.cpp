@@ -21,6 +21,10 @@ namespace {
 constexpr const char* kExitCodes =
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data.";
 
+void add_json(CLI::App& verb, bool& json) {
+  verb.add_flag("--json", json, "one JSON object; tools/dataset.md lists its fields");
+}
+
 void add_force(CLI::App& verb, bool& force) {
   verb.add_flag("--force", force, "replace outputs that exist");
 }
@@ -38,7 +42,7 @@ void add_info(CLI::App& dataset, int& exit_status) {
       "info", "count a data set's points, features and labels, and warn of its oddities");
   auto flags = set_action<InfoFlags>(verb, exit_status, run_dataset_info);
   verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
-  verb.add_flag("--json", flags->json, "one JSON object instead of tables");
+  add_json(verb, flags->json);
   add_read_flags(verb, flags->read);
   verb.footer(std::string("Reads in constant memory and makes no cache. Names the most frequent "
                           "labels if labels.txt lies\nbeside the file.\n\nExamples:\n"
@@ -60,6 +64,7 @@ void add_pack(CLI::App& dataset, int& exit_status) {
   verb.add_flag("--no-normalize", flags->no_normalize,
                 "keep values as they are instead of scaling rows to length 1");
   add_read_flags(verb, flags->read);
+  add_json(verb, flags->json);
   add_force(verb, flags->force);
   verb.footer(std::string("A file packed with --output has the same bytes on every machine.\n\n"
                           "Examples:\n"
@@ -80,6 +85,7 @@ void add_split(CLI::App& dataset, int& exit_status) {
       ->capture_default_str();
   verb.add_option("--seed", flags->seed, "another seed, another split")->capture_default_str();
   add_read_flags(verb, flags->read);
+  add_json(verb, flags->json);
   add_force(verb, flags->force);
   verb.footer(
       std::string("Where a point goes depends on the seed and its place in the file alone. "
@@ -112,6 +118,7 @@ void add_synth(CLI::App& dataset, int& exit_status) {
   verb.add_option("--noise", options.noise, "share of the features that mean nothing")
       ->capture_default_str();
   verb.add_option("--seed", options.seed)->capture_default_str();
+  add_json(verb, flags->json);
   add_force(verb, flags->force);
   verb.footer(std::string("Every label has a prototype of features, and companions it likes to "
                           "appear with. Memory does not\ngrow with the set. Writes XC text, "
@@ -138,6 +145,7 @@ void add_debian(CLI::App& dataset, int& exit_status) {
                   "leave out labels with fewer packages that depend on them")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  add_json(verb, flags->json);
   add_force(verb, flags->force);
   verb.footer(std::string("One point a package that depends on others. Features: words of its "
                           "name, short description,\nsection, tags and maintainer, weighted by "
@@ -158,7 +166,7 @@ void add_validate(CLI::App& dataset, int& exit_status) {
   verb.add_option("--like", flags->like, "refuse ids beyond those of this data set");
   verb.add_option("--limit", flags->limit, "list so many problems; all are counted")
       ->capture_default_str();
-  verb.add_flag("--json", flags->json, "one JSON object; tools/dataset.md lists its fields");
+  add_json(verb, flags->json);
   add_read_flags(verb, flags->read);
   verb.footer(std::string("Reads to the end whatever it finds. Of a packed file, every checksum "
                           "is compared.\n\nExamples:\n"
@@ -178,6 +186,7 @@ void add_sample(CLI::App& dataset, int& exit_status) {
   verb.add_option("--share", flags->share, "such a share of them, as in 0.1")->excludes(points);
   verb.add_option("--seed", flags->seed, "another seed, another sample")->capture_default_str();
   add_read_flags(verb, flags->read);
+  add_json(verb, flags->json);
   add_force(verb, flags->force);
   verb.footer(std::string("Any choice of so many points is as likely as any other; which one it is "
                           "depends on the seed and\ntheir number alone. Memory does not grow with "
@@ -197,7 +206,7 @@ void add_stats(CLI::App& dataset, int& exit_status) {
   verb.add_flag("--plot", flags->plot, "draw the curve in the terminal");
   verb.add_option("--out", flags->out,
                   "draw it into this .svg or .png, with gnuplot (Debian: gnuplot-nox)");
-  verb.add_flag("--json", flags->json, "one JSON object; tools/dataset.md lists its fields");
+  add_json(verb, flags->json);
   add_read_flags(verb, flags->read);
   add_force(verb, flags->force);
   verb.footer(std::string("The head are the fewest labels that hold half of all occurrences, the "
@@ -221,6 +230,7 @@ Result<void> run_convert_any(ConvertAnyFlags& flags) {
   flags.text.source = flags.set.source;
   flags.text.output = flags.set.output;
   flags.text.force = flags.set.force;
+  flags.text.json = flags.set.json;
   flags.text.has_separator = !flags.text.fields.tag_separator.empty();
   if (!flags.text.has_separator) flags.text.fields.tag_separator = TextFields{}.tag_separator;
   return run_dataset_text(flags.text);
@@ -272,6 +282,7 @@ void add_convert(CLI::App& dataset, int& exit_status) {
                 "keep values as they are instead of scaling packed rows to length 1");
   add_read_flags(verb, flags->set.read);
   add_text_flags(verb, flags->text);
+  add_json(verb, flags->set.json);
   add_force(verb, flags->set.force);
   verb.footer(
       std::string("With --text, writes train.txt, labels.txt, features.txt, words.json and "

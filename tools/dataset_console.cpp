@@ -7,6 +7,8 @@
 #include <filesystem>
 #include <system_error>
 
+#include "common/terminal.hpp"
+
 namespace gleaner {
 namespace {
 
@@ -85,6 +87,10 @@ void ProgressLine::show(std::uint64_t done, std::uint64_t total, const char* uni
   }
   std::fputs(line.c_str(), stderr);
   std::fflush(stderr);
+}
+
+Json written_json(const std::string& path, std::uint64_t points) {
+  return {{"file", printable(path)}, {"points", points}};
 }
 
 std::string with_commas(std::uint64_t number) {

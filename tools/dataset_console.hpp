@@ -9,6 +9,7 @@
 #include "common/dataset/text_reader.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
+#include "tools/report.hpp"
 
 namespace gleaner {
 
@@ -47,6 +48,9 @@ class ProgressLine {
   Instant started_;
   Instant shown_;
 };
+
+// Of the list `written` that every verb's JSON has which makes a set: the file, and its points.
+Json written_json(const std::string& path, std::uint64_t points);
 
 // 1234567 as "1,234,567".
 std::string with_commas(std::uint64_t number);

@@ -4,7 +4,7 @@
 
 #include "tools/dataset_output.hpp"
 #include "tools/dataset_stream.hpp"
-#include "tools/print_out.hpp"
+#include "tools/report.hpp"
 
 namespace gleaner {
 namespace {
@@ -50,10 +50,16 @@ Result<void> run_dataset_convert(const ConvertFlags& flags) {
   if (auto copied = copy_points(**stream, **output, size->points); !copied) return copied;
   Result<void> committed = (*output)->commit((*stream)->irregularities(), existing(flags.force));
   if (!committed) return committed;
-  return print_out(fmt::format(
-      "{}: {}, {} points, {} features, {} labels{}\n", flags.output, form_name(options.form),
-      with_commas(size->points), with_commas(dimensions.features), with_commas(dimensions.labels),
-      options.form == SetForm::kLibsvm ? ", which it does not announce" : ""));
+  const Json body = {{"written", Json::array({written_json(flags.output, size->points)})},
+                     {"form", form_name(options.form)},
+                     {"features", dimensions.features},
+                     {"labels", dimensions.labels}};
+  return print_done(
+      flags.json, "dataset convert", flags.source, body,
+      fmt::format("{}: {}, {} points, {} features, {} labels{}\n", flags.output,
+                  form_name(options.form), with_commas(size->points),
+                  with_commas(dimensions.features), with_commas(dimensions.labels),
+                  options.form == SetForm::kLibsvm ? ", which it does not announce" : ""));
 }
 
 }  // namespace gleaner

@@ -14,6 +14,7 @@ struct ConvertFlags {
   std::string like;  // data set whose dimensions the result takes on
   ReadFlags read;
   bool no_normalize = false;
+  bool json = false;
   bool force = false;
 };
 

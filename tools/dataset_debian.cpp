@@ -85,15 +85,19 @@ Result<void> run_dataset_debian(const DebianFlags& flags) {
   }
   Result<void> written = write_set(paths, set, *packages, existing(flags.force));
   if (!written) return written;
-  std::fputs(fmt::format("{}: {} of {} packages depend on others: {} for training, {} for testing; "
-                         "{} features, {} labels\n",
-                         flags.output, with_commas(set.train.size() + set.test.size()),
-                         with_commas(packages->size()), with_commas(set.train.size()),
-                         with_commas(set.test.size()), with_commas(features),
-                         with_commas(set.labels.size()))
-                 .c_str(),
-             stdout);
-  return {};
+  const Json body = {{"written", Json::array({written_json(paths.train, set.train.size()),
+                                              written_json(paths.test, set.test.size())})},
+                     {"packages", packages->size()},
+                     {"features", features},
+                     {"labels", set.labels.size()}};
+  return print_done(
+      flags.json, "dataset debian", flags.output, body,
+      fmt::format("{}: {} of {} packages depend on others: {} for training, {} for testing; "
+                  "{} features, {} labels\n",
+                  flags.output, with_commas(set.train.size() + set.test.size()),
+                  with_commas(packages->size()), with_commas(set.train.size()),
+                  with_commas(set.test.size()), with_commas(features),
+                  with_commas(set.labels.size())));
 }
 
 }  // namespace gleaner

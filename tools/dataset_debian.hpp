@@ -12,6 +12,7 @@ struct DebianFlags {
   std::string output;  // folder
   std::string dump;    // saved index; empty: ask apt-cache
   DebianOptions options;
+  bool json = false;
   bool force = false;
 };
 

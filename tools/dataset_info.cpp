@@ -3,11 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <nlohmann/json.hpp>
 
 #include "common/dataset/name_table.hpp"
 #include "tools/dataset_statistics.hpp"
 #include "tools/dataset_stream.hpp"
+#include "tools/print_out.hpp"
+#include "tools/report.hpp"
 
 namespace gleaner {
 namespace {
@@ -38,8 +39,8 @@ std::string histogram_text(const char* title, const PowerHistogram& histogram) {
   return text;
 }
 
-nlohmann::json histogram_json(const PowerHistogram& histogram) {
-  nlohmann::json bins = nlohmann::json::array();
+Json histogram_json(const PowerHistogram& histogram) {
+  Json bins = Json::array();
   for (const auto& bin : histogram.bins()) {
     bins.push_back({{"first", bin.first}, {"last", bin.last}, {"count", bin.count}});
   }
@@ -78,28 +79,28 @@ std::string as_text(const InfoFlags& flags, const PointStream& stream, const Sum
 
 std::string as_json(const InfoFlags& flags, const PointStream& stream, const Summary& s,
                     const NameTable& names) {
-  nlohmann::json json = {{"source", flags.source},
-                         {"form", stream.form()},
-                         {"points", s.points},
-                         {"features", s.dimensions.features},
-                         {"labels", s.dimensions.labels},
-                         {"features_seen", s.seen.features},
-                         {"labels_seen", s.seen.labels},
-                         {"feature_entries", s.feature_entries},
-                         {"label_entries", s.label_entries},
-                         {"features_per_point", mean(s.feature_entries, s.points)},
-                         {"labels_per_point", mean(s.label_entries, s.points)},
-                         {"points_without_labels", s.points_without_labels},
-                         {"points_without_features", s.points_without_features},
-                         {"value_min", s.value_min},
-                         {"value_max", s.value_max},
-                         {"is_sorted_by_label", s.is_sorted_by_label},
-                         {"labels_by_points", histogram_json(s.points_per_label)},
-                         {"features_by_points", histogram_json(s.points_per_feature)},
-                         {"points_by_labels", histogram_json(s.labels_per_point)},
-                         {"points_by_features", histogram_json(s.features_per_point)},
-                         {"warnings", s.warnings}};
-  json["frequent_labels"] = nlohmann::json::array();
+  Json json = {{"source", flags.source},
+               {"form", stream.form()},
+               {"points", s.points},
+               {"features", s.dimensions.features},
+               {"labels", s.dimensions.labels},
+               {"features_seen", s.seen.features},
+               {"labels_seen", s.seen.labels},
+               {"feature_entries", s.feature_entries},
+               {"label_entries", s.label_entries},
+               {"features_per_point", mean(s.feature_entries, s.points)},
+               {"labels_per_point", mean(s.label_entries, s.points)},
+               {"points_without_labels", s.points_without_labels},
+               {"points_without_features", s.points_without_features},
+               {"value_min", s.value_min},
+               {"value_max", s.value_max},
+               {"is_sorted_by_label", s.is_sorted_by_label},
+               {"labels_by_points", histogram_json(s.points_per_label)},
+               {"features_by_points", histogram_json(s.points_per_feature)},
+               {"points_by_labels", histogram_json(s.labels_per_point)},
+               {"points_by_features", histogram_json(s.features_per_point)},
+               {"warnings", s.warnings}};
+  json["frequent_labels"] = Json::array();
   for (const LabelCount& top : s.frequent_labels) {
     json["frequent_labels"].push_back({{"label", top.label},
                                        {"points", top.points},
@@ -110,8 +111,7 @@ std::string as_json(const InfoFlags& flags, const PointStream& stream, const Sum
     json["is_normalized"] = packed->summary().is_normalized;
     json["file_bytes"] = packed->summary().file_bytes;
   }
-  // Names come from files and need not be UTF-8.
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+  return json_document("dataset info", flags.source, json);
 }
 
 }  // namespace
@@ -143,10 +143,8 @@ Result<void> run_dataset_info(const InfoFlags& flags) {
     names = std::move(*loaded);
   }
   const Summary summary = statistics.summary(stream.dimensions(), stream.irregularities());
-  const std::string text =
-      flags.json ? as_json(flags, stream, summary, names) : as_text(flags, stream, summary, names);
-  std::fputs(text.c_str(), stdout);
-  return {};
+  return print_out(flags.json ? as_json(flags, stream, summary, names)
+                              : as_text(flags, stream, summary, names));
 }
 
 }  // namespace gleaner

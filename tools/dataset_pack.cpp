@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "common/dataset/open_or_pack.hpp"
+#include "tools/report.hpp"
 
 namespace gleaner {
 namespace {
@@ -43,13 +42,16 @@ Result<void> run_dataset_pack(const PackFlags& flags) {
   Result<std::unique_ptr<PackedDataset>> dataset =
       flags.output.empty() ? open_or_pack(flags.source, options) : pack_to_output(flags, options);
   if (!dataset) return dataset.error();
-  std::fputs(fmt::format("{}: {} points, {} features, {} labels, fingerprint {:016x}\n",
-                         (*dataset)->path(), with_commas((*dataset)->points()),
-                         with_commas((*dataset)->features()), with_commas((*dataset)->labels()),
-                         (*dataset)->fingerprint())
-                 .c_str(),
-             stdout);
-  return {};
+  const PackedDataset& packed = **dataset;
+  const Json body = {{"written", Json::array({written_json(packed.path(), packed.points())})},
+                     {"features", packed.features()},
+                     {"labels", packed.labels()},
+                     {"fingerprint", fmt::format("{:016x}", packed.fingerprint())}};
+  return print_done(
+      flags.json, "dataset pack", flags.source, body,
+      fmt::format("{}: {} points, {} features, {} labels, fingerprint {:016x}\n", packed.path(),
+                  with_commas(packed.points()), with_commas(packed.features()),
+                  with_commas(packed.labels()), packed.fingerprint()));
 }
 
 }  // namespace gleaner

@@ -14,6 +14,7 @@ struct PackFlags {
   std::string cache_dir;
   ReadFlags read;
   bool no_normalize = false;
+  bool json = false;
   bool force = false;
 };
 

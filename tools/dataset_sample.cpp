@@ -7,7 +7,7 @@
 #include "common/counter_random.hpp"
 #include "tools/dataset_output.hpp"
 #include "tools/dataset_stream.hpp"
-#include "tools/print_out.hpp"
+#include "tools/report.hpp"
 
 namespace gleaner {
 namespace {
@@ -70,8 +70,14 @@ Result<void> run_dataset_sample(const SampleFlags& flags) {
   }
   Result<void> committed = (*output)->commit((*stream)->irregularities(), existing(flags.force));
   if (!committed) return committed;
-  return print_out(fmt::format("{}: {} of {} points, {}\n", flags.output, with_commas(*wanted),
-                               with_commas(size->points), form_name(options.form)));
+  const Json body = {{"written", Json::array({written_json(flags.output, *wanted)})},
+                     {"form", form_name(options.form)},
+                     {"of_points", size->points},
+                     {"features", size->dimensions.features},
+                     {"labels", size->dimensions.labels}};
+  return print_done(flags.json, "dataset sample", flags.source, body,
+                    fmt::format("{}: {} of {} points, {}\n", flags.output, with_commas(*wanted),
+                                with_commas(size->points), form_name(options.form)));
 }
 
 }  // namespace gleaner

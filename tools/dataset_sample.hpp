@@ -14,6 +14,7 @@ struct SampleFlags {
   std::uint64_t points = 0;  // this or `share`
   double share = 0;
   std::uint64_t seed = 1;
+  bool json = false;
   ReadFlags read;
   bool force = false;
 };

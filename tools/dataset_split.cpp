@@ -2,11 +2,10 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "common/counter_random.hpp"
 #include "common/dataset/point_writer.hpp"
 #include "tools/dataset_stream.hpp"
+#include "tools/report.hpp"
 
 namespace gleaner {
 namespace {
@@ -97,11 +96,13 @@ Result<void> run_dataset_split(const SplitFlags& flags) {
   Result<void> committed = (*test)->commit(existing(flags.force));
   if (committed) committed = (*train)->commit(existing(flags.force));
   if (!committed) return committed;
-  std::fputs(fmt::format("{}: {} points\n{}: {} points\n", flags.train, with_commas(sizes->train),
-                         flags.test, with_commas(sizes->test))
-                 .c_str(),
-             stdout);
-  return {};
+  const Json body = {{"written", Json::array({written_json(flags.train, sizes->train),
+                                              written_json(flags.test, sizes->test)})},
+                     {"features", sizes->dimensions.features},
+                     {"labels", sizes->dimensions.labels}};
+  return print_done(flags.json, "dataset split", flags.source, body,
+                    fmt::format("{}: {} points\n{}: {} points\n", flags.train,
+                                with_commas(sizes->train), flags.test, with_commas(sizes->test)));
 }
 
 }  // namespace gleaner

@@ -14,6 +14,7 @@ struct SplitFlags {
   std::string test;
   double share = 0.2;  // of the points that go to `test`
   std::uint64_t seed = 1;
+  bool json = false;
   ReadFlags read;
   bool force = false;
 };

@@ -2,9 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <cstdio>
-
 #include "common/dataset/point_writer.hpp"
+#include "tools/report.hpp"
 
 namespace gleaner {
 namespace {
@@ -61,14 +60,19 @@ Result<void> run_dataset_synth(const SynthFlags& flags) {
   if (!written) return written;
   written_points += flags.points;
   const double seconds = static_cast<double>((monotonic_now() - started).count()) / 1e6;
-  std::fputs(fmt::format("{}: {} points, {} features, {} labels ({:.1f} s, {} points/s)\n",
-                         flags.train, with_commas(flags.points), with_commas(dimensions.features),
-                         with_commas(dimensions.labels), seconds,
-                         with_commas(static_cast<std::uint64_t>(
-                             static_cast<double>(written_points) / (seconds + 1e-6))))
-                 .c_str(),
-             stdout);
-  return {};
+  Json files = Json::array({written_json(flags.train, flags.points)});
+  if (!flags.test.empty()) files.push_back(written_json(flags.test, flags.test_points));
+  const Json body = {{"written", files},
+                     {"features", dimensions.features},
+                     {"labels", dimensions.labels},
+                     {"seconds", seconds}};
+  return print_done(
+      flags.json, "dataset synth", flags.train, body,
+      fmt::format("{}: {} points, {} features, {} labels ({:.1f} s, {} points/s)\n", flags.train,
+                  with_commas(flags.points), with_commas(dimensions.features),
+                  with_commas(dimensions.labels), seconds,
+                  with_commas(static_cast<std::uint64_t>(static_cast<double>(written_points) /
+                                                         (seconds + 1e-6)))));
 }
 
 }  // namespace gleaner

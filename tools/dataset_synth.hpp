@@ -15,6 +15,7 @@ struct SynthFlags {
   std::uint64_t points = 100'000;
   std::uint64_t test_points = 10'000;
   SynthOptions options;
+  bool json = false;
   bool force = false;
 };
 

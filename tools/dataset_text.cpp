@@ -10,8 +10,9 @@
 #include "common/dataset/point_writer.hpp"
 #include "common/limits.hpp"
 #include "tools/dataset_folder.hpp"
+#include "tools/dataset_output.hpp"
 #include "tools/dataset_split.hpp"
-#include "tools/print_out.hpp"
+#include "tools/report.hpp"
 #include "tools/text_records.hpp"
 
 namespace gleaner {
@@ -44,6 +45,15 @@ Result<std::uint64_t> for_each_record(const TextFlags& flags, const TextFields& 
     const ByteSource& source = (*records)->source();
     if (index % 1024 == 0) progress.show(source.position(), source.total(), "bytes");
   }
+}
+
+constexpr const char* kVerb = "dataset convert";
+
+Json text_json(Json files, Dimensions dimensions) {
+  return {{"written", std::move(files)},
+          {"form", form_name(SetForm::kXc)},
+          {"features", dimensions.features},
+          {"labels", dimensions.labels}};
 }
 
 // A part being written: points, and their names beside them.
@@ -85,6 +95,14 @@ class Part {
   }
 
   [[nodiscard]] std::uint64_t points() const { return points_; }
+
+  [[nodiscard]] Json json(const std::string& path) const {
+    Json json = written_json(path, points_);
+    json["without_labels"] = without_labels_;
+    json["without_features"] = without_features_;
+    json["unknown_tags"] = unknown_tags_;
+    return json;
+  }
 
   // A line of output.
   [[nodiscard]] std::string summary(const std::string& path) const {
@@ -189,9 +207,12 @@ Result<void> write_folder(const TextFlags& flags, const FolderPaths& paths,
   if (written) written = (*train)->commit(how);
   if (!written) return written;
   const Dimensions found = learned.dimensions();
-  return print_out((*train)->summary(paths.train) + (test ? test->summary(paths.test) : "") +
-                   fmt::format("{} features, {} labels\n", with_commas(found.features),
-                               with_commas(found.labels)));
+  Json files = Json::array({(*train)->json(paths.train)});
+  if (test) files.push_back(test->json(paths.test));
+  return print_done(flags.json, kVerb, flags.source, text_json(std::move(files), found),
+                    (*train)->summary(paths.train) + (test ? test->summary(paths.test) : "") +
+                        fmt::format("{} features, {} labels\n", with_commas(found.features),
+                                    with_commas(found.labels)));
 }
 
 Result<void> make_folder(const TextFlags& flags) {
@@ -258,7 +279,10 @@ Result<void> make_file(const TextFlags& flags) {
   if (!written) return written.error();
   if (*written != *points) return changed(flags);
   Result<void> committed = (*part)->commit(existing(flags.force));
-  return committed ? print_out((*part)->summary(flags.output)) : committed;
+  if (!committed) return committed;
+  return print_done(flags.json, kVerb, flags.source,
+                    text_json(Json::array({(*part)->json(flags.output)}), dimensions),
+                    (*part)->summary(flags.output));
 }
 
 }  // namespace

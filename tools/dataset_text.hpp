@@ -20,6 +20,7 @@ struct TextFlags {
   std::uint32_t tag_count_min = 1;  // training points that have a tag
   double test_share = 0;
   std::uint64_t seed = 1;
+  bool json = false;
   bool force = false;
 };
 

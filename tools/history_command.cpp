@@ -43,7 +43,8 @@ std::vector<Cell> row_of(const HistoryRecord& r) {
           percent(r, r.psp_at_1),
           percent(r, r.psp_at_3),
           percent(r, r.psp_at_5),
-          {r.wall_seconds, ""}};
+          {r.wall_seconds, ""},
+          r.rows_digest == 0 ? cell_none() : cell_text(fmt::format("{:016x}", r.rows_digest))};
 }
 
 }  // namespace
@@ -68,7 +69,8 @@ Report history_report(const std::vector<HistoryRecord>& records) {
                                                 {"psp_at_1", "PSP@1 %"},
                                                 for_programs("psp_at_3"),
                                                 for_programs("psp_at_5"),
-                                                for_programs("wall_seconds")});
+                                                for_programs("wall_seconds"),
+                                                for_programs("rows_digest")});
   bool has_sample = false;
   for (const HistoryRecord& record : records) {
     table.rows.push_back(row_of(record));

@@ -17,6 +17,7 @@
 #include "tools/evaluate_command.hpp"
 #include "tools/export_command.hpp"
 #include "tools/history_command.hpp"
+#include "tools/import_command.hpp"
 #include "tools/inspect_command.hpp"
 #include "tools/man_command.hpp"
 #include "tools/plan_command.hpp"
@@ -59,6 +60,7 @@ int main(int argc, char** argv) {
   gleaner::add_evaluate_command(app, exit_status);
   gleaner::add_export_command(app, exit_status);
   gleaner::add_history_command(app, exit_status);
+  gleaner::add_import_command(app, exit_status);
   gleaner::add_inspect_command(app, exit_status);
   gleaner::add_man_command(app, exit_status);
   gleaner::add_plan_command(app, exit_status);

@@ -221,6 +221,11 @@ Result<void> print_report(const Report& report, ReportForm form, std::string_vie
   return print_out(report.for_people(terminal_facts(stdout).style));
 }
 
+Result<void> print_done(bool is_json, std::string_view verb, std::string_view subject,
+                        const Json& body, const std::string& text) {
+  return print_out(is_json ? json_document(verb, subject, body) : text);
+}
+
 std::string bar(double share, std::size_t width, TextStyle style) {
   const double wanted = std::clamp(share, 0.0, 1.0) * static_cast<double>(width);
   // Rounded up, so that whatever is there shows.

@@ -100,6 +100,10 @@ std::string json_document(std::string_view verb, std::string_view subject, const
 Result<void> print_report(const Report& report, ReportForm form, std::string_view verb,
                           std::string_view subject);
 
+// Of a verb that makes something: prints `text` for people, or the document.
+Result<void> print_done(bool is_json, std::string_view verb, std::string_view subject,
+                        const Json& body, const std::string& text);
+
 // A bar of `share` of `width` columns.
 std::string bar(double share, std::size_t width, TextStyle style);
 

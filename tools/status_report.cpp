@@ -127,7 +127,7 @@ void add_progress(Report& report, const RunStatus& s) {
   report.fact("wait_owner", "ended by", cell_text(owner_name(s.wait_owner)));
   report.fact("wait_seconds", "since", cell_age(s.waits_us));
   report.fact("is_held_up", "holds the run up", {s.is_held_up, s.is_held_up ? "yes" : "no"});
-  report.section("disk", "Disk, as of the last checkpoint");
+  report.section("disk", "Disk");
   report.fact("store_bytes", "store", s.store_bytes == 0 ? cell_none() : cell_bytes(s.store_bytes));
   report.fact("free_bytes", "free", s.free_bytes == 0 ? cell_none() : cell_bytes(s.free_bytes));
 }

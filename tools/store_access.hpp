@@ -16,7 +16,11 @@ namespace gleaner {
 inline constexpr const char* kStoreExitCodes =
     "Exit status: 0 done, 1 failure of the system, 2 usage, 4 no usable store.";
 
-// Opens the run in the folder for reading: no lock is taken and nothing is written.
+// Opens for reading what the words name: a store's folder; or a backup where it lies, as FOLDER of
+// the backups (the last one) or FOLDER@NUMBER. No lock is taken and nothing is written.
+Result<std::unique_ptr<Store>> open_store_to_read(const std::string& words);
+
+// The run in it, or in a model file (see exported_run.hpp).
 Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder);
 
 // Opens the run and does `action` with it. Prints an error to stderr; returns the exit status.

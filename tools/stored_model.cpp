@@ -76,7 +76,7 @@ StoredModel::StoredModel(std::unique_ptr<RunStore> run, ThreadPool& pool,
 Result<std::unique_ptr<StoredModel>> StoredModel::open(std::unique_ptr<RunStore> run,
                                                        ThreadPool& pool,
                                                        std::uint64_t kept_bytes_max) {
-  if (run->checkpoint() == 0) {
+  if (run->checkpoint() == 0 && run->identity().model.initial_fingerprint == 0) {
     return Error{ErrorCode::kNotFound,
                  "the run has no checkpoint yet, and an untrained model's predictions are noise; "
                  "wait until the master has finished the first round"};

@@ -38,7 +38,7 @@ struct VerifyFlags {
 
 // Everything wrong with the store in the folder. An error only when there is no store to look at.
 Result<AuditedRun> audit_folder(const std::string& folder, Findings& findings) {
-  auto store = open_rocks_store(folder, OpenMode::kReadOnly);
+  auto store = open_store_to_read(folder);
   if (!store) {
     if (store.error().code != ErrorCode::kCorrupt && store.error().code != ErrorCode::kIo) {
       return store.error();
@@ -220,9 +220,17 @@ void add_verify(CLI::App& app, int& exit_status) {
   CLI::Option* const deep = verb.add_flag(
       "--deep", flags->is_deep, "train again from an earlier checkpoint, and compare digests");
   verb.add_option("--train", flags->deep.train, "the run's training file, for --deep")->needs(deep);
-  verb.add_option("--from", flags->deep.from,
-                  "store of the earlier checkpoint, or 'start' (otherwise the latest kept one)")
-      ->needs(deep);
+  CLI::Option* const from =
+      verb.add_option("--from", flags->deep.from,
+                      "store of the earlier checkpoint, or 'start' (otherwise the latest kept one)")
+          ->needs(deep);
+  verb.add_option("--rounds", flags->deep.rounds, "only so many rounds from there")
+      ->needs(deep)
+      ->check(CLI::Range(1, 1'000'000'000));
+  verb.add_option("--sample", flags->deep.sample,
+                  "a round (or --rounds) from any of them, by chance from this seed")
+      ->needs(deep)
+      ->excludes(from);
   verb.add_option("--threads", flags->deep.threads, "for --deep (otherwise all)")
       ->needs(deep)
       ->check(CLI::Range(1, 1024));
@@ -234,11 +242,14 @@ void add_verify(CLI::App& app, int& exit_status) {
           "codes computed anew from the weights,\nstaged commits, history, accounts and "
           "the run's identity. Lists everything wrong, not the first.\n\n"
           "--deep trains the rounds since an earlier checkpoint again, in this process, and "
-          "compares the digest\nof every shard. Copies of both checkpoints lie in "
-          "STORE.deep meanwhile.\n\n"
+          "compares the digest\nof every shard; with --rounds, as many of them as are asked for, "
+          "and compares with the digest that\nthe history has of that checkpoint; with --sample, "
+          "a round that follows one of the kept checkpoints\nor the start, whichever the seed "
+          "chooses. Copies of both checkpoints lie in STORE.deep meanwhile.\n\n"
           "Examples:\n"
           "  gleaner verify run1\n"
           "  gleaner verify run1 --deep --train train.txt --from run1.kept/monday\n"
+          "  gleaner verify run1 --deep --train train.txt --sample 7\n"
           "  gleaner verify run1 --json | jq '.findings[] | .where'\n\n") +
       kStoreExitCodes + "\nA damaged store is 4.");
   verb.callback([flags, &exit_status] { exit_status = verify(*flags); });

@@ -8,7 +8,9 @@
 #include <optional>
 #include <thread>
 #include <utility>
+#include <vector>
 
+#include "common/counter_random.hpp"
 #include "common/dataset/open_or_pack.hpp"
 #include "common/run_plan.hpp"
 #include "common/terminal.hpp"
@@ -48,19 +50,47 @@ Result<std::unique_ptr<PackedDataset>> open_training_data(const RunIdentity& ide
                            path, (*train)->fingerprint(), identity.model.data_fingerprint)};
 }
 
-// The latest kept checkpoint before `checkpoint`.
-std::optional<std::string> latest_kept(const std::string& store, RoundIndex checkpoint) {
-  std::optional<std::string> best;
-  RoundIndex latest = 0;
+// The kept checkpoints before `checkpoint`, the earliest first.
+std::vector<std::string> kept_before(const std::string& store, RoundIndex checkpoint) {
+  std::vector<std::pair<RoundIndex, std::string>> kept;
   for (const std::string& name : kept_names(store)) {
     const std::string path = kept_path(store, name);
     const auto run = open_run_to_read(path);
-    if (!run || (*run)->checkpoint() >= checkpoint) continue;
-    if (best && (*run)->checkpoint() <= latest) continue;
-    best = path;
-    latest = (*run)->checkpoint();
+    if (run && (*run)->checkpoint() < checkpoint) kept.emplace_back((*run)->checkpoint(), path);
   }
-  return best;
+  std::ranges::sort(kept);
+  std::vector<std::string> paths;
+  for (auto& [round, path] : kept) paths.push_back(std::move(path));
+  return paths;
+}
+
+// Where to begin, when nobody says it: the latest kept checkpoint, or one of all by chance.
+Result<std::string> chosen_base(const std::string& store, const DeepRequest& request,
+                                const RunStore& checked) {
+  std::vector<std::string> bases = kept_before(store, checked.checkpoint());
+  if (request.sample) {
+    if (checked.identity().model.initial_fingerprint == 0) bases.emplace_back(kFromStart);
+    if (!bases.empty()) {
+      return bases[counter_random(*request.sample, Purpose::kSplit, 0) % bases.size()];
+    }
+  }
+  if (!bases.empty()) return bases.back();
+  return cannot(
+      fmt::format("no checkpoint before {} is kept; `gleaner checkpoint keep {} NAME` "
+                  "keeps one for the next time, and --from start trains from the "
+                  "beginning of the run",
+                  checked.checkpoint(), store));
+}
+
+// Of checkpoint `round`, as the run's history has it; empty when it does not.
+Result<std::string> history_digest(RunStore& run, RoundIndex round) {
+  const auto history = run.history();
+  if (!history) return history.error();
+  for (const HistoryRecord& record : *history) {
+    if (record.checkpoint != round || record.rows_digest == 0) continue;
+    return fmt::format("{:016x}", record.rows_digest);
+  }
+  return std::string();
 }
 
 // A run that may be trained on, at the earlier checkpoint.
@@ -79,28 +109,51 @@ Result<std::unique_ptr<RunStore>> open_base(const std::string& from, const std::
   return run;
 }
 
+void name_shards(const std::vector<ShardDigest>& stored, const std::vector<ShardDigest>& trained,
+                 const DeepOutcome& outcome, Findings& findings) {
+  for (std::size_t s = 0; s < stored.size(); ++s) {
+    if (stored[s] == trained[s]) continue;
+    findings.add("deep", fmt::format("shard {}", s),
+                 fmt::format("training from checkpoint {} gives other rows", outcome.base));
+  }
+}
+
 Result<void> compare(RunStore& checked, RunStore& retrained, DeepOutcome& outcome,
                      Findings& findings) {
-  auto digest = checked.checkpoint_digest();
+  const bool is_last = outcome.checkpoint == checked.checkpoint();
+  auto digest = is_last ? checked.checkpoint_digest() : history_digest(checked, outcome.checkpoint);
   if (!digest) return digest.error();
-  auto again = retrained.checkpoint_digest();
+  auto again =
+      is_last ? retrained.checkpoint_digest() : history_digest(retrained, outcome.checkpoint);
   if (!again) return again.error();
   outcome.digest = std::move(*digest);
   outcome.retrained_digest = std::move(*again);
   if (outcome.digest == outcome.retrained_digest) return {};
+  findings.add(
+      "deep", fmt::format("checkpoint {}", outcome.checkpoint),
+      fmt::format("training gives another one: its digest is {}", outcome.retrained_digest));
+  if (!is_last) return {};
   const auto stored = checked.shard_digests();
   if (!stored) return stored.error();
   const auto trained = retrained.shard_digests();
   if (!trained) return trained.error();
-  findings.add(
-      "deep", fmt::format("checkpoint {}", outcome.checkpoint),
-      fmt::format("training gives another one: its digest is {}", outcome.retrained_digest));
-  for (std::size_t s = 0; s < stored->size(); ++s) {
-    if ((*stored)[s] == (*trained)[s]) continue;
-    findings.add("deep", fmt::format("shard {}", s),
-                 fmt::format("training from checkpoint {} gives other rows", outcome.base));
-  }
+  name_shards(*stored, *trained, outcome, findings);
   return {};
+}
+
+// How far to train; what is there must be able to be compared.
+Result<RoundIndex> target_of(const DeepRequest& request, RoundIndex base, RunStore& checked) {
+  const RoundIndex last = checked.checkpoint();
+  const std::uint32_t rounds = request.sample && request.rounds == 0 ? 1 : request.rounds;
+  const RoundIndex target = rounds == 0 || rounds > last - base ? last : base + rounds;
+  if (target == last) return target;
+  const Result<std::string> digest = history_digest(checked, target);
+  if (!digest) return digest.error();
+  if (!digest->empty()) return target;
+  return cannot(
+      fmt::format("the history has no digest of checkpoint {}, since an older program "
+                  "folded it: train all rounds, without --rounds and --sample",
+                  target));
 }
 
 }  // namespace
@@ -119,15 +172,9 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
   outcome.checkpoint = (*checked)->checkpoint();
   outcome.from = request.from;
   if (outcome.from.empty()) {
-    const auto kept = latest_kept(store, outcome.checkpoint);
-    if (!kept) {
-      return cannot(
-          fmt::format("no checkpoint before {} is kept; `gleaner checkpoint keep {} NAME` "
-                      "keeps one for the next time, and --from start trains all {} rounds "
-                      "again",
-                      outcome.checkpoint, store, outcome.checkpoint));
-    }
-    outcome.from = *kept;
+    Result<std::string> chosen = chosen_base(store, request, **checked);
+    if (!chosen) return chosen.error();
+    outcome.from = std::move(*chosen);
   }
   if (outcome.from == kFromStart && identity.model.initial_fingerprint != 0) {
     return cannot(
@@ -142,6 +189,9 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
     return cannot(fmt::format("{} is at checkpoint {}, which is not before {}", outcome.from,
                               outcome.base, outcome.checkpoint));
   }
+  const Result<RoundIndex> target = target_of(request, outcome.base, **checked);
+  if (!target) return target.error();
+  outcome.checkpoint = *target;
   const RunPlan plan(identity.model);
   outcome.batches = plan.round_begin(outcome.checkpoint) - plan.round_begin(outcome.base);
   ThreadPool pool(request.threads != 0 ? request.threads

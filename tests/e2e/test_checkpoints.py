@@ -1,10 +1,12 @@
 """Checkpoints kept beside a master that trains, trained again, and a run that begins with a model."""
 
 import json
+import shutil
+import subprocess
 import sys
 import unittest
 
-from harness import EndToEndTest, finished, small_setup
+from harness import BIN, EndToEndTest, finished, small_setup
 
 
 class Checkpoints(EndToEndTest):
@@ -124,6 +126,38 @@ class InitFrom(EndToEndTest):
         self.assertEqual(finished(master)["digest"], one["digest"])
         self.assertTrue(json.loads(self.cluster.gleaner(
             "verify", self.cluster.path("two"), "--json"))["is_whole"])
+
+    def test_import_says_what_the_model_is_and_starts_a_run_of_it(self):
+        setup = self.more_labels().with_flag("--epochs", 1)
+        said = json.loads(self.cluster.gleaner("import", self.model, "--json"))
+        self.assertEqual((said["gleaner_json"], said["verb"]), (1, "import"))
+        self.assertEqual((said["features"], said["hidden"], said["labels"]), (3000, 64, 2000))
+        self.assertEqual(said["said"]["digest"], self.cluster.digest(self.cluster.path("first")))
+        one = finished(self.start(setup, "one", "--local", 1))
+        # A store of a verb's name is a store all the same.
+        store = self.cluster.path("history")
+        master = self.cluster.start("gleaner", "import", self.model,
+                                    *setup.arguments(store, "--local", 1, "--threads", 1))
+        self.assertEqual(finished(master)["digest"], one["digest"])
+        notes = [event["message"] for event in master.events("log")]
+        self.assertIn("100 labels of the training file are not among them", "\n".join(notes))
+        fingerprint = json.loads(self.cluster.gleaner("inspect", store, "config", "--json"))["model"]
+        self.assertIn({"key": "initial_fingerprint", "value": said["fingerprint"]}, fingerprint)
+
+    def test_import_refuses_in_words(self):
+        self.cluster.gleaner("export", self.cluster.path("first"), "--to", self.cluster.path("m.npz"))
+        for code, arguments, words in (
+                (2, [], "file is required"), (3, [self.cluster.path("absent")], "absent: No such file"),
+                (3, [self.cluster.path("m.npz")], "NAME.safetensors"),
+                (2, [self.model, "--trein", "x"], "--train")):
+            status, program = self.cluster.run("gleaner", "import", *arguments)
+            self.assertEqual(status, code, program.said())
+            self.assertIn(words, program.said())
+        alone = shutil.copy(BIN / "gleaner", self.cluster.path("gleaner"))
+        done = subprocess.run([alone, "import", self.model, "--train", "x"], check=False, text=True,
+                              capture_output=True, env={"PATH": str(self.cluster.path("none"))})
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("gleaner-master cannot be started", done.stderr)
 
     def test_another_model_is_another_run(self):
         finished(self.start(self.first.with_flag("--epochs", 1), "run", "--local", 1))

@@ -2,9 +2,10 @@
 
 import json
 import sys
+import time
 import unittest
 
-from harness import EndToEndTest, finished, small_setup
+from harness import RUN_SECONDS, EndToEndTest, finished, small_setup
 
 
 class Status(EndToEndTest):
@@ -29,6 +30,15 @@ class Status(EndToEndTest):
         first = self.ask("why", "run", address)[0]
         self.assertIn("waits for a volunteer: none is connected", first)
         self.assertIn("A person has to end that", first)
+        # The disk is what it is now, with nothing trained since.
+        grown = self.cluster.path("store") / "grown"
+        before = json.loads(self.ask("status", self.store, "--json")[0])["disk"]["store_bytes"]
+        grown.write_bytes(bytes(3 << 20))
+        deadline = time.monotonic() + RUN_SECONDS
+        while (json.loads(self.ask("status", self.store, "--json")[0])["disk"]["store_bytes"]
+               < before + (3 << 20)):
+            self.assertLess(time.monotonic(), deadline)
+        grown.unlink()
         self.cluster.volunteer(address)
         master.wait_checkpoint(2)
         asked = 0

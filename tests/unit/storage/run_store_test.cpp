@@ -8,7 +8,10 @@
 #include "common/lsh/row_codes.hpp"
 #include "common/row_delta.hpp"
 #include "common/run_plan.hpp"
+#include "storage/keys.hpp"
 #include "storage/memory_store.hpp"
+#include "storage/record.hpp"
+#include "storage/run_records.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"
 
@@ -281,6 +284,18 @@ TEST_CASE("run store: updates that do not fit their shard are refused", "[storag
   require_ok(run->stage(0, shard, 0, 1, good));
 }
 
+// As fold() has it, from the records of the shards.
+std::uint64_t digest_of_rows(Store& store, std::uint32_t shards) {
+  std::vector<ShardDigest> digests;
+  for (std::uint32_t s = 0; s < shards; ++s) {
+    const Bytes key = shard_digest_key(ShardId{s});
+    const auto record = require_value(store.get(Table::kRun, key));
+    const ByteView payload = require_value(open_record(Table::kRun, key, record.value()));
+    digests.push_back(decode_shard_digest(as_text(payload)).value());
+  }
+  return rows_digest(digests);
+}
+
 TEST_CASE("run store: a round is folded once, in turn, and only whole", "[storage]") {
   const MemoryStore disk;
   const auto run = open_small(disk);
@@ -295,7 +310,9 @@ TEST_CASE("run store: a round is folded once, in turn, and only whole", "[storag
   require_ok(run->fold(0, make_history(1)));
   CHECK(run->checkpoint() == 1);
   check_error(run->fold(0, make_history(1)), ErrorCode::kInvalidArgument, "round 0");
-  CHECK(require_value(run->history()) == std::vector<HistoryRecord>{make_history(1)});
+  HistoryRecord expected = make_history(1);
+  expected.rows_digest = digest_of_rows(*disk.share(), map.shard_count());
+  CHECK(require_value(run->history()) == std::vector<HistoryRecord>{expected});
   // Nothing staged is left behind.
   std::size_t staged = 0;
   require_ok(disk.share()->scan(Table::kStaged, {}, {}, [&](ByteView, ByteView) {
@@ -342,13 +359,15 @@ TEST_CASE("run store: history is kept by checkpoint and replaced", "[storage]") 
   const MemoryStore disk;
   const auto run = open_small(disk);
   require_ok(test::train_to(*run, 3));
-  HistoryRecord evaluated = make_history(2);
+  const std::vector<HistoryRecord> before = require_value(run->history());
+  HistoryRecord evaluated = before.at(1);
   evaluated.evaluated = 17;
   evaluated.p_at_1 = 0.5;
   require_ok(run->put_history(evaluated));
   const auto again = require_value(RunStore::open(disk.share()));
   CHECK(require_value(again->history()) ==
-        std::vector<HistoryRecord>{make_history(1), evaluated, make_history(3)});
+        std::vector<HistoryRecord>{before.at(0), evaluated, before.at(2)});
+  CHECK(before.at(0).rows_digest != before.at(2).rows_digest);
 }
 
 TEST_CASE("run store: accounts are kept by identity", "[storage]") {

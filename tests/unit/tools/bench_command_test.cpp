@@ -23,6 +23,8 @@ TEST_CASE("bench: JSON has null for a floor that is not known", "[bench]") {
   peaks.memory = {{"main memory", 1024, 2e10, 1e10}};
   const auto report = nlohmann::json::parse(
       bench_json(peaks, 64, {{"a", "row", 2e-9, 1e-9, "additions"}, {"b", "row", 3e-9, 0, ""}}));
+  REQUIRE(report["gleaner_json"] == 1);
+  REQUIRE(report["verb"] == "bench");
   REQUIRE(report["simd"] == "scalar");
   REQUIRE(report["hidden"] == 64);
   REQUIRE(report["memory"][0]["update_per_second"] == 1e10);

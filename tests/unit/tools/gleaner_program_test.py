@@ -15,21 +15,32 @@ def run(*arguments):
     return done.returncode, done.stdout, done.stderr
 
 
+def verbs_below(*verbs):
+    """Every verb that does something, as its words."""
+    listed = run(*verbs, "--help")[1].partition("Subcommands:\n")[2].split("\n\n")[0]
+    names = re.findall(r"^  (\S+) ", listed, re.MULTILINE)
+    for name in names:
+        yield from verbs_below(*verbs, name)
+    if verbs and not names:
+        yield verbs
+
+
 class Usage(unittest.TestCase):
     def test_version(self):
         self.assertRegex(run("--version")[1], r"^gleaner \d+\.\d+\.\d+\n$")
 
-    def test_every_help_has_two_examples_and_the_exit_codes(self):
-        for command in ([], ["history"], ["inspect"], ["verify"], ["repair"], ["diff"], ["evaluate"],
-                        ["export"], ["completion"], ["plot"], ["man"], ["predict"], ["checkpoint", "digest"],
-                        ["checkpoint", "list"], ["checkpoint", "show"], ["checkpoint", "keep"],
-                        ["checkpoint", "drop"], ["status"], ["why"], ["backup", "list"],
-                        ["backup", "verify"], ["restore"], ["plan"], ["bench"]):
-            status, out, err = run(*command, "--help")
+    def test_every_verb_has_json_and_its_help_two_examples_and_the_exit_codes(self):
+        verbs = list(verbs_below())
+        self.assertGreater(len(verbs), 30)
+        for verb in [(), *verbs]:
+            status, out, err = run(*verb, "--help")
             self.assertEqual((status, err), (0, ""))
             examples = re.findall(r"^  .*gleaner ", out.split("Examples:")[1], re.MULTILINE)
             self.assertGreaterEqual(len(examples), 2, out)
             self.assertIn("Exit status: 0 done", out)
+            # These two write for a shell and for man.
+            if verb not in ((), ("completion",), ("man",)):
+                self.assertIn("--json", out, verb)
 
     def test_usage_errors_are_one_sentence_and_status_2(self):
         for arguments, part in (

@@ -73,7 +73,7 @@ TEST_CASE("history: JSON lines hold every field, in order, null where not measur
         R"({"checkpoint":1,"batches":64,"epoch":0,"loss":4.25,"active":null,)"
         R"("examples_per_second":null,"volunteers":3,"bytes_down":null,"bytes_up":null,)"
         R"("evaluated":0,"evaluated_all":false,"p_at_1":null,"p_at_3":null,"p_at_5":null,)"
-        R"("psp_at_1":null,"psp_at_3":null,"psp_at_5":null,"wall_seconds":0})");
+        R"("psp_at_1":null,"psp_at_3":null,"psp_at_5":null,"wall_seconds":0,"rows_digest":null})");
   const auto full = nlohmann::json::parse(lines[1]);
   CHECK(full["p_at_1"] == 0.6125);
   CHECK(full["p_at_5"] == 0);

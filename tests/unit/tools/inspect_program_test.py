@@ -162,6 +162,58 @@ class Verify(Stores):
                 self.assertIn(status, (0, 1, 4), (arguments, err))
 
 
+class Backups(Stores):
+    def test_what_is_verified_and_restored_is_told_to_programs(self):
+        status, out, err = run("backup", "verify", self.backups, "--json")
+        self.assertEqual((status, err), (0, ""))
+        verified = json.loads(out)
+        listed = [json.loads(line) for line in run("backup", "list", self.backups, "--json")[1].splitlines()]
+        self.assertEqual((verified["gleaner_json"], verified["verb"]), (1, "backup verify"))
+        self.assertEqual(verified["intact"], listed)
+        again = self.path / "again"
+        restored = json.loads(run("restore", self.backups, again, "--json")[1])
+        self.assertEqual((restored["verb"], restored["store"]), ("restore", str(again)))
+        self.assertEqual((restored["backup"], restored["checkpoint"]),
+                         (listed[-1]["backup"], listed[-1]["checkpoint"]))
+        digest = json.loads(run("checkpoint", "digest", again, "--json")[1])
+        self.assertEqual(digest["digest"] + "\n", self.digest(again))
+        self.assertEqual(digest["checkpoint"], listed[-1]["checkpoint"])
+
+
+    def test_every_verb_that_reads_a_store_reads_a_backup_where_it_lies(self):
+        def files():
+            return {p: (p.stat().st_size, p.stat().st_mtime_ns) for p in self.backups.rglob("*")}
+        before = files()
+        restored = self.path / "restored"
+        run("restore", self.backups, restored)
+        number = json.loads(run("backup", "list", self.backups, "--json")[1].splitlines()[-1])["backup"]
+        for words in (self.backups, f"{self.backups}@{number}"):
+            self.assertEqual(run("checkpoint", "digest", words), run("checkpoint", "digest", restored))
+            self.assertEqual(self.verified(words)[0], 0)
+            for arguments in (["history"], ["inspect", "neuron", "3"], ["inspect", "layer"]):
+                verb, *more = arguments
+                self.assertEqual(run(verb, words, *more), run(verb, restored, *more))
+            self.assertEqual(run("diff", words, restored)[0], 0)
+        self.assertEqual(files(), before)
+        for words in (f"{self.backups}@{number + 9}", f"{self.backups}@0", f"{self.backups}@x"):
+            status, out, err = run("inspect", words)
+            self.assertEqual((status, out), (4, ""), err)
+            self.assertIn(str(words), err)
+
+    def test_a_damaged_backup_is_found_where_it_lies(self):
+        damaged = 0
+        for table in sorted((self.backups / "shared_checksum").glob("*.sst")):
+            content = bytearray(table.read_bytes())
+            content[20] ^= 1
+            table.write_bytes(content)
+            status, document = self.verified(self.backups)
+            self.assertEqual(status, 4)
+            damaged += "files" in {f["check"] for f in document["findings"]}
+            content[20] ^= 1
+            table.write_bytes(content)
+        self.assertGreaterEqual(damaged, 1)
+
+
 class Repair(Stores):
     def test_a_damaged_table_file_is_repaired_beside_the_store(self):
         digest = self.digest(self.store)

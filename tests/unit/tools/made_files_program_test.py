@@ -110,5 +110,79 @@ class Plot(Stores):
         self.assertEqual(run("dataset", "stats", data, "--out", target)[0], 2)
 
 
+class Sets(unittest.TestCase):
+    """What `gleaner dataset --json` says of the sets it makes."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.path = Path(folder.name)
+        self.all = self.path / "all.txt"
+        self.made = self.ask("synth", "--train", self.all, "--test", self.path / "more.txt",
+                             "--points", 300, "--test-points", 20, "--features", 90, "--labels", 60,
+                             subject=self.all)
+
+    def ask(self, verb, *arguments, subject=None):
+        status, out, err = run("dataset", verb, *arguments, "--json")
+        self.assertEqual((status, err), (0, ""), verb)
+        self.assertEqual(out.count("\n"), 1)
+        document = json.loads(out)
+        self.assertEqual((document["gleaner_json"], document["verb"], document["subject"]),
+                         (1, f"dataset {verb}", str(subject or self.all)))
+        for made in document.get("written", []):
+            self.assertTrue(Path(made["file"]).is_file(), made)
+        return document
+
+    def written(self, document):
+        return [(Path(made["file"]).name, made["points"]) for made in document["written"]]
+
+    def test_synth_and_info(self):
+        self.assertEqual(self.written(self.made), [("all.txt", 300), ("more.txt", 20)])
+        self.assertEqual((self.made["features"], self.made["labels"]), (90, 60))
+        info = self.ask("info", self.all)
+        self.assertEqual((info["points"], info["features"], info["form"]), (300, 90, "XC text"))
+
+    def test_sample_convert_pack_and_split(self):
+        sample = self.ask("sample", self.all, "--points", 40, "--output", self.path / "few.svm")
+        self.assertEqual(self.written(sample), [("few.svm", 40)])
+        self.assertEqual((sample["form"], sample["of_points"], sample["features"], sample["labels"]),
+                         ("libsvm text", 300, 90, 60))
+        converted = self.ask("convert", self.all, "--output", self.path / "all.gleaner")
+        self.assertEqual(self.written(converted), [("all.gleaner", 300)])
+        self.assertEqual((converted["form"], converted["features"], converted["labels"]),
+                         ("packed", 90, 60))
+        packed = self.ask("pack", self.all, "--output", self.path / "packed.gleaner")
+        self.assertEqual(self.written(packed), [("packed.gleaner", 300)])
+        self.assertRegex(packed["fingerprint"], "^[0-9a-f]{16}$")
+        parts = self.ask("split", self.all, "--train", self.path / "a", "--test", self.path / "b")
+        self.assertEqual(sum(points for _, points in self.written(parts)), 300)
+        self.assertEqual([name for name, _ in self.written(parts)], ["a", "b"])
+        self.assertEqual(parts["labels"], 60)
+
+    def test_convert_of_texts(self):
+        source = self.path / "posts.csv"
+        source.write_text("text,tags\n" + "red apple,fruit\nred car,machine\n" * 20)
+        learned = self.ask("convert", source, "--text", "text", "--tags", "tags", "--share", 0.25,
+                           "--output", self.path / "posts", subject=source)
+        self.assertEqual([name for name, _ in self.written(learned)], ["train.txt", "test.txt"])
+        self.assertEqual((learned["features"], learned["labels"]), (3, 2))
+        source.write_text("text,tags\nblue car,machine\ngreen,plant\n")
+        later = self.ask("convert", source, "--vocabulary", self.path / "posts", "--output",
+                         self.path / "new.txt", subject=source)
+        self.assertEqual(later["written"], [{"file": str(self.path / "new.txt"), "points": 2,
+                                             "without_labels": 1, "without_features": 1,
+                                             "unknown_tags": 1}])
+
+    def test_debian(self):
+        dump = self.path / "dump"
+        dump.write_text("".join(f"Package: tool{i}\nDepends: libc6, lib{i % 5}\n"
+                                f"Description: Keeps animals {i % 7}\n\n" for i in range(60)))
+        made = self.ask("debian", "--dump", dump, "--output", self.path / "set",
+                        subject=self.path / "set")
+        self.assertEqual(sum(points for _, points in self.written(made)), 60)
+        self.assertEqual(made["packages"], 60)
+        self.assertGreaterEqual(made["labels"], 6)
+
+
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

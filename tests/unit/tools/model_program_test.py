@@ -105,6 +105,38 @@ class Model(unittest.TestCase):
         _, tables, _ = run("predict", self.store, "--input", self.test, "--json", "--tables", 150)
         self.assertEqual(exact, tables)
 
+    def test_an_exported_model_is_read_like_its_store(self):
+        model = self.path / "like.safetensors"
+        self.assertEqual(run("export", self.store, "--to", model)[0], 0)
+        def answers(words):
+            status, out, err = run("evaluate", words, "--data", self.test, "--tables",
+                                   "--candidates", 20, "--json")
+            self.assertEqual((status, err), (0, ""))
+            document = json.loads(out)
+            del document["subject"], document["checkpoint"]
+            for way in document["ways"]:
+                del way["examples_per_second"]
+            return document, run("predict", words, "--input", self.test, "--json")
+        self.assertEqual(answers(model), answers(self.store))
+        row = json.loads(run("inspect", model, "neuron", 3, "--json")[1])
+        stored = json.loads(run("inspect", self.store, "neuron", 3, "--json")[1])
+        for key in ("label", "training_points", "norm", "bias", "nearest"):
+            self.assertEqual(row[key], stored[key], key)
+
+    def test_a_model_file_that_says_nothing_of_its_run_or_is_damaged_is_no_store(self):
+        model = self.path / "odd.safetensors"
+        self.assertEqual(run("export", self.store, "--to", model)[0], 0)
+        whole = model.read_bytes()
+        for content, word in ((whole[:-9], "cut short"), (b"", "no safetensors file"),
+                              (whole.replace(b'"model.labels":"150"', b'"model.labels":"151"'), "shape"),
+                              (whole.replace(b'"model.features"', b'"medal.features"'), "cannot be read")):
+            self.assertNotEqual(content, whole)
+            model.write_bytes(content)
+            status, out, err = run("predict", model, "--input", self.test)
+            self.assertEqual((status, out), (4, ""), err)
+            self.assertIn("odd.safetensors", err)
+            self.assertIn(word, err)
+
     def test_bad_data_is_status_3(self):
         bad = self.path / "bad.txt"
         bad.write_text("1 200 150\n3 777:1\n")

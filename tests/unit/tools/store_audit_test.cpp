@@ -366,6 +366,12 @@ void add_other_kinds(std::vector<Kind>& kinds, const Places& at) {
            R"({"checkpoint":2,"batches":7})");
   add_text(kinds, "history: precision above one", Table::kHistory, history,
            R"({"checkpoint":2,"batches":6,"p_at_3":1.5})");
+  kinds.push_back({"history: the digest of other rows", [=](Patient& patient) {
+                     const Bytes payload = patient.payload(Table::kHistory, at.other_history);
+                     auto record = decode_history(as_text(payload));
+                     record.value().rows_digest += 1;
+                     patient.reseal(Table::kHistory, at.other_history, encode_history(*record));
+                   }});
   add_text(kinds, "history: of the future", Table::kHistory, bytes_of(encode_history_key(4)),
            R"({"checkpoint":4,"batches":11})");
   add_text(kinds, "history: of checkpoint 0", Table::kHistory, bytes_of(encode_history_key(0)),

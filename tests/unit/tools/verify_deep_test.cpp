@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <catch2/catch.hpp>
+#include <set>
 
 #include "common/dataset/open_or_pack.hpp"
 #include "common/run_plan.hpp"
@@ -56,8 +57,10 @@ struct DeepFixture {
     require_ok(retrain(*run, data, checkpoint, pool, [] {}));
   }
 
-  [[nodiscard]] Result<DeepOutcome> verify(const std::string& from, Findings& findings) const {
-    return verify_deep(store, {folder.file("train.txt"), from, 2}, findings);
+  [[nodiscard]] Result<DeepOutcome> verify(const std::string& from, Findings& findings,
+                                           std::uint32_t rounds = 0,
+                                           std::optional<std::uint64_t> sample = {}) const {
+    return verify_deep(store, {folder.file("train.txt"), from, 2, rounds, sample}, findings);
   }
 
   TempFolder folder;
@@ -105,6 +108,66 @@ TEST_CASE("verify --deep: a checkpoint that training does not give is found, sou
                               [](const Finding& f) { return f.where.starts_with("shard "); }));
 }
 
+TEST_CASE("verify --deep: some rounds are held against the digests in the history", "[tools]") {
+  DeepFixture fixture;
+  fixture.train_to(2, *fixture.train);
+  require_ok(keep_checkpoint(fixture.store, "two"));
+  fixture.train_to(3, *fixture.other);
+  fixture.train_to(5, *fixture.train);
+  for (const std::uint32_t rounds : {1U, 2U, 3U}) {
+    Findings findings;
+    const DeepOutcome outcome = require_value(fixture.verify("start", findings, rounds));
+    REQUIRE(outcome.base == 0);
+    REQUIRE(outcome.checkpoint == rounds);
+    // The third was trained on other data.
+    REQUIRE(findings.count() == (rounds == 3 ? 1 : 0));
+    REQUIRE((outcome.digest == outcome.retrained_digest) == (rounds < 3));
+    REQUIRE(outcome.digest.size() == 16);
+  }
+  // As many as there are is all of them.
+  Findings findings;
+  const DeepOutcome all = require_value(fixture.verify("", findings, 100));
+  REQUIRE(all.base == 2);
+  REQUIRE(all.checkpoint == 5);
+  REQUIRE(all.digest.size() == 64);
+}
+
+TEST_CASE("verify --deep: a sample is one round from a kept checkpoint or the start, by its seed",
+          "[tools]") {
+  DeepFixture fixture;
+  fixture.train_to(1, *fixture.train);
+  require_ok(keep_checkpoint(fixture.store, "b"));
+  fixture.train_to(3, *fixture.train);
+  require_ok(keep_checkpoint(fixture.store, "a"));
+  fixture.train_to(5, *fixture.train);
+  std::set<RoundIndex> bases;
+  for (std::uint64_t seed = 0; seed < 12; ++seed) {
+    Findings findings;
+    const DeepOutcome outcome = require_value(fixture.verify("", findings, 0, seed));
+    REQUIRE(findings.count() == 0);
+    REQUIRE(outcome.checkpoint == outcome.base + 1);
+    REQUIRE(require_value(fixture.verify("", findings, 2, seed)).checkpoint == outcome.base + 2);
+    bases.insert(outcome.base);
+  }
+  REQUIRE(bases == std::set<RoundIndex>{0, 1, 3});
+}
+
+TEST_CASE("verify --deep: a history without digests is held against nothing", "[tools]") {
+  DeepFixture fixture;
+  fixture.train_to(2, *fixture.train);
+  {
+    auto disk = require_value(open_rocks_store(fixture.store, OpenMode::kReadWrite));
+    auto run = require_value(RunStore::open(std::move(disk)));
+    HistoryRecord first = require_value(run->history()).at(0);
+    first.rows_digest = 0;
+    require_ok(run->put_history(first));
+  }
+  Findings findings;
+  REQUIRE_THAT(message_of(fixture.verify("start", findings, 1)),
+               Catch::Contains("no digest of checkpoint 1"));
+  REQUIRE(require_value(fixture.verify("start", findings)).checkpoint == 2);
+}
+
 TEST_CASE("verify --deep: says why it cannot be done", "[tools]") {
   DeepFixture fixture;
   fixture.train_to(1, *fixture.train);
@@ -114,10 +177,10 @@ TEST_CASE("verify --deep: says why it cannot be done", "[tools]") {
   require_ok(keep_checkpoint(fixture.store, "same"));
   REQUIRE_THAT(message_of(fixture.verify(kept_path(fixture.store, "same"), findings)),
                Catch::Contains("which is not before 1"));
-  REQUIRE_THAT(message_of(verify_deep(fixture.store, {"", "start", 1}, findings)),
+  REQUIRE_THAT(message_of(verify_deep(fixture.store, {"", "start", 1, 0, {}}, findings)),
                Catch::Contains("--train"));
-  REQUIRE_THAT(message_of(verify_deep(fixture.store, {fixture.folder.file("other.txt"), "start", 1},
-                                      findings)),
+  REQUIRE_THAT(message_of(verify_deep(
+                   fixture.store, {fixture.folder.file("other.txt"), "start", 1, 0, {}}, findings)),
                Catch::Contains("not what the run was trained on"));
 }
 

@@ -105,7 +105,7 @@ int run_plan(const PlanFlags& flags) {
   if (!plan) return fail(plan.error(), ExitCode::kUsage);
   const auto printed =
       print_report(plan_report(input, *plan), flags.json ? ReportForm::kJson : ReportForm::kPeople,
-                   "plan", flags.bench);
+                   "plan", flags.bench.empty() ? "this machine" : flags.bench);
   return printed ? 0 : fail(printed.error(), ExitCode::kFailure);
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "tests/support/scarce_memory.hpp"
+#include "tests/support/watched_memory.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 
 namespace gleaner {

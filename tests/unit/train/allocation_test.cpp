@@ -1,50 +1,10 @@
 // Training in its steady state takes no memory: every allocation of this program is counted.
-#include <atomic>
-#include <cstdlib>
-#include <new>
-
 #include "common/initial_weights.hpp"
+#include "tests/support/watched_memory.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/train_fixture.hpp"
 #include "volunteer/train/input_layer.hpp"
 #include "volunteer/train/output_shard.hpp"
-
-namespace {
-
-std::atomic<std::size_t> allocations{0};
-
-void* counted(std::size_t bytes, std::size_t alignment) {
-  ++allocations;
-  void* pointer = std::aligned_alloc(alignment, (bytes + alignment - 1) / alignment * alignment);
-  if (pointer == nullptr) std::abort();
-  return pointer;
-}
-
-}  // namespace
-
-void* operator new(std::size_t bytes) {
-  return counted(bytes, alignof(std::max_align_t));
-}
-
-void* operator new(std::size_t bytes, std::align_val_t alignment) {
-  return counted(bytes, static_cast<std::size_t>(alignment));
-}
-
-void operator delete(void* pointer) noexcept {
-  std::free(pointer);
-}
-
-void operator delete(void* pointer, std::size_t) noexcept {
-  std::free(pointer);
-}
-
-void operator delete(void* pointer, std::align_val_t) noexcept {
-  std::free(pointer);
-}
-
-void operator delete(void* pointer, std::size_t, std::align_val_t) noexcept {
-  std::free(pointer);
-}
 
 namespace gleaner {
 namespace {
@@ -62,10 +22,10 @@ ModelConfig long_rounds() {
 }  // namespace
 
 TEST_CASE("allocation: the counter counts", "[allocation]") {
-  const std::size_t before = allocations;
+  const std::size_t before = test::allocations();
   const std::vector<int> some(100);
   const AlignedVector<float> others(100);
-  REQUIRE(allocations == before + 2);
+  REQUIRE(test::allocations() == before + 2);
 }
 
 TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]") {
@@ -91,11 +51,11 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
     const HiddenCodes hidden = test::make_hidden(config, batch, config.batch_examples);
     const Positives positives = test::in_shards(
         test::make_positives(config, batch, config.batch_examples), map, {test::lease_of(raw(id))});
-    const std::size_t before = allocations;
+    const std::size_t before = test::allocations();
     queries.prepare(batch, hidden, pool);
     active += shard.train(queries, positives, 0.01F, scratch[0]).active;
     if (batch % 3 == 0) shard.rehash(scratch[0]);
-    if (batch >= kWarm) taken += allocations - before;
+    if (batch >= kWarm) taken += test::allocations() - before;
   }
   REQUIRE(active > 0);
   REQUIRE(taken == 0);
@@ -110,9 +70,9 @@ TEST_CASE("allocation: the input layer's updates take no memory", "[allocation]"
     const InputExamples examples = make_input_examples(batch + 1, 16, config.features, 20);
     const HiddenCodes codes = layer.forward(examples.views, batch);
     const std::vector<std::int32_t> gradient(codes.codes.size(), 100);
-    const std::size_t before = allocations;
+    const std::size_t before = test::allocations();
     layer.backward(batch, examples.views, codes, gradient);
-    if (batch >= kWarm) taken += allocations - before;
+    if (batch >= kWarm) taken += test::allocations() - before;
   }
   REQUIRE(taken == 0);
 }

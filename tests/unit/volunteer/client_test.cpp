@@ -8,8 +8,8 @@
 
 #include "schema/codec.hpp"
 #include "schema/versions.hpp"
-#include "tests/support/scarce_memory.hpp"
 #include "tests/support/tiny_run.hpp"
+#include "tests/support/watched_memory.hpp"
 
 namespace gleaner::volunteer {
 namespace {

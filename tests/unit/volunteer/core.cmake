@@ -6,11 +6,11 @@ gleaner_test(volunteer_core_test LABEL unit
           ${PROJECT_SOURCE_DIR}/tests/support/volunteer_driver.cpp
   LINK gleaner_volunteer_core)
 gleaner_test(executor_test LABEL unit
-  SOURCES executor_test.cpp ${PROJECT_SOURCE_DIR}/tests/support/scarce_memory.cpp
+  SOURCES executor_test.cpp ${PROJECT_SOURCE_DIR}/tests/support/watched_memory.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
   LINK gleaner_executor)
 gleaner_test(volunteer_shell_test LABEL unit
   SOURCES client_test.cpp identity_test.cpp
-          ${PROJECT_SOURCE_DIR}/tests/support/scarce_memory.cpp
+          ${PROJECT_SOURCE_DIR}/tests/support/watched_memory.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
   LINK gleaner_volunteer_shell)

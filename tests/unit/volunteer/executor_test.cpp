@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "tests/support/scarce_memory.hpp"
 #include "tests/support/tiny_run.hpp"
+#include "tests/support/watched_memory.hpp"
 
 namespace gleaner::volunteer {
 namespace {

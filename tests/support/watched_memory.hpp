@@ -1,9 +1,13 @@
-// A machine with little memory. Programs that link scarce_memory.cpp have its operator new.
+// Allocations that are counted, and a machine with little memory. Programs that link
+// watched_memory.cpp have its operator new.
 #pragma once
 
 #include <cstddef>
 
 namespace gleaner::test {
+
+// So far, on all threads.
+std::size_t allocations();
 
 // While it lives, no allocation of so many bytes or more succeeds, on any thread. One at a time.
 class ScarceMemory {

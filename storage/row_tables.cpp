@@ -217,8 +217,8 @@ Result<void> RowTables::visit_codes(
 std::uint64_t row_bytes(const ShardMap& map, ShardId shard) {
   constexpr std::uint64_t kRecordBytes = 32;  // key, version and checksum, and something over
   const std::uint64_t row = (map.row_width(shard) + 1) * sizeof(float) + kRecordBytes;
-  const std::uint64_t entry = map.codes_per_row(shard) * 2 + kRecordBytes;
-  return row + entry;
+  const std::uint64_t codes = map.codes_per_row(shard);
+  return codes == 0 ? row : row + codes * 2 + kRecordBytes;
 }
 
 Result<std::uint64_t> RowTables::put(SortedWriter& writer, RowKey key,

@@ -224,9 +224,9 @@ Result<void> StagedCommits::visit(RoundIndex round, ShardId shard, std::uint32_t
 Result<SparseUpdate> StagedCommits::part(RoundIndex round, ShardId shard, std::uint32_t part) {
   const std::vector<Part>& parts = commits_.at({round, shard});
   const Part& own = parts.at(part);
-  for (std::uint32_t before = part; before-- > 0 && own.rows > 0;) {
-    if (parts[before].rows == 0) continue;
-    if (parts[before].last_row < own.first_row) break;
+  std::uint32_t before = part;  // down to the nearest part that has rows
+  while (before > 0 && parts[before - 1].rows == 0) --before;
+  if (own.rows > 0 && before > 0 && parts[before - 1].last_row >= own.first_row) {
     return corrupt_record(Table::kStaged, encode_staged_key({round, shard, part}),
                           "its rows do not follow those of the part before");
   }

@@ -3,10 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <limits>
 
 #include "common/limits.hpp"
+#include "master/core/core_config.hpp"
 #include "volunteer/train/shard_trainer.hpp"
 
 namespace gleaner {
@@ -27,7 +29,6 @@ constexpr double kHeaderBytes = 66;
 constexpr double kRecordBytes = 28;     // of a row or an entry in the store: key, checksum, filter
 constexpr double kProgramBytes = 40e6;  // a program before it holds anything
 constexpr double kStoreCacheBytes = 250e6;  // the store's caches and logs
-constexpr double kSilence = 10;             // CoreConfig::silence
 constexpr double kCoresMax = 1024;
 constexpr double kMbitMax = 1e6;
 constexpr double kRoundTripMax = 60;
@@ -233,9 +234,8 @@ Pace pace_of(const PlanInput& input, const MachineCosts& costs, const Scale& sca
   const double upload =
       t.commit_up * s.examples() * std::max(volunteer_byte, s.holders * master_byte);
   const double store = w.store / scale[Resource::kStore];
-  const double store_fold = store;
   // The next round runs meanwhile; the one after begins when this one is folded.
-  const double folded = (train + upload + store_fold) / 2;
+  const double folded = (train + upload + store) / 2;
   const double all_links = s.examples() * wide * std::max(volunteer_byte, s.holders * master_byte);
   pace.round = std::max({train, folded, all_links, store, processor_round});
 
@@ -305,7 +305,7 @@ void add_recovery(const PlanInput& input, const MachineCosts& costs, const Shape
   const double bytes =
       s.batch * plan.traffic.unit_down * std::max(volunteer_byte, others * master_byte);
   plan.replay_seconds = s.batches / 2 * std::max(compute, bytes);
-  plan.silence_seconds = kSilence;
+  plan.silence_seconds = std::chrono::duration<double>(CoreConfig().silence).count();
 }
 
 Result<void> in_range(const char* name, double value, double low, double high) {
@@ -337,7 +337,7 @@ Result<void> check(const PlanInput& input) {
            Range{"features a point", input.features_per_point, 0, double(m.features)},
            Range{"labels a point", input.labels_per_point, 0, double(m.labels)},
        }) {
-    if (auto r2 = in_range(r.name, r.value, r.low, r.high); !r2) return r2;
+    if (auto checked = in_range(r.name, r.value, r.low, r.high); !checked) return checked;
   }
   return {};
 }

@@ -95,8 +95,7 @@ struct Plan {
   double examples_per_second = 0;
   double round_seconds = 0;
   double epoch_seconds = 0;  // without evaluation
-  double trip_seconds =
-      0;  // of one batch to the volunteers and back, when nothing else is on its way
+  double trip_seconds = 0;   // of a batch to the volunteers and back that is the only one
   Resource limit{};
   std::vector<Bound> bounds;  // in the order of kResources
 

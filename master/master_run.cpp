@@ -117,7 +117,7 @@ class MasterRun {
   void start_local(std::uint32_t count);
   void fall_back(const CoreSnapshot& now);
   void show_progress();
-  void complete(RunStatus& status);
+  void complete(RunStatus& status) const;
   void measure_disk();
   void end_backups();
   Result<ExitCode> conclude(const Done& done);
@@ -155,6 +155,7 @@ class MasterRun {
   std::uint64_t free_bytes_ = 0;
   std::optional<Instant> disk_measured_;
   Instant started_ = monotonic_now();
+  asio::thread_pool disk_thread_{1};  // ends before what it reads
 };
 
 Result<ResumePoint> MasterRun::resume_point() {
@@ -294,29 +295,34 @@ void MasterRun::fall_back(const CoreSnapshot& now) {
   }
 }
 
-void MasterRun::complete(RunStatus& status) {
+void MasterRun::complete(RunStatus& status) const {
   status.run = run_name(store_.identity());
   status.examples_per_second = static_cast<float>(shown_.examples_per_second);
   status.eta_seconds = static_cast<float>(shown_.eta_seconds);
-  measure_disk();
   status.store_bytes = store_bytes_;
   status.free_bytes = free_bytes_;
 }
 
-// Looks at the folder's files, about one for 64 MiB, and asks the file system; not more often than
-// anybody could tell.
+// What a tool that asks is told is at most so old, and the I/O thread does not wait for a disk.
 void MasterRun::measure_disk() {
   const Instant now = monotonic_now();
   if (disk_measured_ && now - *disk_measured_ < kDiskPeriod) return;
   disk_measured_ = now;
-  store_bytes_ = folder_bytes(config_.run.store);
-  free_bytes_ = free_bytes(config_.run.store).value_or(0);
+  asio::post(disk_thread_, [this] {
+    const std::uint64_t used = folder_bytes(config_.run.store);
+    const std::uint64_t free = free_bytes(config_.run.store).value_or(0);
+    asio::post(io_, [this, used, free] {
+      store_bytes_ = used;
+      free_bytes_ = free;
+    });
+  });
 }
 
 void MasterRun::show_progress() {
   const CoreSnapshot now = runner_->snapshot();
   shown_ = progress_.snapshot(now, monotonic_now());
   console_.update(shown_);
+  measure_disk();
   fall_back(now);
   progress_timer_.expires_after(kProgressPeriod);
   progress_timer_.async_wait([this](asio::error_code error) {

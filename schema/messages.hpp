@@ -350,7 +350,7 @@ struct RunStatus {
   bool is_held_up = false;        // it is no step of work that is waited for, or one that is late
   std::string waits_for;          // what the run waits for now
   std::uint64_t waits_us = 0;     // and since when
-  std::uint64_t store_bytes = 0;  // when asked; 0 when not measured
+  std::uint64_t store_bytes = 0;  // of late; 0 when not measured
   std::uint64_t free_bytes = 0;   // on its disk
   std::uint32_t volunteers_here =
       0;  // which may be more than are listed; holders of shards all are

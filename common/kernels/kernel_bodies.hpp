@@ -43,10 +43,9 @@ float rms_step(const RmsRule& rule, float mean_square, float* state) {
   return -(rule.rate / (Vec::sqrt_one(*state) + rule.epsilon));
 }
 
-void rms_update_kernel(const RmsRule& rule, const float* gradient, float* weights, float* state,
-                       std::size_t n) {
-  const float mean_square = sum_of_squares_kernel(gradient, n) / static_cast<float>(n);
-  axpy_kernel(rms_step(rule, mean_square, state), gradient, weights, n);
+void rms_update_kernel(const RmsRule& rule, float squares, const float* gradient, float* weights,
+                       float* state, std::size_t n) {
+  axpy_kernel(rms_step(rule, squares / static_cast<float>(n), state), gradient, weights, n);
 }
 
 void dequantise_kernel(float scale, const std::uint8_t* codes, float* values, std::size_t n) {

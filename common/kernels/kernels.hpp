@@ -92,9 +92,9 @@ struct Kernels {
   void (*axpy)(float a, const float* x, float* y, std::size_t n);
   // Sum of x[i]^2.
   float (*sum_of_squares)(const float* x, std::size_t n);
-  // Updates a row of n weights by the rule, with the mean taken over its n gradients.
-  void (*rms_update)(const RmsRule& rule, const float* gradient, float* weights, float* state,
-                     std::size_t n);
+  // Updates a row of n weights by the rule; `squares` is the gradient's sum_of_squares.
+  void (*rms_update)(const RmsRule& rule, float squares, const float* gradient, float* weights,
+                     float* state, std::size_t n);
 
   // values[i] = scale * codes[i].
   void (*dequantise)(float scale, const std::uint8_t* codes, float* values, std::size_t n);

@@ -10,15 +10,19 @@ std::size_t FeatureIndex::known_features(const ExampleView& example, std::uint32
 
 // A counting sort that never walks the whole range of features: a batch names few of them.
 void FeatureIndex::build(std::span<const ExampleView> examples) {
-  rows_.clear();
   std::size_t entries = examples.size();
+  std::size_t row_count = 0;
   for (const ExampleView& example : examples) {
     const std::size_t count = known_features(example, features_);
     entries += count;
-    for (std::size_t i = 0; i < count; ++i) {
-      if (counts_[example.features[i]]++ == 0) rows_.push_back(example.features[i]);
+    // One more than there is room for: what is not new is written too, and written over.
+    rows_.resize(row_count + count + 1);
+    for (const std::uint32_t feature : example.features.first(count)) {
+      rows_[row_count] = feature;
+      row_count += counts_[feature]++ == 0 ? 1 : 0;
     }
   }
+  rows_.resize(row_count);
   offsets_.resize(rows_.size() + 2);
   offsets_[0] = 0;
   for (std::size_t r = 0; r < rows_.size(); ++r) {

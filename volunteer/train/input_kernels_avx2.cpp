@@ -5,7 +5,7 @@
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kPrefetchRows = 4;
+constexpr std::size_t kPrefetchRows = 12;
 
 // kBlocks * 8 columns at a time stay in registers over the whole list of rows.
 template <std::size_t kBlocks>

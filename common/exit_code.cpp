@@ -26,6 +26,7 @@ ExitCode exit_code_of(ErrorCode code) {
     case ErrorCode::kFault:
     case ErrorCode::kDiskFull:
     case ErrorCode::kStoreUnsure:
+    case ErrorCode::kDiverged:
       return ExitCode::kFailure;
   }
   return ExitCode::kFailure;
@@ -67,6 +68,8 @@ const char* error_name(ErrorCode code) {
       return "disk_full";
     case ErrorCode::kStoreUnsure:
       return "store_unsure";
+    case ErrorCode::kDiverged:
+      return "diverged";
   }
   return "unknown";
 }

@@ -20,6 +20,9 @@ inline constexpr std::uint32_t kTablesMax = 1024;
 inline constexpr std::uint32_t kHashBitsMax = 24;
 inline constexpr std::uint32_t kTopKMax = 100;
 inline constexpr std::uint32_t kStalenessMax = 256;
+inline constexpr float kRateMax = 10.0F;  // a learning rate
+// Halvings of the rates in a run; one that diverges all the same is given up.
+inline constexpr std::uint32_t kRateCutsMax = 20;
 inline constexpr std::uint32_t kBatchesPerUnitMax = 64;
 inline constexpr std::uint32_t kPositivesPerBatchMax = 1u << 22;
 // Chunks of a shard, parts of a commit or a hand-over.

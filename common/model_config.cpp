@@ -9,6 +9,9 @@
 namespace gleaner {
 namespace {
 
+// Rounds differ by a few percent, and more while the rates warm up.
+constexpr float kDivergenceFactorMin = 1.2F;
+
 template <typename T>
 Result<void> in_range(const char* field, T value, T low, T high) {
   // Written so that a NaN fails.
@@ -73,8 +76,8 @@ Result<void> validate_sampling(const ModelConfig& c) {
 }
 
 Result<void> validate_optimizer(const ModelConfig& c) {
-  if (auto r = in_range("output_rate", c.output_rate, 0.0F, 10.0F); !r) return r;
-  if (auto r = in_range("input_rate", c.input_rate, 0.0F, 10.0F); !r) return r;
+  if (auto r = in_range("output_rate", c.output_rate, 0.0F, kRateMax); !r) return r;
+  if (auto r = in_range("input_rate", c.input_rate, 0.0F, kRateMax); !r) return r;
   if (auto r = in_range("rate_decay", c.rate_decay, 1e-6F, 1.0F); !r) return r;
   if (auto r = in_range("second_moment_decay", c.second_moment_decay, 0.0F, 0.9999999F); !r)
     return r;
@@ -84,6 +87,14 @@ Result<void> validate_optimizer(const ModelConfig& c) {
   if (auto r = in_range("input_scale", c.input_scale, 0.0F, 100.0F); !r) return r;
   if (auto r = in_range("output_scale", c.output_scale, 0.0F, 100.0F); !r) return r;
   if (auto r = in_range("centroid_scale", c.centroid_scale, 0.0F, 100.0F); !r) return r;
+  if (auto r = in_range("divergence_factor", c.divergence_factor, 0.0F, 1e6F); !r) return r;
+  if (c.divergence_factor > 0.0F && c.divergence_factor < kDivergenceFactorMin) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("divergence_factor is {}: it must be 0, or {} and more, since the loss "
+                    "of rounds that do not diverge differs too",
+                    c.divergence_factor, kDivergenceFactorMin)};
+  }
   return in_range<std::int32_t>("gradient_step_log2", c.gradient_step_log2, -30, 0);
 }
 

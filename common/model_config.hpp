@@ -65,6 +65,9 @@ struct ModelConfig {
   float input_scale = 1.0F;      // standard deviation of initial input weights
   float output_scale = 1.0F;     // initial output weights: uniform within +-output_scale/sqrt(H)
   float centroid_scale = 0.0F;   // length of rows summed up in the first epoch
+  // A round whose loss is so many times the lowest of a round before has diverged, and is trained
+  // again at half the rates; 0: none ever has.
+  float divergence_factor = 0.0F;
   std::int32_t gradient_step_log2 = -10;  // dh is sent in multiples of 2^this
 
   // Of the model that the run began with, instead of weights drawn from the seed; 0: of none.

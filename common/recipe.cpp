@@ -30,6 +30,7 @@ constexpr std::uint32_t kNeuronsPerBucket = 200;
 // Rates rise over so many batches: without, the first steps of rows that have seen one example
 // decide too much (1.3 points of P@1 on eurlex-4.3k).
 constexpr std::uint32_t kWarmupBatches = 160;
+constexpr float kDivergenceFactor = 2.0F;
 constexpr std::uint64_t kRoundBatchesMin = 64;
 // A round visits each row about so often, so that storing the rows it touched (about 5 us of
 // processor a row) is cheap beside training them (about 0.1 us a visit).
@@ -152,6 +153,8 @@ void Chooser::choose_rates() {
   set("warmup_batches", &ModelConfig::warmup_batches, kWarmupBatches,
       "the first steps of rows that have seen one example decide too much");
   set("input_scale", &ModelConfig::input_scale, 0.2F, "small initial codes, soon outgrown");
+  set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,
+      "no round that came to anything rose so far above the best");
 }
 
 void Chooser::choose_regularisation() {

@@ -1,13 +1,14 @@
 #include "common/run_plan.hpp"
 
 #include <algorithm>
+#include <utility>
 
 #include "common/check.hpp"
 #include "common/counter_random.hpp"
 
 namespace gleaner {
 
-RunPlan::RunPlan(const ModelConfig& config)
+RunPlan::RunPlan(const ModelConfig& config, std::vector<BatchIndex> rate_cuts)
     : seed_(config.seed),
       points_(config.points),
       batch_examples_(config.batch_examples),
@@ -18,6 +19,7 @@ RunPlan::RunPlan(const ModelConfig& config)
       warmup_batches_(config.warmup_batches),
       initial_rates_{config.input_rate, config.output_rate},
       rate_decay_(config.rate_decay),
+      rate_cuts_(std::move(rate_cuts)),
       batches_per_epoch_((config.points + config.batch_examples - 1) / config.batch_examples),
       trained_from_(config.centroid_scale > 0 ? batches_per_epoch_ : 0),
       rounds_per_epoch_(static_cast<RoundIndex>((batches_per_epoch_ + config.round_batches - 1) /
@@ -65,6 +67,9 @@ LearningRates RunPlan::rates(BatchIndex batch) const {
   for (std::uint32_t epoch = epoch_of(trained); epoch > 0; --epoch) factor *= rate_decay_;
   if (trained < warmup_batches_) {
     factor *= static_cast<double>(trained + 1) / static_cast<double>(warmup_batches_);
+  }
+  for (const BatchIndex cut : rate_cuts_) {
+    if (cut <= batch) factor *= 0.5;
   }
   return {static_cast<float>(initial_rates_.input * factor),
           static_cast<float>(initial_rates_.output * factor)};

@@ -21,8 +21,9 @@ struct LearningRates {
 // batch of an epoch and the last round of an epoch may be shorter than the others.
 class RunPlan {
  public:
-  // Requires a valid configuration with points >= 1.
-  explicit RunPlan(const ModelConfig& config);
+  // Requires a valid configuration with points >= 1. From each batch of `rate_cuts` (ascending) on
+  // the rates are half of what they were to be.
+  explicit RunPlan(const ModelConfig& config, std::vector<BatchIndex> rate_cuts = {});
 
   [[nodiscard]] BatchIndex batch_count() const { return batches_per_epoch_ * epochs_; }
 
@@ -76,6 +77,7 @@ class RunPlan {
   std::uint32_t warmup_batches_;
   LearningRates initial_rates_;
   float rate_decay_;
+  std::vector<BatchIndex> rate_cuts_;
   std::uint64_t batches_per_epoch_;
   BatchIndex trained_from_;  // the first batch that trains
   RoundIndex rounds_per_epoch_;

@@ -158,6 +158,11 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
   settings.add("sample", SettingScope::kRun, "points",
                "Held-out points that evaluations before the last one score; 0: all.",
                integer_setting(c.evaluation.sample, 0, std::int64_t{1} << 40), "evaluate-sample");
+  settings.add(
+      "patience", SettingScope::kMachine, "evaluations",
+      "Evaluations in a row without a higher P@1 after which training ends early, each best "
+      "checkpoint being kept as STORE.kept/best; 0: it never does.",
+      integer_setting(c.evaluation.patience, 0, 100'000), "patience");
 }
 
 void add_network(Settings& settings, MasterConfig& c) {

@@ -51,6 +51,7 @@ struct MasterConfig {
   struct Evaluation {
     std::uint32_t every_epochs = 1;  // 0: only at the end
     std::uint64_t sample = 0;        // 0: all; the final evaluation scores all in any case
+    std::uint32_t patience = 0;  // evaluations without a higher P@1 that end the run; 0: none do
     friend bool operator==(const Evaluation&, const Evaluation&) = default;
   };
 

@@ -24,9 +24,12 @@
 #include "master/backup_keeper.hpp"
 #include "master/core_runner.hpp"
 #include "master/fallback.hpp"
+#include "master/finished_run.hpp"
 #include "master/local_volunteers.hpp"
 #include "master/progress_source.hpp"
+#include "master/resume_point.hpp"
 #include "storage/identity.hpp"
+#include "storage/kept_checkpoints.hpp"
 #include "storage/master_note.hpp"
 #include "storage/store_folder.hpp"
 #include "volunteer/config.hpp"
@@ -42,8 +45,8 @@ constexpr std::chrono::seconds kFarewell{3};
 // Warnings about connections that come to nothing.
 constexpr Millis kStrangerLogPeriod{60'000};
 constexpr std::size_t kStrangerLogLines = 20;
-// More leases than one process ever grants.
-constexpr std::uint64_t kLeaseEpochs = std::uint64_t{1} << 32;
+// The kept checkpoint with the best held-out precision, where training ends by it.
+constexpr const char* kBestName = "best";
 
 RunShape shape_of(const ModelConfig& model) {
   const RunPlan plan(model);
@@ -75,14 +78,10 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.evaluate_every_epochs = config.evaluation.every_epochs;
   core.test_points = data.test ? data.test->points() : 0;
   core.evaluate_sample = config.evaluation.sample;
+  core.patience = config.evaluation.patience;
   core.top_k = kEvaluationTopK;
   core.label_counts = data.label_counts;
   return core;
-}
-
-Scores scores_of(const HistoryRecord& record) {
-  return {record.p_at_1,   record.p_at_3,   record.p_at_5,
-          record.psp_at_1, record.psp_at_3, record.psp_at_5};
 }
 
 class MasterRun {
@@ -105,10 +104,10 @@ class MasterRun {
         progress_timer_(io_),
         fallback_(std::chrono::seconds(config.run.fallback_local_s)) {}
 
-  Result<ExitCode> run();
+  // `goes_on`: after a round that diverged, so that everybody has been told what the run is.
+  Result<ExitCode> run(bool goes_on);
 
  private:
-  Result<ResumePoint> resume_point();
   void announce(const ResumePoint& resume);
   Result<void> listen_for_volunteers();
   void warn_of_stranger(const std::string& text);
@@ -120,7 +119,11 @@ class MasterRun {
   void complete(RunStatus& status) const;
   void measure_disk();
   void end_backups();
+  [[nodiscard]] bool is_past_best(const LearningSoFar& learning) const;
+  void keep_if_best(RoundIndex checkpoint);
   Result<ExitCode> conclude(const Done& done);
+  // Error kDiverged: the run is to go on at the lower rates.
+  Result<ExitCode> cut_rates(const Done& done);
   Result<ExitCode> conclude_finished(bool already);
   Result<ExitCode> fail(const Error& error, ExitCode exit);
 
@@ -148,7 +151,6 @@ class MasterRun {
   Fallback fallback_;
   bool is_stepping_back_ = false;  // the fallback is leaving
   std::optional<Done> done_;
-  std::vector<HistoryRecord> history_;
   std::optional<MasterNote> note_;
   RunSnapshot shown_;  // the last one
   std::uint64_t store_bytes_ = 0;
@@ -157,24 +159,6 @@ class MasterRun {
   Instant started_ = monotonic_now();
   asio::thread_pool disk_thread_{1};  // ends before what it reads
 };
-
-Result<ResumePoint> MasterRun::resume_point() {
-  auto history = store_.history();
-  if (!history) return history.error();
-  history_ = std::move(*history);
-  ResumePoint resume;
-  resume.checkpoint = store_.checkpoint();
-  auto epoch = store_.reserve_lease_epochs(kLeaseEpochs);
-  if (!epoch) return epoch.error();
-  resume.first_epoch = *epoch;
-  auto digests = store_.shard_digests();
-  if (!digests) return digests.error();
-  resume.digests = std::move(*digests);
-  for (const HistoryRecord& record : history_) {
-    if (record.checkpoint == resume.checkpoint) resume.is_evaluated = record.evaluated > 0;
-  }
-  return resume;
-}
 
 void MasterRun::announce(const ResumePoint& resume) {
   RunStarted started;
@@ -337,43 +321,48 @@ Result<ExitCode> MasterRun::fail(const Error& error, ExitCode exit) {
 }
 
 Result<ExitCode> MasterRun::conclude_finished(bool already) {
-  auto history = store_.history();
-  if (!history) return fail(history.error(), ExitCode::kStore);
-  auto digest = store_.checkpoint_digest();
-  if (!digest) return fail(digest.error(), ExitCode::kStore);
-  RunFinished finished;
-  finished.epochs = data_.model.epochs;
-  finished.digest = *digest;
-  finished.checkpoint = store_.checkpoint();
-  finished.store = config_.run.store;
-  finished.already = already;
-  const RunPlan plan(data_.model);
-  double seconds = 0;
-  BatchIndex before = 0;
-  std::uint64_t examples = 0;
-  for (const HistoryRecord& record : *history) {
-    // Rounds are what was timed; a round's examples follow from the plan.
-    std::uint64_t in_round = 0;
-    for (BatchIndex batch = before; batch < record.batches; ++batch) {
-      in_round += plan.examples_in(batch);
-    }
-    before = record.batches;
-    if (record.examples_per_second > 0) {
-      seconds += static_cast<double>(in_round) / record.examples_per_second;
-      examples += in_round;
-    }
-    if (record.checkpoint == finished.checkpoint) {
-      finished.scores = scores_of(record);
-      finished.evaluated = record.evaluated;
-    }
-  }
-  if (seconds > 0) finished.examples_per_second = static_cast<double>(examples) / seconds;
-  finished.seconds = static_cast<double>((monotonic_now() - started_).count()) / 1e6;
-  console_.event(finished);
+  Result<RunFinished> finished = finished_run(store_);
+  if (!finished) return fail(finished.error(), ExitCode::kStore);
+  finished->store = config_.run.store;
+  finished->already = already;
+  finished->seconds = static_cast<double>((monotonic_now() - started_).count()) / 1e6;
+  console_.event(*finished);
   return ExitCode::kOk;
 }
 
+bool MasterRun::is_past_best(const LearningSoFar& learning) const {
+  const std::uint32_t patience = config_.evaluation.patience;
+  return patience > 0 && learning.evaluations_since_best >= patience;
+}
+
+// On the thread of the store.
+void MasterRun::keep_if_best(RoundIndex checkpoint) {
+  if (config_.evaluation.patience == 0) return;
+  const auto history = store_.history();
+  if (!history || learning_so_far(*history, checkpoint).best_checkpoint != checkpoint) return;
+  const auto kept = link_store(config_.run.store, kept_path(config_.run.store, kBestName));
+  if (kept) return;
+  asio::post(io_, [this, why = kept.error().message] {
+    console_.log(LogLevel::kWarning, "the best checkpoint is not kept: " + why);
+  });
+}
+
+Result<ExitCode> MasterRun::cut_rates(const Done& done) {
+  if (store_.rate_cuts().size() >= kRateCutsMax) {
+    return fail({ErrorCode::kInvalidArgument,
+                 fmt::format("{}, and the rates have been halved {} times: train with other "
+                             "--output-rate and --input-rate, or raise --divergence-factor",
+                             done.error.message, kRateCutsMax)},
+                ExitCode::kUsage);
+  }
+  if (auto cut = store_.cut_rates(); !cut) return fail(cut.error(), ExitCode::kStore);
+  console_.event(RatesCut{store_.checkpoint(), store_.rate_cuts().back(), done.loss,
+                          done.lowest_loss, static_cast<std::uint32_t>(store_.rate_cuts().size())});
+  return done.error;
+}
+
 Result<ExitCode> MasterRun::conclude(const Done& done) {
+  if (done.outcome == Outcome::kDiverged) return cut_rates(done);
   if (done.outcome == Outcome::kFailed) {
     return fail(done.error, exit_code_of(done.error.code));
   }
@@ -410,10 +399,10 @@ void MasterRun::end_backups() {
   io_.poll();  // shows what became of the last one
 }
 
-Result<ExitCode> MasterRun::run() {
-  const auto resume = resume_point();
+Result<ExitCode> MasterRun::run(bool goes_on) {
+  const auto resume = read_resume_point(store_);
   if (!resume) return fail(resume.error(), ExitCode::kStore);
-  const bool is_complete = resume->checkpoint >= shape_.rounds;
+  const bool is_complete = resume->checkpoint >= shape_.rounds || is_past_best(resume->learning);
   if (is_complete && (resume->is_evaluated || !data_.test)) return conclude_finished(true);
 
   if (auto discarded = store_.discard_staged(); !discarded) {
@@ -429,16 +418,19 @@ Result<ExitCode> MasterRun::run() {
         },
         monotonic_now());
   }
-  persister_.emplace(store_, &wall_seconds, [this](RoundIndex) {
-    if (backups_) backups_->folded(store_, monotonic_now());
-  });
+  persister_.emplace(
+      store_, &wall_seconds,
+      [this](RoundIndex) {
+        if (backups_) backups_->folded(store_, monotonic_now());
+      },
+      [this](RoundIndex checkpoint) { keep_if_best(checkpoint); });
   CoreRunner::Observer observer;
   observer.on_notice = [this](const Notice& notice) { report(notice); };
   observer.on_done = [this](const Done& done) { done_ = done; };
   observer.on_status = [this](RunStatus& status) { complete(status); };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
 
-  announce(*resume);
+  if (!goes_on) announce(*resume);
   if (auto listening = listen_for_volunteers(); !listening) {
     return fail(listening.error(), ExitCode::kNetwork);
   }
@@ -467,7 +459,12 @@ Result<ExitCode> MasterRun::run() {
 
 Result<ExitCode> run_master(MasterConfig& config, const RunData& data, RunStore& store,
                             Console& console) {
-  return MasterRun(config, data, store, console).run();
+  bool goes_on = false;
+  for (;;) {
+    Result<ExitCode> exit = MasterRun(config, data, store, console).run(goes_on);
+    if (exit || exit.error().code != ErrorCode::kDiverged) return exit;
+    goes_on = true;
+  }
 }
 
 bool needs_room(ErrorCode code) {

@@ -38,6 +38,7 @@ struct ModelOverrides {
   std::optional<float> input_scale;
   std::optional<float> output_scale;
   std::optional<float> centroid_scale;
+  std::optional<float> divergence_factor;
   std::optional<std::int32_t> gradient_step_log2;
 
   friend bool operator==(const ModelOverrides&, const ModelOverrides&) = default;
@@ -141,9 +142,9 @@ template <typename Visit>
 void for_each_learning_field(ModelFieldVisit<Visit> to) {
   using O = ModelOverrides;
   using C = ModelConfig;
-  to.real("output_rate", &O::output_rate, &C::output_rate, 0.0F, 10.0F, "",
+  to.real("output_rate", &O::output_rate, &C::output_rate, 0.0F, kRateMax, "",
           "Learning rate of the output layer.");
-  to.real("input_rate", &O::input_rate, &C::input_rate, 0.0F, 10.0F, "",
+  to.real("input_rate", &O::input_rate, &C::input_rate, 0.0F, kRateMax, "",
           "Learning rate of the input layer; the larger the staleness, the smaller it must be.");
   to.real("rate_decay", &O::rate_decay, &C::rate_decay, 1e-6F, 1.0F, "",
           "Both rates are multiplied by it after every epoch.");
@@ -164,6 +165,9 @@ void for_each_learning_field(ModelFieldVisit<Visit> to) {
   to.real("centroid_scale", &O::centroid_scale, &C::centroid_scale, 0.0F, 100.0F, "",
           "Above 0, the first epoch trains nothing: it makes each output row the mean hidden code "
           "of its label, of this length. For labels with few examples.");
+  to.real("divergence_factor", &O::divergence_factor, &C::divergence_factor, 0.0F, 1e6F, "",
+          "A round whose loss is so many times the lowest of a round before has diverged: it is "
+          "trained again at half the rates. 0: never.");
   to.other(ModelField<std::int32_t>{"gradient_step_log2", &O::gradient_step_log2,
                                     &C::gradient_step_log2, -30, 0, "",
                                     "Gradients of the hidden layer travel as multiples of 2 to the "

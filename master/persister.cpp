@@ -14,8 +14,12 @@ Event failure(const Error& error) {
 }  // namespace
 
 Persister::Persister(RunStore& store, std::int64_t (*wall_clock)(),
-                     std::function<void(RoundIndex)> on_fold)
-    : store_(store), wall_clock_(wall_clock), on_fold_(std::move(on_fold)) {}
+                     std::function<void(RoundIndex)> on_fold,
+                     std::function<void(RoundIndex)> on_evaluation)
+    : store_(store),
+      wall_clock_(wall_clock),
+      on_fold_(std::move(on_fold)),
+      on_evaluation_(std::move(on_evaluation)) {}
 
 std::optional<Event> Persister::run(const StorageTask& task) {
   return std::visit([this](const auto& t) { return run_task(t); }, task);
@@ -128,6 +132,7 @@ std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
   record.psp_at_3 = evaluation.psp_at_3;
   record.psp_at_5 = evaluation.psp_at_5;
   if (auto put = store_.put_history(record); !put) return failure(put.error());
+  if (on_evaluation_) on_evaluation_(record.checkpoint);
   return HistoryRecorded{};
 }
 

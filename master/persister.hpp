@@ -14,9 +14,11 @@ namespace gleaner {
 class Persister {
  public:
   // `store` outlives the persister. `wall_clock` gives seconds since 1970, for records only.
-  // `on_fold` is called with every new checkpoint, between two tasks.
+  // `on_fold` is called with every new checkpoint, `on_evaluation` when an evaluation of it is on
+  // record; both between two tasks.
   Persister(RunStore& store, std::int64_t (*wall_clock)(),
-            std::function<void(RoundIndex)> on_fold = {});
+            std::function<void(RoundIndex)> on_fold = {},
+            std::function<void(RoundIndex)> on_evaluation = {});
 
   // The event that answers the task; none when the task, a fold, has more steps and is to be run
   // again, at once or after tasks that need not wait for it. StoreFull: the disk has no room,
@@ -41,6 +43,7 @@ class Persister {
   std::map<std::pair<std::uint64_t, std::uint64_t>, VolunteerAccount> earlier_;
   std::int64_t (*wall_clock_)();
   std::function<void(RoundIndex)> on_fold_;
+  std::function<void(RoundIndex)> on_evaluation_;
   bool is_folding_ = false;
 };
 

@@ -135,6 +135,15 @@ struct Resumed {
   double seconds = 0;  // that it was paused
 };
 
+// A round's loss rose too far: it is discarded, and trained again at half the rates.
+struct RatesCut {
+  RoundIndex checkpoint = 0;  // from which it is trained again
+  BatchIndex batch = 0;       // the first at the lower rates
+  double loss = -1;           // nats an example, of the discarded round
+  double lowest_loss = -1;    // of a round before
+  std::uint32_t cuts = 0;     // in the run so far
+};
+
 // A backup of the store was made.
 struct BackedUp {
   std::string folder;
@@ -162,8 +171,12 @@ struct RunFinished {
   RoundIndex checkpoint = 0;
   std::uint64_t evaluated = 0;  // held-out points
   std::string store;
-  double seconds = -1;   // that this process trained
-  bool already = false;  // the store held a finished run
+  double seconds = -1;             // that this process trained
+  bool already = false;            // the store held a finished run
+  RoundIndex best_checkpoint = 0;  // of those evaluated, with the best P@1
+  double best_p_at_1 = -1;
+  // Not 0 when the run ended early, since P@1 had not risen in so many evaluations.
+  std::uint32_t evaluations_since_best = 0;
 };
 
 // The program ends without having done what was asked.
@@ -178,7 +191,7 @@ struct LogLine {
 };
 
 using RunEvent = std::variant<RecipeChosen, RunStarted, Listening, VolunteerJoined, VolunteerLeft,
-                              CheckpointSaved, Evaluated, Paused, Resumed, BackedUp, RunStopped,
-                              RunFinished, RunFailed, LogLine>;
+                              CheckpointSaved, Evaluated, Paused, Resumed, RatesCut, BackedUp,
+                              RunStopped, RunFinished, RunFailed, LogLine>;
 
 }  // namespace gleaner

@@ -122,6 +122,11 @@ struct EventJson {
 
   Json operator()(const Paused& e) const { return {{"event", "paused"}, {"reason", e.reason}}; }
 
+  Json operator()(const RatesCut& e) const {
+    return {{"event", "rates_cut"},  {"checkpoint", e.checkpoint},          {"batch", e.batch},
+            {"loss", known(e.loss)}, {"lowest_loss", known(e.lowest_loss)}, {"cuts", e.cuts}};
+  }
+
   Json operator()(const Resumed& e) const { return {{"event", "resumed"}, {"seconds", e.seconds}}; }
 
   Json operator()(const BackedUp& e) const {
@@ -159,6 +164,9 @@ struct EventJson {
             {"checkpoint", e.checkpoint},
             {"seconds", known(e.seconds)},
             {"already", e.already},
+            {"ended_early", e.evaluations_since_best > 0},
+            {"best_checkpoint", e.best_checkpoint},
+            {"best_p_at_1", known(e.best_p_at_1)},
             {"store", e.store}};
   }
 

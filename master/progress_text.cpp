@@ -6,6 +6,8 @@
 #include <cmath>
 #include <vector>
 
+#include "common/counted.hpp"
+
 namespace gleaner {
 namespace {
 
@@ -238,6 +240,14 @@ struct EventText {
                        seconds_shown(e.seconds));
   }
 
+  std::string operator()(const RatesCut& e) const {
+    return fmt::format(
+        "{}the loss rose to {:.4g} nats an example, from {:.4g}. The round is trained again from "
+        "checkpoint {}, at half the rates from batch {} on ({} in the run).",
+        coloured("diverged: ", Colour::kYellow, style), e.loss, e.lowest_loss, e.checkpoint,
+        e.batch, counted(e.cuts, "such cut"));
+  }
+
   std::string operator()(const BackedUp& e) const {
     return fmt::format("checkpoint {} backed up to {} as backup {}: {} in {:.1f} s; {} kept",
                        e.checkpoint, e.folder, e.backup, bytes_shown(e.bytes), e.seconds, e.kept);
@@ -254,6 +264,13 @@ struct EventText {
   std::string operator()(const RunFinished& e) const {
     std::string head = e.already ? fmt::format("The run in {} is finished already.", e.store)
                                  : fmt::format("Finished {} epochs.", e.epochs);
+    if (e.evaluations_since_best > 0) {
+      head += fmt::format(
+          "\nEnded early: P@1 has not risen in {}. The best, {:.4f}, is checkpoint {}, kept as "
+          "{}.kept/best.",
+          counted(e.evaluations_since_best, "evaluation"), e.best_p_at_1, e.best_checkpoint,
+          e.store);
+    }
     std::string facts = scores_text(e.scores);
     if (e.examples_per_second >= 0)
       facts += fmt::format("; {} examples/s", rate(e.examples_per_second));
@@ -299,6 +316,8 @@ struct Importance {
   LogLevel operator()(const Paused&) const { return LogLevel::kWarning; }
 
   LogLevel operator()(const Resumed&) const { return LogLevel::kWarning; }
+
+  LogLevel operator()(const RatesCut&) const { return LogLevel::kWarning; }
 
   LogLevel operator()(const BackedUp&) const { return LogLevel::kInfo; }
 

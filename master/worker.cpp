@@ -81,7 +81,7 @@ Event Worker::run_task(const ForwardTask& task) {
 }
 
 Event Worker::run_task(const BackwardTask& task) {
-  input_.backward(task.batch, examples_of(task.batch), *task.codes, *task.gradient);
+  input_.backward(task.batch, task.rate, examples_of(task.batch), *task.codes, *task.gradient);
   return BackwardDone{task.batch};
 }
 

@@ -152,8 +152,9 @@ struct Positives {
 
 struct UnitBatch {
   BatchIndex batch = 0;
-  SharedBytes hidden;   // packed HiddenCodes, see hidden_codes.hpp
-  Positives positives;  // those that fall in the unit's shards
+  SharedBytes hidden;     // packed HiddenCodes, see hidden_codes.hpp
+  Positives positives;    // those that fall in the unit's shards
+  float output_rate = 0;  // learning rate of the output rows
 };
 
 // Train these shards on these consecutive batches, in order.

@@ -85,6 +85,7 @@ struct ModelConfig {
   initialFingerprint @31 :UInt64;
   randomWeightMax @32 :Float32;
   centroidScale @33 :Float32;
+  divergenceFactor @34 :Float32;
 }
 
 struct Welcome {
@@ -188,6 +189,7 @@ struct UnitBatch {
   batch @0 :UInt64;
   hidden @1 :Data;
   positives @2 :Data;
+  outputRate @3 :Float32;
 }
 
 struct TrainUnit {

@@ -15,6 +15,14 @@ void check_batch_count(std::size_t count) {
   }
 }
 
+float read_rate(float rate) {
+  // Written so that a NaN fails.
+  if (!(rate >= 0.0F && rate <= kRateMax)) {
+    malformed("batches.outputRate", "{} is not between 0 and {}", rate, kRateMax);
+  }
+  return rate;
+}
+
 // Batches of a unit follow each other without gaps.
 template <typename Batch>
 void check_follows(const std::vector<Batch>& batches, BatchIndex next) {
@@ -62,6 +70,7 @@ void write(const TrainUnit& from, wire::TrainUnit::Builder to) {
     GLEANER_CHECK(from.batches[i].hidden != nullptr);
     batch.setHidden(data_of(*from.batches[i].hidden));
     batch.setPositives(data_of(pack_positives(from.batches[i].positives)));
+    batch.setOutputRate(from.batches[i].output_rate);
   }
   to.setWantsGradient(from.wants_gradient);
 }
@@ -78,7 +87,8 @@ TrainUnit read(wire::TrainUnit::Reader from) {
     const ByteView hidden = view(batch.getHidden());
     to.batches.push_back({batch.getBatch(),
                           std::make_shared<const Bytes>(hidden.begin(), hidden.end()),
-                          unpack_positives("batches.positives", view(batch.getPositives()))});
+                          unpack_positives("batches.positives", view(batch.getPositives())),
+                          read_rate(batch.getOutputRate())});
   }
   to.wants_gradient = from.getWantsGradient();
   return to;

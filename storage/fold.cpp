@@ -189,9 +189,10 @@ Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history
   auto writer = run.store->begin_sorted(run.fold_bytes(round));
   if (!writer) return writer.error();
   Result<void> put = put_text(**writer, Table::kRun, as_bytes(kProgressKey),
-                              encode_progress({round + 1, plan.round_end(round)}));
+                              encode_progress({round + 1, plan.round_end(round), run.rate_cuts}));
   if (!put) return put;
   run.open_fold.emplace(Impl::Fold{history, std::move(*writer), 0, 0, {}});
+  run.open_fold->history.rate_cuts = static_cast<std::uint32_t>(run.rate_cuts.size());
   return {};
 }
 

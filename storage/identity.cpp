@@ -61,6 +61,7 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("input_scale", c.input_scale);
   visit("output_scale", c.output_scale);
   visit("centroid_scale", c.centroid_scale);
+  visit("divergence_factor", c.divergence_factor);
   visit("gradient_step_log2", c.gradient_step_log2);
   visit("initial_fingerprint", c.initial_fingerprint);
 }

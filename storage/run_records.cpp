@@ -1,9 +1,13 @@
 #include "storage/run_records.hpp"
 
+#include <algorithm>
 #include <cmath>
 #include <concepts>
 #include <nlohmann/json.hpp>
 #include <type_traits>
+
+#include "common/limits.hpp"
+#include "common/run_plan.hpp"
 
 namespace gleaner {
 namespace {
@@ -20,6 +24,7 @@ template <typename Visit>
 void visit_fields(ProgressRecord& r, const Visit& visit) {
   visit("checkpoint", r.checkpoint);
   visit("batches", r.batches);
+  visit("rate_cuts", r.rate_cuts);
 }
 
 template <typename Visit>
@@ -53,6 +58,7 @@ void visit_fields(HistoryRecord& r, const Visit& visit) {
   visit("psp_at_3", r.psp_at_3);
   visit("psp_at_5", r.psp_at_5);
   visit("wall_seconds", r.wall_seconds);
+  visit("rate_cuts", r.rate_cuts);
   visit("rows_digest", r.rows_digest);
 }
 
@@ -119,6 +125,14 @@ bool read(const json& value, T& target) {
   return true;
 }
 
+bool read(const json& value, std::vector<BatchIndex>& target) {
+  if (!value.is_array()) return false;
+  for (const json& entry : value) {
+    if (!read(entry, target.emplace_back())) return false;
+  }
+  return true;
+}
+
 // Bytes that are not UTF-8 (in a volunteer's name) are replaced rather than refused.
 std::string to_text(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
@@ -179,6 +193,16 @@ std::string encode_progress(const ProgressRecord& record) {
 
 std::optional<ProgressRecord> decode_progress(std::string_view text) {
   return decode<ProgressRecord>(text);
+}
+
+bool is_possible(const ProgressRecord& record, const ModelConfig& model) {
+  const RunPlan plan(model);
+  return record.checkpoint <= plan.round_count() &&
+         record.batches == plan.round_begin(record.checkpoint) &&
+         record.rate_cuts.size() <= kRateCutsMax && std::ranges::is_sorted(record.rate_cuts) &&
+         std::ranges::all_of(record.rate_cuts, [&](BatchIndex cut) {
+           return cut <= record.batches && plan.is_round_end(cut);
+         });
 }
 
 std::string encode_shard_digest(const ShardDigest& record) {

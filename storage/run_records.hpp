@@ -8,6 +8,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "common/ids.hpp"
 #include "storage/run_store.hpp"
@@ -23,7 +24,12 @@ struct IdentityRecord {
 struct ProgressRecord {
   RoundIndex checkpoint = 0;  // rounds folded
   BatchIndex batches = 0;     // in those rounds
+  // From each of these batches on the rates are half of what they were to be; ascending.
+  std::vector<BatchIndex> rate_cuts{};
 };
+
+// Whether a run of the model can have got so far.
+[[nodiscard]] bool is_possible(const ProgressRecord& record, const ModelConfig& model);
 
 struct LeaseEpochRecord {
   std::uint64_t next = 1;  // epochs below it have been handed out

@@ -4,6 +4,7 @@
 
 #include <optional>
 
+#include "common/run_plan.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "storage/run_store_impl.hpp"
@@ -43,6 +44,10 @@ RoundIndex RunStore::checkpoint() const {
   return impl_->checkpoint;
 }
 
+const std::vector<BatchIndex>& RunStore::rate_cuts() const {
+  return impl_->rate_cuts;
+}
+
 std::vector<std::uint32_t> RunStore::label_counts(ShardId shard) const {
   std::vector<std::uint32_t> counts;
   if (!impl_->map.is_output(shard)) return counts;
@@ -68,6 +73,20 @@ Result<bool> RunStore::is_staged(RoundIndex round, ShardId shard) {
 
 Result<void> RunStore::discard_staged() {
   return impl_->staged.erase_all();
+}
+
+Result<void> RunStore::cut_rates() {
+  if (auto discarded = discard_staged(); !discarded) return discarded;
+  impl_->open_fold.reset();
+  const BatchIndex next = RunPlan(impl_->identity.model).round_begin(impl_->checkpoint);
+  std::vector<BatchIndex> cuts = impl_->rate_cuts;
+  cuts.push_back(next);
+  WriteBatch batch;
+  put_text(batch, Table::kRun, as_bytes(kProgressKey),
+           encode_progress({impl_->checkpoint, next, cuts}));
+  auto written = impl_->store->write(std::move(batch), Durability::kSync);
+  if (written) impl_->rate_cuts = std::move(cuts);
+  return written;
 }
 
 Result<void> RunStore::put_history(const HistoryRecord& record) {

@@ -46,7 +46,9 @@ struct HistoryRecord {
   double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
   double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
   std::int64_t wall_seconds = 0;  // seconds since 1970
-  // rows_digest() of the checkpoint, set by fold(); 0 of a run that an older program folded.
+  // Set by fold(): how often the rates had been halved before the round, and rows_digest() of the
+  // checkpoint, which is 0 of a run that an older program folded.
+  std::uint32_t rate_cuts = 0;
   std::uint64_t rows_digest = 0;
   friend bool operator==(const HistoryRecord&, const HistoryRecord&) = default;
 };
@@ -97,6 +99,9 @@ class RunStore {
   [[nodiscard]] std::vector<std::uint32_t> label_counts(ShardId shard) const;
   // Number of rounds folded: 0 in a new run.
   [[nodiscard]] RoundIndex checkpoint() const;
+  // Batches from each of which on the rates are half of what they were to be, ascending; see
+  // RunPlan.
+  [[nodiscard]] const std::vector<BatchIndex>& rate_cuts() const;
 
   // Durable when it returns (or, with kLazy, when the next write with kSync does, so that only the
   // last part of a commit need wait for the disk). Parts hold ascending rows that follow one
@@ -108,10 +113,10 @@ class RunStore {
   // True when every part of the shard's commit for `round` is staged, or folded.
   Result<bool> is_staged(RoundIndex round, ShardId shard);
   // Folds round `round` == checkpoint() into the rows in one atomic, durable batch together with
-  // `history`, whose rows_digest it sets; requires every shard staged (kCorrupt names the missing
-  // one). Any other round is kInvalidArgument. After a failure nothing is folded, or the store's
-  // state is unknown if it was the write that failed. kDiskFull, here and in stage(), leaves all as
-  // it was: try again.
+  // `history`, whose rate_cuts and rows_digest it sets; requires every shard staged (kCorrupt names
+  // the missing one). Any other round is kInvalidArgument. After a failure nothing is folded, or
+  // the store's state is unknown if it was the write that failed. kDiskFull, here and in stage(),
+  // leaves all as it was: try again.
   Result<void> fold(RoundIndex round, const HistoryRecord& history);
   // The same for whoever has other things to do meanwhile: each step folds a part of a commit, and
   // true says that the round is folded. Between steps the store is at the checkpoint before, and
@@ -122,6 +127,9 @@ class RunStore {
   // Drops everything staged; on restart the open round is trained again. The way out, too, when
   // something staged is damaged.
   Result<void> discard_staged();
+  // Halves the rates from the first batch after the checkpoint on, and drops everything staged,
+  // which was trained at the rates before. Durable.
+  Result<void> cut_rates();
 
   // Rows [begin, end) of a shard that are stored, in the state after checkpoint `base_round`: the
   // folded rows plus staged commits of rounds < base_round that are not folded yet. kNotFound when
@@ -152,10 +160,10 @@ class RunStore {
   Result<std::vector<TableSpace>> space();
 
   // SHA-256 (64 hex digits) over the last whole checkpoint: identity of the model (not `settings`,
-  // and without `epochs`, so that training on does not change the past), progress, every row's
-  // weights and state, every table entry, in key order. Not over history, ledger or anything that
-  // depends on time or volunteers. kCorrupt when a record is damaged, or a shard's rows are not
-  // those that were folded.
+  // and without `epochs`, so that training on does not change the past), progress with the rate
+  // cuts of before, every row's weights and state, every table entry, in key order. Not over
+  // history, ledger or anything that depends on time or volunteers. kCorrupt when a record is
+  // damaged, or a shard's rows are not those that were folded.
   Result<std::string> checkpoint_digest();
 
  private:

@@ -51,14 +51,18 @@ class RowPresence {
   std::vector<std::vector<bool>> is_stored_;
 };
 
-std::string describe_checkpoint(const ModelConfig& model, RoundIndex checkpoint) {
+std::string describe_checkpoint(const ModelConfig& model, RoundIndex checkpoint,
+                                const std::vector<BatchIndex>& rate_cuts) {
   std::string text = "gleaner checkpoint 1\n";
   for (const auto& [name, value] : model_fields(model)) {
     // How long the run is meant to be has no part in what it is by now.
     if (name != "epochs") text += fmt::format("{}={}\n", name, value);
   }
-  text += fmt::format("checkpoint={}\nbatches={}\n", checkpoint,
-                      RunPlan(model).round_begin(checkpoint));
+  const BatchIndex batches = RunPlan(model).round_begin(checkpoint);
+  text += fmt::format("checkpoint={}\nbatches={}\n", checkpoint, batches);
+  for (const BatchIndex cut : rate_cuts) {
+    if (cut < batches) text += fmt::format("rate_cut={}\n", cut);
+  }
   return text;
 }
 
@@ -67,7 +71,7 @@ std::string describe_checkpoint(const ModelConfig& model, RoundIndex checkpoint)
 Result<std::string> RunStore::checkpoint_digest() {
   Impl& run = *impl_;
   Sha256 sha;
-  sha.update(as_bytes(describe_checkpoint(run.identity.model, run.checkpoint)));
+  sha.update(as_bytes(describe_checkpoint(run.identity.model, run.checkpoint, run.rate_cuts)));
 
   std::vector<ShardDigest> seen(run.map.shard_count());
   RowPresence presence(run.map);

@@ -17,14 +17,15 @@ namespace gleaner {
 
 struct RunStore::Impl {
   Impl(std::unique_ptr<Store> taken, RunIdentity run, std::vector<std::uint32_t> counts,
-       RoundIndex folded)
+       ProgressRecord progress)
       : store(std::move(taken)),
         identity(std::move(run)),
         map(identity.model),
         label_counts(std::move(counts)),
-        checkpoint(folded),
+        checkpoint(progress.checkpoint),
+        rate_cuts(std::move(progress.rate_cuts)),
         rows(*store, map),
-        staged(*store, map, folded),
+        staged(*store, map, checkpoint),
         codes(identity.model) {}
 
   // A round on its way to a checkpoint.
@@ -55,6 +56,7 @@ struct RunStore::Impl {
   ShardMap map;
   std::vector<std::uint32_t> label_counts;  // one a label
   RoundIndex checkpoint = 0;
+  std::vector<BatchIndex> rate_cuts;
   RowTables rows;
   StagedCommits staged;
   RowCodes codes;

@@ -5,7 +5,6 @@
 #include <cstring>
 #include <optional>
 
-#include "common/run_plan.hpp"
 #include "schema/versions.hpp"
 #include "storage/identity.hpp"
 #include "storage/keys.hpp"
@@ -108,9 +107,7 @@ Result<StoredRun> read_run(Store& store) {
   const Result<ProgressRecord> progress = read_word(store, kProgressKey, decode_progress);
   if (!progress) return progress.error();
   run.progress = *progress;
-  const RunPlan plan(run.identity.model);
-  if (progress->checkpoint > plan.round_count() ||
-      progress->batches != plan.round_begin(progress->checkpoint)) {
+  if (!is_possible(run.progress, run.identity.model)) {
     return corrupt_record(Table::kRun, as_bytes(kProgressKey), "it does not fit the run's plan");
   }
   auto counts = read_label_counts(store, run.identity.model.labels);
@@ -240,8 +237,8 @@ Result<std::unique_ptr<RunStore>> RunStore::create_or_open(std::unique_ptr<Store
     if (auto made = create_run(*store, identity, label_counts, initial_rows); !made) {
       return made.error();
     }
-    return std::unique_ptr<RunStore>(new RunStore(
-        std::make_unique<Impl>(std::move(store), identity, std::move(label_counts), 0)));
+    return std::unique_ptr<RunStore>(new RunStore(std::make_unique<Impl>(
+        std::move(store), identity, std::move(label_counts), ProgressRecord{})));
   }
   Result<StoredRun> run = read_run(*store);
   if (!run) return run.error();
@@ -250,7 +247,7 @@ Result<std::unique_ptr<RunStore>> RunStore::create_or_open(std::unique_ptr<Store
   }
   return std::unique_ptr<RunStore>(
       new RunStore(std::make_unique<Impl>(std::move(store), std::move(run->identity),
-                                          std::move(run->label_counts), run->progress.checkpoint)));
+                                          std::move(run->label_counts), std::move(run->progress))));
 }
 
 Result<std::unique_ptr<RunStore>> RunStore::open(std::unique_ptr<Store> store) {
@@ -263,7 +260,7 @@ Result<std::unique_ptr<RunStore>> RunStore::open(std::unique_ptr<Store> store) {
   if (!run) return run.error();
   return std::unique_ptr<RunStore>(
       new RunStore(std::make_unique<Impl>(std::move(store), std::move(run->identity),
-                                          std::move(run->label_counts), run->progress.checkpoint)));
+                                          std::move(run->label_counts), std::move(run->progress))));
 }
 
 }  // namespace gleaner

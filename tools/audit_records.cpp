@@ -1,8 +1,10 @@
 // What is staged, the history and the ledger.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <optional>
+#include <utility>
 
 #include "common/run_plan.hpp"
 #include "storage/keys.hpp"
@@ -70,6 +72,12 @@ std::optional<std::string> history_fault(const HistoryRecord& record, RoundIndex
   if (record.batches != plan.round_begin(key)) {
     return fmt::format("it counts {} batches, and the run has {} there", record.batches,
                        plan.round_begin(key));
+  }
+  const auto cuts = std::ranges::count_if(
+      run.progress->rate_cuts, [&](BatchIndex cut) { return cut <= plan.round_begin(key - 1); });
+  if (std::cmp_not_equal(record.rate_cuts, cuts)) {
+    return fmt::format("it counts {} rate cuts, and the run's progress has {} by then",
+                       record.rate_cuts, cuts);
   }
   if (key != run.progress->checkpoint || record.rows_digest == 0) return std::nullopt;
   std::vector<ShardDigest> digests;

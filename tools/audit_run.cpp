@@ -107,13 +107,10 @@ void RunAudit::compare_settings() {
 void RunAudit::read_progress() {
   run_.progress = read_word(kProgressKey, decode_progress);
   if (!run_.model || !run_.progress) return;
-  const RunPlan plan(*run_.model);
-  const RoundIndex checkpoint = run_.progress->checkpoint;
-  if (checkpoint <= plan.round_count() && run_.progress->batches == plan.round_begin(checkpoint)) {
-    return;
-  }
-  wrong(kProgressKey, fmt::format("checkpoint {} with {} batches does not fit the run's plan",
-                                  checkpoint, run_.progress->batches));
+  if (is_possible(*run_.progress, *run_.model)) return;
+  wrong(kProgressKey, fmt::format("checkpoint {} with {} batches does not fit the run's plan, or "
+                                  "the rate cuts do not",
+                                  run_.progress->checkpoint, run_.progress->batches));
   run_.progress.reset();
 }
 

@@ -259,7 +259,7 @@ std::vector<BenchLine> bench_input(const Kernels& kernels, const BenchShape& sha
   const std::vector<std::int32_t> gradient(codes[0].codes.size(), 100);
   const double backward = best_seconds(shape.budget, [&] {
     for (std::uint32_t b = 0; b < kBatches; ++b) {
-      layer.backward(b, batches[b].examples, codes[b], gradient);
+      layer.backward(b, config.input_rate, batches[b].examples, codes[b], gradient);
     }
   });
   return {{"input layer, forward", "feature of an example", forward / entries, 0, ""},

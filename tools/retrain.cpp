@@ -16,10 +16,11 @@ constexpr std::uint32_t kRowsPerRead = 4096;
 
 class Retraining {
  public:
-  Retraining(RunStore& run, const PackedDataset& train, ThreadPool& pool)
+  Retraining(RunStore& run, const PackedDataset& train, const std::vector<BatchIndex>& rate_cuts,
+             ThreadPool& pool)
       : run_(run),
         model_(run.identity().model),
-        plan_(model_),
+        plan_(model_, rate_cuts),
         map_(model_),
         worker_(model_, train, nullptr, count_labels(train), pool),
         output_(model_, pool) {}
@@ -93,7 +94,8 @@ Result<void> Retraining::train_batch(BatchIndex batch) {
   TrainUnit unit;
   unit.unit = UnitId{batch + 1};
   unit.leases = leases_;
-  unit.batches.push_back({batch, done.packed, std::move(done.positives)});
+  unit.batches.push_back(
+      {batch, done.packed, std::move(done.positives), plan_.rates(batch).output});
   const auto outcome = output_.train(unit);
   if (!outcome) return outcome.error();
   auto gradient = std::make_shared<std::vector<std::int32_t>>(done.codes->codes.size());
@@ -101,7 +103,8 @@ Result<void> Retraining::train_batch(BatchIndex batch) {
   if (!packed.empty()) {
     if (auto added = add_gradient(*done.codes, packed, *gradient); !added) return added;
   }
-  const Event updated = worker_.run(BackwardTask{batch, done.codes, std::move(gradient)});
+  const Event updated =
+      worker_.run(BackwardTask{batch, plan_.rates(batch).input, done.codes, std::move(gradient)});
   if (const auto* failed = std::get_if<TaskFailed>(&updated)) return failed->error;
   for (const ShardCommit& c : outcome->commits) {
     if (auto staged = stage(c.round, c.lease.shard, c.part, c.parts, c.update); !staged) {
@@ -137,12 +140,18 @@ Result<void> Retraining::train_round(RoundIndex round, const std::function<void(
 
 }  // namespace
 
-Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to, ThreadPool& pool,
+Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
+                     const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
                      const std::function<void()>& on_batch) {
   if (auto discarded = run.discard_staged(); !discarded) return discarded;
-  Retraining training(run, train, pool);
+  const RunPlan plan(run.identity().model);
+  Retraining training(run, train, rate_cuts, pool);
   if (auto loaded = training.load(); !loaded) return loaded;
   for (RoundIndex round = run.checkpoint(); round < to; ++round) {
+    while (run.rate_cuts().size() < rate_cuts.size() &&
+           rate_cuts[run.rate_cuts().size()] <= plan.round_begin(round)) {
+      if (auto cut = run.cut_rates(); !cut) return cut;
+    }
     if (auto trained = training.train_round(round, on_batch); !trained) return trained;
   }
   return {};

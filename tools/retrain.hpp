@@ -3,6 +3,7 @@
 #pragma once
 
 #include <functional>
+#include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
 #include "common/result.hpp"
@@ -11,9 +12,11 @@
 
 namespace gleaner {
 
-// Folds every round before checkpoint `to` into `run`, which is open for writing. `train` is the
-// data the run was made for. `on_batch` is called after each batch.
-Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to, ThreadPool& pool,
+// Folds every round before checkpoint `to` into `run`, which is open for writing, with those of
+// `rate_cuts` that it does not have yet. `train` is the data the run was made for. `on_batch` is
+// called after each batch.
+Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
+                     const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
                      const std::function<void()>& on_batch);
 
 }  // namespace gleaner

@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/limits.hpp"
 #include "common/run_plan.hpp"
 #include "storage/identity.hpp"
 #include "storage/keys.hpp"
@@ -107,14 +108,20 @@ Result<void> Repairer::settle_run() {
   if (!ours_.progress) {
     // The last line of the history tells as much.
     RoundIndex last = 0;
+    std::vector<BatchIndex> rate_cuts;
+    const RunPlan plan(*ours_.model);
     Findings findings;
     walk_records(damaged_, Table::kHistory, {}, {}, findings,
-                 [&](ByteView key, ByteView, ByteView) {
+                 [&](ByteView key, ByteView, ByteView payload) {
                    last = std::max(last, decode_history_key(key).value_or(0));
+                   const auto record = decode_history(as_text(payload));
+                   if (!record || record->checkpoint == 0) return;
+                   while (rate_cuts.size() < std::min(record->rate_cuts, kRateCutsMax)) {
+                     rate_cuts.push_back(plan.round_begin(record->checkpoint - 1));
+                   }
                  });
-    const RunPlan plan(*ours_.model);
     last = std::min(last, plan.round_count());
-    ours_.progress = ProgressRecord{last, plan.round_begin(last)};
+    ours_.progress = ProgressRecord{last, plan.round_begin(last), std::move(rate_cuts)};
     did("run, progress", fmt::format("set to checkpoint {}, the last of the history", last));
   }
   return copy_run_records();

@@ -200,7 +200,7 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
   {
     ProgressLine progress("Training again:");
     std::uint64_t done = 0;
-    auto trained = retrain(**run, **train, outcome.checkpoint, pool,
+    auto trained = retrain(**run, **train, outcome.checkpoint, (*checked)->rate_cuts(), pool,
                            [&] { progress.show(++done, outcome.batches, "batches"); });
     if (!trained) return trained.error();
   }

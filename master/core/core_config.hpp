@@ -10,6 +10,7 @@
 #include "common/limits.hpp"
 #include "common/shard_digest.hpp"
 #include "common/time.hpp"
+#include "master/core/learning_so_far.hpp"
 
 namespace gleaner {
 
@@ -34,7 +35,9 @@ struct CoreConfig {
   std::uint32_t evaluate_every_epochs = 1;  // 0: only at the end
   std::uint64_t test_points = 0;            // 0: no evaluation at all
   std::uint64_t evaluate_sample = 0;        // points scored before the end; 0: all of them
-  std::uint32_t evaluate_chunk = 256;       // held-out points a unit
+  // Evaluations in a row without a higher P@1 after which the run is finished; 0: as many as come.
+  std::uint32_t patience = 0;
+  std::uint32_t evaluate_chunk = 256;  // held-out points a unit
   std::uint32_t evaluate_chunks_in_flight = 4;
   std::uint32_t top_k = 5;
   std::vector<std::uint32_t> label_counts;  // of the training data, one a label
@@ -46,6 +49,8 @@ struct ResumePoint {
   bool is_evaluated = false;           // whether that checkpoint's evaluation is on record
   LeaseEpoch first_epoch{1};           // no lease of the run has borne it or a later one
   std::vector<ShardDigest> digests{};  // one an output shard; without them no offer is accepted
+  std::vector<BatchIndex> rate_cuts{};
+  LearningSoFar learning{};
 };
 
 }  // namespace gleaner

@@ -34,6 +34,7 @@ struct ForwardTask {
 // Update of the input layer by a batch whose gradient is complete -> BackwardDone.
 struct BackwardTask {
   BatchIndex batch = 0;
+  float rate = 0;
   std::shared_ptr<const HiddenCodes> codes;
   std::shared_ptr<const std::vector<std::int32_t>> gradient;  // examples x H
 };
@@ -165,13 +166,15 @@ enum class Outcome : std::uint8_t {
   kFinished,   // every round folded and the last one evaluated
   kStopped,    // on request, at a checkpoint
   kAbandoned,  // on request, with a round left unfinished
+  kDiverged,   // the open round is to be trained again at half the rates
   kFailed,     // see the sentence
 };
 
 // The last effect of a run.
 struct Done {
   Outcome outcome = Outcome::kFinished;
-  Error error;  // of kFailed; otherwise only its message counts
+  Error error{};                       // of kFailed; otherwise only its message counts
+  double loss = -1, lowest_loss = -1;  // of kDiverged: the round's, and what it is too far above
 };
 
 using Effect = std::variant<Send, CloseSession, WorkerTask, StorageTask, Notice, Done>;

@@ -10,7 +10,7 @@ namespace gleaner {
 MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint resume)
     : model_(model),
       config_(std::move(config)),
-      plan_(model_),
+      plan_(model_, std::move(resume.rate_cuts)),
       map_(model_),
       leases_(model_.output_shards, resume.checkpoint, resume.first_epoch),
       pipeline_(plan_, map_, resume.checkpoint),
@@ -19,7 +19,8 @@ MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint 
       checkpoint_(resume.checkpoint),
       digests_(std::move(resume.digests)),
       expects_rejoin_(checkpoint_ > 0),
-      evaluated_checkpoint_(resume.is_evaluated ? resume.checkpoint : 0) {
+      evaluated_checkpoint_(resume.is_evaluated ? resume.checkpoint : 0),
+      learning_(resume.learning) {
   GLEANER_CHECK(config_.label_counts.size() == model_.labels);
   last_record_.batches = plan_.round_begin(checkpoint_);
 }
@@ -95,6 +96,7 @@ void MasterCore::on(const EvalChunkScored&) {}
 
 void MasterCore::on(const EvalFinished& event) {
   last_evaluation_ = event.evaluation;
+  learning_.add_evaluation(checkpoint_, event.evaluation.p_at_1);
   evaluation_.reset();
   evaluated_checkpoint_ = checkpoint_;
   is_evaluation_recorded_ = false;
@@ -125,6 +127,7 @@ void MasterCore::on(Folded& event) {
   store_answered();
   is_folding_ = false;
   checkpoint_ = event.round + 1;
+  learning_.add_round(last_record_.loss);
   digests_ = std::move(event.digests);
   commits_.forget(event.round);
   pipeline_.forget_before(plan_.round_begin(checkpoint_));
@@ -159,11 +162,11 @@ void MasterCore::on(const StoreFull& event) {
 
 void MasterCore::stop_if_full() {
   if (!stop_at_ || *stop_at_ <= checkpoint_ || !store_full_since_) return;
-  finish(Outcome::kAbandoned,
-         {ErrorCode::kShuttingDown,
-          fmt::format("there is no room to finish round {} ({}): it is abandoned and will be "
-                      "trained again from checkpoint {}",
-                      checkpoint_, store_full_reason_, checkpoint_)});
+  finish({Outcome::kAbandoned,
+          {ErrorCode::kShuttingDown,
+           fmt::format("there is no room to finish round {} ({}): it is abandoned and will be "
+                       "trained again from checkpoint {}",
+                       checkpoint_, store_full_reason_, checkpoint_)}});
 }
 
 void MasterCore::store_answered() {
@@ -175,18 +178,18 @@ void MasterCore::store_answered() {
 }
 
 void MasterCore::on(const TaskFailed& event) {
-  finish(Outcome::kFailed, event.error);
+  finish({Outcome::kFailed, event.error});
 }
 
 // ---- Stopping ----------------------------------------------------------------------------------
 
 void MasterCore::on(const StopRequested&) {
   if (stop_at_) {
-    finish(Outcome::kAbandoned,
-           {ErrorCode::kShuttingDown,
-            fmt::format("stopped at once: round {} is abandoned and will be trained again from "
-                        "checkpoint {}",
-                        checkpoint_, checkpoint_)});
+    finish({Outcome::kAbandoned,
+            {ErrorCode::kShuttingDown,
+             fmt::format("stopped at once: round {} is abandoned and will be trained again from "
+                         "checkpoint {}",
+                         checkpoint_, checkpoint_)}});
     return;
   }
   stop_at_ = std::max(checkpoint_, pipeline_.rounds_started());
@@ -200,10 +203,10 @@ void MasterCore::on(const StopRequested&) {
   }
 }
 
-void MasterCore::finish(Outcome outcome, Error error) {
+void MasterCore::finish(Done done) {
   if (is_done_) return;
   Goodbye goodbye;
-  if (outcome == Outcome::kFinished) {
+  if (done.outcome == Outcome::kFinished) {
     goodbye = {ErrorCode::kFinished, "the run is complete"};
   } else {
     goodbye = {ErrorCode::kShuttingDown, "the master is shutting down"};
@@ -212,7 +215,7 @@ void MasterCore::finish(Outcome outcome, Error error) {
     say(id, goodbye);
     effects_.emplace_back(CloseSession{id});
   }
-  effects_.emplace_back(Done{outcome, std::move(error)});
+  effects_.emplace_back(std::move(done));
   is_done_ = true;
 }
 

@@ -75,7 +75,7 @@ class MasterCore {
   void on(const StopRequested& event);
   void say(SessionId id, Message message);
   void remark(Severity severity, std::string kind, std::string text);
-  void finish(Outcome outcome, Error error = {});
+  void finish(Done done);
 
   // -- sessions (master_sessions.cpp)
   void on(const SessionOpened& event);
@@ -140,6 +140,14 @@ class MasterCore {
   void let_leavers_go();
   [[nodiscard]] RoundIndex rounds_open() const;
   void close_rounds();
+  // What the round's loss is too far above, if it has diverged.
+  [[nodiscard]] std::optional<double> diverged_from(const RoundRecord& record) const;
+
+  // The run has nothing more to gain.
+  [[nodiscard]] bool is_past_best() const {
+    return config_.patience > 0 && learning_.evaluations_since_best >= config_.patience;
+  }
+
   [[nodiscard]] bool is_evaluation_due(RoundIndex checkpoint) const;
   void start_evaluation();
   void finish_if_complete();
@@ -214,6 +222,7 @@ class MasterCore {
   std::optional<EvaluationRun> evaluation_;
   RoundIndex evaluated_checkpoint_ = 0;  // the last checkpoint whose evaluation is done or not due
   Evaluation last_evaluation_;
+  LearningSoFar learning_;
 
   // Measurements; no decision about numbers rests on them.
   Instant born_{};       // of the first event

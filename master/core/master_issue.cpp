@@ -57,8 +57,9 @@ bool MasterCore::issue_unit(SessionId id, SessionState& session) {
   message.wants_gradient = unit.wants_gradient;
   for (std::uint32_t i = 0; i < unit.batches; ++i) {
     const BatchIndex batch = unit.first + i;
-    message.batches.push_back(
-        {batch, pipeline_.at(batch).packed, pipeline_.positives_in(batch, unit.leases)});
+    message.batches.push_back({batch, pipeline_.at(batch).packed,
+                               pipeline_.positives_in(batch, unit.leases),
+                               plan_.rates(batch).output});
   }
   for (const LeaseRef& lease : unit.leases) {
     leases_.at(lease.shard).next_batch = unit.first + unit.batches;

@@ -20,6 +20,7 @@ void MasterCore::schedule() {
   if (!waits_for_rejoin()) lend_free_shards();
   if (has_newcomer_ || unbalanced_rounds_ >= config_.unbalanced_rounds) rebalance();
   close_rounds();
+  if (is_done_) return;
   start_evaluation();
   for (WorkerTask& task : pipeline_.advance(rounds_open())) effects_.emplace_back(std::move(task));
   if (evaluation_) {
@@ -54,6 +55,7 @@ void MasterCore::let_leavers_go() {
 // ---- Rounds and evaluations --------------------------------------------------------------------
 
 RoundIndex MasterCore::rounds_open() const {
+  if (is_past_best()) return checkpoint_;
   // At most two rounds are open, which bounds the replay log; an evaluation and a stop are
   // barriers.
   RoundIndex limit = checkpoint_ + 2;
@@ -73,11 +75,33 @@ void MasterCore::close_rounds() {
     const ShardLease& lease = leases_.at(ShardId{s});
     if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return;
   }
-  is_folding_ = true;
   last_record_ = round_record(checkpoint_);
+  if (const auto lowest = diverged_from(last_record_)) {
+    finish({Outcome::kDiverged,
+            {ErrorCode::kDiverged,
+             fmt::format("round {} has diverged: its loss is {:.4g}, and it was {:.4g} before",
+                         checkpoint_, last_record_.loss, *lowest)},
+            last_record_.loss,
+            *lowest});
+    return;
+  }
+  is_folding_ = true;
   round_started_ = now_;  // the next round has been under way while this one was closing
   round_bytes_down_ = round_bytes_up_ = round_unit_examples_ = 0;
   effects_.emplace_back(StorageTask(FoldTask{checkpoint_, last_record_, hand_in_accounts()}));
+}
+
+std::optional<double> MasterCore::diverged_from(const RoundRecord& record) const {
+  const BatchIndex first = plan_.round_begin(record.round);
+  if (model_.divergence_factor == 0.0F || plan_.sums_centroids(first)) return std::nullopt;
+  double lowest = learning_.lowest_loss;
+  // Without a round before it is the model that the first batch met.
+  if (lowest < 0) {
+    const BatchRecord& batch = pipeline_.at(first);
+    lowest = to_nats(batch.loss) / static_cast<double>(batch.examples);
+  }
+  if (record.loss <= static_cast<double>(model_.divergence_factor) * lowest) return std::nullopt;
+  return lowest;
 }
 
 bool MasterCore::is_evaluation_due(RoundIndex checkpoint) const {
@@ -102,16 +126,16 @@ void MasterCore::start_evaluation() {
 
 void MasterCore::finish_if_complete() {
   if (is_done_ || is_folding_ || !is_evaluation_recorded_) return;
-  const bool is_trained = checkpoint_ == plan_.round_count();
+  const bool is_trained = checkpoint_ == plan_.round_count() || is_past_best();
   const bool needs_evaluation =
       is_evaluation_due(checkpoint_) && evaluated_checkpoint_ < checkpoint_;
   if (is_trained && !needs_evaluation) {
-    finish(Outcome::kFinished);
+    finish({Outcome::kFinished});
   } else if (stop_at_ && checkpoint_ >= *stop_at_) {
-    finish(Outcome::kStopped,
-           {ErrorCode::kShuttingDown,
-            fmt::format("stopped at checkpoint {} of {}; the same command resumes there",
-                        checkpoint_, plan_.round_count())});
+    finish({Outcome::kStopped,
+            {ErrorCode::kShuttingDown,
+             fmt::format("stopped at checkpoint {} of {}; the same command resumes there",
+                         checkpoint_, plan_.round_count())}});
   }
 }
 

@@ -160,12 +160,11 @@ void MasterCore::on(const Tick&) {
     drop_session(id, reason);
   }
   if (stop_deadline_ && now_ >= *stop_deadline_) {
-    finish(
-        Outcome::kAbandoned,
-        {ErrorCode::kShuttingDown,
-         fmt::format("round {} did not become whole in time: it is abandoned and will be trained "
-                     "again from checkpoint {}",
-                     checkpoint_, checkpoint_)});
+    finish({Outcome::kAbandoned,
+            {ErrorCode::kShuttingDown,
+             fmt::format("round {} did not become whole in time: it is abandoned and will be "
+                         "trained again from checkpoint {}",
+                         checkpoint_, checkpoint_)}});
   }
 }
 

@@ -33,7 +33,7 @@ RoundRecord MasterCore::round_record(RoundIndex round) const {
     active += log.active;
   }
   const auto count = static_cast<double>(examples);
-  record.loss = static_cast<double>(loss) / 1048576.0 / count;
+  record.loss = to_nats(loss) / count;
   record.active = static_cast<double>(active) / count;
   const double seconds = static_cast<double>((now_ - round_started_).count()) / 1e6;
   if (seconds > 0) record.examples_per_second = count / seconds;

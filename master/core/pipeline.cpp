@@ -26,8 +26,8 @@ std::vector<WorkerTask> Pipeline::advance(RoundIndex rounds_open) {
     if (next_backward_ >= frontier_) break;
     BatchRecord& record = log_.at(next_backward_);
     if (record.covered_count < map_.output_shards()) break;
-    tasks.emplace_back(
-        BackwardTask{next_backward_, std::move(record.codes), std::move(record.gradient)});
+    tasks.emplace_back(BackwardTask{next_backward_, plan_.rates(next_backward_).input,
+                                    std::move(record.codes), std::move(record.gradient)});
     ++next_backward_;
     if (plan_.is_round_end(next_backward_)) {
       tasks.emplace_back(CommitInputTask{plan_.round_of(next_backward_ - 1)});

@@ -32,6 +32,11 @@ struct BatchRecord {
   std::uint64_t active = 0;
 };
 
+// Nats.
+constexpr double to_nats(std::int64_t loss) {
+  return static_cast<double>(loss) / 1048576.0;
+}
+
 class Pipeline {
  public:
   Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoint);

@@ -67,7 +67,8 @@ void OneProcessRun::apply_before(BatchIndex batch, EpochReport& report) {
   const double start = cpu_seconds();
   while (!in_flight_.empty() && in_flight_.front().batch < batch) {
     const InFlight& done = in_flight_.front();
-    input_.backward(done.batch, done.examples, done.codes, done.gradient);
+    input_.backward(done.batch, plan_.rates(done.batch).input, done.examples, done.codes,
+                    done.gradient);
     in_flight_.pop_front();
   }
   report.input_cpu_seconds += cpu_seconds() - start;
@@ -87,8 +88,8 @@ Result<void> OneProcessRun::train_batch(BatchIndex batch, EpochReport& report) {
   TrainUnit unit;
   unit.unit = UnitId{batch};
   unit.leases = leases_;
-  unit.batches.push_back(
-      {batch, std::make_shared<const Bytes>(pack(flight.codes)), positives_of(flight.examples)});
+  unit.batches.push_back({batch, std::make_shared<const Bytes>(pack(flight.codes)),
+                          positives_of(flight.examples), plan_.rates(batch).output});
   Result<ShardTrainer::UnitOutcome> outcome = output_.train(unit);
   if (!outcome) return outcome.error();
   if (observer_) {

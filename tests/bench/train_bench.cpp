@@ -170,6 +170,7 @@ void bench_training(const Options& options) {
     work.hidden =
         std::make_shared<const Bytes>(pack(random_hidden(rng, options.batch, options.hidden)));
     work.positives = random_positives(rng, options);
+    work.output_rate = config.output_rate;
     unit.batches.push_back(std::move(work));
     start = monotonic_now();
     const double processor_start = cpu_seconds();

@@ -190,6 +190,7 @@ class Training {
     unit.leases = leases_;
     UnitBatch& made = unit.batches.emplace_back();
     made.batch = batch;
+    made.output_rate = plan_.rates(batch).output;
     made.hidden = std::make_shared<const Bytes>(pack(flight.codes));
     made.positives.offsets.push_back(0);
     for (const ExampleView& example : flight.examples) {
@@ -218,7 +219,8 @@ class Training {
 
   void apply(BatchIndex batch) {
     const InFlight& flight = in_flight_[batch];
-    input_.backward(batch, flight.examples, flight.codes, flight.gradient);
+    input_.backward(batch, plan_.rates(batch).input, flight.examples, flight.codes,
+                    flight.gradient);
     in_flight_.erase(batch);
   }
 

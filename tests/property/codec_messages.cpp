@@ -86,6 +86,7 @@ ModelConfig model(Rng& rng) {
   config.dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
   config.feature_dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
   config.centroid_scale = static_cast<float>(rng.next_below(100));
+  config.divergence_factor = static_cast<float>(rng.chance(1, 2) ? 0 : 2 + rng.next_below(9));
   config.random_weight_max = static_cast<float>(1 + rng.next_below(1000));
   return config;
 }
@@ -185,8 +186,8 @@ TrainUnit train_unit(Rng& rng) {
   for (BatchIndex i = 0; i < 1 + rng.next_below(5); ++i) {
     const auto examples = static_cast<std::uint32_t>(1 + rng.next_below(9));
     const HiddenCodes codes = random_codes(examples, 32, rng);
-    unit.batches.push_back(
-        {first + i, std::make_shared<const Bytes>(pack(codes)), positives(rng, examples)});
+    unit.batches.push_back({first + i, std::make_shared<const Bytes>(pack(codes)),
+                            positives(rng, examples), static_cast<float>(rng.next_below(11))});
   }
   return unit;
 }

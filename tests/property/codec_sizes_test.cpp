@@ -74,7 +74,7 @@ Sizes sizes_for(const Shape& shape) {
   for (std::uint32_t i = 0; i < shape.batches; ++i) {
     const HiddenCodes codes = half_on(shape.examples, rng);
     unit.batches.push_back(
-        {1000 + i, std::make_shared<const Bytes>(pack(codes)), positives(shape, rng)});
+        {1000 + i, std::make_shared<const Bytes>(pack(codes)), positives(shape, rng), 0.003F});
     BatchResult batch{1000 + i, {}, pack_gradient(codes, gradient(codes.codes.size(), rng))};
     for (const LeaseRef& lease : unit.leases) batch.shards.push_back({lease.shard, 1, 2, 3});
     result.batches.push_back(std::move(batch));

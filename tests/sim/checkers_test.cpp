@@ -144,12 +144,12 @@ TEST_CASE("checkers: a batch that is applied twice, skipped or early is seen", "
     for (const WorkerTask& task : tasks) checker->effect(task);
     return fed.first_violation();
   };
-  const BackwardTask first{0, {}, {}};
+  const BackwardTask first{0, 0, {}, {}};
   REQUIRE(first_violation({ForwardTask{0}, ForwardTask{1}, first, ForwardTask{2}}).empty());
   REQUIRE(first_violation({ForwardTask{1}}) == "batches: forward 1 where 0 is next");
   REQUIRE(first_violation({ForwardTask{0}, ForwardTask{1}, first, first}) ==
           "batches: update 0 where 1 is next");
-  REQUIRE(first_violation({ForwardTask{0}, ForwardTask{1}, BackwardTask{1, {}, {}}}) ==
+  REQUIRE(first_violation({ForwardTask{0}, ForwardTask{1}, BackwardTask{1, 0, {}, {}}}) ==
           "batches: update 1 where 0 is next");
   REQUIRE(first_violation({ForwardTask{0}, ForwardTask{1}, ForwardTask{2}}) ==
           "batches: forward 2 sees the updates before 0, not before 1");
@@ -161,14 +161,14 @@ TEST_CASE("checkers: another gradient than the calm run's is seen", "[sim]") {
   Fed fed;
   Expected expected;
   const auto gradient = std::make_shared<const std::vector<std::int32_t>>(4, 1);
-  expected.gradient_digests[0] = digest_of(*gradient);
-  expected.gradient_digests[1] = digest_of(*gradient) + 1;
+  expected.gradient_digests[{0, 0}] = digest_of(*gradient);
+  expected.gradient_digests[{0, 1}] = digest_of(*gradient) + 1;
   fed.options.expected = &expected;
   const auto checker = make_batch_checker(fed.log, fed.options);
   checker->master_started({}, {});
-  checker->effect(WorkerTask(BackwardTask{0, {}, gradient}));
+  checker->effect(WorkerTask(BackwardTask{0, 0, {}, gradient}));
   REQUIRE(fed.first_violation().empty());
-  checker->effect(WorkerTask(BackwardTask{1, {}, gradient}));
+  checker->effect(WorkerTask(BackwardTask{1, 0, {}, gradient}));
   REQUIRE(fed.first_violation() == "batches: update 1 is not that of the calm run");
 }
 

@@ -16,15 +16,21 @@ class GradientRecorder : public Checker {
  public:
   GradientRecorder(SimLog& log, ClusterResult& result) : Checker(log), result_(result) {}
 
+  void master_started(const ResumePoint& resume, const CoreConfig&) override {
+    rate_cuts_ = resume.rate_cuts.size();
+  }
+
   void effect(const Effect& effect) override {
     const auto* task = std::get_if<WorkerTask>(&effect);
     const auto* backward = task == nullptr ? nullptr : std::get_if<BackwardTask>(task);
     if (backward == nullptr || !backward->gradient) return;
-    result_.reached.gradient_digests[backward->batch] = digest_of(*backward->gradient);
+    result_.reached.gradient_digests[{rate_cuts_, backward->batch}] =
+        digest_of(*backward->gradient);
   }
 
  private:
   ClusterResult& result_;
+  std::size_t rate_cuts_ = 0;
 };
 
 class Cluster {

@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/model_config.hpp"
@@ -32,8 +33,9 @@ struct CrashPoint {
 
 // What a calm run of the same model gives, to compare with.
 struct Expected {
-  std::map<RoundIndex, std::string> digests;             // of every checkpoint, by number
-  std::map<BatchIndex, std::uint64_t> gradient_digests;  // of every batch's whole gradient
+  std::map<RoundIndex, std::string> digests;  // of every checkpoint, by number
+  // Of every batch's whole gradient, by the number of rate cuts before it was trained.
+  std::map<std::pair<std::size_t, BatchIndex>, std::uint64_t> gradient_digests;
 };
 
 // Short deadlines and small pieces, so that rare paths are common.

@@ -173,4 +173,24 @@ TEST_CASE("cluster: neither sampling nor hash family loosens the promise", "[sim
   }
 }
 
+TEST_CASE("cluster: a run that diverges is cut alike whoever trains it", "[sim]") {
+  ClusterOptions options = small_options();
+  options.model.output_rate = 4.0F;
+  options.model.input_rate = 4.0F;
+  options.model.divergence_factor = 1.5F;
+  options.expected = nullptr;
+  options.volunteers = 1;
+  const ClusterResult one = run(options);
+  REQUIRE(one.happened.contains("done.diverged"));
+  options.volunteers = 3;
+  options.expected = &one.reached;
+  REQUIRE(run(options).reached.digests == one.reached.digests);
+  add_faults(options);
+  for (options.seed = 1; options.seed <= 8; ++options.seed) {
+    const ClusterResult stormy = run(options);
+    REQUIRE(stormy.reached.digests == one.reached.digests);
+    REQUIRE(stormy.happened.contains("done.diverged"));
+  }
+}
+
 }  // namespace gleaner::sim

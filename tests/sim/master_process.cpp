@@ -294,7 +294,7 @@ void MasterProcess::perform(Notice& effect) {
 }
 
 void MasterProcess::perform(Done& effect) {
-  const char* outcomes[] = {"finished", "stopped", "abandoned", "failed"};
+  const char* outcomes[] = {"finished", "stopped", "abandoned", "diverged", "failed"};
   context_.log.mark(std::string("done.") + outcomes[static_cast<std::size_t>(effect.outcome)]);
   switch (effect.outcome) {
     case Outcome::kFinished:
@@ -308,12 +308,27 @@ void MasterProcess::perform(Done& effect) {
     case Outcome::kAbandoned:
       die(Death::kProcess);
       break;
+    case Outcome::kDiverged:
+      cut_rates();
+      break;
     case Outcome::kFailed:
       if (!dies_of_disk(effect.error)) {
         context_.log.violation("the master failed: " + effect.error.message);
       }
       break;
   }
+}
+
+// Cut or not, if the disk fails the round diverges again.
+void MasterProcess::cut_rates() {
+  if (RunStore* run = tasks_->store()) {
+    const auto cut = run->cut_rates();
+    if (!cut && dies_of_disk(cut.error())) return;
+    if (!cut && cut.error().code != ErrorCode::kDiskFull) {
+      context_.log.violation("the rates cannot be cut: " + cut.error().message);
+    }
+  }
+  die(Death::kProcess);
 }
 
 // ---- Links -------------------------------------------------------------------------------------

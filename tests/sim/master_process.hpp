@@ -59,6 +59,7 @@ class MasterProcess {
   void perform(StorageTask& task);
   void perform(Notice& effect);
   void perform(Done& effect);
+  void cut_rates();
   void do_storage();
   void store(std::uint64_t life);
   void note_checkpoint();

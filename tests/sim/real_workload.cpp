@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "master/persister.hpp"
+#include "master/resume_point.hpp"
 #include "master/worker.hpp"
 #include "schema/codec.hpp"
 #include "storage/run_store.hpp"
@@ -14,7 +15,6 @@ namespace {
 constexpr Micros kWorkerCost{500};
 constexpr Micros kStorageCost{1'000};
 constexpr Micros kWorkCost{1'000};
-constexpr std::uint64_t kLeaseEpochs = 1 << 20;
 
 std::int64_t no_wall_clock() {
   return 0;
@@ -76,20 +76,9 @@ Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk,
   RunStore& run = **store;
   opened(run);
   Opened master;
-  master.resume.checkpoint = run.checkpoint();
-  auto epoch = run.reserve_lease_epochs(kLeaseEpochs);
-  if (!epoch) return epoch.error();
-  master.resume.first_epoch = *epoch;
-  auto digests = run.shard_digests();
-  if (!digests) return digests.error();
-  master.resume.digests = std::move(*digests);
-  auto history = run.history();
-  if (!history) return history.error();
-  for (const HistoryRecord& record : *history) {
-    if (record.checkpoint == master.resume.checkpoint) {
-      master.resume.is_evaluated = record.evaluated > 0;
-    }
-  }
+  auto resume = read_resume_point(run);
+  if (!resume) return resume.error();
+  master.resume = std::move(*resume);
   if (auto discarded = run.discard_staged(); !discarded) return discarded.error();
   auto tasks =
       std::make_unique<RealMaster>(model_, train_, test_, label_counts_, pool_, std::move(*store));

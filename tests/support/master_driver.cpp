@@ -167,10 +167,14 @@ Event MasterDriver::answer(const EvalScoreTask& task) const {
   return EvalChunkScored{task.begin};
 }
 
-Event MasterDriver::answer(const EvalFinishTask&) const {
+Event MasterDriver::answer(const EvalFinishTask&) {
   Evaluation evaluation;
   evaluation.points = 1;
   evaluation.p_at_1 = 0.5;
+  if (!precisions.empty()) {
+    evaluation.p_at_1 = precisions.front();
+    precisions.pop_front();
+  }
   return EvalFinished{evaluation};
 }
 
@@ -221,6 +225,7 @@ void MasterDriver::perform(WorkerTask& task) {
                      [](const ForwardTask& t) { return fmt::format("F{}", t.batch); },
                      [this](const BackwardTask& t) {
                        gradients[t.batch] = *t.gradient;
+                       input_rates[t.batch] = t.rate;
                        return fmt::format("B{}", t.batch);
                      },
                      [](const CommitInputTask& t) { return fmt::format("C{}", t.round); },

@@ -114,7 +114,9 @@ class MasterDriver {
   std::vector<std::string> stored;  // done: stage 0/2.0, fold 0, read 1/0, evaluation
   std::map<BatchIndex, std::vector<std::int32_t>> gradients;  // of backward tasks
   std::optional<Done> done;
-  std::vector<ShardDigest> digests;  // of every fold to come
+  std::vector<ShardDigest> digests;         // of every fold to come
+  std::deque<double> precisions;            // P@1 of the evaluations to come; then 0.5
+  std::map<BatchIndex, float> input_rates;  // of backward tasks
   std::optional<FoldTask> last_fold;
   std::optional<ReadChunkTask> last_read;
 
@@ -131,7 +133,7 @@ class MasterDriver {
   [[nodiscard]] Event answer(const CommitInputTask& task) const;
   [[nodiscard]] Event answer(const EvalForwardTask& task) const;
   [[nodiscard]] Event answer(const EvalScoreTask& task) const;
-  [[nodiscard]] Event answer(const EvalFinishTask& task) const;
+  Event answer(const EvalFinishTask& task);
   Event answer(const StageTask& task);
   Event answer(const FoldTask& task);
   Event answer(const ReadChunkTask& task);

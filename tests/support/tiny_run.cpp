@@ -111,12 +111,13 @@ std::vector<Message> HonestVolunteer::reply(const TrainUnit& unit) {
     const HiddenCodes codes = tiny_codes(plan_, batch.batch, hidden_);
     BatchResult answer;
     answer.batch = batch.batch;
+    rates_[batch.batch] = batch.output_rate;
     std::int32_t sum = 0;
     for (const LeaseRef& lease : unit.leases) {
       const std::int32_t entry = tiny_gradient(batch.batch, lease.shard);
       sum += entry;
       answer.shards.push_back(
-          {lease.shard, static_cast<std::uint64_t>(entry) + digest_offset_, 1 << 20, 5});
+          {lease.shard, static_cast<std::uint64_t>(entry) + digest_offset_, loss_(batch.batch), 5});
       Held& held = held_.at(lease.shard);
       held.next_batch = batch.batch + 1;
       if (held.next_batch < plan_.round_end(held.next_commit)) continue;

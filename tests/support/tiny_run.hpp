@@ -3,7 +3,9 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
+#include <utility>
 #include <vector>
 
 #include "common/model_config.hpp"
@@ -51,6 +53,12 @@ class HonestVolunteer {
   // What it says that each unit took it.
   void set_compute_us(std::uint64_t us) { compute_us_ = us; }
 
+  // The loss it reports of a batch on a shard, in 2^-20 nats.
+  void set_loss(std::function<std::int64_t(BatchIndex)> loss) { loss_ = std::move(loss); }
+
+  // The learning rate of a batch it was given.
+  [[nodiscard]] float rate_of(BatchIndex batch) const { return rates_.at(batch); }
+
   // Adds to the digests it reports: a machine that computes something else.
   void set_digest_offset(std::uint64_t offset) { digest_offset_ = offset; }
 
@@ -74,6 +82,8 @@ class HonestVolunteer {
   std::uint32_t hidden_;
   std::uint32_t parts_ = 1;
   std::uint64_t digest_offset_ = 0;
+  std::function<std::int64_t(BatchIndex)> loss_ = [](BatchIndex) { return 1 << 20; };
+  std::map<BatchIndex, float> rates_;
   std::uint64_t compute_us_ = 1000;
   std::map<ShardId, Held> held_;
 };

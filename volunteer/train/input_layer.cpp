@@ -154,8 +154,10 @@ void InputLayer::Impl::update_row(InputShard& shard, std::size_t indexed, const 
   std::fill(row_gradient.begin(), row_gradient.end(), 0.0F);
   add_rows(unit_gradient.data() + shard.neurons().begin, config.hidden, examples.data(),
            index.values_of(indexed).data(), examples.size(), row_gradient.data(), shard.width());
-  if (!(kernels.sum_of_squares(row_gradient.data(), shard.width()) < kSquaresMax)) return;
-  kernels.rms_update(rule, row_gradient.data(), shard.row(row), &shard.state(row), shard.width());
+  const float squares = kernels.sum_of_squares(row_gradient.data(), shard.width());
+  if (!(squares < kSquaresMax)) return;
+  kernels.rms_update(rule, squares, row_gradient.data(), shard.row(row), &shard.state(row),
+                     shard.width());
 }
 
 InputLayer::InputLayer(const ModelConfig& config, ThreadPool& pool, const Kernels& kernels)
@@ -186,7 +188,7 @@ HiddenCodes InputLayer::forward(std::span<const ExampleView> examples,
   return result;
 }
 
-void InputLayer::backward(BatchIndex batch, std::span<const ExampleView> examples,
+void InputLayer::backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
                           const HiddenCodes& codes, std::span<const std::int32_t> gradient) {
   Impl& layer = *impl_;
   GLEANER_CHECK(codes.examples == examples.size() && codes.hidden == layer.config.hidden);
@@ -196,7 +198,7 @@ void InputLayer::backward(BatchIndex batch, std::span<const ExampleView> example
   layer.index.build(layer.feature_dropout.apply(batch, examples));
   const std::span<const std::uint32_t> rows = layer.index.rows();
   for (InputShard& shard : layer.shards) shard.touch(rows);
-  const RmsRule rule{.rate = layer.plan.rates(batch).input,
+  const RmsRule rule{.rate = rate,
                      .decay = layer.config.second_moment_decay,
                      .decay_complement = 1.0F - layer.config.second_moment_decay,
                      .first_share = kFirstShare,

@@ -35,11 +35,11 @@ class InputLayer {
   // applies dropout by (seed, batch, position, unit); evaluation (nullopt) does not.
   HiddenCodes forward(std::span<const ExampleView> examples, std::optional<BatchIndex> batch);
 
-  // Applies the batch's update: `gradient` is the whole layer's dh (sum over all output shards),
-  // examples x H, in multiples of 2^gradient_step_log2; units whose code is zero are masked.
-  // `codes` and `examples` are those of the batch's forward pass.
-  void backward(BatchIndex batch, std::span<const ExampleView> examples, const HiddenCodes& codes,
-                std::span<const std::int32_t> gradient);
+  // Applies the batch's update at `rate`: `gradient` is the whole layer's dh (sum over all output
+  // shards), examples x H, in multiples of 2^gradient_step_log2; units whose code is zero are
+  // masked. `codes` and `examples` are those of the batch's forward pass.
+  void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
+                const HiddenCodes& codes, std::span<const std::int32_t> gradient);
 
   // Ends a round: returns the shard's sparse update since its last commit, in parts of ascending
   // rows, and adopts the rounded values.

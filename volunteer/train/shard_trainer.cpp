@@ -107,7 +107,6 @@ BatchResult ShardTrainer::Impl::train_batch(const UnitBatch& batch, const Hidden
                                             std::vector<ShardCommit>& commits) {
   const std::size_t cells = codes.codes.size();
   const bool ends_round = plan.is_round_end(batch.batch + 1);
-  const float rate = plan.rates(batch.batch).output;
   BatchResult result;
   result.batch = batch.batch;
   result.shards.resize(held.size());
@@ -123,7 +122,7 @@ BatchResult ShardTrainer::Impl::train_batch(const UnitBatch& batch, const Hidden
     result.shards[index] =
         plan.sums_centroids(batch.batch)
             ? shard.sum_centroids(queries, batch.positives, plan.ends_centroids(batch.batch), mine)
-            : shard.train(queries, batch.positives, rate, mine);
+            : shard.train(queries, batch.positives, batch.output_rate, mine);
     if (wants_gradient) {
       std::vector<std::int32_t>& total = totals[worker];
       for (std::size_t i = 0; i < cells; ++i) total[i] += mine.steps[i];

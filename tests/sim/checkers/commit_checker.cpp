@@ -2,7 +2,7 @@
 // every commit that becomes whole is acknowledged if its sender still holds the shard, and whatever
 // was acknowledged is in the store that the next master opens, whatever the disk lost: staged, or
 // part of the checkpoint. (That master may then drop what is staged of an open round: it trains the
-// round again, to the same bits.)
+// round again, to the same bits. So may one whose round has diverged.)
 #include <fmt/format.h>
 
 #include <map>
@@ -76,6 +76,11 @@ class CommitChecker : public Checker {
       if (const auto* stage = std::get_if<StageTask>(task)) {
         ++parts_on_their_way_[{stage->session, {stage->round, stage->shard}}];
       }
+    }
+    const auto* done = std::get_if<Done>(&effect);
+    if (done != nullptr && done->outcome == Outcome::kDiverged) {
+      std::erase_if(acknowledged_,
+                    [this](const Commit& commit) { return commit.first >= checkpoint_; });
     }
     const auto* send = std::get_if<Send>(&effect);
     const auto* ack = send == nullptr ? nullptr : std::get_if<CommitAck>(&send->message);

@@ -106,6 +106,17 @@ TEST_CASE("run plan: rates warm up and decay by the batch index alone", "[run_pl
   REQUIRE(plan.rates(11).input == 0.125F);
 }
 
+TEST_CASE("run plan: from each cut on the rates are half", "[run_plan]") {
+  ModelConfig config = small_run();
+  config.output_rate = 0.5F;
+  config.input_rate = 0.25F;
+  const RunPlan plan(config, {4, 8, 8});
+  REQUIRE(plan.rates(3).output == 0.5F);
+  REQUIRE(plan.rates(4).output == 0.25F);
+  REQUIRE(plan.rates(7).input == 0.125F);
+  REQUIRE(plan.rates(8).input == 0.03125F);
+}
+
 TEST_CASE("run plan: rows are hashed anew on schedule and at every round's end", "[run_plan]") {
   ModelConfig config = small_run();
   config.rehash_batches = 3;

@@ -46,7 +46,7 @@ std::size_t lines(const std::string& text) {
 std::vector<RunEvent> every_event() {
   return {RecipeChosen{},    RunStarted{}, Listening{}, VolunteerJoined{}, VolunteerLeft{},
           CheckpointSaved{}, Evaluated{},  LogLine{},   RunStopped{},      RunFinished{},
-          RunFailed{},       Paused{},     Resumed{},   BackedUp{}};
+          RunFailed{},       Paused{},     Resumed{},   RatesCut{},        BackedUp{}};
 }
 
 }  // namespace

@@ -229,6 +229,12 @@ TEST_CASE("codec: units out of order or out of bounds are refused", "[codec]") {
   bad.batches.clear();
   require_refused(bad, "TrainUnit: batches: 0 entries");
   bad = unit();
+  bad.batches[0].output_rate = kNan;
+  require_refused(bad, "TrainUnit: batches.outputRate: nan is not between 0 and 10");
+  bad = unit();
+  bad.batches[1].output_rate = -0.1F;
+  require_refused(bad, "TrainUnit: batches.outputRate: -0.1 is not between 0 and 10");
+  bad = unit();
   bad.batches[0].positives.neurons = {kLabelsMax};
   require_refused(bad, "TrainUnit: batches.positives: neuron 100000000 is beyond ");
   const auto hidden = unit().batches[0].hidden;

@@ -48,8 +48,9 @@ TEST_CASE("records: every field survives, to the bit", "[storage]") {
   account.last_seen_wall_seconds = 7;
   CHECK(decode_account(encode_account(account)) == account);
 
-  const auto progress = decode_progress(encode_progress({5, 123456789012}));
+  const auto progress = decode_progress(encode_progress({5, 123456789012, {7, 9}}));
   REQUIRE(progress);
+  CHECK(progress->rate_cuts == std::vector<BatchIndex>{7, 9});
   CHECK(progress->checkpoint == 5);
   CHECK(progress->batches == 123456789012);
   const ShardDigest digest{5, ~std::uint64_t{0}};

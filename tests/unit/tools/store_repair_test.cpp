@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 
+#include "common/run_plan.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "tests/unit/storage/check_result.hpp"
@@ -74,6 +75,31 @@ TEST_CASE("repair: with a backup of the same checkpoint any one record is made g
       CHECK(digest_of(target) == digest);
     }
   }
+}
+
+TEST_CASE("repair: without the progress, cuts of the rates are known from the history",
+          "[repair]") {
+  const auto damaged = sound_store(1);
+  {
+    const auto run = require_value(RunStore::open(damaged->share()));
+    const RunPlan plan(run->identity().model);
+    require_ok(run->cut_rates());
+    require_ok(run->cut_rates());
+    require_ok(test::stage_sound_round(*run, 1));
+    HistoryRecord record;
+    record.checkpoint = 2;
+    record.batches = plan.round_begin(2);
+    require_ok(run->fold(1, record));
+    REQUIRE(run->rate_cuts().size() == 2);
+  }
+  CHECK(is_whole(*damaged));
+  const std::string digest = digest_of(*damaged);
+  const auto backup = damaged->copy();
+  erase(*damaged, Table::kRun, as_bytes(kProgressKey));
+  MemoryStore target;
+  require_value(repair_store(*damaged, *backup, target));
+  CHECK(is_whole(target));
+  CHECK(digest_of(target) == digest);
 }
 
 TEST_CASE("repair: rows and entries that are gone or old come back, and it is said", "[repair]") {

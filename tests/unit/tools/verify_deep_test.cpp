@@ -54,7 +54,7 @@ struct DeepFixture {
     auto disk = require_value(open_rocks_store(store, OpenMode::kReadWrite));
     auto run = require_value(
         RunStore::create_or_open(std::move(disk), RunIdentity{model, {}}, count_labels(*train)));
-    require_ok(retrain(*run, data, checkpoint, pool, [] {}));
+    require_ok(retrain(*run, data, checkpoint, {}, pool, [] {}));
   }
 
   [[nodiscard]] Result<DeepOutcome> verify(const std::string& from, Findings& findings,

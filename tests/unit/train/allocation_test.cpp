@@ -71,7 +71,7 @@ TEST_CASE("allocation: the input layer's updates take no memory", "[allocation]"
     const HiddenCodes codes = layer.forward(examples.views, batch);
     const std::vector<std::int32_t> gradient(codes.codes.size(), 100);
     const std::size_t before = test::allocations();
-    layer.backward(batch, examples.views, codes, gradient);
+    layer.backward(batch, config.input_rate, examples.views, codes, gradient);
     if (batch >= kWarm) taken += test::allocations() - before;
   }
   REQUIRE(taken == 0);

@@ -122,7 +122,7 @@ Trace train(InputLayer& layer, const ModelConfig& config, BatchIndex first, Batc
     const InputExamples examples =
         make_input_examples(batch, config.batch_examples, config.features, 40);
     trace.codes.push_back(layer.forward(examples.views, batch));
-    layer.backward(batch, examples.views, trace.codes.back(),
+    layer.backward(batch, config.input_rate, examples.views, trace.codes.back(),
                    make_gradient(batch, trace.codes.back()));
     if (!plan.is_round_end(batch + 1)) continue;
     for (std::uint32_t s = 0; s < map.input_shards(); ++s) {
@@ -173,7 +173,7 @@ TEST_CASE("input layer: an update is the row-wise rule applied to the masked gra
     const InputExamples examples = make_input_examples(batch, 24, config.features, 40);
     const HiddenCodes codes = layer.forward(examples.views, batch);
     const auto gradient = make_gradient(batch, codes);
-    layer.backward(batch, examples.views, codes, gradient);
+    layer.backward(batch, config.input_rate, examples.views, codes, gradient);
     slow.backward(examples.views, codes, gradient, config.input_rate);
   }
   const ShardRows before = replica.rows;
@@ -205,7 +205,7 @@ TEST_CASE("input layer: the gradient agrees with finite differences of the loss"
   const InputExamples examples = make_input_examples(8, 24, config.features, 40);
   const HiddenCodes codes = layer.forward(examples.views, 0);
   std::vector<std::int32_t> gradient = make_gradient(8, codes);
-  layer.backward(0, examples.views, codes, gradient);
+  layer.backward(0, config.input_rate, examples.views, codes, gradient);
   Replica replica(config, 0);
   const ShardRows before = replica.rows;
   replica.apply(layer.commit(replica.shard));
@@ -352,7 +352,7 @@ TEST_CASE("input layer: a commit has ascending rows in parts, and at least one p
   REQUIRE(none[0].rows.empty());
   const InputExamples examples = make_input_examples(2, 100, config.features, 60);
   const HiddenCodes codes = layer.forward(examples.views, 0);
-  layer.backward(0, examples.views, codes, make_gradient(2, codes));
+  layer.backward(0, config.input_rate, examples.views, codes, make_gradient(2, codes));
   const std::vector<SparseUpdate> parts = layer.commit(shard);
   REQUIRE(parts.size() >= 2);
   std::int64_t previous = -1;
@@ -415,7 +415,7 @@ TEST_CASE("input layer: features left out take no part in the step, and evaluati
   const HiddenCodes codes = layer.forward(examples.views, 5);
   REQUIRE(codes == layer.forward(thinned, std::nullopt));
   REQUIRE_FALSE(codes == layer.forward(examples.views, std::nullopt));
-  layer.backward(5, examples.views, codes, make_gradient(1, codes));
+  layer.backward(5, config.input_rate, examples.views, codes, make_gradient(1, codes));
   std::set<std::uint32_t> expected = {config.features};  // the bias row
   for (const ExampleView& example : thinned) {
     expected.insert(example.features.begin(), example.features.end());
@@ -436,7 +436,7 @@ TEST_CASE("input layer: features the training file does not know are ignored", "
       {{}, std::span(features).first(2), std::span(values).first(2)}};
   const HiddenCodes codes = layer.forward(wide, 0);
   REQUIRE(codes == layer.forward(known, 0));
-  layer.backward(0, wide, codes, make_gradient(1, codes));
+  layer.backward(0, config.input_rate, wide, codes, make_gradient(1, codes));
   const auto parts = layer.commit(ShardMap(config).input_shard(0));
   REQUIRE(parts.at(0).rows == std::vector<std::uint32_t>{3, 77, 500});
 }
@@ -455,7 +455,7 @@ TEST_CASE("input layer: whatever the values, scales and weights stay finite", "[
     for (const float scale : codes.scales) REQUIRE(std::isfinite(scale));
     const std::vector<std::int32_t> gradient(codes.codes.size(),
                                              std::numeric_limits<std::int32_t>::max());
-    layer.backward(batch, examples, codes, gradient);
+    layer.backward(batch, config.input_rate, examples, codes, gradient);
   }
   for (const SparseUpdate& part : layer.commit(ShardMap(config).input_shard(0))) {
     for (const float state : part.states) REQUIRE(std::isfinite(state));

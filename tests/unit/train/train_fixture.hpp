@@ -108,6 +108,7 @@ inline TrainUnit make_unit(const ModelConfig& config, const std::vector<LeaseRef
     work.batch = batch;
     work.hidden = std::make_shared<const Bytes>(pack(make_hidden(config, batch, examples)));
     work.positives = in_shards(make_positives(config, batch, examples), map, leases);
+    work.output_rate = plan.rates(batch).output;
     unit.batches.push_back(std::move(work));
   }
   return unit;

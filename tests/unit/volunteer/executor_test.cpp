@@ -52,7 +52,8 @@ struct Bench {
       const HiddenCodes codes = tiny_codes(plan, batch, model.hidden);
       Positives none;
       none.offsets.resize(codes.examples + 1);
-      message.batches.push_back({batch, std::make_shared<const Bytes>(pack(codes)), none});
+      message.batches.push_back(
+          {batch, std::make_shared<const Bytes>(pack(codes)), none, plan.rates(batch).output});
     }
     return message;
   }

@@ -1,0 +1,32 @@
+// How well a run has learned up to its checkpoint, as far as decisions rest on it: when it has
+// diverged, and when it has nothing more to gain. All of it follows from the model's configuration
+// and data, so that the decisions do too. A value.
+#pragma once
+
+#include <cstdint>
+
+#include "common/ids.hpp"
+
+namespace gleaner {
+
+struct LearningSoFar {
+  double lowest_loss = -1;         // of a round, nats an example; negative: no round has trained
+  double best_p_at_1 = -1;         // of an evaluation
+  RoundIndex best_checkpoint = 0;  // the first that had it
+  std::uint32_t evaluations_since_best = 0;
+
+  // A round in which nothing is trained (label centroids) has no loss.
+  void add_round(double loss) {
+    if (loss > 0 && (lowest_loss < 0 || loss < lowest_loss)) lowest_loss = loss;
+  }
+
+  void add_evaluation(RoundIndex checkpoint, double p_at_1) {
+    ++evaluations_since_best;
+    if (p_at_1 <= best_p_at_1) return;
+    best_p_at_1 = p_at_1;
+    best_checkpoint = checkpoint;
+    evaluations_since_best = 0;
+  }
+};
+
+}  // namespace gleaner

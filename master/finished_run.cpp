@@ -1,0 +1,59 @@
+#include "master/finished_run.hpp"
+
+#include "common/run_plan.hpp"
+#include "master/resume_point.hpp"
+
+namespace gleaner {
+namespace {
+
+Scores scores_of(const HistoryRecord& record) {
+  return {record.p_at_1,   record.p_at_3,   record.p_at_5,
+          record.psp_at_1, record.psp_at_3, record.psp_at_5};
+}
+
+// Examples a second over all rounds that were timed; negative when none was.
+double speed_over(const std::vector<HistoryRecord>& history, const RunPlan& plan) {
+  double seconds = 0;
+  BatchIndex before = 0;
+  std::uint64_t examples = 0;
+  for (const HistoryRecord& record : history) {
+    // Rounds are what was timed; a round's examples follow from the plan.
+    std::uint64_t in_round = 0;
+    for (BatchIndex batch = before; batch < record.batches; ++batch) {
+      in_round += plan.examples_in(batch);
+    }
+    before = record.batches;
+    if (record.examples_per_second <= 0) continue;
+    seconds += static_cast<double>(in_round) / record.examples_per_second;
+    examples += in_round;
+  }
+  return seconds > 0 ? static_cast<double>(examples) / seconds : -1;
+}
+
+}  // namespace
+
+Result<RunFinished> finished_run(RunStore& run) {
+  const auto history = run.history();
+  if (!history) return history.error();
+  auto digest = run.checkpoint_digest();
+  if (!digest) return digest.error();
+  const RunPlan plan(run.identity().model);
+  RunFinished finished;
+  finished.digest = std::move(*digest);
+  finished.checkpoint = run.checkpoint();
+  finished.epochs = finished.checkpoint / plan.rounds_per_epoch();
+  finished.examples_per_second = speed_over(*history, plan);
+  for (const HistoryRecord& record : *history) {
+    if (record.checkpoint != finished.checkpoint) continue;
+    finished.scores = scores_of(record);
+    finished.evaluated = record.evaluated;
+  }
+  const LearningSoFar learning = learning_so_far(*history, finished.checkpoint);
+  finished.best_checkpoint = learning.best_checkpoint;
+  finished.best_p_at_1 = learning.best_p_at_1;
+  const bool is_early = finished.checkpoint < plan.round_count();
+  if (is_early) finished.evaluations_since_best = learning.evaluations_since_best;
+  return finished;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,13 @@
+// What there is to say of a run at its end, from its store.
+#pragma once
+
+#include "common/result.hpp"
+#include "master/progress_events.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// All but store, seconds and already.
+Result<RunFinished> finished_run(RunStore& run);
+
+}  // namespace gleaner

@@ -1,0 +1,40 @@
+#include "master/resume_point.hpp"
+
+namespace gleaner {
+namespace {
+
+// More leases than one process ever grants.
+constexpr std::uint64_t kLeaseEpochs = std::uint64_t{1} << 32;
+
+}  // namespace
+
+LearningSoFar learning_so_far(std::span<const HistoryRecord> history, RoundIndex checkpoint) {
+  LearningSoFar learning;
+  for (const HistoryRecord& record : history) {
+    if (record.checkpoint > checkpoint) break;
+    learning.add_round(record.loss);
+    if (record.evaluated > 0) learning.add_evaluation(record.checkpoint, record.p_at_1);
+  }
+  return learning;
+}
+
+Result<ResumePoint> read_resume_point(RunStore& run) {
+  ResumePoint resume;
+  resume.checkpoint = run.checkpoint();
+  resume.rate_cuts = run.rate_cuts();
+  const auto history = run.history();
+  if (!history) return history.error();
+  resume.learning = learning_so_far(*history, resume.checkpoint);
+  for (const HistoryRecord& record : *history) {
+    if (record.checkpoint == resume.checkpoint) resume.is_evaluated = record.evaluated > 0;
+  }
+  const auto epoch = run.reserve_lease_epochs(kLeaseEpochs);
+  if (!epoch) return epoch.error();
+  resume.first_epoch = *epoch;
+  auto digests = run.shard_digests();
+  if (!digests) return digests.error();
+  resume.digests = std::move(*digests);
+  return resume;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,75 @@
+"""Runs that diverge and runs that have nothing more to gain, with the real programs."""
+
+import json
+import sys
+import unittest
+
+from harness import EndToEndTest, finished, small_setup
+
+# Far too high, so that the first rounds diverge.
+WILD = ["--output-rate", 4, "--input-rate", 4, "--divergence-factor", 1.5]
+
+
+class Divergence(EndToEndTest):
+    def test_rates_are_cut_alike_whoever_trains_and_however_often_the_master_is_killed(self):
+        setup = small_setup(self.cluster, flags=WILD)
+        reference = setup.run_local(self.cluster, self.cluster.path("reference"))
+        status, program = self.cluster.run(
+            "gleaner", "history", "--json", self.cluster.path("reference"))
+        self.assertEqual(status, 0)
+        cuts = [json.loads(line)["rate_cuts"] for line in program.out]
+        self.assertGreater(cuts[-1], 0)
+
+        store = self.cluster.path("store")
+        master = setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0", "--threads", 1)
+        address = master.wait_event("listening")["address"]
+        for _ in range(2):
+            self.cluster.volunteer(address)
+        cut = master.wait_event("rates_cut")
+        self.assertEqual(cut["cuts"], 1)
+        self.assertGreater(cut["loss"], 1.5 * cut["lowest_loss"])
+        master.kill()
+        master = setup.start_master(self.cluster, store, "--listen", address, "--threads", 1)
+        self.assertEqual(finished(master)["digest"], reference["digest"])
+
+        status, program = self.cluster.run("gleaner", "verify", store, "--deep", "--from", "start",
+                                           "--train", setup.train)
+        self.assertEqual(status, 0, program.said())
+
+    def test_a_run_that_cannot_be_helped_ends_with_a_sentence(self):
+        # Rounds of one point differ as their points do, at any rate.
+        setup = small_setup(self.cluster, points=200, flags=[
+            "--batch-examples", 1, "--round-batches", 1, "--divergence-factor", 1.2])
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--local", 1,
+                                    "--threads", 1)
+        self.assertEqual(master.wait_exit(), 2)
+        self.assertEqual(len(master.events("rates_cut")), 20)
+        self.assertIn("--divergence-factor", master.events("error")[0]["message"])
+
+
+class Patience(EndToEndTest):
+    def test_a_run_without_gain_ends_early_and_its_best_is_kept(self):
+        setup = small_setup(self.cluster, flags=["--patience", 2]).with_flag("--epochs", 60)
+        store = self.cluster.path("store")
+        end = finished(setup.start_master(self.cluster, store, "--local", 2, "--threads", 1))
+        self.assertTrue(end["ended_early"])
+        self.assertLess(end["epochs"], 60)
+        self.assertLess(end["best_checkpoint"], end["checkpoint"])
+        status, program = self.cluster.run("gleaner", "evaluate", f"{store}.kept/best", "--data",
+                                           setup.test, "--json")
+        self.assertEqual(status, 0, program.said())
+        exact = json.loads(program.out[0])["ways"][0]
+        self.assertAlmostEqual(exact["p_at_1"], end["best_p_at_1"], places=6)
+
+        again = finished(setup.start_master(self.cluster, store, "--local", 2, "--threads", 1))
+        self.assertTrue(again["already"])
+        self.assertEqual(again["digest"], end["digest"])
+        # Neither where the run ended nor how it was watched is part of the model.
+        calm = setup.with_flag("--patience", 0).with_flag("--epochs", end["epochs"])
+        other = finished(calm.start_master(self.cluster, self.cluster.path("other"), "--local", 1,
+                                           "--threads", 1))
+        self.assertEqual(other["digest"], end["digest"])
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

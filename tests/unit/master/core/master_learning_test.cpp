@@ -1,0 +1,139 @@
+// What a run does about how well it learns: rounds that diverge, rates that were cut, an early end.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "tests/support/master_driver.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::int64_t kNat = std::int64_t{1} << 20;
+
+ModelConfig watched_model(float divergence_factor) {
+  ModelConfig model = tiny_model();
+  model.divergence_factor = divergence_factor;
+  return model;
+}
+
+// Trains with one volunteer, which reports these losses of a batch.
+void train(MasterDriver& master, const std::function<std::int64_t(BatchIndex)>& loss) {
+  master.volunteer(master.join("ann")).set_loss(loss);
+  master.settle();
+  REQUIRE(master.done.has_value());
+}
+
+bool was_folded(const MasterDriver& master, const std::string& round) {
+  return std::find(master.stored.begin(), master.stored.end(), "fold " + round) !=
+         master.stored.end();
+}
+
+}  // namespace
+
+TEST_CASE("learning: a round whose loss rises too far is not folded", "[master]") {
+  // Round 1 is of batches 3 and 4; shards are four, so a batch of two examples has 2 nats each.
+  const auto loss = [](BatchIndex batch) { return batch == 3 || batch == 4 ? 3 * kNat : kNat; };
+  {
+    const ModelConfig model = watched_model(2.0F);
+    MasterDriver master(model, tiny_core_config(model));
+    train(master, loss);
+    REQUIRE(master.outcome() == Outcome::kDiverged);
+    REQUIRE(master.done->loss == 6.0);
+    REQUIRE(master.done->lowest_loss == 2.0);
+    REQUIRE(was_folded(master, "0"));
+    REQUIRE_FALSE(was_folded(master, "1"));
+  }
+  for (const float factor : {0.0F, 3.0F}) {
+    const ModelConfig model = watched_model(factor);
+    MasterDriver master(model, tiny_core_config(model));
+    train(master, loss);
+    REQUIRE(master.outcome() == Outcome::kFinished);
+  }
+}
+
+TEST_CASE("learning: the first round is held against the model its first batch met", "[master]") {
+  const ModelConfig model = watched_model(2.0F);
+  MasterDriver master(model, tiny_core_config(model));
+  train(master, [](BatchIndex batch) { return batch == 0 ? kNat : 4 * kNat; });
+  REQUIRE(master.outcome() == Outcome::kDiverged);
+  REQUIRE(master.done->lowest_loss == 2.0);
+  REQUIRE(master.done->loss == 6.0);  // one batch of 2 nats an example and two of 8
+  REQUIRE_FALSE(was_folded(master, "0"));
+}
+
+TEST_CASE("learning: after a resume a round is held against those of before", "[master]") {
+  const ModelConfig model = watched_model(2.0F);
+  ResumePoint resume{1, false};
+  resume.learning.add_round(0.5);
+  MasterDriver master(model, tiny_core_config(model), resume);
+  train(master, [](BatchIndex) { return kNat; });
+  REQUIRE(master.outcome() == Outcome::kDiverged);
+  REQUIRE(master.done->lowest_loss == 0.5);
+}
+
+TEST_CASE("learning: rounds that sum centroids neither diverge nor count", "[master]") {
+  ModelConfig model = watched_model(2.0F);
+  model.centroid_scale = 1.0F;
+  MasterDriver master(model, tiny_core_config(model));
+  train(master, [](BatchIndex batch) { return batch < 5 ? 0 : kNat; });
+  REQUIRE(master.outcome() == Outcome::kFinished);
+}
+
+TEST_CASE("learning: from a cut on both rates are half", "[master]") {
+  ModelConfig model = watched_model(2.0F);
+  model.output_rate = 0.5F;
+  model.input_rate = 0.25F;
+  ResumePoint resume{1, false};
+  resume.rate_cuts = {0, 5, 5};
+  MasterDriver master(model, tiny_core_config(model), resume);
+  const SessionId ann = master.join("ann");
+  master.settle();
+  REQUIRE(master.outcome() == Outcome::kFinished);
+  for (const BatchIndex batch : {3, 4}) {
+    REQUIRE(master.volunteer(ann).rate_of(batch) == 0.25F);
+    REQUIRE(master.input_rates.at(batch) == 0.125F);
+  }
+  for (const BatchIndex batch : {5, 9}) {
+    REQUIRE(master.volunteer(ann).rate_of(batch) == 0.0625F);
+    REQUIRE(master.input_rates.at(batch) == 0.03125F);
+  }
+}
+
+TEST_CASE("learning: a run that gains nothing more ends early", "[master]") {
+  ModelConfig model = tiny_model();
+  model.epochs = 6;
+  CoreConfig settings = tiny_core_config(model);
+  settings.test_points = 4;
+  settings.patience = 2;
+  SECTION("after so many evaluations without a higher precision") {
+    MasterDriver master(model, settings);
+    master.precisions = {0.1, 0.3, 0.3, 0.2, 0.9};
+    train(master, [](BatchIndex) { return kNat; });
+    REQUIRE(master.outcome() == Outcome::kFinished);
+    REQUIRE(master.core().checkpoint() == 8);  // of two rounds an epoch
+  }
+  SECTION("not when some are higher in between") {
+    MasterDriver master(model, settings);
+    master.precisions = {0.1, 0.1, 0.2, 0.2, 0.3, 0.3};
+    train(master, [](BatchIndex) { return kNat; });
+    REQUIRE(master.core().checkpoint() == 12);
+  }
+  SECTION("counted over the run's starts") {
+    ResumePoint resume{4, true};
+    resume.learning.add_evaluation(2, 0.5);
+    resume.learning.add_evaluation(4, 0.4);
+    MasterDriver master(model, settings, resume);
+    master.precisions = {0.5};
+    train(master, [](BatchIndex) { return kNat; });
+    REQUIRE(master.core().checkpoint() == 6);
+  }
+  SECTION("never without patience") {
+    settings.patience = 0;
+    MasterDriver master(model, settings);
+    train(master, [](BatchIndex) { return kNat; });
+    REQUIRE(master.core().checkpoint() == 12);
+  }
+}
+
+}  // namespace gleaner

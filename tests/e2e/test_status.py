@@ -63,6 +63,8 @@ class Status(EndToEndTest):
             if asked == 1:
                 for line in self.ask("status", address)[0].splitlines():
                     self.assertLessEqual(len(line), 100)
+                for line in self.ask("why", "run", address)[0].splitlines():
+                    self.assertLessEqual(len(line), 80)
                 self.assertIn("trained by v1", self.ask("why", "3", self.store)[0])
                 self.assertIn("It holds 11 of 11 shards", self.ask("why", "v1", address)[0])
                 self.assertIn("here are v1", self.ask("why", "dora", address, code=2)[1])

@@ -194,7 +194,7 @@ void add_row_kinds(std::vector<Kind>& kinds, const Places& at) {
       [](Bytes& p) { set_float(p, 0, std::numeric_limits<float>::infinity()); });
   add("rows: sealed, huge", [](Bytes& p) { set_float(p, 1, 1e30F); });
   add("rows: sealed, negative state", [](Bytes& p) { set_float(p, p.size() / 4 - 1, -1); });
-  add("rows: sealed, too narrow", [](Bytes& p) { p.resize(p.size() - 4); });
+  add("rows: sealed, too narrow", [](Bytes& p) { p.erase(p.end() - 4, p.end()); });
   add("rows: sealed, too wide", [](Bytes& p) { p.resize(p.size() + 4); });
   add("rows: sealed, empty", [](Bytes& p) { p.clear(); });
   const auto swap = [](Table table, Bytes one, Bytes two) {
@@ -248,7 +248,7 @@ void add_row_kinds(std::vector<Kind>& kinds, const Places& at) {
   codes("codes: sealed, no such bucket", [](Bytes& p) { p[2] = 0xff; });
   codes("codes: sealed, no width", [](Bytes& p) { p[0] = 0; });
   codes("codes: sealed, width of five", [](Bytes& p) { p[0] = 5; });
-  codes("codes: sealed, a table short", [](Bytes& p) { p.resize(p.size() - 2); });
+  codes("codes: sealed, a table short", [](Bytes& p) { p.erase(p.end() - 2, p.end()); });
   codes("codes: sealed, empty", [](Bytes& p) { p.clear(); });
   kinds.push_back({"codes: of an input shard", [=](Patient& patient) {
                      patient.reseal(Table::kCodes, at.input_row,
@@ -320,7 +320,7 @@ void add_run_kinds(std::vector<Kind>& kinds) {
   add_text(kinds, "run: another digest", Table::kRun, shard_digest_key(ShardId{0}),
            R"({"rows":5,"sum":2})");
   add_sealed(kinds, "run: a label count short", Table::kRun, label_counts_key(0),
-             [](Bytes& p) { p.resize(p.size() - 4); });
+             [](Bytes& p) { p.erase(p.end() - 4, p.end()); });
   add_sealed(kinds, "run: more points of a label than there are", Table::kRun, label_counts_key(0),
              [](Bytes& p) { p[3] = 1; });
 }

@@ -102,8 +102,9 @@ Result<std::unique_ptr<BackupFolder>> BackupFolder::open(const std::string& fold
                                                          BackupAccess access) {
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
-  rocksdb::BackupEngineOptions options(folder);
+  // A backup's files are read where they lie by whole paths only.
   std::error_code error;
+  rocksdb::BackupEngineOptions options(fs::absolute(folder, error).string());
   Status status;
   if (access == BackupAccess::kRead) {
     if (!holds_backups(folder)) {

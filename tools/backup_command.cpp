@@ -115,7 +115,7 @@ Result<void> restore_backup(const BackupFolder& backups, const Flags& flags) {
       {{"store", printable(flags.store)},
        {"backup", backup->number},
        {"checkpoint", backup->checkpoint}},
-      fmt::format("{}: checkpoint {} restored from backup {}. gleaner-master --store {} with the "
+      fmt::format("{}: checkpoint {} restored from backup {}.\ngleaner-master --store {} with the "
                   "run's other flags trains on from there.\n",
                   flags.store, backup->checkpoint, backup->number, flags.store));
 }

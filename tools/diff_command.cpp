@@ -203,6 +203,8 @@ Result<bool> diff_digests(RunStore& left, RunStore& right, const DiffFlags& flag
 
 // Whether they differ.
 Result<bool> diff(const DiffFlags& flags) {
+  give_way_to_master(flags.left);
+  give_way_to_master(flags.right);
   const auto left = open_run_to_read(flags.left);
   if (!left) return left.error();
   const auto right = open_run_to_read(flags.right);

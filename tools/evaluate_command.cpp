@@ -223,6 +223,7 @@ Report Evaluation::report() const {
 
 Result<void> evaluate(const EvaluateFlags& flags) {
   if (auto level = simd_level_from_environment(); !level) return level.error();
+  give_way_to_master(flags.store);
   auto run = open_run_to_read(flags.store);
   if (!run) return run.error();
   ThreadPool pool(flags.threads > 0 ? flags.threads

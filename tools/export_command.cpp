@@ -233,6 +233,7 @@ void add_export_command(CLI::App& app, int& exit_status) {
       exit_status = report_on_store(usable);
       return;
     }
+    give_way_to_master(flags->store);
     exit_status =
         run_on_store(flags->store, [&](RunStore& run) { return export_model(run, *flags, *form); });
   });

@@ -16,21 +16,22 @@ namespace {
 struct View {
   const char* name;
   const char* which;  // what must follow it; null for nothing
+  bool reads_rows;
   Result<Report> (*show)(RunStore& run, const InspectRequest& request);
 };
 
 constexpr View kViews[] = {
-    {"summary", nullptr, inspect_summary},
-    {"shard", "a shard's number", inspect_shard},
-    {"neuron", "a label's number or name", inspect_neuron},
-    {"table", "a table's number", inspect_table},
-    {"layer", nullptr, inspect_layer},
-    {"history", nullptr, inspect_history},
-    {"config", nullptr, inspect_config},
-    {"checkpoints", nullptr, inspect_checkpoints},
-    {"space", nullptr, inspect_space},
-    {"volunteers", nullptr, inspect_volunteers},
-    {"units", nullptr, inspect_units},
+    {"summary", nullptr, false, inspect_summary},
+    {"shard", "a shard's number", true, inspect_shard},
+    {"neuron", "a label's number or name", true, inspect_neuron},
+    {"table", "a table's number", true, inspect_table},
+    {"layer", nullptr, true, inspect_layer},
+    {"history", nullptr, false, inspect_history},
+    {"config", nullptr, false, inspect_config},
+    {"checkpoints", nullptr, false, inspect_checkpoints},
+    {"space", nullptr, false, inspect_space},
+    {"volunteers", nullptr, false, inspect_volunteers},
+    {"units", nullptr, false, inspect_units},
 };
 
 struct InspectFlags {
@@ -108,6 +109,7 @@ void add_inspect_command(CLI::App& app, int& exit_status) {
       exit_status = report_on_store(view.error());
       return;
     }
+    if ((*view)->reads_rows) give_way_to_master(flags->store);
     flags->request.style = terminal_facts(stdout).style;
     exit_status =
         run_on_store(flags->store, [&](RunStore& run) { return inspect(run, *flags, **view); });

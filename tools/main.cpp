@@ -16,6 +16,7 @@
 #include "tools/diff_command.hpp"
 #include "tools/evaluate_command.hpp"
 #include "tools/export_command.hpp"
+#include "tools/help_format.hpp"
 #include "tools/history_command.hpp"
 #include "tools/import_command.hpp"
 #include "tools/inspect_command.hpp"
@@ -50,6 +51,7 @@ int main(int argc, char** argv) {
   CLI::App app("Tools for Gleaner: data sets, stores and what is in them.", "gleaner");
   app.set_version_flag("--version", std::string("gleaner ") + gleaner::kBuildVersion);
   app.footer(kFooter);
+  app.formatter(gleaner::help_format());
   int exit_status = 0;
   gleaner::add_backup_commands(app, exit_status);
   gleaner::add_bench_command(app, exit_status);

@@ -7,26 +7,22 @@
 
 #include "common/roff.hpp"
 #include "schema/versions.hpp"
+#include "tools/help_format.hpp"
 #include "tools/store_access.hpp"
 
 namespace gleaner {
 namespace {
 
-// A verb's footer: paragraphs, one of which begins with "Examples:" and goes on in whole lines.
+// A verb's footer; the part that begins with "Examples:" goes on in whole lines.
 std::string footer_text(const CLI::App& app) {
   constexpr std::string_view kExamples = "Examples:\n";
-  const std::string footer = app.get_footer();
   std::string text;
-  for (std::size_t at = 0; at < footer.size();) {
-    const std::size_t end = std::min(footer.find("\n\n", at), footer.size());
-    const std::string_view paragraph = std::string_view(footer).substr(at, end - at);
-    if (paragraph.starts_with(kExamples)) {
-      text += roff_paragraph("Examples:") + roff_lines(paragraph.substr(kExamples.size()));
-    } else if (!paragraph.empty()) {
-      text += paragraph.find("\n  ") == std::string_view::npos ? roff_paragraph(paragraph)
-                                                               : roff_lines(paragraph);
+  for (const auto& [part, has_lines] : footer_parts(app)) {
+    if (part.starts_with(kExamples)) {
+      text += roff_paragraph("Examples:") + roff_lines(part.substr(kExamples.size()));
+    } else {
+      text += has_lines ? roff_lines(part) : roff_paragraph(part);
     }
-    at = std::min(end + 2, footer.size());
   }
   return text;
 }

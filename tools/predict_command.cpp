@@ -22,6 +22,7 @@ constexpr unsigned kPlainWidth = 100;
 
 Result<void> predict(PredictFlags& flags) {
   if (auto level = simd_level_from_environment(); !level) return level.error();
+  give_way_to_master(flags.store);
   auto run = open_run_to_read(flags.store);
   if (!run) return run.error();
   const TerminalFacts terminal = terminal_facts(stdout);

@@ -12,6 +12,7 @@
 
 #include "common/exit_code.hpp"
 #include "common/run_plan.hpp"
+#include "common/settings.hpp"
 #include "storage/identity.hpp"
 #include "storage/master_note.hpp"
 #include "storage/store_folder.hpp"
@@ -170,7 +171,7 @@ Result<void> show_why(const StatusFlags& flags) {
     return print_out(json_document("why", flags.where, body));
   }
   std::string text;
-  for (const std::string& sentence : sentences) text += sentence + "\n";
+  for (const std::string& sentence : sentences) text += wrap_text(sentence, 0);
   return print_out(text);
 }
 

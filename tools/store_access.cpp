@@ -1,6 +1,7 @@
 #include "tools/store_access.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <charconv>
 #include <cstdint>
@@ -9,11 +10,16 @@
 
 #include "common/exit_code.hpp"
 #include "storage/backup.hpp"
+#include "storage/master_note.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/exported_run.hpp"
 
 namespace gleaner {
 namespace {
+
+// 15 shares where a thread of the training has 1,024: slow beside it, but never stopped, as a verb
+// of the idle class would be.
+constexpr int kNicest = 19;
 
 // Whatever is wrong with a store that was to be read is the store's.
 ExitCode exit_status_of(ErrorCode code) {
@@ -70,6 +76,11 @@ Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder) {
   auto run = RunStore::open(std::move(*store));
   if (!run) return name_folder(run.error(), folder);
   return run;
+}
+
+void give_way_to_master(const std::string& folder) {
+  // Of one thread in Linux, here the only one.
+  if (writer_of(folder)) ::setpriority(PRIO_PROCESS, 0, kNicest);
 }
 
 int run_on_store(const std::string& folder, const std::function<Result<void>(RunStore&)>& action) {

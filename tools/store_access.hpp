@@ -23,6 +23,10 @@ Result<std::unique_ptr<Store>> open_store_to_read(const std::string& words);
 // The run in it, or in a model file (see exported_run.hpp).
 Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder);
 
+// For verbs that read a store whole: where a master has it open, this process takes what others
+// leave of the processors. Threads that are made later inherit it.
+void give_way_to_master(const std::string& folder);
+
 // Opens the run and does `action` with it. Prints an error to stderr; returns the exit status.
 int run_on_store(const std::string& folder, const std::function<Result<void>(RunStore&)>& action);
 

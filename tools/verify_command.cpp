@@ -98,6 +98,7 @@ Report report_of(const AuditedRun& run, const Findings& findings, TextStyle styl
 
 int verify(const VerifyFlags& flags) {
   if (auto level = simd_level_from_environment(); !level) return report_on_store(level.error());
+  give_way_to_master(flags.store);
   Findings findings;
   const Result<AuditedRun> run = audit_folder(flags.store, findings);
   if (!run) return report_on_store(run.error());

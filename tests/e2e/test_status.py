@@ -1,11 +1,14 @@
 """`gleaner status` and `gleaner why` beside a master that trains, that is gone, and that refuses."""
 
 import json
+import os
+import pathlib
+import subprocess
 import sys
 import time
 import unittest
 
-from harness import RUN_SECONDS, EndToEndTest, finished, small_setup
+from harness import BIN, RUN_SECONDS, EndToEndTest, finished, small_setup
 
 
 class Status(EndToEndTest):
@@ -60,6 +63,8 @@ class Status(EndToEndTest):
             if asked == 1:
                 for line in self.ask("status", address)[0].splitlines():
                     self.assertLessEqual(len(line), 100)
+                for line in self.ask("why", "run", address)[0].splitlines():
+                    self.assertLessEqual(len(line), 80)
                 self.assertIn("trained by v1", self.ask("why", "3", self.store)[0])
                 self.assertIn("It holds 11 of 11 shards", self.ask("why", "v1", address)[0])
                 self.assertIn("here are v1", self.ask("why", "dora", address, code=2)[1])
@@ -96,6 +101,28 @@ class Status(EndToEndTest):
             self.assertIn(f"process {master.pid} trains it and takes no connections",
                           document["reason"])
         self.assertFalse(document["is_running"])
+
+    def test_long_verbs_give_way_to_a_master(self):
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1)
+        master.wait_checkpoint(1)
+        master.pause()
+        self.assertEqual(self.niceness_of_predict(), {19})
+        master.go_on()
+        master.kill()
+        self.assertEqual(self.niceness_of_predict(), {os.nice(0)})
+
+    def niceness_of_predict(self):
+        """Of its threads, while it waits for the second point."""
+        with subprocess.Popen(
+                [f"{BIN}/gleaner", "predict", self.store, "--input", "-", "--format", "libsvm",
+                 "--threads", "2", "--json"],
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as predict:
+            print("0 1:1", file=predict.stdin, flush=True)
+            self.assertIn("predicted", predict.stdout.readline())
+            threads = list(pathlib.Path(f"/proc/{predict.pid}/task").iterdir())
+            self.assertGreater(len(threads), 1)
+            return {int((thread / "stat").read_text().rpartition(")")[2].split()[16])
+                    for thread in threads}
 
     def test_a_token_is_asked_for(self):
         _, address = self.listening(environment={"GLEANER_TOKEN": "sesame"})

@@ -38,6 +38,8 @@ class Usage(unittest.TestCase):
             examples = re.findall(r"^  .*gleaner ", out.split("Examples:")[1], re.MULTILINE)
             self.assertGreaterEqual(len(examples), 2, out)
             self.assertIn("Exit status: 0 done", out)
+            for line in out.splitlines():
+                self.assertLessEqual(len(line), 100, verb)
             # These two write for a shell and for man.
             if verb not in ((), ("completion",), ("man",)):
                 self.assertIn("--json", out, verb)

@@ -1,6 +1,7 @@
 """`gleaner inspect`, `verify` and `repair` on folders: inspect_program_test.py GLEANER AUDIT_WRITER."""
 
 import json
+import os
 import random
 import shutil
 import subprocess
@@ -187,7 +188,7 @@ class Backups(Stores):
         restored = self.path / "restored"
         run("restore", self.backups, restored)
         number = json.loads(run("backup", "list", self.backups, "--json")[1].splitlines()[-1])["backup"]
-        for words in (self.backups, f"{self.backups}@{number}"):
+        for words in (self.backups, f"{self.backups}@{number}", os.path.relpath(self.backups)):
             self.assertEqual(run("checkpoint", "digest", words), run("checkpoint", "digest", restored))
             self.assertEqual(self.verified(words)[0], 0)
             for arguments in (["history"], ["inspect", "neuron", "3"], ["inspect", "layer"]):

@@ -33,7 +33,7 @@ class Storm:
         self.cluster, self.setup, self.options = cluster, setup, options
         self.epochs_ahead = math.ceil(AHEAD_SECONDS * calm["examples_per_second"] / calm["points"])
         self.rounds_per_epoch = calm["checkpoint"] // calm["epochs"]
-        self.epochs = 0
+        self.epochs = calm["epochs"]  # the calm run is trained on to as many
         self.draw = random.Random(options.seed)
         self.store = cluster.path("storm")
         self.temporary = cluster.path("tmp")

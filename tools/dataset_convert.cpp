@@ -34,12 +34,7 @@ Result<void> run_dataset_convert(const ConvertFlags& flags) {
   const SetOutputOptions options{form_wanted(flags), flags.read.first_feature, !flags.no_normalize};
   if (auto fits = refuse_packing_twice(flags.source, options.form); !fits) return fits;
   TextOptions text = flags.read.text_options();
-  if (!flags.like.empty()) {
-    Result<SetSize> like = size_of_set(flags.like, text);
-    if (!like) return like.error();
-    text.limits = like->dimensions;
-    text.limits_name = flags.like;
-  }
+  if (auto limited = take_limits(flags.like, text); !limited) return limited;
   Result<SetSize> size = size_of_set(flags.source, text);
   if (!size) return size.error();
   const Dimensions dimensions = text.limits.value_or(size->dimensions);

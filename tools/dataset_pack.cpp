@@ -30,6 +30,7 @@ Result<void> run_dataset_pack(const PackFlags& flags) {
   options.cache_dir = flags.cache_dir;
   if (!flags.like.empty()) {
     PackOptions like_options = options;
+    like_options.text.format = TextFormat::kAuto;
     Result<std::unique_ptr<PackedDataset>> like = open_or_pack(flags.like, like_options);
     if (!like) return like.error();
     options.text.limits = Dimensions{(*like)->features(), (*like)->labels()};

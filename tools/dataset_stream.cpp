@@ -81,4 +81,15 @@ Result<SetSize> size_of_set(const std::string& path, const TextOptions& options)
   return SetSize{points, (*stream)->dimensions()};
 }
 
+Result<void> take_limits(const std::string& like, TextOptions& text) {
+  if (like.empty()) return {};
+  TextOptions own = text;
+  own.format = TextFormat::kAuto;
+  const Result<SetSize> size = size_of_set(like, own);
+  if (!size) return size.error();
+  text.limits = size->dimensions;
+  text.limits_name = like;
+  return {};
+}
+
 }  // namespace gleaner

@@ -131,12 +131,7 @@ Report report_of(const Contents& contents, const Problems& problems) {
 
 Result<void> run_dataset_validate(const ValidateFlags& flags) {
   TextOptions options = flags.read.text_options();
-  if (!flags.like.empty()) {
-    Result<SetSize> like = size_of_set(flags.like, options);
-    if (!like) return like.error();
-    options.limits = like->dimensions;
-    options.limits_name = flags.like;
-  }
+  if (auto limited = take_limits(flags.like, options); !limited) return limited.error();
   Problems problems(flags);
   Result<Contents> contents = is_packed_file(flags.source) ? read_packed(flags, options, problems)
                                                            : read_text(flags, options, problems);

@@ -133,6 +133,14 @@ TEST_CASE("dataset convert: what goes from form to form comes back the same", "[
   convert("a.txt", "b.svm.gz");
   convert("b.svm.gz", "c.txt", {"--like", xc});
   CHECK(read_file(folder.file("c.txt")) == with_gaps);
+  // --format is the source's alone.
+  convert("b.svm.gz", "j.txt", {"--format", "libsvm", "--like", xc});
+  CHECK(read_file(folder.file("j.txt")) == with_gaps);
+  CHECK(run(folder, {"validate", folder.file("b.svm.gz"), "--format", "libsvm", "--like", xc})
+            .status == 0);
+  CHECK(run(folder, {"pack", folder.file("b.svm.gz"), "--format", "libsvm", "--like", xc,
+                     "--output", folder.file("k.gleaner")})
+            .status == 0);
   convert("a.txt", "zero.libsvm", {"--first-feature", "0"});
   convert("zero.libsvm", "d.txt", {"--first-feature", "0", "--like", xc});
   CHECK(read_file(folder.file("d.txt")) == with_gaps);

@@ -96,8 +96,10 @@ void Chooser::choose_shape() {
 void Chooser::choose_schedule() {
   set("epochs", &ModelConfig::epochs, by_kind(3u, 5u, 10u),
       by_kind("a first look", "precision has nearly settled", "regularised layers learn longer"));
-  set("batch_examples", &ModelConfig::batch_examples, 128u,
-      "shares each row's update among examples and still gives many updates");
+  set("batch_examples", &ModelConfig::batch_examples, by_kind(128u, 128u, 256u),
+      by_kind("shares each row's update among examples and still gives many updates",
+              "shares each row's update among examples and still gives many updates",
+              "steadier updates, which a run of many epochs can afford"));
   choices_.push_back({"staleness", "enough to overlap master and volunteers on a local network"});
 }
 

@@ -119,7 +119,6 @@ class MasterRun {
   void complete(RunStatus& status) const;
   void measure_disk();
   void end_backups();
-  [[nodiscard]] bool is_past_best(const LearningSoFar& learning) const;
   void keep_if_best(RoundIndex checkpoint);
   Result<ExitCode> conclude(const Done& done);
   // Error kDiverged: the run is to go on at the lower rates.
@@ -330,11 +329,6 @@ Result<ExitCode> MasterRun::conclude_finished(bool already) {
   return ExitCode::kOk;
 }
 
-bool MasterRun::is_past_best(const LearningSoFar& learning) const {
-  const std::uint32_t patience = config_.evaluation.patience;
-  return patience > 0 && learning.evaluations_since_best >= patience;
-}
-
 // On the thread of the store.
 void MasterRun::keep_if_best(RoundIndex checkpoint) {
   if (config_.evaluation.patience == 0) return;
@@ -402,7 +396,8 @@ void MasterRun::end_backups() {
 Result<ExitCode> MasterRun::run(bool goes_on) {
   const auto resume = read_resume_point(store_);
   if (!resume) return fail(resume.error(), ExitCode::kStore);
-  const bool is_complete = resume->checkpoint >= shape_.rounds || is_past_best(resume->learning);
+  const bool is_complete = resume->checkpoint >= shape_.rounds ||
+                           resume->learning.is_past_best(config_.evaluation.patience);
   if (is_complete && (resume->is_evaluated || !data_.test)) return conclude_finished(true);
 
   if (auto discarded = store_.discard_staged(); !discarded) {

@@ -52,8 +52,8 @@ struct SetSize {
 // What the form announces; a form that does not is read to its end for it.
 Result<SetSize> size_of_set(const std::string& path, const TextOptions& options);
 
-// Makes `text` refuse ids beyond those of the set `like`, which may have another form; an empty name
-// changes nothing.
+// Makes `text` refuse ids beyond those of the set `like`, which may have another form; an empty
+// name changes nothing.
 Result<void> take_limits(const std::string& like, TextOptions& text);
 
 }  // namespace gleaner

@@ -143,11 +143,6 @@ class MasterCore {
   // What the round's loss is too far above, if it has diverged.
   [[nodiscard]] std::optional<double> diverged_from(const RoundRecord& record) const;
 
-  // The run has nothing more to gain.
-  [[nodiscard]] bool is_past_best() const {
-    return config_.patience > 0 && learning_.evaluations_since_best >= config_.patience;
-  }
-
   [[nodiscard]] bool is_evaluation_due(RoundIndex checkpoint) const;
   void start_evaluation();
   void finish_if_complete();

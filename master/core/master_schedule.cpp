@@ -55,7 +55,7 @@ void MasterCore::let_leavers_go() {
 // ---- Rounds and evaluations --------------------------------------------------------------------
 
 RoundIndex MasterCore::rounds_open() const {
-  if (is_past_best()) return checkpoint_;
+  if (learning_.is_past_best(config_.patience)) return checkpoint_;
   // At most two rounds are open, which bounds the replay log; an evaluation and a stop are
   // barriers.
   RoundIndex limit = checkpoint_ + 2;
@@ -126,7 +126,8 @@ void MasterCore::start_evaluation() {
 
 void MasterCore::finish_if_complete() {
   if (is_done_ || is_folding_ || !is_evaluation_recorded_) return;
-  const bool is_trained = checkpoint_ == plan_.round_count() || is_past_best();
+  const bool is_trained =
+      checkpoint_ == plan_.round_count() || learning_.is_past_best(config_.patience);
   const bool needs_evaluation =
       is_evaluation_due(checkpoint_) && evaluated_checkpoint_ < checkpoint_;
   if (is_trained && !needs_evaluation) {

@@ -1,7 +1,7 @@
 #include "tools/store_access.hpp"
 
 #include <fmt/format.h>
-#include <sys/resource.h>
+#include <sched.h>
 
 #include <charconv>
 #include <cstdint>
@@ -16,10 +16,6 @@
 
 namespace gleaner {
 namespace {
-
-// 15 shares where a thread of the training has 1,024: slow beside it, but never stopped, as a verb
-// of the idle class would be.
-constexpr int kNicest = 19;
 
 // Whatever is wrong with a store that was to be read is the store's.
 ExitCode exit_status_of(ErrorCode code) {
@@ -79,8 +75,9 @@ Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder) {
 }
 
 void give_way_to_master(const std::string& folder) {
-  // Of one thread in Linux, here the only one.
-  if (writer_of(folder)) ::setpriority(PRIO_PROCESS, 0, kNicest);
+  // Of one thread in Linux, here the only one. Any process may have less.
+  const sched_param none{};
+  if (writer_of(folder)) ::sched_setscheduler(0, SCHED_IDLE, &none);
 }
 
 int run_on_store(const std::string& folder, const std::function<Result<void>(RunStore&)>& action) {

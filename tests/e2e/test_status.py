@@ -106,12 +106,12 @@ class Status(EndToEndTest):
         master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1)
         master.wait_checkpoint(1)
         master.pause()
-        self.assertEqual(self.niceness_of_predict(), {19})
+        self.assertEqual(self.scheduling_of_predict(), {os.SCHED_IDLE})
         master.go_on()
         master.kill()
-        self.assertEqual(self.niceness_of_predict(), {os.nice(0)})
+        self.assertEqual(self.scheduling_of_predict(), {os.sched_getscheduler(0)})
 
-    def niceness_of_predict(self):
+    def scheduling_of_predict(self):
         """Of its threads, while it waits for the second point."""
         with subprocess.Popen(
                 [f"{BIN}/gleaner", "predict", self.store, "--input", "-", "--format", "libsvm",
@@ -121,8 +121,7 @@ class Status(EndToEndTest):
             self.assertIn("predicted", predict.stdout.readline())
             threads = list(pathlib.Path(f"/proc/{predict.pid}/task").iterdir())
             self.assertGreater(len(threads), 1)
-            return {int((thread / "stat").read_text().rpartition(")")[2].split()[16])
-                    for thread in threads}
+            return {os.sched_getscheduler(int(thread.name)) for thread in threads}
 
     def test_a_token_is_asked_for(self):
         _, address = self.listening(environment={"GLEANER_TOKEN": "sesame"})

@@ -71,8 +71,9 @@ class Status(EndToEndTest):
         self.assertGreater(asked, 0)
         self.assertEqual(finished(master)["digest"], reference["digest"])
         self.assertEqual(len(master.events("volunteer_joined")), 1)
-        self.assertEqual(master.events("log"), [e for e in master.events("log")
-                                                if e["level"] == "info"])
+        # Where a machine is so busy that a master's ticks are late, some questions are put off.
+        self.assertEqual([e for e in master.events("log") if e["level"] != "info" and
+                          "too many ask this master" not in e["message"]], [])
 
     def test_without_a_master_the_store_answers(self):
         master, address = self.listening()

@@ -7,7 +7,7 @@
 
 namespace gleaner {
 
-// All but store, seconds and already.
+// All but store, best_store, seconds and already.
 Result<RunFinished> finished_run(RunStore& run);
 
 }  // namespace gleaner

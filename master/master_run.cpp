@@ -22,6 +22,7 @@
 #include "common/net/lobby.hpp"
 #include "common/net/tcp_link.hpp"
 #include "master/backup_keeper.hpp"
+#include "master/best_checkpoint.hpp"
 #include "master/core_runner.hpp"
 #include "master/fallback.hpp"
 #include "master/finished_run.hpp"
@@ -29,7 +30,6 @@
 #include "master/progress_source.hpp"
 #include "master/resume_point.hpp"
 #include "storage/identity.hpp"
-#include "storage/kept_checkpoints.hpp"
 #include "storage/master_note.hpp"
 #include "storage/store_folder.hpp"
 #include "volunteer/config.hpp"
@@ -45,8 +45,6 @@ constexpr std::chrono::seconds kFarewell{3};
 // Warnings about connections that come to nothing.
 constexpr Millis kStrangerLogPeriod{60'000};
 constexpr std::size_t kStrangerLogLines = 20;
-// The kept checkpoint with the best held-out precision, where training ends by it.
-constexpr const char* kBestName = "best";
 
 RunShape shape_of(const ModelConfig& model) {
   const RunPlan plan(model);
@@ -119,7 +117,7 @@ class MasterRun {
   void complete(RunStatus& status) const;
   void measure_disk();
   void end_backups();
-  void keep_if_best(RoundIndex checkpoint);
+  void keep_best();
   Result<ExitCode> conclude(const Done& done);
   // Error kDiverged: the run is to go on at the lower rates.
   Result<ExitCode> cut_rates(const Done& done);
@@ -324,17 +322,16 @@ Result<ExitCode> MasterRun::conclude_finished(bool already) {
   if (!finished) return fail(finished.error(), ExitCode::kStore);
   finished->store = config_.run.store;
   finished->already = already;
+  finished->best_store = kept_best(config_.run.store, finished->best_checkpoint);
   finished->seconds = static_cast<double>((monotonic_now() - started_).count()) / 1e6;
   console_.event(*finished);
   return ExitCode::kOk;
 }
 
-// On the thread of the store.
-void MasterRun::keep_if_best(RoundIndex checkpoint) {
+// On the thread of the store, or before there is one.
+void MasterRun::keep_best() {
   if (config_.evaluation.patience == 0) return;
-  const auto history = store_.history();
-  if (!history || learning_so_far(*history, checkpoint).best_checkpoint != checkpoint) return;
-  const auto kept = link_store(config_.run.store, kept_path(config_.run.store, kBestName));
+  const auto kept = keep_if_best(config_.run.store, store_);
   if (kept) return;
   asio::post(io_, [this, why = kept.error().message] {
     console_.log(LogLevel::kWarning, "the best checkpoint is not kept: " + why);
@@ -396,6 +393,8 @@ void MasterRun::end_backups() {
 Result<ExitCode> MasterRun::run(bool goes_on) {
   const auto resume = read_resume_point(store_);
   if (!resume) return fail(resume.error(), ExitCode::kStore);
+  // Where the last start ended between the two.
+  if (resume->is_evaluated) keep_best();
   const bool is_complete = resume->checkpoint >= shape_.rounds ||
                            resume->learning.is_past_best(config_.evaluation.patience);
   if (is_complete && (resume->is_evaluated || !data_.test)) return conclude_finished(true);
@@ -418,7 +417,7 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
       [this](RoundIndex) {
         if (backups_) backups_->folded(store_, monotonic_now());
       },
-      [this](RoundIndex checkpoint) { keep_if_best(checkpoint); });
+      [this](RoundIndex) { keep_best(); });
   CoreRunner::Observer observer;
   observer.on_notice = [this](const Notice& notice) { report(notice); };
   observer.on_done = [this](const Done& done) { done_ = done; };

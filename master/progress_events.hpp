@@ -175,6 +175,7 @@ struct RunFinished {
   bool already = false;            // the store held a finished run
   RoundIndex best_checkpoint = 0;  // of those evaluated, with the best P@1
   double best_p_at_1 = -1;
+  std::string best_store;  // where that one is kept; empty: nowhere
   // Not 0 when the run ended early, since P@1 had not risen in so many evaluations.
   std::uint32_t evaluations_since_best = 0;
 };

@@ -167,6 +167,7 @@ struct EventJson {
             {"ended_early", e.evaluations_since_best > 0},
             {"best_checkpoint", e.best_checkpoint},
             {"best_p_at_1", known(e.best_p_at_1)},
+            {"best_store", e.best_store.empty() ? Json() : Json(e.best_store)},
             {"store", e.store}};
   }
 

@@ -266,10 +266,9 @@ struct EventText {
                                  : fmt::format("Finished {} epochs.", e.epochs);
     if (e.evaluations_since_best > 0) {
       head += fmt::format(
-          "\nEnded early: P@1 has not risen in {}. The best, {:.4f}, is checkpoint {}, kept as "
-          "{}.kept/best.",
+          "\nEnded early: P@1 has not risen in {}. The best, {:.4f}, is checkpoint {}{}.",
           counted(e.evaluations_since_best, "evaluation"), e.best_p_at_1, e.best_checkpoint,
-          e.store);
+          e.best_store.empty() ? "" : ", kept as " + e.best_store);
     }
     std::string facts = scores_text(e.scores);
     if (e.examples_per_second >= 0)

@@ -50,6 +50,12 @@ void add_progress(Report& report, const RunStore& run, const std::vector<History
                            model.epochs);
   report.fact("checkpoint", "checkpoint", std::move(shown));
   report.fact("batches", "batches", cell_count(batches));
+  if (!run.rate_cuts().empty()) {
+    Cell cuts = cell_count(run.rate_cuts().size());
+    cuts.text += fmt::format(", the last from batch {} on: rounds diverged",
+                             grouped(run.rate_cuts().back()));
+    report.fact("rate_cuts", "rates halved", std::move(cuts));
+  }
   if (history.empty()) return;
   const HistoryRecord& last = history.back();
   report.fact("wall_seconds", "written (UTC)", cell_time(last.wall_seconds));

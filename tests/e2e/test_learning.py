@@ -1,6 +1,7 @@
 """Runs that diverge and runs that have nothing more to gain, with the real programs."""
 
 import json
+import shutil
 import sys
 import unittest
 
@@ -19,6 +20,8 @@ class Divergence(EndToEndTest):
         self.assertEqual(status, 0)
         cuts = [json.loads(line)["rate_cuts"] for line in program.out]
         self.assertGreater(cuts[-1], 0)
+        status, program = self.cluster.run("gleaner", "inspect", self.cluster.path("reference"))
+        self.assertIn("rates halved", program.said())
 
         store = self.cluster.path("store")
         master = setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0", "--threads", 1)
@@ -55,7 +58,8 @@ class Patience(EndToEndTest):
         self.assertTrue(end["ended_early"])
         self.assertLess(end["epochs"], 60)
         self.assertLess(end["best_checkpoint"], end["checkpoint"])
-        status, program = self.cluster.run("gleaner", "evaluate", f"{store}.kept/best", "--data",
+        self.assertEqual(end["best_store"], f"{store}.kept/best")
+        status, program = self.cluster.run("gleaner", "evaluate", end["best_store"], "--data",
                                            setup.test, "--json")
         self.assertEqual(status, 0, program.said())
         exact = json.loads(program.out[0])["ways"][0]
@@ -64,11 +68,24 @@ class Patience(EndToEndTest):
         again = finished(setup.start_master(self.cluster, store, "--local", 2, "--threads", 1))
         self.assertTrue(again["already"])
         self.assertEqual(again["digest"], end["digest"])
+        self.assertEqual(again["best_store"], end["best_store"])
+        shutil.rmtree(f"{store}.kept")
+        self.assertIsNone(finished(setup.start_master(
+            self.cluster, store, "--local", 2, "--threads", 1))["best_store"])
         # Neither where the run ended nor how it was watched is part of the model.
         calm = setup.with_flag("--patience", 0).with_flag("--epochs", end["epochs"])
         other = finished(calm.start_master(self.cluster, self.cluster.path("other"), "--local", 1,
                                            "--threads", 1))
         self.assertEqual(other["digest"], end["digest"])
+
+    def test_a_best_checkpoint_that_was_not_kept_in_time_is_kept_by_the_next_start(self):
+        # As after a kill between the record of the evaluation and the keeping.
+        setup = small_setup(self.cluster, flags=["--patience", 2]).with_flag("--epochs", 1)
+        store = self.cluster.path("store")
+        finished(setup.start_master(self.cluster, store, "--local", 1, "--threads", 1))
+        shutil.rmtree(f"{store}.kept")
+        end = finished(setup.start_master(self.cluster, store, "--local", 1, "--threads", 1))
+        self.assertEqual(self.cluster.digest(end["best_store"]), end["digest"])
 
 
 if __name__ == "__main__":

@@ -1,0 +1,19 @@
+// The checkpoint with the highest held-out P@1, kept beside the store of a run that may end early.
+#pragma once
+
+#include <string>
+
+#include "common/ids.hpp"
+#include "common/result.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// Keeps the checkpoint of `run`, whose folder is `store`, as STORE.kept/best if no evaluated one
+// before it was as good. For the thread of the store.
+Result<void> keep_if_best(const std::string& store, RunStore& run);
+
+// Where checkpoint `best` is kept; empty when STORE.kept/best is not it.
+std::string kept_best(const std::string& store, RoundIndex best);
+
+}  // namespace gleaner

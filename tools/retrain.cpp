@@ -26,6 +26,8 @@ class Retraining {
         output_(model_, pool) {}
 
   Result<void> load();
+  // Those of the cuts that the run does not have before `round`.
+  Result<void> cut_rates(const std::vector<BatchIndex>& rate_cuts, RoundIndex round);
   Result<void> train_round(RoundIndex round, const std::function<void()>& on_batch);
 
  private:
@@ -77,6 +79,14 @@ Result<void> Retraining::load() {
   if (auto loaded = worker_.load(run_); !loaded) return loaded;
   for (std::uint32_t s = 0; s < map_.output_shards(); ++s) {
     if (auto loaded = load_shard(ShardId{s}); !loaded) return loaded;
+  }
+  return {};
+}
+
+Result<void> Retraining::cut_rates(const std::vector<BatchIndex>& rate_cuts, RoundIndex round) {
+  while (run_.rate_cuts().size() < rate_cuts.size() &&
+         rate_cuts[run_.rate_cuts().size()] <= plan_.round_begin(round)) {
+    if (auto cut = run_.cut_rates(); !cut) return cut;
   }
   return {};
 }
@@ -144,14 +154,10 @@ Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
                      const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
                      const std::function<void()>& on_batch) {
   if (auto discarded = run.discard_staged(); !discarded) return discarded;
-  const RunPlan plan(run.identity().model);
   Retraining training(run, train, rate_cuts, pool);
   if (auto loaded = training.load(); !loaded) return loaded;
   for (RoundIndex round = run.checkpoint(); round < to; ++round) {
-    while (run.rate_cuts().size() < rate_cuts.size() &&
-           rate_cuts[run.rate_cuts().size()] <= plan.round_begin(round)) {
-      if (auto cut = run.cut_rates(); !cut) return cut;
-    }
+    if (auto cut = training.cut_rates(rate_cuts, round); !cut) return cut;
     if (auto trained = training.train_round(round, on_batch); !trained) return trained;
   }
   return {};

@@ -111,15 +111,15 @@ Result<void> Repairer::settle_run() {
     std::vector<BatchIndex> rate_cuts;
     const RunPlan plan(*ours_.model);
     Findings findings;
-    walk_records(damaged_, Table::kHistory, {}, {}, findings,
-                 [&](ByteView key, ByteView, ByteView payload) {
-                   last = std::max(last, decode_history_key(key).value_or(0));
-                   const auto record = decode_history(as_text(payload));
-                   if (!record || record->checkpoint == 0) return;
-                   while (rate_cuts.size() < std::min(record->rate_cuts, kRateCutsMax)) {
-                     rate_cuts.push_back(plan.round_begin(record->checkpoint - 1));
-                   }
-                 });
+    walk_records(
+        damaged_, Table::kHistory, {}, {}, findings, [&](ByteView key, ByteView, ByteView payload) {
+          last = std::max(last, decode_history_key(key).value_or(0));
+          const auto record = decode_history(as_text(payload));
+          if (!record || record->checkpoint == 0 || record->checkpoint > plan.round_count()) return;
+          while (rate_cuts.size() < std::min(record->rate_cuts, kRateCutsMax)) {
+            rate_cuts.push_back(plan.round_begin(record->checkpoint - 1));
+          }
+        });
     last = std::min(last, plan.round_count());
     ours_.progress = ProgressRecord{last, plan.round_begin(last), std::move(rate_cuts)};
     did("run, progress", fmt::format("set to checkpoint {}, the last of the history", last));

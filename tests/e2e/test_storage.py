@@ -81,10 +81,10 @@ class FullDisk(StorageTest):
         self.name_count = 0
 
     def fill(self):
-        """Leaves less free than the reserve."""
-        free = shutil.disk_usage(self.disk).free
-        with open(self.ballast, "ab") as file:
-            file.write(bytes(max(0, free - self.RESERVE * 3 // 4)))
+        """Leaves less free than the reserve. In small steps, since the store may be writing too."""
+        with open(self.ballast, "ab", buffering=0) as file:
+            while shutil.disk_usage(self.disk).free > self.RESERVE * 3 // 4:
+                file.write(bytes(MEBIBYTE // 4))
 
     def start_and_fill(self, fill, *flags):
         """A run whose disk is filled after its first checkpoint, while nothing moves, until it is

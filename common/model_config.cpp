@@ -72,7 +72,22 @@ Result<void> validate_sampling(const ModelConfig& c) {
   if (auto r = in_range<std::uint32_t>("active_cap", c.active_cap, 1, kLabelsMax); !r) return r;
   if (auto r = in_range<std::uint32_t>("random_negatives", c.random_negatives, 0, kLabelsMax); !r)
     return r;
-  return in_range("random_weight_max", c.random_weight_max, 1.0F, 1000.0F);
+  if (auto r = in_range("random_weight_max", c.random_weight_max, 1.0F, 1000.0F); !r) return r;
+  if (c.meetings_min < 1 ||
+      (c.table_choice == TableChoice::kThreshold && c.meetings_min > c.tables)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("meetings_min is {}: it must be between 1 and tables ({})",
+                             c.meetings_min, c.tables)};
+  }
+  return {};
+}
+
+Result<void> validate_loss(const ModelConfig& c) {
+  if (c.loss != Loss::kSoftmax || c.output_shards == 1) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("output_shards is {}: the loss softmax adds over all active neurons of "
+                           "an example, which must be in one shard",
+                           c.output_shards)};
 }
 
 Result<void> validate_optimizer(const ModelConfig& c) {
@@ -104,6 +119,7 @@ Result<void> validate(const ModelConfig& config) {
   if (auto r = validate_shape(config); !r) return r;
   if (auto r = validate_schedule(config); !r) return r;
   if (auto r = validate_sampling(config); !r) return r;
+  if (auto r = validate_loss(config); !r) return r;
   return validate_optimizer(config);
 }
 

@@ -22,6 +22,16 @@ enum class HashFamilyKind : std::uint8_t { kSimHash = 0, kDwta = 1 };
 enum class TableChoice : std::uint8_t {
   kVanilla = 0,  // the first met, on a walk from a random table
   kTopK = 1,     // those met in the most tables
+  // The same, but none that was met in fewer tables than `meetings_min` (SLIDE's hard threshold).
+  kThreshold = 2,
+};
+
+// What an example's active neurons are trained to predict.
+enum class Loss : std::uint8_t {
+  kLogistic = 0,  // each by itself whether its label is true
+  // Together, which label is true: their probabilities add up to 1, each true label's should be
+  // 1/k of k. Needs all of them in one place, so a single output shard.
+  kSoftmax = 1,
 };
 
 struct ModelConfig {
@@ -48,10 +58,13 @@ struct ModelConfig {
   std::uint32_t hash_bits = 8;  // K: each table has 2^K buckets
   std::uint32_t tables = 50;    // L
   TableChoice table_choice = TableChoice::kVanilla;
+  std::uint32_t meetings_min = 2;   // tables that a row is met in at least, for kThreshold
   std::uint32_t active_cap = 1000;  // negatives an example and layer; split evenly over the shards
   std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
   float random_weight_max = 1.0F;      // neurons that one of these counts for, at most
   std::uint32_t rehash_batches = 50;   // touched rows are hashed anew every so many batches
+
+  Loss loss = Loss::kLogistic;
 
   // Optimizer: w -= rate * g / (sqrt(v) + epsilon), v one float a row.
   float output_rate = 3e-3F;

@@ -45,6 +45,7 @@ class Chooser {
     model_.features = facts.features;
     model_.labels = facts.labels;
     model_.staleness = request.staleness.value_or(1);
+    model_.loss = request.loss;
   }
 
   Recipe choose() {
@@ -89,17 +90,20 @@ void Chooser::choose_shape() {
       kind_ != RecipeKind::kBest ? "learns nearly as well as a wider layer in much less time"
       : is_very_wide             ? "as wide as memory for so many labels allows"
                                  : "a wide layer remembers more of each label's examples");
-  set("output_shards", &ModelConfig::output_shards, std::min<std::uint32_t>(16, facts_.labels),
-      "enough to share among several volunteers");
+  const bool is_whole = model_.loss == Loss::kSoftmax;
+  set("output_shards", &ModelConfig::output_shards,
+      is_whole ? 1u : std::min<std::uint32_t>(16, facts_.labels),
+      is_whole ? "the loss softmax adds over the whole layer"
+               : "enough to share among several volunteers");
 }
 
 void Chooser::choose_schedule() {
   set("epochs", &ModelConfig::epochs, by_kind(3u, 5u, 10u),
       by_kind("a first look", "precision has nearly settled", "regularised layers learn longer"));
-  set("batch_examples", &ModelConfig::batch_examples, by_kind(128u, 128u, 256u),
-      by_kind("shares each row's update among examples and still gives many updates",
-              "shares each row's update among examples and still gives many updates",
-              "steadier updates, which a run of many epochs can afford"));
+  const bool is_steadied = kind_ == RecipeKind::kBest && facts_.labels > kNarrowLabels;
+  set("batch_examples", &ModelConfig::batch_examples, is_steadied ? 256u : 128u,
+      is_steadied ? "steadier updates, which a run of many epochs can afford"
+                  : "shares each row's update among examples and still gives many updates");
   choices_.push_back({"staleness", "enough to overlap master and volunteers on a local network"});
 }
 

@@ -29,6 +29,7 @@ struct RecipeRequest {
   RecipeKind kind = RecipeKind::kAuto;
   // The lag in use where it is given, as for links far away: the rates depend on it.
   std::optional<std::uint32_t> staleness;
+  Loss loss = Loss::kLogistic;
 };
 
 // Why a field has its value.

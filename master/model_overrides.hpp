@@ -23,9 +23,11 @@ struct ModelOverrides {
   std::optional<std::uint32_t> hash_bits;
   std::optional<std::uint32_t> tables;
   std::optional<TableChoice> table_choice;
+  std::optional<std::uint32_t> meetings_min;
   std::optional<std::uint32_t> active_cap;
   std::optional<std::uint32_t> random_negatives;
   std::optional<float> random_weight_max;
+  std::optional<Loss> loss;
   std::optional<std::uint32_t> rehash_batches;
   std::optional<float> output_rate;
   std::optional<float> input_rate;
@@ -122,10 +124,13 @@ void for_each_sampling_field(ModelFieldVisit<Visit> to) {
            "Bits of a hash code: each table has 2 to the power of so many buckets.");
   to.whole("tables", &O::tables, &C::tables, 1, kTablesMax, "tables", "Hash tables.");
   to.other(ModelField<TableChoice>{
-      "table_choice", &O::table_choice, &C::table_choice, TableChoice::kVanilla, TableChoice::kTopK,
-      "",
+      "table_choice", &O::table_choice, &C::table_choice, TableChoice::kVanilla,
+      TableChoice::kThreshold, "",
       "Which of the neurons that the tables bring an example are taken when there are more than "
-      "active_cap: the first met (vanilla), or those met in the most tables (topk)."});
+      "active_cap: the first met (vanilla), or those met in the most tables (topk); or of these "
+      "only neurons met in meetings_min tables or more (threshold)."});
+  to.whole("meetings_min", &O::meetings_min, &C::meetings_min, 1, kTablesMax, "tables",
+           "With the table_choice threshold: tables that a neuron must be met in, at most tables.");
   to.whole("active_cap", &O::active_cap, &C::active_cap, 1, kLabelsMax, "neurons",
            "Most active neurons an example gets besides its true labels, over the whole layer.");
   to.whole("random_negatives", &O::random_negatives, &C::random_negatives, 0, kLabelsMax, "neurons",
@@ -142,6 +147,12 @@ template <typename Visit>
 void for_each_learning_field(ModelFieldVisit<Visit> to) {
   using O = ModelOverrides;
   using C = ModelConfig;
+  to.other(ModelField<Loss>{
+      "loss", &O::loss, &C::loss, Loss::kLogistic, Loss::kSoftmax, "",
+      "What an example's active neurons learn: each by itself whether its label is true "
+      "(logistic), "
+      "or together which one is (softmax), which keeps the output layer in one shard and so with "
+      "one volunteer; for comparison."});
   to.real("output_rate", &O::output_rate, &C::output_rate, 0.0F, kRateMax, "",
           "Learning rate of the output layer.");
   to.real("input_rate", &O::input_rate, &C::input_rate, 0.0F, kRateMax, "",

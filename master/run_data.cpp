@@ -54,7 +54,8 @@ Result<RunData> open_run_data(const MasterConfig& config,
     if ((*test)->points() > 0) data.test = std::move(*test);
   }
   data.label_counts = count_labels(*data.train);
-  Recipe proposed = recipe(facts_of(*data.train), {config.recipe, config.model.staleness});
+  Recipe proposed = recipe(facts_of(*data.train), {config.recipe, config.model.staleness,
+                                                   config.model.loss.value_or(Loss::kLogistic)});
   proposed.model.data_fingerprint = data.train->fingerprint();
   if (!config.data.init_from.empty()) {
     auto initial = InitialModel::open(config.data.init_from);

@@ -86,6 +86,8 @@ struct ModelConfig {
   randomWeightMax @32 :Float32;
   centroidScale @33 :Float32;
   divergenceFactor @34 :Float32;
+  meetingsMin @35 :UInt32;
+  loss @36 :UInt8;
 }
 
 struct Welcome {

@@ -17,11 +17,20 @@ namespace {
 
 // A field that is added to ModelConfig must be added to visit_fields too, or two different runs
 // would pass for one.
-static_assert(sizeof(ModelConfig) == 152, "visit_fields lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 160, "visit_fields lists every field of ModelConfig");
 
 // Fields that are hashes: read more easily in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
 constexpr std::string_view kInitialField = "initial_fingerprint";
+
+// Fields of later versions are left out where a run does not use them, so that runs from before
+// keep their names and digests.
+bool is_used(std::string_view field, const ModelConfig& config) {
+  if (field == kInitialField) return config.initial_fingerprint != 0;
+  if (field == "meetings_min") return config.table_choice == TableChoice::kThreshold;
+  if (field == "loss") return config.loss != Loss::kLogistic;
+  return true;
+}
 
 constexpr bool is_hash(std::string_view field) {
   return field == kFingerprintField || field == kInitialField;
@@ -46,10 +55,12 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("hash_bits", c.hash_bits);
   visit("tables", c.tables);
   visit("table_choice", c.table_choice);
+  visit("meetings_min", c.meetings_min);
   visit("active_cap", c.active_cap);
   visit("random_negatives", c.random_negatives);
   visit("random_weight_max", c.random_weight_max);
   visit("rehash_batches", c.rehash_batches);
+  visit("loss", c.loss);
   visit("output_rate", c.output_rate);
   visit("input_rate", c.input_rate);
   visit("rate_decay", c.rate_decay);
@@ -72,7 +83,16 @@ constexpr std::pair<HashFamilyKind, std::string_view> kHashFamilyNames[] = {
     {HashFamilyKind::kSimHash, "simhash"}, {HashFamilyKind::kDwta, "dwta"}};
 
 constexpr std::pair<TableChoice, std::string_view> kTableChoiceNames[] = {
-    {TableChoice::kVanilla, "vanilla"}, {TableChoice::kTopK, "topk"}};
+    {TableChoice::kVanilla, "vanilla"},
+    {TableChoice::kTopK, "topk"},
+    {TableChoice::kThreshold, "threshold"}};
+
+constexpr std::pair<Loss, std::string_view> kLossNames[] = {{Loss::kLogistic, "logistic"},
+                                                            {Loss::kSoftmax, "softmax"}};
+
+constexpr const auto& names_of(Loss) {
+  return kLossNames;
+}
 
 constexpr const auto& names_of(TableChoice) {
   return kTableChoiceNames;
@@ -146,8 +166,7 @@ std::string difference(const std::string& key, const std::string& here,
 std::vector<std::pair<std::string, std::string>> model_fields(const ModelConfig& config) {
   std::vector<std::pair<std::string, std::string>> fields;
   visit_fields(config, [&](const char* name, const auto& value) {
-    if (name == kInitialField && config.initial_fingerprint == 0) return;
-    fields.emplace_back(name, text_of(name, value));
+    if (is_used(name, config)) fields.emplace_back(name, text_of(name, value));
   });
   return fields;
 }

@@ -6,13 +6,12 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/kernels/kernel_projections.hpp"
 #include "common/kernels/kernels.hpp"
 #include "common/row_delta.hpp"
 
 namespace gleaner {
 namespace {
-
-constexpr std::size_t kWidth = 16;
 
 // Loops over arrays of vectors that shall live in registers are unrolled by pragma: without it, GCC
 // unrolls them too late to keep the arrays out of memory.
@@ -126,6 +125,12 @@ void logistic_kernel(const float* x, float* sigmoid, float* softplus, std::size_
     const Logistic result = logistic_of(Vec::load(x + i));
     result.sigmoid.store(sigmoid + i);
     result.softplus.store(softplus + i);
+  }
+}
+
+void exponential_kernel(const float* x, float* y, std::size_t n) {
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    exp_of_negative(Vec::min(Vec::load(x + i), Vec::broadcast(64.0F))).store(y + i);
   }
 }
 
@@ -281,13 +286,7 @@ void train_row(const RowsTraining& work, const RowView& row, std::uint32_t index
   axpy_kernel(row_step(work, row, index, squares, rule), work.gradient, row.weights, work.width);
 }
 
-// How many rows before its use a row is fetched from memory.
-constexpr std::size_t kPrefetchRows = 4;
-
-// A row is read by nobody but itself within a batch, so all rows may go forward before any of them
-// goes backward.
-std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
-  if (work.row_count == 0) return 0;
+[[gnu::always_inline]] inline void forward_rows(const RowsTraining& work) {
   for (std::size_t r = 0; r < work.row_count; ++r) {
     if (r + kPrefetchRows < work.row_count) {
       const float* ahead = work.weights + work.rows[r + kPrefetchRows] * work.width;
@@ -295,11 +294,30 @@ std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
     }
     row_logits(work, row_view(work, r), work.biases[work.rows[r]]);
   }
-  const std::int64_t loss = pair_deltas(work, work.pair_ends[work.row_count - 1]);
+}
+
+[[gnu::always_inline]] inline void backward_rows(const RowsTraining& work, const RmsRule& rule) {
   for (std::size_t r = 0; r < work.row_count; ++r) {
     train_row(work, row_view(work, r), work.rows[r], rule);
   }
+}
+
+// A row is read by nobody but itself within a batch, so all rows may go forward before any of them
+// goes backward.
+std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
+  if (work.row_count == 0) return 0;
+  forward_rows(work);
+  const std::int64_t loss = pair_deltas(work, work.pair_ends[work.row_count - 1]);
+  backward_rows(work, rule);
   return loss;
+}
+
+void forward_rows_kernel(const RowsTraining& work) {
+  forward_rows(work);
+}
+
+void backward_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
+  backward_rows(work, rule);
 }
 
 // ---- Exact scores ------------------------------------------------------------------------------
@@ -347,88 +365,6 @@ void score_rows_kernel(const ScoreBlock& block) {
   }
   for (std::size_t r = whole_rows; r < block.rows; ++r) {
     for (std::size_t e = 0; e < block.examples; ++e) score_one(block, r, e);
-  }
-}
-
-// ---- Projections -------------------------------------------------------------------------------
-
-// The levels of a Walsh-Hadamard transform that combine vectors, from `distance` on.
-void hadamard_between(Vec* values, std::size_t count, std::size_t distance) {
-  for (; distance < count; distance *= 2) {
-    for (std::size_t first = 0; first < count; first += 2 * distance) {
-      for (std::size_t v = first; v < first + distance; ++v) {
-        const Vec sum = Vec::add(values[v], values[v + distance]);
-        values[v + distance] = Vec::sub(values[v], values[v + distance]);
-        values[v] = sum;
-      }
-    }
-  }
-}
-
-// The levels from `Distance` on, of `Count` vectors that stay in registers.
-template <std::size_t Count, std::size_t Distance>
-[[gnu::always_inline]] inline void hadamard_within(Vec* x) {
-  if constexpr (Distance < Count) {
-#pragma GCC unroll 4
-    for (std::size_t pair = 0; pair < Count / 2; ++pair) {
-      const std::size_t low = pair / Distance * 2 * Distance + pair % Distance;
-      const Vec sum = Vec::add(x[low], x[low + Distance]);
-      x[low + Distance] = Vec::sub(x[low], x[low + Distance]);
-      x[low] = sum;
-    }
-    hadamard_within<Count, 2 * Distance>(x);
-  }
-}
-
-// The lower levels, of so many vectors as fit the registers: within vectors, then between them.
-template <std::size_t Count>
-void hadamard_start(const SignProjections& projections, std::size_t first, const float* row,
-                    std::size_t column, Vec* values) {
-  Vec x[Count];
-#pragma GCC unroll 8
-  for (std::size_t v = 0; v < Count; ++v) {
-    const std::size_t i = column + v * kWidth;
-    x[v] =
-        i < projections.width
-            ? Vec::hadamard(Vec::mul(Vec::load(projections.flips + first + i), Vec::load(row + i)))
-            : Vec::zero();
-  }
-  hadamard_within<Count, 1>(x);
-#pragma GCC unroll 8
-  for (std::size_t v = 0; v < Count; ++v) values[v] = x[v];
-}
-
-constexpr std::size_t kProjectionVectorsMax = 4096 / kWidth;
-
-// `Count` vectors of the row at a time fit the registers; it divides a block.
-template <std::size_t Count>
-void project_row(const SignProjections& projections, const float* row, std::uint16_t* bits) {
-  const std::size_t vectors = projections.block / kWidth;
-  Vec values[kProjectionVectorsMax];
-  for (std::size_t first = 0; first < projections.count; first += projections.block) {
-    for (std::size_t v = 0; v < vectors; v += Count) {
-      hadamard_start<Count>(projections, first, row, v * kWidth, values + v);
-    }
-    hadamard_between(values, vectors, Count);
-    for (std::size_t v = 0; v < vectors; ++v) {
-      bits[first / kWidth + v] = Vec::positive_bits(values[v]);
-    }
-  }
-}
-
-void project_rows_kernel(const SignProjections& projections, const float* const* rows,
-                         std::size_t count, std::uint16_t* bits) {
-  const std::size_t words = projections.count / kWidth;
-  for (std::size_t r = 0; r < count; ++r) {
-    if (r + kPrefetchRows < count) {
-      const float* ahead = rows[r + kPrefetchRows];
-      for (std::size_t i = 0; i < projections.width; i += kWidth) __builtin_prefetch(ahead + i);
-    }
-    if (projections.block % (8 * kWidth) == 0) {
-      project_row<8>(projections, rows[r], bits + r * words);
-    } else {
-      project_row<2>(projections, rows[r], bits + r * words);
-    }
   }
 }
 
@@ -486,7 +422,10 @@ constexpr Kernels make_kernels(SimdLevel level) {
           .dequantise = dequantise_kernel,
           .quantise_gradient = quantise_gradient_kernel,
           .logistic = logistic_kernel,
+          .exponential = exponential_kernel,
           .train_rows = train_rows_kernel,
+          .forward_rows = forward_rows_kernel,
+          .backward_rows = backward_rows_kernel,
           .score_rows = score_rows_kernel,
           .project_codes = project_codes_kernel,
           .project_rows = project_rows_kernel,

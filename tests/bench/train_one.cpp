@@ -68,10 +68,15 @@ void add_choice_field(CLI::App& app, Options& options) {
   app.add_option_function<std::string>(
          "--table-choice",
          [&options](const std::string& name) {
-           const auto choice = name == "topk" ? TableChoice::kTopK : TableChoice::kVanilla;
+           const auto choice = name == "topk"        ? TableChoice::kTopK
+                               : name == "threshold" ? TableChoice::kThreshold
+                                                     : TableChoice::kVanilla;
            options.fields.push_back([choice](ModelConfig& c) { c.table_choice = choice; });
          })
-      ->check(CLI::IsMember({"vanilla", "topk"}));
+      ->check(CLI::IsMember({"vanilla", "topk", "threshold"}));
+  app.add_option("--loss", options.recipe.loss)
+      ->transform(CLI::CheckedTransformer(
+          std::map<std::string, Loss>{{"logistic", Loss::kLogistic}, {"softmax", Loss::kSoftmax}}));
 }
 
 void add_fields(CLI::App& app, Options& options) {
@@ -87,6 +92,7 @@ void add_fields(CLI::App& app, Options& options) {
   app.add_option("--staleness", options.recipe.staleness);
   add_field(app, options, "--hash-bits", &ModelConfig::hash_bits);
   add_field(app, options, "--tables", &ModelConfig::tables);
+  add_field(app, options, "--meetings-min", &ModelConfig::meetings_min);
   add_field(app, options, "--active-cap", &ModelConfig::active_cap);
   add_field(app, options, "--random-negatives", &ModelConfig::random_negatives);
   add_field(app, options, "--random-weight-max", &ModelConfig::random_weight_max);

@@ -282,9 +282,17 @@ int main(int argc, char** argv) {
   }
   // What follows may differ from machine to machine and is not on stdout for that reason.
   fmt::print(stderr, "{}, {} threads\n", simd_level_name(*level), threads);
-  for (const HashFamilyKind family : {HashFamilyKind::kSimHash, HashFamilyKind::kDwta}) {
-    fmt::print("{}\n", family == HashFamilyKind::kSimHash ? "SimHash" : "DWTA");
-    Training training(small_model(family), threads);
+  ModelConfig softmax = small_model(HashFamilyKind::kSimHash);
+  softmax.output_shards = 1;
+  softmax.loss = Loss::kSoftmax;
+  softmax.table_choice = TableChoice::kThreshold;
+  const std::pair<const char*, ModelConfig> models[] = {
+      {"SimHash", small_model(HashFamilyKind::kSimHash)},
+      {"DWTA", small_model(HashFamilyKind::kDwta)},
+      {"softmax", softmax}};
+  for (const auto& [name, model] : models) {
+    fmt::print("{}\n", name);
+    Training training(model, threads);
     training.run_round(0);
     training.run_round(1);
     training.run_round(2);

@@ -24,7 +24,7 @@ ModelConfig sample_model() {
   model.labels = 3'333;
   model.seed = 44;
   model.hidden = 64;
-  model.output_shards = 5;
+  model.output_shards = 1;
   model.input_shards = 2;
   model.epochs = 6;
   model.batch_examples = 77;
@@ -32,13 +32,15 @@ ModelConfig sample_model() {
   model.staleness = 9;
   model.sampling = Sampling::kAll;
   model.hash_family = HashFamilyKind::kDwta;
-  model.table_choice = TableChoice::kTopK;
+  model.table_choice = TableChoice::kThreshold;
   model.hash_bits = 10;
   model.tables = 11;
+  model.meetings_min = 7;
   model.active_cap = 1'212;
   model.random_negatives = 13;
   model.random_weight_max = 3.5F;
   model.rehash_batches = 14;
+  model.loss = Loss::kSoftmax;
   model.output_rate = 0.015F;
   model.input_rate = 0.016F;
   model.rate_decay = 0.17F;

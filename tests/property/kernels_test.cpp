@@ -122,24 +122,29 @@ struct RowsCase {
     pairs.resize(pairs.size() + 16);
   }
 
-  void run(const Kernels& kernels) {
-    const RowsTraining work{.width = width,
-                            .weights = weights.data(),
-                            .biases = biases.data(),
-                            .states = states.data(),
-                            .rows = rows.data(),
-                            .row_count = rows.size(),
-                            .pair_ends = pair_ends.data(),
-                            .pairs = pairs.data(),
-                            .codes = codes.data(),
-                            .scales = scales.data(),
-                            .pair_weight = 5.3F,
-                            .hidden_gradient = hidden_gradient.data(),
-                            .logits = logits.data(),
-                            .deltas = deltas.data(),
-                            .gradient = gradient.data()};
-    loss = kernels.train_rows(work, rule);
+  [[nodiscard]] std::ptrdiff_t count() const {
+    return static_cast<std::ptrdiff_t>(pair_ends.back());
   }
+
+  RowsTraining work() {
+    return {.width = width,
+            .weights = weights.data(),
+            .biases = biases.data(),
+            .states = states.data(),
+            .rows = rows.data(),
+            .row_count = rows.size(),
+            .pair_ends = pair_ends.data(),
+            .pairs = pairs.data(),
+            .codes = codes.data(),
+            .scales = scales.data(),
+            .pair_weight = 5.3F,
+            .hidden_gradient = hidden_gradient.data(),
+            .logits = logits.data(),
+            .deltas = deltas.data(),
+            .gradient = gradient.data()};
+  }
+
+  void run(const Kernels& kernels) { loss = kernels.train_rows(work(), rule); }
 };
 
 }  // namespace
@@ -254,6 +259,45 @@ TEST_CASE("kernels: the logistic functions are exact to a few units in the last 
     kernels_for(level).logistic(x.data(), p.data(), l.data(), x.size());
     REQUIRE(same_bits(p, sigmoid));
     REQUIRE(same_bits(l, softplus));
+  }
+}
+
+TEST_CASE("kernels: exponentials are exact to a few units in the last place", "[kernels]") {
+  std::vector<float> x;
+  for (float value = 0.0F; value < 64.0F; value += 0.0078125F / 2) x.push_back(value * 1.0001F);
+  x.push_back(64.0F);
+  while (x.size() % 16 != 0) x.push_back(1000.0F);
+  std::vector<float> y(x.size());
+  scalar().exponential(x.data(), y.data(), x.size());
+  double worst = 0;
+  for (std::size_t i = 0; i < x.size(); ++i) {
+    worst = std::max(worst, ulps(y[i], std::exp(-std::min(static_cast<double>(x[i]), 64.0))));
+  }
+  INFO("worst " << worst << " ulp");
+  CHECK(worst < 2.0);
+  for (const SimdLevel level : available_simd_levels()) {
+    std::vector<float> in_place = x;
+    kernels_for(level).exponential(in_place.data(), in_place.data(), x.size());
+    REQUIRE(same_bits(in_place, y));
+  }
+}
+
+TEST_CASE("kernels: training rows is forward, a loss and backward", "[kernels]") {
+  CAPTURE(property_seed());
+  for (const SimdLevel level : available_simd_levels()) {
+    Rng rng(property_seed(), Purpose::kTest, 7);
+    RowsCase whole(rng, 96, 40, 17);
+    RowsCase parts = whole;
+    whole.run(kernels_for(level));
+    kernels_for(level).forward_rows(parts.work());
+    REQUIRE(std::equal(parts.logits.begin(), parts.logits.begin() + parts.count(),
+                       whole.logits.begin()));
+    parts.deltas = whole.deltas;
+    kernels_for(level).backward_rows(parts.work(), parts.rule);
+    REQUIRE(same_bits(parts.weights, whole.weights));
+    REQUIRE(same_bits(parts.biases, whole.biases));
+    REQUIRE(same_bits(parts.states, whole.states));
+    REQUIRE(same_bits(parts.hidden_gradient, whole.hidden_gradient));
   }
 }
 

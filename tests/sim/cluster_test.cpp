@@ -173,6 +173,20 @@ TEST_CASE("cluster: neither sampling nor hash family loosens the promise", "[sim
   }
 }
 
+TEST_CASE("cluster: a softmax over the one shard there is keeps the promise", "[sim]") {
+  ClusterOptions options = small_options();
+  options.model.loss = Loss::kSoftmax;
+  options.model.output_shards = 1;
+  options.model.table_choice = TableChoice::kThreshold;
+  options.expected = nullptr;
+  options.volunteers = 1;
+  const ClusterResult one = run(options);
+  options.volunteers = 3;
+  options.expected = &one.reached;
+  add_faults(options);
+  REQUIRE(run(options).reached.digests == one.reached.digests);
+}
+
 TEST_CASE("cluster: a run that diverges is cut alike whoever trains it", "[sim]") {
   ClusterOptions options = small_options();
   options.model.output_rate = 4.0F;

@@ -115,7 +115,9 @@ ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positi
                     .pair_weight = scratch.active.pair_weight(),
                     .hidden_gradient = scratch.hidden_gradient.data(),
                     .gradient = scratch.row_gradient.data()};
-  outcome.loss = train_blocks(work, rule_of(config, rate), scratch);
+  outcome.loss = config.loss == Loss::kSoftmax
+                     ? train_softmax(work, rule_of(config, rate), batch.examples(), scratch)
+                     : train_blocks(work, rule_of(config, rate), scratch);
 
   // A power of two, so that scaling by it is exact.
   const float steps_per_unit = std::ldexp(1.0F, -config.gradient_step_log2);
@@ -201,6 +203,29 @@ std::int64_t OutputShard::train_blocks(RowsTraining& work, const RmsRule& rule,
     begin += scratch.block_ends.size();
     pairs_begin += pairs;
   }
+  return loss;
+}
+
+std::int64_t OutputShard::train_softmax(RowsTraining& work, const RmsRule& rule,
+                                        std::uint32_t examples, ShardScratch& scratch) {
+  const std::span<const std::uint32_t> rows = scratch.active.rows();
+  if (rows.empty()) return 0;
+  for (const std::uint32_t row : rows) {
+    rows_.touch(row);
+    stale_[row] = 1;
+  }
+  const std::size_t pairs = scratch.active.pair_ends().back();
+  scratch.logits.resize(std::max(scratch.logits.size(), pairs + kLanes));
+  scratch.deltas.resize(scratch.logits.size());
+  work.rows = rows.data();
+  work.row_count = rows.size();
+  work.pair_ends = scratch.active.pair_ends().data();
+  work.pairs = scratch.active.pairs();
+  work.logits = scratch.logits.data();
+  work.deltas = scratch.deltas.data();
+  context_.kernels.forward_rows(work);
+  const std::int64_t loss = softmax_deltas(context_.kernels, work, examples, scratch.softmax);
+  context_.kernels.backward_rows(work, rule);
   return loss;
 }
 

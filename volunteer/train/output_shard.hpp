@@ -25,6 +25,7 @@
 #include "volunteer/train/hash_table.hpp"
 #include "volunteer/train/output_rows.hpp"
 #include "volunteer/train/query_batch.hpp"
+#include "volunteer/train/softmax.hpp"
 
 namespace gleaner {
 
@@ -48,6 +49,7 @@ struct ShardScratch {
   std::vector<float> logits;
   std::vector<float> deltas;
   std::vector<std::size_t> block_ends;
+  SoftmaxScratch softmax;
   std::vector<const float*> hash_rows;
   std::vector<std::uint32_t> hash_codes;
   HashScratch hash;
@@ -117,6 +119,9 @@ class OutputShard {
   void scale_centroids();
   // Trains the rows of scratch.active, block by block; `work` has what all blocks share.
   std::int64_t train_blocks(RowsTraining& work, const RmsRule& rule, ShardScratch& scratch);
+  // The same for a loss that needs all logits of an example at once.
+  std::int64_t train_softmax(RowsTraining& work, const RmsRule& rule, std::uint32_t examples,
+                             ShardScratch& scratch);
   // Computes the codes of some rows, kHashRowsMax at most, into scratch.hash_codes.
   void compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const;
 

@@ -96,8 +96,11 @@ TEST_CASE("codec: a configuration out of range or not finite is refused", "[code
   bad.model.hash_family = static_cast<HashFamilyKind>(2);
   require_refused(bad, "Welcome: model.hash_family: 2 is unknown");
   bad = welcome();
-  bad.model.table_choice = static_cast<TableChoice>(2);
-  require_refused(bad, "Welcome: model.table_choice: 2 is unknown");
+  bad.model.table_choice = static_cast<TableChoice>(3);
+  require_refused(bad, "Welcome: model.table_choice: 3 is unknown");
+  bad = welcome();
+  bad.model.loss = static_cast<Loss>(2);
+  require_refused(bad, "Welcome: model.loss: 2 is unknown");
 }
 
 TEST_CASE("codec: text is made printable and cut when it is sent", "[codec]") {

@@ -126,10 +126,13 @@ TEST_CASE("active sets: truths, then bucket members up to the shard's share of t
   REQUIRE(cap_left_room);
 }
 
-TEST_CASE("active sets: top-k takes the rows that the most tables bring", "[active]") {
+TEST_CASE("active sets: top-k takes the rows that the most tables bring, threshold no others",
+          "[active]") {
   ModelConfig config = test::small_config();
   config.random_negatives = 0;
-  config.table_choice = TableChoice::kTopK;
+  config.table_choice = GENERATE(TableChoice::kTopK, TableChoice::kThreshold);
+  config.meetings_min = 3;
+  const bool has_threshold = config.table_choice == TableChoice::kThreshold;
   bool cap_cut = false;
   bool cap_left_room = false;
   for (const std::uint32_t cap : {6u, 60u, 1000u}) {
@@ -143,6 +146,7 @@ TEST_CASE("active sets: top-k takes the rows that the most tables bring", "[acti
       for (std::uint32_t example = 0; example < 16; ++example) {
         std::map<std::uint32_t, int> meetings = scene.meetings(example, shard);
         for (const std::uint32_t row : scene.truths(example, shard)) meetings.erase(row);
+        if (has_threshold) std::erase_if(meetings, [](const auto& met) { return met.second < 3; });
         REQUIRE(negatives[example].size() == std::min<std::size_t>(share, meetings.size()));
         (meetings.size() > share ? cap_cut : cap_left_room) = true;
         int least = 1 << 20;

@@ -162,6 +162,85 @@ TEST_CASE("output shard: a step is that of double arithmetic", "[output_shard]")
   }
 }
 
+TEST_CASE("output shard: a softmax step is that of double arithmetic", "[output_shard]") {
+  ModelConfig config = test::small_config();
+  config.output_shards = 1;
+  config.loss = Loss::kSoftmax;
+  // All neurons, or sixty at random, each of which counts as several.
+  config.sampling = GENERATE(Sampling::kAll, Sampling::kRandom);
+  config.random_weight_max = 100.0F;
+  Scene scene(config, ShardId{0});
+  const std::uint32_t rows = scene.shard.rows().rows();
+  const std::size_t width = config.hidden;
+  std::vector<std::vector<float>> before;
+  for (std::uint32_t r = 0; r < rows; ++r) before.push_back(scene.row(r));
+  scene.prepare(0);
+  // An example without labels teaches nothing.
+  const std::uint32_t unlabelled = 2;
+  const std::uint32_t gone =
+      scene.positives.offsets[unlabelled + 1] - scene.positives.offsets[unlabelled];
+  const auto first = scene.positives.neurons.begin() + scene.positives.offsets[unlabelled];
+  scene.positives.neurons.erase(first, first + gone);
+  for (std::size_t e = unlabelled + 1; e < scene.positives.offsets.size(); ++e) {
+    scene.positives.offsets[e] -= gone;
+  }
+  const ShardOutcome outcome = scene.shard.train(scene.queries, scene.positives,
+                                                 scene.plan.rates(0).output, scene.scratch[0]);
+  const std::uint32_t examples = scene.hidden.examples;
+  const float weight_of_draw = scene.scratch[0].active.pair_weight();
+  REQUIRE((weight_of_draw > 1) == (config.sampling == Sampling::kRandom));
+
+  double loss = 0;
+  std::vector<double> dh(examples * width, 0.0);
+  std::vector<std::vector<double>> gradients(rows, std::vector<double>(width + 1, 0.0));
+  for (std::uint32_t e = 0; e < examples; ++e) {
+    const double scale = scene.hidden.scales[e];
+    const auto chosen = scene.scratch[0].active.chosen(e);
+    const auto begin = scene.positives.neurons.begin() + scene.positives.offsets[e];
+    const auto end = scene.positives.neurons.begin() + scene.positives.offsets[e + 1];
+    const auto trues = static_cast<double>(end - begin);
+    if (e == unlabelled) REQUIRE(trues == 0);
+    if (trues == 0) continue;
+    std::vector<double> masses;
+    double sum = 0;
+    double true_logits = 0;
+    for (const std::uint32_t r : chosen) {
+      double z = before[r][width];
+      for (std::size_t i = 0; i < width; ++i) {
+        z += before[r][i] * scale * scene.hidden.codes[e * width + i];
+      }
+      const bool is_true = std::find(begin, end, r) != end;
+      if (is_true) true_logits += z;
+      const bool counts_once = is_true || config.sampling == Sampling::kAll;
+      masses.push_back(std::exp(z) * (counts_once ? 1.0 : weight_of_draw));
+      sum += masses.back();
+    }
+    loss += std::log(sum) - true_logits / trues;
+    for (std::size_t c = 0; c < chosen.size(); ++c) {
+      const std::uint32_t r = chosen[c];
+      const double target = std::find(begin, end, r) != end ? 1 / trues : 0;
+      const double delta = masses[c] / sum - target;
+      for (std::size_t i = 0; i < width; ++i) {
+        dh[e * width + i] += delta * before[r][i];
+        gradients[r][i] += delta * scale * scene.hidden.codes[e * width + i];
+      }
+      gradients[r][width] += delta;
+    }
+  }
+  REQUIRE(static_cast<double>(outcome.loss) / 1048576 == Approx(loss).epsilon(1e-5));
+  for (std::size_t i = 0; i < dh.size(); ++i) {
+    const double step = std::ldexp(1.0, config.gradient_step_log2);
+    const double expected = scene.hidden.codes[i] == 0 ? 0.0 : dh[i];
+    REQUIRE(scene.scratch[0].steps[i] * step == Approx(expected).margin(0.51 * step + 1e-4));
+  }
+  for (std::uint32_t r = 0; r < rows; ++r) {
+    double squares = 0;
+    for (const double g : gradients[r]) squares += g * g;
+    const double state = kFirstShare * squares / static_cast<double>(width + 1);
+    REQUIRE(scene.shard.rows().state(r) == Approx(state).epsilon(1e-3).margin(1e-12));
+  }
+}
+
 TEST_CASE("output shard: the loss falls along the gradient by its square, as it should",
           "[output_shard]") {
   // Finite differences: the integer dh predicts how the loss changes with the hidden values.

@@ -15,6 +15,9 @@ constexpr std::uint32_t kLabelsTrainedWhole = 2'000;
 constexpr std::uint32_t kNarrowLabels = 10'000;
 // Beyond, a layer of 512 units takes gigabytes.
 constexpr std::uint32_t kLabelsVeryWide = 200'000;
+// The recipe best takes more units where there are so few points that they are soon gone through.
+constexpr std::uint64_t kPointsForWidest = 25'000;
+constexpr std::uint32_t kWidest = 2'048;
 constexpr std::uint32_t kActiveNarrow = 1'500;
 constexpr std::uint32_t kActiveWide = 1'000;
 constexpr std::uint32_t kActiveShare = 200;  // of very wide layers: one neuron in so many
@@ -70,6 +73,15 @@ class Chooser {
     return kind_ == RecipeKind::kFast ? fast : kind_ == RecipeKind::kBest ? best : usual;
   }
 
+  [[nodiscard]] bool is_best() const { return kind_ == RecipeKind::kBest; }
+
+  // Few points for many labels: the widest layer, with more dropout, larger batches and initial
+  // weights near zero.
+  [[nodiscard]] bool is_widest() const {
+    return is_best() && facts_.labels > kNarrowLabels && facts_.labels <= kLabelsVeryWide &&
+           facts_.points <= kPointsForWidest;
+  }
+
   void choose_shape();
   void choose_schedule();
   void choose_sampling();
@@ -85,11 +97,11 @@ class Chooser {
 
 void Chooser::choose_shape() {
   const bool is_very_wide = facts_.labels > kLabelsVeryWide;
-  const std::uint32_t best = is_very_wide ? 256 : 512;
+  const std::uint32_t best = is_very_wide ? 256 : is_widest() ? kWidest : 512;
   set("hidden", &ModelConfig::hidden, by_kind(128u, 128u, best),
-      kind_ != RecipeKind::kBest ? "learns nearly as well as a wider layer in much less time"
-      : is_very_wide             ? "as wide as memory for so many labels allows"
-                                 : "a wide layer remembers more of each label's examples");
+      !is_best()     ? "learns nearly as well as a wider layer in much less time"
+      : is_very_wide ? "as wide as memory for so many labels allows"
+                     : "a wide layer remembers more of each label's examples");
   const bool is_whole = model_.loss == Loss::kSoftmax;
   set("output_shards", &ModelConfig::output_shards,
       is_whole ? 1u : std::min<std::uint32_t>(16, facts_.labels),
@@ -100,8 +112,11 @@ void Chooser::choose_shape() {
 void Chooser::choose_schedule() {
   set("epochs", &ModelConfig::epochs, by_kind(3u, 5u, 10u),
       by_kind("a first look", "precision has nearly settled", "regularised layers learn longer"));
-  const bool is_steadied = kind_ == RecipeKind::kBest && facts_.labels > kNarrowLabels;
-  set("batch_examples", &ModelConfig::batch_examples, is_steadied ? 256u : 128u,
+  const bool is_steadied = is_best() && facts_.labels > kNarrowLabels;
+  set("batch_examples", &ModelConfig::batch_examples,
+      is_widest()   ? 512u
+      : is_steadied ? 256u
+                    : 128u,
       is_steadied ? "steadier updates, which a run of many epochs can afford"
                   : "shares each row's update among examples and still gives many updates");
   choices_.push_back({"staleness", "enough to overlap master and volunteers on a local network"});
@@ -119,11 +134,11 @@ void Chooser::choose_sampling() {
                                   ? kActiveNarrow
                                   : std::max(kActiveWide, facts_.labels / kActiveShare);
   const std::uint32_t active = by_kind(usual / 2, usual, usual * 2);
-  const bool is_half_random = kind_ == RecipeKind::kBest && facts_.labels > kNarrowLabels;
+  const bool is_half_random = is_best() && facts_.labels > kNarrowLabels;
   const std::uint32_t random = active / (is_half_random ? kRandomShareBest : kRandomShare);
   set("random_negatives", &ModelConfig::random_negatives, random,
       "they meet neurons that no bucket brings");
-  if (kind_ != RecipeKind::kBest && facts_.labels > kNarrowLabels) {
+  if (!is_best() && facts_.labels > kNarrowLabels) {
     set("random_weight_max", &ModelConfig::random_weight_max, kRandomWeightMax,
         "each stands for many of these, and would be too loud if it counted as all of them");
   }
@@ -151,20 +166,24 @@ void Chooser::choose_rounds() {
 }
 
 void Chooser::choose_rates() {
-  set("output_rate", &ModelConfig::output_rate, 3e-3F,
+  const bool is_narrow = facts_.labels <= kNarrowLabels;
+  set("output_rate", &ModelConfig::output_rate, is_widest() ? 4e-3F : 3e-3F,
+      is_widest() ? "larger batches make fewer updates"
+                  : "none tried did better on all the sets tried");
+  set("input_rate", &ModelConfig::input_rate, is_best() && is_narrow ? 9e-3F : 6e-3F,
       "none tried did better on all the sets tried");
-  set("input_rate", &ModelConfig::input_rate, 6e-3F, "none tried did better on all the sets tried");
   set("rate_decay", &ModelConfig::rate_decay, by_kind(0.7F, 0.9F, 0.8F),
       "the last epochs settle what the first have found");
   set("warmup_batches", &ModelConfig::warmup_batches, kWarmupBatches,
       "the first steps of rows that have seen one example decide too much");
-  set("input_scale", &ModelConfig::input_scale, 0.2F, "small initial codes, soon outgrown");
+  set("input_scale", &ModelConfig::input_scale, is_widest() ? 0.03F : 0.2F,
+      "small initial codes, soon outgrown");
   set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,
       "no round that came to anything rose so far above the best");
 }
 
 void Chooser::choose_regularisation() {
-  set("dropout", &ModelConfig::dropout, by_kind(0.0F, 0.0F, 0.4F),
+  set("dropout", &ModelConfig::dropout, by_kind(0.0F, 0.0F, is_widest() ? 0.6F : 0.4F),
       by_kind("a narrow layer has no units to spare", "a narrow layer has no units to spare",
               "keeps a wide layer from learning the training points by heart"));
 }

@@ -68,6 +68,12 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   REQUIRE(best.batch_examples > usual.batch_examples);
   REQUIRE(recipe(facts(45'100, 4'271), {RecipeKind::kBest, {}, {}}).model.batch_examples ==
           usual.batch_examples);
+  // More points take a layer that is less wide.
+  const ModelConfig long_best = recipe(facts(250'000, 52'946), {RecipeKind::kBest, {}, {}}).model;
+  REQUIRE(long_best.hidden > usual.hidden);
+  REQUIRE(long_best.hidden < best.hidden);
+  REQUIRE(long_best.dropout < best.dropout);
+  REQUIRE(long_best.batch_examples < best.batch_examples);
   REQUIRE(best.active_cap + best.random_negatives > usual.active_cap + usual.random_negatives);
 }
 

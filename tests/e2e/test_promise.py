@@ -10,6 +10,7 @@ import re
 import resource
 import signal
 import sys
+import time
 import unittest
 
 from harness import (DATA, IS_LONG, TIME_FACTOR, Cluster, EndToEndTest, Setup, faults, finished,
@@ -261,6 +262,17 @@ class Promise(Matrix):
         seen = [record["wall_seconds"] for record in self.cluster.history(self.store)]
         self.assertGreater(max(seen) - min(seen), 365 * 86400)  # the clocks did leap
 
+    @staticmethod
+    def settled_size(pid):
+        """Bytes of the process's address space, once it has stayed the same for half a second: while
+        a volunteer makes ready it holds more."""
+        sizes = [0]
+        while sizes[-5:] != [sizes[-1]] * 5:
+            time.sleep(0.1)
+            status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+            sizes.append(int(re.search(r"VmSize:\s+(\d+) kB", status).group(1)) * 1024)
+        return sizes[-1]
+
     def test_a_volunteer_without_the_memory_it_promised_gives_it_up_in_words(self):
         if TIME_FACTOR > 1:
             self.skipTest("sanitizers end a process that gets no memory")
@@ -270,8 +282,7 @@ class Promise(Matrix):
         self.address = master.wait_event("listening")["address"]
         starved = self.add_volunteer()
         master.wait_event("volunteer_joined")
-        status = pathlib.Path(f"/proc/{starved.pid}/status").read_text(encoding="utf-8")
-        room = (int(re.search(r"VmSize:\s+(\d+) kB", status).group(1)) + 1024) * 1024
+        room = self.settled_size(starved.pid) + (1 << 20)
         resource.prlimit(starved.pid, resource.RLIMIT_AS, (room, room))
         self.add_volunteer()
         starved.wait_said("this machine has less memory than --memory promises")

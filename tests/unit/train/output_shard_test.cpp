@@ -54,6 +54,10 @@ struct Scene {
 
   ShardOutcome train(BatchIndex batch) {
     prepare(batch);
+    return train_prepared(batch);
+  }
+
+  ShardOutcome train_prepared(BatchIndex batch) {
     return shard.train(queries, positives, plan.rates(batch).output, scratch[0]);
   }
 
@@ -98,6 +102,73 @@ double pair_loss(double z, bool is_true) {
   return std::max(margin, 0.0) + std::log1p(std::exp(-std::abs(margin)));
 }
 
+// A step in double arithmetic. Made between the preparation of the batch and the shard's own step;
+// the test adds what each pair contributes.
+struct DoubleStep {
+  const Scene& scene;
+  std::size_t width;
+  std::vector<std::vector<float>> before;
+  double loss = 0;
+  std::vector<double> dh;
+  std::vector<std::vector<double>> gradients;  // by row, its bias last
+
+  explicit DoubleStep(const Scene& prepared)
+      : scene(prepared),
+        width(scene.config.hidden),
+        dh(scene.hidden.examples * width, 0.0),
+        gradients(scene.shard.rows().rows(), std::vector<double>(width + 1, 0.0)) {
+    for (std::uint32_t r = 0; r < gradients.size(); ++r) before.push_back(scene.row(r));
+  }
+
+  [[nodiscard]] double hidden(std::uint32_t e, std::size_t i) const {
+    return static_cast<double>(scene.hidden.scales[e]) * scene.hidden.codes[e * width + i];
+  }
+
+  [[nodiscard]] double logit(std::uint32_t e, std::uint32_t r) const {
+    double z = before[r][width];
+    for (std::size_t i = 0; i < width; ++i) z += before[r][i] * hidden(e, i);
+    return z;
+  }
+
+  [[nodiscard]] bool is_true(std::uint32_t e, std::uint32_t r) const {
+    const auto begin = scene.positives.neurons.begin() + scene.positives.offsets[e];
+    const auto end = scene.positives.neurons.begin() + scene.positives.offsets[e + 1];
+    return std::find(begin, end, scene.shard.neurons().begin + r) != end;
+  }
+
+  // `delta` is the loss's derivative by the pair's logit.
+  void add(std::uint32_t e, std::uint32_t r, double delta) {
+    for (std::size_t i = 0; i < width; ++i) {
+      dh[e * width + i] += delta * before[r][i];
+      gradients[r][i] += delta * hidden(e, i);
+    }
+    gradients[r][width] += delta;
+  }
+
+  // The shard's step must have been this one.
+  void require_done(const ShardOutcome& outcome) const {
+    const ModelConfig& config = scene.config;
+    REQUIRE(static_cast<double>(outcome.loss) / 1048576 == Approx(loss).epsilon(1e-5));
+    for (std::size_t i = 0; i < dh.size(); ++i) {
+      const double step = std::ldexp(1.0, config.gradient_step_log2);
+      const double expected = scene.hidden.codes[i] == 0 ? 0.0 : dh[i];
+      REQUIRE(scene.scratch[0].steps[i] * step == Approx(expected).margin(0.51 * step + 1e-4));
+    }
+    for (std::uint32_t r = 0; r < gradients.size(); ++r) {
+      double squares = 0;
+      for (const double g : gradients[r]) squares += g * g;
+      const double state = kFirstShare * squares / static_cast<double>(width + 1);
+      REQUIRE(scene.shard.rows().state(r) == Approx(state).epsilon(1e-3));
+      const std::vector<float> after = scene.row(r);
+      for (std::size_t i = 0; i <= width; ++i) {
+        const double moved =
+            -config.output_rate * gradients[r][i] / (std::sqrt(state) + config.epsilon);
+        REQUIRE(after[i] - before[r][i] == Approx(moved).epsilon(2e-3).margin(1e-5));
+      }
+    }
+  }
+};
+
 }  // namespace
 
 TEST_CASE("output shard: a step is that of double arithmetic", "[output_shard]") {
@@ -106,60 +177,27 @@ TEST_CASE("output shard: a step is that of double arithmetic", "[output_shard]")
   config.sampling = GENERATE(Sampling::kAll, Sampling::kRandom);
   config.random_weight_max = 100.0F;
   Scene scene(config);
-  const std::uint32_t rows = scene.shard.rows().rows();
-  const std::size_t width = config.hidden;
-  std::vector<std::vector<float>> before;
-  for (std::uint32_t r = 0; r < rows; ++r) before.push_back(scene.row(r));
-  const ShardOutcome outcome = scene.train(0);
+  scene.prepare(0);
+  DoubleStep expected(scene);
+  const ShardOutcome outcome = scene.train_prepared(0);
   const std::uint32_t examples = scene.hidden.examples;
 
-  double loss = 0;
   std::uint64_t active = 0;
-  std::vector<double> dh(examples * width, 0.0);
-  std::vector<std::vector<double>> gradients(rows, std::vector<double>(width + 1, 0.0));
   for (std::uint32_t e = 0; e < examples; ++e) {
-    const double scale = scene.hidden.scales[e];
     const auto chosen = scene.scratch[0].active.chosen(e);
     active += chosen.size();
     for (const std::uint32_t r : chosen) {
-      double z = before[r][width];
-      for (std::size_t i = 0; i < width; ++i) {
-        z += before[r][i] * scale * scene.hidden.codes[e * width + i];
-      }
-      const auto begin = scene.positives.neurons.begin() + scene.positives.offsets[e];
-      const auto end = scene.positives.neurons.begin() + scene.positives.offsets[e + 1];
-      const bool is_true = std::find(begin, end, scene.shard.neurons().begin + r) != end;
+      const double z = expected.logit(e, r);
+      const bool is_true = expected.is_true(e, r);
       const double weight = is_true || config.sampling == Sampling::kAll ? 1 : 5;
-      loss += weight * pair_loss(z, is_true);
-      const double delta = weight * (1 / (1 + std::exp(-z)) - (is_true ? 1 : 0));
-      for (std::size_t i = 0; i < width; ++i) {
-        dh[e * width + i] += delta * before[r][i];
-        gradients[r][i] += delta * scale * scene.hidden.codes[e * width + i];
-      }
-      gradients[r][width] += delta;
+      expected.loss += weight * pair_loss(z, is_true);
+      expected.add(e, r, weight * (1 / (1 + std::exp(-z)) - (is_true ? 1 : 0)));
     }
   }
   REQUIRE(outcome.active == active);
-  const std::uint64_t least = config.sampling == Sampling::kAll ? rows : 12;
+  const std::uint64_t least = config.sampling == Sampling::kAll ? scene.shard.rows().rows() : 12;
   REQUIRE(active >= examples * least);
-  REQUIRE(static_cast<double>(outcome.loss) / 1048576 == Approx(loss).epsilon(1e-5));
-  for (std::size_t i = 0; i < dh.size(); ++i) {
-    const double step = std::ldexp(1.0, config.gradient_step_log2);
-    const double expected = scene.hidden.codes[i] == 0 ? 0.0 : dh[i];
-    REQUIRE(scene.scratch[0].steps[i] * step == Approx(expected).margin(0.51 * step + 1e-4));
-  }
-  for (std::uint32_t r = 0; r < rows; ++r) {
-    double squares = 0;
-    for (const double g : gradients[r]) squares += g * g;
-    const double state = kFirstShare * squares / static_cast<double>(width + 1);
-    REQUIRE(scene.shard.rows().state(r) == Approx(state).epsilon(1e-3));
-    const std::vector<float> after = scene.row(r);
-    for (std::size_t i = 0; i <= width; ++i) {
-      const double moved =
-          -config.output_rate * gradients[r][i] / (std::sqrt(state) + config.epsilon);
-      REQUIRE(after[i] - before[r][i] == Approx(moved).epsilon(2e-3).margin(1e-5));
-    }
-  }
+  expected.require_done(outcome);
 }
 
 TEST_CASE("output shard: a softmax step is that of double arithmetic", "[output_shard]") {
@@ -170,10 +208,6 @@ TEST_CASE("output shard: a softmax step is that of double arithmetic", "[output_
   config.sampling = GENERATE(Sampling::kAll, Sampling::kRandom);
   config.random_weight_max = 100.0F;
   Scene scene(config, ShardId{0});
-  const std::uint32_t rows = scene.shard.rows().rows();
-  const std::size_t width = config.hidden;
-  std::vector<std::vector<float>> before;
-  for (std::uint32_t r = 0; r < rows; ++r) before.push_back(scene.row(r));
   scene.prepare(0);
   // An example without labels teaches nothing.
   const std::uint32_t unlabelled = 2;
@@ -184,61 +218,34 @@ TEST_CASE("output shard: a softmax step is that of double arithmetic", "[output_
   for (std::size_t e = unlabelled + 1; e < scene.positives.offsets.size(); ++e) {
     scene.positives.offsets[e] -= gone;
   }
-  const ShardOutcome outcome = scene.shard.train(scene.queries, scene.positives,
-                                                 scene.plan.rates(0).output, scene.scratch[0]);
-  const std::uint32_t examples = scene.hidden.examples;
+  DoubleStep expected(scene);
+  const ShardOutcome outcome = scene.train_prepared(0);
   const float weight_of_draw = scene.scratch[0].active.pair_weight();
   REQUIRE((weight_of_draw > 1) == (config.sampling == Sampling::kRandom));
 
-  double loss = 0;
-  std::vector<double> dh(examples * width, 0.0);
-  std::vector<std::vector<double>> gradients(rows, std::vector<double>(width + 1, 0.0));
-  for (std::uint32_t e = 0; e < examples; ++e) {
-    const double scale = scene.hidden.scales[e];
-    const auto chosen = scene.scratch[0].active.chosen(e);
-    const auto begin = scene.positives.neurons.begin() + scene.positives.offsets[e];
-    const auto end = scene.positives.neurons.begin() + scene.positives.offsets[e + 1];
-    const auto trues = static_cast<double>(end - begin);
+  for (std::uint32_t e = 0; e < scene.hidden.examples; ++e) {
+    const double trues = scene.positives.offsets[e + 1] - scene.positives.offsets[e];
     if (e == unlabelled) REQUIRE(trues == 0);
     if (trues == 0) continue;
+    const auto chosen = scene.scratch[0].active.chosen(e);
     std::vector<double> masses;
     double sum = 0;
     double true_logits = 0;
     for (const std::uint32_t r : chosen) {
-      double z = before[r][width];
-      for (std::size_t i = 0; i < width; ++i) {
-        z += before[r][i] * scale * scene.hidden.codes[e * width + i];
-      }
-      const bool is_true = std::find(begin, end, r) != end;
+      const double z = expected.logit(e, r);
+      const bool is_true = expected.is_true(e, r);
       if (is_true) true_logits += z;
       const bool counts_once = is_true || config.sampling == Sampling::kAll;
       masses.push_back(std::exp(z) * (counts_once ? 1.0 : weight_of_draw));
       sum += masses.back();
     }
-    loss += std::log(sum) - true_logits / trues;
+    expected.loss += std::log(sum) - true_logits / trues;
     for (std::size_t c = 0; c < chosen.size(); ++c) {
-      const std::uint32_t r = chosen[c];
-      const double target = std::find(begin, end, r) != end ? 1 / trues : 0;
-      const double delta = masses[c] / sum - target;
-      for (std::size_t i = 0; i < width; ++i) {
-        dh[e * width + i] += delta * before[r][i];
-        gradients[r][i] += delta * scale * scene.hidden.codes[e * width + i];
-      }
-      gradients[r][width] += delta;
+      const double target = expected.is_true(e, chosen[c]) ? 1 / trues : 0;
+      expected.add(e, chosen[c], masses[c] / sum - target);
     }
   }
-  REQUIRE(static_cast<double>(outcome.loss) / 1048576 == Approx(loss).epsilon(1e-5));
-  for (std::size_t i = 0; i < dh.size(); ++i) {
-    const double step = std::ldexp(1.0, config.gradient_step_log2);
-    const double expected = scene.hidden.codes[i] == 0 ? 0.0 : dh[i];
-    REQUIRE(scene.scratch[0].steps[i] * step == Approx(expected).margin(0.51 * step + 1e-4));
-  }
-  for (std::uint32_t r = 0; r < rows; ++r) {
-    double squares = 0;
-    for (const double g : gradients[r]) squares += g * g;
-    const double state = kFirstShare * squares / static_cast<double>(width + 1);
-    REQUIRE(scene.shard.rows().state(r) == Approx(state).epsilon(1e-3).margin(1e-12));
-  }
+  expected.require_done(outcome);
 }
 
 TEST_CASE("output shard: the loss falls along the gradient by its square, as it should",

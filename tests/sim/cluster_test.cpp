@@ -36,6 +36,17 @@ void add_faults(ClusterOptions& options) {
   options.faults[Fault::kMasterPower] = Millis(6'000);
 }
 
+// What one volunteer trains in calm, three must train among faults.
+void require_promise(ClusterOptions options) {
+  options.expected = nullptr;
+  options.volunteers = 1;
+  const ClusterResult one = run(options);
+  options.volunteers = 3;
+  options.expected = &one.reached;
+  add_faults(options);
+  REQUIRE(run(options).reached.digests == one.reached.digests);
+}
+
 }  // namespace
 
 TEST_CASE("cluster: a calm run trains every round and learns", "[sim]") {
@@ -163,13 +174,7 @@ TEST_CASE("cluster: neither sampling nor hash family loosens the promise", "[sim
     options.model.feature_dropout = 0.2F;
     options.model.random_weight_max = 4.0F;
     options.model.centroid_scale = sampling == Sampling::kLsh ? 2.0F : 0.0F;
-    options.expected = nullptr;
-    options.volunteers = 1;
-    const ClusterResult one = run(options);
-    options.volunteers = 3;
-    options.expected = &one.reached;
-    add_faults(options);
-    REQUIRE(run(options).reached.digests == one.reached.digests);
+    require_promise(options);
   }
 }
 
@@ -178,13 +183,7 @@ TEST_CASE("cluster: a softmax over the one shard there is keeps the promise", "[
   options.model.loss = Loss::kSoftmax;
   options.model.output_shards = 1;
   options.model.table_choice = TableChoice::kThreshold;
-  options.expected = nullptr;
-  options.volunteers = 1;
-  const ClusterResult one = run(options);
-  options.volunteers = 3;
-  options.expected = &one.reached;
-  add_faults(options);
-  REQUIRE(run(options).reached.digests == one.reached.digests);
+  require_promise(options);
 }
 
 TEST_CASE("cluster: a run that diverges is cut alike whoever trains it", "[sim]") {

@@ -10,5 +10,6 @@ gleaner_test(master_parts_test LABEL unit
   LINK gleaner_master_driver)
 gleaner_test(master_core_test LABEL unit
   SOURCES core/master_admission_test.cpp core/master_status_test.cpp core/master_placement_test.cpp
-          core/master_learning_test.cpp core/master_refusals_test.cpp core/master_rejoin_test.cpp core/master_rounds_test.cpp
+          core/master_learning_test.cpp core/master_loading_test.cpp core/master_refusals_test.cpp
+          core/master_rejoin_test.cpp core/master_rounds_test.cpp
   LINK gleaner_master_driver)

@@ -323,3 +323,41 @@ class EndToEndTest(unittest.TestCase):
     def setUp(self):
         self.cluster = Cluster()
         self.addCleanup(self.cluster.close)
+
+
+class StorageTest(EndToEndTest):
+    """Tests that share one small data set and one finished run. Its folds are large enough to go
+    past the log of the store, so that files are made all the while."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shared = Cluster()
+        cls.addClassCleanup(cls.shared.close)
+        cls.setup = small_setup(cls.shared, points=3000).with_flag("--hidden", 256)
+        cls.done = cls.shared.path("done")
+        cls.reference = cls.setup.run_local(cls.shared, cls.done)
+
+    def setUp(self):
+        super().setUp()
+        self.store = self.cluster.path("store")
+
+    def start(self, *flags, store=None):
+        """A master and one volunteer over TCP."""
+        master = self.setup.start_master(self.cluster, store or self.store, "--listen", "127.0.0.1:0",
+                                         "--threads", 1, *flags)
+        volunteer = self.cluster.volunteer(master.wait_event("listening")["address"])
+        return master, volunteer
+
+    def finish(self, store):
+        """Trains to the end in the store; the model must be the reference's."""
+        event = self.setup.run_local(self.cluster, store)
+        self.assertEqual(event["digest"], self.reference["digest"])
+
+    def assert_ended(self, master, code, *pieces):
+        self.assertEqual(master.wait_exit(), code, master.said())
+        last = master.events()[-1]
+        self.assertEqual(last["event"], "error", master.said())
+        for piece in pieces:
+            self.assertIn(str(piece), last["message"])
+        self.assertNotRegex(master.said(), r"(?i)terminate called|core dumped|check failed")

@@ -342,10 +342,10 @@ class StorageTest(EndToEndTest):
         super().setUp()
         self.store = self.cluster.path("store")
 
-    def start(self, *flags, store=None):
+    def start(self, *flags, store=None, environment=None):
         """A master and one volunteer over TCP."""
         master = self.setup.start_master(self.cluster, store or self.store, "--listen", "127.0.0.1:0",
-                                         "--threads", 1, *flags)
+                                         "--threads", 1, *flags, environment=environment)
         volunteer = self.cluster.volunteer(master.wait_event("listening")["address"])
         return master, volunteer
 

@@ -157,10 +157,7 @@ class FailingWrites(StorageTest):
     def start_with(self, number, text):
         """A run whose writes to files with this in their path fail from its first checkpoint on."""
         self.control = self.cluster.path("fault")
-        master = self.setup.start_master(
-            self.cluster, self.store, "--listen", "127.0.0.1:0", "--threads", 1,
-            environment=faults(GLEANER_FAULT_FILE=str(self.control)))
-        volunteer = self.cluster.volunteer(master.wait_event("listening")["address"])
+        master, volunteer = self.start(environment=faults(GLEANER_FAULT_FILE=str(self.control)))
         master.wait_checkpoint(1)
         volunteer.pause()
         self.control.write_text(f"{number} {text}", encoding="utf-8")

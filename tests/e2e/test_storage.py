@@ -173,10 +173,8 @@ class Backups(StorageTest):
     def stop_while_copying(self, when):
         """Stops a master whose copy stands still; returns it when it has ended."""
         control = self.cluster.path("fault")
-        master = self.setup.start_master(
-            self.cluster, self.store, "--listen", "127.0.0.1:0", "--threads", 1, *self.flags(),
-            environment=faults(GLEANER_FAULT_FILE=str(control)))
-        volunteer = self.cluster.volunteer(master.wait_event("listening")["address"])
+        master, volunteer = self.start(*self.flags(),
+                                       environment=faults(GLEANER_FAULT_FILE=str(control)))
         master.wait_event("backup")
         volunteer.pause()
         count = len(master.events("backup"))

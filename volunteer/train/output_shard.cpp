@@ -174,6 +174,23 @@ void OutputShard::scale_centroids() {
   }
 }
 
+void OutputShard::take_rows(RowsTraining& work, std::span<const std::uint32_t> rows,
+                            std::span<const std::size_t> pair_ends, const ActivePair* pairs,
+                            ShardScratch& scratch) {
+  for (const std::uint32_t row : rows) {
+    rows_.touch(row);
+    stale_[row] = 1;
+  }
+  scratch.logits.resize(std::max(scratch.logits.size(), pair_ends.back() + kLanes));
+  scratch.deltas.resize(scratch.logits.size());
+  work.rows = rows.data();
+  work.row_count = rows.size();
+  work.pair_ends = pair_ends.data();
+  work.pairs = pairs;
+  work.logits = scratch.logits.data();
+  work.deltas = scratch.deltas.data();
+}
+
 std::int64_t OutputShard::train_blocks(RowsTraining& work, const RmsRule& rule,
                                        ShardScratch& scratch) {
   const std::span<const std::uint32_t> rows = scratch.active.rows();
@@ -185,23 +202,13 @@ std::int64_t OutputShard::train_blocks(RowsTraining& work, const RmsRule& rule,
     while (begin + scratch.block_ends.size() < rows.size() &&
            scratch.block_ends.size() < kBlockRows &&
            (scratch.block_ends.empty() || scratch.block_ends.back() < kBlockPairs)) {
-      const std::size_t index = begin + scratch.block_ends.size();
-      scratch.block_ends.push_back(ends[index] - pairs_begin);
-      rows_.touch(rows[index]);
-      stale_[rows[index]] = 1;
+      scratch.block_ends.push_back(ends[begin + scratch.block_ends.size()] - pairs_begin);
     }
-    const std::size_t pairs = scratch.block_ends.back();
-    scratch.logits.resize(std::max(scratch.logits.size(), pairs + kLanes));
-    scratch.deltas.resize(scratch.logits.size());
-    work.rows = rows.data() + begin;
-    work.row_count = scratch.block_ends.size();
-    work.pair_ends = scratch.block_ends.data();
-    work.pairs = scratch.active.pairs() + pairs_begin;
-    work.logits = scratch.logits.data();
-    work.deltas = scratch.deltas.data();
+    take_rows(work, rows.subspan(begin, scratch.block_ends.size()), scratch.block_ends,
+              scratch.active.pairs() + pairs_begin, scratch);
     loss += context_.kernels.train_rows(work, rule);
     begin += scratch.block_ends.size();
-    pairs_begin += pairs;
+    pairs_begin += scratch.block_ends.back();
   }
   return loss;
 }
@@ -210,19 +217,7 @@ std::int64_t OutputShard::train_softmax(RowsTraining& work, const RmsRule& rule,
                                         std::uint32_t examples, ShardScratch& scratch) {
   const std::span<const std::uint32_t> rows = scratch.active.rows();
   if (rows.empty()) return 0;
-  for (const std::uint32_t row : rows) {
-    rows_.touch(row);
-    stale_[row] = 1;
-  }
-  const std::size_t pairs = scratch.active.pair_ends().back();
-  scratch.logits.resize(std::max(scratch.logits.size(), pairs + kLanes));
-  scratch.deltas.resize(scratch.logits.size());
-  work.rows = rows.data();
-  work.row_count = rows.size();
-  work.pair_ends = scratch.active.pair_ends().data();
-  work.pairs = scratch.active.pairs();
-  work.logits = scratch.logits.data();
-  work.deltas = scratch.deltas.data();
+  take_rows(work, rows, scratch.active.pair_ends(), scratch.active.pairs(), scratch);
   context_.kernels.forward_rows(work);
   const std::int64_t loss = softmax_deltas(context_.kernels, work, examples, scratch.softmax);
   context_.kernels.backward_rows(work, rule);

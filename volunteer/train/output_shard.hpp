@@ -117,6 +117,10 @@ class OutputShard {
 
  private:
   void scale_centroids();
+  // Points `work` at these rows, one at least, which are about to change.
+  void take_rows(RowsTraining& work, std::span<const std::uint32_t> rows,
+                 std::span<const std::size_t> pair_ends, const ActivePair* pairs,
+                 ShardScratch& scratch);
   // Trains the rows of scratch.active, block by block; `work` has what all blocks share.
   std::int64_t train_blocks(RowsTraining& work, const RmsRule& rule, ShardScratch& scratch);
   // The same for a loss that needs all logits of an example at once.

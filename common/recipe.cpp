@@ -75,10 +75,12 @@ class Chooser {
 
   [[nodiscard]] bool is_best() const { return kind_ == RecipeKind::kBest; }
 
+  [[nodiscard]] bool is_narrow() const { return facts_.labels <= kNarrowLabels; }
+
   // Few points for many labels: the widest layer, with more dropout, larger batches and initial
   // weights near zero.
   [[nodiscard]] bool is_widest() const {
-    return is_best() && facts_.labels > kNarrowLabels && facts_.labels <= kLabelsVeryWide &&
+    return is_best() && !is_narrow() && facts_.labels <= kLabelsVeryWide &&
            facts_.points <= kPointsForWidest;
   }
 
@@ -112,7 +114,7 @@ void Chooser::choose_shape() {
 void Chooser::choose_schedule() {
   set("epochs", &ModelConfig::epochs, by_kind(3u, 5u, 10u),
       by_kind("a first look", "precision has nearly settled", "regularised layers learn longer"));
-  const bool is_steadied = is_best() && facts_.labels > kNarrowLabels;
+  const bool is_steadied = is_best() && !is_narrow();
   set("batch_examples", &ModelConfig::batch_examples,
       is_widest()   ? 512u
       : is_steadied ? 256u
@@ -130,15 +132,14 @@ void Chooser::choose_sampling() {
     set("sampling", &ModelConfig::sampling, Sampling::kLsh,
         "finds the neurons that answer most to an example");
   }
-  const std::uint32_t usual = facts_.labels <= kNarrowLabels
-                                  ? kActiveNarrow
-                                  : std::max(kActiveWide, facts_.labels / kActiveShare);
+  const std::uint32_t usual =
+      is_narrow() ? kActiveNarrow : std::max(kActiveWide, facts_.labels / kActiveShare);
   const std::uint32_t active = by_kind(usual / 2, usual, usual * 2);
-  const bool is_half_random = is_best() && facts_.labels > kNarrowLabels;
+  const bool is_half_random = is_best() && !is_narrow();
   const std::uint32_t random = active / (is_half_random ? kRandomShareBest : kRandomShare);
   set("random_negatives", &ModelConfig::random_negatives, random,
       "they meet neurons that no bucket brings");
-  if (!is_best() && facts_.labels > kNarrowLabels) {
+  if (!is_best() && !is_narrow()) {
     set("random_weight_max", &ModelConfig::random_weight_max, kRandomWeightMax,
         "each stands for many of these, and would be too loud if it counted as all of them");
   }
@@ -166,11 +167,10 @@ void Chooser::choose_rounds() {
 }
 
 void Chooser::choose_rates() {
-  const bool is_narrow = facts_.labels <= kNarrowLabels;
   set("output_rate", &ModelConfig::output_rate, is_widest() ? 4e-3F : 3e-3F,
       is_widest() ? "larger batches make fewer updates"
                   : "none tried did better on all the sets tried");
-  set("input_rate", &ModelConfig::input_rate, is_best() && is_narrow ? 9e-3F : 6e-3F,
+  set("input_rate", &ModelConfig::input_rate, is_best() && is_narrow() ? 9e-3F : 6e-3F,
       "none tried did better on all the sets tried");
   set("rate_decay", &ModelConfig::rate_decay, by_kind(0.7F, 0.9F, 0.8F),
       "the last epochs settle what the first have found");

@@ -28,7 +28,7 @@ enum class RecipeKind : std::uint8_t {
 struct RecipeRequest {
   RecipeKind kind = RecipeKind::kAuto;
   // The lag in use where it is given, as for links far away: the rates depend on it.
-  std::optional<std::uint32_t> staleness;
+  std::optional<std::uint32_t> staleness = std::nullopt;
   Loss loss = Loss::kLogistic;
 };
 

@@ -24,7 +24,7 @@ TEST_CASE("recipe: it is valid for data of any shape", "[recipe]") {
     for (const std::uint32_t labels : {1u, 2u, 15u, 2'000u, 2'001u, 670'091u, 100'000'000u}) {
       INFO(points << " points, " << labels << " labels");
       for (const RecipeKind kind : {RecipeKind::kAuto, RecipeKind::kFast, RecipeKind::kBest})
-        REQUIRE(validate(recipe(facts(points, labels), {kind, {}, {}}).model).ok());
+        REQUIRE(validate(recipe(facts(points, labels), {.kind = kind}).model).ok());
     }
   }
 }
@@ -54,10 +54,10 @@ TEST_CASE("recipe: rounds cut an epoch evenly and visit each row often enough", 
 
 TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   const DatasetFacts wide = facts(20'756, 52'946);
-  const ModelConfig fast = recipe(wide, {RecipeKind::kFast, {}, {}}).model;
+  const ModelConfig fast = recipe(wide, {.kind = RecipeKind::kFast}).model;
   const ModelConfig usual = recipe(wide).model;
-  const ModelConfig best = recipe(wide, {RecipeKind::kBest, {}, {}}).model;
-  REQUIRE(recipe(wide, {RecipeKind::kAuto, {}, {}}).model == usual);
+  const ModelConfig best = recipe(wide, {.kind = RecipeKind::kBest}).model;
+  REQUIRE(recipe(wide, {.kind = RecipeKind::kAuto}).model == usual);
   REQUIRE(fast.epochs < usual.epochs);
   REQUIRE(fast.active_cap + fast.random_negatives < usual.active_cap + usual.random_negatives);
   REQUIRE(best.epochs > usual.epochs);
@@ -66,10 +66,10 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   REQUIRE(usual.random_weight_max > 1.0F);
   REQUIRE(best.random_weight_max == 1.0F);
   REQUIRE(best.batch_examples > usual.batch_examples);
-  REQUIRE(recipe(facts(45'100, 4'271), {RecipeKind::kBest, {}, {}}).model.batch_examples ==
+  REQUIRE(recipe(facts(45'100, 4'271), {.kind = RecipeKind::kBest}).model.batch_examples ==
           usual.batch_examples);
   // More points take a layer that is less wide.
-  const ModelConfig long_best = recipe(facts(250'000, 52'946), {RecipeKind::kBest, {}, {}}).model;
+  const ModelConfig long_best = recipe(facts(250'000, 52'946), {.kind = RecipeKind::kBest}).model;
   REQUIRE(long_best.hidden > usual.hidden);
   REQUIRE(long_best.hidden < best.hidden);
   REQUIRE(long_best.dropout < best.dropout);
@@ -78,15 +78,18 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
 }
 
 TEST_CASE("recipe: a lag that is given is kept", "[recipe]") {
-  REQUIRE(recipe(facts(20'756, 52'946)).model.staleness == 1);
-  REQUIRE(recipe(facts(20'756, 52'946), {RecipeKind::kBest, 16, {}}).model.staleness == 16);
-  REQUIRE(recipe(facts(20'756, 52'946), {RecipeKind::kBest, 0, {}}).model.staleness == 0);
+  const DatasetFacts wide = facts(20'756, 52'946);
+  REQUIRE(recipe(wide).model.staleness == 1);
+  for (const std::uint32_t staleness : {0u, 16u}) {
+    const RecipeRequest request{.kind = RecipeKind::kBest, .staleness = staleness};
+    REQUIRE(recipe(wide, request).model.staleness == staleness);
+  }
 }
 
 TEST_CASE("recipe: a softmax keeps the output layer in one shard", "[recipe]") {
   const DatasetFacts wide = facts(20'756, 52'946);
   REQUIRE(recipe(wide).model.output_shards == 16);
-  const ModelConfig model = recipe(wide, {RecipeKind::kAuto, {}, Loss::kSoftmax}).model;
+  const ModelConfig model = recipe(wide, {.loss = Loss::kSoftmax}).model;
   REQUIRE(model.loss == Loss::kSoftmax);
   REQUIRE(model.output_shards == 1);
   REQUIRE(validate(model).ok());
@@ -95,7 +98,7 @@ TEST_CASE("recipe: a softmax keeps the output layer in one shard", "[recipe]") {
 TEST_CASE("recipe: every choice names a field once and gives a reason", "[recipe]") {
   for (const RecipeKind kind : {RecipeKind::kAuto, RecipeKind::kFast, RecipeKind::kBest}) {
     std::set<std::string> fields;
-    for (const RecipeChoice& choice : recipe(facts(20'756, 52'946), {kind, {}, {}}).choices) {
+    for (const RecipeChoice& choice : recipe(facts(20'756, 52'946), {.kind = kind}).choices) {
       INFO(choice.field);
       REQUIRE(fields.insert(choice.field).second);
       REQUIRE_FALSE(choice.why.empty());

@@ -38,50 +38,51 @@ struct Options {
   std::vector<std::function<void(ModelConfig&)>> fields;
 };
 
+// What a flag is given becomes this field of the configuration.
+template <typename T>
+std::function<void(const T&)> into(Options& options, T ModelConfig::*field) {
+  return [&options, field](const T& value) {
+    options.fields.push_back([field, value](ModelConfig& config) { config.*field = value; });
+  };
+}
+
 template <typename T>
 void add_field(CLI::App& app, Options& options, const std::string& flag, T ModelConfig::*field) {
-  app.add_option_function<T>(flag, [&options, field](const T& value) {
-    options.fields.push_back([field, value](ModelConfig& config) { config.*field = value; });
-  });
+  app.add_option_function<T>(flag, into(options, field));
 }
 
-void add_named_field(CLI::App& app, Options& options) {
+template <typename T>
+void add_choice(CLI::App& app, const std::string& flag, const std::map<std::string, T>& words,
+                const std::function<void(const T&)>& take) {
   app.add_option_function<std::string>(
-         "--sampling",
-         [&options](const std::string& name) {
-           const Sampling sampling = name == "lsh"      ? Sampling::kLsh
-                                     : name == "random" ? Sampling::kRandom
-                                                        : Sampling::kAll;
-           options.fields.push_back([sampling](ModelConfig& c) { c.sampling = sampling; });
-         })
-      ->check(CLI::IsMember({"lsh", "random", "all"}));
-  app.add_option_function<std::string>(
-         "--hash-family",
-         [&options](const std::string& name) {
-           const auto family = name == "dwta" ? HashFamilyKind::kDwta : HashFamilyKind::kSimHash;
-           options.fields.push_back([family](ModelConfig& c) { c.hash_family = family; });
-         })
-      ->check(CLI::IsMember({"simhash", "dwta"}));
+         flag, [words, take](const std::string& word) { take(words.at(word)); })
+      ->check(CLI::IsMember(words));
 }
 
-void add_choice_field(CLI::App& app, Options& options) {
-  app.add_option_function<std::string>(
-         "--table-choice",
-         [&options](const std::string& name) {
-           const auto choice = name == "topk"        ? TableChoice::kTopK
-                               : name == "threshold" ? TableChoice::kThreshold
-                                                     : TableChoice::kVanilla;
-           options.fields.push_back([choice](ModelConfig& c) { c.table_choice = choice; });
-         })
-      ->check(CLI::IsMember({"vanilla", "topk", "threshold"}));
-  app.add_option("--loss", options.recipe.loss)
-      ->transform(CLI::CheckedTransformer(
-          std::map<std::string, Loss>{{"logistic", Loss::kLogistic}, {"softmax", Loss::kSoftmax}}));
+void add_choices(CLI::App& app, Options& options) {
+  add_choice<Sampling>(
+      app, "--sampling",
+      {{"lsh", Sampling::kLsh}, {"random", Sampling::kRandom}, {"all", Sampling::kAll}},
+      into(options, &ModelConfig::sampling));
+  add_choice<HashFamilyKind>(
+      app, "--hash-family",
+      {{"simhash", HashFamilyKind::kSimHash}, {"dwta", HashFamilyKind::kDwta}},
+      into(options, &ModelConfig::hash_family));
+  add_choice<TableChoice>(app, "--table-choice",
+                          {{"vanilla", TableChoice::kVanilla},
+                           {"topk", TableChoice::kTopK},
+                           {"threshold", TableChoice::kThreshold}},
+                          into(options, &ModelConfig::table_choice));
+  add_choice<RecipeKind>(
+      app, "--recipe",
+      {{"auto", RecipeKind::kAuto}, {"fast", RecipeKind::kFast}, {"best", RecipeKind::kBest}},
+      [&options](const RecipeKind& kind) { options.recipe.kind = kind; });
+  add_choice<Loss>(app, "--loss", {{"logistic", Loss::kLogistic}, {"softmax", Loss::kSoftmax}},
+                   [&options](const Loss& loss) { options.recipe.loss = loss; });
 }
 
 void add_fields(CLI::App& app, Options& options) {
-  add_named_field(app, options);
-  add_choice_field(app, options);
+  add_choices(app, options);
   add_field(app, options, "--seed", &ModelConfig::seed);
   add_field(app, options, "--hidden", &ModelConfig::hidden);
   add_field(app, options, "--output-shards", &ModelConfig::output_shards);
@@ -216,9 +217,6 @@ int main_program(int argc, char** argv) {
   app.add_option("--eval-points", options.eval_points);
   app.add_flag("--tiny", options.tiny);
   app.add_flag("--normalize,!--no-normalize", options.normalize);
-  app.add_option("--recipe", options.recipe.kind)
-      ->transform(CLI::CheckedTransformer(std::map<std::string, RecipeKind>{
-          {"auto", RecipeKind::kAuto}, {"fast", RecipeKind::kFast}, {"best", RecipeKind::kBest}}));
   add_fields(app, options);
   CLI11_PARSE(app, argc, argv);
   if (options.tiny) return run_tiny(std::move(options));

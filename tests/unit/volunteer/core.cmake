@@ -14,3 +14,4 @@ gleaner_test(volunteer_shell_test LABEL unit
           ${PROJECT_SOURCE_DIR}/tests/support/watched_memory.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
   LINK gleaner_volunteer_shell)
+gleaner_test(point_cache_test LABEL unit SOURCES point_cache_test.cpp LINK gleaner_point_cache)

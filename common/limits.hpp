@@ -20,11 +20,18 @@ inline constexpr std::uint32_t kTablesMax = 1024;
 inline constexpr std::uint32_t kHashBitsMax = 24;
 inline constexpr std::uint32_t kTopKMax = 100;
 inline constexpr std::uint32_t kStalenessMax = 256;
+// Of a hidden unit: scales stay within what shards accept, whatever the features' values are.
+inline constexpr float kActivationMax = 0x1p32F;
 inline constexpr float kRateMax = 10.0F;  // a learning rate
 // Halvings of the rates in a run; one that diverges all the same is given up.
 inline constexpr std::uint32_t kRateCutsMax = 20;
 inline constexpr std::uint32_t kBatchesPerUnitMax = 64;
+// Steps of an input shard's holder in one unit.
+inline constexpr std::uint32_t kStepsPerUnitMax = 64;
 inline constexpr std::uint32_t kPositivesPerBatchMax = 1u << 22;
+// Points asked for in one message, and what its answer aims at.
+inline constexpr std::uint32_t kPointsPerRequestMax = 4096;
+inline constexpr std::size_t kPointsBytes = std::size_t{512} << 10;
 // Chunks of a shard, parts of a commit or a hand-over.
 inline constexpr std::uint32_t kPartsMax = 1u << 20;
 // Volunteers that have gone, in a status.

@@ -27,6 +27,8 @@ class ShardMap {
 
   [[nodiscard]] std::uint32_t input_shards() const { return input_shards_; }
 
+  [[nodiscard]] std::uint32_t hidden() const { return hidden_; }
+
   [[nodiscard]] std::uint32_t shard_count() const { return output_shards_ + input_shards_; }
 
   [[nodiscard]] bool is_output(ShardId shard) const { return raw(shard) < output_shards_; }

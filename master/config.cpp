@@ -79,6 +79,13 @@ void add_run(Settings& settings, MasterConfig& c) {
   settings.add("min_volunteers", SettingScope::kMachine, "volunteers",
                "Training starts when so many have joined.",
                integer_setting(c.run.min_volunteers, 1, 100'000));
+  settings.add("input_layer", SettingScope::kMachine, "",
+               "Who holds the input layer. master: this process, in memory. volunteers: they lease "
+               "its shards (model.input_shards) as they do those of the output layer, fetch the "
+               "points of a batch once and keep them in their cache; for data whose features make "
+               "the input layer the larger one. The model is the same to the bit, and a run may be "
+               "resumed with the other.",
+               choice_setting(c.run.input_layer, {"master", "volunteers"}));
   settings.add("fallback_local_s", SettingScope::kMachine, "seconds",
                "When no volunteer has been here for so long, one inside this process trains until "
                "others have been here for as long; 0: the run waits.",

@@ -20,6 +20,9 @@ namespace gleaner {
 // Precision and its propensity-scored form are reported at 1, 3 and 5.
 inline constexpr std::uint32_t kEvaluationTopK = 5;
 
+// Who computes the hidden units.
+enum class InputHolder : std::uint8_t { kMaster, kVolunteers };
+
 struct MasterConfig {
   struct Data {
     std::string train;
@@ -35,6 +38,7 @@ struct MasterConfig {
     std::uint32_t local = 0;               // volunteers inside the process
     std::optional<std::uint32_t> threads;  // of the master's worker and of each local volunteer
     std::uint32_t min_volunteers = 1;
+    InputHolder input_layer = InputHolder::kMaster;
     std::uint32_t fallback_local_s = 0;  // 0: never
     std::uint32_t stop_grace_s = 20;
     std::uint64_t disk_reserve = std::uint64_t{256} << 20;  // bytes

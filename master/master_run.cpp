@@ -33,6 +33,7 @@
 #include "storage/master_note.hpp"
 #include "storage/store_folder.hpp"
 #include "volunteer/config.hpp"
+#include "volunteer/train/input_trainer.hpp"
 #include "volunteer/train/shard_trainer.hpp"
 
 namespace gleaner {
@@ -72,6 +73,9 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
   core.hysteresis = config.scheduling.balance_hysteresis;
   core.shard_bytes = ShardTrainer::shard_bytes(data.model);
+  core.lends_input = config.run.input_layer == InputHolder::kVolunteers;
+  core.input_shard_bytes = InputTrainer::shard_bytes(data.model);
+  core.test_fingerprint = data.test ? data.test->fingerprint() : 0;
   core.rows_per_chunk = rows_per_chunk(data.model);
   core.evaluate_every_epochs = config.evaluation.every_epochs;
   core.test_points = data.test ? data.test->points() : 0;
@@ -93,7 +97,8 @@ class MasterRun {
         threads_(effective_threads(config, machine_facts().cores)),
         progress_(shape_),
         pool_(threads_),
-        worker_(data.model, *data.train, data.test.get(), data.label_counts, pool_),
+        worker_(data.model, *data.train, data.test.get(), data.label_counts, pool_,
+                config.run.input_layer == InputHolder::kVolunteers),
         tasks_(io_.get_executor(),
                [this](const std::string& task, const std::string& what) {
                  console_.log(LogLevel::kError, task + ": " + what);

@@ -1,9 +1,13 @@
 #include "master/worker.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "common/counter_random.hpp"
+#include "common/limits.hpp"
+#include "schema/input_parts.hpp"
 
 namespace gleaner {
 namespace {
@@ -13,18 +17,21 @@ constexpr std::uint32_t kRowsPerRead = 4096;
 }  // namespace
 
 Worker::Worker(const ModelConfig& model, const PackedDataset& train, const PackedDataset* test,
-               std::vector<std::uint32_t> label_counts, ThreadPool& pool)
+               std::vector<std::uint32_t> label_counts, ThreadPool& pool, bool lends_input)
     : model_(model),
       plan_(model_),
       map_(model_),
       train_(train),
       test_(test),
-      input_(model_, pool),
+      coder_(model_, pool),
       propensities_(label_counts, train.points()),
       test_order_(test != nullptr ? std::max<std::uint64_t>(test->points(), 1) : 1,
-                  counter_random(model_.seed, Purpose::kSplit)) {}
+                  counter_random(model_.seed, Purpose::kSplit)) {
+  if (!lends_input) input_.emplace(model_, pool);
+}
 
 Result<void> Worker::load(RunStore& store) {
+  if (!input_) return {};
   for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
     const ShardId shard = map_.input_shard(i);
     const std::uint32_t rows = map_.row_count(shard);
@@ -32,7 +39,7 @@ Result<void> Worker::load(RunStore& store) {
       auto stored =
           store.read_rows(shard, begin, std::min(begin + kRowsPerRead, rows), store.checkpoint());
       if (!stored) return stored.error();
-      if (auto loaded = input_.load_rows(shard, *stored); !loaded) return loaded;
+      if (auto loaded = input_->load_rows(shard, *stored); !loaded) return loaded;
     }
   }
   return {};
@@ -69,20 +76,77 @@ ExampleView Worker::held_out(std::uint64_t position) const {
   return test_->example(test_order_.forward(position));
 }
 
-Event Worker::run_task(const ForwardTask& task) {
-  const std::vector<ExampleView> examples = examples_of(task.batch);
+Event Worker::forward_done(BatchIndex batch, const std::vector<ExampleView>& examples,
+                           HiddenCodes codes) const {
   ForwardDone done;
-  done.batch = task.batch;
-  auto codes = std::make_shared<const HiddenCodes>(input_.forward(examples, task.batch));
-  done.packed = std::make_shared<const Bytes>(pack(*codes));
-  done.codes = std::move(codes);
+  done.batch = batch;
+  done.packed = std::make_shared<const Bytes>(pack(codes));
+  done.codes = std::make_shared<const HiddenCodes>(std::move(codes));
   done.positives = positives_of(examples);
   return done;
 }
 
+Event Worker::eval_forward_done(std::uint64_t begin, std::uint64_t end, const HiddenCodes& codes) {
+  if (begin == 0) {
+    sums_.emplace(propensities_);
+    scored_ = 0;
+  }
+  return EvalForwardDone{begin, end, std::make_shared<const Bytes>(pack(codes))};
+}
+
+Event Worker::run_task(const ForwardTask& task) {
+  const std::vector<ExampleView> examples = examples_of(task.batch);
+  return forward_done(task.batch, examples, input_->forward(examples, task.batch));
+}
+
 Event Worker::run_task(const BackwardTask& task) {
-  input_.backward(task.batch, task.rate, examples_of(task.batch), *task.codes, *task.gradient);
-  return BackwardDone{task.batch};
+  BackwardDone done{task.batch, {}};
+  if (input_) {
+    input_->backward(task.batch, task.rate, examples_of(task.batch), *task.codes, *task.gradient);
+    return done;
+  }
+  for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
+    const NeuronRange units = map_.neurons(map_.input_shard(i));
+    done.packed.push_back(std::make_shared<const Bytes>(
+        pack_unit_gradient(*task.codes, *task.gradient, {units.begin, units.size()})));
+  }
+  return done;
+}
+
+Event Worker::run_task(const EncodeTask& task) {
+  if (task.is_held_out) {
+    return eval_forward_done(task.begin, task.end, coder_.encode(*task.activations, {}));
+  }
+  return forward_done(task.begin, examples_of(task.begin),
+                      coder_.encode(*task.activations, task.begin));
+}
+
+Event Worker::run_task(const ReadPointsTask& task) {
+  const PointsRequest& request = task.request;
+  const bool is_training = request.set == PointSet::kTraining;
+  const std::uint64_t end = is_training ? train_.points() : test_ != nullptr ? test_->points() : 0;
+  PointsRead read{task.session, request.points.size(), std::vector<Points>()};
+  std::vector<Points>& parts = *read.parts;
+  std::size_t bytes = kPointsBytes;
+  for (const std::uint64_t point : request.points) {
+    if (point >= end) {
+      read.parts = Error{ErrorCode::kProtocol,
+                         fmt::format("it asks for point {}, and there are {}", point, end)};
+      return read;
+    }
+    if (bytes >= kPointsBytes) {
+      parts.push_back({request.set, {}, {0}, {}, {}});
+      bytes = 0;
+    }
+    const ExampleView example = is_training ? train_.example(point) : held_out(point);
+    Points& part = parts.back();
+    part.points.push_back(point);
+    part.features.insert(part.features.end(), example.features.begin(), example.features.end());
+    part.values.insert(part.values.end(), example.values.begin(), example.values.end());
+    part.offsets.push_back(static_cast<std::uint32_t>(part.features.size()));
+    bytes += example.features.size() * (sizeof(std::uint32_t) + sizeof(float));
+  }
+  return read;
 }
 
 Event Worker::run_task(const CommitInputTask& task) {
@@ -90,7 +154,7 @@ Event Worker::run_task(const CommitInputTask& task) {
   committed.round = task.round;
   for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
     const ShardId shard = map_.input_shard(i);
-    std::vector<SparseUpdate> parts = input_.commit(shard);
+    std::vector<SparseUpdate> parts = input_->commit(shard);
     const auto count = static_cast<std::uint32_t>(parts.size());
     for (std::uint32_t part = 0; part < count; ++part) {
       committed.parts.push_back(
@@ -101,16 +165,11 @@ Event Worker::run_task(const CommitInputTask& task) {
 }
 
 Event Worker::run_task(const EvalForwardTask& task) {
-  if (task.begin == 0) {
-    sums_.emplace(propensities_);
-    scored_ = 0;
-  }
   std::vector<ExampleView> examples;
   for (std::uint64_t position = task.begin; position < task.end; ++position) {
     examples.push_back(held_out(position));
   }
-  return EvalForwardDone{task.begin, task.end,
-                         std::make_shared<const Bytes>(pack(input_.forward(examples, {})))};
+  return eval_forward_done(task.begin, task.end, input_->forward(examples, {}));
 }
 
 Event Worker::run_task(const EvalScoreTask& task) {

@@ -1,5 +1,5 @@
-// The master's own compute: the input layer and the data. Does the core's worker tasks one after
-// the other. One thread at a time; loops run on the pool.
+// The master's own compute: the data, and the input layer unless volunteers hold it. Does the
+// core's worker tasks one after the other. One thread at a time; loops run on the pool.
 #pragma once
 
 #include <cstdint>
@@ -15,6 +15,7 @@
 #include "master/core/events.hpp"
 #include "master/metrics.hpp"
 #include "storage/run_store.hpp"
+#include "volunteer/train/hidden_coder.hpp"
 #include "volunteer/train/input_layer.hpp"
 
 namespace gleaner {
@@ -22,11 +23,12 @@ namespace gleaner {
 class Worker {
  public:
   // `train` and `pool` outlive the worker, `test` too (null: no evaluation). `label_counts`: one a
-  // label of the training data.
+  // label of the training data. With `lends_input` volunteers hold the input layer: instead of
+  // ForwardTask, CommitInputTask and EvalForwardTask there is EncodeTask.
   Worker(const ModelConfig& model, const PackedDataset& train, const PackedDataset* test,
-         std::vector<std::uint32_t> label_counts, ThreadPool& pool);
+         std::vector<std::uint32_t> label_counts, ThreadPool& pool, bool lends_input);
 
-  // Takes the input layer from the store's last checkpoint.
+  // Takes the input layer from the store's last checkpoint, unless it is lent.
   Result<void> load(RunStore& store);
 
   // The event that answers the task; TaskFailed when the data cannot be read any more.
@@ -37,9 +39,14 @@ class Worker {
   Event run_task(const BackwardTask& task);
   Event run_task(const CommitInputTask& task);
   Event run_task(const EvalForwardTask& task);
+  Event run_task(const EncodeTask& task);
+  Event run_task(const ReadPointsTask& task);
   Event run_task(const EvalScoreTask& task);
   Event run_task(const EvalFinishTask& task);
 
+  Event forward_done(BatchIndex batch, const std::vector<ExampleView>& examples,
+                     HiddenCodes codes) const;
+  Event eval_forward_done(std::uint64_t begin, std::uint64_t end, const HiddenCodes& codes);
   [[nodiscard]] std::vector<ExampleView> examples_of(BatchIndex batch) const;
   [[nodiscard]] Positives positives_of(const std::vector<ExampleView>& examples) const;
   // A sample of the held-out points must not be their file's beginning: they have a seeded order.
@@ -50,7 +57,8 @@ class Worker {
   const ShardMap map_;
   const PackedDataset& train_;
   const PackedDataset* test_;
-  InputLayer input_;
+  HiddenCoder coder_;
+  std::optional<InputLayer> input_;  // unless it is lent
   InversePropensities propensities_;
   Permutation test_order_;
   std::optional<MetricSums> sums_;  // of the evaluation under way

@@ -56,7 +56,7 @@ capnp::ReaderOptions reader_options(std::size_t words) {
   return options;
 }
 
-static_assert(wire::Envelope::RUN_STATUS + 1 == std::variant_size_v<Message>,
+static_assert(wire::Envelope::POINTS + 1 == std::variant_size_v<Message>,
               "the envelope's members stand in the order of Message, which names them");
 
 Message read_union(wire::Envelope::Reader envelope) {
@@ -105,6 +105,14 @@ Message read_union(wire::Envelope::Reader envelope) {
       return read(envelope.getObserve());
     case wire::Envelope::RUN_STATUS:
       return read(envelope.getRunStatus());
+    case wire::Envelope::INPUT_UNIT:
+      return read(envelope.getInputUnit());
+    case wire::Envelope::INPUT_RESULT:
+      return read(envelope.getInputResult());
+    case wire::Envelope::POINTS_REQUEST:
+      return read(envelope.getPointsRequest());
+    case wire::Envelope::POINTS:
+      return read(envelope.getPoints());
   }
   malformed("kind", "{} is unknown", static_cast<unsigned>(envelope.which()));
 }

@@ -78,6 +78,29 @@ std::size_t bytes_in(const EvalUnit& unit) {
   return unit.leases.size() * 16 + (unit.hidden ? unit.hidden->size() : 0);
 }
 
+std::size_t bytes_in(const InputUnit& unit) {
+  std::size_t bytes = unit.leases.size() * 16;
+  for (const InputStep& step : unit.steps) {
+    bytes += 64;
+    for (const SharedBytes& gradient : step.gradients) bytes += 16 + gradient->size();
+  }
+  return bytes;
+}
+
+std::size_t bytes_in(const InputResult& result) {
+  std::size_t bytes = 0;
+  for (const Bytes& part : result.activations) bytes += 16 + part.size();
+  return bytes;
+}
+
+std::size_t bytes_in(const PointsRequest& request) {
+  return request.points.size() * 8;
+}
+
+std::size_t bytes_in(const Points& points) {
+  return points.points.size() * 13 + points.features.size() * 9;
+}
+
 std::size_t bytes_in(const EvalResult& result) {
   return result.best.size() * 8;
 }
@@ -134,6 +157,14 @@ struct EnvelopeWriter {
   void operator()(const Observe& from) { write(from, to.initObserve()); }
 
   void operator()(const RunStatus& from) { write(from, to.initRunStatus()); }
+
+  void operator()(const InputUnit& from) { write(from, to.initInputUnit()); }
+
+  void operator()(const InputResult& from) { write(from, to.initInputResult()); }
+
+  void operator()(const PointsRequest& from) { write(from, to.initPointsRequest()); }
+
+  void operator()(const Points& from) { write(from, to.initPoints()); }
 };
 
 Bytes flatten(capnp::MessageBuilder& builder) {

@@ -101,7 +101,7 @@ Bytes pack_positives(const Positives& positives) {
   return packed;
 }
 
-Positives unpack_positives(const char* field, ByteView packed) {
+Positives unpack_positives(const char* field, ByteView packed, std::uint32_t id_end) {
   Positives positives;
   positives.offsets.push_back(0);
   VarintReader reader(field, packed);
@@ -116,7 +116,7 @@ Positives unpack_positives(const char* field, ByteView packed) {
     std::uint64_t lowest = 0;
     for (std::uint32_t i = 0; i < labels; ++i) {
       const std::uint64_t neuron = lowest + reader.get();
-      if (neuron >= kLabelsMax) malformed(field, "neuron {} is beyond {}", neuron, kLabelsMax);
+      if (neuron >= id_end) malformed(field, "{} is beyond {}", neuron, id_end);
       positives.neurons.push_back(static_cast<std::uint32_t>(neuron));
       lowest = neuron + 1;
     }

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/bytes.hpp"
+#include "common/limits.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {
@@ -17,7 +18,8 @@ std::vector<std::uint32_t> unpack_counts(const char* field, ByteView packed, std
 
 // For each example the number of labels, then the gaps between their neurons, as varints.
 Bytes pack_positives(const Positives& positives);
-Positives unpack_positives(const char* field, ByteView packed);
+// `id_end`: neurons are below it.
+Positives unpack_positives(const char* field, ByteView packed, std::uint32_t id_end = kLabelsMax);
 
 // Levels of `rows` rows (row_delta.hpp): the number a row, then four bits each.
 Bytes pack_levels(const std::vector<std::int8_t>& levels, std::size_t rows);

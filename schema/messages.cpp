@@ -8,10 +8,11 @@ namespace gleaner {
 namespace {
 
 constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
-    "Hello",       "Welcome",        "Refusal",  "LeaseGrant", "ChunkRequest", "ShardChunk",
-    "ShardReady",  "ReleaseRequest", "HandOver", "Revoke",     "TrainUnit",    "UnitResult",
-    "ShardCommit", "CommitAck",      "EvalUnit", "EvalResult", "Heartbeat",    "Leaving",
-    "Goodbye",     "ShardOffer",     "Observe",  "RunStatus",
+    "Hello",         "Welcome",        "Refusal",  "LeaseGrant", "ChunkRequest", "ShardChunk",
+    "ShardReady",    "ReleaseRequest", "HandOver", "Revoke",     "TrainUnit",    "UnitResult",
+    "ShardCommit",   "CommitAck",      "EvalUnit", "EvalResult", "Heartbeat",    "Leaving",
+    "Goodbye",       "ShardOffer",     "Observe",  "RunStatus",  "InputUnit",    "InputResult",
+    "PointsRequest", "Points",
 };
 
 template <typename T, typename... Types>
@@ -22,8 +23,8 @@ constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
 Lane lane_of(const Message& message) {
   return std::visit(
       []<typename T>(const T&) {
-        return is_one_of<T, TrainUnit, UnitResult, EvalUnit, EvalResult, ChunkRequest, CommitAck,
-                         Heartbeat>
+        return is_one_of<T, TrainUnit, UnitResult, EvalUnit, EvalResult, InputUnit, InputResult,
+                         PointsRequest, Points, ChunkRequest, CommitAck, Heartbeat>
                    ? Lane::kUrgent
                    : Lane::kOrdered;
       },

@@ -45,9 +45,10 @@ struct Welcome {
   std::uint32_t protocol = 0;
   std::string build;
   ModelConfig model;
-  std::uint32_t heartbeat_ms = 0;  // each side sends something at least this often
-  std::uint32_t silence_ms = 0;    // a peer silent for so long is taken for dead
-  RoundIndex checkpoint = 0;       // the last one; what shards that were kept step back to
+  std::uint32_t heartbeat_ms = 0;      // each side sends something at least this often
+  std::uint32_t silence_ms = 0;        // a peer silent for so long is taken for dead
+  RoundIndex checkpoint = 0;           // the last one; what shards that were kept step back to
+  std::uint64_t test_fingerprint = 0;  // of the held-out data, for who caches its points
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 
@@ -205,6 +206,61 @@ struct CommitAck {
   friend bool operator==(const CommitAck&, const CommitAck&) = default;
 };
 
+// ---- Input shards that volunteers hold ----------------------------------------------------------
+
+// A piece of an input shard's work. Their order is that of the arithmetic on the shard.
+struct InputStep {
+  enum class Kind : std::uint8_t {
+    kForward,   // activations of a training batch
+    kBackward,  // update by a batch's dh
+    kScore,     // activations of held-out points
+  };
+  Kind kind = Kind::kForward;
+  std::uint64_t index = 0;     // the batch; kScore: the first point in the evaluation's order
+  std::uint32_t examples = 0;  // of the batch; kScore: points
+  float rate = 0;              // kBackward: learning rate of the input layer
+  // kBackward: one a lease of the unit, see input_parts.hpp.
+  std::vector<SharedBytes> gradients;
+};
+
+// Do these steps, in order, on each of these input shards.
+struct InputUnit {
+  UnitId unit{};
+  std::vector<LeaseRef> leases;  // ascending by shard
+  std::vector<InputStep> steps;
+};
+
+struct InputResult {
+  UnitId unit{};
+  // Of each step that asks for activations, in order, one a lease of the unit: see input_parts.hpp.
+  std::vector<Bytes> activations;
+  std::uint64_t compute_us = 0;
+  friend bool operator==(const InputResult&, const InputResult&) = default;
+};
+
+enum class PointSet : std::uint8_t {
+  kTraining,  // points by their place in the training data
+  kHeldOut,   // points by their place in the evaluation's order
+};
+
+// The holder of input shards asks for the features of points.
+struct PointsRequest {
+  PointSet set = PointSet::kTraining;
+  std::vector<std::uint64_t> points;  // ascending
+  friend bool operator==(const PointsRequest&, const PointsRequest&) = default;
+};
+
+// Points of a request, whose answer may take several of these.
+struct Points {
+  PointSet set = PointSet::kTraining;
+  std::vector<std::uint64_t> points;
+  std::vector<std::uint32_t>
+      offsets;  // points + 1 entries; point i owns [offsets[i], offsets[i+1])
+  std::vector<std::uint32_t> features;  // ascending within a point
+  std::vector<float> values;            // parallel to features
+  friend bool operator==(const Points&, const Points&) = default;
+};
+
 // ---- Evaluation --------------------------------------------------------------------------------
 
 // Score every neuron of these shards exactly and return the best k of each example.
@@ -356,15 +412,17 @@ struct RunStatus {
   std::uint32_t volunteers_here =
       0;  // which may be more than are listed; holders of shards all are
   std::vector<VolunteerEntry> volunteers;
-  std::vector<ShardEntry> shards;    // the output shards
+  std::vector<ShardEntry> shards;    // output shards, then the input shards that are lent
   std::vector<DepartureEntry> gone;  // the last few, oldest first
+  std::uint32_t input_shards = 0;    // so many of the shards, the last ones
   friend bool operator==(const RunStatus&, const RunStatus&) = default;
 };
 
 using Message =
     std::variant<Hello, Welcome, Refusal, LeaseGrant, ChunkRequest, ShardChunk, ShardReady,
                  ReleaseRequest, HandOver, Revoke, TrainUnit, UnitResult, ShardCommit, CommitAck,
-                 EvalUnit, EvalResult, Heartbeat, Leaving, Goodbye, ShardOffer, Observe, RunStatus>;
+                 EvalUnit, EvalResult, Heartbeat, Leaving, Goodbye, ShardOffer, Observe, RunStatus,
+                 InputUnit, InputResult, PointsRequest, Points>;
 
 // Whether a message may go before those that were sent earlier. What the run waits for, batch by
 // batch, does: units, results, what answers or asks for shards and commits. Shards and commits

@@ -30,6 +30,10 @@ struct Envelope {
     shardOffer @19 :ShardOffer;
     observe @20 :Observe;
     runStatus @21 :RunStatus;
+    inputUnit @22 :InputUnit;
+    inputResult @23 :InputResult;
+    pointsRequest @24 :PointsRequest;
+    points @25 :Points;
   }
 }
 
@@ -97,6 +101,7 @@ struct Welcome {
   heartbeatMs @3 :UInt32;
   silenceMs @4 :UInt32;
   checkpoint @5 :UInt32;
+  testFingerprint @6 :UInt64;
 }
 
 struct Refusal {
@@ -233,6 +238,42 @@ struct CommitAck {
   round @1 :UInt32;
 }
 
+# ---- Input shards that volunteers hold ----
+
+struct InputStep {
+  kind @0 :UInt8;
+  index @1 :UInt64;
+  examples @2 :UInt32;
+  rate @3 :Float32;
+  gradients @4 :List(Data);
+}
+
+struct InputUnit {
+  unit @0 :UInt64;
+  leases @1 :List(Lease);
+  steps @2 :List(InputStep);
+}
+
+struct InputResult {
+  unit @0 :UInt64;
+  activations @1 :List(Data);
+  computeUs @2 :UInt64;
+}
+
+# Points u64, little endian.
+struct PointsRequest {
+  set @0 :UInt8;
+  points @1 :Data;
+}
+
+# Points u64, values f32, little endian; features as README.md describes.
+struct Points {
+  set @0 :UInt8;
+  points @1 :Data;
+  features @2 :Data;
+  values @3 :Data;
+}
+
 # ---- Evaluation ----
 
 struct EvalUnit {
@@ -350,4 +391,5 @@ struct RunStatus {
   shards @24 :List(ShardEntry);
   gone @25 :List(DepartureEntry);
   volunteersHere @26 :UInt32;
+  inputShards @27 :UInt32;
 }

@@ -121,6 +121,17 @@ UnitResult read(wire::UnitResult::Reader from);
 EvalUnit read(wire::EvalUnit::Reader from);
 EvalResult read(wire::EvalResult::Reader from);
 
+// ---- Input shards that volunteers hold (wire_input.cpp) ----------------------------------------
+
+void write(const InputUnit& from, wire::InputUnit::Builder to);
+void write(const InputResult& from, wire::InputResult::Builder to);
+void write(const PointsRequest& from, wire::PointsRequest::Builder to);
+void write(const Points& from, wire::Points::Builder to);
+InputUnit read(wire::InputUnit::Reader from);
+InputResult read(wire::InputResult::Reader from);
+PointsRequest read(wire::PointsRequest::Reader from);
+Points read(wire::Points::Reader from);
+
 // ---- How the run stands (wire_status.cpp) ------------------------------------------------------
 
 void write(const Observe& from, wire::Observe::Builder to);

@@ -169,6 +169,7 @@ void write(const Welcome& from, wire::Welcome::Builder to) {
   to.setHeartbeatMs(from.heartbeat_ms);
   to.setSilenceMs(from.silence_ms);
   to.setCheckpoint(from.checkpoint);
+  to.setTestFingerprint(from.test_fingerprint);
 }
 
 Welcome read(wire::Welcome::Reader from) {
@@ -179,6 +180,7 @@ Welcome read(wire::Welcome::Reader from) {
   to.heartbeat_ms = from.getHeartbeatMs();
   to.silence_ms = from.getSilenceMs();
   to.checkpoint = from.getCheckpoint();
+  to.test_fingerprint = from.getTestFingerprint();
   // A peer that beats without pause, or is dead as soon as it is silent, helps nobody.
   if (to.heartbeat_ms == 0 || to.heartbeat_ms > kSilenceMsMax) {
     malformed("heartbeat_ms", "{}, must be 1 to {}", to.heartbeat_ms, kSilenceMsMax);

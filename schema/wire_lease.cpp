@@ -92,8 +92,9 @@ ShardOffer read(wire::ShardOffer::Reader from) {
   ShardOffer to;
   to.checkpoint = from.getCheckpoint();
   const auto shards = from.getShards();
-  if (shards.size() > kOutputShardsMax) {
-    malformed("shards", "{} entries, at most {}", shards.size(), kOutputShardsMax);
+  if (shards.size() > kOutputShardsMax + kInputShardsMax) {
+    malformed("shards", "{} entries, at most {}", shards.size(),
+              kOutputShardsMax + kInputShardsMax);
   }
   to.shards.reserve(shards.size());
   for (const auto shard : shards) {

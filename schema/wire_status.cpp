@@ -89,6 +89,7 @@ void write_lists(const RunStatus& from, wire::RunStatus::Builder to) {
   }
   auto shards = to.initShards(static_cast<unsigned>(from.shards.size()));
   for (unsigned i = 0; i < shards.size(); ++i) write_shard(from.shards[i], shards[i]);
+  to.setInputShards(from.input_shards);
   auto gone = to.initGone(static_cast<unsigned>(from.gone.size()));
   for (unsigned i = 0; i < gone.size(); ++i) {
     gone[i].setName(outgoing_text(from.gone[i].name, kNameBytesMax));
@@ -100,7 +101,8 @@ void write_lists(const RunStatus& from, wire::RunStatus::Builder to) {
 
 void read_lists(wire::RunStatus::Reader from, RunStatus& to) {
   check_count("volunteers", from.getVolunteers().size(), kOutputShardsMax);
-  check_count("shards", from.getShards().size(), kOutputShardsMax);
+  check_count("shards", from.getShards().size(), kOutputShardsMax + kInputShardsMax);
+  check_count("input_shards", from.getInputShards(), from.getShards().size());
   check_count("gone", from.getGone().size(), kDeparturesMax);
   for (const auto volunteer : from.getVolunteers()) {
     to.volunteers.push_back(read_volunteer(volunteer));
@@ -108,6 +110,7 @@ void read_lists(wire::RunStatus::Reader from, RunStatus& to) {
   for (const auto shard : from.getShards()) {
     to.shards.push_back(read_shard(shard, to.volunteers.size()));
   }
+  to.input_shards = from.getInputShards();
   for (const auto gone : from.getGone()) to.gone.push_back(read_departure(gone));
 }
 

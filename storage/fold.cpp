@@ -94,7 +94,7 @@ Result<ShardDigest> RunStore::Impl::read_digest(ShardId shard) {
 
 Result<std::vector<ShardDigest>> RunStore::shard_digests() {
   std::vector<ShardDigest> digests;
-  for (std::uint32_t shard = 0; shard < impl_->map.output_shards(); ++shard) {
+  for (std::uint32_t shard = 0; shard < impl_->map.shard_count(); ++shard) {
     const Result<ShardDigest> digest = impl_->read_digest(ShardId{shard});
     if (!digest) return digest.error();
     digests.push_back(*digest);

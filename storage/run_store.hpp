@@ -137,7 +137,7 @@ class RunStore {
   Result<ShardRows> read_rows(ShardId shard, std::uint32_t begin, std::uint32_t end,
                               RoundIndex base_round);
 
-  // Of each output shard at checkpoint().
+  // Of each shard at checkpoint().
   Result<std::vector<ShardDigest>> shard_digests();
 
   // Replaces the record of the same checkpoint: an evaluation follows its round's fold. Durable.

@@ -22,7 +22,7 @@ class Retraining {
         model_(run.identity().model),
         plan_(model_, rate_cuts),
         map_(model_),
-        worker_(model_, train, nullptr, count_labels(train), pool),
+        worker_(model_, train, nullptr, count_labels(train), pool, /*lends_input=*/false),
         output_(model_, pool) {}
 
   Result<void> load();

@@ -177,6 +177,7 @@ void add_volunteers(Report& report, const RunStatus& status, TextStyle style) {
 void add_shards(Report& report, const RunStatus& status, TextStyle style) {
   report.section("", "Shards");
   ReportTable& table = report.table("shards", {{"shard", "shard"},
+                                               {"layer", "layer", true},
                                                {"state", "state", true},
                                                {"holder", "holder", true},
                                                {"since_seconds", "since"},
@@ -190,7 +191,8 @@ void add_shards(Report& report, const RunStatus& status, TextStyle style) {
     const ShardEntry& s = status.shards[i];
     const bool is_loading = s.state == LeaseState::kLoading && s.chunks > 0;
     table.rows.push_back(
-        {cell_count(i), cell_text(state_name(s.state)),
+        {cell_count(i), cell_text(is_input(status, i) ? "input" : "output"),
+         cell_text(state_name(s.state)),
          s.holder ? cell_fit(status.volunteers[*s.holder].name, kNameWidth, style) : cell_none(),
          cell_age(s.since_us), cell_count(s.next_batch), cell_count(s.committed),
          is_loading ? cell_share(double(s.chunks_sent) / double(s.chunks), 0) : cell_none(),

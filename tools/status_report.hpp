@@ -2,6 +2,7 @@
 // sentences. Pure functions.
 #pragma once
 
+#include <cstddef>
 #include <string>
 #include <vector>
 
@@ -11,6 +12,11 @@
 #include "tools/report.hpp"
 
 namespace gleaner {
+
+// Whether the shard at this place belongs to the input layer.
+inline bool is_input(const RunStatus& status, std::size_t shard) {
+  return shard + status.input_shards >= status.shards.size();
+}
 
 Report status_report(const RunStatus& status, const std::string& address, TextStyle style);
 

@@ -118,6 +118,7 @@ Sentences why_shard(const RunStatus& status, std::uint32_t number) {
   }
   all.push_back(fmt::format("The next batch it is to be trained on is {}, and {} of it are kept.",
                             grouped(s.next_batch), counted(s.committed, "round")));
+  if (is_input(status, number)) all.push_back("It is a part of the input layer.");
   return all;
 }
 

@@ -22,7 +22,7 @@ Client::Client(asio::io_context& io, Options options)
       options_(std::move(options)),
       core_(options_.core),
       pool_(options_.threads),
-      executor_(pool_, options_.memory_bytes),
+      executor_(pool_, options_.memory_bytes, options_.points),
       timer_(io) {}
 
 Client::~Client() {

@@ -27,6 +27,7 @@ class Client {
     CoreConfig core;
     std::uint32_t threads = 1;
     std::uint64_t memory_bytes = 0;
+    PointStoreOptions points{};
     // Makes a connection and calls back, once, from the I/O thread.
     std::function<void(Dialled)> dial;
     // After every event and tick, with the memory that the shards take.

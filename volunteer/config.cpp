@@ -61,8 +61,15 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
                }));
   settings.add("cache", scope, "",
                "Folder in which the volunteer keeps who it is, so that the master's account of it "
-               "goes on after a restart; one folder a volunteer. Empty: nothing is kept.",
+               "goes on after a restart, and the points that it has fetched where it holds a part "
+               "of the input layer; one folder a volunteer. Empty: nothing is kept.",
                text_setting(c.cache_dir, "DIR"));
+  settings.add(
+      "cache_size", scope, "",
+      "Most that fetched points may take there, of all runs. What does not fit is fetched "
+      "again in every epoch. Without a folder they take memory beside the shards, an eighth "
+      "of the limit at most, and no more than 256 MiB.",
+      bytes_setting(c.cache_bytes, 0, std::uint64_t{1} << 50));
   settings.add("leave_grace_s", scope, "seconds",
                "How long handing over the shards may take before the volunteer leaves anyway.",
                integer_setting(c.leave_grace_s, 0, 86'400));

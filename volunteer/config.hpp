@@ -17,9 +17,10 @@ struct VolunteerConfig {
   std::string master;  // HOST:PORT; required
   std::string name;    // empty: the host's
   std::string token;
-  std::optional<std::uint32_t> threads;       // unset: all cores
-  std::optional<std::uint64_t> memory_bytes;  // unset: half of the machine's
-  std::string cache_dir;                      // empty: nothing is kept between starts
+  std::optional<std::uint32_t> threads;                // unset: all cores
+  std::optional<std::uint64_t> memory_bytes;           // unset: half of the machine's
+  std::string cache_dir;                               // empty: nothing is kept between starts
+  std::uint64_t cache_bytes = std::uint64_t{4} << 30;  // of points in it
   bool once = false;
   std::uint32_t connect_timeout_ms = 10'000;
   std::optional<double> limit_up;  // Mbit/s; unset: none

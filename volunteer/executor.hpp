@@ -11,6 +11,7 @@
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
 #include "volunteer/core/events.hpp"
+#include "volunteer/input_work.hpp"
 #include "volunteer/train/shard_trainer.hpp"
 
 namespace gleaner::volunteer {
@@ -18,10 +19,10 @@ namespace gleaner::volunteer {
 class Executor {
  public:
   // `pool` outlives the executor. A lease that would take the shards beyond `memory_bytes` is
-  // refused with kResources.
-  Executor(ThreadPool& pool, std::uint64_t memory_bytes);
+  // refused with kResources. Points that input shards need are kept as `points` says.
+  Executor(ThreadPool& pool, std::uint64_t memory_bytes, PointStoreOptions points = {});
 
-  // What the shards take at present.
+  // What shards and points take at present.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
   // Replies in the order in which they must leave. An error means that the master's message does
@@ -29,6 +30,7 @@ class Executor {
   Result<std::vector<Message>> execute(const std::variant<Reset, Message>& work);
 
  private:
+  [[nodiscard]] std::uint64_t shard_bytes() const;
   Result<std::vector<Message>> dispatch(const std::variant<Reset, Message>& work);
   Result<std::vector<Message>> run(const Reset& reset);
   Result<std::vector<Message>> run(const LeaseGrant& grant);
@@ -37,11 +39,21 @@ class Executor {
   Result<std::vector<Message>> run(const Revoke& revoke);
   Result<std::vector<Message>> run(const TrainUnit& unit);
   Result<std::vector<Message>> run(const EvalUnit& unit);
+
+  Result<std::vector<Message>> run(const InputUnit& unit) { return inputs_.run(unit); }
+
+  Result<std::vector<Message>> run(const Points& points) { return inputs_.run(points); }
+
   Result<std::vector<Message>> finish_load(const LeaseRef& lease);
+
+  [[nodiscard]] bool is_output(const LeaseRef& lease) const {
+    return raw(lease.shard) < model_.output_shards;
+  }
 
   ThreadPool& pool_;
   std::uint64_t memory_bytes_;
-  std::unique_ptr<ShardTrainer> trainer_;
+  InputWork inputs_;
+  std::unique_ptr<ShardTrainer> trainer_;  // output shards
   ModelConfig model_;
   std::map<ShardId, std::uint32_t> chunks_missing_;
 };

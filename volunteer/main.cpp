@@ -66,6 +66,7 @@ int run(const VolunteerConfig& config, const HostPort& address, const Identity& 
   options.core.seed = identity.low;
   options.threads = offer.threads;
   options.memory_bytes = offer.memory_bytes;
+  options.points = {config.cache_dir, config.cache_bytes};
   TcpLinkOptions link_options;
   // The results of one piece of work may be a whole shard. The client begins no other meanwhile.
   link_options.limits.send_queue_bytes_max = std::numeric_limits<std::size_t>::max();

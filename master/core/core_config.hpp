@@ -31,6 +31,9 @@ struct CoreConfig {
   std::uint32_t unbalanced_rounds = 3;      // and have been for so many rounds: speeds fluctuate
   Millis forget_slowness{60'000};           // a speed measured so long ago is doubled
   std::uint64_t shard_bytes = 0;            // what a volunteer needs for one output shard
+  bool lends_input = false;                 // volunteers hold the input shards too
+  std::uint64_t input_shard_bytes = 0;      // what a volunteer needs for one of them
+  std::uint64_t test_fingerprint = 0;       // of the held-out data
   std::uint32_t rows_per_chunk = 1024;      // of a shard's download
   std::uint32_t evaluate_every_epochs = 1;  // 0: only at the end
   std::uint64_t test_points = 0;            // 0: no evaluation at all
@@ -48,7 +51,7 @@ struct ResumePoint {
   RoundIndex checkpoint = 0;           // rounds folded
   bool is_evaluated = false;           // whether that checkpoint's evaluation is on record
   LeaseEpoch first_epoch{1};           // no lease of the run has borne it or a later one
-  std::vector<ShardDigest> digests{};  // one an output shard; without them no offer is accepted
+  std::vector<ShardDigest> digests{};  // one a shard; without them no offer is accepted
   std::vector<BatchIndex> rate_cuts{};
   LearningSoFar learning{};
 };

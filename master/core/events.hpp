@@ -31,7 +31,8 @@ struct ForwardTask {
   BatchIndex batch = 0;
 };
 
-// Update of the input layer by a batch whose gradient is complete -> BackwardDone.
+// Update of the input layer by a batch whose gradient is complete, or, where volunteers hold it,
+// the packing of the gradient for them -> BackwardDone.
 struct BackwardTask {
   BatchIndex batch = 0;
   float rate = 0;
@@ -50,6 +51,21 @@ struct EvalForwardTask {
   std::uint64_t end = 0;
 };
 
+// Hidden codes of points whose activations volunteers have computed -> ForwardDone, or
+// EvalForwardDone of held-out points [begin, end).
+struct EncodeTask {
+  bool is_held_out = false;
+  std::uint64_t begin = 0;  // the batch, or the first point
+  std::uint64_t end = 0;
+  std::shared_ptr<std::vector<float>> activations;  // examples x H; may be changed
+};
+
+// Read points for a volunteer that holds input shards -> PointsRead.
+struct ReadPointsTask {
+  SessionId session{};
+  PointsRequest request;
+};
+
 // Merge the shards' best neurons of held-out points [begin, end) and add them to the running
 // metrics.
 struct EvalScoreTask {
@@ -63,13 +79,13 @@ struct EvalScoreTask {
 struct EvalFinishTask {};
 
 using WorkerTask = std::variant<ForwardTask, BackwardTask, CommitInputTask, EvalForwardTask,
-                                EvalScoreTask, EvalFinishTask>;
+                                EvalScoreTask, EvalFinishTask, EncodeTask, ReadPointsTask>;
 
 // ---- Work on the store -------------------------------------------------------------------------
 
 // Make a part of a commit durable -> Staged.
 struct StageTask {
-  SessionId session{};  // whom to answer; meaningless for input shards
+  SessionId session{};  // whom to answer; none for what the worker commits
   ShardId shard{};
   RoundIndex round = 0;
   std::uint32_t part = 0;
@@ -208,6 +224,15 @@ struct ForwardDone {
 
 struct BackwardDone {
   BatchIndex batch = 0;
+  // Where volunteers hold the input layer: the gradient for each input shard, see input_parts.hpp.
+  std::vector<SharedBytes> packed;
+};
+
+// The answer, in parts; an error when a point does not exist.
+struct PointsRead {
+  SessionId session{};
+  std::size_t asked = 0;
+  Result<std::vector<Points>> parts;
 };
 
 struct InputCommitted {
@@ -246,7 +271,7 @@ struct Staged {
 
 struct Folded {
   RoundIndex round = 0;
-  std::vector<ShardDigest> digests;  // one an output shard, at the new checkpoint
+  std::vector<ShardDigest> digests;  // one a shard, at the new checkpoint
 };
 
 struct ChunkRead {
@@ -277,7 +302,7 @@ struct Tick {};
 
 using Event =
     std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
-                 InputCommitted, EvalForwardDone, EvalChunkScored, EvalFinished, Staged, Folded,
-                 ChunkRead, HistoryRecorded, StoreFull, TaskFailed, StopRequested, Tick>;
+                 PointsRead, InputCommitted, EvalForwardDone, EvalChunkScored, EvalFinished, Staged,
+                 Folded, ChunkRead, HistoryRecorded, StoreFull, TaskFailed, StopRequested, Tick>;
 
 }  // namespace gleaner

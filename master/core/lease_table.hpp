@@ -1,4 +1,4 @@
-// Who holds which output shard. Pure state; used from the core only.
+// Who holds which shard of those that are lent. Pure state; used from the core only.
 // Invariant: a shard has at most one live lease, and its epoch is larger than that of any lease
 // before.
 #pragma once

@@ -12,7 +12,8 @@ MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint 
       config_(std::move(config)),
       plan_(model_, std::move(resume.rate_cuts)),
       map_(model_),
-      leases_(model_.output_shards, resume.checkpoint, resume.first_epoch),
+      leases_(config_.lends_input ? map_.shard_count() : map_.output_shards(), resume.checkpoint,
+              resume.first_epoch),
       pipeline_(plan_, map_, resume.checkpoint),
       commits_(map_.shard_count()),
       first_epoch_(resume.first_epoch),
@@ -22,6 +23,7 @@ MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint 
       evaluated_checkpoint_(resume.is_evaluated ? resume.checkpoint : 0),
       learning_(resume.learning) {
   GLEANER_CHECK(config_.label_counts.size() == model_.labels);
+  if (config_.lends_input) input_.emplace(plan_, map_, plan_.round_begin(checkpoint_));
   last_record_.batches = plan_.round_begin(checkpoint_);
 }
 
@@ -53,7 +55,8 @@ void MasterCore::on(MessageReceived& event) {
   }
   if (session.phase != SessionPhase::kIntroducing) {
     account(session).bytes_up += event.bytes;
-    if (std::holds_alternative<UnitResult>(event.message)) {
+    if (std::holds_alternative<UnitResult>(event.message) ||
+        std::holds_alternative<InputResult>(event.message)) {
       unit_bytes_up_ += event.bytes;
       round_bytes_up_ += event.bytes;
     }
@@ -75,8 +78,9 @@ void MasterCore::on(const ForwardDone& event) {
   pipeline_.forward_done(event);
 }
 
-void MasterCore::on(const BackwardDone& event) {
+void MasterCore::on(BackwardDone& event) {
   pipeline_.backward_done(event.batch);
+  if (input_) input_->gradients_ready(event.batch, std::move(event.packed));
   examples_ += pipeline_.at(event.batch).examples;
 }
 
@@ -108,7 +112,7 @@ void MasterCore::on(const EvalFinished& event) {
 void MasterCore::on(const Staged& event) {
   store_answered();
   const bool completes = commits_.staged(event.round, event.shard, event.part);
-  if (!map_.is_output(event.shard)) return;
+  if (raw(event.shard) >= leases_.size()) return;  // the worker's
   ShardLease& lease = leases_.at(event.shard);
   if (completes) lease.committed = std::max(lease.committed, event.round + 1);
   // A holder is told of its own commit, even where that of a holder before made the round durable.
@@ -131,6 +135,7 @@ void MasterCore::on(Folded& event) {
   digests_ = std::move(event.digests);
   commits_.forget(event.round);
   pipeline_.forget_before(plan_.round_begin(checkpoint_));
+  if (input_) input_->forget_before(plan_.round_begin(checkpoint_));
   weigh_balance();
   effects_.emplace_back(Notice(CheckpointReached{last_record_}));
 }

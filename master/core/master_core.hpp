@@ -25,6 +25,7 @@
 #include "master/core/core_config.hpp"
 #include "master/core/evaluation_run.hpp"
 #include "master/core/events.hpp"
+#include "master/core/input_stream.hpp"
 #include "master/core/lease_table.hpp"
 #include "master/core/pipeline.hpp"
 #include "master/core/session.hpp"
@@ -53,11 +54,15 @@ class MasterCore {
 
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
 
+  // Where volunteers hold the input layer.
+  [[nodiscard]] const std::optional<InputStream>& input_stream() const { return input_; }
+
  private:
   // -- events (master_core.cpp)
   void on(MessageReceived& event);
   void on(const ForwardDone& event);
-  void on(const BackwardDone& event);
+  void on(BackwardDone& event);
+  void on(PointsRead& event);
   void on(InputCommitted& event);
   void on(const EvalForwardDone& event);
   void on(const EvalChunkScored& event);
@@ -115,12 +120,21 @@ class MasterCore {
   void on_message(SessionId id, SessionState& session, UnitResult& message);
   void on_message(SessionId id, SessionState& session, ShardCommit& message);
   void on_message(SessionId id, SessionState& session, EvalResult& message);
+  void on_message(SessionId id, SessionState& session, InputResult& message);
+  void on_message(SessionId id, SessionState& session, PointsRequest& message);
   void on_message(SessionId id, SessionState& session, const Message& other);
   Result<void> check_unit_result(const UnitInFlight& unit, const UnitResult& result) const;
   void measure(SessionState& session, const UnitInFlight& unit, const UnitResult& result);
 
   // -- scheduling (master_schedule.cpp)
   void schedule();
+
+  // -- input shards that volunteers hold (master_input.cpp)
+  // A task of the pipeline or the evaluation: the worker's, or steps for the holders.
+  void perform(WorkerTask task);
+  // The shard is lent to the session and stands before `next_batch`.
+  void begin_input(ShardId shard, SessionState& session, BatchIndex next_batch);
+  void issue_input_units(SessionId id, SessionState& session);
 
   // -- placement (master_placement.cpp)
   void lend_free_shards();
@@ -136,7 +150,26 @@ class MasterCore {
   [[nodiscard]] double expected_speed(const SessionState& session) const;
   [[nodiscard]] bool is_between_rounds() const;
   [[nodiscard]] bool is_move_worth_while(const std::vector<Holder>& candidates) const;
-  [[nodiscard]] std::vector<Holder> holders() const;
+  // The two kinds of shards, which are shared out each by itself.
+  enum class Layer : std::uint8_t { kOutput, kInput };
+
+  [[nodiscard]] Layer layer_of(ShardId shard) const {
+    return map_.is_output(shard) ? Layer::kOutput : Layer::kInput;
+  }
+
+  // Those that volunteers hold.
+  [[nodiscard]] std::uint32_t shards_in(Layer layer) const {
+    return layer == Layer::kOutput ? map_.output_shards() : leases_.size() - map_.output_shards();
+  }
+
+  [[nodiscard]] std::vector<ShardId> held_by(SessionId holder, Layer layer) const;
+  [[nodiscard]] std::vector<Holder> holders(Layer layer) const;
+  // Whether those who may hold shards of the layer can hold them all.
+  [[nodiscard]] bool have_room(Layer layer) const;
+  [[nodiscard]] std::uint32_t capacity(const SessionState& session, Layer layer,
+                                       std::size_t held_of_other) const;
+  void move_shards(Layer layer, const std::vector<Holder>& candidates, const char* why);
+  [[nodiscard]] std::uint32_t rows_per_chunk(ShardId shard) const;
   void let_leavers_go();
   [[nodiscard]] RoundIndex rounds_open() const;
   void close_rounds();
@@ -190,6 +223,7 @@ class MasterCore {
   std::map<SessionId, SessionState> sessions_;
   LeaseTable leases_;
   Pipeline pipeline_;
+  std::optional<InputStream> input_;  // where volunteers hold the input shards
   CommitTracker commits_;
   std::map<std::pair<std::uint64_t, std::uint64_t>, AccountRecord> accounts_;
   std::uint64_t last_unit_ = 0;
@@ -198,7 +232,7 @@ class MasterCore {
   const LeaseEpoch first_epoch_;  // which start of the run this is
 
   RoundIndex checkpoint_;
-  std::vector<ShardDigest> digests_;     // of the output shards at checkpoint_; may be empty
+  std::vector<ShardDigest> digests_;     // of the shards at checkpoint_; may be empty
   bool expects_rejoin_;                  // all holders were lost; the grace is about to begin
   std::optional<Instant> rejoin_until_;  // while free shards are kept for those who have them
   bool is_started_ = false;              // min_volunteers have been here

@@ -21,7 +21,7 @@ std::uint32_t MasterCore::unit_batches(const SessionState& session, BatchIndex f
 UnitInFlight MasterCore::next_unit(SessionId id, const SessionState& session) const {
   UnitInFlight unit;
   std::vector<ShardId> behind;
-  for (const ShardId shard : leases_.held_by(id)) {
+  for (const ShardId shard : held_by(id, Layer::kOutput)) {
     const ShardLease& lease = leases_.at(shard);
     if (lease.state != LeaseState::kReady || lease.next_batch >= pipeline_.frontier()) continue;
     if (!behind.empty() && lease.next_batch > leases_.at(behind.front()).next_batch) continue;
@@ -74,6 +74,7 @@ void MasterCore::send_unit(SessionId id, SessionState& session, UnitInFlight uni
   const UnitId unit_id{++last_unit_};
   if (auto* train = std::get_if<TrainUnit>(&message)) train->unit = unit_id;
   if (auto* evaluate = std::get_if<EvalUnit>(&message)) evaluate->unit = unit_id;
+  if (auto* input = std::get_if<InputUnit>(&message)) input->unit = unit_id;
   begin_debt(session);
   unit.sent = now_;
   ++account(session).units_issued;
@@ -89,7 +90,8 @@ void MasterCore::issue_units(SessionId id, SessionState& session) {
   if (session.speed > 0 && session.round_trip_us > 0 && frontier > pipeline_.applied()) {
     const double batch_us =
         model_.batch_examples * 1e6 *
-        static_cast<double>(std::max<std::size_t>(1, leases_.held_by(id).size())) / session.speed;
+        static_cast<double>(std::max<std::size_t>(1, held_by(id, Layer::kOutput).size())) /
+        session.speed;
     const double over_round_trip = static_cast<double>(session.round_trip_us) / batch_us;
     limit +=
         static_cast<std::uint32_t>(std::min(over_round_trip, 2.0 * config_.batches_per_unit_max));
@@ -100,7 +102,7 @@ void MasterCore::issue_units(SessionId id, SessionState& session) {
 
 void MasterCore::issue_evaluation(SessionId id, SessionState& session) {
   std::vector<ShardId> ready;
-  for (const ShardId shard : leases_.held_by(id)) {
+  for (const ShardId shard : held_by(id, Layer::kOutput)) {
     const ShardLease& lease = leases_.at(shard);
     // A shard that still replays towards the checkpoint would answer with older weights.
     if (lease.state == LeaseState::kReady && lease.next_batch == plan_.round_begin(checkpoint_)) {

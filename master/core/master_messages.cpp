@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "master/core/master_core.hpp"
@@ -32,11 +33,11 @@ Result<void> check_rows(const ShardMap& map, ShardId shard, const ShardRows& row
   return {};
 }
 
-// Only output shards are committed by volunteers.
 Result<void> check_update(const ShardMap& map, ShardId shard, const SparseUpdate& update) {
   const std::size_t count = update.rows.size();
   if (!rows_fit(map, shard, update) || update.scales.size() != count ||
-      update.levels.size() != count * map.weights_per_row(shard) || update.biases.size() != count) {
+      update.levels.size() != count * map.weights_per_row(shard) ||
+      update.biases.size() != (map.is_output(shard) ? count : 0)) {
     return protocol_error("rows that do not fit shard {}", raw(shard));
   }
   return {};
@@ -68,6 +69,7 @@ bool follows(const Part& part, const Rows& rows, std::uint64_t rows_from) {
   return rows.rows.front() >= rows_from;
 }
 
+// A unit of the shard from before batch `end`.
 bool has_unit_out(const SessionState& session, ShardId shard, BatchIndex end) {
   return std::any_of(session.units.begin(), session.units.end(), [&](const auto& entry) {
     const UnitInFlight& unit = entry.second;
@@ -102,10 +104,11 @@ void MasterCore::on_message(SessionId id, SessionState& session, ChunkRequest& r
     return;
   }
   session.chunks_in_flight.insert({request.lease.epoch, request.chunk});
-  const std::uint32_t begin = request.chunk * config_.rows_per_chunk;
+  const std::uint32_t per_chunk = rows_per_chunk(request.lease.shard);
+  const std::uint32_t begin = request.chunk * per_chunk;
   effects_.emplace_back(
       StorageTask(ReadChunkTask{id, request.lease, request.chunk, lease->base_round, begin,
-                                std::min(begin + config_.rows_per_chunk, rows)}));
+                                std::min(begin + per_chunk, rows)}));
 }
 
 void MasterCore::on_message(SessionId id, SessionState& session, ShardReady& ready) {
@@ -133,7 +136,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, HandOver& part)
   const bool is_due =
       lease->state == LeaseState::kReleasing && part.base_round == lease->next_commit &&
       part.next_batch == lease->next_batch && part.next_batch < plan_.round_end(part.base_round) &&
-      !has_unit_out(session, part.lease.shard, plan_.batch_count());
+      !has_unit_out(session, part.lease.shard, std::numeric_limits<BatchIndex>::max());
   if (fits.ok() && (!is_due || part.part != arrived || part.part >= part.parts ||
                     !follows(part, part.rows, lease->rows_from))) {
     fits = protocol_error("a hand-over of shard {} that does not fit its lease",
@@ -216,13 +219,13 @@ void MasterCore::measure(SessionState& session, const UnitInFlight& unit,
   };
   const auto compute_us = static_cast<double>(std::min<std::uint64_t>(result.compute_us, 1u << 30));
   const Micros round_trip(std::max<std::int64_t>(session.round_trip_us, 0));
-  const Micros service = now_ - std::max(unit.sent + round_trip, session.last_result);
+  const Micros service = now_ - std::max(unit.sent + round_trip, session.last_answer);
   smooth(session.transit_us, std::max(0.0, static_cast<double>(service.count()) - compute_us));
   smooth(session.compute_us, compute_us);
   if (compute_us > 0) {
     smooth(session.speed, static_cast<double>(examples * unit.leases.size()) * 1e6 / compute_us);
   }
-  session.last_result = now_;
+  session.last_result = session.last_answer = now_;
 }
 
 void MasterCore::on_message(SessionId id, SessionState& session, ShardCommit& commit) {

@@ -20,7 +20,7 @@ bool MasterCore::waits_for_rejoin() {
 
 void MasterCore::on_message(SessionId id, SessionState& session, ShardOffer& offer) {
   if (!session.awaits_offer ||
-      (!offer.shards.empty() && raw(offer.shards.back().lease.shard) >= leases_.size())) {
+      (!offer.shards.empty() && raw(offer.shards.back().lease.shard) >= map_.shard_count())) {
     refuse(id, ErrorCode::kProtocol, "an offer of shards that does not fit", false);
     return;
   }
@@ -33,7 +33,9 @@ void MasterCore::on_message(SessionId id, SessionState& session, ShardOffer& off
   std::vector<ShardId> different;
   for (const OfferedShard& offered : offer.shards) {
     const ShardId shard = offered.lease.shard;
-    const bool is_wanted = is_current && leases_.at(shard).state == LeaseState::kFree;
+    // Input shards are not wanted by a master that holds them itself.
+    const bool is_wanted =
+        is_current && raw(shard) < leases_.size() && leases_.at(shard).state == LeaseState::kFree;
     const bool is_same = raw(shard) < digests_.size() && digests_[raw(shard)] == offered.digest;
     if (is_wanted && is_same) {
       accepted.push_back(shard);
@@ -51,6 +53,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, ShardOffer& off
     grant.next_batch = plan_.round_begin(checkpoint_);
     grant.lease = leases_.grant(shard, id, grant.base_round, grant.next_batch, now_);
     grant.is_held = true;
+    if (layer_of(shard) == Layer::kInput) begin_input(shard, session, grant.next_batch);
     say(id, std::move(grant));
   }
   if (accepted.empty()) has_newcomer_ = true;

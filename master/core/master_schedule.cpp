@@ -22,12 +22,13 @@ void MasterCore::schedule() {
   close_rounds();
   if (is_done_) return;
   start_evaluation();
-  for (WorkerTask& task : pipeline_.advance(rounds_open())) effects_.emplace_back(std::move(task));
+  for (WorkerTask& task : pipeline_.advance(rounds_open())) perform(std::move(task));
   if (evaluation_) {
-    for (WorkerTask& task : evaluation_->advance()) effects_.emplace_back(std::move(task));
+    for (WorkerTask& task : evaluation_->advance()) perform(std::move(task));
   }
   for (auto& [id, session] : sessions_) {
     if (session.phase != SessionPhase::kActive) continue;
+    if (input_) issue_input_units(id, session);
     issue_units(id, session);
     if (evaluation_) issue_evaluation(id, session);
   }
@@ -121,7 +122,7 @@ void MasterCore::start_evaluation() {
   const std::uint64_t points =
       all ? config_.test_points : std::min(config_.evaluate_sample, config_.test_points);
   evaluation_.emplace(points, config_.evaluate_chunk, config_.evaluate_chunks_in_flight,
-                      leases_.size(), config_.top_k);
+                      map_.output_shards(), config_.top_k);
 }
 
 void MasterCore::finish_if_complete() {

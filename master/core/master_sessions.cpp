@@ -74,6 +74,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
   welcome.heartbeat_ms = static_cast<std::uint32_t>(config_.heartbeat.count());
   welcome.silence_ms = static_cast<std::uint32_t>(config_.silence.count());
   welcome.checkpoint = checkpoint_;
+  welcome.test_fingerprint = config_.test_fingerprint;
   say(id, std::move(welcome));
   effects_.emplace_back(
       Notice(VolunteerCame{session.name(), session.peer, session.hello.cores,
@@ -180,7 +181,7 @@ bool MasterCore::owes(SessionId id, const SessionState& session) const {
 
 void MasterCore::forget_slowness(SessionId id, SessionState& session) {
   if (session.speed <= 0 || now_ - session.last_result < config_.forget_slowness ||
-      !leases_.held_by(id).empty()) {
+      !held_by(id, Layer::kOutput).empty()) {
     return;
   }
   session.speed *= 2;
@@ -340,7 +341,7 @@ std::vector<AccountRecord> MasterCore::accounts() const {
 }
 
 void MasterCore::record_sent(SessionId id, const Message& message, std::size_t bytes) {
-  if (std::holds_alternative<TrainUnit>(message)) {
+  if (std::holds_alternative<TrainUnit>(message) || std::holds_alternative<InputUnit>(message)) {
     unit_bytes_down_ += bytes;
     round_bytes_down_ += bytes;
   }

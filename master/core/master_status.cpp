@@ -85,6 +85,7 @@ RunStatus MasterCore::status() const {
   for (std::uint32_t s = 0; s < leases_.size(); ++s) {
     view.shards.push_back(shard_status(leases_.at(ShardId{s}), places));
   }
+  view.input_shards = shards_in(Layer::kInput);
   for (const Departure& gone : gone_) {
     view.gone.push_back({gone.name, gone.reason, age_us(gone.at), gone.shards});
   }

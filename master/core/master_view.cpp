@@ -134,13 +134,18 @@ MasterCore::Wait MasterCore::next_step() const {
   const BatchIndex batch = pipeline_.applied();
   std::vector<ShardId> missing;
   if (batch < pipeline_.frontier()) {
-    for (std::uint32_t s = 0; s < leases_.size(); ++s) {
+    for (std::uint32_t s = 0; s < map_.output_shards(); ++s) {
       if (!pipeline_.is_covered(batch, ShardId{s})) missing.push_back(ShardId{s});
     }
     if (!missing.empty()) {
       return step(WaitOwner::kVolunteers,
                   fmt::format("the results of batch {} from {}", batch, names_of_holders(missing)));
     }
+  } else if (const auto unknown = input_ ? input_->missing() : std::nullopt;
+             unknown && !unknown->shards.empty()) {
+    return step(WaitOwner::kVolunteers,
+                fmt::format("the hidden units of batch {} from {}", unknown->index,
+                            names_of_holders(unknown->shards)));
   } else if (is_folding_) {
     return step(WaitOwner::kStore, fmt::format("the store to fold round {}", checkpoint_));
   } else if (plan_.round_begin(checkpoint_) < batch) {

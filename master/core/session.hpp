@@ -9,6 +9,7 @@
 
 #include "common/ids.hpp"
 #include "common/time.hpp"
+#include "master/core/input_stream.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {
@@ -21,13 +22,14 @@ enum class SessionPhase : std::uint8_t {
 
 // A unit that is out.
 struct UnitInFlight {
-  enum class Kind : std::uint8_t { kTrain, kEvaluate };
+  enum class Kind : std::uint8_t { kTrain, kEvaluate, kInput };
   Kind kind = Kind::kTrain;
   std::vector<LeaseRef> leases;
-  BatchIndex first = 0;  // training
+  BatchIndex first = 0;  // training; input: before which batch the shards stood
   std::uint32_t batches = 0;
   bool wants_gradient = true;
   std::uint64_t eval_begin = 0;
+  InputStream::Unit input;
   Instant sent{};
 };
 
@@ -41,9 +43,13 @@ struct SessionState {
   Instant last_progress{};  // last time it did what it owed us
   std::map<UnitId, UnitInFlight> units;
   std::uint32_t batches_in_flight = 0;
+  std::uint32_t input_steps_in_flight = 0;
+  bool was_lent_input = false;       // an input shard; it may ask for points
+  std::size_t points_in_flight = 0;  // being read for it
   std::set<std::pair<LeaseEpoch, std::uint32_t>> chunks_in_flight;  // being read for it
   double speed = 0;       // examples x shards a second, smoothed; 0 before the first unit
   Instant last_result{};  // of a training unit
+  Instant last_answer{};  // of a unit of training or of input shards
   // Of a unit, smoothed: what its arithmetic took, and what it took besides from when it had the
   // unit, and nothing older to do, until its result was here.
   double compute_us = 0;

@@ -7,6 +7,7 @@
 #include "common/net/frame.hpp"
 #include "schema/codec.hpp"
 #include "schema/gradient.hpp"
+#include "schema/input_parts.hpp"
 #include "tests/property/codec_messages.hpp"
 
 namespace gleaner {
@@ -44,6 +45,19 @@ Bytes gradient_input(std::uint32_t examples, std::uint32_t sixteenths, Rng& rng)
   return bytes;
 }
 
+// Activations, or with `is_gradient` the unit gradient, of a column block.
+Bytes input_part(std::uint32_t examples, std::uint32_t sixteenths, bool is_gradient, Rng& rng) {
+  const UnitColumns columns{16, sixteenths * 16};
+  const HiddenCodes codes = testing::random_codes(examples, columns.width + 32, rng);
+  Bytes bytes{static_cast<std::uint8_t>(examples - 1), static_cast<std::uint8_t>(sixteenths - 1)};
+  const std::vector<float> activations(codes.codes.begin(), codes.codes.end());
+  const std::vector<std::int32_t> gradient(codes.codes.begin(), codes.codes.end());
+  const Bytes packed = is_gradient ? pack_unit_gradient(codes, gradient, columns)
+                                   : pack_activations(examples, codes.hidden, columns, activations);
+  bytes.insert(bytes.end(), packed.begin(), packed.end());
+  return bytes;
+}
+
 void write_corpora(const fs::path& folder) {
   Rng rng(1, Purpose::kTest);
   for (const Message& message : testing::sample_messages()) {
@@ -54,6 +68,9 @@ void write_corpora(const fs::path& folder) {
     put(folder / "hidden", name, pack(testing::random_codes(i, 16 * i, rng)));
     put(folder / "gradient", name, gradient_input(i, i, rng));
     put(folder / "update", name, encode_update(testing::random_update(rng)));
+  }
+  for (std::uint32_t i = 1; i <= 6; ++i) {
+    put(folder / "input_parts", std::to_string(i), input_part(i, i, i % 2 == 0, rng));
   }
   put(folder / "update", "sample", encode_update(testing::sample_update()));
 }

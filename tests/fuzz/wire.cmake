@@ -2,6 +2,7 @@
 gleaner_fuzz(message SOURCES message_fuzz.cpp LINK gleaner_schema gleaner_frame)
 gleaner_fuzz(hidden SOURCES hidden_fuzz.cpp LINK gleaner_schema)
 gleaner_fuzz(gradient SOURCES gradient_fuzz.cpp LINK gleaner_schema)
+gleaner_fuzz(input_parts SOURCES input_parts_fuzz.cpp LINK gleaner_schema)
 gleaner_fuzz(update SOURCES update_fuzz.cpp LINK gleaner_schema)
 
 # Fuzzing is only as good as the library's own instrumentation.

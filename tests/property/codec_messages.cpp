@@ -164,6 +164,7 @@ RunStatus run_status(Rng& rng) {
          text(rng, kSentenceBytesMax)};
   }
   status.shards.resize(up_to(rng, 9));
+  status.input_shards = static_cast<std::uint32_t>(up_to(rng, status.shards.size()));
   for (ShardEntry& s : status.shards) {
     s.state = static_cast<LeaseState>(rng.next_below(4));
     const std::size_t place = up_to(rng, status.volunteers.size());
@@ -211,6 +212,58 @@ UnitResult unit_result(Rng& rng) {
     result.batches.push_back(std::move(batch));
   }
   return result;
+}
+
+Bytes bytes(Rng& rng) {
+  Bytes some(up_to(rng, 40));
+  for (auto& byte : some) byte = static_cast<std::uint8_t>(rng.next());
+  return some;
+}
+
+InputUnit input_unit(Rng& rng) {
+  InputUnit unit{UnitId{rng.next()}, leases(rng), {}};
+  for (std::size_t i = 1 + up_to(rng, 5); i > 0; --i) {
+    InputStep step;
+    step.kind = static_cast<InputStep::Kind>(rng.next_below(3));
+    step.index = rng.next();
+    step.examples = static_cast<std::uint32_t>(1 + rng.next_below(kBatchExamplesMax));
+    step.rate = std::min(std::fabs(finite(rng)), kRateMax);
+    for (std::size_t j = 0; step.kind == InputStep::Kind::kBackward && j < unit.leases.size();
+         ++j) {
+      step.gradients.push_back(std::make_shared<const Bytes>(bytes(rng)));
+    }
+    unit.steps.push_back(std::move(step));
+  }
+  return unit;
+}
+
+InputResult input_result(Rng& rng) {
+  InputResult result{UnitId{rng.next()}, {}, rng.next()};
+  for (std::size_t i = up_to(rng, 6); i > 0; --i) result.activations.push_back(bytes(rng));
+  return result;
+}
+
+PointsRequest points_request(Rng& rng) {
+  PointsRequest request{static_cast<PointSet>(rng.next_below(2)), {}};
+  std::uint64_t point = 0;
+  for (std::size_t i = 1 + up_to(rng, 9); i > 0; --i) {
+    point += 1 + rng.next_below(1000);
+    request.points.push_back(point);
+  }
+  return request;
+}
+
+Points points(Rng& rng) {
+  const PointsRequest request = points_request(rng);
+  Points points{request.set, request.points, {0}, {}, {}};
+  for (std::size_t i = 0; i < points.points.size(); ++i) {
+    for (const std::uint32_t feature : ascending(rng, 8, kFeaturesMax)) {
+      points.features.push_back(feature);
+      points.values.push_back(finite(rng));
+    }
+    points.offsets.push_back(static_cast<std::uint32_t>(points.features.size()));
+  }
+  return points;
 }
 
 EvalUnit eval_unit(Rng& rng) {
@@ -303,8 +356,8 @@ Message random_message(std::size_t kind, Rng& rng) {
     }
     case 1: {
       const auto beat = static_cast<std::uint32_t>(1 + rng.next_below(100'000));
-      return Welcome{number(rng), text(rng, kNameBytesMax), model(rng), beat, beat + 7,
-                     number(rng)};
+      return Welcome{number(rng), text(rng, kNameBytesMax), model(rng), beat, beat + 7, number(rng),
+                     rng.next()};
     }
     case 2:
       return Refusal{error_code(rng), text(rng, kSentenceBytesMax), rng.chance(1, 2)};
@@ -337,6 +390,14 @@ Message random_message(std::size_t kind, Rng& rng) {
     }
     case 21:
       return run_status(rng);
+    case 22:
+      return input_unit(rng);
+    case 23:
+      return input_result(rng);
+    case 24:
+      return points_request(rng);
+    case 25:
+      return points(rng);
     default:
       return lease_message(kind, rng);
   }
@@ -386,10 +447,23 @@ bool are_equal(const Message& a, const Message& b) {
     return x->unit == y.unit && x->leases == y.leases && x->top_k == y.top_k &&
            *x->hidden == *y.hidden;
   }
+  if (const auto* x = std::get_if<InputUnit>(&a)) {
+    const auto& y = std::get<InputUnit>(b);
+    const auto same_bytes = [](const SharedBytes& m, const SharedBytes& n) { return *m == *n; };
+    const auto same_step = [&](const InputStep& m, const InputStep& n) {
+      return m.kind == n.kind && m.index == n.index && m.examples == n.examples &&
+             m.rate == n.rate &&
+             std::equal(m.gradients.begin(), m.gradients.end(), n.gradients.begin(),
+                        n.gradients.end(), same_bytes);
+    };
+    return x->unit == y.unit && x->leases == y.leases &&
+           std::equal(x->steps.begin(), x->steps.end(), y.steps.begin(), y.steps.end(), same_step);
+  }
   return std::visit(
       [&](const auto& x) {
         using T = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<T, TrainUnit> || std::is_same_v<T, EvalUnit>) {
+        if constexpr (std::is_same_v<T, TrainUnit> || std::is_same_v<T, EvalUnit> ||
+                      std::is_same_v<T, InputUnit>) {
           return false;  // compared above
         } else {
           return x == std::get<T>(b);

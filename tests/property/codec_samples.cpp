@@ -1,6 +1,7 @@
 // The fixed samples. Their encoded bytes stand in codec_golden.txt: a change here is a change
 // there.
 #include "schema/gradient.hpp"
+#include "schema/input_parts.hpp"
 #include "tests/property/codec_messages.hpp"
 
 namespace gleaner::testing {
@@ -70,7 +71,7 @@ ShardRows sample_rows() {
 
 std::vector<Message> joining_samples() {
   return {Hello{1, 3, "0.1.0", 11, 12, "caf\xc3\xa9", 8, 1u << 30, "avx2", 5.5F, "secret", 3},
-          Welcome{2, "0.1.1", sample_model(), 1000, 5000, 14},
+          Welcome{2, "0.1.1", sample_model(), 1000, 5000, 14, 15},
           Refusal{ErrorCode::kToken, "Ask for the token.", true}};
 }
 
@@ -107,6 +108,26 @@ std::vector<Message> training_samples() {
           EvalResult{UnitId{32}, 2, {{4, 1.5F}, {2, 1.0F}, {1, -3.0F}, {8, -3.0F}}, 99}};
 }
 
+std::vector<Message> input_samples() {
+  const HiddenCodes codes = sample_codes();
+  std::vector<std::int32_t> gradient(codes.codes.size());
+  gradient[1] = -100;
+  const UnitColumns columns{0, 16};
+  const auto packed = std::make_shared<const Bytes>(pack_unit_gradient(codes, gradient, columns));
+  std::vector<float> activations(codes.codes.size());
+  activations[3] = 0.5F;
+  return {InputUnit{UnitId{33},
+                    {kLease},
+                    {{InputStep::Kind::kBackward, 70, codes.examples, 0.25F, {packed}},
+                     {InputStep::Kind::kForward, 72, codes.examples, 0, {}},
+                     {InputStep::Kind::kScore, 5, 40, 0, {}}}},
+          InputResult{UnitId{33},
+                      {pack_activations(codes.examples, codes.hidden, columns, activations), {}},
+                      77},
+          PointsRequest{PointSet::kHeldOut, {4, 900}},
+          Points{PointSet::kHeldOut, {4, 900}, {0, 2, 2}, {7, 300}, {0.5F, -1.0F}}};
+}
+
 RunStatus sample_status() {
   RunStatus status;
   status.protocol = 5;
@@ -139,6 +160,7 @@ RunStatus sample_status() {
   status.shards = {
       {LeaseState::kLoading, 0, 3'200'000, 3, 213, 32, 26, "atlas", "it is gone: silent for 10 s"},
       {LeaseState::kFree, std::nullopt, 5, 3, 213, 0, 0, "", ""}};
+  status.input_shards = 1;
   status.gone = {{"atlas", "silent for 10 s", 3'300'000, 8}};
   return status;
 }
@@ -166,6 +188,7 @@ std::vector<Message> sample_messages() {
   messages.push_back(ShardOffer{14, {{kLease, {15, 16}}, {{ShardId{9}, LeaseEpoch{2}}, {17, 18}}}});
   messages.push_back(Observe{4, 5, "0.1.0", "secret"});
   messages.push_back(sample_status());
+  for (auto& message : input_samples()) messages.push_back(std::move(message));
   return messages;
 }
 

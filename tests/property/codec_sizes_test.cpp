@@ -7,6 +7,7 @@
 #include "common/net/frame.hpp"
 #include "schema/codec.hpp"
 #include "schema/gradient.hpp"
+#include "schema/input_parts.hpp"
 #include "tests/property/codec_messages.hpp"
 
 namespace gleaner {
@@ -66,6 +67,25 @@ struct Sizes {
   double up;
 };
 
+// Frames of a unit of an input shard that is the whole layer, and of its result, an example: the
+// update by one batch and the activations of another.
+Sizes input_sizes_for(std::uint32_t examples) {
+  Rng rng(examples, Purpose::kTest);
+  const HiddenCodes codes = half_on(examples, rng);
+  const UnitColumns columns{0, 128};
+  const auto packed = std::make_shared<const Bytes>(
+      pack_unit_gradient(codes, gradient(codes.codes.size(), rng), columns));
+  const InputUnit unit{UnitId{1},
+                       {{ShardId{16}, LeaseEpoch{100}}},
+                       {{InputStep::Kind::kBackward, 1000, examples, 0.003F, {packed}},
+                        {InputStep::Kind::kForward, 1002, examples, 0, {}}}};
+  std::vector<float> activations(codes.codes.begin(), codes.codes.end());
+  const InputResult result{
+      UnitId{1}, {pack_activations(examples, 128, columns, activations)}, 1000};
+  return {static_cast<double>(encode(unit).size() + kFrameHeaderBytes) / examples,
+          static_cast<double>(encode(result).size() + kFrameHeaderBytes) / examples};
+}
+
 // Frames of a unit and of its result, an example.
 Sizes sizes_for(const Shape& shape) {
   Rng rng(shape.batches, Purpose::kTest, shape.examples);
@@ -94,6 +114,16 @@ TEST_CASE("codec: typical units and results stay within their bytes an example",
                 shape.examples, shape.labels, sizes.down, sizes.up);
     CHECK(sizes.down <= 130);
     CHECK(sizes.up <= 200);
+  }
+}
+
+TEST_CASE("codec: units of the input layer take a bit for a unit that is off", "[codec]") {
+  for (const std::uint32_t examples : {128u, 256u}) {
+    const Sizes sizes = input_sizes_for(examples);
+    std::printf("input layer, %u examples: %.1f bytes down, %.1f up\n", examples, sizes.down,
+                sizes.up);
+    CHECK(sizes.down <= 140);
+    CHECK(sizes.up <= 280);
   }
 }
 

@@ -36,11 +36,15 @@ void add_faults(ClusterOptions& options) {
   options.faults[Fault::kMasterPower] = Millis(6'000);
 }
 
-// What one volunteer trains in calm, three must train among faults.
+// What one volunteer trains in calm, on an input layer of the master's, three must train among
+// faults.
 void require_promise(ClusterOptions options) {
+  const bool lends_input = options.master.lends_input;
   options.expected = nullptr;
   options.volunteers = 1;
+  options.master.lends_input = false;
   const ClusterResult one = run(options);
+  options.master.lends_input = lends_input;
   options.volunteers = 3;
   options.expected = &one.reached;
   add_faults(options);
@@ -186,6 +190,39 @@ TEST_CASE("cluster: a softmax over the one shard there is keeps the promise", "[
   require_promise(options);
 }
 
+TEST_CASE("cluster: an input layer that volunteers hold is trained as the master's own", "[sim]") {
+  for (const std::uint32_t staleness : {0u, 2u}) {
+    ClusterOptions options = small_options();
+    options.model.staleness = staleness;
+    options.expected = &world().calm(options.model);
+    options.master.lends_input = true;
+    for (const std::uint32_t volunteers : {1u, 4u}) {
+      options.volunteers = volunteers;
+      REQUIRE(run(options).reached.digests == options.expected->digests);
+    }
+    add_faults(options);
+    std::uint64_t replays = 0;
+    for (options.seed = 1; options.seed <= 8; ++options.seed) {
+      const ClusterResult stormy = run(options);
+      REQUIRE(stormy.reached.digests == options.expected->digests);
+      const auto times = stormy.happened.find("branch.input_replay");
+      if (times != stormy.happened.end()) replays += times->second;
+    }
+    REQUIRE(replays > 0);
+  }
+}
+
+TEST_CASE("cluster: an input layer of volunteers knows of drop-out, centroids and one shard",
+          "[sim]") {
+  ClusterOptions options = small_options();
+  options.master.lends_input = true;
+  options.model.input_shards = 1;
+  options.model.dropout = 0.2F;
+  options.model.feature_dropout = 0.2F;
+  options.model.centroid_scale = 2.0F;
+  require_promise(options);
+}
+
 TEST_CASE("cluster: a run that diverges is cut alike whoever trains it", "[sim]") {
   ClusterOptions options = small_options();
   options.model.output_rate = 4.0F;
@@ -200,6 +237,7 @@ TEST_CASE("cluster: a run that diverges is cut alike whoever trains it", "[sim]"
   REQUIRE(run(options).reached.digests == one.reached.digests);
   add_faults(options);
   for (options.seed = 1; options.seed <= 8; ++options.seed) {
+    options.master.lends_input = options.seed % 2 == 0;
     const ClusterResult stormy = run(options);
     REQUIRE(stormy.reached.digests == one.reached.digests);
     REQUIRE(stormy.happened.contains("done.diverged"));

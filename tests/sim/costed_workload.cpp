@@ -56,7 +56,7 @@ class CostedMaster : public MasterTasks {
       return done;
     }
     if (const auto* backward = std::get_if<BackwardTask>(&task)) {
-      return BackwardDone{backward->batch};
+      return BackwardDone{backward->batch, {}};
     }
     InputCommitted done;
     done.round = std::get<CommitInputTask>(task).round;
@@ -153,7 +153,7 @@ class CostedVolunteer : public VolunteerTasks {
 
 CostedWorkload::CostedWorkload(const CostModel& cost) : cost_(cost), model_(small_model(cost)) {}
 
-Result<Workload::Opened> CostedWorkload::open(std::unique_ptr<Store>,
+Result<Workload::Opened> CostedWorkload::open(std::unique_ptr<Store>, bool /*lends_input*/,
                                               const std::function<void(RunStore&)>&) {
   Opened master;
   master.tasks = std::make_unique<CostedMaster>(cost_, model_);

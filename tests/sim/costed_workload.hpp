@@ -31,7 +31,7 @@ class CostedWorkload : public Workload {
  public:
   explicit CostedWorkload(const CostModel& cost);
 
-  Result<Opened> open(std::unique_ptr<Store> disk,
+  Result<Opened> open(std::unique_ptr<Store> disk, bool /*lends_input*/,
                       const std::function<void(RunStore&)>& opened) override;
   std::unique_ptr<VolunteerTasks> start_volunteer(std::uint64_t memory_bytes) override;
   void complete(CoreConfig& config) const override;

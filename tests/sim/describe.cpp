@@ -32,6 +32,14 @@ std::string describe_task(const WorkerTask& task) {
           [](const EvalForwardTask& t) { return fmt::format("evaluate {}..{}", t.begin, t.end); },
           [](const EvalScoreTask& t) { return fmt::format("score {}..{}", t.begin, t.end); },
           [](const EvalFinishTask&) { return std::string("close the evaluation"); },
+          [](const EncodeTask& t) {
+            return fmt::format("encode {} {}..{}", t.is_held_out ? "points" : "batch", t.begin,
+                               t.end);
+          },
+          [](const ReadPointsTask& t) {
+            return fmt::format("read {} points from {}", t.request.points.size(),
+                               t.request.points.front());
+          },
       },
       task);
 }
@@ -101,6 +109,15 @@ std::string describe(const Message& message) {
           [](const EvalUnit& m) {
             return fmt::format("EvalUnit {} for {}", raw(m.unit), shards_of(m.leases));
           },
+          [](const InputUnit& m) {
+            std::string text =
+                fmt::format("InputUnit {} for {}:", raw(m.unit), shards_of(m.leases));
+            for (const InputStep& step : m.steps) {
+              text += fmt::format(" {}{}", "FBS"[static_cast<std::size_t>(step.kind)], step.index);
+            }
+            return text;
+          },
+          [](const InputResult& m) { return fmt::format("InputResult {}", raw(m.unit)); },
           [](const EvalResult& m) { return fmt::format("EvalResult {}", raw(m.unit)); },
           [](const ShardCommit& m) {
             return fmt::format("ShardCommit {} round {} part {} of {}", shard_of(m.lease), m.round,

@@ -136,6 +136,7 @@ void draw(ClusterOptions& options, std::uint64_t seed) {
   }
   if (draw.chance(1, 3)) options.volunteer.work_bytes_max = draw.between(1ul, 16'384ul);
   if (draw.chance(1, 3)) options.volunteer_queue_bytes_max = draw.between(1ul, 16'384ul);
+  options.master.lends_input = draw.chance(1, 3);
 }
 
 std::vector<std::string> describe(const ClusterOptions& options) {
@@ -146,6 +147,7 @@ std::vector<std::string> describe(const ClusterOptions& options) {
   const ModelConfig& model = options.model;
   line("model: {} output shards, rounds of {} batches, lag {}", model.output_shards,
        model.round_batches, model.staleness);
+  line("input layer: {}", options.master.lends_input ? "the volunteers'" : "the master's");
   line("volunteers: {}, the slowest up to {} times as slow", options.volunteers,
        options.slowness_max);
   line("links: {} to {} us, {} B/s each, {} B/s at the master (0: any), queues of {} bytes",

@@ -38,11 +38,12 @@ void MasterProcess::start() {
   if (!context_.log.violations().empty() || result_.finished) return;
   if (!is_crash_point_armed_ && !is_write_armed_) arm_disk();
   auto store = std::make_unique<FaultyStore>(disk_.share(), disk_faults_);
-  auto opened = context_.workload.open(std::move(store), [this](RunStore& run) {
-    disk_faults_.is_looked_at = true;
-    context_.tell_checkers([&](Checker& c) { c.store_opened(run); });
-    disk_faults_.is_looked_at = false;
-  });
+  auto opened =
+      context_.workload.open(std::move(store), config_.lends_input, [this](RunStore& run) {
+        disk_faults_.is_looked_at = true;
+        context_.tell_checkers([&](Checker& c) { c.store_opened(run); });
+        disk_faults_.is_looked_at = false;
+      });
   if (!opened) {
     context_.log.line("master", "does not start: " + opened.error().message);
     if (opened.error().code == ErrorCode::kDiskFull) {

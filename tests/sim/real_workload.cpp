@@ -23,10 +23,10 @@ std::int64_t no_wall_clock() {
 class RealMaster : public MasterTasks {
  public:
   RealMaster(const ModelConfig& model, const PackedDataset& train, const PackedDataset& test,
-             std::vector<std::uint32_t> label_counts, ThreadPool& pool,
+             std::vector<std::uint32_t> label_counts, ThreadPool& pool, bool lends_input,
              std::unique_ptr<RunStore> store)
       : store_(std::move(store)),
-        worker_(model, train, &test, std::move(label_counts), pool),
+        worker_(model, train, &test, std::move(label_counts), pool, lends_input),
         persister_(*store_, &no_wall_clock) {}
 
   Result<void> load() { return worker_.load(*store_); }
@@ -67,7 +67,7 @@ RealWorkload::RealWorkload(const ModelConfig& model, const PackedDataset& train,
                            const PackedDataset& test)
     : model_(model), train_(train), test_(test), label_counts_(count_labels(train)) {}
 
-Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk,
+Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk, bool lends_input,
                                             const std::function<void(RunStore&)>& opened) {
   RunIdentity identity;
   identity.model = model_;
@@ -80,8 +80,8 @@ Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk,
   if (!resume) return resume.error();
   master.resume = std::move(*resume);
   if (auto discarded = run.discard_staged(); !discarded) return discarded.error();
-  auto tasks =
-      std::make_unique<RealMaster>(model_, train_, test_, label_counts_, pool_, std::move(*store));
+  auto tasks = std::make_unique<RealMaster>(model_, train_, test_, label_counts_, pool_,
+                                            lends_input, std::move(*store));
   if (auto loaded = tasks->load(); !loaded) return loaded.error();
   master.tasks = std::move(tasks);
   return master;
@@ -93,6 +93,7 @@ std::unique_ptr<VolunteerTasks> RealWorkload::start_volunteer(std::uint64_t memo
 
 void RealWorkload::complete(CoreConfig& config) const {
   config.test_points = test_.points();
+  config.test_fingerprint = test_.fingerprint();
   config.label_counts = label_counts_;
 }
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "schema/input_parts.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {
@@ -19,7 +20,11 @@ struct Overloaded : Cases... {
 }  // namespace
 
 MasterDriver::MasterDriver(const ModelConfig& model, CoreConfig config, ResumePoint resume)
-    : model_(model), plan_(model), map_(model), core_(model, std::move(config), resume) {
+    : model_(model),
+      plan_(model),
+      map_(model),
+      test_points_(config.test_points),
+      core_(model, std::move(config), resume) {
   handle(Tick{});
 }
 
@@ -142,7 +147,14 @@ Event MasterDriver::answer(const ForwardTask& task) const {
 }
 
 Event MasterDriver::answer(const BackwardTask& task) const {
-  return BackwardDone{task.batch};
+  BackwardDone event{task.batch, {}};
+  if (!core_.input_stream()) return event;
+  for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
+    const NeuronRange units = map_.neurons(map_.input_shard(i));
+    event.packed.push_back(std::make_shared<const Bytes>(
+        pack_unit_gradient(*task.codes, *task.gradient, {units.begin, units.size()})));
+  }
+  return event;
 }
 
 Event MasterDriver::answer(const CommitInputTask& task) const {
@@ -161,6 +173,27 @@ Event MasterDriver::answer(const EvalForwardTask& task) const {
   codes.scales.resize(codes.examples, 1.0F);
   codes.codes.resize(std::size_t{codes.examples} * codes.hidden, 1);
   return EvalForwardDone{task.begin, task.end, std::make_shared<const Bytes>(pack(codes))};
+}
+
+Event MasterDriver::answer(const EncodeTask& task) const {
+  if (task.is_held_out) return answer(EvalForwardTask{task.begin, task.end});
+  return answer(ForwardTask{task.begin});
+}
+
+Event MasterDriver::answer(const ReadPointsTask& task) const {
+  const std::uint64_t end = task.request.set == PointSet::kTraining ? model_.points : test_points_;
+  if (task.request.points.back() >= end) {
+    return PointsRead{task.session, task.request.points.size(),
+                      Error{ErrorCode::kProtocol, "there is no such point"}};
+  }
+  // Every point has the one feature 0.
+  Points points{task.request.set, task.request.points, {0}, {}, {}};
+  for (std::size_t i = 0; i < task.request.points.size(); ++i) {
+    points.features.push_back(0);
+    points.values.push_back(1.0F);
+    points.offsets.push_back(static_cast<std::uint32_t>(i + 1));
+  }
+  return PointsRead{task.session, task.request.points.size(), std::vector<Points>{points}};
 }
 
 Event MasterDriver::answer(const EvalScoreTask& task) const {
@@ -232,6 +265,11 @@ void MasterDriver::perform(WorkerTask& task) {
                      [](const EvalForwardTask& t) { return fmt::format("E{}", t.begin); },
                      [](const EvalScoreTask& t) { return fmt::format("S{}", t.begin); },
                      [](const EvalFinishTask&) { return std::string("X"); },
+                     [this](const EncodeTask& t) {
+                       if (!t.is_held_out) activations[t.begin] = *t.activations;
+                       return fmt::format("{}{}", t.is_held_out ? "e" : "f", t.begin);
+                     },
+                     [](const ReadPointsTask&) { return std::string("P"); },
                  },
                  task));
   worker.push_back(std::move(task));

@@ -110,9 +110,11 @@ class MasterDriver {
 
   std::deque<WorkerTask> worker;    // not done yet
   std::deque<StorageTask> storage;  // not done yet
-  std::vector<std::string> worked;  // tasks in the order in which they came out: F0 B0 C0 E0 S0 X
+  std::vector<std::string>
+      worked;  // tasks in the order in which they came out: F0 B0 C0 E0 S0 X, f0 e0 P
   std::vector<std::string> stored;  // done: stage 0/2.0, fold 0, read 1/0, evaluation
   std::map<BatchIndex, std::vector<std::int32_t>> gradients;  // of backward tasks
+  std::map<BatchIndex, std::vector<float>> activations;       // of batches to be encoded
   std::optional<Done> done;
   std::vector<ShardDigest> digests;         // of every fold to come
   std::deque<double> precisions;            // P@1 of the evaluations to come; then 0.5
@@ -132,6 +134,8 @@ class MasterDriver {
   [[nodiscard]] Event answer(const BackwardTask& task) const;
   [[nodiscard]] Event answer(const CommitInputTask& task) const;
   [[nodiscard]] Event answer(const EvalForwardTask& task) const;
+  [[nodiscard]] Event answer(const EncodeTask& task) const;
+  [[nodiscard]] Event answer(const ReadPointsTask& task) const;
   [[nodiscard]] Event answer(const EvalScoreTask& task) const;
   Event answer(const EvalFinishTask& task);
   Event answer(const StageTask& task);
@@ -144,6 +148,7 @@ class MasterDriver {
   ModelConfig model_;
   RunPlan plan_;
   ShardMap map_;
+  std::uint64_t test_points_;
   MasterCore core_;
   Instant now_{Micros(1'000'000)};
   std::uint64_t last_session_ = 0;

@@ -1,9 +1,12 @@
 #include "tests/support/tiny_run.hpp"
 
 #include <algorithm>
+#include <numeric>
+#include <stdexcept>
 #include <utility>
 
 #include "schema/gradient.hpp"
+#include "schema/input_parts.hpp"
 
 namespace gleaner {
 
@@ -102,6 +105,15 @@ std::vector<Message> HonestVolunteer::reply(const ShardChunk& chunk) {
   return {ShardReady{chunk.lease}};
 }
 
+void HonestVolunteer::commit(Held& held, std::vector<Message>& commits) {
+  if (held.next_batch < plan_.round_end(held.next_commit)) return;
+  for (std::uint32_t part = 0; part < parts_; ++part) {
+    commits.emplace_back(ShardCommit{held.lease, held.next_commit, part, parts_,
+                                     tiny_update(map_, held.lease.shard, part)});
+  }
+  ++held.next_commit;
+}
+
 std::vector<Message> HonestVolunteer::reply(const TrainUnit& unit) {
   UnitResult result;
   result.unit = unit.unit;
@@ -120,12 +132,7 @@ std::vector<Message> HonestVolunteer::reply(const TrainUnit& unit) {
           {lease.shard, static_cast<std::uint64_t>(entry) + digest_offset_, loss_(batch.batch), 5});
       Held& held = held_.at(lease.shard);
       held.next_batch = batch.batch + 1;
-      if (held.next_batch < plan_.round_end(held.next_commit)) continue;
-      for (std::uint32_t part = 0; part < parts_; ++part) {
-        commits.emplace_back(ShardCommit{lease, held.next_commit, part, parts_,
-                                         tiny_update(map_, lease.shard, part)});
-      }
-      ++held.next_commit;
+      commit(held, commits);
     }
     if (unit.wants_gradient) {
       answer.gradient = pack_gradient(codes, std::vector<std::int32_t>(codes.codes.size(), sum));
@@ -133,6 +140,46 @@ std::vector<Message> HonestVolunteer::reply(const TrainUnit& unit) {
     result.batches.push_back(std::move(answer));
   }
   std::vector<Message> replies{std::move(result)};
+  std::move(commits.begin(), commits.end(), std::back_inserter(replies));
+  return replies;
+}
+
+std::vector<Message> HonestVolunteer::reply(const InputUnit& unit) {
+  std::vector<Message> replies;
+  std::vector<Message> commits;
+  InputResult result;
+  result.unit = unit.unit;
+  for (const InputStep& step : unit.steps) {
+    if (step.kind != InputStep::Kind::kBackward) {
+      const bool is_training = step.kind == InputStep::Kind::kForward;
+      PointsRequest request{is_training ? PointSet::kTraining : PointSet::kHeldOut, {}};
+      request.points.resize(step.examples);
+      std::iota(request.points.begin(), request.points.end(), step.index);
+      if (is_training) request.points = plan_.points_of(step.index);
+      std::sort(request.points.begin(), request.points.end());
+      replies.emplace_back(std::move(request));
+    }
+    for (std::size_t i = 0; i < unit.leases.size(); ++i) {
+      Held& held = held_.at(unit.leases[i].shard);
+      if (step.kind == InputStep::Kind::kBackward) {
+        if (step.index != held.next_batch) throw std::logic_error("an update out of order");
+        input_gradients_[{step.index, held.lease.shard}] = *step.gradients.at(i);
+        ++held.next_batch;
+        commit(held, commits);
+        continue;
+      }
+      if (step.kind == InputStep::Kind::kForward &&
+          plan_.applied_before(step.index) != held.next_batch) {
+        throw std::logic_error("a forward pass out of order");
+      }
+      const NeuronRange units = map_.neurons(held.lease.shard);
+      const std::vector<float> activations(std::size_t{step.examples} * hidden_,
+                                           tiny_activation(step.index, held.lease.shard));
+      result.activations.push_back(
+          pack_activations(step.examples, hidden_, {units.begin, units.size()}, activations));
+    }
+  }
+  replies.emplace_back(std::move(result));
   std::move(commits.begin(), commits.end(), std::back_inserter(replies));
   return replies;
 }

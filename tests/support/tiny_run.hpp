@@ -32,12 +32,19 @@ constexpr std::int32_t tiny_gradient(BatchIndex batch, ShardId shard) {
   return static_cast<std::int32_t>(100 * (batch + 1) + raw(shard));
 }
 
+// What a shard answers for a batch, or for held-out points from `index` on: every activation.
+constexpr float tiny_activation(std::uint64_t index, ShardId shard) {
+  return static_cast<float>(100 * (index + 1) + raw(shard));
+}
+
 // One row that fits the shard.
 ShardRows tiny_rows(const ShardMap& map, ShardId shard, std::uint32_t row = 0);
 SparseUpdate tiny_update(const ShardMap& map, ShardId shard, std::uint32_t row = 0);
 
 // A volunteer that does as it is told and computes nothing. Mirrors the protocol, not the core: the
-// replies to a message, in the order in which an honest volunteer sends them.
+// replies to a message, in the order in which an honest volunteer sends them. Throws when the steps
+// of an input shard are out of order. It asks for the points of those steps, and does not need
+// them.
 class HonestVolunteer {
  public:
   explicit HonestVolunteer(const ModelConfig& model);
@@ -59,6 +66,11 @@ class HonestVolunteer {
   // The learning rate of a batch it was given.
   [[nodiscard]] float rate_of(BatchIndex batch) const { return rates_.at(batch); }
 
+  // The gradients of the updates of input shards that it did.
+  [[nodiscard]] const std::map<std::pair<BatchIndex, ShardId>, Bytes>& input_gradients() const {
+    return input_gradients_;
+  }
+
   // Adds to the digests it reports: a machine that computes something else.
   void set_digest_offset(std::uint64_t offset) { digest_offset_ = offset; }
 
@@ -73,9 +85,11 @@ class HonestVolunteer {
   std::vector<Message> reply(const LeaseGrant& grant);
   std::vector<Message> reply(const ShardChunk& chunk);
   std::vector<Message> reply(const TrainUnit& unit);
+  std::vector<Message> reply(const InputUnit& unit);
   std::vector<Message> reply(const EvalUnit& unit);
   std::vector<Message> reply(const ReleaseRequest& release);
   std::vector<Message> reply(const Revoke& revoke);
+  void commit(Held& held, std::vector<Message>& commits);
 
   RunPlan plan_;
   ShardMap map_;
@@ -84,6 +98,7 @@ class HonestVolunteer {
   std::uint64_t digest_offset_ = 0;
   std::function<std::int64_t(BatchIndex)> loss_ = [](BatchIndex) { return 1 << 20; };
   std::map<BatchIndex, float> rates_;
+  std::map<std::pair<BatchIndex, ShardId>, Bytes> input_gradients_;
   std::uint64_t compute_us_ = 1000;
   std::map<ShardId, Held> held_;
 };

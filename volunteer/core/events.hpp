@@ -30,6 +30,7 @@ struct Send {
 struct Reset {
   ModelConfig model;
   std::optional<RoundIndex> checkpoint{};
+  std::uint64_t test_fingerprint = 0;
 };
 
 // Work for the executor, one piece at a time -> WorkDone with the same generation.

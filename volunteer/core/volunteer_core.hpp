@@ -102,6 +102,8 @@ class VolunteerCore {
   void on_message(Revoke& message);
   void on_message(TrainUnit& message);
   void on_message(EvalUnit& message);
+  void on_message(InputUnit& message);
+  void on_message(Points& message);
   void on_message(CommitAck& message);
   void on_message(Heartbeat& message);
   void on_message(Goodbye& message);

@@ -63,6 +63,7 @@ void VolunteerCore::on_message(Welcome& welcome) {
   offer_checkpoint_ = welcome.checkpoint;
   Reset reset{welcome.model};
   if (has_announced_) reset.checkpoint = welcome.checkpoint;
+  reset.test_fingerprint = welcome.test_fingerprint;
   queue_work(std::move(reset));
   if (leave_by_) say(Leaving{leave_reason_});
 }
@@ -156,6 +157,15 @@ void VolunteerCore::on_message(EvalUnit& unit) {
   queue_work(Message(std::move(unit)), message_bytes_);
 }
 
+void VolunteerCore::on_message(InputUnit& unit) {
+  queue_work(Message(std::move(unit)), message_bytes_);
+}
+
+void VolunteerCore::on_message(Points& points) {
+  downloaded_bytes_ += message_bytes_;
+  queue_work(Message(std::move(points)), message_bytes_);
+}
+
 void VolunteerCore::on_message(CommitAck&) {}
 
 void VolunteerCore::on_message(Heartbeat& heartbeat) {
@@ -227,7 +237,8 @@ void VolunteerCore::on(WorkDone& event) {
           for (const OfferedShard& shard : offer->shards) kept_shards_.insert(shard.lease.shard);
         } else if (const auto* gone = std::get_if<HandOver>(&reply)) {
           forget_shard(gone->lease.shard);
-        } else if (std::holds_alternative<UnitResult>(reply)) {
+        } else if (std::holds_alternative<UnitResult>(reply) ||
+                   std::holds_alternative<InputResult>(reply)) {
           ++units_;
         }
         last_said_ = now_;

@@ -14,6 +14,7 @@
 #include "common/kernels/kernels.hpp"
 #include "common/model_config.hpp"
 #include "common/result.hpp"
+#include "common/shard_digest.hpp"
 #include "common/shard_rows.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
@@ -25,21 +26,57 @@ class InputLayer {
   // The initial layer (checkpoint 0). `pool` outlives the layer.
   InputLayer(const ModelConfig& config, ThreadPool& pool,
              const Kernels& kernels = default_kernels());
+
+  // A layer of which nothing is held yet. What will be can be stepped back by so many commits.
+  struct NoShards {
+    std::uint32_t commits_kept = 0;
+  };
+
+  InputLayer(const ModelConfig& config, ThreadPool& pool, NoShards none,
+             const Kernels& kernels = default_kernels());
   ~InputLayer();
+
+  // Holds the initial shard (checkpoint 0), whatever was held of it before.
+  void hold(ShardId shard);
+  void drop(ShardId shard);
 
   // Replaces stored rows with those of a checkpoint. Refuses rows out of range.
   Result<void> load_rows(ShardId shard, const ShardRows& rows);
+  // The same for rows that have changed since the last commit; what they replace is committed.
+  Result<void> load_touched_rows(ShardId shard, const ShardRows& rows);
+  // The rows that have changed since the last commit, ascending, in parts; at least one.
+  [[nodiscard]] std::vector<ShardRows> touched_rows(ShardId shard) const;
 
-  // Hidden codes of the examples with the weights as they stand. Features beyond the
-  // configuration's range, which only unseen files can have, are ignored. Training (`batch` given)
-  // applies dropout by (seed, batch, position, unit); evaluation (nullopt) does not.
+  // Takes back what is not committed, and so many commits; false, with nothing changed, when they
+  // are not kept any more.
+  bool step_back(ShardId shard, std::uint32_t commits);
+  // Of the rows that commits have changed, as the store has it. Nothing may have changed since.
+  [[nodiscard]] ShardDigest digest(ShardId shard) const;
+
+  // Activations (examples x H, rectified) of the units of these shards, which are held; the others'
+  // are unspecified. Features and `batch` as in forward(), which is this for all shards and then
+  // HiddenCoder::encode.
+  [[nodiscard]] std::vector<float> activations(std::span<const ExampleView> examples,
+                                               std::optional<BatchIndex> batch,
+                                               std::span<const ShardId> shards);
+
+  // Hidden codes of the examples with the weights as they stand; every shard is held. Features
+  // beyond the configuration's range, which only unseen files can have, are ignored. Training
+  // (`batch` given) applies dropout by (seed, batch, position, unit); evaluation (nullopt) does
+  // not.
   HiddenCodes forward(std::span<const ExampleView> examples, std::optional<BatchIndex> batch);
 
   // Applies the batch's update at `rate`: `gradient` is the whole layer's dh (sum over all output
   // shards), examples x H, in multiples of 2^gradient_step_log2; units whose code is zero are
-  // masked. `codes` and `examples` are those of the batch's forward pass.
+  // masked. `codes` and `examples` are those of the batch's forward pass; of codes only whether
+  // they are zero counts.
   void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
                 const HiddenCodes& codes, std::span<const std::int32_t> gradient);
+  // The same for these shards alone, which are held: of `codes` and `gradient` only their units'
+  // columns count.
+  void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
+                const HiddenCodes& codes, std::span<const std::int32_t> gradient,
+                std::span<const ShardId> shards);
 
   // Ends a round: returns the shard's sparse update since its last commit, in parts of ascending
   // rows, and adopts the rounded values.

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <vector>
 
@@ -12,6 +13,7 @@
 #include "common/kernels/kernels.hpp"
 #include "common/model_config.hpp"
 #include "common/result.hpp"
+#include "common/shard_digest.hpp"
 #include "common/shard_map.hpp"
 #include "common/shard_rows.hpp"
 #include "common/thread_pool.hpp"
@@ -20,8 +22,10 @@ namespace gleaner {
 
 class InputShard {
  public:
-  // Every row is made now, so that no access has to ask whether it exists.
-  InputShard(const ModelConfig& config, const ShardMap& map, ShardId shard, ThreadPool& pool);
+  // Every row is made now, so that no access has to ask whether it exists. The shard can be stepped
+  // back by up to `commits_kept` commits.
+  InputShard(const ModelConfig& config, const ShardMap& map, ShardId shard, ThreadPool& pool,
+             std::uint32_t commits_kept = 0);
 
   [[nodiscard]] NeuronRange neurons() const { return neurons_; }
 
@@ -44,26 +48,52 @@ class InputShard {
   void keep_committed(std::uint32_t row);
 
   Result<void> load(const ShardRows& rows);
+  Result<void> load_touched(const ShardRows& rows);
+  [[nodiscard]] std::vector<ShardRows> touched_rows() const;
   std::vector<SparseUpdate> commit(ThreadPool& pool, const Kernels& kernels);
+
+  // Takes back what is not committed, and so many commits. False, with nothing changed, when they
+  // are not kept any more.
+  bool step_back(std::uint32_t commits);
+  // Of the rows that commits have changed, as the store has it. Nothing may be touched.
+  [[nodiscard]] ShardDigest digest(ThreadPool& pool) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
   static constexpr std::uint32_t kUntouched = ~std::uint32_t{0};
 
+  // Rows as they were at a commit, in the order in which they were touched after it.
+  struct Copies {
+    std::vector<std::uint32_t> rows;
+    AlignedVector<float> values;  // rows x width
+    std::vector<float> states;
+    std::vector<std::uint8_t> stored;
+
+    void clear();
+  };
+
   [[nodiscard]] std::span<float> committed(std::uint32_t slot) {
-    return std::span(committed_).subspan(slot * width_, width_);
+    return std::span(open_.values).subspan(slot * width_, width_);
   }
+
+  void put_back(const Copies& copies);
+  void end_round();
+
+  // That the rows exist and their lists fit.
+  [[nodiscard]] Result<void> check(const ShardRows& rows) const;
 
   NeuronRange neurons_;
   std::size_t width_;
   AlignedVector<float> weights_;
   std::vector<float> states_;
-  // Place of each row in `touched_`, or kUntouched.
-  std::vector<std::uint32_t> slots_;
-  std::vector<std::uint32_t> touched_;
-  AlignedVector<float> committed_;  // touched_.size() rows: their values at the last commit
-  std::size_t kept_before_ = 0;     // touched_ rows below this have their committed values kept
+  std::vector<std::uint8_t> stored_;  // 1: a commit has changed the row
+  std::vector<std::uint32_t> slots_;  // place of each row in open_, or kUntouched
+  Copies open_;                       // of rows touched since the last commit
+  std::size_t kept_before_ = 0;       // rows of open_ below this have their values kept
+  std::deque<Copies> closed_;         // as of the commits before, oldest first
+  std::uint32_t commits_kept_;
+  ShardId shard_;
 };
 
 }  // namespace gleaner

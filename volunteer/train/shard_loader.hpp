@@ -1,6 +1,5 @@
-// Assembles a shard from a grant and its chunks, which may arrive in any order. Chunks come from a
-// peer, so each is checked in full before anything of it is used; a refused one changes nothing.
-// One thread; finish() runs loops on the pool.
+// Assembles an output shard from a grant and its chunks, which may arrive in any order. A refused
+// chunk changes nothing. One thread; finish() runs loops on the pool.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +8,12 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "common/run_plan.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/messages.hpp"
+#include "volunteer/train/chunk_ledger.hpp"
 #include "volunteer/train/output_shard.hpp"
 
 namespace gleaner {
-
-// Checks a grant against the run: an output shard, counts of the right size, a position that fits
-// its checkpoint.
-Result<void> check_grant(const LeaseGrant& grant, const ShardContext& context, const RunPlan& plan);
 
 class ShardLoader {
  public:
@@ -36,22 +31,16 @@ class ShardLoader {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
-  Result<void> check_rows(const ShardRows& rows, std::uint32_t chunk,
-                          const std::vector<std::uint8_t>& seen) const;
   void fill_initial_rows(ThreadPool& pool);
   void overlay(const ShardRows& rows);
-
-  [[nodiscard]] bool is_base(std::uint32_t chunk) const { return chunk < grant_.base_chunks; }
 
   ShardContext context_;
   LeaseGrant grant_;
   std::size_t width_;
   std::size_t tables_;
+  ChunkLedger ledger_;
   std::unique_ptr<OutputShard> shard_;
-  std::vector<std::uint8_t> has_chunk_;
-  std::vector<std::uint8_t> has_base_;     // rows
-  std::vector<std::uint8_t> has_overlay_;  // rows
-  std::vector<ShardRows> overlays_;        // applied last, as they need the base beneath them
+  std::vector<ShardRows> overlays_;  // applied last, as they need the base beneath them
 };
 
 }  // namespace gleaner

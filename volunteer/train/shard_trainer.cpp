@@ -172,7 +172,13 @@ ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool, const Ke
 ShardTrainer::~ShardTrainer() = default;
 
 Result<void> ShardTrainer::begin_load(const LeaseGrant& grant) {
-  if (auto checked = check_grant(grant, impl_->context, impl_->plan); !checked) return checked;
+  if (!impl_->map.is_output(grant.lease.shard)) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("shard {} is no output shard", raw(grant.lease.shard))};
+  }
+  if (auto checked = check_grant(grant, impl_->config, impl_->map, impl_->plan); !checked) {
+    return checked;
+  }
   const auto held = impl_->holdings.find(grant.lease.shard);
   // What is offered is of an earlier connection, perhaps to a master that counted its own epochs.
   if (held != impl_->holdings.end() && !held->second.is_offered &&

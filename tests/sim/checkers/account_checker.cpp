@@ -49,6 +49,9 @@ class AccountChecker : public Checker {
     if (const auto* result = std::get_if<EvalResult>(&received->message)) {
       answered(received->session, result->unit);
     }
+    if (const auto* result = std::get_if<InputResult>(&received->message)) {
+      answered(received->session, result->unit);
+    }
   }
 
   void effect(const Effect& effect) override {
@@ -64,6 +67,7 @@ class AccountChecker : public Checker {
     }
     if (const auto* unit = std::get_if<TrainUnit>(&send->message)) sent(send->session, unit->unit);
     if (const auto* unit = std::get_if<EvalUnit>(&send->message)) sent(send->session, unit->unit);
+    if (const auto* unit = std::get_if<InputUnit>(&send->message)) sent(send->session, unit->unit);
   }
 
   void state(const MasterCore& core) override {

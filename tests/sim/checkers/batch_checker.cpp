@@ -26,6 +26,7 @@ class BatchChecker : public Checker {
     if (const auto* forward = std::get_if<ForwardTask>(task)) check(*forward);
     if (const auto* backward = std::get_if<BackwardTask>(task)) check(*backward);
     if (const auto* commit = std::get_if<CommitInputTask>(task)) check(*commit);
+    if (const auto* encode = std::get_if<EncodeTask>(task)) check(*encode);
   }
 
   void state(const MasterCore& core) override {
@@ -49,6 +50,17 @@ class BatchChecker : public Checker {
                        next_backward_, plan_.applied_before(task.batch)));
     }
     next_forward_ = task.batch + 1;
+  }
+
+  // Where volunteers hold the input layer: what they have seen is theirs to check, and the calm
+  // run's to prove.
+  void check(const EncodeTask& task) {
+    if (task.is_held_out) return;
+    if (task.begin != next_forward_ || next_backward_ < plan_.applied_before(task.begin)) {
+      fail(fmt::format("batches: forward {} where {} is next, updates before {}", task.begin,
+                       next_forward_, next_backward_));
+    }
+    next_forward_ = task.begin + 1;
   }
 
   void check(const BackwardTask& task) {

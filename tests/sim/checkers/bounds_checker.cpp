@@ -1,5 +1,5 @@
-// Nothing grows without bound: the replay log, units out with a volunteer, chunks being read for
-// it, work that waits at it, bytes that wait on a connection.
+// Nothing grows without bound: the replay log, the input layer's steps, units out with a volunteer,
+// chunks being read for it, work that waits at it, bytes that wait on a connection.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -11,6 +11,8 @@ namespace gleaner::sim {
 namespace {
 
 constexpr std::size_t kChunksInFlightMax = 16;
+constexpr std::size_t kInputStepsMax = 8;                   // of a unit
+constexpr std::size_t kPointsMessagesMax = 32;              // that a volunteer has asked for
 constexpr std::size_t kFrameSlack = std::size_t{64} << 10;  // one frame of these small runs
 
 class BoundsChecker : public Checker {
@@ -20,11 +22,18 @@ class BoundsChecker : public Checker {
     const std::size_t lag = options.model.staleness + std::size_t{1};
     // Enough for the lag or two units, as much again over a round trip, and the unit that fills it.
     batches_most_ = std::max(lag, 2 * units) + 2 * units + units;
+    // Twice the lag, a unit, and the unit that fills it.
+    steps_most_ = 2 * lag + 2 * kInputStepsMax;
     const std::size_t shards = options.model.output_shards;
     const std::size_t rows = options.model.labels;
     // Units; scoring; loading a shard again from chunks that were kept; releases and revokes.
-    work_most_ = batches_most_ + options.master.evaluate_chunks_in_flight * shards + 4 * shards +
-                 rows + options.volunteer.chunks_in_flight;
+    work_most_ = batches_most_ + steps_most_ + kPointsMessagesMax +
+                 options.master.evaluate_chunks_in_flight * shards + 4 * shards + rows +
+                 options.volunteer.chunks_in_flight;
+  }
+
+  void master_started(const ResumePoint&, const CoreConfig& config) override {
+    chunks_ = (config.test_points + config.evaluate_chunk - 1) / config.evaluate_chunk;
   }
 
   void master_gone() override { sessions_.clear(); }
@@ -42,6 +51,9 @@ class BoundsChecker : public Checker {
     if (const auto* result = std::get_if<UnitResult>(&received->message)) {
       session->second.units.erase(result->unit);
     }
+    if (const auto* result = std::get_if<InputResult>(&received->message)) {
+      session->second.input_units.erase(result->unit);
+    }
   }
 
   void effect(const Effect& effect) override {
@@ -54,6 +66,12 @@ class BoundsChecker : public Checker {
         for (const auto& [id, size] : session.units) batches += size;
         bound("batches out with one volunteer", batches, batches_most_);
       }
+      if (const auto* unit = std::get_if<InputUnit>(&send->message)) {
+        session.input_units[unit->unit] = unit->steps.size();
+        std::size_t steps = 0;
+        for (const auto& [id, size] : session.input_units) steps += size;
+        bound("input steps out with one volunteer", steps, steps_most_);
+      }
     }
     if (const auto* task = std::get_if<StorageTask>(&effect)) {
       if (const auto* read = std::get_if<ReadChunkTask>(task)) {
@@ -64,8 +82,11 @@ class BoundsChecker : public Checker {
   }
 
   void state(const MasterCore& core) override {
-    bound("batches in the replay log", core.pipeline().log_size(),
-          std::size_t{2} * options_.model.round_batches);
+    const std::size_t batches = std::size_t{2} * options_.model.round_batches;
+    bound("batches in the replay log", core.pipeline().log_size(), batches);
+    if (!core.input_stream()) return;
+    // A forward pass and an update a batch, and an evaluation.
+    bound("steps of the input layer", core.input_stream()->size(), 2 * batches + chunks_);
   }
 
   void work_waiting(std::size_t pieces) override {
@@ -78,7 +99,8 @@ class BoundsChecker : public Checker {
 
  private:
   struct Session {
-    std::map<UnitId, std::size_t> units;  // batches of each that is out
+    std::map<UnitId, std::size_t> units;        // batches of each that is out
+    std::map<UnitId, std::size_t> input_units;  // steps of each that is out
     std::size_t chunks = 0;
   };
 
@@ -88,7 +110,9 @@ class BoundsChecker : public Checker {
 
   const ClusterOptions& options_;
   std::size_t batches_most_ = 0;
+  std::size_t steps_most_ = 0;
   std::size_t work_most_ = 0;
+  std::size_t chunks_ = 0;  // of an evaluation
   std::map<SessionId, Session> sessions_;
 };
 

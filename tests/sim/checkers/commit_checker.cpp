@@ -46,7 +46,7 @@ class CommitChecker : public Checker {
   void stored(const StorageTask& task, const Event& done, RunStore& store) override {
     const auto* stage = std::get_if<StageTask>(&task);
     if (stage == nullptr || !std::holds_alternative<Staged>(done)) return;
-    if (!store.shard_map().is_output(stage->shard)) return;
+    if (stage->session == SessionId{}) return;  // the worker's
     const auto staged = store.is_staged(stage->round, stage->shard);
     // The last part is the one that waits for the disk.
     if (staged && *staged && stage->part + 1 == stage->parts) {

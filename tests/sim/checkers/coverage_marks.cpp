@@ -1,4 +1,5 @@
 // Counts rare branches by what comes out of them, so that a sweep can say which it reached.
+#include <algorithm>
 #include <map>
 
 #include "tests/sim/checkers/checker.hpp"
@@ -11,6 +12,7 @@ class CoverageMarks : public Checker {
   using Checker::Checker;
 
   void master_started(const ResumePoint& resume, const CoreConfig&) override {
+    updated_before_.clear();
     if (resume.checkpoint > 0) log_.mark("branch.resumed_from_checkpoint");
     if (resume.checkpoint > 0 && !resume.is_evaluated) log_.mark("branch.resumed_unevaluated");
   }
@@ -47,6 +49,7 @@ class CoverageMarks : public Checker {
       if (!unit->wants_gradient) log_.mark("branch.replay_of_known_batches");
       if (unit->batches.size() > 1) log_.mark("branch.unit_of_several_batches");
     }
+    if (const auto* unit = std::get_if<InputUnit>(&send->message)) mark(*unit);
     if (const auto* grant = std::get_if<LeaseGrant>(&send->message)) {
       if (grant->chunks > grant->base_chunks) log_.mark("branch.loads_a_hand_over");
       if (grant->base_chunks > 0) log_.mark("branch.loads_a_checkpoint");
@@ -66,7 +69,21 @@ class CoverageMarks : public Checker {
   }
 
  private:
+  void mark(const InputUnit& unit) {
+    if (unit.leases.size() > 1) log_.mark("branch.input_unit_of_several_shards");
+    if (unit.steps.size() > 1) log_.mark("branch.input_unit_of_several_steps");
+    for (const InputStep& step : unit.steps) {
+      if (step.kind != InputStep::Kind::kBackward) continue;
+      for (const LeaseRef& lease : unit.leases) {
+        BatchIndex& before = updated_before_[lease.shard];
+        if (step.index < before) log_.mark("branch.input_replay");
+        before = std::max(before, step.index + 1);
+      }
+    }
+  }
+
   std::map<SessionId, bool> sessions_open_;
+  std::map<ShardId, BatchIndex> updated_before_;  // the updates that some holder was asked for
 };
 
 }  // namespace

@@ -1,6 +1,7 @@
 // What decoding refuses, and how it says so. Round trips and damage are property tests.
 #include "schema/codec.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 #include <limits>
 
@@ -51,6 +52,23 @@ TrainUnit unit() {
 
 UnitResult result() {
   return UnitResult{UnitId{1}, {{5, {{ShardId{1}, 0, 0, 0}, {ShardId{4}, 0, 0, 0}}, {}}}, 0};
+}
+
+SharedBytes some_bytes() {
+  return std::make_shared<const Bytes>(Bytes{1, 2, 3});
+}
+
+// An update and a forward pass on one shard.
+InputUnit input_unit() {
+  return InputUnit{UnitId{1},
+                   {kLease},
+                   {{InputStep::Kind::kBackward, 5, 2, 0.5F, {some_bytes()}},
+                    {InputStep::Kind::kForward, 7, 2, 0, {}}}};
+}
+
+// Points 4 and 9; the first has two features.
+Points points() {
+  return Points{PointSet::kHeldOut, {4, 9}, {0, 2, 2}, {7, 300}, {0.5F, -1.0F}};
 }
 
 EvalResult scores() {
@@ -136,8 +154,8 @@ TEST_CASE("codec: parts and chunks beyond their number are refused", "[codec]") 
   require_refused(LeaseGrant{kLease, 0, 0, 0, 0, {5}, true}, "LeaseGrant: is_held: with 0 chunks");
   require_refused(ShardOffer{0, {{kLease, {}}, {kLease, {}}}},
                   "ShardOffer: shards: entry 1 is not above the one before");
-  require_refused(ShardOffer{0, std::vector<OfferedShard>(kOutputShardsMax + 1)},
-                  "ShardOffer: shards: 4097 entries, at most 4096");
+  require_refused(ShardOffer{0, std::vector<OfferedShard>(kOutputShardsMax + kInputShardsMax + 1)},
+                  "ShardOffer: shards: 4353 entries, at most 4352");
   const LeaseRef far{ShardId{kOutputShardsMax + kInputShardsMax}, LeaseEpoch{1}};
   require_refused(Revoke{far}, "Revoke: lease.shard: ");
 }
@@ -239,7 +257,7 @@ TEST_CASE("codec: units out of order or out of bounds are refused", "[codec]") {
   require_refused(bad, "TrainUnit: batches.outputRate: -0.1 is not between 0 and 10");
   bad = unit();
   bad.batches[0].positives.neurons = {kLabelsMax};
-  require_refused(bad, "TrainUnit: batches.positives: neuron 100000000 is beyond ");
+  require_refused(bad, "TrainUnit: batches.positives: 100000000 is beyond ");
   const auto hidden = unit().batches[0].hidden;
   require_refused(EvalUnit{UnitId{1}, {kLease}, 0, hidden}, "EvalUnit: top_k: 0");
   require_refused(EvalUnit{UnitId{1}, {kLease}, kTopKMax + 1, hidden}, "EvalUnit: top_k: 101");
@@ -266,6 +284,90 @@ TEST_CASE("codec: results out of order or not finite are refused", "[codec]") {
   worse = scores();
   worse.best[1].score = kNan;
   require_refused(worse, "EvalResult: best.scores: entry 1 is nan");
+}
+
+TEST_CASE("codec: units of input shards that are out of bounds are refused", "[codec]") {
+  require_accepted(input_unit());
+  const auto refused = [](const std::string& words, auto&& spoil) {
+    InputUnit bad = input_unit();
+    spoil(bad);
+    require_refused(bad, "InputUnit: " + words);
+  };
+  refused("leases: 0 entries", [](InputUnit& u) { u.leases.clear(); });
+  refused("leases: entry 1 is not above", [](InputUnit& u) { u.leases.push_back(kLease); });
+  refused("steps: 0 entries, must be 1 to 64", [](InputUnit& u) { u.steps.clear(); });
+  refused("steps: 65 entries", [](InputUnit& u) { u.steps.resize(65, u.steps[1]); });
+  refused("steps.kind: 3 is unknown",
+          [](InputUnit& u) { u.steps[1].kind = static_cast<InputStep::Kind>(3); });
+  refused("steps.examples: 0, must be 1 to 4096", [](InputUnit& u) { u.steps[0].examples = 0; });
+  refused("steps.examples: 4097", [](InputUnit& u) { u.steps[1].examples = 4097; });
+  for (const float rate : {kNan, kInfinity, -0.1F, 10.5F}) {
+    refused("steps.rate: ", [&](InputUnit& u) { u.steps[0].rate = rate; });
+  }
+  refused("steps.gradients: 0 entries, expected 1",
+          [](InputUnit& u) { u.steps[0].gradients.clear(); });
+  refused("steps.gradients: 2 entries, expected 1",
+          [](InputUnit& u) { u.steps[0].gradients.push_back(some_bytes()); });
+  refused("steps.gradients: 1 entries, expected 0",
+          [](InputUnit& u) { u.steps[1].gradients.push_back(some_bytes()); });
+  refused("steps.gradients: 1 entries, expected 0", [](InputUnit& u) {
+    u.steps[1].kind = InputStep::Kind::kScore;
+    u.steps[1].gradients.push_back(some_bytes());
+  });
+  InputUnit full = input_unit();
+  full.steps.resize(64, full.steps[1]);
+  full.steps[63].examples = kBatchExamplesMax;
+  full.steps[0].rate = kRateMax;
+  require_accepted(full);
+}
+
+TEST_CASE("codec: more activations than steps and shards can bring are refused", "[codec]") {
+  InputResult result{UnitId{1}, std::vector<Bytes>(std::size_t{64} * 256), 0};
+  require_accepted(result);
+  result.activations.emplace_back();
+  require_refused(result, "InputResult: activations: 16385 entries");
+}
+
+TEST_CASE("codec: requests for points that do not ascend or are too many are refused", "[codec]") {
+  PointsRequest request{PointSet::kTraining, {4, 9}};
+  require_accepted(request);
+  request.points = {9, 9};
+  require_refused(request, "PointsRequest: points: entry 1 is not above the last");
+  request.points = {9, 4};
+  require_refused(request, "PointsRequest: points: entry 1 is not above the last");
+  request.points = {};
+  require_refused(request, "PointsRequest: points: 0 entries, must be 1 to 4096");
+  for (std::uint64_t i = 0; i < kPointsPerRequestMax; ++i) request.points.push_back(~i);
+  std::reverse(request.points.begin(), request.points.end());
+  require_accepted(request);
+  request.points.insert(request.points.begin(), 0);
+  require_refused(request, "PointsRequest: points: 4097 entries");
+  request = {static_cast<PointSet>(2), {4}};
+  require_refused(request, "PointsRequest: set: 2 is unknown");
+}
+
+TEST_CASE("codec: points whose lists disagree are refused", "[codec]") {
+  require_accepted(points());
+  const auto refused = [](const std::string& words, auto&& spoil) {
+    Points bad = points();
+    spoil(bad);
+    require_refused(bad, "Points: " + words);
+  };
+  refused("set: 2 is unknown", [](Points& p) { p.set = static_cast<PointSet>(2); });
+  refused("points: entry 1 is not above the last", [](Points& p) { p.points[1] = 4; });
+  refused("points: 0 entries", [](Points& p) { p.points.clear(); });
+  refused("features: of 2 points, expected 1", [](Points& p) { p.points.pop_back(); });
+  refused("features: of 2 points, expected 3", [](Points& p) { p.points.push_back(10); });
+  refused("features: 1000000000 is beyond 1000000000",
+          [](Points& p) { p.features[1] = kFeaturesMax; });
+  refused("values: 1 entries for 2 features", [](Points& p) { p.values.pop_back(); });
+  refused("values: 3 entries for 2 features", [](Points& p) { p.values.push_back(0); });
+  for (const float value : {kNan, kInfinity, -kInfinity}) {
+    refused("values: entry 1 is ", [&](Points& p) { p.values[1] = value; });
+  }
+  Points good = points();
+  good.features[1] = kFeaturesMax - 1;  // of many more than a label can have
+  require_accepted(good);
 }
 
 TEST_CASE("codec: a status that contradicts itself is refused", "[codec]") {

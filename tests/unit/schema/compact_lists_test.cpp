@@ -67,7 +67,7 @@ TEST_CASE("positives: labels beyond the limits are refused", "[compact]") {
   REQUIRE(error_of_positives(Bytes(kBatchExamplesMax + 1, 0)) == "list: more than 4096 examples");
   REQUIRE(error_of_positives({0x81, 0x80, 0x80, 0x02}) == "list: more than 4194304 labels");
   REQUIRE(error_of_positives({2, 0xff, 0xc1, 0xd7, 0x2f, 0}) ==
-          "list: neuron 100000000 is beyond 100000000");
+          "list: 100000000 is beyond 100000000");
   REQUIRE(error_of_positives({2, 5}) == "list: cut off within a number");
 }
 

@@ -159,7 +159,7 @@ TEST_CASE("run store: a shard's digest is that of its rows, at every checkpoint"
   for (RoundIndex checkpoint = 0; checkpoint <= 4; ++checkpoint) {
     require_ok(test::train_to(*run, checkpoint));
     const std::vector<ShardDigest> digests = require_value(run->shard_digests());
-    REQUIRE(digests.size() == run->shard_map().output_shards());
+    REQUIRE(digests.size() == run->shard_map().shard_count());
     for (std::uint32_t shard = 0; shard < digests.size(); ++shard) {
       const ShardRows rows = all_rows(*run, ShardId{shard}, checkpoint);
       const std::size_t width = run->shard_map().row_width(ShardId{shard});

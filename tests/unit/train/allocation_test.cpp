@@ -62,7 +62,11 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
 }
 
 TEST_CASE("allocation: the input layer's updates take no memory", "[allocation]") {
-  const ModelConfig config = long_rounds();
+  ModelConfig config = long_rounds();
+  config.input_shards = 3;
+  const ShardMap map(config);
+  const std::vector<ShardId> first{map.input_shard(0)};
+  const std::vector<ShardId> others{map.input_shard(1), map.input_shard(2)};
   ThreadPool pool(1);
   InputLayer layer(config, pool);
   std::size_t taken = 0;
@@ -71,7 +75,12 @@ TEST_CASE("allocation: the input layer's updates take no memory", "[allocation]"
     const HiddenCodes codes = layer.forward(examples.views, batch);
     const std::vector<std::int32_t> gradient(codes.codes.size(), 100);
     const std::size_t before = test::allocations();
-    layer.backward(batch, config.input_rate, examples.views, codes, gradient);
+    if (batch % 2 == 0) {
+      layer.backward(batch, config.input_rate, examples.views, codes, gradient);
+    } else {
+      layer.backward(batch, config.input_rate, examples.views, codes, gradient, first);
+      layer.backward(batch, config.input_rate, examples.views, codes, gradient, others);
+    }
     if (batch >= kWarm) taken += test::allocations() - before;
   }
   REQUIRE(taken == 0);

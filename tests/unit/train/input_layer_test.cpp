@@ -5,43 +5,15 @@
 #include <limits>
 #include <set>
 
-#include "common/initial_weights.hpp"
 #include "common/row_delta.hpp"
 #include "common/run_plan.hpp"
 #include "common/shard_map.hpp"
 #include "tests/unit/train/input_examples.hpp"
+#include "tests/unit/train/input_replica.hpp"
 #include "volunteer/train/feature_dropout.hpp"
 
 namespace gleaner {
 namespace {
-
-// A shard's rows outside the layer: the initial ones, then whatever commits say.
-struct Replica {
-  ShardMap map;
-  ShardId shard;
-  ShardRows rows;
-
-  Replica(const ModelConfig& config, std::uint32_t input_shard)
-      : map(config), shard(map.input_shard(input_shard)) {
-    const std::size_t width = map.row_width(shard);
-    rows.values.resize(map.row_count(shard) * width);
-    rows.states.resize(map.row_count(shard));
-    for (std::uint32_t row = 0; row < map.row_count(shard); ++row) {
-      rows.rows.push_back(row);
-      initial_row(config, map, shard, row, 0, std::span(rows.values).subspan(row * width, width));
-    }
-  }
-
-  void apply(const std::vector<SparseUpdate>& parts) {
-    const std::size_t width = map.row_width(shard);
-    for (const SparseUpdate& part : parts) {
-      for (std::size_t i = 0; i < part.rows.size(); ++i) {
-        add_row_delta(part, i, std::span(rows.values).subspan(part.rows[i] * width, width));
-        rows.states[part.rows[i]] = part.states[i];
-      }
-    }
-  }
-};
 
 // The layer in double, one neuron and one feature at a time. State is kept per input shard.
 struct SlowLayer {
@@ -51,7 +23,7 @@ struct SlowLayer {
 
   explicit SlowLayer(const ModelConfig& model)
       : config(model), states(model.features + std::size_t{1}, 0.0) {
-    const Replica replica(model, 0);
+    const InputReplica replica(model, 0);
     for (std::size_t row = 0; row <= model.features; ++row) {
       const auto begin =
           replica.rows.values.begin() + static_cast<std::ptrdiff_t>(row * model.hidden);
@@ -168,7 +140,7 @@ TEST_CASE("input layer: an update is the row-wise rule applied to the masked gra
   ThreadPool pool(1);
   InputLayer layer(config, pool);
   SlowLayer slow(config);
-  Replica replica(config, 0);
+  InputReplica replica(config, 0);
   for (BatchIndex batch = 0; batch < 3; ++batch) {
     const InputExamples examples = make_input_examples(batch, 24, config.features, 40);
     const HiddenCodes codes = layer.forward(examples.views, batch);
@@ -206,7 +178,7 @@ TEST_CASE("input layer: the gradient agrees with finite differences of the loss"
   const HiddenCodes codes = layer.forward(examples.views, 0);
   std::vector<std::int32_t> gradient = make_gradient(8, codes);
   layer.backward(0, config.input_rate, examples.views, codes, gradient);
-  Replica replica(config, 0);
+  InputReplica replica(config, 0);
   const ShardRows before = replica.rows;
   replica.apply(layer.commit(replica.shard));
   // A loss whose gradient with respect to h is `gradient`: their inner product.
@@ -286,12 +258,12 @@ TEST_CASE("input layer: a layer loaded from commits continues with the same bits
   config.input_shards = 2;
   ThreadPool pool(1);
   InputLayer live(config, pool);
-  std::vector<Replica> replicas{{config, 0}, {config, 1}};
+  std::vector<InputReplica> replicas{{config, 0}, {config, 1}};
   const Trace first = train(live, config, 0, 8);
   REQUIRE(first.commits.size() == 4);
   for (std::size_t c = 0; c < first.commits.size(); ++c) replicas[c % 2].apply(first.commits[c]);
   InputLayer loaded(config, pool);
-  for (const Replica& replica : replicas) {
+  for (const InputReplica& replica : replicas) {
     REQUIRE(loaded.load_rows(replica.shard, replica.rows).ok());
   }
   REQUIRE(train(loaded, config, 8, 16) == train(live, config, 8, 16));
@@ -302,14 +274,14 @@ TEST_CASE("input layer: loading forgets what was not committed", "[input_layer]"
   ThreadPool pool(1);
   InputLayer layer(config, pool);
   (void)train(layer, config, 0, 2);  // stops in the middle of a round
-  const Replica initial(config, 0);
+  const InputReplica initial(config, 0);
   REQUIRE(layer.load_rows(initial.shard, initial.rows).ok());
   InputLayer fresh(config, pool);
   const Trace expected = train(fresh, config, 0, 4);
   const Trace actual = train(layer, config, 0, 4);
   REQUIRE(actual.codes == expected.codes);
-  Replica one(config, 0);
-  Replica other(config, 0);
+  InputReplica one(config, 0);
+  InputReplica other(config, 0);
   one.apply(expected.commits.at(0));
   other.apply(actual.commits.at(0));
   REQUIRE(one.rows == other.rows);

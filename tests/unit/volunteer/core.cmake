@@ -6,7 +6,8 @@ gleaner_test(volunteer_core_test LABEL unit
           ${PROJECT_SOURCE_DIR}/tests/support/volunteer_driver.cpp
   LINK gleaner_volunteer_core)
 gleaner_test(executor_test LABEL unit
-  SOURCES executor_test.cpp ${PROJECT_SOURCE_DIR}/tests/support/watched_memory.cpp
+  SOURCES executor_test.cpp input_work_test.cpp
+          ${PROJECT_SOURCE_DIR}/tests/support/watched_memory.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
   LINK gleaner_executor)
 gleaner_test(volunteer_shell_test LABEL unit
@@ -15,3 +16,4 @@ gleaner_test(volunteer_shell_test LABEL unit
           ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
   LINK gleaner_volunteer_shell)
 gleaner_test(point_cache_test LABEL unit SOURCES point_cache_test.cpp LINK gleaner_point_cache)
+gleaner_test(point_store_test LABEL unit SOURCES point_store_test.cpp LINK gleaner_executor)

@@ -135,6 +135,38 @@ TEST_CASE("rejoin: without digests to compare with nothing is trusted", "[master
   REQUIRE_FALSE(master.take<LeaseGrant>(ann).is_held);
 }
 
+TEST_CASE("rejoin: an input shard comes back like any other, where it is lent", "[master]") {
+  for (const bool is_lent : {true, false}) {
+    CAPTURE(is_lent);
+    CoreConfig settings = config();
+    settings.lends_input = is_lent;
+    ResumePoint point = resumed();
+    point.digests.push_back(digest(4));  // the only input shard
+    MasterDriver master(tiny_model(), settings, std::move(point));
+    const SessionId ann = join_keeping(master, "ann", 2);
+    master.say(ann, offer({0, 4}));
+    const auto grant = master.take<LeaseGrant>(ann);
+    REQUIRE((grant.lease.shard == ShardId{0} && grant.is_held));
+    if (!is_lent) {
+      REQUIRE(master.take<Revoke>(ann).lease == kept(4).lease);
+      REQUIRE_FALSE(master.is_closed(ann));
+      continue;
+    }
+    const auto input = master.take<LeaseGrant>(ann);
+    REQUIRE((input.lease.shard == ShardId{4} && input.is_held && input.chunks == 0));
+    REQUIRE(input.next_batch == master.plan().round_begin(1));
+    master.say(ann, ShardReady{input.lease});
+    const auto unit = master.take<InputUnit>(ann);
+    REQUIRE(unit.leases == std::vector<LeaseRef>{input.lease});
+    REQUIRE(unit.steps.front().kind == InputStep::Kind::kForward);
+    REQUIRE(unit.steps.front().index == input.next_batch);
+    // It may ask for the points that it needs.
+    master.say(ann, PointsRequest{PointSet::kTraining, {0}});
+    REQUIRE(master.run_worker());
+    REQUIRE(master.take<Points>(ann).points == std::vector<std::uint64_t>{0});
+  }
+}
+
 TEST_CASE(
     "rejoin: an offer that was not announced, a second one, or shards the run has not end "
     "the session",
@@ -151,7 +183,7 @@ TEST_CASE(
     }
     if (what == 2) {
       ShardOffer beyond = offer({0});
-      beyond.shards.push_back({{ShardId{4}, LeaseEpoch{7}}, {}});
+      beyond.shards.push_back({{ShardId{5}, LeaseEpoch{7}}, {}});
       master.say(ann, beyond);
     }
     REQUIRE(master.take<Refusal>(ann).code == ErrorCode::kProtocol);

@@ -59,6 +59,17 @@ const Reset& reset_of(const VolunteerDriver& driver) {
 
 }  // namespace
 
+TEST_CASE("rejoin: input shards are announced as those of the output layer are", "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(grant(4, 5, false));  // behind the four output shards
+  driver.finish_work({ShardReady{lease(4, 5)}});
+  driver.take<ShardReady>();
+  driver.handle(Disconnected{"reset"});
+  REQUIRE(rejoin(driver).kept_shards == 1);
+  REQUIRE(reset_of(driver).checkpoint == RoundIndex{1});
+}
+
 TEST_CASE("rejoin: shards that were ready are announced, stepped back and offered", "[volunteer]") {
   VolunteerDriver driver = holder();
   driver.handle(Disconnected{"reset"});

@@ -1,0 +1,289 @@
+#include "volunteer/point_store.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+#include <set>
+
+#include "common/limits.hpp"
+#include "tests/unit/storage/temporary_folder.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+namespace fs = std::filesystem;
+using gleaner::test::TemporaryFolder;
+
+constexpr std::uint64_t kTrain = 0xabc;
+constexpr std::uint64_t kTest = 0xdef;
+constexpr std::uint64_t kSeed = 3;
+constexpr PointSet kTraining = PointSet::kTraining;
+
+// Points without a place to be kept.
+PointStoreOptions no_room() {
+  return {"", 0, 0};
+}
+
+PointStore store_of(PointStoreOptions options = {}) {
+  PointStore store(std::move(options));
+  store.begin(kTrain, kTest, kSeed);
+  return store;
+}
+
+std::vector<std::uint64_t> first(std::uint64_t count, std::uint64_t begin = 0) {
+  std::vector<std::uint64_t> points(count);
+  std::iota(points.begin(), points.end(), begin);
+  return points;
+}
+
+// Two features that tell one point of a set from another; point 7 has none.
+Points answer(PointSet set, const std::vector<std::uint64_t>& points) {
+  Points answer{set, points, {0}, {}, {}};
+  for (const std::uint64_t point : points) {
+    if (point != 7) {
+      const auto feature = static_cast<std::uint32_t>(10 * point + static_cast<unsigned>(set));
+      answer.features.insert(answer.features.end(), {feature, feature + 5});
+      answer.values.insert(answer.values.end(), {0.5F, static_cast<float>(point)});
+    }
+    answer.offsets.push_back(static_cast<std::uint32_t>(answer.features.size()));
+  }
+  return answer;
+}
+
+// Asks for and takes all that is missing; returns how many points that were.
+std::size_t fetch(PointStore& store, PointSet set, const std::vector<std::uint64_t>& points) {
+  std::size_t count = 0;
+  while (const auto request = store.request(set, points)) {
+    REQUIRE(request->set == set);
+    REQUIRE(store.add(answer(set, request->points)).ok());
+    count += request->points.size();
+  }
+  return count;
+}
+
+void require_read(PointStore& store, PointSet set, const std::vector<std::uint64_t>& points) {
+  REQUIRE(store.has_all(set, points));
+  const std::optional<PointBatch> batch = store.read(set, points);
+  REQUIRE(batch);
+  REQUIRE(batch->examples.size() == points.size());
+  for (std::size_t i = 0; i < points.size(); ++i) {
+    const Points expected = answer(set, {points[i]});
+    const ExampleView& example = batch->examples[i];
+    REQUIRE(example.labels.empty());
+    REQUIRE(std::equal(example.features.begin(), example.features.end(), expected.features.begin(),
+                       expected.features.end()));
+    REQUIRE(std::equal(example.values.begin(), example.values.end(), expected.values.begin(),
+                       expected.values.end()));
+  }
+}
+
+std::set<std::string> files_in(const std::string& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) {
+    names.insert(entry.path().filename().string());
+  }
+  return names;
+}
+
+}  // namespace
+
+TEST_CASE("point store: what is missing is asked for once, ascending, in bounded requests",
+          "[point_store]") {
+  PointStore store = store_of();
+  std::vector<std::uint64_t> wanted = first(6000);
+  std::reverse(wanted.begin(), wanted.end());
+  std::set<std::uint64_t> asked;
+  std::vector<PointsRequest> requests;
+  while (const auto request = store.request(kTraining, wanted)) {
+    REQUIRE(request->points.size() <= kPointsPerRequestMax);
+    REQUIRE(std::is_sorted(request->points.begin(), request->points.end()));
+    for (const std::uint64_t point : request->points) REQUIRE(asked.insert(point).second);
+    requests.push_back(*request);
+  }
+  REQUIRE(requests.size() > 1);
+  REQUIRE(asked.size() == 4096);  // the rest when these are here
+  REQUIRE_FALSE(store.request(PointSet::kHeldOut, first(1)));
+  REQUIRE_FALSE(store.has_all(kTraining, wanted));
+  REQUIRE_FALSE(store.read(kTraining, wanted));
+  REQUIRE(store.add(answer(kTraining, requests[0].points)).ok());
+  const auto next = store.request(kTraining, wanted);
+  REQUIRE(next);
+  REQUIRE(next->points.size() == requests[0].points.size());
+  for (std::size_t i = 1; i < requests.size(); ++i) {
+    REQUIRE(store.add(answer(kTraining, requests[i].points)).ok());
+  }
+  REQUIRE(store.add(answer(kTraining, next->points)).ok());
+  fetch(store, kTraining, wanted);
+  require_read(store, kTraining, wanted);
+  REQUIRE_FALSE(store.request(kTraining, wanted));
+}
+
+TEST_CASE("point store: an answer may come in several parts", "[point_store]") {
+  PointStore store = store_of();
+  const auto request = store.request(kTraining, first(10));
+  REQUIRE(request->points == first(10));
+  REQUIRE(store.add(answer(kTraining, {0, 3, 4})).ok());
+  require_read(store, kTraining, {4, 0});
+  REQUIRE_FALSE(store.has_all(kTraining, {{3, 5}}));
+  REQUIRE(store.add(answer(kTraining, {1, 2, 5, 6, 7, 8, 9})).ok());
+  require_read(store, kTraining, {9, 7, 0, 5});
+}
+
+TEST_CASE("point store: points that were not asked for are refused, and none of them is kept",
+          "[point_store]") {
+  PointStore store = store_of();
+  REQUIRE(store.request(kTraining, first(3)));
+  const auto refused = [&](PointSet set, const std::vector<std::uint64_t>& points) {
+    const Result<void> added = store.add(answer(set, points));
+    REQUIRE_FALSE(added.ok());
+    REQUIRE(added.error().code == ErrorCode::kProtocol);
+    REQUIRE_THAT(added.error().message, Catch::Matchers::Contains("unasked"));
+  };
+  refused(kTraining, {5});
+  refused(kTraining, {0, 5});
+  refused(PointSet::kHeldOut, {1});  // of the other set
+  REQUIRE_FALSE(store.has_all(kTraining, first(1)));
+  REQUIRE(store.add(answer(kTraining, first(3))).ok());
+  refused(kTraining, {1});  // a second time
+  store.begin(kTrain, kTest, kSeed);
+  REQUIRE(store.request(kTraining, {{4}}));
+  store.begin(kTrain, kTest, kSeed);
+  refused(kTraining, {4});  // asked for on an earlier connection
+}
+
+TEST_CASE("point store: the sets do not mix", "[point_store]") {
+  PointStore store = store_of();
+  REQUIRE(fetch(store, kTraining, first(5)) == 5);
+  REQUIRE(fetch(store, PointSet::kHeldOut, first(5)) == 5);
+  require_read(store, kTraining, first(5));
+  require_read(store, PointSet::kHeldOut, first(5));
+}
+
+TEST_CASE("point store: points for which there is no room stay until they are released",
+          "[point_store]") {
+  PointStore store = store_of(no_room());
+  REQUIRE(fetch(store, kTraining, first(20)) == 20);
+  require_read(store, kTraining, first(20));
+  const std::uint64_t held = store.memory_bytes();
+  REQUIRE(held == 19 * 2 * 8);
+  store.release(PointSet::kHeldOut, first(20));
+  store.release(kTraining, first(5));
+  store.release(kTraining, first(5));
+  REQUIRE(store.memory_bytes() == held - 5 * 2 * 8);
+  REQUIRE_FALSE(store.has_all(kTraining, first(1)));
+  require_read(store, kTraining, first(15, 5));
+  // What is needed again is asked for again.
+  REQUIRE(fetch(store, kTraining, first(20)) == 5);
+  store.release(kTraining, first(20));
+  REQUIRE(store.memory_bytes() == 0);
+}
+
+TEST_CASE("point store: what fits is kept, and memory is bounded by it", "[point_store]") {
+  // Room for 7/8 of it: 43 points of 36 bytes behind a header of 16.
+  constexpr std::uint64_t kBytes = 1824;
+  PointStore store = store_of({"", kBytes, kBytes});
+  REQUIRE(store.memory_bytes() == 0);  // nothing has been needed
+  REQUIRE(fetch(store, kTraining, first(60, 100)) == 60);
+  require_read(store, kTraining, first(60, 100));
+  REQUIRE(store.memory_bytes() == 16 + 43 * 36 + 17 * 16);
+  store.release(kTraining, first(60, 100));
+  REQUIRE(store.memory_bytes() == 16 + 43 * 36);
+  require_read(store, kTraining, first(43, 100));
+  REQUIRE(fetch(store, kTraining, first(60, 100)) == 17);
+}
+
+TEST_CASE("point store: after a restart nothing is fetched again", "[point_store]") {
+  const TemporaryFolder folder;
+  const PointStoreOptions options{folder.path() + "/cache", 1 << 20, 1 << 20};
+  {
+    PointStore store = store_of(options);
+    REQUIRE_FALSE(fs::exists(options.folder));  // it may never need any
+    fetch(store, kTraining, first(50));
+    fetch(store, PointSet::kHeldOut, first(20));
+    REQUIRE(store.memory_bytes() == 0);
+  }
+  REQUIRE(files_in(options.folder) ==
+          std::set<std::string>{"train-0000000000000abc.points",
+                                "test-0000000000000def-0000000000000003.points"});
+  PointStore store = store_of(options);
+  REQUIRE_FALSE(store.request(kTraining, first(50)));
+  REQUIRE_FALSE(store.request(PointSet::kHeldOut, first(20)));
+  require_read(store, kTraining, first(50));
+  require_read(store, PointSet::kHeldOut, first(20));
+  REQUIRE(store.request(kTraining, first(51))->points == first(1, 50));
+}
+
+TEST_CASE("point store: a reconnect to the same run keeps what is here, another run does not",
+          "[point_store]") {
+  const TemporaryFolder folder;
+  for (const std::string& path : {std::string(), folder.path()}) {
+    PointStore store = store_of({path, 1 << 20, 1 << 20});
+    fetch(store, kTraining, first(5));
+    fetch(store, PointSet::kHeldOut, first(5));
+    REQUIRE(store.request(kTraining, first(6)));
+    store.begin(kTrain, kTest, kSeed);
+    REQUIRE(store.request(kTraining, first(6))->points == first(1, 5));  // not answered before
+    require_read(store, kTraining, first(5));
+    // Other held-out points, or another order of them.
+    store.begin(kTrain, kTest, kSeed + 1);
+    require_read(store, kTraining, first(5));
+    REQUIRE(store.request(PointSet::kHeldOut, first(5))->points.size() == 5);
+    store.begin(kTrain, kTest + 1, kSeed);
+    REQUIRE(store.request(PointSet::kHeldOut, first(5))->points.size() == 5);
+    store.begin(kTrain + 1, kTest, kSeed);
+    REQUIRE(store.request(kTraining, first(5))->points.size() == 5);
+    REQUIRE_FALSE(store.read(kTraining, first(1)));
+    // Back again: files are still there, memory is not.
+    store.begin(kTrain, kTest, kSeed);
+    REQUIRE(store.has_all(kTraining, first(5)) == !path.empty());
+  }
+}
+
+TEST_CASE("point store: a damaged point is missing, and is fetched again", "[point_store]") {
+  const TemporaryFolder folder;
+  PointStore store = store_of({folder.path(), 1 << 20, 1 << 20});
+  fetch(store, kTraining, first(3));
+  std::fstream file(folder.path() + "/train-0000000000000abc.points",
+                    std::ios::binary | std::ios::in | std::ios::out);
+  file.seekp(16 + 36 + 20);  // within the second record
+  file.put('?');
+  file.close();
+  REQUIRE_FALSE(store.read(kTraining, first(3)));
+  REQUIRE_FALSE(store.has_all(kTraining, first(3)));
+  REQUIRE(fetch(store, kTraining, first(3)) == 1);
+  require_read(store, kTraining, first(3));
+}
+
+TEST_CASE("point store: a file that another has leaves memory, within what may be taken of it",
+          "[point_store]") {
+  const TemporaryFolder folder;
+  PointStore owner = store_of({folder.path(), 1 << 20, 1 << 20});
+  fetch(owner, kTraining, first(5));
+  constexpr std::uint64_t kBytes = 1824;  // as above
+  PointStore other = store_of({folder.path(), 1 << 20, kBytes});
+  REQUIRE(fetch(other, kTraining, first(60, 100)) == 60);
+  other.release(kTraining, first(60, 100));
+  REQUIRE(other.memory_bytes() == 16 + 43 * 36);
+  require_read(owner, kTraining, first(5));
+}
+
+TEST_CASE("point store: what is in memory can be forgotten", "[point_store]") {
+  const TemporaryFolder folder;
+  for (const std::string& path : {std::string(), folder.path()}) {
+    PointStore store = store_of({path, 1 << 20, 1 << 20});
+    fetch(store, kTraining, first(5));
+    store.clear();
+    REQUIRE(store.memory_bytes() == 0);
+    REQUIRE(store.has_all(kTraining, first(5)) == !path.empty());
+  }
+  PointStore loose = store_of(no_room());
+  fetch(loose, kTraining, first(5));
+  REQUIRE(loose.request(kTraining, first(6)));
+  loose.clear();
+  REQUIRE(loose.memory_bytes() == 0);
+  REQUIRE(loose.request(kTraining, first(6))->points == first(6));
+}
+
+}  // namespace gleaner::volunteer

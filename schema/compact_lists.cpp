@@ -1,5 +1,7 @@
 #include "schema/compact_lists.hpp"
 
+#include <zstd.h>
+
 #include <algorithm>
 #include <bit>
 
@@ -49,6 +51,11 @@ class VarintReader {
 
 // u8 width, u16 codes a row.
 constexpr std::size_t kLevelsHeaderBytes = 2;
+// In its header: the levels are a zstd frame.
+constexpr std::size_t kIsCompressed = 0x8000;
+static_assert(kHiddenMax < kIsCompressed);
+// zstd's least: it codes bytes by their frequency, and there is nothing else to find.
+constexpr int kLevelsEffort = 1;
 constexpr int kLevelOffset = kDeltaLevelMax + 1;
 constexpr std::size_t kCodesHeaderBytes = 3;
 constexpr unsigned kCodeWidthMax = 32;
@@ -139,13 +146,39 @@ Bytes pack_levels(const std::vector<std::int8_t>& levels, std::size_t rows) {
   return packed;
 }
 
+Bytes pack_levels_small(const std::vector<std::int8_t>& levels, std::size_t rows) {
+  Bytes plain = pack_levels(levels, rows);
+  if (plain.empty()) return plain;
+  const std::size_t stream_bytes = plain.size() - kLevelsHeaderBytes;
+  Bytes small(kLevelsHeaderBytes + ZSTD_compressBound(stream_bytes));
+  const std::size_t bytes =
+      ZSTD_compress(small.data() + kLevelsHeaderBytes, small.size() - kLevelsHeaderBytes,
+                    plain.data() + kLevelsHeaderBytes, stream_bytes, kLevelsEffort);
+  if (ZSTD_isError(bytes) != 0 || bytes >= stream_bytes) return plain;
+  store_le(static_cast<std::uint16_t>(levels.size() / rows | kIsCompressed), small.data());
+  small.resize(kLevelsHeaderBytes + bytes);
+  return small;
+}
+
 std::vector<std::int8_t> unpack_levels(const char* field, ByteView packed, std::size_t rows) {
   if (packed.empty()) return {};
   if (packed.size() < kLevelsHeaderBytes) malformed(field, "cut off within the header");
-  const std::size_t per_row = load_le<std::uint16_t>(packed.data());
+  const std::size_t header = load_le<std::uint16_t>(packed.data());
+  const std::size_t per_row = header & ~kIsCompressed;
   if (per_row == 0 || per_row > kHiddenMax) malformed(field, "{} levels a row", per_row);
   const std::size_t count = rows * per_row;
-  const ByteView stream = packed.subspan(kLevelsHeaderBytes);
+  ByteView stream = packed.subspan(kLevelsHeaderBytes);
+  Bytes plain;
+  if ((header & kIsCompressed) != 0) {
+    // What comes out is as long as the rows say, whatever the bytes claim.
+    if (count / 2 > kFrameBytesMax) malformed(field, "{} rows of {} levels", rows, per_row);
+    plain.resize((count + 1) / 2);
+    const std::size_t bytes =
+        ZSTD_decompress(plain.data(), plain.size(), stream.data(), stream.size());
+    if (ZSTD_isError(bytes) != 0) malformed(field, "{}", ZSTD_getErrorName(bytes));
+    plain.resize(bytes);
+    stream = plain;
+  }
   if (rows == 0 || stream.size() != (count + 1) / 2) {
     malformed(field, "{} bytes for {} rows of {} levels", stream.size(), rows, per_row);
   }

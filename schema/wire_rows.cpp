@@ -70,7 +70,10 @@ template <typename Update>
 void write_update(const SparseUpdate& from, typename Update::Builder to) {
   to.setRows(data_of(bytes_of(from.rows)));
   to.setScales(data_of(bytes_of(from.scales)));
-  to.setLevels(data_of(pack_levels(from.levels, from.rows.size())));
+  // A store compresses as it likes, and its records are for ever.
+  constexpr bool is_wire = std::is_same_v<Update, wire::Update>;
+  to.setLevels(data_of(is_wire ? pack_levels_small(from.levels, from.rows.size())
+                               : pack_levels(from.levels, from.rows.size())));
   to.setBiases(data_of(bytes_of(from.biases)));
   to.setStates(data_of(bytes_of(from.states)));
 }

@@ -24,6 +24,7 @@ constexpr double kGradientBits = 14;  // of an entry of the largest magnitudes
 constexpr double kUnitBytes = 120;    // of a unit besides its examples
 constexpr double kResultBytes = 60;   // of a result, and for each shard of a batch:
 constexpr double kOutcomeBytes = 32;
+constexpr double kLevelBytes = 0.4;     // of a committed weight, as zstd leaves them
 constexpr double kSegmentBytes = 1448;  // TCP's, over Ethernet
 constexpr double kHeaderBytes = 66;
 constexpr double kRecordBytes = 28;     // of a row or an entry in the store: key, checksum, filter
@@ -174,7 +175,7 @@ Traffic traffic_of(const PlanInput& input, const Shape& s) {
       kWire * (codes + 1 + labels * varint_bytes(s.labels / labels) + kUnitBytes / s.batch);
   t.unit_up = kWire * (1 + on * s.hidden * kGradientBits / 8 +
                        (kResultBytes + kOutcomeBytes * s.held) / s.batch);
-  t.commit_up = kWire * s.output_rows * s.share * (s.hidden / 2 + 14) / s.examples();
+  t.commit_up = kWire * s.output_rows * s.share * (kLevelBytes * s.hidden + 14) / s.examples();
   t.down = t.unit_down + kAcknowledged * (t.unit_up + t.commit_up);
   t.up = t.unit_up + t.commit_up + kAcknowledged * t.unit_down;
   t.download = kWire * s.stored_rows * s.share *

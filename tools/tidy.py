@@ -64,7 +64,7 @@ DOORS = [
      "shells, tools, and sources in common and storage"),
     (r"spdlog/", r"(.*/)?[^/]*(log|main)[^/]*\.cpp$", "log and main sources"),
     (r"openssl/", r"(common|storage)/.*\.cpp$", "sources in common and storage"),
-    (r"(zlib|zstd)\.h$", r"common/dataset/.*\.cpp$|storage/.*\.cpp$|tools/model_file\.cpp$",
+    (r"(zlib|zstd)\.h$", r"common/dataset/.*\.cpp$|storage/.*\.cpp$|schema/compact_lists\.cpp$|tools/model_file\.cpp$",
      "sources that compress"),
     (r"xxhash\.h$", r"(common|schema|storage|volunteer/train)/.*\.(c|h)pp$",
      "common, schema, storage and volunteer/train"),

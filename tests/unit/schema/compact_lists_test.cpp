@@ -1,7 +1,9 @@
 #include "schema/compact_lists.hpp"
 
+#include <bit>
 #include <catch2/catch.hpp>
 
+#include "common/counter_random.hpp"
 #include "common/limits.hpp"
 #include "schema/malformed.hpp"
 
@@ -69,6 +71,51 @@ TEST_CASE("positives: labels beyond the limits are refused", "[compact]") {
   REQUIRE(error_of_positives({2, 0xff, 0xc1, 0xd7, 0x2f, 0}) ==
           "list: 100000000 is beyond 100000000");
   REQUIRE(error_of_positives({2, 5}) == "list: cut off within a number");
+}
+
+TEST_CASE("levels: small ones take fewer bytes on the wire", "[compact]") {
+  // As in a commit: most are near zero.
+  std::vector<std::int8_t> levels(std::size_t{500} * 64);
+  for (std::size_t i = 0; i < levels.size(); ++i) {
+    const std::uint64_t random = mix64(i);
+    levels[i] = static_cast<std::int8_t>(std::popcount(random & 0x3fff) - 7);
+  }
+  const Bytes plain = pack_levels(levels, 500);
+  const Bytes small = pack_levels_small(levels, 500);
+  REQUIRE(plain.size() == 2 + levels.size() / 2);
+  REQUIRE(small.size() < plain.size() * 4 / 5);
+  REQUIRE(unpack_levels(kField, plain, 500) == levels);
+  REQUIRE(unpack_levels(kField, small, 500) == levels);
+  // Where nothing can be gained they are as they were.
+  const std::vector<std::int8_t> few{7, -7, 0, 1};
+  REQUIRE(pack_levels_small(few, 2) == pack_levels(few, 2));
+  REQUIRE(pack_levels_small({}, 0).empty());
+}
+
+TEST_CASE("levels: compressed ones that lie are refused", "[compact]") {
+  const std::vector<std::int8_t> levels(std::size_t{500} * 64, 1);
+  const Bytes small = pack_levels_small(levels, 500);
+  const auto error_of = [](const Bytes& packed, std::size_t rows) -> std::string {
+    try {
+      unpack_levels(kField, packed, rows);
+    } catch (const Malformed& malformed) {
+      return malformed.what;
+    }
+    return "";
+  };
+  REQUIRE(error_of(small, 500).empty());
+  REQUIRE(error_of(small, 501) == "list: 16000 bytes for 501 rows of 64 levels");
+  REQUIRE(error_of(small, 499).find("list: ") == 0);  // more than these rows have
+  REQUIRE(error_of(small, 10'000'000).find("list: 10000000 rows") == 0);
+  for (std::size_t size = 0; size < small.size(); ++size) {
+    Bytes cut(small.begin(), small.begin() + static_cast<std::ptrdiff_t>(size));
+    REQUIRE((size == 0 ? std::string("list: ") : error_of(cut, 500)).find("list: ") == 0);
+  }
+  for (std::size_t i = 0; i < small.size(); ++i) {
+    Bytes bad = small;
+    bad[i] ^= 0x55;
+    error_of(bad, 500);  // whatever it says, it ends
+  }
 }
 
 TEST_CASE("codes: the bytes are pinned", "[compact]") {

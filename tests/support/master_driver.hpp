@@ -159,4 +159,15 @@ class MasterDriver {
   std::vector<Notice> notices_;
 };
 
+// A lie: in place of a `From`, a `To` that bears its unit.
+template <typename From, typename To>
+bool replace_result(Message& message) {
+  const auto* result = std::get_if<From>(&message);
+  if (result == nullptr) return false;
+  To other;
+  other.unit = result->unit;
+  message = std::move(other);
+  return true;
+}
+
 }  // namespace gleaner

@@ -70,6 +70,15 @@ void load(const InputRun& run, InputTrainer& trainer, const LeaseRef& held, Roun
   REQUIRE(trainer.finish_load(held).ok());
 }
 
+// Up to where the lag asks for the first update.
+void forward_first_batches(InputRun& run, InputTrainer& trainer,
+                           const std::vector<LeaseRef>& leases) {
+  for (BatchIndex batch = 0; batch < 3; ++batch) {
+    (void)run.run(trainer, run.unit(batch, leases));
+    run.advance(batch);
+  }
+}
+
 }  // namespace
 
 TEST_CASE("input trainer: two that hold a shard each do what one layer with both does",
@@ -115,10 +124,7 @@ TEST_CASE("input trainer: held-out points are scored as the shards stand, withou
   InputTrainer trainer(run.config, run.pool);
   const std::vector<LeaseRef> both{run.lease(0), run.lease(1)};
   run.load_initial(trainer, both);
-  for (BatchIndex batch = 0; batch < 3; ++batch) {
-    (void)run.run(trainer, run.unit(batch, both));
-    run.advance(batch);
-  }
+  forward_first_batches(run, trainer, both);
   const InputStep score{InputStep::Kind::kScore, 5, 30, 0, {}};
   const InputUnit unit{UnitId{9}, both, {score}};
   Answers answers{run, {}, {}};
@@ -317,10 +323,7 @@ TEST_CASE("input trainer: a unit that does not fit is refused and changes nothin
   InputTrainer trainer(run.config, run.pool);
   const std::vector<LeaseRef> both{run.lease(0), run.lease(1)};
   run.load_initial(trainer, both);
-  for (BatchIndex batch = 0; batch < 3; ++batch) {
-    (void)run.run(trainer, run.unit(batch, both));
-    run.advance(batch);
-  }
+  forward_first_batches(run, trainer, both);
   // The shards stand before batch 0: the next forward pass sees its update.
   const InputUnit good = run.unit(3, both);
   REQUIRE(good.steps.size() == 2);

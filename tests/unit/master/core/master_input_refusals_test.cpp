@@ -116,22 +116,10 @@ TEST_CASE("input refusal: a result for a unit that is not out", "[master]") {
 
 TEST_CASE("input refusal: a result for a unit of another kind", "[master]") {
   require_survives(
-      [](MasterDriver&, Message& message) {
-        const auto* result = std::get_if<UnitResult>(&message);
-        if (result == nullptr) return false;
-        message = InputResult{result->unit, {}, 0};
-        return true;
-      },
+      [](MasterDriver&, Message& m) { return replace_result<UnitResult, InputResult>(m); },
       "is not out");
   require_survives(
-      [](MasterDriver&, Message& message) {
-        const auto* result = std::get_if<InputResult>(&message);
-        if (result == nullptr) return false;
-        UnitResult other;
-        other.unit = result->unit;
-        message = other;
-        return true;
-      },
+      [](MasterDriver&, Message& m) { return replace_result<InputResult, UnitResult>(m); },
       "is not out");
 }
 

@@ -78,14 +78,7 @@ TEST_CASE("refusal: a result for a unit that is not out", "[master]") {
 
 TEST_CASE("refusal: an evaluation's result for a training unit", "[master]") {
   require_survives(
-      [](MasterDriver&, Message& message) {
-        const auto* result = std::get_if<UnitResult>(&message);
-        if (result == nullptr) return false;
-        EvalResult other;
-        other.unit = result->unit;
-        message = other;
-        return true;
-      },
+      [](MasterDriver&, Message& m) { return replace_result<UnitResult, EvalResult>(m); },
       "is not out");
 }
 

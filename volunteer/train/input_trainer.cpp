@@ -8,6 +8,7 @@
 #include "common/limits.hpp"
 #include "common/time.hpp"
 #include "schema/input_parts.hpp"
+#include "volunteer/train/lease_parts.hpp"
 
 namespace gleaner {
 namespace {
@@ -17,11 +18,6 @@ constexpr std::uint32_t kCommitsKept = 2;
 // Of a result: with a bit each for being on, and what is around them, they fit a frame.
 constexpr std::uint64_t kActivationsMax = kFrameBytesMax / 5;
 static_assert(kBatchCellsMax <= kActivationsMax, "a batch of every run fits");
-
-Error stale(const LeaseRef& lease) {
-  return {ErrorCode::kStaleLease,
-          fmt::format("shard {} is not held under lease {}", raw(lease.shard), raw(lease.epoch))};
-}
 
 template <typename... Args>
 Error refuse(fmt::format_string<Args...> format, Args&&... args) {
@@ -61,7 +57,7 @@ Result<void> InputTrainer::begin_load(const LeaseGrant& grant) {
   const auto held = holdings_.find(shard);
   if (held != holdings_.end() && !held->second.is_offered &&
       raw(held->second.lease.epoch) > raw(grant.lease.epoch)) {
-    return stale(grant.lease);
+    return stale_lease(grant.lease);
   }
   Holding holding{grant.lease,
                   grant.base_round,
@@ -76,7 +72,7 @@ Result<void> InputTrainer::begin_load(const LeaseGrant& grant) {
 
 Result<void> InputTrainer::load_chunk(const ShardChunk& chunk) {
   Holding* holding = find(chunk.lease);
-  if (holding == nullptr) return stale(chunk.lease);
+  if (holding == nullptr) return stale_lease(chunk.lease);
   const ShardId shard = chunk.lease.shard;
   if (holding->loading == nullptr) {
     return refuse("shard {}: chunk {} came after the shard was loaded", raw(shard), chunk.chunk);
@@ -89,7 +85,7 @@ Result<void> InputTrainer::load_chunk(const ShardChunk& chunk) {
 
 Result<ShardReady> InputTrainer::finish_load(const LeaseRef& lease) {
   Holding* holding = find(lease);
-  if (holding == nullptr) return stale(lease);
+  if (holding == nullptr) return stale_lease(lease);
   if (holding->loading == nullptr) return ShardReady{lease};
   if (auto complete = holding->loading->check_complete(); !complete) return complete.error();
   for (const ShardRows& rows : holding->overlays) {
@@ -121,7 +117,7 @@ std::vector<OfferedShard> InputTrainer::step_back(RoundIndex checkpoint) {
 
 Result<ShardReady> InputTrainer::adopt(const LeaseGrant& grant) {
   const auto held = holdings_.find(grant.lease.shard);
-  if (held == holdings_.end() || !held->second.is_offered) return stale(grant.lease);
+  if (held == holdings_.end() || !held->second.is_offered) return stale_lease(grant.lease);
   Holding& holding = held->second;
   if (grant.base_round != holding.base_round || grant.next_batch != holding.next_batch) {
     return refuse("shard {} is here as of checkpoint {}, not as it is lent", raw(grant.lease.shard),
@@ -182,7 +178,7 @@ Result<void> InputTrainer::check(const InputUnit& unit) const {
   std::uint64_t width = 0;
   for (const LeaseRef& lease : unit.leases) {
     const Holding* holding = find(lease);
-    if (holding == nullptr) return stale(lease);
+    if (holding == nullptr) return stale_lease(lease);
     if (holding->loading != nullptr) {
       return refuse("shard {} is still being loaded", raw(lease.shard));
     }
@@ -252,35 +248,16 @@ Result<void> InputTrainer::update(const InputStep& step, const std::vector<Lease
 
 void InputTrainer::end_round(RoundIndex round, Holding& holding,
                              std::vector<ShardCommit>& commits) {
-  std::vector<SparseUpdate> parts = layer_.commit(holding.lease.shard);
-  const auto count = static_cast<std::uint32_t>(parts.size());
-  for (std::uint32_t part = 0; part < count; ++part) {
-    commits.push_back({.lease = holding.lease,
-                       .round = round,
-                       .part = part,
-                       .parts = count,
-                       .update = std::move(parts[part])});
-  }
+  append_commit(holding.lease, round, layer_.commit(holding.lease.shard), commits);
   holding.base_round = round + 1;
 }
 
 Result<std::vector<HandOver>> InputTrainer::hand_over(const LeaseRef& lease) {
   const Holding* holding = find(lease);
-  if (holding == nullptr) return stale(lease);
-  if (holding->loading != nullptr) {
-    return refuse("shard {} is still being loaded: there is nothing to hand over",
-                  raw(lease.shard));
-  }
-  std::vector<ShardRows> parts = layer_.touched_rows(lease.shard);
-  std::vector<HandOver> result;
-  for (std::size_t part = 0; part < parts.size(); ++part) {
-    result.push_back({.lease = lease,
-                      .base_round = holding->base_round,
-                      .next_batch = holding->next_batch,
-                      .part = static_cast<std::uint32_t>(part),
-                      .parts = static_cast<std::uint32_t>(parts.size()),
-                      .rows = std::move(parts[part])});
-  }
+  if (holding == nullptr) return stale_lease(lease);
+  if (holding->loading != nullptr) return nothing_to_hand_over(lease);
+  std::vector<HandOver> result = hand_over_parts(lease, holding->base_round, holding->next_batch,
+                                                 layer_.touched_rows(lease.shard));
   drop(lease);
   return result;
 }

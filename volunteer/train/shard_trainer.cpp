@@ -14,6 +14,7 @@
 #include "common/time.hpp"
 #include "schema/gradient.hpp"
 #include "volunteer/train/exact_top.hpp"
+#include "volunteer/train/lease_parts.hpp"
 #include "volunteer/train/output_shard.hpp"
 #include "volunteer/train/query_batch.hpp"
 #include "volunteer/train/shard_loader.hpp"
@@ -31,11 +32,6 @@ struct Holding {
   std::unique_ptr<OutputShard> shard;
   bool is_offered = false;  // stepped back; the lease is an earlier one
 };
-
-Error stale(const LeaseRef& lease) {
-  return {ErrorCode::kStaleLease,
-          fmt::format("shard {} is not held under lease {}", raw(lease.shard), raw(lease.epoch))};
-}
 
 std::uint64_t elapsed_us(Instant since) {
   return static_cast<std::uint64_t>((monotonic_now() - since).count());
@@ -92,7 +88,7 @@ Result<std::vector<Holding*>> ShardTrainer::Impl::find_loaded(std::span<const Le
   std::vector<Holding*> held;
   for (const LeaseRef& lease : leases) {
     Holding* holding = find(lease);
-    if (holding == nullptr) return stale(lease);
+    if (holding == nullptr) return stale_lease(lease);
     if (holding->shard == nullptr) {
       return Error{ErrorCode::kProtocol,
                    fmt::format("shard {} is still being loaded", raw(lease.shard))};
@@ -144,14 +140,7 @@ BatchResult ShardTrainer::Impl::train_batch(const UnitBatch& batch, const Hidden
     if (!ends_round) continue;
     const RoundIndex round = plan.round_of(batch.batch);
     holding.base_round = round + 1;
-    const auto parts = static_cast<std::uint32_t>(updates[i].size());
-    for (std::uint32_t part = 0; part < parts; ++part) {
-      commits.push_back({.lease = holding.lease,
-                         .round = round,
-                         .part = part,
-                         .parts = parts,
-                         .update = std::move(updates[i][part])});
-    }
+    append_commit(holding.lease, round, std::move(updates[i]), commits);
   }
   return result;
 }
@@ -183,7 +172,7 @@ Result<void> ShardTrainer::begin_load(const LeaseGrant& grant) {
   // What is offered is of an earlier connection, perhaps to a master that counted its own epochs.
   if (held != impl_->holdings.end() && !held->second.is_offered &&
       raw(held->second.lease.epoch) > raw(grant.lease.epoch)) {
-    return stale(grant.lease);
+    return stale_lease(grant.lease);
   }
   // The old state goes first, so that the machine need not hold both.
   if (held != impl_->holdings.end()) impl_->holdings.erase(held);
@@ -198,7 +187,7 @@ Result<void> ShardTrainer::begin_load(const LeaseGrant& grant) {
 
 Result<void> ShardTrainer::load_chunk(const ShardChunk& chunk) {
   Holding* holding = impl_->find(chunk.lease);
-  if (holding == nullptr) return stale(chunk.lease);
+  if (holding == nullptr) return stale_lease(chunk.lease);
   if (holding->loader == nullptr) {
     return Error{ErrorCode::kProtocol,
                  fmt::format("shard {}: chunk {} came after the shard was loaded",
@@ -209,7 +198,7 @@ Result<void> ShardTrainer::load_chunk(const ShardChunk& chunk) {
 
 Result<ShardReady> ShardTrainer::finish_load(const LeaseRef& lease) {
   Holding* holding = impl_->find(lease);
-  if (holding == nullptr) return stale(lease);
+  if (holding == nullptr) return stale_lease(lease);
   if (holding->loader == nullptr) return ShardReady{lease};
   auto shard = holding->loader->finish(impl_->pool, impl_->scratch);
   if (!shard) return shard.error();
@@ -244,7 +233,7 @@ std::vector<OfferedShard> ShardTrainer::step_back(RoundIndex checkpoint) {
 
 Result<ShardReady> ShardTrainer::adopt(const LeaseGrant& grant) {
   const auto held = impl_->holdings.find(grant.lease.shard);
-  if (held == impl_->holdings.end() || !held->second.is_offered) return stale(grant.lease);
+  if (held == impl_->holdings.end() || !held->second.is_offered) return stale_lease(grant.lease);
   Holding& holding = held->second;
   if (!grant.is_held || grant.base_round != holding.base_round ||
       grant.next_batch != holding.next_batch) {
@@ -315,22 +304,10 @@ Result<EvalResult> ShardTrainer::evaluate(const EvalUnit& unit) {
 
 Result<std::vector<HandOver>> ShardTrainer::hand_over(const LeaseRef& lease) {
   Holding* holding = impl_->find(lease);
-  if (holding == nullptr) return stale(lease);
-  if (holding->shard == nullptr) {
-    return Error{ErrorCode::kProtocol,
-                 fmt::format("shard {} is still being loaded: there is nothing to hand over",
-                             raw(lease.shard))};
-  }
-  std::vector<ShardRows> parts = holding->shard->touched_rows();
-  std::vector<HandOver> result;
-  for (std::size_t part = 0; part < parts.size(); ++part) {
-    result.push_back({.lease = lease,
-                      .base_round = holding->base_round,
-                      .next_batch = holding->next_batch,
-                      .part = static_cast<std::uint32_t>(part),
-                      .parts = static_cast<std::uint32_t>(parts.size()),
-                      .rows = std::move(parts[part])});
-  }
+  if (holding == nullptr) return stale_lease(lease);
+  if (holding->shard == nullptr) return nothing_to_hand_over(lease);
+  std::vector<HandOver> result = hand_over_parts(lease, holding->base_round, holding->next_batch,
+                                                 holding->shard->touched_rows());
   impl_->holdings.erase(lease.shard);
   return result;
 }

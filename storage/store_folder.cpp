@@ -161,9 +161,12 @@ std::optional<std::uint64_t> free_bytes(const std::string& path) {
 std::uint64_t folder_bytes(const std::string& path) {
   std::uint64_t bytes = 0;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::recursive_directory_iterator(path, error)) {
-    const std::uint64_t size = entry.is_regular_file(error) ? entry.file_size(error) : 0;
-    if (!error) bytes += size;
+  // A master at work removes files and folders meanwhile, so no step may throw.
+  fs::recursive_directory_iterator entry(path, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    std::error_code gone;
+    const std::uint64_t size = entry->is_regular_file(gone) ? entry->file_size(gone) : 0;
+    if (!gone) bytes += size;
   }
   return bytes;
 }

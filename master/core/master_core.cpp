@@ -105,8 +105,8 @@ void MasterCore::on(const EvalFinished& event) {
   evaluated_checkpoint_ = checkpoint_;
   is_evaluation_recorded_ = false;
   effects_.emplace_back(StorageTask(RecordEvaluationTask{event.evaluation}));
-  effects_.emplace_back(Notice(
-      CheckpointEvaluated{checkpoint_, checkpoint_ / plan_.rounds_per_epoch(), event.evaluation}));
+  effects_.emplace_back(
+      Notice(CheckpointEvaluated{checkpoint_, plan_.epochs_done(checkpoint_), event.evaluation}));
 }
 
 void MasterCore::on(const Staged& event) {

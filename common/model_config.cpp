@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "common/limits.hpp"
@@ -62,6 +63,12 @@ Result<void> validate_schedule(const ModelConfig& c) {
   }
   if (auto r = in_range<std::uint32_t>("round_batches", c.round_batches, 1, 1'000'000); !r)
     return r;
+  if (const std::uint32_t whole = epochs_per_round(c); c.epochs % whole != 0) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("epochs is {}: rounds of {} batches (round_batches) hold {} epochs of "
+                             "{}, and epochs must be a multiple of that",
+                             c.epochs, c.round_batches, whole, batches_per_epoch(c))};
+  }
   if (auto r = in_range<std::uint32_t>("staleness", c.staleness, 0, kStalenessMax); !r) return r;
   return in_range<std::uint32_t>("rehash_batches", c.rehash_batches, 1, 1'000'000);
 }
@@ -114,6 +121,15 @@ Result<void> validate_optimizer(const ModelConfig& c) {
 }
 
 }  // namespace
+
+std::uint64_t batches_per_epoch(const ModelConfig& config) {
+  return (config.points + config.batch_examples - 1) / config.batch_examples;
+}
+
+std::uint32_t epochs_per_round(const ModelConfig& config) {
+  return static_cast<std::uint32_t>(
+      std::max<std::uint64_t>(1, config.round_batches / batches_per_epoch(config)));
+}
 
 Result<void> validate(const ModelConfig& config) {
   if (auto r = validate_shape(config); !r) return r;

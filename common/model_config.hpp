@@ -49,7 +49,10 @@ struct ModelConfig {
   // Position in the run.
   std::uint32_t epochs = 5;
   std::uint32_t batch_examples = 128;  // B
-  std::uint32_t round_batches = 64;    // C, batches between two checkpoints
+  // C, batches between two checkpoints: an epoch is cut into rounds of so many or, where it has
+  // half as many or fewer, a round has as many whole epochs as fit (epochs_per_round), and `epochs`
+  // is a multiple of these.
+  std::uint32_t round_batches = 64;
   std::uint32_t staleness = 2;  // s, batches between a forward pass and the last update it sees
 
   // Sampling of active neurons, in the terms of SLIDE (arXiv 1903.03129).
@@ -88,6 +91,11 @@ struct ModelConfig {
 
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;
 };
+
+// The last of an epoch may be smaller than the others. Requires points and batch_examples.
+std::uint64_t batches_per_epoch(const ModelConfig& config);
+// 1 where rounds are parts of an epoch.
+std::uint32_t epochs_per_round(const ModelConfig& config);
 
 // Checks every field against its range and against the others. The error names the field.
 Result<void> validate(const ModelConfig& config);

@@ -38,12 +38,19 @@ constexpr std::uint64_t kRoundBatchesMin = 64;
 // A round visits each row about so often, so that storing the rows it touched (about 5 us of
 // processor a row) is cheap beside training them (about 0.1 us a visit).
 constexpr std::uint64_t kVisitsPerRound = 350;
+// And it has an example for so many rows at most, so that two volunteers send a fifth of their
+// bytes or less in commits: 75 bytes a row of H = 128, 235 an example in units.
+constexpr std::uint64_t kRowsPerExample = 1;
+// But no more examples than these: whoever dies takes the work of a round with it.
+constexpr std::uint64_t kRoundExamplesMax = 500'000;
+// A run has so many rounds at least, since each is a checkpoint that can be evaluated.
+constexpr std::uint32_t kRoundsPerRun = 4;
 
 // Writes one field after the other, each with its reason.
 class Chooser {
  public:
   Chooser(const DatasetFacts& facts, const RecipeRequest& request)
-      : facts_(facts), kind_(request.kind) {
+      : facts_(facts), request_(request), kind_(request.kind) {
     model_.points = facts.points;
     model_.features = facts.features;
     model_.labels = facts.labels;
@@ -92,6 +99,7 @@ class Chooser {
   void choose_regularisation();
 
   const DatasetFacts& facts_;
+  const RecipeRequest& request_;
   RecipeKind kind_;
   ModelConfig model_;
   std::vector<RecipeChoice> choices_;
@@ -121,6 +129,8 @@ void Chooser::choose_schedule() {
                     : 128u,
       is_steadied ? "steadier updates, which a run of many epochs can afford"
                   : "shares each row's update among examples and still gives many updates");
+  model_.epochs = request_.epochs.value_or(model_.epochs);
+  model_.batch_examples = request_.batch_examples.value_or(model_.batch_examples);
   choices_.push_back({"staleness", "enough to overlap master and volunteers on a local network"});
 }
 
@@ -152,17 +162,24 @@ void Chooser::choose_sampling() {
   set("tables", &ModelConfig::tables, 50u, "more bring nothing new before the cap is reached");
 }
 
-// Rounds of about equal length within an epoch, each long enough to be worth a checkpoint.
+// Rounds of about equal length, each long enough to be worth a checkpoint: parts of an epoch, or
+// several epochs where these are short and many.
 void Chooser::choose_rounds() {
   const std::uint64_t active = model_.sampling == Sampling::kAll
                                    ? model_.labels
                                    : model_.active_cap + model_.random_negatives;
-  const std::uint64_t examples = kVisitsPerRound * model_.labels / active;
+  const std::uint64_t examples =
+      std::min(kRoundExamplesMax,
+               std::max(kVisitsPerRound * model_.labels / active, model_.labels / kRowsPerExample));
   const std::uint64_t wanted = std::max(kRoundBatchesMin, examples / model_.batch_examples);
-  const std::uint64_t epoch = (model_.points + model_.batch_examples - 1) / model_.batch_examples;
+  const std::uint64_t epoch = batches_per_epoch(model_);
   const std::uint64_t rounds = std::max<std::uint64_t>(1, epoch / wanted);
+  auto whole_epochs = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      (wanted + epoch / 2) / epoch, 1, std::max<std::uint32_t>(1, model_.epochs / kRoundsPerRun)));
+  while (model_.epochs % whole_epochs != 0) --whole_epochs;
   set("round_batches", &ModelConfig::round_batches,
-      static_cast<std::uint32_t>((epoch + rounds - 1) / rounds),
+      static_cast<std::uint32_t>(whole_epochs > 1 ? whole_epochs * epoch
+                                                  : (epoch + rounds - 1) / rounds),
       "a checkpoint often enough to lose little, seldom enough to cost little");
 }
 

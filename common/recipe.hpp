@@ -27,7 +27,9 @@ enum class RecipeKind : std::uint8_t {
 
 struct RecipeRequest {
   RecipeKind kind = RecipeKind::kAuto;
-  // The lag in use where it is given, as for links far away: the rates depend on it.
+  // What somebody has set by hand and others depend on.
+  std::optional<std::uint32_t> epochs = std::nullopt;
+  std::optional<std::uint32_t> batch_examples = std::nullopt;
   std::optional<std::uint32_t> staleness = std::nullopt;
   Loss loss = Loss::kLogistic;
 };
@@ -44,7 +46,7 @@ struct Recipe {
 };
 
 // Everything but data_fingerprint and seed is decided here. Requires points, features and labels
-// within the limits of a configuration; the model is valid if a staleness given is.
+// within the limits of a configuration; the model is valid if the values of the request are.
 Recipe recipe(const DatasetFacts& facts, const RecipeRequest& request = {});
 
 }  // namespace gleaner

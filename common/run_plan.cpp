@@ -20,11 +20,14 @@ RunPlan::RunPlan(const ModelConfig& config, std::vector<BatchIndex> rate_cuts)
       initial_rates_{config.input_rate, config.output_rate},
       rate_decay_(config.rate_decay),
       rate_cuts_(std::move(rate_cuts)),
-      batches_per_epoch_((config.points + config.batch_examples - 1) / config.batch_examples),
+      batches_per_epoch_(gleaner::batches_per_epoch(config)),
       trained_from_(config.centroid_scale > 0 ? batches_per_epoch_ : 0),
-      rounds_per_epoch_(static_cast<RoundIndex>((batches_per_epoch_ + config.round_batches - 1) /
-                                                config.round_batches)) {
-  GLEANER_CHECK(points_ >= 1);
+      epochs_per_span_(epochs_per_round(config)),
+      rounds_per_span_(epochs_per_span_ > 1
+                           ? 1
+                           : static_cast<RoundIndex>((batches_per_epoch_ + round_batches_ - 1) /
+                                                     round_batches_)) {
+  GLEANER_CHECK(points_ >= 1 && epochs_ % epochs_per_span_ == 0);
 }
 
 std::uint32_t RunPlan::epoch_of(BatchIndex batch) const {
@@ -32,22 +35,27 @@ std::uint32_t RunPlan::epoch_of(BatchIndex batch) const {
 }
 
 RoundIndex RunPlan::round_of(BatchIndex batch) const {
-  const std::uint64_t in_epoch = batch % batches_per_epoch_;
-  return epoch_of(batch) * rounds_per_epoch_ + static_cast<RoundIndex>(in_epoch / round_batches_);
+  const std::uint64_t span = epoch_of(batch) / epochs_per_span_;
+  const std::uint64_t in_span = batch - span * span_batches();
+  return static_cast<RoundIndex>(span * rounds_per_span_ +
+                                 (rounds_per_span_ > 1 ? in_span / round_batches_ : 0));
 }
 
 BatchIndex RunPlan::round_begin(RoundIndex round) const {
-  const std::uint64_t epoch = round / rounds_per_epoch_;
-  const std::uint64_t in_epoch = round % rounds_per_epoch_;
-  return epoch * batches_per_epoch_ + in_epoch * round_batches_;
+  const std::uint64_t span = round / rounds_per_span_;
+  return span * span_batches() + std::uint64_t{round % rounds_per_span_} * round_batches_;
 }
 
 bool RunPlan::is_round_end(BatchIndex next_batch) const {
-  return next_batch % batches_per_epoch_ % round_batches_ == 0;
+  return next_batch == round_begin(round_of(next_batch));
 }
 
 bool RunPlan::ends_epoch(RoundIndex round) const {
-  return (round + 1) % rounds_per_epoch_ == 0;
+  return round_end(round) % batches_per_epoch_ == 0;
+}
+
+std::uint32_t RunPlan::epochs_done(RoundIndex checkpoint) const {
+  return epoch_of(round_begin(checkpoint));
 }
 
 BatchIndex RunPlan::applied_before(BatchIndex batch) const {
@@ -56,7 +64,7 @@ BatchIndex RunPlan::applied_before(BatchIndex batch) const {
 }
 
 bool RunPlan::rehashes_after(BatchIndex batch) const {
-  return (batch + 1) % rehash_batches_ == 0 || is_round_end(batch + 1);
+  return (batch + 1) % rehash_batches_ == 0 || is_round_end(batch + 1) || ends_centroids(batch);
 }
 
 LearningRates RunPlan::rates(BatchIndex batch) const {

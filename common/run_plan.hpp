@@ -17,21 +17,22 @@ struct LearningRates {
   float output = 0;
 };
 
-// Every epoch visits all points once in an order of its own and ends on a round's end; the last
-// batch of an epoch and the last round of an epoch may be shorter than the others.
+// Every epoch visits all points once in an order of its own; its last batch may be shorter than the
+// others. A round is a part of an epoch, of which the last may be shorter, or several whole epochs:
+// as many as have `round_batches` batches.
 class RunPlan {
  public:
-  // Requires a valid configuration with points >= 1. From each batch of `rate_cuts` (ascending) on
-  // the rates are half of what they were to be.
+  // Requires a valid configuration, with as many epochs as whole rounds have. From each batch of
+  // `rate_cuts` (ascending) on the rates are half of what they were to be.
   explicit RunPlan(const ModelConfig& config, std::vector<BatchIndex> rate_cuts = {});
 
   [[nodiscard]] BatchIndex batch_count() const { return batches_per_epoch_ * epochs_; }
 
-  [[nodiscard]] RoundIndex round_count() const { return rounds_per_epoch_ * epochs_; }
+  [[nodiscard]] RoundIndex round_count() const {
+    return epochs_ / epochs_per_span_ * rounds_per_span_;
+  }
 
   [[nodiscard]] std::uint64_t batches_per_epoch() const { return batches_per_epoch_; }
-
-  [[nodiscard]] RoundIndex rounds_per_epoch() const { return rounds_per_epoch_; }
 
   [[nodiscard]] std::uint32_t epoch_of(BatchIndex batch) const;
   [[nodiscard]] RoundIndex round_of(BatchIndex batch) const;
@@ -42,14 +43,17 @@ class RunPlan {
 
   [[nodiscard]] bool is_round_end(BatchIndex next_batch) const;  // next_batch begins a round
   [[nodiscard]] bool ends_epoch(RoundIndex round) const;
+  // Whole epochs that the first `checkpoint` rounds have.
+  [[nodiscard]] std::uint32_t epochs_done(RoundIndex checkpoint) const;
 
   // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch).
   // A fixed lag rather than "whatever has arrived": with the latter, timing would choose the
   // weights, and no two runs would give the same model.
   [[nodiscard]] BatchIndex applied_before(BatchIndex batch) const;
 
-  // True when touched rows are hashed anew after `batch`: on the schedule and at every round's end,
-  // so that at a checkpoint every table entry is the code of its stored row.
+  // True when touched rows are hashed anew after `batch`: on the schedule, once rows have become
+  // centroids, and at every round's end, so that at a checkpoint every table entry is the code of
+  // its stored row.
   [[nodiscard]] bool rehashes_after(BatchIndex batch) const;
 
   // True for the batches of the first epoch when that makes output rows of label centroids; they
@@ -67,6 +71,8 @@ class RunPlan {
   [[nodiscard]] std::vector<std::uint64_t> points_of(BatchIndex batch) const;
 
  private:
+  [[nodiscard]] std::uint64_t span_batches() const { return batches_per_epoch_ * epochs_per_span_; }
+
   std::uint64_t seed_;
   std::uint64_t points_;
   std::uint32_t batch_examples_;
@@ -80,7 +86,9 @@ class RunPlan {
   std::vector<BatchIndex> rate_cuts_;
   std::uint64_t batches_per_epoch_;
   BatchIndex trained_from_;  // the first batch that trains
-  RoundIndex rounds_per_epoch_;
+  // After a span, an epoch or several, rounds begin anew.
+  std::uint32_t epochs_per_span_;
+  RoundIndex rounds_per_span_;
 };
 
 }  // namespace gleaner

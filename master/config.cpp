@@ -164,7 +164,8 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
                          "Precision@1, 3, 5 and their propensity-scored forms on the held-out "
                          "file. The evaluation at the end always scores the whole file.");
   settings.add("every_epochs", SettingScope::kRun, "epochs",
-               "Epochs from one evaluation to the next; 0: only at the end.",
+               "Epochs from one evaluation to the next, which takes place at the next checkpoint; "
+               "0: only at the end.",
                integer_setting(c.evaluation.every_epochs, 0, 100'000), "evaluate-every");
   settings.add("sample", SettingScope::kRun, "points",
                "Held-out points that evaluations before the last one score; 0: all.",

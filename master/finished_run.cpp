@@ -41,7 +41,7 @@ Result<RunFinished> finished_run(RunStore& run) {
   RunFinished finished;
   finished.digest = std::move(*digest);
   finished.checkpoint = run.checkpoint();
-  finished.epochs = finished.checkpoint / plan.rounds_per_epoch();
+  finished.epochs = plan.epochs_done(finished.checkpoint);
   finished.examples_per_second = speed_over(*history, plan);
   for (const HistoryRecord& record : *history) {
     if (record.checkpoint != finished.checkpoint) continue;

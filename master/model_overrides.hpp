@@ -101,8 +101,10 @@ void for_each_shape_field(ModelFieldVisit<Visit> to) {
            "Shards that the hidden layer is cut into; each must hold a multiple of 16 units.");
   to.whole("batch_examples", &O::batch_examples, &C::batch_examples, 1, kBatchExamplesMax,
            "examples", "Examples between two updates of the weights.");
-  to.whole("round_batches", &O::round_batches, &C::round_batches, 1, 1'000'000, "batches",
-           "Batches between two checkpoints.");
+  to.whole(
+      "round_batches", &O::round_batches, &C::round_batches, 1, 1'000'000, "batches",
+      "Batches between two checkpoints. An epoch is cut into rounds of so many, or a round has as "
+      "many whole epochs as fit; then epochs must be a multiple of these.");
   to.whole("staleness", &O::staleness, &C::staleness, 0, kStalenessMax, "batches",
            "Lag between a batch's forward pass and the last update it sees. 0 trains strictly in "
            "order; more hides the network's latency and needs a low input_rate.");

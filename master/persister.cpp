@@ -94,8 +94,8 @@ Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& record
     account.units_refused += now.units_refused;
     account.units_expired += now.units_expired;
     account.examples += now.examples;
-    account.bytes_down += now.bytes_down;
-    account.bytes_up += now.bytes_up;
+    account.down += now.down;
+    account.up += now.up;
     account.commits += now.commits;
     account.faults += now.faults;
     account.last_seen_wall_seconds = wall_seconds;
@@ -132,6 +132,9 @@ std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
   record.psp_at_3 = evaluation.psp_at_3;
   record.psp_at_5 = evaluation.psp_at_5;
   if (auto put = store_.put_history(record); !put) return failure(put.error());
+  if (auto added = add_to_accounts(task.accounts, wall_clock_()); !added) {
+    return failure(added.error());
+  }
   if (on_evaluation_) on_evaluation_(record.checkpoint);
   return HistoryRecorded{};
 }

@@ -61,7 +61,7 @@ struct EventOf {
     saved.batches = r.batches;
     saved.epochs_done = r.epoch;
     saved.epochs = shape.epochs;
-    saved.ends_epoch = saved.checkpoint % shape.rounds_per_epoch == 0;
+    saved.ends_epoch = r.batches % shape.batches_per_epoch == 0;
     saved.loss = r.loss;
     saved.active = r.active;
     saved.examples_per_second = r.examples_per_second;

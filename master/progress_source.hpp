@@ -17,7 +17,7 @@ namespace gleaner {
 struct RunShape {
   RoundIndex rounds = 0;
   std::uint32_t epochs = 0;
-  RoundIndex rounds_per_epoch = 1;
+  std::uint64_t batches_per_epoch = 1;
   std::uint32_t batch_examples = 1;
 };
 

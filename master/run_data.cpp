@@ -2,9 +2,14 @@
 
 #include <fmt/format.h>
 
+#include <optional>
+#include <utility>
+
 #include "common/dataset/open_or_pack.hpp"
 #include "common/recipe.hpp"
 #include "master/recipe_chosen.hpp"
+#include "storage/rocks_store.hpp"
+#include "storage/run_store.hpp"
 
 namespace gleaner {
 namespace {
@@ -19,6 +24,27 @@ DatasetFacts facts_of(const PackedDataset& train) {
   facts.labels_per_point = static_cast<double>(summary.label_entries) / points;
   facts.features_per_point = static_cast<double>(summary.feature_entries) / points;
   return facts;
+}
+
+// Of the run that the store holds, if there is one that can be read: opening it tells what is
+// wrong.
+std::optional<ModelConfig> stored_model(const std::string& folder) {
+  auto store = open_rocks_store(folder, OpenMode::kReadOnly);
+  if (!store) return std::nullopt;
+  const auto run = RunStore::open(std::move(*store));
+  if (!run) return std::nullopt;
+  return (*run)->identity().model;
+}
+
+// A run on the same data keeps what a recipe once chose for it, so that another number of epochs or
+// another version of the recipe does not make it another run.
+void keep_choices(Recipe& recipe, const ModelConfig& stored) {
+  if (stored.data_fingerprint != recipe.model.data_fingerprint) return;
+  for_each_model_field([&](const auto& field) {
+    for (const RecipeChoice& choice : recipe.choices) {
+      if (choice.field == field.name) recipe.model.*field.field = stored.*field.field;
+    }
+  });
 }
 
 }  // namespace
@@ -54,9 +80,11 @@ Result<RunData> open_run_data(const MasterConfig& config,
     if ((*test)->points() > 0) data.test = std::move(*test);
   }
   data.label_counts = count_labels(*data.train);
-  Recipe proposed = recipe(facts_of(*data.train), {config.recipe, config.model.staleness,
-                                                   config.model.loss.value_or(Loss::kLogistic)});
+  Recipe proposed = recipe(facts_of(*data.train),
+                           {config.recipe, config.model.epochs, config.model.batch_examples,
+                            config.model.staleness, config.model.loss.value_or(Loss::kLogistic)});
   proposed.model.data_fingerprint = data.train->fingerprint();
+  if (const auto stored = stored_model(config.run.store)) keep_choices(proposed, *stored);
   if (!config.data.init_from.empty()) {
     auto initial = InitialModel::open(config.data.init_from);
     if (!initial) return initial.error();

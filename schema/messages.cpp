@@ -2,7 +2,8 @@
 
 #include <array>
 #include <cstddef>
-#include <type_traits>
+
+#include "schema/is_one_of.hpp"
 
 namespace gleaner {
 namespace {
@@ -14,9 +15,6 @@ constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
     "Goodbye",       "ShardOffer",     "Observe",  "RunStatus",  "InputUnit",    "InputResult",
     "PointsRequest", "Points",
 };
-
-template <typename T, typename... Types>
-constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
 
 }  // namespace
 

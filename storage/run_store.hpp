@@ -18,6 +18,7 @@
 #include "common/shard_digest.hpp"
 #include "common/shard_map.hpp"
 #include "common/shard_rows.hpp"
+#include "schema/traffic.hpp"
 #include "storage/store.hpp"
 
 namespace gleaner {
@@ -63,7 +64,7 @@ struct VolunteerAccount {
   std::uint64_t units_refused = 0;  // answered, but not as asked
   std::uint64_t units_expired = 0;  // never answered
   std::uint64_t examples = 0;       // examples x shards trained
-  std::uint64_t bytes_down = 0, bytes_up = 0;
+  Traffic down, up;
   std::uint64_t commits = 0;
   std::uint64_t faults = 0;
   std::int64_t last_seen_wall_seconds = 0;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <initializer_list>
 #include <optional>
 #include <utility>
 
@@ -87,6 +88,15 @@ std::optional<std::string> history_fault(const HistoryRecord& record, RoundIndex
   }
   if (record.rows_digest != rows_digest(digests)) return "its digest is not that of the shards";
   return std::nullopt;
+}
+
+// Whether the parts add up to more than `all`. One by one, so that the sum cannot run over.
+bool are_more(std::initializer_list<std::uint64_t> parts, std::uint64_t all) {
+  for (const std::uint64_t part : parts) {
+    if (part > all) return true;
+    all -= part;
+  }
+  return false;
 }
 
 }  // namespace
@@ -195,19 +205,20 @@ void audit_ledger(Store& store, Findings& findings, const AuditHooks& hooks) {
       return;
     }
     has_units |= account->units_issued > 0;
-    // One by one, so that the sum cannot run over.
-    std::uint64_t left = account->units_issued;
-    for (const std::uint64_t ended :
-         {account->units, account->units_refused, account->units_expired}) {
-      if (ended > left) {
-        findings.add(Table::kLedger, key,
-                     fmt::format("more units ended ({} answered, {} refused, {} expired) than the "
-                                 "{} that were sent",
-                                 account->units, account->units_refused, account->units_expired,
-                                 account->units_issued));
-        return;
-      }
-      left -= ended;
+    if (are_more({account->units, account->units_refused, account->units_expired},
+                 account->units_issued)) {
+      findings.add(Table::kLedger, key,
+                   fmt::format("more units ended ({} answered, {} refused, {} expired) than the "
+                               "{} that were sent",
+                               account->units, account->units_refused, account->units_expired,
+                               account->units_issued));
+      return;
+    }
+    for (const Traffic* t : {&account->down, &account->up}) {
+      if (!are_more({t->units, t->evaluation, t->commits, t->shards, t->points}, t->all)) continue;
+      findings.add(Table::kLedger, key,
+                   fmt::format("its bytes by kind are more than the {} of all", t->all));
+      return;
     }
     hooks.on_record(Table::kLedger, key, record);
   };

@@ -53,6 +53,7 @@ HiddenCodes clustered_codes(std::uint32_t hidden, std::uint32_t begin, std::uint
 ModelConfig layer_of(std::uint32_t hidden, std::uint32_t rows) {
   ModelConfig config;
   config.points = kExamples;
+  config.round_batches = 1;
   config.features = kFeatures;
   config.labels = rows;
   config.hidden = hidden;
@@ -246,6 +247,7 @@ struct InputBatch {
 std::vector<BenchLine> bench_input(const Kernels& kernels, const BenchShape& shape) {
   ModelConfig config = layer_of(shape.hidden, kRowsPerBucket * kShards);
   config.points = std::uint64_t{kExamples} * kBatches;
+  config.round_batches = kBatches;
   ThreadPool pool(1);
   InputLayer layer(config, pool, kernels);
   Rng rng(5, Purpose::kTest);

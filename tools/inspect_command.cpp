@@ -32,6 +32,7 @@ constexpr View kViews[] = {
     {"space", nullptr, false, inspect_space},
     {"volunteers", nullptr, false, inspect_volunteers},
     {"units", nullptr, false, inspect_units},
+    {"traffic", nullptr, false, inspect_traffic},
 };
 
 struct InspectFlags {
@@ -80,7 +81,8 @@ constexpr const char* kFooter =
     "  checkpoints     when each was written, and the open round\n"
     "  space           what each table takes on the disk\n"
     "  volunteers      who trained how much, and when they were last seen\n"
-    "  units           what became of the work sent to each volunteer\n\n"
+    "  units           what became of the work sent to each volunteer\n"
+    "  traffic         what each volunteer's bytes were spent on\n\n"
     "May be asked for while the master runs: no lock is taken, nothing is written. --json is one "
     "object,\n--csv the view's tables; tools/README.md lists the fields.\n\n"
     "Examples:\n"
@@ -97,7 +99,9 @@ void add_inspect_command(CLI::App& app, int& exit_status) {
       ->required();
   std::vector<std::string> names;
   for (const View& view : kViews) names.emplace_back(view.name);
-  verb.add_option("view", flags->view, "what to show")->check(CLI::IsMember(names));
+  verb.add_option("view", flags->view, "what to show")
+      ->check(CLI::IsMember(names))
+      ->option_text("VIEW");
   verb.add_option("which", flags->request.which, "which shard, label or table");
   verb.add_option("--labels", flags->request.labels, "file with a label's name a line");
   CLI::Option* const json = verb.add_flag("--json", flags->json, "one JSON object");

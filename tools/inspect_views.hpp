@@ -24,6 +24,7 @@ Result<Report> inspect_checkpoints(RunStore& run, const InspectRequest& request)
 Result<Report> inspect_space(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_volunteers(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_units(RunStore& run, const InspectRequest& request);
+Result<Report> inspect_traffic(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_shard(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_layer(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_neuron(RunStore& run, const InspectRequest& request);

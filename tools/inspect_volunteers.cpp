@@ -49,7 +49,7 @@ Result<Report> inspect_volunteers(RunStore& run, const InspectRequest& request) 
     table.rows.push_back({identity_cell(account), name_cell(account, request.style),
                           cell_count(account.examples),
                           cell_share(static_cast<double>(account.examples) / all, 1),
-                          cell_bytes(account.bytes_down), cell_bytes(account.bytes_up),
+                          cell_bytes(account.down.all), cell_bytes(account.up.all),
                           cell_count(account.faults), cell_time(account.last_seen_wall_seconds)});
   }
   return report;
@@ -74,6 +74,40 @@ Result<Report> inspect_units(RunStore& run, const InspectRequest& request) {
                           cell_count(a.units_expired),
                           ended > a.units_issued ? cell_none() : cell_count(a.units_issued - ended),
                           cell_count(a.commits)});
+  }
+  return report;
+}
+
+Result<Report> inspect_traffic(RunStore& run, const InspectRequest& request) {
+  const auto accounts = sorted_accounts(run);
+  if (!accounts) return accounts.error();
+  Report report;
+  auto& table = report.table("traffic", {{"identity", "identity", true},
+                                         {"name", "name", true},
+                                         {"direction", "", true},
+                                         {"bytes", "all"},
+                                         {"units", "units"},
+                                         {"evaluation", "evaluation"},
+                                         {"commits", "commits"},
+                                         {"shards", "shards"},
+                                         {"points", "points"},
+                                         {"rest", "rest"}});
+  Traffic both;
+  const auto add_row = [&](const VolunteerAccount& account, const char* direction,
+                           const Traffic& t) {
+    both += t;
+    table.rows.push_back({identity_cell(account), name_cell(account, request.style),
+                          cell_text(direction), cell_bytes(t.all), cell_bytes(t.units),
+                          cell_bytes(t.evaluation), cell_bytes(t.commits), cell_bytes(t.shards),
+                          cell_bytes(t.points), cell_bytes(t.rest())});
+  };
+  for (const VolunteerAccount& account : *accounts) {
+    add_row(account, "down", account.down);
+    add_row(account, "up", account.up);
+  }
+  if (both.all > 0) {
+    report.fact("commit_share", "commits' share of all",
+                cell_share(static_cast<double>(both.commits) / static_cast<double>(both.all), 1));
   }
   return report;
 }

@@ -90,9 +90,11 @@ Shape shape_of(const PlanInput& input, const Scale& scale) {
   s.tables = m.sampling == Sampling::kLsh ? m.tables : 0.0;
   s.batch = m.batch_examples;
   s.epoch_batches = std::ceil(static_cast<double>(m.points) / s.batch);
-  // Rounds of an epoch are about equally long.
-  s.batches =
-      s.epoch_batches / std::ceil(s.epoch_batches / m.round_batches) * scale[Resource::kRound];
+  // Rounds are about equally long.
+  const std::uint32_t whole_epochs = epochs_per_round(m);
+  s.batches = scale[Resource::kRound] *
+              (whole_epochs > 1 ? whole_epochs * s.epoch_batches
+                                : s.epoch_batches / std::ceil(s.epoch_batches / m.round_batches));
   const double chosen = m.sampling == Sampling::kAll ? s.labels
                         : m.sampling == Sampling::kRandom
                             ? m.active_cap

@@ -46,7 +46,10 @@ constexpr const char* kFooter =
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 no figures in the file of --bench.";
 
 ModelConfig model_of(const PlanFlags& flags) {
-  ModelConfig model = recipe(flags.facts, {RecipeKind::kAuto, flags.staleness}).model;
+  ModelConfig model =
+      recipe(flags.facts,
+             {.epochs = flags.epochs, .batch_examples = flags.batch, .staleness = flags.staleness})
+          .model;
   if (flags.hidden) model.hidden = *flags.hidden;
   if (flags.active) {
     model.random_negatives = *flags.active / kRandomShare;
@@ -55,10 +58,8 @@ ModelConfig model_of(const PlanFlags& flags) {
       model.sampling = Sampling::kLsh;
     }
   }
-  if (flags.batch) model.batch_examples = *flags.batch;
   if (flags.round_batches) model.round_batches = *flags.round_batches;
   if (flags.shards) model.output_shards = *flags.shards;
-  if (flags.epochs) model.epochs = *flags.epochs;
   return model;
 }
 
@@ -69,6 +70,7 @@ Result<void> check_facts(const DatasetFacts& facts) {
   limits.features = facts.features;
   limits.labels = facts.labels;
   limits.output_shards = 1;
+  limits.round_batches = 1;
   return validate(limits);
 }
 

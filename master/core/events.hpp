@@ -113,6 +113,7 @@ struct ReadChunkTask {
 // Record an evaluation of the last checkpoint -> HistoryRecorded.
 struct RecordEvaluationTask {
   Evaluation evaluation;
+  std::vector<AccountRecord> accounts;
 };
 
 using StorageTask = std::variant<StageTask, FoldTask, ReadChunkTask, RecordEvaluationTask>;

@@ -54,7 +54,7 @@ void MasterCore::on(MessageReceived& event) {
     return;
   }
   if (session.phase != SessionPhase::kIntroducing) {
-    account(session).bytes_up += event.bytes;
+    account(session).up.add(event.message, event.bytes);
     if (std::holds_alternative<UnitResult>(event.message) ||
         std::holds_alternative<InputResult>(event.message)) {
       unit_bytes_up_ += event.bytes;
@@ -104,7 +104,7 @@ void MasterCore::on(const EvalFinished& event) {
   evaluation_.reset();
   evaluated_checkpoint_ = checkpoint_;
   is_evaluation_recorded_ = false;
-  effects_.emplace_back(StorageTask(RecordEvaluationTask{event.evaluation}));
+  effects_.emplace_back(StorageTask(RecordEvaluationTask{event.evaluation, hand_in_accounts()}));
   effects_.emplace_back(
       Notice(CheckpointEvaluated{checkpoint_, plan_.epochs_done(checkpoint_), event.evaluation}));
 }

@@ -109,8 +109,8 @@ bool MasterCore::is_evaluation_due(RoundIndex checkpoint) const {
   if (config_.test_points == 0 || checkpoint == 0) return false;
   if (checkpoint == plan_.round_count()) return true;
   if (config_.evaluate_every_epochs == 0 || checkpoint > plan_.round_count()) return false;
-  const RoundIndex epoch_rounds = plan_.rounds_per_epoch() * config_.evaluate_every_epochs;
-  return checkpoint % epoch_rounds == 0;
+  const std::uint32_t every = config_.evaluate_every_epochs;
+  return plan_.epochs_done(checkpoint) / every > plan_.epochs_done(checkpoint - 1) / every;
 }
 
 void MasterCore::start_evaluation() {

@@ -347,7 +347,7 @@ void MasterCore::record_sent(SessionId id, const Message& message, std::size_t b
   }
   const auto found = sessions_.find(id);
   if (found != sessions_.end() && found->second.phase != SessionPhase::kIntroducing) {
-    account(found->second).bytes_down += bytes;
+    account(found->second).down.add(message, bytes);
   }
 }
 

@@ -21,7 +21,7 @@ RoundRecord MasterCore::round_record(RoundIndex round) const {
   RoundRecord record;
   record.round = round;
   record.batches = plan_.round_end(round);
-  record.epoch = (round + 1) / plan_.rounds_per_epoch();
+  record.epoch = plan_.epochs_done(round + 1);
   record.volunteers = active_sessions();
   std::uint64_t examples = 0;
   std::int64_t loss = 0;

@@ -8,6 +8,7 @@
 
 #include "common/ids.hpp"
 #include "schema/messages.hpp"
+#include "schema/traffic.hpp"
 
 namespace gleaner {
 
@@ -43,7 +44,7 @@ struct AccountRecord {
   std::uint64_t units_refused = 0;  // answered, but not as asked
   std::uint64_t units_expired = 0;  // never answered: lost with its session
   std::uint64_t examples = 0;       // examples x shards
-  std::uint64_t bytes_down = 0, bytes_up = 0;
+  Traffic down, up;                 // after its Hello
   std::uint64_t commits = 0;
   std::uint64_t faults = 0;
   bool is_stored = false;  // with a round before

@@ -5,7 +5,7 @@ import shutil
 import sys
 import unittest
 
-from harness import EndToEndTest, finished, small_setup
+from harness import EndToEndTest, Setup, finished, small_setup
 
 # Far too high, so that the first rounds diverge.
 WILD = ["--output-rate", 4, "--input-rate", 4, "--divergence-factor", 1.5]
@@ -48,6 +48,57 @@ class Divergence(EndToEndTest):
         self.assertEqual(master.wait_exit(), 2)
         self.assertEqual(len(master.events("rates_cut")), 20)
         self.assertIn("--divergence-factor", master.events("error")[0]["message"])
+
+
+class LongRounds(EndToEndTest):
+    """Rounds of several epochs."""
+
+    def test_a_run_of_them_is_killed_resumed_and_made_longer(self):
+        # 16 batches an epoch, two epochs a round.
+        setup = small_setup(self.cluster, points=1000).with_flag("--round-batches", 40)
+        setup = setup.with_flag("--epochs", 6)
+        reference = setup.run_local(self.cluster, self.cluster.path("reference"))
+        self.assertEqual([reference["checkpoint"], reference["epochs"]], [3, 6])
+
+        store = self.cluster.path("store")
+        setup = setup.with_flag("--epochs", 4)
+        master = setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0", "--threads", 1)
+        address = master.wait_event("listening")["address"]
+        volunteers = [self.cluster.volunteer(address) for _ in range(2)]
+        master.wait_checkpoint(1)
+        master.kill()
+        volunteers[0].kill()
+        master = setup.start_master(self.cluster, store, "--listen", address, "--threads", 1)
+        self.assertEqual(finished(master)["epochs"], 4)
+        evaluated = [record["epoch"] for record in self.cluster.history(store)
+                     if record["evaluated"] > 0]
+        self.assertEqual(evaluated, [2, 4])
+
+        master = setup.with_flag("--epochs", 5).start_master(self.cluster, store, "--local", 1)
+        self.assertEqual(master.wait_exit(), 2)
+        message = master.events("error")[0]["message"]
+        self.assertIn("epochs is 5: rounds of 40 batches (round_batches) hold 2 epochs", message)
+        longer = setup.with_flag("--epochs", 6).run_local(self.cluster, store, local=2)
+        self.assertEqual(longer["digest"], reference["digest"])
+
+    def test_a_run_keeps_what_the_recipe_chose_when_it_is_made_longer(self):
+        # 20 epochs by themselves would be cut into rounds of five.
+        made = small_setup(self.cluster, points=1000)
+        setup = Setup(made.train, made.test, ["--epochs", 5])
+        store = self.cluster.path("store")
+        self.assertEqual(setup.run_local(self.cluster, store)["checkpoint"], 5)
+        setup = setup.with_flag("--epochs", 20)
+        self.assertEqual(setup.run_local(self.cluster, store)["checkpoint"], 20)
+        self.assertEqual(setup.run_local(self.cluster, self.cluster.path("other"))["checkpoint"], 4)
+        # Without the number of epochs the run is as long as it was.
+        again = Setup(made.train, made.test, []).run_local(self.cluster, store)
+        self.assertEqual([again["already"], again["checkpoint"]], [True, 20])
+        # What is said by hand must agree.
+        master = Setup(made.train, made.test, ["--hidden", 64]).start_master(
+            self.cluster, store, "--local", 1)
+        self.assertEqual(master.wait_exit(), 4)
+        self.assertIn("model.hidden is 64 here and 128 in the store",
+                      master.events("error")[0]["message"])
 
 
 class Patience(EndToEndTest):

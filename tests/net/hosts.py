@@ -11,6 +11,7 @@ import shutil
 import subprocess
 
 NETWORK = "10.77.0"
+HEADER_BYTES = 66  # of a packet: Ethernet, IP, TCP with its time stamps
 QUEUE_MS = 100  # of traffic at the cable's rate, what a switch's port would hold
 
 
@@ -108,7 +109,15 @@ class Hosts:
 
     def bytes_on_the_wire(self, number):
         """(received, sent) by the host since it was made, every header included."""
+        return self._counters(number, "bytes")
+
+    def bytes_of_messages(self, number):
+        """The same without the headers of Ethernet, IP and TCP."""
+        return tuple(count - HEADER_BYTES * packets for count, packets in
+                     zip(self._counters(number, "bytes"), self._counters(number, "packets")))
+
+    def _counters(self, number, what):
         text = run("ip", "netns", "exec", self._names[number - 1], "cat",
-                   "/sys/class/net/eth0/statistics/rx_bytes", "/sys/class/net/eth0/statistics/tx_bytes")
+                   *(f"/sys/class/net/eth0/statistics/{way}_{what}" for way in ("rx", "tx")))
         received, sent = text.split()
         return int(received), int(sent)

@@ -79,7 +79,8 @@ void draw_model(ModelConfig& model, Draw& draw) {
   // Few values each: every combination needs a calm run of its own to compare with.
   model.staleness = draw.one_of({0u, 1u, 2u, 2u, 6u});
   model.output_shards = draw.one_of({1u, 3u, 5u, 5u, 9u});
-  model.round_batches = draw.one_of({2u, 5u, 5u, 12u});
+  model.round_batches = draw.one_of({2u, 5u, 5u, 12u, 24u});
+  if (epochs_per_round(model) > 1) model.epochs = 2 * epochs_per_round(model);
 }
 
 void draw_settings(ClusterOptions& options, Draw& draw) {

@@ -57,7 +57,8 @@ class AccountChecker : public Checker {
   void effect(const Effect& effect) override {
     if (const auto* close = std::get_if<CloseSession>(&effect)) end_session(close->session);
     if (const auto* task = std::get_if<StorageTask>(&effect)) {
-      if (const auto* fold = std::get_if<FoldTask>(task)) handed_in(*fold);
+      if (const auto* fold = std::get_if<FoldTask>(task)) handed_in(fold->accounts);
+      if (const auto* record = std::get_if<RecordEvaluationTask>(task)) handed_in(record->accounts);
     }
     const auto* send = std::get_if<Send>(&effect);
     if (send == nullptr) return;
@@ -96,8 +97,8 @@ class AccountChecker : public Checker {
   };
 
   // From a final record on, the volunteer's account begins anew.
-  void handed_in(const FoldTask& fold) {
-    for (const AccountRecord& account : fold.accounts) {
+  void handed_in(const std::vector<AccountRecord>& accounts) {
+    for (const AccountRecord& account : accounts) {
       if (!account.is_final) continue;
       Book& book = books_[{account.identity_high, account.identity_low}];
       const std::uint64_t ended = account.units + account.units_refused + account.units_expired;

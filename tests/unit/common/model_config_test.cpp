@@ -9,6 +9,7 @@ namespace {
 ModelConfig good() {
   ModelConfig config;
   config.points = 100;
+  config.round_batches = 1;
   config.features = 10;
   config.labels = 1000;
   return config;
@@ -48,6 +49,25 @@ TEST_CASE("model config: a field out of range is refused by name", "[model_confi
   REQUIRE(validate(config).ok());
   config.batch_examples = 2049;
   require_refused(config, "batch_examples");
+}
+
+TEST_CASE("model config: epochs are a multiple of those of a round", "[model_config]") {
+  ModelConfig config = good();
+  config.points = 1000;
+  config.batch_examples = 100;
+  config.round_batches = 39;
+  REQUIRE(epochs_per_round(config) == 3);
+  for (const std::uint32_t epochs : {3u, 6u, 99u}) {
+    config.epochs = epochs;
+    REQUIRE(validate(config).ok());
+  }
+  for (const std::uint32_t epochs : {1u, 2u, 4u, 100u}) {
+    config.epochs = epochs;
+    require_refused(config, "epochs");
+  }
+  config.round_batches = 19;
+  REQUIRE(epochs_per_round(config) == 1);
+  REQUIRE(validate(config).ok());
 }
 
 }  // namespace gleaner

@@ -42,14 +42,37 @@ TEST_CASE("recipe: few labels are trained whole, many are sampled", "[recipe]") 
 }
 
 TEST_CASE("recipe: rounds cut an epoch evenly and visit each row often enough", "[recipe]") {
-  // 163 batches an epoch; 18,531 examples visit each of 52,946 rows 350 times.
+  // 163 batches an epoch, which are fewer examples than rows: a round each.
   const ModelConfig wide = recipe(facts(20'756, 52'946)).model;
   REQUIRE(wide.round_batches == 163);
   // 353 batches, of which 64 are enough: five rounds.
   const ModelConfig narrow = recipe(facts(45'100, 4'271)).model;
   REQUIRE(narrow.round_batches == 71);
-  REQUIRE(RunPlan(narrow).rounds_per_epoch() == 5);
+  REQUIRE(RunPlan(narrow).round_count() == 5 * narrow.epochs);
   REQUIRE(recipe(facts(10, 4'271)).model.round_batches == 1);
+  // Beyond 500,000 examples a death would cost too much.
+  const ModelConfig widest = recipe(facts(2'000'000, 2'800'000)).model;
+  REQUIRE(widest.round_batches * widest.batch_examples <= 510'000);
+}
+
+TEST_CASE("recipe: short epochs share a round when the run has many", "[recipe]") {
+  const DatasetFacts wide = facts(20'756, 52'946);
+  const auto epochs_a_round = [&](std::uint32_t epochs, std::uint32_t batch_examples) {
+    const ModelConfig model =
+        recipe(wide, {.epochs = epochs, .batch_examples = batch_examples}).model;
+    REQUIRE(model.epochs == epochs);
+    REQUIRE(model.batch_examples == batch_examples);
+    REQUIRE(validate(model).ok());
+    return epochs_per_round(model);
+  };
+  // 52,946 examples are two and a half epochs. Four rounds there are at least, and whole ones.
+  REQUIRE(epochs_a_round(5, 128) == 1);
+  REQUIRE(epochs_a_round(8, 128) == 2);
+  REQUIRE(epochs_a_round(11, 128) == 1);
+  REQUIRE(epochs_a_round(15, 128) == 3);
+  REQUIRE(epochs_a_round(15, 256) == 3);
+  REQUIRE(epochs_a_round(16, 128) == 2);
+  REQUIRE(epochs_a_round(300, 128) == 3);
 }
 
 TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {

@@ -39,6 +39,44 @@ TEST_CASE("run plan: epochs end on a round's end and short tails are kept", "[ru
   REQUIRE_FALSE(plan.ends_epoch(1));
   REQUIRE(plan.ends_epoch(2));
   REQUIRE(plan.ends_epoch(5));
+  REQUIRE(plan.epochs_done(0) == 0);
+  REQUIRE(plan.epochs_done(2) == 0);
+  REQUIRE(plan.epochs_done(3) == 1);
+  REQUIRE(plan.epochs_done(6) == 2);
+}
+
+TEST_CASE("run plan: a round may be several whole epochs", "[run_plan]") {
+  ModelConfig config = small_run();
+  config.epochs = 6;
+  for (const std::uint32_t round_batches : {11u, 12u, 21u}) {
+    config.round_batches = round_batches;
+    REQUIRE(RunPlan(config).round_count() == 6);
+    REQUIRE(RunPlan(config).round_end(0) == 11);
+  }
+  for (const std::uint32_t round_batches : {22u, 32u}) {
+    config.round_batches = round_batches;
+    const RunPlan plan(config);
+    REQUIRE(plan.batch_count() == 66);
+    REQUIRE(plan.round_count() == 3);
+    for (RoundIndex round = 0; round < 3; ++round) {
+      REQUIRE(plan.round_begin(round) == round * 22);
+      REQUIRE(plan.ends_epoch(round));
+      REQUIRE(plan.epochs_done(round + 1) == 2 * (round + 1));
+      for (BatchIndex b = plan.round_begin(round); b < plan.round_end(round); ++b) {
+        REQUIRE(plan.round_of(b) == round);
+        REQUIRE(plan.is_round_end(b + 1) == (b + 1 == plan.round_end(round)));
+      }
+    }
+    // What an epoch decides is as it was; the lag runs on over its end.
+    REQUIRE(plan.epoch_of(11) == 1);
+    REQUIRE(plan.examples_in(10) == 3);
+    REQUIRE(plan.examples_in(21) == 3);
+    REQUIRE(plan.points_of(11) != plan.points_of(0));
+    REQUIRE(plan.applied_before(11) == 9);
+    REQUIRE(plan.applied_before(22) == 22);
+  }
+  config.round_batches = 66;
+  REQUIRE(RunPlan(config).round_count() == 1);
 }
 
 TEST_CASE("run plan: an epoch visits every point once, each epoch in an order of its own",

@@ -39,6 +39,7 @@ ModelConfig recipe() {
   ModelConfig model;
   model.data_fingerprint = 99;
   model.points = 1000;
+  model.round_batches = 8;
   model.features = 100;
   model.labels = 500;
   model.hidden = 64;
@@ -183,7 +184,7 @@ TEST_CASE("master config: the range of every model key is the range that validat
           "[master_config]") {
   ModelConfig base = recipe();
   base.labels = kLabelsMax;
-  base.points = 1;
+  base.points = std::uint64_t{1} << 40;
   for_each_model_field([&](const auto& field) {
     for (const auto bound : {field.low, field.high}) {
       ModelConfig model = base;

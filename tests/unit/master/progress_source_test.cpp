@@ -22,7 +22,7 @@ CoreSnapshot training(std::uint64_t examples) {
 }
 
 ProgressSource source() {
-  return ProgressSource({10, 2, 5, 100});
+  return ProgressSource({10, 2, 500, 100});
 }
 
 }  // namespace
@@ -81,6 +81,7 @@ TEST_CASE("progress source: notices become events", "[progress_source]") {
   REQUIRE(saved.ends_epoch);
   REQUIRE(saved.loss == 2.5);
   record.round = 5;
+  record.batches = 600;
   const RunEvent sixth = progress.event(CheckpointReached{record});
   REQUIRE_FALSE(std::get<CheckpointSaved>(sixth).ends_epoch);
 

@@ -35,6 +35,7 @@ Hello hello() {
 Welcome welcome() {
   Welcome message{1, "0.1.0", {}, 1000, 5000};
   message.model.points = 100;
+  message.model.round_batches = 1;
   message.model.features = 10;
   message.model.labels = 50;
   return message;

@@ -41,8 +41,8 @@ TEST_CASE("records: every field survives, to the bit", "[storage]") {
   account.units_refused = 8;
   account.units_expired = 9;
   account.examples = ~std::uint64_t{0};
-  account.bytes_down = 3;
-  account.bytes_up = 4;
+  account.down = {100, 1, 2, 3, 4, 5};
+  account.up = {200, 11, 12, 13, 14, 15};
   account.commits = 5;
   account.faults = 6;
   account.last_seen_wall_seconds = 7;

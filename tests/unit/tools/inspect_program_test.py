@@ -12,7 +12,8 @@ from pathlib import Path
 
 GLEANER, WRITER = sys.argv[1], sys.argv[2]
 VIEWS = (["summary"], ["shard", "0"], ["shard", "3"], ["neuron", "5"], ["table", "2"], ["layer"],
-         ["history"], ["config"], ["checkpoints"], ["space"], ["volunteers"], ["units"])
+         ["history"], ["config"], ["checkpoints"], ["space"], ["volunteers"], ["units"],
+         ["traffic"])
 
 
 def run(*arguments):

@@ -16,6 +16,7 @@ ModelConfig some_model() {
   model.features = 10;
   model.labels = 5;
   model.epochs = 2;
+  model.round_batches = 8;
   model.staleness = 2;
   return model;
 }

@@ -394,6 +394,8 @@ void add_other_kinds(std::vector<Kind>& kinds, const Places& at) {
   add_text(kinds, "ledger: sums that run over", Table::kLedger, at.account,
            R"({"units":18446744073709551615,"units_refused":9,"units_issued":12})");
   add_text(kinds, "ledger: negative units", Table::kLedger, at.account, R"({"units":-1})");
+  add_text(kinds, "ledger: more bytes of commits than of all", Table::kLedger, at.account,
+           R"({"bytes_up":7,"unit_bytes_up":4,"commit_bytes_up":4})");
   add_text(kinds, "ledger: epochs from 0", Table::kLedger, at.epochs, R"({"next":0})");
   add_text(kinds, "ledger: epochs that are no number", Table::kLedger, at.epochs,
            R"({"next":"x"})");

@@ -14,7 +14,7 @@ constexpr BatchIndex kCounted = 40;
 
 ModelConfig long_rounds() {
   ModelConfig config = test::small_config();
-  config.round_batches = 1000;
+  config.round_batches = 100;
   config.points = std::uint64_t{16} * 100;
   return config;
 }

@@ -291,8 +291,14 @@ TEST_CASE("admission: accounts belong to identities, not to connections", "[mast
   REQUIRE(accounts[0].name == "ann");
   // 10 points, 2 epochs, 4 shards; more where the second time had to replay.
   REQUIRE(accounts[0].examples >= 80);
-  REQUIRE(accounts[0].bytes_up > 0);
-  REQUIRE(accounts[0].bytes_down > 0);
+  for (const Traffic* traffic : {&accounts[0].down, &accounts[0].up}) {
+    REQUIRE(traffic->units > 0);
+    REQUIRE(traffic->commits > 0);
+    REQUIRE(traffic->shards > 0);
+    REQUIRE(traffic->evaluation == 0);
+    REQUIRE(traffic->points == 0);
+    REQUIRE(traffic->all == traffic->units + traffic->commits + traffic->shards + traffic->rest());
+  }
   REQUIRE(accounts[0].faults == 0);
 }
 

@@ -236,6 +236,31 @@ TEST_CASE("evaluation: training waits until an epoch's checkpoint is evaluated",
   REQUIRE(master.core().snapshot().last_evaluation.p_at_1 == 0.5);
 }
 
+TEST_CASE("evaluation: rounds of several epochs are evaluated where one is due within",
+          "[master]") {
+  CoreConfig settings = config();
+  settings.test_points = 10;
+  const auto evaluated_epochs = [&](std::uint32_t every) {
+    ModelConfig model = tiny_model();
+    model.epochs = 8;
+    model.round_batches = 10;  // two epochs
+    settings.evaluate_every_epochs = every;
+    MasterDriver master(model, settings);
+    master.join("ann");
+    finish(master);
+    std::vector<std::uint32_t> epochs;
+    for (const auto& notice : master.notices<CheckpointEvaluated>()) {
+      REQUIRE(notice.epoch == 2 * notice.checkpoint);
+      epochs.push_back(notice.epoch);
+    }
+    return epochs;
+  };
+  REQUIRE(evaluated_epochs(1) == std::vector<std::uint32_t>{2, 4, 6, 8});
+  REQUIRE(evaluated_epochs(3) == std::vector<std::uint32_t>{4, 6, 8});
+  REQUIRE(evaluated_epochs(4) == std::vector<std::uint32_t>{4, 8});
+  REQUIRE(evaluated_epochs(0) == std::vector<std::uint32_t>{8});
+}
+
 TEST_CASE("evaluation: before the end a sample may do, at the end it is everything", "[master]") {
   CoreConfig settings = config();
   settings.test_points = 10;

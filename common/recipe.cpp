@@ -33,6 +33,8 @@ constexpr std::uint32_t kNeuronsPerBucket = 200;
 // Rates rise over so many batches: without, the first steps of rows that have seen one example
 // decide too much (1.3 points of P@1 on eurlex-4.3k).
 constexpr std::uint32_t kWarmupBatches = 160;
+// Up to this lag the input layer's rate costs nothing; beyond, only rate x lag of as much does.
+constexpr std::uint32_t kLagOfRates = 16;
 constexpr float kDivergenceFactor = 2.0F;
 constexpr std::uint64_t kRoundBatchesMin = 64;
 // A round visits each row about so often, so that storing the rows it touched (about 5 us of
@@ -187,8 +189,12 @@ void Chooser::choose_rates() {
   set("output_rate", &ModelConfig::output_rate, is_widest() ? 4e-3F : 3e-3F,
       is_widest() ? "larger batches make fewer updates"
                   : "none tried did better on all the sets tried");
-  set("input_rate", &ModelConfig::input_rate, is_best() && is_narrow() ? 9e-3F : 6e-3F,
-      "none tried did better on all the sets tried");
+  const float input_rate = is_best() && is_narrow() ? 9e-3F : 6e-3F;
+  const bool is_far = model_.staleness > kLagOfRates;
+  set("input_rate", &ModelConfig::input_rate,
+      is_far ? input_rate * kLagOfRates / static_cast<float>(model_.staleness) : input_rate,
+      is_far ? "with so large a lag a higher rate ruins the hidden layer"
+             : "none tried did better on all the sets tried");
   set("rate_decay", &ModelConfig::rate_decay, by_kind(0.7F, 0.9F, 0.8F),
       "the last epochs settle what the first have found");
   set("warmup_batches", &ModelConfig::warmup_batches, kWarmupBatches,

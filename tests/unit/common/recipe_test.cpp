@@ -106,7 +106,10 @@ TEST_CASE("recipe: a lag that is given is kept", "[recipe]") {
   for (const std::uint32_t staleness : {0u, 16u}) {
     const RecipeRequest request{.kind = RecipeKind::kBest, .staleness = staleness};
     REQUIRE(recipe(wide, request).model.staleness == staleness);
+    REQUIRE(recipe(wide, request).model.input_rate == recipe(wide).model.input_rate);
   }
+  // Beyond 16 the input layer's rate falls as the lag rises.
+  REQUIRE(recipe(wide, {.staleness = 64}).model.input_rate == recipe(wide).model.input_rate / 4);
 }
 
 TEST_CASE("recipe: a softmax keeps the output layer in one shard", "[recipe]") {

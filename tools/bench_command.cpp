@@ -51,7 +51,10 @@ int run_bench(BenchFlags flags) {
     fmt::print(stderr, "gleaner bench: {}\n", level.error().message);
     return static_cast<int>(ExitCode::kUsage);
   }
-  if (flags.quick) flags.shape.budget = 0.001;
+  if (flags.quick) {
+    flags.shape.budget = 0.001;
+    flags.shape.step_batches = 2;
+  }
   const MachinePeaks peaks = measure_peaks(*level, flags.shape.budget);
   if (!flags.json) print_peaks(peaks);
   std::vector<BenchLine> lines;
@@ -65,12 +68,14 @@ int run_bench(BenchFlags flags) {
   add(bench_kernels(peaks, flags.shape));
   add(bench_training(kernels_for(peaks.level), flags.shape));
   add(bench_codec(flags.shape));
-  auto storage = bench_storage(flags.shape);
-  if (!storage) {
-    fmt::print(stderr, "gleaner bench: {}\n", storage.error().message);
-    return static_cast<int>(ExitCode::kFailure);
+  for (const auto& bench : {bench_messages, bench_storage}) {
+    auto more = bench(flags.shape);
+    if (!more) {
+      fmt::print(stderr, "gleaner bench: {}\n", more.error().message);
+      return static_cast<int>(ExitCode::kFailure);
+    }
+    add(std::move(*more));
   }
-  add(std::move(*storage));
   return flags.json ? report_on_store(print_out(bench_json(peaks, flags.shape.hidden, lines))) : 0;
 }
 

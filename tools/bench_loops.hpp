@@ -28,6 +28,7 @@ struct BenchShape {
   std::uint32_t stored_rows = 65'536;  // in these
   // Rows of the layers that steps are timed on, ascending: 8 MiB at H = 128, 32, and 128.
   std::array<std::uint32_t, 3> layers = {16'384, 65'536, 262'144};
+  std::uint32_t step_batches = 50;  // of a whole step's figure, and as many to warm it up
 };
 
 // Kernels and hashing.
@@ -36,8 +37,10 @@ std::vector<BenchLine> bench_kernels(const MachinePeaks& peaks, const BenchShape
 std::vector<BenchLine> bench_hashing(const MachinePeaks& peaks, const BenchShape& shape);
 // What surrounds the kernels in training.
 std::vector<BenchLine> bench_training(const Kernels& kernels, const BenchShape& shape);
-// What crosses the network.
+// What crosses the network: packing and unpacking it.
 std::vector<BenchLine> bench_codec(const BenchShape& shape);
+// What a message takes besides, by the programs' own sockets over loopback.
+Result<std::vector<BenchLine>> bench_messages(const BenchShape& shape);
 // Rounds of a small run staged, folded and read back, in a folder that is removed.
 Result<std::vector<BenchLine>> bench_storage(const BenchShape& shape);
 

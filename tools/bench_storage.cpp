@@ -16,7 +16,7 @@
 namespace gleaner {
 namespace {
 
-constexpr RoundIndex kRounds = 3;
+constexpr RoundIndex kRounds = 8;  // so that files are merged as often as in a run
 constexpr std::uint32_t kRowsPerPart = 1024;
 
 SparseUpdate make_update(const ShardMap& map, ShardId shard, std::uint32_t begin,

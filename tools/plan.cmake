@@ -1,6 +1,6 @@
 # gleaner plan: formulas apart from everything that measures, reads or prints.
 gleaner_library(gleaner_plan
-  SOURCES plan.cpp
+  SOURCES plan.cpp plan_resources.cpp plan_work.cpp
   LINK gleaner_train gleaner_common fmt::fmt)
 gleaner_library(gleaner_plan_tools
   SOURCES plan_command.cpp plan_costs.cpp plan_report.cpp

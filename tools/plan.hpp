@@ -19,6 +19,8 @@ struct MachineCosts {
   struct LayerRow {
     double rows = 0;     // of the layer measured
     double seconds = 0;  // to fetch and update one of its rows, a batch
+    double whole = 1;    // a whole training step, all processors busy, over the sum of its parts
+    double busy = 1;     // the same over one with the others idle
   };
 
   std::uint32_t hidden = 128;
@@ -30,12 +32,22 @@ struct MachineCosts {
   double query = 0;               // hashing an example
   double rehash_row = 0;          // hashing a row anew, its part of the tables' making included
   double commit_row = 0;          // a row touched in a round, on its volunteer
+  double encode_row = 0;          // the same, to send it
+  double decode_row = 0;          // the same, to take it in
   double input_forward = 0;       // a feature of an example
   double input_backward = 0;      // the same, with the update
+  double input_commit_row = 0;    // a row of the input layer touched in a round
   double pack_codes = 0;          // an example
   double unpack_codes = 0;
   double pack_gradient = 0;
   double add_gradient = 0;
+  double pack_activations = 0;  // an example, where volunteers hold the input layer
+  double unpack_activations = 0;
+  double code_activations = 0;
+  double pack_unit_gradient = 0;
+  double unpack_unit_gradient = 0;
+  double message = 0;              // on each side, besides its packing
+  double message_byte = 0;         // the same
   double stage_row = 0;            // a committed row, the disk's time included
   double fold_row = 0;             // the same
   double store_row_processor = 0;  // of both, the processor's, and of merging files later
@@ -58,6 +70,7 @@ struct PlanInput {
   Machines master;        // one
   // All programs share the master's cores and memory, as in tests on one machine. The links stay.
   bool is_one_machine = false;
+  bool lends_input = false;  // volunteers hold the input layer as well
 };
 
 // What the time of a batch or round can be bound by.
@@ -85,9 +98,14 @@ struct Bound {
 struct Traffic {
   double unit_down = 0;  // an example and volunteer, on the wire
   double unit_up = 0;
+  double input_down = 0;  // the same for the steps of input shards, where volunteers hold them
+  double input_up = 0;
+  double points_down = 0;  // their points, which are fetched once
   double commit_up = 0;
   double down = 0;  // with everything, acknowledgements too
   double up = 0;
+  double master_down = 0;  // the same over the master's link, an example
+  double master_up = 0;
   double download = 0;  // bytes, once a volunteer: its shards when all their rows are stored
 };
 
@@ -95,14 +113,15 @@ struct Plan {
   double examples_per_second = 0;
   double round_seconds = 0;
   double epoch_seconds = 0;  // without evaluation
-  double trip_seconds = 0;   // of a batch to the volunteers and back that is the only one
+  double trip_seconds = 0;   // of a batch that is the only one, from its features to its update
   Resource limit{};
   std::vector<Bound> bounds;  // in the order of kResources
 
-  double active = 0;        // neurons an example
-  double visits_a_row = 0;  // in a batch
-  double rows_a_round = 0;  // that are committed, of both layers
-  double holders = 0;       // volunteers that have shards
+  double active = 0;         // neurons an example
+  double visits_a_row = 0;   // in a batch
+  double rows_a_round = 0;   // that are committed, of both layers
+  double holders = 0;        // volunteers that have shards
+  double input_holders = 0;  // that have some of the input layer
 
   Traffic traffic;
   double master_memory = 0;

@@ -25,11 +25,13 @@ constexpr std::uint32_t kRandomShare = 10;  // of an active set that was given
 struct PlanFlags {
   DatasetFacts facts{
       .points = 100'000, .features = 100'000, .labels_per_point = 5, .features_per_point = 50};
-  std::optional<std::uint32_t> hidden, active, batch, staleness, round_batches, shards, epochs;
+  std::optional<std::uint32_t> hidden, active, batch, staleness, round_batches, shards,
+      input_shards, epochs;
   Machines volunteers{.count = 2, .cores = 4, .mbit = 1000};
   Machines master{.count = 1, .cores = 4, .mbit = 1000};
   double round_trip_ms = 1;
   bool is_one_machine = false;
+  std::string input_layer = "master";
   std::string bench;
   bool json = false;
 };
@@ -41,6 +43,8 @@ constexpr const char* kFooter =
     "in tools/PLAN.md. All processors are taken to be as fast as the one that was measured.\n\n"
     "Examples:\n"
     "  gleaner plan --labels 670000 --features 136000 --points 490000 --volunteers 8\n"
+    "  gleaner plan --labels 200000 --features 780000 --features-per-point 200 --input-layer "
+    "volunteers --input-shards 4\n"
     "  gleaner plan --labels 3000000 --hidden 256 --link 100 --round-trip 50 --bench machine.json\n"
     "  gleaner bench --json > machine.json\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 no figures in the file of --bench.";
@@ -60,6 +64,7 @@ ModelConfig model_of(const PlanFlags& flags) {
   }
   if (flags.round_batches) model.round_batches = *flags.round_batches;
   if (flags.shards) model.output_shards = *flags.shards;
+  if (flags.input_shards) model.input_shards = *flags.input_shards;
   return model;
 }
 
@@ -95,7 +100,8 @@ int run_plan(const PlanFlags& flags) {
                         .volunteers = flags.volunteers,
                         .round_trip = flags.round_trip_ms * 1e-3,
                         .master = flags.master,
-                        .is_one_machine = flags.is_one_machine};
+                        .is_one_machine = flags.is_one_machine,
+                        .lends_input = flags.input_layer == "volunteers"};
   // Before anything is measured.
   if (auto checked = make_plan(input, MachineCosts()); !checked) {
     return fail(checked.error(), ExitCode::kUsage);
@@ -125,6 +131,7 @@ void add_run_options(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("--staleness", flags.staleness, "the lag, in batches");
   verb.add_option("--round-batches", flags.round_batches, "batches a round");
   verb.add_option("--shards", flags.shards, "output shards");
+  verb.add_option("--input-shards", flags.input_shards, "shards of the input layer");
   verb.add_option("--epochs", flags.epochs, "how often every point is seen: counts for the store");
 }
 
@@ -138,6 +145,9 @@ void add_machine_options(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("--master-cores", flags.master.cores, "of the master")->capture_default_str();
   verb.add_option("--master-link", flags.master.mbit, "Mbit/s, either way; 0: no limit")
       ->capture_default_str();
+  verb.add_option("--input-layer", flags.input_layer, "who holds it: master, volunteers")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"master", "volunteers"}));
   verb.add_flag("--one-machine", flags.is_one_machine,
                 "all programs share the master's cores, as in a trial on one machine");
 }

@@ -18,6 +18,7 @@ namespace {
 constexpr double kBudget = 0.01;  // seconds a figure
 constexpr std::uint32_t kStoredRows = 16'384;
 
+constexpr std::string_view kOfLayer = ", layer of ";
 constexpr std::string_view kLayerLine = "fetch and update a row, layer of ";
 
 struct CostLine {
@@ -32,12 +33,22 @@ constexpr CostLine kLines[] = {
     {"hash a query", &MachineCosts::query},
     {"hash a changed row anew, tables and all", &MachineCosts::rehash_row},
     {"keep, commit and hash a row", &MachineCosts::commit_row},
+    {"encode a commit", &MachineCosts::encode_row},
+    {"decode a commit", &MachineCosts::decode_row},
     {"input layer, forward", &MachineCosts::input_forward},
     {"input layer, backward and update", &MachineCosts::input_backward},
+    {"input layer, commit a row", &MachineCosts::input_commit_row},
     {"pack hidden codes", &MachineCosts::pack_codes},
     {"unpack hidden codes", &MachineCosts::unpack_codes},
     {"pack a gradient", &MachineCosts::pack_gradient},
     {"add a packed gradient", &MachineCosts::add_gradient},
+    {"pack activations", &MachineCosts::pack_activations},
+    {"unpack activations", &MachineCosts::unpack_activations},
+    {"code activations", &MachineCosts::code_activations},
+    {"pack a unit gradient", &MachineCosts::pack_unit_gradient},
+    {"unpack a unit gradient", &MachineCosts::unpack_unit_gradient},
+    {"pass a message", &MachineCosts::message},
+    {"pass a message's byte", &MachineCosts::message_byte},
     {"stage a commit, on disk", &MachineCosts::stage_row},
     {"fold a round, on disk", &MachineCosts::fold_row},
     {"stage and fold, processor", &MachineCosts::store_row_processor},
@@ -82,9 +93,16 @@ Result<MachineCosts> costs_of(const std::vector<BenchLine>& lines, std::uint32_t
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("line '{}': three layers are wanted, ascending", line.name)};
     }
+    const std::string layer = line.name.substr(kLayerLine.size() - kOfLayer.size());
     const Result<double> seconds = seconds_of(lines, line.name);
-    if (!seconds) return seconds.error();
-    costs.row[layers++] = {rows, *seconds};
+    const Result<double> all = seconds_of(lines, "a whole step, all processors busy" + layer);
+    const Result<double> one = seconds_of(lines, "a whole step, one processor busy" + layer);
+    const Result<double> parts = seconds_of(lines, "the sum of a step's parts" + layer);
+    for (const auto* figure : {&seconds, &all, &one, &parts}) {
+      if (!*figure) return figure->error();
+    }
+    costs.row[layers++] = {rows, *seconds, *parts > 0 ? *all / *parts : 1,
+                           *one > 0 ? std::max(1.0, *all / *one) : 1};
   }
   if (layers < costs.row.size()) {
     return Error{
@@ -138,9 +156,11 @@ Result<MachineCosts> measure_costs(const BenchShape& shape) {
   peaks.level = *level;
   for (BenchLine& line : bench_hashing(peaks, shape)) lines.push_back(std::move(line));
   for (BenchLine& line : bench_codec(shape)) lines.push_back(std::move(line));
-  auto stored = bench_storage(shape);
-  if (!stored) return stored.error();
-  for (BenchLine& line : *stored) lines.push_back(std::move(line));
+  for (const auto& bench : {bench_messages, bench_storage}) {
+    auto more = bench(shape);
+    if (!more) return more.error();
+    for (BenchLine& line : *more) lines.push_back(std::move(line));
+  }
   return costs_of(lines, shape.hidden);
 }
 

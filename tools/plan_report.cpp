@@ -45,6 +45,9 @@ void add_run(const PlanInput& input, const Plan& plan, Report& report) {
   report.fact("round_batches", "batches a round", cell_count(m.round_batches));
   report.fact("staleness", "lag", cell_count(m.staleness));
   report.fact("output_shards", "shards", cell_count(m.output_shards));
+  if (input.lends_input) {
+    report.fact("input_shards", "input shards, with volunteers", cell_count(m.input_shards));
+  }
   report.fact("master", "master", cell_text(machines(input.master, "one")));
   report.fact(
       "volunteers", "volunteers",
@@ -83,14 +86,20 @@ void add_traffic(const PlanInput& input, const Plan& plan, Report& report) {
                                                    {"commits", "commits"},
                                                    {"volunteer", "a volunteer's link"},
                                                    {"master", "the master's link"}});
-  table.rows.push_back({cell_text("down"), cell_per_example(t.unit_down), cell_per_example(0),
-                        cell_per_example(t.down), cell_per_example(t.down * plan.holders)});
-  table.rows.push_back({cell_text("up"), cell_per_example(t.unit_up), cell_per_example(t.commit_up),
-                        cell_per_example(t.up), cell_per_example(t.up * plan.holders)});
+  table.rows.push_back({cell_text("down"), cell_per_example(t.unit_down + t.input_down),
+                        cell_per_example(0), cell_per_example(t.down),
+                        cell_per_example(t.master_down)});
+  table.rows.push_back({cell_text("up"), cell_per_example(t.unit_up + t.input_up),
+                        cell_per_example(t.commit_up), cell_per_example(t.up),
+                        cell_per_example(t.master_up)});
+  if (input.lends_input) {
+    report.fact("points_bytes", "points, once, an example and epoch",
+                cell_per_example(t.points_down));
+  }
   report.fact("download_bytes", "a volunteer's download", cell_whole_bytes(t.download));
   report.fact(
       "epoch_bytes", "an epoch, the master's link",
-      cell_whole_bytes((t.down + t.up) * plan.holders * static_cast<double>(input.model.points)));
+      cell_whole_bytes((t.master_down + t.master_up) * static_cast<double>(input.model.points)));
 }
 
 void add_sizes(const Plan& plan, Report& report) {

@@ -41,7 +41,8 @@ TEST_CASE("bench: every loop runs and takes its time, and the store's folder is 
                          .budget = 0,
                          .folder = folder,
                          .stored_rows = 1'024,
-                         .layers = {512, 1'024, 2'048}};
+                         .layers = {512, 1'024, 2'048},
+                         .step_batches = 2};
   MachinePeaks peaks;
   peaks.level = available_simd_levels().back();
   peaks.flops_per_second = 1e11;
@@ -49,14 +50,17 @@ TEST_CASE("bench: every loop runs and takes its time, and the store's folder is 
   std::vector<BenchLine> lines = bench_kernels(peaks, shape);
   for (BenchLine& line : bench_training(kernels_for(peaks.level), shape)) lines.push_back(line);
   for (BenchLine& line : bench_codec(shape)) lines.push_back(line);
-  auto stored = bench_storage(shape);
-  REQUIRE(stored.ok());
-  lines.insert(lines.end(), stored->begin(), stored->end());
-  REQUIRE(lines.size() == 25);
+  for (const auto& bench : {bench_messages, bench_storage}) {
+    const auto more = bench(shape);
+    REQUIRE(more.ok());
+    lines.insert(lines.end(), more->begin(), more->end());
+  }
+  REQUIRE(lines.size() == 44);
   for (const BenchLine& line : lines) {
     CAPTURE(line.name);
     // What the parts of a step have left over may be nothing, beside other programs.
-    const bool is_rest = line.name.starts_with("visit a row") || line.name.starts_with("fetch and");
+    const bool is_rest = line.name.starts_with("visit a row") ||
+                         line.name.starts_with("fetch and") || line.name.starts_with("pass a");
     REQUIRE(line.seconds >= (is_rest ? 0 : 1e-12));
     REQUIRE(line.seconds < 1);
   }

@@ -14,6 +14,7 @@ BenchShape small_shape(const std::string& folder) {
   BenchShape shape = quick_shape(48, folder);
   shape.budget = 0;
   shape.stored_rows = 1'024;
+  shape.step_batches = 2;
   shape.layers = {512, 1'024, 2'048};
   return shape;
 }
@@ -36,6 +37,8 @@ TEST_CASE("plan costs: what this machine is measured to take is complete", "[pla
   REQUIRE(costs->query > 0);
   REQUIRE(costs->row[0].rows == 512);
   REQUIRE(costs->row[2].rows == 2'048);
+  REQUIRE(costs->row[1].whole > 0);
+  REQUIRE(costs->message > 0);
   REQUIRE(costs->fold_row > 0);
   REQUIRE(costs->store_row_processor > 0);
   REQUIRE(std::filesystem::is_empty(folder));
@@ -49,9 +52,11 @@ TEST_CASE("plan costs: those of a file are those of its lines", "[plan]") {
   std::vector<BenchLine> lines = bench_training(kernels_for(peaks.level), shape);
   for (BenchLine& line : bench_hashing(peaks, shape)) lines.push_back(line);
   for (BenchLine& line : bench_codec(shape)) lines.push_back(line);
-  const auto stored = bench_storage(shape);
-  REQUIRE(stored.ok());
-  lines.insert(lines.end(), stored->begin(), stored->end());
+  for (const auto& bench : {bench_messages, bench_storage}) {
+    const auto more = bench(shape);
+    REQUIRE(more.ok());
+    lines.insert(lines.end(), more->begin(), more->end());
+  }
   const std::string json = bench_json(peaks, 48, lines);
   const auto costs = parse_costs(json);
   REQUIRE(costs.ok());
@@ -59,9 +64,19 @@ TEST_CASE("plan costs: those of a file are those of its lines", "[plan]") {
   REQUIRE(costs->visit == lines[0].seconds);
   REQUIRE(costs->read_row == lines.back().seconds);
 
+  REQUIRE(costs->row[0].whole == lines[2].seconds / lines[4].seconds);
+  REQUIRE(costs->row[0].busy >= 1);
+
   std::vector<BenchLine> two_layers = lines;
   std::erase_if(two_layers, [](const BenchLine& l) { return l.name.ends_with("1024 rows"); });
   REQUIRE_FALSE(parse_costs(bench_json(peaks, 48, two_layers)).ok());
+  // As an earlier version printed it.
+  std::vector<BenchLine> steps_in_parts = lines;
+  std::erase_if(steps_in_parts, [](const BenchLine& l) { return l.name.starts_with("a whole"); });
+  const auto earlier = parse_costs(bench_json(peaks, 48, steps_in_parts));
+  REQUIRE_FALSE(earlier.ok());
+  REQUIRE_THAT(earlier.error().message,
+               Catch::Matchers::Contains("measure again with this version's gleaner bench"));
   lines.pop_back();
   const auto missing = parse_costs(bench_json(peaks, 48, lines));
   REQUIRE_FALSE(missing.ok());

@@ -2,6 +2,7 @@
 
 #include <catch2/catch.hpp>
 #include <cmath>
+#include <limits>
 
 #include "common/counter_random.hpp"
 #include "common/limits.hpp"
@@ -42,7 +43,12 @@ MachineCosts usual_costs() {
   c.commit_row = 500e-9;
   c.input_forward = 70e-9;
   c.input_backward = 140e-9;
+  c.input_commit_row = c.encode_row = c.decode_row = 300e-9;
   c.pack_codes = c.unpack_codes = 60e-9;
+  c.pack_activations = c.unpack_activations = c.code_activations = 100e-9;
+  c.pack_unit_gradient = c.unpack_unit_gradient = 130e-9;
+  c.message = 30e-6;
+  c.message_byte = 0.5e-9;
   c.pack_gradient = c.add_gradient = 130e-9;
   c.stage_row = 1e-6;
   c.fold_row = 5e-6;
@@ -187,6 +193,110 @@ TEST_CASE("plan: on one machine every program's time adds up", "[plan]") {
   REQUIRE(planned(input, costs).examples_per_second == Approx(2 / (1'000e-6 + 400e-6)));
 }
 
+TEST_CASE("plan: a whole step takes so many times its parts", "[plan]") {
+  MachineCosts costs = kFree;
+  costs.visit = 1e-6;
+  costs.row = {{{100, 0, 1}, {10'000, 0, 3}, {1'000'000, 0, 3}}};
+  PlanInput input = small_input();
+  // A volunteer has 250 rows, nearer to 100 than to 10,000.
+  const double few = planned(input, costs).trip_seconds / 0.025;
+  REQUIRE(few == Approx(1 + 2 * std::log(250 * 128 / (128 + 50.0) / 100) / std::log(100)));
+  input.model.labels = 1'000'000;
+  input.model.output_shards = 16;
+  REQUIRE(planned(input, costs).trip_seconds == Approx(3 * 25));
+}
+
+TEST_CASE("plan: every batch takes two messages of each side", "[plan]") {
+  MachineCosts costs = kFree;
+  costs.message = 1e-3;
+  // The master has four volunteers to talk to, one thread to do it.
+  PlanInput input = small_input();
+  Plan plan = planned(input, costs);
+  REQUIRE(bound_of(plan, Resource::kVolunteers).examples_per_second == Approx(100 / 2e-3));
+  REQUIRE(bound_of(plan, Resource::kMaster).examples_per_second == Approx(100 / 8e-3));
+  // And eight sides where all are on one machine.
+  input.is_one_machine = true;
+  input.master.cores = 2;
+  REQUIRE(planned(input, costs).examples_per_second == Approx(100 / 8e-3));
+  costs.message = 0;
+  costs.message_byte = 1e-9;
+  plan = planned(small_input(), costs);
+  const Traffic& t = plan.traffic;
+  REQUIRE(bound_of(plan, Resource::kVolunteers).examples_per_second ==
+          Approx(1e9 / (t.unit_down + t.unit_up)));
+}
+
+TEST_CASE("plan: draws are independent, of what tables bring half", "[plan]") {
+  PlanInput input = small_input();
+  input.model.points = 10'000'000;
+  input.model.labels = 100'000;
+  input.model.sampling = Sampling::kLsh;
+  input.model.active_cap = 1'600;
+  input.model.random_negatives = 100;  // sixteen shards draw seven each
+  input.model.round_batches = 1;
+  input.model.features = 100;
+  input.labels_per_point = 0;
+  const double inputs = 101 * (1 - std::exp(-1'000 / 202.0));
+  const double reached = 100'000 * (1 - std::exp(-(0.5 * 1'600 + 112) * 100 / 100'000));
+  const Plan plan = planned(input, kFree);
+  REQUIRE(plan.active == 1'712);
+  REQUIRE(plan.rows_a_round == Approx(reached + inputs).epsilon(1e-6));
+  // Counted while three epochs of citeulike-t and one of eurlex-4.3k trained.
+  input.model.labels = 52'946;
+  input.model.active_cap = 900;
+  input.model.batch_examples = 128;
+  input.labels_per_point = 11.2;
+  REQUIRE(planned(input, kFree).visits_a_row == Approx(3.27).epsilon(0.05));
+  input.model.labels = 4'271;
+  input.model.active_cap = 280;
+  input.model.random_negatives = 20;
+  input.labels_per_point = 5.1;
+  REQUIRE(planned(input, kFree).visits_a_row == Approx(9.86).epsilon(0.05));
+}
+
+TEST_CASE("plan: input shards with volunteers take another trip", "[plan]") {
+  PlanInput input = small_input();
+  input.round_trip = 0.1;
+  REQUIRE(planned(input, kFree).trip_seconds == Approx(0.1));
+  input.lends_input = true;
+  REQUIRE(planned(input, kFree).trip_seconds == Approx(0.2));
+  REQUIRE(planned(input, kFree).input_holders == 1);
+  // Their work is the volunteers', shared by who has a shard.
+  input.round_trip = 0;
+  input.model.input_shards = 2;
+  MachineCosts costs = kFree;
+  costs.input_forward = 1e-6;
+  Plan plan = planned(input, costs);
+  REQUIRE(plan.input_holders == 2);
+  REQUIRE(plan.trip_seconds == Approx(100 * 10 * 1e-6 / 2));
+  REQUIRE(bound_of(plan, Resource::kMaster).examples_per_second ==
+          std::numeric_limits<double>::infinity());
+  input.lends_input = false;
+  REQUIRE(planned(input, costs).trip_seconds == Approx(100 * 10 * 1e-6));
+}
+
+TEST_CASE("plan: input shards move bytes and memory to the volunteers", "[plan]") {
+  // schema/README.md: one shard of 128 units, batches of 128, without TCP's headers.
+  PlanInput input = small_input();
+  input.model.features = 1'000'000;
+  input.model.batch_examples = 128;
+  input.volunteers.count = 1;
+  const Plan kept = planned(input, kFree);
+  input.lends_input = true;
+  const Plan lent = planned(input, kFree);
+  const double headers = 1 + 66.0 / 1448;
+  REQUIRE(lent.traffic.input_down / headers == Approx(133.5).epsilon(0.05));
+  REQUIRE(lent.traffic.input_up / headers == Approx(270.6).epsilon(0.05));
+  REQUIRE(lent.traffic.unit_down == kept.traffic.unit_down);
+  REQUIRE(lent.traffic.commit_up > kept.traffic.commit_up);
+  // Features below a million take three bytes and a value, once in five epochs.
+  REQUIRE(lent.traffic.points_down / headers == Approx(10 * 7 / 5.0));
+  REQUIRE(lent.traffic.master_up == Approx(lent.traffic.up));
+  REQUIRE(kept.master_memory - lent.master_memory > 512e6);
+  REQUIRE(lent.volunteer_memory - kept.volunteer_memory > 512e6);
+  REQUIRE(lent.traffic.download > kept.traffic.download);
+}
+
 TEST_CASE("plan: sizes of messages are those of the codec", "[plan]") {
   // schema/README.md: 10 labels in the shards held, batches of 128, without TCP's headers.
   PlanInput input = small_input();
@@ -221,6 +331,8 @@ TEST_CASE("plan: more of anything is never slower", "[plan]") {
                     .cores = 1 + static_cast<std::uint32_t>(rng.next_below(8)),
                     .mbit = 1 + static_cast<double>(rng.next_below(1'000))};
     input.round_trip = 1e-3 * static_cast<double>(rng.next_below(300));
+    input.lends_input = rng.chance(1, 2);
+    input.model.input_shards = rng.chance(1, 2) ? 1 : 4;
     const MachineCosts costs = usual_costs();
     const Plan plan = planned(input, costs);
     const double now = plan.examples_per_second * (1 - 1e-9);

@@ -1,0 +1,45 @@
+// A synthetic output layer and the batches that it is trained on: what the figures of training are
+// measured with.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+
+#include "common/kernels/kernels.hpp"
+#include "common/lsh/hash_family.hpp"
+#include "common/model_config.hpp"
+#include "common/shard_map.hpp"
+#include "common/thread_pool.hpp"
+#include "schema/hidden_codes.hpp"
+#include "volunteer/train/output_shard.hpp"
+
+namespace gleaner {
+
+inline constexpr std::uint32_t kBenchShards = 16;
+inline constexpr std::uint32_t kBenchFeatures = 100'000;
+inline constexpr std::uint32_t kBenchRowsPerBucket = 200;
+
+// ReLU-like codes around cluster centres, about half of them off, so that buckets are used as
+// unevenly as those of a trained layer. Of examples [begin, end).
+HiddenCodes clustered_codes(std::uint32_t hidden, std::uint32_t begin, std::uint32_t end);
+
+// A layer of `rows` in 16 shards, with 1,000 active neurons an example.
+ModelConfig layer_of(std::uint32_t hidden, std::uint32_t rows, std::uint32_t batch_examples);
+
+Positives no_positives(std::uint32_t examples);
+
+// A layer with its initial rows, hashed.
+struct BenchLayer {
+  BenchLayer(const ModelConfig& model, const Kernels& kernels);
+
+  const ModelConfig config;
+  const ShardMap map;
+  const std::unique_ptr<HashFamily> family;
+  const ShardContext context;
+  ThreadPool pool{1};
+  std::deque<OutputShard> shards;
+  ShardScratch scratch;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,71 @@
+// What a plan is put together from: the sizes of a run, the work and the bytes of its batches and
+// rounds. Pure functions; tools/PLAN.md derives them.
+#pragma once
+
+#include <array>
+
+#include "tools/plan.hpp"
+
+namespace gleaner {
+
+// Hidden units that are not zero.
+inline constexpr double kUnitsOn = 0.5;
+
+// How many times as much there is of each resource.
+struct Scale {
+  std::array<double, kResources.size()> of;
+
+  Scale() { of.fill(1); }
+
+  double& operator[](Resource r) { return of[static_cast<std::size_t>(r)]; }
+
+  double operator[](Resource r) const { return of[static_cast<std::size_t>(r)]; }
+};
+
+// The sizes that everything else is made of.
+struct Shape {
+  double labels, features, hidden, tables;
+  double batch;    // examples
+  double batches;  // a round
+  double epoch_batches;
+  double active;                        // neurons an example
+  double drawn;                         // of them, at random from all
+  double rows_a_batch;                  // visited
+  double output_rows, input_rows;       // touched in a round
+  double stored_rows, stored_features;  // at the end of the run
+  double shards, holders, held;  // output shards; volunteers that have some; the most one has
+  double share;                  // of the layer, of the one with the most
+  // The same of the input layer; nothing where the master has it.
+  double input_shards, input_holders, input_held, input_share;
+
+  [[nodiscard]] double examples() const { return batch * batches; }
+
+  [[nodiscard]] double rows() const { return output_rows + input_rows; }
+};
+
+// Output rows that so many examples reach.
+double rows_reached(const Shape& s, double examples);
+// Rows of the input layer that they reach.
+double features_reached(double choices, double features);
+
+// Seconds of one core.
+struct Work {
+  double layer;          // a batch on all output shards
+  double input;          // a batch on all input shards, where volunteers hold them
+  double volunteer;      // a batch, besides, on every holder of output shards
+  double input_holder;   // a batch, besides, on every holder of input shards
+  double worker;         // a batch, the master's worker
+  double network;        // a batch, the master's other thread, for every holder of output shards
+  double input_network;  // the same for every holder of input shards
+  double output_commit;  // a round, on all volunteers together
+  double input_commit;   // a round, on who holds the input layer
+  double take_commits;   // a round, the master's other thread
+  double store;          // a round: what its thread takes, and of that the processor
+  double store_processor;
+  double stage, fold;
+};
+
+Traffic traffic_of(const PlanInput& input, const Shape& s);
+Work work_of(const PlanInput& input, const MachineCosts& costs, const Shape& s, const Traffic& t);
+
+}  // namespace gleaner

@@ -1,0 +1,158 @@
+#include <algorithm>
+#include <cmath>
+
+#include "tools/plan_parts.hpp"
+
+namespace gleaner {
+namespace {
+
+// Examples of a batch share the neurons that tables bring them: they reach as many rows as if each
+// chose so much of its own at random. Counted on four data sets, see tools/PLAN.md.
+constexpr double kOwnChoice = 0.5;
+constexpr double kGradientBits = 14;  // of an entry of the largest magnitudes
+constexpr double kUnitBytes = 120;    // of a unit besides its examples
+constexpr double kResultBytes = 60;   // of a result, and for each shard of a batch:
+constexpr double kOutcomeBytes = 32;
+constexpr double kLevelBytes = 0.4;     // of a committed weight, as zstd leaves them
+constexpr double kOutputRowBytes = 14;  // of a committed row besides: id, scale, bias, state
+constexpr double kInputRowBytes = 12;   // no bias
+constexpr double kSegmentBytes = 1448;  // TCP's, over Ethernet
+constexpr double kHeaderBytes = 66;
+constexpr double kWire = 1 + kHeaderBytes / kSegmentBytes;
+constexpr double kAcknowledged = kHeaderBytes / (2 * kSegmentBytes);  // every other segment
+
+// Bytes of a varint of a gap between ascending ids.
+double varint_bytes(double gap) {
+  return std::max(1.0, std::ceil(std::log2(std::max(gap, 2.0)) / 7));
+}
+
+// What depends on how much of a layer the caches hold, by the layers measured, over their bytes.
+double by_layer(const MachineCosts& costs, double bytes, double MachineCosts::LayerRow::*figure) {
+  const auto place = [&](const MachineCosts::LayerRow& layer) {
+    return std::log(layer.rows * 4.0 * (costs.hidden + costs.tables));
+  };
+  const double wanted = std::log(bytes);
+  if (wanted <= place(costs.row.front())) return costs.row.front().*figure;
+  for (std::size_t i = 1; i < costs.row.size(); ++i) {
+    const double begin = place(costs.row[i - 1]);
+    const double end = place(costs.row[i]);
+    if (wanted > end) continue;
+    const double part = (wanted - begin) / (end - begin);
+    return costs.row[i - 1].*figure * (1 - part) + costs.row[i].*figure * part;
+  }
+  return costs.row.back().*figure;
+}
+
+// A message out and one in, with an example's bytes of both.
+double messages(const MachineCosts& costs, const Shape& s, double bytes) {
+  return 2 * costs.message + s.batch * bytes * costs.message_byte;
+}
+
+// The input layer's part of `t`, an example's of the volunteer that has most of it.
+void add_input_traffic(const PlanInput& input, const Shape& s, Traffic& t) {
+  if (s.input_share == 0) return;
+  const double units = s.hidden * s.input_share;
+  const double counting = kUnitsOn * (1 - input.model.dropout);
+  t.input_down = kWire * (units / 8 + s.input_held + counting * units * kGradientBits / 8 +
+                          kUnitBytes / s.batch);
+  t.input_up = kWire * (units / 8 + 4 * kUnitsOn * units + kResultBytes / s.batch);
+  const double features = std::max(input.features_per_point, 1e-3);
+  t.points_down = kWire * features * (4 + varint_bytes(s.features / features)) / input.model.epochs;
+  t.commit_up +=
+      kWire * s.input_rows * (kLevelBytes * units + kInputRowBytes * s.input_held) / s.examples();
+}
+
+}  // namespace
+
+double features_reached(double choices, double features) {
+  return features * -std::expm1(-kOwnChoice * choices / features);
+}
+
+double rows_reached(const Shape& s, double examples) {
+  const double choices = kOwnChoice * (s.active - s.drawn) + s.drawn;
+  return s.labels * -std::expm1(-choices * examples / s.labels);
+}
+
+Traffic traffic_of(const PlanInput& input, const Shape& s) {
+  const double on = kUnitsOn * (1 - input.model.dropout);
+  const double codes = 4 + s.hidden * std::min(1.0, 1.0 / 8 + on);
+  const double labels = std::max(input.labels_per_point * s.share, 1e-3);
+  Traffic t;
+  t.unit_down =
+      kWire * (codes + 1 + labels * varint_bytes(s.labels / labels) + kUnitBytes / s.batch);
+  t.unit_up = kWire * (1 + on * s.hidden * kGradientBits / 8 +
+                       (kResultBytes + kOutcomeBytes * s.held) / s.batch);
+  t.commit_up =
+      kWire * s.output_rows * s.share * (kLevelBytes * s.hidden + kOutputRowBytes) / s.examples();
+  const double output_commit = t.commit_up;
+  add_input_traffic(input, s, t);
+  const double down = t.unit_down + t.input_down + t.points_down;
+  const double up = t.unit_up + t.input_up + t.commit_up;
+  t.down = down + kAcknowledged * up;
+  t.up = up + kAcknowledged * down;
+  const double input_commit = t.commit_up - output_commit;
+  const double master_down =
+      s.holders * t.unit_down + s.input_holders * (t.input_down + t.points_down);
+  const double master_up =
+      s.holders * (t.unit_up + output_commit) + s.input_holders * (t.input_up + input_commit);
+  t.master_down = master_down + kAcknowledged * master_up;
+  t.master_up = master_up + kAcknowledged * master_down;
+  t.download =
+      kWire *
+      (s.stored_rows * s.share *
+           (4 * (s.hidden + 3) + (s.tables > 0 ? s.tables * input.model.hash_bits / 8 : 0)) +
+       s.stored_features * (4 * s.hidden * s.input_share + 8 * s.input_held));
+  return t;
+}
+
+Work work_of(const PlanInput& input, const MachineCosts& costs, const Shape& s, const Traffic& t) {
+  const double h = s.hidden / costs.hidden;
+  const double tables = s.tables / costs.tables;
+  const double machine_share = input.is_one_machine ? 1.0 : s.share;
+  const double bytes = machine_share * s.labels * 4 * (s.hidden + s.tables);
+  const double fetch = by_layer(costs, bytes, &MachineCosts::LayerRow::seconds) * h;
+  const double whole = by_layer(costs, bytes, &MachineCosts::LayerRow::whole);
+  // What is not measured with all processors busy is taken to suffer from that as steps do.
+  const double busy = by_layer(costs, bytes, &MachineCosts::LayerRow::busy);
+  const double rehashed = rows_reached(s, s.batch * input.model.rehash_batches);
+  const double features =
+      s.batch * h * input.features_per_point * (costs.input_forward + costs.input_backward);
+  Work w{};
+  w.layer = whole * (s.batch * s.active * costs.visit * h + s.rows_a_batch * fetch +
+                     s.labels * costs.scan + s.batch * s.shards * costs.finish * h +
+                     rehashed * costs.rehash_row * h * tables / input.model.rehash_batches);
+  w.volunteer =
+      whole * s.batch * h * (costs.query * tables + costs.unpack_codes + costs.pack_gradient) +
+      busy * messages(costs, s, t.unit_down + t.unit_up);
+  w.worker = s.batch * h * costs.pack_codes;
+  w.network = s.batch * h * costs.add_gradient + messages(costs, s, t.unit_down + t.unit_up);
+  if (s.input_share > 0) {
+    w.input = features;
+    w.input_holder =
+        s.batch * h * s.input_share * (costs.unpack_unit_gradient + costs.pack_activations) +
+        messages(costs, s, t.input_down + t.input_up);
+    w.worker += s.batch * h * (costs.code_activations + costs.pack_unit_gradient);
+    w.input_network = s.batch * h * s.input_share * costs.unpack_activations +
+                      messages(costs, s, t.input_down + t.input_up);
+  } else {
+    w.worker += features;
+  }
+  // Commits pass the network as bytes as well.
+  const double sent = s.examples() * t.commit_up * s.holders * costs.message_byte;
+  const double sent_rows = s.output_rows + (s.input_share > 0 ? s.input_rows : 0.0);
+  w.output_commit = s.output_rows * (costs.commit_row + costs.encode_row) * h + sent;
+  w.input_commit = s.input_rows * costs.input_commit_row * h;
+  if (s.input_share > 0) w.input_commit += s.input_rows * costs.encode_row * h;
+  w.take_commits = sent_rows * costs.decode_row * h + sent;
+  for (double* seconds : {&w.worker, &w.network, &w.input, &w.input_holder, &w.input_network,
+                          &w.output_commit, &w.input_commit, &w.take_commits}) {
+    *seconds *= busy;
+  }
+  w.stage = s.rows() * costs.stage_row * h;
+  w.fold = s.rows() * costs.fold_row * h;
+  w.store = w.stage + w.fold;
+  w.store_processor = busy * s.rows() * costs.store_row_processor * h;
+  return w;
+}
+
+}  // namespace gleaner

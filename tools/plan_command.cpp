@@ -43,8 +43,7 @@ constexpr const char* kFooter =
     "in tools/PLAN.md. All processors are taken to be as fast as the one that was measured.\n\n"
     "Examples:\n"
     "  gleaner plan --labels 670000 --features 136000 --points 490000 --volunteers 8\n"
-    "  gleaner plan --labels 200000 --features 780000 --features-per-point 200 --input-layer "
-    "volunteers --input-shards 4\n"
+    "  gleaner plan --labels 205000 --features 780000 --input-layer volunteers --volunteers 4\n"
     "  gleaner plan --labels 3000000 --hidden 256 --link 100 --round-trip 50 --bench machine.json\n"
     "  gleaner bench --json > machine.json\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 no figures in the file of --bench.";

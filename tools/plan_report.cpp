@@ -46,7 +46,7 @@ void add_run(const PlanInput& input, const Plan& plan, Report& report) {
   report.fact("staleness", "lag", cell_count(m.staleness));
   report.fact("output_shards", "shards", cell_count(m.output_shards));
   if (input.lends_input) {
-    report.fact("input_shards", "input shards, with volunteers", cell_count(m.input_shards));
+    report.fact("input_shards", "input shards lent", cell_count(m.input_shards));
   }
   report.fact("master", "master", cell_text(machines(input.master, "one")));
   report.fact(

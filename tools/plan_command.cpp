@@ -68,12 +68,15 @@ ModelConfig model_of(const PlanFlags& flags) {
 }
 
 // What the recipe needs before it can be asked.
-Result<void> check_facts(const DatasetFacts& facts) {
+Result<void> check_request(const PlanFlags& flags) {
+  const DatasetFacts& facts = flags.facts;
   ModelConfig limits;
   limits.points = facts.points;
   limits.features = facts.features;
   limits.labels = facts.labels;
   limits.output_shards = 1;
+  limits.epochs = flags.epochs.value_or(1);
+  limits.batch_examples = flags.batch.value_or(1);
   limits.round_batches = 1;
   return validate(limits);
 }
@@ -90,7 +93,7 @@ int fail(const Error& error, ExitCode status) {
 }
 
 int run_plan(const PlanFlags& flags) {
-  if (auto checked = check_facts(flags.facts); !checked) {
+  if (auto checked = check_request(flags); !checked) {
     return fail(checked.error(), ExitCode::kUsage);
   }
   const PlanInput input{.model = model_of(flags),

@@ -64,6 +64,14 @@ class Usage(unittest.TestCase):
             self.assertEqual(err.count("\n"), 1, err)
             self.assertIn("--help", err)
 
+    def test_a_plan_of_what_cannot_be_trained_is_refused_before_anything_is_measured(self):
+        for flags, part in ((["--batch", 0], "batch_examples is 0"), (["--epochs", 0], "epochs is 0"),
+                            (["--epochs", 5, "--round-batches", 3000], "hold 3 epochs of 782")):
+            status, out, err = run("plan", "--labels", "1000", *map(str, flags))
+            self.assertEqual((status, out), (2, ""), flags)
+            self.assertIn(part, err)
+            self.assertEqual(err.count("\n"), 1, err)
+
 
 class Completion(unittest.TestCase):
     def complete(self, *words):

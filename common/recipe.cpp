@@ -33,16 +33,16 @@ constexpr std::uint32_t kNeuronsPerBucket = 200;
 // Rates rise over so many batches: without, the first steps of rows that have seen one example
 // decide too much (1.3 points of P@1 on eurlex-4.3k).
 constexpr std::uint32_t kWarmupBatches = 160;
-// Up to this lag the input layer's rate costs nothing; beyond, only rate x lag of as much does.
+// Up to this lag the input layer's rate may be what it is; beyond, rate x lag must not rise.
 constexpr std::uint32_t kLagOfRates = 16;
 constexpr float kDivergenceFactor = 2.0F;
 constexpr std::uint64_t kRoundBatchesMin = 64;
 // A round visits each row about so often, so that storing the rows it touched (about 5 us of
 // processor a row) is cheap beside training them (about 0.1 us a visit).
 constexpr std::uint64_t kVisitsPerRound = 350;
-// And it has an example for so many rows at most, so that two volunteers send a fifth of their
-// bytes or less in commits: 75 bytes a row of H = 128, 235 an example in units.
-constexpr std::uint64_t kRowsPerExample = 1;
+// And it has so many examples a row, so that two volunteers send a fifth of their bytes or less in
+// commits: 75 bytes a row of H = 128, 235 an example in units.
+constexpr std::uint64_t kExamplesPerRow = 1;
 // But no more examples than these: whoever dies takes the work of a round with it.
 constexpr std::uint64_t kRoundExamplesMax = 500'000;
 // A run has so many rounds at least, since each is a checkpoint that can be evaluated.
@@ -172,16 +172,16 @@ void Chooser::choose_rounds() {
                                    : model_.active_cap + model_.random_negatives;
   const std::uint64_t examples =
       std::min(kRoundExamplesMax,
-               std::max(kVisitsPerRound * model_.labels / active, model_.labels / kRowsPerExample));
+               std::max(kVisitsPerRound * model_.labels / active, kExamplesPerRow * model_.labels));
   const std::uint64_t wanted = std::max(kRoundBatchesMin, examples / model_.batch_examples);
   const std::uint64_t epoch = batches_per_epoch(model_);
   const std::uint64_t rounds = std::max<std::uint64_t>(1, epoch / wanted);
   auto whole_epochs = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
       (wanted + epoch / 2) / epoch, 1, std::max<std::uint32_t>(1, model_.epochs / kRoundsPerRun)));
   while (model_.epochs % whole_epochs != 0) --whole_epochs;
+  // Several epochs are one round.
   set("round_batches", &ModelConfig::round_batches,
-      static_cast<std::uint32_t>(whole_epochs > 1 ? whole_epochs * epoch
-                                                  : (epoch + rounds - 1) / rounds),
+      static_cast<std::uint32_t>((whole_epochs * epoch + rounds - 1) / rounds),
       "a checkpoint often enough to lose little, seldom enough to cost little");
 }
 

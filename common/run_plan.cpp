@@ -23,10 +23,8 @@ RunPlan::RunPlan(const ModelConfig& config, std::vector<BatchIndex> rate_cuts)
       batches_per_epoch_(gleaner::batches_per_epoch(config)),
       trained_from_(config.centroid_scale > 0 ? batches_per_epoch_ : 0),
       epochs_per_span_(epochs_per_round(config)),
-      rounds_per_span_(epochs_per_span_ > 1
-                           ? 1
-                           : static_cast<RoundIndex>((batches_per_epoch_ + round_batches_ - 1) /
-                                                     round_batches_)) {
+      rounds_per_span_(
+          static_cast<RoundIndex>((span_batches() + round_batches_ - 1) / round_batches_)) {
   GLEANER_CHECK(points_ >= 1 && epochs_ % epochs_per_span_ == 0);
 }
 
@@ -37,8 +35,7 @@ std::uint32_t RunPlan::epoch_of(BatchIndex batch) const {
 RoundIndex RunPlan::round_of(BatchIndex batch) const {
   const std::uint64_t span = epoch_of(batch) / epochs_per_span_;
   const std::uint64_t in_span = batch - span * span_batches();
-  return static_cast<RoundIndex>(span * rounds_per_span_ +
-                                 (rounds_per_span_ > 1 ? in_span / round_batches_ : 0));
+  return static_cast<RoundIndex>(span * rounds_per_span_ + in_span / round_batches_);
 }
 
 BatchIndex RunPlan::round_begin(RoundIndex round) const {

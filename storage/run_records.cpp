@@ -63,6 +63,16 @@ void visit_fields(HistoryRecord& r, const Visit& visit) {
 }
 
 template <typename Visit>
+void visit_traffic(Traffic& t, const std::string& way, const Visit& visit) {
+  visit(("bytes_" + way).c_str(), t.all);
+  visit(("unit_bytes_" + way).c_str(), t.units);
+  visit(("evaluation_bytes_" + way).c_str(), t.evaluation);
+  visit(("commit_bytes_" + way).c_str(), t.commits);
+  visit(("shard_bytes_" + way).c_str(), t.shards);
+  visit(("point_bytes_" + way).c_str(), t.points);
+}
+
+template <typename Visit>
 void visit_fields(VolunteerAccount& r, const Visit& visit) {
   visit("name", r.name);
   visit("units", r.units);
@@ -70,18 +80,8 @@ void visit_fields(VolunteerAccount& r, const Visit& visit) {
   visit("units_refused", r.units_refused);
   visit("units_expired", r.units_expired);
   visit("examples", r.examples);
-  visit("bytes_down", r.down.all);
-  visit("unit_bytes_down", r.down.units);
-  visit("evaluation_bytes_down", r.down.evaluation);
-  visit("commit_bytes_down", r.down.commits);
-  visit("shard_bytes_down", r.down.shards);
-  visit("point_bytes_down", r.down.points);
-  visit("bytes_up", r.up.all);
-  visit("unit_bytes_up", r.up.units);
-  visit("evaluation_bytes_up", r.up.evaluation);
-  visit("commit_bytes_up", r.up.commits);
-  visit("shard_bytes_up", r.up.shards);
-  visit("point_bytes_up", r.up.points);
+  visit_traffic(r.down, "down", visit);
+  visit_traffic(r.up, "up", visit);
   visit("commits", r.commits);
   visit("faults", r.faults);
   visit("last_seen_wall_seconds", r.last_seen_wall_seconds);

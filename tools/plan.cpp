@@ -43,10 +43,8 @@ Shape shape_of(const PlanInput& input, const Scale& scale) {
   s.batch = m.batch_examples;
   s.epoch_batches = std::ceil(static_cast<double>(m.points) / s.batch);
   // Rounds are about equally long.
-  const std::uint32_t whole_epochs = epochs_per_round(m);
-  s.batches = scale[Resource::kRound] *
-              (whole_epochs > 1 ? whole_epochs * s.epoch_batches
-                                : s.epoch_batches / std::ceil(s.epoch_batches / m.round_batches));
+  const double span = epochs_per_round(m) * s.epoch_batches;
+  s.batches = span / std::ceil(span / m.round_batches) * scale[Resource::kRound];
   // Every shard chooses and draws its part, rounded up.
   const auto in_parts = [&](double rows) {
     return std::ceil(rows / m.output_shards) * m.output_shards;

@@ -70,6 +70,8 @@ Result<void> validate_schedule(const ModelConfig& c) {
                              c.epochs, c.round_batches, whole, batches_per_epoch(c))};
   }
   if (auto r = in_range<std::uint32_t>("staleness", c.staleness, 0, kStalenessMax); !r) return r;
+  if (auto r = in_range<std::uint32_t>("staleness_rise", c.staleness_rise, 0, 1'000'000); !r)
+    return r;
   return in_range<std::uint32_t>("rehash_batches", c.rehash_batches, 1, 1'000'000);
 }
 

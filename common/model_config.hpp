@@ -54,6 +54,7 @@ struct ModelConfig {
   // is a multiple of these.
   std::uint32_t round_batches = 64;
   std::uint32_t staleness = 2;  // s, batches between a forward pass and the last update it sees
+  std::uint32_t staleness_rise = 0;  // the lag grows from 1 to s by one every so many; 0: s at once
 
   // Sampling of active neurons, in the terms of SLIDE (arXiv 1903.03129).
   Sampling sampling = Sampling::kLsh;

@@ -33,8 +33,10 @@ constexpr std::uint32_t kNeuronsPerBucket = 200;
 // Rates rise over so many batches: without, the first steps of rows that have seen one example
 // decide too much (1.3 points of P@1 on eurlex-4.3k).
 constexpr std::uint32_t kWarmupBatches = 160;
-// Up to this lag the input layer's rate may be what it is; beyond, rate x lag must not rise.
-constexpr std::uint32_t kLagOfRates = 16;
+// Where one label in thousands is true, gradients of the others are tiny, but all point one way.
+constexpr float kEpsilon = 1e-3F;
+// The lag grows by one every so many batches.
+constexpr std::uint32_t kStalenessRise = 40;
 constexpr float kDivergenceFactor = 2.0F;
 constexpr std::uint64_t kRoundBatchesMin = 64;
 // A round visits each row about so often, so that storing the rows it touched (about 5 us of
@@ -134,6 +136,10 @@ void Chooser::choose_schedule() {
   model_.epochs = request_.epochs.value_or(model_.epochs);
   model_.batch_examples = request_.batch_examples.value_or(model_.batch_examples);
   choices_.push_back({"staleness", "enough to overlap master and volunteers on a local network"});
+  if (model_.staleness > 1) {
+    set("staleness_rise", &ModelConfig::staleness_rise, kStalenessRise,
+        "the first updates all point one way and overshoot when they come late");
+  }
 }
 
 void Chooser::choose_sampling() {
@@ -189,16 +195,14 @@ void Chooser::choose_rates() {
   set("output_rate", &ModelConfig::output_rate, is_widest() ? 4e-3F : 3e-3F,
       is_widest() ? "larger batches make fewer updates"
                   : "none tried did better on all the sets tried");
-  const float input_rate = is_best() && is_narrow() ? 9e-3F : 6e-3F;
-  const bool is_far = model_.staleness > kLagOfRates;
-  set("input_rate", &ModelConfig::input_rate,
-      is_far ? input_rate * kLagOfRates / static_cast<float>(model_.staleness) : input_rate,
-      is_far ? "with so large a lag a higher rate ruins the hidden layer"
-             : "none tried did better on all the sets tried");
+  set("input_rate", &ModelConfig::input_rate, is_best() && is_narrow() ? 9e-3F : 6e-3F,
+      "none tried did better on all the sets tried");
   set("rate_decay", &ModelConfig::rate_decay, by_kind(0.7F, 0.9F, 0.8F),
       "the last epochs settle what the first have found");
   set("warmup_batches", &ModelConfig::warmup_batches, kWarmupBatches,
       "the first steps of rows that have seen one example decide too much");
+  set("epsilon", &ModelConfig::epsilon, kEpsilon,
+      "steps as long for tiny gradients as for large ones would push all rows below zero at first");
   set("input_scale", &ModelConfig::input_scale, is_widest() ? 0.03F : 0.2F,
       "small initial codes, soon outgrown");
   set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,

@@ -14,6 +14,7 @@ RunPlan::RunPlan(const ModelConfig& config, std::vector<BatchIndex> rate_cuts)
       batch_examples_(config.batch_examples),
       round_batches_(config.round_batches),
       staleness_(config.staleness),
+      staleness_rise_(config.staleness_rise),
       epochs_(config.epochs),
       rehash_batches_(config.rehash_batches),
       warmup_batches_(config.warmup_batches),
@@ -55,9 +56,16 @@ std::uint32_t RunPlan::epochs_done(RoundIndex checkpoint) const {
   return epoch_of(round_begin(checkpoint));
 }
 
+std::uint32_t RunPlan::lag(BatchIndex batch) const {
+  if (staleness_rise_ == 0 || sums_centroids(batch)) return staleness_;
+  const std::uint64_t risen = 1 + (batch - trained_from_) / staleness_rise_;
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(staleness_, risen));
+}
+
 BatchIndex RunPlan::applied_before(BatchIndex batch) const {
   const BatchIndex begin = round_begin(round_of(batch));
-  return batch - begin > staleness_ ? batch - staleness_ : begin;
+  const std::uint32_t lag = this->lag(batch);
+  return batch - begin > lag ? batch - lag : begin;
 }
 
 bool RunPlan::rehashes_after(BatchIndex batch) const {

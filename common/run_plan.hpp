@@ -46,7 +46,12 @@ class RunPlan {
   // Whole epochs that the first `checkpoint` rounds have.
   [[nodiscard]] std::uint32_t epochs_done(RoundIndex checkpoint) const;
 
-  // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch).
+  // The lag that `batch` is trained with: `staleness`, or less while it rises to that, counted from
+  // the first batch that trains.
+  [[nodiscard]] std::uint32_t lag(BatchIndex batch) const;
+
+  // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch), which
+  // are those before batch - lag(batch), and all of the rounds before.
   // A fixed lag rather than "whatever has arrived": with the latter, timing would choose the
   // weights, and no two runs would give the same model.
   [[nodiscard]] BatchIndex applied_before(BatchIndex batch) const;
@@ -78,6 +83,7 @@ class RunPlan {
   std::uint32_t batch_examples_;
   std::uint32_t round_batches_;
   std::uint32_t staleness_;
+  std::uint32_t staleness_rise_;
   std::uint32_t epochs_;
   std::uint32_t rehash_batches_;
   std::uint32_t warmup_batches_;

@@ -18,6 +18,7 @@ struct ModelOverrides {
   std::optional<std::uint32_t> batch_examples;
   std::optional<std::uint32_t> round_batches;
   std::optional<std::uint32_t> staleness;
+  std::optional<std::uint32_t> staleness_rise;
   std::optional<Sampling> sampling;
   std::optional<HashFamilyKind> hash_family;
   std::optional<std::uint32_t> hash_bits;
@@ -108,6 +109,11 @@ void for_each_shape_field(ModelFieldVisit<Visit> to) {
   to.whole("staleness", &O::staleness, &C::staleness, 0, kStalenessMax, "batches",
            "Lag between a batch's forward pass and the last update it sees. 0 trains strictly in "
            "order; more hides the network's latency and needs a low input_rate.");
+  to.whole(
+      "staleness_rise", &O::staleness_rise, &C::staleness_rise, 0, 1'000'000, "batches",
+      "The lag begins at 1 and grows by one every so many batches until it is staleness, since "
+      "the first updates all point one way and overshoot when they come late. 0: staleness "
+      "from the start.");
 }
 
 // Which neurons an example trains.

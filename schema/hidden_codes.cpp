@@ -163,6 +163,19 @@ Bytes pack(const HiddenCodes& codes) {
   return packed;
 }
 
+double mean_length(const HiddenCodes& codes) {
+  double sum = 0;
+  for (std::size_t e = 0; e < codes.examples; ++e) {
+    const std::uint8_t* const example = codes.codes.data() + e * codes.hidden;
+    std::uint64_t squares = 0;
+    for (std::size_t unit = 0; unit < codes.hidden; ++unit) {
+      squares += std::uint32_t{example[unit]} * example[unit];
+    }
+    sum += std::sqrt(static_cast<double>(squares)) * static_cast<double>(codes.scales[e]);
+  }
+  return codes.examples == 0 ? 0.0 : sum / codes.examples;
+}
+
 Result<HiddenCodes> unpack_hidden(ByteView packed) {
   const Result<Shape> shape = read_shape(packed);
   if (!shape) return shape.error();

@@ -19,6 +19,10 @@ struct HiddenCodes {
   friend bool operator==(const HiddenCodes&, const HiddenCodes&) = default;
 };
 
+// Mean over the examples of the length (Euclidean norm) of their h; 0 of none. The same bits
+// everywhere.
+double mean_length(const HiddenCodes& codes);
+
 // examples <= kBatchExamplesMax, hidden <= kHiddenMax.
 Bytes pack(const HiddenCodes& codes);
 // Refuses anything `pack` cannot have written, also trailing bytes. The format is in README.md.

@@ -92,6 +92,7 @@ struct ModelConfig {
   divergenceFactor @34 :Float32;
   meetingsMin @35 :UInt32;
   loss @36 :UInt8;
+  stalenessRise @37 :UInt32;
 }
 
 struct Welcome {

@@ -21,6 +21,7 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setBatchExamples(from.batch_examples);
   to.setRoundBatches(from.round_batches);
   to.setStaleness(from.staleness);
+  to.setStalenessRise(from.staleness_rise);
   to.setSampling(static_cast<std::uint8_t>(from.sampling));
   to.setHashFamily(static_cast<std::uint8_t>(from.hash_family));
   to.setTableChoice(static_cast<std::uint8_t>(from.table_choice));
@@ -62,6 +63,7 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.batch_examples = from.getBatchExamples();
   to.round_batches = from.getRoundBatches();
   to.staleness = from.getStaleness();
+  to.staleness_rise = from.getStalenessRise();
   to.sampling = read_enum("model.sampling", from.getSampling(), Sampling::kAll);
   to.hash_family = read_enum("model.hash_family", from.getHashFamily(), HashFamilyKind::kDwta);
   to.table_choice = read_enum("model.table_choice", from.getTableChoice(), TableChoice::kThreshold);

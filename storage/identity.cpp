@@ -17,7 +17,7 @@ namespace {
 
 // A field that is added to ModelConfig must be added to visit_fields too, or two different runs
 // would pass for one.
-static_assert(sizeof(ModelConfig) == 160, "visit_fields lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 168, "visit_fields lists every field of ModelConfig");
 
 // Fields that are hashes: read more easily in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
@@ -27,6 +27,7 @@ constexpr std::string_view kInitialField = "initial_fingerprint";
 // keep their names and digests.
 bool is_used(std::string_view field, const ModelConfig& config) {
   if (field == kInitialField) return config.initial_fingerprint != 0;
+  if (field == "staleness_rise") return config.staleness_rise != 0;
   if (field == "meetings_min") return config.table_choice == TableChoice::kThreshold;
   if (field == "loss") return config.loss != Loss::kLogistic;
   return true;
@@ -50,6 +51,7 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("batch_examples", c.batch_examples);
   visit("round_batches", c.round_batches);
   visit("staleness", c.staleness);
+  visit("staleness_rise", c.staleness_rise);
   visit("sampling", c.sampling);
   visit("hash_family", c.hash_family);
   visit("hash_bits", c.hash_bits);

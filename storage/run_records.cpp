@@ -45,6 +45,7 @@ void visit_fields(HistoryRecord& r, const Visit& visit) {
   visit("epoch", r.epoch);
   visit("loss", r.loss);
   visit("active", r.active);
+  visit("code_length", r.code_length);
   visit("examples_per_second", r.examples_per_second);
   visit("volunteers", r.volunteers);
   visit("bytes_down", r.bytes_down);

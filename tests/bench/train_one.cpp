@@ -101,6 +101,7 @@ void add_fields(CLI::App& app, Options& options) {
   add_field(app, options, "--output-rate", &ModelConfig::output_rate);
   add_field(app, options, "--input-rate", &ModelConfig::input_rate);
   add_field(app, options, "--rate-decay", &ModelConfig::rate_decay);
+  add_field(app, options, "--staleness-rise", &ModelConfig::staleness_rise);
   add_field(app, options, "--warmup-batches", &ModelConfig::warmup_batches);
   add_field(app, options, "--second-moment-decay", &ModelConfig::second_moment_decay);
   add_field(app, options, "--epsilon", &ModelConfig::epsilon);

@@ -31,6 +31,7 @@ ModelConfig sample_model() {
   model.batch_examples = 77;
   model.round_batches = 8;
   model.staleness = 9;
+  model.staleness_rise = 10;
   model.sampling = Sampling::kAll;
   model.hash_family = HashFamilyKind::kDwta;
   model.table_choice = TableChoice::kThreshold;

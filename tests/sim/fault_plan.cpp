@@ -77,7 +77,8 @@ class Draw {
 
 void draw_model(ModelConfig& model, Draw& draw) {
   // Few values each: every combination needs a calm run of its own to compare with.
-  model.staleness = draw.one_of({0u, 1u, 2u, 2u, 6u});
+  model.staleness = draw.one_of({0u, 1u, 2u, 2u, 11u});
+  if (model.staleness == 11) model.staleness_rise = draw.one_of({0u, 2u});
   model.output_shards = draw.one_of({1u, 3u, 5u, 5u, 9u});
   model.round_batches = draw.one_of({2u, 5u, 5u, 12u, 24u});
   if (epochs_per_round(model) > 1) model.epochs = 2 * epochs_per_round(model);
@@ -146,8 +147,11 @@ std::vector<std::string> describe(const ClusterOptions& options) {
     lines.push_back(fmt::format(format, std::forward<Args>(args)...));
   };
   const ModelConfig& model = options.model;
-  line("model: {} output shards, rounds of {} batches, lag {}", model.output_shards,
-       model.round_batches, model.staleness);
+  line("model: {} output shards, rounds of {} batches, lag {}{}", model.output_shards,
+       model.round_batches, model.staleness,
+       model.staleness_rise == 0
+           ? ""
+           : fmt::format(", one more every {} batches", model.staleness_rise));
   line("input layer: {}", options.master.lends_input ? "the volunteers'" : "the master's");
   line("volunteers: {}, the slowest up to {} times as slow", options.volunteers,
        options.slowness_max);

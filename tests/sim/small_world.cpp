@@ -37,7 +37,7 @@ ClusterResult SmallWorld::run(const ClusterOptions& options) {
 }
 
 const Expected& SmallWorld::calm(const ModelConfig& model) {
-  const Drawn key(model.staleness, model.output_shards, model.round_batches);
+  const Drawn key(model.staleness, model.staleness_rise, model.output_shards, model.round_batches);
   const auto known = calm_.find(key);
   if (known != calm_.end()) return known->second;
   ClusterOptions options;

@@ -29,7 +29,7 @@ class SmallWorld {
 
  private:
   // What the fault plan draws of a model.
-  using Drawn = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t>;
+  using Drawn = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
   std::unique_ptr<PackedDataset> train_;
   std::unique_ptr<PackedDataset> test_;

@@ -106,6 +106,29 @@ TEST_CASE("run plan: the lag is fixed inside a round and zero at its start", "[r
   REQUIRE(plan.applied_before(11) == 11);
 }
 
+TEST_CASE("run plan: the lag rises from one, by one every so many batches", "[run_plan]") {
+  ModelConfig config = small_run();
+  config.staleness = 3;
+  config.staleness_rise = 2;
+  config.round_batches = 11;
+  const RunPlan plan(config);
+  const std::vector<std::uint32_t> lags = {1, 1, 2, 2, 3, 3, 3};
+  const std::vector<BatchIndex> applied = {0, 0, 0, 1, 1, 2, 3};
+  for (BatchIndex batch = 0; batch < lags.size(); ++batch) {
+    REQUIRE(plan.lag(batch) == lags[batch]);
+    REQUIRE(plan.applied_before(batch) == applied[batch]);
+  }
+  REQUIRE(plan.lag(21) == 3);
+  config.staleness = 0;
+  REQUIRE(RunPlan(config).lag(9) == 0);
+  // Of the batches that train.
+  config.staleness = 3;
+  config.centroid_scale = 1.0F;
+  REQUIRE(RunPlan(config).lag(10) == 3);
+  REQUIRE(RunPlan(config).lag(11) == 1);
+  REQUIRE(RunPlan(config).lag(13) == 2);
+}
+
 TEST_CASE("run plan: an epoch of centroids comes before the schedule of the rates", "[run_plan]") {
   ModelConfig config = small_run();
   config.output_rate = 0.5F;

@@ -71,6 +71,15 @@ TEST_CASE("hidden codes: the mask is left out when nearly all units are on", "[h
   REQUIRE(pack(codes)[4] == 1);
 }
 
+TEST_CASE("hidden codes: their mean length is that of what they stand for", "[hidden]") {
+  HiddenCodes codes{2, 16, {0.5F, 2.0F}, std::vector<std::uint8_t>(32)};
+  codes.codes[3] = 3;
+  codes.codes[7] = 4;
+  codes.codes[16] = 255;
+  REQUIRE(mean_length(codes) == (0.5 * 5 + 2.0 * 255) / 2);
+  REQUIRE(mean_length(HiddenCodes{}) == 0);
+}
+
 TEST_CASE("hidden codes: the format's bytes are pinned", "[hidden]") {
   HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
   codes.codes[0] = 9;

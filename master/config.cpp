@@ -238,9 +238,11 @@ void add_scheduling(Settings& settings, MasterConfig& c) {
   settings.add("batches_per_unit_max", SettingScope::kMachine, "batches",
                "Batches that one work unit may hold.",
                integer_setting(c.scheduling.batches_per_unit_max, 1, kBatchesPerUnitMax));
-  settings.add("unit_target_ms", SettingScope::kMachine, "milliseconds",
-               "Work that catches up is cut into units of about this much of a volunteer's time.",
-               integer_setting(c.scheduling.unit_target_ms, 1, 60'000));
+  settings.add(
+      "unit_target_ms", SettingScope::kMachine, "milliseconds",
+      "Units are of about this much of a volunteer's time where work catches up; otherwise of "
+      "a quarter of the lag at most.",
+      integer_setting(c.scheduling.unit_target_ms, 1, 60'000));
   settings.add(
       "balance_hysteresis", SettingScope::kMachine, "share",
       "Shards move between volunteers when that would make batches faster by more than this "

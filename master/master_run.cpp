@@ -352,8 +352,11 @@ Result<ExitCode> MasterRun::cut_rates(const Done& done) {
                 ExitCode::kUsage);
   }
   if (auto cut = store_.cut_rates(); !cut) return fail(cut.error(), ExitCode::kStore);
-  console_.event(RatesCut{store_.checkpoint(), store_.rate_cuts().back(), done.loss,
-                          done.lowest_loss, static_cast<std::uint32_t>(store_.rate_cuts().size())});
+  const Divergence& divergence = *done.divergence;
+  console_.event(RatesCut{store_.checkpoint(), store_.rate_cuts().back(),
+                          std::string(sign_name(divergence.sign)), sentence(divergence),
+                          divergence.value, divergence.before,
+                          static_cast<std::uint32_t>(store_.rate_cuts().size())});
   return done.error;
 }
 

@@ -42,6 +42,7 @@ Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_second
     record.epoch = task.record.epoch;
     record.loss = task.record.loss;
     record.active = task.record.active;
+    record.code_length = task.record.code_length;
     record.examples_per_second = task.record.examples_per_second;
     record.volunteers = task.record.volunteers;
     record.bytes_down = task.record.bytes_down;

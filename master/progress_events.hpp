@@ -135,12 +135,14 @@ struct Resumed {
   double seconds = 0;  // that it was paused
 };
 
-// A round's loss rose too far: it is discarded, and trained again at half the rates.
+// A round has diverged: it is discarded, and trained again at half the rates.
 struct RatesCut {
   RoundIndex checkpoint = 0;  // from which it is trained again
   BatchIndex batch = 0;       // the first at the lower rates
-  double loss = -1;           // nats an example, of the discarded round
-  double lowest_loss = -1;    // of a round before
+  std::string sign;           // what showed it: "loss" or "code_length"
+  std::string what;           // the same as a clause
+  double value = -1;          // of the discarded round
+  double before = -1;         // what it was held against
   std::uint32_t cuts = 0;     // in the run so far
 };
 

@@ -123,8 +123,9 @@ struct EventJson {
   Json operator()(const Paused& e) const { return {{"event", "paused"}, {"reason", e.reason}}; }
 
   Json operator()(const RatesCut& e) const {
-    return {{"event", "rates_cut"},  {"checkpoint", e.checkpoint},          {"batch", e.batch},
-            {"loss", known(e.loss)}, {"lowest_loss", known(e.lowest_loss)}, {"cuts", e.cuts}};
+    return {{"event", "rates_cut"}, {"checkpoint", e.checkpoint}, {"batch", e.batch},
+            {"sign", e.sign},       {"value", known(e.value)},    {"before", known(e.before)},
+            {"cuts", e.cuts}};
   }
 
   Json operator()(const Resumed& e) const { return {{"event", "resumed"}, {"seconds", e.seconds}}; }

@@ -242,10 +242,10 @@ struct EventText {
 
   std::string operator()(const RatesCut& e) const {
     return fmt::format(
-        "{}the loss rose to {:.4g} nats an example, from {:.4g}. The round is trained again from "
-        "checkpoint {}, at half the rates from batch {} on ({} in the run).",
-        coloured("diverged: ", Colour::kYellow, style), e.loss, e.lowest_loss, e.checkpoint,
-        e.batch, counted(e.cuts, "such cut"));
+        "{}{}. The round is trained again from checkpoint {}, at half the rates from batch {} on "
+        "({} in the run).",
+        coloured("diverged: ", Colour::kYellow, style), e.what, e.checkpoint, e.batch,
+        counted(e.cuts, "such cut"));
   }
 
   std::string operator()(const BackedUp& e) const {

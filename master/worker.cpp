@@ -81,6 +81,7 @@ Event Worker::forward_done(BatchIndex batch, const std::vector<ExampleView>& exa
   ForwardDone done;
   done.batch = batch;
   done.packed = std::make_shared<const Bytes>(pack(codes));
+  done.code_length = mean_length(codes);
   done.codes = std::make_shared<const HiddenCodes>(std::move(codes));
   done.positives = positives_of(examples);
   return done;

@@ -31,6 +31,7 @@ std::vector<Cell> row_of(const HistoryRecord& r) {
           {r.epoch, std::to_string(r.epoch)},
           cell_measured(r.loss, 4),
           cell_measured(r.active, 1),
+          cell_measured(r.code_length, 3),
           cell_measured(r.examples_per_second, 0),
           {r.volunteers, std::to_string(r.volunteers)},
           cell_measured(r.bytes_down, 0),
@@ -53,17 +54,27 @@ std::vector<Cell> row_of(const HistoryRecord& r) {
 Report history_report(const std::vector<HistoryRecord>& records) {
   const auto for_programs = [](const char* key) { return Column{key, "", false, false}; };
   Report report;
-  ReportTable& table =
-      report.table("history", {{"checkpoint", "round"},       for_programs("batches"),
-                               {"epoch", "epochs"},           {"loss", "loss"},
-                               {"active", "active"},          {"examples_per_second", "examples/s"},
-                               {"volunteers", "volun."},      {"bytes_down", "B down"},
-                               {"bytes_up", "B up"},          for_programs("evaluated"),
-                               for_programs("evaluated_all"), {"p_at_1", "P@1 %"},
-                               {"p_at_3", "P@3 %"},           {"p_at_5", "P@5 %"},
-                               {"psp_at_1", "PSP@1 %"},       for_programs("psp_at_3"),
-                               for_programs("psp_at_5"),      for_programs("wall_seconds"),
-                               for_programs("rate_cuts"),     for_programs("rows_digest")});
+  ReportTable& table = report.table("history", {{"checkpoint", "round"},
+                                                for_programs("batches"),
+                                                {"epoch", "epochs"},
+                                                {"loss", "loss"},
+                                                {"active", "active"},
+                                                for_programs("code_length"),
+                                                {"examples_per_second", "examples/s"},
+                                                {"volunteers", "volun."},
+                                                {"bytes_down", "B down"},
+                                                {"bytes_up", "B up"},
+                                                for_programs("evaluated"),
+                                                for_programs("evaluated_all"),
+                                                {"p_at_1", "P@1 %"},
+                                                {"p_at_3", "P@3 %"},
+                                                {"p_at_5", "P@5 %"},
+                                                {"psp_at_1", "PSP@1 %"},
+                                                for_programs("psp_at_3"),
+                                                for_programs("psp_at_5"),
+                                                for_programs("wall_seconds"),
+                                                for_programs("rate_cuts"),
+                                                for_programs("rows_digest")});
   bool has_sample = false;
   for (const HistoryRecord& record : records) {
     table.rows.push_back(row_of(record));

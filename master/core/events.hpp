@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -18,6 +19,7 @@
 #include "common/shard_digest.hpp"
 #include "common/shard_rows.hpp"
 #include "common/time.hpp"
+#include "master/core/divergence.hpp"
 #include "master/core/records.hpp"
 #include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"
@@ -190,8 +192,8 @@ enum class Outcome : std::uint8_t {
 // The last effect of a run.
 struct Done {
   Outcome outcome = Outcome::kFinished;
-  Error error{};                       // of kFailed; otherwise only its message counts
-  double loss = -1, lowest_loss = -1;  // of kDiverged: the round's, and what it is too far above
+  Error error{};                           // of kFailed; otherwise only its message counts
+  std::optional<Divergence> divergence{};  // of kDiverged
 };
 
 using Effect = std::variant<Send, CloseSession, WorkerTask, StorageTask, Notice, Done>;
@@ -220,7 +222,8 @@ struct ForwardDone {
   BatchIndex batch = 0;
   SharedBytes packed;
   std::shared_ptr<const HiddenCodes> codes;
-  Positives positives;  // of all shards
+  double code_length = 0;  // mean_length(*codes)
+  Positives positives;     // of all shards
 };
 
 struct BackwardDone {

@@ -3,6 +3,7 @@
 // and data, so that the decisions do too. A value.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 
 #include "common/ids.hpp"
@@ -11,13 +12,16 @@ namespace gleaner {
 
 struct LearningSoFar {
   double lowest_loss = -1;         // of a round, nats an example; negative: no round has trained
+  double longest_codes = 0;        // mean length of hidden codes in a round that trained
   double best_p_at_1 = -1;         // of an evaluation
   RoundIndex best_checkpoint = 0;  // the first that had it
   std::uint32_t evaluations_since_best = 0;
 
   // A round in which nothing is trained (label centroids) has no loss.
-  void add_round(double loss) {
-    if (loss > 0 && (lowest_loss < 0 || loss < lowest_loss)) lowest_loss = loss;
+  void add_round(double loss, double code_length) {
+    if (loss <= 0) return;
+    if (lowest_loss < 0 || loss < lowest_loss) lowest_loss = loss;
+    longest_codes = std::max(longest_codes, code_length);
   }
 
   void add_evaluation(RoundIndex checkpoint, double p_at_1) {

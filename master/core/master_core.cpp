@@ -131,7 +131,7 @@ void MasterCore::on(Folded& event) {
   store_answered();
   is_folding_ = false;
   checkpoint_ = event.round + 1;
-  learning_.add_round(last_record_.loss);
+  learning_.add_round(last_record_.loss, last_record_.code_length);
   digests_ = std::move(event.digests);
   commits_.forget(event.round);
   pipeline_.forget_before(plan_.round_begin(checkpoint_));

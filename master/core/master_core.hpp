@@ -173,8 +173,8 @@ class MasterCore {
   void let_leavers_go();
   [[nodiscard]] RoundIndex rounds_open() const;
   void close_rounds();
-  // What the round's loss is too far above, if it has diverged.
-  [[nodiscard]] std::optional<double> diverged_from(const RoundRecord& record) const;
+  [[nodiscard]] std::optional<Divergence> divergence_of(const RoundRecord& record) const;
+  [[nodiscard]] CodeLengths code_lengths(RoundIndex round) const;
 
   [[nodiscard]] bool is_evaluation_due(RoundIndex checkpoint) const;
   void start_evaluation();
@@ -187,6 +187,10 @@ class MasterCore {
   [[nodiscard]] UnitInFlight next_unit(SessionId id, const SessionState& session) const;
   [[nodiscard]] std::uint32_t unit_batches(const SessionState& session, BatchIndex first,
                                            std::size_t shards) const;
+  // Whether a unit of live batches should wait for more to join it: units grow as far as the lag
+  // and the volunteer's time allow, while what it has in hand lasts.
+  [[nodiscard]] bool is_early(SessionId id, const SessionState& session,
+                              const UnitInFlight& unit) const;
   void send_unit(SessionId id, SessionState& session, UnitInFlight unit, Message message);
 
   // -- what people are shown (master_view.cpp)
@@ -259,6 +263,7 @@ class MasterCore {
   std::uint64_t steps_ = 0;
   Instant round_started_{};
   RoundRecord last_record_;
+  bool has_warned_of_codes_ = false;
   std::uint64_t examples_ = 0;
   std::uint64_t unit_bytes_down_ = 0, unit_bytes_up_ = 0;
   // Of the open round: bytes of units and results, and examples x volunteers they carried.

@@ -5,17 +5,46 @@
 #include "master/core/master_core.hpp"
 
 namespace gleaner {
+namespace {
+
+// What the session's volunteer takes for so many examples on so many shards, by its measured speed.
+double expected_us(const SessionState& session, std::uint32_t examples, std::size_t shards) {
+  return static_cast<double>(examples) * static_cast<double>(shards) * 1e6 / session.speed;
+}
+
+}  // namespace
 
 std::uint32_t MasterCore::unit_batches(const SessionState& session, BatchIndex first,
                                        std::size_t shards) const {
   if (session.speed <= 0) return 1;
   const double cells = static_cast<double>(model_.batch_examples) * model_.hidden;
-  const double batch_us =
-      static_cast<double>(pipeline_.at(first).examples * shards) * 1e6 / session.speed;
+  const double batch_us = expected_us(session, pipeline_.at(first).examples, shards);
   const double fitting = static_cast<double>(config_.unit_target.count()) / batch_us;
   const double most =
       std::clamp(kUnitCellsMax / cells, 1.0, static_cast<double>(config_.batches_per_unit_max));
   return static_cast<std::uint32_t>(std::clamp(fitting, 1.0, most));
+}
+
+bool MasterCore::is_early(SessionId id, const SessionState& session,
+                          const UnitInFlight& unit) const {
+  const BatchIndex end = unit.first + unit.batches;
+  const bool more_follow = end == pipeline_.frontier() && !plan_.is_round_end(end);
+  if (!unit.wants_gradient || !more_follow || session.speed <= 0) return false;
+  // Shards that stand behind others catch up first; then all of them share units again.
+  const std::vector<ShardId> held = held_by(id, Layer::kOutput);
+  const auto is_ready = [&](ShardId s) { return leases_.at(s).state == LeaseState::kReady; };
+  const auto ready = std::count_if(held.begin(), held.end(), is_ready);
+  if (unit.leases.size() < static_cast<std::size_t>(ready)) return false;
+  // A quarter of what the lag allows: the first batch's gradient comes back with the last's.
+  const std::uint32_t wanted = std::min(unit_batches(session, unit.first, unit.leases.size()),
+                                        (plan_.lag(unit.first) + 1) / 4);
+  if (unit.batches >= wanted || session.batches_in_flight <= wanted) return false;
+  // Of what is out, a unit may be done already, and its result on its way.
+  const double batch_us = expected_us(session, model_.batch_examples, unit.leases.size());
+  const double in_hand_us = batch_us * (session.batches_in_flight - wanted);
+  const double way_us = static_cast<double>(std::max<std::int64_t>(session.round_trip_us, 0)) +
+                        wanted * session.transit_us;
+  return in_hand_us > 2 * way_us;
 }
 
 UnitInFlight MasterCore::next_unit(SessionId id, const SessionState& session) const {
@@ -51,7 +80,7 @@ UnitInFlight MasterCore::next_unit(SessionId id, const SessionState& session) co
 
 bool MasterCore::issue_unit(SessionId id, SessionState& session) {
   UnitInFlight unit = next_unit(id, session);
-  if (unit.batches == 0) return false;
+  if (unit.batches == 0 || is_early(id, session, unit)) return false;
   TrainUnit message;
   message.leases = unit.leases;
   message.wants_gradient = unit.wants_gradient;
@@ -89,9 +118,8 @@ void MasterCore::issue_units(SessionId id, SessionState& session) {
   const BatchIndex frontier = pipeline_.frontier();
   if (session.speed > 0 && session.round_trip_us > 0 && frontier > pipeline_.applied()) {
     const double batch_us =
-        model_.batch_examples * 1e6 *
-        static_cast<double>(std::max<std::size_t>(1, held_by(id, Layer::kOutput).size())) /
-        session.speed;
+        expected_us(session, model_.batch_examples,
+                    std::max<std::size_t>(1, held_by(id, Layer::kOutput).size()));
     const double over_round_trip = static_cast<double>(session.round_trip_us) / batch_us;
     limit +=
         static_cast<std::uint32_t>(std::min(over_round_trip, 2.0 * config_.batches_per_unit_max));

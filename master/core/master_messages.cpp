@@ -220,8 +220,10 @@ void MasterCore::measure(SessionState& session, const UnitInFlight& unit,
   const auto compute_us = static_cast<double>(std::min<std::uint64_t>(result.compute_us, 1u << 30));
   const Micros round_trip(std::max<std::int64_t>(session.round_trip_us, 0));
   const Micros service = now_ - std::max(unit.sent + round_trip, session.last_answer);
-  smooth(session.transit_us, std::max(0.0, static_cast<double>(service.count()) - compute_us));
-  smooth(session.compute_us, compute_us);
+  const double batches = unit.batches;
+  smooth(session.transit_us,
+         std::max(0.0, static_cast<double>(service.count()) - compute_us) / batches);
+  smooth(session.compute_us, compute_us / batches);
   if (compute_us > 0) {
     smooth(session.speed, static_cast<double>(examples * unit.leases.size()) * 1e6 / compute_us);
   }

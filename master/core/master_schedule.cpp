@@ -77,14 +77,20 @@ void MasterCore::close_rounds() {
     if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return;
   }
   last_record_ = round_record(checkpoint_);
-  if (const auto lowest = diverged_from(last_record_)) {
+  if (const auto divergence = divergence_of(last_record_)) {
     finish({Outcome::kDiverged,
             {ErrorCode::kDiverged,
-             fmt::format("round {} has diverged: its loss is {:.4g}, and it was {:.4g} before",
-                         checkpoint_, last_record_.loss, *lowest)},
-            last_record_.loss,
-            *lowest});
+             fmt::format("round {} has diverged: {}", checkpoint_, sentence(*divergence))},
+            divergence});
     return;
+  }
+  if (const auto weak = code_lengths(checkpoint_).weak_start(); weak && !has_warned_of_codes_) {
+    has_warned_of_codes_ = true;
+    remark(Severity::kWarning, "weak_codes",
+           fmt::format("round {} began with hidden codes of a length of {:.3g}, which had been "
+                       "{:.3g}: the rounds before have ruined the hidden layer, and it may not "
+                       "recover; begin again with a smaller --input-rate or --staleness",
+                       checkpoint_, weak->value, weak->before));
   }
   is_folding_ = true;
   round_started_ = now_;  // the next round has been under way while this one was closing
@@ -92,7 +98,7 @@ void MasterCore::close_rounds() {
   effects_.emplace_back(StorageTask(FoldTask{checkpoint_, last_record_, hand_in_accounts()}));
 }
 
-std::optional<double> MasterCore::diverged_from(const RoundRecord& record) const {
+std::optional<Divergence> MasterCore::divergence_of(const RoundRecord& record) const {
   const BatchIndex first = plan_.round_begin(record.round);
   if (model_.divergence_factor == 0.0F || plan_.sums_centroids(first)) return std::nullopt;
   double lowest = learning_.lowest_loss;
@@ -101,8 +107,19 @@ std::optional<double> MasterCore::diverged_from(const RoundRecord& record) const
     const BatchRecord& batch = pipeline_.at(first);
     lowest = to_nats(batch.loss) / static_cast<double>(batch.examples);
   }
-  if (record.loss <= static_cast<double>(model_.divergence_factor) * lowest) return std::nullopt;
-  return lowest;
+  if (record.loss > static_cast<double>(model_.divergence_factor) * lowest) {
+    return Divergence{Divergence::Sign::kLoss, record.loss, lowest};
+  }
+  return code_lengths(record.round).collapse();
+}
+
+CodeLengths MasterCore::code_lengths(RoundIndex round) const {
+  CodeLengths lengths(learning_.longest_codes);
+  for (BatchIndex batch = plan_.round_begin(round); batch < plan_.round_end(round); ++batch) {
+    const BatchRecord& log = pipeline_.at(batch);
+    lengths.add(log.examples, log.code_length);
+  }
+  return lengths;
 }
 
 bool MasterCore::is_evaluation_due(RoundIndex checkpoint) const {

@@ -26,15 +26,18 @@ RoundRecord MasterCore::round_record(RoundIndex round) const {
   std::uint64_t examples = 0;
   std::int64_t loss = 0;
   std::uint64_t active = 0;
+  double code_lengths = 0;
   for (BatchIndex batch = plan_.round_begin(round); batch < plan_.round_end(round); ++batch) {
     const BatchRecord& log = pipeline_.at(batch);
     examples += log.examples;
     loss += log.loss;
     active += log.active;
+    code_lengths += log.code_length * log.examples;
   }
   const auto count = static_cast<double>(examples);
   record.loss = to_nats(loss) / count;
   record.active = static_cast<double>(active) / count;
+  record.code_length = code_lengths / count;
   const double seconds = static_cast<double>((now_ - round_started_).count()) / 1e6;
   if (seconds > 0) record.examples_per_second = count / seconds;
   if (round_unit_examples_ > 0) {
@@ -187,7 +190,7 @@ CoreSnapshot MasterCore::snapshot() const {
   view.epoch =
       std::min(model_.epochs, static_cast<std::uint32_t>(view.batch / plan_.batches_per_epoch()));
   view.epochs = model_.epochs;
-  view.staleness = model_.staleness;
+  view.staleness = plan_.lag(view.batch);
   view.examples = examples_;
   view.unit_bytes_down = unit_bytes_down_;
   view.unit_bytes_up = unit_bytes_up_;

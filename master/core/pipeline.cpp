@@ -43,6 +43,7 @@ void Pipeline::forward_done(const ForwardDone& done) {
   record.codes = done.codes;
   record.positives = done.positives;
   record.examples = done.codes->examples;
+  record.code_length = done.code_length;
   record.covered.resize(map_.output_shards());
   record.digests.resize(map_.output_shards());
   record.gradient = std::make_shared<std::vector<std::int32_t>>(done.codes->codes.size());

@@ -24,6 +24,7 @@ struct BatchRecord {
   std::shared_ptr<const HiddenCodes> codes;  // until the batch is applied
   Positives positives;
   std::uint32_t examples = 0;
+  double code_length = 0;              // mean_length of its codes
   std::vector<std::uint8_t> covered;   // one an output shard: its gradient has been added
   std::vector<std::uint64_t> digests;  // of the gradients of covered shards
   std::uint32_t covered_count = 0;

@@ -143,6 +143,7 @@ Event MasterDriver::answer(const ForwardTask& task) const {
     event.positives.offsets.push_back(i + 1);
   }
   event.codes = std::move(codes);
+  event.code_length = code_length(task.batch);
   return event;
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -119,6 +120,7 @@ class MasterDriver {
   std::vector<ShardDigest> digests;         // of every fold to come
   std::deque<double> precisions;            // P@1 of the evaluations to come; then 0.5
   std::map<BatchIndex, float> input_rates;  // of backward tasks
+  std::function<double(BatchIndex)> code_length = [](BatchIndex) { return 1.0; };
   std::optional<FoldTask> last_fold;
   std::optional<ReadChunkTask> last_read;
 

@@ -13,6 +13,7 @@ HistoryRecord full_history() {
   record.epoch = 3;
   record.loss = 0.1 + 0.2;
   record.active = 312.5;
+  record.code_length = 4.75;
   record.examples_per_second = 1e5;
   record.volunteers = 7;
   record.bytes_down = 101.25;

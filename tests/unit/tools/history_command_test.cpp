@@ -71,7 +71,7 @@ TEST_CASE("history: JSON lines hold every field, in order, null where not measur
   REQUIRE(lines.size() == 2);
   CHECK(
       lines[0] ==
-      R"({"checkpoint":1,"batches":64,"epoch":0,"loss":4.25,"active":null,)"
+      R"({"checkpoint":1,"batches":64,"epoch":0,"loss":4.25,"active":null,"code_length":null,)"
       R"("examples_per_second":null,"volunteers":3,"bytes_down":null,"bytes_up":null,)"
       R"("evaluated":0,"evaluated_all":false,"p_at_1":null,"p_at_3":null,"p_at_5":null,)"
       R"("psp_at_1":null,"psp_at_3":null,"psp_at_5":null,"wall_seconds":0,"rate_cuts":0,"rows_digest":null})");

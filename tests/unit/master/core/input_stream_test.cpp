@@ -146,7 +146,7 @@ std::string order_at_lag(std::uint32_t lag) {
       auto codes = std::make_shared<HiddenCodes>(tiny_codes(bench.plan, task.begin, model.hidden));
       const Bytes gradient =
           pack_gradient(*codes, std::vector<std::int32_t>(codes->codes.size(), 1));
-      ForwardDone done{task.begin, std::make_shared<const Bytes>(pack(*codes)), codes, {}};
+      ForwardDone done{task.begin, std::make_shared<const Bytes>(pack(*codes)), codes, 1.0, {}};
       done.positives.offsets.resize(codes->examples + 1);
       pipeline.forward_done(done);
       for (std::uint32_t s = 0; s < bench.map.output_shards(); ++s) {

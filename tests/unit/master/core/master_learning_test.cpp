@@ -39,8 +39,7 @@ TEST_CASE("learning: a round whose loss rises too far is not folded", "[master]"
     MasterDriver master(model, tiny_core_config(model));
     train(master, loss);
     REQUIRE(master.outcome() == Outcome::kDiverged);
-    REQUIRE(master.done->loss == 6.0);
-    REQUIRE(master.done->lowest_loss == 2.0);
+    REQUIRE(master.done->divergence == Divergence{Divergence::Sign::kLoss, 6.0, 2.0});
     REQUIRE(was_folded(master, "0"));
     REQUIRE_FALSE(was_folded(master, "1"));
   }
@@ -57,19 +56,67 @@ TEST_CASE("learning: the first round is held against the model its first batch m
   MasterDriver master(model, tiny_core_config(model));
   train(master, [](BatchIndex batch) { return batch == 0 ? kNat : 4 * kNat; });
   REQUIRE(master.outcome() == Outcome::kDiverged);
-  REQUIRE(master.done->lowest_loss == 2.0);
-  REQUIRE(master.done->loss == 6.0);  // one batch of 2 nats an example and two of 8
+  // One batch of 2 nats an example and two of 8.
+  REQUIRE(master.done->divergence == Divergence{Divergence::Sign::kLoss, 6.0, 2.0});
   REQUIRE_FALSE(was_folded(master, "0"));
 }
 
 TEST_CASE("learning: after a resume a round is held against those of before", "[master]") {
   const ModelConfig model = watched_model(2.0F);
   ResumePoint resume{1, false};
-  resume.learning.add_round(0.5);
+  resume.learning.add_round(0.5, 1.0);
   MasterDriver master(model, tiny_core_config(model), resume);
   train(master, [](BatchIndex) { return kNat; });
   REQUIRE(master.outcome() == Outcome::kDiverged);
-  REQUIRE(master.done->lowest_loss == 0.5);
+  REQUIRE(master.done->divergence->before == 0.5);
+}
+
+TEST_CASE("learning: a round in which hidden codes collapse is not folded", "[master]") {
+  // Batches large enough that each is judged by itself.
+  const auto model_of = [](float divergence_factor) {
+    ModelConfig model = watched_model(divergence_factor);
+    model.labels = 600;
+    model.batch_examples = 600;
+    model.points = 3000;
+    return model;
+  };
+  const auto length = [](BatchIndex batch) { return batch == 4 ? 0.25 : 8.0; };
+  {
+    const ModelConfig model = model_of(2.0F);
+    MasterDriver master(model, tiny_core_config(model));
+    master.code_length = length;
+    train(master, [](BatchIndex) { return kNat; });
+    REQUIRE(master.outcome() == Outcome::kDiverged);
+    REQUIRE(master.done->divergence == Divergence{Divergence::Sign::kCodeLength, 0.25, 8.0});
+    REQUIRE(was_folded(master, "0"));
+    REQUIRE_FALSE(was_folded(master, "1"));
+  }
+  {
+    const ModelConfig model = model_of(0.0F);
+    MasterDriver master(model, tiny_core_config(model));
+    master.code_length = length;
+    train(master, [](BatchIndex) { return kNat; });
+    REQUIRE(master.outcome() == Outcome::kFinished);
+  }
+}
+
+TEST_CASE("learning: what the rounds before have ruined is said, not trained again", "[master]") {
+  ModelConfig model = watched_model(2.0F);
+  model.labels = 600;
+  model.batch_examples = 600;
+  model.points = 3000;
+  CoreConfig settings = tiny_core_config(model);
+  settings.rows_per_chunk = 150;
+  ResumePoint resume{1, false};
+  resume.learning.add_round(1.0, 200.0);
+  MasterDriver master(model, settings, resume);
+  master.code_length = [](BatchIndex) { return 8.0; };
+  train(master, [](BatchIndex) { return kNat / 1000; });
+  REQUIRE(master.outcome() == Outcome::kFinished);
+  const auto remarks = master.notices<Remark>();
+  REQUIRE(std::any_of(remarks.begin(), remarks.end(), [](const Remark& remark) {
+    return remark.kind == "weak_codes" && remark.text.find("had been 200") != std::string::npos;
+  }));
 }
 
 TEST_CASE("learning: rounds that sum centroids neither diverge nor count", "[master]") {

@@ -35,6 +35,7 @@ constexpr std::uint32_t kNeuronsPerBucket = 200;
 constexpr std::uint32_t kWarmupBatches = 160;
 // Where one label in thousands is true, gradients of the others are tiny, but all point one way.
 constexpr float kEpsilon = 1e-3F;
+constexpr std::int32_t kGradientStepLog2 = -8;
 // The lag grows by one every so many batches.
 constexpr std::uint32_t kStalenessRise = 40;
 constexpr float kDivergenceFactor = 2.0F;
@@ -201,8 +202,13 @@ void Chooser::choose_rates() {
       "the last epochs settle what the first have found");
   set("warmup_batches", &ModelConfig::warmup_batches, kWarmupBatches,
       "the first steps of rows that have seen one example decide too much");
-  set("epsilon", &ModelConfig::epsilon, kEpsilon,
-      "steps as long for tiny gradients as for large ones would push all rows below zero at first");
+  if (facts_.labels > kLabelsTrainedWhole) {
+    set("epsilon", &ModelConfig::epsilon, kEpsilon,
+        "steps as long for tiny gradients as for large ones would push all rows below zero at "
+        "first");
+  }
+  set("gradient_step_log2", &ModelConfig::gradient_step_log2, kGradientStepLog2,
+      "finer steps change no precision, and each is a bit an entry of every result");
   set("input_scale", &ModelConfig::input_scale, is_widest() ? 0.03F : 0.2F,
       "small initial codes, soon outgrown");
   set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,

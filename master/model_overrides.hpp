@@ -108,7 +108,7 @@ void for_each_shape_field(ModelFieldVisit<Visit> to) {
       "many whole epochs as fit; then epochs must be a multiple of these.");
   to.whole("staleness", &O::staleness, &C::staleness, 0, kStalenessMax, "batches",
            "Lag between a batch's forward pass and the last update it sees. 0 trains strictly in "
-           "order; more hides the network's latency and needs a low input_rate.");
+           "order; more hides the network's latency and needs a staleness_rise.");
   to.whole(
       "staleness_rise", &O::staleness_rise, &C::staleness_rise, 0, 1'000'000, "batches",
       "The lag begins at 1 and grows by one every so many batches until it is staleness, since "
@@ -163,7 +163,7 @@ void for_each_learning_field(ModelFieldVisit<Visit> to) {
   to.real("output_rate", &O::output_rate, &C::output_rate, 0.0F, kRateMax, "",
           "Learning rate of the output layer.");
   to.real("input_rate", &O::input_rate, &C::input_rate, 0.0F, kRateMax, "",
-          "Learning rate of the input layer; the larger the staleness, the smaller it must be.");
+          "Learning rate of the input layer.");
   to.real("rate_decay", &O::rate_decay, &C::rate_decay, 1e-6F, 1.0F, "",
           "Both rates are multiplied by it after every epoch.");
   to.whole("warmup_batches", &O::warmup_batches, &C::warmup_batches, 0, 1'000'000'000, "batches",

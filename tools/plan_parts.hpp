@@ -8,9 +8,6 @@
 
 namespace gleaner {
 
-// Hidden units that are not zero.
-inline constexpr double kUnitsOn = 0.5;
-
 // How many times as much there is of each resource.
 struct Scale {
   std::array<double, kResources.size()> of;

@@ -9,9 +9,9 @@ namespace {
 // Examples of a batch share the neurons that tables bring them: they reach as many rows as if each
 // chose so much of its own at random. Counted on four data sets, see tools/PLAN.md.
 constexpr double kOwnChoice = 0.5;
-constexpr double kGradientBits = 14;  // of an entry of the largest magnitudes
-constexpr double kUnitBytes = 120;    // of a unit besides its examples
-constexpr double kResultBytes = 60;   // of a result, and for each shard of a batch:
+constexpr double kGradientBits = 1.0;  // of an example's largest entry, if its step were 1
+constexpr double kUnitBytes = 120;     // of a unit besides its examples
+constexpr double kResultBytes = 60;    // of a result, and for each shard of a batch:
 constexpr double kOutcomeBytes = 32;
 constexpr double kLevelBytes = 0.4;     // of a committed weight, as zstd leaves them
 constexpr double kOutputRowBytes = 14;  // of a committed row besides: id, scale, bias, state
@@ -20,6 +20,11 @@ constexpr double kSegmentBytes = 1448;  // TCP's, over Ethernet
 constexpr double kHeaderBytes = 66;
 constexpr double kWire = 1 + kHeaderBytes / kSegmentBytes;
 constexpr double kAcknowledged = kHeaderBytes / (2 * kSegmentBytes);  // every other segment
+
+// Bytes of one entry of a gradient on the wire.
+double gradient_bytes(const ModelConfig& model) {
+  return (kGradientBits - model.gradient_step_log2) / 8;
+}
 
 // Bytes of a varint of a gap between ascending ids.
 double varint_bytes(double gap) {
@@ -52,10 +57,10 @@ double messages(const MachineCosts& costs, const Shape& s, double bytes) {
 void add_input_traffic(const PlanInput& input, const Shape& s, Traffic& t) {
   if (s.input_share == 0) return;
   const double units = s.hidden * s.input_share;
-  const double counting = kUnitsOn * (1 - input.model.dropout);
-  t.input_down = kWire * (units / 8 + s.input_held + counting * units * kGradientBits / 8 +
-                          kUnitBytes / s.batch);
-  t.input_up = kWire * (units / 8 + 4 * kUnitsOn * units + kResultBytes / s.batch);
+  const double counting = input.units_on * (1 - input.model.dropout);
+  t.input_down = kWire * (units / 8 + s.input_held +
+                          counting * units * gradient_bytes(input.model) + kUnitBytes / s.batch);
+  t.input_up = kWire * (units / 8 + 4 * input.units_on * units + kResultBytes / s.batch);
   const double features = std::max(input.features_per_point, 1e-3);
   t.points_down = kWire * features * (4 + varint_bytes(s.features / features)) / input.model.epochs;
   t.commit_up +=
@@ -74,13 +79,13 @@ double rows_reached(const Shape& s, double examples) {
 }
 
 Traffic traffic_of(const PlanInput& input, const Shape& s) {
-  const double on = kUnitsOn * (1 - input.model.dropout);
+  const double on = input.units_on * (1 - input.model.dropout);
   const double codes = 4 + s.hidden * std::min(1.0, 1.0 / 8 + on);
   const double labels = std::max(input.labels_per_point * s.share, 1e-3);
   Traffic t;
   t.unit_down =
       kWire * (codes + 1 + labels * varint_bytes(s.labels / labels) + kUnitBytes / s.batch);
-  t.unit_up = kWire * (1 + on * s.hidden * kGradientBits / 8 +
+  t.unit_up = kWire * (1 + on * s.hidden * gradient_bytes(input.model) +
                        (kResultBytes + kOutcomeBytes * s.held) / s.batch);
   t.commit_up =
       kWire * s.output_rows * s.share * (kLevelBytes * s.hidden + kOutputRowBytes) / s.examples();

@@ -108,6 +108,8 @@ TEST_CASE("recipe: a lag that is given is kept", "[recipe]") {
     REQUIRE(recipe(wide, request).model.staleness == staleness);
     REQUIRE(recipe(wide, request).model.input_rate == recipe(wide).model.input_rate);
   }
+  // Only where one label in thousands is true.
+  REQUIRE(recipe(wide).model.epsilon > recipe(facts(12'920, 983)).model.epsilon);
   // A larger one is not there from the start.
   REQUIRE(recipe(wide).model.staleness_rise == 0);
   REQUIRE(recipe(wide, {.staleness = 2}).model.staleness_rise > 0);

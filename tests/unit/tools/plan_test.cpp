@@ -15,6 +15,13 @@ namespace {
 // Nothing takes time but what a test sets.
 const MachineCosts kFree;
 
+// The sizes that schema/README.md and the simulation name: half of the units on, 14 bits an entry
+// of the gradient.
+void set_message_sizes(PlanInput& input) {
+  input.units_on = 0.5;
+  input.model.gradient_step_log2 = -13;
+}
+
 // Every neuron of 1,000 is trained, in rounds of ten batches of 100.
 PlanInput small_input() {
   PlanInput input;
@@ -28,6 +35,7 @@ PlanInput small_input() {
   input.features_per_point = 10;
   input.labels_per_point = 2;
   input.volunteers = {.count = 4, .cores = 1, .mbit = 0};
+  set_message_sizes(input);
   return input;
 }
 
@@ -89,6 +97,7 @@ PlanInput simulated(std::uint32_t volunteers, double mbit) {
   input.volunteers = {.count = volunteers, .cores = 1, .mbit = mbit};
   input.round_trip = 2 * (0.005 + 0.045 * volunteers / (volunteers + 1));
   input.master.mbit = 1'000;
+  set_message_sizes(input);
   return input;
 }
 

@@ -1,5 +1,9 @@
 #include "common/exit_code.hpp"
 
+#include <cstdio>
+#include <exception>
+#include <new>
+
 namespace gleaner {
 
 ExitCode exit_code_of(ErrorCode code) {
@@ -72,6 +76,17 @@ const char* error_name(ErrorCode code) {
       return "diverged";
   }
   return "unknown";
+}
+
+int say_exception(const char* program, const char* no_memory) {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    std::fprintf(stderr, "%s: %s\n", program, no_memory);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "%s: %s\n", program, error.what());
+  }
+  return static_cast<int>(ExitCode::kFailure);
 }
 
 const char* exit_code_help() {

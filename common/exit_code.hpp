@@ -21,6 +21,10 @@ ExitCode exit_code_of(ErrorCode code);
 // snake_case name of a code, as it stands in events.
 const char* error_name(ErrorCode code);
 
+// To be called in a handler of main's: says on standard error what exception has ended `program`;
+// where it was want of memory, in the words of `no_memory`.
+int say_exception(const char* program, const char* no_memory);
+
 // The lines of --help that list the codes.
 const char* exit_code_help();
 

@@ -1,6 +1,7 @@
 // gleaner-master: wiring only.
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <optional>
 #include <string>
 #include <utility>
@@ -60,5 +61,12 @@ int start(const std::vector<std::string>& arguments) {
 }  // namespace gleaner
 
 int main(int argc, char** argv) {
-  return gleaner::start(std::vector<std::string>(argv + 1, argv + argc));
+  try {
+    return gleaner::start(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception&) {
+    return gleaner::say_exception("gleaner-master",
+                                  "this machine has no memory left to go on with. Nothing that was "
+                                  "stored is lost: free some, "
+                                  "and the same command goes on from the last checkpoint");
+  }
 }

@@ -78,9 +78,8 @@ int main(int argc, char** argv) {
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");
   } catch (const CLI::ParseError& error) {
     return report(app, error);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "gleaner: {}\n", error.what());
-    return static_cast<int>(gleaner::ExitCode::kFailure);
+  } catch (const std::exception&) {
+    return gleaner::say_exception("gleaner", "this machine's memory is not enough for that");
   }
   return exit_status;
 }

@@ -3,6 +3,7 @@
 #include <asio/signal_set.hpp>
 #include <cstdio>
 #include <cstdlib>
+#include <exception>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -119,5 +120,12 @@ int start(const std::vector<std::string>& arguments) {
 }  // namespace gleaner::volunteer
 
 int main(int argc, char** argv) {
-  return gleaner::volunteer::start(std::vector<std::string>(argv + 1, argv + argc));
+  try {
+    return gleaner::volunteer::start(std::vector<std::string>(argv + 1, argv + argc));
+  } catch (const std::exception&) {
+    return gleaner::say_exception(
+        "gleaner-volunteer",
+        "this machine has less memory than --memory promises, and none was left to go on with. "
+        "Nothing is lost: the master lends the shards to others. Start it again with less");
+  }
 }

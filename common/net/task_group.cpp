@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <exception>
 #include <map>
+#include <new>
 #include <optional>
 #include <utility>
 #include <vector>
@@ -32,6 +33,16 @@ std::optional<std::string> describe(const std::exception_ptr& failure, bool was_
   }
 }
 
+bool is_want_of_memory(const std::exception_ptr& failure) {
+  try {
+    std::rethrow_exception(failure);
+  } catch (const std::bad_alloc&) {
+    return true;
+  } catch (...) {
+    return false;
+  }
+}
+
 }  // namespace
 
 struct TaskGroup::State {
@@ -46,14 +57,15 @@ struct TaskGroup::State {
 
   void finished(std::uint64_t id, const std::exception_ptr& failure) {
     const Task& task = tasks.at(id);
-    if (failure != nullptr) {
+    if (failure != nullptr && !is_want_of_memory(failure)) {
       if (const auto what = describe(failure, task.was_cancelled)) on_failure(task.name, *what);
     }
   }
 
-  void remove(std::uint64_t id) {
+  void remove(std::uint64_t id, const std::exception_ptr& failure) {
     tasks.erase(id);
     for (asio::steady_timer* waiter : waiters) waiter->cancel();
+    if (failure != nullptr && is_want_of_memory(failure)) std::rethrow_exception(failure);
   }
 
   asio::any_io_executor executor;
@@ -96,7 +108,7 @@ void TaskGroup::spawn(std::string name, asio::awaitable<void> task) {
   auto on_end = [state = state_, id](const std::exception_ptr& failure) {
     state->finished(id, failure);
     // Not at once: the coroutine's last steps, after this handler, still look at the signal.
-    asio::post(state->executor, [state, id] { state->remove(id); });
+    asio::post(state->executor, [state, id, failure] { state->remove(id, failure); });
   };
   asio::co_spawn(state_->executor, std::move(task),
                  asio::bind_cancellation_slot(entry.signal.slot(), std::move(on_end)));

@@ -17,7 +17,8 @@ namespace gleaner {
 class TaskGroup {
  public:
   // Called with a task's name and the sentence of an exception that left it. A task that ends
-  // because it was cancelled has not failed.
+  // because it was cancelled has not failed. A task that ends for want of memory may leave anything
+  // half done: std::bad_alloc then leaves the executor's run instead.
   using FailureHandler = std::function<void(const std::string& task, const std::string& what)>;
 
   TaskGroup(asio::any_io_executor executor, FailureHandler on_failure);

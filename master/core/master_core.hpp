@@ -173,7 +173,8 @@ class MasterCore {
   void let_leavers_go();
   [[nodiscard]] RoundIndex rounds_open() const;
   void close_rounds();
-  [[nodiscard]] std::optional<Divergence> divergence_of(const RoundRecord& record) const;
+  [[nodiscard]] std::optional<Divergence> divergence_of(const RoundRecord& record,
+                                                        const CodeLengths& lengths) const;
   [[nodiscard]] CodeLengths code_lengths(RoundIndex round) const;
 
   [[nodiscard]] bool is_evaluation_due(RoundIndex checkpoint) const;

@@ -77,14 +77,15 @@ void MasterCore::close_rounds() {
     if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return;
   }
   last_record_ = round_record(checkpoint_);
-  if (const auto divergence = divergence_of(last_record_)) {
+  const CodeLengths lengths = code_lengths(checkpoint_);
+  if (const auto divergence = divergence_of(last_record_, lengths)) {
     finish({Outcome::kDiverged,
             {ErrorCode::kDiverged,
              fmt::format("round {} has diverged: {}", checkpoint_, sentence(*divergence))},
             divergence});
     return;
   }
-  if (const auto weak = code_lengths(checkpoint_).weak_start(); weak && !has_warned_of_codes_) {
+  if (const auto& weak = lengths.weak_start(); weak && !has_warned_of_codes_) {
     has_warned_of_codes_ = true;
     remark(Severity::kWarning, "weak_codes",
            fmt::format("round {} began with hidden codes of a length of {:.3g}, which had been "
@@ -98,7 +99,8 @@ void MasterCore::close_rounds() {
   effects_.emplace_back(StorageTask(FoldTask{checkpoint_, last_record_, hand_in_accounts()}));
 }
 
-std::optional<Divergence> MasterCore::divergence_of(const RoundRecord& record) const {
+std::optional<Divergence> MasterCore::divergence_of(const RoundRecord& record,
+                                                    const CodeLengths& lengths) const {
   const BatchIndex first = plan_.round_begin(record.round);
   if (model_.divergence_factor == 0.0F || plan_.sums_centroids(first)) return std::nullopt;
   double lowest = learning_.lowest_loss;
@@ -110,7 +112,7 @@ std::optional<Divergence> MasterCore::divergence_of(const RoundRecord& record) c
   if (record.loss > static_cast<double>(model_.divergence_factor) * lowest) {
     return Divergence{Divergence::Sign::kLoss, record.loss, lowest};
   }
-  return code_lengths(record.round).collapse();
+  return lengths.collapse();
 }
 
 CodeLengths MasterCore::code_lengths(RoundIndex round) const {

@@ -7,13 +7,27 @@ import unittest
 
 from harness import EndToEndTest, Setup, finished, small_setup
 
-# Far too high, so that the first rounds diverge.
-WILD = ["--output-rate", 4, "--input-rate", 4, "--divergence-factor", 1.5]
+# Rates far too high, so that the first rounds diverge.
+RISING_LOSS = ["--output-rate", 4, "--input-rate", 4, "--divergence-factor", 1.5]
+# The first steps drive nearly all hidden units below zero. A round is several windows of codes.
+COLLAPSING_CODES = ["--input-rate", 2, "--warmup-batches", 0, "--round-batches", 47,
+                    "--divergence-factor", 1000]
 
 
 class Divergence(EndToEndTest):
-    def test_rates_are_cut_alike_whoever_trains_and_however_often_the_master_is_killed(self):
-        setup = small_setup(self.cluster, flags=WILD)
+    def test_rates_are_cut_for_a_rising_loss(self):
+        cut = self.cut_alike_whoever_trains_and_however_often_killed(RISING_LOSS)
+        self.assertEqual(cut["sign"], "loss")
+        self.assertGreater(cut["value"], 1.5 * cut["before"])
+
+    def test_rates_are_cut_for_collapsing_codes(self):
+        cut = self.cut_alike_whoever_trains_and_however_often_killed(COLLAPSING_CODES)
+        self.assertEqual(cut["sign"], "code_length")
+        self.assertLess(16 * cut["value"], cut["before"])
+
+    def cut_alike_whoever_trains_and_however_often_killed(self, flags):
+        """Returns the event of the first cut."""
+        setup = small_setup(self.cluster, flags=flags)
         reference = setup.run_local(self.cluster, self.cluster.path("reference"))
         status, program = self.cluster.run(
             "gleaner", "history", "--json", self.cluster.path("reference"))
@@ -30,8 +44,6 @@ class Divergence(EndToEndTest):
             self.cluster.volunteer(address)
         cut = master.wait_event("rates_cut")
         self.assertEqual(cut["cuts"], 1)
-        self.assertEqual(cut["sign"], "loss")
-        self.assertGreater(cut["value"], 1.5 * cut["before"])
         master.kill()
         master = setup.start_master(self.cluster, store, "--listen", address, "--threads", 1)
         self.assertEqual(finished(master)["digest"], reference["digest"])
@@ -39,6 +51,7 @@ class Divergence(EndToEndTest):
         status, program = self.cluster.run("gleaner", "verify", store, "--deep", "--from", "start",
                                            "--train", setup.train)
         self.assertEqual(status, 0, program.said())
+        return cut
 
     def test_a_run_that_cannot_be_helped_ends_with_a_sentence(self):
         # Rounds of one point differ as their points do, at any rate.

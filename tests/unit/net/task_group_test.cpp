@@ -3,6 +3,7 @@
 #include <asio/post.hpp>
 #include <asio/this_coro.hpp>
 #include <catch2/catch.hpp>
+#include <new>
 #include <stdexcept>
 #include <vector>
 
@@ -66,6 +67,11 @@ asio::awaitable<void> throw_up(std::string what) {
   throw std::runtime_error(what);
 }
 
+asio::awaitable<void> run_out_of_memory() {
+  co_await asio::post(asio::use_awaitable);
+  throw std::bad_alloc();
+}
+
 asio::awaitable<void> stop(TaskGroup& tasks) {
   co_await tasks.stop();
 }
@@ -110,6 +116,16 @@ TEST_CASE("task group: exceptions are reported with the task's name", "[task_gro
   testing::run_to_end(io, wait(group.tasks, Millis(60'000)));
   REQUIRE(group.tasks.size() == 0);
   REQUIRE(group.failures == std::vector<std::string>{"first: out of luck"});
+}
+
+TEST_CASE("task group: want of memory leaves the executor, not a report", "[task_group]") {
+  asio::io_context io;
+  Group group(io);
+  group.tasks.spawn("first", run_out_of_memory());
+  REQUIRE_THROWS_AS(io.run(), std::bad_alloc);
+  io.run();
+  REQUIRE(group.tasks.size() == 0);
+  REQUIRE(group.failures.empty());
 }
 
 TEST_CASE("task group: wait gives up when its time is over", "[task_group]") {

@@ -195,6 +195,19 @@ double examples_per_second(const PlanInput& input, const MachineCosts& costs, co
   return shape_of(input, scale).examples() / pace_of(input, costs, scale).round;
 }
 
+// What a run takes longer because its first batches wait for a smaller lag.
+double rise_seconds(const ModelConfig& model, const Shape& s, const Pace& pace) {
+  double seconds = 0;
+  double left = s.epoch_batches * model.epochs;
+  for (std::uint32_t lag = 1; lag < model.staleness && model.staleness_rise > 0 && left > 0;
+       ++lag) {
+    const double batches = std::min<double>(left, model.staleness_rise);
+    seconds += batches * std::max(0.0, pace.trip / (lag + 1) - pace.batch);
+    left -= batches;
+  }
+  return seconds;
+}
+
 // The one of which more would help most; where nothing alone helps, the one that is used up.
 Resource limit_of(const std::vector<Bound>& bounds, double now) {
   constexpr double kGainMin = 1.02;
@@ -301,6 +314,7 @@ Result<Plan> make_plan(const PlanInput& input, const MachineCosts& costs) {
   plan.round_seconds = pace.round;
   plan.epoch_seconds = pace.round * s.epoch_batches / s.batches;
   plan.trip_seconds = pace.trip;
+  plan.rise_seconds = rise_seconds(input.model, s, pace);
   for (const Resource resource : kResources) {
     Scale scale;
     scale[resource] = 2;

@@ -113,10 +113,11 @@ struct Traffic {
 };
 
 struct Plan {
-  double examples_per_second = 0;
+  double examples_per_second = 0;  // once the lag has risen
   double round_seconds = 0;
   double epoch_seconds = 0;  // without evaluation
   double trip_seconds = 0;   // of a batch that is the only one, from its features to its update
+  double rise_seconds = 0;   // that a run takes longer, once, since the lag begins at 1
   Resource limit{};
   std::vector<Bound> bounds;  // in the order of kResources
 

@@ -59,12 +59,15 @@ void add_run(const PlanInput& input, const Plan& plan, Report& report) {
   }
 }
 
-void add_speed(const Plan& plan, Report& report) {
+void add_speed(const PlanInput& input, const Plan& plan, Report& report) {
   report.section("speed", "What to expect");
   report.fact("examples_per_second", "examples/s", cell_speed(plan.examples_per_second));
   report.fact("epoch_seconds", "an epoch", cell_seconds(plan.epoch_seconds));
   report.fact("round_seconds", "a round", cell_seconds(plan.round_seconds));
   report.fact("trip_seconds", "a batch, there and back", cell_seconds(plan.trip_seconds));
+  if (input.model.staleness_rise > 0) {
+    report.fact("rise_seconds", "longer, once, as the lag rises", cell_seconds(plan.rise_seconds));
+  }
   report.fact("limit", "limited by", cell_text(resource_name(plan.limit)));
   report.fact("remedy", "what raises it", cell_text(resource_remedy(plan.limit)));
   ReportTable& table = report.table("bounds", {{"resource", "limit", true},
@@ -129,7 +132,7 @@ void add_rounds(const Plan& plan, Report& report) {
 Report plan_report(const PlanInput& input, const Plan& plan) {
   Report report;
   add_run(input, plan, report);
-  add_speed(plan, report);
+  add_speed(input, plan, report);
   add_traffic(input, plan, report);
   add_sizes(plan, report);
   add_rounds(plan, report);

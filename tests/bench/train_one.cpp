@@ -18,6 +18,7 @@
 
 #include "common/dataset/open_or_pack.hpp"
 #include "common/recipe.hpp"
+#include "tests/bench/metrics_line.hpp"
 #include "tests/bench/one_process_run.hpp"
 #include "tests/bench/tiny_dataset.hpp"
 
@@ -174,9 +175,7 @@ int run(const Options& options, const PackedDataset& train, const PackedDataset&
       const auto metrics = run.evaluate(test, options.eval_points);
       if (!metrics) return fail(metrics.error());
       const Metrics& whole = metrics->whole;
-      fmt::print(" | P@1 {:.4f} P@3 {:.4f} P@5 {:.4f} PSP@1 {:.4f} PSP@5 {:.4f} of {}",
-                 whole.p_at_1, whole.p_at_3, whole.p_at_5, whole.psp_at_1, whole.psp_at_5,
-                 whole.evaluated);
+      fmt::print(" | {}", metrics_line(whole));
       precision = whole.p_at_1;
       if (epoch + 1 == config.epochs) print_buckets(metrics->buckets);
     }

@@ -162,6 +162,24 @@ TEST_CASE("plan: the lag bounds how many batches a round trip carries", "[plan]"
   REQUIRE(planned(input, kFree).limit == Resource::kRound);
 }
 
+TEST_CASE("plan: while the lag rises, fewer batches are on their way", "[plan]") {
+  PlanInput input = small_input();
+  input.model.points = 100'000;
+  input.model.epochs = 1;
+  input.model.round_batches = 1'000;
+  input.model.staleness = 3;
+  input.round_trip = 0.1;
+  REQUIRE(planned(input, kFree).rise_seconds == 0);
+  // 40 batches two at a time and 40 three at a time, instead of four.
+  input.model.staleness_rise = 40;
+  REQUIRE(planned(input, kFree).rise_seconds == Approx(40 * 0.1 * (0.5 + 1 / 3.0 - 2 * 0.25)));
+  // A run that ends before.
+  input.model.staleness_rise = 1'000'000;
+  REQUIRE(planned(input, kFree).rise_seconds == Approx(1'000 * 0.1 * (0.5 - 0.25)));
+  input.round_trip = 0;
+  REQUIRE(planned(input, kFree).rise_seconds == 0);
+}
+
 TEST_CASE("plan: a link carries its bytes, the master's all volunteers'", "[plan]") {
   PlanInput input = small_input();
   input.model.points = 100'000;

@@ -66,7 +66,7 @@ int main(int argc, char** argv) {
   } catch (const std::exception&) {
     return gleaner::say_exception("gleaner-master",
                                   "this machine has no memory left to go on with. Nothing that was "
-                                  "stored is lost: free some, "
-                                  "and the same command goes on from the last checkpoint");
+                                  "stored is lost: free some, and the same command goes on from "
+                                  "the last checkpoint");
   }
 }

@@ -10,6 +10,7 @@
 #include <cmath>
 #include <limits>
 #include <numeric>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -43,6 +44,7 @@ class Centroids {
     for (std::uint32_t label = 0; label < sums.size(); ++label) {
       double squares = 0;
       for (const auto& [feature, value] : sums[label]) squares += value * value;
+      if (squares == 0) continue;
       for (const auto& [feature, value] : sums[label]) {
         of_feature_[feature].push_back({label, static_cast<float>(value / std::sqrt(squares))});
       }

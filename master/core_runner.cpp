@@ -2,6 +2,7 @@
 
 #include <asio/post.hpp>
 #include <chrono>
+#include <new>
 #include <utility>
 
 #include "schema/codec.hpp"
@@ -67,7 +68,12 @@ void CoreRunner::admit(std::shared_ptr<Link> link, const std::string& peer) {
 
 void CoreRunner::received(SessionId id, const Bytes& payload, std::size_t wire_bytes) {
   if (!links_.contains(id)) return;
-  auto message = decode(payload);
+  Result<Message> message = Error{ErrorCode::kResources, "there is no memory for it"};
+  try {
+    message = decode(payload);
+  } catch (const std::bad_alloc&) {
+    // Nothing has been changed yet: only this session ends.
+  }
   if (message) {
     handle(MessageReceived{id, std::move(*message), wire_bytes});
     return;
@@ -76,7 +82,7 @@ void CoreRunner::received(SessionId id, const Bytes& payload, std::size_t wire_b
   Send refusal{id, Refusal{message.error().code, message.error().message, false}};
   perform(refusal);
   perform(CloseSession{id});
-  handle(SessionClosed{id, "sent nonsense: " + message.error().message});
+  handle(SessionClosed{id, "its message cannot be read: " + message.error().message});
 }
 
 void CoreRunner::closed(SessionId id, std::string reason) {

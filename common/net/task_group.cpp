@@ -19,27 +19,19 @@
 namespace gleaner {
 namespace {
 
-// The sentence of `failure`; nullopt when it is none but a cancelled wait.
+// The sentence of `failure`; nullopt when it is none but a cancelled wait. Want of memory passes.
 std::optional<std::string> describe(const std::exception_ptr& failure, bool was_cancelled) {
   try {
     std::rethrow_exception(failure);
   } catch (const asio::system_error& error) {
     if (was_cancelled && error.code() == asio::error::operation_aborted) return std::nullopt;
     return error.what();
+  } catch (const std::bad_alloc&) {
+    throw;
   } catch (const std::exception& error) {
     return error.what();
   } catch (...) {
     return "an exception of unknown type";
-  }
-}
-
-bool is_want_of_memory(const std::exception_ptr& failure) {
-  try {
-    std::rethrow_exception(failure);
-  } catch (const std::bad_alloc&) {
-    return true;
-  } catch (...) {
-    return false;
   }
 }
 
@@ -55,17 +47,12 @@ struct TaskGroup::State {
     bool was_cancelled = false;
   };
 
-  void finished(std::uint64_t id, const std::exception_ptr& failure) {
-    const Task& task = tasks.at(id);
-    if (failure != nullptr && !is_want_of_memory(failure)) {
-      if (const auto what = describe(failure, task.was_cancelled)) on_failure(task.name, *what);
-    }
-  }
-
-  void remove(std::uint64_t id, const std::exception_ptr& failure) {
-    tasks.erase(id);
+  void ended(std::uint64_t id, const std::exception_ptr& failure) {
+    const auto task = tasks.extract(id);
     for (asio::steady_timer* waiter : waiters) waiter->cancel();
-    if (failure != nullptr && is_want_of_memory(failure)) std::rethrow_exception(failure);
+    if (failure == nullptr) return;
+    const auto what = describe(failure, task.mapped().was_cancelled);
+    if (what) on_failure(task.mapped().name, *what);
   }
 
   asio::any_io_executor executor;
@@ -106,9 +93,8 @@ void TaskGroup::spawn(std::string name, asio::awaitable<void> task) {
   State::Task& entry = state_->tasks[id];
   entry.name = std::move(name);
   auto on_end = [state = state_, id](const std::exception_ptr& failure) {
-    state->finished(id, failure);
     // Not at once: the coroutine's last steps, after this handler, still look at the signal.
-    asio::post(state->executor, [state, id, failure] { state->remove(id, failure); });
+    asio::post(state->executor, [state, id, failure] { state->ended(id, failure); });
   };
   asio::co_spawn(state_->executor, std::move(task),
                  asio::bind_cancellation_slot(entry.signal.slot(), std::move(on_end)));

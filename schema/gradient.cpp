@@ -24,7 +24,7 @@ std::int32_t unfold_sign(std::uint32_t folded) {
   return static_cast<std::int32_t>((folded >> 1) ^ (0u - (folded & 1u)));
 }
 
-Error broken(std::string what) {
+Error broken_gradient(std::string what) {
   return Error{ErrorCode::kProtocol, fmt::format("gradient: {}", what)};
 }
 
@@ -65,17 +65,18 @@ class UnitsOn {
 };
 
 Result<void> check_sizes(const HiddenCodes& codes, const UnitsOn& units, ByteView packed) {
-  if (packed.size() < codes.examples) return broken("cut off in the widths");
+  if (packed.size() < codes.examples) return broken_gradient("cut off in the widths");
   std::size_t bits = 0;
   for (std::size_t i = 0; i < codes.examples; ++i) {
     if (packed[i] > kWidthMax) {
-      return broken(fmt::format("width {} of example {}, at most {}", packed[i], i, kWidthMax));
+      return broken_gradient(
+          fmt::format("width {} of example {}, at most {}", packed[i], i, kWidthMax));
     }
     bits += units.count(i) * packed[i];
   }
   if (packed.size() - codes.examples != (bits + 7) / 8) {
-    return broken(fmt::format("{} bytes of entries, expected {}", packed.size() - codes.examples,
-                              (bits + 7) / 8));
+    return broken_gradient(fmt::format("{} bytes of entries, expected {}",
+                                       packed.size() - codes.examples, (bits + 7) / 8));
   }
   return {};
 }
@@ -126,13 +127,15 @@ Result<void> add_gradient(const HiddenCodes& codes, ByteView packed, std::span<s
       bits |= folded;
       has_overflowed |= __builtin_add_overflow(sum[unit], unfold_sign(folded), &sum[unit]);
     });
-    if (has_overflowed) return broken(fmt::format("the sum of example {} exceeds 32 bits", i));
+    if (has_overflowed) {
+      return broken_gradient(fmt::format("the sum of example {} exceeds 32 bits", i));
+    }
     if (static_cast<unsigned>(std::bit_width(bits)) != width) {
-      return broken(fmt::format("width {} of example {}, but {} bits suffice", width, i,
-                                std::bit_width(bits)));
+      return broken_gradient(fmt::format("width {} of example {}, but {} bits suffice", width, i,
+                                         std::bit_width(bits)));
     }
   }
-  if (!reader.padding_is_zero()) return broken("the last byte's padding is not zero");
+  if (!reader.padding_is_zero()) return broken_gradient("the last byte's padding is not zero");
   return {};
 }
 

@@ -38,7 +38,7 @@ Form form_for(const Shape& shape, std::size_t nonzero) {
   return shape.mask_bytes() + nonzero < shape.cells() ? Form::kMasked : Form::kDense;
 }
 
-Error broken(std::string what) {
+Error broken_codes(std::string what) {
   return Error{ErrorCode::kProtocol, fmt::format("hidden codes: {}", what)};
 }
 
@@ -77,23 +77,26 @@ void write_nonzero(const HiddenCodes& codes, std::uint8_t* out) {
 }
 
 Result<Shape> read_shape(ByteView packed) {
-  if (packed.size() < kHeaderBytes) return broken("cut off within the header");
+  if (packed.size() < kHeaderBytes) return broken_codes("cut off within the header");
   const Shape shape{load_le<std::uint16_t>(packed.data()), load_le<std::uint16_t>(&packed[2])};
   if (shape.examples == 0 || shape.examples > kBatchExamplesMax) {
-    return broken(fmt::format("{} examples, must be 1 to {}", shape.examples, kBatchExamplesMax));
+    return broken_codes(
+        fmt::format("{} examples, must be 1 to {}", shape.examples, kBatchExamplesMax));
   }
   if (shape.hidden == 0 || shape.hidden > kHiddenMax || shape.hidden % kLanes != 0) {
-    return broken(fmt::format("width {}, must be a multiple of {} up to {}", shape.hidden, kLanes,
-                              kHiddenMax));
+    return broken_codes(fmt::format("width {}, must be a multiple of {} up to {}", shape.hidden,
+                                    kLanes, kHiddenMax));
   }
-  if (packed.size() - kHeaderBytes < shape.scale_bytes()) return broken("cut off in the scales");
+  if (packed.size() - kHeaderBytes < shape.scale_bytes()) {
+    return broken_codes("cut off in the scales");
+  }
   return shape;
 }
 
 Result<void> check_scales(const std::vector<float>& scales) {
   for (std::size_t i = 0; i < scales.size(); ++i) {
     if (!(std::isfinite(scales[i]) && scales[i] >= 0)) {
-      return broken(fmt::format("scale of example {} is {}", i, scales[i]));
+      return broken_codes(fmt::format("scale of example {} is {}", i, scales[i]));
     }
   }
   return {};
@@ -101,17 +104,17 @@ Result<void> check_scales(const std::vector<float>& scales) {
 
 Result<void> read_dense(ByteView body, const Shape& shape, std::vector<std::uint8_t>& codes) {
   if (body.size() != shape.cells()) {
-    return broken(fmt::format("{} codes, expected {}", body.size(), shape.cells()));
+    return broken_codes(fmt::format("{} codes, expected {}", body.size(), shape.cells()));
   }
   codes.assign(body.begin(), body.end());
   if (form_for(shape, count_nonzero(codes)) != Form::kDense) {
-    return broken("dense, though the masked form is shorter");
+    return broken_codes("dense, though the masked form is shorter");
   }
   return {};
 }
 
 Result<void> read_masked(ByteView body, const Shape& shape, std::vector<std::uint8_t>& codes) {
-  if (body.size() < shape.mask_bytes()) return broken("cut off in the masks");
+  if (body.size() < shape.mask_bytes()) return broken_codes("cut off in the masks");
   const ByteView masks = body.first(shape.mask_bytes());
   const ByteView nonzero = body.subspan(shape.mask_bytes());
   std::size_t expected = 0;
@@ -119,13 +122,13 @@ Result<void> read_masked(ByteView body, const Shape& shape, std::vector<std::uin
     expected += static_cast<std::size_t>(std::popcount(load_mask(masks, i)));
   }
   if (nonzero.size() != expected) {
-    return broken(fmt::format("{} codes for {} mask bits", nonzero.size(), expected));
+    return broken_codes(fmt::format("{} codes for {} mask bits", nonzero.size(), expected));
   }
   if (form_for(shape, expected) != Form::kMasked) {
-    return broken("masked, though the dense form is as short");
+    return broken_codes("masked, though the dense form is as short");
   }
   if (expected != 0 && std::memchr(nonzero.data(), 0, expected) != nullptr) {
-    return broken("a unit that is on has code zero");
+    return broken_codes("a unit that is on has code zero");
   }
   codes.assign(shape.cells(), 0);
   const std::uint8_t* next = nonzero.data();
@@ -187,7 +190,7 @@ Result<HiddenCodes> unpack_hidden(ByteView packed) {
   const ByteView body = packed.subspan(kHeaderBytes + shape->scale_bytes());
   const std::uint8_t form = packed[4];
   if (form > static_cast<std::uint8_t>(Form::kMasked)) {
-    return broken(fmt::format("form {} is unknown", form));
+    return broken_codes(fmt::format("form {} is unknown", form));
   }
   auto read = Form{form} == Form::kDense ? read_dense(body, *shape, codes.codes)
                                          : read_masked(body, *shape, codes.codes);

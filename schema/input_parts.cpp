@@ -14,7 +14,7 @@ namespace gleaner {
 namespace {
 
 // u16 examples, u16 width.
-constexpr std::size_t kHeaderBytes = 4;
+constexpr std::size_t kPartHeaderBytes = 4;
 
 bool is_well_shaped(std::size_t examples, std::size_t hidden, UnitColumns columns,
                     std::size_t cells) {
@@ -56,26 +56,26 @@ std::vector<std::uint8_t> read_mask(ByteView masks) {
   return on;
 }
 
-Error broken(const char* what, std::string why) {
+Error broken_part(const char* what, std::string why) {
   return Error{ErrorCode::kProtocol, fmt::format("{}: {}", what, std::move(why))};
 }
 
 // The part behind the masks, once header and size are what they must be.
 Result<ByteView> read_header(const char* what, ByteView packed, std::size_t examples,
                              UnitColumns columns) {
-  const std::size_t least = kHeaderBytes + mask_bytes(examples, columns);
-  if (packed.size() < least) return broken(what, "cut off within the masks");
+  const std::size_t least = kPartHeaderBytes + mask_bytes(examples, columns);
+  if (packed.size() < least) return broken_part(what, "cut off within the masks");
   const auto claimed = load_le<std::uint16_t>(packed.data());
   const auto width = load_le<std::uint16_t>(packed.data() + 2);
   if (claimed != examples || width != columns.width) {
-    return broken(what, fmt::format("{} examples of {} units, expected {} of {}", claimed, width,
-                                    examples, columns.width));
+    return broken_part(what, fmt::format("{} examples of {} units, expected {} of {}", claimed,
+                                         width, examples, columns.width));
   }
   return packed.subspan(least);
 }
 
 std::vector<std::uint8_t> mask_in(ByteView packed, std::size_t examples, UnitColumns columns) {
-  return read_mask(packed.subspan(kHeaderBytes, mask_bytes(examples, columns)));
+  return read_mask(packed.subspan(kPartHeaderBytes, mask_bytes(examples, columns)));
 }
 
 }  // namespace
@@ -92,9 +92,9 @@ Bytes pack_activations(std::uint32_t examples, std::uint32_t hidden, UnitColumns
       if (value > 0.0F) values.push_back(value);
     }
   }
-  Bytes packed(kHeaderBytes + mask_bytes(examples, columns));
+  Bytes packed(kPartHeaderBytes + mask_bytes(examples, columns));
   write_header(examples, columns, packed);
-  write_mask(on, packed.data() + kHeaderBytes);
+  write_mask(on, packed.data() + kPartHeaderBytes);
   const ByteView tail = bytes_of(values);
   packed.insert(packed.end(), tail.begin(), tail.end());
   return packed;
@@ -109,7 +109,8 @@ Result<void> unpack_activations(ByteView packed, std::uint32_t examples, std::ui
   const std::vector<std::uint8_t> on = mask_in(packed, examples, columns);
   const auto count = static_cast<std::size_t>(std::count(on.begin(), on.end(), 1));
   if (tail->size() != count * sizeof(float)) {
-    return broken(kWhat, fmt::format("{} bytes of values, expected {}", tail->size(), count * 4));
+    return broken_part(kWhat,
+                       fmt::format("{} bytes of values, expected {}", tail->size(), count * 4));
   }
   const std::uint8_t* next = tail->data();
   for (std::size_t i = 0; i < on.size(); ++i) {
@@ -119,8 +120,8 @@ Result<void> unpack_activations(ByteView packed, std::uint32_t examples, std::ui
       next += sizeof(float);
       // Written so that a NaN fails.
       if (!(value > 0.0F && value <= kActivationMax)) {
-        return broken(kWhat,
-                      fmt::format("{} is not above 0 and at most {}", value, kActivationMax));
+        return broken_part(kWhat,
+                           fmt::format("{} is not above 0 and at most {}", value, kActivationMax));
       }
     }
     activations[i / columns.width * hidden + columns.begin + i % columns.width] = value;
@@ -138,9 +139,9 @@ Bytes pack_unit_gradient(const HiddenCodes& codes, std::span<const std::int32_t>
     const auto part = gradient.subspan(i, columns.width);
     own.insert(own.end(), part.begin(), part.end());
   }
-  Bytes packed(kHeaderBytes + mask_bytes(codes.examples, columns));
+  Bytes packed(kPartHeaderBytes + mask_bytes(codes.examples, columns));
   write_header(codes.examples, columns, packed);
-  write_mask(on.codes, packed.data() + kHeaderBytes);
+  write_mask(on.codes, packed.data() + kPartHeaderBytes);
   const Bytes tail = pack_gradient(on, own);
   packed.insert(packed.end(), tail.begin(), tail.end());
   return packed;

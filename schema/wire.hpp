@@ -30,6 +30,11 @@ inline ByteView view(capnp::Data::Reader data) {
   return {data.begin(), data.size()};
 }
 
+// A list's length, or a place in it, as Cap'n Proto counts.
+inline unsigned length(std::size_t size) {
+  return static_cast<unsigned>(size);
+}
+
 inline capnp::Data::Reader data_of(ByteView bytes) {
   return capnp::Data::Reader(bytes.data(), bytes.size());
 }

@@ -7,10 +7,6 @@
 namespace gleaner {
 namespace {
 
-unsigned length(std::size_t size) {
-  return static_cast<unsigned>(size);
-}
-
 SharedBytes read_shared(capnp::Data::Reader data) {
   const ByteView bytes = view(data);
   return std::make_shared<const Bytes>(bytes.begin(), bytes.end());

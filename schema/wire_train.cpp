@@ -5,10 +5,6 @@
 namespace gleaner {
 namespace {
 
-unsigned length(std::size_t size) {
-  return static_cast<unsigned>(size);
-}
-
 void check_batch_count(std::size_t count) {
   if (count == 0 || count > kBatchesPerUnitMax) {
     malformed("batches", "{} entries, must be 1 to {}", count, kBatchesPerUnitMax);

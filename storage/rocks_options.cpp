@@ -15,7 +15,6 @@
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kMebibyte = std::size_t{1} << 20;
 constexpr std::size_t kBlockCacheBytes = 64 * kMebibyte;
 constexpr std::uint64_t kWalBytesMax = 128 * kMebibyte;
 

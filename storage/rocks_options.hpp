@@ -4,6 +4,7 @@
 #include <rocksdb/db.h>
 #include <rocksdb/options.h>
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
@@ -14,6 +15,8 @@
 #include "storage/tables.hpp"
 
 namespace gleaner {
+
+inline constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 
 rocksdb::DBOptions rocks_database_options();
 

@@ -133,7 +133,6 @@ class RocksStore : public Store {
     const std::uint64_t needed = 2 * bytes + writing_->reserve_bytes;
     const std::optional<std::uint64_t> free = free_bytes(path_);
     if (!free || *free >= needed) return {};
-    constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
     return Error{ErrorCode::kDiskFull,
                  fmt::format("the disk of the store {} has {} MiB free, and {} MiB are needed",
                              path_, *free / kMebibyte, (needed + kMebibyte - 1) / kMebibyte)};

@@ -13,7 +13,7 @@
 namespace gleaner {
 namespace {
 
-constexpr std::uint32_t kExamples = 256;
+constexpr std::uint32_t kCodecExamples = 256;
 constexpr std::uint32_t kCommitRows = 1024;
 
 struct Batch {
@@ -22,9 +22,9 @@ struct Batch {
 };
 
 Batch random_batch(std::uint32_t hidden) {
-  Batch batch{{kExamples, hidden, std::vector<float>(kExamples, 0.01F), {}}, {}};
+  Batch batch{{kCodecExamples, hidden, std::vector<float>(kCodecExamples, 0.01F), {}}, {}};
   Rng rng(3, Purpose::kTest);
-  for (std::size_t i = 0; i < std::size_t{kExamples} * hidden; ++i) {
+  for (std::size_t i = 0; i < std::size_t{kCodecExamples} * hidden; ++i) {
     batch.codes.codes.push_back(
         rng.chance(1, 2) ? static_cast<std::uint8_t>(1 + rng.next_below(255)) : std::uint8_t{0});
     batch.gradient.push_back(static_cast<std::int32_t>(rng.next_below(4096)) - 2048);
@@ -33,7 +33,7 @@ Batch random_batch(std::uint32_t hidden) {
 }
 
 double per_example(double budget, const auto& body) {
-  return best_seconds(budget, body) / kExamples;
+  return best_seconds(budget, body) / kCodecExamples;
 }
 
 // What the holders of input shards send and get.
@@ -42,7 +42,7 @@ std::vector<BenchLine> bench_input_parts(const Batch& batch, const BenchShape& s
   const UnitColumns all{0, hidden};
   std::vector<float> activations;
   for (const std::uint8_t code : batch.codes.codes) activations.push_back(0.01F * code);
-  const Bytes packed = pack_activations(kExamples, hidden, all, activations);
+  const Bytes packed = pack_activations(kCodecExamples, hidden, all, activations);
   const Bytes packed_gradient = pack_unit_gradient(batch.codes, batch.gradient, all);
   HiddenCodes codes = batch.codes;
   std::vector<std::int32_t> gradient = batch.gradient;
@@ -56,12 +56,13 @@ std::vector<BenchLine> bench_input_parts(const Batch& batch, const BenchShape& s
     lines.push_back({name, "example", per_example(shape.budget, body), 0, ""});
   };
   add("pack activations",
-      [&] { is_good &= !pack_activations(kExamples, hidden, all, activations).empty(); });
-  add("unpack activations",
-      [&] { is_good &= unpack_activations(packed, kExamples, hidden, all, activations).ok(); });
+      [&] { is_good &= !pack_activations(kCodecExamples, hidden, all, activations).empty(); });
+  add("unpack activations", [&] {
+    is_good &= unpack_activations(packed, kCodecExamples, hidden, all, activations).ok();
+  });
   add("code activations", [&] {
     std::vector<float> units = activations;
-    is_good &= coder.encode(units, {}).examples == kExamples;
+    is_good &= coder.encode(units, {}).examples == kCodecExamples;
   });
   add("pack a unit gradient",
       [&] { is_good &= !pack_unit_gradient(batch.codes, batch.gradient, all).empty(); });

@@ -18,7 +18,7 @@
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kExamples = 128;
+constexpr std::size_t kKernelExamples = 128;
 constexpr std::uint32_t kTables = 50;
 constexpr std::uint32_t kHashBits = 8;
 
@@ -78,17 +78,18 @@ BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const B
   std::vector<float> states(row_count, 0.1F);
   std::vector<std::uint32_t> rows(row_count);
   std::iota(rows.begin(), rows.end(), 0u);
-  const std::vector<std::uint8_t> codes = random_codes(kExamples * width);
-  const std::vector<float> scales(kExamples, 0.01F);
-  AlignedVector<float> hidden_gradient(kExamples * width);
+  const std::vector<std::uint8_t> codes = random_codes(kKernelExamples * width);
+  const std::vector<float> scales(kKernelExamples, 0.01F);
+  AlignedVector<float> hidden_gradient(kKernelExamples * width);
   constexpr std::size_t kBlock = 32;
   std::vector<std::size_t> ends(kBlock);
   std::vector<ActivePair> pairs(kBlock * visits + kLanes);
   for (std::size_t r = 0; r < kBlock; ++r) {
     ends[r] = (r + 1) * visits;
     for (std::size_t v = 0; v < visits; ++v) {
-      const std::size_t example = (v * (kExamples / visits) + r * 37 % (kExamples / visits));
-      pairs[r * visits + v] = static_cast<ActivePair>(example % kExamples);
+      const std::size_t example =
+          (v * (kKernelExamples / visits) + r * 37 % (kKernelExamples / visits));
+      pairs[r * visits + v] = static_cast<ActivePair>(example % kKernelExamples);
     }
   }
   std::vector<float> logits(pairs.size());

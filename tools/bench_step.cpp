@@ -16,17 +16,17 @@
 namespace gleaner {
 namespace {
 
-constexpr std::uint32_t kExamples = 128;
+constexpr std::uint32_t kStepExamples = 128;
 constexpr std::uint32_t kLabelsPerExample = 5;
 constexpr float kRate = 1e-3F;
 
 // A round of as many batches as lie between two rehashes, and a second one of the same examples,
 // which is the one that counts: its rows have been met before.
 ModelConfig step_model(std::uint32_t hidden, std::uint32_t rows, std::uint32_t batches) {
-  ModelConfig config = layer_of(hidden, rows, kExamples);
+  ModelConfig config = layer_of(hidden, rows, kStepExamples);
   config.rehash_batches = batches;
   config.round_batches = 4 * batches;  // none ends in between
-  config.points = std::uint64_t{kExamples} * 4 * batches;
+  config.points = std::uint64_t{kStepExamples} * 4 * batches;
   return config;
 }
 
@@ -38,12 +38,13 @@ struct StepBatch {
 
 StepBatch step_batch(const ModelConfig& config, std::uint32_t number) {
   StepBatch batch;
-  batch.codes = clustered_codes(config.hidden, number * kExamples, (number + 1) * kExamples);
+  batch.codes =
+      clustered_codes(config.hidden, number * kStepExamples, (number + 1) * kStepExamples);
   batch.packed = std::make_shared<const Bytes>(pack(batch.codes));
   Rng rng(number, Purpose::kTest);
   batch.positives.offsets.push_back(0);
   std::vector<std::uint32_t>& all = batch.positives.neurons;
-  for (std::uint32_t e = 0; e < kExamples; ++e) {
+  for (std::uint32_t e = 0; e < kStepExamples; ++e) {
     std::vector<std::uint32_t> own;
     for (std::uint32_t i = 0; i < kLabelsPerExample; ++i) {
       own.push_back(static_cast<std::uint32_t>(rng.next_below(config.labels)));
@@ -174,9 +175,9 @@ std::vector<BenchLine> bench_step(const Kernels& kernels, const BenchShape& shap
   const double steps = shape.step_batches;
   const double sum =
       one.visits * parts.visit + counts.rows * parts.row + steps * config.labels * parts.scan +
-      steps * kExamples * kBenchShards * parts.finish + counts.rehashed * parts.rehash +
+      steps * kStepExamples * kBenchShards * parts.finish + counts.rehashed * parts.rehash +
       steps * time_around(config, kernels, batches[0], shape.budget);
-  const double examples = steps * kExamples;
+  const double examples = steps * kStepExamples;
   const auto line = [&](const char* what, double seconds) {
     return BenchLine{fmt::format("{}, layer of {} rows", what, rows), "example", seconds / examples,
                      0, ""};

@@ -20,7 +20,7 @@
 namespace gleaner {
 namespace {
 
-constexpr std::uint32_t kExamples = 256;
+constexpr std::uint32_t kTrainingExamples = 256;
 constexpr std::uint32_t kBatches = 8;  // one after the other, so that each finds its rows cold
 constexpr std::uint32_t kParts = 16;   // the same examples as so many batches
 constexpr std::uint32_t kFeaturesPerExample = 32;
@@ -36,7 +36,7 @@ struct Pass {
 Pass time_pass(BenchLayer& layer, std::uint32_t parts, double budget) {
   std::deque<HiddenCodes> codes;
   std::vector<QueryBatch> batches;
-  const std::uint32_t size = kExamples / parts;
+  const std::uint32_t size = kTrainingExamples / parts;
   for (std::uint32_t b = 0; b < kBatches * parts; ++b) {
     codes.push_back(clustered_codes(layer.config.hidden, b * size, (b + 1) * size));
     batches.emplace_back(layer.config, layer.family.get()).prepare(0, codes.back(), layer.pool);
@@ -58,7 +58,7 @@ Pass time_pass(BenchLayer& layer, std::uint32_t parts, double budget) {
 
 double without(const StepParts& known, const BenchLayer& layer, const Pass& pass) {
   return pass.seconds - pass.parts * known.scan * layer.config.labels -
-         known.finish * kBatches * kExamples * kBenchShards;
+         known.finish * kBatches * kTrainingExamples * kBenchShards;
 }
 
 double time_scan(BenchLayer& layer, double budget) {
@@ -79,7 +79,7 @@ double time_scan(BenchLayer& layer, double budget) {
 }
 
 double time_finish(const Kernels& kernels, const BenchShape& shape) {
-  const HiddenCodes codes = clustered_codes(shape.hidden, 0, kExamples);
+  const HiddenCodes codes = clustered_codes(shape.hidden, 0, kTrainingExamples);
   AlignedVector<float> gradient(codes.codes.size());
   std::vector<std::int32_t> steps(codes.codes.size());
   volatile std::uint64_t digest = 0;
@@ -90,7 +90,7 @@ double time_finish(const Kernels& kernels, const BenchShape& shape) {
                                                   1e6F, steps.data(), steps.size());
                         digest = gradient_digest(steps);
                       }) /
-         kExamples;
+         kTrainingExamples;
 }
 
 // A step's time is so much a visit and so much a row visited, besides what is known: the more
@@ -146,7 +146,7 @@ RoundRow time_round_row(BenchLayer& layer, const BenchShape& shape) {
 
 // Points of some frequent features and many rare ones, as words are.
 struct InputBatch {
-  explicit InputBatch(Rng& rng) : features(kExamples) {
+  explicit InputBatch(Rng& rng) : features(kTrainingExamples) {
     for (auto& list : features) {
       for (std::uint32_t f = 0; f < kFeaturesPerExample; ++f) {
         list.push_back(
@@ -166,8 +166,9 @@ struct InputBatch {
 };
 
 std::vector<BenchLine> bench_input(const Kernels& kernels, const BenchShape& shape) {
-  ModelConfig config = layer_of(shape.hidden, kBenchRowsPerBucket * kBenchShards, kExamples);
-  config.points = std::uint64_t{kExamples} * kBatches;
+  ModelConfig config =
+      layer_of(shape.hidden, kBenchRowsPerBucket * kBenchShards, kTrainingExamples);
+  config.points = std::uint64_t{kTrainingExamples} * kBatches;
   config.round_batches = kBatches;
   ThreadPool pool(1);
   InputLayer layer(config, pool, kernels);
@@ -207,7 +208,7 @@ std::vector<BenchLine> bench_training(const Kernels& kernels, const BenchShape& 
   RoundRow round;
   for (const std::uint32_t rows : shape.layers) {
     {
-      BenchLayer layer(layer_of(shape.hidden, rows, kExamples), kernels);
+      BenchLayer layer(layer_of(shape.hidden, rows, kTrainingExamples), kernels);
       if (rows == shape.layers.front()) {
         known.scan = time_scan(layer, shape.budget);
         known.visit = time_visit(layer, known, shape.budget);

@@ -26,7 +26,7 @@
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kBatchPoints = 1024;
+constexpr std::size_t kEvaluatedAtOnce = 1024;
 
 struct EvaluateFlags {
   std::string store;
@@ -151,7 +151,7 @@ Result<void> Evaluation::read(PredictPoints& points) {
     if (!has_point) return has_point.error();
     if (!*has_point || (flags_.points != 0 && point.index >= flags_.points)) break;
     batch_.push_back(std::move(point.point));
-    if (batch_.size() < kBatchPoints) continue;
+    if (batch_.size() < kEvaluatedAtOnce) continue;
     if (auto done = flush(normalise); !done) return done;
     progress.show(points_read_, total, "points");
   }

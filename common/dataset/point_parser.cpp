@@ -12,10 +12,6 @@ namespace {
 
 constexpr std::size_t kQuotedBytesMax = 24;
 
-bool is_blank(char c) {
-  return c == ' ' || c == '\t';
-}
-
 LineProblem problem(std::string_view line, std::size_t at, std::string_view expected) {
   return {at + 1, fmt::format("expected {}, found {}", expected, quote_found(line, at))};
 }

@@ -33,6 +33,11 @@ struct IdLimit {
   std::string reason;
 };
 
+// What separates fields.
+inline bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
 struct PointRules {
   IdLimit features{kFeaturesMax, "Gleaner's limit"};
   IdLimit labels{kLabelsMax, "Gleaner's limit"};

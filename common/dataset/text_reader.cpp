@@ -11,10 +11,6 @@ namespace {
 
 constexpr std::string_view kByteOrderMark = "\xef\xbb\xbf";
 
-bool is_blank(char c) {
-  return c == ' ' || c == '\t';
-}
-
 // An XC header has several fields and no ':'; a libsvm line of several fields has one.
 TextFormat detect(std::string_view line) {
   if (line.starts_with('#')) return TextFormat::kLibsvm;

@@ -11,7 +11,7 @@ namespace {
 // Examples whose hidden values stay in the first cache level while all rows stream by, and rows
 // whose scores do.
 constexpr std::size_t kBlockExamples = 32;
-constexpr std::size_t kBlockRows = 64;
+constexpr std::size_t kScoredRows = 64;
 
 // The best `entries` of one example so far, sorted. Neurons are offered in ascending order, so one
 // that only equals a kept score comes after it.
@@ -74,15 +74,15 @@ std::vector<ScoredNeuron> exact_top(std::span<const OutputShard* const> shards,
   pool.parallel_for(blocks, [&](std::size_t index, unsigned /*worker*/) {
     const std::size_t first = index * kBlockExamples;
     const std::size_t examples = std::min(kBlockExamples, codes.examples - first);
-    AlignedVector<float> scores(kBlockExamples * kBlockRows);
+    AlignedVector<float> scores(kBlockExamples * kScoredRows);
     std::vector<TopList> tops;
     for (std::size_t e = 0; e < examples; ++e) {
       tops.emplace_back(best.data() + (first + e) * entries, entries);
     }
     for (const OutputShard* shard : shards) {
       const OutputRows& rows = shard->rows();
-      for (std::uint32_t row = 0; row < rows.rows(); row += kBlockRows) {
-        const std::size_t count = std::min<std::size_t>(kBlockRows, rows.rows() - row);
+      for (std::uint32_t row = 0; row < rows.rows(); row += kScoredRows) {
+        const std::size_t count = std::min<std::size_t>(kScoredRows, rows.rows() - row);
         kernels.score_rows({.width = codes.hidden,
                             .weights = rows.weights(row),
                             .biases = rows.biases() + row,
@@ -90,10 +90,10 @@ std::vector<ScoredNeuron> exact_top(std::span<const OutputShard* const> shards,
                             .hidden = hidden.data() + first * codes.hidden,
                             .examples = examples,
                             .scores = scores.data(),
-                            .score_stride = kBlockRows});
+                            .score_stride = kScoredRows});
         for (std::size_t e = 0; e < examples; ++e) {
           tops[e].offer(shard->neurons().begin + row,
-                        std::span<const float>(scores).subspan(e * kBlockRows, count));
+                        std::span<const float>(scores).subspan(e * kScoredRows, count));
         }
       }
     }

@@ -13,7 +13,7 @@
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kRowsPerTask = 256;
+constexpr std::size_t kRowsPerSweep = 256;
 
 }  // namespace
 
@@ -28,9 +28,9 @@ InputShard::InputShard(const ModelConfig& config, const ShardMap& map, ShardId s
       commits_kept_(commits_kept),
       shard_(shard) {
   const std::size_t rows = states_.size();
-  pool.parallel_for((rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task, unsigned) {
-    const std::size_t end = std::min(rows, (task + 1) * kRowsPerTask);
-    for (std::size_t r = task * kRowsPerTask; r < end; ++r) {
+  pool.parallel_for((rows + kRowsPerSweep - 1) / kRowsPerSweep, [&](std::size_t task, unsigned) {
+    const std::size_t end = std::min(rows, (task + 1) * kRowsPerSweep);
+    for (std::size_t r = task * kRowsPerSweep; r < end; ++r) {
       const auto index = static_cast<std::uint32_t>(r);
       initial_row(config, map, shard, index, 0, {row(index), width_});
     }
@@ -208,11 +208,11 @@ bool InputShard::step_back(std::uint32_t commits) {
 ShardDigest InputShard::digest(ThreadPool& pool) const {
   GLEANER_CHECK(open_.rows.empty());
   const std::size_t rows = states_.size();
-  std::vector<ShardDigest> digests((rows + kRowsPerTask - 1) / kRowsPerTask);
+  std::vector<ShardDigest> digests((rows + kRowsPerSweep - 1) / kRowsPerSweep);
   pool.parallel_for(digests.size(), [&](std::size_t task, unsigned) {
     Bytes bytes((width_ + 1) * sizeof(float));
-    const std::size_t end = std::min(rows, (task + 1) * kRowsPerTask);
-    for (std::size_t r = task * kRowsPerTask; r < end; ++r) {
+    const std::size_t end = std::min(rows, (task + 1) * kRowsPerSweep);
+    for (std::size_t r = task * kRowsPerSweep; r < end; ++r) {
       if (stored_[r] == 0) continue;
       std::memcpy(bytes.data(), weights() + r * width_, width_ * sizeof(float));
       std::memcpy(bytes.data() + width_ * sizeof(float), &states_[r], sizeof(float));

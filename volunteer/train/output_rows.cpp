@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kCommitsKept = 2;
+constexpr std::size_t kClosedRoundsKept = 2;
 
 }  // namespace
 
@@ -37,7 +37,7 @@ void OutputRows::write(std::uint32_t row, std::span<const float> values, float s
 
 void OutputRows::touch(std::uint32_t row) {
   if (slots_[row] != kUntouched) return;
-  if (closed_.size() == kCommitsKept) {
+  if (closed_.size() == kClosedRoundsKept) {
     // A round begins, so the oldest copies are of no more use; their memory is.
     open_ = std::move(closed_.front());
     open_.clear();
@@ -93,7 +93,7 @@ void OutputRows::end_commit() {
   std::fill(slots_.begin(), slots_.end(), kUntouched);
   closed_.push_back(std::exchange(open_, {}));
   // A round that touched nothing has not made room for its own.
-  if (closed_.size() > kCommitsKept) closed_.erase(closed_.begin());
+  if (closed_.size() > kClosedRoundsKept) closed_.erase(closed_.begin());
 }
 
 std::optional<std::vector<std::uint32_t>> OutputRows::step_back(std::uint32_t commits) {

@@ -15,8 +15,8 @@ namespace {
 
 using testing::framed;
 
-constexpr Millis kPatience{20'000};
-constexpr Millis kShort{5};
+constexpr Millis kReadPatience{20'000};
+constexpr Millis kMoment{5};
 
 Bytes payload_of(std::size_t size) {
   Bytes payload(size);
@@ -57,7 +57,7 @@ asio::awaitable<void> write_pieces(asio::ip::tcp::socket& socket, Bytes bytes, s
 
 // One FramedSocket that reads, and the bare socket at the other end.
 struct Reader {
-  explicit Reader(Millis header_time = kPatience, std::size_t bytes_max = kFrameBytesMax,
+  explicit Reader(Millis header_time = kReadPatience, std::size_t bytes_max = kFrameBytesMax,
                   FramedSocketLimits limits = {})
       : pair(io), framed_socket(std::move(pair.a), limits), far(std::move(pair.b)) {
     asio::co_spawn(io, read_all(framed_socket, header_time, bytes_max, seen),
@@ -139,32 +139,32 @@ TEST_CASE("framed socket: claims beyond the limits are refused before anything i
     REQUIRE(reader.framed_socket.bytes_in() == 8);
   }
   SECTION("beyond what is expected at this point") {
-    Reader reader(kPatience, 100);
+    Reader reader(kReadPatience, 100);
     const Seen& seen = reader.read(framed(payload_of(101)), 1000);
     REQUIRE(seen.code == ErrorCode::kProtocol);
     REQUIRE(seen.error == "a frame of 101 bytes where at most 100 are expected");
   }
   SECTION("just what is expected") {
-    Reader reader(kPatience, 100);
+    Reader reader(kReadPatience, 100);
     REQUIRE(reader.read(framed(payload_of(100)), 1000).payloads.size() == 1);
   }
 }
 
 TEST_CASE("framed socket: a silent peer is closed at the deadline", "[framed_socket]") {
-  Reader reader(kShort);
+  Reader reader(kMoment);
   REQUIRE(reader.read_without_end({}).error == "nothing was heard for 5 ms");
 }
 
 TEST_CASE("framed socket: half a header counts as silence", "[framed_socket]") {
-  Reader reader(kShort);
+  Reader reader(kMoment);
   REQUIRE(reader.read_without_end({5, 0, 0}).error == "nothing was heard for 5 ms");
 }
 
 TEST_CASE("framed socket: a trickling frame is closed at the frame's own deadline",
           "[framed_socket]") {
   FramedSocketLimits limits;
-  limits.frame_time_max = kShort;
-  Reader reader(kPatience, kFrameBytesMax, limits);
+  limits.frame_time_max = kMoment;
+  Reader reader(kReadPatience, kFrameBytesMax, limits);
   Bytes cut = framed(payload_of(50));
   cut.pop_back();
   // 50 bytes at 16 KiB/s add 3 ms.
@@ -182,7 +182,7 @@ TEST_CASE("framed socket: two ends exchange frames and count the same bytes", "[
   a.finish("done");
   REQUIRE_FALSE(a.send(payload_of(9)));
   Seen seen;
-  testing::run_to_end(io, read_all(b, kPatience, kFrameBytesMax, seen));
+  testing::run_to_end(io, read_all(b, kReadPatience, kFrameBytesMax, seen));
   REQUIRE(seen.payloads.size() == 41);
   REQUIRE(seen.payloads[39] == *shared);
   REQUIRE(seen.payloads[40] == payload_of(9));
@@ -206,7 +206,7 @@ TEST_CASE("framed socket: urgent frames go before ordered ones that have not beg
   REQUIRE(a.send(payload_of(12), Lane::kUrgent));
   a.finish("done");
   Seen seen;
-  testing::run_to_end(io, read_all(b, kPatience, kFrameBytesMax, seen));
+  testing::run_to_end(io, read_all(b, kReadPatience, kFrameBytesMax, seen));
   std::vector<std::size_t> sizes;
   for (const Bytes& payload : seen.payloads) sizes.push_back(payload.size());
   REQUIRE(sizes == std::vector<std::size_t>{101, 11, 12, 102, 103, 104});
@@ -227,7 +227,7 @@ TEST_CASE("framed socket: the kernel is not given what it cannot send, so urgent
   REQUIRE(a.send(payload_of(5), Lane::kUrgent));
   a.finish("done");
   Seen seen;
-  testing::run_to_end(io, read_all(b, kPatience, kFrameBytesMax, seen));
+  testing::run_to_end(io, read_all(b, kReadPatience, kFrameBytesMax, seen));
   REQUIRE(seen.payloads.size() == 201);
   std::size_t before = 0;
   while (seen.payloads[before].size() != 5) ++before;
@@ -247,7 +247,7 @@ TEST_CASE("framed socket: a pacer holds back what is sent and what is read", "[f
     for (int i = 0; i < 11; ++i) REQUIRE(a.send(payload_of(50'000)));
     a.finish("done");
     Seen seen;
-    testing::run_to_end(io, read_all(b, kPatience, kFrameBytesMax, seen));
+    testing::run_to_end(io, read_all(b, kReadPatience, kFrameBytesMax, seen));
     REQUIRE(seen.payloads.size() == 11);
     // Ten frames of 5 ms each before the last may begin; how much later it is says nothing.
     REQUIRE(monotonic_now() - start >= Millis(50));
@@ -299,7 +299,7 @@ TEST_CASE("framed socket: one frame larger than the queue may be sent", "[framed
   REQUIRE(a.send(payload_of(1000)));
   a.finish("done");
   Seen seen;
-  testing::run_to_end(io, read_all(b, kPatience, kFrameBytesMax, seen));
+  testing::run_to_end(io, read_all(b, kReadPatience, kFrameBytesMax, seen));
   REQUIRE(seen.payloads.size() == 1);
 }
 
@@ -308,7 +308,7 @@ TEST_CASE("framed socket: a write that the peer never takes ends at its deadline
   asio::io_context io;
   testing::SocketPair pair(io);
   FramedSocketLimits limits;
-  limits.frame_time_max = kShort;
+  limits.frame_time_max = kMoment;
   limits.bytes_per_second_min = std::size_t{1} << 40;
   FramedSocket socket(std::move(pair.a), limits);
   const auto payload = std::make_shared<const Bytes>(payload_of(30'000'000));
@@ -361,7 +361,7 @@ TEST_CASE("framed socket: what a peer said before it broke the connection is rea
   REQUIRE(near.bytes_waiting() == 0);
   REQUIRE(near.close_reason() != "");
   io.restart();
-  testing::run_to_end(io, read_all(near, kPatience, kFrameBytesMax, seen));
+  testing::run_to_end(io, read_all(near, kReadPatience, kFrameBytesMax, seen));
   REQUIRE(seen.payloads == last_words);
   REQUIRE(seen.error == near.close_reason());
   REQUIRE_FALSE(near.is_open());
@@ -372,11 +372,11 @@ TEST_CASE("framed socket: nobody keeps a finished or a broken connection for eve
   asio::io_context io;
   testing::SocketPair pair(io);
   FramedSocketLimits limits;
-  limits.linger_max = kShort;
+  limits.linger_max = kMoment;
   FramedSocket near(std::move(pair.a), limits);
   SECTION("finished, and the peer holds on to it") {
     near.finish("done");
-    io.run_for(kPatience);
+    io.run_for(kReadPatience);
     REQUIRE(near.close_reason() == "done");
   }
   SECTION("broken, and its owner does not read") {
@@ -385,7 +385,7 @@ TEST_CASE("framed socket: nobody keeps a finished or a broken connection for eve
     pair.b.close();  // with bytes unread: the kernel resets the connection
     io.restart();
     REQUIRE(near.send(payload_of(100)));
-    io.run_for(kPatience);
+    io.run_for(kReadPatience);
   }
   REQUIRE_FALSE(near.is_open());
 }
@@ -409,7 +409,7 @@ TEST_CASE("framed socket: a reading task that is stopped closes the connection",
   TaskGroup tasks(io.get_executor(),
                   [&](const std::string&, const std::string& what) { failures.push_back(what); });
   Seen seen;
-  tasks.spawn("reader", read_all(socket, kPatience, kFrameBytesMax, seen));
+  tasks.spawn("reader", read_all(socket, kReadPatience, kFrameBytesMax, seen));
   io.poll();
   testing::run_to_end(io, tasks.stop());
   REQUIRE(seen.error == "stopped");

@@ -13,8 +13,6 @@
 namespace gleaner {
 namespace {
 
-constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
-constexpr float kInfinity = std::numeric_limits<float>::infinity();
 constexpr std::size_t kHeaderBytes = 4;
 
 struct Shape {
@@ -191,8 +189,10 @@ TEST_CASE("activations: values that no unit can have are refused", "[input_parts
   const Shape shape{2, 32, {16, 16}};
   std::vector<float> activations(64, 1.0F);
   const Bytes packed = pack(shape, activations);
-  const float above = std::nextafter(kActivationMax, kInfinity);
-  for (const float value : {0.0F, -0.0F, -1.0F, kNan, kInfinity, -kInfinity, above}) {
+  constexpr float nan = std::numeric_limits<float>::quiet_NaN();
+  constexpr float infinity = std::numeric_limits<float>::infinity();
+  const float above = std::nextafter(kActivationMax, infinity);
+  for (const float value : {0.0F, -0.0F, -1.0F, nan, infinity, -infinity, above}) {
     for (const std::size_t at : {packed.size() - 4, kHeaderBytes + 4}) {
       Bytes bad = packed;
       put_float(bad, at, value);

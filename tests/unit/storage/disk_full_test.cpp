@@ -16,7 +16,7 @@ using test::check_error;
 using test::require_ok;
 using test::require_value;
 
-constexpr RoundIndex kRounds = 3;
+constexpr RoundIndex kRoundsStored = 3;
 
 std::unique_ptr<RunStore> open_run(std::unique_ptr<Store> store) {
   const RunIdentity identity = test::small_identity();
@@ -38,7 +38,7 @@ TEST_CASE("disk full: every write of a run is refused once, and the model is the
           "[storage]") {
   MemoryStore calm;
   const auto expected = open_run(calm.share());
-  require_ok(test::train_to(*expected, kRounds));
+  require_ok(test::train_to(*expected, kRoundsStored));
 
   MemoryStore disk;
   const auto run = open_run(disk.share());
@@ -47,7 +47,7 @@ TEST_CASE("disk full: every write of a run is refused once, and the model is the
     const auto epochs = run->reserve_lease_epochs(1);
     return epochs ? Result<void>() : Result<void>(epochs.error());
   });
-  for (RoundIndex round = 0; round < kRounds; ++round) {
+  for (RoundIndex round = 0; round < kRoundsStored; ++round) {
     for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
       const auto parts = test::cut(map, ShardId{s}, test::make_update(map, ShardId{s}, round), 2);
       for (std::uint32_t part = 0; part < 2; ++part) {
@@ -58,7 +58,7 @@ TEST_CASE("disk full: every write of a run is refused once, and the model is the
     refused_then_done(disk, [&] { return run->fold(round, test::make_history(round + 1)); });
     CHECK(run->checkpoint() == round + 1);
   }
-  refused_then_done(disk, [&] { return run->put_history(test::make_history(kRounds)); });
+  refused_then_done(disk, [&] { return run->put_history(test::make_history(kRoundsStored)); });
   CHECK(require_value(run->checkpoint_digest()) == require_value(expected->checkpoint_digest()));
 }
 

@@ -35,7 +35,8 @@ InputExamples examples_of(const ModelConfig& config, BatchIndex batch) {
 }
 
 // Batches [first, last) as one layer does them, on all shards.
-void train(InputLayer& layer, const ModelConfig& config, BatchIndex first, BatchIndex last) {
+void train_batches(InputLayer& layer, const ModelConfig& config, BatchIndex first,
+                   BatchIndex last) {
   for (BatchIndex batch = first; batch < last; ++batch) {
     const InputExamples examples = examples_of(config, batch);
     const HiddenCodes codes = layer.forward(examples.views, batch);
@@ -70,7 +71,7 @@ TEST_CASE("input shards: activations, then codes, are the forward pass", "[input
   const ModelConfig config = split_config();
   ThreadPool pool(2);
   InputLayer layer(config, pool);
-  train(layer, config, 0, 2);
+  train_batches(layer, config, 0, 2);
   const HiddenCoder coder(config, pool);
   const InputExamples examples = examples_of(config, 2);
   const std::vector<ShardId> all = shards_of(config, {0, 1, 2, 3});
@@ -85,7 +86,7 @@ TEST_CASE("input shards: activations come together from layers that hold some of
   const ModelConfig config = split_config();
   ThreadPool pool(1);
   InputLayer whole(config, pool);
-  train(whole, config, 0, 2);
+  train_batches(whole, config, 0, 2);
   const HiddenCoder coder(config, pool);
   const InputExamples examples = examples_of(config, 2);
   std::vector<float> together;
@@ -175,7 +176,7 @@ TEST_CASE("input shards: stepped back to a commit, they train on to the same com
   const std::vector<ShardId> all = shards_of(config, {0, 1, 2, 3});
   for (const ShardId shard : all) layer.hold(shard);
   const auto round = [&](BatchIndex index) {
-    train(layer, config, 2 * index, 2 * index + 2);
+    train_batches(layer, config, 2 * index, 2 * index + 2);
     std::vector<std::vector<SparseUpdate>> commits;
     for (const ShardId shard : all) commits.push_back(layer.commit(shard));
     return commits;
@@ -206,7 +207,7 @@ TEST_CASE("input shards: stepped back to a commit, they train on to the same com
   REQUIRE(round(2) == commits[2]);
   REQUIRE(digests() == at[3]);
   // In the middle of a round.
-  train(layer, config, 6, 7);
+  train_batches(layer, config, 6, 7);
   REQUIRE(step_back(1));
   REQUIRE(digests() == at[2]);
   REQUIRE(round(2) == commits[2]);
@@ -221,9 +222,9 @@ TEST_CASE("input shards: touched rows loaded elsewhere go on to the same commit"
   InputLayer first(config, pool);
   std::vector<InputReplica> store;
   for (std::uint32_t s = 0; s < kShards; ++s) store.emplace_back(config, s);
-  train(first, config, 0, 4);
+  train_batches(first, config, 0, 4);
   for (InputReplica& shard : store) shard.apply(first.commit(shard.shard));
-  train(first, config, 4, 6);  // stops within the second round
+  train_batches(first, config, 4, 6);  // stops within the second round
 
   InputLayer second(config, pool, InputLayer::NoShards{});
   for (const InputReplica& shard : store) {
@@ -238,8 +239,8 @@ TEST_CASE("input shards: touched rows loaded elsewhere go on to the same commit"
     }
     REQUIRE(second.touched_rows(shard.shard) == touched);
   }
-  train(first, config, 6, 8);
-  train(second, config, 6, 8);
+  train_batches(first, config, 6, 8);
+  train_batches(second, config, 6, 8);
   const std::vector<ShardId> all = shards_of(config, {0, 1, 2, 3});
   require_same_commits(first, second, all);
   // Both have adopted the same rounded rows.
@@ -298,7 +299,7 @@ TEST_CASE("input shards: one that is held anew is the initial one, one dropped t
   ThreadPool pool(1);
   InputLayer layer(config, pool);
   const std::vector<ShardId> all = shards_of(config, {0, 1, 2, 3});
-  train(layer, config, 0, 2);
+  train_batches(layer, config, 0, 2);
   for (const ShardId shard : all) layer.hold(shard);
   InputLayer fresh(config, pool);
   const InputExamples examples = examples_of(config, 2);

@@ -13,7 +13,7 @@ namespace gleaner {
 namespace {
 
 // One shard, loaded with the initial rows.
-struct Scene {
+struct ShardScene {
   ModelConfig config;
   ShardMap map;
   RunPlan plan;
@@ -27,7 +27,7 @@ struct Scene {
   Positives positives;
   OutputShard shard;
 
-  explicit Scene(const ModelConfig& model, ShardId id = ShardId{1})
+  explicit ShardScene(const ModelConfig& model, ShardId id = ShardId{1})
       : config(model),
         map(config),
         plan(config),
@@ -105,14 +105,14 @@ double pair_loss(double z, bool is_true) {
 // A step in double arithmetic. Made between the preparation of the batch and the shard's own step;
 // the test adds what each pair contributes.
 struct DoubleStep {
-  const Scene& scene;
+  const ShardScene& scene;
   std::size_t width;
   std::vector<std::vector<float>> before;
   double loss = 0;
   std::vector<double> dh;
   std::vector<std::vector<double>> gradients;  // by row, its bias last
 
-  explicit DoubleStep(const Scene& prepared)
+  explicit DoubleStep(const ShardScene& prepared)
       : scene(prepared),
         width(scene.config.hidden),
         dh(scene.hidden.examples * width, 0.0),
@@ -176,7 +176,7 @@ TEST_CASE("output shard: a step is that of double arithmetic", "[output_shard]")
   // All neurons, or twelve of sixty at random, each of which counts as five.
   config.sampling = GENERATE(Sampling::kAll, Sampling::kRandom);
   config.random_weight_max = 100.0F;
-  Scene scene(config);
+  ShardScene scene(config);
   scene.prepare(0);
   DoubleStep expected(scene);
   const ShardOutcome outcome = scene.train_prepared(0);
@@ -207,7 +207,7 @@ TEST_CASE("output shard: a softmax step is that of double arithmetic", "[output_
   // All neurons, or sixty at random, each of which counts as several.
   config.sampling = GENERATE(Sampling::kAll, Sampling::kRandom);
   config.random_weight_max = 100.0F;
-  Scene scene(config, ShardId{0});
+  ShardScene scene(config, ShardId{0});
   scene.prepare(0);
   // An example without labels teaches nothing.
   const std::uint32_t unlabelled = 2;
@@ -254,7 +254,7 @@ TEST_CASE("output shard: the loss falls along the gradient by its square, as it 
   ModelConfig config = test::small_config();
   config.sampling = Sampling::kAll;
   config.gradient_step_log2 = -24;
-  Scene scene(config);
+  ShardScene scene(config);
   std::vector<std::vector<float>> rows;
   for (std::uint32_t r = 0; r < scene.shard.rows().rows(); ++r) rows.push_back(scene.row(r));
   scene.train(1);
@@ -292,7 +292,7 @@ TEST_CASE("output shard: centroids are the centred mean codes of each label", "[
   ModelConfig config = test::small_config();
   config.centroid_scale = 2.5F;
   config.epochs = 3;
-  Scene scene(config);
+  ShardScene scene(config);
   const std::uint32_t rows = scene.shard.rows().rows();
   const std::size_t width = config.hidden;
   std::vector<std::vector<double>> sums(rows, std::vector<double>(width, 0.0));
@@ -345,7 +345,7 @@ TEST_CASE("output shard: rows outside every active set stay untouched", "[output
   config.active_cap = 5;
   config.random_negatives = 0;
   config.hash_bits = 8;
-  Scene scene(config);
+  ShardScene scene(config);
   std::vector<std::vector<float>> before;
   for (std::uint32_t r = 0; r < scene.shard.rows().rows(); ++r) before.push_back(scene.row(r));
   scene.train(0);
@@ -360,7 +360,7 @@ TEST_CASE("output shard: rows outside every active set stay untouched", "[output
 }
 
 TEST_CASE("output shard: rehashing brings the codes of touched rows up to date", "[output_shard]") {
-  Scene scene(test::small_config());
+  ShardScene scene(test::small_config());
   scene.require_fresh_codes();
   std::vector<std::uint32_t> before(scene.config.tables);
   std::vector<std::uint32_t> after(scene.config.tables);
@@ -386,9 +386,10 @@ TEST_CASE("output shard: a commit and its base give the live rows to the bit", "
   for (const Sampling sampling : {Sampling::kLsh, Sampling::kRandom}) {
     ModelConfig config = test::small_config();
     config.sampling = sampling;
-    Scene scene(config);
+    ShardScene scene(config);
     LeaseGrant grant = test::initial_grant(config, test::lease_of(1));
-    std::fill(grant.label_counts.begin(), grant.label_counts.end(), 2u);  // as Scene loads them
+    std::fill(grant.label_counts.begin(), grant.label_counts.end(),
+              2u);  // as ShardScene loads them
     test::StoredShard store;
     for (BatchIndex batch = 0; batch < 3; ++batch) {
       scene.train(2 * batch);
@@ -413,7 +414,7 @@ TEST_CASE("output shard: a commit and its base give the live rows to the bit", "
 
 TEST_CASE("output shard: a row whose change rounds away is left out and put back",
           "[output_shard]") {
-  Scene scene(test::small_config());
+  ShardScene scene(test::small_config());
   std::vector<float> values = scene.row(7);
   std::vector<float> moved = values;
   for (float& value : moved) value += 1e-31F;
@@ -436,7 +437,7 @@ TEST_CASE("output shard: a row whose change rounds away is left out and put back
 }
 
 TEST_CASE("output shard: a commit without touched rows has one empty part", "[output_shard]") {
-  Scene scene(test::small_config());
+  ShardScene scene(test::small_config());
   const auto parts = scene.shard.commit(scene.scratch[0]);
   REQUIRE(parts.size() == 1);
   REQUIRE(parts[0] == SparseUpdate{});
@@ -449,7 +450,7 @@ TEST_CASE("output shard: a large commit comes in parts of ascending rows", "[out
   config.sampling = Sampling::kAll;
   config.labels = 1500;
   config.output_shards = 2;
-  Scene scene(config);
+  ShardScene scene(config);
   scene.train(0);
   const auto hand_over = scene.shard.touched_rows();
   REQUIRE(hand_over.size() > 1);

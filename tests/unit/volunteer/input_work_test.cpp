@@ -28,9 +28,9 @@ std::vector<T> of_type(const std::vector<Message>& messages) {
 }
 
 // An executor that has the tiny run's input shard, and the master's side of that.
-struct Bench {
-  explicit Bench(std::uint64_t memory_bytes = std::uint64_t{1} << 30,
-                 const ModelConfig& config = tiny_model(), PointStoreOptions points = {})
+struct InputBench {
+  explicit InputBench(std::uint64_t memory_bytes = std::uint64_t{1} << 30,
+                      const ModelConfig& config = tiny_model(), PointStoreOptions points = {})
       : model(config), plan(model), map(model), pool(1), executor(pool, memory_bytes, points) {
     begin();
   }
@@ -121,7 +121,7 @@ struct Bench {
 
 TEST_CASE("input work: a unit waits for its points, and nothing else waits for it",
           "[input_work]") {
-  Bench bench;
+  InputBench bench;
   bench.done(bench.grant(kOutput));
   const auto asked = bench.done(bench.unit(7, {bench.forward(0)}));
   const auto requests = of_type<PointsRequest>(asked);
@@ -142,15 +142,15 @@ TEST_CASE("input work: a unit waits for its points, and nothing else waits for i
   REQUIRE(std::get<UnitResult>(trained[0]).unit == UnitId{9});
 
   // One of its points, then the other.
-  REQUIRE(bench.done(Bench::points({PointSet::kTraining, {own[0]}})).empty());
-  const auto replies = bench.done(Bench::points({PointSet::kTraining, {own[1]}}));
+  REQUIRE(bench.done(InputBench::points({PointSet::kTraining, {own[0]}})).empty());
+  const auto replies = bench.done(InputBench::points({PointSet::kTraining, {own[1]}}));
   REQUIRE(replies.size() == 1);
   const auto& result = std::get<InputResult>(replies[0]);
   REQUIRE(result.unit == UnitId{7});
   REQUIRE(result.activations.size() == 1);
 
   InputLayer layer(bench.model, bench.pool);
-  const Points lists = Bench::points({PointSet::kTraining, bench.plan.points_of(0)});
+  const Points lists = InputBench::points({PointSet::kTraining, bench.plan.points_of(0)});
   std::vector<ExampleView> examples;
   for (std::size_t i = 0; i < 2; ++i) {
     examples.push_back(
@@ -163,7 +163,7 @@ TEST_CASE("input work: a unit waits for its points, and nothing else waits for i
 
 TEST_CASE("input work: points of the batches to come are asked for ahead, each once",
           "[input_work]") {
-  Bench bench;
+  InputBench bench;
   std::multiset<std::uint64_t> asked;
   const auto requests = of_type<PointsRequest>(bench.done(bench.unit(1, {bench.forward(0)})));
   for (const PointsRequest& request : requests) {
@@ -172,7 +172,7 @@ TEST_CASE("input work: points of the batches to come are asked for ahead, each o
   REQUIRE(asked.size() == 10);  // the epoch's; the next one's are the same
   REQUIRE(std::set<std::uint64_t>(asked.begin(), asked.end()).size() == 10);
   for (const PointsRequest& request : requests) {
-    REQUIRE(of_type<PointsRequest>(bench.done(Bench::points(request))).empty());
+    REQUIRE(of_type<PointsRequest>(bench.done(InputBench::points(request))).empty());
   }
   const auto replies = bench.done(bench.unit(2, {bench.forward(1)}));
   REQUIRE(replies.size() == 1);
@@ -181,20 +181,20 @@ TEST_CASE("input work: points of the batches to come are asked for ahead, each o
 
 TEST_CASE("input work: units are answered in their order, though the points of the first come last",
           "[input_work]") {
-  Bench bench;
+  InputBench bench;
   const auto requests = of_type<PointsRequest>(bench.done(bench.unit(1, {bench.forward(0)})));
   REQUIRE(bench.done(bench.unit(2, {bench.forward(1)})).empty());
   for (std::size_t i = requests.size() - 1; i > 0; --i) {
-    REQUIRE(bench.done(Bench::points(requests[i])).empty());
+    REQUIRE(bench.done(InputBench::points(requests[i])).empty());
   }
-  const auto results = of_type<InputResult>(bench.done(Bench::points(requests[0])));
+  const auto results = of_type<InputResult>(bench.done(InputBench::points(requests[0])));
   REQUIRE(results.size() == 2);
   REQUIRE(results[0].unit == UnitId{1});
   REQUIRE(results[1].unit == UnitId{2});
 }
 
 TEST_CASE("input work: a result leaves before the commit it leads to", "[input_work]") {
-  Bench bench;
+  InputBench bench;
   bench.done_with_points(bench.unit(1, {bench.forward(0)}));
   bench.done(bench.unit(2, {bench.forward(1)}));
   bench.done(bench.unit(3, {bench.backward(0), bench.forward(2)}));
@@ -209,10 +209,10 @@ TEST_CASE("input work: a result leaves before the commit it leads to", "[input_w
 }
 
 TEST_CASE("input work: a hand-over comes after the units before it", "[input_work]") {
-  Bench bench;
+  InputBench bench;
   const auto requests = of_type<PointsRequest>(bench.done(bench.unit(1, {bench.forward(0)})));
   REQUIRE(bench.done(ReleaseRequest{kInput}).empty());
-  const auto replies = bench.done(Bench::points(requests[0]));
+  const auto replies = bench.done(InputBench::points(requests[0]));
   REQUIRE(replies.size() == 2);
   REQUIRE(std::get<InputResult>(replies[0]).unit == UnitId{1});
   REQUIRE(std::get<HandOver>(replies[1]).lease == kInput);
@@ -221,25 +221,25 @@ TEST_CASE("input work: a hand-over comes after the units before it", "[input_wor
 }
 
 TEST_CASE("input work: without units a shard is handed over at once", "[input_work]") {
-  Bench bench;
+  InputBench bench;
   REQUIRE(of_type<HandOver>(bench.done(ReleaseRequest{kInput})).size() == 1);
   REQUIRE(bench.run(ReleaseRequest{kInput}).error().code == ErrorCode::kStaleLease);
 }
 
 TEST_CASE("input work: held-out points are asked for as the evaluation orders them",
           "[input_work]") {
-  Bench bench;
+  InputBench bench;
   const InputStep score{InputStep::Kind::kScore, 40, 3, 0, {}};
   const auto asked = bench.done(bench.unit(1, {score}));
   REQUIRE(asked.size() == 1);
   const PointsRequest expected{PointSet::kHeldOut, {40, 41, 42}};
   REQUIRE(std::get<PointsRequest>(asked[0]) == expected);
-  REQUIRE(of_type<InputResult>(bench.done(Bench::points(expected))).size() == 1);
+  REQUIRE(of_type<InputResult>(bench.done(InputBench::points(expected))).size() == 1);
 }
 
 TEST_CASE("input work: points without room are forgotten when their update is done",
           "[input_work]") {
-  Bench bench(std::uint64_t{1} << 30, tiny_model(), {"", 0, 0});
+  InputBench bench(std::uint64_t{1} << 30, tiny_model(), {"", 0, 0});
   const std::uint64_t shard = bench.executor.held_bytes();
   bench.done_with_points(bench.unit(1, {bench.forward(0)}));
   const std::uint64_t ahead = bench.executor.held_bytes();
@@ -261,7 +261,7 @@ TEST_CASE("input work: points without room are forgotten when their update is do
 
 TEST_CASE("input work: what does not fit is refused before any point is waited for",
           "[input_work]") {
-  Bench bench;
+  InputBench bench;
   const auto refused = [&](ErrorCode code, Message message) {
     const auto replies = bench.run(std::move(message));
     REQUIRE_FALSE(replies.ok());
@@ -272,14 +272,14 @@ TEST_CASE("input work: what does not fit is refused before any point is waited f
   InputUnit other = bench.unit(1, {bench.forward(0)});
   other.leases[0].epoch = LeaseEpoch{9};
   refused(ErrorCode::kStaleLease, other);
-  refused(ErrorCode::kProtocol, Bench::points({PointSet::kTraining, {1}}));
+  refused(ErrorCode::kProtocol, InputBench::points({PointSet::kTraining, {1}}));
   refused(ErrorCode::kProtocol, PointsRequest{PointSet::kTraining, {1}});
   bench.done(Revoke{kInput});
   refused(ErrorCode::kStaleLease, bench.unit(1, {bench.forward(0)}));
 }
 
 TEST_CASE("input work: no more units wait than a master within its limits sends", "[input_work]") {
-  Bench bench;
+  InputBench bench;
   const InputUnit unit = bench.unit(1, {bench.forward(0)});
   std::size_t waiting = 0;
   auto replies = bench.run(unit);
@@ -289,14 +289,14 @@ TEST_CASE("input work: no more units wait than a master within its limits sends"
 }
 
 TEST_CASE("input work: a new connection forgets what waits, and keeps points", "[input_work]") {
-  Bench bench;
+  InputBench bench;
   const auto requests = of_type<PointsRequest>(bench.done(bench.unit(1, {bench.forward(0)})));
-  for (std::size_t i = 1; i < requests.size(); ++i) bench.done(Bench::points(requests[i]));
+  for (std::size_t i = 1; i < requests.size(); ++i) bench.done(InputBench::points(requests[i]));
   bench.begin();
   const auto replies = bench.done(bench.unit(2, {bench.forward(0)}));
   REQUIRE(replies.size() == 1);
   REQUIRE(std::get<PointsRequest>(replies[0]) == requests[0]);
-  const auto results = of_type<InputResult>(bench.done(Bench::points(requests[0])));
+  const auto results = of_type<InputResult>(bench.done(InputBench::points(requests[0])));
   REQUIRE(results.size() == 1);
   REQUIRE(results[0].unit == UnitId{2});
 }
@@ -304,7 +304,7 @@ TEST_CASE("input work: a new connection forgets what waits, and keeps points", "
 TEST_CASE("input work: a lease beyond the memory limit is refused, points in memory counted",
           "[input_work]") {
   const std::uint64_t shard = InputTrainer::shard_bytes(tiny_model());
-  Bench bench(shard);
+  InputBench bench(shard);
   bench.done_with_points(bench.unit(1, {bench.forward(0)}));
   const auto refused = bench.run(bench.grant({kInput.shard, LeaseEpoch{5}}));
   REQUIRE(refused.error().code == ErrorCode::kResources);
@@ -314,12 +314,12 @@ TEST_CASE("input work: a lease beyond the memory limit is refused, points in mem
 TEST_CASE("input work: where memory ends, shards, units and points are given up", "[input_work]") {
   ModelConfig model = tiny_model();
   model.hidden = 4096;  // a shard's weights are the largest piece
-  Bench bench(std::uint64_t{1} << 40, model);
+  InputBench bench(std::uint64_t{1} << 40, model);
   const auto requests = of_type<PointsRequest>(bench.done(bench.unit(1, {bench.forward(0)})));
-  bench.done(Bench::points(requests.back()));
+  bench.done(InputBench::points(requests.back()));
   {
     const test::ScarceMemory scarce(2 * 4096 * sizeof(float));
-    const auto failed = bench.run(Bench::points(requests[0]));
+    const auto failed = bench.run(InputBench::points(requests[0]));
     REQUIRE_FALSE(failed.ok());
     REQUIRE(failed.error().code == ErrorCode::kResources);
   }

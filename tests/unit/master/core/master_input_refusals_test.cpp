@@ -10,15 +10,15 @@ namespace gleaner {
 namespace {
 
 // As in master_input_test: the input shards are 4 and 5.
-ModelConfig model() {
+ModelConfig refusing_model() {
   ModelConfig settings = tiny_model();
   settings.hidden = 32;
   settings.input_shards = 2;
   return settings;
 }
 
-CoreConfig config(bool lends_input = true) {
-  CoreConfig settings = tiny_core_config(model());
+CoreConfig refusing_config(bool lends_input = true) {
+  CoreConfig settings = tiny_core_config(refusing_model());
   settings.lends_input = lends_input;
   settings.min_volunteers = 2;
   settings.unbalanced_rounds = 1'000'000;
@@ -51,9 +51,9 @@ void require_refused(MasterDriver& master, SessionId liar, const std::string& se
 
 // Runs to the end with an honest volunteer and a liar, whose replies `distort` may change; a reply
 // is a lie when it returns true.
-void require_survives(const std::function<bool(MasterDriver&, Message&)>& distort,
-                      const std::string& sentence) {
-  MasterDriver master(model(), config());
+void require_survives_input(const std::function<bool(MasterDriver&, Message&)>& distort,
+                            const std::string& sentence) {
+  MasterDriver master(refusing_model(), refusing_config());
   const SessionId honest = master.join("honest");
   const SessionId liar = master.join("liar");
   bool has_lied = false;
@@ -81,8 +81,9 @@ std::function<bool(MasterDriver&, Message&)> on_result(std::function<void(InputR
 }
 
 // Everyone has loaded, and the master's worker waits.
-struct Scene {
-  explicit Scene(const CoreConfig& settings = config()) : master(model(), settings) {
+struct LoadedScene {
+  explicit LoadedScene(const CoreConfig& settings = refusing_config())
+      : master(refusing_model(), settings) {
     honest = master.join("honest");
     liar = master.join("liar");
   }
@@ -110,21 +111,21 @@ struct Scene {
 }  // namespace
 
 TEST_CASE("input refusal: a result for a unit that is not out", "[master]") {
-  require_survives(on_result([](InputResult& r) { r.unit = UnitId{raw(r.unit) + 50}; }),
-                   "is not out");
+  require_survives_input(on_result([](InputResult& r) { r.unit = UnitId{raw(r.unit) + 50}; }),
+                         "is not out");
 }
 
 TEST_CASE("input refusal: a result for a unit of another kind", "[master]") {
-  require_survives(
+  require_survives_input(
       [](MasterDriver&, Message& m) { return replace_result<UnitResult, InputResult>(m); },
       "is not out");
-  require_survives(
+  require_survives_input(
       [](MasterDriver&, Message& m) { return replace_result<InputResult, UnitResult>(m); },
       "is not out");
 }
 
 TEST_CASE("input refusal: a result that was given before", "[master]") {
-  Scene scene;
+  LoadedScene scene;
   const InputUnit unit = scene.liar_gets(InputStep::Kind::kForward);
   scene.answer(unit);
   REQUIRE_FALSE(scene.master.is_closed(scene.liar));
@@ -133,22 +134,25 @@ TEST_CASE("input refusal: a result that was given before", "[master]") {
 }
 
 TEST_CASE("input refusal: too few or too many activations", "[master]") {
-  require_survives(on_result([](InputResult& r) { r.activations.pop_back(); }), "expected");
-  require_survives(on_result([](InputResult& r) { r.activations.emplace_back(); }), "expected");
+  require_survives_input(on_result([](InputResult& r) { r.activations.pop_back(); }), "expected");
+  require_survives_input(on_result([](InputResult& r) { r.activations.emplace_back(); }),
+                         "expected");
 }
 
 TEST_CASE("input refusal: activations that are none", "[master]") {
-  require_survives(on_result([](InputResult& r) { r.activations.back().clear(); }), "activations:");
-  require_survives(on_result([](InputResult& r) { r.activations.back().pop_back(); }),
-                   "activations:");
-  require_survives(on_result([](InputResult& r) { r.activations.front()[0] = 1; }), "activations:");
+  require_survives_input(on_result([](InputResult& r) { r.activations.back().clear(); }),
+                         "activations:");
+  require_survives_input(on_result([](InputResult& r) { r.activations.back().pop_back(); }),
+                         "activations:");
+  require_survives_input(on_result([](InputResult& r) { r.activations.front()[0] = 1; }),
+                         "activations:");
   // The last value becomes negative.
-  require_survives(on_result([](InputResult& r) { r.activations.back().back() |= 0x80; }),
-                   "is not above 0");
+  require_survives_input(on_result([](InputResult& r) { r.activations.back().back() |= 0x80; }),
+                         "is not above 0");
 }
 
 TEST_CASE("input refusal: a commit of an input shard with biases", "[master]") {
-  require_survives(
+  require_survives_input(
       [](MasterDriver& master, Message& message) {
         auto* commit = std::get_if<ShardCommit>(&message);
         if (commit == nullptr || master.map().is_output(commit->lease.shard)) return false;
@@ -159,7 +163,7 @@ TEST_CASE("input refusal: a commit of an input shard with biases", "[master]") {
 }
 
 TEST_CASE("input refusal: a commit of an input shard before its results", "[master]") {
-  Scene scene;
+  LoadedScene scene;
   InputUnit unit = scene.liar_gets(InputStep::Kind::kBackward);
   const auto ends_round = [](const InputStep& step) {
     return step.kind == InputStep::Kind::kBackward && step.index == 2;
@@ -176,7 +180,7 @@ TEST_CASE("input refusal: a commit of an input shard before its results", "[mast
 
 TEST_CASE("input refusal: a hand-over before the results of held-out points", "[master]") {
   // The next holder would be asked for them too, and they would count twice.
-  Scene scene;
+  LoadedScene scene;
   const InputUnit unit = scene.liar_gets(InputStep::Kind::kScore);
   const LeaseRef lease = unit.leases.front();
   scene.master.say(scene.liar, Leaving{"going"});
@@ -187,15 +191,15 @@ TEST_CASE("input refusal: a hand-over before the results of held-out points", "[
 }
 
 TEST_CASE("input refusal: points where the master has the input layer", "[master]") {
-  Scene scene(config(false));
+  LoadedScene scene(refusing_config(false));
   scene.master.say(scene.liar, PointsRequest{PointSet::kTraining, {0}});
   require_refused(scene.master, scene.liar, "was lent no input shard");
 }
 
 TEST_CASE("input refusal: points for a volunteer that was lent no input shard", "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = refusing_config();
   settings.min_volunteers = 1;
-  MasterDriver master(model(), settings);
+  MasterDriver master(refusing_model(), settings);
   master.join("honest");
   const SessionId liar = master.join("liar");
   REQUIRE(master.held_by(liar) == 0);
@@ -205,7 +209,7 @@ TEST_CASE("input refusal: points for a volunteer that was lent no input shard", 
 
 TEST_CASE("input refusal: points that do not exist", "[master]") {
   for (const PointSet set : {PointSet::kTraining, PointSet::kHeldOut}) {
-    Scene scene;
+    LoadedScene scene;
     scene.master.say(scene.liar, PointsRequest{set, {set == PointSet::kTraining ? 9u : 3u}});
     REQUIRE(scene.master.run_worker());
     REQUIRE_FALSE(scene.master.is_closed(scene.liar));
@@ -217,7 +221,7 @@ TEST_CASE("input refusal: points that do not exist", "[master]") {
 }
 
 TEST_CASE("input refusal: more points than can be read", "[master]") {
-  Scene scene;
+  LoadedScene scene;
   PointsRequest request{PointSet::kTraining, std::vector<std::uint64_t>(kPointsPerRequestMax)};
   for (int i = 0; i < 4; ++i) scene.master.say(scene.liar, request);
   REQUIRE_FALSE(scene.master.is_closed(scene.liar));

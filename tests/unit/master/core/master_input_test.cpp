@@ -12,15 +12,15 @@ constexpr ShardId kFour{4};
 constexpr ShardId kFive{5};
 
 // 4 output shards, and the input shards 4 and 5 of 16 hidden units each.
-ModelConfig model() {
+ModelConfig lent_input_model() {
   ModelConfig settings = tiny_model();
   settings.hidden = 32;
   settings.input_shards = 2;
   return settings;
 }
 
-CoreConfig config(std::uint32_t volunteers) {
-  CoreConfig settings = tiny_core_config(model());
+CoreConfig lent_input_config(std::uint32_t volunteers) {
+  CoreConfig settings = tiny_core_config(lent_input_model());
   settings.lends_input = true;
   settings.min_volunteers = volunteers;
   settings.unbalanced_rounds = 1'000'000;
@@ -95,9 +95,9 @@ void settle_without(MasterDriver& master, SessionId held) {
 
 TEST_CASE("lent input: a run is trained to the end by one volunteer as by two", "[master]") {
   for (const std::uint32_t count : {1u, 2u}) {
-    CoreConfig settings = config(count);
+    CoreConfig settings = lent_input_config(count);
     settings.test_points = 6;
-    MasterDriver master(model(), settings);
+    MasterDriver master(lent_input_model(), settings);
     std::vector<SessionId> volunteers;
     for (std::uint32_t i = 0; i < count; ++i) {
       volunteers.push_back(master.join("v" + std::to_string(i)));
@@ -127,7 +127,7 @@ TEST_CASE("lent input: a run is trained to the end by one volunteer as by two", 
 }
 
 TEST_CASE("lent input: input shards are shared out, without label counts", "[master]") {
-  MasterDriver master(model(), config(2));
+  MasterDriver master(lent_input_model(), lent_input_config(2));
   const SessionId ann = master.join("ann");
   const SessionId bob = master.join("bob");
   REQUIRE(input_shard_of(master, ann) == kFour);
@@ -141,7 +141,7 @@ TEST_CASE("lent input: input shards are shared out, without label counts", "[mas
 }
 
 TEST_CASE("lent input: a restarted master goes on from the checkpoint", "[master]") {
-  MasterDriver master(model(), config(2), {1, false, LeaseEpoch{50}});
+  MasterDriver master(lent_input_model(), lent_input_config(2), {1, false, LeaseEpoch{50}});
   const SessionId ann = master.join("ann");
   const SessionId bob = master.join("bob");
   for (const SessionId id : {ann, bob}) {
@@ -160,7 +160,7 @@ TEST_CASE("lent input: a restarted master goes on from the checkpoint", "[master
 
 TEST_CASE("lent input: a vanished holder's shard is replayed by another, known steps left out",
           "[master]") {
-  MasterDriver master(model(), config(2));
+  MasterDriver master(lent_input_model(), lent_input_config(2));
   const SessionId ann = master.join("ann");
   const SessionId bob = master.join("bob");
   const ShardId lost = input_shard_of(master, ann);
@@ -192,7 +192,7 @@ TEST_CASE("lent input: a vanished holder's shard is replayed by another, known s
 }
 
 TEST_CASE("lent input: all the holders may vanish, and nothing waits for ever", "[master]") {
-  MasterDriver master(model(), config(2));
+  MasterDriver master(lent_input_model(), lent_input_config(2));
   const SessionId ann = master.join("ann");
   const SessionId bob = master.join("bob");
   while (master.core().checkpoint() < 1) {
@@ -208,7 +208,7 @@ TEST_CASE("lent input: all the holders may vanish, and nothing waits for ever", 
 }
 
 TEST_CASE("lent input: a leaver answers what it has, asks for points, and hands over", "[master]") {
-  MasterDriver master(model(), config(2));
+  MasterDriver master(lent_input_model(), lent_input_config(2));
   const SessionId ann = master.join("ann");
   const SessionId bob = master.join("bob");
   const ShardId given = input_shard_of(master, ann);
@@ -248,7 +248,7 @@ TEST_CASE("lent input: a leaver answers what it has, asks for points, and hands 
 }
 
 TEST_CASE("lent input: a newcomer gets an input shard between two rounds", "[master]") {
-  MasterDriver master(model(), config(1));
+  MasterDriver master(lent_input_model(), lent_input_config(1));
   const SessionId ann = master.join("ann");
   while (!master.volunteer(ann).input_gradients().contains({0, kFour})) {
     REQUIRE((master.run_worker() || master.serve(ann)));
@@ -270,10 +270,10 @@ TEST_CASE("lent input: a newcomer gets an input shard between two rounds", "[mas
 
 TEST_CASE("lent input: who has no memory for an input shard gets none, and the run says so",
           "[master]") {
-  CoreConfig settings = config(1);
+  CoreConfig settings = lent_input_config(1);
   settings.shard_bytes = 100;
   settings.input_shard_bytes = 300;
-  MasterDriver master(model(), settings);
+  MasterDriver master(lent_input_model(), settings);
   const auto join_with = [&](const std::string& name, std::uint64_t memory) {
     const SessionId id = master.open();
     Hello hello = master.hello(name);
@@ -299,10 +299,10 @@ TEST_CASE("lent input: who has no memory for an input shard gets none, and the r
 }
 
 TEST_CASE("lent input: who holds input shards alone is not told that it has none", "[master]") {
-  CoreConfig settings = config(2);
+  CoreConfig settings = lent_input_config(2);
   settings.shard_bytes = 100;
   settings.input_shard_bytes = 200;
-  MasterDriver master(model(), settings);
+  MasterDriver master(lent_input_model(), settings);
   const SessionId ann = master.open();
   Hello hello = master.hello("ann");
   hello.memory_bytes = 400;
@@ -321,10 +321,10 @@ TEST_CASE("lent input: who holds input shards alone is not told that it has none
 
 TEST_CASE("lent input: one too slow for an output shard gets another chance all the same",
           "[master]") {
-  CoreConfig settings = config(2);
+  CoreConfig settings = lent_input_config(2);
   settings.unbalanced_rounds = 1;
   settings.silence = settings.stall = Millis(3'600'000);
-  MasterDriver master(model(), settings);
+  MasterDriver master(lent_input_model(), settings);
   const SessionId ann = master.join("ann");
   const SessionId bob = master.join("bob");
   master.volunteer(bob).set_compute_us(1'000'000);
@@ -341,12 +341,12 @@ TEST_CASE("lent input: one too slow for an output shard gets another chance all 
 
 TEST_CASE("lent input: a slow link keeps the shards that nobody else has the memory for",
           "[master]") {
-  CoreConfig settings = config(2);
+  CoreConfig settings = lent_input_config(2);
   settings.unbalanced_rounds = 1;
   settings.silence = settings.stall = Millis(3'600'000);
   settings.shard_bytes = 100;
   settings.input_shard_bytes = 1000;
-  MasterDriver master(model(), settings);
+  MasterDriver master(lent_input_model(), settings);
   const SessionId ann = master.open();
   Hello hello = master.hello("ann");
   hello.memory_bytes = 400;
@@ -369,9 +369,9 @@ TEST_CASE("lent input: a slow link keeps the shards that nobody else has the mem
 }
 
 TEST_CASE("lent input: a run that stands still names who owes hidden units", "[master]") {
-  CoreConfig settings = config(2);
+  CoreConfig settings = lent_input_config(2);
   settings.silence = Millis(3'600'000);
-  MasterDriver master(model(), settings);
+  MasterDriver master(lent_input_model(), settings);
   const SessionId ann = master.join("ann");
   const SessionId bob = master.join("bob");
   while (master.core().leases().in_state(LeaseState::kReady).size() < 6) {
@@ -387,9 +387,9 @@ TEST_CASE("lent input: a run that stands still names who owes hidden units", "[m
 }
 
 TEST_CASE("lent input: a holder that owes hidden units for too long is let go", "[master]") {
-  CoreConfig settings = config(2);
+  CoreConfig settings = lent_input_config(2);
   settings.silence = Millis(3'600'000);
-  MasterDriver master(model(), settings);
+  MasterDriver master(lent_input_model(), settings);
   const SessionId ann = master.join("ann");
   const SessionId bob = master.join("bob");
   while (master.count<InputUnit>(bob) == 0) REQUIRE(master.serve(bob));

@@ -6,7 +6,7 @@
 namespace gleaner {
 namespace {
 
-CoreConfig config() {
+CoreConfig placement_config() {
   CoreConfig settings = tiny_core_config(tiny_model());
   // The driver's volunteers seem the faster the more shards they hold.
   settings.unbalanced_rounds = 1'000'000;
@@ -29,7 +29,7 @@ void load(MasterDriver& master, SessionId id) {
 }  // namespace
 
 TEST_CASE("placement: nothing is lent before enough volunteers are here", "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 2;
   MasterDriver master(tiny_model(), settings);
   const SessionId ann = master.join("ann");
@@ -42,7 +42,7 @@ TEST_CASE("placement: nothing is lent before enough volunteers are here", "[mast
 }
 
 TEST_CASE("placement: shards are lent in proportion to the speeds volunteers state", "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 2;
   MasterDriver master(tiny_model(), settings);
   const SessionId slow = master.join("slow", 1);
@@ -53,7 +53,7 @@ TEST_CASE("placement: shards are lent in proportion to the speeds volunteers sta
 
 TEST_CASE("placement: a newcomer gets shards between two rounds, and nothing is trained twice",
           "[master]") {
-  MasterDriver master(tiny_model(), config());
+  MasterDriver master(tiny_model(), placement_config());
   const SessionId ann = master.join("ann");
   load(master, ann);
   while (master.count<TrainUnit>(ann) == 0) REQUIRE(master.run_worker());
@@ -91,7 +91,7 @@ TEST_CASE("placement: a newcomer gets shards between two rounds, and nothing is 
 
 TEST_CASE("placement: where volunteers keep vanishing, newcomers wait for what those leave",
           "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 2;
   MasterDriver master(tiny_model(), settings);
   const SessionId ann = master.join("ann");
@@ -109,7 +109,7 @@ TEST_CASE("placement: where volunteers keep vanishing, newcomers wait for what t
 }
 
 TEST_CASE("placement: a hand-over that was not fetched whole serves the next holder", "[master]") {
-  MasterDriver master(tiny_model(), config());
+  MasterDriver master(tiny_model(), placement_config());
   const SessionId ann = master.join("ann");
   load(master, ann);
   while (master.count<TrainUnit>(ann) == 0) REQUIRE(master.run_worker());
@@ -131,7 +131,7 @@ TEST_CASE("placement: a hand-over that was not fetched whole serves the next hol
 
 TEST_CASE("placement: the shards of a vanished volunteer go to several others at once",
           "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 3;
   MasterDriver master(tiny_model(), settings);
   const SessionId big = master.join("big", 2);
@@ -147,7 +147,7 @@ TEST_CASE("placement: the shards of a vanished volunteer go to several others at
 }
 
 TEST_CASE("placement: a replay is compared, not added again", "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 2;
   MasterDriver master(tiny_model(), settings);
   const SessionId ann = master.join("ann");
@@ -175,7 +175,7 @@ TEST_CASE("placement: a replay is compared, not added again", "[master]") {
 }
 
 TEST_CASE("placement: a volunteer whose replay differs is a fault on its account", "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 2;
   MasterDriver master(tiny_model(), settings);
   const SessionId ann = master.join("ann");
@@ -205,7 +205,7 @@ TEST_CASE("placement: a volunteer whose replay differs is a fault on its account
 }
 
 TEST_CASE("placement: a polite leave ends in Goodbye once every shard is handed over", "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 2;
   MasterDriver master(tiny_model(), settings);
   const SessionId ann = master.join("ann");
@@ -229,7 +229,7 @@ TEST_CASE("placement: a polite leave ends in Goodbye once every shard is handed 
 }
 
 TEST_CASE("placement: a leaver's half-loaded shards are revoked at once", "[master]") {
-  MasterDriver master(tiny_model(), config());
+  MasterDriver master(tiny_model(), placement_config());
   const SessionId ann = master.join("ann");
   master.say(ann, Leaving{"never mind"});
   REQUIRE(master.count<Revoke>(ann) == 4);
@@ -238,7 +238,7 @@ TEST_CASE("placement: a leaver's half-loaded shards are revoked at once", "[mast
 }
 
 TEST_CASE("placement: a leaver that breaks off did not leave politely", "[master]") {
-  MasterDriver master(tiny_model(), config());
+  MasterDriver master(tiny_model(), placement_config());
   const SessionId ann = master.join("ann");
   load(master, ann);
   master.say(ann, Leaving{"going"});
@@ -250,7 +250,7 @@ TEST_CASE("placement: a leaver that breaks off did not leave politely", "[master
 
 TEST_CASE("placement: one whose link keeps all waiting gets no shards and is told why",
           "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 2;
   settings.unbalanced_rounds = 1;
   settings.silence = settings.stall = Millis(3'600'000);
@@ -293,7 +293,7 @@ TEST_CASE("placement: one whose link keeps all waiting gets no shards and is tol
 
 TEST_CASE("placement: one too slow for a single shard gets none, and in time another chance",
           "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 2;
   settings.unbalanced_rounds = 1;
   settings.silence = settings.stall = Millis(3'600'000);
@@ -322,7 +322,7 @@ TEST_CASE("placement: one too slow for a single shard gets none, and in time ano
 }
 
 TEST_CASE("placement: one that has missed heartbeats is lent nothing more", "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 3;
   MasterDriver master(tiny_model(), settings);
   const SessionId ann = master.join("ann");
@@ -337,7 +337,7 @@ TEST_CASE("placement: one that has missed heartbeats is lent nothing more", "[ma
 }
 
 TEST_CASE("placement: what is waited for is said in words", "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.shard_bytes = 100;
   MasterDriver master(tiny_model(), settings);
   REQUIRE_THAT(master.core().snapshot().waiting_for, Catch::Contains("none is connected"));
@@ -356,7 +356,7 @@ TEST_CASE("placement: what is waited for is said in words", "[master]") {
 }
 
 TEST_CASE("placement: a run that stands still names who owes the next step", "[master]") {
-  CoreConfig settings = config();
+  CoreConfig settings = placement_config();
   settings.min_volunteers = 2;
   settings.silence = Millis(3'600'000);
   MasterDriver master(tiny_model(), settings);

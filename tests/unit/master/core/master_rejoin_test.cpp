@@ -8,7 +8,7 @@ namespace {
 
 constexpr Millis kGrace{2'000};
 
-CoreConfig config(Millis grace = Millis(0)) {
+CoreConfig rejoin_config(Millis grace = Millis(0)) {
   CoreConfig settings = tiny_core_config(tiny_model());
   settings.unbalanced_rounds = 1'000'000;
   settings.rejoin_grace = grace;
@@ -56,7 +56,7 @@ std::size_t remarks(const MasterDriver& master, const std::string& kind) {
 
 TEST_CASE("rejoin: a shard whose digest is the store's is lent with nothing to download",
           "[master]") {
-  MasterDriver master(tiny_model(), config(), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(), resumed());
   const SessionId ann = join_keeping(master, "ann", 2);
   REQUIRE(master.take<Welcome>(ann).checkpoint == 1);
   REQUIRE(master.held_by(ann) == 0);  // nothing is lent before the offer that is due
@@ -83,7 +83,7 @@ TEST_CASE("rejoin: a shard whose digest is the store's is lent with nothing to d
 }
 
 TEST_CASE("rejoin: a run goes on to its end with shards that were never downloaded", "[master]") {
-  MasterDriver master(tiny_model(), config(), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(), resumed());
   master.digests = digests();
   const SessionId ann = join_keeping(master, "ann", 4);
   master.say(ann, offer({0, 1, 2, 3}));
@@ -94,7 +94,7 @@ TEST_CASE("rejoin: a run goes on to its end with shards that were never download
 
 TEST_CASE("rejoin: a different content is remarked, counted and loaded from the store",
           "[master]") {
-  MasterDriver master(tiny_model(), config(), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(), resumed());
   const SessionId ann = join_keeping(master, "ann", 3);
   ShardOffer wrong = offer({0, 1, 2});
   ++wrong.shards[0].digest.sum;
@@ -112,7 +112,7 @@ TEST_CASE("rejoin: a different content is remarked, counted and loaded from the 
 
 TEST_CASE("rejoin: an offer of another checkpoint, or of shards that are lent, is turned down",
           "[master]") {
-  MasterDriver master(tiny_model(), config(), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(), resumed());
   const SessionId late = join_keeping(master, "late", 1);
   master.say(late, offer({0}, 2));
   REQUIRE(master.take<Revoke>(late).lease == kept(0).lease);
@@ -128,7 +128,7 @@ TEST_CASE("rejoin: an offer of another checkpoint, or of shards that are lent, i
 }
 
 TEST_CASE("rejoin: without digests to compare with nothing is trusted", "[master]") {
-  MasterDriver master(tiny_model(), config(), {1, false});
+  MasterDriver master(tiny_model(), rejoin_config(), {1, false});
   const SessionId ann = join_keeping(master, "ann", 1);
   master.say(ann, offer({0}));
   REQUIRE(master.count<Revoke>(ann) == 1);
@@ -138,7 +138,7 @@ TEST_CASE("rejoin: without digests to compare with nothing is trusted", "[master
 TEST_CASE("rejoin: an input shard comes back like any other, where it is lent", "[master]") {
   for (const bool is_lent : {true, false}) {
     CAPTURE(is_lent);
-    CoreConfig settings = config();
+    CoreConfig settings = rejoin_config();
     settings.lends_input = is_lent;
     ResumePoint point = resumed();
     point.digests.push_back(digest(4));  // the only input shard
@@ -173,7 +173,7 @@ TEST_CASE(
     "[master]") {
   for (const int what : {0, 1, 2}) {
     CAPTURE(what);
-    MasterDriver master(tiny_model(), config(), resumed());
+    MasterDriver master(tiny_model(), rejoin_config(), resumed());
     const SessionId ann = join_keeping(master, "ann", what == 0 ? 0 : 1);
     if (what == 0) master.say(ann, offer({0}));
     if (what == 1) {
@@ -193,7 +193,7 @@ TEST_CASE(
 
 TEST_CASE("rejoin: an offer while the checkpoint moves on is turned down", "[master]") {
   // The replay log of the round that is being folded is about to go.
-  MasterDriver master(tiny_model(), config(), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(), resumed());
   const SessionId ann = join_keeping(master, "ann", 4);
   master.say(ann, offer({0, 1, 2, 3}));
   while (master.storage.empty() || !std::holds_alternative<FoldTask>(master.storage.front())) {
@@ -209,7 +209,7 @@ TEST_CASE("rejoin: an offer while the checkpoint moves on is turned down", "[mas
 
 TEST_CASE("rejoin: a shard stepped back behind its own durable commits replays and commits again",
           "[master]") {
-  MasterDriver master(tiny_model(), config());
+  MasterDriver master(tiny_model(), rejoin_config());
   master.digests = digests();
   const SessionId ann = master.join("ann");
   // The input layer's commit of round 1 is slow, so that the round stays open.
@@ -240,7 +240,7 @@ TEST_CASE("rejoin: a shard stepped back behind its own durable commits replays a
 
 TEST_CASE("rejoin: after a restart free shards wait for those who have them, and no longer",
           "[master]") {
-  MasterDriver master(tiny_model(), config(kGrace), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(kGrace), resumed());
   const SessionId bob = master.join("bob");
   REQUIRE(master.held_by(bob) == 0);
   master.tick(Millis(600));
@@ -258,7 +258,7 @@ TEST_CASE("rejoin: after a restart free shards wait for those who have them, and
 }
 
 TEST_CASE("rejoin: the grace is over as soon as no shard is free", "[master]") {
-  MasterDriver master(tiny_model(), config(kGrace), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(kGrace), resumed());
   const SessionId ann = join_keeping(master, "ann", 2);
   const SessionId bob = join_keeping(master, "bob", 2);
   master.say(ann, offer({0, 1}));
@@ -272,7 +272,7 @@ TEST_CASE("rejoin: the grace is over as soon as no shard is free", "[master]") {
 
 TEST_CASE("rejoin: when all are lost at once, the first to come does not take everything",
           "[master]") {
-  CoreConfig settings = config(kGrace);
+  CoreConfig settings = rejoin_config(kGrace);
   settings.min_volunteers = 2;
   MasterDriver master(tiny_model(), settings);
   master.digests = digests();
@@ -294,7 +294,7 @@ TEST_CASE("rejoin: when all are lost at once, the first to come does not take ev
 }
 
 TEST_CASE("rejoin: who announces shards and never offers them is let go", "[master]") {
-  CoreConfig settings = config(kGrace);
+  CoreConfig settings = rejoin_config(kGrace);
   settings.stall = Millis(30'000);
   MasterDriver master(tiny_model(), settings, resumed());
   const SessionId ann = join_keeping(master, "ann", 4);
@@ -310,7 +310,7 @@ TEST_CASE("rejoin: who announces shards and never offers them is let go", "[mast
 }
 
 TEST_CASE("rejoin: a volunteer that is about to offer keeps nobody else waiting", "[master]") {
-  MasterDriver master(tiny_model(), config(), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(), resumed());
   const SessionId ann = join_keeping(master, "ann", 4);
   REQUIRE(master.held_by(ann) == 0);
   const SessionId bob = master.join("bob");
@@ -318,7 +318,7 @@ TEST_CASE("rejoin: a volunteer that is about to offer keeps nobody else waiting"
 }
 
 TEST_CASE("rejoin: shards stay where they come back to, whoever has more of them", "[master]") {
-  MasterDriver master(tiny_model(), config(kGrace), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(kGrace), resumed());
   const SessionId ann = join_keeping(master, "ann", 3);
   const SessionId bob = join_keeping(master, "bob", 1);
   master.say(ann, offer({0, 1, 2}));
@@ -330,7 +330,7 @@ TEST_CASE("rejoin: shards stay where they come back to, whoever has more of them
 }
 
 TEST_CASE("rejoin: who comes back in vain is a newcomer like any other", "[master]") {
-  MasterDriver master(tiny_model(), config(), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(), resumed());
   const SessionId bob = master.join("bob");
   const SessionId ann = join_keeping(master, "ann", 2);
   master.say(ann, offer({0, 1}));
@@ -341,7 +341,7 @@ TEST_CASE("rejoin: who comes back in vain is a newcomer like any other", "[maste
 }
 
 TEST_CASE("rejoin: who leaves at once hands nothing over", "[master]") {
-  MasterDriver master(tiny_model(), config(kGrace), resumed());
+  MasterDriver master(tiny_model(), rejoin_config(kGrace), resumed());
   const SessionId ann = join_keeping(master, "ann", 2);
   const SessionId bob = join_keeping(master, "bob", 1);
   REQUIRE_FALSE(master.is_closed(bob));

@@ -10,8 +10,8 @@ namespace gleaner {
 namespace {
 
 // A pipeline with its plan, driven by hand.
-struct Bench {
-  explicit Bench(const ModelConfig& config, RoundIndex checkpoint = 0)
+struct PipelineBench {
+  explicit PipelineBench(const ModelConfig& config, RoundIndex checkpoint = 0)
       : model(config), plan(model), map(model), pipeline(plan, map, checkpoint) {}
 
   // Takes over what the pipeline wants done.
@@ -107,7 +107,7 @@ TEST_CASE("pipeline: the order of tasks is a function of the plan, for any lag a
       ModelConfig model = tiny_model();
       model.staleness = lag;
       model.round_batches = round;
-      Bench bench(model);
+      PipelineBench bench(model);
       BatchIndex next = 0;
       // Shards answer as late as possible: only when nothing else can move.
       while (next < bench.plan.batch_count()) {
@@ -124,7 +124,7 @@ TEST_CASE("pipeline: the order of tasks is a function of the plan, for any lag a
 TEST_CASE("pipeline: answers that come early or out of order change nothing in it", "[pipeline]") {
   ModelConfig model = tiny_model();
   model.staleness = 2;
-  Bench bench(model);
+  PipelineBench bench(model);
   bench.advance();
   // Backwards over everything that is in flight, while the worker lags behind.
   while (bench.pipeline.applied() < bench.plan.batch_count()) {
@@ -144,7 +144,7 @@ TEST_CASE("pipeline: a round of five at lag two, spelled out", "[pipeline]") {
   model.staleness = 2;
   model.round_batches = 5;
   model.epochs = 1;
-  Bench bench(model);
+  PipelineBench bench(model);
   for (BatchIndex t = 0; t < 5; ++t) {
     bench.start();
     bench.cover(t);
@@ -154,7 +154,7 @@ TEST_CASE("pipeline: a round of five at lag two, spelled out", "[pipeline]") {
 }
 
 TEST_CASE("pipeline: it starts at the checkpoint", "[pipeline]") {
-  Bench bench(tiny_model(), 2);
+  PipelineBench bench(tiny_model(), 2);
   REQUIRE(bench.pipeline.frontier() == 5);
   REQUIRE(bench.pipeline.rounds_started() == 2);
   bench.advance();
@@ -163,7 +163,7 @@ TEST_CASE("pipeline: it starts at the checkpoint", "[pipeline]") {
 }
 
 TEST_CASE("pipeline: rounds that are not open are not started", "[pipeline]") {
-  Bench bench(tiny_model());
+  PipelineBench bench(tiny_model());
   bench.advance(0);
   REQUIRE(bench.order.empty());
   REQUIRE(bench.pipeline.rounds_started() == 0);
@@ -179,7 +179,7 @@ TEST_CASE("pipeline: rounds that are not open are not started", "[pipeline]") {
 }
 
 TEST_CASE("pipeline: an update gets the sum of all shards, each once", "[pipeline]") {
-  Bench bench(tiny_model());
+  PipelineBench bench(tiny_model());
   bench.start();
   std::int32_t sum = 0;
   for (std::uint32_t shard = 0; shard < 4; ++shard) sum += tiny_gradient(0, ShardId{shard});
@@ -196,7 +196,7 @@ TEST_CASE("pipeline: an update gets the sum of all shards, each once", "[pipelin
 }
 
 TEST_CASE("pipeline: one result may cover several shards", "[pipeline]") {
-  Bench bench(tiny_model());
+  PipelineBench bench(tiny_model());
   bench.start();
   const std::vector<ShardOutcome> outcomes = {{ShardId{1}, 11, 5, 1}, {ShardId{3}, 13, 6, 2}};
   REQUIRE(bench.pipeline.add_result(0, outcomes, bench.gradient(0, 24), true).ok());
@@ -209,7 +209,7 @@ TEST_CASE("pipeline: one result may cover several shards", "[pipeline]") {
 
 TEST_CASE("pipeline: a replay that gives something else is a fault and leaves no trace",
           "[pipeline]") {
-  Bench bench(tiny_model());
+  PipelineBench bench(tiny_model());
   bench.start();
   REQUIRE(bench.answer(0, 0, 5).ok());
   // Shard 1 is new, shard 0 differs from before: neither may count.
@@ -225,7 +225,7 @@ TEST_CASE("pipeline: a replay that gives something else is a fault and leaves no
 }
 
 TEST_CASE("pipeline: a malformed gradient leaves no trace", "[pipeline]") {
-  Bench bench(tiny_model());
+  PipelineBench bench(tiny_model());
   bench.start();
   REQUIRE(bench.answer(0, 0, 5).ok());
   Bytes broken = bench.gradient(0, 1000);
@@ -244,7 +244,7 @@ TEST_CASE("pipeline: a malformed gradient leaves no trace", "[pipeline]") {
 }
 
 TEST_CASE("pipeline: a gradient for a batch that has been applied is refused", "[pipeline]") {
-  Bench bench(tiny_model());
+  PipelineBench bench(tiny_model());
   bench.start();
   bench.cover(0);
   bench.advance();
@@ -253,7 +253,7 @@ TEST_CASE("pipeline: a gradient for a batch that has been applied is refused", "
 }
 
 TEST_CASE("pipeline: the log forgets what is folded and keeps the rest", "[pipeline]") {
-  Bench bench(tiny_model());
+  PipelineBench bench(tiny_model());
   for (BatchIndex t = 0; t < 3; ++t) {
     bench.start();
     bench.cover(t);
@@ -266,7 +266,7 @@ TEST_CASE("pipeline: the log forgets what is folded and keeps the rest", "[pipel
 }
 
 TEST_CASE("pipeline: a unit carries the positives of its own shards only", "[pipeline]") {
-  Bench bench(tiny_model());
+  PipelineBench bench(tiny_model());
   bench.advance();
   ForwardDone done;
   done.batch = 0;

@@ -37,7 +37,7 @@ VolunteerDriver holder() {
 }
 
 // Passes time until it dials again, and connects.
-Hello reconnect(VolunteerDriver& driver) {
+Hello dial_again(VolunteerDriver& driver) {
   const std::uint32_t before = driver.connects;
   while (driver.connects == before) driver.tick(Millis(10));
   driver.handle(Connected{});
@@ -46,7 +46,7 @@ Hello reconnect(VolunteerDriver& driver) {
 
 // The same until the master has welcomed it at checkpoint 1.
 Hello rejoin(VolunteerDriver& driver) {
-  const Hello hello = reconnect(driver);
+  const Hello hello = dial_again(driver);
   Welcome welcome = VolunteerDriver::welcome();
   welcome.checkpoint = 1;
   driver.receive(welcome);
@@ -118,13 +118,13 @@ TEST_CASE("rejoin: what the master turns down is forgotten, and no longer announ
   REQUIRE(std::get<Revoke>(std::get<Message>(driver.work.front().work)).lease == lease(1, 5));
   driver.finish_work();
   driver.handle(Disconnected{"reset"});
-  REQUIRE(reconnect(driver).kept_shards == 1);
+  REQUIRE(dial_again(driver).kept_shards == 1);
 }
 
 TEST_CASE("rejoin: shards survive connections that break before they are granted", "[volunteer]") {
   VolunteerDriver driver = holder();
   driver.handle(Disconnected{"reset"});
-  REQUIRE(reconnect(driver).kept_shards == 2);
+  REQUIRE(dial_again(driver).kept_shards == 2);
   driver.handle(Disconnected{"before the welcome"});
   REQUIRE(rejoin(driver).kept_shards == 2);
   driver.handle(Disconnected{"while it steps back"});
@@ -139,7 +139,7 @@ TEST_CASE("rejoin: shards survive connections that break before they are granted
 TEST_CASE("rejoin: an offer that was announced is made even when nothing is left", "[volunteer]") {
   VolunteerDriver driver = holder();
   driver.handle(Disconnected{"reset"});
-  REQUIRE(reconnect(driver).kept_shards == 2);
+  REQUIRE(dial_again(driver).kept_shards == 2);
   Welcome welcome = VolunteerDriver::welcome();
   ++welcome.model.seed;  // another run
   driver.receive(welcome);
@@ -147,7 +147,7 @@ TEST_CASE("rejoin: an offer that was announced is made even when nothing is left
   driver.finish_work({offer({})});
   REQUIRE(driver.take<ShardOffer>().shards.empty());
   driver.handle(Disconnected{"reset"});
-  REQUIRE(reconnect(driver).kept_shards == 0);
+  REQUIRE(dial_again(driver).kept_shards == 0);
 }
 
 TEST_CASE("rejoin: a frozen volunteer that was given up comes back the same way", "[volunteer]") {

@@ -17,7 +17,6 @@ constexpr std::uint32_t kNarrowLabels = 10'000;
 constexpr std::uint32_t kLabelsVeryWide = 200'000;
 // The recipe best takes more units where there are so few points that they are soon gone through.
 constexpr std::uint64_t kPointsForWidest = 25'000;
-constexpr std::uint32_t kWidest = 2'048;
 constexpr std::uint32_t kActiveNarrow = 1'500;
 constexpr std::uint32_t kActiveWide = 1'000;
 constexpr std::uint32_t kActiveShare = 200;  // of very wide layers: one neuron in so many
@@ -39,6 +38,9 @@ constexpr std::int32_t kGradientStepLog2 = -8;
 // The lag grows by one every so many batches.
 constexpr std::uint32_t kStalenessRise = 40;
 constexpr float kDivergenceFactor = 2.0F;
+constexpr std::uint32_t kBatchExamples = 128;
+constexpr const char* kWhyBatchExamples =
+    "shares each row's update among examples and still gives many updates";
 constexpr std::uint64_t kRoundBatchesMin = 64;
 // A round visits each row about so often, so that storing the rows it touched (about 5 us of
 // processor a row) is cheap beside training them (about 0.1 us a visit).
@@ -50,6 +52,15 @@ constexpr std::uint64_t kExamplesPerRow = 1;
 constexpr std::uint64_t kRoundExamplesMax = 500'000;
 // A run has so many rounds at least, since each is a checkpoint that can be evaluated.
 constexpr std::uint32_t kRoundsPerRun = 4;
+
+// What the recipe best takes for the hidden layer: the more units, the more dropout.
+struct BestLayer {
+  std::uint32_t hidden = 0;
+  std::uint32_t batch_examples = 0;
+  float dropout = 0;
+  const char* why_hidden = "a wide layer remembers more of each label's examples";
+  const char* why_batch = "steadier updates, which a run of many epochs can afford";
+};
 
 // Writes one field after the other, each with its reason.
 class Chooser {
@@ -89,12 +100,17 @@ class Chooser {
 
   [[nodiscard]] bool is_narrow() const { return facts_.labels <= kNarrowLabels; }
 
-  // Few points for many labels: the widest layer, with more dropout, larger batches and initial
+  [[nodiscard]] bool is_trained_whole() const { return facts_.labels <= kLabelsTrainedWhole; }
+
+  [[nodiscard]] bool has_few_points() const { return facts_.points <= kPointsForWidest; }
+
+  // Few points for many labels: the widest layer, with the most dropout, large batches and initial
   // weights near zero.
   [[nodiscard]] bool is_widest() const {
-    return is_best() && !is_narrow() && facts_.labels <= kLabelsVeryWide &&
-           facts_.points <= kPointsForWidest;
+    return is_best() && !is_narrow() && facts_.labels <= kLabelsVeryWide && has_few_points();
   }
+
+  [[nodiscard]] BestLayer best_layer() const;
 
   void choose_shape();
   void choose_schedule();
@@ -110,13 +126,28 @@ class Chooser {
   std::vector<RecipeChoice> choices_;
 };
 
+BestLayer Chooser::best_layer() const {
+  if (facts_.labels > kLabelsVeryWide) {
+    return {256, 256, 0.4F, "as wide as memory for so many labels allows"};
+  }
+  if (is_widest()) return {2'048, 512, 0.6F};
+  if (!is_narrow()) return {512, 256, 0.4F};
+  if (is_trained_whole() && has_few_points()) {
+    return {.hidden = 1'024,
+            .batch_examples = 64,
+            .dropout = 0.5F,
+            .why_batch = "few points make few batches, and each label is true for many of them"};
+  }
+  return {.hidden = 512,
+          .batch_examples = kBatchExamples,
+          .dropout = 0.4F,
+          .why_batch = kWhyBatchExamples};
+}
+
 void Chooser::choose_shape() {
-  const bool is_very_wide = facts_.labels > kLabelsVeryWide;
-  const std::uint32_t best = is_very_wide ? 256 : is_widest() ? kWidest : 512;
-  set("hidden", &ModelConfig::hidden, by_kind(128u, 128u, best),
-      !is_best()     ? "learns nearly as well as a wider layer in much less time"
-      : is_very_wide ? "as wide as memory for so many labels allows"
-                     : "a wide layer remembers more of each label's examples");
+  const BestLayer best = best_layer();
+  set("hidden", &ModelConfig::hidden, by_kind(128u, 128u, best.hidden),
+      is_best() ? best.why_hidden : "learns nearly as well as a wider layer in much less time");
   const bool is_whole = model_.loss == Loss::kSoftmax;
   set("output_shards", &ModelConfig::output_shards,
       is_whole ? 1u : std::min<std::uint32_t>(16, facts_.labels),
@@ -127,13 +158,10 @@ void Chooser::choose_shape() {
 void Chooser::choose_schedule() {
   set("epochs", &ModelConfig::epochs, by_kind(3u, 5u, 10u),
       by_kind("a first look", "precision has nearly settled", "regularised layers learn longer"));
-  const bool is_steadied = is_best() && !is_narrow();
+  const BestLayer best = best_layer();
   set("batch_examples", &ModelConfig::batch_examples,
-      is_widest()   ? 512u
-      : is_steadied ? 256u
-                    : 128u,
-      is_steadied ? "steadier updates, which a run of many epochs can afford"
-                  : "shares each row's update among examples and still gives many updates");
+      is_best() ? best.batch_examples : kBatchExamples,
+      is_best() ? best.why_batch : kWhyBatchExamples);
   model_.epochs = request_.epochs.value_or(model_.epochs);
   model_.batch_examples = request_.batch_examples.value_or(model_.batch_examples);
   choices_.push_back({"staleness", "enough to overlap master and volunteers on a local network"});
@@ -144,7 +172,7 @@ void Chooser::choose_schedule() {
 }
 
 void Chooser::choose_sampling() {
-  if (facts_.labels <= kLabelsTrainedWhole) {
+  if (is_trained_whole()) {
     set("sampling", &ModelConfig::sampling, Sampling::kAll,
         "with so few labels choosing among them costs as much as training them all");
   } else {
@@ -202,7 +230,7 @@ void Chooser::choose_rates() {
       "the last epochs settle what the first have found");
   set("warmup_batches", &ModelConfig::warmup_batches, kWarmupBatches,
       "the first steps of rows that have seen one example decide too much");
-  if (facts_.labels > kLabelsTrainedWhole) {
+  if (!is_trained_whole()) {
     set("epsilon", &ModelConfig::epsilon, kEpsilon,
         "steps as long for tiny gradients as for large ones would push all rows below zero at "
         "first");
@@ -216,7 +244,7 @@ void Chooser::choose_rates() {
 }
 
 void Chooser::choose_regularisation() {
-  set("dropout", &ModelConfig::dropout, by_kind(0.0F, 0.0F, is_widest() ? 0.6F : 0.4F),
+  set("dropout", &ModelConfig::dropout, by_kind(0.0F, 0.0F, best_layer().dropout),
       by_kind("a narrow layer has no units to spare", "a narrow layer has no units to spare",
               "keeps a wide layer from learning the training points by heart"));
 }

@@ -91,6 +91,14 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   REQUIRE(best.batch_examples > usual.batch_examples);
   REQUIRE(recipe(facts(45'100, 4'271), {.kind = RecipeKind::kBest}).model.batch_examples ==
           usual.batch_examples);
+  // Where all neurons are trained, few points take more units, but small batches.
+  const ModelConfig whole = recipe(facts(12'920, 983), {.kind = RecipeKind::kBest}).model;
+  const ModelConfig long_whole = recipe(facts(45'100, 983), {.kind = RecipeKind::kBest}).model;
+  REQUIRE(whole.hidden > long_whole.hidden);
+  REQUIRE(whole.hidden < best.hidden);
+  REQUIRE(whole.dropout > long_whole.dropout);
+  REQUIRE(whole.batch_examples < long_whole.batch_examples);
+  REQUIRE(long_whole.batch_examples == usual.batch_examples);
   // More points take a layer that is less wide.
   const ModelConfig long_best = recipe(facts(250'000, 52'946), {.kind = RecipeKind::kBest}).model;
   REQUIRE(long_best.hidden > usual.hidden);

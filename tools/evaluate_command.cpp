@@ -26,8 +26,6 @@
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kEvaluatedAtOnce = 1024;
-
 struct EvaluateFlags {
   std::string store;
   std::string data;
@@ -151,7 +149,7 @@ Result<void> Evaluation::read(PredictPoints& points) {
     if (!has_point) return has_point.error();
     if (!*has_point || (flags_.points != 0 && point.index >= flags_.points)) break;
     batch_.push_back(std::move(point.point));
-    if (batch_.size() < kEvaluatedAtOnce) continue;
+    if (batch_.size() < kPointsAtOnce) continue;
     if (auto done = flush(normalise); !done) return done;
     progress.show(points_read_, total, "points");
   }

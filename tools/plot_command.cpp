@@ -34,11 +34,11 @@ struct PlotFlags {
 };
 
 // Where on the x axis a record stands.
-using Place = std::function<double(const HistoryRecord&)>;
+using AxisPlace = std::function<double(const HistoryRecord&)>;
 using Measure = std::function<double(const HistoryRecord&)>;  // negative: not measured
 
 void add_series(Plot& plot, const std::vector<HistoryRecord>& history, std::string name,
-                const Place& place, const Measure& measure) {
+                const AxisPlace& place, const Measure& measure) {
   PlotSeries series{std::move(name), {}};
   for (const HistoryRecord& record : history) {
     const double value = measure(record);
@@ -75,7 +75,7 @@ using Share = double HistoryRecord::*;
 
 // Of `measure` at 1, 3 and 5.
 Plot precision_plot(const char* name, const char* title, const std::string& measure,
-                    const std::vector<HistoryRecord>& history, const Place& epochs,
+                    const std::vector<HistoryRecord>& history, const AxisPlace& epochs,
                     const std::array<Share, 3>& shares) {
   constexpr std::array<int, 3> kDepths = {1, 3, 5};
   Plot plot{name, title, "epochs", measure + "k (%)", {}, false};
@@ -150,13 +150,13 @@ std::string y_range_of(const Plot& plot) {
 std::vector<Plot> plots_of(const std::vector<HistoryRecord>& history, const ModelConfig& model) {
   const RunPlan plan(model);
   const auto batches_per_epoch = static_cast<double>(plan.batches_per_epoch());
-  const Place epochs = [=](const HistoryRecord& r) {
+  const AxisPlace epochs = [=](const HistoryRecord& r) {
     return static_cast<double>(r.batches) / batches_per_epoch;
   };
   const std::int64_t begin = history.empty() ? 0 : history.front().wall_seconds;
   const std::int64_t end = history.empty() ? 0 : history.back().wall_seconds;
   const TimeUnit unit = unit_for(static_cast<double>(end - begin));
-  const Place time = [=](const HistoryRecord& r) {
+  const AxisPlace time = [=](const HistoryRecord& r) {
     return static_cast<double>(r.wall_seconds - begin) / unit.seconds;
   };
   const std::string time_title = fmt::format("{} since the first checkpoint", unit.name);

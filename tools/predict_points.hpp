@@ -3,6 +3,7 @@
 // thread-safe.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -22,6 +23,9 @@ namespace gleaner {
 // What the command line calls standard input, and what messages do.
 inline constexpr const char* kStandardInput = "-";
 inline constexpr const char* kStandardInputName = "standard input";
+
+// Points scored at once: enough that reading shards that are not kept costs little beside that.
+inline constexpr std::size_t kPointsAtOnce = 1024;
 
 // A point and where it stands.
 struct IndexedPoint {

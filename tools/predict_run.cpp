@@ -24,8 +24,6 @@ namespace gleaner {
 namespace {
 
 constexpr std::uint64_t kExamplesOfFolder = 5;
-// Enough that reading shards that are not kept costs little beside scoring them.
-constexpr std::size_t kPredictedAtOnce = 1024;
 constexpr const char* kTestFile = "test.txt";
 
 // Errors from within a store do not know where it lies.
@@ -200,7 +198,7 @@ class Predictor {
 
   Result<void> add(IndexedPoint point) {
     batch_.push_back({point.index, std::move(point.point), {}, std::move(point.name)});
-    return batch_.size() == kPredictedAtOnce ? flush() : Result<void>();
+    return batch_.size() == kPointsAtOnce ? flush() : Result<void>();
   }
 
   // Predicts and prints what was added since the last time.

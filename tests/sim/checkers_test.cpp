@@ -56,7 +56,7 @@ Hello hello_of(const std::string& name) {
 
 // A core of which the checker under test hears only what it is told.
 struct Core {
-  MasterCore core{tiny_model(), tiny_core_config(tiny_model()), {}};
+  MasterCore core{tiny_model(), tiny_core_config(), {}};
 
   void handle(Event event) { core.handle(std::move(event), Instant(Micros(1'000'000))); }
 

@@ -22,7 +22,7 @@ namespace gleaner {
 ModelConfig tiny_model();
 
 // Long deadlines, no evaluation.
-CoreConfig tiny_core_config(const ModelConfig& model);
+CoreConfig tiny_core_config(const ModelConfig& model = tiny_model());
 
 // Every unit on, so that a gradient has an entry for each.
 HiddenCodes tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidden);

@@ -388,8 +388,8 @@ TEST_CASE("output shard: a commit and its base give the live rows to the bit", "
     config.sampling = sampling;
     ShardScene scene(config);
     LeaseGrant grant = test::initial_grant(config, test::lease_of(1));
-    std::fill(grant.label_counts.begin(), grant.label_counts.end(),
-              2u);  // as ShardScene loads them
+    // As ShardScene loads them.
+    std::fill(grant.label_counts.begin(), grant.label_counts.end(), 2u);
     test::StoredShard store;
     for (BatchIndex batch = 0; batch < 3; ++batch) {
       scene.train(2 * batch);

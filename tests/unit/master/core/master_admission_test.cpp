@@ -7,10 +7,6 @@
 namespace gleaner {
 namespace {
 
-CoreConfig admission_config() {
-  return tiny_core_config(tiny_model());
-}
-
 // Opens a session, says `hello` and returns the answer.
 Refusal refused(MasterDriver& master, const Hello& hello) {
   const SessionId id = master.open();
@@ -23,7 +19,7 @@ Refusal refused(MasterDriver& master, const Hello& hello) {
 }  // namespace
 
 TEST_CASE("admission: an acceptable Hello is welcomed with the whole model", "[master]") {
-  CoreConfig settings = admission_config();
+  CoreConfig settings = tiny_core_config();
   settings.heartbeat = Millis(1234);
   settings.silence = Millis(5678);
   MasterDriver master(tiny_model(), settings);
@@ -41,7 +37,7 @@ TEST_CASE("admission: an acceptable Hello is welcomed with the whole model", "[m
 
 TEST_CASE("admission: protocol ranges that do not meet are refused, naming what to update",
           "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   Hello hello = master.hello("new");
   hello.protocol_min = kProtocolMax + 1;
   hello.protocol_max = kProtocolMax + 3;
@@ -54,7 +50,7 @@ TEST_CASE("admission: protocol ranges that do not meet are refused, naming what 
 }
 
 TEST_CASE("admission: the best protocol both speak is chosen", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId id = master.open();
   Hello hello = master.hello("ann");
   hello.protocol_max = kProtocolMax + 5;
@@ -63,7 +59,7 @@ TEST_CASE("admission: the best protocol both speak is chosen", "[master]") {
 }
 
 TEST_CASE("admission: a missing token and a wrong one are told apart", "[master]") {
-  CoreConfig settings = admission_config();
+  CoreConfig settings = tiny_core_config();
   settings.token = "sesame";
   MasterDriver master(tiny_model(), settings);
   Hello hello = master.hello("ann");
@@ -83,7 +79,7 @@ TEST_CASE("admission: a missing token and a wrong one are told apart", "[master]
 
 TEST_CASE("admission: a volunteer without memory for one shard is refused with both figures",
           "[master]") {
-  CoreConfig settings = admission_config();
+  CoreConfig settings = tiny_core_config();
   settings.shard_bytes = std::uint64_t{64} << 20;
   MasterDriver master(tiny_model(), settings);
   Hello hello = master.hello("small");
@@ -99,7 +95,7 @@ TEST_CASE("admission: a volunteer without memory for one shard is refused with b
 }
 
 TEST_CASE("admission: anything before Hello is refused by name", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId id = master.open();
   master.say(id, Heartbeat{});
   const auto refusal = master.take<Refusal>(id);
@@ -111,7 +107,7 @@ TEST_CASE("admission: anything before Hello is refused by name", "[master]") {
 }
 
 TEST_CASE("admission: a second Hello ends the session and frees its shards", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId id = master.join("ann");
   REQUIRE(master.held_by(id) == 4);
   master.say(id, master.hello("ann"));
@@ -121,7 +117,7 @@ TEST_CASE("admission: a second Hello ends the session and frees its shards", "[m
 }
 
 TEST_CASE("admission: messages for volunteers are refused from volunteers", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   for (const Message& message :
        {Message(Welcome{}), Message(TrainUnit{}), Message(CommitAck{}), Message(Revoke{})}) {
     const SessionId id = master.join("ann");
@@ -133,7 +129,7 @@ TEST_CASE("admission: messages for volunteers are refused from volunteers", "[ma
 }
 
 TEST_CASE("admission: the same identity connecting anew closes its old session", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId old = master.join("ann");
   const Hello again = master.hello("ann");
   const SessionId other = master.join("bob");
@@ -151,9 +147,9 @@ TEST_CASE("admission: the same identity connecting anew closes its old session",
 }
 
 TEST_CASE("admission: a connection that does not introduce itself is closed in time", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId id = master.open();
-  const Millis deadline = admission_config().hello_deadline;
+  const Millis deadline = tiny_core_config().hello_deadline;
   master.tick(deadline - Micros(1));
   REQUIRE_FALSE(master.is_closed(id));
   master.tick(Micros(1));
@@ -162,10 +158,10 @@ TEST_CASE("admission: a connection that does not introduce itself is closed in t
 }
 
 TEST_CASE("admission: a silent volunteer is taken for dead, one that is heard is not", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId silent = master.join("silent");
   const SessionId alive = master.join("alive");
-  const Millis silence = admission_config().silence;
+  const Millis silence = tiny_core_config().silence;
   master.tick(silence - Micros(1));
   master.say(alive, Heartbeat{});
   REQUIRE_FALSE(master.is_closed(silent));
@@ -177,14 +173,14 @@ TEST_CASE("admission: a silent volunteer is taken for dead, one that is heard is
 }
 
 TEST_CASE("admission: a volunteer that owes results for too long is let go", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId id = master.join("ann");
   master.settle_without_storage();
   master.hold(id);
   while (master.run_storage() || master.run_worker()) {
   }
   REQUIRE(master.count<TrainUnit>(id) > 0);
-  const Millis stall = admission_config().stall;
+  const Millis stall = tiny_core_config().stall;
   for (Millis waited{0}; waited < stall; waited += Millis(5'000)) {
     REQUIRE_FALSE(master.is_closed(id));
     master.say(id, Heartbeat{});  // alive, but not working
@@ -195,7 +191,7 @@ TEST_CASE("admission: a volunteer that owes results for too long is let go", "[m
 }
 
 TEST_CASE("admission: a volunteer that never finishes loading is let go", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId id = master.join("ann");
   REQUIRE(master.count<LeaseGrant>(id) == 4);
   for (int i = 0; i < 24; ++i) {
@@ -207,7 +203,7 @@ TEST_CASE("admission: a volunteer that never finishes loading is let go", "[mast
 }
 
 TEST_CASE("admission: a volunteer that answers but never commits is let go", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId id = master.join("ann");
   // Everything but its commits arrives.
   while (true) {
@@ -232,7 +228,7 @@ TEST_CASE("admission: a volunteer that answers but never commits is let go", "[m
 }
 
 TEST_CASE("admission: a volunteer that waits for others is not blamed for it", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId diligent = master.join("diligent");
   const SessionId stuck = master.join("stuck");
   master.hold(stuck);
@@ -255,7 +251,7 @@ TEST_CASE("admission: a volunteer that waits for others is not blamed for it", "
 }
 
 TEST_CASE("admission: heartbeats carry news and measure the round trip", "[master]") {
-  CoreConfig settings = admission_config();
+  CoreConfig settings = tiny_core_config();
   settings.min_volunteers = 2;
   MasterDriver master(tiny_model(), settings);
   const SessionId id = master.join("ann");
@@ -275,7 +271,7 @@ TEST_CASE("admission: heartbeats carry news and measure the round trip", "[maste
 }
 
 TEST_CASE("admission: accounts belong to identities, not to connections", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId first = master.join("ann");
   const Hello again = master.hello("ann");
   while (master.core().checkpoint() == 0) {
@@ -303,7 +299,7 @@ TEST_CASE("admission: accounts belong to identities, not to connections", "[mast
 }
 
 TEST_CASE("admission: whoever comes when all places are taken is told what to do", "[master]") {
-  CoreConfig settings = admission_config();
+  CoreConfig settings = tiny_core_config();
   settings.sessions_max = 2;
   MasterDriver master(tiny_model(), settings);
   const SessionId ann = master.join("ann");
@@ -329,7 +325,7 @@ TEST_CASE("admission: whoever comes when all places are taken is told what to do
 
 TEST_CASE("admission: accounts of volunteers that have gone are handed to the store and forgotten",
           "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   for (int i = 0; i < 100; ++i) master.close(master.join("passer-by"));
   REQUIRE(master.core().accounts().size() == 1);  // nothing was lent to them
@@ -363,7 +359,7 @@ TEST_CASE("admission: accounts of volunteers that have gone are handed to the st
 }
 
 TEST_CASE("admission: every unit that is sent ends in one counter of the account", "[master]") {
-  MasterDriver master(tiny_model(), admission_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   const auto account = [&] { return master.core().accounts().at(0); };
   while (account().units_issued < 2) {

@@ -4,16 +4,9 @@
 #include "tests/support/master_driver.hpp"
 
 namespace gleaner {
-namespace {
-
-CoreConfig loading_config() {
-  return tiny_core_config(tiny_model());
-}
-
-}  // namespace
 
 TEST_CASE("loading: a lease of a new run needs no download", "[master]") {
-  MasterDriver master(tiny_model(), loading_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   const auto grant = master.take<LeaseGrant>(ann);
   REQUIRE(grant.base_round == 0);
@@ -24,7 +17,7 @@ TEST_CASE("loading: a lease of a new run needs no download", "[master]") {
 
 TEST_CASE("loading: a lease of a resumed run is fetched in chunks from its checkpoint",
           "[master]") {
-  MasterDriver master(tiny_model(), loading_config(), {1, false});
+  MasterDriver master(tiny_model(), tiny_core_config(), {1, false});
   const SessionId ann = master.join("ann");
   const auto grant = master.take<LeaseGrant>(ann);
   REQUIRE(grant.base_round == 1);
@@ -63,7 +56,7 @@ TEST_CASE("loading: a run that began with a model lends that model's rows before
 
 TEST_CASE("loading: chunks that are not to be had end the session", "[master]") {
   for (const int what : {0, 1, 2}) {
-    MasterDriver master(tiny_model(), loading_config(), {1, false});
+    MasterDriver master(tiny_model(), tiny_core_config(), {1, false});
     const SessionId ann = master.join("ann");
     const auto grant = master.take<LeaseGrant>(ann);
     if (what == 0) master.say(ann, ChunkRequest{grant.lease, 2});  // beyond the last
@@ -103,7 +96,7 @@ TEST_CASE("loading: no more chunks are read for one volunteer than it may ask fo
 }
 
 TEST_CASE("loading: messages under a lease of before are ignored, not punished", "[master]") {
-  MasterDriver master(tiny_model(), loading_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   LeaseRef stale = master.take<LeaseGrant>(ann).lease;
   stale.epoch = LeaseEpoch{raw(stale.epoch) + 100};
@@ -117,7 +110,7 @@ TEST_CASE("loading: messages under a lease of before are ignored, not punished",
 }
 
 TEST_CASE("loading: a shard that is ready twice ends the session", "[master]") {
-  MasterDriver master(tiny_model(), loading_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   const LeaseRef lease = master.take<LeaseGrant>(ann).lease;
   master.say(ann, ShardReady{lease});

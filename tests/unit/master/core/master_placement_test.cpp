@@ -7,7 +7,7 @@ namespace gleaner {
 namespace {
 
 CoreConfig placement_config() {
-  CoreConfig settings = tiny_core_config(tiny_model());
+  CoreConfig settings = tiny_core_config();
   // The driver's volunteers seem the faster the more shards they hold.
   settings.unbalanced_rounds = 1'000'000;
   return settings;

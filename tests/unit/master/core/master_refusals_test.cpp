@@ -10,7 +10,7 @@ namespace gleaner {
 namespace {
 
 CoreConfig two_volunteers() {
-  CoreConfig config = tiny_core_config(tiny_model());
+  CoreConfig config = tiny_core_config();
   config.min_volunteers = 2;
   config.test_points = 4;
   return config;

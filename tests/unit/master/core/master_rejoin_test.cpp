@@ -9,7 +9,7 @@ namespace {
 constexpr Millis kGrace{2'000};
 
 CoreConfig rejoin_config(Millis grace = Millis(0)) {
-  CoreConfig settings = tiny_core_config(tiny_model());
+  CoreConfig settings = tiny_core_config();
   settings.unbalanced_rounds = 1'000'000;
   settings.rejoin_grace = grace;
   return settings;

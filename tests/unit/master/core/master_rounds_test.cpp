@@ -7,10 +7,6 @@
 namespace gleaner {
 namespace {
 
-CoreConfig rounds_config() {
-  return tiny_core_config(tiny_model());
-}
-
 bool contains(const std::vector<std::string>& all, const std::string& one) {
   return std::find(all.begin(), all.end(), one) != all.end();
 }
@@ -28,7 +24,7 @@ void finish(MasterDriver& master) {
 }  // namespace
 
 TEST_CASE("rounds: a run trains every batch, folds every round, and says goodbye", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   finish(master);
   REQUIRE(master.worked == std::vector<std::string>{"F0", "F1", "B0", "F2", "B1", "B2",
@@ -48,7 +44,7 @@ TEST_CASE("rounds: a run trains every batch, folds every round, and says goodbye
 }
 
 TEST_CASE("rounds: a full disk pauses the run, blames nobody, and lets it go on", "[master]") {
-  CoreConfig patient = rounds_config();
+  CoreConfig patient = tiny_core_config();
   patient.silence = Millis(1'000'000);
   // Resumed, so that ann owes the loading of shards that the store is to read.
   ResumePoint resume;
@@ -80,7 +76,7 @@ TEST_CASE("rounds: a full disk pauses the run, blames nobody, and lets it go on"
 
 TEST_CASE("rounds: a run that waits for disk space is stopped at once", "[master]") {
   for (const bool is_stop_first : {false, true}) {
-    MasterDriver master(tiny_model(), rounds_config());
+    MasterDriver master(tiny_model(), tiny_core_config());
     master.join("ann");
     master.settle_without_storage();
     if (is_stop_first) master.stop();
@@ -93,7 +89,7 @@ TEST_CASE("rounds: a run that waits for disk space is stopped at once", "[master
 }
 
 TEST_CASE("rounds: a commit is acknowledged only after it is durable", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   master.volunteer(ann).set_parts(2);
   master.settle_without_storage();
@@ -117,7 +113,7 @@ TEST_CASE("rounds: a commit is acknowledged only after it is durable", "[master]
 
 TEST_CASE("rounds: a holder's commit is acknowledged though an earlier holder's is durable",
           "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   // Her commits of round 0 are on their way to the store when she vanishes.
   master.settle_without_storage();
@@ -134,7 +130,7 @@ TEST_CASE("rounds: a holder's commit is acknowledged though an earlier holder's 
 
 TEST_CASE("rounds: a round is folded only when every shard and the input layer are durable",
           "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   master.join("ann");
   master.settle_without_storage();
   while (!contains(master.stored, "fold 0")) {
@@ -153,7 +149,7 @@ TEST_CASE("rounds: a round is folded only when every shard and the input layer a
 }
 
 TEST_CASE("rounds: no more than two rounds are open, which bounds the replay log", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   master.join("ann");
   master.settle_without_storage();  // nothing becomes durable: no round is folded
   REQUIRE(master.core().pipeline().rounds_started() == 2);
@@ -167,7 +163,7 @@ TEST_CASE("rounds: no more than two rounds are open, which bounds the replay log
 }
 
 TEST_CASE("rounds: a round is not folded while a holder still replays it", "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.min_volunteers = 2;
   MasterDriver master(tiny_model(), settings);
   const SessionId ann = master.join("ann");
@@ -200,7 +196,7 @@ TEST_CASE("rounds: a round is not folded while a holder still replays it", "[mas
 }
 
 TEST_CASE("rounds: only one fold is under way at a time, in order", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   master.join("ann");
   finish(master);
   std::vector<std::string> folds;
@@ -213,7 +209,7 @@ TEST_CASE("rounds: only one fold is under way at a time, in order", "[master]") 
 // ---- Evaluation --------------------------------------------------------------------------------
 
 TEST_CASE("evaluation: training waits until an epoch's checkpoint is evaluated", "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.test_points = 10;
   MasterDriver master(tiny_model(), settings);
   master.join("ann");
@@ -238,7 +234,7 @@ TEST_CASE("evaluation: training waits until an epoch's checkpoint is evaluated",
 
 TEST_CASE("evaluation: rounds of several epochs are evaluated where one is due within",
           "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.test_points = 10;
   const auto evaluated_epochs = [&](std::uint32_t every) {
     ModelConfig model = tiny_model();
@@ -262,7 +258,7 @@ TEST_CASE("evaluation: rounds of several epochs are evaluated where one is due w
 }
 
 TEST_CASE("evaluation: before the end a sample may do, at the end it is everything", "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.test_points = 10;
   settings.evaluate_sample = 4;
   MasterDriver master(tiny_model(), settings);
@@ -273,7 +269,7 @@ TEST_CASE("evaluation: before the end a sample may do, at the end it is everythi
 }
 
 TEST_CASE("evaluation: with no interval only the end is evaluated", "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.test_points = 10;
   settings.evaluate_every_epochs = 0;
   MasterDriver master(tiny_model(), settings);
@@ -284,7 +280,7 @@ TEST_CASE("evaluation: with no interval only the end is evaluated", "[master]") 
 }
 
 TEST_CASE("evaluation: what a vanished volunteer was scoring is scored by another", "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.test_points = 10;
   settings.min_volunteers = 2;
   MasterDriver master(tiny_model(), settings);
@@ -301,7 +297,7 @@ TEST_CASE("evaluation: what a vanished volunteer was scoring is scored by anothe
 }
 
 TEST_CASE("evaluation: the run ends only after the last one is on record", "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.test_points = 4;
   settings.evaluate_every_epochs = 0;
   MasterDriver master(tiny_model(), settings);
@@ -319,13 +315,13 @@ TEST_CASE("evaluation: the run ends only after the last one is on record", "[mas
 // ---- Stopping ----------------------------------------------------------------------------------
 
 TEST_CASE("stop: before anything is under way it ends the run at its checkpoint", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   master.stop();
   REQUIRE(master.outcome() == Outcome::kStopped);
 }
 
 TEST_CASE("stop: the open round is finished, the next is not begun", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   REQUIRE(master.run_worker());
   master.stop();
@@ -340,7 +336,7 @@ TEST_CASE("stop: the open round is finished, the next is not begun", "[master]")
 }
 
 TEST_CASE("stop: a second one abandons the open round, and says so", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   master.join("ann");
   master.run_worker();
   master.stop();
@@ -350,12 +346,12 @@ TEST_CASE("stop: a second one abandons the open round, and says so", "[master]")
 }
 
 TEST_CASE("stop: a round that does not become whole in time is abandoned", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   master.run_worker();
   master.hold(ann);
   master.stop();
-  for (Millis waited{0}; waited < rounds_config().stop_grace - Millis(1'000);
+  for (Millis waited{0}; waited < tiny_core_config().stop_grace - Millis(1'000);
        waited += Millis(1'000)) {
     master.say(ann, Heartbeat{});
     master.tick(Millis(1'000));
@@ -367,7 +363,7 @@ TEST_CASE("stop: a round that does not become whole in time is abandoned", "[mas
 }
 
 TEST_CASE("stop: an evaluation is not waited for, and comes again after a resume", "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.test_points = 10;
   MasterDriver master(tiny_model(), settings);
   const SessionId ann = master.join("ann");
@@ -380,7 +376,7 @@ TEST_CASE("stop: an evaluation is not waited for, and comes again after a resume
 }
 
 TEST_CASE("stop: nothing comes out after the end", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   finish(master);
   // The driver fails on any effect after Done.
@@ -402,14 +398,14 @@ TEST_CASE("stop: a failed task ends the run with its error", "[master]") {
 // ---- Resuming ----------------------------------------------------------------------------------
 
 TEST_CASE("resume: training goes on after the checkpoint", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config(), {3, false});
+  MasterDriver master(tiny_model(), tiny_core_config(), {3, false});
   master.join("ann");
   finish(master);
   REQUIRE(master.worked == std::vector<std::string>{"F8", "F9", "B8", "B9", "C3"});
 }
 
 TEST_CASE("resume: a checkpoint whose evaluation is missing is evaluated first", "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.test_points = 4;
   MasterDriver master(tiny_model(), settings, {2, false});
   master.join("ann");
@@ -420,7 +416,7 @@ TEST_CASE("resume: a checkpoint whose evaluation is missing is evaluated first",
 }
 
 TEST_CASE("resume: a checkpoint whose evaluation is on record is not evaluated again", "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.test_points = 4;
   MasterDriver master(tiny_model(), settings, {2, true});
   master.join("ann");
@@ -430,7 +426,7 @@ TEST_CASE("resume: a checkpoint whose evaluation is on record is not evaluated a
 }
 
 TEST_CASE("resume: a run that only lacks its last evaluation gets just that", "[master]") {
-  CoreConfig settings = rounds_config();
+  CoreConfig settings = tiny_core_config();
   settings.test_points = 4;
   MasterDriver master(tiny_model(), settings, {4, false});
   master.join("ann");
@@ -439,7 +435,7 @@ TEST_CASE("resume: a run that only lacks its last evaluation gets just that", "[
 }
 
 TEST_CASE("resume: a run that is complete is finished at once", "[master]") {
-  MasterDriver master(tiny_model(), rounds_config(), {4, false});
+  MasterDriver master(tiny_model(), tiny_core_config(), {4, false});
   master.join("ann");
   REQUIRE(master.outcome() == Outcome::kFinished);
 }

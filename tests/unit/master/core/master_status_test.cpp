@@ -7,10 +7,6 @@
 namespace gleaner {
 namespace {
 
-CoreConfig status_config() {
-  return tiny_core_config(tiny_model());
-}
-
 Observe question(const std::string& token = "") {
   return {kProtocolMin, kProtocolMax, kBuildVersion, token};
 }
@@ -25,7 +21,7 @@ RunStatus asked(MasterDriver& master) {
 }  // namespace
 
 TEST_CASE("status: who asks is answered, and leaves nothing behind", "[master]") {
-  MasterDriver master(tiny_model(), status_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   master.tick();
   const RunStatus status = asked(master);
@@ -45,7 +41,7 @@ TEST_CASE("status: who asks is answered, and leaves nothing behind", "[master]")
 
 TEST_CASE("status: a run without volunteers waits for a person, since the last one went",
           "[master]") {
-  MasterDriver master(tiny_model(), status_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   master.tick();
   master.tick(Millis(3000));
   RunStatus status = asked(master);
@@ -70,7 +66,7 @@ TEST_CASE("status: a run without volunteers waits for a person, since the last o
 }
 
 TEST_CASE("status: the volunteer that is waited for is named, and since when", "[master]") {
-  MasterDriver master(tiny_model(), status_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   master.hold(ann);
   master.settle();
@@ -87,7 +83,7 @@ TEST_CASE("status: the volunteer that is waited for is named, and since when", "
 }
 
 TEST_CASE("status: who lacks the token or speaks another protocol is refused", "[master]") {
-  CoreConfig settings = status_config();
+  CoreConfig settings = tiny_core_config();
   settings.token = "sesame";
   MasterDriver master(tiny_model(), settings);
   const auto refused = [&](const Observe& observe) {
@@ -109,7 +105,7 @@ TEST_CASE("status: who lacks the token or speaks another protocol is refused", "
 
 TEST_CASE("status: so many are answered between two ticks, the others are to try again",
           "[master]") {
-  MasterDriver master(tiny_model(), status_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   master.tick();
   bool is_refused = false;
   for (int i = 0; i < 50 && !is_refused; ++i) {
@@ -124,7 +120,7 @@ TEST_CASE("status: so many are answered between two ticks, the others are to try
 }
 
 TEST_CASE("status: a volunteer that asks as a tool does is let go", "[master]") {
-  MasterDriver master(tiny_model(), status_config());
+  MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId ann = master.join("ann");
   master.say(ann, question());
   REQUIRE(master.is_closed(ann));

@@ -15,11 +15,13 @@ constexpr std::uint32_t kLabelsTrainedWhole = 2'000;
 constexpr std::uint32_t kNarrowLabels = 10'000;
 // Beyond, a layer of 512 units takes gigabytes.
 constexpr std::uint32_t kLabelsVeryWide = 200'000;
-// The recipe best takes more units where there are so few points that they are soon gone through.
-constexpr std::uint64_t kPointsForWidest = 25'000;
+// The recipe best takes more time an example where there are so few points that they are soon gone
+// through.
+constexpr std::uint64_t kFewPoints = 25'000;
 constexpr std::uint32_t kActiveNarrow = 1'500;
 constexpr std::uint32_t kActiveWide = 1'000;
-constexpr std::uint32_t kActiveShare = 200;  // of very wide layers: one neuron in so many
+constexpr std::uint32_t kActiveShare = 200;      // of very wide layers: one neuron in so many
+constexpr std::uint32_t kActiveCounted = 4'000;  // of the recipe best, where it counts meetings
 // Of these, one in so many is drawn at random: it meets neurons that no bucket brings. In a wide
 // layer half of a generous number does best.
 constexpr std::uint32_t kRandomShare = 10;
@@ -29,6 +31,11 @@ constexpr std::uint32_t kRandomShareBest = 2;
 // nor where half of the negatives are random.
 constexpr float kRandomWeightMax = 16.0F;
 constexpr std::uint32_t kNeuronsPerBucket = 200;
+// The recipe best counts in how many tables an example meets a neuron, where few points leave the
+// time for it. Large buckets make for better counts, and the better the negatives from tables, the
+// less the random ones need to count.
+constexpr std::uint32_t kNeuronsPerBucketCounted = 800;
+constexpr float kRandomWeightMaxCounted = 8.0F;
 // Rates rise over so many batches: without, the first steps of rows that have seen one example
 // decide too much (1.3 points of P@1 on eurlex-4.3k).
 constexpr std::uint32_t kWarmupBatches = 160;
@@ -102,11 +109,11 @@ class Chooser {
 
   [[nodiscard]] bool is_trained_whole() const { return facts_.labels <= kLabelsTrainedWhole; }
 
-  [[nodiscard]] bool has_few_points() const { return facts_.points <= kPointsForWidest; }
+  [[nodiscard]] bool has_few_points() const { return facts_.points <= kFewPoints; }
 
-  // Few points for many labels: the widest layer, with the most dropout, large batches and initial
-  // weights near zero.
-  [[nodiscard]] bool is_widest() const {
+  // Few points for many labels: negatives that are worth their time, a wide layer with much
+  // dropout, large batches and initial weights near zero.
+  [[nodiscard]] bool counts_meetings() const {
     return is_best() && !is_narrow() && facts_.labels <= kLabelsVeryWide && has_few_points();
   }
 
@@ -130,7 +137,7 @@ BestLayer Chooser::best_layer() const {
   if (facts_.labels > kLabelsVeryWide) {
     return {256, 256, 0.4F, "as wide as memory for so many labels allows"};
   }
-  if (is_widest()) return {2'048, 512, 0.6F};
+  if (counts_meetings()) return {1'024, 512, 0.5F};
   if (!is_narrow()) return {512, 256, 0.4F};
   if (is_trained_whole() && has_few_points()) {
     return {.hidden = 1'024,
@@ -181,22 +188,31 @@ void Chooser::choose_sampling() {
   }
   const std::uint32_t usual =
       is_narrow() ? kActiveNarrow : std::max(kActiveWide, facts_.labels / kActiveShare);
-  const std::uint32_t active = by_kind(usual / 2, usual, usual * 2);
-  const bool is_half_random = is_best() && !is_narrow();
+  const std::uint32_t active =
+      by_kind(usual / 2, usual, counts_meetings() ? kActiveCounted : usual * 2);
+  const bool is_half_random = is_best() && !is_narrow() && !counts_meetings();
   const std::uint32_t random = active / (is_half_random ? kRandomShareBest : kRandomShare);
   set("random_negatives", &ModelConfig::random_negatives, random,
       "they meet neurons that no bucket brings");
-  if (!is_best() && !is_narrow()) {
-    set("random_weight_max", &ModelConfig::random_weight_max, kRandomWeightMax,
+  if (counts_meetings() || (!is_best() && !is_narrow())) {
+    set("random_weight_max", &ModelConfig::random_weight_max,
+        counts_meetings() ? kRandomWeightMaxCounted : kRandomWeightMax,
         "each stands for many of these, and would be too loud if it counted as all of them");
+  }
+  if (counts_meetings()) {
+    set("table_choice", &ModelConfig::table_choice, TableChoice::kTopK,
+        "neurons met in the most tables are those that answer most");
   }
   set("active_cap", &ModelConfig::active_cap, active - random,
       by_kind("half of what precision asks for", "more gain little precision for their time",
               "more of the neurons that compete for each example"));
-  const int bits = static_cast<int>(std::bit_width(facts_.labels / kNeuronsPerBucket)) - 1;
+  const std::uint32_t in_bucket = counts_meetings() ? kNeuronsPerBucketCounted : kNeuronsPerBucket;
+  const int bits = static_cast<int>(std::bit_width(facts_.labels / in_bucket)) - 1;
   set("hash_bits", &ModelConfig::hash_bits, static_cast<std::uint32_t>(std::clamp(bits, 1, 20)),
-      fmt::format("buckets of about {} neurons", kNeuronsPerBucket));
-  set("tables", &ModelConfig::tables, 50u, "more bring nothing new before the cap is reached");
+      fmt::format("buckets of about {} neurons", in_bucket));
+  set("tables", &ModelConfig::tables, 50u,
+      counts_meetings() ? "enough to count in"
+                        : "more bring nothing new before the cap is reached");
 }
 
 // Rounds of about equal length, each long enough to be worth a checkpoint: parts of an epoch, or
@@ -221,9 +237,9 @@ void Chooser::choose_rounds() {
 }
 
 void Chooser::choose_rates() {
-  set("output_rate", &ModelConfig::output_rate, is_widest() ? 4e-3F : 3e-3F,
-      is_widest() ? "larger batches make fewer updates"
-                  : "none tried did better on all the sets tried");
+  set("output_rate", &ModelConfig::output_rate, counts_meetings() ? 4e-3F : 3e-3F,
+      counts_meetings() ? "larger batches make fewer updates"
+                        : "none tried did better on all the sets tried");
   set("input_rate", &ModelConfig::input_rate, is_best() && is_narrow() ? 9e-3F : 6e-3F,
       "none tried did better on all the sets tried");
   set("rate_decay", &ModelConfig::rate_decay, by_kind(0.7F, 0.9F, 0.8F),
@@ -237,7 +253,7 @@ void Chooser::choose_rates() {
   }
   set("gradient_step_log2", &ModelConfig::gradient_step_log2, kGradientStepLog2,
       "finer steps change no precision, and each is a bit an entry of every result");
-  set("input_scale", &ModelConfig::input_scale, is_widest() ? 0.03F : 0.2F,
+  set("input_scale", &ModelConfig::input_scale, counts_meetings() ? 0.03F : 0.2F,
       "small initial codes, soon outgrown");
   set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,
       "no round that came to anything rose so far above the best");

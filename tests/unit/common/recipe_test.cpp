@@ -87,7 +87,12 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   REQUIRE(best.hidden > usual.hidden);
   REQUIRE(best.dropout > 0.0F);
   REQUIRE(usual.random_weight_max > 1.0F);
-  REQUIRE(best.random_weight_max == 1.0F);
+  // It counts in how many tables a neuron is met, and has larger buckets for that.
+  REQUIRE(usual.table_choice == TableChoice::kVanilla);
+  REQUIRE(best.table_choice == TableChoice::kTopK);
+  REQUIRE(best.hash_bits < usual.hash_bits);
+  REQUIRE(best.random_weight_max > 1.0F);
+  REQUIRE(best.random_weight_max < usual.random_weight_max);
   REQUIRE(best.batch_examples > usual.batch_examples);
   REQUIRE(recipe(facts(45'100, 4'271), {.kind = RecipeKind::kBest}).model.batch_examples ==
           usual.batch_examples);
@@ -95,16 +100,23 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   const ModelConfig whole = recipe(facts(12'920, 983), {.kind = RecipeKind::kBest}).model;
   const ModelConfig long_whole = recipe(facts(45'100, 983), {.kind = RecipeKind::kBest}).model;
   REQUIRE(whole.hidden > long_whole.hidden);
-  REQUIRE(whole.hidden < best.hidden);
+  REQUIRE(whole.hidden == best.hidden);
   REQUIRE(whole.dropout > long_whole.dropout);
   REQUIRE(whole.batch_examples < long_whole.batch_examples);
   REQUIRE(long_whole.batch_examples == usual.batch_examples);
-  // More points take a layer that is less wide.
+  // More points leave less time for each.
   const ModelConfig long_best = recipe(facts(250'000, 52'946), {.kind = RecipeKind::kBest}).model;
   REQUIRE(long_best.hidden > usual.hidden);
   REQUIRE(long_best.hidden < best.hidden);
   REQUIRE(long_best.dropout < best.dropout);
   REQUIRE(long_best.batch_examples < best.batch_examples);
+  for (const ModelConfig& other :
+       {long_best, recipe(facts(20'756, 4'271), {.kind = RecipeKind::kBest}).model,
+        recipe(facts(20'756, 670'091), {.kind = RecipeKind::kBest}).model}) {
+    REQUIRE(other.table_choice == TableChoice::kVanilla);
+    REQUIRE(other.random_weight_max == 1.0F);
+    REQUIRE(other.active_cap == other.random_negatives * (other.labels > 10'000 ? 1 : 9));
+  }
   REQUIRE(best.active_cap + best.random_negatives > usual.active_cap + usual.random_negatives);
 }
 

@@ -69,6 +69,16 @@ struct BestLayer {
   const char* why_batch = "steadier updates, which a run of many epochs can afford";
 };
 
+// Which neurons an example trains besides its true labels, where they are sampled.
+struct Negatives {
+  std::uint32_t active = 0;
+  std::uint32_t random_share = kRandomShare;
+  float random_weight_max = 1.0F;
+  TableChoice choice = TableChoice::kVanilla;
+  std::uint32_t neurons_per_bucket = kNeuronsPerBucket;
+  const char* why_tables = "more bring nothing new before the cap is reached";
+};
+
 // Writes one field after the other, each with its reason.
 class Chooser {
  public:
@@ -113,11 +123,12 @@ class Chooser {
 
   // Few points for many labels: negatives that are worth their time, a wide layer with much
   // dropout, large batches and initial weights near zero.
-  [[nodiscard]] bool counts_meetings() const {
+  [[nodiscard]] bool is_wide_with_few_points() const {
     return is_best() && !is_narrow() && facts_.labels <= kLabelsVeryWide && has_few_points();
   }
 
   [[nodiscard]] BestLayer best_layer() const;
+  [[nodiscard]] Negatives negatives() const;
 
   void choose_shape();
   void choose_schedule();
@@ -137,7 +148,7 @@ BestLayer Chooser::best_layer() const {
   if (facts_.labels > kLabelsVeryWide) {
     return {256, 256, 0.4F, "as wide as memory for so many labels allows"};
   }
-  if (counts_meetings()) return {1'024, 512, 0.5F};
+  if (is_wide_with_few_points()) return {1'024, 512, 0.5F};
   if (!is_narrow()) return {512, 256, 0.4F};
   if (is_trained_whole() && has_few_points()) {
     return {.hidden = 1'024,
@@ -149,6 +160,21 @@ BestLayer Chooser::best_layer() const {
           .batch_examples = kBatchExamples,
           .dropout = 0.4F,
           .why_batch = kWhyBatchExamples};
+}
+
+Negatives Chooser::negatives() const {
+  if (is_wide_with_few_points()) {
+    return {.active = kActiveCounted,
+            .random_weight_max = kRandomWeightMaxCounted,
+            .choice = TableChoice::kTopK,
+            .neurons_per_bucket = kNeuronsPerBucketCounted,
+            .why_tables = "enough to count in"};
+  }
+  if (is_narrow()) return {.active = by_kind(kActiveNarrow / 2, kActiveNarrow, kActiveNarrow * 2)};
+  const std::uint32_t usual = std::max(kActiveWide, facts_.labels / kActiveShare);
+  if (is_best()) return {.active = usual * 2, .random_share = kRandomShareBest};
+  return {.active = kind_ == RecipeKind::kFast ? usual / 2 : usual,
+          .random_weight_max = kRandomWeightMax};
 }
 
 void Chooser::choose_shape() {
@@ -186,33 +212,25 @@ void Chooser::choose_sampling() {
     set("sampling", &ModelConfig::sampling, Sampling::kLsh,
         "finds the neurons that answer most to an example");
   }
-  const std::uint32_t usual =
-      is_narrow() ? kActiveNarrow : std::max(kActiveWide, facts_.labels / kActiveShare);
-  const std::uint32_t active =
-      by_kind(usual / 2, usual, counts_meetings() ? kActiveCounted : usual * 2);
-  const bool is_half_random = is_best() && !is_narrow() && !counts_meetings();
-  const std::uint32_t random = active / (is_half_random ? kRandomShareBest : kRandomShare);
+  const Negatives chosen = negatives();
+  const std::uint32_t random = chosen.active / chosen.random_share;
   set("random_negatives", &ModelConfig::random_negatives, random,
       "they meet neurons that no bucket brings");
-  if (counts_meetings() || (!is_best() && !is_narrow())) {
-    set("random_weight_max", &ModelConfig::random_weight_max,
-        counts_meetings() ? kRandomWeightMaxCounted : kRandomWeightMax,
+  if (chosen.random_weight_max != model_.random_weight_max) {
+    set("random_weight_max", &ModelConfig::random_weight_max, chosen.random_weight_max,
         "each stands for many of these, and would be too loud if it counted as all of them");
   }
-  if (counts_meetings()) {
-    set("table_choice", &ModelConfig::table_choice, TableChoice::kTopK,
+  if (chosen.choice != model_.table_choice) {
+    set("table_choice", &ModelConfig::table_choice, chosen.choice,
         "neurons met in the most tables are those that answer most");
   }
-  set("active_cap", &ModelConfig::active_cap, active - random,
+  set("active_cap", &ModelConfig::active_cap, chosen.active - random,
       by_kind("half of what precision asks for", "more gain little precision for their time",
               "more of the neurons that compete for each example"));
-  const std::uint32_t in_bucket = counts_meetings() ? kNeuronsPerBucketCounted : kNeuronsPerBucket;
-  const int bits = static_cast<int>(std::bit_width(facts_.labels / in_bucket)) - 1;
+  const int bits = static_cast<int>(std::bit_width(facts_.labels / chosen.neurons_per_bucket)) - 1;
   set("hash_bits", &ModelConfig::hash_bits, static_cast<std::uint32_t>(std::clamp(bits, 1, 20)),
-      fmt::format("buckets of about {} neurons", in_bucket));
-  set("tables", &ModelConfig::tables, 50u,
-      counts_meetings() ? "enough to count in"
-                        : "more bring nothing new before the cap is reached");
+      fmt::format("buckets of about {} neurons", chosen.neurons_per_bucket));
+  set("tables", &ModelConfig::tables, 50u, chosen.why_tables);
 }
 
 // Rounds of about equal length, each long enough to be worth a checkpoint: parts of an epoch, or
@@ -237,9 +255,9 @@ void Chooser::choose_rounds() {
 }
 
 void Chooser::choose_rates() {
-  set("output_rate", &ModelConfig::output_rate, counts_meetings() ? 4e-3F : 3e-3F,
-      counts_meetings() ? "larger batches make fewer updates"
-                        : "none tried did better on all the sets tried");
+  set("output_rate", &ModelConfig::output_rate, is_wide_with_few_points() ? 4e-3F : 3e-3F,
+      is_wide_with_few_points() ? "larger batches make fewer updates"
+                                : "none tried did better on all the sets tried");
   set("input_rate", &ModelConfig::input_rate, is_best() && is_narrow() ? 9e-3F : 6e-3F,
       "none tried did better on all the sets tried");
   set("rate_decay", &ModelConfig::rate_decay, by_kind(0.7F, 0.9F, 0.8F),
@@ -253,7 +271,7 @@ void Chooser::choose_rates() {
   }
   set("gradient_step_log2", &ModelConfig::gradient_step_log2, kGradientStepLog2,
       "finer steps change no precision, and each is a bit an entry of every result");
-  set("input_scale", &ModelConfig::input_scale, counts_meetings() ? 0.03F : 0.2F,
+  set("input_scale", &ModelConfig::input_scale, is_wide_with_few_points() ? 0.03F : 0.2F,
       "small initial codes, soon outgrown");
   set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,
       "no round that came to anything rose so far above the best");

@@ -35,16 +35,16 @@ bool MasterCore::is_early(SessionId id, const SessionState& session,
   const auto is_ready = [&](ShardId s) { return leases_.at(s).state == LeaseState::kReady; };
   const auto ready = std::count_if(held.begin(), held.end(), is_ready);
   if (unit.leases.size() < static_cast<std::size_t>(ready)) return false;
-  // A quarter of what the lag allows: the first batch's gradient comes back with the last's.
-  const std::uint32_t wanted = std::min(unit_batches(session, unit.first, unit.leases.size()),
-                                        (plan_.lag(unit.first) + 1) / 4);
-  if (unit.batches >= wanted || session.batches_in_flight <= wanted) return false;
-  // Of what is out, a unit may be done already, and its result on its way.
+  // What is out keeps the volunteer busy while the next result and then the unit are on their way.
   const double batch_us = expected_us(session, model_.batch_examples, unit.leases.size());
-  const double in_hand_us = batch_us * (session.batches_in_flight - wanted);
-  const double way_us = static_cast<double>(std::max<std::int64_t>(session.round_trip_us, 0)) +
-                        wanted * session.transit_us;
-  return in_hand_us > 2 * way_us;
+  const auto round_trip_us = static_cast<double>(std::max<std::int64_t>(session.round_trip_us, 0));
+  const double spare_us = batch_us * session.batches_in_flight - round_trip_us;
+  const double affordable = std::max(0.0, spare_us / (batch_us + session.transit_us));
+  // A quarter of what the lag allows: the first batch's gradient comes back with the last's.
+  const std::uint32_t wanted =
+      std::min({unit_batches(session, unit.first, unit.leases.size()),
+                (plan_.lag(unit.first) + 1) / 4, static_cast<std::uint32_t>(affordable)});
+  return unit.batches < wanted;
 }
 
 UnitInFlight MasterCore::next_unit(SessionId id, const SessionState& session) const {

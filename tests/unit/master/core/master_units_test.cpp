@@ -78,9 +78,10 @@ TEST_CASE("units: they grow to a quarter of the lag while what is in hand lasts"
 TEST_CASE("units: of one batch where the volunteer would wait for a larger one", "[master]") {
   REQUIRE(largest(unit_sizes(0, Millis(10), Millis(0))) == 1);
   REQUIRE(largest(unit_sizes(1, Millis(10), Millis(0))) == 1);
-  // 13 batches last 130 ms, two ways 200.
-  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(100))) == 1);
-  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(40))) == 4);
+  // 17 batches last 170 ms, of which the next result and the next unit take a round trip.
+  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(160))) == 1);
+  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(140))) == 2);
+  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(100))) == 4);
 }
 
 TEST_CASE("units: of no more than their time", "[master]") {

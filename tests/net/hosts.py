@@ -1,17 +1,20 @@
 """Hosts of their own on one machine: network namespaces joined by a bridge, their cables shaped.
 
 Every host has one interface, eth0, at 10.77.0.K. Both directions of its cable are shaped by a token bucket
-(`tc tbf`); a cable with a delay is carried by delay_link. Segmentation offloads are off, so that the kernel's
-counters see every header that a wire would. Needs root, and the packages iproute2 and ethtool.
+(`tc tbf`); a cable with a delay is carried by delay_link. As on real machines the interfaces take up to 64 KiB of
+segments as one packet. The interfaces' counters see one header on it, the queues before them one on each segment, as
+a wire would; so a cable without a rate has a queue as well. Needs root, and the package iproute2.
 """
 
+import json
 import os
 import pathlib
 import shutil
 import subprocess
 
 NETWORK = "10.77.0"
-HEADER_BYTES = 66  # of a packet: Ethernet, IP, TCP with its time stamps
+HEADER_BYTES = 66  # Ethernet, IP, TCP with its time stamps
+CONGESTION = "cubic"  # Debian's: BBR, where a machine prefers it, pauses 0.2 s every 10 s
 QUEUE_MS = 100  # of traffic at the cable's rate, what a switch's port would hold
 
 
@@ -19,9 +22,9 @@ def why_not():
     """A sentence on what keeps this machine from making hosts, or None."""
     if os.geteuid() != 0:
         return "making network namespaces takes root"
-    for program, package in (("ip", "iproute2"), ("tc", "iproute2"), ("ethtool", "ethtool")):
+    for program in ("ip", "tc"):
         if not shutil.which(program):
-            return f"{program} is not installed (package {package})"
+            return f"{program} is not installed (package iproute2)"
     if not pathlib.Path("/dev/net/tun").exists():
         return "there is no /dev/net/tun"
     name = f"gl{os.getpid()}x"
@@ -30,9 +33,10 @@ def why_not():
     except RuntimeError as error:
         return f"no network namespace can be made: {error}"
     try:
-        run("ip", "-n", name, "link", "add", "br0", "type", "bridge")
-        run("ip", "netns", "exec", name, "tc", "qdisc", "add", "dev", "br0", "root", "tbf", "rate",
-            "1mbit", "burst", "16kb", "latency", "100ms")
+        run("ip", "-n", name, "link", "add", "br0", "up", "type", "bridge")
+        run("ip", "-n", name, "route", "add", f"{NETWORK}.0/24", "dev", "br0", "congctl", CONGESTION)
+        run("tc", "-n", name, "qdisc", "add", "dev", "br0", "root", "tbf", "rate", "1mbit", "burst",
+            "16kb", "latency", "100ms")
     except RuntimeError as error:
         return f"the kernel lacks what shaping takes: {error}"
     finally:
@@ -91,13 +95,14 @@ class Hosts:
         run("ip", "-n", name, "addr", "add", f"{NETWORK}.{number}/24", "dev", "eth0")
         run("ip", "-n", name, "link", "set", "lo", "up")
         run("ip", "-n", name, "link", "set", "eth0", "up")
-        for space, device in ((name, "eth0"), (self._hub, port)):
-            run("ip", "netns", "exec", space, "ethtool", "-K", device, "tso", "off", "gso", "off",
-                "gro", "off")
-            if mbit:
-                burst = max(16, int(mbit / 4))
-                run("ip", "netns", "exec", space, "tc", "qdisc", "add", "dev", device, "root", "tbf",
-                    "rate", f"{mbit}mbit", "burst", f"{burst}kb", "latency", f"{QUEUE_MS}ms")
+        run("ip", "-n", name, "route", "replace", f"{NETWORK}.0/24", "dev", "eth0", "src",
+            f"{NETWORK}.{number}", "congctl", CONGESTION)
+        queue = ["pfifo"]
+        if mbit:
+            queue = ["tbf", "rate", f"{mbit}mbit", "burst", f"{max(16, int(mbit / 4))}kb",
+                     "latency", f"{QUEUE_MS}ms"]
+        for space, device in self._ends(number):
+            run("tc", "-n", space, "qdisc", "add", "dev", device, "root", *queue)
         return number
 
     def address(self, number):
@@ -109,15 +114,22 @@ class Hosts:
 
     def bytes_on_the_wire(self, number):
         """(received, sent) by the host since it was made, every header included."""
-        return self._counters(number, "bytes")
+        sent, received = (self._queue_bytes(*end) for end in self._ends(number))
+        return received, sent
 
     def bytes_of_messages(self, number):
         """The same without the headers of Ethernet, IP and TCP."""
-        return tuple(count - HEADER_BYTES * packets for count, packets in
-                     zip(self._counters(number, "bytes"), self._counters(number, "packets")))
-
-    def _counters(self, number, what):
         text = run("ip", "netns", "exec", self._names[number - 1], "cat",
-                   *(f"/sys/class/net/eth0/statistics/{way}_{what}" for way in ("rx", "tx")))
-        received, sent = text.split()
-        return int(received), int(sent)
+                   *(f"/sys/class/net/eth0/statistics/{way}_{what}" for way in ("rx", "tx")
+                     for what in ("bytes", "packets")))
+        received, packets_received, sent, packets_sent = map(int, text.split())
+        return received - HEADER_BYTES * packets_received, sent - HEADER_BYTES * packets_sent
+
+    def _ends(self, number):
+        """Of the cable: the host's, the bridge's."""
+        return (self._names[number - 1], "eth0"), (self._hub, f"p{number}")
+
+    @staticmethod
+    def _queue_bytes(space, device):
+        (queue,) = json.loads(run("tc", "-n", space, "-s", "-j", "qdisc", "show", "dev", device, "root"))
+        return queue["bytes"]

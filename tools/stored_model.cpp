@@ -61,6 +61,15 @@ void merge_into(std::vector<ScoredNeuron>& best, const std::vector<ScoredNeuron>
 
 }  // namespace
 
+Result<bool> trained_on_normalised_points(const RunIdentity& identity) {
+  const auto found = identity.settings.find(kNormaliseSetting);
+  if (found == identity.settings.end()) return true;  // the master's default
+  if (found->second == "true") return true;
+  if (found->second == "false") return false;
+  return Error{ErrorCode::kCorrupt, fmt::format("the run's setting {} is '{}', not true or false",
+                                                kNormaliseSetting, found->second)};
+}
+
 StoredModel::StoredModel(std::unique_ptr<RunStore> run, ThreadPool& pool,
                          std::uint64_t kept_bytes_max)
     : run_(std::move(run)),
@@ -81,22 +90,12 @@ Result<std::unique_ptr<StoredModel>> StoredModel::open(std::unique_ptr<RunStore>
                  "the run has no checkpoint yet, and an untrained model's predictions are noise; "
                  "wait until the master has finished the first round"};
   }
+  const Result<bool> is_normalised = trained_on_normalised_points(run->identity());
+  if (!is_normalised) return is_normalised.error();
   std::unique_ptr<StoredModel> model(new StoredModel(std::move(run), pool, kept_bytes_max));
-  if (auto read = model->read_settings(); !read) return read.error();
+  model->is_normalised_ = *is_normalised;
   if (auto loaded = model->load_input(); !loaded) return loaded.error();
   return model;
-}
-
-Result<void> StoredModel::read_settings() {
-  const auto& settings = run_->identity().settings;
-  const auto found = settings.find(kNormaliseSetting);
-  if (found == settings.end()) return {};  // the master's default
-  if (found->second != "true" && found->second != "false") {
-    return Error{ErrorCode::kCorrupt, fmt::format("the run's setting {} is '{}', not true or false",
-                                                  kNormaliseSetting, found->second)};
-  }
-  is_normalised_ = found->second == "true";
-  return {};
 }
 
 Result<void> StoredModel::load_input() {

@@ -29,6 +29,9 @@ struct ScoredLabel {
   friend bool operator==(const ScoredLabel&, const ScoredLabel&) = default;
 };
 
+// Whether training scaled every point's features to length one, as its settings say.
+Result<bool> trained_on_normalised_points(const RunIdentity& identity);
+
 class StoredModel {
  public:
   static constexpr std::uint64_t kKeptBytesMax = std::uint64_t{1} << 30;
@@ -42,7 +45,7 @@ class StoredModel {
 
   [[nodiscard]] RoundIndex checkpoint() const { return run_->checkpoint(); }
 
-  // Whether training scaled every point's features to length one, as predictions then must too.
+  // trained_on_normalised_points(): predictions must do as training did.
   [[nodiscard]] bool is_normalised() const { return is_normalised_; }
 
   // Labels that top() gives an example: `top_k`, or all there are.
@@ -69,7 +72,6 @@ class StoredModel {
  private:
   StoredModel(std::unique_ptr<RunStore> run, ThreadPool& pool, std::uint64_t kept_bytes_max);
 
-  Result<void> read_settings();
   Result<void> load_input();
   // The shard, kept or read now; in the latter case `read` owns it, unless it is kept from now on.
   Result<const OutputShard*> output_shard(ShardId shard, std::unique_ptr<OutputShard>& read);

@@ -123,6 +123,69 @@ class Model(unittest.TestCase):
         for key in ("label", "training_points", "norm", "bias", "nearest"):
             self.assertEqual(row[key], stored[key], key)
 
+    def test_several_models_become_the_mean_of_their_logits(self):
+        others = [self.path / "seed8", self.path / "seed9"]
+        for seed, store in enumerate(others, 8):
+            self.train_run(store, seed)
+        stores = [self.store, *others]
+        mean = self.path / "mean.safetensors"
+        status, out, err = run("export", *stores, "--to", mean, "--json")
+        self.assertEqual((status, err), (0, ""))
+        document = json.loads(out)
+        self.assertEqual(document["hidden"], 3 * 128)
+        digests = [run("checkpoint", "digest", store)[1].strip() for store in stores]
+        self.assertEqual([m["digest"] for m in document["models"]], digests)
+
+        def logits(words):
+            status, out, err = run("predict", words, "--input", self.test, "--top", 100, "--json")
+            self.assertEqual((status, err), (0, ""))
+            return [{p["label"]: p["logit"] for p in json.loads(line)["predicted"]}
+                    for line in out.splitlines()]
+        parts, compared = [logits(store) for store in stores], 0
+        for point, own in enumerate(logits(mean)):
+            for label, logit in own.items():
+                if all(label in part[point] for part in parts):
+                    expected = sum(part[point][label] for part in parts) / 3
+                    # Codes have 8 bits of the longest of three now.
+                    self.assertAlmostEqual(logit, expected, delta=0.05)
+                    compared += 1
+        self.assertGreater(compared, 10000)
+        # Told apart from one of them.
+        self.assertGreater(max(abs(own[label] - parts[0][point][label])
+                               for point, own in enumerate(logits(mean))
+                               for label in own if label in parts[0][point]), 0.2)
+        # As a store it can be exported again, and begun with.
+        npz = self.path / "mean.npz"
+        self.assertEqual(run("export", mean, "--to", npz)[0], 0)
+        said = json.loads(run("import", mean, "--json")[1])["said"]
+        self.assertEqual(said["digest"].split(), digests)
+
+    def test_the_mean_of_a_model_with_itself_is_that_model(self):
+        twice = self.path / "twice.safetensors"
+        self.assertEqual(run("export", self.store, self.store, "--to", twice)[0], 0)
+        own, double = (run("predict", words, "--input", self.test, "--json")
+                       for words in (self.store, twice))
+        self.assertEqual([[p["label"] for p in json.loads(line)["predicted"]]
+                          for line in own[1].splitlines()],
+                         [[p["label"] for p in json.loads(line)["predicted"]]
+                          for line in double[1].splitlines()])
+
+    def test_models_that_cannot_be_joined_are_named(self):
+        other, data = self.path / "elsewhere", self.path / "elsewhere.txt"
+        data.write_text("3 200 150\n1,2 3:1\n3 4:1 5:2\n149 199:1\n")
+        subprocess.run([MASTER, "--train", data, "--store", other, "--local", "1", "--threads", "1",
+                        "--epochs", "1", "--quiet"], check=True, capture_output=True,
+                       timeout=SECONDS)
+        target = self.path / "never.safetensors"
+        for stores, word in (((self.store, other), f"{other}: it was trained on other points"),
+                             ((self.store,) * 33, "hidden is 4224"),
+                             ((self.store, self.path / "none"), "none")):
+            status, out, err = run("export", *stores, "--to", target)
+            self.assertNotEqual(status, 0)
+            self.assertEqual(out, "")
+            self.assertIn(word, err)
+            self.assertFalse(target.exists())
+
     def test_a_model_file_that_says_nothing_of_its_run_or_is_damaged_is_no_store(self):
         model = self.path / "odd.safetensors"
         self.assertEqual(run("export", self.store, "--to", model)[0], 0)

@@ -13,9 +13,11 @@
 #include "common/dataset/packed_writer.hpp"
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
+#include "common/limits.hpp"
 #include "common/time.hpp"
 #include "tools/dataset_command.hpp"
 #include "tools/dataset_console.hpp"
+#include "tools/neighbours.hpp"
 #include "tools/predict_points.hpp"
 #include "tools/quality.hpp"
 #include "tools/report.hpp"
@@ -29,6 +31,7 @@ namespace {
 struct EvaluateFlags {
   std::string store;
   std::string data;
+  std::string neighbours;  // file of points; empty: none
   ReadFlags read;
   std::uint64_t points = 0;  // 0: all
   std::uint32_t threads = 0;
@@ -46,15 +49,26 @@ struct Way {
 
 class Evaluation {
  public:
-  Evaluation(const EvaluateFlags& flags, StoredModel& model, TableSearch* tables)
+  // `tables` and `neighbours` may be null.
+  Evaluation(const EvaluateFlags& flags, StoredModel& model, TableSearch* tables,
+             const Neighbours* neighbours)
       : flags_(flags),
         model_(model),
         tables_(tables),
+        neighbours_(neighbours),
         counts_(label_counts(model.run())),
         propensities_(counts_, model.config().points),
         classes_(counts_) {
-    ways_.push_back({"exact", Quality(propensities_, classes_)});
-    if (tables != nullptr) ways_.push_back({"tables", Quality(propensities_, classes_)});
+    const auto add_way = [&](const char* name) {
+      ways_.push_back({name, Quality(propensities_, classes_)});
+      return ways_.size() - 1;
+    };
+    add_way("exact");
+    if (tables != nullptr) tables_way_ = add_way("tables");
+    if (neighbours != nullptr) {
+      votes_way_ = add_way("neighbours");
+      mixed_way_ = add_way("both");
+    }
   }
 
   Result<void> read(PredictPoints& points);
@@ -74,16 +88,21 @@ class Evaluation {
   }
 
   Result<void> flush(bool normalise);
+  [[nodiscard]] std::vector<ScoredLabel> first_of(std::span<const ScoredLabel> best) const;
   void add(Way& way, std::span<const ScoredLabel> best);
+  void add_neighbours(std::span<const ExampleView> examples, std::span<const ScoredLabel> exact,
+                      Micros exact_time);
   void compare(std::span<const ScoredLabel> exact, std::span<const ScoredLabel> proposed);
 
   const EvaluateFlags& flags_;
   StoredModel& model_;
   TableSearch* tables_;
+  const Neighbours* neighbours_;
   std::vector<std::uint32_t> counts_;
   InversePropensities propensities_;
   FrequencyClasses classes_;
-  std::vector<Way> ways_;
+  std::vector<Way> ways_;  // the exact one first; places of the others that there are:
+  std::size_t tables_way_ = 0, votes_way_ = 0, mixed_way_ = 0;
   std::vector<Point> batch_;
   std::uint64_t points_read_ = 0;
   std::uint64_t exact_entries_ = 0;  // of exact answers, of points with labels or without
@@ -99,21 +118,59 @@ Result<void> Evaluation::flush(bool normalise) {
   }
   const HiddenCodes codes = model_.encode(examples);
   const Instant begin = monotonic_now();
-  const auto exact = model_.top(codes, Quality::kDepthMax);
+  const auto exact = model_.top(codes, neighbours_ == nullptr ? Quality::kDepthMax : kTopKMax);
   if (!exact) return exact.error();
-  const Instant middle = monotonic_now();
-  add(ways_[0], *exact);
-  ways_[0].elapsed += middle - begin;
+  const Micros exact_time = monotonic_now() - begin;
+  const std::vector<ScoredLabel> first = first_of(*exact);
+  add(ways_[0], first);
+  ways_[0].elapsed += exact_time;
   if (tables_ != nullptr) {
     const Instant start = monotonic_now();
     const auto proposed = tables_->top(codes, Quality::kDepthMax);
-    ways_[1].elapsed += monotonic_now() - start;
-    add(ways_[1], proposed);
-    compare(*exact, proposed);
+    ways_[tables_way_].elapsed += monotonic_now() - start;
+    add(ways_[tables_way_], proposed);
+    compare(first, proposed);
   }
+  if (neighbours_ != nullptr) add_neighbours(examples, *exact, exact_time);
   points_read_ += batch_.size();
   batch_.clear();
   return {};
+}
+
+void Evaluation::add_neighbours(std::span<const ExampleView> examples,
+                                std::span<const ScoredLabel> exact, Micros exact_time) {
+  const Instant begin = monotonic_now();
+  const auto votes = neighbours_->votes(examples, model_.pool());
+  const Instant voted = monotonic_now();
+  const std::size_t width = exact.size() / batch_.size();
+  std::vector<std::uint32_t> ranked;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    ranked.clear();
+    for (const LabelShare& vote : votes[i]) {
+      if (ranked.size() < Quality::kDepthMax) ranked.push_back(vote.label);
+    }
+    ways_[votes_way_].quality.add(batch_[i].labels, ranked);
+    ranked.clear();
+    for (const ScoredLabel& mixed :
+         mixed_with_votes(exact.subspan(i * width, width), votes[i], Quality::kDepthMax)) {
+      ranked.push_back(mixed.label);
+    }
+    ways_[mixed_way_].quality.add(batch_[i].labels, ranked);
+  }
+  ways_[votes_way_].elapsed += voted - begin;
+  ways_[mixed_way_].elapsed += exact_time + (monotonic_now() - begin);
+}
+
+// The best of each point that are measured.
+std::vector<ScoredLabel> Evaluation::first_of(std::span<const ScoredLabel> best) const {
+  const std::size_t width = best.size() / batch_.size();
+  const std::size_t kept = std::min<std::size_t>(width, Quality::kDepthMax);
+  std::vector<ScoredLabel> first;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    const auto own = best.subspan(i * width, kept);
+    first.insert(first.end(), own.begin(), own.end());
+  }
+  return first;
 }
 
 void Evaluation::add(Way& way, std::span<const ScoredLabel> best) {
@@ -166,6 +223,9 @@ Report Evaluation::report() const {
     report.fact(
         "recall_of_exact", "exact top 5 found",
         cell_share(static_cast<double>(found_entries_) / static_cast<double>(exact_entries_)));
+  }
+  if (neighbours_ != nullptr) {
+    report.fact("neighbours_of", "neighbours among", cell_count(neighbours_->points()));
   }
   report.section("", "");
   ReportTable& table = report.table("ways", {{"way", "scored", true},
@@ -245,7 +305,13 @@ Result<void> evaluate(const EvaluateFlags& flags) {
     if (!opened) return opened.error();
     tables = std::move(*opened);
   }
-  Evaluation evaluation(flags, **model, tables.get());
+  std::optional<Neighbours> neighbours;
+  if (!flags.neighbours.empty()) {
+    auto read = Neighbours::read(flags.neighbours, options, Neighbours::kCountUsual);
+    if (!read) return read.error();
+    neighbours = std::move(*read);
+  }
+  Evaluation evaluation(flags, **model, tables.get(), neighbours ? &*neighbours : nullptr);
   if (auto read = evaluation.read(**points); !read) return read;
   return print_report(evaluation.report(), flags.json ? ReportForm::kJson : ReportForm::kPeople,
                       "evaluate", flags.store);
@@ -270,6 +336,8 @@ void add_evaluate_command(CLI::App& app, int& exit_status) {
           "labels most frequent in training")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
+  verb.add_option("--neighbours", flags->neighbours,
+                  std::string("measured besides: ") + kNeighboursHelp);
   verb.add_option("--threads", flags->threads, "compute threads (one a core unless given)")
       ->check(CLI::Range(1, 1024));
   verb.add_flag("--json", flags->json, "one JSON object");
@@ -281,7 +349,8 @@ void add_evaluate_command(CLI::App& app, int& exit_status) {
       "those that hold\nthe last tenth.\n\n"
       "Examples:\n"
       "  gleaner evaluate run1 --data test.txt\n"
-      "  gleaner evaluate run1 --data test.txt --tables --candidates 1000 --json\n\n"
+      "  gleaner evaluate run1 --data test.txt --tables --candidates 1000 --json\n"
+      "  gleaner evaluate run1 --data test.txt --neighbours train.txt\n\n"
       "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.");
   verb.callback([flags, &exit_status] { exit_status = report_on_store(evaluate(*flags)); });
 }

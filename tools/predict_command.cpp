@@ -11,6 +11,7 @@
 #include "common/kernels/simd_level.hpp"
 #include "common/limits.hpp"
 #include "tools/dataset_command.hpp"
+#include "tools/neighbours.hpp"
 #include "tools/predict_run.hpp"
 #include "tools/store_access.hpp"
 
@@ -63,6 +64,7 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
           "score only so many neurons that most hash tables propose, and as many of frequent "
           "labels: faster on wide models; gleaner evaluate --tables says what it costs")
       ->check(CLI::Range(1, 1'000'000));
+  verb.add_option("--neighbours", flags.neighbours, kNeighboursHelp);
   add_read_flags(verb, flags.read);
 }
 
@@ -75,7 +77,8 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  gleaner predict run1 --data debian --examples 3\n"
     "  gleaner predict run1 --input - --format libsvm --top 10 --json < points.svm\n"
-    "  gleaner predict run1 --text posts --json < questions.txt\n\n"
+    "  gleaner predict run1 --text posts --json < questions.txt\n"
+    "  gleaner predict run1 --input test.txt --neighbours train.txt\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";
 
 }  // namespace

@@ -14,7 +14,9 @@
 #include <vector>
 
 #include "common/dataset/packed_writer.hpp"
+#include "common/limits.hpp"
 #include "common/run_plan.hpp"
+#include "tools/neighbours.hpp"
 #include "tools/predict_points.hpp"
 #include "tools/stored_model.hpp"
 #include "tools/table_search.hpp"
@@ -187,8 +189,13 @@ Result<void> name_labels(const PredictFlags& flags, const ModelConfig& config,
 class Predictor {
  public:
   Predictor(const PredictFlags& flags, StoredModel& model, const PredictLayout& layout,
-            const PrintText& print, TableSearch* tables)
-      : flags_(flags), model_(model), layout_(layout), print_(print), tables_(tables) {}
+            const PrintText& print, TableSearch* tables, const Neighbours* neighbours)
+      : flags_(flags),
+        model_(model),
+        layout_(layout),
+        print_(print),
+        tables_(tables),
+        neighbours_(neighbours) {}
 
   // What is known once the points are open. Must come before the first point.
   void begin(const Source& source) {
@@ -214,7 +221,8 @@ class Predictor {
   StoredModel& model_;
   const PredictLayout& layout_;
   const PrintText& print_;
-  TableSearch* const tables_;  // null: every neuron is scored
+  TableSearch* const tables_;           // null: every neuron is scored
+  const Neighbours* const neighbours_;  // null: none vote
   const PredictNames* names_ = nullptr;
   bool normalise_ = false;
   bool has_header_ = false;
@@ -241,15 +249,23 @@ Result<void> Predictor::flush() {
     examples.push_back({prediction.point.labels, prediction.point.features, values.back()});
   }
   const HiddenCodes codes = model_.encode(examples);
+  const std::uint32_t depth = neighbours_ == nullptr ? flags_.top_k : kTopKMax;
   Result<std::vector<ScoredLabel>> best =
-      tables_ == nullptr ? model_.top(codes, flags_.top_k) : tables_->top(codes, flags_.top_k);
+      tables_ == nullptr ? model_.top(codes, depth) : tables_->top(codes, depth);
   if (!best) return in_store(best.error(), flags_.store);
   if (auto printed = print_header(); !printed) return printed;
-  const std::size_t width = model_.entries(flags_.top_k);
+  std::vector<std::vector<LabelShare>> votes;
+  if (neighbours_ != nullptr) votes = neighbours_->votes(examples, model_.pool());
+  const std::size_t width = model_.entries(depth);
   std::string text;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     Prediction& prediction = batch_[i];
-    fill(prediction, std::span<const ScoredLabel>(*best).subspan(i * width, width));
+    const auto own = std::span<const ScoredLabel>(*best).subspan(i * width, width);
+    if (neighbours_ == nullptr) {
+      fill(prediction, own);
+    } else {
+      fill(prediction, mixed_with_votes(own, votes[i], flags_.top_k));
+    }
     tally_.add(prediction);
     text += flags_.json ? prediction_json(prediction, *names_)
                         : prediction_text(prediction, *names_, layout_);
@@ -259,15 +275,7 @@ Result<void> Predictor::flush() {
 }
 
 void Predictor::fill(Prediction& prediction, std::span<const ScoredLabel> best) {
-  // Whole vectors of lanes, as the kernels want them; and the same bits on every machine.
-  const std::size_t padded = (best.size() + kLanes - 1) / kLanes * kLanes;
-  std::vector<float> logits(padded);
-  std::vector<float> probabilities(padded);
-  std::vector<float> losses(padded);
-  for (std::size_t i = 0; i < best.size(); ++i) {
-    logits[i] = std::isfinite(best[i].logit) ? best[i].logit : 0.0F;
-  }
-  default_kernels().logistic(logits.data(), probabilities.data(), losses.data(), padded);
+  const std::vector<float> probabilities = probabilities_of(best);
   const std::vector<std::uint32_t>& labels = prediction.point.labels;
   for (std::size_t i = 0; i < best.size(); ++i) {
     // The tables may propose fewer.
@@ -343,7 +351,14 @@ Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> ru
     if (!opened) return in_store(opened.error(), flags.store);
     tables = std::move(*opened);
   }
-  Predictor predictor(flags, **model, layout, print, tables.get());
+  std::optional<Neighbours> neighbours;
+  if (!flags.neighbours.empty()) {
+    auto read = Neighbours::read(flags.neighbours, options, Neighbours::kCountUsual);
+    if (!read) return read.error();
+    neighbours = std::move(*read);
+  }
+  Predictor predictor(flags, **model, layout, print, tables.get(),
+                      neighbours ? &*neighbours : nullptr);
   const auto flush = [&predictor] { return predictor.flush(); };
   Result<Source> source = !flags.text.empty()  ? open_texts(flags, config, flush)
                           : flags.data.empty() ? open_input(flags, config, options, flush)

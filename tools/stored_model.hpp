@@ -29,6 +29,10 @@ struct ScoredLabel {
   friend bool operator==(const ScoredLabel&, const ScoredLabel&) = default;
 };
 
+// The logistic function of each logit, to the same bits on every machine; of one that is not
+// finite, any number.
+std::vector<float> probabilities_of(std::span<const ScoredLabel> scored);
+
 // Whether training scaled every point's features to length one, as its settings say.
 Result<bool> trained_on_normalised_points(const RunIdentity& identity);
 

@@ -1,0 +1,141 @@
+#include "tools/neighbours.hpp"
+
+#include <catch2/catch.hpp>
+#include <cmath>
+#include <limits>
+
+#include "tests/unit/dataset/dataset_files.hpp"
+
+namespace gleaner {
+namespace {
+
+// Features 0 to 4. Feature 0 is in every point, so it says nothing.
+constexpr const char* kPoints =
+    "4 5 6\n"
+    "1,2 0:1 1:4\n"
+    "2 0:1 1:1 2:1\n"
+    "3 0:9 3:1\n"
+    " 0:1 2:1 3:2\n";
+
+TextOptions options_of(std::uint32_t features, std::uint32_t labels) {
+  TextOptions options;
+  options.limits = Dimensions{features, labels};
+  options.limits_name = "the model";
+  return options;
+}
+
+struct Example {
+  std::vector<std::uint32_t> features;
+  std::vector<float> values;
+
+  [[nodiscard]] ExampleView view() const { return {{}, features, values}; }
+};
+
+Neighbours neighbours_in(const TempFolder& folder, const char* text, std::uint32_t count) {
+  const std::string path = folder.file("points.txt");
+  write_file(path, text);
+  auto read = Neighbours::read(path, options_of(5, 6), count);
+  REQUIRE(read.ok());
+  return std::move(*read);
+}
+
+}  // namespace
+
+TEST_CASE("neighbours: they vote by the square of their cosine", "[neighbours]") {
+  const TempFolder folder;
+  const Neighbours all = neighbours_in(folder, kPoints, 10);
+  CHECK(all.points() == 4);
+  ThreadPool pool(2);
+  // Features 1 and 2 are in two of four points each, so equally rare: (1, 1) against (1, 0),
+  // (1, 1) and, of features 2 and 3, which are as rare, (1, root of 2): cosines of root 1/2, 1
+  // and root 1/6.
+  const Example both{{0, 1, 2}, {5, 3, 3}};
+  const auto votes = all.votes(std::vector{both.view()}, pool);
+  REQUIRE(votes.size() == 1);
+  REQUIRE(votes[0].size() == 2);
+  const double sum = 0.5 + 1 + 1.0 / 6;  // the one without labels takes its part
+  CHECK(votes[0][0].label == 2);
+  CHECK(votes[0][0].share == Approx(1.5 / sum).margin(1e-6));
+  CHECK(votes[0][1].label == 1);
+  CHECK(votes[0][1].share == Approx(0.5 / sum).margin(1e-6));
+}
+
+TEST_CASE("neighbours: neither a point's length nor features unknown to them change them",
+          "[neighbours]") {
+  const TempFolder folder;
+  const Neighbours all = neighbours_in(folder, kPoints, 10);
+  ThreadPool pool(1);
+  const Example one{{1, 3}, {1, 4}};
+  const Example longer{{1, 3}, {100, 400}};
+  const Example more{{1, 3, 7'000}, {1, 4, 2}};
+  const auto votes = all.votes(std::vector{one.view(), longer.view(), more.view()}, pool);
+  for (const auto& other : {votes[1], votes[2]}) {
+    REQUIRE(other.size() == votes[0].size());
+    for (std::size_t i = 0; i < other.size(); ++i) {
+      CHECK(other[i].label == votes[0][i].label);
+      CHECK(other[i].share == Approx(votes[0][i].share).margin(1e-6));
+    }
+  }
+}
+
+TEST_CASE("neighbours: only so many neighbours vote, of equally near ones the first",
+          "[neighbours]") {
+  const TempFolder folder;
+  const Neighbours one = neighbours_in(folder, "4 5 6\n4 1:1\n3 1:2\n5 1:1\n1 0:1\n", 2);
+  ThreadPool pool(1);
+  const Example example{{1}, {1}};
+  const auto votes = one.votes(std::vector{example.view()}, pool);
+  REQUIRE(votes[0].size() == 2);
+  CHECK(votes[0][0].label == 3);  // equal shares: the smaller label first
+  CHECK(votes[0][1].label == 4);
+  CHECK(votes[0][1].share == Approx(0.5).margin(1e-6));
+}
+
+TEST_CASE("neighbours: a point that shares nothing with the training points has no votes",
+          "[neighbours]") {
+  const TempFolder folder;
+  const Neighbours all = neighbours_in(folder, kPoints, 10);
+  ThreadPool pool(1);
+  const Example common{{0}, {1}};
+  const Example unseen{{4}, {1}};
+  const Example empty;
+  const Example opposite{{1}, {-1}};
+  for (const auto& votes :
+       all.votes(std::vector{common.view(), unseen.view(), empty.view(), opposite.view()}, pool)) {
+    CHECK(votes.empty());
+  }
+}
+
+TEST_CASE("neighbours: a file that is of another data set are refused with line and file",
+          "[neighbours]") {
+  const TempFolder folder;
+  const std::string path = folder.file("points.txt");
+  write_file(path, kPoints);
+  const auto read = Neighbours::read(path, options_of(5, 3), 10);
+  REQUIRE_FALSE(read.ok());
+  CHECK(read.error().code == ErrorCode::kInvalidData);
+  CHECK(read.error().message.find("points.txt") != std::string::npos);
+  CHECK_FALSE(Neighbours::read("-", options_of(5, 6), 10).ok());
+}
+
+TEST_CASE("neighbours: a mixture is the mean of both probabilities", "[neighbours]") {
+  constexpr float kNone = -std::numeric_limits<float>::infinity();
+  const std::vector<ScoredLabel> network = {{7, 2.0F}, {3, 0.0F}, {0, kNone}};
+  const std::vector<LabelShare> votes = {{3, 0.9F}, {5, 0.6F}};
+  const auto probability = [](float logit) { return 1 / (1 + std::exp(-double{logit})); };
+  const auto mixed = mixed_with_votes(network, votes, 10);
+  REQUIRE(mixed.size() == 3);
+  CHECK(mixed[0].label == 3);
+  CHECK(probability(mixed[0].logit) == Approx(0.7).margin(1e-5));
+  CHECK(mixed[1].label == 7);
+  CHECK(probability(mixed[1].logit) == Approx(probability(2.0F) / 2).margin(1e-5));
+  CHECK(mixed[2].label == 5);
+  CHECK(probability(mixed[2].logit) == Approx(0.3).margin(1e-5));
+  CHECK(mixed_with_votes(network, votes, 1).size() == 1);
+  // Certainty on both sides still has a logit.
+  const auto certain =
+      mixed_with_votes(std::vector<ScoredLabel>{{1, 90.0F}}, std::vector<LabelShare>{{1, 1.0F}}, 1);
+  CHECK(std::isfinite(certain[0].logit));
+}
+
+}  // namespace gleaner

@@ -79,7 +79,7 @@ struct MasterConfig {
   struct Scheduling {
     std::uint32_t batches_per_unit_max = 16;
     std::uint32_t unit_target_ms = 200;
-    double balance_hysteresis = 0.25;
+    double balance_hysteresis = 0.1;
     friend bool operator==(const Scheduling&, const Scheduling&) = default;
   };
 

@@ -1,10 +1,9 @@
 #include "volunteer/speed.hpp"
 
-#include <algorithm>
+#include <ctime>
 #include <vector>
 
 #include "common/kernels/kernels.hpp"
-#include "common/time.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -12,7 +11,12 @@ namespace {
 constexpr std::size_t kWidth = 128;
 constexpr std::size_t kRows = 512;
 constexpr std::size_t kTasks = 64;
-constexpr Micros kDuration{30'000};
+constexpr double kSeconds = 0.03;  // of a processor, a thread
+
+// Of the process so far, all threads together.
+double processor_seconds() {
+  return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
+}
 
 }  // namespace
 
@@ -20,19 +24,20 @@ float measure_speed(ThreadPool& pool) {
   const Kernels& kernels = default_kernels();
   const std::vector<float> rows(kRows * kWidth, 0.5F);
   std::vector<float> sums(kTasks);
-  const Instant start = monotonic_now();
-  Micros elapsed{0};
+  const double threads = pool.threads();
+  const double start = processor_seconds();
+  double seconds = 0;
   double work = 0;
-  while (elapsed < kDuration) {
+  while (seconds < kSeconds * threads) {
     pool.parallel_for(kTasks, [&](std::size_t task, unsigned) {
       for (std::size_t row = 0; row < kRows; ++row) {
         sums[task] += kernels.dot(&rows[row * kWidth], &rows[0], kWidth);
       }
     });
     work += static_cast<double>(kTasks * kRows * kWidth);
-    elapsed = monotonic_now() - start;
+    seconds = processor_seconds() - start;
   }
-  return static_cast<float>(work / static_cast<double>(elapsed.count()) / 1e3);
+  return static_cast<float>(work * threads / seconds / 1e9);
 }
 
 }  // namespace gleaner::volunteer

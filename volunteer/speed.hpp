@@ -6,7 +6,8 @@
 
 namespace gleaner::volunteer {
 
-// 10^9 multiply-adds a second over all threads of the pool, measured for about 30 ms.
+// 10^9 multiply-adds a second over all threads of the pool, by 30 ms of processor a thread: what
+// else runs at the moment, as when several programs start at once, is not in it.
 float measure_speed(ThreadPool& pool);
 
 }  // namespace gleaner::volunteer

@@ -27,7 +27,7 @@ struct CoreConfig {
   std::uint32_t min_volunteers = 1;               // the run starts when so many are here
   std::uint32_t batches_per_unit_max = 16;
   Micros unit_target{200'000};              // units are of about this much work, where they can be
-  double hysteresis = 0.25;                 // shards move when batches could be so much faster
+  double hysteresis = 0.1;                  // shards move when batches could be so much faster
   std::uint32_t unbalanced_rounds = 3;      // and have been for so many rounds: speeds fluctuate
   Millis forget_slowness{60'000};           // a speed measured so long ago is doubled
   std::uint64_t shard_bytes = 0;            // what a volunteer needs for one output shard

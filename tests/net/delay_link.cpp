@@ -1,5 +1,5 @@
 // A cable between two network namespaces, with a delay: an Ethernet interface (TAP) at either end,
-// and whatever enters one leaves the other `delay` later, or up to a millisecond more, in order.
+// and whatever enters one leaves the other `delay` later, a millisecond less or two more, in order.
 // For measuring (hosts.py); the kernel's own delay queue is not available everywhere. Rates are not
 // its business: `tc tbf` on the interfaces shapes what enters. The interfaces leave segmentation
 // and checksums to the hardware, as those of real machines do: up to 64 KiB of segments of one
@@ -37,8 +37,9 @@ using Clock = std::chrono::steady_clock;
 // (virtio_net_hdr, whose header C++ cannot read).
 constexpr std::size_t kFrameBytes = 65'536 + 18 + 10;
 
-// Frames are looked at together, since each waking takes processor time from what is measured.
-constexpr timespec kTogether{0, 500'000};
+// While frames are under way the cable looks at its ends so often, and takes and gives all of them
+// at once, since each waking takes processor time from what is measured.
+constexpr std::chrono::milliseconds kTick{2};
 
 // 200 ms of 1 Gbit/s. What does not fit is dropped, as in a router.
 constexpr std::size_t kWaitingBytesMax = 25'000'000;
@@ -120,23 +121,24 @@ class DelayLine {
   DelayLine(int source, int target, Clock::duration delay)
       : source_(source), target_(target), delay_(delay) {}
 
-  // Takes every frame that has entered.
-  void take(Clock::time_point now) {
+  // Takes every frame that has entered, as if all had at `entered`.
+  void take(Clock::time_point entered) {
     for (;;) {
       const ssize_t size = read(source_, frame_.data(), frame_.size());
       if (size <= 0) {
         return;
       }
       if (waiting_bytes_ + size <= kWaitingBytesMax) {
-        waiting_.push_back({now + delay_, {frame_.begin(), frame_.begin() + size}});
+        waiting_.push_back({entered + delay_, {frame_.begin(), frame_.begin() + size}});
         waiting_bytes_ += size;
       }
     }
   }
 
-  // Hands on what is due. A frame that the far end cannot take is lost, as on a real cable.
-  void give(Clock::time_point now) {
-    while (!waiting_.empty() && waiting_.front().due <= now) {
+  // Hands on what is due by `time`. A frame that the far end cannot take is lost, as on a real
+  // cable.
+  void give(Clock::time_point time) {
+    while (!waiting_.empty() && waiting_.front().due <= time) {
       const std::vector<char>& bytes = waiting_.front().bytes;
       [[maybe_unused]] const ssize_t written = write(target_, bytes.data(), bytes.size());
       waiting_bytes_ -= bytes.size();
@@ -144,9 +146,7 @@ class DelayLine {
     }
   }
 
-  [[nodiscard]] Clock::time_point next_due() const {
-    return waiting_.empty() ? Clock::time_point::max() : waiting_.front().due;
-  }
+  [[nodiscard]] bool is_empty() const { return waiting_.empty(); }
 
  private:
   struct Frame {
@@ -175,22 +175,25 @@ void carry(const End& a, const End& b, std::chrono::microseconds delay) {
   DelayLine forth(end_a.number(), end_b.number(), delay);
   DelayLine back(end_b.number(), end_a.number(), delay);
   std::array<pollfd, 2> ends{pollfd{end_a.number(), POLLIN, 0}, pollfd{end_b.number(), POLLIN, 0}};
+  constexpr timespec kUntilTold{1, 0};
+  constexpr timespec kUntilNext{0, std::chrono::nanoseconds(kTick).count()};
   while (is_stopping == 0) {
-    const Clock::time_point due = std::min(forth.next_due(), back.next_due());
-    timespec wait{1, 0};
-    if (due != Clock::time_point::max()) {
-      const auto left = std::max(Clock::duration{}, due - Clock::now());
-      wait = {0, std::min<long>(999'999'999, std::chrono::nanoseconds(left).count())};
+    if (forth.is_empty() && back.is_empty()) {
+      const int ready = ppoll(ends.data(), ends.size(), &kUntilTold, nullptr);
+      if (ready < 0 && errno != EINTR) {
+        fail("waiting for frames");
+      }
+      if (ready <= 0) {
+        continue;
+      }
     }
-    if (ppoll(ends.data(), ends.size(), &wait, nullptr) < 0 && errno != EINTR) {
-      fail("waiting for frames");
-    }
-    ppoll(nullptr, 0, &kTogether, nullptr);
+    ppoll(nullptr, 0, &kUntilNext, nullptr);
     const Clock::time_point now = Clock::now();
-    forth.take(now);
-    back.take(now);
-    forth.give(now);
-    back.give(now);
+    // Frames have come since the last look, half a tick ago in the mean.
+    forth.take(now - kTick / 2);
+    back.take(now - kTick / 2);
+    forth.give(now + kTick / 2);
+    back.give(now + kTick / 2);
   }
 }
 

@@ -4,9 +4,8 @@
     sudo python3 tests/net/measure.py --train T --test T --links 0/0,100/50 -- --staleness 4
 
 Master and volunteers each have a host of their own (hosts.py) on this machine, whose cores they share. The
-columns: examples a second from the first checkpoint to the last, bytes an example and volunteer by the
-kernel's counters (everything: headers, downloads, commits, heartbeats), those of work units, the commits'
-share of all messages, what the master's accounts say over what the kernel counted without headers,
+columns: examples a second after the first round, bytes an example and volunteer by the kernel's counters
+(everything: headers, downloads, commits, heartbeats), those of work units, the commits' share of all messages, what the master's accounts say over what the kernel counted without headers,
 processor time of all programs, and whether the model is the first row's to the bit. Exit status 0: it is, in
 every row, and accounts are right within 5 %; 1: not so, or a run failed; 77: this machine cannot make such
 hosts, and why.
@@ -82,6 +81,31 @@ def processor_seconds():
     return used.ru_utime + used.ru_stime
 
 
+def watch(master):
+    """Follows a run to its last checkpoint: the first and the last checkpoint's events, and when how many batches
+    were done."""
+    first = last = None
+    seen = []
+    while master.is_running() and (last is None or last["checkpoint"] < last["rounds"]):
+        for event in master.new_events():
+            if event["event"] == "progress":
+                seen.append((time.monotonic(), event["batches_done"]))
+            elif event["event"] == "checkpoint":
+                first, last = first or event, event
+        time.sleep(0.005)
+    return first, last, seen
+
+
+def speed_between(seen, begin, end):
+    """Batches a second while at least `begin` and less than `end` were done: news of the end come up to a second late.
+    Not a number where a run is too short to be seen twice."""
+    inside = [(when, batches) for when, batches in seen if begin <= batches < end]
+    if len(inside) < 2:
+        return float("nan")
+    (start, first), (stop, last) = inside[0], inside[-1]
+    return (last - first) / (stop - start)
+
+
 def train_over(cluster, setup, rate, round_trip_ms, options, number):
     """One run; returns its row."""
     store = cluster.path(f"store-{number}")
@@ -95,16 +119,7 @@ def train_over(cluster, setup, rate, round_trip_ms, options, number):
         master.wait_event("listening")
         volunteers = [cluster.volunteer(f"{hosts.address(home)}:{PORT}", before=hosts.on(host))
                       for host in away]
-        first = master.wait_event("checkpoint", seconds=RUN_SECONDS)
-        begun = last_seen = time.monotonic()
-        last = first
-        while last["checkpoint"] < last["rounds"]:
-            news = [event for event in master.new_events() if event["event"] == "checkpoint"]
-            if news:
-                last, last_seen = news[-1], time.monotonic()
-            elif not master.is_running():
-                break
-            time.sleep(0.005)
+        first, last, seen = watch(master)
         end = finished(master, RUN_SECONDS)
         for volunteer in volunteers:
             volunteer.wait_exit()
@@ -112,10 +127,9 @@ def train_over(cluster, setup, rate, round_trip_ms, options, number):
         messages = sum(sum(hosts.bytes_of_messages(host)) for host in away)
     accounts = json.loads(cluster.gleaner("inspect", store, "traffic", "--json"))
     examples = started["points"] * started["epochs"]
-    measured = (last["batches"] - first["batches"]) * started["batch_examples"]
     return {
         "rate": rate, "round_trip": round_trip_ms, "digest": end["digest"],
-        "speed": measured / (last_seen - begun) if last_seen > begun else float("nan"),
+        "speed": speed_between(seen, first["batches"], last["batches"]) * started["batch_examples"],
         "down": sum(c[0] for c in counted) / examples / len(counted),
         "up": sum(c[1] for c in counted) / examples / len(counted),
         "unit_down": last["bytes_down"], "unit_up": last["bytes_up"],

@@ -3,13 +3,17 @@
 #include <exception>
 
 #include "common/check.hpp"
+#include "common/thread_priority.hpp"
 
 namespace gleaner {
 
-ThreadPool::ThreadPool(unsigned threads) {
+ThreadPool::ThreadPool(unsigned threads, int nice) {
   GLEANER_CHECK(threads >= 1);
   for (unsigned worker = 1; worker < threads; ++worker) {
-    workers_.emplace_back([this, worker] { work(worker); });
+    workers_.emplace_back([this, worker, nice] {
+      give_way(nice);
+      work(worker);
+    });
   }
 }
 

@@ -30,8 +30,9 @@ class LoopBody {
 
 class ThreadPool {
  public:
-  // threads >= 1, the caller of `parallel_for` included.
-  explicit ThreadPool(unsigned threads);
+  // threads >= 1, the caller of `parallel_for` included. Those that are started give way by `nice`
+  // (thread_priority.hpp).
+  explicit ThreadPool(unsigned threads, int nice = 0);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;

@@ -21,9 +21,11 @@ Client::Client(asio::io_context& io, Options options)
     : io_(io),
       options_(std::move(options)),
       core_(options_.core),
-      pool_(options_.threads),
+      pool_(options_.threads, options_.nice),
       executor_(pool_, options_.memory_bytes, options_.points),
-      timer_(io) {}
+      timer_(io) {
+  asio::post(work_, [nice = options_.nice] { give_way(nice); });
+}
 
 Client::~Client() {
   alive_.reset();

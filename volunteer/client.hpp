@@ -14,6 +14,7 @@
 #include "common/net/link.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
+#include "common/thread_priority.hpp"
 #include "volunteer/core/volunteer_core.hpp"
 #include "volunteer/executor.hpp"
 
@@ -26,6 +27,7 @@ class Client {
   struct Options {
     CoreConfig core;
     std::uint32_t threads = 1;
+    int nice = kVolunteerNice;  // of the threads that compute
     std::uint64_t memory_bytes = 0;
     PointStoreOptions points{};
     // Makes a connection and calls back, once, from the I/O thread.

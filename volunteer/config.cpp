@@ -54,6 +54,11 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
   settings.add(
       "threads", scope, "threads", "Compute threads. auto: one for every core of this machine.",
       or_auto(c.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
+  settings.add(
+      "nice", scope, "",
+      "How far the compute threads give way to other programs, as nice(1) counts: 0 not at "
+      "all, 19 the most.",
+      integer_setting(c.nice, 0, kNiceMax));
   settings.add("memory", scope, "",
                "Most memory that shards may take. auto: half of the machine's.",
                or_auto(c.memory_bytes, [](std::uint64_t& field) {

@@ -10,6 +10,7 @@
 #include "common/result.hpp"
 #include "common/settings_flags.hpp"
 #include "common/settings_value.hpp"
+#include "common/thread_priority.hpp"
 
 namespace gleaner {
 
@@ -18,6 +19,7 @@ struct VolunteerConfig {
   std::string name;    // empty: the host's
   std::string token;
   std::optional<std::uint32_t> threads;                // unset: all cores
+  int nice = kVolunteerNice;                           // of the compute threads
   std::optional<std::uint64_t> memory_bytes;           // unset: half of the machine's
   std::string cache_dir;                               // empty: nothing is kept between starts
   std::uint64_t cache_bytes = std::uint64_t{4} << 30;  // of points in it

@@ -66,6 +66,7 @@ int run(const VolunteerConfig& config, const HostPort& address, const Identity& 
   options.core.leave_grace = Millis(std::int64_t{config.leave_grace_s} * 1000);
   options.core.seed = identity.low;
   options.threads = offer.threads;
+  options.nice = config.nice;
   options.memory_bytes = offer.memory_bytes;
   options.points = {config.cache_dir, config.cache_bytes};
   TcpLinkOptions link_options;

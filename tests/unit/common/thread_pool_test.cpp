@@ -1,9 +1,13 @@
 #include "common/thread_pool.hpp"
 
+#include <algorithm>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <new>
+#include <thread>
 #include <vector>
+
+#include "common/thread_priority.hpp"
 
 namespace gleaner {
 
@@ -38,6 +42,39 @@ TEST_CASE("thread pool: what a worker throws reaches the caller, and the pool go
     pool.parallel_for(100, [&](std::size_t, unsigned) { ++visits; });
     REQUIRE(visits == 100);
   }
+}
+
+TEST_CASE("thread pool: the threads it starts give way, the caller does not", "[thread_pool]") {
+  const int before = niceness();
+  const int nice = std::min(before + 3, kNiceMax);
+  ThreadPool pool(3, nice);
+  // Each index waits for the others, so that each is on a thread of its own.
+  std::atomic<int> arrived = 0;
+  std::vector<int> seen(3);
+  pool.parallel_for(3, [&](std::size_t, unsigned worker) {
+    seen[worker] = niceness();
+    ++arrived;
+    while (arrived < 3) std::this_thread::yield();
+  });
+  REQUIRE(seen == std::vector{before, nice, nice});
+  REQUIRE(niceness() == before);
+}
+
+TEST_CASE("thread priority: is lowered, never raised, and handed down", "[thread_pool]") {
+  const int nice = std::min(niceness() + 3, kNiceMax);
+  int lowered = -1;
+  int lowered_less = -1;
+  int inherited = -1;
+  std::thread([&] {
+    give_way(nice);
+    lowered = niceness();
+    give_way(0);
+    lowered_less = niceness();
+    std::thread([&] { inherited = niceness(); }).join();
+  }).join();
+  REQUIRE(lowered == nice);
+  REQUIRE(lowered_less == nice);
+  REQUIRE(inherited == nice);
 }
 
 }  // namespace gleaner

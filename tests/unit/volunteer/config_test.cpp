@@ -29,13 +29,15 @@ TEST_CASE("volunteer config: the master's address is enough", "[volunteer_config
 }
 
 TEST_CASE("volunteer config: flags may stand before and after the address", "[volunteer_config]") {
-  const Result<VolunteerStart> start = load_volunteer_config(
-      {"--threads", "1", "[::1]:7070", "--once", "--memory", "4G", "--name", "box", "--cache", "d"},
-      "secret");
+  const Result<VolunteerStart> start =
+      load_volunteer_config({"--threads", "1", "[::1]:7070", "--once", "--memory", "4G", "--name",
+                             "box", "--cache", "d", "--nice", "3"},
+                            "secret");
   REQUIRE(start.ok());
   VolunteerConfig expected;
   expected.master = "[::1]:7070";
   expected.threads = 1;
+  expected.nice = 3;
   expected.once = true;
   expected.memory_bytes = std::uint64_t{4} << 30;
   expected.name = "box";
@@ -52,6 +54,8 @@ TEST_CASE("volunteer config: what cannot run is refused with a remedy", "[volunt
   REQUIRE_THAT(refusal({"a:1", "--memory", "63M"}), Contains("from 64M to"));
   REQUIRE(refusal({"a:1", "--memory", "64M"}) == "accepted");
   REQUIRE_THAT(refusal({"a:1", "--threads", "0"}), StartsWith("--threads is '0'"));
+  REQUIRE_THAT(refusal({"a:1", "--nice", "20"}), StartsWith("--nice is '20'"));
+  REQUIRE_THAT(refusal({"a:1", "--nice", "-1"}), StartsWith("--nice is '-1'"));
   REQUIRE_THAT(refusal({"a:1", "--retry-ms-max", "499"}),
                StartsWith("network.retry_ms_max is 499"));
   REQUIRE(refusal({"a:1", "--retry-ms-max", "500"}) == "accepted");

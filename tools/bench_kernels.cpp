@@ -94,7 +94,7 @@ BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const B
   }
   std::vector<float> logits(pairs.size());
   std::vector<float> deltas(pairs.size());
-  AlignedVector<float> gradient(width);
+  AlignedVector<float> gradients(kRowsPerStep * width);
   RowsTraining work{.width = width,
                     .weights = weights.data(),
                     .biases = biases.data(),
@@ -107,7 +107,7 @@ BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const B
                     .hidden_gradient = hidden_gradient.data(),
                     .logits = logits.data(),
                     .deltas = deltas.data(),
-                    .gradient = gradient.data()};
+                    .gradients = gradients.data()};
   const RmsRule rule{1e-6F, 0.999F, 1.0F - 0.999F, kFirstShare, 1e-8F};
   const double seconds = best_seconds(shape.budget, [&] {
     for (std::size_t first = 0; first + kBlock <= row_count; first += kBlock) {

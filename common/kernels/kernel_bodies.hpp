@@ -35,16 +35,18 @@ float sum_of_squares_kernel(const float* x, std::size_t n) {
   return dot_kernel(x, x, n);
 }
 
-// Moves the state by the mean square and returns the factor of the gradient.
-float rms_step(const RmsRule& rule, float mean_square, float* state) {
-  const float share = *state == 0.0F ? rule.first_share : rule.decay_complement;
-  *state = Vec::fma_one(rule.decay, *state, share * mean_square);
-  return -(rule.rate / (Vec::sqrt_one(*state) + rule.epsilon));
-}
-
-void rms_update_kernel(const RmsRule& rule, float squares, const float* gradient, float* weights,
-                       float* state, std::size_t n) {
-  axpy_kernel(rms_step(rule, squares / static_cast<float>(n), state), gradient, weights, n);
+// Sixteen rows' steps at once: a square root and two divisions, one after the other, are long to
+// wait for.
+void rms_steps_kernel(const RmsRule& rule, const float* squares, std::size_t n, float* states,
+                      float* factors) {
+  const Vec mean = Vec::div(Vec::load(squares), Vec::broadcast(static_cast<float>(n)));
+  const Vec before = Vec::load(states);
+  const Vec share = Vec::select_nonzero(before, Vec::broadcast(rule.decay_complement),
+                                        Vec::broadcast(rule.first_share));
+  const Vec after = Vec::fma(Vec::broadcast(rule.decay), before, Vec::mul(share, mean));
+  after.store(states);
+  const Vec root = Vec::add(Vec::sqrt(after), Vec::broadcast(rule.epsilon));
+  Vec::negate(Vec::div(Vec::broadcast(rule.rate), root)).store(factors);
 }
 
 void dequantise_kernel(float scale, const std::uint8_t* codes, float* values, std::size_t n) {
@@ -63,7 +65,7 @@ void quantise_gradient_kernel(const float* gradient, const std::uint8_t* codes,
   for (std::size_t i = 0; i < n; i += kWidth) {
     const Vec scaled = Vec::mul(Vec::load(gradient + i), factor);
     const Vec clamped = Vec::max(Vec::min(scaled, high), low);
-    Vec::zero_unless(Vec::load_bytes(codes + i), clamped).store_rounded(steps + i);
+    Vec::select_nonzero(Vec::load_bytes(codes + i), clamped, Vec::zero()).store_rounded(steps + i);
   }
 }
 
@@ -212,26 +214,11 @@ std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
   return loss;
 }
 
-// The factor of the row's gradient, whose lanes' sums of squares are given. Moves state and bias.
-[[gnu::always_inline]] inline float row_step(const RowsTraining& work, const RowView& row,
-                                             std::uint32_t index, Vec squares,
-                                             const RmsRule& rule) {
-  float bias_gradient = 0;
-  for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
-  const float sum = Vec::fma_one(bias_gradient, bias_gradient, Vec::reduce(squares));
-  const float step = rms_step(rule, sum / static_cast<float>(work.width + 1), work.states + index);
-  work.biases[index] = Vec::fma_one(step, bias_gradient, work.biases[index]);
-  return step;
-}
-
-// Backward over `Blocks` vectors of the row's columns, whose weights and gradient stay in
-// registers: the gradient, and the hidden gradients of the row's examples by the weights before
-// the update. When these are all columns, the row is updated; otherwise the gradient waits in
-// scratch.
-template <std::size_t Blocks, bool AreAll>
-void row_backward(const RowsTraining& work, const RowView& row, std::uint32_t index,
-                  std::size_t column, const RmsRule& rule) {
-  const std::size_t width = AreAll ? Blocks * kWidth : work.width;
+// Backward over `Blocks` vectors of the row's columns, which stay in registers over its examples:
+// the row's gradient, and the hidden gradients of its examples by the weights as they are.
+template <std::size_t Blocks>
+void row_backward(const RowsTraining& work, const RowView& row, std::size_t column,
+                  float* gradient) {
   Vec w[Blocks];
   Vec g[Blocks];
 #pragma GCC unroll 8
@@ -243,7 +230,7 @@ void row_backward(const RowsTraining& work, const RowView& row, std::uint32_t in
     const std::size_t example = row.pairs[j] & kPairExampleMask;
     const Vec delta = Vec::broadcast(row.deltas[j]);
     const Vec step = Vec::broadcast(row.deltas[j] * work.scales[example]);
-    const std::size_t offset = example * width + column;
+    const std::size_t offset = example * work.width + column;
     const std::uint8_t* codes = work.codes + offset;
     float* dh = work.hidden_gradient + offset;
 #pragma GCC unroll 8
@@ -252,38 +239,17 @@ void row_backward(const RowsTraining& work, const RowView& row, std::uint32_t in
       Vec::fma(delta, w[k], Vec::load(dh + k * kWidth)).store(dh + k * kWidth);
     }
   }
-  if (AreAll) {
-    Vec squares = Vec::zero();
 #pragma GCC unroll 8
-    for (std::size_t k = 0; k < Blocks; ++k) squares = Vec::fma(g[k], g[k], squares);
-    const Vec step = Vec::broadcast(row_step(work, row, index, squares, rule));
-#pragma GCC unroll 8
-    for (std::size_t k = 0; k < Blocks; ++k) {
-      Vec::fma(step, g[k], w[k]).store(row.weights + k * kWidth);
-    }
-  } else {
-#pragma GCC unroll 8
-    for (std::size_t k = 0; k < Blocks; ++k) g[k].store(work.gradient + column + k * kWidth);
-  }
+  for (std::size_t k = 0; k < Blocks; ++k) g[k].store(gradient + column + k * kWidth);
 }
 
-void train_row(const RowsTraining& work, const RowView& row, std::uint32_t index,
-               const RmsRule& rule) {
+void row_gradients(const RowsTraining& work, const RowView& row, float* gradient) {
   constexpr std::size_t kBlocks = Vec::kBackwardBlocks;
-  if (work.width == kBlocks * kWidth) return row_backward<kBlocks, true>(work, row, index, 0, rule);
   std::size_t column = 0;
   for (; column + kBlocks * kWidth <= work.width; column += kBlocks * kWidth) {
-    row_backward<kBlocks, false>(work, row, index, column, rule);
+    row_backward<kBlocks>(work, row, column, gradient);
   }
-  for (; column < work.width; column += kWidth) {
-    row_backward<1, false>(work, row, index, column, rule);
-  }
-  Vec squares = Vec::zero();
-  for (std::size_t i = 0; i < work.width; i += kWidth) {
-    const Vec g = Vec::load(work.gradient + i);
-    squares = Vec::fma(g, g, squares);
-  }
-  axpy_kernel(row_step(work, row, index, squares, rule), work.gradient, row.weights, work.width);
+  for (; column < work.width; column += kWidth) row_backward<1>(work, row, column, gradient);
 }
 
 [[gnu::always_inline]] inline void forward_rows(const RowsTraining& work) {
@@ -296,9 +262,43 @@ void train_row(const RowsTraining& work, const RowView& row, std::uint32_t index
   }
 }
 
+// Gradients, updates and biases of at most kRowsPerStep rows from `first` on.
+void train_some_rows(const RowsTraining& work, std::size_t first, std::size_t count,
+                     const RmsRule& rule) {
+  float bias_gradients[kRowsPerStep];
+  float squares[kRowsPerStep] = {};
+  float states[kRowsPerStep] = {};
+  float factors[kRowsPerStep];
+  for (std::size_t k = 0; k < count; ++k) {
+    // The next call's rows travel from memory to the second level behind this arithmetic.
+    if (first + k < work.rows_after) {
+      const float* ahead = work.weights + work.rows[work.row_count + first + k] * work.width;
+      for (std::size_t i = 0; i < work.width; i += kWidth) __builtin_prefetch(ahead + i, 0, 2);
+    }
+    const RowView row = row_view(work, first + k);
+    float* gradient = work.gradients + k * work.width;
+    row_gradients(work, row, gradient);
+    float bias_gradient = 0;
+    for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
+    bias_gradients[k] = bias_gradient;
+    squares[k] =
+        Vec::fma_one(bias_gradient, bias_gradient, sum_of_squares_kernel(gradient, work.width));
+    states[k] = work.states[work.rows[first + k]];
+  }
+  rms_steps_kernel(rule, squares, work.width + 1, states, factors);
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::uint32_t row = work.rows[first + k];
+    work.states[row] = states[k];
+    work.biases[row] = Vec::fma_one(factors[k], bias_gradients[k], work.biases[row]);
+    axpy_kernel(factors[k], work.gradients + k * work.width, work.weights + row * work.width,
+                work.width);
+  }
+}
+
 [[gnu::always_inline]] inline void backward_rows(const RowsTraining& work, const RmsRule& rule) {
-  for (std::size_t r = 0; r < work.row_count; ++r) {
-    train_row(work, row_view(work, r), work.rows[r], rule);
+  for (std::size_t first = 0; first < work.row_count; first += kRowsPerStep) {
+    const std::size_t left = work.row_count - first;
+    train_some_rows(work, first, left < kRowsPerStep ? left : kRowsPerStep, rule);
   }
 }
 
@@ -418,7 +418,7 @@ constexpr Kernels make_kernels(SimdLevel level) {
           .dot = dot_kernel,
           .axpy = axpy_kernel,
           .sum_of_squares = sum_of_squares_kernel,
-          .rms_update = rms_update_kernel,
+          .rms_steps = rms_steps_kernel,
           .dequantise = dequantise_kernel,
           .quantise_gradient = quantise_gradient_kernel,
           .logistic = logistic_kernel,

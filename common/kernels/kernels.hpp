@@ -30,6 +30,9 @@ struct RmsRule {
   float epsilon = 0;
 };
 
+// Rows whose steps are computed together.
+inline constexpr std::size_t kRowsPerStep = 16;
+
 // A (neuron, example) pair of a neuron's list: the example's position in the batch, a bit that says
 // whether the neuron is one of its true labels, and one that says whether it stands for others too.
 using ActivePair = std::uint16_t;
@@ -46,6 +49,7 @@ struct RowsTraining {
   float* states = nullptr;              // by row, updated
   const std::uint32_t* rows = nullptr;  // rows to train, ascending
   std::size_t row_count = 0;
+  std::size_t rows_after = 0;  // further entries of rows, which the next call trains: fetched
   const std::size_t* pair_ends = nullptr;  // parallel to rows: end of the row's list in `pairs`
   const ActivePair* pairs = nullptr;       // lists ascend by example; 16 more are readable
   // h = scale * code. The codes rather than h, as those of a batch fit the first cache level.
@@ -55,7 +59,7 @@ struct RowsTraining {
   float* hidden_gradient = nullptr;     // examples x n, added to
   float* logits = nullptr;              // scratch: 16 more than there are pairs
   float* deltas = nullptr;              // scratch: the same
-  float* gradient = nullptr;            // scratch: n
+  float* gradients = nullptr;           // scratch: kRowsPerStep x n
 };
 
 // A block of exact scores: scores[e * score_stride + r] = dot(row r, example e) + bias r.
@@ -92,9 +96,10 @@ struct Kernels {
   void (*axpy)(float a, const float* x, float* y, std::size_t n);
   // Sum of x[i]^2.
   float (*sum_of_squares)(const float* x, std::size_t n);
-  // Updates a row of n weights by the rule; `squares` is the gradient's sum_of_squares.
-  void (*rms_update)(const RmsRule& rule, float squares, const float* gradient, float* weights,
-                     float* state, std::size_t n);
+  // The rule for kRowsPerStep rows at once, whose gradients' sums of squares over n values are
+  // given: moves their states and writes the factors by which gradients are added to the rows.
+  void (*rms_steps)(const RmsRule& rule, const float* squares, std::size_t n, float* states,
+                    float* factors);
 
   // values[i] = scale * codes[i].
   void (*dequantise)(float scale, const std::uint8_t* codes, float* values, std::size_t n);

@@ -40,7 +40,7 @@ struct Vec {
 
   static float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
-  static float sqrt_one(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+  static Vec sqrt(Vec a) { return {_mm256_sqrt_ps(a.low), _mm256_sqrt_ps(a.high)}; }
 
   static Vec fma(Vec a, Vec b, Vec c) {
     return {_mm256_fmadd_ps(a.low, b.low, c.low), _mm256_fmadd_ps(a.high, b.high, c.high)};
@@ -82,10 +82,10 @@ struct Vec {
             _mm256_blendv_ps(otherwise.high, then.high, _mm256_cmp_ps(x.high, zeros, _CMP_LT_OQ))};
   }
 
-  static Vec zero_unless(Vec condition, Vec x) {
+  static Vec select_nonzero(Vec x, Vec then, Vec otherwise) {
     const __m256 zeros = _mm256_setzero_ps();
-    return {_mm256_and_ps(x.low, _mm256_cmp_ps(condition.low, zeros, _CMP_NEQ_UQ)),
-            _mm256_and_ps(x.high, _mm256_cmp_ps(condition.high, zeros, _CMP_NEQ_UQ))};
+    return {_mm256_blendv_ps(otherwise.low, then.low, _mm256_cmp_ps(x.low, zeros, _CMP_NEQ_UQ)),
+            _mm256_blendv_ps(otherwise.high, then.high, _mm256_cmp_ps(x.high, zeros, _CMP_NEQ_UQ))};
   }
 
   static Vec negate_true(Vec x, const ActivePair* pairs) {

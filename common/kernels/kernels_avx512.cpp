@@ -32,7 +32,7 @@ struct Vec {
 
   static float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
-  static float sqrt_one(float x) { return _mm_cvtss_f32(_mm_sqrt_ss(_mm_set_ss(x))); }
+  static Vec sqrt(Vec a) { return {_mm512_sqrt_ps(a.all)}; }
 
   static Vec fma(Vec a, Vec b, Vec c) { return {_mm512_fmadd_ps(a.all, b.all, c.all)}; }
 
@@ -55,9 +55,9 @@ struct Vec {
     return {_mm512_mask_blend_ps(is_negative, otherwise.all, then.all)};
   }
 
-  static Vec zero_unless(Vec condition, Vec x) {
-    const __mmask16 keep = _mm512_cmp_ps_mask(condition.all, _mm512_setzero_ps(), _CMP_NEQ_UQ);
-    return {_mm512_maskz_mov_ps(keep, x.all)};
+  static Vec select_nonzero(Vec x, Vec then, Vec otherwise) {
+    const __mmask16 is_nonzero = _mm512_cmp_ps_mask(x.all, _mm512_setzero_ps(), _CMP_NEQ_UQ);
+    return {_mm512_mask_blend_ps(is_nonzero, otherwise.all, then.all)};
   }
 
   static Vec negate_true(Vec x, const ActivePair* pairs) {

@@ -49,7 +49,9 @@ struct Vec {
 
   static float fma_one(float a, float b, float c) { return std::fma(a, b, c); }
 
-  static float sqrt_one(float x) { return std::sqrt(x); }
+  static Vec sqrt(const Vec& a) {
+    return each([&](int l) { return std::sqrt(a.lane[l]); });
+  }
 
   static Vec fma(const Vec& a, const Vec& b, const Vec& c) {
     return each([&](int l) { return std::fma(a.lane[l], b.lane[l], c.lane[l]); });
@@ -89,8 +91,8 @@ struct Vec {
     return each([&](int l) { return x.lane[l] < 0.0F ? then.lane[l] : otherwise.lane[l]; });
   }
 
-  static Vec zero_unless(const Vec& condition, const Vec& x) {
-    return each([&](int l) { return condition.lane[l] != 0.0F ? x.lane[l] : 0.0F; });
+  static Vec select_nonzero(const Vec& x, const Vec& then, const Vec& otherwise) {
+    return each([&](int l) { return x.lane[l] != 0.0F ? then.lane[l] : otherwise.lane[l]; });
   }
 
   static Vec negate_true(const Vec& x, const ActivePair* pairs) {

@@ -94,7 +94,7 @@ struct RowsCase {
   std::vector<std::size_t> pair_ends;
   std::vector<ActivePair> pairs;
   std::vector<std::uint8_t> codes;
-  std::vector<float> scales, weights, hidden_gradient, gradient, logits, deltas, biases, states;
+  std::vector<float> scales, weights, hidden_gradient, gradients, logits, deltas, biases, states;
   std::int64_t loss = 0;
   RmsRule rule{3e-3F, 0.999F, 1.0F - 0.999F, kFirstShare, 1e-8F};
 
@@ -104,7 +104,7 @@ struct RowsCase {
         scales(random_floats(rng, examples, 0.01F)),
         weights(random_floats(rng, 5 * n)),
         hidden_gradient(random_floats(rng, examples * n)),
-        gradient(n),
+        gradients(kRowsPerStep * n),
         biases(random_floats(rng, 5)),
         states(5, 0.25F) {
     for (const std::size_t of_row : {count, std::size_t{1}, (count + 1) / 2}) {
@@ -141,7 +141,7 @@ struct RowsCase {
             .hidden_gradient = hidden_gradient.data(),
             .logits = logits.data(),
             .deltas = deltas.data(),
-            .gradient = gradient.data()};
+            .gradients = gradients.data()};
   }
 
   void run(const Kernels& kernels) { loss = kernels.train_rows(work(), rule); }
@@ -340,32 +340,30 @@ TEST_CASE("kernels: rows that are not trained stay as they are", "[kernels]") {
   }
 }
 
-TEST_CASE("kernels: a row of width one vector moves by the second-moment rule", "[kernels]") {
+TEST_CASE("kernels: rows' steps follow the second-moment rule", "[kernels]") {
   Rng rng(property_seed(), Purpose::kTest, 4);
-  const auto gradient = random_floats(rng, 48);
-  const auto weights = random_floats(rng, 48);
+  auto squares = random_floats(rng, kRowsPerStep);
+  auto before = random_floats(rng, kRowsPerStep);
+  for (float& x : squares) x = std::abs(x);
+  for (float& x : before) x = std::abs(x);
+  before[3] = 0;   // a row's first step
+  squares[5] = 0;  // a row without a gradient
   const RmsRule rule{0.01F, 0.9F, 1.0F - 0.9F, kFirstShare, 1e-6F};
-  double squares = 0;
-  for (const float g : gradient) squares += static_cast<double>(g) * g;
-  const double state = 0.9 * 0.5 + 0.1 * squares / 48;
+  auto reference_states = before;
+  std::vector<float> reference(kRowsPerStep);
+  scalar().rms_steps(rule, squares.data(), 48, reference_states.data(), reference.data());
+  for (std::size_t i = 0; i < kRowsPerStep; ++i) {
+    const double share = i == 3 ? kFirstShare : 0.1;
+    const double state = 0.9 * before[i] + share * squares[i] / 48;
+    REQUIRE(reference_states[i] == Approx(state).epsilon(1e-5));
+    REQUIRE(reference[i] == Approx(-0.01 / (std::sqrt(state) + 1e-6)).epsilon(1e-4));
+  }
   for (const SimdLevel level : available_simd_levels()) {
-    auto updated = weights;
-    float moved = 0.5F;
-    const auto update = [&](const Kernels& kernels, std::vector<float>& row, float* row_state) {
-      const float sum = kernels.sum_of_squares(gradient.data(), 48);
-      kernels.rms_update(rule, sum, gradient.data(), row.data(), row_state, 48);
-    };
-    update(kernels_for(level), updated, &moved);
-    REQUIRE(moved == Approx(state).epsilon(1e-5));
-    for (std::size_t i = 0; i < 48; ++i) {
-      REQUIRE(updated[i] ==
-              Approx(weights[i] - 0.01 * gradient[i] / (std::sqrt(state) + 1e-6)).epsilon(1e-4));
-    }
-    auto reference = weights;
-    float reference_state = 0.5F;
-    update(scalar(), reference, &reference_state);
-    REQUIRE(same_bits(updated, reference));
-    REQUIRE(same_bits(moved, reference_state));
+    auto states = before;
+    std::vector<float> factors(kRowsPerStep);
+    kernels_for(level).rms_steps(rule, squares.data(), 48, states.data(), factors.data());
+    REQUIRE(same_bits(states, reference_states));
+    REQUIRE(same_bits(factors, reference));
   }
 }
 

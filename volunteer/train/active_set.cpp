@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <utility>
 
 #include "common/check.hpp"
 #include "common/counter_random.hpp"
@@ -19,7 +20,11 @@ struct Visit {
   std::size_t first = 0;
 };
 
-constexpr std::uint32_t kVisitsAhead = 4;
+// Buckets are fetched before their turn until so many rows are on their way, a bucket at least:
+// the next one where they are large, as a walk may end early, and many where they are small.
+constexpr std::size_t kRowsAhead = 64;
+constexpr std::uint32_t kVisitsAhead = 16;                        // at most
+constexpr std::size_t kRowsPerLine = 64 / sizeof(std::uint32_t);  // of a cache line
 
 // The share of one shard, rounded up, so that no shard is left without negatives.
 std::uint32_t share(std::uint32_t total, std::uint32_t shards) {
@@ -36,15 +41,13 @@ ActiveSets::ActiveSets(const ModelConfig& config)
 void ActiveSets::build(const QueryBatch& batch, const Positives& positives, ShardId shard,
                        NeuronRange neurons, const HashTables& tables) {
   const std::uint32_t rows = neurons.size();
-  if (marks_.size() < rows) marks_.resize(rows);
-  for (RowMark& mark : marks_) mark.count = 0;
+  chosen_bits_.resize(std::max(chosen_bits_.size(), rows / kWordBits + std::size_t{1}));
   chosen_count_ = 0;
   example_offsets_.assign(1, 0);
   true_counts_.clear();
   sure_counts_.clear();
   pair_weight_ = weight_of_draws(rows);
   for (std::uint32_t example = 0; example < batch.examples(); ++example) {
-    begin_example();
     choose_positives(positives, example, neurons);
     switch (config_.sampling) {
       case Sampling::kLsh:
@@ -65,7 +68,7 @@ void ActiveSets::build(const QueryBatch& batch, const Positives& positives, Shar
         sure_counts_.push_back(chosen_so_far());
         break;
     }
-    example_offsets_.push_back(chosen_count_);
+    end_example();
   }
   invert(batch.examples(), rows);
 }
@@ -79,11 +82,10 @@ float ActiveSets::weight_of_draws(std::uint32_t rows) const {
   return std::clamp(stood_for, 1.0F, config_.random_weight_max);
 }
 
-void ActiveSets::begin_example() {
-  if (++generation_ == 0) {
-    for (RowMark& mark : marks_) mark.generation = 0;
-    generation_ = 1;
-  }
+void ActiveSets::end_example() {
+  example_offsets_.push_back(chosen_count_);
+  const auto example = static_cast<std::uint32_t>(example_offsets_.size() - 2);
+  for (const std::uint32_t row : chosen(example)) chosen_bits_[row / kWordBits] = 0;
 }
 
 std::uint32_t ActiveSets::choose(std::span<const std::uint32_t> rows, std::uint32_t limit) {
@@ -97,12 +99,11 @@ std::uint32_t ActiveSets::choose(std::span<const std::uint32_t> rows, std::uint3
     const std::size_t steps = std::min<std::size_t>(rows.size(), limit - added);
     std::uint32_t* next = chosen_.data() + chosen_count_;
     for (const std::uint32_t row : rows.first(steps)) {
-      RowMark& mark = marks_[row];
-      const std::uint32_t is_new = mark.generation != generation_ ? 1 : 0;
-      mark.generation = generation_;
-      mark.count += is_new;
+      std::uint64_t& word = chosen_bits_[row / kWordBits];
+      const std::uint64_t bit = std::uint64_t{1} << (row % kWordBits);
       *next = row;
-      next += is_new;
+      next += (word & bit) == 0 ? 1 : 0;
+      word |= bit;
     }
     const auto grown = static_cast<std::size_t>(next - chosen_.data());
     added += static_cast<std::uint32_t>(grown - chosen_count_);
@@ -130,23 +131,29 @@ void ActiveSets::walk_tables(const QueryBatch& batch, std::uint32_t example,
   const std::span<const std::uint32_t> hashes = batch.hashes(example);
   const std::span<const std::uint32_t> rotations = batch.rotations(example);
   const std::uint32_t start = batch.start_table(example);
-  // Buckets lie scattered in memory: each is fetched some tables before its turn.
+  // Buckets lie scattered in memory.
   std::array<Visit, kVisitsAhead> ahead;
   const auto visit = [&](std::uint32_t step) {
     const std::uint32_t table =
         start + step < tables.tables() ? start + step : start + step - tables.tables();
     const std::span<const std::uint32_t> bucket = tables.bucket(table, hashes[table]);
     const std::size_t first = (std::uint64_t{rotations[table]} * bucket.size()) >> 32;
-    __builtin_prefetch(bucket.data() + first);
+    for (std::size_t i = 0; i < bucket.size(); i += kRowsPerLine) {
+      __builtin_prefetch(bucket.data() + i);
+    }
     return Visit{bucket, first};
   };
-  const std::uint32_t steps = tables.tables();
-  for (std::uint32_t step = 0; step < std::min(kVisitsAhead, steps); ++step) {
-    ahead[step] = visit(step);
-  }
-  for (std::uint32_t step = 0; step < steps; ++step) {
+  std::uint32_t next = 0;
+  std::size_t rows_ahead = 0;
+  const auto fetch = [&] {
+    rows_ahead += (ahead[next % kVisitsAhead] = visit(next)).bucket.size();
+    ++next;
+  };
+  for (std::uint32_t step = 0; step < tables.tables(); ++step) {
+    if (next == step) fetch();
     const auto [bucket, first] = ahead[step % kVisitsAhead];
-    if (step + kVisitsAhead < steps) ahead[step % kVisitsAhead] = visit(step + kVisitsAhead);
+    rows_ahead -= bucket.size();
+    while (next < tables.tables() && next - step < kVisitsAhead && rows_ahead < kRowsAhead) fetch();
     if (!take(bucket.subspan(first)) || !take(bucket.first(first))) return;
   }
 }
@@ -176,7 +183,7 @@ void ActiveSets::choose_most_met(const QueryBatch& batch, std::uint32_t example,
   const std::span<const std::uint32_t> candidates(met_.data(), met);
   meeting_counts_.assign(tables.tables() + std::size_t{1}, 0);
   for (const std::uint32_t row : candidates) {
-    if (marks_[row].generation != generation_) ++meeting_counts_[meetings_[row]];
+    if (!is_chosen(row)) ++meeting_counts_[meetings_[row]];
   }
   // Rows met more often than `level` all fit under the cap; of those met as often, `left` do.
   const std::uint32_t least =
@@ -217,16 +224,21 @@ void ActiveSets::choose_distinct_random(BatchIndex batch, std::uint32_t example,
 
 void ActiveSets::invert(std::uint32_t examples, std::uint32_t rows) {
   // A counting sort by row: a row's count becomes the place of its next pair.
-  rows_.clear();
-  pair_ends_.clear();
+  places_.assign(rows, 0);
+  for (const std::uint32_t row : std::span(chosen_).first(chosen_count_)) ++places_[row];
+  // Whether a row is in use cannot be predicted; hence no branch, but a count that may not grow.
+  if (rows_.size() <= rows) {
+    rows_.resize(rows + std::size_t{1});
+    pair_ends_.resize(rows_.size());
+  }
+  row_count_ = 0;
   std::uint32_t end = 0;
   for (std::uint32_t row = 0; row < rows; ++row) {
-    const std::uint32_t count = marks_[row].count;
-    if (count == 0) continue;
-    marks_[row].count = end;
+    const std::uint32_t count = std::exchange(places_[row], end);
     end += count;
-    rows_.push_back(row);
-    pair_ends_.push_back(end);
+    rows_[row_count_] = row;
+    pair_ends_[row_count_] = end;
+    row_count_ += count != 0 ? 1 : 0;
   }
   if (pairs_.size() < end + std::size_t{kLanes}) pairs_.resize(end + std::size_t{kLanes});
   for (std::uint32_t example = 0; example < examples; ++example) {
@@ -235,14 +247,15 @@ void ActiveSets::invert(std::uint32_t examples, std::uint32_t rows) {
     const std::size_t sures = sure_counts_[example];
     for (std::size_t i = 0; i < of_example.size(); ++i) {
       const std::uint32_t mark = i < trues ? kTruePair : i < sures ? 0 : kWeightedPair;
-      pairs_[marks_[of_example[i]].count++] = static_cast<ActivePair>(example | mark);
+      pairs_[places_[of_example[i]]++] = static_cast<ActivePair>(example | mark);
     }
   }
 }
 
 std::uint64_t ActiveSets::memory_bytes() const {
-  return marks_.capacity() * sizeof(RowMark) +
-         (chosen_.capacity() + rows_.capacity() + met_.capacity()) * sizeof(std::uint32_t) +
+  return chosen_bits_.capacity() * sizeof(std::uint64_t) +
+         (places_.capacity() + chosen_.capacity() + rows_.capacity() + met_.capacity()) *
+             sizeof(std::uint32_t) +
          meetings_.capacity() * sizeof(std::uint16_t) +
          pair_ends_.capacity() * sizeof(std::size_t) + pairs_.capacity() * sizeof(ActivePair);
 }

@@ -34,10 +34,12 @@ class ActiveSets {
              NeuronRange neurons, const HashTables& tables);
 
   // Rows that some example chose, ascending.
-  [[nodiscard]] std::span<const std::uint32_t> rows() const { return rows_; }
+  [[nodiscard]] std::span<const std::uint32_t> rows() const { return {rows_.data(), row_count_}; }
 
   // Where the pairs of each of rows() end; they begin where those of the one before end.
-  [[nodiscard]] std::span<const std::size_t> pair_ends() const { return pair_ends_; }
+  [[nodiscard]] std::span<const std::size_t> pair_ends() const {
+    return {pair_ends_.data(), row_count_};
+  }
 
   // The examples of each of rows(), ascending, true and weighted ones marked; sixteen more are
   // readable.
@@ -58,13 +60,12 @@ class ActiveSets {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
-  // What is known of a row while the sets are built; together, as they are used together.
-  struct RowMark {
-    std::uint32_t generation = 0;  // of the example that chose the row last
-    std::uint32_t count = 0;       // of examples that chose it; later, the place of its next pair
-  };
+  static constexpr std::uint32_t kWordBits = 64;
 
-  void begin_example();
+  [[nodiscard]] bool is_chosen(std::uint32_t row) const {
+    return (chosen_bits_[row / kWordBits] >> (row % kWordBits) & 1) != 0;
+  }
+
   // Adds those of the rows that the example does not have, until `limit` have been added; returns
   // how many were.
   std::uint32_t choose(std::span<const std::uint32_t> rows, std::uint32_t limit);
@@ -91,13 +92,16 @@ class ActiveSets {
     return static_cast<std::uint32_t>(chosen_count_ - example_offsets_.back());
   }
 
+  void end_example();
   void invert(std::uint32_t examples, std::uint32_t rows);
 
   const ModelConfig& config_;
   std::uint32_t cap_share_;     // negatives an example in one shard, from tables or by kRandom
   std::uint32_t random_share_;  // further uniform draws
-  std::vector<RowMark> marks_;
-  std::uint32_t generation_ = 0;
+  // By row, whether the example being built has it; zero between examples. A shard's fit the first
+  // cache level, and many more rows are looked at than chosen.
+  std::vector<std::uint64_t> chosen_bits_;
+  std::vector<std::uint32_t> places_;          // by row: of its next pair
   std::vector<std::uint16_t> meetings_;        // of a row with the example; zero between examples
   std::vector<std::uint32_t> met_;             // rows met at least once
   std::vector<std::uint32_t> meeting_counts_;  // rows by how often they were met
@@ -107,8 +111,9 @@ class ActiveSets {
   std::vector<std::uint32_t> true_counts_;  // of an example: a prefix of its chosen rows
   std::vector<std::uint32_t> sure_counts_;  // a longer prefix: those not drawn at random
   float pair_weight_ = 1;
-  std::vector<std::uint32_t> rows_;
+  std::vector<std::uint32_t> rows_;  // the first row_count_ are in use
   std::vector<std::size_t> pair_ends_;
+  std::size_t row_count_ = 0;
   std::vector<ActivePair> pairs_;
 };
 

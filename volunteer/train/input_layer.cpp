@@ -1,6 +1,7 @@
 #include "volunteer/train/input_layer.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 
@@ -51,7 +52,7 @@ struct InputLayer::Impl {
         coder(model, threads),
         feature_dropout(model),
         index(model.features),
-        scratch(std::size_t{threads.threads()} * model.hidden) {}
+        scratch(threads.threads() * kRowsPerStep * model.hidden) {}
 
   InputShard& shard(ShardId id) {
     const auto held = shards.find(id);
@@ -72,7 +73,8 @@ struct InputLayer::Impl {
   }
 
   std::span<float> scratch_of(unsigned worker) {
-    return std::span(scratch).subspan(std::size_t{worker} * config.hidden, config.hidden);
+    const std::size_t size = kRowsPerStep * config.hidden;
+    return std::span(scratch).subspan(worker * size, size);
   }
 
   // Writes the units of `held`.
@@ -84,8 +86,9 @@ struct InputLayer::Impl {
   void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
                 const HiddenCodes& codes, std::span<const std::int32_t> gradient,
                 std::span<InputShard* const> held);
-  void update_row(InputShard& shard, std::size_t indexed, const RmsRule& rule,
-                  std::span<float> row_gradient);
+  // Updates kRowsPerStep rows of the index at most; `gradients` has room for those of all.
+  void update_rows(InputShard& shard, std::size_t first, std::size_t count, const RmsRule& rule,
+                   std::span<float> gradients);
 
   const ModelConfig config;
   const ShardMap map;
@@ -100,7 +103,7 @@ struct InputLayer::Impl {
   std::vector<InputShard*> some;         // that a call is about
   FeatureDropout feature_dropout;
   FeatureIndex index;
-  AlignedVector<float> scratch;        // H floats a worker
+  AlignedVector<float> scratch;        // kRowsPerStep x H floats a worker
   AlignedVector<float> unit_gradient;  // examples x H: the loss's gradient before the relu
 };
 
@@ -132,18 +135,31 @@ void InputLayer::Impl::unpack_gradient(std::span<InputShard* const> held, const 
   });
 }
 
-void InputLayer::Impl::update_row(InputShard& shard, std::size_t indexed, const RmsRule& rule,
-                                  std::span<float> row_gradient) {
-  const std::uint32_t row = index.rows()[indexed];
-  shard.keep_committed(row);
-  const auto examples = index.examples_of(indexed);
-  std::fill(row_gradient.begin(), row_gradient.end(), 0.0F);
-  add_rows(unit_gradient.data() + shard.neurons().begin, config.hidden, examples.data(),
-           index.values_of(indexed).data(), examples.size(), row_gradient.data(), shard.width());
-  const float squares = kernels.sum_of_squares(row_gradient.data(), shard.width());
-  if (!(squares < kSquaresMax)) return;
-  kernels.rms_update(rule, squares, row_gradient.data(), shard.row(row), &shard.state(row),
-                     shard.width());
+void InputLayer::Impl::update_rows(InputShard& shard, std::size_t first, std::size_t count,
+                                   const RmsRule& rule, std::span<float> gradients) {
+  const std::size_t width = shard.width();
+  std::array<float, kRowsPerStep> squares{};
+  std::array<float, kRowsPerStep> states{};
+  std::array<float, kRowsPerStep> factors{};
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t row = index.rows()[first + i];
+    shard.prefetch(row);
+    const std::span<float> gradient = gradients.subspan(i * width, width);
+    const auto examples = index.examples_of(first + i);
+    std::fill(gradient.begin(), gradient.end(), 0.0F);
+    add_rows(unit_gradient.data() + shard.neurons().begin, config.hidden, examples.data(),
+             index.values_of(first + i).data(), examples.size(), gradient.data(), width);
+    squares[i] = kernels.sum_of_squares(gradient.data(), width);
+    states[i] = shard.state(row);
+  }
+  kernels.rms_steps(rule, squares.data(), width, states.data(), factors.data());
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::uint32_t row = index.rows()[first + i];
+    shard.keep_committed(row);
+    if (!(squares[i] < kSquaresMax)) continue;
+    shard.state(row) = states[i];
+    kernels.axpy(factors[i], gradients.data() + i * width, shard.row(row), width);
+  }
 }
 
 InputLayer::InputLayer(const ModelConfig& config, ThreadPool& pool, const Kernels& kernels)
@@ -201,7 +217,7 @@ std::vector<float> InputLayer::activations(std::span<const ExampleView> examples
   std::vector<float> result(examples.size() * layer.config.hidden);
   layer.pool.parallel_for(examples.size(), [&](std::size_t e, unsigned worker) {
     // Aligned, as the kernels want it.
-    const std::span<float> units = layer.scratch_of(worker);
+    const std::span<float> units = layer.scratch_of(worker).first(layer.config.hidden);
     layer.activate(held, examples[e], units);
     std::copy(units.begin(), units.end(),
               result.begin() + static_cast<std::ptrdiff_t>(e * units.size()));
@@ -220,7 +236,7 @@ HiddenCodes InputLayer::forward(std::span<const ExampleView> examples,
   result.scales.resize(examples.size());
   result.codes.resize(examples.size() * hidden);
   layer.pool.parallel_for(examples.size(), [&](std::size_t e, unsigned worker) {
-    const std::span<float> units = layer.scratch_of(worker);
+    const std::span<float> units = layer.scratch_of(worker).first(layer.config.hidden);
     layer.activate(layer.all, examples[e], units);
     result.scales[e] = layer.coder.encode(units, batch, e, result.codes.data() + e * hidden);
   });
@@ -257,10 +273,8 @@ void InputLayer::Impl::backward(BatchIndex batch, float rate, std::span<const Ex
   pool.parallel_for(tasks, [&](std::size_t task, unsigned worker) {
     const std::size_t end = std::min(rows.size(), (task + 1) * kRowsPerTask);
     for (InputShard* shard : held) {
-      const auto row_gradient = scratch_of(worker).first(shard->width());
-      for (std::size_t r = task * kRowsPerTask; r < end; ++r) {
-        if (r + 2 < end) shard->prefetch(rows[r + 2]);
-        update_row(*shard, r, rule, row_gradient);
+      for (std::size_t r = task * kRowsPerTask; r < end; r += kRowsPerStep) {
+        update_rows(*shard, r, std::min(end - r, kRowsPerStep), rule, scratch_of(worker));
       }
     }
   });

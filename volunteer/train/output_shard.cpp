@@ -103,7 +103,7 @@ ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positi
   scratch.active.build(batch, positives, shard_, neurons_, tables_);
   scratch.hidden_gradient.assign(cells, 0.0F);
   scratch.steps.resize(cells);
-  scratch.row_gradient.resize(config.hidden);
+  scratch.row_gradients.resize(kRowsPerStep * config.hidden);
 
   ShardOutcome outcome{.shard = shard_, .active = scratch.active.active()};
   RowsTraining work{.width = config.hidden,
@@ -114,7 +114,7 @@ ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positi
                     .scales = batch.codes().scales.data(),
                     .pair_weight = scratch.active.pair_weight(),
                     .hidden_gradient = scratch.hidden_gradient.data(),
-                    .gradient = scratch.row_gradient.data()};
+                    .gradients = scratch.row_gradients.data()};
   outcome.loss = config.loss == Loss::kSoftmax
                      ? train_softmax(work, rule_of(config, rate), batch.examples(), scratch)
                      : train_blocks(work, rule_of(config, rate), scratch);
@@ -134,7 +134,7 @@ ShardOutcome OutputShard::sum_centroids(const QueryBatch& batch, const Positives
   const HiddenCodes& codes = batch.codes();
   const std::size_t width = codes.hidden;
   AlignedVector<float>& values = scratch.hidden_values;
-  AlignedVector<float>& mean = scratch.row_gradient;
+  AlignedVector<float>& mean = scratch.row_gradients;
   values.resize(width);
   mean.assign(width, 0.0F);
   const float share = 1.0F / static_cast<float>(codes.examples);
@@ -206,6 +206,7 @@ std::int64_t OutputShard::train_blocks(RowsTraining& work, const RmsRule& rule,
     }
     take_rows(work, rows.subspan(begin, scratch.block_ends.size()), scratch.block_ends,
               scratch.active.pairs() + pairs_begin, scratch);
+    work.rows_after = rows.size() - begin - scratch.block_ends.size();
     loss += context_.kernels.train_rows(work, rule);
     begin += scratch.block_ends.size();
     pairs_begin += scratch.block_ends.back();

@@ -44,8 +44,8 @@ struct ShardScratch {
   ActiveSets active;
   AlignedVector<float> hidden_gradient;  // examples x H, of one shard
   std::vector<std::int32_t> steps;       // the same as integers
-  AlignedVector<float> row_gradient;
-  AlignedVector<float> hidden_values;  // of one example
+  AlignedVector<float> row_gradients;    // kRowsPerStep x H
+  AlignedVector<float> hidden_values;    // of one example
   std::vector<float> logits;
   std::vector<float> deltas;
   std::vector<std::size_t> block_ends;

@@ -1,6 +1,6 @@
 # gleaner bench: the verb and its loops.
 gleaner_library(gleaner_bench_tools
-  SOURCES bench_codec.cpp bench_command.cpp bench_kernels.cpp bench_layer.cpp bench_messages.cpp
+  SOURCES bench_codec.cpp bench_command.cpp bench_files.cpp bench_kernels.cpp bench_layer.cpp bench_messages.cpp
           bench_peaks.cpp bench_step.cpp bench_storage.cpp bench_training.cpp
   LINK gleaner_net gleaner_kernels gleaner_train gleaner_input_layer gleaner_schema gleaner_storage
        gleaner_store_tools CLI11::CLI11 nlohmann_json::nlohmann_json fmt::fmt)

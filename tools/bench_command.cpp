@@ -55,6 +55,12 @@ int run_bench(BenchFlags flags) {
     flags.shape.budget = 0.001;
     flags.shape.step_batches = 2;
   }
+  const auto failed = [](const Error& error) {
+    fmt::print(stderr, "gleaner bench: {}\n", error.message);
+    return static_cast<int>(ExitCode::kFailure);
+  };
+  auto files = bench_files(flags.shape);
+  if (!files) return failed(files.error());
   const MachinePeaks peaks = measure_peaks(*level, flags.shape.budget);
   if (!flags.json) print_peaks(peaks);
   std::vector<BenchLine> lines;
@@ -70,12 +76,10 @@ int run_bench(BenchFlags flags) {
   add(bench_codec(flags.shape));
   for (const auto& bench : {bench_messages, bench_storage}) {
     auto more = bench(flags.shape);
-    if (!more) {
-      fmt::print(stderr, "gleaner bench: {}\n", more.error().message);
-      return static_cast<int>(ExitCode::kFailure);
-    }
+    if (!more) return failed(more.error());
     add(std::move(*more));
   }
+  add(std::move(*files));
   return flags.json ? report_on_store(print_out(bench_json(peaks, flags.shape.hidden, lines))) : 0;
 }
 

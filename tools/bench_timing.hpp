@@ -2,6 +2,8 @@
 // only as far as they take caches and memory.
 #pragma once
 
+#include <sys/resource.h>
+
 #include <algorithm>
 #include <ctime>
 #include <limits>
@@ -17,6 +19,14 @@ inline double seconds_since(Instant start) {
 // Seconds of processor of the process so far.
 inline double processor_seconds() {
   return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
+}
+
+// Of them, the kernel's for it.
+inline double kernel_seconds() {
+  rusage usage{};
+  getrusage(RUSAGE_SELF, &usage);
+  return static_cast<double>(usage.ru_stime.tv_sec) +
+         1e-6 * static_cast<double>(usage.ru_stime.tv_usec);
 }
 
 // Least processor time of a call, over calls that take about `budget` seconds altogether, several

@@ -18,8 +18,7 @@ namespace {
 
 constexpr double kUnlimited = std::numeric_limits<double>::infinity();
 
-constexpr double kRecordBytes = 28;     // of a row or an entry in the store: key, checksum, filter
-constexpr double kProgramBytes = 40e6;  // a program before it holds anything
+constexpr double kProgramBytes = 40e6;      // a program before it holds anything
 constexpr double kStoreCacheBytes = 250e6;  // the store's caches and logs
 constexpr double kCoresMax = 1024;
 constexpr double kMbitMax = 1e6;
@@ -223,12 +222,10 @@ Resource limit_of(const std::vector<Bound>& bounds, double now) {
 }
 
 void add_memory(const PlanInput& input, const Shape& s, Plan& plan) {
-  const double row = 4 * (s.hidden + 2) + kRecordBytes;
-  const double code_bytes = std::ceil(input.model.hash_bits / 8.0);
-  const double entry = s.tables > 0 ? s.tables * code_bytes + 1 + kRecordBytes : 0;
-  const double staged = s.rows() * (s.hidden / 2 + 14 + 1);
-  plan.store_content = s.stored_rows * (row + entry) + s.stored_features * (row - 4) + 4 * s.labels;
-  plan.store_most = 2 * plan.store_content + 2 * staged;
+  const StoredBytes bytes = stored_bytes(input, s);
+  plan.store_content =
+      s.stored_rows * bytes.output_row + s.stored_features * bytes.input_row + 4 * s.labels;
+  plan.store_most = 2 * plan.store_content + 2 * s.rows() * bytes.staged_row;
   const double points = static_cast<double>(input.model.points);
   const double data = points * (8 * input.features_per_point + 4 * input.labels_per_point + 16);
   const double input_layer =

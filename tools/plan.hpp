@@ -46,12 +46,14 @@ struct MachineCosts {
   double code_activations = 0;
   double pack_unit_gradient = 0;
   double unpack_unit_gradient = 0;
-  double message = 0;              // on each side, besides its packing
-  double message_byte = 0;         // the same
-  double stage_row = 0;            // a committed row, the disk's time included
-  double fold_row = 0;             // the same
-  double store_row_processor = 0;  // of both, the processor's, and of merging files later
-  double read_row = 0;             // a row for a download
+  double message = 0;            // on each side, besides its packing
+  double message_byte = 0;       // the same
+  double stage_row = 0;          // a committed row, the disk's time included
+  double fold_row = 0;           // the same, without the kernel's
+  double store_row_program = 0;  // processor of both and of merging files later, without the same
+  double small_file_byte = 0;    // the kernel's, to write a byte of 256 MiB
+  double large_file_byte = 0;    // the same, of the last of 2 GiB
+  double read_row = 0;           // a row for a download
 };
 
 // Machines that are alike.

@@ -50,8 +50,10 @@ constexpr CostLine kLines[] = {
     {"pass a message", &MachineCosts::message},
     {"pass a message's byte", &MachineCosts::message_byte},
     {"stage a commit, on disk", &MachineCosts::stage_row},
-    {"fold a round, on disk", &MachineCosts::fold_row},
-    {"stage and fold, processor", &MachineCosts::store_row_processor},
+    {"fold a round, on disk, without the kernel", &MachineCosts::fold_row},
+    {"stage and fold, without the kernel", &MachineCosts::store_row_program},
+    {"write a small file", &MachineCosts::small_file_byte},
+    {"write a large file", &MachineCosts::large_file_byte},
     {"read rows back", &MachineCosts::read_row},
 };
 
@@ -151,15 +153,22 @@ Result<MachineCosts> measure_costs(const BenchShape& shape) {
   const Result<SimdLevel> level = simd_level_from_environment();
   if (!level) return level.error();
   const Kernels& kernels = kernels_for(*level);
-  std::vector<BenchLine> lines = bench_training(kernels, shape);
+  std::vector<BenchLine> lines;
+  const auto add = [&](std::vector<BenchLine> more) {
+    for (BenchLine& line : more) lines.push_back(std::move(line));
+  };
+  auto files = bench_files(shape);
+  if (!files) return files.error();
+  add(std::move(*files));
+  add(bench_training(kernels, shape));
   MachinePeaks peaks;  // for floors, which nobody reads here
   peaks.level = *level;
-  for (BenchLine& line : bench_hashing(peaks, shape)) lines.push_back(std::move(line));
-  for (BenchLine& line : bench_codec(shape)) lines.push_back(std::move(line));
+  add(bench_hashing(peaks, shape));
+  add(bench_codec(shape));
   for (const auto& bench : {bench_messages, bench_storage}) {
     auto more = bench(shape);
     if (!more) return more.error();
-    for (BenchLine& line : *more) lines.push_back(std::move(line));
+    add(std::move(*more));
   }
   return costs_of(lines, shape.hidden);
 }

@@ -40,6 +40,13 @@ struct Shape {
   [[nodiscard]] double rows() const { return output_rows + input_rows; }
 };
 
+// Bytes in the store of a row of each layer, table entry included, and of one that is staged.
+struct StoredBytes {
+  double output_row, input_row, staged_row;
+};
+
+StoredBytes stored_bytes(const PlanInput& input, const Shape& s);
+
 // Output rows that so many examples reach.
 double rows_reached(const Shape& s, double examples);
 // Rows of the input layer that they reach.
@@ -57,7 +64,7 @@ struct Work {
   double output_commit;  // a round, on all volunteers together
   double input_commit;   // a round, on who holds the input layer
   double take_commits;   // a round, the master's other thread
-  double store;          // a round: what its thread takes, and of that the processor
+  double store;          // a round: what its thread takes; of that and of merging, the processor
   double store_processor;
   double stage, fold;
 };

@@ -16,6 +16,10 @@ constexpr double kOutcomeBytes = 32;
 constexpr double kLevelBytes = 0.4;     // of a committed weight, as zstd leaves them
 constexpr double kOutputRowBytes = 14;  // of a committed row besides: id, scale, bias, state
 constexpr double kInputRowBytes = 12;   // no bias
+constexpr double kRecordBytes = 28;     // of a row or an entry in the store: key, checksum, filter
+constexpr double kStagedRowBytes = 15;  // of a staged row besides its weights, of four bits
+constexpr double kStagedTwice = 2;      // to the log, and to a table
+constexpr double kMergedAgain = 0.75;   // of what folds write: written anew where files are merged
 constexpr double kSegmentBytes = 1448;  // TCP's, over Ethernet
 constexpr double kHeaderBytes = 66;
 constexpr double kWire = 1 + kHeaderBytes / kSegmentBytes;
@@ -48,6 +52,14 @@ double by_layer(const MachineCosts& costs, double bytes, double MachineCosts::La
   return costs.row.back().*figure;
 }
 
+// A byte of files, of which so many are written.
+double file_byte(const MachineCosts& costs, double bytes) {
+  constexpr double kSmall = 256 << 20;
+  constexpr double kLarge = 8 * kSmall;
+  const double part = std::clamp(std::log(bytes / kSmall) / std::log(kLarge / kSmall), 0.0, 1.0);
+  return costs.small_file_byte * (1 - part) + costs.large_file_byte * part;
+}
+
 // A message out and one in, with an example's bytes of both.
 double messages(const MachineCosts& costs, const Shape& s, double bytes) {
   return 2 * costs.message + s.batch * bytes * costs.message_byte;
@@ -76,6 +88,13 @@ double features_reached(double choices, double features) {
 double rows_reached(const Shape& s, double examples) {
   const double choices = kOwnChoice * (s.active - s.drawn) + s.drawn;
   return s.labels * -std::expm1(-choices * examples / s.labels);
+}
+
+StoredBytes stored_bytes(const PlanInput& input, const Shape& s) {
+  const double row = 4 * (s.hidden + 1) + kRecordBytes;  // weights and optimizer state
+  const double code_bytes = std::ceil(input.model.hash_bits / 8.0);
+  const double entry = s.tables > 0 ? s.tables * code_bytes + 1 + kRecordBytes : 0;
+  return {row + 4 + entry, row, s.hidden / 2 + kStagedRowBytes};
 }
 
 Traffic traffic_of(const PlanInput& input, const Shape& s) {
@@ -153,10 +172,15 @@ Work work_of(const PlanInput& input, const MachineCosts& costs, const Shape& s, 
                           &w.output_commit, &w.input_commit, &w.take_commits}) {
     *seconds *= busy;
   }
+  const StoredBytes bytes_of = stored_bytes(input, s);
+  const double folded = s.output_rows * bytes_of.output_row + s.input_rows * bytes_of.input_row;
+  const double written =
+      (1 + kMergedAgain) * folded + kStagedTwice * s.rows() * bytes_of.staged_row;
+  const double byte = file_byte(costs, written);
   w.stage = s.rows() * costs.stage_row * h;
-  w.fold = s.rows() * costs.fold_row * h;
+  w.fold = s.rows() * costs.fold_row * h + folded * byte;
   w.store = w.stage + w.fold;
-  w.store_processor = busy * s.rows() * costs.store_row_processor * h;
+  w.store_processor = busy * (s.rows() * costs.store_row_program * h + written * byte);
   return w;
 }
 

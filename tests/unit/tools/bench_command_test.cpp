@@ -41,6 +41,7 @@ TEST_CASE("bench: every loop runs and takes its time, and the store's folder is 
                          .budget = 0,
                          .folder = folder,
                          .stored_rows = 1'024,
+                         .file_bytes = 1 << 20,
                          .layers = {512, 1'024, 2'048},
                          .step_batches = 2};
   MachinePeaks peaks;
@@ -50,12 +51,12 @@ TEST_CASE("bench: every loop runs and takes its time, and the store's folder is 
   std::vector<BenchLine> lines = bench_kernels(peaks, shape);
   for (BenchLine& line : bench_training(kernels_for(peaks.level), shape)) lines.push_back(line);
   for (BenchLine& line : bench_codec(shape)) lines.push_back(line);
-  for (const auto& bench : {bench_messages, bench_storage}) {
+  for (const auto& bench : {bench_files, bench_messages, bench_storage}) {
     const auto more = bench(shape);
     REQUIRE(more.ok());
     lines.insert(lines.end(), more->begin(), more->end());
   }
-  REQUIRE(lines.size() == 44);
+  REQUIRE(lines.size() == 46);
   for (const BenchLine& line : lines) {
     CAPTURE(line.name);
     // What the parts of a step have left over may be nothing, beside other programs.
@@ -67,6 +68,7 @@ TEST_CASE("bench: every loop runs and takes its time, and the store's folder is 
   REQUIRE(std::filesystem::is_empty(folder));
   std::filesystem::remove(folder);
   REQUIRE_FALSE(bench_storage({.folder = folder}).ok());
+  REQUIRE_FALSE(bench_files({.folder = folder}).ok());
 }
 
 }  // namespace gleaner

@@ -14,6 +14,7 @@ BenchShape small_shape(const std::string& folder) {
   BenchShape shape = quick_shape(48, folder);
   shape.budget = 0;
   shape.stored_rows = 1'024;
+  shape.file_bytes = 1 << 20;
   shape.step_batches = 2;
   shape.layers = {512, 1'024, 2'048};
   return shape;
@@ -40,7 +41,8 @@ TEST_CASE("plan costs: what this machine is measured to take is complete", "[pla
   REQUIRE(costs->row[1].whole > 0);
   REQUIRE(costs->message > 0);
   REQUIRE(costs->fold_row > 0);
-  REQUIRE(costs->store_row_processor > 0);
+  REQUIRE(costs->store_row_program >= 0);
+  REQUIRE(costs->large_file_byte > 0);
   REQUIRE(std::filesystem::is_empty(folder));
 }
 
@@ -52,7 +54,7 @@ TEST_CASE("plan costs: those of a file are those of its lines", "[plan]") {
   std::vector<BenchLine> lines = bench_training(kernels_for(peaks.level), shape);
   for (BenchLine& line : bench_hashing(peaks, shape)) lines.push_back(line);
   for (BenchLine& line : bench_codec(shape)) lines.push_back(line);
-  for (const auto& bench : {bench_messages, bench_storage}) {
+  for (const auto& bench : {bench_files, bench_messages, bench_storage}) {
     const auto more = bench(shape);
     REQUIRE(more.ok());
     lines.insert(lines.end(), more->begin(), more->end());

@@ -60,7 +60,7 @@ MachineCosts usual_costs() {
   c.pack_gradient = c.add_gradient = 130e-9;
   c.stage_row = 1e-6;
   c.fold_row = 5e-6;
-  c.store_row_processor = 4e-6;
+  c.store_row_program = 4e-6;
   c.read_row = 3e-6;
   return c;
 }

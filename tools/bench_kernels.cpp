@@ -69,15 +69,23 @@ BenchLine bench_score(const Kernels& kernels, const MachinePeaks& peaks, const B
           2.0 * shape.hidden / peaks.flops_per_second, "multiply-adds"};
 }
 
-// Every row is visited `visits` times in a call.
-BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const BenchShape& shape,
-                      std::size_t visits, std::size_t row_count, std::size_t level) {
-  const std::size_t width = shape.hidden;
-  AlignedVector<float> weights = random_floats(row_count * width, 0.1F);
-  std::vector<float> biases(row_count, -5.0F);
-  std::vector<float> states(row_count, 0.1F);
-  std::vector<std::uint32_t> rows(row_count);
+std::vector<std::uint32_t> all_rows(std::size_t count) {
+  std::vector<std::uint32_t> rows(count);
   std::iota(rows.begin(), rows.end(), 0u);
+  return rows;
+}
+
+// Every row of a layer as large as the level, or every one picked, is visited `visits` times in a
+// call.
+BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const BenchShape& shape,
+                      std::size_t visits, std::size_t level) {
+  const std::size_t width = shape.hidden;
+  const std::size_t layer_rows = peaks.memory[level].bytes / (width * sizeof(float));
+  AlignedVector<float> weights = random_floats(layer_rows * width, 0.1F);
+  std::vector<float> biases(layer_rows, -5.0F);
+  std::vector<float> states(layer_rows, 0.1F);
+  const std::vector<std::uint32_t> rows =
+      level == kPickedRows ? picked_rows(layer_rows) : all_rows(layer_rows);
   const std::vector<std::uint8_t> codes = random_codes(kKernelExamples * width);
   const std::vector<float> scales(kKernelExamples, 0.01F);
   AlignedVector<float> hidden_gradient(kKernelExamples * width);
@@ -109,17 +117,19 @@ BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const B
                     .deltas = deltas.data(),
                     .gradients = gradients.data()};
   const RmsRule rule{1e-6F, 0.999F, 1.0F - 0.999F, kFirstShare, 1e-8F};
+  const std::size_t blocks = rows.size() / kBlock;
   const double seconds = best_seconds(shape.budget, [&] {
-    for (std::size_t first = 0; first + kBlock <= row_count; first += kBlock) {
-      work.rows = rows.data() + first;
+    for (std::size_t block = 0; block < blocks; ++block) {
+      work.rows = rows.data() + block * kBlock;
+      work.rows_after = (blocks - block - 1) * kBlock;
       (void)kernels.train_rows(work, rule);
     }
   });
   const auto share = static_cast<double>(visits);
-  const double each = seconds / (static_cast<double>(row_count) * share);
+  const double each = seconds / (static_cast<double>(blocks * kBlock) * share);
   // A visit's dh is in the second level, its row where the rows are.
   const auto row_bytes = static_cast<double>(width * sizeof(float));
-  const double traffic = row_bytes / peaks.memory[1].update_per_second +
+  const double traffic = row_bytes / peaks.memory[kSecondLevel].update_per_second +
                          row_bytes / share / peaks.memory[level].update_per_second;
   const Floor floor = later(6.0 * static_cast<double>(width), peaks.flops_per_second, traffic, 1.0,
                             peaks.memory[level].name);
@@ -176,14 +186,11 @@ std::vector<BenchLine> bench_hashing(const MachinePeaks& peaks, const BenchShape
 
 std::vector<BenchLine> bench_kernels(const MachinePeaks& peaks, const BenchShape& shape) {
   const Kernels& kernels = kernels_for(peaks.level);
-  const std::size_t row_bytes = shape.hidden * sizeof(float);
-  const std::size_t second = peaks.memory[1].bytes / row_bytes;
-  const std::size_t memory = peaks.memory[3].bytes / row_bytes;
   std::vector<BenchLine> lines;
-  lines.push_back(bench_train(kernels, peaks, shape, 16, second, 1));
-  lines.push_back(bench_train(kernels, peaks, shape, 1, second, 1));
-  lines.push_back(bench_train(kernels, peaks, shape, 2, memory, 3));
-  lines.push_back(bench_train(kernels, peaks, shape, 1, memory, 3));
+  lines.push_back(bench_train(kernels, peaks, shape, 16, kSecondLevel));
+  lines.push_back(bench_train(kernels, peaks, shape, 1, kSecondLevel));
+  lines.push_back(bench_train(kernels, peaks, shape, 3, kPickedRows));
+  lines.push_back(bench_train(kernels, peaks, shape, 1, kPickedRows));
   lines.push_back(bench_score(kernels, peaks, shape));
   for (BenchLine& line : bench_hashing(peaks, shape)) lines.push_back(std::move(line));
   return lines;

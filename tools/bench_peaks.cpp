@@ -7,8 +7,10 @@
 #include <array>
 #include <cmath>
 
+#include "common/counter_random.hpp"
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
+#include "common/limits.hpp"
 #include "tools/bench_timing.hpp"
 
 namespace gleaner {
@@ -126,9 +128,53 @@ MemoryPeak measure_memory(const char* name, std::size_t bytes, const PeakLoops& 
   return {name, bytes, walked / read, walked / update};
 }
 
+// Rows fetched before their turn: beyond, more gives no more.
+constexpr std::size_t kRowsAhead = 16;
+
+// Passes over the rows wanted, each of which `visit` is given when it is on its way.
+template <typename Visit>
+double pick_seconds(double budget, const float* values, std::size_t hidden,
+                    const std::vector<std::uint32_t>& rows, const Visit& visit) {
+  return best_seconds(budget, [&] {
+    for (std::size_t r = 0; r < rows.size(); ++r) {
+      if (r + kRowsAhead < rows.size()) {
+        const float* ahead = values + rows[r + kRowsAhead] * hidden;
+        for (std::size_t i = 0; i < hidden; i += kLanes) __builtin_prefetch(ahead + i, 0, 2);
+      }
+      visit(rows[r] * hidden);
+    }
+  });
+}
+
+MemoryPeak measure_picked_rows(std::size_t bytes, std::size_t hidden, const Kernels& kernels,
+                               double budget) {
+  AlignedVector<float> values(bytes / sizeof(float), 1.0F);
+  const std::vector<std::uint32_t> rows = picked_rows(values.size() / hidden);
+  const AlignedVector<float> steps(hidden, 1e-9F);
+  const auto wanted = static_cast<double>(rows.size() * hidden * sizeof(float));
+  volatile float sink = 0;
+  const double read = pick_seconds(budget, values.data(), hidden, rows, [&](std::size_t begin) {
+    sink = kernels.sum_of_squares(values.data() + begin, hidden);
+  });
+  const double update = pick_seconds(budget, values.data(), hidden, rows, [&](std::size_t begin) {
+    kernels.axpy(1.0F, steps.data(), values.data() + begin, hidden);
+  });
+  return {"main memory, picked", bytes, wanted / read, wanted / update};
+}
+
 }  // namespace
 
-MachinePeaks measure_peaks(SimdLevel level, double budget) {
+std::vector<std::uint32_t> picked_rows(std::size_t rows) {
+  std::vector<std::uint32_t> picked;
+  for (std::size_t row = 0; row < rows; ++row) {
+    if (counter_random(1, Purpose::kTest, row) % 2 == 0) {
+      picked.push_back(static_cast<std::uint32_t>(row));
+    }
+  }
+  return picked;
+}
+
+MachinePeaks measure_peaks(SimdLevel level, std::uint32_t hidden, double budget) {
   const PeakLoops loops = loops_for(level);
   MachinePeaks peaks;
   peaks.level = level;
@@ -142,6 +188,7 @@ MachinePeaks measure_peaks(SimdLevel level, double budget) {
       measure_memory("second cache level", 512 * kKib, loops, kernels, budget),
       measure_memory("third cache level", 8 * kKib * kKib, loops, kernels, budget),
       measure_memory("main memory", 256 * kKib * kKib, loops, kernels, budget),
+      measure_picked_rows(256 * kKib * kKib, hidden, kernels, budget),
   };
   return peaks;
 }

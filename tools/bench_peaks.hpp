@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <vector>
 
 #include "common/kernels/simd_level.hpp"
@@ -10,18 +11,29 @@ namespace gleaner {
 
 struct MemoryPeak {
   const char* name;
-  std::size_t bytes = 0;         // of the array that was walked
+  std::size_t bytes = 0;         // of the array
   double read_per_second = 0;    // bytes
   double update_per_second = 0;  // bytes read, as many are written in their place
 };
 
 struct MachinePeaks {
   SimdLevel level = SimdLevel::kScalar;
-  double flops_per_second = 0;     // of fused multiply-adds that stay in registers, two each
-  std::vector<MemoryPeak> memory;  // first, second, third cache level, main memory
+  double flops_per_second = 0;  // of fused multiply-adds that stay in registers, two each
+  // First, second, third cache level, main memory from end to end, and main memory where only half
+  // of the rows are wanted, at random, in ascending order: as a batch wants them of a wide layer.
+  std::vector<MemoryPeak> memory;
 };
 
-// With the instructions of `level`, which must be available. `budget` seconds a figure.
-MachinePeaks measure_peaks(SimdLevel level, double budget);
+// Places in MachinePeaks::memory.
+inline constexpr std::size_t kSecondLevel = 1;
+inline constexpr std::size_t kMainMemory = 3;
+inline constexpr std::size_t kPickedRows = 4;
+
+// About half of `rows`, at random, ascending: for loops that want every other row.
+std::vector<std::uint32_t> picked_rows(std::size_t rows);
+
+// With the instructions of `level`, which must be available. `budget` seconds a figure. Picked rows
+// have `hidden` floats.
+MachinePeaks measure_peaks(SimdLevel level, std::uint32_t hidden, double budget);
 
 }  // namespace gleaner

@@ -196,20 +196,15 @@ void row_logits(const RowsTraining& work, const RowView& row, float bias) {
 // pairs and z for others, the loss is softplus(m) and |delta| = sigmoid(m): no cancellation.
 std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
   std::int64_t loss = 0;
-  std::int32_t terms[kWidth];
+  const Vec pair_weight = Vec::broadcast(work.pair_weight);
   for (std::size_t j = 0; j < pairs; j += kWidth) {
     const Vec z = Vec::load(work.logits + j);
     const Logistic result = logistic_of(Vec::negate_true(z, work.pairs + j));
-    float factors[kWidth];
-    for (std::size_t lane = 0; lane < kWidth; ++lane) {
-      factors[lane] = (work.pairs[j + lane] & kWeightedPair) != 0 ? work.pair_weight : 1.0F;
-    }
-    const Vec weights = Vec::load(factors);
+    const Vec weights = Vec::select_weighted(work.pairs + j, pair_weight, Vec::broadcast(1.0F));
     Vec::mul(Vec::negate_true(result.sigmoid, work.pairs + j), weights).store(work.deltas + j);
     const Vec nats = Vec::min(Vec::mul(result.softplus, weights), Vec::broadcast(1024.0F));
-    Vec::mul(nats, Vec::broadcast(1048576.0F)).store_rounded(terms);
     const std::size_t left = pairs - j;
-    for (std::size_t lane = 0; lane < (left < kWidth ? left : kWidth); ++lane) loss += terms[lane];
+    loss += Vec::mul(nats, Vec::broadcast(1048576.0F)).sum_rounded(left < kWidth ? left : kWidth);
   }
   return loss;
 }
@@ -262,6 +257,27 @@ void row_gradients(const RowsTraining& work, const RowView& row, float* gradient
   }
 }
 
+constexpr float kOnes[4] = {1.0F, 1.0F, 1.0F, 1.0F};
+constexpr float kNoBiases[4] = {};
+
+// Sums of squares of `count` gradients, at most kRowsPerStep, by four side by side to hide latency;
+// those of further ones up to a multiple of four are of whatever is there.
+void gradient_squares(const float* gradients, std::size_t width, std::size_t count,
+                      float* squares) {
+  for (std::size_t k = 0; k < count; k += 4) {
+    const float* own = gradients + k * width;
+    Vec sums[4] = {Vec::zero(), Vec::zero(), Vec::zero(), Vec::zero()};
+    for (std::size_t i = 0; i < width; i += kWidth) {
+#pragma GCC unroll 4
+      for (std::size_t r = 0; r < 4; ++r) {
+        const Vec g = Vec::load(own + r * width + i);
+        sums[r] = Vec::fma(g, g, sums[r]);
+      }
+    }
+    Vec::reduce4(sums[0], sums[1], sums[2], sums[3], kOnes, kNoBiases, squares + k);
+  }
+}
+
 // Gradients, updates and biases of at most kRowsPerStep rows from `first` on.
 void train_some_rows(const RowsTraining& work, std::size_t first, std::size_t count,
                      const RmsRule& rule) {
@@ -281,9 +297,11 @@ void train_some_rows(const RowsTraining& work, std::size_t first, std::size_t co
     float bias_gradient = 0;
     for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
     bias_gradients[k] = bias_gradient;
-    squares[k] =
-        Vec::fma_one(bias_gradient, bias_gradient, sum_of_squares_kernel(gradient, work.width));
     states[k] = work.states[work.rows[first + k]];
+  }
+  gradient_squares(work.gradients, work.width, count, squares);
+  for (std::size_t k = 0; k < count; ++k) {
+    squares[k] = Vec::fma_one(bias_gradients[k], bias_gradients[k], squares[k]);
   }
   rms_steps_kernel(rule, squares, work.width + 1, states, factors);
   for (std::size_t k = 0; k < count; ++k) {
@@ -321,8 +339,6 @@ void backward_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
 }
 
 // ---- Exact scores ------------------------------------------------------------------------------
-
-constexpr float kOnes[4] = {1.0F, 1.0F, 1.0F, 1.0F};
 
 // Four rows against four examples.
 void score_tile(const ScoreBlock& block, std::size_t r, std::size_t e) {

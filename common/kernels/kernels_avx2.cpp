@@ -11,7 +11,7 @@ namespace gleaner {
 namespace {
 
 struct Vec {
-  static constexpr std::size_t kBackwardBlocks = 2;
+  static constexpr std::size_t kBackwardBlocks = 4;
 
   __m256 low;
   __m256 high;
@@ -22,11 +22,13 @@ struct Vec {
 
   static Vec load(const float* p) { return {_mm256_loadu_ps(p), _mm256_loadu_ps(p + 8)}; }
 
-  static Vec load_bytes(const std::uint8_t* p) {
-    const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    return {_mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(bytes)),
-            _mm256_cvtepi32_ps(_mm256_cvtepu8_epi32(_mm_srli_si128(bytes, 8)))};
+  // Widened on their way from memory.
+  static __m256 eight_bytes(const std::uint8_t* p) {
+    return _mm256_cvtepi32_ps(
+        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
+
+  static Vec load_bytes(const std::uint8_t* p) { return {eight_bytes(p), eight_bytes(p + 8)}; }
 
   void store(float* p) const {
     _mm256_storeu_ps(p, low);
@@ -36,6 +38,14 @@ struct Vec {
   void store_rounded(std::int32_t* p) const {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p), _mm256_cvtps_epi32(low));
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), _mm256_cvtps_epi32(high));
+  }
+
+  std::int64_t sum_rounded(std::size_t lanes) const {
+    std::int32_t whole[16];
+    store_rounded(whole);
+    std::int64_t sum = 0;
+    for (std::size_t l = 0; l < lanes; ++l) sum += whole[l];
+    return sum;
   }
 
   static float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
@@ -90,6 +100,17 @@ struct Vec {
 
   static Vec negate_true(Vec x, const ActivePair* pairs) {
     return flip(x, true_signs(pairs), true_signs(pairs + 8));
+  }
+
+  // Eight lanes' pairs, with the bit that says `weighted` as the sign.
+  static __m256 weighted_signs(const ActivePair* pairs) {
+    const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(pairs));
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 17));
+  }
+
+  static Vec select_weighted(const ActivePair* pairs, Vec then, Vec otherwise) {
+    return {_mm256_blendv_ps(otherwise.low, then.low, weighted_signs(pairs)),
+            _mm256_blendv_ps(otherwise.high, then.high, weighted_signs(pairs + 8))};
   }
 
   static __m256 power_of_two_half(__m256 k) {

@@ -30,6 +30,14 @@ struct Vec {
 
   void store_rounded(std::int32_t* p) const { _mm512_storeu_si512(p, _mm512_cvtps_epi32(all)); }
 
+  std::int64_t sum_rounded(std::size_t lanes) const {
+    const auto counted = static_cast<__mmask16>((1u << lanes) - 1);
+    const __m512i whole = _mm512_maskz_cvtps_epi32(counted, all);
+    return _mm512_reduce_add_epi64(
+        _mm512_add_epi64(_mm512_cvtepi32_epi64(_mm512_castsi512_si256(whole)),
+                         _mm512_cvtepi32_epi64(_mm512_extracti64x4_epi64(whole, 1))));
+  }
+
   static float fma_one(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
   static Vec sqrt(Vec a) { return {_mm512_sqrt_ps(a.all)}; }
@@ -66,6 +74,12 @@ struct Vec {
     return {_mm512_xor_ps(x.all, signs)};
   }
 
+  static Vec select_weighted(const ActivePair* pairs, Vec then, Vec otherwise) {
+    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pairs));
+    const __mmask16 weighted = _mm256_test_epi16_mask(words, _mm256_set1_epi16(kWeightedPair));
+    return {_mm512_mask_blend_ps(weighted, otherwise.all, then.all)};
+  }
+
   static Vec power_of_two(Vec k) {
     const __m512i biased = _mm512_add_epi32(_mm512_cvtps_epi32(k.all), _mm512_set1_epi32(127));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(biased, 23))};
@@ -83,9 +97,11 @@ struct Vec {
                   biases, sums);
   }
 
-  // One level: `swapped` has each lane's partner, and lanes in `minus` are subtracted from it.
+  // One level: `swapped` has each lane's partner, from which lanes in `minus` are subtracted and to
+  // which the others are added; times one or minus one is exact.
   static __m512 butterfly(__m512 x, __m512 swapped, __mmask16 minus) {
-    return _mm512_mask_sub_ps(_mm512_add_ps(swapped, x), minus, swapped, x);
+    const __m512 signs = _mm512_mask_blend_ps(minus, _mm512_set1_ps(1.0F), _mm512_set1_ps(-1.0F));
+    return _mm512_fmadd_ps(signs, x, swapped);
   }
 
   static Vec hadamard(Vec x) {

@@ -47,6 +47,13 @@ struct Vec {
     for (int l = 0; l < 16; ++l) p[l] = static_cast<std::int32_t>(std::lrintf(lane[l]));
   }
 
+  // The sum of the first `lanes` of them.
+  std::int64_t sum_rounded(std::size_t lanes) const {
+    std::int64_t sum = 0;
+    for (std::size_t l = 0; l < lanes; ++l) sum += std::lrintf(lane[l]);
+    return sum;
+  }
+
   static float fma_one(float a, float b, float c) { return std::fma(a, b, c); }
 
   static Vec sqrt(const Vec& a) {
@@ -97,6 +104,11 @@ struct Vec {
 
   static Vec negate_true(const Vec& x, const ActivePair* pairs) {
     return each([&](int l) { return (pairs[l] & kTruePair) != 0 ? -x.lane[l] : x.lane[l]; });
+  }
+
+  static Vec select_weighted(const ActivePair* pairs, const Vec& then, const Vec& otherwise) {
+    return each(
+        [&](int l) { return (pairs[l] & kWeightedPair) != 0 ? then.lane[l] : otherwise.lane[l]; });
   }
 
   // 2^k for integral k in [-126, 127].

@@ -47,7 +47,8 @@ TEST_CASE("bench: every loop runs and takes its time, and the store's folder is 
   MachinePeaks peaks;
   peaks.level = available_simd_levels().back();
   peaks.flops_per_second = 1e11;
-  for (std::size_t i = 0; i < 4; ++i) peaks.memory.push_back({"level", 1 << 17, 1e10, 1e10});
+  for (std::size_t i = 0; i <= kPickedRows; ++i)
+    peaks.memory.push_back({"level", 1 << 17, 1e10, 1e10});
   std::vector<BenchLine> lines = bench_kernels(peaks, shape);
   for (BenchLine& line : bench_training(kernels_for(peaks.level), shape)) lines.push_back(line);
   for (BenchLine& line : bench_codec(shape)) lines.push_back(line);

@@ -211,33 +211,49 @@ Result<ModelConfig> model_from_fields(const std::map<std::string, std::string>& 
 
 namespace {
 
-// With one line for every field, so that two configurations can be laid side by side.
-std::vector<std::pair<std::string, std::string>> compared_fields(const ModelConfig& config) {
-  auto fields = model_fields(config);
-  if (config.initial_fingerprint == 0) fields.emplace_back(kInitialField, "none");
+struct ComparedField {
+  std::string name;
+  std::string text;
+  bool is_used = true;
+};
+
+// Every field, used or not, so that two configurations can be laid side by side.
+std::vector<ComparedField> compared_fields(const ModelConfig& config) {
+  std::vector<ComparedField> fields;
+  visit_fields(config, [&](const char* name, const auto& value) {
+    fields.push_back({name, text_of(name, value), is_used(name, config)});
+  });
+  if (config.initial_fingerprint == 0) fields.back().text = "none";
   return fields;
 }
 
 }  // namespace
 
+std::vector<FieldDifference> model_differences(const ModelConfig& left, const ModelConfig& right) {
+  std::vector<FieldDifference> differences;
+  const auto fields = compared_fields(left);
+  const auto others = compared_fields(right);
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].text == others[i].text) continue;
+    if (!fields[i].is_used && !others[i].is_used) continue;
+    differences.push_back({fields[i].name, fields[i].text, others[i].text});
+  }
+  return differences;
+}
+
 std::vector<std::string> identity_differences(const RunIdentity& wanted,
                                               const RunIdentity& stored) {
   std::vector<std::string> clauses;
-  std::set<std::string, std::less<>> known_fields;
-  const auto here = compared_fields(wanted.model);
-  const auto in_store = compared_fields(stored.model);
-  for (std::size_t i = 0; i < here.size(); ++i) {
-    const std::string& field = here[i].first;
-    known_fields.insert(field);
-    if (here[i].second == in_store[i].second) continue;
-    const std::string key = key_of_field(field, wanted);
-    if (field != "epochs") {
-      clauses.push_back(difference(key, here[i].second, in_store[i].second));
+  for (const FieldDifference& field : model_differences(wanted.model, stored.model)) {
+    const std::string key = key_of_field(field.name, wanted);
+    if (field.name != "epochs") {
+      clauses.push_back(difference(key, field.left, field.right));
     } else if (wanted.model.epochs < stored.model.epochs) {
-      clauses.push_back(difference(key, here[i].second, in_store[i].second) +
-                        " (it can only grow)");
+      clauses.push_back(difference(key, field.left, field.right) + " (it can only grow)");
     }
   }
+  std::set<std::string, std::less<>> known_fields;
+  visit_fields(wanted.model, [&](const char* name, const auto&) { known_fields.insert(name); });
   for (const auto& [key, value] : wanted.settings) {
     const auto other = stored.settings.find(key);
     if (other == stored.settings.end() || other->second == value) continue;

@@ -117,14 +117,10 @@ void add_configuration(Report& report, const RunIdentity& left, const RunIdentit
                     {{"key", "configuration", true}, {"left", "A", true}, {"right", "B", true}},
                     {},
                     SIZE_MAX};
-  const auto fields = model_fields(left.model);
-  const auto others = model_fields(right.model);
-  for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].second == others[i].second) continue;
+  for (const FieldDifference& field : model_differences(left.model, right.model)) {
     // How long a run is meant to be has no part in what it is by now.
-    differs |= fields[i].first != "epochs";
-    table.rows.push_back(
-        {cell_text(fields[i].first), cell_text(fields[i].second), cell_text(others[i].second)});
+    differs |= field.name != "epochs";
+    table.rows.push_back({cell_text(field.name), cell_text(field.left), cell_text(field.right)});
   }
   if (table.rows.empty()) report.text("  same configuration, data and seed\n");
   report.table(table.key, table.columns).rows = std::move(table.rows);

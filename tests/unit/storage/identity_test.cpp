@@ -80,5 +80,20 @@ TEST_CASE("identity: differences name the key people know and both values", "[st
         std::vector<std::string>{"epochs is 1 here and 2 in the store (it can only grow)"});
 }
 
+TEST_CASE("identity: a field that only one of two runs uses is their only difference",
+          "[storage]") {
+  const RunIdentity stored = test::small_identity();
+  RunIdentity wanted = stored;
+  wanted.model.staleness_rise = 3;
+  CHECK(identity_differences(wanted, stored) ==
+        std::vector<std::string>{"staleness_rise is 3 here and 0 in the store"});
+  // What neither uses may be anything.
+  wanted = stored;
+  wanted.model.meetings_min = 1;
+  CHECK(identity_differences(wanted, stored).empty());
+  wanted.model.table_choice = TableChoice::kThreshold;
+  CHECK(identity_differences(wanted, stored).size() == 2);
+}
+
 }  // namespace
 }  // namespace gleaner

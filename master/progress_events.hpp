@@ -122,8 +122,10 @@ struct Evaluated {
   std::uint32_t epochs_done = 0, epochs = 0;
   std::uint64_t points = 0;  // scored
   bool all = false;          // the whole held-out file
-  Scores scores;
+  Scores scores;             // of the network by itself
   double seconds = -1;
+  Scores voted;                  // with the votes of the nearest training points
+  std::uint32_t neighbours = 0;  // of so many; 0: none vote
 };
 
 // Training waits until the store's disk has room; it goes on by itself.
@@ -167,7 +169,9 @@ struct RunStopped {
 
 struct RunFinished {
   std::uint32_t epochs = 0;
-  Scores scores;
+  Scores scores;                    // of the network by itself
+  Scores voted;                     // with the votes of the nearest training points
+  std::uint32_t neighbours = 0;     // of so many; 0: none vote
   double examples_per_second = -1;  // over the time spent training
   std::string digest;
   RoundIndex checkpoint = 0;

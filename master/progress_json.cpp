@@ -52,6 +52,17 @@ void add_scores(Json& json, const Scores& s) {
   json["psp_at_5"] = known(s.psp_at_5);
 }
 
+// Null where no training points vote.
+void add_voted_scores(Json& json, const Scores& s, std::uint32_t neighbours) {
+  json["neighbours"] = neighbours;
+  json["voted_p_at_1"] = known(s.p_at_1);
+  json["voted_p_at_3"] = known(s.p_at_3);
+  json["voted_p_at_5"] = known(s.p_at_5);
+  json["voted_psp_at_1"] = known(s.psp_at_1);
+  json["voted_psp_at_3"] = known(s.psp_at_3);
+  json["voted_psp_at_5"] = known(s.psp_at_5);
+}
+
 struct EventJson {
   Json operator()(const RecipeChosen& e) const {
     Json values = Json::array();
@@ -117,6 +128,7 @@ struct EventJson {
                  {"points", e.points},           {"all", e.all}};
     add_scores(json, e.scores);
     json["seconds"] = known(e.seconds);
+    add_voted_scores(json, e.voted, e.neighbours);
     return json;
   }
 
@@ -151,25 +163,27 @@ struct EventJson {
 
   // The first eight members are a promise to programs, in this order.
   Json operator()(const RunFinished& e) const {
-    return {{"event", "finished"},
-            {"epochs", e.epochs},
-            {"p_at_1", known(e.scores.p_at_1)},
-            {"p_at_3", known(e.scores.p_at_3)},
-            {"p_at_5", known(e.scores.p_at_5)},
-            {"psp_at_1", known(e.scores.psp_at_1)},
-            {"examples_per_second", tenths(e.examples_per_second)},
-            {"digest", e.digest},
-            {"psp_at_3", known(e.scores.psp_at_3)},
-            {"psp_at_5", known(e.scores.psp_at_5)},
-            {"evaluated", e.evaluated},
-            {"checkpoint", e.checkpoint},
-            {"seconds", known(e.seconds)},
-            {"already", e.already},
-            {"ended_early", e.evaluations_since_best > 0},
-            {"best_checkpoint", e.best_checkpoint},
-            {"best_p_at_1", known(e.best_p_at_1)},
-            {"best_store", e.best_store.empty() ? Json() : Json(e.best_store)},
-            {"store", e.store}};
+    Json json = {{"event", "finished"},
+                 {"epochs", e.epochs},
+                 {"p_at_1", known(e.scores.p_at_1)},
+                 {"p_at_3", known(e.scores.p_at_3)},
+                 {"p_at_5", known(e.scores.p_at_5)},
+                 {"psp_at_1", known(e.scores.psp_at_1)},
+                 {"examples_per_second", tenths(e.examples_per_second)},
+                 {"digest", e.digest},
+                 {"psp_at_3", known(e.scores.psp_at_3)},
+                 {"psp_at_5", known(e.scores.psp_at_5)},
+                 {"evaluated", e.evaluated},
+                 {"checkpoint", e.checkpoint},
+                 {"seconds", known(e.seconds)},
+                 {"already", e.already},
+                 {"ended_early", e.evaluations_since_best > 0},
+                 {"best_checkpoint", e.best_checkpoint},
+                 {"best_p_at_1", known(e.best_p_at_1)},
+                 {"best_store", e.best_store.empty() ? Json() : Json(e.best_store)},
+                 {"store", e.store}};
+    add_voted_scores(json, e.voted, e.neighbours);
+    return json;
   }
 
   Json operator()(const RunFailed& e) const {

@@ -13,6 +13,13 @@ namespace gleaner {
 namespace {
 
 constexpr std::uint32_t kRowsPerRead = 4096;
+constexpr std::uint32_t kMetricsDepth = 5;
+
+std::vector<std::uint32_t> labels_of(const std::vector<ScoredLabel>& ranked) {
+  std::vector<std::uint32_t> labels;
+  for (const ScoredLabel& scored : ranked) labels.push_back(scored.label);
+  return labels;
+}
 
 }  // namespace
 
@@ -23,6 +30,7 @@ Worker::Worker(const ModelConfig& model, const PackedDataset& train, const Packe
       map_(model_),
       train_(train),
       test_(test),
+      pool_(pool),
       coder_(model_, pool),
       propensities_(label_counts, train.points()),
       test_order_(test != nullptr ? std::max<std::uint64_t>(test->points(), 1) : 1,
@@ -90,6 +98,7 @@ Event Worker::forward_done(BatchIndex batch, const std::vector<ExampleView>& exa
 Event Worker::eval_forward_done(std::uint64_t begin, std::uint64_t end, const HiddenCodes& codes) {
   if (begin == 0) {
     sums_.emplace(propensities_);
+    voted_sums_.emplace(propensities_);
     scored_ = 0;
   }
   return EvalForwardDone{begin, end, std::make_shared<const Bytes>(pack(codes))};
@@ -173,27 +182,52 @@ Event Worker::run_task(const EvalForwardTask& task) {
   return eval_forward_done(task.begin, task.end, input_->forward(examples, {}));
 }
 
-Event Worker::run_task(const EvalScoreTask& task) {
+const Neighbours& Worker::neighbours() {
+  if (!neighbours_) neighbours_.emplace(train_, model_.neighbours);
+  return *neighbours_;
+}
+
+std::vector<ScoredLabel> Worker::best_of(const EvalScoreTask& task, std::size_t i) const {
   const std::uint64_t examples = task.end - task.begin;
-  std::vector<std::span<const ScoredNeuron>> lists(task.lists.size());
-  std::vector<std::uint32_t> ranked;
-  for (std::uint64_t i = 0; i < examples; ++i) {
-    for (std::size_t l = 0; l < lists.size(); ++l) {
-      const std::size_t width = task.lists[l].size() / examples;
-      lists[l] = std::span(task.lists[l]).subspan(i * width, width);
-    }
-    ranked.clear();
-    for (const ScoredNeuron& best : merge_top_k(lists, task.top_k)) {
-      ranked.push_back(map_.label_of_neuron(best.neuron));
-    }
-    sums_->add(held_out(task.begin + i).labels, ranked);
+  std::vector<std::span<const ScoredNeuron>> lists;
+  for (const std::vector<ScoredNeuron>& list : task.lists) {
+    const std::size_t width = list.size() / examples;
+    lists.push_back(std::span(list).subspan(i * width, width));
   }
-  scored_ += examples;
+  std::vector<ScoredLabel> labels;
+  for (const ScoredNeuron& best : merge_top_k(lists, task.top_k)) {
+    labels.push_back({map_.label_of_neuron(best.neuron), best.score});
+  }
+  return labels;
+}
+
+Event Worker::run_task(const EvalScoreTask& task) {
+  std::vector<ExampleView> examples;
+  for (std::uint64_t position = task.begin; position < task.end; ++position) {
+    examples.push_back(held_out(position));
+  }
+  std::vector<std::vector<LabelShare>> votes;
+  if (model_.neighbours > 0) votes = neighbours().votes(examples, pool_);
+  std::vector<std::vector<std::uint32_t>> ranked(examples.size());
+  std::vector<std::vector<std::uint32_t>> voted(votes.size());
+  pool_.parallel_for(examples.size(), [&](std::size_t i, unsigned) {
+    const std::vector<ScoredLabel> network = best_of(task, i);
+    ranked[i] = labels_of(network);
+    if (votes.empty()) return;
+    voted[i] =
+        labels_of(mixed_with_votes(network, votes[i], model_.neighbour_weight, kMetricsDepth));
+  });
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    sums_->add(examples[i].labels, ranked[i]);
+    if (!votes.empty()) voted_sums_->add(examples[i].labels, voted[i]);
+  }
+  scored_ += examples.size();
   return EvalChunkScored{task.begin};
 }
 
 Event Worker::run_task(const EvalFinishTask&) {
   const Metrics metrics = sums_->metrics();
+  const Metrics voted = voted_sums_->metrics();
   Evaluation evaluation;
   evaluation.points = metrics.evaluated;
   evaluation.all_points = scored_ == test_->points();
@@ -203,6 +237,12 @@ Event Worker::run_task(const EvalFinishTask&) {
   evaluation.psp_at_1 = metrics.psp_at_1;
   evaluation.psp_at_3 = metrics.psp_at_3;
   evaluation.psp_at_5 = metrics.psp_at_5;
+  evaluation.voted_p_at_1 = voted.p_at_1;
+  evaluation.voted_p_at_3 = voted.p_at_3;
+  evaluation.voted_p_at_5 = voted.p_at_5;
+  evaluation.voted_psp_at_1 = voted.psp_at_1;
+  evaluation.voted_psp_at_3 = voted.psp_at_3;
+  evaluation.voted_psp_at_5 = voted.psp_at_5;
   return EvalFinished{evaluation};
 }
 

@@ -14,6 +14,8 @@
 #include "common/thread_pool.hpp"
 #include "master/core/events.hpp"
 #include "master/metrics.hpp"
+#include "master/neighbours.hpp"
+#include "master/scored_label.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/train/hidden_coder.hpp"
 #include "volunteer/train/input_layer.hpp"
@@ -49,6 +51,10 @@ class Worker {
   Event eval_forward_done(std::uint64_t begin, std::uint64_t end, const HiddenCodes& codes);
   [[nodiscard]] std::vector<ExampleView> examples_of(BatchIndex batch) const;
   [[nodiscard]] Positives positives_of(const std::vector<ExampleView>& examples) const;
+  // Made when they are first asked; of a model that has some.
+  const Neighbours& neighbours();
+  // What the shards together find best for the `i`-th example of the task.
+  [[nodiscard]] std::vector<ScoredLabel> best_of(const EvalScoreTask& task, std::size_t i) const;
   // A sample of the held-out points must not be their file's beginning: they have a seeded order.
   [[nodiscard]] ExampleView held_out(std::uint64_t position) const;
 
@@ -57,11 +63,14 @@ class Worker {
   const ShardMap map_;
   const PackedDataset& train_;
   const PackedDataset* test_;
+  ThreadPool& pool_;
   HiddenCoder coder_;
   std::optional<InputLayer> input_;  // unless it is lent
   InversePropensities propensities_;
   Permutation test_order_;
-  std::optional<MetricSums> sums_;  // of the evaluation under way
+  std::optional<Neighbours> neighbours_;
+  std::optional<MetricSums> sums_;        // of the evaluation under way
+  std::optional<MetricSums> voted_sums_;  // the same with votes, of a model with neighbours
   std::uint64_t scored_ = 0;
 };
 

@@ -15,15 +15,16 @@
 #include "common/kernels/simd_level.hpp"
 #include "common/limits.hpp"
 #include "common/time.hpp"
+#include "master/neighbours.hpp"
 #include "tools/dataset_command.hpp"
 #include "tools/dataset_console.hpp"
-#include "tools/neighbours.hpp"
 #include "tools/predict_points.hpp"
 #include "tools/quality.hpp"
 #include "tools/report.hpp"
 #include "tools/store_access.hpp"
 #include "tools/stored_model.hpp"
 #include "tools/table_search.hpp"
+#include "tools/training_points.hpp"
 
 namespace gleaner {
 namespace {
@@ -31,7 +32,7 @@ namespace {
 struct EvaluateFlags {
   std::string store;
   std::string data;
-  std::string neighbours;  // file of points; empty: none
+  std::string neighbours;  // see open_neighbours
   ReadFlags read;
   std::uint64_t points = 0;  // 0: all
   std::uint32_t threads = 0;
@@ -152,7 +153,8 @@ void Evaluation::add_neighbours(std::span<const ExampleView> examples,
     ways_[votes_way_].quality.add(batch_[i].labels, ranked);
     ranked.clear();
     for (const ScoredLabel& mixed :
-         mixed_with_votes(exact.subspan(i * width, width), votes[i], Quality::kDepthMax)) {
+         mixed_with_votes(exact.subspan(i * width, width), votes[i],
+                          model_.config().neighbour_weight, Quality::kDepthMax)) {
       ranked.push_back(mixed.label);
     }
     ways_[mixed_way_].quality.add(batch_[i].labels, ranked);
@@ -305,13 +307,9 @@ Result<void> evaluate(const EvaluateFlags& flags) {
     if (!opened) return opened.error();
     tables = std::move(*opened);
   }
-  std::optional<Neighbours> neighbours;
-  if (!flags.neighbours.empty()) {
-    auto read = Neighbours::read(flags.neighbours, options, Neighbours::kCountUsual);
-    if (!read) return read.error();
-    neighbours = std::move(*read);
-  }
-  Evaluation evaluation(flags, **model, tables.get(), neighbours ? &*neighbours : nullptr);
+  const auto neighbours = open_neighbours(flags.neighbours, options, **model, note_on_stderr);
+  if (!neighbours) return neighbours.error();
+  Evaluation evaluation(flags, **model, tables.get(), *neighbours ? &**neighbours : nullptr);
   if (auto read = evaluation.read(**points); !read) return read;
   return print_report(evaluation.report(), flags.json ? ReportForm::kJson : ReportForm::kPeople,
                       "evaluate", flags.store);
@@ -336,8 +334,7 @@ void add_evaluate_command(CLI::App& app, int& exit_status) {
           "labels most frequent in training")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  verb.add_option("--neighbours", flags->neighbours,
-                  std::string("measured besides: ") + kNeighboursHelp);
+  verb.add_option("--neighbours", flags->neighbours, kNeighboursHelp);
   verb.add_option("--threads", flags->threads, "compute threads (one a core unless given)")
       ->check(CLI::Range(1, 1024));
   verb.add_flag("--json", flags->json, "one JSON object");
@@ -350,7 +347,8 @@ void add_evaluate_command(CLI::App& app, int& exit_status) {
       "Examples:\n"
       "  gleaner evaluate run1 --data test.txt\n"
       "  gleaner evaluate run1 --data test.txt --tables --candidates 1000 --json\n"
-      "  gleaner evaluate run1 --data test.txt --neighbours train.txt\n\n"
+      "  gleaner evaluate run1 --data test.txt --neighbours train.txt\n"
+      "  gleaner evaluate run1 --data test.txt --neighbours none\n\n"
       "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.");
   verb.callback([flags, &exit_status] { exit_status = report_on_store(evaluate(*flags)); });
 }

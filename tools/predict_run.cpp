@@ -16,10 +16,10 @@
 #include "common/dataset/packed_writer.hpp"
 #include "common/limits.hpp"
 #include "common/run_plan.hpp"
-#include "tools/neighbours.hpp"
 #include "tools/predict_points.hpp"
 #include "tools/stored_model.hpp"
 #include "tools/table_search.hpp"
+#include "tools/training_points.hpp"
 #include "tools/word_model.hpp"
 
 namespace gleaner {
@@ -264,7 +264,8 @@ Result<void> Predictor::flush() {
     if (neighbours_ == nullptr) {
       fill(prediction, own);
     } else {
-      fill(prediction, mixed_with_votes(own, votes[i], flags_.top_k));
+      fill(prediction,
+           mixed_with_votes(own, votes[i], model_.config().neighbour_weight, flags_.top_k));
     }
     tally_.add(prediction);
     text += flags_.json ? prediction_json(prediction, *names_)
@@ -351,14 +352,10 @@ Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> ru
     if (!opened) return in_store(opened.error(), flags.store);
     tables = std::move(*opened);
   }
-  std::optional<Neighbours> neighbours;
-  if (!flags.neighbours.empty()) {
-    auto read = Neighbours::read(flags.neighbours, options, Neighbours::kCountUsual);
-    if (!read) return read.error();
-    neighbours = std::move(*read);
-  }
+  const auto neighbours = open_neighbours(flags.neighbours, options, **model, note_on_stderr);
+  if (!neighbours) return neighbours.error();
   Predictor predictor(flags, **model, layout, print, tables.get(),
-                      neighbours ? &*neighbours : nullptr);
+                      *neighbours ? &**neighbours : nullptr);
   const auto flush = [&predictor] { return predictor.flush(); };
   Result<Source> source = !flags.text.empty()  ? open_texts(flags, config, flush)
                           : flags.data.empty() ? open_input(flags, config, options, flush)

@@ -17,21 +17,12 @@
 #include "common/result.hpp"
 #include "common/shard_map.hpp"
 #include "common/thread_pool.hpp"
+#include "master/scored_label.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/train/input_layer.hpp"
 #include "volunteer/train/output_shard.hpp"
 
 namespace gleaner {
-
-struct ScoredLabel {
-  std::uint32_t label = 0;
-  float logit = 0;
-  friend bool operator==(const ScoredLabel&, const ScoredLabel&) = default;
-};
-
-// The logistic function of each logit, to the same bits on every machine; of one that is not
-// finite, any number.
-std::vector<float> probabilities_of(std::span<const ScoredLabel> scored);
 
 // Whether training scaled every point's features to length one, as its settings say.
 Result<bool> trained_on_normalised_points(const RunIdentity& identity);

@@ -145,6 +145,38 @@ TEST_CASE("worker: held-out points that volunteers read and compute are those th
   REQUIRE(*std::get<EvalForwardDone>(lent).packed == *std::get<EvalForwardDone>(own).packed);
 }
 
+TEST_CASE("worker: votes are mixed in beside the network's own figures", "[worker]") {
+  Bench bench;
+  ModelConfig voting = bench.model;
+  voting.neighbours = 9;
+  Worker worker(voting, *bench.train, bench.test.get(), bench.counts, bench.pool, false);
+  // As if one volunteer had scored the neurons, each with some liking for its number.
+  EvalScoreTask task{0, bench.test->points(), kTopKMax, {}};
+  for (std::uint64_t i = task.begin; i < task.end; ++i) {
+    for (std::uint32_t n = 0; n < bench.model.labels; ++n) {
+      const std::uint32_t neuron = (n + 7 * static_cast<std::uint32_t>(i)) % bench.model.labels;
+      if (n == 0) task.lists.resize(1);
+      task.lists[0].push_back({neuron, 2.0F - 0.1F * static_cast<float>(n)});
+    }
+  }
+  const auto evaluated = [&](Worker& by) {
+    by.run(EvalForwardTask{0, bench.test->points()});
+    by.run(task);
+    return std::get<EvalFinished>(by.run(EvalFinishTask{})).evaluation;
+  };
+  const Evaluation alone = evaluated(bench.owner);
+  const Evaluation mixed = evaluated(worker);
+  REQUIRE(alone.p_at_1 >= 0);
+  REQUIRE(alone.voted_p_at_1 < 0);
+  REQUIRE(mixed.p_at_1 == alone.p_at_1);
+  REQUIRE(mixed.psp_at_5 == alone.psp_at_5);
+  // The planted points know far more than such a network.
+  REQUIRE(mixed.voted_p_at_1 > alone.p_at_1 + 0.2);
+  REQUIRE(mixed.voted_psp_at_5 > alone.psp_at_5);
+  // The same again: nothing is left of the evaluation before.
+  REQUIRE(evaluated(worker).voted_p_at_5 == mixed.voted_p_at_5);
+}
+
 TEST_CASE("worker: a gradient is cut into the parts of the input shards", "[worker]") {
   Bench bench;
   const Event forward = bench.owner.run(ForwardTask{0});

@@ -1,7 +1,7 @@
 # gleaner predict: a trained model read from a store, and what the verb makes of it.
 gleaner_test(predict_test LABEL unit
   SOURCES predict_report_test.cpp predict_points_test.cpp stored_model_test.cpp quality_test.cpp
-          neighbours_test.cpp ../storage/small_run.cpp
+          ../storage/small_run.cpp
   LINK gleaner_predict_tools)
 
 # A whole run of the master, and its recorded evaluation against the verb's output.

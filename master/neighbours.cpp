@@ -1,12 +1,11 @@
-#include "tools/neighbours.hpp"
+#include "master/neighbours.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <map>
 #include <utility>
 
-#include "tools/dataset_console.hpp"
-#include "tools/predict_points.hpp"
+#include "common/natural_log.hpp"
 
 namespace gleaner {
 namespace {
@@ -15,66 +14,48 @@ constexpr double kCertain = 1e-7;  // a mixture is no closer to 0 or 1, so that 
 
 }  // namespace
 
-Result<Neighbours> Neighbours::read(const std::string& path, const TextOptions& options,
-                                    std::uint32_t count) {
-  if (path == kStandardInput) {
-    return Error{ErrorCode::kInvalidArgument, "--neighbours wants a file: standard input is none"};
+Neighbours::Neighbours(const Points& points, std::uint32_t count)
+    : count_(count), rarity_(points.features), entry_begin_(std::size_t{points.features} + 1) {
+  label_begin_.push_back(0);
+  for (std::uint32_t p = 0; p < points.count; ++p) {
+    const ExampleView point = points.at(p);
+    labels_.insert(labels_.end(), point.labels.begin(), point.labels.end());
+    label_begin_.push_back(labels_.size());
+    for (const std::uint32_t feature : point.features) ++entry_begin_[feature + std::size_t{1}];
   }
-  auto points = PredictPoints::open(path, options, {});
-  if (!points) return points.error();
-  Neighbours neighbours;
-  neighbours.count_ = count;
-  neighbours.label_begin_.push_back(0);
-  neighbours.rarity_.resize(options.limits->features);
-  std::vector<std::uint64_t> begin = {0};
-  std::vector<std::uint32_t> features;
-  std::vector<float> values;
-  IndexedPoint point;
-  ProgressLine progress("Reading");
-  for (;;) {
-    const Result<bool> has_point = (*points)->next(point);
-    if (!has_point) return has_point.error();
-    if (!*has_point) break;
-    const Point& p = point.point;
-    neighbours.labels_.insert(neighbours.labels_.end(), p.labels.begin(), p.labels.end());
-    neighbours.label_begin_.push_back(neighbours.labels_.size());
-    features.insert(features.end(), p.features.begin(), p.features.end());
-    values.insert(values.end(), p.values.begin(), p.values.end());
-    begin.push_back(features.size());
-    progress.show(begin.size(), (*points)->announced_points().value_or(0), "neighbours");
-  }
-  neighbours.index(begin, features, values);
-  return neighbours;
-}
-
-void Neighbours::index(std::span<const std::uint64_t> begin,
-                       std::span<const std::uint32_t> features, std::span<const float> values) {
-  entry_begin_.assign(rarity_.size() + 1, 0);
-  for (const std::uint32_t feature : features) ++entry_begin_[feature + std::size_t{1}];
   for (std::size_t f = 0; f < rarity_.size(); ++f) {
     const auto having = static_cast<double>(entry_begin_[f + 1]);
     // A feature that no training point has leads to none.
-    if (having > 0)
-      rarity_[f] = static_cast<float>(std::log(static_cast<double>(points()) / having));
+    if (having > 0) {
+      rarity_[f] = static_cast<float>(natural_log(static_cast<double>(points.count) / having));
+    }
     entry_begin_[f + 1] += entry_begin_[f];
   }
-  entries_.resize(features.size());
+  entries_.resize(entry_begin_.back());
   std::vector<std::uint64_t> next(entry_begin_.begin(), entry_begin_.end() - 1);
   std::vector<float> weights;
-  for (std::uint32_t p = 0; p + std::size_t{1} < begin.size(); ++p) {
-    const auto own = features.subspan(begin[p], begin[p + 1] - begin[p]);
-    weigh(own, values.subspan(begin[p], own.size()), weights);
-    for (std::size_t i = 0; i < own.size(); ++i) entries_[next[own[i]]++] = {p, weights[i]};
+  for (std::uint32_t p = 0; p < points.count; ++p) {
+    const ExampleView point = points.at(p);
+    weigh(point, weights);
+    for (std::size_t i = 0; i < weights.size(); ++i) {
+      entries_[next[point.features[i]]++] = {p, weights[i]};
+    }
   }
 }
 
-void Neighbours::weigh(std::span<const std::uint32_t> features, std::span<const float> values,
-                       std::vector<float>& weights) const {
-  weights.assign(features.size(), 0.0F);
+Neighbours::Neighbours(const PackedDataset& points, std::uint32_t count)
+    : Neighbours({static_cast<std::uint32_t>(points.points()), points.features(),
+                  [&points](std::uint32_t point) { return points.example(point); }},
+                 count) {}
+
+void Neighbours::weigh(const ExampleView& example, std::vector<float>& weights) const {
+  weights.assign(example.features.size(), 0.0F);
   double squares = 0;
-  for (std::size_t i = 0; i < features.size(); ++i) {
-    if (features[i] >= rarity_.size()) continue;
-    weights[i] = std::copysign(std::sqrt(std::abs(values[i])), values[i]) * rarity_[features[i]];
+  for (std::size_t i = 0; i < weights.size(); ++i) {
+    const std::uint32_t feature = example.features[i];
+    if (feature >= rarity_.size()) continue;
+    const float value = example.values[i];
+    weights[i] = std::copysign(std::sqrt(std::abs(value)), value) * rarity_[feature];
     squares += double{weights[i]} * weights[i];
   }
   if (squares == 0) return;
@@ -85,7 +66,7 @@ void Neighbours::weigh(std::span<const std::uint32_t> features, std::span<const 
 void Neighbours::find(const ExampleView& example, Scratch& scratch) const {
   scratch.nearness.resize(points());
   std::vector<float> weights;
-  weigh(example.features, example.values, weights);
+  weigh(example, weights);
   for (std::size_t i = 0; i < weights.size(); ++i) {
     if (weights[i] == 0) continue;
     const std::uint32_t feature = example.features[i];
@@ -144,21 +125,23 @@ std::vector<std::vector<LabelShare>> Neighbours::votes(std::span<const ExampleVi
 }
 
 std::vector<ScoredLabel> mixed_with_votes(std::span<const ScoredLabel> network,
-                                          std::span<const LabelShare> votes, std::uint32_t top_k) {
+                                          std::span<const LabelShare> votes, float weight,
+                                          std::uint32_t top_k) {
   const std::vector<float> probabilities = probabilities_of(network);
-  std::map<std::uint32_t, double> sums;
+  std::map<std::uint32_t, double> means;
   for (std::size_t i = 0; i < network.size(); ++i) {
-    if (std::isfinite(network[i].logit)) sums[network[i].label] = double{probabilities[i]};
+    if (!std::isfinite(network[i].logit)) continue;
+    means[network[i].label] = (1 - double{weight}) * probabilities[i];
   }
-  for (const LabelShare& vote : votes) sums[vote.label] += double{vote.share};
+  for (const LabelShare& vote : votes) means[vote.label] += double{weight} * vote.share;
   std::vector<std::pair<double, std::uint32_t>> best;  // ascending pairs are the order wanted
-  for (const auto& [label, sum] : sums) best.emplace_back(-sum, label);
+  for (const auto& [label, mean] : means) best.emplace_back(-mean, label);
   const std::size_t kept = std::min<std::size_t>(top_k, best.size());
   std::ranges::partial_sort(best, best.begin() + static_cast<std::ptrdiff_t>(kept));
   std::vector<ScoredLabel> mixed;
-  for (const auto& [sum, label] : std::span(best).first(kept)) {
-    const double p = std::clamp(-sum / 2, kCertain, 1 - kCertain);
-    mixed.push_back({label, static_cast<float>(std::log(p / (1 - p)))});
+  for (const auto& [mean, label] : std::span(best).first(kept)) {
+    const double p = std::clamp(-mean, kCertain, 1 - kCertain);
+    mixed.push_back({label, static_cast<float>(natural_log(p / (1 - p)))});
   }
   return mixed;
 }

@@ -1,55 +1,45 @@
-#include "tools/neighbours.hpp"
+#include "master/neighbours.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+#include <vector>
 
-#include "tests/unit/dataset/dataset_files.hpp"
+#include "tests/sim/planted_data.hpp"
 
 namespace gleaner {
 namespace {
 
-// Features 0 to 4. Feature 0 is in every point, so it says nothing.
-constexpr const char* kPoints =
-    "4 5 6\n"
-    "1,2 0:1 1:4\n"
-    "2 0:1 1:1 2:1\n"
-    "3 0:9 3:1\n"
-    " 0:1 2:1 3:2\n";
-
-TextOptions options_of(std::uint32_t features, std::uint32_t labels) {
-  TextOptions options;
-  options.limits = Dimensions{features, labels};
-  options.limits_name = "the model";
-  return options;
-}
-
 struct Example {
+  std::vector<std::uint32_t> labels;
   std::vector<std::uint32_t> features;
   std::vector<float> values;
 
-  [[nodiscard]] ExampleView view() const { return {{}, features, values}; }
+  [[nodiscard]] ExampleView view() const { return {labels, features, values}; }
 };
 
-Neighbours neighbours_in(const TempFolder& folder, const char* text, std::uint32_t count) {
-  const std::string path = folder.file("points.txt");
-  write_file(path, text);
-  auto read = Neighbours::read(path, options_of(5, 6), count);
-  REQUIRE(read.ok());
-  return std::move(*read);
+// Features 0 to 4. Feature 0 is in every point, so it says nothing.
+const std::vector<Example> kPoints = {{{1, 2}, {0, 1}, {1, 4}},
+                                      {{2}, {0, 1, 2}, {1, 1, 1}},
+                                      {{3}, {0, 3}, {9, 1}},
+                                      {{}, {0, 2, 3}, {1, 1, 2}}};
+
+Neighbours neighbours_among(const std::vector<Example>& points, std::uint32_t count) {
+  return Neighbours({static_cast<std::uint32_t>(points.size()), 5,
+                     [&points](std::uint32_t point) { return points[point].view(); }},
+                    count);
 }
 
 }  // namespace
 
 TEST_CASE("neighbours: they vote by the square of their cosine", "[neighbours]") {
-  const TempFolder folder;
-  const Neighbours all = neighbours_in(folder, kPoints, 10);
+  const Neighbours all = neighbours_among(kPoints, 10);
   CHECK(all.points() == 4);
   ThreadPool pool(2);
   // Features 1 and 2 are in two of four points each, so equally rare: (1, 1) against (1, 0),
   // (1, 1) and, of features 2 and 3, which are as rare, (1, root of 2): cosines of root 1/2, 1
   // and root 1/6.
-  const Example both{{0, 1, 2}, {5, 3, 3}};
+  const Example both{{}, {0, 1, 2}, {5, 3, 3}};
   const auto votes = all.votes(std::vector{both.view()}, pool);
   REQUIRE(votes.size() == 1);
   REQUIRE(votes[0].size() == 2);
@@ -62,12 +52,11 @@ TEST_CASE("neighbours: they vote by the square of their cosine", "[neighbours]")
 
 TEST_CASE("neighbours: neither a point's length nor features unknown to them change them",
           "[neighbours]") {
-  const TempFolder folder;
-  const Neighbours all = neighbours_in(folder, kPoints, 10);
+  const Neighbours all = neighbours_among(kPoints, 10);
   ThreadPool pool(1);
-  const Example one{{1, 3}, {1, 4}};
-  const Example longer{{1, 3}, {100, 400}};
-  const Example more{{1, 3, 7'000}, {1, 4, 2}};
+  const Example one{{}, {1, 3}, {1, 4}};
+  const Example longer{{}, {1, 3}, {100, 400}};
+  const Example more{{}, {1, 3, 7'000}, {1, 4, 2}};
   const auto votes = all.votes(std::vector{one.view(), longer.view(), more.view()}, pool);
   for (const auto& other : {votes[1], votes[2]}) {
     REQUIRE(other.size() == votes[0].size());
@@ -80,10 +69,10 @@ TEST_CASE("neighbours: neither a point's length nor features unknown to them cha
 
 TEST_CASE("neighbours: only so many neighbours vote, of equally near ones the first",
           "[neighbours]") {
-  const TempFolder folder;
-  const Neighbours one = neighbours_in(folder, "4 5 6\n4 1:1\n3 1:2\n5 1:1\n1 0:1\n", 2);
+  const Neighbours one =
+      neighbours_among({{{4}, {1}, {1}}, {{3}, {1}, {2}}, {{5}, {1}, {1}}, {{1}, {0}, {1}}}, 2);
   ThreadPool pool(1);
-  const Example example{{1}, {1}};
+  const Example example{{}, {1}, {1}};
   const auto votes = one.votes(std::vector{example.view()}, pool);
   REQUIRE(votes[0].size() == 2);
   CHECK(votes[0][0].label == 3);  // equal shares: the smaller label first
@@ -93,29 +82,34 @@ TEST_CASE("neighbours: only so many neighbours vote, of equally near ones the fi
 
 TEST_CASE("neighbours: a point that shares nothing with the training points has no votes",
           "[neighbours]") {
-  const TempFolder folder;
-  const Neighbours all = neighbours_in(folder, kPoints, 10);
+  const Neighbours all = neighbours_among(kPoints, 10);
   ThreadPool pool(1);
-  const Example common{{0}, {1}};
-  const Example unseen{{4}, {1}};
+  const Example common{{}, {0}, {1}};
+  const Example unseen{{}, {4}, {1}};
   const Example empty;
-  const Example opposite{{1}, {-1}};
+  const Example opposite{{}, {1}, {-1}};
   for (const auto& votes :
        all.votes(std::vector{common.view(), unseen.view(), empty.view(), opposite.view()}, pool)) {
     CHECK(votes.empty());
   }
 }
 
-TEST_CASE("neighbours: a file that is of another data set are refused with line and file",
+TEST_CASE("neighbours: those of a packed set are those of its points, for any threads",
           "[neighbours]") {
-  const TempFolder folder;
-  const std::string path = folder.file("points.txt");
-  write_file(path, kPoints);
-  const auto read = Neighbours::read(path, options_of(5, 3), 10);
-  REQUIRE_FALSE(read.ok());
-  CHECK(read.error().code == ErrorCode::kInvalidData);
-  CHECK(read.error().message.find("points.txt") != std::string::npos);
-  CHECK_FALSE(Neighbours::read("-", options_of(5, 6), 10).ok());
+  const auto train = planted_data({}, 7, 0);
+  const auto test = planted_data({40, 48, 40}, 7, 1);
+  const Neighbours packed(*train, 9);
+  const Neighbours listed({static_cast<std::uint32_t>(train->points()), train->features(),
+                           [&](std::uint32_t point) { return train->example(point); }},
+                          9);
+  CHECK(packed.points() == train->points());
+  std::vector<ExampleView> examples;
+  for (std::uint64_t i = 0; i < test->points(); ++i) examples.push_back(test->example(i));
+  ThreadPool one(1);
+  ThreadPool three(3);
+  const auto votes = packed.votes(examples, one);
+  CHECK(votes == listed.votes(examples, one));
+  CHECK(votes == packed.votes(examples, three));
 }
 
 TEST_CASE("neighbours: a mixture is the mean of both probabilities", "[neighbours]") {
@@ -123,7 +117,7 @@ TEST_CASE("neighbours: a mixture is the mean of both probabilities", "[neighbour
   const std::vector<ScoredLabel> network = {{7, 2.0F}, {3, 0.0F}, {0, kNone}};
   const std::vector<LabelShare> votes = {{3, 0.9F}, {5, 0.6F}};
   const auto probability = [](float logit) { return 1 / (1 + std::exp(-double{logit})); };
-  const auto mixed = mixed_with_votes(network, votes, 10);
+  const auto mixed = mixed_with_votes(network, votes, 0.5F, 10);
   REQUIRE(mixed.size() == 3);
   CHECK(mixed[0].label == 3);
   CHECK(probability(mixed[0].logit) == Approx(0.7).margin(1e-5));
@@ -131,10 +125,14 @@ TEST_CASE("neighbours: a mixture is the mean of both probabilities", "[neighbour
   CHECK(probability(mixed[1].logit) == Approx(probability(2.0F) / 2).margin(1e-5));
   CHECK(mixed[2].label == 5);
   CHECK(probability(mixed[2].logit) == Approx(0.3).margin(1e-5));
-  CHECK(mixed_with_votes(network, votes, 1).size() == 1);
+  CHECK(mixed_with_votes(network, votes, 0.5F, 1).size() == 1);
+  // Of another weight the votes count for more or less, or alone.
+  CHECK(probability(mixed_with_votes(network, votes, 0.25F, 1)[0].logit) ==
+        Approx(0.75 * probability(2.0F)).margin(1e-5));
+  CHECK(mixed_with_votes(network, votes, 1.0F, 2)[1].label == 5);
   // Certainty on both sides still has a logit.
-  const auto certain =
-      mixed_with_votes(std::vector<ScoredLabel>{{1, 90.0F}}, std::vector<LabelShare>{{1, 1.0F}}, 1);
+  const auto certain = mixed_with_votes(std::vector<ScoredLabel>{{1, 90.0F}},
+                                        std::vector<LabelShare>{{1, 1.0F}}, 0.5F, 1);
   CHECK(std::isfinite(certain[0].logit));
 }
 

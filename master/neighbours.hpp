@@ -3,49 +3,51 @@
 // 1911.00172). A network's hidden units hold what many points share; neighbours know the rare.
 //
 // Nearness is the cosine of the points' features, each value as its root times the logarithm of how
-// rare its feature is (idf). It does not change with a point's length. An inverted index over the
-// features finds the neighbours exactly. Queries run on the pool; one caller at a time.
+// rare its feature is (idf). It does not change with a point's length but for rounding, so whoever
+// wants the same bits gives points scaled alike. An inverted index over the features finds the
+// neighbours exactly, and the same ones on every machine and for any number of threads. Queries run
+// on the pool; one caller at a time.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
-#include "common/dataset/text_reader.hpp"
-#include "common/result.hpp"
 #include "common/thread_pool.hpp"
-#include "tools/stored_model.hpp"
+#include "master/scored_label.hpp"
 
 namespace gleaner {
-
-// What --help says of the flag that names the file.
-inline constexpr const char* kNeighboursHelp =
-    "the training points, as text or packed: the 80 nearest to a point vote beside the model, and "
-    "a "
-    "probability is the mean of its own and their share of the votes";
 
 // A label's part of the neighbours' votes, 0 to 1. Each neighbour votes for all of its labels with
 // the square of its nearness, so that the shares of a point with several labels add up to more.
 struct LabelShare {
   std::uint32_t label = 0;
   float share = 0;
+  friend bool operator==(const LabelShare&, const LabelShare&) = default;
 };
 
 class Neighbours {
  public:
   static constexpr std::uint32_t kCountUsual = 80;
 
-  // Reads the training points in `path` (XC or libsvm text or packed) into memory: 8 bytes a
-  // feature of a point and 4 a label. `count` of them vote, at least 1. Errors as of
-  // PredictPoints::open, whose `options` these are.
-  static Result<Neighbours> read(const std::string& path, const TextOptions& options,
-                                 std::uint32_t count);
+  // The training points, which are read one after the other more than once.
+  struct Points {
+    std::uint32_t count = 0;
+    std::uint32_t features = 0;  // ids are below
+    std::function<ExampleView(std::uint32_t point)> at;
+  };
+
+  // Takes what it needs of the points into memory: 8 bytes a feature of a point and 4 a label.
+  // `count` of them vote, at least 1.
+  Neighbours(const Points& points, std::uint32_t count);
+  // Requires at most 2^32 - 1 points.
+  Neighbours(const PackedDataset& points, std::uint32_t count);
 
   // By example: labels that have votes, by descending share, of equal shares the smaller first.
   // None where no training point shares a feature with the example. Of equally near points those
-  // that come first in the file vote.
+  // that come first vote.
   [[nodiscard]] std::vector<std::vector<LabelShare>> votes(std::span<const ExampleView> examples,
                                                            ThreadPool& pool) const;
 
@@ -62,16 +64,12 @@ class Neighbours {
     std::vector<Near> near;
   };
 
-  Neighbours() = default;
-  void index(std::span<const std::uint64_t> begin, std::span<const std::uint32_t> features,
-             std::span<const float> values);
   // The root and rarity of an example's values, scaled to length one.
-  void weigh(std::span<const std::uint32_t> features, std::span<const float> values,
-             std::vector<float>& weights) const;
+  void weigh(const ExampleView& example, std::vector<float>& weights) const;
   void find(const ExampleView& example, Scratch& scratch) const;
   [[nodiscard]] std::vector<LabelShare> shares(std::span<const Near> near) const;
 
-  std::uint32_t count_ = kCountUsual;
+  std::uint32_t count_;
   std::vector<float> rarity_;               // by feature
   std::vector<std::uint64_t> entry_begin_;  // by feature, of:
   std::vector<Near> entries_;               // a point that has it, and its weight there
@@ -79,11 +77,13 @@ class Neighbours {
   std::vector<std::uint32_t> labels_;
 };
 
-// The mean of what the network and the neighbours take for a label's probability, as its logit: the
-// `top_k` best of both lists, by descending probability, of equals the smaller label first. A label
-// that one of them does not name has no probability there, so `network` should go far beyond
-// `top_k`. Entries of `network` that are not finite count as not named.
+// The mean of what the network and the neighbours take for a label's probability, the latter of
+// `weight` between 0 and 1, as its logit: the `top_k` best of both lists, by descending
+// probability, of equals the smaller label first. A label that one of them does not name has no
+// probability there, so `network` should go far beyond `top_k`: kTopKMax where there are so many.
+// Entries of `network` that are not finite count as not named.
 std::vector<ScoredLabel> mixed_with_votes(std::span<const ScoredLabel> network,
-                                          std::span<const LabelShare> votes, std::uint32_t top_k);
+                                          std::span<const LabelShare> votes, float weight,
+                                          std::uint32_t top_k);
 
 }  // namespace gleaner

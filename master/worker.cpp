@@ -14,6 +14,8 @@ namespace {
 
 constexpr std::uint32_t kRowsPerRead = 4096;
 constexpr std::uint32_t kMetricsDepth = 5;
+// Votes of so many held-out points are kept: searching takes as long as scoring with the network.
+constexpr std::uint64_t kKeptVotesBytesMax = std::uint64_t{256} << 20;
 
 std::vector<std::uint32_t> labels_of(const std::vector<ScoredLabel>& ranked) {
   std::vector<std::uint32_t> labels;
@@ -182,9 +184,24 @@ Event Worker::run_task(const EvalForwardTask& task) {
   return eval_forward_done(task.begin, task.end, input_->forward(examples, {}));
 }
 
-const Neighbours& Worker::neighbours() {
+std::vector<std::vector<LabelShare>> Worker::votes(std::uint64_t begin,
+                                                   std::span<const ExampleView> examples) {
+  std::vector<std::vector<LabelShare>> all;
+  while (all.size() < examples.size() && begin + all.size() < kept_votes_.size()) {
+    all.push_back(kept_votes_[begin + all.size()]);
+  }
+  if (all.size() == examples.size()) return all;
   if (!neighbours_) neighbours_.emplace(train_, model_.neighbours);
-  return *neighbours_;
+  for (std::vector<LabelShare>& own : neighbours_->votes(examples.subspan(all.size()), pool_)) {
+    const std::size_t bytes = sizeof(own) + own.size() * sizeof(LabelShare);
+    const bool is_next = begin + all.size() == kept_votes_.size();
+    if (is_next && kept_votes_bytes_ + bytes <= kKeptVotesBytesMax) {
+      kept_votes_.push_back(own);
+      kept_votes_bytes_ += bytes;
+    }
+    all.push_back(std::move(own));
+  }
+  return all;
 }
 
 std::vector<ScoredLabel> Worker::best_of(const EvalScoreTask& task, std::size_t i) const {
@@ -206,20 +223,20 @@ Event Worker::run_task(const EvalScoreTask& task) {
   for (std::uint64_t position = task.begin; position < task.end; ++position) {
     examples.push_back(held_out(position));
   }
-  std::vector<std::vector<LabelShare>> votes;
-  if (model_.neighbours > 0) votes = neighbours().votes(examples, pool_);
+  std::vector<std::vector<LabelShare>> shares;
+  if (model_.neighbours > 0) shares = votes(task.begin, examples);
   std::vector<std::vector<std::uint32_t>> ranked(examples.size());
-  std::vector<std::vector<std::uint32_t>> voted(votes.size());
+  std::vector<std::vector<std::uint32_t>> voted(shares.size());
   pool_.parallel_for(examples.size(), [&](std::size_t i, unsigned) {
     const std::vector<ScoredLabel> network = best_of(task, i);
     ranked[i] = labels_of(network);
-    if (votes.empty()) return;
+    if (shares.empty()) return;
     voted[i] =
-        labels_of(mixed_with_votes(network, votes[i], model_.neighbour_weight, kMetricsDepth));
+        labels_of(mixed_with_votes(network, shares[i], model_.neighbour_weight, kMetricsDepth));
   });
   for (std::size_t i = 0; i < examples.size(); ++i) {
     sums_->add(examples[i].labels, ranked[i]);
-    if (!votes.empty()) voted_sums_->add(examples[i].labels, voted[i]);
+    if (!shares.empty()) voted_sums_->add(examples[i].labels, voted[i]);
   }
   scored_ += examples.size();
   return EvalChunkScored{task.begin};

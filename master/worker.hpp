@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
@@ -51,8 +52,9 @@ class Worker {
   Event eval_forward_done(std::uint64_t begin, std::uint64_t end, const HiddenCodes& codes);
   [[nodiscard]] std::vector<ExampleView> examples_of(BatchIndex batch) const;
   [[nodiscard]] Positives positives_of(const std::vector<ExampleView>& examples) const;
-  // Made when they are first asked; of a model that has some.
-  const Neighbours& neighbours();
+  // Of the held-out points from `begin` on, which `examples` are; of a model with neighbours.
+  std::vector<std::vector<LabelShare>> votes(std::uint64_t begin,
+                                             std::span<const ExampleView> examples);
   // What the shards together find best for the `i`-th example of the task.
   [[nodiscard]] std::vector<ScoredLabel> best_of(const EvalScoreTask& task, std::size_t i) const;
   // A sample of the held-out points must not be their file's beginning: they have a seeded order.
@@ -68,7 +70,10 @@ class Worker {
   std::optional<InputLayer> input_;  // unless it is lent
   InversePropensities propensities_;
   Permutation test_order_;
-  std::optional<Neighbours> neighbours_;
+  std::optional<Neighbours> neighbours_;  // once they have been asked
+  // Of the first held-out points, for the next evaluation, as far as they fit a bound.
+  std::vector<std::vector<LabelShare>> kept_votes_;
+  std::uint64_t kept_votes_bytes_ = 0;
   std::optional<MetricSums> sums_;        // of the evaluation under way
   std::optional<MetricSums> voted_sums_;  // the same with votes, of a model with neighbours
   std::uint64_t scored_ = 0;

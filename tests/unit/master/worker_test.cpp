@@ -151,19 +151,19 @@ TEST_CASE("worker: votes are mixed in beside the network's own figures", "[worke
   voting.neighbours = 9;
   Worker worker(voting, *bench.train, bench.test.get(), bench.counts, bench.pool, false);
   // As if one volunteer had scored the neurons, each with some liking for its number.
-  EvalScoreTask task{0, bench.test->points(), kTopKMax, {}};
-  for (std::uint64_t i = task.begin; i < task.end; ++i) {
-    for (std::uint32_t n = 0; n < bench.model.labels; ++n) {
-      const std::uint32_t neuron = (n + 7 * static_cast<std::uint32_t>(i)) % bench.model.labels;
-      if (n == 0) task.lists.resize(1);
-      task.lists[0].push_back({neuron, 2.0F - 0.1F * static_cast<float>(n)});
+  const auto evaluated = [&](Worker& by, std::uint64_t points = 40) {
+    by.run(EvalForwardTask{0, points});
+    EvalScoreTask task{0, points, kTopKMax, {{}}};
+    for (std::uint32_t i = 0; i < points; ++i) {
+      for (std::uint32_t n = 0; n < bench.model.labels; ++n) {
+        const std::uint32_t neuron = (n + 7 * i) % bench.model.labels;
+        task.lists[0].push_back({neuron, 2.0F - 0.1F * static_cast<float>(n)});
+      }
     }
-  }
-  const auto evaluated = [&](Worker& by) {
-    by.run(EvalForwardTask{0, bench.test->points()});
     by.run(task);
     return std::get<EvalFinished>(by.run(EvalFinishTask{})).evaluation;
   };
+  REQUIRE(bench.test->points() == 40);
   const Evaluation alone = evaluated(bench.owner);
   const Evaluation mixed = evaluated(worker);
   REQUIRE(alone.p_at_1 >= 0);
@@ -173,8 +173,13 @@ TEST_CASE("worker: votes are mixed in beside the network's own figures", "[worke
   // The planted points know far more than such a network.
   REQUIRE(mixed.voted_p_at_1 > alone.p_at_1 + 0.2);
   REQUIRE(mixed.voted_psp_at_5 > alone.psp_at_5);
-  // The same again: nothing is left of the evaluation before.
+  // The same again, also after a sample, of which the votes are kept.
   REQUIRE(evaluated(worker).voted_p_at_5 == mixed.voted_p_at_5);
+  Worker other(voting, *bench.train, bench.test.get(), bench.counts, bench.pool, false);
+  const Evaluation sample = evaluated(other, 15);
+  REQUIRE_FALSE(sample.all_points);
+  REQUIRE(evaluated(other).voted_psp_at_5 == mixed.voted_psp_at_5);
+  REQUIRE(evaluated(other, 15).voted_psp_at_5 == sample.voted_psp_at_5);
 }
 
 TEST_CASE("worker: a gradient is cut into the parts of the input shards", "[worker]") {

@@ -108,6 +108,15 @@ class Hosts:
     def address(self, number):
         return f"{NETWORK}.{number}"
 
+    def cable_seconds(self):
+        """Processor time that the cables with a delay have taken so far."""
+        ticks = 0
+        for cable in self._cables:
+            # The second field is the program's name in parentheses; user and system time are the 14th and 15th.
+            fields = pathlib.Path(f"/proc/{cable.pid}/stat").read_text().rpartition(")")[2].split()
+            ticks += int(fields[11]) + int(fields[12])
+        return ticks / os.sysconf("SC_CLK_TCK")
+
     def on(self, number):
         """What to put before a command to run it on the host."""
         return ["ip", "netns", "exec", self._names[number - 1]]

@@ -6,7 +6,7 @@
 Master and volunteers each have a host of their own (hosts.py) on this machine, whose cores they share. The
 columns: examples a second after the first round, bytes an example and volunteer by the kernel's counters
 (everything: headers, downloads, commits, heartbeats), those of work units, the commits' share of all messages, what the master's accounts say over what the kernel counted without headers,
-processor time of all programs, and whether the model is the first row's to the bit. Exit status 0: it is, in
+processor time of all programs, of that the simulated cables', and whether the model is the first row's to the bit. Exit status 0: it is, in
 every row, and accounts are right within 5 %; 1: not so, or a run failed; 77: this machine cannot make such
 hosts, and why.
 """
@@ -125,6 +125,7 @@ def train_over(cluster, setup, rate, round_trip_ms, options, number):
             volunteer.wait_exit()
         counted = [hosts.bytes_on_the_wire(host) for host in away]
         messages = sum(sum(hosts.bytes_of_messages(host)) for host in away)
+        cables = hosts.cable_seconds()
     accounts = json.loads(cluster.gleaner("inspect", store, "traffic", "--json"))
     examples = started["points"] * started["epochs"]
     return {
@@ -135,7 +136,7 @@ def train_over(cluster, setup, rate, round_trip_ms, options, number):
         "unit_down": last["bytes_down"], "unit_up": last["bytes_up"],
         "commits": accounts["commit_share"],
         "accounts": sum(entry["bytes"] for entry in accounts["traffic"]) / messages,
-        "p_at_1": end["p_at_1"], "staleness": started["staleness"],
+        "p_at_1": end["p_at_1"], "staleness": started["staleness"], "cables": cables,
     }
 
 
@@ -152,7 +153,7 @@ def main(arguments):
     with Cluster() as cluster:
         setup = prepare(cluster, options)
         print(f"{'link':<24}{'examples/s':>11}{'share':>8}{'B down':>9}{'B up':>9}{'units':>13}"
-              f"{'commits':>9}{'accounts':>10}{'CPU s':>8}{'P@1':>8}  model", flush=True)
+              f"{'commits':>9}{'accounts':>10}{'CPU s':>8}{'cables':>8}{'P@1':>8}  model", flush=True)
         for number, (rate, round_trip) in enumerate(options.links):
             before = processor_seconds()
             row = train_over(cluster, setup, rate, round_trip, options, number)
@@ -163,7 +164,7 @@ def main(arguments):
                   f"{row['speed'] / rows[0]['speed']:>8.2f}{row['down']:>9.0f}{row['up']:>9.0f}"
                   f"{number_or_dash(row['unit_down'], 7)} {number_or_dash(row['unit_up'], 5)}"
                   f"{100 * row['commits']:>7.1f} %{row['accounts']:>10.3f}"
-                  f"{processor_seconds() - before:>8.1f}{row['p_at_1']:>8.4f}"
+                  f"{processor_seconds() - before:>8.1f}{row['cables']:>8.1f}{row['p_at_1']:>8.4f}"
                   f"  {row['digest'][:16]}{'' if same else ' DIFFERS'}", flush=True)
     print(f"lag {rows[0]['staleness']} batches; B down, B up: on the wire, an example and volunteer; units: of "
           f"work units alone; {os.cpu_count()} cores for all")

@@ -43,24 +43,19 @@ std::string line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void add_scores(Json& json, const Scores& s) {
-  json["p_at_1"] = known(s.p_at_1);
-  json["p_at_3"] = known(s.p_at_3);
-  json["p_at_5"] = known(s.p_at_5);
-  json["psp_at_1"] = known(s.psp_at_1);
-  json["psp_at_3"] = known(s.psp_at_3);
-  json["psp_at_5"] = known(s.psp_at_5);
+void add_scores(Json& json, const Scores& s, const std::string& prefix = "") {
+  json[prefix + "p_at_1"] = known(s.p_at_1);
+  json[prefix + "p_at_3"] = known(s.p_at_3);
+  json[prefix + "p_at_5"] = known(s.p_at_5);
+  json[prefix + "psp_at_1"] = known(s.psp_at_1);
+  json[prefix + "psp_at_3"] = known(s.psp_at_3);
+  json[prefix + "psp_at_5"] = known(s.psp_at_5);
 }
 
 // Null where no training points vote.
 void add_voted_scores(Json& json, const Scores& s, std::uint32_t neighbours) {
   json["neighbours"] = neighbours;
-  json["voted_p_at_1"] = known(s.p_at_1);
-  json["voted_p_at_3"] = known(s.p_at_3);
-  json["voted_p_at_5"] = known(s.p_at_5);
-  json["voted_psp_at_1"] = known(s.psp_at_1);
-  json["voted_psp_at_3"] = known(s.psp_at_3);
-  json["voted_psp_at_5"] = known(s.psp_at_5);
+  add_scores(json, s, "voted_");
 }
 
 struct EventJson {

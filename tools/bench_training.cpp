@@ -25,6 +25,14 @@ constexpr std::uint32_t kBatches = 8;  // one after the other, so that each find
 constexpr std::uint32_t kParts = 16;   // the same examples as so many batches
 constexpr std::uint32_t kFeaturesPerExample = 32;
 
+// Seconds of the parts of a step.
+struct StepParts {
+  double visit = 0;   // an active neuron of an example
+  double row = 0;     // a row visited, a batch
+  double scan = 0;    // a row whose visits are looked for, a batch
+  double finish = 0;  // an example's gradient in a shard
+};
+
 // The examples of all batches, each in `parts`, on all shards.
 struct Pass {
   double seconds = 0;
@@ -204,7 +212,8 @@ std::vector<BenchLine> bench_training(const Kernels& kernels, const BenchShape& 
   const auto add = [&](std::vector<BenchLine> more) {
     for (BenchLine& line : more) lines.push_back(std::move(line));
   };
-  StepParts known{.finish = time_finish(kernels, shape)};
+  StepParts known;
+  known.finish = time_finish(kernels, shape);
   RoundRow round;
   for (const std::uint32_t rows : shape.layers) {
     {
@@ -216,11 +225,10 @@ std::vector<BenchLine> bench_training(const Kernels& kernels, const BenchShape& 
       }
       known.row = time_row(layer, known, shape.budget);
       round = time_round_row(layer, shape);
-      known.rehash = round.rehash;
     }
     lines.push_back({fmt::format("fetch and update a row, layer of {} rows", rows), "row and batch",
                      known.row, 0, ""});
-    add(bench_step(kernels, shape, rows, known));
+    add(bench_step(kernels, shape, rows));
   }
   lines.push_back({"keep, commit and hash a row", "row and round", round.commit, 0, ""});
   lines.push_back({"hash a changed row anew, tables and all", "row", round.rehash, 0, ""});

@@ -6,6 +6,8 @@
 #include <chrono>
 #include <cmath>
 #include <limits>
+#include <span>
+#include <vector>
 
 #include "common/limits.hpp"
 #include "master/core/core_config.hpp"
@@ -30,48 +32,6 @@ double seconds_a_byte(double mbit) {
 
 double per_second(double examples, double seconds) {
   return seconds > 0 ? examples / seconds : kUnlimited;
-}
-
-Shape shape_of(const PlanInput& input, const Scale& scale) {
-  const ModelConfig& m = input.model;
-  Shape s{};
-  s.labels = m.labels;
-  s.features = m.features + 1.0;  // the bias is a row as well
-  s.hidden = m.hidden;
-  s.tables = m.sampling == Sampling::kLsh ? m.tables : 0.0;
-  s.batch = m.batch_examples;
-  s.epoch_batches = std::ceil(static_cast<double>(m.points) / s.batch);
-  // Rounds are about equally long.
-  const double span = epochs_per_round(m) * s.epoch_batches;
-  s.batches = span / std::ceil(span / m.round_batches) * scale[Resource::kRound];
-  // Every shard chooses and draws its part, rounded up.
-  const auto in_parts = [&](double rows) {
-    return std::ceil(rows / m.output_shards) * m.output_shards;
-  };
-  const bool has_tables = m.sampling == Sampling::kLsh;
-  const double chosen = m.sampling == Sampling::kAll ? s.labels : in_parts(m.active_cap);
-  s.drawn = has_tables                        ? in_parts(m.random_negatives)
-            : m.sampling == Sampling::kRandom ? chosen
-                                              : 0.0;
-  s.active = std::min(s.labels, chosen + (has_tables ? s.drawn : 0.0) + input.labels_per_point);
-  s.drawn = std::min(s.drawn, s.active);
-  s.rows_a_batch = rows_reached(s, s.batch);
-  s.output_rows = rows_reached(s, s.examples());
-  s.input_rows = features_reached(input.features_per_point * s.examples(), s.features);
-  const double run = static_cast<double>(m.points) * m.epochs;
-  s.stored_rows = rows_reached(s, run);
-  s.stored_features = features_reached(input.features_per_point * run, s.features);
-  s.shards = std::min(s.labels, m.output_shards * scale[Resource::kShards]);
-  s.holders = std::min<double>(input.volunteers.count, s.shards);
-  s.held = std::ceil(s.shards / s.holders);
-  s.share = s.held / s.shards;
-  if (input.lends_input) {
-    s.input_shards = m.input_shards;
-    s.input_holders = std::min<double>(input.volunteers.count, s.input_shards);
-    s.input_held = std::ceil(s.input_shards / s.input_holders);
-    s.input_share = s.input_held / s.input_shards;
-  }
-  return s;
 }
 
 // Seconds of a batch and of a round, of who does them.
@@ -120,7 +80,10 @@ Loads loads_of(const PlanInput& input, const Work& w, const Shape& s, const Scal
 
 // Seconds that the links take, the slower one of the volunteer with the most and of the master.
 struct Wires {
-  double units = 0;      // for a batch, in the direction in which there is more
+  double down = 0;  // for a batch, everything, over the volunteer's link
+  double up = 0;
+  double master_down = 0;  // the same over the master's
+  double master_up = 0;
   double trip = 0;       // for a batch, there and back, one link after the other
   double commits = 0;    // for a round
   double volunteer = 0;  // for a round, everything
@@ -136,19 +99,43 @@ Wires wires_of(const PlanInput& input, const Traffic& t, const Shape& s, const S
   const double master_down = t.unit_down * s.holders + t.input_down * s.input_holders;
   const double master_up = t.unit_up * s.holders + t.input_up * s.input_holders;
   Wires wires;
-  wires.units = s.batch * std::max(std::max(down, up) * volunteer_byte,
-                                   std::max(master_down, master_up) * master_byte);
+  wires.down = s.batch * t.down * volunteer_byte;
+  wires.up = s.batch * t.up * volunteer_byte;
+  wires.master_down = s.batch * t.master_down * master_byte;
+  wires.master_up = s.batch * t.master_up * master_byte;
   wires.trip = s.batch * ((down + up) * volunteer_byte + (master_down + master_up) * master_byte);
   wires.commits = t.commit_up * s.examples() * std::max(volunteer_byte, s.holders * master_byte);
-  wires.volunteer = s.examples() * std::max(t.down, t.up) * volunteer_byte;
-  wires.master = s.examples() * std::max(t.master_down, t.master_up) * master_byte;
+  wires.volunteer = s.batches * std::max(wires.down, wires.up);
+  wires.master = s.batches * std::max(wires.master_down, wires.master_up);
   return wires;
+}
+
+// From one batch to the next where so many are under way: each visits all stations, which serve one
+// at a time for so many seconds, and besides is `delay` on its way. What a batch finds before it at
+// a station is what stands there with one batch fewer under way: mean-value analysis of a closed
+// network (Reiser and Lavenberg, J. ACM 27(2), 1980). So stations that are nearly used up make one
+// another wait, which the longest of them alone does not say.
+double batch_seconds(double under_way, double delay, std::span<const double> stations) {
+  std::vector<double> queue(stations.size());
+  double between = 0;
+  for (double n = 1; n <= under_way; ++n) {
+    double trip = delay;
+    for (std::size_t i = 0; i < stations.size(); ++i) trip += stations[i] * (1 + queue[i]);
+    between = trip / n;
+    if (between == 0) break;
+    for (std::size_t i = 0; i < stations.size(); ++i) {
+      queue[i] = stations[i] * (1 + queue[i]) / between;
+    }
+  }
+  return between;
 }
 
 // The time of a round, and what it is made of.
 struct Pace {
   double round = 0;
   double trip = 0;
+  double delay = 0;                               // of it, on the way
+  std::array<double, 6> stations{};               // a batch's seconds at each
   double batch = 0;                               // from one batch to the next
   std::array<double, kResources.size()> alone{};  // examples a second
 };
@@ -163,10 +150,15 @@ Pace pace_of(const PlanInput& input, const MachineCosts& costs, const Scale& sca
   // One batch by itself: out to everyone, trained, back, and through the input layer, which is
   // another trip where that is with the volunteers.
   const double trips = s.input_share > 0 ? 2 : 1;
-  pace.trip = trips * input.round_trip + wires.trip + loads.volunteer + loads.master;
+  pace.delay = trips * input.round_trip;
+  pace.trip = pace.delay + wires.trip + loads.volunteer + loads.master;
   const double in_flight = (input.model.staleness + 1.0) * scale[Resource::kLag];
   const double lag = in_flight < s.batches ? pace.trip / in_flight : 0;
-  pace.batch = std::max({loads.volunteer, loads.master, wires.units, lag});
+  pace.stations = {loads.volunteer, loads.master,      wires.down,
+                   wires.up,        wires.master_down, wires.master_up};
+  pace.batch = in_flight < s.batches
+                   ? batch_seconds(in_flight, pace.delay, pace.stations)
+                   : *std::max_element(pace.stations.begin(), pace.stations.end());
   // A round fills the pipeline, keeps its pace, and every shard commits.
   const double train = pace.trip + std::max(0.0, s.batches - 1) * pace.batch + loads.commit;
   const double store = w.store / scale[Resource::kStore];
@@ -201,7 +193,8 @@ double rise_seconds(const ModelConfig& model, const Shape& s, const Pace& pace) 
   for (std::uint32_t lag = 1; lag < model.staleness && model.staleness_rise > 0 && left > 0;
        ++lag) {
     const double batches = std::min<double>(left, model.staleness_rise);
-    seconds += batches * std::max(0.0, pace.trip / (lag + 1) - pace.batch);
+    const double between = batch_seconds(lag + 1.0, pace.delay, pace.stations);
+    seconds += batches * std::max(0.0, between - pace.batch);
     left -= batches;
   }
   return seconds;

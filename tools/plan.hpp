@@ -19,8 +19,9 @@ struct MachineCosts {
   struct LayerRow {
     double rows = 0;     // of the layer measured
     double seconds = 0;  // to fetch and update one of its rows, a batch
-    double whole = 1;    // a whole training step, all processors busy, over the sum of its parts
+    double whole = 1;    // a whole training step, all processors busy, over what its parts take
     double busy = 1;     // the same over one with the others idle
+    double feature = 0;  // of an example: forward, backward and update of the input layer beside it
   };
 
   std::uint32_t hidden = 128;
@@ -34,8 +35,6 @@ struct MachineCosts {
   double commit_row = 0;          // a row touched in a round, on its volunteer
   double encode_row = 0;          // the same, to send it
   double decode_row = 0;          // the same, to take it in
-  double input_forward = 0;       // a feature of an example
-  double input_backward = 0;      // the same, with the update
   double input_commit_row = 0;    // a row of the input layer touched in a round
   double pack_codes = 0;          // an example
   double unpack_codes = 0;

@@ -11,6 +11,8 @@
 
 #include "common/kernels/simd_level.hpp"
 #include "common/limits.hpp"
+#include "tools/bench_step.hpp"
+#include "tools/plan_parts.hpp"
 
 namespace gleaner {
 namespace {
@@ -35,8 +37,6 @@ constexpr CostLine kLines[] = {
     {"keep, commit and hash a row", &MachineCosts::commit_row},
     {"encode a commit", &MachineCosts::encode_row},
     {"decode a commit", &MachineCosts::decode_row},
-    {"input layer, forward", &MachineCosts::input_forward},
-    {"input layer, backward and update", &MachineCosts::input_backward},
     {"input layer, commit a row", &MachineCosts::input_commit_row},
     {"pack hidden codes", &MachineCosts::pack_codes},
     {"unpack hidden codes", &MachineCosts::unpack_codes},
@@ -73,6 +73,43 @@ Result<double> seconds_of(const std::vector<BenchLine>& lines, const std::string
   return line->seconds;
 }
 
+// What was measured of a whole step.
+struct StepSeconds {
+  double all_busy = 0;  // an example's
+  double one_busy = 0;
+  double feature = 0;  // of the input layer
+};
+
+Result<StepSeconds> step_of(const std::vector<BenchLine>& lines, const std::string& layer) {
+  const Result<double> all = seconds_of(lines, "a whole step, all processors busy" + layer);
+  const Result<double> one = seconds_of(lines, "a whole step, one processor busy" + layer);
+  const Result<double> feature = seconds_of(lines, "the input layer of a step" + layer);
+  for (const auto* figure : {&all, &one, &feature}) {
+    if (!*figure) return figure->error();
+  }
+  return StepSeconds{*all, *one, *feature};
+}
+
+// Held against what the parts take by the plan's own formulas, so that these are right at least for
+// the runs that were measured.
+void add_steps(const std::vector<StepSeconds>& steps, MachineCosts& costs) {
+  for (std::size_t i = 0; i < steps.size(); ++i) {
+    MachineCosts::LayerRow& layer = costs.row[i];
+    const StepRun run =
+        step_run(costs.hidden, static_cast<std::uint32_t>(layer.rows), BenchShape().step_batches);
+    PlanInput input;
+    input.model = run.model;
+    input.features_per_point = run.facts.features_per_point;
+    input.labels_per_point = run.facts.labels_per_point;
+    const double parts = step_seconds(input, costs);
+    if (parts > 0) layer.whole = steps[i].all_busy / parts;
+    if (steps[i].one_busy > 0) {
+      layer.busy = std::max(1.0, steps[i].all_busy / steps[i].one_busy);
+    }
+    layer.feature = steps[i].feature;
+  }
+}
+
 Error in_file(const std::string& what) {
   return {ErrorCode::kInvalidArgument, "not what gleaner bench --json prints: " + what};
 }
@@ -87,30 +124,27 @@ Result<MachineCosts> costs_of(const std::vector<BenchLine>& lines, std::uint32_t
     if (!seconds) return seconds.error();
     costs.*line.cost = *seconds;
   }
-  std::size_t layers = 0;
+  std::vector<StepSeconds> steps;
   for (const BenchLine& line : lines) {
     if (!line.name.starts_with(kLayerLine)) continue;
+    const std::size_t layer = steps.size();
     const double rows = std::strtod(line.name.c_str() + kLayerLine.size(), nullptr);
-    if (layers == costs.row.size() || rows <= (layers == 0 ? 0 : costs.row[layers - 1].rows)) {
+    if (layer == costs.row.size() || rows <= (layer == 0 ? 0 : costs.row[layer - 1].rows)) {
       return Error{ErrorCode::kInvalidArgument,
                    fmt::format("line '{}': three layers are wanted, ascending", line.name)};
     }
-    const std::string layer = line.name.substr(kLayerLine.size() - kOfLayer.size());
-    const Result<double> seconds = seconds_of(lines, line.name);
-    const Result<double> all = seconds_of(lines, "a whole step, all processors busy" + layer);
-    const Result<double> one = seconds_of(lines, "a whole step, one processor busy" + layer);
-    const Result<double> parts = seconds_of(lines, "the sum of a step's parts" + layer);
-    for (const auto* figure : {&seconds, &all, &one, &parts}) {
-      if (!*figure) return figure->error();
-    }
-    costs.row[layers++] = {rows, *seconds, *parts > 0 ? *all / *parts : 1,
-                           *one > 0 ? std::max(1.0, *all / *one) : 1};
+    const auto step = step_of(lines, line.name.substr(kLayerLine.size() - kOfLayer.size()));
+    if (!step) return step.error();
+    costs.row[layer].rows = rows;
+    costs.row[layer].seconds = line.seconds;
+    steps.push_back(*step);
   }
-  if (layers < costs.row.size()) {
+  if (steps.size() < costs.row.size()) {
     return Error{
         ErrorCode::kInvalidArgument,
-        fmt::format("there are {} lines '{}N rows': three are wanted", layers, kLayerLine)};
+        fmt::format("there are {} lines '{}N rows': three are wanted", steps.size(), kLayerLine)};
   }
+  add_steps(steps, costs);
   return costs;
 }
 

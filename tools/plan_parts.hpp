@@ -40,6 +40,8 @@ struct Shape {
   [[nodiscard]] double rows() const { return output_rows + input_rows; }
 };
 
+Shape shape_of(const PlanInput& input, const Scale& scale);
+
 // Bytes in the store of a row of each layer, table entry included, and of one that is staged.
 struct StoredBytes {
   double output_row, input_row, staged_row;
@@ -68,6 +70,10 @@ struct Work {
   double store_processor;
   double stage, fold;
 };
+
+// Seconds of an example on all output shards of one volunteer, hashed and packed, if its parts took
+// together what each takes alone.
+double step_seconds(const PlanInput& input, const MachineCosts& costs);
 
 Traffic traffic_of(const PlanInput& input, const Shape& s);
 Work work_of(const PlanInput& input, const MachineCosts& costs, const Shape& s, const Traffic& t);

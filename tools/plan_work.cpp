@@ -79,7 +79,76 @@ void add_input_traffic(const PlanInput& input, const Shape& s, Traffic& t) {
       kWire * s.input_rows * (kLevelBytes * units + kInputRowBytes * s.input_held) / s.examples();
 }
 
+// Seconds of a batch on all output shards, as the sum of its parts.
+double layer_seconds(const PlanInput& input, const MachineCosts& costs, const Shape& s,
+                     double bytes) {
+  const double h = s.hidden / costs.hidden;
+  const double fetch = by_layer(costs, bytes, &MachineCosts::LayerRow::seconds) * h;
+  const double rehashed = rows_reached(s, s.batch * input.model.rehash_batches);
+  return s.batch * s.active * costs.visit * h + s.rows_a_batch * fetch + s.labels * costs.scan +
+         s.batch * s.shards * costs.finish * h +
+         rehashed * costs.rehash_row * h * (s.tables / costs.tables) / input.model.rehash_batches;
+}
+
+// The same of what surrounds it on every volunteer.
+double around_seconds(const MachineCosts& costs, const Shape& s) {
+  return s.batch * (s.hidden / costs.hidden) *
+         (costs.query * s.tables / costs.tables + costs.unpack_codes + costs.pack_gradient);
+}
+
+// Of the rows of a part of the output layer and of their entries.
+double layer_bytes(const Shape& s, double share) {
+  return share * s.labels * 4 * (s.hidden + s.tables);
+}
+
 }  // namespace
+
+Shape shape_of(const PlanInput& input, const Scale& scale) {
+  const ModelConfig& m = input.model;
+  Shape s{};
+  s.labels = m.labels;
+  s.features = m.features + 1.0;  // the bias is a row as well
+  s.hidden = m.hidden;
+  s.tables = m.sampling == Sampling::kLsh ? m.tables : 0.0;
+  s.batch = m.batch_examples;
+  s.epoch_batches = std::ceil(static_cast<double>(m.points) / s.batch);
+  // Rounds are about equally long.
+  const double span = epochs_per_round(m) * s.epoch_batches;
+  s.batches = span / std::ceil(span / m.round_batches) * scale[Resource::kRound];
+  // Every shard chooses and draws its part, rounded up.
+  const auto in_parts = [&](double rows) {
+    return std::ceil(rows / m.output_shards) * m.output_shards;
+  };
+  const bool has_tables = m.sampling == Sampling::kLsh;
+  const double chosen = m.sampling == Sampling::kAll ? s.labels : in_parts(m.active_cap);
+  s.drawn = has_tables                        ? in_parts(m.random_negatives)
+            : m.sampling == Sampling::kRandom ? chosen
+                                              : 0.0;
+  s.active = std::min(s.labels, chosen + (has_tables ? s.drawn : 0.0) + input.labels_per_point);
+  s.drawn = std::min(s.drawn, s.active);
+  s.rows_a_batch = rows_reached(s, s.batch);
+  s.output_rows = rows_reached(s, s.examples());
+  s.input_rows = features_reached(input.features_per_point * s.examples(), s.features);
+  const double run = static_cast<double>(m.points) * m.epochs;
+  s.stored_rows = rows_reached(s, run);
+  s.stored_features = features_reached(input.features_per_point * run, s.features);
+  s.shards = std::min(s.labels, m.output_shards * scale[Resource::kShards]);
+  s.holders = std::min<double>(input.volunteers.count, s.shards);
+  s.held = std::ceil(s.shards / s.holders);
+  s.share = s.held / s.shards;
+  if (input.lends_input) {
+    s.input_shards = m.input_shards;
+    s.input_holders = std::min<double>(input.volunteers.count, s.input_shards);
+    s.input_held = std::ceil(s.input_shards / s.input_holders);
+    s.input_share = s.input_held / s.input_shards;
+  }
+  return s;
+}
+
+double step_seconds(const PlanInput& input, const MachineCosts& costs) {
+  const Shape s = shape_of(input, Scale());
+  return (layer_seconds(input, costs, s, layer_bytes(s, 1)) + around_seconds(costs, s)) / s.batch;
+}
 
 double features_reached(double choices, double features) {
   return features * -std::expm1(-kOwnChoice * choices / features);
@@ -131,23 +200,16 @@ Traffic traffic_of(const PlanInput& input, const Shape& s) {
 
 Work work_of(const PlanInput& input, const MachineCosts& costs, const Shape& s, const Traffic& t) {
   const double h = s.hidden / costs.hidden;
-  const double tables = s.tables / costs.tables;
-  const double machine_share = input.is_one_machine ? 1.0 : s.share;
-  const double bytes = machine_share * s.labels * 4 * (s.hidden + s.tables);
-  const double fetch = by_layer(costs, bytes, &MachineCosts::LayerRow::seconds) * h;
+  const double bytes = layer_bytes(s, input.is_one_machine ? 1.0 : s.share);
   const double whole = by_layer(costs, bytes, &MachineCosts::LayerRow::whole);
   // What is not measured with all processors busy is taken to suffer from that as steps do.
   const double busy = by_layer(costs, bytes, &MachineCosts::LayerRow::busy);
-  const double rehashed = rows_reached(s, s.batch * input.model.rehash_batches);
-  const double features =
-      s.batch * h * input.features_per_point * (costs.input_forward + costs.input_backward);
+  const double features = s.batch * h * input.features_per_point *
+                          by_layer(costs, bytes, &MachineCosts::LayerRow::feature);
   Work w{};
-  w.layer = whole * (s.batch * s.active * costs.visit * h + s.rows_a_batch * fetch +
-                     s.labels * costs.scan + s.batch * s.shards * costs.finish * h +
-                     rehashed * costs.rehash_row * h * tables / input.model.rehash_batches);
+  w.layer = whole * layer_seconds(input, costs, s, bytes);
   w.volunteer =
-      whole * s.batch * h * (costs.query * tables + costs.unpack_codes + costs.pack_gradient) +
-      busy * messages(costs, s, t.unit_down + t.unit_up);
+      whole * around_seconds(costs, s) + busy * messages(costs, s, t.unit_down + t.unit_up);
   w.worker = s.batch * h * costs.pack_codes;
   w.network = s.batch * h * costs.add_gradient + messages(costs, s, t.unit_down + t.unit_up);
   if (s.input_share > 0) {

@@ -15,7 +15,7 @@
 
 #include "common/dataset/open_or_pack.hpp"
 #include "common/recipe.hpp"
-#include "tests/bench/one_process_run.hpp"
+#include "tests/bench/evaluation.hpp"
 #include "tests/bench/sampling_quality.hpp"
 #include "tests/bench/tiny_dataset.hpp"
 
@@ -83,7 +83,7 @@ int run(const Options& options, ModelConfig config, const PackedDataset& train) 
   config.sampling = Sampling::kLsh;
   if (const auto valid = validate(config); !valid) return fail(valid.error());
   ThreadPool pool(options.threads);
-  OneProcessRun run(config, train, pool);
+  OneProcessRun run = run_on(config, train, pool);
   CommittedRows rows(config, count_labels(train));
   run.on_commit([&rows](const ShardCommit& commit) { rows.apply(commit); });
   if (const auto begun = run.begin(); !begun) return fail(begun.error());
@@ -99,7 +99,9 @@ int run(const Options& options, ModelConfig config, const PackedDataset& train) 
   SamplingQuality first;
   SamplingQuality last;
   for (std::uint32_t epoch = 0; epoch < config.epochs; ++epoch) {
-    if (const auto report = run.train_epoch(epoch); !report) return fail(report.error());
+    const BatchIndex begin = epoch * run.plan().batches_per_epoch();
+    const auto report = run.train(begin, begin + run.plan().batches_per_epoch());
+    if (!report) return fail(report.error());
     const std::vector<ModelConfig> variants = variants_of(config);
     for (const ModelConfig& variant : variants) {
       last = sampling_quality(variant, rows, run.hidden_codes(examples), run.positives_of(examples),

@@ -18,8 +18,8 @@
 
 #include "common/dataset/open_or_pack.hpp"
 #include "common/recipe.hpp"
+#include "tests/bench/evaluation.hpp"
 #include "tests/bench/metrics_line.hpp"
-#include "tests/bench/one_process_run.hpp"
 #include "tests/bench/tiny_dataset.hpp"
 
 namespace gleaner {
@@ -159,11 +159,12 @@ int run(const Options& options, const PackedDataset& train, const PackedDataset&
       config.hash_bits, config.tables, config.active_cap, config.input_rate, config.output_rate,
       config.rate_decay, config.staleness);
   ThreadPool pool(options.threads);
-  OneProcessRun run(config, train, pool);
+  OneProcessRun run = run_on(config, train, pool);
   if (const auto begun = run.begin(); !begun) return fail(begun.error());
   double precision = 0;
   for (std::uint32_t epoch = 0; epoch < config.epochs; ++epoch) {
-    const auto report = run.train_epoch(epoch);
+    const BatchIndex first = epoch * run.plan().batches_per_epoch();
+    const auto report = run.train(first, first + run.plan().batches_per_epoch());
     if (!report) return fail(report.error());
     const auto examples = static_cast<double>(report->examples);
     fmt::print(
@@ -172,7 +173,7 @@ int run(const Options& options, const PackedDataset& train, const PackedDataset&
         epoch + 1, report->loss, report->active, examples / report->seconds,
         report->cpu_seconds / examples * 1e6, report->input_cpu_seconds / examples * 1e6);
     if ((epoch + 1) % options.eval_every == 0 || epoch + 1 == config.epochs) {
-      const auto metrics = run.evaluate(test, options.eval_points);
+      const auto metrics = evaluate(run, train.points(), test, options.eval_points);
       if (!metrics) return fail(metrics.error());
       const Metrics& whole = metrics->whole;
       fmt::print(" | {}", metrics_line(whole));

@@ -49,8 +49,7 @@ MachineCosts usual_costs() {
   c.query = 800e-9;
   c.rehash_row = 400e-9;
   c.commit_row = 500e-9;
-  c.input_forward = 70e-9;
-  c.input_backward = 140e-9;
+  for (auto& layer : c.row) layer.feature = 210e-9;
   c.input_commit_row = c.encode_row = c.decode_row = 300e-9;
   c.pack_codes = c.unpack_codes = 60e-9;
   c.pack_activations = c.unpack_activations = c.code_activations = 100e-9;
@@ -105,7 +104,7 @@ MachineCosts simulated_costs() {
   MachineCosts costs;
   costs.row = {{{16'384, 0}, {65'536, 0}, {262'144, 0}}};
   costs.visit = 100e-6 / 1'010;
-  costs.input_forward = costs.input_backward = 2e-6;
+  for (auto& layer : costs.row) layer.feature = 4e-6;
   costs.stage_row = 0.06 / 52'946;
   costs.fold_row = 0.2 / 52'946;
   return costs;
@@ -160,6 +159,29 @@ TEST_CASE("plan: the lag bounds how many batches a round trip carries", "[plan]"
   input.model.staleness = 16;
   REQUIRE(planned(input, kFree).round_seconds == Approx(0.1));
   REQUIRE(planned(input, kFree).limit == Resource::kRound);
+}
+
+TEST_CASE("plan: resources that are nearly used up make one another wait", "[plan]") {
+  PlanInput input = small_input();
+  input.model.points = 100'000;
+  input.model.round_batches = 1'000;
+  input.model.staleness = 3;
+  // A batch takes 25 ms on the volunteers and as much on the master: of four batches under way each
+  // finds three fifths of another before it at either.
+  MachineCosts costs = kFree;
+  costs.visit = 1e-6;
+  for (auto& layer : costs.row) layer.feature = 25e-6;
+  input.master.cores = 1;
+  Plan plan = planned(input, costs);
+  REQUIRE(plan.round_seconds == Approx(0.05 + 999 * 0.025 * 5 / 4).epsilon(1e-6));
+  // Many under way fill the longest; a delay that the lag does not hide adds to the wait.
+  input.model.staleness = 60;
+  REQUIRE(planned(input, costs).round_seconds == Approx(0.05 + 999 * 0.025 * 62 / 61));
+  input.model.staleness = 3;
+  input.round_trip = 0.05;
+  plan = planned(input, costs);
+  REQUIRE(plan.round_seconds > 0.1 + 999 * 0.1 / 4);
+  REQUIRE(plan.round_seconds < 0.1 + 999 * (0.05 / 4 + 0.025 * 5 / 4));
 }
 
 TEST_CASE("plan: while the lag rises, fewer batches are on their way", "[plan]") {
@@ -292,7 +314,7 @@ TEST_CASE("plan: input shards with volunteers take another trip", "[plan]") {
   input.round_trip = 0;
   input.model.input_shards = 2;
   MachineCosts costs = kFree;
-  costs.input_forward = 1e-6;
+  for (auto& layer : costs.row) layer.feature = 1e-6;
   Plan plan = planned(input, costs);
   REQUIRE(plan.input_holders == 2);
   REQUIRE(plan.trip_seconds == Approx(100 * 10 * 1e-6 / 2));

@@ -1,17 +1,15 @@
-#include "tests/bench/one_process_run.hpp"
+#include "tools/one_process_run.hpp"
 
 #include <algorithm>
 #include <ctime>
+#include <memory>
+#include <utility>
 
-#include "common/check.hpp"
 #include "common/time.hpp"
 #include "schema/gradient.hpp"
 
 namespace gleaner {
 namespace {
-
-constexpr std::uint64_t kEvaluatedAtOnce = 256;
-constexpr std::uint32_t kTopK = 5;
 
 double cpu_seconds() {
   return static_cast<double>(std::clock()) / CLOCKS_PER_SEC;
@@ -23,16 +21,15 @@ double seconds_since(Instant start) {
 
 }  // namespace
 
-OneProcessRun::OneProcessRun(const ModelConfig& config, const PackedDataset& train,
-                             ThreadPool& pool)
-    : config_(config),
-      train_(train),
-      label_counts_(count_labels(train)),
+OneProcessRun::OneProcessRun(const ModelConfig& config, PointSource points,
+                             std::vector<std::uint32_t> label_counts, ThreadPool& pool,
+                             const Kernels& kernels)
+    : points_(std::move(points)),
+      label_counts_(std::move(label_counts)),
       plan_(config),
       map_(config),
-      input_(config, pool),
-      output_(config, pool),
-      propensities_(label_counts_, train.points()) {}
+      input_(config, pool, kernels),
+      output_(config, pool, kernels) {}
 
 Result<void> OneProcessRun::begin() {
   for (std::uint32_t s = 0; s < map_.output_shards(); ++s) {
@@ -63,7 +60,7 @@ Positives OneProcessRun::positives_of(std::span<const ExampleView> examples) con
   return positives;
 }
 
-void OneProcessRun::apply_before(BatchIndex batch, EpochReport& report) {
+void OneProcessRun::apply_before(BatchIndex batch, Report& report) {
   const double start = cpu_seconds();
   while (!in_flight_.empty() && in_flight_.front().batch < batch) {
     const InFlight& done = in_flight_.front();
@@ -74,23 +71,32 @@ void OneProcessRun::apply_before(BatchIndex batch, EpochReport& report) {
   report.input_cpu_seconds += cpu_seconds() - start;
 }
 
-Result<void> OneProcessRun::train_batch(BatchIndex batch, EpochReport& report) {
-  apply_before(plan_.applied_before(batch), report);
-  InFlight flight;
-  flight.batch = batch;
-  for (const std::uint64_t point : plan_.points_of(batch)) {
-    flight.examples.push_back(train_.example(point));
-  }
-  const double start = cpu_seconds();
-  flight.codes = input_.forward(flight.examples, batch);
-  report.input_cpu_seconds += cpu_seconds() - start;
-
+Result<ShardTrainer::UnitOutcome> OneProcessRun::train_shards(BatchIndex batch,
+                                                              const InFlight& flight,
+                                                              Report& report) {
   TrainUnit unit;
   unit.unit = UnitId{batch};
   unit.leases = leases_;
   unit.batches.push_back({batch, std::make_shared<const Bytes>(pack(flight.codes)),
                           positives_of(flight.examples), plan_.rates(batch).output});
+  const double start = cpu_seconds();
   Result<ShardTrainer::UnitOutcome> outcome = output_.train(unit);
+  report.output_cpu_seconds += cpu_seconds() - start;
+  return outcome;
+}
+
+Result<void> OneProcessRun::train_batch(BatchIndex batch, Report& report) {
+  apply_before(plan_.applied_before(batch), report);
+  InFlight flight;
+  flight.batch = batch;
+  for (const std::uint64_t point : plan_.points_of(batch)) {
+    flight.examples.push_back(points_(point));
+  }
+  const double start = cpu_seconds();
+  flight.codes = input_.forward(flight.examples, batch);
+  report.input_cpu_seconds += cpu_seconds() - start;
+
+  const auto outcome = train_shards(batch, flight, report);
   if (!outcome) return outcome.error();
   if (observer_) {
     for (const ShardCommit& commit : outcome->commits) observer_(commit);
@@ -111,19 +117,20 @@ Result<void> OneProcessRun::train_batch(BatchIndex batch, EpochReport& report) {
   return {};
 }
 
-Result<OneProcessRun::EpochReport> OneProcessRun::train_epoch(std::uint32_t epoch) {
-  EpochReport report;
+void OneProcessRun::end_round(BatchIndex next, Report& report) {
+  apply_before(next, report);
+  const double start = cpu_seconds();
+  for (std::uint32_t s = 0; s < map_.input_shards(); ++s) (void)input_.commit(map_.input_shard(s));
+  report.input_cpu_seconds += cpu_seconds() - start;
+}
+
+Result<OneProcessRun::Report> OneProcessRun::train(BatchIndex begin, BatchIndex end) {
+  Report report;
   const Instant start = monotonic_now();
   const double cpu_start = cpu_seconds();
-  const BatchIndex end = (epoch + 1) * plan_.batches_per_epoch();
-  for (BatchIndex batch = epoch * plan_.batches_per_epoch(); batch < end; ++batch) {
+  for (BatchIndex batch = begin; batch < end; ++batch) {
     if (auto trained = train_batch(batch, report); !trained) return trained.error();
-    if (!plan_.is_round_end(batch + 1)) continue;
-    apply_before(batch + 1, report);
-    const double commit_start = cpu_seconds();
-    for (std::uint32_t s = 0; s < map_.input_shards(); ++s)
-      (void)input_.commit(map_.input_shard(s));
-    report.input_cpu_seconds += cpu_seconds() - commit_start;
+    if (plan_.is_round_end(batch + 1)) end_round(batch + 1, report);
   }
   report.cpu_seconds = cpu_seconds() - cpu_start;
   report.seconds = seconds_since(start);
@@ -132,32 +139,13 @@ Result<OneProcessRun::EpochReport> OneProcessRun::train_epoch(std::uint32_t epoc
   return report;
 }
 
-Result<OneProcessRun::Evaluation> OneProcessRun::evaluate(const PackedDataset& test,
-                                                          std::uint64_t points_max) {
-  MetricSums sums(propensities_);
-  BucketSums buckets(label_counts_, propensities_);
-  const std::uint64_t points = std::min(points_max, test.points());
-  for (std::uint64_t begin = 0; begin < points; begin += kEvaluatedAtOnce) {
-    std::vector<ExampleView> examples;
-    for (std::uint64_t p = begin; p < std::min(begin + kEvaluatedAtOnce, points); ++p) {
-      examples.push_back(test.example(p));
-    }
-    EvalUnit unit;
-    unit.leases = leases_;
-    unit.top_k = kTopK;
-    unit.hidden = std::make_shared<const Bytes>(pack(hidden_codes(examples)));
-    Result<EvalResult> result = output_.evaluate(unit);
-    if (!result) return result.error();
-    for (std::size_t e = 0; e < examples.size(); ++e) {
-      std::vector<std::uint32_t> ranked;
-      for (std::uint32_t k = 0; k < result->top_k; ++k) {
-        ranked.push_back(map_.label_of_neuron(result->best[e * result->top_k + k].neuron));
-      }
-      sums.add(examples[e].labels, ranked);
-      buckets.add(examples[e].labels, ranked);
-    }
-  }
-  return Evaluation{sums.metrics(), buckets.metrics()};
+Result<EvalResult> OneProcessRun::score(std::span<const ExampleView> examples,
+                                        std::uint32_t top_k) {
+  EvalUnit unit;
+  unit.leases = leases_;
+  unit.top_k = top_k;
+  unit.hidden = std::make_shared<const Bytes>(pack(hidden_codes(examples)));
+  return output_.evaluate(unit);
 }
 
 }  // namespace gleaner

@@ -3,24 +3,20 @@
 // distributed run is compared with, in speed and in what it learns. One thread at a time.
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <deque>
 #include <functional>
-#include <memory>
 #include <optional>
 #include <span>
-#include <utility>
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
+#include "common/kernels/kernels.hpp"
 #include "common/model_config.hpp"
 #include "common/result.hpp"
 #include "common/run_plan.hpp"
 #include "common/shard_map.hpp"
 #include "common/thread_pool.hpp"
-#include "master/metrics.hpp"
-#include "tests/bench/frequency_buckets.hpp"
 #include "volunteer/train/input_layer.hpp"
 #include "volunteer/train/shard_trainer.hpp"
 
@@ -28,29 +24,33 @@ namespace gleaner {
 
 class OneProcessRun {
  public:
-  struct EpochReport {
+  // Of some batches. Seconds of processor are those of all threads.
+  struct Report {
     std::uint64_t examples = 0;
-    double loss = 0;               // mean nats an example
-    double active = 0;             // mean active neurons an example
-    double input_cpu_seconds = 0;  // of which forward, backward and commits of the input layer
-    double cpu_seconds = 0;        // all threads, without evaluation
+    double loss = 0;                // mean nats an example
+    double active = 0;              // mean active neurons an example
+    double input_cpu_seconds = 0;   // of which forward, backward and commits of the input layer
+    double output_cpu_seconds = 0;  // of which units of the output shards, with their packing
+    double cpu_seconds = 0;
     double seconds = 0;
   };
 
-  // `config` is valid and belongs to `train`; `train` and `pool` outlive the run.
-  OneProcessRun(const ModelConfig& config, const PackedDataset& train, ThreadPool& pool);
+  // The training point of this index; what it refers to stays until the run ends.
+  using PointSource = std::function<ExampleView(std::uint64_t)>;
+
+  // `config` is valid and belongs to `points`, of which `label_counts` bear each label; `pool`
+  // outlives the run.
+  OneProcessRun(const ModelConfig& config, PointSource points,
+                std::vector<std::uint32_t> label_counts, ThreadPool& pool,
+                const Kernels& kernels = default_kernels());
 
   // Lends all output shards to the one trainer.
   Result<void> begin();
-  // Trains up to the end of the epoch; epochs in ascending order.
-  Result<EpochReport> train_epoch(std::uint32_t epoch);
+  // Trains on batches [begin, end); all before `begin` were trained.
+  Result<Report> train(BatchIndex begin, BatchIndex end);
 
-  struct Evaluation {
-    Metrics whole;
-    std::array<Metrics, kFrequencyBuckets.size()> buckets;
-  };
-
-  Result<Evaluation> evaluate(const PackedDataset& test, std::uint64_t points_max);
+  // The `top_k` neurons with the highest scores of each example, as evaluation sees them.
+  Result<EvalResult> score(std::span<const ExampleView> examples, std::uint32_t top_k);
 
   // Called with every part of every output shard's commit.
   void on_commit(std::function<void(const ShardCommit&)> observer) {
@@ -63,6 +63,12 @@ class OneProcessRun {
   }
 
   [[nodiscard]] Positives positives_of(std::span<const ExampleView> examples) const;
+
+  [[nodiscard]] const RunPlan& plan() const { return plan_; }
+
+  [[nodiscard]] const ShardMap& map() const { return map_; }
+
+  [[nodiscard]] const std::vector<std::uint32_t>& label_counts() const { return label_counts_; }
 
   [[nodiscard]] std::uint64_t memory_bytes() const {
     return input_.memory_bytes() + output_.memory_bytes();
@@ -77,17 +83,18 @@ class OneProcessRun {
     std::vector<std::int32_t> gradient;
   };
 
-  Result<void> train_batch(BatchIndex batch, EpochReport& report);
-  void apply_before(BatchIndex batch, EpochReport& report);
+  Result<void> train_batch(BatchIndex batch, Report& report);
+  Result<ShardTrainer::UnitOutcome> train_shards(BatchIndex batch, const InFlight& flight,
+                                                 Report& report);
+  void apply_before(BatchIndex batch, Report& report);
+  void end_round(BatchIndex next, Report& report);
 
-  ModelConfig config_;
-  const PackedDataset& train_;
+  PointSource points_;
   std::vector<std::uint32_t> label_counts_;
   RunPlan plan_;
   ShardMap map_;
   InputLayer input_;
   ShardTrainer output_;
-  InversePropensities propensities_;
   std::vector<LeaseRef> leases_;
   std::deque<InFlight> in_flight_;
   std::function<void(const ShardCommit&)> observer_;

@@ -1,0 +1,27 @@
+// Precision of a run in one process on held-out points, of all labels and by how often they occur.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "common/dataset/packed_dataset.hpp"
+#include "common/result.hpp"
+#include "master/metrics.hpp"
+#include "tests/bench/frequency_buckets.hpp"
+#include "tools/one_process_run.hpp"
+
+namespace gleaner {
+
+struct Evaluation {
+  Metrics whole;
+  std::array<Metrics, kFrequencyBuckets.size()> buckets;
+};
+
+// On the first `points_max` points of `test`; the run was trained on `train_points`.
+Result<Evaluation> evaluate(OneProcessRun& run, std::uint64_t train_points,
+                            const PackedDataset& test, std::uint64_t points_max);
+
+// A run on a packed file, which outlives it.
+OneProcessRun run_on(const ModelConfig& config, const PackedDataset& train, ThreadPool& pool);
+
+}  // namespace gleaner

@@ -103,11 +103,13 @@ void TableSearch::choose_frequent() {
 void TableSearch::propose(std::span<const std::uint8_t> hidden, Scratch& scratch) const {
   family_->hash_query(hidden, scratch.codes, scratch.hash);
   scratch.proposed.clear();
-  for (std::uint32_t table = 0; table < config_.tables; ++table) {
-    for (const std::uint32_t neuron : tables_.bucket(table, scratch.codes[table])) {
-      if (scratch.counts[neuron]++ == 0) scratch.proposed.push_back(neuron);
+  tables_.visit([&](const auto& packed) {
+    for (std::uint32_t table = 0; table < config_.tables; ++table) {
+      for (const std::uint32_t neuron : packed.bucket(table, scratch.codes[table])) {
+        if (scratch.counts[neuron]++ == 0) scratch.proposed.push_back(neuron);
+      }
     }
-  }
+  });
 }
 
 void TableSearch::select(Scratch& scratch) const {

@@ -15,16 +15,17 @@ namespace {
 static_assert(kBatchExamplesMax <= kPairExampleMask, "an example's position fits a pair");
 
 // A bucket in an example's walk through the tables, and where to begin in it.
+template <typename Word>
 struct Visit {
-  std::span<const std::uint32_t> bucket;
+  std::span<const Word> bucket;
   std::size_t first = 0;
 };
 
 // Buckets are fetched before their turn until so many rows are on their way, a bucket at least:
 // the next one where they are large, as a walk may end early, and many where they are small.
 constexpr std::size_t kRowsAhead = 64;
-constexpr std::uint32_t kVisitsAhead = 16;                        // at most
-constexpr std::size_t kRowsPerLine = 64 / sizeof(std::uint32_t);  // of a cache line
+constexpr std::uint32_t kVisitsAhead = 16;  // at most
+constexpr std::size_t kLineBytes = 64;      // of the caches
 
 // The share of one shard, rounded up, so that no shard is left without negatives.
 std::uint32_t share(std::uint32_t total, std::uint32_t shards) {
@@ -47,6 +48,7 @@ void ActiveSets::build(const QueryBatch& batch, const Positives& positives, Shar
   true_counts_.clear();
   sure_counts_.clear();
   pair_weight_ = weight_of_draws(rows);
+  tables.visit([](const auto& packed) { packed.fetch_bounds(); });
   for (std::uint32_t example = 0; example < batch.examples(); ++example) {
     choose_positives(positives, example, neurons);
     switch (config_.sampling) {
@@ -88,7 +90,8 @@ void ActiveSets::end_example() {
   for (const std::uint32_t row : chosen(example)) chosen_bits_[row / kWordBits] = 0;
 }
 
-std::uint32_t ActiveSets::choose(std::span<const std::uint32_t> rows, std::uint32_t limit) {
+template <typename Row>
+std::uint32_t ActiveSets::choose(std::span<const Row> rows, std::uint32_t limit) {
   if (chosen_.size() < chosen_count_ + rows.size()) {
     chosen_.resize(std::max(2 * chosen_.size(), chosen_count_ + rows.size()));
   }
@@ -98,7 +101,7 @@ std::uint32_t ActiveSets::choose(std::span<const std::uint32_t> rows, std::uint3
     // is new cannot be predicted; hence no branch, but a count that may not grow.
     const std::size_t steps = std::min<std::size_t>(rows.size(), limit - added);
     std::uint32_t* next = chosen_.data() + chosen_count_;
-    for (const std::uint32_t row : rows.first(steps)) {
+    for (const Row row : rows.first(steps)) {
       std::uint64_t& word = chosen_bits_[row / kWordBits];
       const std::uint64_t bit = std::uint64_t{1} << (row % kWordBits);
       *next = row;
@@ -125,23 +128,23 @@ void ActiveSets::choose_positives(const Positives& positives, std::uint32_t exam
   true_counts_.push_back(count);
 }
 
-template <typename Take>
+template <typename Word, typename Take>
 void ActiveSets::walk_tables(const QueryBatch& batch, std::uint32_t example,
-                             const HashTables& tables, const Take& take) {
+                             const PackedTables<Word>& tables, const Take& take) {
   const std::span<const std::uint32_t> hashes = batch.hashes(example);
   const std::span<const std::uint32_t> rotations = batch.rotations(example);
   const std::uint32_t start = batch.start_table(example);
   // Buckets lie scattered in memory.
-  std::array<Visit, kVisitsAhead> ahead;
+  std::array<Visit<Word>, kVisitsAhead> ahead;
   const auto visit = [&](std::uint32_t step) {
     const std::uint32_t table =
         start + step < tables.tables() ? start + step : start + step - tables.tables();
-    const std::span<const std::uint32_t> bucket = tables.bucket(table, hashes[table]);
+    const std::span<const Word> bucket = tables.bucket(table, hashes[table]);
     const std::size_t first = (std::uint64_t{rotations[table]} * bucket.size()) >> 32;
-    for (std::size_t i = 0; i < bucket.size(); i += kRowsPerLine) {
+    for (std::size_t i = 0; i < bucket.size(); i += kLineBytes / sizeof(Word)) {
       __builtin_prefetch(bucket.data() + i);
     }
-    return Visit{bucket, first};
+    return Visit<Word>{bucket, first};
   };
   std::uint32_t next = 0;
   std::size_t rows_ahead = 0;
@@ -161,9 +164,11 @@ void ActiveSets::walk_tables(const QueryBatch& batch, std::uint32_t example,
 void ActiveSets::choose_first_met(const QueryBatch& batch, std::uint32_t example,
                                   const HashTables& tables) {
   std::uint32_t left = cap_share_;
-  walk_tables(batch, example, tables, [&](std::span<const std::uint32_t> rows) {
-    left -= choose(rows, left);
-    return left > 0;
+  tables.visit([&](const auto& packed) {
+    walk_tables(batch, example, packed, [&](auto rows) {
+      left -= choose(rows, left);
+      return left > 0;
+    });
   });
 }
 
@@ -173,12 +178,14 @@ void ActiveSets::choose_most_met(const QueryBatch& batch, std::uint32_t example,
   // A row is met once a table at most, and has room for one that is not new.
   if (met_.size() <= rows) met_.resize(rows + std::size_t{1});
   std::size_t met = 0;
-  walk_tables(batch, example, tables, [&](std::span<const std::uint32_t> bucket) {
-    for (const std::uint32_t row : bucket) {
-      met_[met] = row;
-      met += meetings_[row]++ == 0 ? 1 : 0;
-    }
-    return true;
+  tables.visit([&](const auto& packed) {
+    walk_tables(batch, example, packed, [&](auto bucket) {
+      for (const std::uint32_t row : bucket) {
+        met_[met] = row;
+        met += meetings_[row]++ == 0 ? 1 : 0;
+      }
+      return true;
+    });
   });
   const std::span<const std::uint32_t> candidates(met_.data(), met);
   meeting_counts_.assign(tables.tables() + std::size_t{1}, 0);

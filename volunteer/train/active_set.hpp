@@ -68,14 +68,15 @@ class ActiveSets {
 
   // Adds those of the rows that the example does not have, until `limit` have been added; returns
   // how many were.
-  std::uint32_t choose(std::span<const std::uint32_t> rows, std::uint32_t limit);
+  template <typename Row>
+  std::uint32_t choose(std::span<const Row> rows, std::uint32_t limit);
 
-  bool choose(std::uint32_t row) { return choose({&row, 1}, 1) != 0; }
+  bool choose(std::uint32_t row) { return choose(std::span<const std::uint32_t>(&row, 1), 1) != 0; }
 
   void choose_positives(const Positives& positives, std::uint32_t example, NeuronRange neurons);
   // Shows `take` the example's buckets, each in two parts, until it returns false.
-  template <typename Take>
-  void walk_tables(const QueryBatch& batch, std::uint32_t example, const HashTables& tables,
+  template <typename Word, typename Take>
+  void walk_tables(const QueryBatch& batch, std::uint32_t example, const PackedTables<Word>& tables,
                    const Take& take);
   void choose_first_met(const QueryBatch& batch, std::uint32_t example, const HashTables& tables);
   // Those met in the most tables; among rows met equally often, the first met.

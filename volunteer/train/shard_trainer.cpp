@@ -332,9 +332,7 @@ std::uint64_t ShardTrainer::shard_bytes(const ModelConfig& config) {
   // before.
   std::uint64_t bytes = rows * 3 * (config.hidden + std::uint64_t{3}) * sizeof(float);
   if (config.sampling == Sampling::kLsh) {
-    // Codes and entries of each row, and each bucket's offset.
-    bytes += std::uint64_t{config.tables} * (2 * rows + (std::uint64_t{1} << config.hash_bits)) *
-             sizeof(std::uint32_t);
+    bytes += HashTables::bytes(config.tables, config.hash_bits, rows);
   }
   return bytes;
 }

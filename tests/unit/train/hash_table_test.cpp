@@ -1,5 +1,6 @@
 #include "volunteer/train/hash_table.hpp"
 
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "common/counter_random.hpp"
@@ -47,6 +48,42 @@ TEST_CASE("hash tables: every row stands once in each table, in its code's bucke
     std::vector<std::uint32_t> read(5);
     tables.read_codes(rows - 1, read);
     REQUIRE(read == codes[rows - 1]);
+  }
+}
+
+TEST_CASE("hash tables: many rows and long codes take wider words, and nothing else changes",
+          "[tables]") {
+  struct Shape {
+    std::uint32_t bits, rows;
+    std::uint64_t word;
+  };
+
+  for (const Shape& shape : {Shape{16, 65'535, 2}, Shape{16, 65'536, 4}, Shape{17, 100, 4}}) {
+    CAPTURE(shape.bits, shape.rows);
+    HashTables tables(2, shape.bits, shape.rows);
+    std::vector<std::vector<std::uint32_t>> codes(shape.rows, std::vector<std::uint32_t>(2));
+    const std::uint32_t last = (1u << shape.bits) - 1;
+    for (std::uint32_t row = 0; row < shape.rows; ++row) {
+      // The first table has one full bucket, the last one; the second has them all over.
+      codes[row] = {last, static_cast<std::uint32_t>(mix64(row) & last)};
+      tables.write_codes({&row, 1}, codes[row]);
+    }
+    tables.rebuild();
+    const std::vector<std::uint32_t> full = tables.bucket(0, last);
+    REQUIRE(full.size() == shape.rows);
+    REQUIRE(full.back() == shape.rows - 1);
+    REQUIRE(tables.bucket(0, last - 1).empty());
+    for (std::uint32_t row = 0; row < shape.rows; row += 997) {
+      const std::vector<std::uint32_t> bucket = tables.bucket(1, codes[row][1]);
+      REQUIRE(std::binary_search(bucket.begin(), bucket.end(), row));
+      std::vector<std::uint32_t> read(2);
+      tables.read_codes(row, read);
+      REQUIRE(read == codes[row]);
+    }
+    const std::uint64_t bytes = HashTables::bytes(2, shape.bits, shape.rows);
+    REQUIRE(bytes == 2 * shape.word * (2 * std::uint64_t{shape.rows} + last + 1));
+    REQUIRE(tables.memory_bytes() >= bytes);
+    REQUIRE(tables.memory_bytes() < bytes + 64);
   }
 }
 

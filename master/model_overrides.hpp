@@ -197,12 +197,15 @@ void for_each_learning_field(ModelFieldVisit<Visit> to) {
 // How they answer.
 template <typename Visit>
 void for_each_answer_field(ModelFieldVisit<Visit> to) {
-  to.whole("neighbours", &ModelOverrides::neighbours, &ModelConfig::neighbours, 0, kNeighboursMax,
-           "points",
-           "Training points nearest to a point that vote beside the network in evaluations and "
-           "predictions: a label's probability is the weighted mean of the network's and of its "
-           "share of the votes. They need the training points in memory, 8 bytes a feature of a "
-           "point; no weight of the network depends on them. 0: the network answers alone.");
+  to.whole(
+      "neighbours", &ModelOverrides::neighbours, &ModelConfig::neighbours, 0, kNeighboursMax,
+      "points",
+      "Training points nearest to a point that vote beside the network in evaluations and "
+      "predictions: a label's probability is the weighted mean of the network's and of its "
+      "share of the votes. Where points bear fewer than two labels each, half of the votes are "
+      "those of the 20 nearest label centroids. They need the training points in memory, 8 "
+      "bytes a feature of a point; no weight of the network depends on them. 0: the network "
+      "answers alone.");
   to.real("neighbour_weight", &ModelOverrides::neighbour_weight, &ModelConfig::neighbour_weight,
           0.0F, 1.0F, "", "Weight of the neighbours' votes in that mean; 0.5: as the network's.");
 }

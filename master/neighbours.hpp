@@ -7,10 +7,16 @@
 // wants the same bits gives points scaled alike. An inverted index over the features finds the
 // neighbours exactly, and the same ones on every machine and for any number of threads. Queries run
 // on the pool; one caller at a time.
+//
+// Where points bear fewer than two labels each, a label is what its points are about, and its
+// centroid knows all of their words together (Rocchio's classifier): the sum of its points, each
+// value's root taken, so that what many of them share counts for less than it occurs. The nearest
+// centroids then vote beside the nearest points, both sides for a half.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <span>
 #include <vector>
 
@@ -20,8 +26,9 @@
 
 namespace gleaner {
 
-// A label's part of the neighbours' votes, 0 to 1. Each neighbour votes for all of its labels with
-// the square of its nearness, so that the shares of a point with several labels add up to more.
+// A label's part of the votes, 0 to 1. Each neighbour votes for all of its labels with the square
+// of its nearness, so that the shares of a point with several labels add up to more; a centroid
+// votes for its label with the square of its own.
 struct LabelShare {
   std::uint32_t label = 0;
   float share = 0;
@@ -39,8 +46,8 @@ class Neighbours {
     std::function<ExampleView(std::uint32_t point)> at;
   };
 
-  // Takes what it needs of the points into memory: 8 bytes a feature of a point and 4 a label.
-  // `count` of them vote, at least 1.
+  // Takes what it needs of the points into memory: 8 bytes a feature of a point, 4 a label, and
+  // where centroids vote 8 a feature of a label. `count` of the points vote, at least 1.
   Neighbours(const Points& points, std::uint32_t count);
   // Requires at most 2^32 - 1 points.
   Neighbours(const PackedDataset& points, std::uint32_t count);
@@ -53,26 +60,45 @@ class Neighbours {
 
   [[nodiscard]] std::uint64_t points() const { return label_begin_.size() - 1; }
 
+  [[nodiscard]] bool have_centroids() const { return !centroids_.entries.empty(); }
+
  private:
+  // A training point or a label.
   struct Near {
-    std::uint32_t point = 0;
+    std::uint32_t id = 0;
     float nearness = 0;
   };
 
-  struct Scratch {
-    std::vector<float> nearness;  // of all points; zero between queries
-    std::vector<Near> near;
+  // Who has a feature, and its weight there.
+  struct Index {
+    std::vector<std::uint64_t> begin;  // by feature, of:
+    std::vector<Near> entries;
+    std::uint32_t ids = 0;  // below
   };
 
+  struct Scratch {
+    std::vector<float> weights;   // of the example's features
+    std::vector<float> nearness;  // by id; zero between queries
+    std::vector<Near> near;       // the nearest, those first
+    std::map<std::uint32_t, double> votes;
+  };
+
+  void add_points(const Points& points);
+  void add_centroids(const Points& points);
   // The root and rarity of an example's values, scaled to length one.
   void weigh(const ExampleView& example, std::vector<float>& weights) const;
-  void find(const ExampleView& example, Scratch& scratch) const;
-  [[nodiscard]] std::vector<LabelShare> shares(std::span<const Near> near) const;
+  // The `count` of the index that are nearest to the example, whose weights are known.
+  static void find(const Index& index, const ExampleView& example, std::uint32_t count,
+                   Scratch& scratch);
+  // Adds the votes of those found, of `part` of all.
+  void count_points(float part, Scratch& scratch) const;
+  static void count_centroids(float part, Scratch& scratch);
+  [[nodiscard]] std::vector<LabelShare> shares(const ExampleView& example, Scratch& scratch) const;
 
   std::uint32_t count_;
-  std::vector<float> rarity_;               // by feature
-  std::vector<std::uint64_t> entry_begin_;  // by feature, of:
-  std::vector<Near> entries_;               // a point that has it, and its weight there
+  std::vector<float> rarity_;  // by feature
+  Index points_;
+  Index centroids_;                         // by label; empty where they do not vote
   std::vector<std::uint64_t> label_begin_;  // by point, of:
   std::vector<std::uint32_t> labels_;
 };

@@ -16,7 +16,7 @@ namespace gleaner {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = 1 << 20;  // as RocksDB writes
-constexpr std::uint64_t kParts = 8;
+constexpr std::uint64_t kParts = 24;
 
 // So much of the wanted bytes as disk and memory have plenty of.
 std::uint64_t part_pieces(const BenchShape& shape) {
@@ -24,7 +24,7 @@ std::uint64_t part_pieces(const BenchShape& shape) {
   const std::uint64_t disk = std::filesystem::space(shape.folder, error).available;
   const auto memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                       static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
-  const std::uint64_t bytes = std::min({shape.file_bytes, error ? 0 : disk / 4, memory / 8});
+  const std::uint64_t bytes = std::min({shape.file_bytes, error ? 0 : disk / 4, memory / 4});
   return std::max<std::uint64_t>(1, bytes / kParts / kPieceBytes);
 }
 

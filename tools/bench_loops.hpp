@@ -26,7 +26,7 @@ struct BenchShape {
   double budget = 0.2;                                // seconds a figure
   std::string folder;                                 // for the storage figures
   std::uint32_t stored_rows = 65'536;                 // in these
-  std::uint64_t file_bytes = std::uint64_t{2} << 30;  // of a file written there
+  std::uint64_t file_bytes = std::uint64_t{6} << 30;  // of a file written there
   // Rows of the layers that steps are timed on, ascending: 8 MiB at H = 128, 32, and 128.
   std::array<std::uint32_t, 3> layers = {16'384, 65'536, 262'144};
   std::uint32_t step_batches = 50;  // of a whole step's figure, and as many to warm it up
@@ -42,7 +42,7 @@ std::vector<BenchLine> bench_training(const Kernels& kernels, const BenchShape& 
 std::vector<BenchLine> bench_codec(const BenchShape& shape);
 // What a message takes besides, by the programs' own sockets over loopback.
 Result<std::vector<BenchLine>> bench_messages(const BenchShape& shape);
-// What writing a byte of a file takes of the processor, in the first and in the last of eight parts
+// What writing a byte of a file takes of the processor, in the first and in the last of 24 parts
 // of a file of `file_bytes`, fewer where disk or memory are small. The machine has pages at hand
 // for so much of it; a virtual one may have to ask its host for each of the others, which can take
 // ten times as long as the copying. To be called first: pages that something just gave back are at

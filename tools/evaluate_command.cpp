@@ -228,6 +228,8 @@ Report Evaluation::report() const {
   }
   if (neighbours_ != nullptr) {
     report.fact("neighbours_of", "neighbours among", cell_count(neighbours_->points()));
+    if (neighbours_->have_centroids())
+      report.fact("centroids", "besides", cell_text("label centroids"));
   }
   report.section("", "");
   ReportTable& table = report.table("ways", {{"way", "scored", true},

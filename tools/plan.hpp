@@ -51,7 +51,7 @@ struct MachineCosts {
   double fold_row = 0;           // the same, without the kernel's
   double store_row_program = 0;  // processor of both and of merging files later, without the same
   double small_file_byte = 0;    // the kernel's, to write a byte of 256 MiB
-  double large_file_byte = 0;    // the same, of the last of 2 GiB
+  double large_file_byte = 0;    // the same, of the last of 6 GiB
   double read_row = 0;           // a row for a download
 };
 

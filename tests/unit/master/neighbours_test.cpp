@@ -18,10 +18,11 @@ struct Example {
   [[nodiscard]] ExampleView view() const { return {labels, features, values}; }
 };
 
-// Features 0 to 4. Feature 0 is in every point, so it says nothing.
+// Features 0 to 4. Feature 0 is in every point, so it says nothing. With two labels a point no
+// centroids vote.
 const std::vector<Example> kPoints = {{{1, 2}, {0, 1}, {1, 4}},
                                       {{2}, {0, 1, 2}, {1, 1, 1}},
-                                      {{3}, {0, 3}, {9, 1}},
+                                      {{3, 6, 7, 8, 9}, {0, 3}, {9, 1}},
                                       {{}, {0, 2, 3}, {1, 1, 2}}};
 
 Neighbours neighbours_among(const std::vector<Example>& points, std::uint32_t count) {
@@ -35,6 +36,7 @@ Neighbours neighbours_among(const std::vector<Example>& points, std::uint32_t co
 TEST_CASE("neighbours: they vote by the square of their cosine", "[neighbours]") {
   const Neighbours all = neighbours_among(kPoints, 10);
   CHECK(all.points() == 4);
+  CHECK_FALSE(all.have_centroids());
   ThreadPool pool(2);
   // Features 1 and 2 are in two of four points each, so equally rare: (1, 1) against (1, 0),
   // (1, 1) and, of features 2 and 3, which are as rare, (1, root of 2): cosines of root 1/2, 1
@@ -69,15 +71,54 @@ TEST_CASE("neighbours: neither a point's length nor features unknown to them cha
 
 TEST_CASE("neighbours: only so many neighbours vote, of equally near ones the first",
           "[neighbours]") {
-  const Neighbours one =
-      neighbours_among({{{4}, {1}, {1}}, {{3}, {1}, {2}}, {{5}, {1}, {1}}, {{1}, {0}, {1}}}, 2);
+  const Neighbours one = neighbours_among(
+      {{{4, 6}, {1}, {1}}, {{3, 7}, {1}, {2}}, {{5, 8}, {1}, {1}}, {{1, 9}, {0}, {1}}}, 2);
   ThreadPool pool(1);
   const Example example{{}, {1}, {1}};
   const auto votes = one.votes(std::vector{example.view()}, pool);
-  REQUIRE(votes[0].size() == 2);
+  REQUIRE(votes[0].size() == 4);
   CHECK(votes[0][0].label == 3);  // equal shares: the smaller label first
   CHECK(votes[0][1].label == 4);
-  CHECK(votes[0][1].share == Approx(0.5).margin(1e-6));
+  CHECK(votes[0][3].label == 7);
+  CHECK(votes[0][3].share == Approx(0.5).margin(1e-6));
+}
+
+TEST_CASE(
+    "neighbours: where points bear one label each, the labels' centroids are half of the votes",
+    "[neighbours]") {
+  const Neighbours all = neighbours_among(
+      {{{1}, {1}, {1}}, {{1}, {2}, {1}}, {{2}, {1}, {1}}, {{2}, {3}, {1}}, {{1}, {1}, {1}}}, 10);
+  CHECK(all.have_centroids());
+  ThreadPool pool(1);
+  // As near to feature 1, which is in three of five points, as to feature 2, which is in one.
+  const auto value = [](double rarity) { return static_cast<float>(1 / (rarity * rarity)); };
+  const Example both{{}, {1, 2}, {value(std::log(5.0 / 3)), value(std::log(5.0))}};
+  const auto votes = all.votes(std::vector{both.view()}, pool);
+  REQUIRE(votes[0].size() == 2);
+  // Four points have a cosine of root 1/2, three of them bear label 1. Its centroid has feature 1
+  // twice and feature 2 once, of which the roots count; the other's cosine is a half.
+  const double first = std::pow((std::sqrt(2.0) + 1) / std::sqrt(6.0), 2);
+  CHECK(votes[0][0].label == 1);
+  CHECK(votes[0][0].share == Approx(0.5 * 0.75 + 0.5 * first / (first + 0.25)).margin(1e-6));
+  CHECK(votes[0][1].label == 2);
+  CHECK(votes[0][0].share + votes[0][1].share == Approx(1).margin(1e-6));
+}
+
+TEST_CASE("neighbours: only the nearest twenty centroids vote", "[neighbours]") {
+  std::vector<Example> points(60);
+  for (std::uint32_t p = 0; p < points.size(); ++p) {
+    // Later labels have more of feature 2, so that they are less near to feature 1.
+    points[p] = {{p}, {1, 2}, {1, 1.0F + static_cast<float>(p)}};
+  }
+  points.push_back({{60}, {0}, {1}});
+  const Neighbours all = neighbours_among(points, 1);
+  ThreadPool pool(1);
+  const Example example{{}, {1}, {1}};
+  const auto votes = all.votes(std::vector{example.view()}, pool);
+  REQUIRE(votes[0].size() == 20);
+  CHECK(votes[0][0].label == 0);
+  CHECK(votes[0][0].share > 0.5);
+  CHECK(votes[0][19].label == 19);
 }
 
 TEST_CASE("neighbours: a point that shares nothing with the training points has no votes",

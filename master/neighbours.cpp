@@ -150,41 +150,26 @@ void Neighbours::find(const Index& index, const ExampleView& example, std::uint3
     std::ranges::push_heap(near, is_nearer);
   }
   std::ranges::sort(near, is_nearer);
-}
-
-void Neighbours::count_points(float part, Scratch& scratch) const {
-  double all = 0;
-  for (const Near& point : scratch.near) all += double{point.nearness} * point.nearness;
-  for (const Near& point : scratch.near) {
-    const double weight = part * (double{point.nearness} * point.nearness) / all;
-    for (std::uint64_t i = label_begin_[point.id]; i < label_begin_[point.id + 1]; ++i) {
-      scratch.votes[labels_[i]] += weight;
-    }
-  }
-}
-
-void Neighbours::count_centroids(float part, Scratch& scratch) {
-  double all = 0;
-  for (const Near& label : scratch.near) all += double{label.nearness} * label.nearness;
-  for (const Near& label : scratch.near) {
-    scratch.votes[label.id] += part * (double{label.nearness} * label.nearness) / all;
-  }
+  scratch.squares = 0;
+  for (const Near& found : near) scratch.squares += double{found.nearness} * found.nearness;
 }
 
 std::vector<LabelShare> Neighbours::shares(const ExampleView& example, Scratch& scratch) const {
+  std::map<std::uint32_t, double> votes;  // by label
+  const double part = have_centroids() ? 0.5 : 1.0;
   weigh(example, scratch.weights);
-  scratch.votes.clear();
   find(points_, example, count_, scratch);
-  const float part = have_centroids() ? 0.5F : 1.0F;
-  count_points(part, scratch);
+  for (const Near& point : scratch.near) {
+    for (std::uint64_t i = label_begin_[point.id]; i < label_begin_[point.id + 1]; ++i) {
+      votes[labels_[i]] += part * vote(point, scratch);
+    }
+  }
   if (have_centroids()) {
     find(centroids_, example, kCentroidsVoting, scratch);
-    count_centroids(1 - part, scratch);
+    for (const Near& label : scratch.near) votes[label.id] += part * vote(label, scratch);
   }
   std::vector<LabelShare> shares;
-  for (const auto& [label, votes] : scratch.votes) {
-    shares.push_back({label, static_cast<float>(votes)});
-  }
+  for (const auto& [label, share] : votes) shares.push_back({label, static_cast<float>(share)});
   std::ranges::stable_sort(shares, std::ranges::greater{}, &LabelShare::share);
   return shares;
 }

@@ -16,7 +16,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <span>
 #include <vector>
 
@@ -39,7 +38,8 @@ class Neighbours {
  public:
   static constexpr std::uint32_t kCountUsual = 80;
 
-  // The training points, which are read one after the other more than once.
+  // The training points, which are read one after the other more than once, and for centroids label
+  // by label.
   struct Points {
     std::uint32_t count = 0;
     std::uint32_t features = 0;  // ids are below
@@ -80,7 +80,7 @@ class Neighbours {
     std::vector<float> weights;   // of the example's features
     std::vector<float> nearness;  // by id; zero between queries
     std::vector<Near> near;       // the nearest, those first
-    std::map<std::uint32_t, double> votes;
+    double squares = 0;           // of their nearness, together
   };
 
   void add_points(const Points& points);
@@ -90,9 +90,12 @@ class Neighbours {
   // The `count` of the index that are nearest to the example, whose weights are known.
   static void find(const Index& index, const ExampleView& example, std::uint32_t count,
                    Scratch& scratch);
-  // Adds the votes of those found, of `part` of all.
-  void count_points(float part, Scratch& scratch) const;
-  static void count_centroids(float part, Scratch& scratch);
+
+  // Its part of the votes of all that were found.
+  static double vote(const Near& found, const Scratch& scratch) {
+    return double{found.nearness} * found.nearness / scratch.squares;
+  }
+
   [[nodiscard]] std::vector<LabelShare> shares(const ExampleView& example, Scratch& scratch) const;
 
   std::uint32_t count_;

@@ -128,7 +128,10 @@ void add_run_options(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("--features-per-point", flags.facts.features_per_point, "mean")
       ->capture_default_str();
   verb.add_option("--hidden", flags.hidden, "width of the hidden layer");
-  verb.add_option("--active", flags.active, "neurons chosen for an example, besides its labels");
+  verb.add_option(
+      "--active", flags.active,
+      "neurons chosen for an example, besides its labels; what gleaner history shows of a "
+      "run may be fewer than its cap");
   verb.add_option("--batch", flags.batch, "examples a batch");
   verb.add_option("--staleness", flags.staleness, "the lag, in batches");
   verb.add_option("--round-batches", flags.round_batches, "batches a round");

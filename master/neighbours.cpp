@@ -28,6 +28,12 @@ Neighbours::Neighbours(const PackedDataset& points, std::uint32_t count)
                   [&points](std::uint32_t point) { return points.example(point); }},
                  count) {}
 
+void Neighbours::Index::open() {
+  for (std::size_t f = 1; f < begin.size(); ++f) begin[f] += begin[f - 1];
+  next.assign(begin.begin(), begin.end() - 1);
+  entries.resize(begin.back());
+}
+
 void Neighbours::add_points(const Points& points) {
   points_.ids = points.count;
   points_.begin.assign(std::size_t{points.features} + 1, 0);
@@ -35,7 +41,7 @@ void Neighbours::add_points(const Points& points) {
     const ExampleView point = points.at(p);
     labels_.insert(labels_.end(), point.labels.begin(), point.labels.end());
     label_begin_.push_back(labels_.size());
-    for (const std::uint32_t feature : point.features) ++points_.begin[feature + std::size_t{1}];
+    for (const std::uint32_t feature : point.features) points_.expect(feature);
   }
   for (std::size_t f = 0; f < rarity_.size(); ++f) {
     const auto having = static_cast<double>(points_.begin[f + 1]);
@@ -43,16 +49,14 @@ void Neighbours::add_points(const Points& points) {
     if (having > 0) {
       rarity_[f] = static_cast<float>(natural_log(static_cast<double>(points.count) / having));
     }
-    points_.begin[f + 1] += points_.begin[f];
   }
-  points_.entries.resize(points_.begin.back());
-  std::vector<std::uint64_t> next(points_.begin.begin(), points_.begin.end() - 1);
+  points_.open();
   std::vector<float> weights;
   for (std::uint32_t p = 0; p < points.count; ++p) {
     const ExampleView point = points.at(p);
     weigh(point, weights);
     for (std::size_t i = 0; i < weights.size(); ++i) {
-      points_.entries[next[point.features[i]]++] = {p, weights[i]};
+      points_.add(point.features[i], {p, weights[i]});
     }
   }
 }
@@ -97,13 +101,9 @@ void Neighbours::add_centroids(const Points& points) {
     }
   }
   centroids_.begin.assign(rarity_.size() + 1, 0);
-  for (const Entry& entry : entries) ++centroids_.begin[entry.feature + std::size_t{1}];
-  for (std::size_t f = 0; f < rarity_.size(); ++f) centroids_.begin[f + 1] += centroids_.begin[f];
-  std::vector<std::uint64_t> next(centroids_.begin.begin(), centroids_.begin.end() - 1);
-  centroids_.entries.resize(entries.size());
-  for (const Entry& entry : entries) {
-    centroids_.entries[next[entry.feature]++] = {entry.label, entry.weight};
-  }
+  for (const Entry& entry : entries) centroids_.expect(entry.feature);
+  centroids_.open();
+  for (const Entry& entry : entries) centroids_.add(entry.feature, {entry.label, entry.weight});
 }
 
 void Neighbours::weigh(const ExampleView& example, std::vector<float>& weights) const {

@@ -69,11 +69,19 @@ class Neighbours {
     float nearness = 0;
   };
 
-  // Who has a feature, and its weight there.
+  // Who has a feature, and its weight there. Every entry is expected, then the index opened, then
+  // they are added.
   struct Index {
     std::vector<std::uint64_t> begin;  // by feature, of:
     std::vector<Near> entries;
-    std::uint32_t ids = 0;  // below
+    std::vector<std::uint64_t> next;  // by feature: where its next entry goes
+    std::uint32_t ids = 0;            // below
+
+    void expect(std::uint32_t feature) { ++begin[feature + std::size_t{1}]; }
+
+    void open();
+
+    void add(std::uint32_t feature, Near entry) { entries[next[feature]++] = entry; }
   };
 
   struct Scratch {

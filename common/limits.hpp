@@ -36,6 +36,9 @@ inline constexpr std::uint32_t kPointsPerRequestMax = 4096;
 inline constexpr std::size_t kPointsBytes = std::size_t{512} << 10;
 // Chunks of a shard, parts of a commit or a hand-over.
 inline constexpr std::uint32_t kPartsMax = 1u << 20;
+// Parts of commits that a volunteer sends before the master has put them into its store: enough for
+// 300 Mbit/s over 50 ms, and the master holds no more, however long its disk takes.
+inline constexpr std::uint32_t kCommitPartsInFlight = 16;
 // Volunteers that have gone, in a status.
 inline constexpr std::uint32_t kDeparturesMax = 16;
 // Table codes in one message: they are bit-packed, so its size alone does not bound them.

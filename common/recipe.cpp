@@ -61,13 +61,14 @@ constexpr std::uint64_t kRoundBatchesMin = 64;
 // A round visits each row about so often, so that storing the rows it touched (about 5 us of
 // processor a row) is cheap beside training them (about 0.1 us a visit).
 constexpr std::uint64_t kVisitsPerRound = 350;
-// And it has so many examples a row, so that two volunteers send a fifth of their bytes or less in
-// commits: 75 bytes a row of H = 128, 235 an example in units.
-constexpr std::uint64_t kExamplesPerRow = 1;
-// But no more examples than these: whoever dies takes the work of a round with it.
-constexpr std::uint64_t kRoundExamplesMax = 500'000;
-// A run has so many rounds at least, since each is a checkpoint that can be evaluated.
-constexpr std::uint32_t kRoundsPerRun = 4;
+// Bytes of a committed row for each that a unit takes for an example: about 0.4 H + 14 to 2 H
+// (tests/net/RESULTS.md).
+constexpr double kRowPerExample = 0.25;
+constexpr std::uint32_t kVolunteersFew = 2;
+// A run has so many rounds at least, since each is a checkpoint that can be evaluated, or fewer
+// where commits would take more than their share.
+constexpr std::uint32_t kRoundsUsual = 4;
+constexpr std::uint32_t kRoundsFew = 2;
 
 // What the recipe best takes for the hidden layer: the more units, the more dropout.
 struct BestLayer {
@@ -144,6 +145,8 @@ class Chooser {
   void choose_schedule();
   void choose_sampling();
   void choose_rounds();
+  // Of a round in which so many volunteers keep the commits' share, if it reaches every row.
+  [[nodiscard]] std::uint64_t examples_for_share(std::uint32_t volunteers) const;
   void choose_rates();
   void choose_regularisation();
   void choose_neighbours();
@@ -244,25 +247,45 @@ void Chooser::choose_sampling() {
   set("tables", &ModelConfig::tables, 50u, chosen.why_tables);
 }
 
+std::uint64_t Chooser::examples_for_share(std::uint32_t volunteers) const {
+  const double rest_per_commit = (1 - request_.commit_share) / request_.commit_share;
+  return static_cast<std::uint64_t>(
+      std::min(static_cast<double>(kRoundExamplesMax),
+               kRowPerExample * model_.labels * rest_per_commit / volunteers));
+}
+
 // Rounds of about equal length, each long enough to be worth a checkpoint: parts of an epoch, or
-// several epochs where these are short and many.
+// several epochs where these are short. In a long run one volunteer alone keeps the commits' share,
+// in a short one two do.
 void Chooser::choose_rounds() {
   const std::uint64_t active = model_.sampling == Sampling::kAll
                                    ? model_.labels
                                    : model_.active_cap + model_.random_negatives;
-  const std::uint64_t examples =
-      std::min(kRoundExamplesMax,
-               std::max(kVisitsPerRound * model_.labels / active, kExamplesPerRow * model_.labels));
+  const std::uint64_t examples = std::min(
+      kRoundExamplesMax, std::max(kVisitsPerRound * model_.labels / active, examples_for_share(1)));
   const std::uint64_t wanted = std::max(kRoundBatchesMin, examples / model_.batch_examples);
   const std::uint64_t epoch = batches_per_epoch(model_);
   const std::uint64_t rounds = std::max<std::uint64_t>(1, epoch / wanted);
+  // Several epochs are one round where these are short: as many as divide the run.
+  const std::uint64_t epoch_examples = epoch * model_.batch_examples;
+  const auto least = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+      (examples_for_share(kVolunteersFew) + epoch_examples - 1) / epoch_examples, 1,
+      std::max(1u, (model_.epochs + kRoundsFew - 1) / kRoundsFew)));
+  if (!request_.epochs) model_.epochs = (model_.epochs + least - 1) / least * least;
   auto whole_epochs = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      (wanted + epoch / 2) / epoch, 1, std::max<std::uint32_t>(1, model_.epochs / kRoundsPerRun)));
+      (wanted + epoch / 2) / epoch, 1, std::max(1u, model_.epochs / kRoundsUsual)));
   while (model_.epochs % whole_epochs != 0) --whole_epochs;
-  // Several epochs are one round.
-  set("round_batches", &ModelConfig::round_batches,
-      static_cast<std::uint32_t>((whole_epochs * epoch + rounds - 1) / rounds),
-      "a checkpoint often enough to lose little, seldom enough to cost little");
+  for (std::uint32_t more = least; whole_epochs < least && more * kRoundsFew <= model_.epochs;
+       ++more) {
+    if (model_.epochs % more == 0) whole_epochs = more;
+  }
+  const auto round = static_cast<std::uint32_t>((whole_epochs * epoch + rounds - 1) / rounds);
+  const double commits = kRowPerExample * model_.labels;
+  const double units = static_cast<double>(kVolunteersFew) * round * model_.batch_examples;
+  set("round_batches", &ModelConfig::round_batches, round,
+      fmt::format(
+          "often enough to lose little; commits are up to {:.0f} % of two volunteers' bytes",
+          100 * commits / (commits + units)));
 }
 
 void Chooser::choose_rates() {

@@ -19,6 +19,11 @@ struct DatasetFacts {
   double features_per_point = 0;
 };
 
+inline constexpr double kCommitShareUsual = 0.2;
+// No round has more examples than these, however wide the layer: whoever dies takes the work of up
+// to two rounds with it, and the master keeps their hidden codes in memory.
+inline constexpr std::uint64_t kRoundExamplesMax = 500'000;
+
 enum class RecipeKind : std::uint8_t {
   kAuto = 0,  // good results in little time
   kFast = 1,  // a first look: fewer epochs and active neurons
@@ -32,6 +37,9 @@ struct RecipeRequest {
   std::optional<std::uint32_t> batch_examples = std::nullopt;
   std::optional<std::uint32_t> staleness = std::nullopt;
   Loss loss = Loss::kLogistic;
+  // What commits may be of two volunteers' bytes: rounds are made long enough, up to
+  // kRoundExamplesMax. More volunteers send more units for the same commits.
+  double commit_share = kCommitShareUsual;
 };
 
 // Why a field has its value.

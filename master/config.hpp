@@ -95,6 +95,7 @@ struct MasterConfig {
   Backup backup;
   std::uint64_t seed = 1;  // of the model
   RecipeKind recipe = RecipeKind::kAuto;
+  double commit_share = kCommitShareUsual;
   ModelOverrides model;
   Evaluation evaluation;
   Network network;

@@ -56,7 +56,7 @@ capnp::ReaderOptions reader_options(std::size_t words) {
   return options;
 }
 
-static_assert(wire::Envelope::POINTS + 1 == std::variant_size_v<Message>,
+static_assert(wire::Envelope::COMMIT_CREDIT + 1 == std::variant_size_v<Message>,
               "the envelope's members stand in the order of Message, which names them");
 
 Message read_union(wire::Envelope::Reader envelope) {
@@ -89,6 +89,8 @@ Message read_union(wire::Envelope::Reader envelope) {
       return read(envelope.getShardCommit());
     case wire::Envelope::COMMIT_ACK:
       return read(envelope.getCommitAck());
+    case wire::Envelope::COMMIT_CREDIT:
+      return read(envelope.getCommitCredit());
     case wire::Envelope::EVAL_UNIT:
       return read(envelope.getEvalUnit());
     case wire::Envelope::EVAL_RESULT:

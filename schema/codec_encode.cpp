@@ -165,6 +165,8 @@ struct EnvelopeWriter {
   void operator()(const PointsRequest& from) { write(from, to.initPointsRequest()); }
 
   void operator()(const Points& from) { write(from, to.initPoints()); }
+
+  void operator()(const CommitCredit& from) { write(from, to.initCommitCredit()); }
 };
 
 Bytes flatten(capnp::MessageBuilder& builder) {

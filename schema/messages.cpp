@@ -9,11 +9,11 @@ namespace gleaner {
 namespace {
 
 constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
-    "Hello",         "Welcome",        "Refusal",  "LeaseGrant", "ChunkRequest", "ShardChunk",
-    "ShardReady",    "ReleaseRequest", "HandOver", "Revoke",     "TrainUnit",    "UnitResult",
-    "ShardCommit",   "CommitAck",      "EvalUnit", "EvalResult", "Heartbeat",    "Leaving",
-    "Goodbye",       "ShardOffer",     "Observe",  "RunStatus",  "InputUnit",    "InputResult",
-    "PointsRequest", "Points",
+    "Hello",         "Welcome",        "Refusal",      "LeaseGrant", "ChunkRequest", "ShardChunk",
+    "ShardReady",    "ReleaseRequest", "HandOver",     "Revoke",     "TrainUnit",    "UnitResult",
+    "ShardCommit",   "CommitAck",      "EvalUnit",     "EvalResult", "Heartbeat",    "Leaving",
+    "Goodbye",       "ShardOffer",     "Observe",      "RunStatus",  "InputUnit",    "InputResult",
+    "PointsRequest", "Points",         "CommitCredit",
 };
 
 }  // namespace
@@ -22,7 +22,7 @@ Lane lane_of(const Message& message) {
   return std::visit(
       []<typename T>(const T&) {
         return is_one_of<T, TrainUnit, UnitResult, EvalUnit, EvalResult, InputUnit, InputResult,
-                         PointsRequest, Points, ChunkRequest, CommitAck, Heartbeat>
+                         PointsRequest, Points, ChunkRequest, CommitAck, CommitCredit, Heartbeat>
                    ? Lane::kUrgent
                    : Lane::kOrdered;
       },

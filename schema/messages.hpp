@@ -206,6 +206,13 @@ struct CommitAck {
   friend bool operator==(const CommitAck&, const CommitAck&) = default;
 };
 
+// So many parts of the receiver's commits have left the master's memory, for the store or because
+// nobody wants them: as many more may come (see kCommitPartsInFlight).
+struct CommitCredit {
+  std::uint32_t parts = 1;
+  friend bool operator==(const CommitCredit&, const CommitCredit&) = default;
+};
+
 // ---- Input shards that volunteers hold ----------------------------------------------------------
 
 // A piece of an input shard's work. Their order is that of the arithmetic on the shard.
@@ -422,7 +429,7 @@ using Message =
     std::variant<Hello, Welcome, Refusal, LeaseGrant, ChunkRequest, ShardChunk, ShardReady,
                  ReleaseRequest, HandOver, Revoke, TrainUnit, UnitResult, ShardCommit, CommitAck,
                  EvalUnit, EvalResult, Heartbeat, Leaving, Goodbye, ShardOffer, Observe, RunStatus,
-                 InputUnit, InputResult, PointsRequest, Points>;
+                 InputUnit, InputResult, PointsRequest, Points, CommitCredit>;
 
 // Whether a message may go before those that were sent earlier. What the run waits for, batch by
 // batch, does: units, results, what answers or asks for shards and commits. Shards and commits

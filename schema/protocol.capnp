@@ -34,6 +34,7 @@ struct Envelope {
     inputResult @23 :InputResult;
     pointsRequest @24 :PointsRequest;
     points @25 :Points;
+    commitCredit @26 :CommitCredit;
   }
 }
 
@@ -239,6 +240,10 @@ struct ShardCommit {
 struct CommitAck {
   lease @0 :Lease;
   round @1 :UInt32;
+}
+
+struct CommitCredit {
+  parts @0 :UInt32;
 }
 
 # ---- Input shards that volunteers hold ----

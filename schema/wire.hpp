@@ -96,6 +96,7 @@ void write(const HandOver& from, wire::HandOver::Builder to);
 void write(const Revoke& from, wire::Revoke::Builder to);
 void write(const ShardCommit& from, wire::ShardCommit::Builder to);
 void write(const CommitAck& from, wire::CommitAck::Builder to);
+void write(const CommitCredit& from, wire::CommitCredit::Builder to);
 void write(const ShardRows& from, wire::Rows::Builder to);
 LeaseGrant read(wire::LeaseGrant::Reader from);
 ShardOffer read(wire::ShardOffer::Reader from);
@@ -107,6 +108,7 @@ HandOver read(wire::HandOver::Reader from);
 Revoke read(wire::Revoke::Reader from);
 ShardCommit read(wire::ShardCommit::Reader from);
 CommitAck read(wire::CommitAck::Reader from);
+CommitCredit read(wire::CommitCredit::Reader from);
 ShardRows read(wire::Rows::Reader from);
 
 // The wire's Update and the store's: two schemas, so that each can change alone.

@@ -199,4 +199,14 @@ CommitAck read(wire::CommitAck::Reader from) {
   return CommitAck{read_lease(from.getLease()), from.getRound()};
 }
 
+void write(const CommitCredit& from, wire::CommitCredit::Builder to) {
+  to.setParts(from.parts);
+}
+
+CommitCredit read(wire::CommitCredit::Reader from) {
+  const CommitCredit to{from.getParts()};
+  if (to.parts == 0) malformed("parts", "is 0");
+  return to;
+}
+
 }  // namespace gleaner

@@ -227,7 +227,12 @@ void add_memory(const PlanInput& input, const Shape& s, Plan& plan) {
   // gradients for input shards.
   const double log =
       2 * s.examples() * (plan.traffic.unit_down + s.input_holders * plan.traffic.input_down);
-  plan.master_memory = kProgramBytes + kStoreCacheBytes + data + input_layer + log + 16 * s.labels;
+  // Parts of commits that have come, a byte a weight; volunteers wait with the others.
+  const double parts = std::min(
+      static_cast<double>(input.volunteers.count * kCommitPartsInFlight * 2 * kRowsPerChunkBytes),
+      (s.output_rows + s.input_rows * (s.input_share > 0 ? 1 : 0)) * (s.hidden + 18));
+  plan.master_memory =
+      kProgramBytes + kStoreCacheBytes + data + input_layer + log + parts + 16 * s.labels;
   // What the shards take, and a round's commits until they have left.
   plan.volunteer_memory =
       kProgramBytes + s.held * static_cast<double>(ShardTrainer::shard_bytes(input.model)) +

@@ -29,6 +29,7 @@ struct PlanFlags {
       input_shards, epochs;
   Machines volunteers{.count = 2, .cores = 4, .mbit = 1000};
   Machines master{.count = 1, .cores = 4, .mbit = 1000};
+  double commit_share = kCommitShareUsual;
   double round_trip_ms = 1;
   bool is_one_machine = false;
   std::string input_layer = "master";
@@ -49,10 +50,11 @@ constexpr const char* kFooter =
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 no figures in the file of --bench.";
 
 ModelConfig model_of(const PlanFlags& flags) {
-  ModelConfig model =
-      recipe(flags.facts,
-             {.epochs = flags.epochs, .batch_examples = flags.batch, .staleness = flags.staleness})
-          .model;
+  ModelConfig model = recipe(flags.facts, {.epochs = flags.epochs,
+                                           .batch_examples = flags.batch,
+                                           .staleness = flags.staleness,
+                                           .commit_share = flags.commit_share})
+                          .model;
   if (flags.hidden) model.hidden = *flags.hidden;
   if (flags.active) {
     model.random_negatives = *flags.active / kRandomShare;
@@ -135,6 +137,10 @@ void add_run_options(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("--batch", flags.batch, "examples a batch");
   verb.add_option("--staleness", flags.staleness, "the lag, in batches");
   verb.add_option("--round-batches", flags.round_batches, "batches a round");
+  verb.add_option("--commit-share", flags.commit_share,
+                  "what commits may be of two volunteers' bytes, where rounds are chosen")
+      ->capture_default_str()
+      ->check(CLI::Range(0.01, 0.9));
   verb.add_option("--shards", flags.shards, "output shards");
   verb.add_option("--input-shards", flags.input_shards, "shards of the input layer");
   verb.add_option("--epochs", flags.epochs, "how often every point is seen: counts for the store");

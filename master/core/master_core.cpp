@@ -120,12 +120,13 @@ void MasterCore::on(const EvalFinished& event) {
 
 void MasterCore::on(const Staged& event) {
   store_answered();
+  const auto session = sessions_.find(event.session);
+  if (session != sessions_.end()) say(event.session, CommitCredit{});
   const bool completes = commits_.staged(event.round, event.shard, event.part);
   if (raw(event.shard) >= leases_.size()) return;  // the worker's
   ShardLease& lease = leases_.at(event.shard);
   if (completes) lease.committed = std::max(lease.committed, event.round + 1);
   // A holder is told of its own commit, even where that of a holder before made the round durable.
-  const auto session = sessions_.find(event.session);
   const bool is_holders = session != sessions_.end() && lease.state != LeaseState::kFree &&
                           lease.holder == event.session && lease.next_commit > event.round;
   if (!is_holders || !commits_.is_committed(event.round, event.shard) ||

@@ -232,7 +232,10 @@ void MasterCore::measure(SessionState& session, const UnitInFlight& unit,
 
 void MasterCore::on_message(SessionId id, SessionState& session, ShardCommit& commit) {
   ShardLease* lease = leases_.find(commit.lease, id);
-  if (lease == nullptr) return;
+  if (lease == nullptr) {
+    say(id, CommitCredit{});
+    return;
+  }
   const ShardId shard = commit.lease.shard;
   Result<void> fits = check_update(map_, shard, commit.update);
   const bool is_next = commit.round == lease->next_commit && commit.part == lease->parts_arrived &&

@@ -400,6 +400,8 @@ Message random_message(std::size_t kind, Rng& rng) {
       return points_request(rng);
     case 25:
       return points(rng);
+    case 26:
+      return CommitCredit{std::max(1u, number(rng))};
     default:
       return lease_message(kind, rng);
   }

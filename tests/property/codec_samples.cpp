@@ -192,6 +192,7 @@ std::vector<Message> sample_messages() {
   messages.push_back(Observe{4, 5, "0.1.0", "secret"});
   messages.push_back(sample_status());
   for (auto& message : input_samples()) messages.push_back(std::move(message));
+  messages.emplace_back(CommitCredit{3});
   return messages;
 }
 

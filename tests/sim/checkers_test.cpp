@@ -384,6 +384,19 @@ TEST_CASE("checkers: more reading than is bounded is seen", "[sim]") {
   REQUIRE(fed.first_violation() == "bounds: 17 chunks being read for one volunteer, at most 16");
 }
 
+TEST_CASE("checkers: more of a volunteer's commits in memory than is bounded is seen", "[sim]") {
+  Fed fed;
+  const auto checker = make_bounds_checker(fed.log, fed.options);
+  const Effect stage = StorageTask(StageTask{kAnn, ShardId{0}, 0, 0, 1, nullptr});
+  for (std::uint32_t i = 0; i < kCommitPartsInFlight; ++i) checker->effect(stage);
+  checker->event(Staged{kAnn, ShardId{0}, 0, 0});
+  checker->effect(stage);
+  REQUIRE(fed.first_violation().empty());
+  checker->effect(stage);
+  REQUIRE(fed.first_violation() ==
+          "bounds: 17 parts of one volunteer's commits that wait for the store, at most 16");
+}
+
 TEST_CASE("checkers: a replay log that grows beyond its rounds is seen", "[sim]") {
   Fed fed;
   const auto checker = make_bounds_checker(fed.log, fed.options);

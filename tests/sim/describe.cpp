@@ -126,6 +126,7 @@ std::string describe(const Message& message) {
           [](const CommitAck& m) {
             return fmt::format("CommitAck {} round {}", shard_of(m.lease), m.round);
           },
+          [](const CommitCredit& m) { return fmt::format("CommitCredit {}", m.parts); },
           [](const HandOver& m) {
             return fmt::format("HandOver {} before batch {}, part {} of {}", shard_of(m.lease),
                                m.next_batch, m.part + 1, m.parts);

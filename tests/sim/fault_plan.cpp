@@ -139,6 +139,9 @@ void draw(ClusterOptions& options, std::uint64_t seed) {
   if (draw.chance(1, 3)) options.volunteer.work_bytes_max = draw.between(1ul, 16'384ul);
   if (draw.chance(1, 3)) options.volunteer_queue_bytes_max = draw.between(1ul, 16'384ul);
   options.master.lends_input = draw.chance(1, 3);
+  volunteer::CoreConfig& volunteer = options.volunteer;
+  volunteer.commit_parts_in_flight = draw.between(1u, 8u);
+  if (draw.chance(1, 3)) volunteer.commit_bytes_max = draw.between(1ul, 1'024ul);
 }
 
 std::vector<std::string> describe(const ClusterOptions& options) {
@@ -167,11 +170,11 @@ std::vector<std::string> describe(const ClusterOptions& options) {
       master.batches_per_unit_max, master.stop_grace.count());
   const volunteer::CoreConfig& volunteer = options.volunteer;
   line(
-      "volunteer: retries {} to {} ms, welcome within {} ms, leave within {} ms, {} chunks in "
-      "flight",
+      "volunteer: retries {} to {} ms, welcome within {} ms, leave within {} ms, {} chunks and {} "
+      "parts of commits in flight",
       volunteer.retry_first.count(), volunteer.retry_longest.count(),
-      volunteer.welcome_deadline.count(), volunteer.leave_grace.count(),
-      volunteer.chunks_in_flight);
+      volunteer.welcome_deadline.count(), volunteer.leave_grace.count(), volunteer.chunks_in_flight,
+      volunteer.commit_parts_in_flight);
   line("faults until {} ms, lasting up to {} ms; mean time between two:",
        options.faults.until.count(), options.faults.lasting_most.count());
   for (std::size_t i = 0; i < kFaultKinds; ++i) {

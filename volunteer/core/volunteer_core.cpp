@@ -53,7 +53,7 @@ void VolunteerCore::on(const Connected&) {
   }
   ++generation_;
   phase_ = Phase::kIntroduced;
-  phase_since_ = last_heard_ = last_said_ = now_;
+  phase_since_ = last_heard_ = now_;
   freeze_.reset();
   Hello hello = config_.hello;
   hello.memory_bytes >>= std::min(memory_halvings_, 63u);
@@ -78,6 +78,9 @@ void VolunteerCore::end_connection() {
   ++generation_;  // results of work still running are not wanted any more
   work_.clear();
   work_bytes_ = 0;
+  replies_.clear();
+  commit_bytes_ = 0;
+  commit_parts_ = 0;
   for (auto& [shard, load] : loads_) {
     if (!load.base_chunks.empty()) {
       kept_[shard] = {load.grant.base_round, std::move(load.base_chunks)};
@@ -119,6 +122,7 @@ void VolunteerCore::exit(bool success, Error error) {
 }
 
 void VolunteerCore::say(Message message) {
+  last_said_ = now_;
   effects_.emplace_back(Send{std::move(message)});
 }
 
@@ -159,7 +163,6 @@ void VolunteerCore::on(const Tick&) {
         hang_up(ErrorCode::kIo, explain_end(fmt::format("the master has been silent for {} s",
                                                         silence_.count() / 1000)));
       } else if (now_ - last_said_ >= heartbeat_) {
-        last_said_ = now_;
         say(Heartbeat{static_cast<std::uint64_t>(now_.time_since_epoch().count()), 0, {}});
       }
       break;

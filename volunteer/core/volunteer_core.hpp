@@ -2,7 +2,8 @@
 // executor one piece at a time, keeps in touch, leaves politely. Pure: (event, now) -> effects.
 //
 // Invariants
-// - Work runs in the order in which the master sent it, and replies leave in that order.
+// - Work runs in the order in which the master sent it, and replies of a lane leave in that order.
+// - No more parts of commits are on their way to the master's store than it has given credit for.
 // - Nothing of an earlier connection reaches a later one: every piece of work bears the
 //   connection's generation. What survives, for the same run only: shards that were ready, which
 //   are stepped back to the master's checkpoint and offered, and downloaded chunks of others.
@@ -19,6 +20,7 @@
 #include <vector>
 
 #include "common/backoff.hpp"
+#include "common/limits.hpp"
 #include "common/time.hpp"
 #include "volunteer/core/events.hpp"
 
@@ -36,6 +38,9 @@ struct CoreConfig {
   std::uint32_t chunks_in_flight = 8;  // over all shards that are loading
   // While messages of so many bytes wait for the executor, no more are to be read.
   std::size_t work_bytes_max = std::size_t{256} << 20;
+  std::uint32_t commit_parts_in_flight = kCommitPartsInFlight;
+  // While commits of so many bytes wait for credit, no more work is begun.
+  std::size_t commit_bytes_max = std::size_t{32} << 20;
   std::uint64_t seed = 1;  // of the back-off's jitter
 };
 
@@ -105,6 +110,7 @@ class VolunteerCore {
   void on_message(InputUnit& message);
   void on_message(Points& message);
   void on_message(CommitAck& message);
+  void on_message(CommitCredit& message);
   void on_message(Heartbeat& message);
   void on_message(Goodbye& message);
   void on_message(const Message& other);
@@ -112,8 +118,15 @@ class VolunteerCore {
   // False when the queue is full: the connection is over then, and every load with it.
   bool queue_work(std::variant<Reset, Message> work, std::size_t bytes = 0);
   void start_work();
+  // Whether the commits that wait leave no room for those of more work. Not while nothing is read:
+  // then no credit would ever come.
+  [[nodiscard]] bool awaits_credit() const;
   void request_chunks();
   void forget_shard(ShardId shard);
+  // Sends a reply now or, in the ordered lane, after those that wait.
+  void send_in_order(Message message);
+  // Sends what waits, as far as the master takes it.
+  void send_replies();
 
   // -- connection (volunteer_core.cpp)
   void say(Message message);
@@ -143,6 +156,11 @@ class VolunteerCore {
   std::size_t work_bytes_ = 0;     // of all pieces in it
   std::size_t message_bytes_ = 0;  // of the message being handled
   bool is_working_ = false;
+
+  // Commits that the master has no room for yet, and what was to follow them.
+  std::deque<Message> replies_;
+  std::size_t commit_bytes_ = 0;    // of all commits in it
+  std::uint32_t commit_parts_ = 0;  // sent, and no credit has come for them
 
   std::optional<ModelConfig> model_;
   Millis heartbeat_{1000};

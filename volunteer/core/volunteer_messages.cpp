@@ -168,12 +168,23 @@ void VolunteerCore::on_message(Points& points) {
 
 void VolunteerCore::on_message(CommitAck&) {}
 
+void VolunteerCore::on_message(CommitCredit& credit) {
+  if (credit.parts > commit_parts_) {
+    hang_up(ErrorCode::kProtocol,
+            fmt::format("the master gave credit for {} parts of commits, and {} were on their way",
+                        credit.parts, commit_parts_));
+    return;
+  }
+  commit_parts_ -= credit.parts;
+  send_replies();
+  start_work();
+}
+
 void VolunteerCore::on_message(Heartbeat& heartbeat) {
   if (heartbeat.news) news_ = std::move(heartbeat.news);
   const auto echoed = Instant(Micros(static_cast<std::int64_t>(heartbeat.echoed_us)));
   if (freeze_ && echoed >= freeze_->end) freeze_.reset();  // the session has survived it
   // At once, so that the master learns the round trip.
-  last_said_ = now_;
   say(Heartbeat{
       static_cast<std::uint64_t>(now_.time_since_epoch().count()), heartbeat.echo_us, {}});
 }
@@ -213,11 +224,15 @@ bool VolunteerCore::queue_work(std::variant<Reset, Message> work, std::size_t by
 }
 
 void VolunteerCore::start_work() {
-  if (is_working_ || work_.empty()) return;
+  if (is_working_ || work_.empty() || awaits_credit()) return;
   is_working_ = true;
   work_bytes_ -= work_.front().bytes;
   effects_.emplace_back(StartWork{generation_, std::move(work_.front().work)});
   work_.pop_front();
+}
+
+bool VolunteerCore::awaits_credit() const {
+  return commit_bytes_ > config_.commit_bytes_max && wants_more();
 }
 
 void VolunteerCore::on(WorkDone& event) {
@@ -241,12 +256,35 @@ void VolunteerCore::on(WorkDone& event) {
                    std::holds_alternative<InputResult>(reply)) {
           ++units_;
         }
-        last_said_ = now_;
-        say(std::move(reply));
+        send_in_order(std::move(reply));
       }
     }
   }
   start_work();
+}
+
+void VolunteerCore::send_in_order(Message message) {
+  if (lane_of(message) == Lane::kUrgent) {
+    say(std::move(message));
+    return;
+  }
+  if (const auto* commit = std::get_if<ShardCommit>(&message)) {
+    commit_bytes_ += memory_bytes(commit->update);
+  }
+  replies_.push_back(std::move(message));
+  send_replies();
+}
+
+void VolunteerCore::send_replies() {
+  while (!replies_.empty()) {
+    if (const auto* commit = std::get_if<ShardCommit>(&replies_.front())) {
+      if (commit_parts_ >= config_.commit_parts_in_flight) return;
+      commit_bytes_ -= memory_bytes(commit->update);
+      ++commit_parts_;
+    }
+    say(std::move(replies_.front()));
+    replies_.pop_front();
+  }
 }
 
 void VolunteerCore::forget_shard(ShardId shard) {

@@ -1,5 +1,6 @@
 // Nothing grows without bound: the replay log, the input layer's steps, units out with a volunteer,
-// chunks being read for it, work that waits at it, bytes that wait on a connection.
+// chunks being read for it, parts of its commits that wait for the store, work that waits at it,
+// bytes that wait on a connection.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -44,6 +45,10 @@ class BoundsChecker : public Checker {
       const auto session = sessions_.find(read->session);
       if (session != sessions_.end()) --session->second.chunks;
     }
+    if (const auto* staged = std::get_if<Staged>(&event)) {
+      const auto session = sessions_.find(staged->session);
+      if (session != sessions_.end()) --session->second.parts;
+    }
     const auto* received = std::get_if<MessageReceived>(&event);
     if (received == nullptr) return;
     const auto session = sessions_.find(received->session);
@@ -78,6 +83,11 @@ class BoundsChecker : public Checker {
         bound("chunks being read for one volunteer", ++sessions_[read->session].chunks,
               kChunksInFlightMax);
       }
+      if (const auto* stage = std::get_if<StageTask>(task);
+          stage && stage->session != SessionId{}) {
+        bound("parts of one volunteer's commits that wait for the store",
+              ++sessions_[stage->session].parts, options_.volunteer.commit_parts_in_flight);
+      }
     }
   }
 
@@ -102,6 +112,7 @@ class BoundsChecker : public Checker {
     std::map<UnitId, std::size_t> units;        // batches of each that is out
     std::map<UnitId, std::size_t> input_units;  // steps of each that is out
     std::size_t chunks = 0;
+    std::size_t parts = 0;
   };
 
   void bound(const char* what, std::size_t value, std::size_t most) {

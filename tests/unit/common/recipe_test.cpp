@@ -42,14 +42,14 @@ TEST_CASE("recipe: few labels are trained whole, many are sampled", "[recipe]") 
 }
 
 TEST_CASE("recipe: rounds cut an epoch evenly and visit each row often enough", "[recipe]") {
-  // 163 batches an epoch, which are fewer examples than rows: a round each.
+  // 163 batches an epoch, which are fewer examples than rows: two epochs a round.
   const ModelConfig wide = recipe(facts(20'756, 52'946)).model;
-  REQUIRE(wide.round_batches == 163);
+  REQUIRE(wide.round_batches == 326);
   // 353 batches, of which 64 are enough: five rounds.
   const ModelConfig narrow = recipe(facts(45'100, 4'271)).model;
   REQUIRE(narrow.round_batches == 71);
   REQUIRE(RunPlan(narrow).round_count() == 5 * narrow.epochs);
-  REQUIRE(recipe(facts(10, 4'271)).model.round_batches == 1);
+  REQUIRE(recipe(facts(10, 4'271)).model.round_batches == 3);  // epochs of a batch
   // Beyond 500,000 examples a death would cost too much.
   const ModelConfig widest = recipe(facts(2'000'000, 2'800'000)).model;
   REQUIRE(widest.round_batches * widest.batch_examples <= 510'000);
@@ -65,14 +65,51 @@ TEST_CASE("recipe: short epochs share a round when the run has many", "[recipe]"
     REQUIRE(validate(model).ok());
     return epochs_per_round(model);
   };
-  // 52,946 examples are two and a half epochs. Four rounds there are at least, and whole ones.
+  // 52,946 examples are two and a half epochs, half of them one and a quarter. Four whole rounds
+  // there are, or fewer where two volunteers' commits would be more than a fifth of their bytes.
+  REQUIRE(epochs_a_round(1, 128) == 1);
+  REQUIRE(epochs_a_round(2, 128) == 1);
+  REQUIRE(epochs_a_round(3, 128) == 1);
+  REQUIRE(epochs_a_round(4, 128) == 2);
   REQUIRE(epochs_a_round(5, 128) == 1);
+  REQUIRE(epochs_a_round(6, 128) == 2);
   REQUIRE(epochs_a_round(8, 128) == 2);
+  REQUIRE(epochs_a_round(9, 128) == 3);
   REQUIRE(epochs_a_round(11, 128) == 1);
   REQUIRE(epochs_a_round(15, 128) == 3);
   REQUIRE(epochs_a_round(15, 256) == 3);
   REQUIRE(epochs_a_round(16, 128) == 2);
   REQUIRE(epochs_a_round(300, 128) == 3);
+}
+
+TEST_CASE("recipe: a run has as many epochs as whole rounds", "[recipe]") {
+  const DatasetFacts wide = facts(20'756, 52'946);
+  REQUIRE(recipe(wide, {.kind = RecipeKind::kFast}).model.epochs == 4);
+  REQUIRE(recipe(wide).model.epochs == 6);
+  REQUIRE(recipe(wide, {.kind = RecipeKind::kBest}).model.epochs == 10);
+  REQUIRE(recipe(facts(45'100, 4'271)).model.epochs == 5);
+  // Points that are soon gone through do not make a run longer than that.
+  REQUIRE(recipe(facts(1'000, 670'091)).model.epochs == 6);
+  REQUIRE(RunPlan(recipe(facts(1'000, 670'091)).model).round_count() == 2);
+}
+
+TEST_CASE("recipe: rounds are as long as the commits' share asks for", "[recipe]") {
+  const auto round_examples = [](std::uint64_t points, double share) {
+    const ModelConfig model =
+        recipe(facts(points, 200'000), {.epochs = 40, .commit_share = share}).model;
+    return std::uint64_t{model.round_batches} * model.batch_examples;
+  };
+  // A quarter of a row's bytes an example: four examples a row for a tenth, one for two of them.
+  REQUIRE(round_examples(1'000'000, 0.5) < round_examples(1'000'000, 0.2));
+  REQUIRE(round_examples(1'000'000, 0.2) == Approx(200'000).epsilon(0.01));
+  REQUIRE(round_examples(50'000, 0.2) == Approx(200'000).epsilon(0.01));
+  REQUIRE(round_examples(1'000'000, 0.1) == Approx(450'000).epsilon(0.15));
+  REQUIRE(round_examples(1'000'000, 0.01) == Approx(kRoundExamplesMax).epsilon(0.01));
+  // The choice says what that comes to.
+  for (const RecipeChoice& choice : recipe(facts(20'756, 52'946)).choices) {
+    if (choice.field != "round_batches") continue;
+    REQUIRE_THAT(choice.why, Catch::Contains("up to 14 % of two volunteers' bytes"));
+  }
 }
 
 TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {

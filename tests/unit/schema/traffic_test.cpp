@@ -34,11 +34,13 @@ TEST_CASE("traffic: bytes are counted by what the message is for", "[traffic]") 
   add(Hello{});
   add(Heartbeat{});
   REQUIRE(traffic.rest() == 0xc000);
-  REQUIRE(traffic.all == 0xffff);
+  add(CommitCredit{});
+  REQUIRE(traffic.commits == 0x100c0);
+  REQUIRE(traffic.all == 0x1ffff);
 
   Traffic twice = traffic;
   twice += traffic;
-  REQUIRE(twice == Traffic{0x1fffe, 0x1e, 0x60, 0x180, 0x7800, 0x600});
+  REQUIRE(twice == Traffic{0x3fffe, 0x1e, 0x60, 0x20180, 0x7800, 0x600});
 }
 
 }  // namespace gleaner

@@ -111,6 +111,33 @@ TEST_CASE("rounds: a commit is acknowledged only after it is durable", "[master]
   REQUIRE(master.core().leases().at(ShardId{0}).committed == 1);
 }
 
+TEST_CASE("rounds: each part of a commit is credited when the store has it", "[master]") {
+  MasterDriver master(tiny_model(), tiny_core_config());
+  const SessionId ann = master.join("ann");
+  master.volunteer(ann).set_parts(2);
+  master.settle_without_storage();
+  REQUIRE(master.count<CommitCredit>(ann) == 0);
+  for (std::size_t parts = 1; parts <= 4; ++parts) {
+    do {
+      REQUIRE(master.run_storage());
+    } while (!master.stored.back().starts_with("stage 0/") || master.stored.back()[8] == '4');
+    REQUIRE(master.count<CommitCredit>(ann) == parts);
+  }
+}
+
+TEST_CASE("rounds: a part that nobody wants any more is credited at once", "[master]") {
+  MasterDriver master(tiny_model(), tiny_core_config());
+  const SessionId ann = master.join("ann");
+  master.settle_without_storage();
+  const std::size_t waiting = master.storage.size();
+  ShardCommit late;
+  late.lease = {ShardId{0}, LeaseEpoch{999}};
+  master.say(ann, late);
+  REQUIRE(master.storage.size() == waiting);
+  REQUIRE(master.count<CommitCredit>(ann) == 1);
+  REQUIRE_FALSE(master.is_closed(ann));
+}
+
 TEST_CASE("rounds: a holder's commit is acknowledged though an earlier holder's is durable",
           "[master]") {
   MasterDriver master(tiny_model(), tiny_core_config());

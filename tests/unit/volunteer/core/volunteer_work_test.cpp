@@ -326,6 +326,127 @@ TEST_CASE("work: the flood may come as chunks or as leases too", "[volunteer]") 
   REQUIRE(leased.snapshot().loading == 0);
 }
 
+namespace {
+
+std::vector<Message> commits(std::uint32_t parts) {
+  std::vector<Message> replies{UnitResult{}};
+  for (std::uint32_t part = 0; part < parts; ++part) {
+    ShardCommit commit{kLease, 0, part, parts, {}};
+    commit.update.rows = {part};
+    commit.update.scales = commit.update.states = {1.0F};
+    commit.update.levels.resize(16);
+    replies.emplace_back(std::move(commit));
+  }
+  return replies;
+}
+
+// A volunteer that may have two parts of commits on their way, at work.
+VolunteerDriver with_two_parts(std::size_t commit_bytes_max = 1'000'000) {
+  CoreConfig config = VolunteerDriver::tiny_config();
+  config.commit_parts_in_flight = 2;
+  config.commit_bytes_max = commit_bytes_max;
+  VolunteerDriver driver(config);
+  driver.join();
+  driver.receive(grant(0, 0));
+  driver.finish_work({ShardReady{kLease}});
+  driver.take<ShardReady>();
+  driver.receive(unit(1));
+  return driver;
+}
+
+}  // namespace
+
+TEST_CASE("commits: so many parts are on their way, and each credit lets one follow",
+          "[volunteer]") {
+  VolunteerDriver driver = with_two_parts();
+  driver.finish_work(commits(5));
+  driver.take<UnitResult>();
+  REQUIRE(driver.take<ShardCommit>().part == 0);
+  REQUIRE(driver.take<ShardCommit>().part == 1);
+  REQUIRE(driver.sent.empty());
+  driver.receive(CommitCredit{1});
+  REQUIRE(driver.take<ShardCommit>().part == 2);
+  REQUIRE(driver.sent.empty());
+  driver.receive(CommitCredit{2});
+  REQUIRE(driver.take<ShardCommit>().part == 3);
+  REQUIRE(driver.take<ShardCommit>().part == 4);
+  driver.receive(CommitCredit{2});
+  REQUIRE(driver.sent.empty());
+}
+
+TEST_CASE("commits: what follows in their lane waits with them, what is urgent does not",
+          "[volunteer]") {
+  VolunteerDriver driver = with_two_parts();
+  driver.finish_work(commits(3));
+  driver.sent.clear();
+  driver.receive(unit(2));
+  driver.finish_work({UnitResult{}});
+  driver.take<UnitResult>();
+  driver.receive(ReleaseRequest{kLease});
+  driver.finish_work({HandOver{kLease, 0, 0, 0, 1, {}}});
+  REQUIRE(driver.sent.empty());
+  driver.receive(CommitCredit{1});
+  REQUIRE(driver.take<ShardCommit>().part == 2);
+  driver.take<HandOver>();
+}
+
+TEST_CASE("commits: while many bytes of them wait no more work is begun", "[volunteer]") {
+  VolunteerDriver driver = with_two_parts(50);
+  driver.finish_work(commits(5));
+  driver.sent.clear();
+  driver.receive(unit(2));
+  REQUIRE(driver.work.empty());
+  REQUIRE_THAT(driver.snapshot().sentence, Catch::Contains("to store what was trained"));
+  driver.receive(CommitCredit{1});
+  REQUIRE(driver.work.empty());
+  driver.receive(CommitCredit{1});
+  REQUIRE(driver.work.size() == 1);
+  REQUIRE(driver.snapshot().sentence == "training");
+}
+
+TEST_CASE("commits: work goes on where only that lets credit be read", "[volunteer]") {
+  CoreConfig config = VolunteerDriver::tiny_config();
+  config.commit_parts_in_flight = 1;
+  config.commit_bytes_max = 1;
+  config.work_bytes_max = 100;
+  VolunteerDriver driver(config);
+  driver.join();
+  driver.receive(unit(1));
+  driver.finish_work(commits(2));
+  driver.handle(MessageReceived{Message(unit(2)), 60});
+  REQUIRE(driver.core().wants_more());
+  REQUIRE(driver.work.empty());
+  driver.handle(MessageReceived{Message(unit(3)), 60});
+  REQUIRE(driver.work.size() == 1);
+  REQUIRE(driver.core().wants_more());
+  driver.finish_work();
+  REQUIRE(driver.work.empty());
+}
+
+TEST_CASE("commits: credit that nothing was sent for ends the connection", "[volunteer]") {
+  VolunteerDriver driver = with_two_parts();
+  driver.finish_work(commits(1));
+  driver.sent.clear();
+  driver.receive(CommitCredit{2});
+  REQUIRE_THAT(driver.take<Goodbye>().sentence, Catch::Contains("credit for 2 parts"));
+  REQUIRE(driver.disconnects == 1);
+}
+
+TEST_CASE("commits: what waited is forgotten with its connection", "[volunteer]") {
+  VolunteerDriver driver = with_two_parts(10);
+  driver.finish_work(commits(5));
+  reconnect(driver);
+  driver.sent.clear();
+  driver.receive(grant(0, 0));
+  driver.finish_work({ShardReady{kLease}});
+  driver.receive(unit(1));
+  driver.finish_work(commits(2));
+  driver.take<ShardReady>();
+  driver.take<UnitResult>();
+  REQUIRE(driver.take<ShardCommit>().part == 0);
+  REQUIRE(driver.take<ShardCommit>().part == 1);
+}
+
 TEST_CASE("work: a shard given back is no longer shown as held", "[volunteer]") {
   VolunteerDriver driver;
   driver.join();

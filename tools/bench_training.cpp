@@ -57,7 +57,7 @@ Pass time_pass(BenchLayer& layer, std::uint32_t parts, double budget) {
     for (const QueryBatch& batch : batches) {
       for (OutputShard& shard : layer.shards) {
         pass.visits += static_cast<double>(shard.train(batch, none, 1e-6F, layer.scratch).active);
-        pass.rows += static_cast<double>(layer.scratch.active.rows().size());
+        pass.rows += static_cast<double>(layer.scratch.batches[0].active.rows().size());
       }
     }
   });

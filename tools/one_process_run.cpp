@@ -71,41 +71,36 @@ void OneProcessRun::apply_before(BatchIndex batch, Report& report) {
   report.input_cpu_seconds += cpu_seconds() - start;
 }
 
-Result<ShardTrainer::UnitOutcome> OneProcessRun::train_shards(BatchIndex batch,
-                                                              const InFlight& flight,
-                                                              Report& report) {
+BatchIndex OneProcessRun::unit_end(BatchIndex begin, BatchIndex end) const {
+  BatchIndex next = begin + 1;
+  while (next < end && next - begin < batches_per_unit_ && !plan_.is_round_end(next) &&
+         plan_.applied_before(next) <= begin) {
+    ++next;
+  }
+  return next;
+}
+
+Result<ShardTrainer::UnitOutcome> OneProcessRun::train_shards(BatchIndex begin, Report& report) {
   TrainUnit unit;
-  unit.unit = UnitId{batch};
+  unit.unit = UnitId{begin};
   unit.leases = leases_;
-  unit.batches.push_back({batch, std::make_shared<const Bytes>(pack(flight.codes)),
-                          positives_of(flight.examples), plan_.rates(batch).output});
+  for (const InFlight& flight : in_flight_) {
+    if (flight.batch < begin) continue;
+    unit.batches.push_back({flight.batch, std::make_shared<const Bytes>(pack(flight.codes)),
+                            positives_of(flight.examples), plan_.rates(flight.batch).output});
+  }
   const double start = cpu_seconds();
   Result<ShardTrainer::UnitOutcome> outcome = output_.train(unit);
   report.output_cpu_seconds += cpu_seconds() - start;
   return outcome;
 }
 
-Result<void> OneProcessRun::train_batch(BatchIndex batch, Report& report) {
-  apply_before(plan_.applied_before(batch), report);
-  InFlight flight;
-  flight.batch = batch;
-  for (const std::uint64_t point : plan_.points_of(batch)) {
-    flight.examples.push_back(points_(point));
-  }
-  const double start = cpu_seconds();
-  flight.codes = input_.forward(flight.examples, batch);
-  report.input_cpu_seconds += cpu_seconds() - start;
-
-  const auto outcome = train_shards(batch, flight, report);
-  if (!outcome) return outcome.error();
-  if (observer_) {
-    for (const ShardCommit& commit : outcome->commits) observer_(commit);
-  }
-  const BatchResult& result = outcome->result.batches.at(0);
+Result<void> OneProcessRun::take(const BatchResult& result, InFlight& flight,
+                                 Report& report) const {
   flight.gradient.assign(flight.codes.codes.size(), 0);
   if (!result.gradient.empty()) {
     if (auto added = add_gradient(flight.codes, result.gradient, flight.gradient); !added) {
-      return added.error();
+      return added;
     }
   }
   for (const ShardOutcome& shard : result.shards) {
@@ -113,7 +108,31 @@ Result<void> OneProcessRun::train_batch(BatchIndex batch, Report& report) {
     report.active += static_cast<double>(shard.active);
   }
   report.examples += flight.examples.size();
-  in_flight_.push_back(std::move(flight));
+  return {};
+}
+
+Result<void> OneProcessRun::train_unit(BatchIndex begin, BatchIndex end, Report& report) {
+  for (BatchIndex batch = begin; batch < end; ++batch) {
+    apply_before(plan_.applied_before(batch), report);
+    InFlight& flight = in_flight_.emplace_back();
+    flight.batch = batch;
+    for (const std::uint64_t point : plan_.points_of(batch)) {
+      flight.examples.push_back(points_(point));
+    }
+    const double start = cpu_seconds();
+    flight.codes = input_.forward(flight.examples, batch);
+    report.input_cpu_seconds += cpu_seconds() - start;
+  }
+  const auto outcome = train_shards(begin, report);
+  if (!outcome) return outcome.error();
+  if (observer_) {
+    for (const ShardCommit& commit : outcome->commits) observer_(commit);
+  }
+  for (InFlight& flight : in_flight_) {
+    if (flight.batch < begin) continue;
+    const BatchResult& result = outcome->result.batches.at(flight.batch - begin);
+    if (auto taken = take(result, flight, report); !taken) return taken;
+  }
   return {};
 }
 
@@ -128,9 +147,10 @@ Result<OneProcessRun::Report> OneProcessRun::train(BatchIndex begin, BatchIndex 
   Report report;
   const Instant start = monotonic_now();
   const double cpu_start = cpu_seconds();
-  for (BatchIndex batch = begin; batch < end; ++batch) {
-    if (auto trained = train_batch(batch, report); !trained) return trained.error();
-    if (plan_.is_round_end(batch + 1)) end_round(batch + 1, report);
+  for (BatchIndex batch = begin, next = begin; batch < end; batch = next) {
+    next = unit_end(batch, end);
+    if (auto trained = train_unit(batch, next, report); !trained) return trained.error();
+    if (plan_.is_round_end(next)) end_round(next, report);
   }
   report.cpu_seconds = cpu_seconds() - cpu_start;
   report.seconds = seconds_since(start);

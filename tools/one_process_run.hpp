@@ -44,6 +44,10 @@ class OneProcessRun {
                 std::vector<std::uint32_t> label_counts, ThreadPool& pool,
                 const Kernels& kernels = default_kernels());
 
+  // So many batches make a unit of the output shards, as far as the lag lets them: 1 at first. The
+  // bits are the same for any number.
+  void set_batches_per_unit(std::uint32_t batches) { batches_per_unit_ = batches; }
+
   // Lends all output shards to the one trainer.
   Result<void> begin();
   // Trains on batches [begin, end); all before `begin` were trained.
@@ -83,9 +87,12 @@ class OneProcessRun {
     std::vector<std::int32_t> gradient;
   };
 
-  Result<void> train_batch(BatchIndex batch, Report& report);
-  Result<ShardTrainer::UnitOutcome> train_shards(BatchIndex batch, const InFlight& flight,
-                                                 Report& report);
+  // Of batches from this one on whose forward passes need no update of one among them.
+  [[nodiscard]] BatchIndex unit_end(BatchIndex begin, BatchIndex end) const;
+  Result<void> train_unit(BatchIndex begin, BatchIndex end, Report& report);
+  // The last of in_flight_, from `begin` on.
+  Result<ShardTrainer::UnitOutcome> train_shards(BatchIndex begin, Report& report);
+  Result<void> take(const BatchResult& result, InFlight& flight, Report& report) const;
   void apply_before(BatchIndex batch, Report& report);
   void end_round(BatchIndex next, Report& report);
 
@@ -96,6 +103,7 @@ class OneProcessRun {
   InputLayer input_;
   ShardTrainer output_;
   std::vector<LeaseRef> leases_;
+  std::uint32_t batches_per_unit_ = 1;
   std::deque<InFlight> in_flight_;
   std::function<void(const ShardCommit&)> observer_;
 };

@@ -115,7 +115,7 @@ SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows&
                        hidden.data() + e * config.hidden, config.hidden);
   }
   for (const OutputShard& shard : shards) {
-    ActiveSets& active = scratch[0].active;
+    ActiveSets& active = scratch[0].batches[0].active;
     const NeuronRange range = shard.neurons();
     active.build(batch, positives, shard.id(), range, shard.tables());
     for (std::uint32_t e = 0; e < codes.examples; ++e) {

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/dataset/open_or_pack.hpp"
+#include "common/limits.hpp"
 #include "common/recipe.hpp"
 #include "tests/bench/evaluation.hpp"
 #include "tests/bench/metrics_line.hpp"
@@ -30,6 +31,7 @@ struct Options {
   std::string test;
   std::string cache_dir;
   unsigned threads = 1;
+  std::uint32_t batches_per_unit = 1;
   std::uint32_t eval_every = 1;
   std::uint64_t eval_points = ~std::uint64_t{0};
   double precision_min = 0;  // P@1 after the last epoch below which the program fails
@@ -160,6 +162,7 @@ int run(const Options& options, const PackedDataset& train, const PackedDataset&
       config.rate_decay, config.staleness);
   ThreadPool pool(options.threads);
   OneProcessRun run = run_on(config, train, pool);
+  run.set_batches_per_unit(options.batches_per_unit);
   if (const auto begun = run.begin(); !begun) return fail(begun.error());
   double precision = 0;
   for (std::uint32_t epoch = 0; epoch < config.epochs; ++epoch) {
@@ -214,6 +217,10 @@ int main_program(int argc, char** argv) {
   app.add_option("--cache", options.cache_dir,
                  "folder for packed data instead of beside the files");
   app.add_option("--threads", options.threads);
+  app.add_option("--batches-per-unit", options.batches_per_unit,
+                 "batches that the output shards train together, as far as the lag lets them")
+      ->capture_default_str()
+      ->check(CLI::Range(1u, kBatchesPerUnitMax));
   app.add_option("--eval-every", options.eval_every)->check(CLI::PositiveNumber);
   app.add_option("--eval-points", options.eval_points);
   app.add_flag("--tiny", options.tiny);

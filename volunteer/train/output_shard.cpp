@@ -1,7 +1,9 @@
 #include "volunteer/train/output_shard.hpp"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <optional>
 
 #include "common/check.hpp"
 #include "common/limits.hpp"
@@ -95,37 +97,116 @@ void OutputShard::finish_loading(ThreadPool& pool, std::span<ShardScratch> scrat
   for (const std::uint32_t row : missing) stale_[row] = 0;
 }
 
+// A batch's rows in blocks, of which each is trained before the next.
+class OutputShard::BlockWalk {
+ public:
+  BlockWalk(const RowsTraining& work, const RmsRule& rule, BatchScratch& own)
+      : work_(work), rule_(rule), own_(&own) {
+    measure();
+  }
+
+  [[nodiscard]] bool is_done() const { return rows_done_ == own_->active.rows().size(); }
+
+  // Of the next block; not when it is done.
+  [[nodiscard]] std::uint32_t first_row() const { return own_->active.rows()[rows_done_]; }
+
+  [[nodiscard]] std::uint32_t last_row() const {
+    return own_->active.rows()[rows_done_ + own_->block_ends.size() - 1];
+  }
+
+  [[nodiscard]] std::int64_t loss() const { return loss_; }
+
+  void train_next(OutputShard& shard, ShardScratch& scratch) {
+    const std::span<const std::uint32_t> rows = own_->active.rows();
+    const std::size_t count = own_->block_ends.size();
+    shard.take_rows(work_, rows.subspan(rows_done_, count), own_->block_ends,
+                    own_->active.pairs() + pairs_done_, scratch);
+    work_.rows_after = rows.size() - rows_done_ - count;
+    loss_ += shard.context_.kernels.train_rows(work_, rule_);
+    rows_done_ += count;
+    pairs_done_ += own_->block_ends.back();
+    measure();
+  }
+
+ private:
+  // The next block: where the pairs of each of its rows end.
+  void measure() {
+    const std::span<const std::size_t> ends = own_->active.pair_ends().subspan(rows_done_);
+    std::vector<std::size_t>& block = own_->block_ends;
+    block.clear();
+    while (block.size() < std::min(ends.size(), kBlockRows) &&
+           (block.empty() || block.back() < kBlockPairs)) {
+      block.push_back(ends[block.size()] - pairs_done_);
+    }
+  }
+
+  RowsTraining work_;
+  RmsRule rule_;
+  BatchScratch* own_;
+  std::size_t rows_done_ = 0;
+  std::size_t pairs_done_ = 0;
+  std::int64_t loss_ = 0;
+};
+
 ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positives, float rate,
                                 ShardScratch& scratch) {
+  const ShardBatch only{&batch, &positives, rate};
+  ShardOutcome outcome;
+  train({&only, 1}, {&outcome, 1}, scratch);
+  return outcome;
+}
+
+void OutputShard::train(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
+                        ShardScratch& scratch) {
+  GLEANER_CHECK(batches.size() <= kBatchesTogether && outcomes.size() == batches.size());
   const ModelConfig& config = context_.config;
-  const Kernels& kernels = context_.kernels;
-  const std::size_t cells = std::size_t{batch.examples()} * config.hidden;
-  scratch.active.build(batch, positives, shard_, neurons_, tables_);
-  scratch.hidden_gradient.assign(cells, 0.0F);
-  scratch.steps.resize(cells);
   scratch.row_gradients.resize(kRowsPerStep * config.hidden);
+  std::array<std::optional<BlockWalk>, kBatchesTogether> walks;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    BatchScratch& own = scratch.batches[i];
+    const RmsRule rule = rule_of(config, batches[i].rate);
+    RowsTraining work = begin_batch(batches[i], own, scratch);
+    outcomes[i] = {.shard = shard_, .active = own.active.active()};
+    if (config.loss == Loss::kSoftmax) {
+      outcomes[i].loss =
+          train_softmax(work, rule, own.active, batches[i].queries->examples(), scratch);
+    } else {
+      walks[i].emplace(work, rule, own);
+    }
+  }
+  if (config.loss != Loss::kSoftmax) train_blocks(std::span(walks).first(batches.size()), scratch);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    if (walks[i]) outcomes[i].loss = walks[i]->loss();
+    end_batch(batches[i], scratch.batches[i], outcomes[i]);
+  }
+}
 
-  ShardOutcome outcome{.shard = shard_, .active = scratch.active.active()};
-  RowsTraining work{.width = config.hidden,
-                    .weights = rows_.weights(0),
-                    .biases = rows_.biases(),
-                    .states = rows_.states(),
-                    .codes = batch.codes().codes.data(),
-                    .scales = batch.codes().scales.data(),
-                    .pair_weight = scratch.active.pair_weight(),
-                    .hidden_gradient = scratch.hidden_gradient.data(),
-                    .gradients = scratch.row_gradients.data()};
-  outcome.loss = config.loss == Loss::kSoftmax
-                     ? train_softmax(work, rule_of(config, rate), batch.examples(), scratch)
-                     : train_blocks(work, rule_of(config, rate), scratch);
+RowsTraining OutputShard::begin_batch(const ShardBatch& batch, BatchScratch& own,
+                                      ShardScratch& scratch) {
+  const HiddenCodes& codes = batch.queries->codes();
+  own.active.build(*batch.queries, *batch.positives, shard_, neurons_, tables_);
+  own.hidden_gradient.assign(codes.codes.size(), 0.0F);
+  own.steps.resize(codes.codes.size());
+  return {.width = context_.config.hidden,
+          .weights = rows_.weights(0),
+          .biases = rows_.biases(),
+          .states = rows_.states(),
+          .codes = codes.codes.data(),
+          .scales = codes.scales.data(),
+          .pair_weight = own.active.pair_weight(),
+          .hidden_gradient = own.hidden_gradient.data(),
+          .gradients = scratch.row_gradients.data()};
+}
 
+void OutputShard::end_batch(const ShardBatch& batch, BatchScratch& own,
+                            ShardOutcome& outcome) const {
+  const ModelConfig& config = context_.config;
   // A power of two, so that scaling by it is exact.
   const float steps_per_unit = std::ldexp(1.0F, -config.gradient_step_log2);
-  kernels.quantise_gradient(scratch.hidden_gradient.data(), batch.codes().codes.data(),
-                            steps_per_unit, static_cast<float>(gradient_limit(config)),
-                            scratch.steps.data(), cells);
-  outcome.gradient_digest = gradient_digest(scratch.steps);
-  return outcome;
+  context_.kernels.quantise_gradient(
+      own.hidden_gradient.data(), batch.queries->codes().codes.data(), steps_per_unit,
+      static_cast<float>(gradient_limit(config)), own.steps.data(), own.steps.size());
+  outcome.gradient_digest = gradient_digest(own.steps);
 }
 
 ShardOutcome OutputShard::sum_centroids(const QueryBatch& batch, const Positives& positives,
@@ -157,8 +238,9 @@ ShardOutcome OutputShard::sum_centroids(const QueryBatch& batch, const Positives
     }
   }
   if (is_last) scale_centroids();
-  scratch.steps.assign(codes.codes.size(), 0);
-  return {.shard = shard_, .gradient_digest = gradient_digest(scratch.steps)};
+  std::vector<std::int32_t>& steps = scratch.batches[0].steps;
+  steps.assign(codes.codes.size(), 0);
+  return {.shard = shard_, .gradient_digest = gradient_digest(steps)};
 }
 
 void OutputShard::scale_centroids() {
@@ -191,34 +273,27 @@ void OutputShard::take_rows(RowsTraining& work, std::span<const std::uint32_t> r
   work.deltas = scratch.deltas.data();
 }
 
-std::int64_t OutputShard::train_blocks(RowsTraining& work, const RmsRule& rule,
-                                       ShardScratch& scratch) {
-  const std::span<const std::uint32_t> rows = scratch.active.rows();
-  const std::span<const std::size_t> ends = scratch.active.pair_ends();
-  std::int64_t loss = 0;
-  std::size_t pairs_begin = 0;
-  for (std::size_t begin = 0; begin < rows.size();) {
-    scratch.block_ends.clear();
-    while (begin + scratch.block_ends.size() < rows.size() &&
-           scratch.block_ends.size() < kBlockRows &&
-           (scratch.block_ends.empty() || scratch.block_ends.back() < kBlockPairs)) {
-      scratch.block_ends.push_back(ends[begin + scratch.block_ends.size()] - pairs_begin);
+void OutputShard::train_blocks(std::span<std::optional<BlockWalk>> walks, ShardScratch& scratch) {
+  while (true) {
+    // The latest batch whose next rows all batches before it have behind them: their weights have
+    // just been used.
+    std::optional<BlockWalk>* next = nullptr;
+    std::uint32_t ready_before = UINT32_MAX;
+    for (std::optional<BlockWalk>& walk : walks) {
+      if (walk->is_done()) continue;
+      if (walk->last_row() < ready_before) next = &walk;
+      ready_before = std::min(ready_before, walk->first_row());
     }
-    take_rows(work, rows.subspan(begin, scratch.block_ends.size()), scratch.block_ends,
-              scratch.active.pairs() + pairs_begin, scratch);
-    work.rows_after = rows.size() - begin - scratch.block_ends.size();
-    loss += context_.kernels.train_rows(work, rule);
-    begin += scratch.block_ends.size();
-    pairs_begin += scratch.block_ends.back();
+    if (next == nullptr) return;
+    (*next)->train_next(*this, scratch);
   }
-  return loss;
 }
 
 std::int64_t OutputShard::train_softmax(RowsTraining& work, const RmsRule& rule,
-                                        std::uint32_t examples, ShardScratch& scratch) {
-  const std::span<const std::uint32_t> rows = scratch.active.rows();
-  if (rows.empty()) return 0;
-  take_rows(work, rows, scratch.active.pair_ends(), scratch.active.pairs(), scratch);
+                                        const ActiveSets& active, std::uint32_t examples,
+                                        ShardScratch& scratch) {
+  if (active.rows().empty()) return 0;
+  take_rows(work, active.rows(), active.pair_ends(), active.pairs(), scratch);
   context_.kernels.forward_rows(work);
   const std::int64_t loss = softmax_deltas(context_.kernels, work, examples, scratch.softmax);
   context_.kernels.backward_rows(work, rule);

@@ -5,12 +5,17 @@
 // a step reads besides the shard is in the QueryBatch, and everything it computes goes to a
 // ShardScratch, so threads that own different shards share nothing.
 //
+// Several batches that are all there may take their steps together: a neuron reads no other, so it
+// can go through all of them while its row is in the cache, each time as the batch before left it.
+// Every row then comes from memory once, instead of once a batch, and all bits are the same.
+//
 // Invariant: a row whose codes are not stale stands in the tables under the code of its weights.
 // One thread at a time.
 #pragma once
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -37,22 +42,41 @@ struct ShardContext {
   const HashFamily* family;
 };
 
-// Working memory of one thread, reused over shards and batches.
-struct ShardScratch {
-  explicit ShardScratch(const ModelConfig& config) : active(config) {}
+// So many batches take their steps together at most. What is random in their access, gradients of
+// the hidden codes, has to fit the second cache level.
+inline constexpr std::size_t kBatchesTogether = 4;
+
+// What a batch's step on a shard needs for itself.
+struct BatchScratch {
+  explicit BatchScratch(const ModelConfig& config) : active(config) {}
 
   ActiveSets active;
   AlignedVector<float> hidden_gradient;  // examples x H, of one shard
   std::vector<std::int32_t> steps;       // the same as integers
-  AlignedVector<float> row_gradients;    // kRowsPerStep x H
-  AlignedVector<float> hidden_values;    // of one example
+  std::vector<std::size_t> block_ends;
+};
+
+// Working memory of one thread, reused over shards and batches.
+struct ShardScratch {
+  explicit ShardScratch(const ModelConfig& config)
+      : batches(kBatchesTogether, BatchScratch(config)) {}
+
+  std::vector<BatchScratch> batches;   // of those that take their steps together
+  AlignedVector<float> row_gradients;  // kRowsPerStep x H
+  AlignedVector<float> hidden_values;  // of one example
   std::vector<float> logits;
   std::vector<float> deltas;
-  std::vector<std::size_t> block_ends;
   SoftmaxScratch softmax;
   std::vector<const float*> hash_rows;
   std::vector<std::uint32_t> hash_codes;
   HashScratch hash;
+};
+
+// A batch to be trained.
+struct ShardBatch {
+  const QueryBatch* queries = nullptr;
+  const Positives* positives = nullptr;
+  float rate = 0;
 };
 
 // Largest magnitude of a shard's integer gradient: 2^24, or less when there are so many shards that
@@ -85,13 +109,19 @@ class OutputShard {
   // last commit, and the tables.
   void finish_loading(ThreadPool& pool, std::span<ShardScratch> scratch);
 
-  // Forward, loss, backward and update on one batch. Leaves the shard's integer gradient, examples
-  // x H, in scratch.steps. Does not rehash.
+  // Forward, loss, backward and update on these batches, kBatchesTogether at most, the bits being
+  // those of one after the other; what each came to goes to `outcomes`. Leaves the shard's integer
+  // gradient of batch i, examples x H, in scratch.batches[i].steps. Does not rehash.
+  void train(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
+             ShardScratch& scratch);
+
+  // The same with one batch.
   ShardOutcome train(const QueryBatch& batch, const Positives& positives, float rate,
                      ShardScratch& scratch);
 
   // Instead of a step: adds each example's hidden code, less the batch's mean, to the rows of its
-  // true labels. `is_last` makes every sum centroid_scale long. The integer gradient is zero.
+  // true labels. `is_last` makes every sum centroid_scale long. The integer gradient is zero, in
+  // scratch.batches[0].steps.
   ShardOutcome sum_centroids(const QueryBatch& batch, const Positives& positives, bool is_last,
                              ShardScratch& scratch);
 
@@ -116,16 +146,22 @@ class OutputShard {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
+  class BlockWalk;
+
   void scale_centroids();
+  // Chooses the batch's neurons; returns what all of its blocks share.
+  RowsTraining begin_batch(const ShardBatch& batch, BatchScratch& own, ShardScratch& scratch);
+  // Makes the batch's gradient integers.
+  void end_batch(const ShardBatch& batch, BatchScratch& own, ShardOutcome& outcome) const;
   // Points `work` at these rows, one at least, which are about to change.
   void take_rows(RowsTraining& work, std::span<const std::uint32_t> rows,
                  std::span<const std::size_t> pair_ends, const ActivePair* pairs,
                  ShardScratch& scratch);
-  // Trains the rows of scratch.active, block by block; `work` has what all blocks share.
-  std::int64_t train_blocks(RowsTraining& work, const RmsRule& rule, ShardScratch& scratch);
-  // The same for a loss that needs all logits of an example at once.
-  std::int64_t train_softmax(RowsTraining& work, const RmsRule& rule, std::uint32_t examples,
-                             ShardScratch& scratch);
+  // Trains the rows of all batches, block by block.
+  void train_blocks(std::span<std::optional<BlockWalk>> walks, ShardScratch& scratch);
+  // Of one batch, for a loss that needs all logits of an example at once.
+  std::int64_t train_softmax(RowsTraining& work, const RmsRule& rule, const ActiveSets& active,
+                             std::uint32_t examples, ShardScratch& scratch);
   // Computes the codes of some rows, kHashRowsMax at most, into scratch.hash_codes.
   void compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const;
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <optional>
 #include <utility>
@@ -52,9 +53,10 @@ struct ShardTrainer::Impl {
   RunPlan plan;
   std::unique_ptr<HashFamily> family;
   ShardContext context;
-  QueryBatch queries;
-  std::vector<ShardScratch> scratch;              // one a worker
-  std::vector<std::vector<std::int32_t>> totals;  // one a worker: its shards' integer gradients
+  std::vector<QueryBatch> queries;    // of the batches that are trained together
+  std::vector<ShardScratch> scratch;  // one a worker
+  // One a worker and batch of those: its shards' integer gradients.
+  std::vector<std::array<std::vector<std::int32_t>, kBatchesTogether>> totals;
   std::map<ShardId, Holding> holdings;
 
   Impl(const ModelConfig& model, ThreadPool& threads, const Kernels& table)
@@ -65,7 +67,7 @@ struct ShardTrainer::Impl {
         plan(config),
         family(family_of(config, kernels)),
         context{config, map, kernels, family.get()},
-        queries(config, family.get()),
+        queries(kBatchesTogether, QueryBatch(config, family.get())),
         scratch(threads.threads(), ShardScratch(config)),
         totals(threads.threads()) {}
 
@@ -78,10 +80,16 @@ struct ShardTrainer::Impl {
   }
 
   Result<std::vector<Holding*>> find_loaded(std::span<const LeaseRef> leases);
-  BatchResult train_batch(const UnitBatch& batch, const HiddenCodes& codes, bool wants_gradient,
-                          std::span<Holding* const> held, std::vector<ShardCommit>& commits);
-  // Adds up the workers' totals into the first worker's.
-  void merge_totals(std::size_t cells);
+  // How many of these can be trained together: up to one after which rows are hashed anew.
+  [[nodiscard]] std::size_t together(std::span<const UnitBatch> batches) const;
+  // Trains such batches; appends their results and commits.
+  void train_batches(std::span<const UnitBatch> batches, std::span<const HiddenCodes> codes,
+                     bool wants_gradient, std::span<Holding* const> held, UnitOutcome& outcome);
+  // One shard's part of it.
+  void train_shard(OutputShard& shard, std::span<const UnitBatch> batches,
+                   std::span<ShardOutcome> outcomes, ShardScratch& mine);
+  // Adds up the workers' totals of a batch into the first worker's.
+  const std::vector<std::int32_t>& merge_totals(std::size_t batch);
 };
 
 Result<std::vector<Holding*>> ShardTrainer::Impl::find_loaded(std::span<const LeaseRef> leases) {
@@ -98,58 +106,88 @@ Result<std::vector<Holding*>> ShardTrainer::Impl::find_loaded(std::span<const Le
   return held;
 }
 
-BatchResult ShardTrainer::Impl::train_batch(const UnitBatch& batch, const HiddenCodes& codes,
-                                            bool wants_gradient, std::span<Holding* const> held,
-                                            std::vector<ShardCommit>& commits) {
-  const std::size_t cells = codes.codes.size();
-  const bool ends_round = plan.is_round_end(batch.batch + 1);
-  BatchResult result;
-  result.batch = batch.batch;
-  result.shards.resize(held.size());
-  std::vector<std::vector<SparseUpdate>> updates(ends_round ? held.size() : 0);
-  for (std::vector<std::int32_t>& total : totals) {
-    total.assign(wants_gradient ? cells : 0, 0);
+std::size_t ShardTrainer::Impl::together(std::span<const UnitBatch> batches) const {
+  std::size_t count = 1;
+  while (count < std::min(batches.size(), kBatchesTogether) && config.loss != Loss::kSoftmax &&
+         !plan.sums_centroids(batches[count].batch) &&
+         !plan.rehashes_after(batches[count - 1].batch)) {
+    ++count;
   }
-  queries.prepare(batch.batch, codes, pool);
+  return count;
+}
+
+void ShardTrainer::Impl::train_shard(OutputShard& shard, std::span<const UnitBatch> batches,
+                                     std::span<ShardOutcome> outcomes, ShardScratch& mine) {
+  const UnitBatch& first = batches[0];
+  if (plan.sums_centroids(first.batch)) {
+    outcomes[0] =
+        shard.sum_centroids(queries[0], first.positives, plan.ends_centroids(first.batch), mine);
+    return;
+  }
+  std::array<ShardBatch, kBatchesTogether> work;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    work[i] = {&queries[i], &batches[i].positives, batches[i].output_rate};
+  }
+  shard.train(std::span(work).first(batches.size()), outcomes, mine);
+}
+
+void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
+                                       std::span<const HiddenCodes> codes, bool wants_gradient,
+                                       std::span<Holding* const> held, UnitOutcome& outcome) {
+  const BatchIndex last = batches.back().batch;
+  const bool ends_round = plan.is_round_end(last + 1);
+  std::vector<std::vector<SparseUpdate>> updates(ends_round ? held.size() : 0);
+  std::vector<ShardOutcome> outcomes(held.size() * batches.size());
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    queries[i].prepare(batches[i].batch, codes[i], pool);
+    for (auto& of_worker : totals) {
+      of_worker[i].assign(wants_gradient ? codes[i].codes.size() : 0, 0);
+    }
+  }
 
   pool.parallel_for(held.size(), [&](std::size_t index, unsigned worker) {
     OutputShard& shard = *held[index]->shard;
     ShardScratch& mine = scratch[worker];
-    result.shards[index] =
-        plan.sums_centroids(batch.batch)
-            ? shard.sum_centroids(queries, batch.positives, plan.ends_centroids(batch.batch), mine)
-            : shard.train(queries, batch.positives, batch.output_rate, mine);
-    if (wants_gradient) {
-      std::vector<std::int32_t>& total = totals[worker];
-      for (std::size_t i = 0; i < cells; ++i) total[i] += mine.steps[i];
+    train_shard(shard, batches, std::span(outcomes).subspan(index * batches.size(), batches.size()),
+                mine);
+    for (std::size_t i = 0; wants_gradient && i < batches.size(); ++i) {
+      std::vector<std::int32_t>& total = totals[worker][i];
+      const std::vector<std::int32_t>& steps = mine.batches[i].steps;
+      for (std::size_t cell = 0; cell < total.size(); ++cell) total[cell] += steps[cell];
     }
     if (ends_round) {
       updates[index] = shard.commit(mine);
-    } else if (plan.rehashes_after(batch.batch)) {
+    } else if (plan.rehashes_after(last)) {
       shard.rehash(mine);
     }
   });
 
-  if (wants_gradient) {
-    merge_totals(cells);
-    result.gradient = pack_gradient(codes, totals[0]);
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    BatchResult& result = outcome.result.batches.emplace_back();
+    result.batch = batches[i].batch;
+    for (std::size_t index = 0; index < held.size(); ++index) {
+      result.shards.push_back(outcomes[index * batches.size() + i]);
+    }
+    if (wants_gradient) result.gradient = pack_gradient(codes[i], merge_totals(i));
   }
   for (std::size_t i = 0; i < held.size(); ++i) {
     Holding& holding = *held[i];
-    holding.next_batch = batch.batch + 1;
+    holding.next_batch = last + 1;
     if (!ends_round) continue;
-    const RoundIndex round = plan.round_of(batch.batch);
+    const RoundIndex round = plan.round_of(last);
     holding.base_round = round + 1;
-    append_commit(holding.lease, round, std::move(updates[i]), commits);
+    append_commit(holding.lease, round, std::move(updates[i]), outcome.commits);
   }
-  return result;
 }
 
-void ShardTrainer::Impl::merge_totals(std::size_t cells) {
+const std::vector<std::int32_t>& ShardTrainer::Impl::merge_totals(std::size_t batch) {
+  std::vector<std::int32_t>& sum = totals[0][batch];
   // Integers: any grouping gives the same sum, and gradient_limit keeps it within 32 bits.
   for (std::size_t worker = 1; worker < totals.size(); ++worker) {
-    for (std::size_t i = 0; i < cells; ++i) totals[0][i] += totals[worker][i];
+    const std::vector<std::int32_t>& own = totals[worker][batch];
+    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += own[i];
   }
+  return sum;
 }
 
 ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool)
@@ -271,9 +309,11 @@ Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
   }
   UnitOutcome outcome;
   outcome.result.unit = unit.unit;
-  for (std::size_t i = 0; i < unit.batches.size(); ++i) {
-    outcome.result.batches.push_back(impl_->train_batch(
-        unit.batches[i], (*codes)[i], unit.wants_gradient, *held, outcome.commits));
+  const std::span<const UnitBatch> batches(unit.batches);
+  for (std::size_t done = 0, count = 0; done < batches.size(); done += count) {
+    count = impl_->together(batches.subspan(done));
+    impl_->train_batches(batches.subspan(done, count), std::span(*codes).subspan(done, count),
+                         unit.wants_gradient, *held, outcome);
   }
   outcome.result.compute_us = elapsed_us(start);
   return outcome;
@@ -313,14 +353,17 @@ Result<std::vector<HandOver>> ShardTrainer::hand_over(const LeaseRef& lease) {
 }
 
 std::uint64_t ShardTrainer::memory_bytes() const {
-  std::uint64_t bytes = impl_->queries.memory_bytes();
+  std::uint64_t bytes = 0;
+  for (const QueryBatch& queries : impl_->queries) bytes += queries.memory_bytes();
   for (const auto& [shard, holding] : impl_->holdings) {
     if (holding.loader != nullptr) bytes += holding.loader->memory_bytes();
     if (holding.shard != nullptr) bytes += holding.shard->memory_bytes();
   }
   for (const ShardScratch& scratch : impl_->scratch) {
-    bytes += scratch.active.memory_bytes() +
-             (scratch.hidden_gradient.capacity() + scratch.steps.capacity()) * sizeof(float);
+    for (const BatchScratch& batch : scratch.batches) {
+      bytes += batch.active.memory_bytes() +
+               (batch.hidden_gradient.capacity() + batch.steps.capacity()) * sizeof(float);
+    }
   }
   return bytes;
 }

@@ -1,4 +1,6 @@
 // Training in its steady state takes no memory: every allocation of this program is counted.
+#include <array>
+
 #include "common/initial_weights.hpp"
 #include "tests/support/watched_memory.hpp"
 #include "tests/unit/train/input_examples.hpp"
@@ -44,7 +46,8 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
     shard.load_initial(row, values);
   }
   shard.finish_loading(pool, scratch);
-  QueryBatch queries(config, family.get());
+  std::array<QueryBatch, 2> queries{QueryBatch(config, family.get()),
+                                    QueryBatch(config, family.get())};
   std::size_t taken = 0;
   std::uint64_t active = 0;
   for (BatchIndex batch = 0; batch < kWarm + kCounted; ++batch) {
@@ -52,8 +55,14 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
     const Positives positives = test::in_shards(
         test::make_positives(config, batch, config.batch_examples), map, {test::lease_of(raw(id))});
     const std::size_t before = test::allocations();
-    queries.prepare(batch, hidden, pool);
-    active += shard.train(queries, positives, 0.01F, scratch[0]).active;
+    // Alone, then two together.
+    for (QueryBatch& own : queries) own.prepare(batch, hidden, pool);
+    active += shard.train(queries[0], positives, 0.01F, scratch[0]).active;
+    const std::array<ShardBatch, 2> together{ShardBatch{&queries[0], &positives, 0.01F},
+                                             ShardBatch{&queries[1], &positives, 0.01F}};
+    std::array<ShardOutcome, 2> outcomes;
+    shard.train(together, outcomes, scratch[0]);
+    active += outcomes[1].active;
     if (batch % 3 == 0) shard.rehash(scratch[0]);
     if (batch >= kWarm) taken += test::allocations() - before;
   }

@@ -152,7 +152,8 @@ struct DoubleStep {
     for (std::size_t i = 0; i < dh.size(); ++i) {
       const double step = std::ldexp(1.0, config.gradient_step_log2);
       const double expected = scene.hidden.codes[i] == 0 ? 0.0 : dh[i];
-      REQUIRE(scene.scratch[0].steps[i] * step == Approx(expected).margin(0.51 * step + 1e-4));
+      REQUIRE(scene.scratch[0].batches[0].steps[i] * step ==
+              Approx(expected).margin(0.51 * step + 1e-4));
     }
     for (std::uint32_t r = 0; r < gradients.size(); ++r) {
       double squares = 0;
@@ -184,7 +185,7 @@ TEST_CASE("output shard: a step is that of double arithmetic", "[output_shard]")
 
   std::uint64_t active = 0;
   for (std::uint32_t e = 0; e < examples; ++e) {
-    const auto chosen = scene.scratch[0].active.chosen(e);
+    const auto chosen = scene.scratch[0].batches[0].active.chosen(e);
     active += chosen.size();
     for (const std::uint32_t r : chosen) {
       const double z = expected.logit(e, r);
@@ -220,14 +221,14 @@ TEST_CASE("output shard: a softmax step is that of double arithmetic", "[output_
   }
   DoubleStep expected(scene);
   const ShardOutcome outcome = scene.train_prepared(0);
-  const float weight_of_draw = scene.scratch[0].active.pair_weight();
+  const float weight_of_draw = scene.scratch[0].batches[0].active.pair_weight();
   REQUIRE((weight_of_draw > 1) == (config.sampling == Sampling::kRandom));
 
   for (std::uint32_t e = 0; e < scene.hidden.examples; ++e) {
     const double trues = scene.positives.offsets[e + 1] - scene.positives.offsets[e];
     if (e == unlabelled) REQUIRE(trues == 0);
     if (trues == 0) continue;
-    const auto chosen = scene.scratch[0].active.chosen(e);
+    const auto chosen = scene.scratch[0].batches[0].active.chosen(e);
     std::vector<double> masses;
     double sum = 0;
     double true_logits = 0;
@@ -282,8 +283,55 @@ TEST_CASE("output shard: the loss falls along the gradient by its square, as it 
       high[i] += 1e-4;
       low[i] -= 1e-4;
       const double slope = (loss_at(e, high) - loss_at(e, low)) / 2e-4;
-      REQUIRE(std::ldexp(scene.scratch[0].steps[e * width + i], -24) ==
+      REQUIRE(std::ldexp(scene.scratch[0].batches[0].steps[e * width + i], -24) ==
               Approx(slope).margin(2e-5).epsilon(1e-4));
+    }
+  }
+}
+
+TEST_CASE("output shard: batches that go together give the bits of one after the other",
+          "[output_shard]") {
+  for (const Sampling sampling : {Sampling::kLsh, Sampling::kRandom, Sampling::kAll}) {
+    ModelConfig config = test::small_config();
+    config.labels = 3'000;
+    config.output_shards = 3;
+    config.sampling = sampling;
+    config.active_cap = 600;
+    const auto count = GENERATE(std::size_t{2}, std::size_t{3}, kBatchesTogether);
+    INFO(count << " batches, sampling " << static_cast<int>(sampling));
+    ShardScene apart(config);
+    std::vector<ShardOutcome> expected;
+    std::vector<std::vector<std::int32_t>> steps;
+    for (BatchIndex batch = 0; batch < count; ++batch) {
+      expected.push_back(apart.train(batch));
+      steps.push_back(apart.scratch[0].batches[0].steps);
+    }
+
+    ShardScene together(config);
+    std::vector<QueryBatch> queries(count, QueryBatch(config, together.family.get()));
+    std::vector<HiddenCodes> hidden;
+    std::vector<Positives> positives;
+    std::vector<ShardBatch> batches;
+    for (BatchIndex batch = 0; batch < count; ++batch) {
+      together.prepare(batch);
+      hidden.push_back(together.hidden);
+      positives.push_back(together.positives);
+    }
+    for (BatchIndex batch = 0; batch < count; ++batch) {
+      queries[batch].prepare(batch, hidden[batch], together.pool);
+      batches.push_back({&queries[batch], &positives[batch], together.plan.rates(batch).output});
+    }
+    std::vector<ShardOutcome> outcomes(count);
+    together.shard.train(batches, outcomes, together.scratch[0]);
+
+    REQUIRE(outcomes == expected);
+    for (std::size_t i = 0; i < count; ++i) {
+      REQUIRE(together.scratch[0].batches[i].steps == steps[i]);
+    }
+    REQUIRE(together.shard.rows().touched() == apart.shard.rows().touched());
+    for (std::uint32_t row = 0; row < apart.shard.rows().rows(); ++row) {
+      REQUIRE(together.row(row) == apart.row(row));
+      REQUIRE(together.shard.rows().state(row) == apart.shard.rows().state(row));
     }
   }
 }
@@ -302,7 +350,7 @@ TEST_CASE("output shard: centroids are the centred mean codes of each label", "[
     const ShardOutcome outcome = scene.sum_centroids(batch);
     REQUIRE(outcome.loss == 0);
     REQUIRE(outcome.active == 0);
-    const auto& steps = scene.scratch[0].steps;
+    const auto& steps = scene.scratch[0].batches[0].steps;
     REQUIRE(steps == std::vector<std::int32_t>(scene.hidden.codes.size(), 0));
     REQUIRE(outcome.gradient_digest == gradient_digest(steps));
     const std::uint32_t examples = scene.hidden.examples;
@@ -349,7 +397,7 @@ TEST_CASE("output shard: rows outside every active set stay untouched", "[output
   std::vector<std::vector<float>> before;
   for (std::uint32_t r = 0; r < scene.shard.rows().rows(); ++r) before.push_back(scene.row(r));
   scene.train(0);
-  const auto active = scene.scratch[0].active.rows();
+  const auto active = scene.scratch[0].batches[0].active.rows();
   REQUIRE(active.size() < before.size());
   REQUIRE(std::equal(active.begin(), active.end(), scene.shard.rows().touched().begin()));
   for (std::uint32_t r = 0; r < before.size(); ++r) {

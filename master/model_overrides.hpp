@@ -202,10 +202,11 @@ void for_each_answer_field(ModelFieldVisit<Visit> to) {
       "points",
       "Training points nearest to a point that vote beside the network in evaluations and "
       "predictions: a label's probability is the weighted mean of the network's and of its "
-      "share of the votes. Where points bear fewer than two labels each, half of the votes are "
-      "those of the 20 nearest label centroids. They need the training points in memory, 8 "
-      "bytes a feature of a point; no weight of the network depends on them. 0: the network "
-      "answers alone.");
+      "share of the votes. They need the training points in memory, 8 bytes a feature of a "
+      "point. Where points bear fewer than two labels each, however many this says, what each "
+      "label's points are about votes instead, with the network's input layer: 20 bytes a feature "
+      "of a label and 4 a label and hidden unit. No weight of the network depends on them. 0: the "
+      "network answers alone.");
   to.real("neighbour_weight", &ModelOverrides::neighbour_weight, &ModelConfig::neighbour_weight,
           0.0F, 1.0F, "", "Weight of the neighbours' votes in that mean; 0.5: as the network's.");
 }

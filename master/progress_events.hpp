@@ -124,7 +124,7 @@ struct Evaluated {
   bool all = false;          // the whole held-out file
   Scores scores;             // of the network by itself
   double seconds = -1;
-  Scores voted;                  // with the votes of the nearest training points
+  Scores voted;                  // with the votes of training points
   std::uint32_t neighbours = 0;  // of so many; 0: none vote
 };
 
@@ -170,7 +170,7 @@ struct RunStopped {
 struct RunFinished {
   std::uint32_t epochs = 0;
   Scores scores;                    // of the network by itself
-  Scores voted;                     // with the votes of the nearest training points
+  Scores voted;                     // with the votes of training points
   std::uint32_t neighbours = 0;     // of so many; 0: none vote
   double examples_per_second = -1;  // over the time spent training
   std::string digest;

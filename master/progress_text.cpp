@@ -163,7 +163,7 @@ std::string scores_text(const Scores& s) {
 // A line of its own below the network's, where training points vote.
 std::string voted_line(const Scores& voted, std::uint32_t neighbours, TextStyle style) {
   if (neighbours == 0 || !voted.measured()) return {};
-  return fmt::format("\n  with the votes of the {} nearest training points: {}", neighbours,
+  return fmt::format("\n  with the votes of training points: {}",
                      coloured(scores_text(voted), Colour::kGreen, style));
 }
 

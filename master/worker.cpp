@@ -102,6 +102,7 @@ Event Worker::eval_forward_done(std::uint64_t begin, std::uint64_t end, const Hi
     sums_.emplace(propensities_);
     voted_sums_.emplace(propensities_);
     scored_ = 0;
+    are_embedded_ = false;
   }
   return EvalForwardDone{begin, end, std::make_shared<const Bytes>(pack(codes))};
 }
@@ -186,13 +187,15 @@ Event Worker::run_task(const EvalForwardTask& task) {
 
 std::vector<std::vector<LabelShare>> Worker::votes(std::uint64_t begin,
                                                    std::span<const ExampleView> examples) {
+  if (!voters_) voters_.emplace(training_points(train_), model_.neighbours);
+  if (voters_->are_documents()) return document_votes(examples);
   std::vector<std::vector<LabelShare>> all;
   while (all.size() < examples.size() && begin + all.size() < kept_votes_.size()) {
     all.push_back(kept_votes_[begin + all.size()]);
   }
   if (all.size() == examples.size()) return all;
-  if (!neighbours_) neighbours_.emplace(train_, model_.neighbours);
-  for (std::vector<LabelShare>& own : neighbours_->votes(examples.subspan(all.size()), pool_)) {
+  for (std::vector<LabelShare>& own :
+       voters_->votes(examples.subspan(all.size()), nullptr, pool_)) {
     const std::size_t bytes = sizeof(own) + own.size() * sizeof(LabelShare);
     const bool is_next = begin + all.size() == kept_votes_.size();
     if (is_next && kept_votes_bytes_ + bytes <= kKeptVotesBytesMax) {
@@ -202,6 +205,13 @@ std::vector<std::vector<LabelShare>> Worker::votes(std::uint64_t begin,
     all.push_back(std::move(own));
   }
   return all;
+}
+
+std::vector<std::vector<LabelShare>> Worker::document_votes(std::span<const ExampleView> examples) {
+  if (!input_) return {};
+  // An evaluation is a barrier: the layer stays as it is until its end.
+  if (!std::exchange(are_embedded_, true)) voters_->embed(*input_);
+  return voters_->votes(examples, &*input_, pool_);
 }
 
 std::vector<ScoredLabel> Worker::best_of(const EvalScoreTask& task, std::size_t i) const {

@@ -15,7 +15,7 @@
 #include "common/kernels/simd_level.hpp"
 #include "common/limits.hpp"
 #include "common/time.hpp"
-#include "master/neighbours.hpp"
+#include "master/voters.hpp"
 #include "tools/dataset_command.hpp"
 #include "tools/dataset_console.hpp"
 #include "tools/predict_points.hpp"
@@ -32,7 +32,7 @@ namespace {
 struct EvaluateFlags {
   std::string store;
   std::string data;
-  std::string neighbours;  // see open_neighbours
+  std::string neighbours;  // see open_voters
   ReadFlags read;
   std::uint64_t points = 0;  // 0: all
   std::uint32_t threads = 0;
@@ -50,13 +50,13 @@ struct Way {
 
 class Evaluation {
  public:
-  // `tables` and `neighbours` may be null.
+  // `tables` and `voters` may be null.
   Evaluation(const EvaluateFlags& flags, StoredModel& model, TableSearch* tables,
-             const Neighbours* neighbours)
+             const Voters* voters)
       : flags_(flags),
         model_(model),
         tables_(tables),
-        neighbours_(neighbours),
+        voters_(voters),
         counts_(label_counts(model.run())),
         propensities_(counts_, model.config().points),
         classes_(counts_) {
@@ -66,7 +66,7 @@ class Evaluation {
     };
     add_way("exact");
     if (tables != nullptr) tables_way_ = add_way("tables");
-    if (neighbours != nullptr) {
+    if (voters != nullptr) {
       votes_way_ = add_way("neighbours");
       mixed_way_ = add_way("both");
     }
@@ -91,14 +91,14 @@ class Evaluation {
   Result<void> flush(bool normalise);
   [[nodiscard]] std::vector<ScoredLabel> first_of(std::span<const ScoredLabel> best) const;
   void add(Way& way, std::span<const ScoredLabel> best);
-  void add_neighbours(std::span<const ExampleView> examples, std::span<const ScoredLabel> exact,
-                      Micros exact_time);
+  void add_votes(std::span<const ExampleView> examples, std::span<const ScoredLabel> exact,
+                 Micros exact_time);
   void compare(std::span<const ScoredLabel> exact, std::span<const ScoredLabel> proposed);
 
   const EvaluateFlags& flags_;
   StoredModel& model_;
   TableSearch* tables_;
-  const Neighbours* neighbours_;
+  const Voters* voters_;
   std::vector<std::uint32_t> counts_;
   InversePropensities propensities_;
   FrequencyClasses classes_;
@@ -119,7 +119,7 @@ Result<void> Evaluation::flush(bool normalise) {
   }
   const HiddenCodes codes = model_.encode(examples);
   const Instant begin = monotonic_now();
-  const auto exact = model_.top(codes, neighbours_ == nullptr ? Quality::kDepthMax : kTopKMax);
+  const auto exact = model_.top(codes, voters_ == nullptr ? Quality::kDepthMax : kTopKMax);
   if (!exact) return exact.error();
   const Micros exact_time = monotonic_now() - begin;
   const std::vector<ScoredLabel> first = first_of(*exact);
@@ -132,16 +132,16 @@ Result<void> Evaluation::flush(bool normalise) {
     add(ways_[tables_way_], proposed);
     compare(first, proposed);
   }
-  if (neighbours_ != nullptr) add_neighbours(examples, *exact, exact_time);
+  if (voters_ != nullptr) add_votes(examples, *exact, exact_time);
   points_read_ += batch_.size();
   batch_.clear();
   return {};
 }
 
-void Evaluation::add_neighbours(std::span<const ExampleView> examples,
-                                std::span<const ScoredLabel> exact, Micros exact_time) {
+void Evaluation::add_votes(std::span<const ExampleView> examples,
+                           std::span<const ScoredLabel> exact, Micros exact_time) {
   const Instant begin = monotonic_now();
-  const auto votes = neighbours_->votes(examples, model_.pool());
+  const auto votes = voters_->votes(examples, &model_.input_layer(), model_.pool());
   const Instant voted = monotonic_now();
   const std::size_t width = exact.size() / batch_.size();
   std::vector<std::uint32_t> ranked;
@@ -226,10 +226,10 @@ Report Evaluation::report() const {
         "recall_of_exact", "exact top 5 found",
         cell_share(static_cast<double>(found_entries_) / static_cast<double>(exact_entries_)));
   }
-  if (neighbours_ != nullptr) {
-    report.fact("neighbours_of", "neighbours among", cell_count(neighbours_->points()));
-    if (neighbours_->have_centroids())
-      report.fact("centroids", "besides", cell_text("label centroids"));
+  if (voters_ != nullptr) {
+    report.fact("neighbours_of", "neighbours among", cell_count(voters_->points()));
+    if (voters_->are_documents())
+      report.fact("voters", "who vote as", cell_text("documents of their labels"));
   }
   report.section("", "");
   ReportTable& table = report.table("ways", {{"way", "scored", true},
@@ -309,9 +309,9 @@ Result<void> evaluate(const EvaluateFlags& flags) {
     if (!opened) return opened.error();
     tables = std::move(*opened);
   }
-  const auto neighbours = open_neighbours(flags.neighbours, options, **model, note_on_stderr);
-  if (!neighbours) return neighbours.error();
-  Evaluation evaluation(flags, **model, tables.get(), *neighbours ? &**neighbours : nullptr);
+  const auto voters = open_voters(flags.neighbours, options, **model, note_on_stderr);
+  if (!voters) return voters.error();
+  Evaluation evaluation(flags, **model, tables.get(), *voters ? &**voters : nullptr);
   if (auto read = evaluation.read(**points); !read) return read;
   return print_report(evaluation.report(), flags.json ? ReportForm::kJson : ReportForm::kPeople,
                       "evaluate", flags.store);

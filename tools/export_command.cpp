@@ -271,10 +271,7 @@ void add_voting_note(Report& report, const std::vector<ModelPart>& parts) {
     neighbours = std::max(neighbours, part.run->identity().model.neighbours);
   }
   if (neighbours == 0) return;
-  report.text(
-      fmt::format("The file holds the network alone, without the votes of the {} nearest "
-                  "training points.\n",
-                  neighbours));
+  report.text("The file holds the network alone, without the votes of training points.\n");
 }
 
 Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {

@@ -99,7 +99,7 @@ Report history_report(const std::vector<HistoryRecord>& records) {
       "round: rounds folded; epochs: completed; loss: nats an example; active: neurons an "
       "example;\n"
       "B down, B up: bytes an example and volunteer; -: not measured.\n");
-  if (has_votes) report.text("voted: with the votes of the nearest training points.\n");
+  if (has_votes) report.text("voted: with the votes of training points.\n");
   if (has_sample) {
     report.text("Some precisions are of a sample of the test file: --json says which.\n");
   }

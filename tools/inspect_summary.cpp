@@ -136,7 +136,7 @@ Result<Report> inspect_summary(RunStore& run, const InspectRequest& request) {
   report.fact("sampling", "sampling", cell_text(sampling_text(model)));
   if (model.neighbours > 0) {
     Cell voting = cell_count(model.neighbours);
-    voting.text += " nearest training points vote beside the network";
+    voting.text += ": training points vote beside the network";
     report.fact("neighbours", "neighbours", std::move(voting));
   }
   std::uint64_t trained = 0;

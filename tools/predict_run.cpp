@@ -189,13 +189,13 @@ Result<void> name_labels(const PredictFlags& flags, const ModelConfig& config,
 class Predictor {
  public:
   Predictor(const PredictFlags& flags, StoredModel& model, const PredictLayout& layout,
-            const PrintText& print, TableSearch* tables, const Neighbours* neighbours)
+            const PrintText& print, TableSearch* tables, const Voters* voters)
       : flags_(flags),
         model_(model),
         layout_(layout),
         print_(print),
         tables_(tables),
-        neighbours_(neighbours) {}
+        voters_(voters) {}
 
   // What is known once the points are open. Must come before the first point.
   void begin(const Source& source) {
@@ -221,8 +221,8 @@ class Predictor {
   StoredModel& model_;
   const PredictLayout& layout_;
   const PrintText& print_;
-  TableSearch* const tables_;           // null: every neuron is scored
-  const Neighbours* const neighbours_;  // null: none vote
+  TableSearch* const tables_;   // null: every neuron is scored
+  const Voters* const voters_;  // null: none vote
   const PredictNames* names_ = nullptr;
   bool normalise_ = false;
   bool has_header_ = false;
@@ -249,19 +249,19 @@ Result<void> Predictor::flush() {
     examples.push_back({prediction.point.labels, prediction.point.features, values.back()});
   }
   const HiddenCodes codes = model_.encode(examples);
-  const std::uint32_t depth = neighbours_ == nullptr ? flags_.top_k : kTopKMax;
+  const std::uint32_t depth = voters_ == nullptr ? flags_.top_k : kTopKMax;
   Result<std::vector<ScoredLabel>> best =
       tables_ == nullptr ? model_.top(codes, depth) : tables_->top(codes, depth);
   if (!best) return in_store(best.error(), flags_.store);
   if (auto printed = print_header(); !printed) return printed;
   std::vector<std::vector<LabelShare>> votes;
-  if (neighbours_ != nullptr) votes = neighbours_->votes(examples, model_.pool());
+  if (voters_ != nullptr) votes = voters_->votes(examples, &model_.input_layer(), model_.pool());
   const std::size_t width = model_.entries(depth);
   std::string text;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     Prediction& prediction = batch_[i];
     const auto own = std::span<const ScoredLabel>(*best).subspan(i * width, width);
-    if (neighbours_ == nullptr) {
+    if (voters_ == nullptr) {
       fill(prediction, own);
     } else {
       fill(prediction,
@@ -352,10 +352,9 @@ Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> ru
     if (!opened) return in_store(opened.error(), flags.store);
     tables = std::move(*opened);
   }
-  const auto neighbours = open_neighbours(flags.neighbours, options, **model, note_on_stderr);
-  if (!neighbours) return neighbours.error();
-  Predictor predictor(flags, **model, layout, print, tables.get(),
-                      *neighbours ? &**neighbours : nullptr);
+  const auto voters = open_voters(flags.neighbours, options, **model, note_on_stderr);
+  if (!voters) return voters.error();
+  Predictor predictor(flags, **model, layout, print, tables.get(), *voters ? &**voters : nullptr);
   const auto flush = [&predictor] { return predictor.flush(); };
   Result<Source> source = !flags.text.empty()  ? open_texts(flags, config, flush)
                           : flags.data.empty() ? open_input(flags, config, options, flush)

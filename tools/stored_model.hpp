@@ -56,6 +56,8 @@ class StoredModel {
 
   Result<std::vector<ScoredLabel>> top(const HiddenCodes& codes, std::uint32_t top_k);
 
+  [[nodiscard]] InputLayer& input_layer() { return input_; }
+
   // What the model was read from.
   [[nodiscard]] RunStore& run() { return *run_; }
 

@@ -41,8 +41,8 @@ struct PointList {
   }
 };
 
-Result<Neighbours> read_file(const std::string& path, const TextOptions& options,
-                             bool is_normalised, std::uint32_t count) {
+Result<Voters> read_file(const std::string& path, const TextOptions& options, bool is_normalised,
+                         std::uint32_t count) {
   if (path == kStandardInput) {
     return Error{ErrorCode::kInvalidArgument, "--neighbours wants a file: standard input is none"};
   }
@@ -64,8 +64,8 @@ Result<Neighbours> read_file(const std::string& path, const TextOptions& options
     list.add(point.point);
     progress.show(read, (*points)->announced_points().value_or(0), "neighbours");
   }
-  return Neighbours(
-      {read, options.limits->features, [&list](std::uint32_t i) { return list.at(i); }}, count);
+  return Voters({read, options.limits->features, [&list](std::uint32_t i) { return list.at(i); }},
+                count);
 }
 
 // What a run was trained on, from where its master last found it.
@@ -89,30 +89,31 @@ Result<std::unique_ptr<PackedDataset>> find_own(const RunIdentity& identity, boo
 
 }  // namespace
 
-Result<std::optional<Neighbours>> open_neighbours(
-    const std::string& flag, const TextOptions& options, StoredModel& model,
-    const std::function<void(const std::string&)>& on_note) {
-  std::optional<Neighbours> neighbours;
+Result<std::optional<Voters>> open_voters(const std::string& flag, const TextOptions& options,
+                                          StoredModel& model,
+                                          const std::function<void(const std::string&)>& on_note) {
+  std::optional<Voters> voters;
   const std::uint32_t count = model.config().neighbours;
-  if (flag == kNoNeighbours || (flag.empty() && count == 0)) return neighbours;
+  if (flag == kNoNeighbours || (flag.empty() && count == 0)) return voters;
   if (!flag.empty()) {
     auto read = read_file(flag, options, model.is_normalised(),
                           count > 0 ? count : Neighbours::kCountUsual);
     if (!read) return read.error();
-    neighbours.emplace(std::move(*read));
-    return neighbours;
+    voters.emplace(std::move(*read));
+    voters->embed(model.input_layer());
+    return voters;
   }
   const auto train = find_own(model.run().identity(), model.is_normalised());
   if (train) {
-    neighbours.emplace(**train, count);
+    voters.emplace(training_points(**train), count);
+    voters->embed(model.input_layer());
   } else {
     on_note(
-        fmt::format("The network answers alone, without the votes of the {} nearest training "
-                    "points ({}): --neighbours FILE names the training file, --neighbours {} "
-                    "does without.",
-                    count, train.error().message, kNoNeighbours));
+        fmt::format("The network answers alone, without the votes of training points ({}): "
+                    "--neighbours FILE names the training file, --neighbours {} does without.",
+                    train.error().message, kNoNeighbours));
   }
-  return neighbours;
+  return voters;
 }
 
 void note_on_stderr(const std::string& sentence) {

@@ -291,11 +291,11 @@ SMALL_MODEL = [
 ]
 
 
-def small_setup(cluster, points=6000, flags=()):
+def small_setup(cluster, points=6000, flags=(), synth=()):
     """Generated data, the same in every test of a build."""
     train, test = cluster.path("train.txt"), cluster.path("test.txt")
     cluster.gleaner("dataset", "synth", "--train", train, "--test", test, "--points", points,
-                    "--test-points", 500, "--features", 3000, "--labels", 2000, "--seed", 1)
+                    "--test-points", 500, "--features", 3000, "--labels", 2000, "--seed", 1, *synth)
     return Setup(train, test, SMALL_MODEL + list(flags))
 
 

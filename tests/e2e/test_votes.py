@@ -129,10 +129,39 @@ class Votes(EndToEndTest):
         said = self.ask("predict", store, "--input", moved, "--json")[1]
         self.assertIn("it is not the file any more", said)
 
+    def test_where_points_bear_one_label_the_labels_documents_vote(self):
+        # So few words that they alone do not name the label.
+        setup = small_setup(self.cluster, points=3000, flags=["--neighbours", NEIGHBOURS],
+                            synth=["--labels-per-point", 1, "--features-per-point", 3])
+        store = self.cluster.path("store")
+        end = setup.run_local(self.cluster, store, local=2)
+        self.assertGreater(end["voted_p_at_1"], end["p_at_1"])
+        out, said = self.ask("evaluate", store, "--data", setup.test, "--json")
+        self.assertEqual(said, "")
+        self.assertEqual(json.loads(out)["voters"], "documents of their labels")
+        ways = {way["way"]: way for way in json.loads(out)["ways"]}
+        self.assert_reported(end, ways)
+        # The checkpoints before the last were asked with their own layer.
+        evaluated = [[record["voted_" + metric] for metric in METRICS]
+                     for record in self.cluster.history(store) if record["evaluated"]]
+        self.assertEqual(len(evaluated), 2)
+        self.assertNotEqual(evaluated[0], evaluated[1])
+        # A master that has lent the layer does not know it; whoever reads the store does.
+        lent = self.cluster.path("lent")
+        master = setup.start_master(self.cluster, lent, "--local", 2, "--threads", 1,
+                                    "--input-layer", "volunteers")
+        alone = finished(master)
+        self.assertEqual(alone["digest"], end["digest"])
+        self.assertEqual(alone["p_at_1"], end["p_at_1"])
+        self.assertIsNone(alone["voted_p_at_1"])
+        out, _ = self.ask("evaluate", lent, "--data", setup.test, "--json")
+        self.assertEqual({way["way"]: way for way in json.loads(out)["ways"]}["both"]["p_at_1"],
+                         end["voted_p_at_1"])
+
     def test_an_exported_file_is_the_network_alone(self):
         file = self.cluster.path("model.safetensors")
         said = self.ask("export", self.store, "--to", file)[0]
-        self.assertIn(f"without the votes of the {NEIGHBOURS} nearest training points", said)
+        self.assertIn("without the votes of training points", said)
         self.assertNotIn(str(self.setup.train).encode(), file.read_bytes())
         ways, said = self.ways(file)
         self.assertEqual((list(ways), said), (["exact"], ""))

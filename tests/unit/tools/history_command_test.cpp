@@ -91,7 +91,7 @@ TEST_CASE("history: votes are shown where points voted", "[tools]") {
   records[1].voted_p_at_5 = 0.45;
   const std::string text = people_text(records);
   CHECK_THAT(text, Catch::Contains("voted P@1 %") && Catch::Contains("65.50") &&
-                       Catch::Contains("votes of the nearest training points"));
+                       Catch::Contains("votes of training points"));
   const auto json = nlohmann::json::parse(lines_of(history_json_lines(history_report(records)))[1]);
   CHECK(json["voted_p_at_1"] == 0.655);
   CHECK(json["voted_p_at_3"].is_null());

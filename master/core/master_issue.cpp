@@ -35,10 +35,11 @@ bool MasterCore::is_early(SessionId id, const SessionState& session,
   const auto is_ready = [&](ShardId s) { return leases_.at(s).state == LeaseState::kReady; };
   const auto ready = std::count_if(held.begin(), held.end(), is_ready);
   if (unit.leases.size() < static_cast<std::size_t>(ready)) return false;
-  // What is out keeps the volunteer busy while the next result and then the unit are on their way.
+  // What is out keeps the volunteer busy while the next result and then the unit are on their way,
+  // and as long again: speeds and links vary, and a volunteer that waits loses more than a message.
   const double batch_us = expected_us(session, model_.batch_examples, unit.leases.size());
   const auto round_trip_us = static_cast<double>(std::max<std::int64_t>(session.round_trip_us, 0));
-  const double spare_us = batch_us * session.batches_in_flight - round_trip_us;
+  const double spare_us = batch_us * session.batches_in_flight - 2 * round_trip_us;
   const double affordable = std::max(0.0, spare_us / (batch_us + session.transit_us));
   // A quarter of what the lag allows: the first batch's gradient comes back with the last's.
   const std::uint32_t wanted =

@@ -78,10 +78,11 @@ TEST_CASE("units: they grow to a quarter of the lag while what is in hand lasts"
 TEST_CASE("units: of one batch where the volunteer would wait for a larger one", "[master]") {
   REQUIRE(largest(unit_sizes(0, Millis(10), Millis(0))) == 1);
   REQUIRE(largest(unit_sizes(1, Millis(10), Millis(0))) == 1);
-  // 17 batches last 170 ms, of which the next result and the next unit take a round trip.
-  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(160))) == 1);
-  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(140))) == 2);
-  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(100))) == 4);
+  // 17 batches last 170 ms, of which the next result and the next unit take a round trip, and are
+  // given two.
+  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(80))) == 1);
+  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(70))) == 2);
+  REQUIRE(largest(unit_sizes(16, Millis(10), Millis(50))) == 4);
 }
 
 TEST_CASE("units: of no more than their time", "[master]") {

@@ -61,6 +61,8 @@ constexpr std::uint64_t kRoundBatchesMin = 64;
 // A round visits each row about so often, so that storing the rows it touched (about 5 us of
 // processor a row) is cheap beside training them (about 0.1 us a visit).
 constexpr std::uint64_t kVisitsPerRound = 350;
+// Longer rounds are only for the share of commits of few volunteers.
+constexpr std::uint64_t kRoundExamplesUsual = 500'000;
 // Bytes of a committed row for each that a unit takes for an example: about 0.4 H + 14 to 2 H
 // (tests/net/RESULTS.md).
 constexpr double kRowPerExample = 0.25;
@@ -261,8 +263,10 @@ void Chooser::choose_rounds() {
   const std::uint64_t active = model_.sampling == Sampling::kAll
                                    ? model_.labels
                                    : model_.active_cap + model_.random_negatives;
-  const std::uint64_t examples = std::min(
-      kRoundExamplesMax, std::max(kVisitsPerRound * model_.labels / active, examples_for_share(1)));
+  const std::uint64_t usual =
+      std::max(kVisitsPerRound * model_.labels / active, examples_for_share(1));
+  const std::uint64_t examples =
+      std::max(std::min(kRoundExamplesUsual, usual), examples_for_share(kVolunteersFew));
   const std::uint64_t wanted = std::max(kRoundBatchesMin, examples / model_.batch_examples);
   const std::uint64_t epoch = batches_per_epoch(model_);
   const std::uint64_t rounds = std::max<std::uint64_t>(1, epoch / wanted);

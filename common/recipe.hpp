@@ -20,9 +20,9 @@ struct DatasetFacts {
 };
 
 inline constexpr double kCommitShareUsual = 0.2;
-// No round has more examples than these, however wide the layer: whoever dies takes the work of up
-// to two rounds with it, and the master keeps their hidden codes in memory.
-inline constexpr std::uint64_t kRoundExamplesMax = 500'000;
+// No round is made longer than these for the commits' share, however wide the layer: whoever dies
+// takes the work of up to two rounds with it, and the master keeps their hidden codes in memory.
+inline constexpr std::uint64_t kRoundExamplesMax = 1'500'000;
 
 enum class RecipeKind : std::uint8_t {
   kAuto = 0,  // good results in little time

@@ -153,11 +153,12 @@ void add_model(Settings& settings, MasterConfig& c) {
                "What the values left at auto are chosen for: good results in little time (auto), a "
                "first look (fast), or the most accurate known (best).",
                choice_setting(c.recipe, {"auto", "fast", "best"}));
-  settings.add("commit_share", SettingScope::kModel, "",
-               "Rounds that are chosen are long enough for commits to be no more of the bytes of "
-               "two volunteers, up to 500,000 examples a round. Lower: less traffic, and more work "
-               "lost with whoever dies.",
-               number_setting(c.commit_share, 0.01, 0.9));
+  settings.add(
+      "commit_share", SettingScope::kModel, "",
+      "Rounds that are chosen are long enough for commits to be no more of the bytes of "
+      "two volunteers, up to 1,500,000 examples a round. Lower: less traffic, and more work "
+      "lost with whoever dies.",
+      number_setting(c.commit_share, 0.01, 0.9));
   for_each_model_field([&](const auto& field) {
     settings.add(field.name, SettingScope::kModel, field.unit, field.doc,
                  model_value(c.model.*field.override, field));

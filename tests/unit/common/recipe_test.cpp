@@ -50,9 +50,15 @@ TEST_CASE("recipe: rounds cut an epoch evenly and visit each row often enough", 
   REQUIRE(narrow.round_batches == 71);
   REQUIRE(RunPlan(narrow).round_count() == 5 * narrow.epochs);
   REQUIRE(recipe(facts(10, 4'271)).model.round_batches == 3);  // epochs of a batch
-  // Beyond 500,000 examples a death would cost too much.
-  const ModelConfig widest = recipe(facts(2'000'000, 2'800'000)).model;
-  REQUIRE(widest.round_batches * widest.batch_examples <= 510'000);
+  // Beyond 500,000 examples a death costs much, and beyond 1,500,000 too much, whatever commits
+  // take.
+  const auto round_examples = [](std::uint32_t labels) {
+    const ModelConfig model = recipe(facts(6'000'000, labels)).model;
+    return std::uint64_t{model.round_batches} * model.batch_examples;
+  };
+  REQUIRE(round_examples(670'091) == Approx(500'000).epsilon(0.01));
+  REQUIRE(round_examples(2'800'000) == Approx(1'500'000).epsilon(0.01));
+  REQUIRE(round_examples(20'000'000) == Approx(1'500'000).epsilon(0.01));
 }
 
 TEST_CASE("recipe: short epochs share a round when the run has many", "[recipe]") {
@@ -104,7 +110,7 @@ TEST_CASE("recipe: rounds are as long as the commits' share asks for", "[recipe]
   REQUIRE(round_examples(1'000'000, 0.2) == Approx(200'000).epsilon(0.01));
   REQUIRE(round_examples(50'000, 0.2) == Approx(200'000).epsilon(0.01));
   REQUIRE(round_examples(1'000'000, 0.1) == Approx(450'000).epsilon(0.15));
-  REQUIRE(round_examples(1'000'000, 0.01) == Approx(kRoundExamplesMax).epsilon(0.01));
+  REQUIRE(round_examples(6'000'000, 0.01) == Approx(kRoundExamplesMax).epsilon(0.01));
   // The choice says what that comes to.
   for (const RecipeChoice& choice : recipe(facts(20'756, 52'946)).choices) {
     if (choice.field != "round_batches") continue;

@@ -2,7 +2,6 @@
 // commit changes. Widths follow from the shard (ShardMap::row_width, codes_per_row).
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
 #include <vector>
 
@@ -35,11 +34,5 @@ struct SparseUpdate {
 
   friend bool operator==(const SparseUpdate&, const SparseUpdate&) = default;
 };
-
-// What it takes in memory, but for what its lists hold in reserve.
-inline std::size_t memory_bytes(const SparseUpdate& update) {
-  return update.rows.size() * (2 * sizeof(std::uint32_t) + sizeof(float)) + update.levels.size() +
-         update.biases.size() * sizeof(std::uint16_t);
-}
 
 }  // namespace gleaner

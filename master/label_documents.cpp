@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "common/check.hpp"
+#include "common/keep_best.hpp"
 #include "common/kernels/kernels.hpp"
 #include "common/natural_log.hpp"
 
@@ -159,24 +160,12 @@ void LabelDocuments::find(std::span<const std::uint32_t> features, Scratch& scra
     }
   }
   const float most = labels == 0 ? 0.0F : *std::ranges::max_element(scratch.match);
-  // A heap whose front is the one to go first.
-  const auto is_better = [](const Match& a, const Match& b) {
-    return a.score != b.score ? a.score > b.score : a.label < b.label;
-  };
-  std::vector<Match>& best = scratch.best;
-  best.clear();
+  scratch.best.clear();
   for (std::uint32_t label = 0; label < labels; ++label) {
     const float match = std::exchange(scratch.match[label], 0.0F);
     const float own = std::exchange(scratch.own[label], 0.0F);
     if (!(match > 0)) continue;
-    const Match found{label, kMatchWeight * match / most + own};
-    if (best.size() == kPlaced) {
-      if (!is_better(found, best.front())) continue;
-      std::ranges::pop_heap(best, is_better);
-      best.pop_back();
-    }
-    best.push_back(found);
-    std::ranges::push_heap(best, is_better);
+    keep_best(scratch.best, kPlaced, {label, kMatchWeight * match / most + own}, Match::is_better);
   }
 }
 
@@ -188,9 +177,7 @@ std::vector<LabelShare> LabelDocuments::shares(std::span<const float> place,
     const float* own = places_.data() + match.label * width_;
     match.score *= std::max(0.0F, kernels.dot(place.data(), own, width_));
   }
-  std::ranges::sort(best, [](const Match& a, const Match& b) {
-    return a.score != b.score ? a.score > b.score : a.label < b.label;
-  });
+  std::ranges::sort(best, Match::is_better);
   best.resize(std::min(best.size(), kVoting));
   const auto power = [](const Match& match) {
     const auto score = double{match.score};

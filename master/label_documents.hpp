@@ -53,6 +53,10 @@ class LabelDocuments {
   struct Match {
     std::uint32_t label = 0;
     float score = 0;
+
+    static bool is_better(const Match& a, const Match& b) {
+      return a.score != b.score ? a.score > b.score : a.label < b.label;
+    }
   };
 
   struct Scratch {

@@ -5,6 +5,7 @@
 #include <map>
 #include <utility>
 
+#include "common/keep_best.hpp"
 #include "common/natural_log.hpp"
 
 namespace gleaner {
@@ -63,7 +64,6 @@ void Neighbours::find(const ExampleView& example, Scratch& scratch) const {
       scratch.nearness[entries_[e].point] += weights[i] * entries_[e].nearness;
     }
   }
-  // A heap whose front is the one to go first.
   const auto is_nearer = [](const Near& a, const Near& b) {
     return a.nearness != b.nearness ? a.nearness > b.nearness : a.point < b.point;
   };
@@ -71,14 +71,7 @@ void Neighbours::find(const ExampleView& example, Scratch& scratch) const {
   near.clear();
   for (std::uint32_t p = 0; p < scratch.nearness.size(); ++p) {
     const Near found{p, std::exchange(scratch.nearness[p], 0.0F)};
-    if (!(found.nearness > 0)) continue;
-    if (near.size() == count_) {
-      if (!is_nearer(found, near.front())) continue;
-      std::ranges::pop_heap(near, is_nearer);
-      near.pop_back();
-    }
-    near.push_back(found);
-    std::ranges::push_heap(near, is_nearer);
+    if (found.nearness > 0) keep_best(near, count_, found, is_nearer);
   }
   std::ranges::sort(near, is_nearer);
 }

@@ -12,6 +12,7 @@
 
 #include "common/check.hpp"
 #include "common/counter_random.hpp"
+#include "common/keep_best.hpp"
 
 namespace gleaner {
 namespace {
@@ -151,7 +152,7 @@ bool PredictPoints::is_normalised() const {
 
 Result<std::vector<IndexedPoint>> choose_points(PredictPoints& points, std::uint64_t count,
                                                 std::uint64_t seed) {
-  // The points of the smallest random keys, as a heap with the largest of them in front.
+  // The points of the smallest random keys.
   using Keyed = std::pair<std::uint64_t, IndexedPoint>;
   std::vector<Keyed> chosen;
   const auto comes_before = [](const Keyed& a, const Keyed& b) {
@@ -163,14 +164,8 @@ Result<std::vector<IndexedPoint>> choose_points(PredictPoints& points, std::uint
     if (!has_point) return has_point.error();
     if (!*has_point) break;
     if (point.point.labels.empty()) continue;
-    Keyed keyed{counter_random(seed, Purpose::kSplit, point.index), {}};
-    if (chosen.size() == count && !(chosen.empty() || keyed.first < chosen.front().first)) continue;
-    keyed.second = point;
-    chosen.push_back(std::move(keyed));
-    std::push_heap(chosen.begin(), chosen.end(), comes_before);
-    if (chosen.size() <= count) continue;
-    std::pop_heap(chosen.begin(), chosen.end(), comes_before);
-    chosen.pop_back();
+    keep_best(chosen, count, {counter_random(seed, Purpose::kSplit, point.index), point},
+              comes_before);
   }
   std::vector<IndexedPoint> result;
   result.reserve(chosen.size());

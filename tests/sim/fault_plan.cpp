@@ -139,9 +139,7 @@ void draw(ClusterOptions& options, std::uint64_t seed) {
   if (draw.chance(1, 3)) options.volunteer.work_bytes_max = draw.between(1ul, 16'384ul);
   if (draw.chance(1, 3)) options.volunteer_queue_bytes_max = draw.between(1ul, 16'384ul);
   options.master.lends_input = draw.chance(1, 3);
-  volunteer::CoreConfig& volunteer = options.volunteer;
-  volunteer.commit_parts_in_flight = draw.between(1u, 8u);
-  if (draw.chance(1, 3)) volunteer.commit_bytes_max = draw.between(1ul, 1'024ul);
+  options.volunteer.commit_parts_in_flight = draw.between(1u, 8u);
 }
 
 std::vector<std::string> describe(const ClusterOptions& options) {

@@ -79,7 +79,6 @@ void VolunteerCore::end_connection() {
   work_.clear();
   work_bytes_ = 0;
   replies_.clear();
-  commit_bytes_ = 0;
   commit_parts_ = 0;
   for (auto& [shard, load] : loads_) {
     if (!load.base_chunks.empty()) {

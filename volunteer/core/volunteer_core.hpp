@@ -39,8 +39,6 @@ struct CoreConfig {
   // While messages of so many bytes wait for the executor, no more are to be read.
   std::size_t work_bytes_max = std::size_t{256} << 20;
   std::uint32_t commit_parts_in_flight = kCommitPartsInFlight;
-  // While commits of so many bytes wait for credit, no more work is begun.
-  std::size_t commit_bytes_max = std::size_t{32} << 20;
   std::uint64_t seed = 1;  // of the back-off's jitter
 };
 
@@ -118,9 +116,6 @@ class VolunteerCore {
   // False when the queue is full: the connection is over then, and every load with it.
   bool queue_work(std::variant<Reset, Message> work, std::size_t bytes = 0);
   void start_work();
-  // Whether the commits that wait leave no room for those of more work. Not while nothing is read:
-  // then no credit would ever come.
-  [[nodiscard]] bool awaits_credit() const;
   void request_chunks();
   void forget_shard(ShardId shard);
   // Sends a reply now or, in the ordered lane, after those that wait.
@@ -157,9 +152,9 @@ class VolunteerCore {
   std::size_t message_bytes_ = 0;  // of the message being handled
   bool is_working_ = false;
 
-  // Commits that the master has no room for yet, and what was to follow them.
+  // Commits that the master has no room for yet, and what was to follow them. Of two rounds at
+  // most, since a master has no more open.
   std::deque<Message> replies_;
-  std::size_t commit_bytes_ = 0;    // of all commits in it
   std::uint32_t commit_parts_ = 0;  // sent, and no credit has come for them
 
   std::optional<ModelConfig> model_;

@@ -177,7 +177,6 @@ void VolunteerCore::on_message(CommitCredit& credit) {
   }
   commit_parts_ -= credit.parts;
   send_replies();
-  start_work();
 }
 
 void VolunteerCore::on_message(Heartbeat& heartbeat) {
@@ -224,15 +223,11 @@ bool VolunteerCore::queue_work(std::variant<Reset, Message> work, std::size_t by
 }
 
 void VolunteerCore::start_work() {
-  if (is_working_ || work_.empty() || awaits_credit()) return;
+  if (is_working_ || work_.empty()) return;
   is_working_ = true;
   work_bytes_ -= work_.front().bytes;
   effects_.emplace_back(StartWork{generation_, std::move(work_.front().work)});
   work_.pop_front();
-}
-
-bool VolunteerCore::awaits_credit() const {
-  return commit_bytes_ > config_.commit_bytes_max && wants_more();
 }
 
 void VolunteerCore::on(WorkDone& event) {
@@ -268,18 +263,14 @@ void VolunteerCore::send_in_order(Message message) {
     say(std::move(message));
     return;
   }
-  if (const auto* commit = std::get_if<ShardCommit>(&message)) {
-    commit_bytes_ += memory_bytes(commit->update);
-  }
   replies_.push_back(std::move(message));
   send_replies();
 }
 
 void VolunteerCore::send_replies() {
   while (!replies_.empty()) {
-    if (const auto* commit = std::get_if<ShardCommit>(&replies_.front())) {
+    if (std::holds_alternative<ShardCommit>(replies_.front())) {
       if (commit_parts_ >= config_.commit_parts_in_flight) return;
-      commit_bytes_ -= memory_bytes(commit->update);
       ++commit_parts_;
     }
     say(std::move(replies_.front()));

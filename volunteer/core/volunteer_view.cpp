@@ -43,8 +43,7 @@ Snapshot VolunteerCore::snapshot() const {
         view.phase = Shown::kTraining;
         view.sentence = news_ && !news_->waiting_for.empty()
                             ? "holding its shards; the master waits for " + news_->waiting_for
-                        : awaits_credit() ? "waiting for the master to store what was trained"
-                                          : "training";
+                            : "training";
       } else if (!loads_.empty()) {
         view.phase = Shown::kLoading;
         const bool all_kept = std::all_of(loads_.begin(), loads_.end(), [](const auto& load) {

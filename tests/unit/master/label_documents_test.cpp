@@ -54,6 +54,21 @@ std::vector<Example> random_points(std::uint32_t labels, std::uint64_t seed) {
   return points;
 }
 
+// Documents of some points, placed by an untrained layer.
+struct Placed {
+  ThreadPool pool{2};
+  InputLayer layer{layer_config(), pool};
+  LabelDocuments documents;
+
+  explicit Placed(const std::vector<Example>& points) : documents(points_of(points)) {
+    documents.embed(layer);
+  }
+
+  std::vector<std::vector<LabelShare>> votes(const std::vector<ExampleView>& examples) {
+    return documents.votes(examples, layer, pool);
+  }
+};
+
 // The formula of the header in double arithmetic, every label looked at.
 std::vector<std::pair<std::uint32_t, double>> slow_shares(const std::vector<Example>& points,
                                                           const Example& asked, InputLayer& layer) {
@@ -125,15 +140,12 @@ std::vector<std::pair<std::uint32_t, double>> slow_shares(const std::vector<Exam
 }  // namespace
 
 TEST_CASE("label documents: shares are those of double arithmetic", "[votes]") {
-  ThreadPool pool(2);
-  InputLayer layer(layer_config(), pool);
   const std::vector<Example> points = random_points(30, 1);
-  LabelDocuments documents(points_of(points));
-  documents.embed(layer);
+  Placed placed(points);
   std::size_t compared = 0;
   for (const Example& asked : random_points(30, 2)) {
-    const auto votes = documents.votes(std::vector{asked.view()}, layer, pool);
-    const auto expected = slow_shares(points, asked, layer);
+    const auto votes = placed.votes({asked.view()});
+    const auto expected = slow_shares(points, asked, placed.layer);
     REQUIRE(votes[0].size() == expected.size());
     for (std::size_t i = 0; i < expected.size(); ++i) {
       CHECK(votes[0][i].share == Approx(expected[i].second).margin(1e-5));
@@ -151,14 +163,10 @@ TEST_CASE("label documents: shares are those of double arithmetic", "[votes]") {
 }
 
 TEST_CASE("label documents: twenty vote at most, and their shares add up to one", "[votes]") {
-  ThreadPool pool(1);
-  InputLayer layer(layer_config(), pool);
-  const std::vector<Example> points = random_points(90, 3);
-  LabelDocuments documents(points_of(points));
-  documents.embed(layer);
+  Placed placed(random_points(90, 3));
   std::size_t most = 0;
   for (const Example& asked : random_points(20, 4)) {
-    const auto votes = documents.votes(std::vector{asked.view()}, layer, pool);
+    const auto votes = placed.votes({asked.view()});
     double sum = 0;
     for (const LabelShare& vote : votes[0]) sum += vote.share;
     CHECK(sum == Approx(1).margin(1e-5));
@@ -169,37 +177,25 @@ TEST_CASE("label documents: twenty vote at most, and their shares add up to one"
 
 TEST_CASE("label documents: how much of a feature a point has does not matter, nor what is unknown",
           "[votes]") {
-  ThreadPool pool(1);
-  InputLayer layer(layer_config(), pool);
-  std::vector<Example> points = random_points(20, 5);
-  LabelDocuments documents(points_of(points));
-  documents.embed(layer);
+  Placed placed(random_points(20, 5));
   const Example one{{}, {1, 20, 33}, {1, 1, 1}};
   const Example other{{}, {1, 20, 33, 40}, {7, -2, 0.5F, 0}};
   const Example more{{}, {1, 20, 33, 7'000}, {1, 1, 1, 1}};
-  const auto votes =
-      documents.votes(std::vector{one.view(), other.view(), more.view()}, layer, pool);
+  const auto votes = placed.votes({one.view(), other.view(), more.view()});
   CHECK_FALSE(votes[0].empty());
   CHECK(votes[0] == votes[1]);
   CHECK(votes[0] == votes[2]);
 }
 
 TEST_CASE("label documents: a point of which no document knows anything has no votes", "[votes]") {
-  ThreadPool pool(1);
-  InputLayer layer(layer_config(), pool);
-  const std::vector<Example> points = {{{1}, {2, 5}, {1, 1}}, {{4}, {2, 6}, {1, 1}}};
-  LabelDocuments documents(points_of(points));
-  documents.embed(layer);
+  Placed placed({{{1}, {2, 5}, {1, 1}}, {{4}, {2, 6}, {1, 1}}});
   const Example unseen{{}, {9}, {1}};
   const Example empty;
   const Example common{{}, {2}, {1}};  // in every point: its rarity is nothing
-  for (const auto& votes :
-       documents.votes(std::vector{unseen.view(), empty.view(), common.view()}, layer, pool)) {
+  for (const auto& votes : placed.votes({unseen.view(), empty.view(), common.view()})) {
     CHECK(votes.empty());
   }
-  LabelDocuments none(points_of({}));
-  none.embed(layer);
-  CHECK(none.votes(std::vector{common.view()}, layer, pool)[0].empty());
+  CHECK(Placed({}).votes({common.view()})[0].empty());
 }
 
 TEST_CASE("voters: documents where points bear fewer than two labels each, else the nearest",

@@ -6,89 +6,11 @@
 
 #include "common/half.hpp"
 #include "common/initial_weights.hpp"
-#include "tests/unit/train/train_fixture.hpp"
+#include "tests/unit/train/shard_scene.hpp"
 #include "volunteer/train/gradient_digest.hpp"
 
 namespace gleaner {
 namespace {
-
-// One shard, loaded with the initial rows.
-struct ShardScene {
-  ModelConfig config;
-  ShardMap map;
-  RunPlan plan;
-  ThreadPool pool{1};
-  const Kernels& kernels = kernels_for(SimdLevel::kScalar);
-  std::unique_ptr<HashFamily> family;
-  ShardContext context;
-  std::vector<ShardScratch> scratch;
-  QueryBatch queries;
-  HiddenCodes hidden;
-  Positives positives;
-  OutputShard shard;
-
-  explicit ShardScene(const ModelConfig& model, ShardId id = ShardId{1})
-      : config(model),
-        map(config),
-        plan(config),
-        family(config.sampling == Sampling::kLsh ? make_hash_family(config, kernels) : nullptr),
-        context{config, map, kernels, family.get()},
-        scratch(1, ShardScratch(config)),
-        queries(config, family.get()),
-        shard(context, id) {
-    std::vector<float> values(config.hidden + 1);
-    for (std::uint32_t row = 0; row < shard.rows().rows(); ++row) {
-      initial_row(config, map, id, row, 2, values);
-      shard.load_initial(row, values);
-    }
-    shard.finish_loading(pool, scratch);
-  }
-
-  void prepare(BatchIndex batch) {
-    const std::uint32_t examples = plan.examples_in(batch);
-    hidden = test::make_hidden(config, batch, examples);
-    positives = test::in_shards(test::make_positives(config, batch, examples), map,
-                                {test::lease_of(raw(shard.id()))});
-    queries.prepare(batch, hidden, pool);
-  }
-
-  ShardOutcome train(BatchIndex batch) {
-    prepare(batch);
-    return train_prepared(batch);
-  }
-
-  ShardOutcome train_prepared(BatchIndex batch) {
-    return shard.train(queries, positives, plan.rates(batch).output, scratch[0]);
-  }
-
-  ShardOutcome sum_centroids(BatchIndex batch) {
-    prepare(batch);
-    return shard.sum_centroids(queries, positives, plan.ends_centroids(batch), scratch[0]);
-  }
-
-  [[nodiscard]] std::vector<float> row(std::uint32_t index) const {
-    std::vector<float> values(config.hidden + 1);
-    shard.rows().read(index, values);
-    return values;
-  }
-
-  // Every row's codes must be those of its weights, and its place in the tables follow.
-  void require_fresh_codes() {
-    std::vector<std::uint32_t> stored(config.tables);
-    std::vector<std::uint32_t> computed(config.tables);
-    HashScratch hash;
-    for (std::uint32_t index = 0; index < shard.rows().rows(); ++index) {
-      const float* weights[] = {shard.rows().weights(index)};
-      family->hash_rows(weights, computed, hash);
-      shard.tables().read_codes(index, stored);
-      REQUIRE(stored == computed);
-      for (std::uint32_t table = 0; table < config.tables; ++table) {
-        const auto bucket = shard.tables().bucket(table, stored[table]);
-        REQUIRE(std::binary_search(bucket.begin(), bucket.end(), index));
-      }
-    }
-  }
-};
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
   return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](float x, float y) {
@@ -285,53 +207,6 @@ TEST_CASE("output shard: the loss falls along the gradient by its square, as it 
       const double slope = (loss_at(e, high) - loss_at(e, low)) / 2e-4;
       REQUIRE(std::ldexp(scene.scratch[0].batches[0].steps[e * width + i], -24) ==
               Approx(slope).margin(2e-5).epsilon(1e-4));
-    }
-  }
-}
-
-TEST_CASE("output shard: batches that go together give the bits of one after the other",
-          "[output_shard]") {
-  for (const Sampling sampling : {Sampling::kLsh, Sampling::kRandom, Sampling::kAll}) {
-    ModelConfig config = test::small_config();
-    config.labels = 3'000;
-    config.output_shards = 3;
-    config.sampling = sampling;
-    config.active_cap = 600;
-    const auto count = GENERATE(std::size_t{2}, std::size_t{3}, kBatchesTogether);
-    INFO(count << " batches, sampling " << static_cast<int>(sampling));
-    ShardScene apart(config);
-    std::vector<ShardOutcome> expected;
-    std::vector<std::vector<std::int32_t>> steps;
-    for (BatchIndex batch = 0; batch < count; ++batch) {
-      expected.push_back(apart.train(batch));
-      steps.push_back(apart.scratch[0].batches[0].steps);
-    }
-
-    ShardScene together(config);
-    std::vector<QueryBatch> queries(count, QueryBatch(config, together.family.get()));
-    std::vector<HiddenCodes> hidden;
-    std::vector<Positives> positives;
-    std::vector<ShardBatch> batches;
-    for (BatchIndex batch = 0; batch < count; ++batch) {
-      together.prepare(batch);
-      hidden.push_back(together.hidden);
-      positives.push_back(together.positives);
-    }
-    for (BatchIndex batch = 0; batch < count; ++batch) {
-      queries[batch].prepare(batch, hidden[batch], together.pool);
-      batches.push_back({&queries[batch], &positives[batch], together.plan.rates(batch).output});
-    }
-    std::vector<ShardOutcome> outcomes(count);
-    together.shard.train(batches, outcomes, together.scratch[0]);
-
-    REQUIRE(outcomes == expected);
-    for (std::size_t i = 0; i < count; ++i) {
-      REQUIRE(together.scratch[0].batches[i].steps == steps[i]);
-    }
-    REQUIRE(together.shard.rows().touched() == apart.shard.rows().touched());
-    for (std::uint32_t row = 0; row < apart.shard.rows().rows(); ++row) {
-      REQUIRE(together.row(row) == apart.row(row));
-      REQUIRE(together.shard.rows().state(row) == apart.shard.rows().state(row));
     }
   }
 }

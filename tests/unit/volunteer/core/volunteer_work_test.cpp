@@ -341,10 +341,9 @@ std::vector<Message> commits(std::uint32_t parts) {
 }
 
 // A volunteer that may have two parts of commits on their way, at work.
-VolunteerDriver with_two_parts(std::size_t commit_bytes_max = 1'000'000) {
+VolunteerDriver with_two_parts() {
   CoreConfig config = VolunteerDriver::tiny_config();
   config.commit_parts_in_flight = 2;
-  config.commit_bytes_max = commit_bytes_max;
   VolunteerDriver driver(config);
   driver.join();
   driver.receive(grant(0, 0));
@@ -380,6 +379,7 @@ TEST_CASE("commits: what follows in their lane waits with them, what is urgent d
   driver.finish_work(commits(3));
   driver.sent.clear();
   driver.receive(unit(2));
+  REQUIRE(driver.work.size() == 1);  // training goes on
   driver.finish_work({UnitResult{}});
   driver.take<UnitResult>();
   driver.receive(ReleaseRequest{kLease});
@@ -388,39 +388,6 @@ TEST_CASE("commits: what follows in their lane waits with them, what is urgent d
   driver.receive(CommitCredit{1});
   REQUIRE(driver.take<ShardCommit>().part == 2);
   driver.take<HandOver>();
-}
-
-TEST_CASE("commits: while many bytes of them wait no more work is begun", "[volunteer]") {
-  VolunteerDriver driver = with_two_parts(50);
-  driver.finish_work(commits(5));
-  driver.sent.clear();
-  driver.receive(unit(2));
-  REQUIRE(driver.work.empty());
-  REQUIRE_THAT(driver.snapshot().sentence, Catch::Contains("to store what was trained"));
-  driver.receive(CommitCredit{1});
-  REQUIRE(driver.work.empty());
-  driver.receive(CommitCredit{1});
-  REQUIRE(driver.work.size() == 1);
-  REQUIRE(driver.snapshot().sentence == "training");
-}
-
-TEST_CASE("commits: work goes on where only that lets credit be read", "[volunteer]") {
-  CoreConfig config = VolunteerDriver::tiny_config();
-  config.commit_parts_in_flight = 1;
-  config.commit_bytes_max = 1;
-  config.work_bytes_max = 100;
-  VolunteerDriver driver(config);
-  driver.join();
-  driver.receive(unit(1));
-  driver.finish_work(commits(2));
-  driver.handle(MessageReceived{Message(unit(2)), 60});
-  REQUIRE(driver.core().wants_more());
-  REQUIRE(driver.work.empty());
-  driver.handle(MessageReceived{Message(unit(3)), 60});
-  REQUIRE(driver.work.size() == 1);
-  REQUIRE(driver.core().wants_more());
-  driver.finish_work();
-  REQUIRE(driver.work.empty());
 }
 
 TEST_CASE("commits: credit that nothing was sent for ends the connection", "[volunteer]") {
@@ -433,7 +400,7 @@ TEST_CASE("commits: credit that nothing was sent for ends the connection", "[vol
 }
 
 TEST_CASE("commits: what waited is forgotten with its connection", "[volunteer]") {
-  VolunteerDriver driver = with_two_parts(10);
+  VolunteerDriver driver = with_two_parts();
   driver.finish_work(commits(5));
   reconnect(driver);
   driver.sent.clear();

@@ -1,0 +1,92 @@
+// One output shard on its own, batch by batch.
+#pragma once
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <vector>
+
+#include "common/initial_weights.hpp"
+#include "tests/unit/train/train_fixture.hpp"
+#include "volunteer/train/output_shard.hpp"
+
+namespace gleaner {
+
+// One shard, loaded with the initial rows.
+struct ShardScene {
+  ModelConfig config;
+  ShardMap map;
+  RunPlan plan;
+  ThreadPool pool{1};
+  const Kernels& kernels = kernels_for(SimdLevel::kScalar);
+  std::unique_ptr<HashFamily> family;
+  ShardContext context;
+  std::vector<ShardScratch> scratch;
+  QueryBatch queries;
+  HiddenCodes hidden;
+  Positives positives;
+  OutputShard shard;
+
+  explicit ShardScene(const ModelConfig& model, ShardId id = ShardId{1})
+      : config(model),
+        map(config),
+        plan(config),
+        family(config.sampling == Sampling::kLsh ? make_hash_family(config, kernels) : nullptr),
+        context{config, map, kernels, family.get()},
+        scratch(1, ShardScratch(config)),
+        queries(config, family.get()),
+        shard(context, id) {
+    std::vector<float> values(config.hidden + 1);
+    for (std::uint32_t row = 0; row < shard.rows().rows(); ++row) {
+      initial_row(config, map, id, row, 2, values);
+      shard.load_initial(row, values);
+    }
+    shard.finish_loading(pool, scratch);
+  }
+
+  void prepare(BatchIndex batch) {
+    const std::uint32_t examples = plan.examples_in(batch);
+    hidden = test::make_hidden(config, batch, examples);
+    positives = test::in_shards(test::make_positives(config, batch, examples), map,
+                                {test::lease_of(raw(shard.id()))});
+    queries.prepare(batch, hidden, pool);
+  }
+
+  ShardOutcome train(BatchIndex batch) {
+    prepare(batch);
+    return train_prepared(batch);
+  }
+
+  ShardOutcome train_prepared(BatchIndex batch) {
+    return shard.train(queries, positives, plan.rates(batch).output, scratch[0]);
+  }
+
+  ShardOutcome sum_centroids(BatchIndex batch) {
+    prepare(batch);
+    return shard.sum_centroids(queries, positives, plan.ends_centroids(batch), scratch[0]);
+  }
+
+  [[nodiscard]] std::vector<float> row(std::uint32_t index) const {
+    std::vector<float> values(config.hidden + 1);
+    shard.rows().read(index, values);
+    return values;
+  }
+
+  // Every row's codes must be those of its weights, and its place in the tables follow.
+  void require_fresh_codes() {
+    std::vector<std::uint32_t> stored(config.tables);
+    std::vector<std::uint32_t> computed(config.tables);
+    HashScratch hash;
+    for (std::uint32_t index = 0; index < shard.rows().rows(); ++index) {
+      const float* weights[] = {shard.rows().weights(index)};
+      family->hash_rows(weights, computed, hash);
+      shard.tables().read_codes(index, stored);
+      REQUIRE(stored == computed);
+      for (std::uint32_t table = 0; table < config.tables; ++table) {
+        const auto bucket = shard.tables().bucket(table, stored[table]);
+        REQUIRE(std::binary_search(bucket.begin(), bucket.end(), index));
+      }
+    }
+  }
+};
+
+}  // namespace gleaner

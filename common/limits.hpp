@@ -19,8 +19,6 @@ inline constexpr std::uint32_t kFeaturesMax = 1'000'000'000;
 inline constexpr std::uint32_t kTablesMax = 1024;
 inline constexpr std::uint32_t kHashBitsMax = 24;
 inline constexpr std::uint32_t kTopKMax = 100;
-// Training points that vote beside the network.
-inline constexpr std::uint32_t kNeighboursMax = 10'000;
 inline constexpr std::uint32_t kStalenessMax = 256;
 // Of a hidden unit: scales stay within what shards accept, whatever the features' values are.
 inline constexpr float kActivationMax = 0x1p32F;

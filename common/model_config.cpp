@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 
 #include "common/limits.hpp"
 
@@ -123,16 +122,6 @@ Result<void> validate_optimizer(const ModelConfig& c) {
   return in_range<std::int32_t>("gradient_step_log2", c.gradient_step_log2, -30, 0);
 }
 
-Result<void> validate_neighbours(const ModelConfig& c) {
-  if (auto r = in_range<std::uint32_t>("neighbours", c.neighbours, 0, kNeighboursMax); !r) return r;
-  if (auto r = in_range("neighbour_weight", c.neighbour_weight, 0.0F, 1.0F); !r) return r;
-  if (c.neighbours == 0 || c.points <= std::numeric_limits<std::uint32_t>::max()) return {};
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("neighbours is {}: of {} training points, which all have to be in "
-                           "memory to be searched, none can vote",
-                           c.neighbours, c.points)};
-}
-
 }  // namespace
 
 std::uint64_t batches_per_epoch(const ModelConfig& config) {
@@ -149,7 +138,6 @@ Result<void> validate(const ModelConfig& config) {
   if (auto r = validate_schedule(config); !r) return r;
   if (auto r = validate_sampling(config); !r) return r;
   if (auto r = validate_loss(config); !r) return r;
-  if (auto r = validate_neighbours(config); !r) return r;
   return validate_optimizer(config);
 }
 

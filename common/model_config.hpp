@@ -87,11 +87,6 @@ struct ModelConfig {
   float divergence_factor = 0.0F;
   std::int32_t gradient_step_log2 = -10;  // dh is sent in multiples of 2^this
 
-  // The training points nearest to a point that vote beside the network wherever it is asked. They
-  // are part of what is predicted, and reach no weight; 0: the network answers alone.
-  std::uint32_t neighbours = 0;
-  float neighbour_weight = 0.5F;  // of their votes in the mean with the network's probability
-
   // Of the model that the run began with, instead of weights drawn from the seed; 0: of none.
   std::uint64_t initial_fingerprint = 0;
 

@@ -18,15 +18,6 @@ constexpr std::uint32_t kLabelsVeryWide = 200'000;
 // The recipe best takes more time an example where there are so few points that they are soon gone
 // through.
 constexpr std::uint64_t kFewPoints = 25'000;
-// The recipe best lets so many training points vote beside the network: with the same weight where
-// a label is true for few of them (0.02 and 0.03 more P@1 with 4 and 9 points a label), with less
-// where there are few at all (0.006 more with 250). Elsewhere they gain nothing (with 54).
-constexpr std::uint32_t kNeighbours = 80;
-constexpr float kNeighbourWeightRare = 0.5F;
-constexpr float kNeighbourWeightFew = 0.2F;
-constexpr double kFewPointsALabel = 20;
-// Of all training points together; beyond, searching them would take longer than the network does.
-constexpr double kSearchedFeaturesMax = 2e7;
 constexpr std::uint32_t kActiveNarrow = 1'500;
 constexpr std::uint32_t kActiveWide = 1'000;
 constexpr std::uint32_t kActiveShare = 200;      // of very wide layers: one neuron in so many
@@ -110,7 +101,6 @@ class Chooser {
     choose_rounds();
     choose_rates();
     choose_regularisation();
-    choose_neighbours();
     return {model_, std::move(choices_)};
   }
 
@@ -151,7 +141,6 @@ class Chooser {
   [[nodiscard]] std::uint64_t examples_for_share(std::uint32_t volunteers) const;
   void choose_rates();
   void choose_regularisation();
-  void choose_neighbours();
 
   const DatasetFacts& facts_;
   const RecipeRequest& request_;
@@ -319,30 +308,6 @@ void Chooser::choose_regularisation() {
   set("dropout", &ModelConfig::dropout, by_kind(0.0F, 0.0F, best_layer().dropout),
       by_kind("a narrow layer has no units to spare", "a narrow layer has no units to spare",
               "keeps a wide layer from learning the training points by heart"));
-}
-
-void Chooser::choose_neighbours() {
-  if (!is_best()) return;
-  const auto choose = [this](std::uint32_t count, float weight, const char* why,
-                             const char* why_weight) {
-    set("neighbours", &ModelConfig::neighbours, count, why);
-    if (count > 0) set("neighbour_weight", &ModelConfig::neighbour_weight, weight, why_weight);
-  };
-  const auto points = static_cast<double>(facts_.points);
-  const bool is_rare = points * facts_.labels_per_point <= kFewPointsALabel * facts_.labels;
-  if (points * std::max(1.0, facts_.features_per_point) > kSearchedFeaturesMax) {
-    choose(0, 0, "the training points are too many to be searched for each answer", "");
-  } else if (is_rare) {
-    choose(kNeighbours, kNeighbourWeightRare,
-           "memory knows the rare labels, for which hidden units have no room",
-           "with few points a label memory knows as much as the network");
-  } else if (has_few_points()) {
-    choose(kNeighbours, kNeighbourWeightFew,
-           "few points are soon searched, and know what the network has missed",
-           "with many points a label the network knows more");
-  } else {
-    choose(0, 0, "with many points, and many a label, memory has nothing to add", "");
-  }
 }
 
 }  // namespace

@@ -11,11 +11,6 @@ Scores scores_of(const HistoryRecord& record) {
           record.psp_at_1, record.psp_at_3, record.psp_at_5};
 }
 
-Scores voted_scores_of(const HistoryRecord& record) {
-  return {record.voted_p_at_1,   record.voted_p_at_3,   record.voted_p_at_5,
-          record.voted_psp_at_1, record.voted_psp_at_3, record.voted_psp_at_5};
-}
-
 // Examples a second over all rounds that were timed; negative when none was.
 double speed_over(const std::vector<HistoryRecord>& history, const RunPlan& plan) {
   double seconds = 0;
@@ -46,13 +41,11 @@ Result<RunFinished> finished_run(RunStore& run) {
   RunFinished finished;
   finished.digest = std::move(*digest);
   finished.checkpoint = run.checkpoint();
-  finished.neighbours = run.identity().model.neighbours;
   finished.epochs = plan.epochs_done(finished.checkpoint);
   finished.examples_per_second = speed_over(*history, plan);
   for (const HistoryRecord& record : *history) {
     if (record.checkpoint != finished.checkpoint) continue;
     finished.scores = scores_of(record);
-    finished.voted = voted_scores_of(record);
     finished.evaluated = record.evaluated;
   }
   const LearningSoFar learning = learning_so_far(*history, finished.checkpoint);

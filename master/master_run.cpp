@@ -49,8 +49,7 @@ constexpr std::size_t kStrangerLogLines = 20;
 
 RunShape shape_of(const ModelConfig& model) {
   const RunPlan plan(model);
-  return {plan.round_count(), model.epochs, plan.batches_per_epoch(), model.batch_examples,
-          model.neighbours};
+  return {plan.round_count(), model.epochs, plan.batches_per_epoch(), model.batch_examples};
 }
 
 std::uint32_t rows_per_chunk(const ModelConfig& model) {

@@ -43,8 +43,6 @@ struct ModelOverrides {
   std::optional<float> centroid_scale;
   std::optional<float> divergence_factor;
   std::optional<std::int32_t> gradient_step_log2;
-  std::optional<std::uint32_t> neighbours;
-  std::optional<float> neighbour_weight;
 
   friend bool operator==(const ModelOverrides&, const ModelOverrides&) = default;
 };
@@ -194,23 +192,6 @@ void for_each_learning_field(ModelFieldVisit<Visit> to) {
                                     "power of this."});
 }
 
-// How they answer.
-template <typename Visit>
-void for_each_answer_field(ModelFieldVisit<Visit> to) {
-  to.whole(
-      "neighbours", &ModelOverrides::neighbours, &ModelConfig::neighbours, 0, kNeighboursMax,
-      "points",
-      "Training points nearest to a point that vote beside the network in evaluations and "
-      "predictions: a label's probability is the weighted mean of the network's and of its "
-      "share of the votes. They need the training points in memory, 8 bytes a feature of a "
-      "point. Where points bear fewer than two labels each, however many this says, what each "
-      "label's points are about votes instead, with the network's input layer: 20 bytes a feature "
-      "of a label and 4 a label and hidden unit. No weight of the network depends on them. 0: the "
-      "network answers alone.");
-  to.real("neighbour_weight", &ModelOverrides::neighbour_weight, &ModelConfig::neighbour_weight,
-          0.0F, 1.0F, "", "Weight of the neighbours' votes in that mean; 0.5: as the network's.");
-}
-
 // Calls visit(ModelField<T>) for every field of ModelConfig that can be overridden, in the order in
 // which the documentation shows them. The one list from which keys, overriding and recording
 // follow.
@@ -219,7 +200,6 @@ void for_each_model_field(Visit visit) {
   for_each_shape_field(ModelFieldVisit(visit));
   for_each_sampling_field(ModelFieldVisit(visit));
   for_each_learning_field(ModelFieldVisit(visit));
-  for_each_answer_field(ModelFieldVisit(visit));
 }
 
 // `recipe` with the overrides in place. Does not validate.

@@ -6,7 +6,6 @@
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <csignal>
-#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -14,7 +13,6 @@
 #include "common/run_plan.hpp"
 #include "common/time.hpp"
 #include "master/master_run.hpp"
-#include "storage/identity.hpp"
 #include "storage/rocks_store.hpp"
 #include "storage/run_store.hpp"
 #include "storage/store_folder.hpp"
@@ -25,10 +23,6 @@ namespace {
 constexpr std::chrono::seconds kRoomPoll{1};
 // What is asked for at least when the reserve did not suffice.
 constexpr std::uint64_t kRoomBytesMin = std::uint64_t{64} << 20;
-
-std::string absolute(const std::string& path) {
-  return path.empty() ? path : std::filesystem::absolute(path).lexically_normal().string();
-}
 
 // While there is no run to stop: the time passes, and signals are noted.
 class Pause {
@@ -103,7 +97,7 @@ Result<ExitCode> OpenedRun::open_and_run() {
   options.reserve_bytes = config_.run.disk_reserve;
   auto rocks = open_rocks_store(config_.run.store, OpenMode::kReadWrite, options);
   if (!rocks) return fail(rocks.error());
-  const RunIdentity identity = identity_of(config_, data_.model);
+  const RunIdentity identity{data_.model, effective_settings(config_, data_.model)};
   auto store =
       RunStore::create_or_open(std::move(*rocks), identity, data_.label_counts,
                                data_.initial ? data_.initial->rows(data_.model) : InitialRows());
@@ -146,13 +140,6 @@ ExitCode OpenedRun::run() {
 }
 
 }  // namespace
-
-RunIdentity identity_of(const MasterConfig& config, const ModelConfig& model) {
-  RunIdentity identity{model, effective_settings(config, model)};
-  identity.settings[kTrainingFileKey] = absolute(config.data.train);
-  identity.settings[kCacheFolderKey] = absolute(config.data.cache_dir);
-  return identity;
-}
 
 ExitCode open_and_run(MasterConfig config, const RunData& data, Console& console) {
   return OpenedRun(std::move(config), data, console).run();

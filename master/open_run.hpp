@@ -6,12 +6,8 @@
 #include "master/config.hpp"
 #include "master/progress.hpp"
 #include "master/run_data.hpp"
-#include "storage/run_store.hpp"
 
 namespace gleaner {
-
-// What the run's store is made for, or compared with, and where the data are.
-RunIdentity identity_of(const MasterConfig& config, const ModelConfig& model);
 
 // Returns when the run is finished, stopped or has failed; the console has been told which.
 ExitCode open_and_run(MasterConfig config, const RunData& data, Console& console);

@@ -132,12 +132,6 @@ std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
   record.psp_at_1 = evaluation.psp_at_1;
   record.psp_at_3 = evaluation.psp_at_3;
   record.psp_at_5 = evaluation.psp_at_5;
-  record.voted_p_at_1 = evaluation.voted_p_at_1;
-  record.voted_p_at_3 = evaluation.voted_p_at_3;
-  record.voted_p_at_5 = evaluation.voted_p_at_5;
-  record.voted_psp_at_1 = evaluation.voted_psp_at_1;
-  record.voted_psp_at_3 = evaluation.voted_psp_at_3;
-  record.voted_psp_at_5 = evaluation.voted_psp_at_5;
   if (auto put = store_.put_history(record); !put) return failure(put.error());
   if (auto added = add_to_accounts(task.accounts, wall_clock_()); !added) {
     return failure(added.error());

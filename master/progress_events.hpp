@@ -122,10 +122,8 @@ struct Evaluated {
   std::uint32_t epochs_done = 0, epochs = 0;
   std::uint64_t points = 0;  // scored
   bool all = false;          // the whole held-out file
-  Scores scores;             // of the network by itself
+  Scores scores;
   double seconds = -1;
-  Scores voted;                  // with the votes of training points
-  std::uint32_t neighbours = 0;  // of so many; 0: none vote
 };
 
 // Training waits until the store's disk has room; it goes on by itself.
@@ -169,9 +167,7 @@ struct RunStopped {
 
 struct RunFinished {
   std::uint32_t epochs = 0;
-  Scores scores;                    // of the network by itself
-  Scores voted;                     // with the votes of training points
-  std::uint32_t neighbours = 0;     // of so many; 0: none vote
+  Scores scores;
   double examples_per_second = -1;  // over the time spent training
   std::string digest;
   RoundIndex checkpoint = 0;

@@ -43,19 +43,13 @@ std::string line(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-void add_scores(Json& json, const Scores& s, const std::string& prefix = "") {
-  json[prefix + "p_at_1"] = known(s.p_at_1);
-  json[prefix + "p_at_3"] = known(s.p_at_3);
-  json[prefix + "p_at_5"] = known(s.p_at_5);
-  json[prefix + "psp_at_1"] = known(s.psp_at_1);
-  json[prefix + "psp_at_3"] = known(s.psp_at_3);
-  json[prefix + "psp_at_5"] = known(s.psp_at_5);
-}
-
-// Null where no training points vote.
-void add_voted_scores(Json& json, const Scores& s, std::uint32_t neighbours) {
-  json["neighbours"] = neighbours;
-  add_scores(json, s, "voted_");
+void add_scores(Json& json, const Scores& s) {
+  json["p_at_1"] = known(s.p_at_1);
+  json["p_at_3"] = known(s.p_at_3);
+  json["p_at_5"] = known(s.p_at_5);
+  json["psp_at_1"] = known(s.psp_at_1);
+  json["psp_at_3"] = known(s.psp_at_3);
+  json["psp_at_5"] = known(s.psp_at_5);
 }
 
 struct EventJson {
@@ -123,7 +117,6 @@ struct EventJson {
                  {"points", e.points},           {"all", e.all}};
     add_scores(json, e.scores);
     json["seconds"] = known(e.seconds);
-    add_voted_scores(json, e.voted, e.neighbours);
     return json;
   }
 
@@ -158,27 +151,25 @@ struct EventJson {
 
   // The first eight members are a promise to programs, in this order.
   Json operator()(const RunFinished& e) const {
-    Json json = {{"event", "finished"},
-                 {"epochs", e.epochs},
-                 {"p_at_1", known(e.scores.p_at_1)},
-                 {"p_at_3", known(e.scores.p_at_3)},
-                 {"p_at_5", known(e.scores.p_at_5)},
-                 {"psp_at_1", known(e.scores.psp_at_1)},
-                 {"examples_per_second", tenths(e.examples_per_second)},
-                 {"digest", e.digest},
-                 {"psp_at_3", known(e.scores.psp_at_3)},
-                 {"psp_at_5", known(e.scores.psp_at_5)},
-                 {"evaluated", e.evaluated},
-                 {"checkpoint", e.checkpoint},
-                 {"seconds", known(e.seconds)},
-                 {"already", e.already},
-                 {"ended_early", e.evaluations_since_best > 0},
-                 {"best_checkpoint", e.best_checkpoint},
-                 {"best_p_at_1", known(e.best_p_at_1)},
-                 {"best_store", e.best_store.empty() ? Json() : Json(e.best_store)},
-                 {"store", e.store}};
-    add_voted_scores(json, e.voted, e.neighbours);
-    return json;
+    return {{"event", "finished"},
+            {"epochs", e.epochs},
+            {"p_at_1", known(e.scores.p_at_1)},
+            {"p_at_3", known(e.scores.p_at_3)},
+            {"p_at_5", known(e.scores.p_at_5)},
+            {"psp_at_1", known(e.scores.psp_at_1)},
+            {"examples_per_second", tenths(e.examples_per_second)},
+            {"digest", e.digest},
+            {"psp_at_3", known(e.scores.psp_at_3)},
+            {"psp_at_5", known(e.scores.psp_at_5)},
+            {"evaluated", e.evaluated},
+            {"checkpoint", e.checkpoint},
+            {"seconds", known(e.seconds)},
+            {"already", e.already},
+            {"ended_early", e.evaluations_since_best > 0},
+            {"best_checkpoint", e.best_checkpoint},
+            {"best_p_at_1", known(e.best_p_at_1)},
+            {"best_store", e.best_store.empty() ? Json() : Json(e.best_store)},
+            {"store", e.store}};
   }
 
   Json operator()(const RunFailed& e) const {

@@ -30,11 +30,6 @@ Scores scores_of(const Evaluation& e) {
   return {e.p_at_1, e.p_at_3, e.p_at_5, e.psp_at_1, e.psp_at_3, e.psp_at_5};
 }
 
-Scores voted_scores_of(const Evaluation& e) {
-  return {e.voted_p_at_1,   e.voted_p_at_3,   e.voted_p_at_5,
-          e.voted_psp_at_1, e.voted_psp_at_3, e.voted_psp_at_5};
-}
-
 LogLevel level_of(Severity severity) {
   switch (severity) {
     case Severity::kInfo:
@@ -83,8 +78,6 @@ struct EventOf {
     evaluated.points = n.evaluation.points;
     evaluated.all = n.evaluation.all_points;
     evaluated.scores = scores_of(n.evaluation);
-    evaluated.voted = voted_scores_of(n.evaluation);
-    evaluated.neighbours = shape.neighbours;
     return evaluated;
   }
 

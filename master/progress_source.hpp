@@ -19,7 +19,6 @@ struct RunShape {
   std::uint32_t epochs = 0;
   std::uint64_t batches_per_epoch = 1;
   std::uint32_t batch_examples = 1;
-  std::uint32_t neighbours = 0;
 };
 
 class ProgressSource {

@@ -160,13 +160,6 @@ std::string scores_text(const Scores& s) {
                      s.p_at_1, s.p_at_3, s.p_at_5, s.psp_at_1, s.psp_at_3, s.psp_at_5);
 }
 
-// A line of its own below the network's, where training points vote.
-std::string voted_line(const Scores& voted, std::uint32_t neighbours, TextStyle style) {
-  if (neighbours == 0 || !voted.measured()) return {};
-  return fmt::format("\n  with the votes of training points: {}",
-                     coloured(scores_text(voted), Colour::kGreen, style));
-}
-
 // ---- Events ------------------------------------------------------------------------------------
 
 struct EventText {
@@ -231,11 +224,10 @@ struct EventText {
   }
 
   std::string operator()(const Evaluated& e) const {
-    return fmt::format("epoch {} of {}: {}  ({}{} test points{}){}", e.epochs_done, e.epochs,
+    return fmt::format("epoch {} of {}: {}  ({}{} test points{})", e.epochs_done, e.epochs,
                        coloured(scores_text(e.scores), Colour::kGreen, style),
                        e.all ? "all " : "sample of ", grouped(e.points),
-                       e.seconds < 0 ? "" : fmt::format(" in {:.1f} s", e.seconds),
-                       voted_line(e.voted, e.neighbours, style));
+                       e.seconds < 0 ? "" : fmt::format(" in {:.1f} s", e.seconds));
   }
 
   std::string operator()(const Paused& e) const {
@@ -282,9 +274,9 @@ struct EventText {
     if (e.examples_per_second >= 0)
       facts += fmt::format("; {} examples/s", rate(e.examples_per_second));
     if (e.seconds >= 0) facts += fmt::format("; {}", seconds_shown(e.seconds));
-    return fmt::format("{}\n{}{}\nmodel digest {}  (checkpoint {} in {})",
-                       coloured(head, Colour::kBold, style), facts,
-                       voted_line(e.voted, e.neighbours, style), e.digest, e.checkpoint, e.store);
+    return fmt::format("{}\n{}\nmodel digest {}  (checkpoint {} in {})",
+                       coloured(head, Colour::kBold, style), facts, e.digest, e.checkpoint,
+                       e.store);
   }
 
   std::string operator()(const RunFailed& e) const {

@@ -6,22 +6,12 @@
 #include <utility>
 
 #include "common/counter_random.hpp"
-#include "common/limits.hpp"
 #include "schema/input_parts.hpp"
 
 namespace gleaner {
 namespace {
 
 constexpr std::uint32_t kRowsPerRead = 4096;
-constexpr std::uint32_t kMetricsDepth = 5;
-// Votes of so many held-out points are kept: searching takes as long as scoring with the network.
-constexpr std::uint64_t kKeptVotesBytesMax = std::uint64_t{256} << 20;
-
-std::vector<std::uint32_t> labels_of(const std::vector<ScoredLabel>& ranked) {
-  std::vector<std::uint32_t> labels;
-  for (const ScoredLabel& scored : ranked) labels.push_back(scored.label);
-  return labels;
-}
 
 }  // namespace
 
@@ -100,9 +90,7 @@ Event Worker::forward_done(BatchIndex batch, const std::vector<ExampleView>& exa
 Event Worker::eval_forward_done(std::uint64_t begin, std::uint64_t end, const HiddenCodes& codes) {
   if (begin == 0) {
     sums_.emplace(propensities_);
-    voted_sums_.emplace(propensities_);
     scored_ = 0;
-    are_embedded_ = false;
   }
   return EvalForwardDone{begin, end, std::make_shared<const Bytes>(pack(codes))};
 }
@@ -185,76 +173,33 @@ Event Worker::run_task(const EvalForwardTask& task) {
   return eval_forward_done(task.begin, task.end, input_->forward(examples, {}));
 }
 
-std::vector<std::vector<LabelShare>> Worker::votes(std::uint64_t begin,
-                                                   std::span<const ExampleView> examples) {
-  if (!voters_) voters_.emplace(training_points(train_), model_.neighbours);
-  if (voters_->are_documents()) return document_votes(examples);
-  std::vector<std::vector<LabelShare>> all;
-  while (all.size() < examples.size() && begin + all.size() < kept_votes_.size()) {
-    all.push_back(kept_votes_[begin + all.size()]);
-  }
-  if (all.size() == examples.size()) return all;
-  for (std::vector<LabelShare>& own :
-       voters_->votes(examples.subspan(all.size()), nullptr, pool_)) {
-    const std::size_t bytes = sizeof(own) + own.size() * sizeof(LabelShare);
-    const bool is_next = begin + all.size() == kept_votes_.size();
-    if (is_next && kept_votes_bytes_ + bytes <= kKeptVotesBytesMax) {
-      kept_votes_.push_back(own);
-      kept_votes_bytes_ += bytes;
-    }
-    all.push_back(std::move(own));
-  }
-  return all;
-}
-
-std::vector<std::vector<LabelShare>> Worker::document_votes(std::span<const ExampleView> examples) {
-  if (!input_) return {};
-  // An evaluation is a barrier: the layer stays as it is until its end.
-  if (!std::exchange(are_embedded_, true)) voters_->embed(*input_);
-  return voters_->votes(examples, &*input_, pool_);
-}
-
-std::vector<ScoredLabel> Worker::best_of(const EvalScoreTask& task, std::size_t i) const {
+std::vector<std::uint32_t> Worker::best_of(const EvalScoreTask& task, std::size_t i) const {
   const std::uint64_t examples = task.end - task.begin;
   std::vector<std::span<const ScoredNeuron>> lists;
   for (const std::vector<ScoredNeuron>& list : task.lists) {
     const std::size_t width = list.size() / examples;
     lists.push_back(std::span(list).subspan(i * width, width));
   }
-  std::vector<ScoredLabel> labels;
+  std::vector<std::uint32_t> labels;
   for (const ScoredNeuron& best : merge_top_k(lists, task.top_k)) {
-    labels.push_back({map_.label_of_neuron(best.neuron), best.score});
+    labels.push_back(map_.label_of_neuron(best.neuron));
   }
   return labels;
 }
 
 Event Worker::run_task(const EvalScoreTask& task) {
-  std::vector<ExampleView> examples;
-  for (std::uint64_t position = task.begin; position < task.end; ++position) {
-    examples.push_back(held_out(position));
+  const std::size_t examples = task.end - task.begin;
+  std::vector<std::vector<std::uint32_t>> ranked(examples);
+  pool_.parallel_for(examples, [&](std::size_t i, unsigned) { ranked[i] = best_of(task, i); });
+  for (std::size_t i = 0; i < examples; ++i) {
+    sums_->add(held_out(task.begin + i).labels, ranked[i]);
   }
-  std::vector<std::vector<LabelShare>> shares;
-  if (model_.neighbours > 0) shares = votes(task.begin, examples);
-  std::vector<std::vector<std::uint32_t>> ranked(examples.size());
-  std::vector<std::vector<std::uint32_t>> voted(shares.size());
-  pool_.parallel_for(examples.size(), [&](std::size_t i, unsigned) {
-    const std::vector<ScoredLabel> network = best_of(task, i);
-    ranked[i] = labels_of(network);
-    if (shares.empty()) return;
-    voted[i] =
-        labels_of(mixed_with_votes(network, shares[i], model_.neighbour_weight, kMetricsDepth));
-  });
-  for (std::size_t i = 0; i < examples.size(); ++i) {
-    sums_->add(examples[i].labels, ranked[i]);
-    if (!shares.empty()) voted_sums_->add(examples[i].labels, voted[i]);
-  }
-  scored_ += examples.size();
+  scored_ += examples;
   return EvalChunkScored{task.begin};
 }
 
 Event Worker::run_task(const EvalFinishTask&) {
   const Metrics metrics = sums_->metrics();
-  const Metrics voted = voted_sums_->metrics();
   Evaluation evaluation;
   evaluation.points = metrics.evaluated;
   evaluation.all_points = scored_ == test_->points();
@@ -264,12 +209,6 @@ Event Worker::run_task(const EvalFinishTask&) {
   evaluation.psp_at_1 = metrics.psp_at_1;
   evaluation.psp_at_3 = metrics.psp_at_3;
   evaluation.psp_at_5 = metrics.psp_at_5;
-  evaluation.voted_p_at_1 = voted.p_at_1;
-  evaluation.voted_p_at_3 = voted.p_at_3;
-  evaluation.voted_p_at_5 = voted.p_at_5;
-  evaluation.voted_psp_at_1 = voted.psp_at_1;
-  evaluation.voted_psp_at_3 = voted.psp_at_3;
-  evaluation.voted_psp_at_5 = voted.psp_at_5;
   return EvalFinished{evaluation};
 }
 

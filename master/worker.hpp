@@ -15,8 +15,6 @@
 #include "common/thread_pool.hpp"
 #include "master/core/events.hpp"
 #include "master/metrics.hpp"
-#include "master/scored_label.hpp"
-#include "master/voters.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/train/hidden_coder.hpp"
 #include "volunteer/train/input_layer.hpp"
@@ -52,13 +50,8 @@ class Worker {
   Event eval_forward_done(std::uint64_t begin, std::uint64_t end, const HiddenCodes& codes);
   [[nodiscard]] std::vector<ExampleView> examples_of(BatchIndex batch) const;
   [[nodiscard]] Positives positives_of(const std::vector<ExampleView>& examples) const;
-  // Of the held-out points from `begin` on, which `examples` are; of a model with neighbours. None
-  // where they depend on an input layer that is lent.
-  std::vector<std::vector<LabelShare>> votes(std::uint64_t begin,
-                                             std::span<const ExampleView> examples);
-  std::vector<std::vector<LabelShare>> document_votes(std::span<const ExampleView> examples);
-  // What the shards together find best for the `i`-th example of the task.
-  [[nodiscard]] std::vector<ScoredLabel> best_of(const EvalScoreTask& task, std::size_t i) const;
+  // Labels that the shards together find best for the `i`-th example of the task, best first.
+  [[nodiscard]] std::vector<std::uint32_t> best_of(const EvalScoreTask& task, std::size_t i) const;
   // A sample of the held-out points must not be their file's beginning: they have a seeded order.
   [[nodiscard]] ExampleView held_out(std::uint64_t position) const;
 
@@ -72,14 +65,7 @@ class Worker {
   std::optional<InputLayer> input_;  // unless it is lent
   InversePropensities propensities_;
   Permutation test_order_;
-  std::optional<Voters> voters_;  // once they have been asked
-  bool are_embedded_ = false;     // by the layer of the evaluation under way
-  // Of the first held-out points, for the next evaluation, as far as they fit a bound and do not
-  // depend on the layer.
-  std::vector<std::vector<LabelShare>> kept_votes_;
-  std::uint64_t kept_votes_bytes_ = 0;
-  std::optional<MetricSums> sums_;        // of the evaluation under way
-  std::optional<MetricSums> voted_sums_;  // the same with votes, of a model with neighbours
+  std::optional<MetricSums> sums_;  // of the evaluation under way
   std::uint64_t scored_ = 0;
 };
 

@@ -94,8 +94,6 @@ struct ModelConfig {
   meetingsMin @35 :UInt32;
   loss @36 :UInt8;
   stalenessRise @37 :UInt32;
-  neighbours @38 :UInt32;
-  neighbourWeight @39 :Float32 = 0.5;
 }
 
 struct Welcome {

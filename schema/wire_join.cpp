@@ -46,8 +46,6 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setCentroidScale(from.centroid_scale);
   to.setDivergenceFactor(from.divergence_factor);
   to.setGradientStepLog2(from.gradient_step_log2);
-  to.setNeighbours(from.neighbours);
-  to.setNeighbourWeight(from.neighbour_weight);
   to.setInitialFingerprint(from.initial_fingerprint);
 }
 
@@ -90,8 +88,6 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.centroid_scale = from.getCentroidScale();
   to.divergence_factor = from.getDivergenceFactor();
   to.gradient_step_log2 = from.getGradientStepLog2();
-  to.neighbours = from.getNeighbours();
-  to.neighbour_weight = from.getNeighbourWeight();
   to.initial_fingerprint = from.getInitialFingerprint();
   // Ranges refuse NaN and infinities as well.
   if (auto valid = validate(to); !valid) malformed("model", "{}", valid.error().message);

@@ -17,7 +17,7 @@ namespace {
 
 // A field that is added to ModelConfig must be added to visit_fields too, or two different runs
 // would pass for one.
-static_assert(sizeof(ModelConfig) == 176, "visit_fields lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 168, "visit_fields lists every field of ModelConfig");
 
 // Fields that are hashes: read more easily in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
@@ -30,7 +30,6 @@ bool is_used(std::string_view field, const ModelConfig& config) {
   if (field == "staleness_rise") return config.staleness_rise != 0;
   if (field == "meetings_min") return config.table_choice == TableChoice::kThreshold;
   if (field == "loss") return config.loss != Loss::kLogistic;
-  if (field == "neighbours" || field == "neighbour_weight") return config.neighbours != 0;
   return true;
 }
 
@@ -77,8 +76,6 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("centroid_scale", c.centroid_scale);
   visit("divergence_factor", c.divergence_factor);
   visit("gradient_step_log2", c.gradient_step_log2);
-  visit("neighbours", c.neighbours);
-  visit("neighbour_weight", c.neighbour_weight);
   visit("initial_fingerprint", c.initial_fingerprint);
 }
 
@@ -176,10 +173,6 @@ std::vector<std::pair<std::string, std::string>> model_fields(const ModelConfig&
   return fields;
 }
 
-bool is_whereabouts(std::string_view key) {
-  return key == kTrainingFileKey || key == kCacheFolderKey;
-}
-
 std::string run_name(const RunIdentity& identity) {
   std::string text;
   for (const auto& [name, value] : model_fields(identity.model)) {
@@ -262,7 +255,6 @@ std::vector<std::string> identity_differences(const RunIdentity& wanted,
   std::set<std::string, std::less<>> known_fields;
   visit_fields(wanted.model, [&](const char* name, const auto&) { known_fields.insert(name); });
   for (const auto& [key, value] : wanted.settings) {
-    if (is_whereabouts(key)) continue;
     const auto other = stored.settings.find(key);
     if (other == stored.settings.end() || other->second == value) continue;
     // Settings of the model were compared above, by what they mean.

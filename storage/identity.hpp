@@ -4,7 +4,6 @@
 
 #include <map>
 #include <string>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -14,16 +13,10 @@
 
 namespace gleaner {
 
-// Name and text of every field, in the order of the structure; some that others make
-// superfluous, and `initial_fingerprint`, the last, only where they are used. Numbers are written
-// so that reading them gives the same bits.
+// Name and text of every field, in the order of the structure; some, among them
+// `initial_fingerprint`, the last, only where they are used. Numbers are written so that reading
+// them gives the same bits.
 std::vector<std::pair<std::string, std::string>> model_fields(const ModelConfig& config);
-
-// Settings that say where a run's data were when it was last started, as absolute paths: a hint for
-// tools, and no part of what the run is.
-inline constexpr const char* kTrainingFileKey = "data.train";
-inline constexpr const char* kCacheFolderKey = "data.cache_dir";  // empty: none was named
-bool is_whereabouts(std::string_view key);
 
 // Which run it is, without how long that is meant to be: 16 digits, equal for equal models.
 std::string run_name(const RunIdentity& identity);

@@ -58,12 +58,6 @@ void visit_fields(HistoryRecord& r, const Visit& visit) {
   visit("psp_at_1", r.psp_at_1);
   visit("psp_at_3", r.psp_at_3);
   visit("psp_at_5", r.psp_at_5);
-  visit("voted_p_at_1", r.voted_p_at_1);
-  visit("voted_p_at_3", r.voted_p_at_3);
-  visit("voted_p_at_5", r.voted_p_at_5);
-  visit("voted_psp_at_1", r.voted_psp_at_1);
-  visit("voted_psp_at_3", r.voted_psp_at_3);
-  visit("voted_psp_at_5", r.voted_psp_at_5);
   visit("wall_seconds", r.wall_seconds);
   visit("rate_cuts", r.rate_cuts);
   visit("rows_digest", r.rows_digest);

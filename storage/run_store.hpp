@@ -47,9 +47,6 @@ struct HistoryRecord {
   bool evaluated_all = false;   // the whole held-out file
   double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
   double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
-  // The same with the votes of the nearest training points; negative where none vote.
-  double voted_p_at_1 = -1, voted_p_at_3 = -1, voted_p_at_5 = -1;
-  double voted_psp_at_1 = -1, voted_psp_at_3 = -1, voted_psp_at_5 = -1;
   std::int64_t wall_seconds = 0;  // seconds since 1970
   // Set by fold(): how often the rates had been halved before the round, and rows_digest() of the
   // checkpoint, which is 0 of a run that an older program folded.

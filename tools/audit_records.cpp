@@ -63,10 +63,8 @@ bool is_share(double value) {
 std::optional<std::string> history_fault(const HistoryRecord& record, RoundIndex key,
                                          const AuditedRun& run) {
   if (record.checkpoint != key) return "it is not a history record of its key";
-  for (const double share :
-       {record.p_at_1, record.p_at_3, record.p_at_5, record.psp_at_1, record.psp_at_3,
-        record.psp_at_5, record.voted_p_at_1, record.voted_p_at_3, record.voted_p_at_5,
-        record.voted_psp_at_1, record.voted_psp_at_3, record.voted_psp_at_5}) {
+  for (const double share : {record.p_at_1, record.p_at_3, record.p_at_5, record.psp_at_1,
+                             record.psp_at_3, record.psp_at_5}) {
     if (!is_share(share)) return "it has a precision above 1";
   }
   if (!run.model || !run.progress) return std::nullopt;

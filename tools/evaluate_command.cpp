@@ -6,16 +6,13 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
-#include <optional>
 #include <string>
 #include <thread>
 
 #include "common/dataset/packed_writer.hpp"
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
-#include "common/limits.hpp"
 #include "common/time.hpp"
-#include "master/voters.hpp"
 #include "tools/dataset_command.hpp"
 #include "tools/dataset_console.hpp"
 #include "tools/predict_points.hpp"
@@ -24,7 +21,6 @@
 #include "tools/store_access.hpp"
 #include "tools/stored_model.hpp"
 #include "tools/table_search.hpp"
-#include "tools/training_points.hpp"
 
 namespace gleaner {
 namespace {
@@ -32,7 +28,6 @@ namespace {
 struct EvaluateFlags {
   std::string store;
   std::string data;
-  std::string neighbours;  // see open_voters
   ReadFlags read;
   std::uint64_t points = 0;  // 0: all
   std::uint32_t threads = 0;
@@ -50,26 +45,16 @@ struct Way {
 
 class Evaluation {
  public:
-  // `tables` and `voters` may be null.
-  Evaluation(const EvaluateFlags& flags, StoredModel& model, TableSearch* tables,
-             const Voters* voters)
+  // `tables` may be null.
+  Evaluation(const EvaluateFlags& flags, StoredModel& model, TableSearch* tables)
       : flags_(flags),
         model_(model),
         tables_(tables),
-        voters_(voters),
         counts_(label_counts(model.run())),
         propensities_(counts_, model.config().points),
         classes_(counts_) {
-    const auto add_way = [&](const char* name) {
-      ways_.push_back({name, Quality(propensities_, classes_)});
-      return ways_.size() - 1;
-    };
-    add_way("exact");
-    if (tables != nullptr) tables_way_ = add_way("tables");
-    if (voters != nullptr) {
-      votes_way_ = add_way("neighbours");
-      mixed_way_ = add_way("both");
-    }
+    ways_.push_back({"exact", Quality(propensities_, classes_)});
+    if (tables != nullptr) ways_.push_back({"tables", Quality(propensities_, classes_)});
   }
 
   Result<void> read(PredictPoints& points);
@@ -89,21 +74,16 @@ class Evaluation {
   }
 
   Result<void> flush(bool normalise);
-  [[nodiscard]] std::vector<ScoredLabel> first_of(std::span<const ScoredLabel> best) const;
   void add(Way& way, std::span<const ScoredLabel> best);
-  void add_votes(std::span<const ExampleView> examples, std::span<const ScoredLabel> exact,
-                 Micros exact_time);
   void compare(std::span<const ScoredLabel> exact, std::span<const ScoredLabel> proposed);
 
   const EvaluateFlags& flags_;
   StoredModel& model_;
   TableSearch* tables_;
-  const Voters* voters_;
   std::vector<std::uint32_t> counts_;
   InversePropensities propensities_;
   FrequencyClasses classes_;
-  std::vector<Way> ways_;  // the exact one first; places of the others that there are:
-  std::size_t tables_way_ = 0, votes_way_ = 0, mixed_way_ = 0;
+  std::vector<Way> ways_;  // the exact one, then the tables'
   std::vector<Point> batch_;
   std::uint64_t points_read_ = 0;
   std::uint64_t exact_entries_ = 0;  // of exact answers, of points with labels or without
@@ -119,60 +99,20 @@ Result<void> Evaluation::flush(bool normalise) {
   }
   const HiddenCodes codes = model_.encode(examples);
   const Instant begin = monotonic_now();
-  const auto exact = model_.top(codes, voters_ == nullptr ? Quality::kDepthMax : kTopKMax);
+  const auto exact = model_.top(codes, Quality::kDepthMax);
   if (!exact) return exact.error();
-  const Micros exact_time = monotonic_now() - begin;
-  const std::vector<ScoredLabel> first = first_of(*exact);
-  add(ways_[0], first);
-  ways_[0].elapsed += exact_time;
+  ways_[0].elapsed += monotonic_now() - begin;
+  add(ways_[0], *exact);
   if (tables_ != nullptr) {
     const Instant start = monotonic_now();
     const auto proposed = tables_->top(codes, Quality::kDepthMax);
-    ways_[tables_way_].elapsed += monotonic_now() - start;
-    add(ways_[tables_way_], proposed);
-    compare(first, proposed);
+    ways_[1].elapsed += monotonic_now() - start;
+    add(ways_[1], proposed);
+    compare(*exact, proposed);
   }
-  if (voters_ != nullptr) add_votes(examples, *exact, exact_time);
   points_read_ += batch_.size();
   batch_.clear();
   return {};
-}
-
-void Evaluation::add_votes(std::span<const ExampleView> examples,
-                           std::span<const ScoredLabel> exact, Micros exact_time) {
-  const Instant begin = monotonic_now();
-  const auto votes = voters_->votes(examples, &model_.input_layer(), model_.pool());
-  const Instant voted = monotonic_now();
-  const std::size_t width = exact.size() / batch_.size();
-  std::vector<std::uint32_t> ranked;
-  for (std::size_t i = 0; i < batch_.size(); ++i) {
-    ranked.clear();
-    for (const LabelShare& vote : votes[i]) {
-      if (ranked.size() < Quality::kDepthMax) ranked.push_back(vote.label);
-    }
-    ways_[votes_way_].quality.add(batch_[i].labels, ranked);
-    ranked.clear();
-    for (const ScoredLabel& mixed :
-         mixed_with_votes(exact.subspan(i * width, width), votes[i],
-                          model_.config().neighbour_weight, Quality::kDepthMax)) {
-      ranked.push_back(mixed.label);
-    }
-    ways_[mixed_way_].quality.add(batch_[i].labels, ranked);
-  }
-  ways_[votes_way_].elapsed += voted - begin;
-  ways_[mixed_way_].elapsed += exact_time + (monotonic_now() - begin);
-}
-
-// The best of each point that are measured.
-std::vector<ScoredLabel> Evaluation::first_of(std::span<const ScoredLabel> best) const {
-  const std::size_t width = best.size() / batch_.size();
-  const std::size_t kept = std::min<std::size_t>(width, Quality::kDepthMax);
-  std::vector<ScoredLabel> first;
-  for (std::size_t i = 0; i < batch_.size(); ++i) {
-    const auto own = best.subspan(i * width, kept);
-    first.insert(first.end(), own.begin(), own.end());
-  }
-  return first;
 }
 
 void Evaluation::add(Way& way, std::span<const ScoredLabel> best) {
@@ -225,11 +165,6 @@ Report Evaluation::report() const {
     report.fact(
         "recall_of_exact", "exact top 5 found",
         cell_share(static_cast<double>(found_entries_) / static_cast<double>(exact_entries_)));
-  }
-  if (voters_ != nullptr) {
-    report.fact("neighbours_of", "neighbours among", cell_count(voters_->points()));
-    if (voters_->are_documents())
-      report.fact("voters", "who vote as", cell_text("documents of their labels"));
   }
   report.section("", "");
   ReportTable& table = report.table("ways", {{"way", "scored", true},
@@ -309,9 +244,7 @@ Result<void> evaluate(const EvaluateFlags& flags) {
     if (!opened) return opened.error();
     tables = std::move(*opened);
   }
-  const auto voters = open_voters(flags.neighbours, options, **model, note_on_stderr);
-  if (!voters) return voters.error();
-  Evaluation evaluation(flags, **model, tables.get(), *voters ? &**voters : nullptr);
+  Evaluation evaluation(flags, **model, tables.get());
   if (auto read = evaluation.read(**points); !read) return read;
   return print_report(evaluation.report(), flags.json ? ReportForm::kJson : ReportForm::kPeople,
                       "evaluate", flags.store);
@@ -336,7 +269,6 @@ void add_evaluate_command(CLI::App& app, int& exit_status) {
           "labels most frequent in training")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  verb.add_option("--neighbours", flags->neighbours, kNeighboursHelp);
   verb.add_option("--threads", flags->threads, "compute threads (one a core unless given)")
       ->check(CLI::Range(1, 1024));
   verb.add_flag("--json", flags->json, "one JSON object");
@@ -348,9 +280,7 @@ void add_evaluate_command(CLI::App& app, int& exit_status) {
       "those that hold\nthe last tenth.\n\n"
       "Examples:\n"
       "  gleaner evaluate run1 --data test.txt\n"
-      "  gleaner evaluate run1 --data test.txt --tables --candidates 1000 --json\n"
-      "  gleaner evaluate run1 --data test.txt --neighbours train.txt\n"
-      "  gleaner evaluate run1 --data test.txt --neighbours none\n\n"
+      "  gleaner evaluate run1 --data test.txt --tables --candidates 1000 --json\n\n"
       "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.");
   verb.callback([flags, &exit_status] { exit_status = report_on_store(evaluate(*flags)); });
 }

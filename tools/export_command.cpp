@@ -164,9 +164,7 @@ std::map<std::string, std::string> metadata_of(const RunIdentity& identity,
                                                const std::vector<std::string>& digests) {
   std::map<std::string, std::string> metadata;
   for (const auto& [name, text] : model_fields(identity.model)) metadata["model." + name] = text;
-  for (const auto& [name, text] : identity.settings) {
-    if (!is_whereabouts(name)) metadata.emplace(name, text);
-  }
+  for (const auto& [name, text] : identity.settings) metadata.emplace(name, text);
   std::vector<std::uint64_t> checkpoints;
   for (const ModelPart& part : parts) checkpoints.push_back(part.run->checkpoint());
   metadata["format"] = kExportFormat;
@@ -264,16 +262,6 @@ Report report_of(const ExportFlags& flags, const std::vector<ModelPart>& parts,
   return report;
 }
 
-// The file has no training points to ask.
-void add_voting_note(Report& report, const std::vector<ModelPart>& parts) {
-  std::uint32_t neighbours = 0;
-  for (const ModelPart& part : parts) {
-    neighbours = std::max(neighbours, part.run->identity().model.neighbours);
-  }
-  if (neighbours == 0) return;
-  report.text("The file holds the network alone, without the votes of training points.\n");
-}
-
 Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {
   const auto parts = open_parts(flags.stores);
   if (!parts) return parts.error();
@@ -311,7 +299,6 @@ Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {
   if (auto filled = fill_file(*parts, *rows, model.hidden, **file); !filled) return filled;
   if (auto finished = (*file)->finish(); !finished) return finished;
   Report report = report_of(flags, *parts, *rows, **file, model, *digests);
-  add_voting_note(report, *parts);
   return print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople, "export",
                       fmt::format("{}", fmt::join(flags.stores, " ")));
 }

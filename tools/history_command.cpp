@@ -47,21 +47,13 @@ std::vector<Cell> row_of(const HistoryRecord& r) {
           percent(r, r.psp_at_5),
           {r.wall_seconds, ""},
           {r.rate_cuts, std::to_string(r.rate_cuts)},
-          r.rows_digest == 0 ? cell_none() : cell_text(fmt::format("{:016x}", r.rows_digest)),
-          percent(r, r.voted_p_at_1),
-          percent(r, r.voted_p_at_3),
-          percent(r, r.voted_p_at_5),
-          percent(r, r.voted_psp_at_1),
-          percent(r, r.voted_psp_at_3),
-          percent(r, r.voted_psp_at_5)};
+          r.rows_digest == 0 ? cell_none() : cell_text(fmt::format("{:016x}", r.rows_digest))};
 }
 
 }  // namespace
 
 Report history_report(const std::vector<HistoryRecord>& records) {
   const auto for_programs = [](const char* key) { return Column{key, "", false, false}; };
-  const bool has_votes =
-      std::ranges::any_of(records, [](const HistoryRecord& r) { return r.voted_p_at_1 >= 0; });
   Report report;
   ReportTable& table = report.table("history", {{"checkpoint", "round"},
                                                 for_programs("batches"),
@@ -83,13 +75,7 @@ Report history_report(const std::vector<HistoryRecord>& records) {
                                                 for_programs("psp_at_5"),
                                                 for_programs("wall_seconds"),
                                                 for_programs("rate_cuts"),
-                                                for_programs("rows_digest"),
-                                                {"voted_p_at_1", "voted P@1 %", false, has_votes},
-                                                for_programs("voted_p_at_3"),
-                                                {"voted_p_at_5", "voted P@5 %", false, has_votes},
-                                                for_programs("voted_psp_at_1"),
-                                                for_programs("voted_psp_at_3"),
-                                                for_programs("voted_psp_at_5")});
+                                                for_programs("rows_digest")});
   bool has_sample = false;
   for (const HistoryRecord& record : records) {
     table.rows.push_back(row_of(record));
@@ -99,7 +85,6 @@ Report history_report(const std::vector<HistoryRecord>& records) {
       "round: rounds folded; epochs: completed; loss: nats an example; active: neurons an "
       "example;\n"
       "B down, B up: bytes an example and volunteer; -: not measured.\n");
-  if (has_votes) report.text("voted: with the votes of training points.\n");
   if (has_sample) {
     report.text("Some precisions are of a sample of the test file: --json says which.\n");
   }

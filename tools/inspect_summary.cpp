@@ -104,13 +104,6 @@ void add_metrics(Report& report, const std::vector<HistoryRecord>& history, cons
          cell_measured_share(record->p_at_1), cell_measured_share(record->p_at_3),
          cell_measured_share(record->p_at_5), cell_measured_share(record->psp_at_1),
          cell_measured_share(record->psp_at_3), cell_measured_share(record->psp_at_5)});
-    if (record->voted_p_at_1 < 0) continue;
-    table.rows.push_back(
-        {cell_text(fmt::format("{}, with votes", which)), cell_count(record->checkpoint),
-         cell_count(record->evaluated), cell_measured_share(record->voted_p_at_1),
-         cell_measured_share(record->voted_p_at_3), cell_measured_share(record->voted_p_at_5),
-         cell_measured_share(record->voted_psp_at_1), cell_measured_share(record->voted_psp_at_3),
-         cell_measured_share(record->voted_psp_at_5)});
   }
   const std::string chart = curve_chart(curves, "epoch", {.style = style});
   if (!chart.empty()) report.text("\n" + chart);
@@ -134,11 +127,6 @@ Result<Report> inspect_summary(RunStore& run, const InspectRequest& request) {
   report.fact("parameters", "parameters", cell_count(parameter_count(model)));
   report.fact("output_shards", "output shards", cell_count(model.output_shards));
   report.fact("sampling", "sampling", cell_text(sampling_text(model)));
-  if (model.neighbours > 0) {
-    Cell voting = cell_count(model.neighbours);
-    voting.text += ": training points vote beside the network";
-    report.fact("neighbours", "neighbours", std::move(voting));
-  }
   std::uint64_t trained = 0;
   for (const ShardDigest& digest : *digests) trained += digest.rows;
   Cell rows = cell_count(trained);

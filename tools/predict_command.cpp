@@ -13,7 +13,6 @@
 #include "tools/dataset_command.hpp"
 #include "tools/predict_run.hpp"
 #include "tools/store_access.hpp"
-#include "tools/training_points.hpp"
 
 namespace gleaner {
 namespace {
@@ -64,23 +63,19 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
           "score only so many neurons that most hash tables propose, and as many of frequent "
           "labels: faster on wide models; gleaner evaluate --tables says what it costs")
       ->check(CLI::Range(1, 1'000'000));
-  verb.add_option("--neighbours", flags.neighbours, kNeighboursHelp);
   add_read_flags(verb, flags.read);
 }
 
 constexpr const char* kFooter =
     "Scores every label with the model of the last whole checkpoint, also while the master "
     "trains. Features\nare scaled as the run scaled them. A probability is the logistic function "
-    "of the label's own score, or the mean of that and of the neighbours' votes: they\nneed not "
-    "add up to one. Lines of XC text without a header "
-    "are read with --format libsvm\n--first-feature 0. The fields of --json are listed in "
+    "of the label's own score: they need not\nadd up to one. Lines of XC text without a header "
+    "are read with --format libsvm --first-feature 0. The\nfields of --json are listed in "
     "tools/README.md.\n\n"
     "Examples:\n"
     "  gleaner predict run1 --data debian --examples 3\n"
     "  gleaner predict run1 --input - --format libsvm --top 10 --json < points.svm\n"
-    "  gleaner predict run1 --text posts --json < questions.txt\n"
-    "  gleaner predict run1 --input test.txt --neighbours train.txt\n"
-    "  gleaner predict run1 --input test.txt --neighbours none\n\n"
+    "  gleaner predict run1 --text posts --json < questions.txt\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";
 
 }  // namespace

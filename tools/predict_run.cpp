@@ -14,12 +14,10 @@
 #include <vector>
 
 #include "common/dataset/packed_writer.hpp"
-#include "common/limits.hpp"
 #include "common/run_plan.hpp"
 #include "tools/predict_points.hpp"
 #include "tools/stored_model.hpp"
 #include "tools/table_search.hpp"
-#include "tools/training_points.hpp"
 #include "tools/word_model.hpp"
 
 namespace gleaner {
@@ -189,13 +187,8 @@ Result<void> name_labels(const PredictFlags& flags, const ModelConfig& config,
 class Predictor {
  public:
   Predictor(const PredictFlags& flags, StoredModel& model, const PredictLayout& layout,
-            const PrintText& print, TableSearch* tables, const Voters* voters)
-      : flags_(flags),
-        model_(model),
-        layout_(layout),
-        print_(print),
-        tables_(tables),
-        voters_(voters) {}
+            const PrintText& print, TableSearch* tables)
+      : flags_(flags), model_(model), layout_(layout), print_(print), tables_(tables) {}
 
   // What is known once the points are open. Must come before the first point.
   void begin(const Source& source) {
@@ -221,8 +214,7 @@ class Predictor {
   StoredModel& model_;
   const PredictLayout& layout_;
   const PrintText& print_;
-  TableSearch* const tables_;   // null: every neuron is scored
-  const Voters* const voters_;  // null: none vote
+  TableSearch* const tables_;  // null: every neuron is scored
   const PredictNames* names_ = nullptr;
   bool normalise_ = false;
   bool has_header_ = false;
@@ -249,24 +241,15 @@ Result<void> Predictor::flush() {
     examples.push_back({prediction.point.labels, prediction.point.features, values.back()});
   }
   const HiddenCodes codes = model_.encode(examples);
-  const std::uint32_t depth = voters_ == nullptr ? flags_.top_k : kTopKMax;
   Result<std::vector<ScoredLabel>> best =
-      tables_ == nullptr ? model_.top(codes, depth) : tables_->top(codes, depth);
+      tables_ == nullptr ? model_.top(codes, flags_.top_k) : tables_->top(codes, flags_.top_k);
   if (!best) return in_store(best.error(), flags_.store);
   if (auto printed = print_header(); !printed) return printed;
-  std::vector<std::vector<LabelShare>> votes;
-  if (voters_ != nullptr) votes = voters_->votes(examples, &model_.input_layer(), model_.pool());
-  const std::size_t width = model_.entries(depth);
+  const std::size_t width = model_.entries(flags_.top_k);
   std::string text;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     Prediction& prediction = batch_[i];
-    const auto own = std::span<const ScoredLabel>(*best).subspan(i * width, width);
-    if (voters_ == nullptr) {
-      fill(prediction, own);
-    } else {
-      fill(prediction,
-           mixed_with_votes(own, votes[i], model_.config().neighbour_weight, flags_.top_k));
-    }
+    fill(prediction, std::span<const ScoredLabel>(*best).subspan(i * width, width));
     tally_.add(prediction);
     text += flags_.json ? prediction_json(prediction, *names_)
                         : prediction_text(prediction, *names_, layout_);
@@ -352,9 +335,7 @@ Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> ru
     if (!opened) return in_store(opened.error(), flags.store);
     tables = std::move(*opened);
   }
-  const auto voters = open_voters(flags.neighbours, options, **model, note_on_stderr);
-  if (!voters) return voters.error();
-  Predictor predictor(flags, **model, layout, print, tables.get(), *voters ? &**voters : nullptr);
+  Predictor predictor(flags, **model, layout, print, tables.get());
   const auto flush = [&predictor] { return predictor.flush(); };
   Result<Source> source = !flags.text.empty()  ? open_texts(flags, config, flush)
                           : flags.data.empty() ? open_input(flags, config, options, flush)

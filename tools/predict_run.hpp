@@ -24,7 +24,6 @@ struct PredictFlags {
   std::uint32_t top_k = 5;
   std::uint32_t threads = 0;     // 0: one a core
   std::uint32_t candidates = 0;  // neurons that the tables may propose; 0: all are scored
-  std::string neighbours;        // see open_neighbours
   bool json = false;
   bool show_progress = false;  // on the terminal behind stderr
   ReadFlags read;

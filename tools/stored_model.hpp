@@ -17,8 +17,8 @@
 #include "common/result.hpp"
 #include "common/shard_map.hpp"
 #include "common/thread_pool.hpp"
-#include "master/scored_label.hpp"
 #include "storage/run_store.hpp"
+#include "tools/scored_label.hpp"
 #include "volunteer/train/input_layer.hpp"
 #include "volunteer/train/output_shard.hpp"
 
@@ -55,8 +55,6 @@ class StoredModel {
   HiddenCodes encode(std::span<const ExampleView> examples) { return input_.forward(examples, {}); }
 
   Result<std::vector<ScoredLabel>> top(const HiddenCodes& codes, std::uint32_t top_k);
-
-  [[nodiscard]] InputLayer& input_layer() { return input_; }
 
   // What the model was read from.
   [[nodiscard]] RunStore& run() { return *run_; }

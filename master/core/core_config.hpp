@@ -42,7 +42,7 @@ struct CoreConfig {
   std::uint32_t patience = 0;
   std::uint32_t evaluate_chunk = 256;  // held-out points a unit
   std::uint32_t evaluate_chunks_in_flight = 4;
-  std::uint32_t top_k = 5;                  // of a model with neighbours kTopKMax, whatever this is
+  std::uint32_t top_k = 5;                  // best labels of a held-out point that are asked for
   std::vector<std::uint32_t> label_counts;  // of the training data, one a label
 };
 

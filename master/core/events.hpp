@@ -68,8 +68,8 @@ struct ReadPointsTask {
   PointsRequest request;
 };
 
-// Merge the shards' best neurons of held-out points [begin, end), mix them with the votes of the
-// neighbours where the model has some, and add them to the running metrics.
+// Merge the shards' best neurons of held-out points [begin, end) and add them to the running
+// metrics.
 struct EvalScoreTask {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;

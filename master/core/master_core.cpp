@@ -6,19 +6,10 @@
 #include <utility>
 
 namespace gleaner {
-namespace {
-
-CoreConfig suited_to(const ModelConfig& model, CoreConfig config) {
-  // Votes lift labels that the network ranks low.
-  if (model.neighbours > 0) config.top_k = kTopKMax;
-  return config;
-}
-
-}  // namespace
 
 MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint resume)
     : model_(model),
-      config_(suited_to(model_, std::move(config))),
+      config_(std::move(config)),
       plan_(model_, std::move(resume.rate_cuts)),
       map_(model_),
       leases_(config_.lends_input ? map_.shard_count() : map_.output_shards(), resume.checkpoint,

@@ -17,9 +17,6 @@ struct Evaluation {
   bool all_points = false;   // the whole held-out file
   double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
   double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
-  // The same with the votes of training points; negative where none vote.
-  double voted_p_at_1 = -1, voted_p_at_3 = -1, voted_p_at_5 = -1;
-  double voted_psp_at_1 = -1, voted_psp_at_3 = -1, voted_psp_at_5 = -1;
 };
 
 // One folded round. Values that could not be measured are negative.

@@ -91,8 +91,6 @@ ModelConfig model(Rng& rng) {
   config.centroid_scale = static_cast<float>(rng.next_below(100));
   config.divergence_factor = static_cast<float>(rng.chance(1, 2) ? 0 : 2 + rng.next_below(9));
   config.random_weight_max = static_cast<float>(1 + rng.next_below(1000));
-  config.neighbours = static_cast<std::uint32_t>(rng.next_below(kNeighboursMax + 1));
-  config.neighbour_weight = static_cast<float>(rng.next_below(101)) / 100.0F;
   return config;
 }
 

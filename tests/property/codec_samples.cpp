@@ -56,8 +56,6 @@ ModelConfig sample_model() {
   model.centroid_scale = 2.5F;
   model.divergence_factor = 3.0F;
   model.gradient_step_log2 = -24;
-  model.neighbours = 27;
-  model.neighbour_weight = 0.28F;
   model.initial_fingerprint = 0x26;
   return model;
 }

@@ -223,38 +223,6 @@ TEST_CASE("cluster: an input layer of volunteers knows of drop-out, centroids an
   require_promise(options);
 }
 
-TEST_CASE("cluster: the votes of neighbours are counted alike whoever trains and dies", "[sim]") {
-  ClusterOptions options = small_options();
-  const ClusterResult without = run(options);
-  REQUIRE(without.evaluation.voted_p_at_1 < 0);
-  options.model.neighbours = 9;
-  options.expected = nullptr;
-  options.volunteers = 1;
-  const ClusterResult one = run(options);
-  // They reach no weight, but what is predicted: another run, of the same rows.
-  REQUIRE(one.reached.digests.at(6) != without.reached.digests.at(6));
-  REQUIRE(one.history.back().rows_digest == without.history.back().rows_digest);
-  REQUIRE(one.evaluation.p_at_1 == without.evaluation.p_at_1);
-  REQUIRE(one.evaluation.psp_at_5 == without.evaluation.psp_at_5);
-  REQUIRE(one.evaluation.voted_p_at_1 > 0);
-  REQUIRE(one.history.back().voted_psp_at_3 == one.evaluation.voted_psp_at_3);
-  options.volunteers = 3;
-  options.expected = &one.reached;
-  add_faults(options);
-  for (options.seed = 1; options.seed <= 8; ++options.seed) {
-    options.master.lends_input = options.seed % 2 == 0;
-    const ClusterResult stormy = run(options);
-    REQUIRE(stormy.reached.digests == one.reached.digests);
-    REQUIRE(stormy.history.size() == one.history.size());
-    for (std::size_t i = 0; i < one.history.size(); ++i) {
-      REQUIRE(stormy.history[i].p_at_1 == one.history[i].p_at_1);
-      REQUIRE(stormy.history[i].voted_p_at_1 == one.history[i].voted_p_at_1);
-      REQUIRE(stormy.history[i].voted_p_at_5 == one.history[i].voted_p_at_5);
-      REQUIRE(stormy.history[i].voted_psp_at_5 == one.history[i].voted_psp_at_5);
-    }
-  }
-}
-
 TEST_CASE("cluster: a run that diverges is cut alike whoever trains it", "[sim]") {
   ClusterOptions options = small_options();
   options.model.output_rate = 4.0F;

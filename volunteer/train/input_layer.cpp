@@ -78,9 +78,6 @@ struct InputLayer::Impl {
   }
 
   // Writes the units of `held`.
-  // Adds the features' rows times their values to the shard's units.
-  void add_features(const InputShard& shard, const ExampleView& example,
-                    std::span<float> units) const;
   void activate(std::span<InputShard* const> held, const ExampleView& example,
                 std::span<float> units) const;
   // Those of the units of `held`.
@@ -113,20 +110,15 @@ struct InputLayer::Impl {
 // relu(W x + b). The order in a column is the bias, then features ascending.
 void InputLayer::Impl::activate(std::span<InputShard* const> held, const ExampleView& example,
                                 std::span<float> units) const {
+  const std::size_t known = FeatureIndex::known_features(example, config.features);
   for (const InputShard* shard : held) {
     const auto own = units.subspan(shard->neurons().begin, shard->width());
     const float* bias = shard->weights() + std::size_t{config.features} * shard->width();
     std::copy_n(bias, shard->width(), own.begin());
-    add_features(*shard, example, units);
+    add_rows(shard->weights(), shard->width(), example.features.data(), example.values.data(),
+             known, own.data(), shard->width());
     rectify(own);
   }
-}
-
-void InputLayer::Impl::add_features(const InputShard& shard, const ExampleView& example,
-                                    std::span<float> units) const {
-  const std::size_t known = FeatureIndex::known_features(example, config.features);
-  add_rows(shard.weights(), shard.width(), example.features.data(), example.values.data(), known,
-           units.data() + shard.neurons().begin, shard.width());
 }
 
 void InputLayer::Impl::unpack_gradient(std::span<InputShard* const> held, const HiddenCodes& codes,
@@ -247,20 +239,6 @@ HiddenCodes InputLayer::forward(std::span<const ExampleView> examples,
     const std::span<float> units = layer.scratch_of(worker).first(layer.config.hidden);
     layer.activate(layer.all, examples[e], units);
     result.scales[e] = layer.coder.encode(units, batch, e, result.codes.data() + e * hidden);
-  });
-  return result;
-}
-
-std::vector<float> InputLayer::embed(std::span<const ExampleView> examples) {
-  Impl& layer = *impl_;
-  const std::uint32_t hidden = layer.config.hidden;
-  std::vector<float> result(examples.size() * hidden);
-  layer.pool.parallel_for(examples.size(), [&](std::size_t e, unsigned worker) {
-    // Aligned, as the kernels want it.
-    const std::span<float> units = layer.scratch_of(worker).first(hidden);
-    std::ranges::fill(units, 0.0F);
-    for (const InputShard* shard : layer.all) layer.add_features(*shard, examples[e], units);
-    std::ranges::copy(units, result.begin() + static_cast<std::ptrdiff_t>(e * hidden));
   });
   return result;
 }

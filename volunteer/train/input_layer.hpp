@@ -66,10 +66,6 @@ class InputLayer {
   // not.
   HiddenCodes forward(std::span<const ExampleView> examples, std::optional<BatchIndex> batch);
 
-  // Where features lie in the layer's space (examples x H): the sum of their rows times their
-  // values, without bias and rectifier. Every shard is held.
-  [[nodiscard]] std::vector<float> embed(std::span<const ExampleView> examples);
-
   // Applies the batch's update at `rate`: `gradient` is the whole layer's dh (sum over all output
   // shards), examples x H, in multiples of 2^gradient_step_log2; units whose code is zero are
   // masked. `codes` and `examples` are those of the batch's forward pass; of codes only whether

@@ -53,26 +53,6 @@ TEST_CASE("model config: a field out of range is refused by name", "[model_confi
   require_refused(config, "batch_examples");
 }
 
-TEST_CASE("model config: neighbours are few, of points that can be searched", "[model_config]") {
-  ModelConfig config = good();
-  REQUIRE(config.neighbours == 0);
-  config.neighbours = kNeighboursMax;
-  REQUIRE(validate(config).ok());
-  config.neighbours = kNeighboursMax + 1;
-  require_refused(config, "neighbours is 10001");
-  config.neighbours = 1;
-  config.points = std::uint64_t{1} << 32;
-  require_refused(config, "neighbours is 1: of 4294967296 training points");
-  --config.points;
-  REQUIRE(validate(config).ok());
-  config.neighbour_weight = 1.1F;
-  require_refused(config, "neighbour_weight");
-  config.neighbour_weight = 1.0F;
-  config.neighbours = 0;
-  ++config.points;
-  REQUIRE(validate(config).ok());
-}
-
 TEST_CASE("model config: epochs are a multiple of those of a round", "[model_config]") {
   ModelConfig config = good();
   config.points = 1000;

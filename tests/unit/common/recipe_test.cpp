@@ -187,32 +187,6 @@ TEST_CASE("recipe: a softmax keeps the output layer in one shard", "[recipe]") {
   REQUIRE(validate(model).ok());
 }
 
-TEST_CASE("recipe: training points vote where the recipe best finds few of them", "[recipe]") {
-  const auto neighbours = [](std::uint64_t points, std::uint32_t labels, double labels_per_point,
-                             double features_per_point, RecipeKind kind = RecipeKind::kBest) {
-    DatasetFacts shape = facts(points, labels);
-    shape.labels_per_point = labels_per_point;
-    shape.features_per_point = features_per_point;
-    return recipe(shape, {.kind = kind}).model.neighbours;
-  };
-  // Shapes as of citeulike-t, enwiki-sent2doc, Delicious and eurlex-4.3k.
-  REQUIRE(neighbours(20'756, 52'946, 11.2, 18.9) == 80);
-  REQUIRE(neighbours(247'256, 26'408, 1.0, 18.0) == 80);
-  REQUIRE(neighbours(12'920, 983, 19.0, 18.3) == 80);
-  REQUIRE(neighbours(45'000, 4'271, 5.1, 195) == 0);
-  DatasetFacts shape = facts(20'756, 52'946);
-  shape.labels_per_point = 11.2;
-  const float rare = recipe(shape, {.kind = RecipeKind::kBest}).model.neighbour_weight;
-  shape.labels = 983;
-  REQUIRE(recipe(shape, {.kind = RecipeKind::kBest}).model.neighbour_weight < rare);
-  // Too many to be searched.
-  REQUIRE(neighbours(1'000'000, 500'000, 1.0, 19) == 80);
-  REQUIRE(neighbours(1'000'000, 500'000, 1.0, 21) == 0);
-  for (const RecipeKind kind : {RecipeKind::kAuto, RecipeKind::kFast}) {
-    REQUIRE(neighbours(20'756, 52'946, 11.2, 18.9, kind) == 0);
-  }
-}
-
 TEST_CASE("recipe: every choice names a field once and gives a reason", "[recipe]") {
   for (const RecipeKind kind : {RecipeKind::kAuto, RecipeKind::kFast, RecipeKind::kBest}) {
     std::set<std::string> fields;

@@ -195,8 +195,6 @@ TEST_CASE("master config: the range of every model key is the range that validat
       }
       // A softmax wants one output shard.
       if (std::string(field.name) == "loss") model.output_shards = 1;
-      // Points that vote must fit memory.
-      if (std::string(field.name) == "neighbours") model.points = 1000;
       INFO(field.name);
       CHECK(validate(model).ok());
     }

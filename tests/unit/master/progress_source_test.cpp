@@ -91,19 +91,6 @@ TEST_CASE("progress source: notices become events", "[progress_source]") {
   REQUIRE(std::get<Evaluated>(evaluated).all);
   REQUIRE(std::get<Evaluated>(evaluated).points == 70);
 
-  REQUIRE_FALSE(std::get<Evaluated>(evaluated).voted.measured());
-  Evaluation with_votes;
-  with_votes.voted_p_at_1 = 0.7;
-  with_votes.voted_p_at_3 = 0.65;
-  with_votes.voted_p_at_5 = 0.55;
-  with_votes.voted_psp_at_1 = 0.45;
-  with_votes.voted_psp_at_3 = 0.35;
-  with_votes.voted_psp_at_5 = 0.25;
-  const RunEvent voted =
-      ProgressSource({10, 2, 500, 100, 80}).event(CheckpointEvaluated{5, 1, with_votes});
-  REQUIRE(std::get<Evaluated>(voted).voted == Scores{0.7, 0.65, 0.55, 0.45, 0.35, 0.25});
-  REQUIRE(std::get<Evaluated>(voted).neighbours == 80);
-
   const RunEvent left = progress.event(VolunteerGone{"box", "silent", true, 3, 1});
   REQUIRE(std::get<VolunteerLeft>(left).shards == 3);
   REQUIRE(std::get<VolunteerLeft>(left).polite);

@@ -176,15 +176,7 @@ TEST_CASE("json: the finished event begins with the members that programs rely o
                Catch::Matchers::StartsWith(
                    R"({"event":"finished","epochs":3,"p_at_1":0.5,"p_at_3":0.25,"p_at_5":0.125,)"
                    R"("psp_at_1":0.0625,"examples_per_second":5012.3,"digest":"00ff",)"));
-  finished.neighbours = 80;
-  finished.voted = {0.625, 0.375, 0.25, 0.125, 0.8125, 0.9375};
-  const Json voted = Json::parse(event_json(finished));
-  REQUIRE(voted.at("neighbours") == 80);
-  REQUIRE(voted.at("voted_p_at_1") == 0.625);
-  REQUIRE(voted.at("voted_psp_at_5") == 0.9375);
   const Json unmeasured = Json::parse(event_json(RunFinished{}));
-  REQUIRE(unmeasured.at("neighbours") == 0);
-  REQUIRE(unmeasured.at("voted_p_at_1").is_null());
   REQUIRE(unmeasured.at("p_at_1").is_null());
   REQUIRE(unmeasured.at("examples_per_second").is_null());
 }

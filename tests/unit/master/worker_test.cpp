@@ -145,41 +145,32 @@ TEST_CASE("worker: held-out points that volunteers read and compute are those th
   REQUIRE(*std::get<EvalForwardDone>(lent).packed == *std::get<EvalForwardDone>(own).packed);
 }
 
-TEST_CASE("worker: votes are mixed in beside the network's own figures", "[worker]") {
+TEST_CASE("worker: an evaluation counts the best of all shards, over a sample or all points",
+          "[worker]") {
   Bench bench;
-  ModelConfig voting = bench.model;
-  voting.neighbours = 9;
-  Worker worker(voting, *bench.train, bench.test.get(), bench.counts, bench.pool, false);
-  // As if one volunteer had scored the neurons, each with some liking for its number.
-  const auto evaluated = [&](Worker& by, std::uint64_t points = 40) {
-    by.run(EvalForwardTask{0, points});
-    EvalScoreTask task{0, points, kTopKMax, {{}}};
+  // As if two volunteers had scored the neurons, each with some liking for its number.
+  const auto evaluated = [&](std::uint64_t points) {
+    bench.owner.run(EvalForwardTask{0, points});
+    EvalScoreTask task{0, points, 5, {{}, {}}};
     for (std::uint32_t i = 0; i < points; ++i) {
-      for (std::uint32_t n = 0; n < bench.model.labels; ++n) {
+      for (std::uint32_t n = 0; n < 10; ++n) {
         const std::uint32_t neuron = (n + 7 * i) % bench.model.labels;
-        task.lists[0].push_back({neuron, 2.0F - 0.1F * static_cast<float>(n)});
+        task.lists[n % 2].push_back({neuron, 2.0F - 0.1F * static_cast<float>(n)});
       }
     }
-    by.run(task);
-    return std::get<EvalFinished>(by.run(EvalFinishTask{})).evaluation;
+    bench.owner.run(task);
+    return std::get<EvalFinished>(bench.owner.run(EvalFinishTask{})).evaluation;
   };
   REQUIRE(bench.test->points() == 40);
-  const Evaluation alone = evaluated(bench.owner);
-  const Evaluation mixed = evaluated(worker);
-  REQUIRE(alone.p_at_1 >= 0);
-  REQUIRE(alone.voted_p_at_1 < 0);
-  REQUIRE(mixed.p_at_1 == alone.p_at_1);
-  REQUIRE(mixed.psp_at_5 == alone.psp_at_5);
-  // The planted points know far more than such a network.
-  REQUIRE(mixed.voted_p_at_1 > alone.p_at_1 + 0.2);
-  REQUIRE(mixed.voted_psp_at_5 > alone.psp_at_5);
-  // The same again, also after a sample, of which the votes are kept.
-  REQUIRE(evaluated(worker).voted_p_at_5 == mixed.voted_p_at_5);
-  Worker other(voting, *bench.train, bench.test.get(), bench.counts, bench.pool, false);
-  const Evaluation sample = evaluated(other, 15);
+  const Evaluation all = evaluated(40);
+  REQUIRE(all.all_points);
+  REQUIRE(all.points == 40);
+  REQUIRE(all.p_at_5 > 0);
+  const Evaluation sample = evaluated(15);
   REQUIRE_FALSE(sample.all_points);
-  REQUIRE(evaluated(other).voted_psp_at_5 == mixed.voted_psp_at_5);
-  REQUIRE(evaluated(other, 15).voted_psp_at_5 == sample.voted_psp_at_5);
+  REQUIRE(sample.points == 15);
+  // Nothing of the sample is left.
+  REQUIRE(evaluated(40).psp_at_5 == all.psp_at_5);
 }
 
 TEST_CASE("worker: a gradient is cut into the parts of the input shards", "[worker]") {

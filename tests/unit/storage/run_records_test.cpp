@@ -26,12 +26,6 @@ HistoryRecord full_history() {
   record.psp_at_1 = 0.3;
   record.psp_at_3 = 0.2;
   record.psp_at_5 = 0.1;
-  record.voted_p_at_1 = 0.65;
-  record.voted_p_at_3 = 0.55;
-  record.voted_p_at_5 = 0.45;
-  record.voted_psp_at_1 = 0.35;
-  record.voted_psp_at_3 = 0.25;
-  record.voted_psp_at_5 = 0.15;
   record.wall_seconds = -5;
   record.rows_digest = ~std::uint64_t{0} - 4;
   return record;
@@ -80,7 +74,6 @@ TEST_CASE("records: unknown fields are skipped and missing ones have defaults", 
   expected.checkpoint = 3;
   expected.loss = 2;
   CHECK(*record == expected);
-  CHECK(record->voted_p_at_1 < 0);  // of a program that knew of no votes
 }
 
 TEST_CASE("records: text that is no such record is refused", "[storage]") {

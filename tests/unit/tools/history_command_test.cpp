@@ -74,27 +74,12 @@ TEST_CASE("history: JSON lines hold every field, in order, null where not measur
       R"({"checkpoint":1,"batches":64,"epoch":0,"loss":4.25,"active":null,"code_length":null,)"
       R"("examples_per_second":null,"volunteers":3,"bytes_down":null,"bytes_up":null,)"
       R"("evaluated":0,"evaluated_all":false,"p_at_1":null,"p_at_3":null,"p_at_5":null,)"
-      R"("psp_at_1":null,"psp_at_3":null,"psp_at_5":null,"wall_seconds":0,"rate_cuts":0,"rows_digest":null,)"
-      R"("voted_p_at_1":null,"voted_p_at_3":null,"voted_p_at_5":null,"voted_psp_at_1":null,)"
-      R"("voted_psp_at_3":null,"voted_psp_at_5":null})");
+      R"("psp_at_1":null,"psp_at_3":null,"psp_at_5":null,"wall_seconds":0,"rate_cuts":0,"rows_digest":null})");
   const auto full = nlohmann::json::parse(lines[1]);
   CHECK(full["p_at_1"] == 0.6125);
   CHECK(full["p_at_5"] == 0);
   CHECK(full["psp_at_3"].is_null());
   CHECK(full["wall_seconds"] == 1'700'000'000);
-}
-
-TEST_CASE("history: votes are shown where points voted", "[tools]") {
-  auto records = two_records();
-  CHECK_THAT(people_text(records), !Catch::Contains("voted"));
-  records[1].voted_p_at_1 = 0.655;
-  records[1].voted_p_at_5 = 0.45;
-  const std::string text = people_text(records);
-  CHECK_THAT(text, Catch::Contains("voted P@1 %") && Catch::Contains("65.50") &&
-                       Catch::Contains("votes of training points"));
-  const auto json = nlohmann::json::parse(lines_of(history_json_lines(history_report(records)))[1]);
-  CHECK(json["voted_p_at_1"] == 0.655);
-  CHECK(json["voted_p_at_3"].is_null());
 }
 
 TEST_CASE("history: an empty run has an empty history", "[tools]") {

@@ -105,35 +105,6 @@ class Model(unittest.TestCase):
         _, tables, _ = run("predict", self.store, "--input", self.test, "--json", "--tables", 150)
         self.assertEqual(exact, tables)
 
-    def test_neighbours_vote_beside_the_model(self):
-        document = self.evaluated("--neighbours", self.train, "--threads", 3)
-        self.assertEqual(document["neighbours_of"], 1500)
-        ways = {way["way"]: way for way in document["ways"]}
-        self.assertEqual(list(ways), ["exact", "neighbours", "both"])
-        alone = self.evaluated()["ways"][0]
-        for key in alone:
-            if key != "examples_per_second":
-                self.assertEqual(ways["exact"][key], alone[key], key)
-        # A run of two epochs knows less than the points themselves.
-        self.assertGreater(ways["neighbours"]["p_at_1"], 0.3)
-        self.assertGreater(ways["both"]["p_at_1"], ways["exact"]["p_at_1"])
-        # The same through predict: the share of first predictions that are true.
-        status, out, err = run("predict", self.store, "--input", self.test, "--json",
-                               "--neighbours", self.train)
-        self.assertEqual((status, err), (0, ""))
-        lines = [json.loads(line) for line in out.splitlines()]
-        labelled = [line for line in lines
-                    if line["missed"] or any(l["is_true"] for l in line["predicted"])]
-        self.assertAlmostEqual(sum(line["predicted"][0]["is_true"] for line in labelled) /
-                               len(labelled), ways["both"]["p_at_1"], places=12)
-        for line in lines:
-            said = [label["probability"] for label in line["predicted"]]
-            self.assertEqual(said, sorted(said, reverse=True))
-        status, out, err = run("evaluate", self.store, "--data", self.test, "--neighbours",
-                               self.path / "none")
-        self.assertEqual((status, out), (3, ""))
-        self.assertIn("none", err)
-
     def test_an_exported_model_is_read_like_its_store(self):
         model = self.path / "like.safetensors"
         self.assertEqual(run("export", self.store, "--to", model)[0], 0)

@@ -205,35 +205,6 @@ TEST_CASE("predict: probabilities are logistic, best first, top asks for how man
   }
 }
 
-TEST_CASE("predict: points that are named vote, scaled as the run's were", "[predict]") {
-  const TrainedRun& run = trained_run(true);
-  PredictFlags flags = run.flags();
-  const auto alone = run.predict(flags);
-  flags.neighbours = run.folder.file("train.txt");
-  const auto voted = run.predict(flags);
-  CHECK(voted != alone);
-  PackFlags pack;
-  pack.source = flags.neighbours;
-  pack.output = run.folder.file("train.gleaner");
-  require_ok(run_dataset_pack(pack));
-  flags.neighbours = pack.output;
-  CHECK(run.predict(flags) == voted);
-  flags.neighbours = "none";
-  CHECK(run.predict(flags) == alone);
-}
-
-TEST_CASE("predict: points that cannot vote are refused with their file", "[predict]") {
-  const TrainedRun& run = trained_run(true);
-  PredictFlags flags = run.flags();
-  flags.neighbours = "-";
-  check_error(run.try_predict(flags), ErrorCode::kInvalidArgument, "standard input is none");
-  TempFolder folder;
-  flags.neighbours = folder.file("points.txt");
-  check_error(run.try_predict(flags), ErrorCode::kInvalidData, "points.txt");
-  write_file(flags.neighbours, "1 300 121\n120 0:1\n");
-  check_error(run.try_predict(flags), ErrorCode::kInvalidData, "points.txt");
-}
-
 TEST_CASE("predict: a data folder gives names, and must be the run's own", "[predict]") {
   const TrainedRun& run = trained_run(true);
   TempFolder folder;

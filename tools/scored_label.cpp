@@ -1,4 +1,4 @@
-#include "master/scored_label.hpp"
+#include "tools/scored_label.hpp"
 
 #include <cmath>
 

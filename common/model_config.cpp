@@ -81,14 +81,7 @@ Result<void> validate_sampling(const ModelConfig& c) {
   if (auto r = in_range<std::uint32_t>("active_cap", c.active_cap, 1, kLabelsMax); !r) return r;
   if (auto r = in_range<std::uint32_t>("random_negatives", c.random_negatives, 0, kLabelsMax); !r)
     return r;
-  if (auto r = in_range("random_weight_max", c.random_weight_max, 1.0F, 1000.0F); !r) return r;
-  if (c.meetings_min < 1 ||
-      (c.table_choice == TableChoice::kThreshold && c.meetings_min > c.tables)) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("meetings_min is {}: it must be between 1 and tables ({})",
-                             c.meetings_min, c.tables)};
-  }
-  return {};
+  return in_range("random_weight_max", c.random_weight_max, 1.0F, 1000.0F);
 }
 
 Result<void> validate_loss(const ModelConfig& c) {

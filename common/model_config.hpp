@@ -16,14 +16,10 @@ enum class Sampling : std::uint8_t {
   kAll = 2,     // every neuron, for comparison
 };
 
-enum class HashFamilyKind : std::uint8_t { kSimHash = 0, kDwta = 1 };
-
 // Which of the neurons that the tables bring an example are taken when there are more than the cap.
 enum class TableChoice : std::uint8_t {
   kVanilla = 0,  // the first met, on a walk from a random table
   kTopK = 1,     // those met in the most tables
-  // The same, but none that was met in fewer tables than `meetings_min` (SLIDE's hard threshold).
-  kThreshold = 2,
 };
 
 // What an example's active neurons are trained to predict.
@@ -58,11 +54,9 @@ struct ModelConfig {
 
   // Sampling of active neurons, in the terms of SLIDE (arXiv 1903.03129).
   Sampling sampling = Sampling::kLsh;
-  HashFamilyKind hash_family = HashFamilyKind::kSimHash;
   std::uint32_t hash_bits = 8;  // K: each table has 2^K buckets
   std::uint32_t tables = 50;    // L
   TableChoice table_choice = TableChoice::kVanilla;
-  std::uint32_t meetings_min = 2;   // tables that a row is met in at least, for kThreshold
   std::uint32_t active_cap = 1000;  // negatives an example and layer; split evenly over the shards
   std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
   float random_weight_max = 1.0F;      // neurons that one of these counts for, at most

@@ -126,12 +126,8 @@ SettingValue model_value(std::optional<T>& target, const ModelField<T>& field) {
     return or_auto(target, [](T& value) {
       return choice_setting(value, {"lsh", "random", "all"});
     });
-  } else if constexpr (std::is_same_v<T, HashFamilyKind>) {
-    return or_auto(target, [](T& value) { return choice_setting(value, {"simhash", "dwta"}); });
   } else if constexpr (std::is_same_v<T, TableChoice>) {
-    return or_auto(target, [](T& value) {
-      return choice_setting(value, {"vanilla", "topk", "threshold"});
-    });
+    return or_auto(target, [](T& value) { return choice_setting(value, {"vanilla", "topk"}); });
   } else if constexpr (std::is_same_v<T, Loss>) {
     return or_auto(target, [](T& value) { return choice_setting(value, {"logistic", "softmax"}); });
   } else if constexpr (std::is_floating_point_v<T>) {

@@ -23,11 +23,9 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setStaleness(from.staleness);
   to.setStalenessRise(from.staleness_rise);
   to.setSampling(static_cast<std::uint8_t>(from.sampling));
-  to.setHashFamily(static_cast<std::uint8_t>(from.hash_family));
   to.setTableChoice(static_cast<std::uint8_t>(from.table_choice));
   to.setHashBits(from.hash_bits);
   to.setTables(from.tables);
-  to.setMeetingsMin(from.meetings_min);
   to.setActiveCap(from.active_cap);
   to.setRandomNegatives(from.random_negatives);
   to.setRandomWeightMax(from.random_weight_max);
@@ -65,11 +63,9 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.staleness = from.getStaleness();
   to.staleness_rise = from.getStalenessRise();
   to.sampling = read_enum("model.sampling", from.getSampling(), Sampling::kAll);
-  to.hash_family = read_enum("model.hash_family", from.getHashFamily(), HashFamilyKind::kDwta);
-  to.table_choice = read_enum("model.table_choice", from.getTableChoice(), TableChoice::kThreshold);
+  to.table_choice = read_enum("model.table_choice", from.getTableChoice(), TableChoice::kTopK);
   to.hash_bits = from.getHashBits();
   to.tables = from.getTables();
-  to.meetings_min = from.getMeetingsMin();
   to.active_cap = from.getActiveCap();
   to.random_negatives = from.getRandomNegatives();
   to.random_weight_max = from.getRandomWeightMax();

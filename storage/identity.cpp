@@ -17,18 +17,16 @@ namespace {
 
 // A field that is added to ModelConfig must be added to visit_fields too, or two different runs
 // would pass for one.
-static_assert(sizeof(ModelConfig) == 168, "visit_fields lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 160, "visit_fields lists every field of ModelConfig");
 
 // Fields that are hashes: read more easily in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
 constexpr std::string_view kInitialField = "initial_fingerprint";
 
-// Fields of later versions are left out where a run does not use them, so that runs from before
-// keep their names and digests.
+// Some fields are left out of names and digests where they have their default.
 bool is_used(std::string_view field, const ModelConfig& config) {
   if (field == kInitialField) return config.initial_fingerprint != 0;
   if (field == "staleness_rise") return config.staleness_rise != 0;
-  if (field == "meetings_min") return config.table_choice == TableChoice::kThreshold;
   if (field == "loss") return config.loss != Loss::kLogistic;
   return true;
 }
@@ -53,11 +51,9 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("staleness", c.staleness);
   visit("staleness_rise", c.staleness_rise);
   visit("sampling", c.sampling);
-  visit("hash_family", c.hash_family);
   visit("hash_bits", c.hash_bits);
   visit("tables", c.tables);
   visit("table_choice", c.table_choice);
-  visit("meetings_min", c.meetings_min);
   visit("active_cap", c.active_cap);
   visit("random_negatives", c.random_negatives);
   visit("random_weight_max", c.random_weight_max);
@@ -81,13 +77,9 @@ void visit_fields(Config& c, const Visit& visit) {
 
 constexpr std::pair<Sampling, std::string_view> kSamplingNames[] = {
     {Sampling::kLsh, "lsh"}, {Sampling::kRandom, "random"}, {Sampling::kAll, "all"}};
-constexpr std::pair<HashFamilyKind, std::string_view> kHashFamilyNames[] = {
-    {HashFamilyKind::kSimHash, "simhash"}, {HashFamilyKind::kDwta, "dwta"}};
 
 constexpr std::pair<TableChoice, std::string_view> kTableChoiceNames[] = {
-    {TableChoice::kVanilla, "vanilla"},
-    {TableChoice::kTopK, "topk"},
-    {TableChoice::kThreshold, "threshold"}};
+    {TableChoice::kVanilla, "vanilla"}, {TableChoice::kTopK, "topk"}};
 
 constexpr std::pair<Loss, std::string_view> kLossNames[] = {{Loss::kLogistic, "logistic"},
                                                             {Loss::kSoftmax, "softmax"}};
@@ -102,10 +94,6 @@ constexpr const auto& names_of(TableChoice) {
 
 constexpr const auto& names_of(Sampling) {
   return kSamplingNames;
-}
-
-constexpr const auto& names_of(HashFamilyKind) {
-  return kHashFamilyNames;
 }
 
 template <typename T>
@@ -211,19 +199,13 @@ Result<ModelConfig> model_from_fields(const std::map<std::string, std::string>& 
 
 namespace {
 
-struct ComparedField {
-  std::string name;
-  std::string text;
-  bool is_used = true;
-};
-
 // Every field, used or not, so that two configurations can be laid side by side.
-std::vector<ComparedField> compared_fields(const ModelConfig& config) {
-  std::vector<ComparedField> fields;
+std::vector<std::pair<std::string, std::string>> compared_fields(const ModelConfig& config) {
+  std::vector<std::pair<std::string, std::string>> fields;
   visit_fields(config, [&](const char* name, const auto& value) {
-    fields.push_back({name, text_of(name, value), is_used(name, config)});
+    fields.emplace_back(name, text_of(name, value));
   });
-  if (config.initial_fingerprint == 0) fields.back().text = "none";
+  if (config.initial_fingerprint == 0) fields.back().second = "none";
   return fields;
 }
 
@@ -234,9 +216,8 @@ std::vector<FieldDifference> model_differences(const ModelConfig& left, const Mo
   const auto fields = compared_fields(left);
   const auto others = compared_fields(right);
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (fields[i].text == others[i].text) continue;
-    if (!fields[i].is_used && !others[i].is_used) continue;
-    differences.push_back({fields[i].name, fields[i].text, others[i].text});
+    const auto& [name, text] = fields[i];
+    if (text != others[i].second) differences.push_back({name, text, others[i].second});
   }
   return differences;
 }

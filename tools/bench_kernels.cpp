@@ -10,7 +10,7 @@
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
 #include "common/limits.hpp"
-#include "common/lsh/hash_family.hpp"
+#include "common/lsh/sim_hash.hpp"
 #include "common/model_config.hpp"
 #include "tools/bench_loops.hpp"
 #include "tools/bench_timing.hpp"
@@ -148,7 +148,7 @@ HashTimes time_hashing(const Kernels& kernels, const BenchShape& shape) {
   config.hidden = shape.hidden;
   config.tables = kTables;
   config.hash_bits = kHashBits;
-  const auto family = make_hash_family(config, kernels);
+  const SimHash sim_hash(config, kernels);
   const AlignedVector<float> rows = random_floats(kHashRowsMax * shape.hidden, 0.1F);
   const std::vector<std::uint8_t> queries = random_codes(kHashRowsMax * shape.hidden);
   std::vector<const float*> pointers(kHashRowsMax);
@@ -158,13 +158,13 @@ HashTimes time_hashing(const Kernels& kernels, const BenchShape& shape) {
   constexpr double kCalls = 16;
   const double row_seconds = best_seconds(shape.budget, [&] {
     for (int call = 0; call < static_cast<int>(kCalls); ++call) {
-      family->hash_rows(pointers, codes, scratch);
+      sim_hash.hash_rows(pointers, codes, scratch);
     }
   });
   const double query_seconds = best_seconds(shape.budget, [&] {
     for (std::size_t q = 0; q < kHashRowsMax; ++q) {
-      family->hash_query(std::span(queries).subspan(q * shape.hidden, shape.hidden),
-                         std::span(codes).first(kTables), scratch);
+      sim_hash.hash_query(std::span(queries).subspan(q * shape.hidden, shape.hidden),
+                          std::span(codes).first(kTables), scratch);
     }
   });
   const auto at_once = static_cast<double>(kHashRowsMax);

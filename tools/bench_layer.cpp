@@ -53,8 +53,8 @@ Positives no_positives(std::uint32_t examples) {
 BenchLayer::BenchLayer(const ModelConfig& model, const Kernels& kernels)
     : config(model),
       map(config),
-      family(make_hash_family(config, kernels)),
-      context{config, map, kernels, family.get()},
+      sim_hash(config, kernels),
+      context{config, map, kernels, &sim_hash},
       scratch(config) {
   std::vector<float> values(config.hidden + std::size_t{1});
   for (std::uint32_t s = 0; s < kBenchShards; ++s) {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "common/kernels/kernels.hpp"
-#include "common/lsh/hash_family.hpp"
+#include "common/lsh/sim_hash.hpp"
 #include "common/model_config.hpp"
 #include "common/shard_map.hpp"
 #include "common/thread_pool.hpp"
@@ -35,7 +35,7 @@ struct BenchLayer {
 
   const ModelConfig config;
   const ShardMap map;
-  const std::unique_ptr<HashFamily> family;
+  const SimHash sim_hash;
   const ShardContext context;
   ThreadPool pool{1};
   std::deque<OutputShard> shards;

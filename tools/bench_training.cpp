@@ -47,7 +47,7 @@ Pass time_pass(BenchLayer& layer, std::uint32_t parts, double budget) {
   const std::uint32_t size = kTrainingExamples / parts;
   for (std::uint32_t b = 0; b < kBatches * parts; ++b) {
     codes.push_back(clustered_codes(layer.config.hidden, b * size, (b + 1) * size));
-    batches.emplace_back(layer.config, layer.family.get()).prepare(0, codes.back(), layer.pool);
+    batches.emplace_back(layer.config, &layer.sim_hash).prepare(0, codes.back(), layer.pool);
   }
   const Positives none = no_positives(size);
   Pass pass;
@@ -73,7 +73,7 @@ double time_scan(BenchLayer& layer, double budget) {
   ModelConfig config = layer.config;
   config.active_cap = 1;
   const HiddenCodes codes = clustered_codes(config.hidden, 0, 1);
-  QueryBatch batch(config, layer.family.get());
+  QueryBatch batch(config, &layer.sim_hash);
   batch.prepare(0, codes, layer.pool);
   ActiveSets active(config);
   const Positives none = no_positives(1);

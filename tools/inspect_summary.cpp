@@ -17,20 +17,13 @@ std::uint64_t parameter_count(const ModelConfig& model) {
          (std::uint64_t{model.hidden} + 1) * model.labels;
 }
 
-std::string model_field(const ModelConfig& model, std::string_view wanted) {
-  for (const auto& [name, text] : model_fields(model)) {
-    if (name == wanted) return text;
-  }
-  return "";
-}
-
 std::string sampling_text(const ModelConfig& model) {
   if (model.sampling == Sampling::kAll) return "every neuron";
   if (model.sampling == Sampling::kRandom) {
     return fmt::format("{} random negatives", grouped(model.active_cap));
   }
-  return fmt::format("{} tables of 2^{} buckets ({}), at most {} neurons an example", model.tables,
-                     model.hash_bits, model_field(model, "hash_family"), grouped(model.active_cap));
+  return fmt::format("{} tables of 2^{} buckets, at most {} neurons an example", model.tables,
+                     model.hash_bits, grouped(model.active_cap));
 }
 
 void add_progress(Report& report, const RunStore& run, const std::vector<HistoryRecord>& history) {

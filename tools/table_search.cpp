@@ -22,7 +22,7 @@ TableSearch::TableSearch(StoredModel& model, std::uint32_t candidates)
       config_(model.config()),
       map_(config_),
       candidates_(candidates),
-      family_(make_hash_family(config_, kernels_)),
+      sim_hash_(config_, kernels_),
       biases_(config_.labels),
       tables_(config_.tables, config_.hash_bits, config_.labels),
       is_frequent_(config_.labels),
@@ -63,7 +63,7 @@ Result<void> TableSearch::load() {
         std::ranges::copy(row.codes, codes.begin());
       } else {
         const float* const rows[] = {weights};
-        family_->hash_rows(rows, codes, hash);
+        sim_hash_.hash_rows(rows, codes, hash);
       }
       for (const std::uint32_t code : codes) is_sound &= code >> config_.hash_bits == 0;
       if (is_sound) tables_.write_codes_unmarked(neuron, codes);
@@ -101,7 +101,7 @@ void TableSearch::choose_frequent() {
 }
 
 void TableSearch::propose(std::span<const std::uint8_t> hidden, Scratch& scratch) const {
-  family_->hash_query(hidden, scratch.codes, scratch.hash);
+  sim_hash_.hash_query(hidden, scratch.codes, scratch.hash);
   scratch.proposed.clear();
   tables_.visit([&](const auto& packed) {
     for (std::uint32_t table = 0; table < config_.tables; ++table) {

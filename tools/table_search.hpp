@@ -15,7 +15,7 @@
 
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
-#include "common/lsh/hash_family.hpp"
+#include "common/lsh/sim_hash.hpp"
 #include "common/result.hpp"
 #include "schema/hidden_codes.hpp"
 #include "tools/stored_model.hpp"
@@ -64,7 +64,7 @@ class TableSearch {
   const ModelConfig config_;
   const ShardMap map_;
   const std::uint32_t candidates_;
-  std::unique_ptr<HashFamily> family_;
+  const SimHash sim_hash_;
   AlignedVector<float> weights_;  // neurons x H
   std::vector<float> biases_;
   HashTables tables_;

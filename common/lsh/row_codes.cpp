@@ -9,7 +9,7 @@ namespace gleaner {
 
 RowCodes::RowCodes(const ModelConfig& config)
     : tables_(ShardMap(config).codes_per_row(ShardId{0})),
-      family_(tables_ == 0 ? nullptr : make_hash_family(config, default_kernels())) {}
+      sim_hash_(tables_ == 0 ? nullptr : std::make_unique<SimHash>(config, default_kernels())) {}
 
 std::span<const std::uint32_t> RowCodes::of(std::span<const float> values, std::size_t row_width) {
   GLEANER_CHECK(row_width > 0 && values.size() % row_width == 0);
@@ -19,8 +19,8 @@ std::span<const std::uint32_t> RowCodes::of(std::span<const float> values, std::
     const std::size_t end = std::min(count, begin + kHashRowsMax);
     rows_.clear();
     for (std::size_t i = begin; i < end; ++i) rows_.push_back(values.data() + i * row_width);
-    family_->hash_rows(rows_, std::span(codes_).subspan(begin * tables_, rows_.size() * tables_),
-                       scratch_);
+    sim_hash_->hash_rows(rows_, std::span(codes_).subspan(begin * tables_, rows_.size() * tables_),
+                         scratch_);
   }
   return codes_;
 }

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "common/lsh/hash_family.hpp"
+#include "common/lsh/sim_hash.hpp"
 
 namespace gleaner {
 
@@ -23,7 +23,7 @@ class RowCodes {
 
  private:
   std::size_t tables_ = 0;
-  std::unique_ptr<HashFamily> family_;
+  std::unique_ptr<SimHash> sim_hash_;
   HashScratch scratch_;
   std::vector<const float*> rows_;
   std::vector<std::uint32_t> codes_;

@@ -56,7 +56,6 @@ std::vector<ModelConfig> variants_of(const ModelConfig& config) {
     c.table_choice = TableChoice::kTopK;
     c.hash_bits -= std::min(2u, c.hash_bits - 1);
   });
-  add([](ModelConfig& c) { c.hash_family = HashFamilyKind::kDwta; });
   add([](ModelConfig& c) {
     c.sampling = Sampling::kRandom;
     c.active_cap += c.random_negatives;
@@ -65,9 +64,7 @@ std::vector<ModelConfig> variants_of(const ModelConfig& config) {
 }
 
 void print(const ModelConfig& c, std::uint32_t epoch, const SamplingQuality& quality) {
-  const char* name = c.sampling == Sampling::kRandom             ? "uniform"
-                     : c.hash_family == HashFamilyKind::kSimHash ? "SimHash"
-                                                                 : "DWTA";
+  const char* name = c.sampling == Sampling::kRandom ? "uniform" : "SimHash";
   fmt::print(
       "| {:5} | {:7} | {:7} | {:2} | {:3} | {:5} | {:6.0f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |\n",
       epoch, name, c.table_choice == TableChoice::kTopK ? "topk" : "vanilla", c.hash_bits, c.tables,
@@ -93,7 +90,7 @@ int run(const Options& options, ModelConfig config, const PackedDataset& train) 
     examples.push_back(train.example(p));
   }
   fmt::print(
-      "| epoch | family | choice | K | L | cap | active | recall@10 | recall@100 | gradient | at "
+      "| epoch | hash | choice | K | L | cap | active | recall@10 | recall@100 | gradient | at "
       "best |\n"
       "|---|---|---|---|---|---|---|---|---|---|---|\n");
   SamplingQuality first;

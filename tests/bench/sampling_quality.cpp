@@ -95,12 +95,12 @@ SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows&
                                  ThreadPool& pool) {
   const Kernels& kernels = default_kernels();
   const ShardMap map(config);
-  const std::unique_ptr<HashFamily> family =
-      config.sampling == Sampling::kLsh ? make_hash_family(config, kernels) : nullptr;
-  const ShardContext context{config, map, kernels, family.get()};
+  const std::unique_ptr<SimHash> sim_hash =
+      config.sampling == Sampling::kLsh ? std::make_unique<SimHash>(config, kernels) : nullptr;
+  const ShardContext context{config, map, kernels, sim_hash.get()};
   std::vector<ShardScratch> scratch(pool.threads(), ShardScratch(config));
   const std::vector<OutputShard> shards = shards_of(context, rows, pool, scratch);
-  QueryBatch batch(config, family.get());
+  QueryBatch batch(config, sim_hash.get());
   batch.prepare(0, codes, pool);
 
   std::vector<Example> examples(codes.examples);

@@ -67,14 +67,8 @@ void add_choices(CLI::App& app, Options& options) {
       app, "--sampling",
       {{"lsh", Sampling::kLsh}, {"random", Sampling::kRandom}, {"all", Sampling::kAll}},
       into(options, &ModelConfig::sampling));
-  add_choice<HashFamilyKind>(
-      app, "--hash-family",
-      {{"simhash", HashFamilyKind::kSimHash}, {"dwta", HashFamilyKind::kDwta}},
-      into(options, &ModelConfig::hash_family));
   add_choice<TableChoice>(app, "--table-choice",
-                          {{"vanilla", TableChoice::kVanilla},
-                           {"topk", TableChoice::kTopK},
-                           {"threshold", TableChoice::kThreshold}},
+                          {{"vanilla", TableChoice::kVanilla}, {"topk", TableChoice::kTopK}},
                           into(options, &ModelConfig::table_choice));
   add_choice<RecipeKind>(
       app, "--recipe",
@@ -96,7 +90,6 @@ void add_fields(CLI::App& app, Options& options) {
   app.add_option("--staleness", options.recipe.staleness);
   add_field(app, options, "--hash-bits", &ModelConfig::hash_bits);
   add_field(app, options, "--tables", &ModelConfig::tables);
-  add_field(app, options, "--meetings-min", &ModelConfig::meetings_min);
   add_field(app, options, "--active-cap", &ModelConfig::active_cap);
   add_field(app, options, "--random-negatives", &ModelConfig::random_negatives);
   add_field(app, options, "--random-weight-max", &ModelConfig::random_weight_max);

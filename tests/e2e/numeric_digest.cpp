@@ -236,7 +236,7 @@ class Training {
   Digest hidden_, gradients_, outcomes_, output_commits_, input_commit_;
 };
 
-ModelConfig small_model(HashFamilyKind family) {
+ModelConfig small_model() {
   ModelConfig config;
   config.points = 600;
   config.features = 400;
@@ -247,16 +247,11 @@ ModelConfig small_model(HashFamilyKind family) {
   config.batch_examples = 48;
   config.round_batches = 7;
   config.staleness = 2;
-  config.hash_family = family;
-  config.table_choice =
-      family == HashFamilyKind::kSimHash ? TableChoice::kTopK : TableChoice::kVanilla;
   config.hash_bits = 5;
   config.tables = 11;
   config.active_cap = 150;
   config.random_negatives = 9;
   config.random_weight_max = 6.0F;
-  // Two rounds an epoch.
-  config.centroid_scale = family == HashFamilyKind::kDwta ? 2.0F : 0.0F;
   config.rehash_batches = 3;
   config.dropout = 0.1F;
   config.feature_dropout = 0.2F;
@@ -282,14 +277,16 @@ int main(int argc, char** argv) {
   }
   // What follows may differ from machine to machine and is not on stdout for that reason.
   fmt::print(stderr, "{}, {} threads\n", simd_level_name(*level), threads);
-  ModelConfig softmax = small_model(HashFamilyKind::kSimHash);
+  ModelConfig most_met = small_model();
+  most_met.table_choice = TableChoice::kTopK;
+  ModelConfig centroids = small_model();
+  // Two rounds an epoch.
+  centroids.centroid_scale = 2.0F;
+  ModelConfig softmax = most_met;
   softmax.output_shards = 1;
   softmax.loss = Loss::kSoftmax;
-  softmax.table_choice = TableChoice::kThreshold;
   const std::pair<const char*, ModelConfig> models[] = {
-      {"SimHash", small_model(HashFamilyKind::kSimHash)},
-      {"DWTA", small_model(HashFamilyKind::kDwta)},
-      {"softmax", softmax}};
+      {"most met", most_met}, {"centroids", centroids}, {"softmax", softmax}};
   for (const auto& [name, model] : models) {
     fmt::print("{}\n", name);
     Training training(model, threads);

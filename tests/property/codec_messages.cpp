@@ -78,9 +78,7 @@ ModelConfig model(Rng& rng) {
   config.batch_examples = static_cast<std::uint32_t>(1 + rng.next_below(kBatchExamplesMax));
   config.staleness = static_cast<std::uint32_t>(rng.next_below(kStalenessMax));
   config.sampling = static_cast<Sampling>(rng.next_below(3));
-  config.hash_family = static_cast<HashFamilyKind>(rng.next_below(2));
-  config.table_choice = static_cast<TableChoice>(rng.next_below(3));
-  config.meetings_min = static_cast<std::uint32_t>(1 + rng.next_below(config.tables));
+  config.table_choice = static_cast<TableChoice>(rng.next_below(2));
   config.loss = static_cast<Loss>(rng.next_below(2));
   if (config.loss == Loss::kSoftmax) config.output_shards = 1;
   config.hash_bits = static_cast<std::uint32_t>(1 + rng.next_below(kHashBitsMax));

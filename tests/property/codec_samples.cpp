@@ -33,11 +33,9 @@ ModelConfig sample_model() {
   model.staleness = 9;
   model.staleness_rise = 10;
   model.sampling = Sampling::kAll;
-  model.hash_family = HashFamilyKind::kDwta;
-  model.table_choice = TableChoice::kThreshold;
+  model.table_choice = TableChoice::kTopK;
   model.hash_bits = 10;
   model.tables = 11;
-  model.meetings_min = 7;
   model.active_cap = 1'212;
   model.random_negatives = 13;
   model.random_weight_max = 3.5F;

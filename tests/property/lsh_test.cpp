@@ -1,11 +1,11 @@
-// Collision rates of the hash families against theory.
+// Collision rates of SimHash against theory.
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <numbers>
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/lsh/hash_family.hpp"
+#include "common/lsh/sim_hash.hpp"
 #include "tests/property/property_seed.hpp"
 
 namespace gleaner {
@@ -14,11 +14,10 @@ namespace {
 constexpr std::uint32_t kHidden = 256;
 constexpr std::uint32_t kTables = 1024;
 
-ModelConfig config_of(HashFamilyKind family, std::uint32_t bits, std::uint64_t seed) {
+ModelConfig config_of(std::uint32_t bits, std::uint64_t seed) {
   ModelConfig config;
   config.seed = seed;
   config.hidden = kHidden;
-  config.hash_family = family;
   config.hash_bits = bits;
   config.tables = kTables;
   return config;
@@ -43,13 +42,12 @@ std::vector<double> unit_vector(Rng& rng) {
 }
 
 // Share of the tables in which two vectors at `angle` have the same code, over several pairs.
-double collision_rate(HashFamilyKind kind, std::uint32_t bits, double angle) {
+double collision_rate(std::uint32_t bits, double angle) {
   constexpr int kPairs = 24;
   std::size_t equal = 0;
   for (int pair = 0; pair < kPairs; ++pair) {
     const std::uint64_t stream = property_seed() + static_cast<std::uint64_t>(pair);
-    const auto family =
-        make_hash_family(config_of(kind, bits, stream), kernels_for(SimdLevel::kScalar));
+    const SimHash sim_hash(config_of(bits, stream), kernels_for(SimdLevel::kScalar));
     Rng rng(stream, Purpose::kTest, bits);
     const std::vector<double> a = unit_vector(rng);
     std::vector<double> across = unit_vector(rng);
@@ -70,7 +68,7 @@ double collision_rate(HashFamilyKind kind, std::uint32_t bits, double angle) {
     std::vector<std::uint32_t> codes(std::size_t{2} * kTables);
     HashScratch scratch;
     const float* rows[] = {first.data(), second.data()};
-    family->hash_rows(rows, codes, scratch);
+    sim_hash.hash_rows(rows, codes, scratch);
     for (std::size_t table = 0; table < kTables; ++table) {
       equal += codes[table] == codes[kTables + table] ? 1 : 0;
     }
@@ -85,28 +83,10 @@ TEST_CASE("simhash: vectors at an angle collide with probability (1 - angle / pi
   for (const std::uint32_t bits : {1u, 4u, 9u}) {
     for (const double angle : {0.0, 0.2, 0.5, 1.0, std::numbers::pi / 2, 2.5}) {
       const double expected = std::pow(1 - angle / std::numbers::pi, bits);
-      const double rate = collision_rate(HashFamilyKind::kSimHash, bits, angle);
+      const double rate = collision_rate(bits, angle);
       CAPTURE(bits, angle, expected, rate);
       // 24,576 draws, but those of a pair share its vectors: five deviations and a little more.
       REQUIRE(std::abs(rate - expected) < 5 * std::sqrt(expected * (1 - expected) / 24576) + 0.004);
-    }
-  }
-}
-
-TEST_CASE("dwta: unrelated vectors collide by chance, near ones more often", "[lsh]") {
-  CAPTURE(property_seed());
-  for (const std::uint32_t bits : {3u, 6u, 8u}) {
-    const double chance = std::pow(2.0, -static_cast<double>(bits));
-    const double unrelated = collision_rate(HashFamilyKind::kDwta, bits, std::numbers::pi / 2);
-    CAPTURE(bits, chance, unrelated);
-    REQUIRE(std::abs(unrelated - chance) < 5 * std::sqrt(chance / 24576) + 0.004);
-    double closer = 1.0;
-    for (const double angle : {0.0, 0.2, 0.5, 1.0, std::numbers::pi / 2}) {
-      const double rate = collision_rate(HashFamilyKind::kDwta, bits, angle);
-      REQUIRE(rate <= closer);
-      if (angle == 0.0) REQUIRE(rate == 1.0);
-      if (angle > 0.0) REQUIRE(rate < closer);
-      closer = rate;
     }
   }
 }

@@ -167,11 +167,10 @@ TEST_CASE("cluster: the lag and the seed are part of the model", "[sim]") {
   REQUIRE(run(options).reached.digests.at(6) != usual.expected->digests.at(6));
 }
 
-TEST_CASE("cluster: neither sampling nor hash family loosens the promise", "[sim]") {
+TEST_CASE("cluster: no way of sampling loosens the promise", "[sim]") {
   for (const Sampling sampling : {Sampling::kRandom, Sampling::kAll, Sampling::kLsh}) {
     ClusterOptions options = small_options();
     options.model.sampling = sampling;
-    options.model.hash_family = HashFamilyKind::kDwta;
     options.model.random_negatives = 5;
     options.model.table_choice = TableChoice::kTopK;
     options.model.dropout = 0.2F;
@@ -186,7 +185,7 @@ TEST_CASE("cluster: a softmax over the one shard there is keeps the promise", "[
   ClusterOptions options = small_options();
   options.model.loss = Loss::kSoftmax;
   options.model.output_shards = 1;
-  options.model.table_choice = TableChoice::kThreshold;
+  options.model.table_choice = TableChoice::kTopK;
   require_promise(options);
 }
 

@@ -53,7 +53,7 @@ void ActiveSets::build(const QueryBatch& batch, const Positives& positives, Shar
     choose_positives(positives, example, neurons);
     switch (config_.sampling) {
       case Sampling::kLsh:
-        if (config_.table_choice != TableChoice::kVanilla) {
+        if (config_.table_choice == TableChoice::kTopK) {
           choose_most_met(batch, example, tables, rows);
         } else {
           choose_first_met(batch, example, tables);
@@ -193,12 +193,9 @@ void ActiveSets::choose_most_met(const QueryBatch& batch, std::uint32_t example,
     if (!is_chosen(row)) ++meeting_counts_[meetings_[row]];
   }
   // Rows met more often than `level` all fit under the cap; of those met as often, `left` do.
-  const std::uint32_t least =
-      config_.table_choice == TableChoice::kThreshold ? config_.meetings_min : 1;
   std::uint32_t level = tables.tables();
   std::uint32_t left = cap_share_;
-  for (; level >= least && meeting_counts_[level] <= left; --level) left -= meeting_counts_[level];
-  if (level < least) left = 0;
+  for (; level > 0 && meeting_counts_[level] <= left; --level) left -= meeting_counts_[level];
   for (const std::uint32_t row : candidates) {
     if (meetings_[row] > level) {
       choose(row);

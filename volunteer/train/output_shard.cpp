@@ -44,7 +44,7 @@ OutputShard::OutputShard(const ShardContext& context, ShardId shard)
       rows_(neurons_.size(), context.config.hidden),
       tables_(context.map.codes_per_row(shard), context.config.hash_bits, neurons_.size()),
       stale_(neurons_.size(), 1) {
-  GLEANER_CHECK((context.family != nullptr) == (tables_.tables() > 0));
+  GLEANER_CHECK((context.sim_hash != nullptr) == (tables_.tables() > 0));
 }
 
 void OutputShard::load_initial(std::uint32_t row, std::span<const float> values) {
@@ -304,7 +304,7 @@ void OutputShard::compute_codes(std::span<const std::uint32_t> rows, ShardScratc
   scratch.hash_rows.clear();
   for (const std::uint32_t row : rows) scratch.hash_rows.push_back(rows_.weights(row));
   scratch.hash_codes.resize(rows.size() * tables_.tables());
-  context_.family->hash_rows(scratch.hash_rows, scratch.hash_codes, scratch.hash);
+  context_.sim_hash->hash_rows(scratch.hash_rows, scratch.hash_codes, scratch.hash);
 }
 
 void OutputShard::rehash(ShardScratch& scratch) {

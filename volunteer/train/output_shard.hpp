@@ -20,7 +20,7 @@
 #include <vector>
 
 #include "common/kernels/kernels.hpp"
-#include "common/lsh/hash_family.hpp"
+#include "common/lsh/sim_hash.hpp"
 #include "common/model_config.hpp"
 #include "common/shard_digest.hpp"
 #include "common/shard_map.hpp"
@@ -34,12 +34,12 @@
 
 namespace gleaner {
 
-// What all shards of a run have in common; outlives them. `family` is null without tables.
+// What all shards of a run have in common; outlives them. `sim_hash` is null without tables.
 struct ShardContext {
   const ModelConfig& config;
   const ShardMap& map;
   const Kernels& kernels;
-  const HashFamily* family;
+  const SimHash* sim_hash;
 };
 
 // So many batches take their steps together at most. What is random in their access, gradients of

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/ids.hpp"
-#include "common/lsh/hash_family.hpp"
+#include "common/lsh/sim_hash.hpp"
 #include "common/model_config.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
@@ -18,8 +18,8 @@ namespace gleaner {
 
 class QueryBatch {
  public:
-  // `family` is null when sampling uses no tables; it outlives the batch.
-  QueryBatch(const ModelConfig& config, const HashFamily* family);
+  // `sim_hash` is null when sampling uses no tables; it outlives the batch.
+  QueryBatch(const ModelConfig& config, const SimHash* sim_hash);
 
   // Computes everything for one batch; `codes` outlives its use.
   void prepare(BatchIndex batch, const HiddenCodes& codes, ThreadPool& pool);
@@ -51,7 +51,7 @@ class QueryBatch {
   void prepare_example(std::uint32_t example, HashScratch& scratch);
 
   const ModelConfig& config_;
-  const HashFamily* family_;
+  const SimHash* sim_hash_;
   std::uint32_t tables_;
   BatchIndex batch_ = 0;
   const HiddenCodes* codes_ = nullptr;

@@ -10,7 +10,7 @@
 
 #include "common/kernels/kernels.hpp"
 #include "common/limits.hpp"
-#include "common/lsh/hash_family.hpp"
+#include "common/lsh/sim_hash.hpp"
 #include "common/run_plan.hpp"
 #include "common/time.hpp"
 #include "schema/gradient.hpp"
@@ -38,9 +38,9 @@ std::uint64_t elapsed_us(Instant since) {
   return static_cast<std::uint64_t>((monotonic_now() - since).count());
 }
 
-std::unique_ptr<HashFamily> family_of(const ModelConfig& config, const Kernels& kernels) {
+std::unique_ptr<SimHash> sim_hash_of(const ModelConfig& config, const Kernels& kernels) {
   if (config.sampling != Sampling::kLsh) return nullptr;
-  return make_hash_family(config, kernels);
+  return std::make_unique<SimHash>(config, kernels);
 }
 
 }  // namespace
@@ -51,7 +51,7 @@ struct ShardTrainer::Impl {
   ThreadPool& pool;
   ShardMap map;
   RunPlan plan;
-  std::unique_ptr<HashFamily> family;
+  std::unique_ptr<SimHash> sim_hash;
   ShardContext context;
   std::vector<QueryBatch> queries;    // of the batches that are trained together
   std::vector<ShardScratch> scratch;  // one a worker
@@ -65,9 +65,9 @@ struct ShardTrainer::Impl {
         pool(threads),
         map(config),
         plan(config),
-        family(family_of(config, kernels)),
-        context{config, map, kernels, family.get()},
-        queries(kBatchesTogether, QueryBatch(config, family.get())),
+        sim_hash(sim_hash_of(config, kernels)),
+        context{config, map, kernels, sim_hash.get()},
+        queries(kBatchesTogether, QueryBatch(config, sim_hash.get())),
         scratch(threads.threads(), ShardScratch(config)),
         totals(threads.threads()) {}
 

@@ -124,7 +124,6 @@ TEST_CASE("master config: every default and every change survives --print-config
   changed.recipe = RecipeKind::kBest;
   changed.model = all_overrides(recipe());
   changed.model.sampling = Sampling::kRandom;
-  changed.model.hash_family = HashFamilyKind::kDwta;
   changed.model.dropout = 0.1F;
   changed.network.listen = "[::1]:0";
   changed.network.token = "s\"e\\c";
@@ -214,11 +213,6 @@ TEST_CASE("master config: a model that does not fit is refused by key", "[master
   config.model.loss = Loss::kSoftmax;
   REQUIRE_THAT(effective_model(config, recipe()).error().message,
                StartsWith("model.output_shards is 8: the loss softmax adds over all active"));
-  config = complete();
-  config.model.table_choice = TableChoice::kThreshold;
-  config.model.meetings_min = 51;
-  REQUIRE_THAT(effective_model(config, recipe()).error().message,
-               StartsWith("model.meetings_min is 51: it must be between 1 and tables (50)"));
   ModelConfig empty = recipe();
   empty.points = 0;
   const Result<ModelConfig> refused = effective_model(complete(), empty);

@@ -112,11 +112,8 @@ TEST_CASE("codec: a configuration out of range or not finite is refused", "[code
   bad.model.sampling = static_cast<Sampling>(3);
   require_refused(bad, "Welcome: model.sampling: 3 is unknown");
   bad = welcome();
-  bad.model.hash_family = static_cast<HashFamilyKind>(2);
-  require_refused(bad, "Welcome: model.hash_family: 2 is unknown");
-  bad = welcome();
-  bad.model.table_choice = static_cast<TableChoice>(3);
-  require_refused(bad, "Welcome: model.table_choice: 3 is unknown");
+  bad.model.table_choice = static_cast<TableChoice>(2);
+  require_refused(bad, "Welcome: model.table_choice: 2 is unknown");
   bad = welcome();
   bad.model.loss = static_cast<Loss>(2);
   require_refused(bad, "Welcome: model.loss: 2 is unknown");

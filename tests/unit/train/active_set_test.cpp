@@ -14,7 +14,7 @@ struct Scene {
   ModelConfig config;
   ShardMap map;
   ThreadPool pool{1};
-  std::unique_ptr<HashFamily> family;
+  std::unique_ptr<SimHash> sim_hash;
   HiddenCodes hidden;
   Positives positives;
   QueryBatch queries;
@@ -23,12 +23,12 @@ struct Scene {
   explicit Scene(const ModelConfig& model, BatchIndex batch = 2)
       : config(model),
         map(config),
-        family(config.sampling == Sampling::kLsh
-                   ? make_hash_family(config, kernels_for(SimdLevel::kScalar))
-                   : nullptr),
+        sim_hash(config.sampling == Sampling::kLsh
+                     ? std::make_unique<SimHash>(config, kernels_for(SimdLevel::kScalar))
+                     : nullptr),
         hidden(test::make_hidden(config, batch, 16)),
         positives(test::make_positives(config, batch, 16)),
-        queries(config, family.get()),
+        queries(config, sim_hash.get()),
         sets(config) {
     queries.prepare(batch, hidden, pool);
   }
@@ -126,13 +126,10 @@ TEST_CASE("active sets: truths, then bucket members up to the shard's share of t
   REQUIRE(cap_left_room);
 }
 
-TEST_CASE("active sets: top-k takes the rows that the most tables bring, threshold no others",
-          "[active]") {
+TEST_CASE("active sets: top-k takes the rows that the most tables bring", "[active]") {
   ModelConfig config = test::small_config();
   config.random_negatives = 0;
-  config.table_choice = GENERATE(TableChoice::kTopK, TableChoice::kThreshold);
-  config.meetings_min = 3;
-  const bool has_threshold = config.table_choice == TableChoice::kThreshold;
+  config.table_choice = TableChoice::kTopK;
   bool cap_cut = false;
   bool cap_left_room = false;
   for (const std::uint32_t cap : {6u, 60u, 1000u}) {
@@ -146,7 +143,6 @@ TEST_CASE("active sets: top-k takes the rows that the most tables bring, thresho
       for (std::uint32_t example = 0; example < 16; ++example) {
         std::map<std::uint32_t, int> meetings = scene.meetings(example, shard);
         for (const std::uint32_t row : scene.truths(example, shard)) meetings.erase(row);
-        if (has_threshold) std::erase_if(meetings, [](const auto& met) { return met.second < 3; });
         REQUIRE(negatives[example].size() == std::min<std::size_t>(share, meetings.size()));
         (meetings.size() > share ? cap_cut : cap_left_room) = true;
         int least = 1 << 20;

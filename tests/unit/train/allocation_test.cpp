@@ -34,8 +34,8 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
   const ModelConfig config = long_rounds();
   const ShardMap map(config);
   const Kernels& kernels = default_kernels();
-  const auto family = make_hash_family(config, kernels);
-  const ShardContext context{config, map, kernels, family.get()};
+  const SimHash sim_hash(config, kernels);
+  const ShardContext context{config, map, kernels, &sim_hash};
   ThreadPool pool(1);  // which of several threads meets its largest batch when is chance
   std::vector<ShardScratch> scratch(1, ShardScratch(config));
   const ShardId id{1};
@@ -46,8 +46,7 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
     shard.load_initial(row, values);
   }
   shard.finish_loading(pool, scratch);
-  std::array<QueryBatch, 2> queries{QueryBatch(config, family.get()),
-                                    QueryBatch(config, family.get())};
+  std::array<QueryBatch, 2> queries{QueryBatch(config, &sim_hash), QueryBatch(config, &sim_hash)};
   std::size_t taken = 0;
   std::uint64_t active = 0;
   for (BatchIndex batch = 0; batch < kWarm + kCounted; ++batch) {

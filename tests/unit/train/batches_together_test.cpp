@@ -22,7 +22,7 @@ TEST_CASE("output shard: batches that go together give the bits of one after the
     }
 
     ShardScene together(config);
-    std::vector<QueryBatch> queries(count, QueryBatch(config, together.family.get()));
+    std::vector<QueryBatch> queries(count, QueryBatch(config, together.sim_hash.get()));
     std::vector<HiddenCodes> hidden;
     std::vector<Positives> positives;
     std::vector<ShardBatch> batches;

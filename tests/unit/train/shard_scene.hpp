@@ -18,7 +18,7 @@ struct ShardScene {
   RunPlan plan;
   ThreadPool pool{1};
   const Kernels& kernels = kernels_for(SimdLevel::kScalar);
-  std::unique_ptr<HashFamily> family;
+  std::unique_ptr<SimHash> sim_hash;
   ShardContext context;
   std::vector<ShardScratch> scratch;
   QueryBatch queries;
@@ -30,10 +30,11 @@ struct ShardScene {
       : config(model),
         map(config),
         plan(config),
-        family(config.sampling == Sampling::kLsh ? make_hash_family(config, kernels) : nullptr),
-        context{config, map, kernels, family.get()},
+        sim_hash(config.sampling == Sampling::kLsh ? std::make_unique<SimHash>(config, kernels)
+                                                   : nullptr),
+        context{config, map, kernels, sim_hash.get()},
         scratch(1, ShardScratch(config)),
-        queries(config, family.get()),
+        queries(config, sim_hash.get()),
         shard(context, id) {
     std::vector<float> values(config.hidden + 1);
     for (std::uint32_t row = 0; row < shard.rows().rows(); ++row) {
@@ -78,7 +79,7 @@ struct ShardScene {
     HashScratch hash;
     for (std::uint32_t index = 0; index < shard.rows().rows(); ++index) {
       const float* weights[] = {shard.rows().weights(index)};
-      family->hash_rows(weights, computed, hash);
+      sim_hash->hash_rows(weights, computed, hash);
       shard.tables().read_codes(index, stored);
       REQUIRE(stored == computed);
       for (std::uint32_t table = 0; table < config.tables; ++table) {

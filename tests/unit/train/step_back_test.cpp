@@ -5,7 +5,7 @@
 
 #include "common/initial_weights.hpp"
 #include "common/kernels/kernels.hpp"
-#include "common/lsh/hash_family.hpp"
+#include "common/lsh/sim_hash.hpp"
 #include "tests/unit/train/shard_holder.hpp"
 #include "volunteer/train/output_shard.hpp"
 
@@ -88,10 +88,10 @@ struct Bench {
   RunPlan plan{config};
   ThreadPool pool{1};
   const Kernels& kernels = default_kernels();
-  std::unique_ptr<HashFamily> family =
-      config.sampling == Sampling::kLsh ? make_hash_family(config, kernels) : nullptr;
-  ShardContext context{config, map, kernels, family.get()};
-  QueryBatch queries{config, family.get()};
+  std::unique_ptr<SimHash> sim_hash =
+      config.sampling == Sampling::kLsh ? std::make_unique<SimHash>(config, kernels) : nullptr;
+  ShardContext context{config, map, kernels, sim_hash.get()};
+  QueryBatch queries{config, sim_hash.get()};
   std::vector<ShardScratch> scratch{ShardScratch(config)};
   OutputShard shard;
 };

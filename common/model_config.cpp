@@ -84,14 +84,6 @@ Result<void> validate_sampling(const ModelConfig& c) {
   return in_range("random_weight_max", c.random_weight_max, 1.0F, 1000.0F);
 }
 
-Result<void> validate_loss(const ModelConfig& c) {
-  if (c.loss != Loss::kSoftmax || c.output_shards == 1) return {};
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("output_shards is {}: the loss softmax adds over all active neurons of "
-                           "an example, which must be in one shard",
-                           c.output_shards)};
-}
-
 Result<void> validate_optimizer(const ModelConfig& c) {
   if (auto r = in_range("output_rate", c.output_rate, 0.0F, kRateMax); !r) return r;
   if (auto r = in_range("input_rate", c.input_rate, 0.0F, kRateMax); !r) return r;
@@ -130,7 +122,6 @@ Result<void> validate(const ModelConfig& config) {
   if (auto r = validate_shape(config); !r) return r;
   if (auto r = validate_schedule(config); !r) return r;
   if (auto r = validate_sampling(config); !r) return r;
-  if (auto r = validate_loss(config); !r) return r;
   return validate_optimizer(config);
 }
 

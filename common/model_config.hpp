@@ -22,14 +22,6 @@ enum class TableChoice : std::uint8_t {
   kTopK = 1,     // those met in the most tables
 };
 
-// What an example's active neurons are trained to predict.
-enum class Loss : std::uint8_t {
-  kLogistic = 0,  // each by itself whether its label is true
-  // Together, which label is true: their probabilities add up to 1, each true label's should be
-  // 1/k of k. Needs all of them in one place, so a single output shard.
-  kSoftmax = 1,
-};
-
 struct ModelConfig {
   // From the training file.
   std::uint64_t data_fingerprint = 0;  // XXH3 of the packed training set
@@ -61,8 +53,6 @@ struct ModelConfig {
   std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
   float random_weight_max = 1.0F;      // neurons that one of these counts for, at most
   std::uint32_t rehash_batches = 50;   // touched rows are hashed anew every so many batches
-
-  Loss loss = Loss::kLogistic;
 
   // Optimizer: w -= rate * g / (sqrt(v) + epsilon), v one float a row.
   float output_rate = 3e-3F;

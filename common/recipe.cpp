@@ -91,7 +91,6 @@ class Chooser {
     model_.features = facts.features;
     model_.labels = facts.labels;
     model_.staleness = request.staleness.value_or(1);
-    model_.loss = request.loss;
   }
 
   Recipe choose() {
@@ -186,11 +185,8 @@ void Chooser::choose_shape() {
   const BestLayer best = best_layer();
   set("hidden", &ModelConfig::hidden, by_kind(128u, 128u, best.hidden),
       is_best() ? best.why_hidden : "learns nearly as well as a wider layer in much less time");
-  const bool is_whole = model_.loss == Loss::kSoftmax;
-  set("output_shards", &ModelConfig::output_shards,
-      is_whole ? 1u : std::min<std::uint32_t>(16, facts_.labels),
-      is_whole ? "the loss softmax adds over the whole layer"
-               : "enough to share among several volunteers");
+  set("output_shards", &ModelConfig::output_shards, std::min<std::uint32_t>(16, facts_.labels),
+      "enough to share among several volunteers");
 }
 
 void Chooser::choose_schedule() {

@@ -36,7 +36,6 @@ struct RecipeRequest {
   std::optional<std::uint32_t> epochs = std::nullopt;
   std::optional<std::uint32_t> batch_examples = std::nullopt;
   std::optional<std::uint32_t> staleness = std::nullopt;
-  Loss loss = Loss::kLogistic;
   // What commits may be of two volunteers' bytes: rounds are made long enough, up to
   // kRoundExamplesMax. More volunteers send more units for the same commits.
   double commit_share = kCommitShareUsual;

@@ -27,7 +27,6 @@ struct ModelOverrides {
   std::optional<std::uint32_t> random_negatives;
   std::optional<float> random_weight_max;
   std::optional<std::uint32_t> rehash_batches;
-  std::optional<Loss> loss;
   std::optional<float> output_rate;
   std::optional<float> input_rate;
   std::optional<float> rate_decay;
@@ -147,11 +146,6 @@ template <typename Visit>
 void for_each_learning_field(ModelFieldVisit<Visit> to) {
   using O = ModelOverrides;
   using C = ModelConfig;
-  to.other(ModelField<Loss>{
-      "loss", &O::loss, &C::loss, Loss::kLogistic, Loss::kSoftmax, "",
-      "What an example's active neurons learn: each by itself whether its label is true "
-      "(logistic), or together which one is (softmax), which keeps the output layer in one shard "
-      "and so with one volunteer; for comparison."});
   to.real("output_rate", &O::output_rate, &C::output_rate, 0.0F, kRateMax, "",
           "Learning rate of the output layer.");
   to.real("input_rate", &O::input_rate, &C::input_rate, 0.0F, kRateMax, "",

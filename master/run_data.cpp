@@ -80,10 +80,9 @@ Result<RunData> open_run_data(const MasterConfig& config,
     if ((*test)->points() > 0) data.test = std::move(*test);
   }
   data.label_counts = count_labels(*data.train);
-  Recipe proposed = recipe(
-      facts_of(*data.train),
-      {config.recipe, config.model.epochs, config.model.batch_examples, config.model.staleness,
-       config.model.loss.value_or(Loss::kLogistic), config.commit_share});
+  Recipe proposed = recipe(facts_of(*data.train),
+                           {config.recipe, config.model.epochs, config.model.batch_examples,
+                            config.model.staleness, config.commit_share});
   proposed.model.data_fingerprint = data.train->fingerprint();
   if (const auto stored = stored_model(config.run.store)) keep_choices(proposed, *stored);
   if (!config.data.init_from.empty()) {

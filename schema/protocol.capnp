@@ -90,8 +90,7 @@ struct ModelConfig {
   randomWeightMax @31 :Float32;
   centroidScale @32 :Float32;
   divergenceFactor @33 :Float32;
-  loss @34 :UInt8;
-  stalenessRise @35 :UInt32;
+  stalenessRise @34 :UInt32;
 }
 
 struct Welcome {

@@ -30,7 +30,6 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setRandomNegatives(from.random_negatives);
   to.setRandomWeightMax(from.random_weight_max);
   to.setRehashBatches(from.rehash_batches);
-  to.setLoss(static_cast<std::uint8_t>(from.loss));
   to.setOutputRate(from.output_rate);
   to.setInputRate(from.input_rate);
   to.setRateDecay(from.rate_decay);
@@ -70,7 +69,6 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.random_negatives = from.getRandomNegatives();
   to.random_weight_max = from.getRandomWeightMax();
   to.rehash_batches = from.getRehashBatches();
-  to.loss = read_enum("model.loss", from.getLoss(), Loss::kSoftmax);
   to.output_rate = from.getOutputRate();
   to.input_rate = from.getInputRate();
   to.rate_decay = from.getRateDecay();

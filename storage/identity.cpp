@@ -27,7 +27,6 @@ constexpr std::string_view kInitialField = "initial_fingerprint";
 bool is_used(std::string_view field, const ModelConfig& config) {
   if (field == kInitialField) return config.initial_fingerprint != 0;
   if (field == "staleness_rise") return config.staleness_rise != 0;
-  if (field == "loss") return config.loss != Loss::kLogistic;
   return true;
 }
 
@@ -58,7 +57,6 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("random_negatives", c.random_negatives);
   visit("random_weight_max", c.random_weight_max);
   visit("rehash_batches", c.rehash_batches);
-  visit("loss", c.loss);
   visit("output_rate", c.output_rate);
   visit("input_rate", c.input_rate);
   visit("rate_decay", c.rate_decay);
@@ -80,13 +78,6 @@ constexpr std::pair<Sampling, std::string_view> kSamplingNames[] = {
 
 constexpr std::pair<TableChoice, std::string_view> kTableChoiceNames[] = {
     {TableChoice::kVanilla, "vanilla"}, {TableChoice::kTopK, "topk"}};
-
-constexpr std::pair<Loss, std::string_view> kLossNames[] = {{Loss::kLogistic, "logistic"},
-                                                            {Loss::kSoftmax, "softmax"}};
-
-constexpr const auto& names_of(Loss) {
-  return kLossNames;
-}
 
 constexpr const auto& names_of(TableChoice) {
   return kTableChoiceNames;

@@ -130,12 +130,6 @@ void logistic_kernel(const float* x, float* sigmoid, float* softplus, std::size_
   }
 }
 
-void exponential_kernel(const float* x, float* y, std::size_t n) {
-  for (std::size_t i = 0; i < n; i += kWidth) {
-    exp_of_negative(Vec::min(Vec::load(x + i), Vec::broadcast(64.0F))).store(y + i);
-  }
-}
-
 // ---- Training ----------------------------------------------------------------------------------
 
 // One row of the work.
@@ -330,14 +324,6 @@ std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
   return loss;
 }
 
-void forward_rows_kernel(const RowsTraining& work) {
-  forward_rows(work);
-}
-
-void backward_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
-  backward_rows(work, rule);
-}
-
 // ---- Exact scores ------------------------------------------------------------------------------
 
 // Four rows against four examples.
@@ -438,10 +424,7 @@ constexpr Kernels make_kernels(SimdLevel level) {
           .dequantise = dequantise_kernel,
           .quantise_gradient = quantise_gradient_kernel,
           .logistic = logistic_kernel,
-          .exponential = exponential_kernel,
           .train_rows = train_rows_kernel,
-          .forward_rows = forward_rows_kernel,
-          .backward_rows = backward_rows_kernel,
           .score_rows = score_rows_kernel,
           .project_codes = project_codes_kernel,
           .project_rows = project_rows_kernel,

@@ -110,15 +110,9 @@ struct Kernels {
 
   // sigmoid(x) and softplus(x) = log(1 + e^x), with e^-|x| held at its value for |x| = 64 beyond.
   void (*logistic)(const float* x, float* sigmoid, float* softplus, std::size_t n);
-  // y[i] = e^-x[i] for x[i] >= 0, with x held at 64 beyond. y may be x. n is a multiple of 16.
-  void (*exponential)(const float* x, float* y, std::size_t n);
   // Forward, logistic loss, backward and update. Returns the loss in 2^-20 nats: each pair's is
   // rounded, and at most 1024 nats.
   std::int64_t (*train_rows)(const RowsTraining& work, const RmsRule& rule);
-  // The parts of it, for other losses: forward writes work.logits; backward, with work.deltas
-  // given, does the rest.
-  void (*forward_rows)(const RowsTraining& work);
-  void (*backward_rows)(const RowsTraining& work, const RmsRule& rule);
   void (*score_rows)(const ScoreBlock& block);
 
   // bits[p] (of 16-bit words, lowest first) = the p-th projection of `codes` is positive.

@@ -74,8 +74,6 @@ void add_choices(CLI::App& app, Options& options) {
       app, "--recipe",
       {{"auto", RecipeKind::kAuto}, {"fast", RecipeKind::kFast}, {"best", RecipeKind::kBest}},
       [&options](const RecipeKind& kind) { options.recipe.kind = kind; });
-  add_choice<Loss>(app, "--loss", {{"logistic", Loss::kLogistic}, {"softmax", Loss::kSoftmax}},
-                   [&options](const Loss& loss) { options.recipe.loss = loss; });
 }
 
 void add_fields(CLI::App& app, Options& options) {

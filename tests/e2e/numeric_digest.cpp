@@ -282,11 +282,8 @@ int main(int argc, char** argv) {
   ModelConfig centroids = small_model();
   // Two rounds an epoch.
   centroids.centroid_scale = 2.0F;
-  ModelConfig softmax = most_met;
-  softmax.output_shards = 1;
-  softmax.loss = Loss::kSoftmax;
-  const std::pair<const char*, ModelConfig> models[] = {
-      {"most met", most_met}, {"centroids", centroids}, {"softmax", softmax}};
+  const std::pair<const char*, ModelConfig> models[] = {{"most met", most_met},
+                                                        {"centroids", centroids}};
   for (const auto& [name, model] : models) {
     fmt::print("{}\n", name);
     Training training(model, threads);

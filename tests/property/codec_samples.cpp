@@ -25,7 +25,7 @@ ModelConfig sample_model() {
   model.labels = 3'333;
   model.seed = 44;
   model.hidden = 64;
-  model.output_shards = 1;
+  model.output_shards = 5;
   model.input_shards = 2;
   model.epochs = 6;
   model.batch_examples = 77;
@@ -40,7 +40,6 @@ ModelConfig sample_model() {
   model.random_negatives = 13;
   model.random_weight_max = 3.5F;
   model.rehash_batches = 14;
-  model.loss = Loss::kSoftmax;
   model.output_rate = 0.015F;
   model.input_rate = 0.016F;
   model.rate_decay = 0.17F;

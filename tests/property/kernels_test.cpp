@@ -262,45 +262,6 @@ TEST_CASE("kernels: the logistic functions are exact to a few units in the last 
   }
 }
 
-TEST_CASE("kernels: exponentials are exact to a few units in the last place", "[kernels]") {
-  std::vector<float> x;
-  for (float value = 0.0F; value < 64.0F; value += 0.0078125F / 2) x.push_back(value * 1.0001F);
-  x.push_back(64.0F);
-  while (x.size() % 16 != 0) x.push_back(1000.0F);
-  std::vector<float> y(x.size());
-  scalar().exponential(x.data(), y.data(), x.size());
-  double worst = 0;
-  for (std::size_t i = 0; i < x.size(); ++i) {
-    worst = std::max(worst, ulps(y[i], std::exp(-std::min(static_cast<double>(x[i]), 64.0))));
-  }
-  INFO("worst " << worst << " ulp");
-  CHECK(worst < 2.0);
-  for (const SimdLevel level : available_simd_levels()) {
-    std::vector<float> in_place = x;
-    kernels_for(level).exponential(in_place.data(), in_place.data(), x.size());
-    REQUIRE(same_bits(in_place, y));
-  }
-}
-
-TEST_CASE("kernels: training rows is forward, a loss and backward", "[kernels]") {
-  CAPTURE(property_seed());
-  for (const SimdLevel level : available_simd_levels()) {
-    Rng rng(property_seed(), Purpose::kTest, 7);
-    RowsCase whole(rng, 96, 40, 17);
-    RowsCase parts = whole;
-    whole.run(kernels_for(level));
-    kernels_for(level).forward_rows(parts.work());
-    REQUIRE(std::equal(parts.logits.begin(), parts.logits.begin() + parts.count(),
-                       whole.logits.begin()));
-    parts.deltas = whole.deltas;
-    kernels_for(level).backward_rows(parts.work(), parts.rule);
-    REQUIRE(same_bits(parts.weights, whole.weights));
-    REQUIRE(same_bits(parts.biases, whole.biases));
-    REQUIRE(same_bits(parts.states, whole.states));
-    REQUIRE(same_bits(parts.hidden_gradient, whole.hidden_gradient));
-  }
-}
-
 TEST_CASE("kernels: training rows gives the same bits at every level", "[kernels]") {
   CAPTURE(property_seed());
   for (const std::size_t n : widths()) {

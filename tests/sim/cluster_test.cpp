@@ -181,14 +181,6 @@ TEST_CASE("cluster: no way of sampling loosens the promise", "[sim]") {
   }
 }
 
-TEST_CASE("cluster: a softmax over the one shard there is keeps the promise", "[sim]") {
-  ClusterOptions options = small_options();
-  options.model.loss = Loss::kSoftmax;
-  options.model.output_shards = 1;
-  options.model.table_choice = TableChoice::kTopK;
-  require_promise(options);
-}
-
 TEST_CASE("cluster: an input layer that volunteers hold is trained as the master's own", "[sim]") {
   for (const std::uint32_t staleness : {0u, 2u}) {
     ClusterOptions options = small_options();

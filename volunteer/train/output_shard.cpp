@@ -165,18 +165,13 @@ void OutputShard::train(std::span<const ShardBatch> batches, std::span<ShardOutc
   for (std::size_t i = 0; i < batches.size(); ++i) {
     BatchScratch& own = scratch.batches[i];
     const RmsRule rule = rule_of(config, batches[i].rate);
-    RowsTraining work = begin_batch(batches[i], own, scratch);
+    const RowsTraining work = begin_batch(batches[i], own, scratch);
     outcomes[i] = {.shard = shard_, .active = own.active.active()};
-    if (config.loss == Loss::kSoftmax) {
-      outcomes[i].loss =
-          train_softmax(work, rule, own.active, batches[i].queries->examples(), scratch);
-    } else {
-      walks[i].emplace(work, rule, own);
-    }
+    walks[i].emplace(work, rule, own);
   }
-  if (config.loss != Loss::kSoftmax) train_blocks(std::span(walks).first(batches.size()), scratch);
+  train_blocks(std::span(walks).first(batches.size()), scratch);
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    if (walks[i]) outcomes[i].loss = walks[i]->loss();
+    outcomes[i].loss = walks[i]->loss();
     end_batch(batches[i], scratch.batches[i], outcomes[i]);
   }
 }
@@ -287,17 +282,6 @@ void OutputShard::train_blocks(std::span<std::optional<BlockWalk>> walks, ShardS
     if (next == nullptr) return;
     (*next)->train_next(*this, scratch);
   }
-}
-
-std::int64_t OutputShard::train_softmax(RowsTraining& work, const RmsRule& rule,
-                                        const ActiveSets& active, std::uint32_t examples,
-                                        ShardScratch& scratch) {
-  if (active.rows().empty()) return 0;
-  take_rows(work, active.rows(), active.pair_ends(), active.pairs(), scratch);
-  context_.kernels.forward_rows(work);
-  const std::int64_t loss = softmax_deltas(context_.kernels, work, examples, scratch.softmax);
-  context_.kernels.backward_rows(work, rule);
-  return loss;
 }
 
 void OutputShard::compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const {

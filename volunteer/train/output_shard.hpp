@@ -30,7 +30,6 @@
 #include "volunteer/train/hash_table.hpp"
 #include "volunteer/train/output_rows.hpp"
 #include "volunteer/train/query_batch.hpp"
-#include "volunteer/train/softmax.hpp"
 
 namespace gleaner {
 
@@ -66,7 +65,6 @@ struct ShardScratch {
   AlignedVector<float> hidden_values;  // of one example
   std::vector<float> logits;
   std::vector<float> deltas;
-  SoftmaxScratch softmax;
   std::vector<const float*> hash_rows;
   std::vector<std::uint32_t> hash_codes;
   HashScratch hash;
@@ -159,9 +157,6 @@ class OutputShard {
                  ShardScratch& scratch);
   // Trains the rows of all batches, block by block.
   void train_blocks(std::span<std::optional<BlockWalk>> walks, ShardScratch& scratch);
-  // Of one batch, for a loss that needs all logits of an example at once.
-  std::int64_t train_softmax(RowsTraining& work, const RmsRule& rule, const ActiveSets& active,
-                             std::uint32_t examples, ShardScratch& scratch);
   // Computes the codes of some rows, kHashRowsMax at most, into scratch.hash_codes.
   void compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const;
 

@@ -108,7 +108,7 @@ Result<std::vector<Holding*>> ShardTrainer::Impl::find_loaded(std::span<const Le
 
 std::size_t ShardTrainer::Impl::together(std::span<const UnitBatch> batches) const {
   std::size_t count = 1;
-  while (count < std::min(batches.size(), kBatchesTogether) && config.loss != Loss::kSoftmax &&
+  while (count < std::min(batches.size(), kBatchesTogether) &&
          !plan.sums_centroids(batches[count].batch) &&
          !plan.rehashes_after(batches[count - 1].batch)) {
     ++count;

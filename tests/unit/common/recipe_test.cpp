@@ -178,15 +178,6 @@ TEST_CASE("recipe: a lag that is given is kept", "[recipe]") {
   REQUIRE(recipe(wide, {.staleness = 2}).model.staleness_rise > 0);
 }
 
-TEST_CASE("recipe: a softmax keeps the output layer in one shard", "[recipe]") {
-  const DatasetFacts wide = facts(20'756, 52'946);
-  REQUIRE(recipe(wide).model.output_shards == 16);
-  const ModelConfig model = recipe(wide, {.loss = Loss::kSoftmax}).model;
-  REQUIRE(model.loss == Loss::kSoftmax);
-  REQUIRE(model.output_shards == 1);
-  REQUIRE(validate(model).ok());
-}
-
 TEST_CASE("recipe: every choice names a field once and gives a reason", "[recipe]") {
   for (const RecipeKind kind : {RecipeKind::kAuto, RecipeKind::kFast, RecipeKind::kBest}) {
     std::set<std::string> fields;

@@ -192,8 +192,6 @@ TEST_CASE("master config: the range of every model key is the range that validat
       if (std::string(field.name) == "input_shards") {
         model.hidden = model.input_shards * kLanes;
       }
-      // A softmax wants one output shard.
-      if (std::string(field.name) == "loss") model.output_shards = 1;
       INFO(field.name);
       CHECK(validate(model).ok());
     }
@@ -209,10 +207,6 @@ TEST_CASE("master config: a model that does not fit is refused by key", "[master
   config.model.output_shards = 501;
   REQUIRE_THAT(effective_model(config, recipe()).error().message,
                StartsWith("model.output_shards is 501: there are only 500 labels"));
-  config = complete();
-  config.model.loss = Loss::kSoftmax;
-  REQUIRE_THAT(effective_model(config, recipe()).error().message,
-               StartsWith("model.output_shards is 8: the loss softmax adds over all active"));
   ModelConfig empty = recipe();
   empty.points = 0;
   const Result<ModelConfig> refused = effective_model(complete(), empty);

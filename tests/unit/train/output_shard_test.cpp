@@ -123,54 +123,6 @@ TEST_CASE("output shard: a step is that of double arithmetic", "[output_shard]")
   expected.require_done(outcome);
 }
 
-TEST_CASE("output shard: a softmax step is that of double arithmetic", "[output_shard]") {
-  ModelConfig config = test::small_config();
-  config.output_shards = 1;
-  config.loss = Loss::kSoftmax;
-  // All neurons, or sixty at random, each of which counts as several.
-  config.sampling = GENERATE(Sampling::kAll, Sampling::kRandom);
-  config.random_weight_max = 100.0F;
-  ShardScene scene(config, ShardId{0});
-  scene.prepare(0);
-  // An example without labels teaches nothing.
-  const std::uint32_t unlabelled = 2;
-  const std::uint32_t gone =
-      scene.positives.offsets[unlabelled + 1] - scene.positives.offsets[unlabelled];
-  const auto first = scene.positives.neurons.begin() + scene.positives.offsets[unlabelled];
-  scene.positives.neurons.erase(first, first + gone);
-  for (std::size_t e = unlabelled + 1; e < scene.positives.offsets.size(); ++e) {
-    scene.positives.offsets[e] -= gone;
-  }
-  DoubleStep expected(scene);
-  const ShardOutcome outcome = scene.train_prepared(0);
-  const float weight_of_draw = scene.scratch[0].batches[0].active.pair_weight();
-  REQUIRE((weight_of_draw > 1) == (config.sampling == Sampling::kRandom));
-
-  for (std::uint32_t e = 0; e < scene.hidden.examples; ++e) {
-    const double trues = scene.positives.offsets[e + 1] - scene.positives.offsets[e];
-    if (e == unlabelled) REQUIRE(trues == 0);
-    if (trues == 0) continue;
-    const auto chosen = scene.scratch[0].batches[0].active.chosen(e);
-    std::vector<double> masses;
-    double sum = 0;
-    double true_logits = 0;
-    for (const std::uint32_t r : chosen) {
-      const double z = expected.logit(e, r);
-      const bool is_true = expected.is_true(e, r);
-      if (is_true) true_logits += z;
-      const bool counts_once = is_true || config.sampling == Sampling::kAll;
-      masses.push_back(std::exp(z) * (counts_once ? 1.0 : weight_of_draw));
-      sum += masses.back();
-    }
-    expected.loss += std::log(sum) - true_logits / trues;
-    for (std::size_t c = 0; c < chosen.size(); ++c) {
-      const double target = expected.is_true(e, chosen[c]) ? 1 / trues : 0;
-      expected.add(e, chosen[c], masses[c] / sum - target);
-    }
-  }
-  expected.require_done(outcome);
-}
-
 TEST_CASE("output shard: the loss falls along the gradient by its square, as it should",
           "[output_shard]") {
   // Finite differences: the integer dh predicts how the loss changes with the hidden values.

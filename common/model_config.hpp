@@ -16,12 +16,6 @@ enum class Sampling : std::uint8_t {
   kAll = 2,     // every neuron, for comparison
 };
 
-// Which of the neurons that the tables bring an example are taken when there are more than the cap.
-enum class TableChoice : std::uint8_t {
-  kVanilla = 0,  // the first met, on a walk from a random table
-  kTopK = 1,     // those met in the most tables
-};
-
 struct ModelConfig {
   // From the training file.
   std::uint64_t data_fingerprint = 0;  // XXH3 of the packed training set
@@ -46,9 +40,8 @@ struct ModelConfig {
 
   // Sampling of active neurons, in the terms of SLIDE (arXiv 1903.03129).
   Sampling sampling = Sampling::kLsh;
-  std::uint32_t hash_bits = 8;  // K: each table has 2^K buckets
-  std::uint32_t tables = 50;    // L
-  TableChoice table_choice = TableChoice::kVanilla;
+  std::uint32_t hash_bits = 8;      // K: each table has 2^K buckets
+  std::uint32_t tables = 50;        // L
   std::uint32_t active_cap = 1000;  // negatives an example and layer; split evenly over the shards
   std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
   float random_weight_max = 1.0F;      // neurons that one of these counts for, at most

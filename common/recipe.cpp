@@ -77,7 +77,6 @@ struct Negatives {
   std::uint32_t active = 0;
   std::uint32_t random_share = kRandomShare;
   float random_weight_max = 1.0F;
-  TableChoice choice = TableChoice::kVanilla;
   std::uint32_t neurons_per_bucket = kNeuronsPerBucket;
   const char* why_tables = "more bring nothing new before the cap is reached";
 };
@@ -170,7 +169,6 @@ Negatives Chooser::negatives() const {
   if (is_wide_with_few_points()) {
     return {.active = kActiveCounted,
             .random_weight_max = kRandomWeightMaxCounted,
-            .choice = TableChoice::kTopK,
             .neurons_per_bucket = kNeuronsPerBucketCounted,
             .why_tables = "enough to count in"};
   }
@@ -220,10 +218,6 @@ void Chooser::choose_sampling() {
   if (chosen.random_weight_max != model_.random_weight_max) {
     set("random_weight_max", &ModelConfig::random_weight_max, chosen.random_weight_max,
         "each stands for many of these, and would be too loud if it counted as all of them");
-  }
-  if (chosen.choice != model_.table_choice) {
-    set("table_choice", &ModelConfig::table_choice, chosen.choice,
-        "neurons met in the most tables are those that answer most");
   }
   set("active_cap", &ModelConfig::active_cap, chosen.active - random,
       by_kind("half of what precision asks for", "more gain little precision for their time",

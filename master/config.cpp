@@ -126,8 +126,6 @@ SettingValue model_value(std::optional<T>& target, const ModelField<T>& field) {
     return or_auto(target, [](T& value) {
       return choice_setting(value, {"lsh", "random", "all"});
     });
-  } else if constexpr (std::is_same_v<T, TableChoice>) {
-    return or_auto(target, [](T& value) { return choice_setting(value, {"vanilla", "topk"}); });
   } else if constexpr (std::is_floating_point_v<T>) {
     return or_auto(target,
                    [field](T& value) { return number_setting(value, field.low, field.high); });

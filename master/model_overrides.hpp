@@ -22,7 +22,6 @@ struct ModelOverrides {
   std::optional<Sampling> sampling;
   std::optional<std::uint32_t> hash_bits;
   std::optional<std::uint32_t> tables;
-  std::optional<TableChoice> table_choice;
   std::optional<std::uint32_t> active_cap;
   std::optional<std::uint32_t> random_negatives;
   std::optional<float> random_weight_max;
@@ -125,11 +124,6 @@ void for_each_sampling_field(ModelFieldVisit<Visit> to) {
   to.whole("hash_bits", &O::hash_bits, &C::hash_bits, 1, kHashBitsMax, "bits",
            "Bits of a hash code: each table has 2 to the power of so many buckets.");
   to.whole("tables", &O::tables, &C::tables, 1, kTablesMax, "tables", "Hash tables.");
-  to.other(ModelField<TableChoice>{
-      "table_choice", &O::table_choice, &C::table_choice, TableChoice::kVanilla, TableChoice::kTopK,
-      "",
-      "Which of the neurons that the tables bring an example are taken when there are more than "
-      "active_cap: the first met (vanilla), or those met in the most tables (topk)."});
   to.whole("active_cap", &O::active_cap, &C::active_cap, 1, kLabelsMax, "neurons",
            "Most active neurons an example gets besides its true labels, over the whole layer.");
   to.whole("random_negatives", &O::random_negatives, &C::random_negatives, 0, kLabelsMax, "neurons",

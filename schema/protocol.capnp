@@ -85,12 +85,11 @@ struct ModelConfig {
   outputScale @26 :Float32;
   gradientStepLog2 @27 :Int32;
   featureDropout @28 :Float32;
-  tableChoice @29 :UInt8;
-  initialFingerprint @30 :UInt64;
-  randomWeightMax @31 :Float32;
-  centroidScale @32 :Float32;
-  divergenceFactor @33 :Float32;
-  stalenessRise @34 :UInt32;
+  initialFingerprint @29 :UInt64;
+  randomWeightMax @30 :Float32;
+  centroidScale @31 :Float32;
+  divergenceFactor @32 :Float32;
+  stalenessRise @33 :UInt32;
 }
 
 struct Welcome {

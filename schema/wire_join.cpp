@@ -23,7 +23,6 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setStaleness(from.staleness);
   to.setStalenessRise(from.staleness_rise);
   to.setSampling(static_cast<std::uint8_t>(from.sampling));
-  to.setTableChoice(static_cast<std::uint8_t>(from.table_choice));
   to.setHashBits(from.hash_bits);
   to.setTables(from.tables);
   to.setActiveCap(from.active_cap);
@@ -62,7 +61,6 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.staleness = from.getStaleness();
   to.staleness_rise = from.getStalenessRise();
   to.sampling = read_enum("model.sampling", from.getSampling(), Sampling::kAll);
-  to.table_choice = read_enum("model.table_choice", from.getTableChoice(), TableChoice::kTopK);
   to.hash_bits = from.getHashBits();
   to.tables = from.getTables();
   to.active_cap = from.getActiveCap();

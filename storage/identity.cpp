@@ -17,7 +17,7 @@ namespace {
 
 // A field that is added to ModelConfig must be added to visit_fields too, or two different runs
 // would pass for one.
-static_assert(sizeof(ModelConfig) == 160, "visit_fields lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 152, "visit_fields lists every field of ModelConfig");
 
 // Fields that are hashes: read more easily in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
@@ -52,7 +52,6 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("sampling", c.sampling);
   visit("hash_bits", c.hash_bits);
   visit("tables", c.tables);
-  visit("table_choice", c.table_choice);
   visit("active_cap", c.active_cap);
   visit("random_negatives", c.random_negatives);
   visit("random_weight_max", c.random_weight_max);
@@ -75,13 +74,6 @@ void visit_fields(Config& c, const Visit& visit) {
 
 constexpr std::pair<Sampling, std::string_view> kSamplingNames[] = {
     {Sampling::kLsh, "lsh"}, {Sampling::kRandom, "random"}, {Sampling::kAll, "all"}};
-
-constexpr std::pair<TableChoice, std::string_view> kTableChoiceNames[] = {
-    {TableChoice::kVanilla, "vanilla"}, {TableChoice::kTopK, "topk"}};
-
-constexpr const auto& names_of(TableChoice) {
-  return kTableChoiceNames;
-}
 
 constexpr const auto& names_of(Sampling) {
   return kSamplingNames;

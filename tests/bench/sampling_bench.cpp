@@ -51,11 +51,6 @@ std::vector<ModelConfig> variants_of(const ModelConfig& config) {
   add([](ModelConfig& c) { c.tables *= 2; });
   add([](ModelConfig& c) { c.active_cap /= 3; });
   add([](ModelConfig& c) { c.active_cap *= 3; });
-  add([](ModelConfig& c) { c.table_choice = TableChoice::kTopK; });
-  add([](ModelConfig& c) {
-    c.table_choice = TableChoice::kTopK;
-    c.hash_bits -= std::min(2u, c.hash_bits - 1);
-  });
   add([](ModelConfig& c) {
     c.sampling = Sampling::kRandom;
     c.active_cap += c.random_negatives;
@@ -65,11 +60,9 @@ std::vector<ModelConfig> variants_of(const ModelConfig& config) {
 
 void print(const ModelConfig& c, std::uint32_t epoch, const SamplingQuality& quality) {
   const char* name = c.sampling == Sampling::kRandom ? "uniform" : "SimHash";
-  fmt::print(
-      "| {:5} | {:7} | {:7} | {:2} | {:3} | {:5} | {:6.0f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |\n",
-      epoch, name, c.table_choice == TableChoice::kTopK ? "topk" : "vanilla", c.hash_bits, c.tables,
-      c.active_cap, quality.active, quality.recall_10, quality.recall_100, quality.gradient,
-      quality.gradient_best);
+  fmt::print("| {:5} | {:7} | {:2} | {:3} | {:5} | {:6.0f} | {:.3f} | {:.3f} | {:.3f} | {:.3f} |\n",
+             epoch, name, c.hash_bits, c.tables, c.active_cap, quality.active, quality.recall_10,
+             quality.recall_100, quality.gradient, quality.gradient_best);
   std::fflush(stdout);
 }
 
@@ -90,9 +83,9 @@ int run(const Options& options, ModelConfig config, const PackedDataset& train) 
     examples.push_back(train.example(p));
   }
   fmt::print(
-      "| epoch | hash | choice | K | L | cap | active | recall@10 | recall@100 | gradient | at "
+      "| epoch | hash | K | L | cap | active | recall@10 | recall@100 | gradient | at "
       "best |\n"
-      "|---|---|---|---|---|---|---|---|---|---|---|\n");
+      "|---|---|---|---|---|---|---|---|---|---|\n");
   SamplingQuality first;
   SamplingQuality last;
   for (std::uint32_t epoch = 0; epoch < config.epochs; ++epoch) {

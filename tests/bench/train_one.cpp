@@ -67,9 +67,6 @@ void add_choices(CLI::App& app, Options& options) {
       app, "--sampling",
       {{"lsh", Sampling::kLsh}, {"random", Sampling::kRandom}, {"all", Sampling::kAll}},
       into(options, &ModelConfig::sampling));
-  add_choice<TableChoice>(app, "--table-choice",
-                          {{"vanilla", TableChoice::kVanilla}, {"topk", TableChoice::kTopK}},
-                          into(options, &ModelConfig::table_choice));
   add_choice<RecipeKind>(
       app, "--recipe",
       {{"auto", RecipeKind::kAuto}, {"fast", RecipeKind::kFast}, {"best", RecipeKind::kBest}},

@@ -287,7 +287,7 @@ class Setup:
 SMALL_MODEL = [
     "--epochs", 2, "--seed", 5, "--hidden", 64, "--output-shards", 11, "--batch-examples", 64,
     "--round-batches", 8, "--staleness", 2, "--hash-bits", 5, "--tables", 12, "--active-cap", 200,
-    "--random-negatives", 20, "--rehash-batches", 5, "--dropout", 0.1, "--feature-dropout", 0.2, "--table-choice", "topk",
+    "--random-negatives", 20, "--rehash-batches", 5, "--dropout", 0.1, "--feature-dropout", 0.2,
 ]
 
 

@@ -78,7 +78,6 @@ ModelConfig model(Rng& rng) {
   config.batch_examples = static_cast<std::uint32_t>(1 + rng.next_below(kBatchExamplesMax));
   config.staleness = static_cast<std::uint32_t>(rng.next_below(kStalenessMax));
   config.sampling = static_cast<Sampling>(rng.next_below(3));
-  config.table_choice = static_cast<TableChoice>(rng.next_below(2));
   config.hash_bits = static_cast<std::uint32_t>(1 + rng.next_below(kHashBitsMax));
   config.gradient_step_log2 = -static_cast<std::int32_t>(rng.next_below(31));
   config.initial_fingerprint = rng.next();

@@ -33,7 +33,6 @@ ModelConfig sample_model() {
   model.staleness = 9;
   model.staleness_rise = 10;
   model.sampling = Sampling::kAll;
-  model.table_choice = TableChoice::kTopK;
   model.hash_bits = 10;
   model.tables = 11;
   model.active_cap = 1'212;

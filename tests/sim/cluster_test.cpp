@@ -172,7 +172,6 @@ TEST_CASE("cluster: no way of sampling loosens the promise", "[sim]") {
     ClusterOptions options = small_options();
     options.model.sampling = sampling;
     options.model.random_negatives = 5;
-    options.model.table_choice = TableChoice::kTopK;
     options.model.dropout = 0.2F;
     options.model.feature_dropout = 0.2F;
     options.model.random_weight_max = 4.0F;

@@ -53,11 +53,7 @@ void ActiveSets::build(const QueryBatch& batch, const Positives& positives, Shar
     choose_positives(positives, example, neurons);
     switch (config_.sampling) {
       case Sampling::kLsh:
-        if (config_.table_choice == TableChoice::kTopK) {
-          choose_most_met(batch, example, tables, rows);
-        } else {
-          choose_first_met(batch, example, tables);
-        }
+        tables.visit([&](const auto& packed) { choose_met(batch, example, packed); });
         sure_counts_.push_back(chosen_so_far());
         choose_random(batch.batch(), example, shard, rows);
         break;
@@ -128,9 +124,9 @@ void ActiveSets::choose_positives(const Positives& positives, std::uint32_t exam
   true_counts_.push_back(count);
 }
 
-template <typename Word, typename Take>
-void ActiveSets::walk_tables(const QueryBatch& batch, std::uint32_t example,
-                             const PackedTables<Word>& tables, const Take& take) {
+template <typename Word>
+void ActiveSets::choose_met(const QueryBatch& batch, std::uint32_t example,
+                            const PackedTables<Word>& tables) {
   const std::span<const std::uint32_t> hashes = batch.hashes(example);
   const std::span<const std::uint32_t> rotations = batch.rotations(example);
   const std::uint32_t start = batch.start_table(example);
@@ -146,6 +142,7 @@ void ActiveSets::walk_tables(const QueryBatch& batch, std::uint32_t example,
     }
     return Visit<Word>{bucket, first};
   };
+  std::uint32_t left = cap_share_;
   std::uint32_t next = 0;
   std::size_t rows_ahead = 0;
   const auto fetch = [&] {
@@ -157,52 +154,9 @@ void ActiveSets::walk_tables(const QueryBatch& batch, std::uint32_t example,
     const auto [bucket, first] = ahead[step % kVisitsAhead];
     rows_ahead -= bucket.size();
     while (next < tables.tables() && next - step < kVisitsAhead && rows_ahead < kRowsAhead) fetch();
-    if (!take(bucket.subspan(first)) || !take(bucket.first(first))) return;
-  }
-}
-
-void ActiveSets::choose_first_met(const QueryBatch& batch, std::uint32_t example,
-                                  const HashTables& tables) {
-  std::uint32_t left = cap_share_;
-  tables.visit([&](const auto& packed) {
-    walk_tables(batch, example, packed, [&](auto rows) {
-      left -= choose(rows, left);
-      return left > 0;
-    });
-  });
-}
-
-void ActiveSets::choose_most_met(const QueryBatch& batch, std::uint32_t example,
-                                 const HashTables& tables, std::uint32_t rows) {
-  if (meetings_.size() < rows) meetings_.resize(rows);
-  // A row is met once a table at most, and has room for one that is not new.
-  if (met_.size() <= rows) met_.resize(rows + std::size_t{1});
-  std::size_t met = 0;
-  tables.visit([&](const auto& packed) {
-    walk_tables(batch, example, packed, [&](auto bucket) {
-      for (const std::uint32_t row : bucket) {
-        met_[met] = row;
-        met += meetings_[row]++ == 0 ? 1 : 0;
-      }
-      return true;
-    });
-  });
-  const std::span<const std::uint32_t> candidates(met_.data(), met);
-  meeting_counts_.assign(tables.tables() + std::size_t{1}, 0);
-  for (const std::uint32_t row : candidates) {
-    if (!is_chosen(row)) ++meeting_counts_[meetings_[row]];
-  }
-  // Rows met more often than `level` all fit under the cap; of those met as often, `left` do.
-  std::uint32_t level = tables.tables();
-  std::uint32_t left = cap_share_;
-  for (; level > 0 && meeting_counts_[level] <= left; --level) left -= meeting_counts_[level];
-  for (const std::uint32_t row : candidates) {
-    if (meetings_[row] > level) {
-      choose(row);
-    } else if (meetings_[row] == level && left > 0) {
-      left -= choose(row) ? 1 : 0;
-    }
-    meetings_[row] = 0;
+    left -= choose(bucket.subspan(first), left);
+    left -= choose(bucket.first(first), left);
+    if (left == 0) return;
   }
 }
 
@@ -258,9 +212,7 @@ void ActiveSets::invert(std::uint32_t examples, std::uint32_t rows) {
 
 std::uint64_t ActiveSets::memory_bytes() const {
   return chosen_bits_.capacity() * sizeof(std::uint64_t) +
-         (places_.capacity() + chosen_.capacity() + rows_.capacity() + met_.capacity()) *
-             sizeof(std::uint32_t) +
-         meetings_.capacity() * sizeof(std::uint16_t) +
+         (places_.capacity() + chosen_.capacity() + rows_.capacity()) * sizeof(std::uint32_t) +
          pair_ends_.capacity() * sizeof(std::size_t) + pairs_.capacity() * sizeof(ActivePair);
 }
 

@@ -62,10 +62,6 @@ class ActiveSets {
  private:
   static constexpr std::uint32_t kWordBits = 64;
 
-  [[nodiscard]] bool is_chosen(std::uint32_t row) const {
-    return (chosen_bits_[row / kWordBits] >> (row % kWordBits) & 1) != 0;
-  }
-
   // Adds those of the rows that the example does not have, until `limit` have been added; returns
   // how many were.
   template <typename Row>
@@ -74,14 +70,9 @@ class ActiveSets {
   bool choose(std::uint32_t row) { return choose(std::span<const std::uint32_t>(&row, 1), 1) != 0; }
 
   void choose_positives(const Positives& positives, std::uint32_t example, NeuronRange neurons);
-  // Shows `take` the example's buckets, each in two parts, until it returns false.
-  template <typename Word, typename Take>
-  void walk_tables(const QueryBatch& batch, std::uint32_t example, const PackedTables<Word>& tables,
-                   const Take& take);
-  void choose_first_met(const QueryBatch& batch, std::uint32_t example, const HashTables& tables);
-  // Those met in the most tables; among rows met equally often, the first met.
-  void choose_most_met(const QueryBatch& batch, std::uint32_t example, const HashTables& tables,
-                       std::uint32_t rows);
+  // Those met first in the example's buckets.
+  template <typename Word>
+  void choose_met(const QueryBatch& batch, std::uint32_t example, const PackedTables<Word>& tables);
   void choose_random(BatchIndex batch, std::uint32_t example, ShardId shard, std::uint32_t rows);
   void choose_distinct_random(BatchIndex batch, std::uint32_t example, ShardId shard,
                               std::uint32_t rows);
@@ -102,11 +93,8 @@ class ActiveSets {
   // By row, whether the example being built has it; zero between examples. A shard's fit the first
   // cache level, and many more rows are looked at than chosen.
   std::vector<std::uint64_t> chosen_bits_;
-  std::vector<std::uint32_t> places_;          // by row: of its next pair
-  std::vector<std::uint16_t> meetings_;        // of a row with the example; zero between examples
-  std::vector<std::uint32_t> met_;             // rows met at least once
-  std::vector<std::uint32_t> meeting_counts_;  // rows by how often they were met
-  std::vector<std::uint32_t> chosen_;          // the first chosen_count_ are in use
+  std::vector<std::uint32_t> places_;  // by row: of its next pair
+  std::vector<std::uint32_t> chosen_;  // the first chosen_count_ are in use
   std::size_t chosen_count_ = 0;
   std::vector<std::size_t> example_offsets_;
   std::vector<std::uint32_t> true_counts_;  // of an example: a prefix of its chosen rows

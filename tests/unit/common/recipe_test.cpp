@@ -130,9 +130,6 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   REQUIRE(best.hidden > usual.hidden);
   REQUIRE(best.dropout > 0.0F);
   REQUIRE(usual.random_weight_max > 1.0F);
-  // It counts in how many tables a neuron is met, and has larger buckets for that.
-  REQUIRE(usual.table_choice == TableChoice::kVanilla);
-  REQUIRE(best.table_choice == TableChoice::kTopK);
   REQUIRE(best.hash_bits < usual.hash_bits);
   REQUIRE(best.random_weight_max > 1.0F);
   REQUIRE(best.random_weight_max < usual.random_weight_max);
@@ -156,7 +153,6 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   for (const ModelConfig& other :
        {long_best, recipe(facts(20'756, 4'271), {.kind = RecipeKind::kBest}).model,
         recipe(facts(20'756, 670'091), {.kind = RecipeKind::kBest}).model}) {
-    REQUIRE(other.table_choice == TableChoice::kVanilla);
     REQUIRE(other.random_weight_max == 1.0F);
     REQUIRE(other.active_cap == other.random_negatives * (other.labels > 10'000 ? 1 : 9));
   }

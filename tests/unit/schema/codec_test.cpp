@@ -111,9 +111,6 @@ TEST_CASE("codec: a configuration out of range or not finite is refused", "[code
   bad = welcome();
   bad.model.sampling = static_cast<Sampling>(3);
   require_refused(bad, "Welcome: model.sampling: 3 is unknown");
-  bad = welcome();
-  bad.model.table_choice = static_cast<TableChoice>(2);
-  require_refused(bad, "Welcome: model.table_choice: 2 is unknown");
 }
 
 TEST_CASE("codec: text is made printable and cut when it is sent", "[codec]") {

@@ -60,21 +60,14 @@ struct Scene {
     return rows;
   }
 
-  // Rows of the example's buckets over all tables, and in how many they are.
-  [[nodiscard]] std::map<std::uint32_t, int> meetings(std::uint32_t example, ShardId shard) const {
-    const HashTables tables = tables_of(shard);
-    std::map<std::uint32_t, int> rows;
-    for (std::uint32_t table = 0; table < tables.tables(); ++table) {
-      for (const std::uint32_t row : tables.bucket(table, queries.hashes(example)[table])) {
-        ++rows[row];
-      }
-    }
-    return rows;
-  }
-
+  // Rows of the example's buckets over all tables.
   [[nodiscard]] std::set<std::uint32_t> candidates(std::uint32_t example, ShardId shard) const {
+    const HashTables tables = tables_of(shard);
     std::set<std::uint32_t> rows;
-    for (const auto& [row, times] : meetings(example, shard)) rows.insert(row);
+    for (std::uint32_t table = 0; table < tables.tables(); ++table) {
+      const auto bucket = tables.bucket(table, queries.hashes(example)[table]);
+      rows.insert(bucket.begin(), bucket.end());
+    }
     return rows;
   }
 };
@@ -119,39 +112,6 @@ TEST_CASE("active sets: truths, then bucket members up to the shard's share of t
         REQUIRE(negatives[example].size() == std::min<std::size_t>(share, possible.size()));
         for (const std::uint32_t row : negatives[example]) REQUIRE(possible.count(row) == 1);
         (possible.size() > share ? cap_cut : cap_left_room) = true;
-      }
-    }
-  }
-  REQUIRE(cap_cut);
-  REQUIRE(cap_left_room);
-}
-
-TEST_CASE("active sets: top-k takes the rows that the most tables bring", "[active]") {
-  ModelConfig config = test::small_config();
-  config.random_negatives = 0;
-  config.table_choice = TableChoice::kTopK;
-  bool cap_cut = false;
-  bool cap_left_room = false;
-  for (const std::uint32_t cap : {6u, 60u, 1000u}) {
-    config.active_cap = cap;
-    Scene scene(config);
-    const std::uint32_t share = (cap + 4) / 5;
-    for (std::uint32_t index = 0; index < 5; ++index) {
-      const ShardId shard{index};
-      scene.build(shard);
-      const Negatives negatives = negatives_of(scene, shard);
-      for (std::uint32_t example = 0; example < 16; ++example) {
-        std::map<std::uint32_t, int> meetings = scene.meetings(example, shard);
-        for (const std::uint32_t row : scene.truths(example, shard)) meetings.erase(row);
-        REQUIRE(negatives[example].size() == std::min<std::size_t>(share, meetings.size()));
-        (meetings.size() > share ? cap_cut : cap_left_room) = true;
-        int least = 1 << 20;
-        for (const std::uint32_t row : negatives[example]) {
-          REQUIRE(meetings.count(row) == 1);
-          least = std::min(least, meetings[row]);
-          meetings.erase(row);
-        }
-        for (const auto& [row, times] : meetings) REQUIRE(times <= least);
       }
     }
   }

@@ -79,9 +79,7 @@ Result<void> validate_sampling(const ModelConfig& c) {
   if (auto r = in_range<std::uint32_t>("hash_bits", c.hash_bits, 1, kHashBitsMax); !r) return r;
   if (auto r = in_range<std::uint32_t>("tables", c.tables, 1, kTablesMax); !r) return r;
   if (auto r = in_range<std::uint32_t>("active_cap", c.active_cap, 1, kLabelsMax); !r) return r;
-  if (auto r = in_range<std::uint32_t>("random_negatives", c.random_negatives, 0, kLabelsMax); !r)
-    return r;
-  return in_range("random_weight_max", c.random_weight_max, 1.0F, 1000.0F);
+  return in_range<std::uint32_t>("random_negatives", c.random_negatives, 0, kLabelsMax);
 }
 
 Result<void> validate_optimizer(const ModelConfig& c) {

@@ -44,7 +44,6 @@ struct ModelConfig {
   std::uint32_t tables = 50;        // L
   std::uint32_t active_cap = 1000;  // negatives an example and layer; split evenly over the shards
   std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
-  float random_weight_max = 1.0F;      // neurons that one of these counts for, at most
   std::uint32_t rehash_batches = 50;   // touched rows are hashed anew every so many batches
 
   // Optimizer: w -= rate * g / (sqrt(v) + epsilon), v one float a row.

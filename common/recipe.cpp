@@ -26,16 +26,11 @@ constexpr std::uint32_t kActiveCounted = 4'000;  // of the recipe best, where it
 // layer half of a generous number does best.
 constexpr std::uint32_t kRandomShare = 10;
 constexpr std::uint32_t kRandomShareBest = 2;
-// In a wide layer a random negative stands for more neurons than that, but with its full weight a
-// few draws would drown what the row learns from its true examples. Not measured for other layers,
-// nor where half of the negatives are random.
-constexpr float kRandomWeightMax = 16.0F;
 constexpr std::uint32_t kNeuronsPerBucket = 200;
 // The recipe best counts in how many tables an example meets a neuron, where few points leave the
 // time for it. Large buckets make for better counts, and the better the negatives from tables, the
 // less the random ones need to count.
 constexpr std::uint32_t kNeuronsPerBucketCounted = 800;
-constexpr float kRandomWeightMaxCounted = 8.0F;
 // Rates rise over so many batches: without, the first steps of rows that have seen one example
 // decide too much (1.3 points of P@1 on eurlex-4.3k).
 constexpr std::uint32_t kWarmupBatches = 160;
@@ -76,7 +71,6 @@ struct BestLayer {
 struct Negatives {
   std::uint32_t active = 0;
   std::uint32_t random_share = kRandomShare;
-  float random_weight_max = 1.0F;
   std::uint32_t neurons_per_bucket = kNeuronsPerBucket;
   const char* why_tables = "more bring nothing new before the cap is reached";
 };
@@ -168,15 +162,13 @@ BestLayer Chooser::best_layer() const {
 Negatives Chooser::negatives() const {
   if (is_wide_with_few_points()) {
     return {.active = kActiveCounted,
-            .random_weight_max = kRandomWeightMaxCounted,
             .neurons_per_bucket = kNeuronsPerBucketCounted,
             .why_tables = "enough to count in"};
   }
   if (is_narrow()) return {.active = by_kind(kActiveNarrow / 2, kActiveNarrow, kActiveNarrow * 2)};
   const std::uint32_t usual = std::max(kActiveWide, facts_.labels / kActiveShare);
   if (is_best()) return {.active = usual * 2, .random_share = kRandomShareBest};
-  return {.active = kind_ == RecipeKind::kFast ? usual / 2 : usual,
-          .random_weight_max = kRandomWeightMax};
+  return {.active = kind_ == RecipeKind::kFast ? usual / 2 : usual};
 }
 
 void Chooser::choose_shape() {
@@ -215,10 +207,6 @@ void Chooser::choose_sampling() {
   const std::uint32_t random = chosen.active / chosen.random_share;
   set("random_negatives", &ModelConfig::random_negatives, random,
       "they meet neurons that no bucket brings");
-  if (chosen.random_weight_max != model_.random_weight_max) {
-    set("random_weight_max", &ModelConfig::random_weight_max, chosen.random_weight_max,
-        "each stands for many of these, and would be too loud if it counted as all of them");
-  }
   set("active_cap", &ModelConfig::active_cap, chosen.active - random,
       by_kind("half of what precision asks for", "more gain little precision for their time",
               "more of the neurons that compete for each example"));

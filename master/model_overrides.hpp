@@ -24,7 +24,6 @@ struct ModelOverrides {
   std::optional<std::uint32_t> tables;
   std::optional<std::uint32_t> active_cap;
   std::optional<std::uint32_t> random_negatives;
-  std::optional<float> random_weight_max;
   std::optional<std::uint32_t> rehash_batches;
   std::optional<float> output_rate;
   std::optional<float> input_rate;
@@ -128,9 +127,6 @@ void for_each_sampling_field(ModelFieldVisit<Visit> to) {
            "Most active neurons an example gets besides its true labels, over the whole layer.");
   to.whole("random_negatives", &O::random_negatives, &C::random_negatives, 0, kLabelsMax, "neurons",
            "Neurons chosen at random for an example besides those from the tables.");
-  to.real("random_weight_max", &O::random_weight_max, &C::random_weight_max, 1.0F, 1000.0F, "",
-          "A neuron chosen at random stands for all those that nothing has chosen: how many of "
-          "them it counts for, at most. 1: itself alone.");
   to.whole("rehash_batches", &O::rehash_batches, &C::rehash_batches, 1, 1'000'000, "batches",
            "Neurons that changed are hashed anew every so many batches.");
 }

@@ -86,10 +86,9 @@ struct ModelConfig {
   gradientStepLog2 @27 :Int32;
   featureDropout @28 :Float32;
   initialFingerprint @29 :UInt64;
-  randomWeightMax @30 :Float32;
-  centroidScale @31 :Float32;
-  divergenceFactor @32 :Float32;
-  stalenessRise @33 :UInt32;
+  centroidScale @30 :Float32;
+  divergenceFactor @31 :Float32;
+  stalenessRise @32 :UInt32;
 }
 
 struct Welcome {

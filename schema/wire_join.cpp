@@ -27,7 +27,6 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setTables(from.tables);
   to.setActiveCap(from.active_cap);
   to.setRandomNegatives(from.random_negatives);
-  to.setRandomWeightMax(from.random_weight_max);
   to.setRehashBatches(from.rehash_batches);
   to.setOutputRate(from.output_rate);
   to.setInputRate(from.input_rate);
@@ -65,7 +64,6 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.tables = from.getTables();
   to.active_cap = from.getActiveCap();
   to.random_negatives = from.getRandomNegatives();
-  to.random_weight_max = from.getRandomWeightMax();
   to.rehash_batches = from.getRehashBatches();
   to.output_rate = from.getOutputRate();
   to.input_rate = from.getInputRate();

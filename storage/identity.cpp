@@ -54,7 +54,6 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("tables", c.tables);
   visit("active_cap", c.active_cap);
   visit("random_negatives", c.random_negatives);
-  visit("random_weight_max", c.random_weight_max);
   visit("rehash_batches", c.rehash_batches);
   visit("output_rate", c.output_rate);
   visit("input_rate", c.input_rate);

@@ -186,17 +186,15 @@ void row_logits(const RowsTraining& work, const RowView& row, float bias) {
   }
 }
 
-// deltas = (sigmoid(z) - y) * weight of all pairs, and their loss. With the margin m = -z for true
-// pairs and z for others, the loss is softplus(m) and |delta| = sigmoid(m): no cancellation.
+// deltas = sigmoid(z) - y of all pairs, and their loss. With the margin m = -z for true pairs and z
+// for others, the loss is softplus(m) and |delta| = sigmoid(m): no cancellation.
 std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
   std::int64_t loss = 0;
-  const Vec pair_weight = Vec::broadcast(work.pair_weight);
   for (std::size_t j = 0; j < pairs; j += kWidth) {
     const Vec z = Vec::load(work.logits + j);
     const Logistic result = logistic_of(Vec::negate_true(z, work.pairs + j));
-    const Vec weights = Vec::select_weighted(work.pairs + j, pair_weight, Vec::broadcast(1.0F));
-    Vec::mul(Vec::negate_true(result.sigmoid, work.pairs + j), weights).store(work.deltas + j);
-    const Vec nats = Vec::min(Vec::mul(result.softplus, weights), Vec::broadcast(1024.0F));
+    Vec::negate_true(result.sigmoid, work.pairs + j).store(work.deltas + j);
+    const Vec nats = Vec::min(result.softplus, Vec::broadcast(1024.0F));
     const std::size_t left = pairs - j;
     loss += Vec::mul(nats, Vec::broadcast(1048576.0F)).sum_rounded(left < kWidth ? left : kWidth);
   }

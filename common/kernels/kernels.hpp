@@ -33,12 +33,11 @@ struct RmsRule {
 // Rows whose steps are computed together.
 inline constexpr std::size_t kRowsPerStep = 16;
 
-// A (neuron, example) pair of a neuron's list: the example's position in the batch, a bit that says
-// whether the neuron is one of its true labels, and one that says whether it stands for others too.
+// A (neuron, example) pair of a neuron's list: the example's position in the batch, and a bit that
+// says whether the neuron is one of its true labels.
 using ActivePair = std::uint16_t;
 inline constexpr ActivePair kTruePair = 0x8000;
-inline constexpr ActivePair kWeightedPair = 0x4000;
-inline constexpr ActivePair kPairExampleMask = 0x3fff;
+inline constexpr ActivePair kPairExampleMask = 0x7fff;
 
 // Work of some neurons on one batch: forward, loss, backward, update. Several at a time, so that
 // the logistic functions of all their pairs fill whole vectors.
@@ -55,7 +54,6 @@ struct RowsTraining {
   // h = scale * code. The codes rather than h, as those of a batch fit the first cache level.
   const std::uint8_t* codes = nullptr;  // examples x n
   const float* scales = nullptr;        // examples
-  float pair_weight = 1;                // factor of loss and gradients of weighted pairs
   float* hidden_gradient = nullptr;     // examples x n, added to
   float* logits = nullptr;              // scratch: 16 more than there are pairs
   float* deltas = nullptr;              // scratch: the same

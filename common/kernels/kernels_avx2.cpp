@@ -102,17 +102,6 @@ struct Vec {
     return flip(x, true_signs(pairs), true_signs(pairs + 8));
   }
 
-  // Eight lanes' pairs, with the bit that says `weighted` as the sign.
-  static __m256 weighted_signs(const ActivePair* pairs) {
-    const __m128i words = _mm_loadu_si128(reinterpret_cast<const __m128i*>(pairs));
-    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words), 17));
-  }
-
-  static Vec select_weighted(const ActivePair* pairs, Vec then, Vec otherwise) {
-    return {_mm256_blendv_ps(otherwise.low, then.low, weighted_signs(pairs)),
-            _mm256_blendv_ps(otherwise.high, then.high, weighted_signs(pairs + 8))};
-  }
-
   static __m256 power_of_two_half(__m256 k) {
     const __m256i biased = _mm256_add_epi32(_mm256_cvtps_epi32(k), _mm256_set1_epi32(127));
     return _mm256_castsi256_ps(_mm256_slli_epi32(biased, 23));

@@ -74,12 +74,6 @@ struct Vec {
     return {_mm512_xor_ps(x.all, signs)};
   }
 
-  static Vec select_weighted(const ActivePair* pairs, Vec then, Vec otherwise) {
-    const __m256i words = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(pairs));
-    const __mmask16 weighted = _mm256_test_epi16_mask(words, _mm256_set1_epi16(kWeightedPair));
-    return {_mm512_mask_blend_ps(weighted, otherwise.all, then.all)};
-  }
-
   static Vec power_of_two(Vec k) {
     const __m512i biased = _mm512_add_epi32(_mm512_cvtps_epi32(k.all), _mm512_set1_epi32(127));
     return {_mm512_castsi512_ps(_mm512_slli_epi32(biased, 23))};

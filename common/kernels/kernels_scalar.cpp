@@ -106,11 +106,6 @@ struct Vec {
     return each([&](int l) { return (pairs[l] & kTruePair) != 0 ? -x.lane[l] : x.lane[l]; });
   }
 
-  static Vec select_weighted(const ActivePair* pairs, const Vec& then, const Vec& otherwise) {
-    return each(
-        [&](int l) { return (pairs[l] & kWeightedPair) != 0 ? then.lane[l] : otherwise.lane[l]; });
-  }
-
   // 2^k for integral k in [-126, 127].
   static Vec power_of_two(const Vec& k) {
     return each([&](int l) {

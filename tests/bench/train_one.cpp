@@ -87,7 +87,6 @@ void add_fields(CLI::App& app, Options& options) {
   add_field(app, options, "--tables", &ModelConfig::tables);
   add_field(app, options, "--active-cap", &ModelConfig::active_cap);
   add_field(app, options, "--random-negatives", &ModelConfig::random_negatives);
-  add_field(app, options, "--random-weight-max", &ModelConfig::random_weight_max);
   add_field(app, options, "--rehash-batches", &ModelConfig::rehash_batches);
   add_field(app, options, "--output-rate", &ModelConfig::output_rate);
   add_field(app, options, "--input-rate", &ModelConfig::input_rate);

@@ -251,7 +251,6 @@ ModelConfig small_model() {
   config.tables = 11;
   config.active_cap = 150;
   config.random_negatives = 9;
-  config.random_weight_max = 6.0F;
   config.rehash_batches = 3;
   config.dropout = 0.1F;
   config.feature_dropout = 0.2F;

@@ -37,7 +37,6 @@ ModelConfig sample_model() {
   model.tables = 11;
   model.active_cap = 1'212;
   model.random_negatives = 13;
-  model.random_weight_max = 3.5F;
   model.rehash_batches = 14;
   model.output_rate = 0.015F;
   model.input_rate = 0.016F;

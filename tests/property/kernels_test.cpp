@@ -110,9 +110,7 @@ struct RowsCase {
     for (const std::size_t of_row : {count, std::size_t{1}, (count + 1) / 2}) {
       for (std::size_t j = 0; j < of_row; ++j) {
         const auto example = static_cast<ActivePair>(j * examples / of_row);
-        const std::uint32_t kind = rng.chance(1, 3)   ? kTruePair
-                                   : rng.chance(1, 3) ? kWeightedPair
-                                                      : 0;
+        const std::uint32_t kind = rng.chance(1, 3) ? kTruePair : 0;
         pairs.push_back(static_cast<ActivePair>(example | kind));
       }
       pair_ends.push_back(pairs.size());
@@ -137,7 +135,6 @@ struct RowsCase {
             .pairs = pairs.data(),
             .codes = codes.data(),
             .scales = scales.data(),
-            .pair_weight = 5.3F,
             .hidden_gradient = hidden_gradient.data(),
             .logits = logits.data(),
             .deltas = deltas.data(),

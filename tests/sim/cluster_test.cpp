@@ -174,7 +174,6 @@ TEST_CASE("cluster: no way of sampling loosens the promise", "[sim]") {
     options.model.random_negatives = 5;
     options.model.dropout = 0.2F;
     options.model.feature_dropout = 0.2F;
-    options.model.random_weight_max = 4.0F;
     options.model.centroid_scale = sampling == Sampling::kLsh ? 2.0F : 0.0F;
     require_promise(options);
   }

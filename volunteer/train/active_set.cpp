@@ -46,38 +46,24 @@ void ActiveSets::build(const QueryBatch& batch, const Positives& positives, Shar
   chosen_count_ = 0;
   example_offsets_.assign(1, 0);
   true_counts_.clear();
-  sure_counts_.clear();
-  pair_weight_ = weight_of_draws(rows);
   tables.visit([](const auto& packed) { packed.fetch_bounds(); });
   for (std::uint32_t example = 0; example < batch.examples(); ++example) {
     choose_positives(positives, example, neurons);
     switch (config_.sampling) {
       case Sampling::kLsh:
         tables.visit([&](const auto& packed) { choose_met(batch, example, packed); });
-        sure_counts_.push_back(chosen_so_far());
         choose_random(batch.batch(), example, shard, rows);
         break;
       case Sampling::kRandom:
-        sure_counts_.push_back(chosen_so_far());
         choose_distinct_random(batch.batch(), example, shard, rows);
         break;
       case Sampling::kAll:
         for (std::uint32_t row = 0; row < rows; ++row) choose(row);
-        sure_counts_.push_back(chosen_so_far());
         break;
     }
     end_example();
   }
   invert(batch.examples(), rows);
-}
-
-float ActiveSets::weight_of_draws(std::uint32_t rows) const {
-  const bool has_tables = config_.sampling == Sampling::kLsh;
-  const std::uint32_t draws = has_tables ? random_share_ : cap_share_;
-  const std::uint32_t chosen = has_tables ? std::min(rows, cap_share_) : 0;
-  if (config_.sampling == Sampling::kAll || draws == 0) return 1;
-  const float stood_for = static_cast<float>(rows - chosen) / static_cast<float>(draws);
-  return std::clamp(stood_for, 1.0F, config_.random_weight_max);
 }
 
 void ActiveSets::end_example() {
@@ -202,9 +188,8 @@ void ActiveSets::invert(std::uint32_t examples, std::uint32_t rows) {
   for (std::uint32_t example = 0; example < examples; ++example) {
     const std::span<const std::uint32_t> of_example = chosen(example);
     const std::size_t trues = true_counts_[example];
-    const std::size_t sures = sure_counts_[example];
     for (std::size_t i = 0; i < of_example.size(); ++i) {
-      const std::uint32_t mark = i < trues ? kTruePair : i < sures ? 0 : kWeightedPair;
+      const std::uint32_t mark = i < trues ? kTruePair : 0;
       pairs_[places_[of_example[i]]++] = static_cast<ActivePair>(example | mark);
     }
   }

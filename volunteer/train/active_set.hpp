@@ -4,8 +4,7 @@
 // An example's active set: its true labels in the shard; then, with Sampling::kLsh, the rows of the
 // query's buckets, table by table from a random one on, each bucket from a random place on, until
 // the shard's share of the cap is reached; then the shard's share of uniform random negatives.
-// kRandom takes uniform negatives only, kAll every neuron. Negatives drawn at random stand for all
-// the neurons that nothing has chosen, and are weighted by how many these are.
+// kRandom takes uniform negatives only, kAll every neuron.
 //
 // One thread each; reused from batch to batch and from shard to shard, so that a steady state
 // allocates nothing.
@@ -41,12 +40,8 @@ class ActiveSets {
     return {pair_ends_.data(), row_count_};
   }
 
-  // The examples of each of rows(), ascending, true and weighted ones marked; sixteen more are
-  // readable.
+  // The examples of each of rows(), ascending, true ones marked; sixteen more are readable.
   [[nodiscard]] const ActivePair* pairs() const { return pairs_.data(); }
-
-  // What a pair of a negative drawn at random counts for.
-  [[nodiscard]] float pair_weight() const { return pair_weight_; }
 
   // Pairs of all rows.
   [[nodiscard]] std::uint64_t active() const { return chosen_count_; }
@@ -76,14 +71,6 @@ class ActiveSets {
   void choose_random(BatchIndex batch, std::uint32_t example, ShardId shard, std::uint32_t rows);
   void choose_distinct_random(BatchIndex batch, std::uint32_t example, ShardId shard,
                               std::uint32_t rows);
-  // How many of the shard's rows each random draw stands for, within the configured limit.
-  [[nodiscard]] float weight_of_draws(std::uint32_t rows) const;
-
-  // Rows that the example being built has chosen so far.
-  [[nodiscard]] std::uint32_t chosen_so_far() const {
-    return static_cast<std::uint32_t>(chosen_count_ - example_offsets_.back());
-  }
-
   void end_example();
   void invert(std::uint32_t examples, std::uint32_t rows);
 
@@ -98,9 +85,7 @@ class ActiveSets {
   std::size_t chosen_count_ = 0;
   std::vector<std::size_t> example_offsets_;
   std::vector<std::uint32_t> true_counts_;  // of an example: a prefix of its chosen rows
-  std::vector<std::uint32_t> sure_counts_;  // a longer prefix: those not drawn at random
-  float pair_weight_ = 1;
-  std::vector<std::uint32_t> rows_;  // the first row_count_ are in use
+  std::vector<std::uint32_t> rows_;         // the first row_count_ are in use
   std::vector<std::size_t> pair_ends_;
   std::size_t row_count_ = 0;
   std::vector<ActivePair> pairs_;

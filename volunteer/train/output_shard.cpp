@@ -188,7 +188,6 @@ RowsTraining OutputShard::begin_batch(const ShardBatch& batch, BatchScratch& own
           .states = rows_.states(),
           .codes = codes.codes.data(),
           .scales = codes.scales.data(),
-          .pair_weight = own.active.pair_weight(),
           .hidden_gradient = own.hidden_gradient.data(),
           .gradients = scratch.row_gradients.data()};
 }

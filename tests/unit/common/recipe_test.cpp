@@ -37,7 +37,6 @@ TEST_CASE("recipe: few labels are trained whole, many are sampled", "[recipe]") 
     const ModelConfig config = recipe(facts(1000, labels)).model;
     REQUIRE(config.active_cap + config.random_negatives == active);
     REQUIRE(config.random_negatives == active / 10);
-    REQUIRE((config.random_weight_max > 1.0F) == (labels > 10'000));
   }
 }
 
@@ -129,10 +128,7 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   REQUIRE(best.epochs > usual.epochs);
   REQUIRE(best.hidden > usual.hidden);
   REQUIRE(best.dropout > 0.0F);
-  REQUIRE(usual.random_weight_max > 1.0F);
   REQUIRE(best.hash_bits < usual.hash_bits);
-  REQUIRE(best.random_weight_max > 1.0F);
-  REQUIRE(best.random_weight_max < usual.random_weight_max);
   REQUIRE(best.batch_examples > usual.batch_examples);
   REQUIRE(recipe(facts(45'100, 4'271), {.kind = RecipeKind::kBest}).model.batch_examples ==
           usual.batch_examples);
@@ -153,7 +149,6 @@ TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
   for (const ModelConfig& other :
        {long_best, recipe(facts(20'756, 4'271), {.kind = RecipeKind::kBest}).model,
         recipe(facts(20'756, 670'091), {.kind = RecipeKind::kBest}).model}) {
-    REQUIRE(other.random_weight_max == 1.0F);
     REQUIRE(other.active_cap == other.random_negatives * (other.labels > 10'000 ? 1 : 9));
   }
   REQUIRE(best.active_cap + best.random_negatives > usual.active_cap + usual.random_negatives);

@@ -178,47 +178,16 @@ TEST_CASE("active sets: all-neurons sampling takes every row for every example",
   REQUIRE(scene.sets.active() == std::uint64_t{16} * scene.map.row_count(ShardId{4}));
 }
 
-TEST_CASE("active sets: a draw weighs the rows it stands for, up to the limit", "[active]") {
-  ModelConfig config = test::small_config();
-  config.active_cap = 20;        // 4 of a shard's 60 rows
-  config.random_negatives = 37;  // 8 a shard
-  const auto weight = [&](float limit, Sampling sampling) {
-    config.random_weight_max = limit;
-    config.sampling = sampling;
-    Scene scene(config);
-    scene.build(ShardId{1});
-    return scene.sets.pair_weight();
-  };
-  REQUIRE(weight(1.0F, Sampling::kLsh) == 1.0F);
-  REQUIRE(weight(5.0F, Sampling::kLsh) == 5.0F);
-  REQUIRE(weight(100.0F, Sampling::kLsh) == 7.0F);
-  REQUIRE(weight(100.0F, Sampling::kRandom) == 15.0F);
-  REQUIRE(weight(100.0F, Sampling::kAll) == 1.0F);
-  config.random_negatives = 0;
-  REQUIRE(weight(100.0F, Sampling::kLsh) == 1.0F);
-  config.random_negatives = 10'000;
-  REQUIRE(weight(100.0F, Sampling::kLsh) == 1.0F);
-}
-
 TEST_CASE("active sets: each row's list is the inverse of the examples' choices", "[active]") {
   Scene scene(test::small_config());
-  std::size_t weighted = 0;
   for (const ShardId shard : {ShardId{3}, ShardId{0}}) {
     scene.build(shard);
     std::map<std::uint32_t, std::vector<ActivePair>> expected;
     for (std::uint32_t example = 0; example < 16; ++example) {
       const auto truths = scene.truths(example, shard);
-      std::set<std::uint32_t> by_tables = scene.candidates(example, shard);
-      for (const std::uint32_t row : truths) by_tables.erase(row);
-      const std::size_t sure = truths.size() + std::min<std::size_t>(12, by_tables.size());
-      const auto chosen = scene.sets.chosen(example);
-      REQUIRE(chosen.size() >= sure);
-      weighted += chosen.size() - sure;
-      for (std::size_t i = 0; i < chosen.size(); ++i) {
-        const std::uint32_t mark = truths.count(chosen[i]) != 0 ? kTruePair
-                                   : i < sure                   ? 0
-                                                                : kWeightedPair;
-        expected[chosen[i]].push_back(static_cast<ActivePair>(example | mark));
+      for (const std::uint32_t row : scene.sets.chosen(example)) {
+        const std::uint32_t mark = truths.count(row) != 0 ? kTruePair : 0;
+        expected[row].push_back(static_cast<ActivePair>(example | mark));
       }
     }
     std::map<std::uint32_t, std::vector<ActivePair>> found;
@@ -232,7 +201,6 @@ TEST_CASE("active sets: each row's list is the inverse of the examples' choices"
     REQUIRE(scene.sets.active() == begin);
     REQUIRE(std::is_sorted(scene.sets.rows().begin(), scene.sets.rows().end()));
   }
-  REQUIRE(weighted > 16);
 }
 
 TEST_CASE("active sets: a choice depends on batch and position, not on what was built before",

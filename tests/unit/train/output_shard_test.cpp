@@ -96,9 +96,8 @@ struct DoubleStep {
 
 TEST_CASE("output shard: a step is that of double arithmetic", "[output_shard]") {
   ModelConfig config = test::small_config();
-  // All neurons, or twelve of sixty at random, each of which counts as five.
+  // All neurons, or twelve of sixty at random.
   config.sampling = GENERATE(Sampling::kAll, Sampling::kRandom);
-  config.random_weight_max = 100.0F;
   ShardScene scene(config);
   scene.prepare(0);
   DoubleStep expected(scene);
@@ -112,9 +111,8 @@ TEST_CASE("output shard: a step is that of double arithmetic", "[output_shard]")
     for (const std::uint32_t r : chosen) {
       const double z = expected.logit(e, r);
       const bool is_true = expected.is_true(e, r);
-      const double weight = is_true || config.sampling == Sampling::kAll ? 1 : 5;
-      expected.loss += weight * pair_loss(z, is_true);
-      expected.add(e, r, weight * (1 / (1 + std::exp(-z)) - (is_true ? 1 : 0)));
+      expected.loss += pair_loss(z, is_true);
+      expected.add(e, r, 1 / (1 + std::exp(-z)) - (is_true ? 1 : 0));
     }
   }
   REQUIRE(outcome.active == active);

@@ -31,9 +31,7 @@ void initial_row(const ModelConfig& config, const ShardMap& map, ShardId shard, 
   GLEANER_CHECK(row < map.row_count(shard) && values.size() == map.row_width(shard));
   const NeuronRange neurons = map.neurons(shard);
   if (map.is_output(shard)) {
-    // Centroids are summed up from zero.
-    const float scale = config.centroid_scale > 0 ? 0.0F : config.output_scale;
-    const float bound = scale / std::sqrt(static_cast<float>(config.hidden));
+    const float bound = config.output_scale / std::sqrt(static_cast<float>(config.hidden));
     for (std::uint32_t unit = 0; unit < config.hidden; ++unit) {
       values[unit] = bound * signed_unit(counter_random(config.seed, Purpose::kOutputWeight,
                                                         neurons.begin + row, unit));

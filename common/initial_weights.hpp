@@ -12,8 +12,7 @@
 namespace gleaner {
 
 // Writes the row's ShardMap::row_width floats to `values`; its optimizer state starts at 0.
-// Output rows: uniform weights within +-output_scale / sqrt(H), or zeros when they are to become
-// centroids (centroid_scale), and, as bias, the log-odds of the
+// Output rows: uniform weights within +-output_scale / sqrt(H), and, as bias, the log-odds of the
 // label's share of the training points (`label_count` of `config.points`, with half a point added
 // on either side), between -8 and -7.5. Input rows: uniform weights of standard deviation
 // input_scale; the bias row (the last one) is zero. `label_count` is ignored for input shards.

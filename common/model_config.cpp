@@ -93,7 +93,6 @@ Result<void> validate_optimizer(const ModelConfig& c) {
   if (auto r = in_range("feature_dropout", c.feature_dropout, 0.0F, 0.95F); !r) return r;
   if (auto r = in_range("input_scale", c.input_scale, 0.0F, 100.0F); !r) return r;
   if (auto r = in_range("output_scale", c.output_scale, 0.0F, 100.0F); !r) return r;
-  if (auto r = in_range("centroid_scale", c.centroid_scale, 0.0F, 100.0F); !r) return r;
   if (auto r = in_range("divergence_factor", c.divergence_factor, 0.0F, 1e6F); !r) return r;
   if (c.divergence_factor > 0.0F && c.divergence_factor < kDivergenceFactorMin) {
     return Error{

@@ -57,7 +57,6 @@ struct ModelConfig {
   float feature_dropout = 0.0F;  // share of input features left out in training
   float input_scale = 1.0F;      // standard deviation of initial input weights
   float output_scale = 1.0F;     // initial output weights: uniform within +-output_scale/sqrt(H)
-  float centroid_scale = 0.0F;   // length of rows summed up in the first epoch
   // A round whose loss is so many times the lowest of a round before has diverged, and is trained
   // again at half the rates; 0: none ever has.
   float divergence_factor = 0.0F;

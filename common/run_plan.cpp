@@ -22,7 +22,6 @@ RunPlan::RunPlan(const ModelConfig& config, std::vector<BatchIndex> rate_cuts)
       rate_decay_(config.rate_decay),
       rate_cuts_(std::move(rate_cuts)),
       batches_per_epoch_(gleaner::batches_per_epoch(config)),
-      trained_from_(config.centroid_scale > 0 ? batches_per_epoch_ : 0),
       epochs_per_span_(epochs_per_round(config)),
       rounds_per_span_(
           static_cast<RoundIndex>((span_batches() + round_batches_ - 1) / round_batches_)) {
@@ -57,8 +56,8 @@ std::uint32_t RunPlan::epochs_done(RoundIndex checkpoint) const {
 }
 
 std::uint32_t RunPlan::lag(BatchIndex batch) const {
-  if (staleness_rise_ == 0 || sums_centroids(batch)) return staleness_;
-  const std::uint64_t risen = 1 + (batch - trained_from_) / staleness_rise_;
+  if (staleness_rise_ == 0) return staleness_;
+  const std::uint64_t risen = 1 + batch / staleness_rise_;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(staleness_, risen));
 }
 
@@ -69,17 +68,15 @@ BatchIndex RunPlan::applied_before(BatchIndex batch) const {
 }
 
 bool RunPlan::rehashes_after(BatchIndex batch) const {
-  return (batch + 1) % rehash_batches_ == 0 || is_round_end(batch + 1) || ends_centroids(batch);
+  return (batch + 1) % rehash_batches_ == 0 || is_round_end(batch + 1);
 }
 
 LearningRates RunPlan::rates(BatchIndex batch) const {
-  if (sums_centroids(batch)) return {};
-  const BatchIndex trained = batch - trained_from_;
   // Repeated multiplication in double: the same bits everywhere, which std::pow does not promise.
   double factor = 1.0;
-  for (std::uint32_t epoch = epoch_of(trained); epoch > 0; --epoch) factor *= rate_decay_;
-  if (trained < warmup_batches_) {
-    factor *= static_cast<double>(trained + 1) / static_cast<double>(warmup_batches_);
+  for (std::uint32_t epoch = epoch_of(batch); epoch > 0; --epoch) factor *= rate_decay_;
+  if (batch < warmup_batches_) {
+    factor *= static_cast<double>(batch + 1) / static_cast<double>(warmup_batches_);
   }
   for (const BatchIndex cut : rate_cuts_) {
     if (cut <= batch) factor *= 0.5;

@@ -46,8 +46,7 @@ class RunPlan {
   // Whole epochs that the first `checkpoint` rounds have.
   [[nodiscard]] std::uint32_t epochs_done(RoundIndex checkpoint) const;
 
-  // The lag that `batch` is trained with: `staleness`, or less while it rises to that, counted from
-  // the first batch that trains.
+  // The lag that `batch` is trained with: `staleness`, or less while it rises to that.
   [[nodiscard]] std::uint32_t lag(BatchIndex batch) const;
 
   // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch), which
@@ -56,19 +55,10 @@ class RunPlan {
   // weights, and no two runs would give the same model.
   [[nodiscard]] BatchIndex applied_before(BatchIndex batch) const;
 
-  // True when touched rows are hashed anew after `batch`: on the schedule, once rows have become
-  // centroids, and at every round's end, so that at a checkpoint every table entry is the code of
-  // its stored row.
+  // True when touched rows are hashed anew after `batch`: on the schedule, and at every round's
+  // end, so that at a checkpoint every table entry is the code of its stored row.
   [[nodiscard]] bool rehashes_after(BatchIndex batch) const;
 
-  // True for the batches of the first epoch when that makes output rows of label centroids; they
-  // train nothing.
-  [[nodiscard]] bool sums_centroids(BatchIndex batch) const { return batch < trained_from_; }
-
-  // True for the batch after which the sums are whole.
-  [[nodiscard]] bool ends_centroids(BatchIndex batch) const { return batch + 1 == trained_from_; }
-
-  // The schedule begins with the first batch that trains; before, the rates are 0.
   [[nodiscard]] LearningRates rates(BatchIndex batch) const;
 
   [[nodiscard]] std::uint32_t examples_in(BatchIndex batch) const;
@@ -91,7 +81,6 @@ class RunPlan {
   float rate_decay_;
   std::vector<BatchIndex> rate_cuts_;
   std::uint64_t batches_per_epoch_;
-  BatchIndex trained_from_;  // the first batch that trains
   // After a span, an epoch or several, rounds begin anew.
   std::uint32_t epochs_per_span_;
   RoundIndex rounds_per_span_;

@@ -214,10 +214,6 @@ Result<void> InitialModel::check_fits(const ModelConfig& model) const {
                     "training file",
                     features_, labels_, model.features, model.labels));
   }
-  if (model.centroid_scale > 0) {
-    return refuse(
-        "it has the output rows already, and --centroid-scale would make them anew: give 0");
-  }
   return {};
 }
 

@@ -37,8 +37,7 @@ class InitialModel {
   // Of shapes and numbers, whatever else the file says; never 0.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
-  // Refuses a configuration that has other hidden units, fewer features or labels, or rows of its
-  // own making (centroids).
+  // Refuses a configuration that has other hidden units, or fewer features or labels.
   [[nodiscard]] Result<void> check_fits(const ModelConfig& model) const;
 
   // The rows as the run's shards have them. Requires check_fits(model); this outlives it.

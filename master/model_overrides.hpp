@@ -35,7 +35,6 @@ struct ModelOverrides {
   std::optional<float> feature_dropout;
   std::optional<float> input_scale;
   std::optional<float> output_scale;
-  std::optional<float> centroid_scale;
   std::optional<float> divergence_factor;
   std::optional<std::int32_t> gradient_step_log2;
 
@@ -156,9 +155,6 @@ void for_each_learning_field(ModelFieldVisit<Visit> to) {
           "Standard deviation of the input layer's initial weights.");
   to.real("output_scale", &O::output_scale, &C::output_scale, 0.0F, 100.0F, "",
           "Initial output weights are uniform within this, over the square root of hidden.");
-  to.real("centroid_scale", &O::centroid_scale, &C::centroid_scale, 0.0F, 100.0F, "",
-          "Above 0, the first epoch trains nothing: it makes each output row the mean hidden code "
-          "of its label, of this length. For labels with few examples.");
   to.real("divergence_factor", &O::divergence_factor, &C::divergence_factor, 0.0F, 1e6F, "",
           "A round whose loss is so many times the lowest of a round before has diverged: it is "
           "trained again at half the rates. 0: never.");

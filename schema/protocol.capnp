@@ -86,9 +86,8 @@ struct ModelConfig {
   gradientStepLog2 @27 :Int32;
   featureDropout @28 :Float32;
   initialFingerprint @29 :UInt64;
-  centroidScale @30 :Float32;
-  divergenceFactor @31 :Float32;
-  stalenessRise @32 :UInt32;
+  divergenceFactor @30 :Float32;
+  stalenessRise @31 :UInt32;
 }
 
 struct Welcome {

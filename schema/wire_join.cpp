@@ -38,7 +38,6 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setFeatureDropout(from.feature_dropout);
   to.setInputScale(from.input_scale);
   to.setOutputScale(from.output_scale);
-  to.setCentroidScale(from.centroid_scale);
   to.setDivergenceFactor(from.divergence_factor);
   to.setGradientStepLog2(from.gradient_step_log2);
   to.setInitialFingerprint(from.initial_fingerprint);
@@ -75,7 +74,6 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.feature_dropout = from.getFeatureDropout();
   to.input_scale = from.getInputScale();
   to.output_scale = from.getOutputScale();
-  to.centroid_scale = from.getCentroidScale();
   to.divergence_factor = from.getDivergenceFactor();
   to.gradient_step_log2 = from.getGradientStepLog2();
   to.initial_fingerprint = from.getInitialFingerprint();

@@ -17,7 +17,7 @@ namespace {
 
 // A field that is added to ModelConfig must be added to visit_fields too, or two different runs
 // would pass for one.
-static_assert(sizeof(ModelConfig) == 152, "visit_fields lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 144, "visit_fields lists every field of ModelConfig");
 
 // Fields that are hashes: read more easily in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
@@ -65,7 +65,6 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("feature_dropout", c.feature_dropout);
   visit("input_scale", c.input_scale);
   visit("output_scale", c.output_scale);
-  visit("centroid_scale", c.centroid_scale);
   visit("divergence_factor", c.divergence_factor);
   visit("gradient_step_log2", c.gradient_step_log2);
   visit("initial_fingerprint", c.initial_fingerprint);

@@ -26,8 +26,6 @@ Result<RunIdentity> identity_of(const InitialModel& file) {
   const Result<ModelConfig> model = model_from_fields(fields);
   if (!model) return model.error();
   RunIdentity identity{*model, std::move(settings)};
-  // The rows are there; nothing makes them anew.
-  identity.model.centroid_scale = 0;
   identity.model.initial_fingerprint = file.fingerprint();
   if (auto valid = validate(identity.model); !valid) return valid.error();
   return identity;

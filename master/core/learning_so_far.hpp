@@ -11,13 +11,13 @@
 namespace gleaner {
 
 struct LearningSoFar {
-  double lowest_loss = -1;         // of a round, nats an example; negative: no round has trained
-  double longest_codes = 0;        // mean length of hidden codes in a round that trained
+  double lowest_loss = -1;         // of a round, nats an example; negative: no round yet
+  double longest_codes = 0;        // mean length of hidden codes in a round
   double best_p_at_1 = -1;         // of an evaluation
   RoundIndex best_checkpoint = 0;  // the first that had it
   std::uint32_t evaluations_since_best = 0;
 
-  // A round in which nothing is trained (label centroids) has no loss.
+  // A loss of 0 is passed over: beside it every later round would have diverged.
   void add_round(double loss, double code_length) {
     if (loss <= 0) return;
     if (lowest_loss < 0 || loss < lowest_loss) lowest_loss = loss;

@@ -102,7 +102,7 @@ void MasterCore::close_rounds() {
 std::optional<Divergence> MasterCore::divergence_of(const RoundRecord& record,
                                                     const CodeLengths& lengths) const {
   const BatchIndex first = plan_.round_begin(record.round);
-  if (model_.divergence_factor == 0.0F || plan_.sums_centroids(first)) return std::nullopt;
+  if (model_.divergence_factor == 0.0F) return std::nullopt;
   double lowest = learning_.lowest_loss;
   // Without a round before it is the model that the first batch met.
   if (lowest < 0) {

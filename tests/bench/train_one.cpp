@@ -99,7 +99,6 @@ void add_fields(CLI::App& app, Options& options) {
   add_field(app, options, "--feature-dropout", &ModelConfig::feature_dropout);
   add_field(app, options, "--input-scale", &ModelConfig::input_scale);
   add_field(app, options, "--output-scale", &ModelConfig::output_scale);
-  add_field(app, options, "--centroid-scale", &ModelConfig::centroid_scale);
   add_field(app, options, "--divergence-factor", &ModelConfig::divergence_factor);
   add_field(app, options, "--gradient-step-log2", &ModelConfig::gradient_step_log2);
 }

@@ -276,18 +276,10 @@ int main(int argc, char** argv) {
   }
   // What follows may differ from machine to machine and is not on stdout for that reason.
   fmt::print(stderr, "{}, {} threads\n", simd_level_name(*level), threads);
-  ModelConfig centroids = small_model();
-  // Two rounds an epoch.
-  centroids.centroid_scale = 2.0F;
-  const std::pair<const char*, ModelConfig> models[] = {{"usual", small_model()},
-                                                        {"centroids", centroids}};
-  for (const auto& [name, model] : models) {
-    fmt::print("{}\n", name);
-    Training training(model, threads);
-    training.run_round(0);
-    training.run_round(1);
-    training.run_round(2);
-    training.evaluate();
-  }
+  Training training(small_model(), threads);
+  training.run_round(0);
+  training.run_round(1);
+  training.run_round(2);
+  training.evaluate();
   return 0;
 }

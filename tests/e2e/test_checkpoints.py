@@ -172,10 +172,6 @@ class InitFrom(EndToEndTest):
                                       self.model))
         self.assertEqual(code, 2, program.said())
         self.assertIn("give --hidden 64", program.said())
-        code, program = self.cluster.run("gleaner-master", *self.first.arguments(
-            self.cluster.path("run"), "--local", 1, "--init-from", self.model, "--centroid-scale", 1))
-        self.assertEqual(code, 2, program.said())
-        self.assertIn("--centroid-scale", program.said())
         whole = self.model.read_bytes()
         store = self.cluster.path("pruned-from")
         finished(self.first.with_flag("--epochs", 1).start_master(self.cluster, store, "--local", 1))

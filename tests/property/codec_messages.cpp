@@ -83,7 +83,6 @@ ModelConfig model(Rng& rng) {
   config.initial_fingerprint = rng.next();
   config.dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
   config.feature_dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
-  config.centroid_scale = static_cast<float>(rng.next_below(100));
   config.divergence_factor = static_cast<float>(rng.chance(1, 2) ? 0 : 2 + rng.next_below(9));
   return config;
 }

@@ -48,7 +48,6 @@ ModelConfig sample_model() {
   model.feature_dropout = 0.25F;
   model.input_scale = 2.2F;
   model.output_scale = 2.3F;
-  model.centroid_scale = 2.5F;
   model.divergence_factor = 3.0F;
   model.gradient_step_log2 = -24;
   model.initial_fingerprint = 0x26;

@@ -174,7 +174,6 @@ TEST_CASE("cluster: no way of sampling loosens the promise", "[sim]") {
     options.model.random_negatives = 5;
     options.model.dropout = 0.2F;
     options.model.feature_dropout = 0.2F;
-    options.model.centroid_scale = sampling == Sampling::kLsh ? 2.0F : 0.0F;
     require_promise(options);
   }
 }
@@ -201,14 +200,12 @@ TEST_CASE("cluster: an input layer that volunteers hold is trained as the master
   }
 }
 
-TEST_CASE("cluster: an input layer of volunteers knows of drop-out, centroids and one shard",
-          "[sim]") {
+TEST_CASE("cluster: an input layer of volunteers knows of drop-out and one shard", "[sim]") {
   ClusterOptions options = small_options();
   options.master.lends_input = true;
   options.model.input_shards = 1;
   options.model.dropout = 0.2F;
   options.model.feature_dropout = 0.2F;
-  options.model.centroid_scale = 2.0F;
   require_promise(options);
 }
 

@@ -259,7 +259,6 @@ void InputLayer::Impl::backward(BatchIndex batch, float rate, std::span<const Ex
                                 std::span<InputShard* const> held) {
   GLEANER_CHECK(codes.examples == examples.size() && codes.hidden == config.hidden);
   GLEANER_CHECK(gradient.size() == codes.codes.size());
-  if (plan.sums_centroids(batch)) return;
   unpack_gradient(held, codes, gradient);
   index.build(feature_dropout.apply(batch, examples));
   const std::span<const std::uint32_t> rows = index.rows();

@@ -27,9 +27,6 @@ std::size_t rows_per_part(std::size_t row_bytes) {
 constexpr std::size_t kBlockRows = 32;
 constexpr std::size_t kBlockPairs = 1024;
 
-// A shorter sum is of a label without examples, or cannot be scaled without overflow.
-constexpr float kCentroidLengthMin = 1e-20F;
-
 }  // namespace
 
 std::int32_t gradient_limit(const ModelConfig& config) {
@@ -201,53 +198,6 @@ void OutputShard::end_batch(const ShardBatch& batch, BatchScratch& own,
       own.hidden_gradient.data(), batch.queries->codes().codes.data(), steps_per_unit,
       static_cast<float>(gradient_limit(config)), own.steps.data(), own.steps.size());
   outcome.gradient_digest = gradient_digest(own.steps);
-}
-
-ShardOutcome OutputShard::sum_centroids(const QueryBatch& batch, const Positives& positives,
-                                        bool is_last, ShardScratch& scratch) {
-  const Kernels& kernels = context_.kernels;
-  const HiddenCodes& codes = batch.codes();
-  const std::size_t width = codes.hidden;
-  AlignedVector<float>& values = scratch.hidden_values;
-  AlignedVector<float>& mean = scratch.row_gradients;
-  values.resize(width);
-  mean.assign(width, 0.0F);
-  const float share = 1.0F / static_cast<float>(codes.examples);
-  for (std::size_t e = 0; e < codes.examples; ++e) {
-    kernels.dequantise(codes.scales[e], codes.codes.data() + e * width, values.data(), width);
-    kernels.axpy(share, values.data(), mean.data(), width);
-  }
-  for (std::size_t e = 0; e < codes.examples; ++e) {
-    const auto end = positives.neurons.begin() + positives.offsets[e + 1];
-    auto it =
-        std::lower_bound(positives.neurons.begin() + positives.offsets[e], end, neurons_.begin);
-    if (it == end || *it >= neurons_.end) continue;
-    kernels.dequantise(codes.scales[e], codes.codes.data() + e * width, values.data(), width);
-    kernels.axpy(-1.0F, mean.data(), values.data(), width);
-    for (; it != end && *it < neurons_.end; ++it) {
-      const std::uint32_t row = *it - neurons_.begin;
-      rows_.touch(row);
-      stale_[row] = 1;
-      kernels.axpy(1.0F, values.data(), rows_.weights(row), width);
-    }
-  }
-  if (is_last) scale_centroids();
-  std::vector<std::int32_t>& steps = scratch.batches[0].steps;
-  steps.assign(codes.codes.size(), 0);
-  return {.shard = shard_, .gradient_digest = gradient_digest(steps)};
-}
-
-void OutputShard::scale_centroids() {
-  const std::size_t width = context_.config.hidden;
-  for (std::uint32_t row = 0; row < rows_.rows(); ++row) {
-    float* weights = rows_.weights(row);
-    const float length = std::sqrt(context_.kernels.sum_of_squares(weights, width));
-    if (length < kCentroidLengthMin) continue;
-    rows_.touch(row);
-    stale_[row] = 1;
-    const float factor = context_.config.centroid_scale / length;
-    for (std::size_t i = 0; i < width; ++i) weights[i] *= factor;
-  }
 }
 
 void OutputShard::take_rows(RowsTraining& work, std::span<const std::uint32_t> rows,

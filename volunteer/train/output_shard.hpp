@@ -62,7 +62,6 @@ struct ShardScratch {
 
   std::vector<BatchScratch> batches;   // of those that take their steps together
   AlignedVector<float> row_gradients;  // kRowsPerStep x H
-  AlignedVector<float> hidden_values;  // of one example
   std::vector<float> logits;
   std::vector<float> deltas;
   std::vector<const float*> hash_rows;
@@ -117,12 +116,6 @@ class OutputShard {
   ShardOutcome train(const QueryBatch& batch, const Positives& positives, float rate,
                      ShardScratch& scratch);
 
-  // Instead of a step: adds each example's hidden code, less the batch's mean, to the rows of its
-  // true labels. `is_last` makes every sum centroid_scale long. The integer gradient is zero, in
-  // scratch.batches[0].steps.
-  ShardOutcome sum_centroids(const QueryBatch& batch, const Positives& positives, bool is_last,
-                             ShardScratch& scratch);
-
   // Hashes anew the rows changed since their codes were computed, and rebuilds the tables changed.
   void rehash(ShardScratch& scratch);
 
@@ -146,7 +139,6 @@ class OutputShard {
  private:
   class BlockWalk;
 
-  void scale_centroids();
   // Chooses the batch's neurons; returns what all of its blocks share.
   RowsTraining begin_batch(const ShardBatch& batch, BatchScratch& own, ShardScratch& scratch);
   // Makes the batch's gradient integers.

@@ -109,7 +109,6 @@ Result<std::vector<Holding*>> ShardTrainer::Impl::find_loaded(std::span<const Le
 std::size_t ShardTrainer::Impl::together(std::span<const UnitBatch> batches) const {
   std::size_t count = 1;
   while (count < std::min(batches.size(), kBatchesTogether) &&
-         !plan.sums_centroids(batches[count].batch) &&
          !plan.rehashes_after(batches[count - 1].batch)) {
     ++count;
   }
@@ -118,12 +117,6 @@ std::size_t ShardTrainer::Impl::together(std::span<const UnitBatch> batches) con
 
 void ShardTrainer::Impl::train_shard(OutputShard& shard, std::span<const UnitBatch> batches,
                                      std::span<ShardOutcome> outcomes, ShardScratch& mine) {
-  const UnitBatch& first = batches[0];
-  if (plan.sums_centroids(first.batch)) {
-    outcomes[0] =
-        shard.sum_centroids(queries[0], first.positives, plan.ends_centroids(first.batch), mine);
-    return;
-  }
   std::array<ShardBatch, kBatchesTogether> work;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     work[i] = {&queries[i], &batches[i].positives, batches[i].output_rate};

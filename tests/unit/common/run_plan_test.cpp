@@ -121,37 +121,6 @@ TEST_CASE("run plan: the lag rises from one, by one every so many batches", "[ru
   REQUIRE(plan.lag(21) == 3);
   config.staleness = 0;
   REQUIRE(RunPlan(config).lag(9) == 0);
-  // Of the batches that train.
-  config.staleness = 3;
-  config.centroid_scale = 1.0F;
-  REQUIRE(RunPlan(config).lag(10) == 3);
-  REQUIRE(RunPlan(config).lag(11) == 1);
-  REQUIRE(RunPlan(config).lag(13) == 2);
-}
-
-TEST_CASE("run plan: an epoch of centroids comes before the schedule of the rates", "[run_plan]") {
-  ModelConfig config = small_run();
-  config.output_rate = 0.5F;
-  config.input_rate = 0.25F;
-  config.warmup_batches = 4;
-  config.rate_decay = 0.5F;
-  config.epochs = 3;
-  const RunPlan plain(config);
-  config.centroid_scale = 2.0F;
-  const RunPlan plan(config);
-  for (BatchIndex batch = 0; batch < 11; ++batch) {
-    REQUIRE(plan.sums_centroids(batch));
-    REQUIRE(plan.ends_centroids(batch) == (batch == 10));
-    REQUIRE(plan.rates(batch).output == 0.0F);
-    REQUIRE(plan.rates(batch).input == 0.0F);
-    REQUIRE_FALSE(plain.sums_centroids(batch));
-    REQUIRE_FALSE(plain.ends_centroids(batch));
-  }
-  for (BatchIndex batch = 11; batch < plan.batch_count(); ++batch) {
-    REQUIRE_FALSE(plan.sums_centroids(batch));
-    REQUIRE(plan.rates(batch).output == plain.rates(batch - 11).output);
-    REQUIRE(plan.rates(batch).input == plain.rates(batch - 11).input);
-  }
 }
 
 TEST_CASE("run plan: rates warm up and decay by the batch index alone", "[run_plan]") {

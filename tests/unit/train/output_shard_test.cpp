@@ -7,7 +7,6 @@
 #include "common/half.hpp"
 #include "common/initial_weights.hpp"
 #include "tests/unit/train/shard_scene.hpp"
-#include "volunteer/train/gradient_digest.hpp"
 
 namespace gleaner {
 namespace {
@@ -159,58 +158,6 @@ TEST_CASE("output shard: the loss falls along the gradient by its square, as it 
               Approx(slope).margin(2e-5).epsilon(1e-4));
     }
   }
-}
-
-TEST_CASE("output shard: centroids are the centred mean codes of each label", "[output_shard]") {
-  ModelConfig config = test::small_config();
-  config.centroid_scale = 2.5F;
-  config.epochs = 3;
-  ShardScene scene(config);
-  const std::uint32_t rows = scene.shard.rows().rows();
-  const std::size_t width = config.hidden;
-  std::vector<std::vector<double>> sums(rows, std::vector<double>(width, 0.0));
-  const std::vector<float> start = scene.row(0);
-  BatchIndex batch = 0;
-  for (; scene.plan.sums_centroids(batch); ++batch) {
-    const ShardOutcome outcome = scene.sum_centroids(batch);
-    REQUIRE(outcome.loss == 0);
-    REQUIRE(outcome.active == 0);
-    const auto& steps = scene.scratch[0].batches[0].steps;
-    REQUIRE(steps == std::vector<std::int32_t>(scene.hidden.codes.size(), 0));
-    REQUIRE(outcome.gradient_digest == gradient_digest(steps));
-    const std::uint32_t examples = scene.hidden.examples;
-    const auto value = [&](std::uint32_t e, std::size_t i) {
-      return static_cast<double>(scene.hidden.scales[e]) * scene.hidden.codes[e * width + i];
-    };
-    for (std::uint32_t e = 0; e < examples; ++e) {
-      for (std::uint32_t p = scene.positives.offsets[e]; p < scene.positives.offsets[e + 1]; ++p) {
-        std::vector<double>& sum = sums[scene.positives.neurons[p] - scene.shard.neurons().begin];
-        for (std::size_t i = 0; i < width; ++i) {
-          double mean = 0;
-          for (std::uint32_t other = 0; other < examples; ++other) mean += value(other, i);
-          sum[i] += value(e, i) - mean / examples;
-        }
-      }
-    }
-  }
-  REQUIRE(batch == 7);
-  std::size_t without = 0;
-  for (std::uint32_t r = 0; r < rows; ++r) {
-    double squares = 0;
-    for (const double x : sums[r]) squares += x * x;
-    const std::vector<float> row = scene.row(r);
-    if (squares == 0) ++without;
-    for (std::size_t i = 0; i < width; ++i) {
-      const double expected = squares == 0 ? 0.0 : 2.5 * sums[r][i] / std::sqrt(squares);
-      REQUIRE(row[i] == Approx(expected).epsilon(1e-4).margin(1e-5));
-    }
-    REQUIRE(row[width] == start[width]);
-    REQUIRE(scene.shard.rows().state(r) == 0.0F);
-  }
-  REQUIRE(without > 0);
-  REQUIRE(without < rows);
-  scene.shard.rehash(scene.scratch[0]);
-  scene.require_fresh_codes();
 }
 
 TEST_CASE("output shard: rows outside every active set stay untouched", "[output_shard]") {

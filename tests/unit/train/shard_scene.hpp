@@ -61,11 +61,6 @@ struct ShardScene {
     return shard.train(queries, positives, plan.rates(batch).output, scratch[0]);
   }
 
-  ShardOutcome sum_centroids(BatchIndex batch) {
-    prepare(batch);
-    return shard.sum_centroids(queries, positives, plan.ends_centroids(batch), scratch[0]);
-  }
-
   [[nodiscard]] std::vector<float> row(std::uint32_t index) const {
     std::vector<float> values(config.hidden + 1);
     shard.rows().read(index, values);

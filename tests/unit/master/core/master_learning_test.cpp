@@ -119,14 +119,6 @@ TEST_CASE("learning: what the rounds before have ruined is said, not trained aga
   }));
 }
 
-TEST_CASE("learning: rounds that sum centroids neither diverge nor count", "[master]") {
-  ModelConfig model = watched_model(2.0F);
-  model.centroid_scale = 1.0F;
-  MasterDriver master(model, tiny_core_config(model));
-  train(master, [](BatchIndex batch) { return batch < 5 ? 0 : kNat; });
-  REQUIRE(master.outcome() == Outcome::kFinished);
-}
-
 TEST_CASE("learning: from a cut on both rates are half", "[master]") {
   ModelConfig model = watched_model(2.0F);
   model.output_rate = 0.5F;

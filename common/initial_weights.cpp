@@ -12,7 +12,7 @@ namespace {
 
 constexpr float kSqrt3 = 1.7320508F;
 // Below, a rare label starts too slowly; above, a frequent one unsettles the first batches, of
-// which citeulike-t has few (RECIPES.md).
+// which citeulike-t has few (RECIPES.md, "Rates").
 constexpr float kBiasMin = -8.0F;
 constexpr float kBiasMax = -7.5F;
 

@@ -10,6 +10,12 @@
 
 namespace gleaner {
 
+// What a hidden unit makes of its weighted sum.
+enum class HiddenUnits : std::uint8_t {
+  kRelu = 0,    // 0 where it is negative
+  kLinear = 1,  // the sum itself
+};
+
 enum class Sampling : std::uint8_t {
   kLsh = 0,     // union of the query's buckets (plus random negatives)
   kRandom = 1,  // `active_cap` uniform negatives, for comparison
@@ -24,7 +30,8 @@ struct ModelConfig {
   std::uint32_t labels = 0;
 
   std::uint64_t seed = 1;
-  std::uint32_t hidden = 128;        // width H, a multiple of 16
+  std::uint32_t hidden = 128;  // width H, a multiple of 16
+  HiddenUnits hidden_units = HiddenUnits::kRelu;
   std::uint32_t output_shards = 16;  // S; at most `labels`
   std::uint32_t input_shards = 1;    // H must divide into shards that are multiples of 16
 

@@ -1,5 +1,5 @@
-// A model configuration that suits a data set, and why. Pure; the figures behind each rule are in
-// volunteer/train/RECIPES.md.
+// A model configuration that suits a data set, and why. Pure; volunteer/train/RECIPES.md explains
+// each rule.
 #pragma once
 
 #include <cstdint>

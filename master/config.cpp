@@ -122,7 +122,9 @@ void add_backup(Settings& settings, MasterConfig& c) {
 // A model key of any type, unset by default.
 template <typename T>
 SettingValue model_value(std::optional<T>& target, const ModelField<T>& field) {
-  if constexpr (std::is_same_v<T, Sampling>) {
+  if constexpr (std::is_same_v<T, HiddenUnits>) {
+    return or_auto(target, [](T& value) { return choice_setting(value, {"relu", "linear"}); });
+  } else if constexpr (std::is_same_v<T, Sampling>) {
     return or_auto(target, [](T& value) {
       return choice_setting(value, {"lsh", "random", "all"});
     });

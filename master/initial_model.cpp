@@ -188,6 +188,12 @@ Result<void> InitialModel::read_label_counts(const Header& header) {
   return {};
 }
 
+HiddenUnits InitialModel::hidden_units() const {
+  const auto kind = metadata_.find("model.hidden_units");
+  const bool is_linear = kind != metadata_.end() && kind->second == "linear";
+  return is_linear ? HiddenUnits::kLinear : HiddenUnits::kRelu;
+}
+
 void InitialModel::take_fingerprint() {
   ChecksumStream stream;
   const std::array<std::uint32_t, 3> shape = {features_, hidden_, labels_};
@@ -207,6 +213,13 @@ Result<void> InitialModel::check_fits(const ModelConfig& model) const {
   if (model.hidden != hidden_) {
     return refuse(fmt::format("it has {} hidden units and the run {}: give --hidden {}", hidden_,
                               model.hidden, hidden_));
+  }
+  if (model.hidden_units != hidden_units()) {
+    const char* const kind = hidden_units() == HiddenUnits::kLinear ? "linear" : "relu";
+    return refuse(
+        fmt::format("its hidden units are {}, and those of the run are not: give "
+                    "--hidden-units {}",
+                    kind, kind));
   }
   if (model.features < features_ || model.labels < labels_) {
     return refuse(

@@ -26,6 +26,9 @@ class InitialModel {
 
   [[nodiscard]] std::uint32_t hidden() const { return hidden_; }
 
+  // As the file's metadata have it; rectified where they do not say.
+  [[nodiscard]] HiddenUnits hidden_units() const;
+
   [[nodiscard]] std::uint32_t labels() const { return labels_; }
 
   // What the file says about itself, believed by nobody.
@@ -37,7 +40,8 @@ class InitialModel {
   // Of shapes and numbers, whatever else the file says; never 0.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
-  // Refuses a configuration that has other hidden units, or fewer features or labels.
+  // Refuses a configuration that has another number or kind of hidden units, or fewer features or
+  // labels.
   [[nodiscard]] Result<void> check_fits(const ModelConfig& model) const;
 
   // The rows as the run's shards have them. Requires check_fits(model); this outlives it.

@@ -19,6 +19,7 @@ struct ModelOverrides {
   std::optional<std::uint32_t> round_batches;
   std::optional<std::uint32_t> staleness;
   std::optional<std::uint32_t> staleness_rise;
+  std::optional<HiddenUnits> hidden_units;
   std::optional<Sampling> sampling;
   std::optional<std::uint32_t> hash_bits;
   std::optional<std::uint32_t> tables;
@@ -88,6 +89,10 @@ void for_each_shape_field(ModelFieldVisit<Visit> to) {
            "How often training goes through the whole training file.");
   to.whole("hidden", &O::hidden, &C::hidden, kLanes, kHiddenMax, "units",
            "Width of the hidden layer; a multiple of 16.");
+  to.other(ModelField<HiddenUnits>{"hidden_units", &O::hidden_units, &C::hidden_units,
+                                   HiddenUnits::kRelu, HiddenUnits::kLinear, "",
+                                   "What a hidden unit makes of its sum: zero where it is negative "
+                                   "(relu), or the sum itself (linear)."});
   to.whole(
       "output_shards", &O::output_shards, &C::output_shards, 1, kOutputShardsMax, "shards",
       "Shards that the output layer is cut into; several times the number of volunteers expected, "

@@ -90,6 +90,7 @@ Result<RunData> open_run_data(const MasterConfig& config,
     if (!initial) return initial.error();
     data.initial = std::move(*initial);
     proposed.model.hidden = data.initial->hidden();
+    proposed.model.hidden_units = data.initial->hidden_units();
     proposed.model.initial_fingerprint = data.initial->fingerprint();
   }
   auto model = effective_model(config, proposed.model);

@@ -17,6 +17,7 @@ namespace {
 
 // Fixed part: u16 examples, u16 hidden, u8 form.
 constexpr std::size_t kHeaderBytes = 5;
+constexpr int kNoCode = 0x80;
 static_assert(kBatchExamplesMax <= 0xffff && kHiddenMax <= 0xffff, "both fit their fields");
 static_assert(kLanes % 16 == 0, "masks are whole pairs of bytes");
 
@@ -170,9 +171,10 @@ double mean_length(const HiddenCodes& codes) {
   double sum = 0;
   for (std::size_t e = 0; e < codes.examples; ++e) {
     const std::uint8_t* const example = codes.codes.data() + e * codes.hidden;
-    std::uint64_t squares = 0;
+    std::int64_t squares = 0;
     for (std::size_t unit = 0; unit < codes.hidden; ++unit) {
-      squares += std::uint32_t{example[unit]} * example[unit];
+      const std::int32_t code = static_cast<std::int8_t>(example[unit]);
+      squares += code * code;
     }
     sum += std::sqrt(static_cast<double>(squares)) * static_cast<double>(codes.scales[e]);
   }
@@ -195,6 +197,9 @@ Result<HiddenCodes> unpack_hidden(ByteView packed) {
   auto read = Form{form} == Form::kDense ? read_dense(body, *shape, codes.codes)
                                          : read_masked(body, *shape, codes.codes);
   if (!read) return read.error();
+  if (std::memchr(codes.codes.data(), kNoCode, codes.codes.size()) != nullptr) {
+    return broken_codes("a unit has code -128, and -127 is the lowest");
+  }
   return codes;
 }
 

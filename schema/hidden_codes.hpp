@@ -1,6 +1,7 @@
-// The hidden layer's output for a batch, as it crosses the network: unsigned 8-bit codes with one
-// scale an example. A code of zero is a unit that is off: it takes no part in the forward pass and
-// gets no gradient, so it is suppressed on the wire (a mask bit each, then the non-zero codes).
+// The hidden layer's output for a batch, as it crosses the network: 8-bit codes from -127 to 127
+// in two's complement, with one scale per example. A unit with code zero (dropped, rectified or
+// tiny) takes no part in the forward pass and gets no gradient, so it is left out on the wire where
+// that is shorter (a mask bit per unit, then the codes that are not zero).
 #pragma once
 
 #include <cstdint>
@@ -15,7 +16,7 @@ struct HiddenCodes {
   std::uint32_t examples = 0;
   std::uint32_t hidden = 0;         // H, a multiple of 16
   std::vector<float> scales;        // examples; h = scale * code; finite, >= 0
-  std::vector<std::uint8_t> codes;  // examples x hidden
+  std::vector<std::uint8_t> codes;  // examples x hidden; never 128, which would be -128
   friend bool operator==(const HiddenCodes&, const HiddenCodes&) = default;
 };
 

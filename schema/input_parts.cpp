@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "common/check.hpp"
 #include "common/limits.hpp"
@@ -88,8 +89,8 @@ Bytes pack_activations(std::uint32_t examples, std::uint32_t hidden, UnitColumns
   on.reserve(std::size_t{examples} * columns.width);
   for (std::size_t i = columns.begin; i < activations.size(); i += hidden) {
     for (const float value : activations.subspan(i, columns.width)) {
-      on.push_back(value > 0.0F);
-      if (value > 0.0F) values.push_back(value);
+      on.push_back(value != 0.0F);
+      if (value != 0.0F) values.push_back(value);
     }
   }
   Bytes packed(kPartHeaderBytes + mask_bytes(examples, columns));
@@ -119,9 +120,11 @@ Result<void> unpack_activations(ByteView packed, std::uint32_t examples, std::ui
       value = load_le<float>(next);
       next += sizeof(float);
       // Written so that a NaN fails.
-      if (!(value > 0.0F && value <= kActivationMax)) {
+      if (!(std::abs(value) <= kActivationMax) || value == 0.0F) {
         return broken_part(kWhat,
-                           fmt::format("{} is not above 0 and at most {}", value, kActivationMax));
+                           fmt::format("{} is no value of a unit: those are within +-{}, and zeros "
+                                       "are left out",
+                                       value, kActivationMax));
       }
     }
     activations[i / columns.width * hidden + columns.begin + i % columns.width] = value;

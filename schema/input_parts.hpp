@@ -21,7 +21,7 @@ struct UnitColumns {
   std::uint32_t width = 0;
 };
 
-// `activations` is examples x hidden: rectified, so >= 0, and at most kActivationMax.
+// `activations` is examples x hidden, within +-kActivationMax; those of zero are left out.
 Bytes pack_activations(std::uint32_t examples, std::uint32_t hidden, UnitColumns columns,
                        std::span<const float> activations);
 // Writes these columns of `activations`. Refuses what pack_activations cannot have written for this

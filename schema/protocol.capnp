@@ -88,6 +88,7 @@ struct ModelConfig {
   initialFingerprint @29 :UInt64;
   divergenceFactor @30 :Float32;
   stalenessRise @31 :UInt32;
+  hiddenUnits @32 :UInt8;
 }
 
 struct Welcome {

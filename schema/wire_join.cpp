@@ -15,6 +15,7 @@ void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
   to.setLabels(from.labels);
   to.setSeed(from.seed);
   to.setHidden(from.hidden);
+  to.setHiddenUnits(static_cast<std::uint8_t>(from.hidden_units));
   to.setOutputShards(from.output_shards);
   to.setInputShards(from.input_shards);
   to.setEpochs(from.epochs);
@@ -51,6 +52,7 @@ ModelConfig read(wire::ModelConfig::Reader from) {
   to.labels = from.getLabels();
   to.seed = from.getSeed();
   to.hidden = from.getHidden();
+  to.hidden_units = read_enum("model.hidden_units", from.getHiddenUnits(), HiddenUnits::kLinear);
   to.output_shards = from.getOutputShards();
   to.input_shards = from.getInputShards();
   to.epochs = from.getEpochs();

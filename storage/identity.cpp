@@ -17,7 +17,7 @@ namespace {
 
 // A field that is added to ModelConfig must be added to visit_fields too, or two different runs
 // would pass for one.
-static_assert(sizeof(ModelConfig) == 144, "visit_fields lists every field of ModelConfig");
+static_assert(sizeof(ModelConfig) == 152, "visit_fields lists every field of ModelConfig");
 
 // Fields that are hashes: read more easily in hexadecimal.
 constexpr std::string_view kFingerprintField = "data_fingerprint";
@@ -42,6 +42,7 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("labels", c.labels);
   visit("seed", c.seed);
   visit("hidden", c.hidden);
+  visit("hidden_units", c.hidden_units);
   visit("output_shards", c.output_shards);
   visit("input_shards", c.input_shards);
   visit("epochs", c.epochs);
@@ -70,8 +71,15 @@ void visit_fields(Config& c, const Visit& visit) {
   visit("initial_fingerprint", c.initial_fingerprint);
 }
 
+constexpr std::pair<HiddenUnits, std::string_view> kHiddenUnitsNames[] = {
+    {HiddenUnits::kRelu, "relu"}, {HiddenUnits::kLinear, "linear"}};
+
 constexpr std::pair<Sampling, std::string_view> kSamplingNames[] = {
     {Sampling::kLsh, "lsh"}, {Sampling::kRandom, "random"}, {Sampling::kAll, "all"}};
+
+constexpr const auto& names_of(HiddenUnits) {
+  return kHiddenUnitsNames;
+}
 
 constexpr const auto& names_of(Sampling) {
   return kSamplingNames;

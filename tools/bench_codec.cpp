@@ -26,7 +26,7 @@ Batch random_batch(std::uint32_t hidden) {
   Rng rng(3, Purpose::kTest);
   for (std::size_t i = 0; i < std::size_t{kCodecExamples} * hidden; ++i) {
     batch.codes.codes.push_back(
-        rng.chance(1, 2) ? static_cast<std::uint8_t>(1 + rng.next_below(255)) : std::uint8_t{0});
+        rng.chance(1, 2) ? static_cast<std::uint8_t>(1 + rng.next_below(127)) : std::uint8_t{0});
     batch.gradient.push_back(static_cast<std::int32_t>(rng.next_below(4096)) - 2048);
   }
   return batch;

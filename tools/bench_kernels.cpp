@@ -34,7 +34,7 @@ std::vector<std::uint8_t> random_codes(std::size_t count) {
   std::vector<std::uint8_t> codes(count);
   Rng rng(2, Purpose::kTest);
   for (std::uint8_t& code : codes) {
-    code = rng.chance(1, 2) ? static_cast<std::uint8_t>(rng.next_below(256)) : std::uint8_t{0};
+    code = rng.chance(1, 2) ? static_cast<std::uint8_t>(rng.next_below(128)) : std::uint8_t{0};
   }
   return codes;
 }

@@ -24,7 +24,7 @@ HiddenCodes clustered_codes(std::uint32_t hidden, std::uint32_t begin, std::uint
       const auto centre =
           static_cast<std::int64_t>(below(counter_random(1, Purpose::kTest, cluster, i), 400));
       const auto value = centre + static_cast<std::int64_t>(rng.next_below(200)) - 300;
-      codes.codes.push_back(static_cast<std::uint8_t>(std::clamp<std::int64_t>(value, 0, 255)));
+      codes.codes.push_back(static_cast<std::uint8_t>(std::clamp<std::int64_t>(value, 0, 255) / 2));
     }
   }
   return codes;

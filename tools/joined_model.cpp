@@ -39,6 +39,11 @@ Result<RunIdentity> joined_identity(const std::vector<JoinedPart>& parts) {
                                       "{}",
                                       *own ? "" : "not ", first.name, *own ? "not" : "so"));
     }
+    if (part.identity->model.hidden_units != joined.model.hidden_units) {
+      return refuse(part, fmt::format("its hidden units are of another kind than those of {} "
+                                      "(model.hidden_units)",
+                                      first.name));
+    }
     joined.model.hidden += part.identity->model.hidden;
   }
   if (auto valid = validate(joined.model); !valid) {

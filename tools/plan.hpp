@@ -1,6 +1,6 @@
 // What a run is to be expected to do: a function of what is to be trained, of the machines and
 // links there are, and of what this processor was measured to take for one of each thing. No I/O.
-// tools/PLAN.md derives the formulas and holds them against runs that were measured.
+// tools/PLAN.md lists the formulas and says how near they come to runs that were measured.
 // Units: seconds, bytes, Mbit/s (10^6 bits), unless a name says otherwise.
 #pragma once
 
@@ -66,9 +66,9 @@ struct PlanInput {
   ModelConfig model;  // what to train, and how; a valid one
   double features_per_point = 0;
   double labels_per_point = 0;
-  // Share of the hidden units that are not zero, before dropout: citeulike-t from its second epoch
+  // The fraction of ReLU units that are not zero, before dropout: citeulike-t from its second epoch
   // on 0.65 to 0.82.
-  double units_on = 0.75;
+  double rectified_on = 0.75;
   Machines volunteers;
   double round_trip = 0;  // between a volunteer and the master
   Machines master;        // one

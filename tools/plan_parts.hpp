@@ -1,5 +1,5 @@
 // What a plan is put together from: the sizes of a run, the work and the bytes of its batches and
-// rounds. Pure functions; tools/PLAN.md derives them.
+// rounds. Pure functions; tools/PLAN.md lists the formulas.
 #pragma once
 
 #include <array>

@@ -7,7 +7,7 @@ namespace gleaner {
 namespace {
 
 // Examples of a batch share the neurons that tables bring them: they reach as many rows as if each
-// chose so much of its own at random. Counted on four data sets, see tools/PLAN.md.
+// chose this fraction of them independently. Counted on four data sets, see tools/PLAN.md.
 constexpr double kOwnChoice = 0.5;
 constexpr double kGradientBits = 1.0;  // of an example's largest entry, if its step were 1
 constexpr double kUnitBytes = 120;     // of a unit besides its examples
@@ -65,14 +65,19 @@ double messages(const MachineCosts& costs, const Shape& s, double bytes) {
   return 2 * costs.message + s.batch * bytes * costs.message_byte;
 }
 
+// The fraction of the hidden units that are not zero, before dropout.
+double units_on(const PlanInput& input) {
+  return input.model.hidden_units == HiddenUnits::kLinear ? 1 : input.rectified_on;
+}
+
 // The input layer's part of `t`, an example's of the volunteer that has most of it.
 void add_input_traffic(const PlanInput& input, const Shape& s, Traffic& t) {
   if (s.input_share == 0) return;
   const double units = s.hidden * s.input_share;
-  const double counting = input.units_on * (1 - input.model.dropout);
+  const double counting = units_on(input) * (1 - input.model.dropout);
   t.input_down = kWire * (units / 8 + s.input_held +
                           counting * units * gradient_bytes(input.model) + kUnitBytes / s.batch);
-  t.input_up = kWire * (units / 8 + 4 * input.units_on * units + kResultBytes / s.batch);
+  t.input_up = kWire * (units / 8 + 4 * units_on(input) * units + kResultBytes / s.batch);
   const double features = std::max(input.features_per_point, 1e-3);
   t.points_down = kWire * features * (4 + varint_bytes(s.features / features)) / input.model.epochs;
   t.commit_up +=
@@ -167,7 +172,7 @@ StoredBytes stored_bytes(const PlanInput& input, const Shape& s) {
 }
 
 Traffic traffic_of(const PlanInput& input, const Shape& s) {
-  const double on = input.units_on * (1 - input.model.dropout);
+  const double on = units_on(input) * (1 - input.model.dropout);
   const double codes = 4 + s.hidden * std::min(1.0, 1.0 / 8 + on);
   const double labels = std::max(input.labels_per_point * s.share, 1e-3);
   Traffic t;

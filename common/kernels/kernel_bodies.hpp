@@ -52,7 +52,7 @@ void rms_steps_kernel(const RmsRule& rule, const float* squares, std::size_t n, 
 void dequantise_kernel(float scale, const std::uint8_t* codes, float* values, std::size_t n) {
   const Vec factor = Vec::broadcast(scale);
   for (std::size_t i = 0; i < n; i += kWidth) {
-    Vec::mul(factor, Vec::load_bytes(codes + i)).store(values + i);
+    Vec::mul(factor, Vec::load_codes(codes + i)).store(values + i);
   }
 }
 
@@ -65,7 +65,7 @@ void quantise_gradient_kernel(const float* gradient, const std::uint8_t* codes,
   for (std::size_t i = 0; i < n; i += kWidth) {
     const Vec scaled = Vec::mul(Vec::load(gradient + i), factor);
     const Vec clamped = Vec::max(Vec::min(scaled, high), low);
-    Vec::select_nonzero(Vec::load_bytes(codes + i), clamped, Vec::zero()).store_rounded(steps + i);
+    Vec::select_nonzero(Vec::load_codes(codes + i), clamped, Vec::zero()).store_rounded(steps + i);
   }
 }
 
@@ -164,7 +164,7 @@ void some_logits(const RowsTraining& work, const RowView& row, std::size_t first
     const Vec w = Vec::load(row.weights + i);
 #pragma GCC unroll 4
     for (std::size_t e = 0; e < Count; ++e) {
-      sums[e] = Vec::fma(w, Vec::load_bytes(codes[e] + i), sums[e]);
+      sums[e] = Vec::fma(w, Vec::load_codes(codes[e] + i), sums[e]);
     }
   }
   const float biases[4] = {bias, bias, bias, bias};
@@ -222,7 +222,7 @@ void row_backward(const RowsTraining& work, const RowView& row, std::size_t colu
     float* dh = work.hidden_gradient + offset;
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < Blocks; ++k) {
-      g[k] = Vec::fma(step, Vec::load_bytes(codes + k * kWidth), g[k]);
+      g[k] = Vec::fma(step, Vec::load_codes(codes + k * kWidth), g[k]);
       Vec::fma(delta, w[k], Vec::load(dh + k * kWidth)).store(dh + k * kWidth);
     }
   }

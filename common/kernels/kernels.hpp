@@ -17,7 +17,8 @@ namespace gleaner {
 
 // A row's first gradient counts this much in its state. With 1 - decay = 0.001 in its place the
 // first step would be thirty times the rate, which unsettles labels with few examples; with 1
-// (a full correction of the bias) rare labels learn too slowly. Figures in RECIPES.md.
+// (a full correction of the bias) rare labels learn too slowly. Figures in
+// tests/bench/RESULTS.md.
 inline constexpr float kFirstShare = 0.1F;
 
 // The row-wise second-moment rule: state = decay * state + (1 - decay) * mean(g^2), then
@@ -51,7 +52,8 @@ struct RowsTraining {
   std::size_t rows_after = 0;  // further entries of rows, which the next call trains: fetched
   const std::size_t* pair_ends = nullptr;  // parallel to rows: end of the row's list in `pairs`
   const ActivePair* pairs = nullptr;       // lists ascend by example; 16 more are readable
-  // h = scale * code. The codes rather than h, as those of a batch fit the first cache level.
+  // h = scale * code, with codes from -127 to 127 in two's complement. The codes rather than h, as
+  // those of a batch fit the first cache level.
   const std::uint8_t* codes = nullptr;  // examples x n
   const float* scales = nullptr;        // examples
   float* hidden_gradient = nullptr;     // examples x n, added to
@@ -72,6 +74,10 @@ struct ScoreBlock {
   std::size_t score_stride = 0;  // >= rows
 };
 
+// Instructions that multiply bytes want one factor unsigned: a code plus this is 1 to 255.
+inline constexpr std::int32_t kCodeOffset = 128;
+inline constexpr int kCodeOffsets = 0x8080;  // flipping these bits adds it to each of two codes
+
 // Random +-1 projections, what SimHash takes signs of: projection p = q * block + k of a vector is
 // the k-th entry of its Walsh-Hadamard transform after the q-th choice of signs flipped its
 // columns, the sum over columns i of (-1)^popcount(k & i) * flips[q * block + i] * x[i]. Those of
@@ -83,6 +89,8 @@ struct SignProjections {
   std::size_t count = 0;               // of projections, a multiple of block
   const float* flips = nullptr;        // count: +1 or -1
   const std::int8_t* pairs = nullptr;  // n/2 x count x 2: the same signs, of columns 2i and 2i + 1
+  // count: kCodeOffset times the sum of the projection's signs.
+  const std::int32_t* thresholds = nullptr;
 };
 
 struct Kernels {

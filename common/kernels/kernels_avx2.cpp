@@ -25,10 +25,10 @@ struct Vec {
   // Widened on their way from memory.
   static __m256 eight_bytes(const std::uint8_t* p) {
     return _mm256_cvtepi32_ps(
-        _mm256_cvtepu8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
+        _mm256_cvtepi8_epi32(_mm_loadl_epi64(reinterpret_cast<const __m128i*>(p))));
   }
 
-  static Vec load_bytes(const std::uint8_t* p) { return {eight_bytes(p), eight_bytes(p + 8)}; }
+  static Vec load_codes(const std::uint8_t* p) { return {eight_bytes(p), eight_bytes(p + 8)}; }
 
   void store(float* p) const {
     _mm256_storeu_ps(p, low);
@@ -143,7 +143,8 @@ struct Vec {
   }
 };
 
-// Columns whose 16-bit sums cannot overflow: 128 codes of at most 255 add up to 32,640.
+// The instruction wants unsigned codes, so 128 is added to each (kCodeOffset), which adds the
+// projection's threshold to its sum. 128 columns of at most 255 add up to 32,640: 16 bits suffice.
 constexpr std::size_t kColumnsPerSpill = 128;
 
 void project_codes_kernel(const SignProjections& projections, const std::uint8_t* codes,
@@ -157,7 +158,7 @@ void project_codes_kernel(const SignProjections& projections, const std::uint8_t
                                   : projections.width;
       __m256i sums = _mm256_setzero_si256();
       for (std::size_t i = begin; i < end; i += 2) {
-        const int pair = codes[i] | (codes[i + 1] << 8);
+        const int pair = (codes[i] | (codes[i + 1] << 8)) ^ kCodeOffsets;
         const __m256i signs = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(
             projections.pairs + i * projections.count + 2 * first));
         sums = _mm256_add_epi16(
@@ -167,9 +168,11 @@ void project_codes_kernel(const SignProjections& projections, const std::uint8_t
       high_sums =
           _mm256_add_epi32(high_sums, _mm256_cvtepi16_epi32(_mm256_extracti128_si256(sums, 1)));
     }
-    const __m256i zeros = _mm256_setzero_si256();
-    const __m256 low_positive = _mm256_castsi256_ps(_mm256_cmpgt_epi32(low_sums, zeros));
-    const __m256 high_positive = _mm256_castsi256_ps(_mm256_cmpgt_epi32(high_sums, zeros));
+    const auto* thresholds = reinterpret_cast<const __m256i*>(projections.thresholds + first);
+    const __m256 low_positive =
+        _mm256_castsi256_ps(_mm256_cmpgt_epi32(low_sums, _mm256_loadu_si256(thresholds)));
+    const __m256 high_positive =
+        _mm256_castsi256_ps(_mm256_cmpgt_epi32(high_sums, _mm256_loadu_si256(thresholds + 1)));
     bits[first / 16] = static_cast<std::uint16_t>(_mm256_movemask_ps(low_positive) |
                                                   (_mm256_movemask_ps(high_positive) << 8));
   }

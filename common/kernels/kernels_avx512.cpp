@@ -21,9 +21,9 @@ struct Vec {
 
   static Vec load(const float* p) { return {_mm512_loadu_ps(p)}; }
 
-  static Vec load_bytes(const std::uint8_t* p) {
+  static Vec load_codes(const std::uint8_t* p) {
     const __m128i bytes = _mm_loadu_si128(reinterpret_cast<const __m128i*>(p));
-    return {_mm512_cvtepi32_ps(_mm512_cvtepu8_epi32(bytes))};
+    return {_mm512_cvtepi32_ps(_mm512_cvtepi8_epi32(bytes))};
   }
 
   void store(float* p) const { _mm512_storeu_ps(p, all); }
@@ -110,7 +110,8 @@ struct Vec {
   }
 };
 
-// Columns whose 16-bit sums cannot overflow: 128 codes of at most 255 add up to 32,640.
+// The instruction wants unsigned codes, so 128 is added to each (kCodeOffset), which adds the
+// projection's threshold to its sum. 128 columns of at most 255 add up to 32,640: 16 bits suffice.
 constexpr std::size_t kColumnsPerSpill = 128;
 
 void project_codes_kernel(const SignProjections& projections, const std::uint8_t* codes,
@@ -124,7 +125,7 @@ void project_codes_kernel(const SignProjections& projections, const std::uint8_t
                                   : projections.width;
       __m512i sums = _mm512_setzero_si512();
       for (std::size_t i = begin; i < end; i += 2) {
-        const int pair = codes[i] | (codes[i + 1] << 8);
+        const int pair = (codes[i] | (codes[i + 1] << 8)) ^ kCodeOffsets;
         const __m512i signs =
             _mm512_loadu_si512(projections.pairs + i * projections.count + 2 * first);
         sums = _mm512_add_epi16(
@@ -134,9 +135,9 @@ void project_codes_kernel(const SignProjections& projections, const std::uint8_t
       high_sums =
           _mm512_add_epi32(high_sums, _mm512_cvtepi16_epi32(_mm512_extracti64x4_epi64(sums, 1)));
     }
-    const __m512i zeros = _mm512_setzero_si512();
-    bits[first / 16] = _mm512_cmpgt_epi32_mask(low_sums, zeros);
-    bits[first / 16 + 1] = _mm512_cmpgt_epi32_mask(high_sums, zeros);
+    const std::int32_t* thresholds = projections.thresholds + first;
+    bits[first / 16] = _mm512_cmpgt_epi32_mask(low_sums, _mm512_loadu_si512(thresholds));
+    bits[first / 16 + 1] = _mm512_cmpgt_epi32_mask(high_sums, _mm512_loadu_si512(thresholds + 16));
   }
 }
 

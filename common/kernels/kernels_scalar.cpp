@@ -34,8 +34,8 @@ struct Vec {
     return each([&](int l) { return p[l]; });
   }
 
-  static Vec load_bytes(const std::uint8_t* p) {
-    return each([&](int l) { return static_cast<float>(p[l]); });
+  static Vec load_codes(const std::uint8_t* p) {
+    return each([&](int l) { return static_cast<float>(static_cast<std::int8_t>(p[l])); });
   }
 
   void store(float* p) const {
@@ -151,7 +151,8 @@ void project_codes_kernel(const SignProjections& projections, const std::uint8_t
     for (std::size_t i = 0; i < projections.width; i += 2) {
       const std::int8_t* signs = projections.pairs + i * projections.count + 2 * first;
       for (std::size_t p = 0; p < 16; ++p) {
-        sums[p] += signs[2 * p] * codes[i] + signs[2 * p + 1] * codes[i + 1];
+        sums[p] += signs[2 * p] * static_cast<std::int8_t>(codes[i]) +
+                   signs[2 * p + 1] * static_cast<std::int8_t>(codes[i + 1]);
       }
     }
     unsigned word = 0;

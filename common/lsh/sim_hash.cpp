@@ -32,14 +32,17 @@ SimHash::SimHash(const ModelConfig& config, const Kernels& kernels)
     }
   }
   pairs_.resize(width * count);
+  thresholds_.resize(count);
   for (std::size_t p = 0; p < count; ++p) {
     for (std::size_t i = 0; i < width; ++i) {
       const bool is_odd = std::popcount(p % block & i) % 2 != 0;
       const float flip = flips_[p / block * block + i];
-      pairs_[i / 2 * 2 * count + 2 * p + i % 2] = static_cast<std::int8_t>(is_odd ? -flip : flip);
+      const auto sign = static_cast<std::int8_t>(is_odd ? -flip : flip);
+      pairs_[i / 2 * 2 * count + 2 * p + i % 2] = sign;
+      thresholds_[p] += kCodeOffset * sign;
     }
   }
-  projections_ = {width, block, count, flips_.data(), pairs_.data()};
+  projections_ = {width, block, count, flips_.data(), pairs_.data(), thresholds_.data()};
 }
 
 void SimHash::hash_query(std::span<const std::uint8_t> hidden, std::span<std::uint32_t> codes,

@@ -54,6 +54,7 @@ class SimHash {
   std::uint32_t tables_;
   std::vector<float> flips_;
   std::vector<std::int8_t> pairs_;
+  std::vector<std::int32_t> thresholds_;
   SignProjections projections_;
 };
 

@@ -1,9 +1,10 @@
 // What reaches the master's core and what leaves it. The core is a function (event, now) ->
 // effects; a shell, or a simulation, performs the effects and reports back with events.
 //
-// Two of the effects are queues of their own. Worker tasks run one after the other, in the order in
-// which the core issued them: that order is the order of the arithmetic on the input layer. Storage
-// tasks likewise: that order is what makes "staged before read" and "staged before folded" true.
+// Two of the effects go to queues. Worker tasks run one after the other, in the order in which the
+// core issued them: that is the order of the arithmetic on the input layer. Storage tasks do so,
+// with one exception: between two steps of a fold, commits are staged and rows are read that were
+// issued after it (master/storage_queue.hpp). A round is folded after all its commits are staged.
 #pragma once
 
 #include <cstdint>

@@ -5,7 +5,7 @@
 //   sampling_bench --train FILE [--epochs N] [--hidden H] [--points N]
 //   sampling_bench --tiny          a second's work on generated data, so that the bench cannot rot
 //
-// Training itself follows the recipe. Figures and how to read them: volunteer/train/RECIPES.md.
+// Training itself follows the recipe. Figures: tests/bench/RESULTS.md.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>

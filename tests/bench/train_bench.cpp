@@ -84,7 +84,7 @@ HiddenCodes random_hidden(Rng& rng, std::uint32_t examples, std::uint32_t hidden
       const auto centre =
           static_cast<std::int64_t>(below(counter_random(1, Purpose::kTest, cluster, i), 400));
       const auto noise = static_cast<std::int64_t>(rng.next_below(200));
-      const std::int64_t value = std::clamp<std::int64_t>(centre + noise - 300, 0, 255);
+      const std::int64_t value = std::clamp<std::int64_t>(centre + noise - 300, 0, 255) / 2;
       codes.codes[std::size_t{e} * hidden + i] = static_cast<std::uint8_t>(value);
     }
   }

@@ -13,7 +13,7 @@ HiddenCodes sample_codes() {
   HiddenCodes codes{2, 16, {0.5F, 0.25F}, std::vector<std::uint8_t>(32)};
   codes.codes[1] = 3;
   codes.codes[15] = 200;
-  codes.codes[16] = 255;
+  codes.codes[16] = 0xff;  // -1
   return codes;
 }
 
@@ -25,6 +25,7 @@ ModelConfig sample_model() {
   model.labels = 3'333;
   model.seed = 44;
   model.hidden = 64;
+  model.hidden_units = HiddenUnits::kLinear;
   model.output_shards = 5;
   model.input_shards = 2;
   model.epochs = 6;

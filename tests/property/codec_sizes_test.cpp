@@ -25,7 +25,7 @@ struct Shape {
 HiddenCodes half_on(std::uint32_t examples, Rng& rng) {
   HiddenCodes codes{examples, 128, std::vector<float>(examples, 0.01F), {}};
   for (std::size_t i = 0; i < std::size_t{examples} * 128; ++i) {
-    codes.codes.push_back(rng.chance(1, 2) ? static_cast<std::uint8_t>(1 + rng.next_below(255))
+    codes.codes.push_back(rng.chance(1, 2) ? static_cast<std::uint8_t>(1 + rng.next_below(127))
                                            : 0);
   }
   return codes;

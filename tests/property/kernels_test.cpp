@@ -33,11 +33,16 @@ std::vector<float> random_floats(Rng& rng, std::size_t n, float scale = 1.0F) {
 
 std::vector<std::uint8_t> random_codes(Rng& rng, std::size_t n) {
   std::vector<std::uint8_t> codes(n);
-  // About half of a ReLU layer is off.
+  // About half of a ReLU layer is off; codes of linear units have either sign.
   for (auto& code : codes) {
-    code = rng.chance(1, 2) ? static_cast<std::uint8_t>(rng.next_below(256)) : std::uint8_t{0};
+    code =
+        rng.chance(1, 2) ? static_cast<std::uint8_t>(rng.next_below(255) - 127) : std::uint8_t{0};
   }
   return codes;
+}
+
+int value_of(std::uint8_t code) {
+  return static_cast<std::int8_t>(code);
 }
 
 bool same_bits(const std::vector<float>& a, const std::vector<float>& b) {
@@ -67,15 +72,19 @@ double ulps(float value, double truth) {
 struct Projections {
   std::vector<float> flips;
   std::vector<std::int8_t> pairs;
+  std::vector<std::int32_t> thresholds;
   SignProjections view;
 
   Projections(Rng& rng, std::size_t width)
-      : flips(2 * std::bit_ceil(std::max<std::size_t>(width, 32))), pairs(width * flips.size()) {
-    view = {width, flips.size() / 2, flips.size(), flips.data(), pairs.data()};
+      : flips(2 * std::bit_ceil(std::max<std::size_t>(width, 32))),
+        pairs(width * flips.size()),
+        thresholds(flips.size()) {
+    view = {width, flips.size() / 2, flips.size(), flips.data(), pairs.data(), thresholds.data()};
     for (float& flip : flips) flip = rng.chance(1, 2) ? 1.0F : -1.0F;
     for (std::size_t i = 0; i < width; ++i) {
       for (std::size_t p = 0; p < view.count; ++p) {
         pairs[(i / 2) * 2 * view.count + 2 * p + i % 2] = static_cast<std::int8_t>(sign(i, p));
+        thresholds[p] += kCodeOffset * sign(i, p);
       }
     }
   }
@@ -203,7 +212,7 @@ TEST_CASE("kernels: element-wise kernels agree with their definition", "[kernels
       kernels.quantise_gradient(x.data(), codes.data(), 16384.0F, 9000.0F, steps.data(), n);
       for (std::size_t i = 0; i < n; ++i) {
         REQUIRE(same_bits(sum[i], std::fma(a, x[i], y[i])));
-        REQUIRE(same_bits(values[i], 0.37F * static_cast<float>(codes[i])));
+        REQUIRE(same_bits(values[i], 0.37F * static_cast<float>(value_of(codes[i]))));
         const double clamped = std::clamp(std::nearbyint(x[i] * 16384.0), -9000.0, 9000.0);
         REQUIRE(steps[i] == (codes[i] == 0 ? 0 : static_cast<std::int32_t>(clamped)));
       }
@@ -359,7 +368,7 @@ TEST_CASE("kernels: projections have the signs of exact sums", "[kernels]") {
     const std::size_t count = projections.view.count;
     const std::size_t words = count / 16;
     auto codes = random_codes(rng, n);
-    if (n == 512) std::fill(codes.begin(), codes.end(), std::uint8_t{255});
+    if (n == 512) std::fill(codes.begin(), codes.end(), std::uint8_t{127});
     const std::size_t rows = 11;
     const auto values = random_floats(rng, rows * n);
     std::vector<const float*> row_pointers(rows);
@@ -372,7 +381,7 @@ TEST_CASE("kernels: projections have the signs of exact sums", "[kernels]") {
       kernels_for(level).project_codes(projections.view, codes.data(), bits.data());
       for (std::size_t p = 0; p<count; p += n> 1000 ? 97 : 1) {
         long sum = 0;
-        for (std::size_t i = 0; i < n; ++i) sum += projections.sign(i, p) * codes[i];
+        for (std::size_t i = 0; i < n; ++i) sum += projections.sign(i, p) * value_of(codes[i]);
         REQUIRE(((bits[p / 16] >> (p % 16)) & 1) == (sum > 0 ? 1 : 0));
       }
       std::vector<std::uint16_t> other_bits(rows * words);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 #include "common/check.hpp"
 #include "common/counter_random.hpp"
@@ -11,18 +12,19 @@ namespace {
 
 // A largest value below this is no signal, and its reciprocal would overflow.
 constexpr float kHiddenValueMin = 1e-30F;
-constexpr float kCodeMax = 255.0F;
+constexpr float kCodeMax = 127.0F;
 
-// Rounds to nearest, ties to even, for values in [0, 2^22]: at 2^23 a float's last bit is worth 1.
+// Rounds to nearest, ties to even, for values within +-2^21: at 1.5 * 2^23 a float's last bit is
+// worth 1, and its last byte is the value's in two's complement.
 std::uint8_t round_to_code(float value) {
-  constexpr float kShift = 8388608.0F;
+  constexpr float kShift = 12582912.0F;
   return static_cast<std::uint8_t>(std::bit_cast<std::uint32_t>(value + kShift) & 0xffu);
 }
 
-// Returns the scale: the largest value has code 255.
+// Returns the scale: the value of the largest magnitude has code 127 or -127.
 float quantise(std::span<const float> units, std::uint8_t* codes) {
   float largest = 0.0F;
-  for (const float unit : units) largest = std::max(largest, unit);
+  for (const float unit : units) largest = std::max(largest, std::abs(unit));
   if (largest < kHiddenValueMin) {
     std::fill_n(codes, units.size(), std::uint8_t{0});
     return 0.0F;

@@ -20,7 +20,7 @@ class HiddenCoder {
   // `pool` outlives the coder.
   HiddenCoder(const ModelConfig& config, ThreadPool& pool);
 
-  // `activations` (examples x H, rectified) is changed. Training (`batch` given) applies dropout by
+  // `activations` (examples x H) is changed. Training (`batch` given) applies dropout by
   // (seed, batch, position, unit); evaluation (nullopt) does not.
   [[nodiscard]] HiddenCodes encode(std::span<float> activations,
                                    std::optional<BatchIndex> batch) const;

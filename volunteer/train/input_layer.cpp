@@ -34,9 +34,10 @@ AddRows add_rows_for(SimdLevel level) {
   return add_rows_scalar;
 }
 
-// relu. Written so that a NaN, which only overflow can bring about, becomes zero.
-void rectify(std::span<float> units) {
-  for (float& unit : units) unit = unit > 0.0F ? std::min(unit, kActivationMax) : 0.0F;
+// Written so that a NaN, which only overflow can bring about, becomes the lowest value.
+void activate_units(HiddenUnits kind, std::span<float> units) {
+  const float lowest = kind == HiddenUnits::kRelu ? 0.0F : -kActivationMax;
+  for (float& unit : units) unit = unit > lowest ? std::min(unit, kActivationMax) : lowest;
 }
 
 }  // namespace
@@ -104,10 +105,11 @@ struct InputLayer::Impl {
   FeatureDropout feature_dropout;
   FeatureIndex index;
   AlignedVector<float> scratch;        // kRowsPerStep x H floats a worker
-  AlignedVector<float> unit_gradient;  // examples x H: the loss's gradient before the relu
+  AlignedVector<float> unit_gradient;  // examples x H: the loss's gradient before the activation
 };
 
-// relu(W x + b). The order in a column is the bias, then features ascending.
+// W x + b, rectified where units are ReLU. The order in a column is the bias, then features
+// ascending.
 void InputLayer::Impl::activate(std::span<InputShard* const> held, const ExampleView& example,
                                 std::span<float> units) const {
   const std::size_t known = FeatureIndex::known_features(example, config.features);
@@ -117,7 +119,7 @@ void InputLayer::Impl::activate(std::span<InputShard* const> held, const Example
     std::copy_n(bias, shard->width(), own.begin());
     add_rows(shard->weights(), shard->width(), example.features.data(), example.values.data(),
              known, own.data(), shard->width());
-    rectify(own);
+    activate_units(config.hidden_units, own);
   }
 }
 

@@ -1,4 +1,4 @@
-// The input layer: sparse features to H hidden ReLU units, held as input shards, stored
+// The input layer: sparse features to H hidden units, held as input shards, stored
 // feature-major. One thread at a time; loops run on the pool. forward() splits by example,
 // backward() by feature row, so results depend on neither thread count nor SIMD level.
 #pragma once
@@ -53,7 +53,7 @@ class InputLayer {
   // Of the rows that commits have changed, as the store has it. Nothing may have changed since.
   [[nodiscard]] ShardDigest digest(ShardId shard) const;
 
-  // Activations (examples x H, rectified) of the units of these shards, which are held; the others'
+  // Activations (examples x H) of the units of these shards, which are held; the others'
   // are unspecified. Features and `batch` as in forward(), which is this for all shards and then
   // HiddenCoder::encode.
   [[nodiscard]] std::vector<float> activations(std::span<const ExampleView> examples,

@@ -21,7 +21,9 @@ HiddenCodes sample(std::uint32_t examples, std::uint32_t hidden, std::uint64_t o
     codes.scales.push_back(static_cast<float>(rng.next_below(1000)) / 1000.0F);
     for (std::uint32_t j = 0; j < hidden; ++j) {
       const bool is_on = rng.chance(on_of_16, 16);
-      codes.codes.push_back(is_on ? static_cast<std::uint8_t>(1 + rng.next_below(255)) : 0);
+      const auto magnitude = 1 + rng.next_below(127);
+      const auto code = rng.chance(1, 2) ? magnitude : 256 - magnitude;
+      codes.codes.push_back(is_on ? static_cast<std::uint8_t>(code) : std::uint8_t{0});
     }
   }
   return codes;
@@ -75,8 +77,8 @@ TEST_CASE("hidden codes: their mean length is that of what they stand for", "[hi
   HiddenCodes codes{2, 16, {0.5F, 2.0F}, std::vector<std::uint8_t>(32)};
   codes.codes[3] = 3;
   codes.codes[7] = 4;
-  codes.codes[16] = 255;
-  REQUIRE(mean_length(codes) == (0.5 * 5 + 2.0 * 255) / 2);
+  codes.codes[16] = 0x81;  // -127
+  REQUIRE(mean_length(codes) == (0.5 * 5 + 2.0 * 127) / 2);
   REQUIRE(mean_length(HiddenCodes{}) == 0);
 }
 
@@ -133,6 +135,13 @@ TEST_CASE("hidden codes: a zero code among those that are on is refused", "[hidd
   Bytes packed = pack(codes);
   REQUIRE(packed.back() == 5);
   packed.back() = 0;
+  REQUIRE(is_refused(packed));
+}
+
+TEST_CASE("hidden codes: the code -128, which no unit has, is refused", "[hidden]") {
+  Bytes packed = pack(HiddenCodes{1, 16, {1.0F}, std::vector<std::uint8_t>(16, 3)});
+  REQUIRE_FALSE(is_refused(packed));
+  packed.back() = 0x80;
   REQUIRE(is_refused(packed));
 }
 

@@ -18,7 +18,7 @@ const MachineCosts kFree;
 // The sizes that schema/README.md and the simulation name: half of the units on, 14 bits an entry
 // of the gradient.
 void set_message_sizes(PlanInput& input) {
-  input.units_on = 0.5;
+  input.rectified_on = 0.5;
   input.model.gradient_step_log2 = -13;
 }
 

@@ -67,7 +67,7 @@ std::vector<double> slow_scores(RunStore& run, const ExampleView& example) {
     hidden.insert(hidden.end(), units.begin(), units.end());
   }
   for (double& unit : hidden) unit = std::max(unit, 0.0);
-  const double scale = *std::max_element(hidden.begin(), hidden.end()) / 255;
+  const double scale = *std::max_element(hidden.begin(), hidden.end()) / 127;
   for (double& unit : hidden) unit = scale > 0 ? std::round(unit / scale) * scale : 0;
   std::vector<double> scores(config.labels);
   for (std::uint32_t label = 0; label < config.labels; ++label) {

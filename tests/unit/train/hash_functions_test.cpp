@@ -47,7 +47,9 @@ TEST_CASE("simhash: a query and a row in its direction have the same codes", "[h
       const HiddenCodes hidden = test::make_hidden(config, batch, 1);
       // Multiples of a power of two: every sum is exact in both.
       std::vector<float> row;
-      for (const std::uint8_t code : hidden.codes) row.push_back(0.25F * code);
+      for (const std::uint8_t code : hidden.codes) {
+        row.push_back(0.25F * static_cast<std::int8_t>(code));
+      }
       const auto codes = hash_query(sim_hash, hidden.codes, 11);
       REQUIRE(codes == hash_row(sim_hash, row, 11));
       for (const std::uint32_t code : codes) REQUIRE((code >> bits) == 0);

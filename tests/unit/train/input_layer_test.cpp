@@ -31,12 +31,12 @@ struct SlowLayer {
     }
   }
 
-  [[nodiscard]] double before_relu(const ExampleView& example, std::size_t unit) const {
+  [[nodiscard]] double activation(const ExampleView& example, std::size_t unit) const {
     double sum = weights.back()[unit];
     for (std::size_t i = 0; i < example.features.size(); ++i) {
       sum += double{example.values[i]} * weights[example.features[i]][unit];
     }
-    return sum;
+    return config.hidden_units == HiddenUnits::kRelu ? std::max(0.0, sum) : sum;
   }
 
   // Sum over the examples that have `row` of x * dh, masked.
@@ -106,9 +106,10 @@ Trace train(InputLayer& layer, const ModelConfig& config, BatchIndex first, Batc
 
 }  // namespace
 
-TEST_CASE("input layer: hidden codes are the rectified sums, rounded to 255 steps",
+TEST_CASE("input layer: codes are the sums, rectified in ReLU units, in 127 steps",
           "[input_layer]") {
-  const ModelConfig config = input_test_config();
+  ModelConfig config = input_test_config();
+  config.hidden_units = GENERATE(HiddenUnits::kRelu, HiddenUnits::kLinear);
   ThreadPool pool(1);
   InputLayer layer(config, pool);
   const SlowLayer slow(config);
@@ -120,15 +121,15 @@ TEST_CASE("input layer: hidden codes are the rectified sums, rounded to 255 step
   for (std::size_t e = 0; e < 40; ++e) {
     int largest = 0;
     for (std::size_t j = 0; j < 64; ++j) {
-      const double expected = std::max(0.0, slow.before_relu(examples.views[e], j));
-      const int code = codes.codes[e * 64 + j];
+      const double expected = slow.activation(examples.views[e], j);
+      const int code = static_cast<std::int8_t>(codes.codes[e * 64 + j]);
       const float rounding = codes.scales[e] * 0.5001F + 1e-6F;
       REQUIRE(std::abs(codes.scales[e] * static_cast<float>(code) - expected) <= rounding);
-      largest = std::max(largest, code);
+      largest = std::max(largest, std::abs(code));
     }
     const bool is_empty = examples.features[e].empty();
     some_empty = some_empty || is_empty;
-    REQUIRE(largest == (is_empty ? 0 : 255));
+    REQUIRE(largest == (is_empty ? 0 : 127));
     REQUIRE((codes.scales[e] == 0.0F) == is_empty);
   }
   REQUIRE(some_empty);
@@ -136,7 +137,8 @@ TEST_CASE("input layer: hidden codes are the rectified sums, rounded to 255 step
 
 TEST_CASE("input layer: an update is the row-wise rule applied to the masked gradient",
           "[input_layer]") {
-  const ModelConfig config = input_test_config();
+  ModelConfig config = input_test_config();
+  config.hidden_units = GENERATE(HiddenUnits::kRelu, HiddenUnits::kLinear);
   ThreadPool pool(1);
   InputLayer layer(config, pool);
   SlowLayer slow(config);
@@ -170,7 +172,8 @@ TEST_CASE("input layer: an update is the row-wise rule applied to the masked gra
 }
 
 TEST_CASE("input layer: the gradient agrees with finite differences of the loss", "[input_layer]") {
-  const ModelConfig config = input_test_config();
+  ModelConfig config = input_test_config();
+  config.hidden_units = GENERATE(HiddenUnits::kRelu, HiddenUnits::kLinear);
   SlowLayer slow(config);
   ThreadPool pool(1);
   InputLayer layer(config, pool);
@@ -189,7 +192,7 @@ TEST_CASE("input layer: the gradient agrees with finite differences of the loss"
         const std::size_t at = e * config.hidden + j;
         if (codes.codes[at] == 0) continue;  // off, or rounded down to off
         sum += gradient[at] * std::exp2(config.gradient_step_log2) *
-               std::max(0.0, slow.before_relu(examples.views[e], j));
+               slow.activation(examples.views[e], j);
       }
     }
     return sum;
@@ -198,20 +201,23 @@ TEST_CASE("input layer: the gradient agrees with finite differences of the loss"
     const std::size_t at = row * config.hidden + unit;
     return double{before.values[at]} - replica.rows.values[at];
   };
-  for (const std::uint32_t row : {examples.features[1].at(0), examples.features[2].at(1),
-                                  examples.features[5].at(2), config.features}) {
-    // A commit keeps a row's largest change as it is, and the others to half a level.
-    std::size_t unit = 0;
-    for (std::size_t j = 1; j < config.hidden; ++j) {
-      if (std::abs(applied(row, j)) > std::abs(applied(row, unit))) unit = j;
-    }
+  const auto slope = [&](std::uint32_t row, std::size_t unit) {
     constexpr double kStep = 1e-7;  // small enough to stay clear of the relu's corner
     slow.weights[row][unit] += kStep;
     const double above = loss();
     slow.weights[row][unit] -= 2 * kStep;
     const double below = loss();
     slow.weights[row][unit] += kStep;
-    const double expected = (above - below) / (2 * kStep);
+    return (above - below) / (2 * kStep);
+  };
+  for (const std::uint32_t row : {examples.features[1].at(0), examples.features[2].at(1),
+                                  examples.features[5].at(2), config.features}) {
+    // A commit keeps a row's largest change as it is, and the others to half a level.
+    std::size_t unit = 0;
+    for (std::size_t j = 1; j < config.hidden; ++j) {
+      if (std::abs(slope(row, j)) > std::abs(slope(row, unit))) unit = j;
+    }
+    const double expected = slope(row, unit);
     // The first step from state 0, undone: g = -(w' - w) (sqrt(v) + epsilon) / rate.
     const double actual =
         applied(row, unit) * std::sqrt(replica.rows.states[row]) / config.input_rate;

@@ -42,7 +42,8 @@ struct DoubleStep {
   }
 
   [[nodiscard]] double hidden(std::uint32_t e, std::size_t i) const {
-    return static_cast<double>(scene.hidden.scales[e]) * scene.hidden.codes[e * width + i];
+    const auto code = static_cast<std::int8_t>(scene.hidden.codes[e * width + i]);
+    return static_cast<double>(scene.hidden.scales[e]) * code;
   }
 
   [[nodiscard]] double logit(std::uint32_t e, std::uint32_t r) const {
@@ -145,7 +146,8 @@ TEST_CASE("output shard: the loss falls along the gradient by its square, as it 
   for (std::uint32_t e = 0; e < 4; ++e) {
     std::vector<double> h(width);
     for (std::size_t i = 0; i < width; ++i) {
-      h[i] = static_cast<double>(scene.hidden.scales[e]) * scene.hidden.codes[e * width + i];
+      h[i] = static_cast<double>(scene.hidden.scales[e]) *
+             static_cast<std::int8_t>(scene.hidden.codes[e * width + i]);
     }
     for (std::size_t i = 0; i < width; ++i) {
       if (scene.hidden.codes[e * width + i] == 0) continue;

@@ -52,8 +52,9 @@ inline HiddenCodes make_hidden(const ModelConfig& config, BatchIndex batch,
     codes.scales.push_back(is_off ? 0.0F : 0.002F + 0.01F * (signed_unit(rng.next()) + 1.0F));
     for (std::uint32_t i = 0; i < config.hidden; ++i) {
       const bool is_on = !is_off && rng.chance(1, 2);
+      // Codes of linear units have either sign, and are rarely zero by themselves.
       codes.codes[std::size_t{e} * config.hidden + i] =
-          is_on ? static_cast<std::uint8_t>(1 + rng.next_below(255)) : std::uint8_t{0};
+          is_on ? static_cast<std::uint8_t>(rng.next_below(255) - 127) : std::uint8_t{0};
     }
   }
   return codes;

@@ -146,9 +146,12 @@ TEST_CASE("input refusal: activations that are none", "[master]") {
                          "activations:");
   require_survives_input(on_result([](InputResult& r) { r.activations.front()[0] = 1; }),
                          "activations:");
-  // The last value becomes negative.
-  require_survives_input(on_result([](InputResult& r) { r.activations.back().back() |= 0x80; }),
-                         "is not above 0");
+  // The last value becomes an infinity.
+  require_survives_input(on_result([](InputResult& r) {
+                           r.activations.back().back() = 0x7f;
+                           r.activations.back().end()[-2] = 0x80;
+                         }),
+                         "is no value of a unit");
 }
 
 TEST_CASE("input refusal: a commit of an input shard with biases", "[master]") {

@@ -4,45 +4,44 @@
 
 #include <algorithm>
 #include <bit>
+#include <cmath>
 
 namespace gleaner {
 namespace {
 
-// Up to so many labels, training all neurons is as cheap as choosing among them.
+// Up to this number of labels, training all neurons is as cheap as choosing among them.
 constexpr std::uint32_t kLabelsTrainedWhole = 2'000;
-// Active neurons besides the true labels: fewer cost precision, more cost time. In a narrow layer a
-// larger part of it competes for each example.
 constexpr std::uint32_t kNarrowLabels = 10'000;
-// Beyond, a layer of 512 units takes gigabytes.
-constexpr std::uint32_t kLabelsVeryWide = 200'000;
-// The recipe best takes more time an example where there are so few points that they are soon gone
-// through.
-constexpr std::uint64_t kFewPoints = 25'000;
+// With fewer training examples per label than this, labels are rare: see choose_units().
+constexpr double kRareExamplesPerLabel = 20;
+// Weights of the output layer, in all: 0.4 GB in the recipe auto, 0.8 GB in best.
+constexpr std::uint64_t kOutputWeights = 100'000'000;
+constexpr std::uint64_t kOutputWeightsBest = 200'000'000;
+// Active neurons besides the true labels: fewer cost precision, more cost time. In a narrow layer a
+// larger fraction of it competes for each example.
 constexpr std::uint32_t kActiveNarrow = 1'500;
 constexpr std::uint32_t kActiveWide = 1'000;
-constexpr std::uint32_t kActiveShare = 200;      // of very wide layers: one neuron in so many
-constexpr std::uint32_t kActiveCounted = 4'000;  // of the recipe best, where it counts meetings
-// Of these, one in so many is drawn at random: it meets neurons that no bucket brings. In a wide
-// layer half of a generous number does best.
-constexpr std::uint32_t kRandomShare = 10;
-constexpr std::uint32_t kRandomShareBest = 2;
+constexpr std::uint32_t kLabelsPerActive = 200;  // in very wide layers
 constexpr std::uint32_t kNeuronsPerBucket = 200;
-// The recipe best counts in how many tables an example meets a neuron, where few points leave the
-// time for it. Large buckets make for better counts, and the better the negatives from tables, the
-// less the random ones need to count.
-constexpr std::uint32_t kNeuronsPerBucketCounted = 800;
-// Rates rise over so many batches: without, the first steps of rows that have seen one example
+// One negative in this number is drawn at random, or in the recipe best of a wide layer one in two.
+constexpr std::uint32_t kPerRandom = 10;
+constexpr std::uint32_t kPerRandomBest = 2;
+// Small data need updates rather than epochs.
+constexpr std::uint64_t kUpdatesPerEpoch = 160;
+constexpr std::uint64_t kUpdatesMin = 1'200;
+constexpr std::uint32_t kEpochsMax = 200;
+constexpr std::uint32_t kBatchExamplesMin = 32;
+constexpr std::uint32_t kBatchExamples = 128;
+constexpr std::uint32_t kBatchExamplesRare = 256;
+// Rates of the last epoch, as a fraction of the first's.
+constexpr double kFinalRate = 0.3;
+// Rates rise over the first batches: without, the first steps of rows that have seen one example
 // decide too much (1.3 points of P@1 on eurlex-4.3k).
 constexpr std::uint32_t kWarmupBatches = 160;
-// Where one label in thousands is true, gradients of the others are tiny, but all point one way.
-constexpr float kEpsilon = 1e-3F;
 constexpr std::int32_t kGradientStepLog2 = -8;
-// The lag grows by one every so many batches.
+// The lag grows by one every 40 batches.
 constexpr std::uint32_t kStalenessRise = 40;
 constexpr float kDivergenceFactor = 2.0F;
-constexpr std::uint32_t kBatchExamples = 128;
-constexpr const char* kWhyBatchExamples =
-    "shares each row's update among examples and still gives many updates";
 constexpr std::uint64_t kRoundBatchesMin = 64;
 // A round visits each row about so often, so that storing the rows it touched (about 5 us of
 // processor a row) is cheap beside training them (about 0.1 us a visit).
@@ -58,23 +57,6 @@ constexpr std::uint32_t kVolunteersFew = 2;
 constexpr std::uint32_t kRoundsUsual = 4;
 constexpr std::uint32_t kRoundsFew = 2;
 
-// What the recipe best takes for the hidden layer: the more units, the more dropout.
-struct BestLayer {
-  std::uint32_t hidden = 0;
-  std::uint32_t batch_examples = 0;
-  float dropout = 0;
-  const char* why_hidden = "a wide layer remembers more of each label's examples";
-  const char* why_batch = "steadier updates, which a run of many epochs can afford";
-};
-
-// Which neurons an example trains besides its true labels, where they are sampled.
-struct Negatives {
-  std::uint32_t active = 0;
-  std::uint32_t random_share = kRandomShare;
-  std::uint32_t neurons_per_bucket = kNeuronsPerBucket;
-  const char* why_tables = "more bring nothing new before the cap is reached";
-};
-
 // Writes one field after the other, each with its reason.
 class Chooser {
  public:
@@ -87,12 +69,12 @@ class Chooser {
   }
 
   Recipe choose() {
-    choose_shape();
+    choose_units();
+    choose_shards();
     choose_schedule();
     choose_sampling();
     choose_rounds();
     choose_rates();
-    choose_regularisation();
     return {model_, std::move(choices_)};
   }
 
@@ -114,25 +96,27 @@ class Chooser {
 
   [[nodiscard]] bool is_trained_whole() const { return facts_.labels <= kLabelsTrainedWhole; }
 
-  [[nodiscard]] bool has_few_points() const { return facts_.points <= kFewPoints; }
-
-  // Few points for many labels: negatives that are worth their time, a wide layer with much
-  // dropout, large batches and initial weights near zero.
-  [[nodiscard]] bool is_wide_with_few_points() const {
-    return is_best() && !is_narrow() && facts_.labels <= kLabelsVeryWide && has_few_points();
+  [[nodiscard]] double examples_per_label() const {
+    return static_cast<double>(facts_.points) * std::max(1.0, facts_.labels_per_point) /
+           facts_.labels;
   }
 
-  [[nodiscard]] BestLayer best_layer() const;
-  [[nodiscard]] Negatives negatives() const;
+  [[nodiscard]] bool has_rare_labels() const {
+    return examples_per_label() < kRareExamplesPerLabel;
+  }
 
-  void choose_shape();
+  void choose_units();
+  [[nodiscard]] std::uint32_t width() const;
+  void choose_shards();
   void choose_schedule();
+  // What the run takes where nobody asks for another number. Requires batch_examples.
+  [[nodiscard]] std::uint32_t own_epochs() const;
   void choose_sampling();
   void choose_rounds();
-  // Of a round in which so many volunteers keep the commits' share, if it reaches every row.
+  // Examples of a round in which this number of volunteers keeps the commits' share, if it reaches
+  // every row.
   [[nodiscard]] std::uint64_t examples_for_share(std::uint32_t volunteers) const;
   void choose_rates();
-  void choose_regularisation();
 
   const DatasetFacts& facts_;
   const RecipeRequest& request_;
@@ -141,53 +125,60 @@ class Chooser {
   std::vector<RecipeChoice> choices_;
 };
 
-BestLayer Chooser::best_layer() const {
-  if (facts_.labels > kLabelsVeryWide) {
-    return {256, 256, 0.4F, "as wide as memory for so many labels allows"};
-  }
-  if (is_wide_with_few_points()) return {1'024, 512, 0.5F};
-  if (!is_narrow()) return {512, 256, 0.4F};
-  if (is_trained_whole() && has_few_points()) {
-    return {.hidden = 1'024,
-            .batch_examples = 64,
-            .dropout = 0.5F,
-            .why_batch = "few points make few batches, and each label is true for many of them"};
-  }
-  return {.hidden = 512,
-          .batch_examples = kBatchExamples,
-          .dropout = 0.4F,
-          .why_batch = kWhyBatchExamples};
+std::uint32_t Chooser::width() const {
+  if (kind_ == RecipeKind::kFast) return 128;
+  if (!is_best() && !has_rare_labels()) return 128;
+  const std::uint64_t weights = is_best() ? kOutputWeightsBest : kOutputWeights;
+  const std::uint64_t fits = std::bit_floor(std::max<std::uint64_t>(1, weights / facts_.labels));
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fits, 128, is_best() ? 1024 : 512));
 }
 
-Negatives Chooser::negatives() const {
-  if (is_wide_with_few_points()) {
-    return {.active = kActiveCounted,
-            .neurons_per_bucket = kNeuronsPerBucketCounted,
-            .why_tables = "enough to count in"};
-  }
-  if (is_narrow()) return {.active = by_kind(kActiveNarrow / 2, kActiveNarrow, kActiveNarrow * 2)};
-  const std::uint32_t usual = std::max(kActiveWide, facts_.labels / kActiveShare);
-  if (is_best()) return {.active = usual * 2, .random_share = kRandomShareBest};
-  return {.active = kind_ == RecipeKind::kFast ? usual / 2 : usual};
+// Rectified activations are never negative, so all rows learn their mean direction first, and a
+// label with few examples is forgotten again before it has learned more; sums that keep their sign
+// have no such direction. With many examples per label rectified units win (RECIPES.md, "Units").
+void Chooser::choose_units() {
+  set("hidden", &ModelConfig::hidden, width(),
+      by_kind("a first look",
+              has_rare_labels() ? "rare labels need room to be told apart"
+                                : "learns nearly as well as a wider layer",
+              "as wide as pays and memory allows"));
+  set("hidden_units", &ModelConfig::hidden_units,
+      has_rare_labels() ? HiddenUnits::kLinear : HiddenUnits::kRelu,
+      fmt::format("a label has {:.1f} training examples on average, {} than {:.0f}",
+                  examples_per_label(), has_rare_labels() ? "fewer" : "no fewer",
+                  kRareExamplesPerLabel));
+  set("dropout", &ModelConfig::dropout,
+      model_.hidden >= 1024  ? 0.5F
+      : model_.hidden >= 256 ? 0.4F
+                             : 0.0F,
+      model_.hidden >= 256 ? "keeps a wide layer from learning the examples by heart"
+                           : "a narrow layer has no units to spare");
 }
 
-void Chooser::choose_shape() {
-  const BestLayer best = best_layer();
-  set("hidden", &ModelConfig::hidden, by_kind(128u, 128u, best.hidden),
-      is_best() ? best.why_hidden : "learns nearly as well as a wider layer in much less time");
+void Chooser::choose_shards() {
   set("output_shards", &ModelConfig::output_shards, std::min<std::uint32_t>(16, facts_.labels),
       "enough to share among several volunteers");
 }
 
+std::uint32_t Chooser::own_epochs() const {
+  const std::uint64_t updates = batches_per_epoch(model_);
+  const std::uint64_t least = (by_kind(1u, 1u, 2u) * kUpdatesMin + updates - 1) / updates;
+  return static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(least, by_kind(3u, 5u, 10u), kEpochsMax));
+}
+
 void Chooser::choose_schedule() {
-  set("epochs", &ModelConfig::epochs, by_kind(3u, 5u, 10u),
-      by_kind("a first look", "precision has nearly settled", "regularised layers learn longer"));
-  const BestLayer best = best_layer();
-  set("batch_examples", &ModelConfig::batch_examples,
-      is_best() ? best.batch_examples : kBatchExamples,
-      is_best() ? best.why_batch : kWhyBatchExamples);
-  model_.epochs = request_.epochs.value_or(model_.epochs);
-  model_.batch_examples = request_.batch_examples.value_or(model_.batch_examples);
+  const std::uint64_t most = has_rare_labels() ? kBatchExamplesRare : kBatchExamples;
+  const std::uint64_t wanted =
+      std::bit_floor(std::max<std::uint64_t>(1, facts_.points / kUpdatesPerEpoch));
+  const auto batch =
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(wanted, kBatchExamplesMin, most));
+  set("batch_examples", &ModelConfig::batch_examples, request_.batch_examples.value_or(batch),
+      fmt::format("as large as leaves {} updates per epoch, from {} to {}", kUpdatesPerEpoch,
+                  kBatchExamplesMin, most));
+  set("epochs", &ModelConfig::epochs, request_.epochs.value_or(own_epochs()),
+      fmt::format("{} epochs, or more where they make fewer than {} updates", by_kind(3, 5, 10),
+                  by_kind(1u, 1u, 2u) * kUpdatesMin));
   choices_.push_back({"staleness", "enough to overlap master and volunteers on a local network"});
   if (model_.staleness > 1) {
     set("staleness_rise", &ModelConfig::staleness_rise, kStalenessRise,
@@ -203,17 +194,19 @@ void Chooser::choose_sampling() {
     set("sampling", &ModelConfig::sampling, Sampling::kLsh,
         "finds the neurons that answer most to an example");
   }
-  const Negatives chosen = negatives();
-  const std::uint32_t random = chosen.active / chosen.random_share;
+  const std::uint32_t usual =
+      is_narrow() ? kActiveNarrow : std::max(kActiveWide, facts_.labels / kLabelsPerActive);
+  const std::uint32_t active = by_kind(usual / 2, usual, usual * 2);
+  const std::uint32_t random = active / (is_best() && !is_narrow() ? kPerRandomBest : kPerRandom);
   set("random_negatives", &ModelConfig::random_negatives, random,
       "they meet neurons that no bucket brings");
-  set("active_cap", &ModelConfig::active_cap, chosen.active - random,
+  set("active_cap", &ModelConfig::active_cap, active - random,
       by_kind("half of what precision asks for", "more gain little precision for their time",
               "more of the neurons that compete for each example"));
-  const int bits = static_cast<int>(std::bit_width(facts_.labels / chosen.neurons_per_bucket)) - 1;
+  const int bits = static_cast<int>(std::bit_width(facts_.labels / kNeuronsPerBucket)) - 1;
   set("hash_bits", &ModelConfig::hash_bits, static_cast<std::uint32_t>(std::clamp(bits, 1, 20)),
-      fmt::format("buckets of about {} neurons", chosen.neurons_per_bucket));
-  set("tables", &ModelConfig::tables, 50u, chosen.why_tables);
+      fmt::format("buckets of about {} neurons", kNeuronsPerBucket));
+  set("tables", &ModelConfig::tables, 50u, "more bring nothing new before the cap is reached");
 }
 
 std::uint64_t Chooser::examples_for_share(std::uint32_t volunteers) const {
@@ -260,32 +253,23 @@ void Chooser::choose_rounds() {
 }
 
 void Chooser::choose_rates() {
-  set("output_rate", &ModelConfig::output_rate, is_wide_with_few_points() ? 4e-3F : 3e-3F,
-      is_wide_with_few_points() ? "larger batches make fewer updates"
-                                : "none tried did better on all the sets tried");
-  set("input_rate", &ModelConfig::input_rate, is_best() && is_narrow() ? 9e-3F : 6e-3F,
+  // A wide layer of rare labels does best with small steps of its rows, in large batches.
+  set("output_rate", &ModelConfig::output_rate, has_rare_labels() ? 2e-3F : 3e-3F,
       "none tried did better on all the sets tried");
-  set("rate_decay", &ModelConfig::rate_decay, by_kind(0.7F, 0.9F, 0.8F),
+  set("input_rate", &ModelConfig::input_rate, has_rare_labels() ? 4e-3F : 6e-3F,
+      "none tried did better on all the sets tried");
+  // By the recipe's own number of epochs: a run that is made longer goes on as if it had been so
+  // long from the start.
+  set("rate_decay", &ModelConfig::rate_decay,
+      static_cast<float>(std::pow(kFinalRate, 1.0 / std::max(1u, own_epochs() - 1))),
       "the last epochs settle what the first have found");
   set("warmup_batches", &ModelConfig::warmup_batches, kWarmupBatches,
       "the first steps of rows that have seen one example decide too much");
-  if (!is_trained_whole()) {
-    set("epsilon", &ModelConfig::epsilon, kEpsilon,
-        "steps as long for tiny gradients as for large ones would push all rows below zero at "
-        "first");
-  }
   set("gradient_step_log2", &ModelConfig::gradient_step_log2, kGradientStepLog2,
-      "finer steps change no precision, and each is a bit an entry of every result");
-  set("input_scale", &ModelConfig::input_scale, is_wide_with_few_points() ? 0.03F : 0.2F,
-      "small initial codes, soon outgrown");
+      "finer steps change no precision, and each is a bit per entry of every result");
+  set("input_scale", &ModelConfig::input_scale, 0.2F, "small initial activations, soon outgrown");
   set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,
       "no round that came to anything rose so far above the best");
-}
-
-void Chooser::choose_regularisation() {
-  set("dropout", &ModelConfig::dropout, by_kind(0.0F, 0.0F, best_layer().dropout),
-      by_kind("a narrow layer has no units to spare", "a narrow layer has no units to spare",
-              "keeps a wide layer from learning the training points by heart"));
 }
 
 }  // namespace

@@ -10,8 +10,8 @@ from harness import EndToEndTest, Setup, finished, small_setup
 # Rates far too high, so that the first rounds diverge.
 RISING_LOSS = ["--output-rate", 4, "--input-rate", 4, "--divergence-factor", 1.5]
 # The first steps drive nearly all hidden units below zero. A round is several windows of codes.
-COLLAPSING_CODES = ["--input-rate", 2, "--warmup-batches", 0, "--round-batches", 47,
-                    "--divergence-factor", 1000]
+COLLAPSING_CODES = ["--hidden-units", "relu", "--batch-examples", 128, "--input-rate", 2,
+                    "--warmup-batches", 0, "--round-batches", 47, "--divergence-factor", 1000]
 
 
 class Divergence(EndToEndTest):
@@ -96,14 +96,14 @@ class LongRounds(EndToEndTest):
         self.assertEqual(longer["digest"], reference["digest"])
 
     def test_a_run_keeps_what_the_recipe_chose_when_it_is_made_longer(self):
-        # 20 epochs by themselves would be cut into rounds of five.
+        # 20 epochs by themselves would be cut into rounds of two.
         made = small_setup(self.cluster, points=1000)
         setup = Setup(made.train, made.test, ["--epochs", 5])
         store = self.cluster.path("store")
         self.assertEqual(setup.run_local(self.cluster, store)["checkpoint"], 5)
         setup = setup.with_flag("--epochs", 20)
         self.assertEqual(setup.run_local(self.cluster, store)["checkpoint"], 20)
-        self.assertEqual(setup.run_local(self.cluster, self.cluster.path("other"))["checkpoint"], 4)
+        self.assertEqual(setup.run_local(self.cluster, self.cluster.path("other"))["checkpoint"], 10)
         # Without the number of epochs the run is as long as it was.
         again = Setup(made.train, made.test, []).run_local(self.cluster, store)
         self.assertEqual([again["already"], again["checkpoint"]], [True, 20])
@@ -111,7 +111,7 @@ class LongRounds(EndToEndTest):
         master = Setup(made.train, made.test, ["--hidden", 64]).start_master(
             self.cluster, store, "--local", 1)
         self.assertEqual(master.wait_exit(), 4)
-        self.assertIn("model.hidden is 64 here and 128 in the store",
+        self.assertIn("model.hidden is 64 here and 512 in the store",
                       master.events("error")[0]["message"])
 
 

@@ -9,12 +9,20 @@
 namespace gleaner {
 namespace {
 
-DatasetFacts facts(std::uint64_t points, std::uint32_t labels) {
+// With labels that have 2 examples each unless `labels_per_point` is given.
+DatasetFacts facts(std::uint64_t points, std::uint32_t labels, double labels_per_point = 0) {
   DatasetFacts result;
   result.points = points;
   result.features = 1000;
   result.labels = labels;
+  result.labels_per_point =
+      labels_per_point > 0 ? labels_per_point : 2.0 * labels / static_cast<double>(points);
   return result;
+}
+
+// The shape of EURLEX57K: 54 examples per label.
+DatasetFacts narrow() {
+  return facts(45'100, 4'271, 5.1);
 }
 
 }  // namespace
@@ -41,14 +49,13 @@ TEST_CASE("recipe: few labels are trained whole, many are sampled", "[recipe]") 
 }
 
 TEST_CASE("recipe: rounds cut an epoch evenly and visit each row often enough", "[recipe]") {
-  // 163 batches an epoch, which are fewer examples than rows: two epochs a round.
+  // 163 batches per epoch, which are fewer examples than rows: two epochs per round.
   const ModelConfig wide = recipe(facts(20'756, 52'946)).model;
   REQUIRE(wide.round_batches == 326);
   // 353 batches, of which 64 are enough: five rounds.
-  const ModelConfig narrow = recipe(facts(45'100, 4'271)).model;
-  REQUIRE(narrow.round_batches == 71);
-  REQUIRE(RunPlan(narrow).round_count() == 5 * narrow.epochs);
-  REQUIRE(recipe(facts(10, 4'271)).model.round_batches == 3);  // epochs of a batch
+  const ModelConfig few_labels = recipe(narrow()).model;
+  REQUIRE(few_labels.round_batches == 71);
+  REQUIRE(RunPlan(few_labels).round_count() == 5 * few_labels.epochs);
   // Beyond 500,000 examples a death costs much, and beyond 1,500,000 too much, whatever commits
   // take.
   const auto round_examples = [](std::uint32_t labels) {
@@ -88,14 +95,42 @@ TEST_CASE("recipe: short epochs share a round when the run has many", "[recipe]"
 }
 
 TEST_CASE("recipe: a run has as many epochs as whole rounds", "[recipe]") {
-  const DatasetFacts wide = facts(20'756, 52'946);
-  REQUIRE(recipe(wide, {.kind = RecipeKind::kFast}).model.epochs == 4);
-  REQUIRE(recipe(wide).model.epochs == 6);
-  REQUIRE(recipe(wide, {.kind = RecipeKind::kBest}).model.epochs == 10);
-  REQUIRE(recipe(facts(45'100, 4'271)).model.epochs == 5);
-  // Points that are soon gone through do not make a run longer than that.
-  REQUIRE(recipe(facts(1'000, 670'091)).model.epochs == 6);
-  REQUIRE(RunPlan(recipe(facts(1'000, 670'091)).model).round_count() == 2);
+  for (const RecipeKind kind : {RecipeKind::kFast, RecipeKind::kAuto, RecipeKind::kBest}) {
+    const ModelConfig model = recipe(facts(20'756, 52'946), {.kind = kind}).model;
+    REQUIRE(model.epochs % epochs_per_round(model) == 0);
+    REQUIRE(RunPlan(model).round_count() >= 2);
+  }
+}
+
+TEST_CASE("recipe: small data get small batches and enough updates", "[recipe]") {
+  for (const std::uint64_t points : {500u, 4'880u, 20'756u, 45'100u}) {
+    const ModelConfig model = recipe(facts(points, 159, 1)).model;
+    INFO(points << " examples, batches of " << model.batch_examples << ", " << model.epochs
+                << " epochs");
+    REQUIRE(model.batch_examples >= 32);
+    REQUIRE(model.batch_examples <= 128);
+    REQUIRE(model.epochs >= 5);
+    REQUIRE(RunPlan(model).batch_count() >= 1'200);
+    REQUIRE(RunPlan(model).batch_count() < 2'500);
+  }
+  REQUIRE(recipe(facts(500, 159, 1)).model.batch_examples <
+          recipe(facts(20'756, 159, 1)).model.batch_examples);
+}
+
+TEST_CASE("recipe: units are linear and the layer wide where labels have few examples",
+          "[recipe]") {
+  const ModelConfig rare = recipe(facts(560'198, 100'000, 1)).model;
+  REQUIRE(rare.hidden_units == HiddenUnits::kLinear);
+  REQUIRE(rare.hidden > 128);
+  REQUIRE(rare.dropout > 0);
+  REQUIRE(rare.batch_examples > 128);
+  const ModelConfig common = recipe(facts(560'198, 1'000, 1)).model;
+  REQUIRE(common.hidden_units == HiddenUnits::kRelu);
+  REQUIRE(common.hidden == 128);
+  REQUIRE(common.dropout == 0);
+  // As wide as memory allows.
+  REQUIRE(recipe(facts(3'000'000, 314'284, 1)).model.hidden < rare.hidden);
+  REQUIRE(recipe(facts(30'000'000, 2'800'000, 1)).model.hidden == 128);
 }
 
 TEST_CASE("recipe: rounds are as long as the commits' share asks for", "[recipe]") {
@@ -117,41 +152,25 @@ TEST_CASE("recipe: rounds are as long as the commits' share asks for", "[recipe]
   }
 }
 
-TEST_CASE("recipe: fast does less, best is wider and regularised", "[recipe]") {
-  const DatasetFacts wide = facts(20'756, 52'946);
-  const ModelConfig fast = recipe(wide, {.kind = RecipeKind::kFast}).model;
-  const ModelConfig usual = recipe(wide).model;
-  const ModelConfig best = recipe(wide, {.kind = RecipeKind::kBest}).model;
-  REQUIRE(recipe(wide, {.kind = RecipeKind::kAuto}).model == usual);
-  REQUIRE(fast.epochs < usual.epochs);
-  REQUIRE(fast.active_cap + fast.random_negatives < usual.active_cap + usual.random_negatives);
-  REQUIRE(best.epochs > usual.epochs);
-  REQUIRE(best.hidden > usual.hidden);
-  REQUIRE(best.dropout > 0.0F);
-  REQUIRE(best.hash_bits < usual.hash_bits);
-  REQUIRE(best.batch_examples > usual.batch_examples);
-  REQUIRE(recipe(facts(45'100, 4'271), {.kind = RecipeKind::kBest}).model.batch_examples ==
-          usual.batch_examples);
-  // Where all neurons are trained, few points take more units, but small batches.
-  const ModelConfig whole = recipe(facts(12'920, 983), {.kind = RecipeKind::kBest}).model;
-  const ModelConfig long_whole = recipe(facts(45'100, 983), {.kind = RecipeKind::kBest}).model;
-  REQUIRE(whole.hidden > long_whole.hidden);
-  REQUIRE(whole.hidden == best.hidden);
-  REQUIRE(whole.dropout > long_whole.dropout);
-  REQUIRE(whole.batch_examples < long_whole.batch_examples);
-  REQUIRE(long_whole.batch_examples == usual.batch_examples);
-  // More points leave less time for each.
-  const ModelConfig long_best = recipe(facts(250'000, 52'946), {.kind = RecipeKind::kBest}).model;
-  REQUIRE(long_best.hidden > usual.hidden);
-  REQUIRE(long_best.hidden < best.hidden);
-  REQUIRE(long_best.dropout < best.dropout);
-  REQUIRE(long_best.batch_examples < best.batch_examples);
-  for (const ModelConfig& other :
-       {long_best, recipe(facts(20'756, 4'271), {.kind = RecipeKind::kBest}).model,
-        recipe(facts(20'756, 670'091), {.kind = RecipeKind::kBest}).model}) {
-    REQUIRE(other.active_cap == other.random_negatives * (other.labels > 10'000 ? 1 : 9));
+TEST_CASE("recipe: fast does less than auto, and best more", "[recipe]") {
+  for (const DatasetFacts& data : {facts(20'756, 52'946), narrow(), facts(560'198, 100'000, 1)}) {
+    INFO(data.labels << " labels");
+    const ModelConfig fast = recipe(data, {.kind = RecipeKind::kFast}).model;
+    const ModelConfig usual = recipe(data).model;
+    const ModelConfig best = recipe(data, {.kind = RecipeKind::kBest}).model;
+    REQUIRE(recipe(data, {.kind = RecipeKind::kAuto}).model == usual);
+    REQUIRE(fast.epochs <= usual.epochs);
+    REQUIRE(usual.epochs < best.epochs);
+    REQUIRE(fast.hidden <= usual.hidden);
+    REQUIRE(usual.hidden < best.hidden);
+    REQUIRE(usual.dropout < best.dropout);
+    REQUIRE(fast.active_cap + fast.random_negatives < usual.active_cap + usual.random_negatives);
+    REQUIRE(best.active_cap + best.random_negatives > usual.active_cap + usual.random_negatives);
+    // Rates fall to the same fraction in a run of the usual length, and as fast in others.
+    REQUIRE(fast.rate_decay <= usual.rate_decay);
+    REQUIRE(usual.rate_decay < best.rate_decay);
+    REQUIRE(recipe(data, {.epochs = 99}).model.rate_decay == usual.rate_decay);
   }
-  REQUIRE(best.active_cap + best.random_negatives > usual.active_cap + usual.random_negatives);
 }
 
 TEST_CASE("recipe: a lag that is given is kept", "[recipe]") {
@@ -162,8 +181,6 @@ TEST_CASE("recipe: a lag that is given is kept", "[recipe]") {
     REQUIRE(recipe(wide, request).model.staleness == staleness);
     REQUIRE(recipe(wide, request).model.input_rate == recipe(wide).model.input_rate);
   }
-  // Only where one label in thousands is true.
-  REQUIRE(recipe(wide).model.epsilon > recipe(facts(12'920, 983)).model.epsilon);
   // A larger one is not there from the start.
   REQUIRE(recipe(wide).model.staleness_rise == 0);
   REQUIRE(recipe(wide, {.staleness = 2}).model.staleness_rise > 0);

@@ -10,7 +10,7 @@
 
 namespace gleaner {
 
-// What a hidden unit makes of its weighted sum.
+// How a hidden unit turns its weighted sum into an activation.
 enum class HiddenUnits : std::uint8_t {
   kRelu = 0,    // 0 where it is negative
   kLinear = 1,  // the sum itself

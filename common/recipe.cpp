@@ -109,7 +109,7 @@ class Chooser {
   [[nodiscard]] std::uint32_t width() const;
   void choose_shards();
   void choose_schedule();
-  // What the run takes where nobody asks for another number. Requires batch_examples.
+  // The number of epochs unless somebody asks for another. Requires batch_examples.
   [[nodiscard]] std::uint32_t own_epochs() const;
   void choose_sampling();
   void choose_rounds();
@@ -253,13 +253,13 @@ void Chooser::choose_rounds() {
 }
 
 void Chooser::choose_rates() {
-  // A wide layer of rare labels does best with small steps of its rows, in large batches.
+  // A wide layer of rare labels does best with small steps.
   set("output_rate", &ModelConfig::output_rate, has_rare_labels() ? 2e-3F : 3e-3F,
       "none tried did better on all the sets tried");
   set("input_rate", &ModelConfig::input_rate, has_rare_labels() ? 4e-3F : 6e-3F,
       "none tried did better on all the sets tried");
-  // By the recipe's own number of epochs: a run that is made longer goes on as if it had been so
-  // long from the start.
+  // The recipe's own number of epochs decides, not the one asked for: a run that is made longer
+  // later must end as one that had that length from the start.
   set("rate_decay", &ModelConfig::rate_decay,
       static_cast<float>(std::pow(kFinalRate, 1.0 / std::max(1u, own_epochs() - 1))),
       "the last epochs settle what the first have found");

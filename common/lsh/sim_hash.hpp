@@ -40,7 +40,7 @@ class SimHash {
   void hash_query(std::span<const std::uint8_t> hidden, std::span<std::uint32_t> codes,
                   HashScratch& scratch) const;
 
-  // The same for rows of H weights each: `codes` is rows.size() x tables. At most kHashRowsMax
+  // Hashes rows of H weights each: `codes` is rows.size() x tables. At most kHashRowsMax
   // rows.
   void hash_rows(std::span<const float* const> rows, std::span<std::uint32_t> codes,
                  HashScratch& scratch) const;

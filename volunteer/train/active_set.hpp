@@ -65,7 +65,7 @@ class ActiveSets {
   bool choose(std::uint32_t row) { return choose(std::span<const std::uint32_t>(&row, 1), 1) != 0; }
 
   void choose_positives(const Positives& positives, std::uint32_t example, NeuronRange neurons);
-  // Those met first in the example's buckets.
+  // Chooses the rows met first in the example's buckets.
   template <typename Word>
   void choose_met(const QueryBatch& batch, std::uint32_t example, const PackedTables<Word>& tables);
   void choose_random(BatchIndex batch, std::uint32_t example, ShardId shard, std::uint32_t rows);

@@ -33,7 +33,7 @@
 
 namespace gleaner {
 
-// What all shards of a run have in common; outlives them. `sim_hash` is null without tables.
+// Everything that all shards of a run share; outlives them. `sim_hash` is null without tables.
 struct ShardContext {
   const ModelConfig& config;
   const ShardMap& map;

@@ -12,8 +12,8 @@
 #include "common/model_config.hpp"
 #include "common/result.hpp"
 #include "master/config.hpp"
-#include "master/initial_model.hpp"
 #include "master/progress_events.hpp"
+#include "storage/model/initial_model.hpp"
 
 namespace gleaner {
 

@@ -17,10 +17,10 @@
 
 #include "common/terminal.hpp"
 #include "storage/identity.hpp"
+#include "storage/model/model_file.hpp"
+#include "storage/model/model_rows.hpp"
 #include "tools/dataset_console.hpp"
 #include "tools/joined_model.hpp"
-#include "tools/model_file.hpp"
-#include "tools/model_rows.hpp"
 #include "tools/report.hpp"
 #include "tools/store_access.hpp"
 

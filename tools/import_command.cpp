@@ -11,7 +11,7 @@
 #include <system_error>
 #include <vector>
 
-#include "master/initial_model.hpp"
+#include "storage/model/initial_model.hpp"
 #include "tools/report.hpp"
 #include "tools/store_access.hpp"
 

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "storage/model/model_rows.hpp"
 #include "tools/inspect_views.hpp"
-#include "tools/model_rows.hpp"
 #include "tools/number_text.hpp"
 
 namespace gleaner {

@@ -11,8 +11,8 @@
 #include "common/exit_code.hpp"
 #include "storage/backup.hpp"
 #include "storage/master_note.hpp"
+#include "storage/model/exported_run.hpp"
 #include "storage/rocks_store.hpp"
-#include "tools/exported_run.hpp"
 
 namespace gleaner {
 namespace {

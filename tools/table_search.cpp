@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "tools/model_rows.hpp"
+#include "storage/model/model_rows.hpp"
 
 namespace gleaner {
 namespace {

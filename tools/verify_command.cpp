@@ -12,15 +12,15 @@
 
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
+#include "storage/audit/record_walk.hpp"
+#include "storage/audit/store_audit.hpp"
+#include "storage/audit/store_repair.hpp"
 #include "storage/backup.hpp"
 #include "storage/rocks_store.hpp"
 #include "tools/dataset_console.hpp"
-#include "tools/record_walk.hpp"
 #include "tools/report.hpp"
 #include "tools/scratch_folder.hpp"
 #include "tools/store_access.hpp"
-#include "tools/store_audit.hpp"
-#include "tools/store_repair.hpp"
 #include "tools/verify_deep.hpp"
 
 namespace gleaner {

@@ -9,7 +9,7 @@
 
 #include "common/ids.hpp"
 #include "common/result.hpp"
-#include "tools/findings.hpp"
+#include "storage/audit/findings.hpp"
 #include "tools/report.hpp"
 
 namespace gleaner {

@@ -1,6 +1,6 @@
 # A model that a run begins with.
-gleaner_fuzz(model SOURCES model_fuzz.cpp LINK gleaner_initial_model)
+gleaner_fuzz(model SOURCES model_fuzz.cpp LINK gleaner_model_files)
 
 if(GLEANER_FUZZ)
-  target_compile_options(gleaner_initial_model PRIVATE -fsanitize=fuzzer-no-link)
+  target_compile_options(gleaner_model_files PRIVATE -fsanitize=fuzzer-no-link)
 endif()

@@ -9,7 +9,7 @@
 #include "common/bytes.hpp"
 #include "common/check.hpp"
 #include "common/shard_map.hpp"
-#include "master/initial_model.hpp"
+#include "storage/model/initial_model.hpp"
 
 namespace gleaner {
 namespace {

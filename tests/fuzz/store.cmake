@@ -5,7 +5,7 @@ gleaner_fuzz(store
   LINK gleaner_audit gleaner_stored_model gleaner_store_tools)
 
 if(GLEANER_FUZZ)
-  foreach(library gleaner_audit gleaner_model_rows gleaner_storage gleaner_stored_model
+  foreach(library gleaner_audit gleaner_model_files gleaner_storage gleaner_stored_model
                   gleaner_store_tools)
     target_compile_options(${library} PRIVATE -fsanitize=fuzzer-no-link)
   endforeach()

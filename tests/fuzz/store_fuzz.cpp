@@ -6,13 +6,13 @@
 #include <vector>
 
 #include "common/check.hpp"
+#include "storage/audit/store_audit.hpp"
+#include "storage/audit/store_repair.hpp"
+#include "storage/model/model_rows.hpp"
 #include "storage/record.hpp"
 #include "tests/unit/tools/sound_run.hpp"
 #include "tools/inspect_views.hpp"
-#include "tools/model_rows.hpp"
 #include "tools/plot_command.hpp"
-#include "tools/store_audit.hpp"
-#include "tools/store_repair.hpp"
 #include "tools/stored_model.hpp"
 #include "tools/table_search.hpp"
 

@@ -1,5 +1,5 @@
 // A hundred kinds of damage, each of them found; none in a healthy store.
-#include "tools/store_audit.hpp"
+#include "storage/audit/store_audit.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

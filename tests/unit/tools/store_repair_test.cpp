@@ -1,13 +1,13 @@
-#include "tools/store_repair.hpp"
+#include "storage/audit/store_repair.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "common/run_plan.hpp"
+#include "storage/audit/store_audit.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/tools/sound_run.hpp"
-#include "tools/store_audit.hpp"
 
 namespace gleaner {
 namespace {

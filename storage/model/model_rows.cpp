@@ -1,4 +1,4 @@
-#include "tools/model_rows.hpp"
+#include "storage/model/model_rows.hpp"
 
 #include <fmt/format.h>
 

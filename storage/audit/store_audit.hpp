@@ -18,9 +18,9 @@
 #include "common/model_config.hpp"
 #include "common/shard_digest.hpp"
 #include "common/shard_map.hpp"
+#include "storage/audit/findings.hpp"
 #include "storage/run_records.hpp"
 #include "storage/store.hpp"
-#include "tools/findings.hpp"
 
 namespace gleaner {
 

@@ -1,4 +1,4 @@
-#include "tools/model_file.hpp"
+#include "storage/model/model_file.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

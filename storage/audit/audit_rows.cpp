@@ -7,9 +7,9 @@
 #include <cstring>
 
 #include "common/lsh/row_codes.hpp"
+#include "storage/audit/record_walk.hpp"
+#include "storage/audit/store_audit.hpp"
 #include "storage/keys.hpp"
-#include "tools/record_walk.hpp"
-#include "tools/store_audit.hpp"
 #include "volunteer/train/bounds.hpp"
 
 namespace gleaner {

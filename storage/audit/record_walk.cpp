@@ -1,4 +1,4 @@
-#include "tools/record_walk.hpp"
+#include "storage/audit/record_walk.hpp"
 
 #include <fmt/format.h>
 

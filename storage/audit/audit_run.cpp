@@ -7,11 +7,11 @@
 
 #include "common/run_plan.hpp"
 #include "schema/versions.hpp"
+#include "storage/audit/record_walk.hpp"
+#include "storage/audit/store_audit.hpp"
 #include "storage/identity.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
-#include "tools/record_walk.hpp"
-#include "tools/store_audit.hpp"
 
 namespace gleaner {
 namespace {

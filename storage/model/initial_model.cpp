@@ -1,4 +1,4 @@
-#include "master/initial_model.hpp"
+#include "storage/model/initial_model.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

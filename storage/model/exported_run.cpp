@@ -1,4 +1,4 @@
-#include "tools/exported_run.hpp"
+#include "storage/model/exported_run.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <system_error>
 #include <utility>
 
-#include "master/initial_model.hpp"
 #include "storage/identity.hpp"
 #include "storage/memory_store.hpp"
+#include "storage/model/initial_model.hpp"
 
 namespace gleaner {
 namespace {

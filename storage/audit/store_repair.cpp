@@ -1,4 +1,4 @@
-#include "tools/store_repair.hpp"
+#include "storage/audit/store_repair.hpp"
 
 #include <fmt/format.h>
 
@@ -10,12 +10,12 @@
 
 #include "common/limits.hpp"
 #include "common/run_plan.hpp"
+#include "storage/audit/record_walk.hpp"
+#include "storage/audit/store_audit.hpp"
 #include "storage/identity.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "storage/row_tables.hpp"
-#include "tools/record_walk.hpp"
-#include "tools/store_audit.hpp"
 
 namespace gleaner {
 namespace {

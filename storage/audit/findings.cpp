@@ -1,4 +1,4 @@
-#include "tools/findings.hpp"
+#include "storage/audit/findings.hpp"
 
 #include <utility>
 

@@ -8,10 +8,10 @@
 #include <utility>
 
 #include "common/run_plan.hpp"
+#include "storage/audit/record_walk.hpp"
+#include "storage/audit/store_audit.hpp"
 #include "storage/keys.hpp"
 #include "storage/staged_commits.hpp"
-#include "tools/record_walk.hpp"
-#include "tools/store_audit.hpp"
 
 namespace gleaner {
 namespace {

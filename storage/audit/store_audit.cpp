@@ -1,6 +1,6 @@
-#include "tools/store_audit.hpp"
+#include "storage/audit/store_audit.hpp"
 
-#include "tools/record_walk.hpp"
+#include "storage/audit/record_walk.hpp"
 
 namespace gleaner {
 

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "common/bytes.hpp"
+#include "storage/audit/findings.hpp"
 #include "storage/store.hpp"
-#include "tools/findings.hpp"
 
 namespace gleaner {
 

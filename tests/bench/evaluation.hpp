@@ -8,7 +8,7 @@
 #include "common/result.hpp"
 #include "master/metrics.hpp"
 #include "tests/bench/frequency_buckets.hpp"
-#include "tools/one_process_run.hpp"
+#include "tools/bench/one_process_run.hpp"
 
 namespace gleaner {
 

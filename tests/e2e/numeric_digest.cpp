@@ -1,6 +1,6 @@
 // Trains a small network through the numeric core alone, one round of it, and prints a digest of
 // each thing that it computes. Every machine, instruction set and number of threads must print the
-// same: tools/aarch64/compare-digest holds an emulated aarch64 against this machine.
+// same: tools/dev/aarch64/compare-digest holds an emulated aarch64 against this machine.
 //
 // usage: numeric_digest [THREADS]; GLEANER_SIMD chooses the instruction set.
 #include <fmt/format.h>

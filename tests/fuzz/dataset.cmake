@@ -5,7 +5,7 @@ gleaner_fuzz(dataset_index SOURCES dataset_index_fuzz.cpp LINK gleaner_dataset_t
 gleaner_fuzz(dataset_records SOURCES dataset_records_fuzz.cpp LINK gleaner_dataset_tools)
 
 if(GLEANER_FUZZ)
-  foreach(library gleaner_dataset gleaner_dataset_tools)
+  foreach(library gleaner_dataset gleaner_dataset_files gleaner_dataset_make)
     target_compile_options(${library} PRIVATE -fsanitize=fuzzer-no-link)
   endforeach()
 endif()

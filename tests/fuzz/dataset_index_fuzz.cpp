@@ -1,8 +1,8 @@
 // Input: a package index. What is read makes a data set whose ids fit its names.
 #include "common/bytes.hpp"
 #include "common/check.hpp"
-#include "tools/dataset_debian_index.hpp"
-#include "tools/dataset_debian_points.hpp"
+#include "tools/dataset/make/dataset_debian_index.hpp"
+#include "tools/dataset/make/dataset_debian_points.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;

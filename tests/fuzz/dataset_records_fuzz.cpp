@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "common/check.hpp"
-#include "tools/text_records.hpp"
+#include "tools/dataset/make/text_records.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;

@@ -11,10 +11,10 @@
 #include "storage/model/model_rows.hpp"
 #include "storage/record.hpp"
 #include "tests/unit/tools/sound_run.hpp"
-#include "tools/inspect_views.hpp"
-#include "tools/plot_command.hpp"
-#include "tools/stored_model.hpp"
-#include "tools/table_search.hpp"
+#include "tools/inspect/inspect_views.hpp"
+#include "tools/inspect/plot_command.hpp"
+#include "tools/predict/stored_model.hpp"
+#include "tools/predict/table_search.hpp"
 
 namespace gleaner {
 namespace {

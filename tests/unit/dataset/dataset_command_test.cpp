@@ -1,4 +1,4 @@
-#include "tools/dataset_command.hpp"
+#include "tools/dataset/dataset_command.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -6,7 +6,7 @@
 #include "common/dataset/point_writer.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
-#include "tools/dataset_split.hpp"
+#include "tools/dataset/files/dataset_split.hpp"
 
 namespace gleaner {
 namespace {

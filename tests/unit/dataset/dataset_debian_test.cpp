@@ -2,8 +2,8 @@
 #include <set>
 
 #include "tests/unit/dataset/dataset_files.hpp"
-#include "tools/dataset_debian_index.hpp"
-#include "tools/dataset_debian_points.hpp"
+#include "tools/dataset/make/dataset_debian_index.hpp"
+#include "tools/dataset/make/dataset_debian_points.hpp"
 
 namespace gleaner {
 namespace {

@@ -6,7 +6,7 @@
 #include "common/terminal.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
-#include "tools/dataset_sample.hpp"
+#include "tools/dataset/files/dataset_sample.hpp"
 
 namespace gleaner {
 namespace {

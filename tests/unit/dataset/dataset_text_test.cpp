@@ -5,8 +5,8 @@
 
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
-#include "tools/text_records.hpp"
-#include "tools/word_model.hpp"
+#include "tools/dataset/make/text_records.hpp"
+#include "tools/dataset/make/word_model.hpp"
 
 namespace gleaner {
 namespace {

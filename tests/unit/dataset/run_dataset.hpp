@@ -12,7 +12,7 @@
 
 #include "common/dataset/text_reader.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
-#include "tools/dataset_command.hpp"
+#include "tools/dataset/dataset_command.hpp"
 
 namespace gleaner::test {
 

@@ -1,4 +1,4 @@
-#include "tools/bench_command.hpp"
+#include "tools/bench/bench_command.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>

@@ -1,4 +1,4 @@
-#include "tools/plan_costs.hpp"
+#include "tools/plan/plan_costs.hpp"
 
 #include <fmt/format.h>
 
@@ -7,9 +7,9 @@
 #include <filesystem>
 #include <fstream>
 
-#include "tools/bench_command.hpp"
-#include "tools/bench_step.hpp"
-#include "tools/plan_parts.hpp"
+#include "tools/bench/bench_command.hpp"
+#include "tools/bench/bench_step.hpp"
+#include "tools/plan/plan_parts.hpp"
 
 namespace gleaner {
 namespace {

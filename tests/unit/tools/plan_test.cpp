@@ -1,4 +1,4 @@
-#include "tools/plan.hpp"
+#include "tools/plan/plan.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -7,7 +7,7 @@
 #include "common/counter_random.hpp"
 #include "common/limits.hpp"
 #include "common/recipe.hpp"
-#include "tools/plan_report.hpp"
+#include "tools/plan/plan_report.hpp"
 
 namespace gleaner {
 namespace {

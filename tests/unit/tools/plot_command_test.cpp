@@ -1,9 +1,9 @@
-#include "tools/plot_command.hpp"
+#include "tools/inspect/plot_command.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "common/run_plan.hpp"
-#include "tools/gnuplot.hpp"
+#include "tools/cli/gnuplot.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/predict_points.hpp"
+#include "tools/predict/predict_points.hpp"
 
 #include <fmt/format.h>
 
@@ -6,7 +6,7 @@
 
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
-#include "tools/dataset_pack.hpp"
+#include "tools/dataset/files/dataset_pack.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/predict_report.hpp"
+#include "tools/predict/predict_report.hpp"
 
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>

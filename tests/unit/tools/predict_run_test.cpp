@@ -1,6 +1,6 @@
 // A real run of the master with two volunteers in the process, on generated data; then the verb on
 // its store.
-#include "tools/predict_run.hpp"
+#include "tools/predict/predict_run.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -13,8 +13,8 @@
 #include "tests/support/captured_stream.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
-#include "tools/dataset_pack.hpp"
-#include "tools/dataset_synth.hpp"
+#include "tools/dataset/files/dataset_pack.hpp"
+#include "tools/dataset/make/dataset_synth.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/quality.hpp"
+#include "tools/predict/quality.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,8 +1,8 @@
-#include "tools/report.hpp"
+#include "tools/cli/report.hpp"
 
 #include <catch2/catch.hpp>
 
-#include "tools/curve_chart.hpp"
+#include "tools/cli/curve_chart.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/status_report.hpp"
+#include "tools/inspect/status_report.hpp"
 
 #include <catch2/catch.hpp>
 #include <sstream>

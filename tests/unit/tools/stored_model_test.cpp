@@ -1,4 +1,4 @@
-#include "tools/stored_model.hpp"
+#include "tools/predict/stored_model.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

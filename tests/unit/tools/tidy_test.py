@@ -1,4 +1,4 @@
-"""tools/tidy.py against small repositories, each with one thing wrong (or right)."""
+"""tools/dev/tidy.py against small repositories, each with one thing wrong (or right)."""
 
 import pathlib
 import sys
@@ -6,7 +6,7 @@ import tempfile
 import unittest
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/dev"))
 import tidy  # noqa: E402
 
 
@@ -40,7 +40,8 @@ class Includes(unittest.TestCase):
                       "common/dataset/d.hpp": "", "schema/messages.hpp": "", "schema/codec.hpp": "",
                       "storage/store.hpp": "", "master/m.hpp": "", "master/core/c.hpp": "",
                       "volunteer/v.hpp": "", "volunteer/core/c.hpp": "",
-                      "volunteer/train/t.hpp": "", "tests/support/s.hpp": "", "tools/t.hpp": ""}
+                      "volunteer/train/t.hpp": "", "tests/support/s.hpp": "", "tools/t.hpp": "",
+                      "tools/cli/c.hpp": "", "tools/plan/p.hpp": ""}
         files = {**everywhere, path: f'#include "{header}"\n',
                  str(pathlib.PurePosixPath(path).parent / "CMakeLists.txt"):
                      f"add_library(x {pathlib.PurePosixPath(path).name})\n"}
@@ -55,7 +56,8 @@ class Includes(unittest.TestCase):
                 ("volunteer/core/x.cpp", "volunteer/v.hpp"), ("master/core/x.cpp", "master/m.hpp"),
                 ("volunteer/train/x.cpp", "volunteer/core/c.hpp"),
                 ("master/core/x.cpp", "common/net/n.hpp"), ("master/core/x.cpp", "schema/codec.hpp"),
-                ("master/x.cpp", "tests/support/s.hpp"), ("tools/x.cpp", "tests/support/s.hpp")]:
+                ("master/x.cpp", "tests/support/s.hpp"), ("tools/x.cpp", "tests/support/s.hpp"),
+                ("tools/cli/x.cpp", "tools/plan/p.hpp"), ("tools/cli/x.cpp", "tests/support/s.hpp")]:
             with self.subTest(path=path, header=header):
                 self.assertEqual(len(self.included(path, header)), 1)
 
@@ -67,6 +69,7 @@ class Includes(unittest.TestCase):
                 ("master/x.cpp", "volunteer/core/c.hpp"), ("master/x.cpp", "master/core/c.hpp"),
                 ("volunteer/x.cpp", "common/net/n.hpp"), ("tools/x.cpp", "master/m.hpp"),
                 ("volunteer/train/x.cpp", "common/kernels/k.hpp"),
+                ("tools/plan/x.cpp", "tools/cli/c.hpp"), ("tools/plan/x.cpp", "master/core/c.hpp"),
                 ("tests/unit/x.cpp", "tests/support/s.hpp"), ("tests/unit/x.cpp", "master/m.hpp")]:
             with self.subTest(path=path, header=header):
                 self.assertEqual(self.included(path, header), [])

@@ -1,5 +1,5 @@
 // Training again what a store holds, on small generated data.
-#include "tools/verify_deep.hpp"
+#include "tools/verify/verify_deep.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
@@ -11,8 +11,8 @@
 #include "storage/rocks_store.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
-#include "tools/dataset_synth.hpp"
-#include "tools/retrain.hpp"
+#include "tools/dataset/make/dataset_synth.hpp"
+#include "tools/verify/retrain.hpp"
 
 namespace gleaner {
 namespace {

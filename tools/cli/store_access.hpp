@@ -1,0 +1,39 @@
+// What the verbs that look at a store share: opening it beside the master that may be writing it,
+// and telling a person what went wrong.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/result.hpp"
+#include "storage/run_store.hpp"
+#include "tools/cli/print_out.hpp"
+
+namespace gleaner {
+
+// The lines of --help that list the exit statuses of these verbs.
+inline constexpr const char* kStoreExitCodes =
+    "Exit status: 0 done, 1 failure of the system, 2 usage, 4 no usable store.";
+
+// Opens for reading what the words name: a store's folder; or a backup where it lies, as FOLDER of
+// the backups (the last one) or FOLDER@NUMBER. No lock is taken and nothing is written.
+Result<std::unique_ptr<Store>> open_store_to_read(const std::string& words);
+
+// The run in it, or in a model file (see exported_run.hpp).
+Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder);
+
+// For verbs that read a store whole: where a master has it open, this process takes what others
+// leave of the processors. Threads that are made later inherit it.
+void give_way_to_master(const std::string& folder);
+
+// Opens the run and does `action` with it. Prints an error to stderr; returns the exit status.
+int run_on_store(const std::string& folder, const std::function<Result<void>(RunStore&)>& action);
+
+// Errors from within a store do not know where it lies: adds the folder.
+Result<void> name_folder(Result<void> result, const std::string& folder);
+
+// Prints the error of a failed result to stderr; returns the exit status either way.
+int report_on_store(const Result<void>& result);
+
+}  // namespace gleaner

@@ -1,0 +1,329 @@
+#include "tools/dataset/dataset_command.hpp"
+
+#include <CLI/CLI.hpp>
+#include <memory>
+#include <string>
+
+#include "tools/dataset/files/dataset_convert.hpp"
+#include "tools/dataset/files/dataset_info.hpp"
+#include "tools/dataset/files/dataset_pack.hpp"
+#include "tools/dataset/files/dataset_sample.hpp"
+#include "tools/dataset/files/dataset_split.hpp"
+#include "tools/dataset/files/dataset_stats.hpp"
+#include "tools/dataset/files/dataset_validate.hpp"
+#include "tools/dataset/make/dataset_debian.hpp"
+#include "tools/dataset/make/dataset_synth.hpp"
+#include "tools/dataset/make/dataset_text.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr const char* kExitCodes =
+    "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data.";
+
+void add_json(CLI::App& verb, bool& json) {
+  verb.add_flag("--json", json, "one JSON object; tools/dataset/dataset.md lists its fields");
+}
+
+void add_force(CLI::App& verb, bool& force) {
+  verb.add_flag("--force", force, "replace outputs that exist");
+}
+
+// The flags live as long as the command line that fills them: its callback owns them.
+template <typename Flags, typename Run>
+std::shared_ptr<Flags> set_action(CLI::App& verb, int& exit_status, Run run) {
+  auto flags = std::make_shared<Flags>();
+  verb.callback([flags, &exit_status, run] { exit_status = report(run(*flags)); });
+  return flags;
+}
+
+void add_info(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb = *dataset.add_subcommand(
+      "info", "count a data set's points, features and labels, and warn of its oddities");
+  auto flags = set_action<InfoFlags>(verb, exit_status, run_dataset_info);
+  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
+  add_json(verb, flags->json);
+  add_read_flags(verb, flags->read);
+  verb.footer(std::string("Reads in constant memory and makes no cache. Names the most frequent "
+                          "labels if labels.txt lies\nbeside the file.\n\nExamples:\n"
+                          "  gleaner dataset info train.txt.zst\n"
+                          "  gleaner dataset info --json train.txt.gleaner | jq .warnings\n\n") +
+              kExitCodes);
+}
+
+void add_pack(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb = *dataset.add_subcommand(
+      "pack", "make the packed form of a text file, which training opens at once");
+  auto flags = set_action<PackFlags>(verb, exit_status, run_dataset_pack);
+  verb.add_option("source", flags->source, "text file (plain, gzip or zstd)")->required();
+  verb.add_option("--output", flags->output,
+                  "file to write; without it, the cache that training would make");
+  verb.add_option("--like", flags->like,
+                  "take on this data set's numbers of features and labels, and refuse ids beyond");
+  verb.add_option("--cache-dir", flags->cache_dir, "folder for caches, instead of beside the file");
+  verb.add_flag("--no-normalize", flags->no_normalize,
+                "keep values as they are instead of scaling rows to length 1");
+  add_read_flags(verb, flags->read);
+  add_json(verb, flags->json);
+  add_force(verb, flags->force);
+  verb.footer(std::string("A file packed with --output has the same bytes on every machine.\n\n"
+                          "Examples:\n"
+                          "  gleaner dataset pack train.txt.zst\n"
+                          "  gleaner dataset pack test.txt --like train.txt --output test.gleaner"
+                          "\n\n") +
+              kExitCodes);
+}
+
+void add_split(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb =
+      *dataset.add_subcommand("split", "cut a data set into a training and a test part");
+  auto flags = set_action<SplitFlags>(verb, exit_status, run_dataset_split);
+  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
+  verb.add_option("--train", flags->train, "file for the training part")->required();
+  verb.add_option("--test", flags->test, "file for the test part")->required();
+  verb.add_option("--share", flags->share, "share of the points that go to the test part")
+      ->capture_default_str();
+  verb.add_option("--seed", flags->seed, "another seed, another split")->capture_default_str();
+  add_read_flags(verb, flags->read);
+  add_json(verb, flags->json);
+  add_force(verb, flags->force);
+  verb.footer(
+      std::string("Where a point goes depends on the seed and its place in the file alone. "
+                  "Writes XC text,\ncompressed if the names end in .gz or .zst.\n\n"
+                  "Examples:\n"
+                  "  gleaner dataset split all.txt --train train.txt.zst --test test.txt.zst"
+                  "\n"
+                  "  gleaner dataset split all.svm --first-feature 0 --share 0.1 --seed 7 "
+                  "\\\n      --train train.txt --test test.txt\n\n") +
+      kExitCodes);
+}
+
+void add_synth(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb =
+      *dataset.add_subcommand("synth", "write points with a planted structure, of any number");
+  auto flags = set_action<SynthFlags>(verb, exit_status, run_dataset_synth);
+  SynthOptions& options = flags->options;
+  verb.add_option("--train", flags->train, "file to write")->required();
+  verb.add_option("--test", flags->test, "file for further points of the same structure");
+  verb.add_option("--points", flags->points)->capture_default_str();
+  verb.add_option("--test-points", flags->test_points)->capture_default_str();
+  verb.add_option("--features", options.dimensions.features)->capture_default_str();
+  verb.add_option("--labels", options.dimensions.labels)->capture_default_str();
+  verb.add_option("--labels-per-point", options.labels_per_point, "on average, about")
+      ->capture_default_str();
+  verb.add_option("--features-per-point", options.features_per_point, "on average, about")
+      ->capture_default_str();
+  verb.add_option("--zipf", options.zipf, "exponent of the labels' frequencies; 0: all equal")
+      ->capture_default_str();
+  verb.add_option("--noise", options.noise, "share of the features that mean nothing")
+      ->capture_default_str();
+  verb.add_option("--seed", options.seed)->capture_default_str();
+  add_json(verb, flags->json);
+  add_force(verb, flags->force);
+  verb.footer(std::string("Every label has a prototype of features, and companions it likes to "
+                          "appear with. Memory does not\ngrow with the set. Writes XC text, "
+                          "compressed if the names end in .gz or .zst.\n\nExamples:\n"
+                          "  gleaner dataset synth --train train.txt --test test.txt\n"
+                          "  gleaner dataset synth --train wide.txt.zst --points 10000000 --labels "
+                          "3000000 \\\n      --features 1000000\n\n") +
+              kExitCodes);
+}
+
+void add_debian(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb =
+      *dataset.add_subcommand("debian", "make a real data set from this machine's package index");
+  auto flags = set_action<DebianFlags>(verb, exit_status, run_dataset_debian);
+  verb.add_option("--output", flags->output, "folder to write to")->required();
+  verb.add_option("--dump", flags->dump,
+                  "saved output of 'apt-cache dumpavail' (plain, gzip or zstd) to use instead");
+  verb.add_option("--share", flags->options.test_share,
+                  "share of the packages that go to the test part")
+      ->capture_default_str();
+  verb.add_option("--seed", flags->options.seed, "another seed, other parts")
+      ->capture_default_str();
+  verb.add_option("--min-dependents", flags->options.dependents_min,
+                  "leave out labels with fewer packages that depend on them")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  add_json(verb, flags->json);
+  add_force(verb, flags->force);
+  verb.footer(std::string("One point a package that depends on others. Features: words of its "
+                          "name, short description,\nsection, tags and maintainer, weighted by "
+                          "rarity. Labels: its dependencies, the first of\nalternatives. Writes "
+                          "train.txt, test.txt, labels.txt, features.txt, train.points.txt and\n"
+                          "test.points.txt and words.json.\n\nExamples:\n"
+                          "  gleaner dataset debian --output debian\n"
+                          "  apt-cache dumpavail | zstd > dump.zst; gleaner dataset debian --dump "
+                          "dump.zst --output debian\n\n") +
+              kExitCodes);
+}
+
+void add_validate(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb = *dataset.add_subcommand(
+      "validate", "list everything in a data set that cannot be trained on, by line and column");
+  auto flags = set_action<ValidateFlags>(verb, exit_status, run_dataset_validate);
+  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
+  verb.add_option("--like", flags->like, "refuse ids beyond those of this data set");
+  verb.add_option("--limit", flags->limit, "list so many problems; all are counted")
+      ->capture_default_str();
+  add_json(verb, flags->json);
+  add_read_flags(verb, flags->read);
+  verb.footer(std::string("Reads to the end whatever it finds. Of a packed file, every checksum "
+                          "is compared.\n\nExamples:\n"
+                          "  gleaner dataset validate train.txt.zst\n"
+                          "  gleaner dataset validate test.svm --like train.svm --limit 1000\n\n") +
+              kExitCodes);
+}
+
+void add_sample(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb = *dataset.add_subcommand(
+      "sample", "keep some points of a data set, chosen by chance, in their order");
+  auto flags = set_action<SampleFlags>(verb, exit_status, run_dataset_sample);
+  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
+  verb.add_option("--output", flags->output, "file to write, in the form that its name says")
+      ->required();
+  CLI::Option* const points = verb.add_option("--points", flags->points, "exactly so many");
+  verb.add_option("--share", flags->share, "such a share of them, as in 0.1")->excludes(points);
+  verb.add_option("--seed", flags->seed, "another seed, another sample")->capture_default_str();
+  add_read_flags(verb, flags->read);
+  add_json(verb, flags->json);
+  add_force(verb, flags->force);
+  verb.footer(std::string("Any choice of so many points is as likely as any other; which one it is "
+                          "depends on the seed and\ntheir number alone. Memory does not grow with "
+                          "the set.\n\nExamples:\n"
+                          "  gleaner dataset sample train.txt.zst --points 10000 --output small.txt"
+                          "\n"
+                          "  gleaner dataset sample all.svm --share 0.01 --seed 7 --output few.svm"
+                          "\n\n") +
+              kExitCodes);
+}
+
+void add_stats(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb =
+      *dataset.add_subcommand("stats", "how frequent labels are: head, torso, tail, and the curve");
+  auto flags = set_action<StatsFlags>(verb, exit_status, run_dataset_stats);
+  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
+  verb.add_flag("--plot", flags->plot, "draw the curve in the terminal");
+  verb.add_option("--out", flags->out,
+                  "draw it into this .svg or .png, with gnuplot (Debian: gnuplot-nox)");
+  add_json(verb, flags->json);
+  add_read_flags(verb, flags->read);
+  add_force(verb, flags->force);
+  verb.footer(std::string("The head are the fewest labels that hold half of all occurrences, the "
+                          "tail those that hold the\nlast tenth, and those never seen: as in "
+                          "gleaner evaluate.\n\nExamples:\n"
+                          "  gleaner dataset stats train.txt.zst --plot\n"
+                          "  gleaner dataset stats train.txt.zst --out labels.svg\n\n") +
+              kExitCodes);
+}
+
+// Between forms, or from texts.
+struct ConvertAnyFlags {
+  ConvertFlags set;
+  TextFlags text;
+};
+
+Result<void> run_convert_any(ConvertAnyFlags& flags) {
+  if (flags.text.fields.text.empty() && flags.text.vocabulary.empty()) {
+    return run_dataset_convert(flags.set);
+  }
+  flags.text.source = flags.set.source;
+  flags.text.output = flags.set.output;
+  flags.text.force = flags.set.force;
+  flags.text.json = flags.set.json;
+  flags.text.has_separator = !flags.text.fields.tag_separator.empty();
+  if (!flags.text.has_separator) flags.text.fields.tag_separator = TextFields{}.tag_separator;
+  return run_dataset_text(flags.text);
+}
+
+void add_text_flags(CLI::App& verb, TextFlags& flags) {
+  flags.fields.tag_separator.clear();
+  const auto add = [&](const char* name, auto& value, const char* what) {
+    return verb.add_option(name, value, what)->group("Texts and tags");
+  };
+  add("--text", flags.fields.text, "columns or keys whose words are features; commas between them")
+      ->delimiter(',');
+  add("--tags", flags.fields.tags, "column or key with the tags: the labels");
+  add("--name", flags.fields.name,
+      "column or key with a name for the point (otherwise its text's beginning)");
+  add("--tag-separator", flags.fields.tag_separator,
+      "what stands between tags (a comma unless given)");
+  add("--records", flags.form,
+      "csv (RFC 4180), tsv, both with a row of names, or jsonl; unless given, as the name ends")
+      ->check(CLI::IsMember({"csv", "tsv", "jsonl"}));
+  add("--min-count", flags.count_min, "leave out words that fewer training points have")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  add("--min-tag-count", flags.tag_count_min, "leave out tags that fewer training points have")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  add("--share", flags.test_share, "share of the points that go to a test part");
+  add("--seed", flags.seed, "another seed, other parts")->capture_default_str();
+  add("--vocabulary", flags.vocabulary,
+      "folder made before: use its words, rarities and labels, and write one file");
+}
+
+void add_convert(CLI::App& dataset, int& exit_status) {
+  CLI::App& verb = *dataset.add_subcommand(
+      "convert", "from one form of data set to another, or from texts with tags");
+  auto flags = set_action<ConvertAnyFlags>(verb, exit_status, run_convert_any);
+  verb.add_option("source", flags->set.source, "data set in any form; or CSV or JSON lines")
+      ->required();
+  verb.add_option("--output", flags->set.output,
+                  "file to write; a folder for a new data set of texts")
+      ->required();
+  verb.add_option("--to", flags->set.to,
+                  "form to write; unless given, as the name ends: .gleaner, .svm or .libsvm, else "
+                  "xc")
+      ->check(CLI::IsMember({"xc", "libsvm", "packed"}));
+  verb.add_option("--like", flags->set.like,
+                  "take on this data set's numbers of features and labels, and refuse ids beyond");
+  verb.add_flag("--no-normalize", flags->set.no_normalize,
+                "keep values as they are instead of scaling packed rows to length 1");
+  add_read_flags(verb, flags->set.read);
+  add_text_flags(verb, flags->text);
+  add_json(verb, flags->set.json);
+  add_force(verb, flags->set.force);
+  verb.footer(
+      std::string("With --text, writes train.txt, labels.txt, features.txt, words.json and "
+                  "train.points.txt into a\nfolder, and with --share also test.txt and "
+                  "test.points.txt. Values are (1 + ln occurrences) times\nthe word's rarity "
+                  "among the training points. With --vocabulary, a later file is made the same "
+                  "way:\nits --text and --tags are those of the training part unless given.\n\n"
+                  "Examples:\n"
+                  "  gleaner dataset convert train.svm --output train.txt.zst\n"
+                  "  gleaner dataset convert posts.csv --text title,body --tags tags --share 0.2 "
+                  "--output posts\n"
+                  "  gleaner dataset convert new.jsonl --vocabulary posts --output posts/new.txt"
+                  "\n\n") +
+      kExitCodes);
+}
+
+}  // namespace
+
+void add_read_flags(CLI::App& verb, ReadFlags& flags) {
+  verb.add_option("--format", flags.format,
+                  "text form: auto looks at the first line (xc: a header of three numbers)")
+      ->check(CLI::IsMember({"auto", "xc", "libsvm"}))
+      ->capture_default_str();
+  verb.add_option("--first-feature", flags.first_feature,
+                  "id that libsvm text gives to the first feature; never guessed")
+      ->check(CLI::IsMember({0, 1}))
+      ->capture_default_str();
+}
+
+void add_dataset_commands(CLI::App& app, int& exit_status) {
+  CLI::App& dataset = *app.add_subcommand("dataset", "look at, check, convert and make data sets");
+  dataset.require_subcommand(1);
+  add_info(dataset, exit_status);
+  add_stats(dataset, exit_status);
+  add_validate(dataset, exit_status);
+  add_convert(dataset, exit_status);
+  add_pack(dataset, exit_status);
+  add_split(dataset, exit_status);
+  add_sample(dataset, exit_status);
+  add_synth(dataset, exit_status);
+  add_debian(dataset, exit_status);
+}
+
+}  // namespace gleaner

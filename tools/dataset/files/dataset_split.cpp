@@ -1,0 +1,108 @@
+#include "tools/dataset/files/dataset_split.hpp"
+
+#include <fmt/format.h>
+
+#include "common/counter_random.hpp"
+#include "common/dataset/point_writer.hpp"
+#include "tools/cli/report.hpp"
+#include "tools/dataset/files/dataset_stream.hpp"
+
+namespace gleaner {
+namespace {
+
+struct PartSizes {
+  std::uint64_t train = 0;
+  std::uint64_t test = 0;
+  Dimensions dimensions;
+};
+
+// The outputs' headers come first, so the parts must be counted first. A form that announces its
+// size need not be read for that: the choice depends on the index alone.
+Result<PartSizes> count_parts(const SplitFlags& flags) {
+  Result<SetSize> all = size_of_set(flags.source, flags.read.text_options());
+  if (!all) return all.error();
+  PartSizes sizes;
+  sizes.dimensions = all->dimensions;
+  for (std::uint64_t index = 0; index < all->points; ++index) {
+    ++(is_test_point(flags.seed, index, flags.share) ? sizes.test : sizes.train);
+  }
+  return sizes;
+}
+
+Result<void> check_flags(const SplitFlags& flags) {
+  if (!(flags.share > 0 && flags.share < 1)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("--share {} is not between 0 and 1; 0.2 puts a fifth of the points "
+                             "into the test part",
+                             flags.share)};
+  }
+  if (flags.train == flags.test) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "--train and --test name the same file; name two different ones"};
+  }
+  return guard_outputs({flags.train, flags.test}, flags.force);
+}
+
+Result<void> write_parts(const SplitFlags& flags, PointStream& stream, TextOutput& train,
+                         TextOutput& test, std::uint64_t points) {
+  ProgressLine progress("Splitting");
+  Point point;
+  std::string line;
+  for (std::uint64_t index = 0;; ++index) {
+    Result<bool> has_point = stream.next(point);
+    if (!has_point) return has_point.error();
+    if (!*has_point) return {};
+    line.clear();
+    append_xc(line, point);
+    Result<void> written =
+        (is_test_point(flags.seed, index, flags.share) ? test : train).write(line);
+    if (!written) return written;
+    if (index % 1024 == 0) progress.show(index, points, "points");
+  }
+}
+
+}  // namespace
+
+bool is_test_point(std::uint64_t seed, std::uint64_t index, double share) {
+  // Both factors are exact in double up to the last bits of `share`; no library function takes
+  // part.
+  const auto threshold = static_cast<std::uint64_t>(share * 9007199254740992.0);  // 2^53
+  return (counter_random(seed, Purpose::kSplit, index) >> 11) < threshold;
+}
+
+Result<void> run_dataset_split(const SplitFlags& flags) {
+  Result<void> checked = check_flags(flags);
+  if (!checked) return checked;
+  Result<PartSizes> sizes = count_parts(flags);
+  if (!sizes) return sizes.error();
+  if (sizes->train == 0 || sizes->test == 0) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{}: of its {} points, {} would be for training and {} for testing; "
+                             "choose another --share or --seed",
+                             flags.source, sizes->train + sizes->test, sizes->train, sizes->test)};
+  }
+  Result<std::unique_ptr<PointStream>> stream =
+      PointStream::open(flags.source, flags.read.text_options());
+  if (!stream) return stream.error();
+  Result<std::unique_ptr<TextOutput>> train = TextOutput::create(flags.train);
+  if (!train) return train.error();
+  Result<std::unique_ptr<TextOutput>> test = TextOutput::create(flags.test);
+  if (!test) return test.error();
+  Result<void> headed = (*train)->write(xc_header(sizes->train, sizes->dimensions));
+  if (headed) headed = (*test)->write(xc_header(sizes->test, sizes->dimensions));
+  if (!headed) return headed;
+  Result<void> written = write_parts(flags, **stream, **train, **test, sizes->train + sizes->test);
+  if (!written) return written;
+  Result<void> committed = (*test)->commit(existing(flags.force));
+  if (committed) committed = (*train)->commit(existing(flags.force));
+  if (!committed) return committed;
+  const Json body = {{"written", Json::array({written_json(flags.train, sizes->train),
+                                              written_json(flags.test, sizes->test)})},
+                     {"features", sizes->dimensions.features},
+                     {"labels", sizes->dimensions.labels}};
+  return print_done(flags.json, "dataset split", flags.source, body,
+                    fmt::format("{}: {} points\n{}: {} points\n", flags.train,
+                                with_commas(sizes->train), flags.test, with_commas(sizes->test)));
+}
+
+}  // namespace gleaner

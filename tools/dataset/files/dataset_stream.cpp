@@ -1,0 +1,95 @@
+#include "tools/dataset/files/dataset_stream.hpp"
+
+#include <algorithm>
+
+#include "tools/cli/console.hpp"
+
+namespace gleaner {
+
+Result<std::unique_ptr<PointStream>> PointStream::open(const std::string& path,
+                                                       const TextOptions& options) {
+  std::unique_ptr<PointStream> stream(new PointStream);
+  if (is_packed_file(path)) {
+    Result<std::unique_ptr<PackedDataset>> packed = PackedDataset::open(path);
+    if (!packed) return packed.error();
+    stream->packed_ = std::move(*packed);
+    return stream;
+  }
+  Result<std::unique_ptr<ByteSource>> source = open_file_source(path);
+  if (!source) return source.error();
+  Result<std::unique_ptr<TextReader>> text = TextReader::open(std::move(*source), options);
+  if (!text) return text.error();
+  stream->text_ = std::move(*text);
+  return stream;
+}
+
+Result<bool> PointStream::next(Point& point) {
+  if (text_) return text_->next(point);
+  if (next_ == packed_->points()) return false;
+  const std::uint64_t index[] = {next_};
+  Result<void> sound = packed_->verify(index);
+  if (!sound) return sound.error();
+  const ExampleView view = packed_->example(next_++);
+  point.labels.assign(view.labels.begin(), view.labels.end());
+  point.features.assign(view.features.begin(), view.features.end());
+  point.values.assign(view.values.begin(), view.values.end());
+  return true;
+}
+
+std::optional<std::uint64_t> PointStream::announced_points() const {
+  return text_ ? text_->announced_points() : packed_->points();
+}
+
+Dimensions PointStream::dimensions() const {
+  if (text_ && text_->announced()) return *text_->announced();
+  // Without any label or feature in the file there is still one of each, never seen.
+  if (text_) return {std::max(text_->used().features, 1U), std::max(text_->used().labels, 1U)};
+  return {packed_->features(), packed_->labels()};
+}
+
+Irregularities PointStream::irregularities() const {
+  return text_ ? text_->irregularities() : packed_->summary().irregularities;
+}
+
+const char* PointStream::form() const {
+  if (packed_) return "packed";
+  return text_->format() == TextFormat::kXc ? "XC text" : "libsvm text";
+}
+
+std::uint64_t PointStream::position() const {
+  return text_ ? text_->source().position() : next_;
+}
+
+std::uint64_t PointStream::total() const {
+  return text_ ? text_->source().total() : packed_->points();
+}
+
+Result<SetSize> size_of_set(const std::string& path, const TextOptions& options) {
+  Result<std::unique_ptr<PointStream>> stream = PointStream::open(path, options);
+  if (!stream) return stream.error();
+  std::uint64_t points = (*stream)->announced_points().value_or(0);
+  if (points == 0) {
+    ProgressLine progress("Counting");
+    Point point;
+    for (;;) {
+      Result<bool> has_point = (*stream)->next(point);
+      if (!has_point) return has_point.error();
+      if (!*has_point) break;
+      if (++points % 1024 == 0) progress.show(points, 0, "points");
+    }
+  }
+  return SetSize{points, (*stream)->dimensions()};
+}
+
+Result<void> take_limits(const std::string& like, TextOptions& text) {
+  if (like.empty()) return {};
+  TextOptions own = text;
+  own.format = TextFormat::kAuto;
+  const Result<SetSize> size = size_of_set(like, own);
+  if (!size) return size.error();
+  text.limits = size->dimensions;
+  text.limits_name = like;
+  return {};
+}
+
+}  // namespace gleaner

@@ -1,0 +1,45 @@
+// Packages to points: words as weighted features, dependencies as labels. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/dataset/point.hpp"
+#include "tools/dataset/make/dataset_debian_index.hpp"
+#include "tools/dataset/make/vocabulary.hpp"
+
+namespace gleaner {
+
+struct DebianOptions {
+  std::uint64_t seed = 1;
+  double test_share = 0.2;
+  // Labels are packages on which at least so many packages depend.
+  std::uint32_t dependents_min = 1;
+};
+
+struct DebianPoint {
+  std::size_t package = 0;  // position in the index
+  Point point;
+};
+
+struct DebianSet {
+  Vocabulary features;              // e.g. "word fast"; occurrences in the training part
+  std::vector<std::string> labels;  // package names by id; ascending
+  std::vector<DebianPoint> train;
+  std::vector<DebianPoint> test;
+};
+
+// Every package with a label is a point; its part depends on its name and the seed alone, so it
+// stays there when the index changes. Features are words that at least two training packages have.
+DebianSet make_debian_set(const std::vector<DebianPackage>& packages, const DebianOptions& options);
+
+// The features of a package, e.g. "name python3", with their weights before the words' rarity is
+// taken into account; ascending, each once.
+std::vector<std::pair<std::string, double>> debian_words(const DebianPackage& package);
+
+// The value of a feature of this weight that so many of the training points have.
+float debian_value(double weight, std::uint32_t occurrences, std::uint64_t points);
+
+}  // namespace gleaner

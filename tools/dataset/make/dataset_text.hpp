@@ -1,0 +1,29 @@
+// `gleaner dataset convert` of texts with tags: words become features, tags labels.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "tools/cli/console.hpp"
+#include "tools/dataset/make/word_model.hpp"
+
+namespace gleaner {
+
+struct TextFlags {
+  std::string source;
+  std::string output;      // a folder; with `vocabulary`, a file
+  std::string vocabulary;  // folder whose words and labels to use instead of learning them
+  std::string form;        // csv, tsv or jsonl; empty: as the name ends
+  TextFields fields;
+  bool has_separator = false;       // fields.tag_separator was given
+  std::uint32_t count_min = 2;      // training points that have a word
+  std::uint32_t tag_count_min = 1;  // training points that have a tag
+  double test_share = 0;
+  std::uint64_t seed = 1;
+  bool json = false;
+  bool force = false;
+};
+
+Result<void> run_dataset_text(const TextFlags& flags);
+
+}  // namespace gleaner

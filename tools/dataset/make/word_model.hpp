@@ -1,0 +1,57 @@
+// What makes points of texts the same way again: words.json and features.txt in the folder of a
+// data set that was made of texts. Immutable once made.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/dataset/point.hpp"
+#include "common/result.hpp"
+#include "tools/dataset/make/vocabulary.hpp"
+
+namespace gleaner {
+
+// How words were made of the source, and weighed.
+enum class WordKind : std::uint8_t {
+  kText,    // words of a text; (1 + ln occurrences in the point) x rarity
+  kDebian,  // of `gleaner dataset debian`; a weight by kind x the root of the rarity
+};
+
+// Where texts and tags stand in their source.
+struct TextFields {
+  std::vector<std::string> text;  // columns or keys
+  std::string tags;
+  std::string name;  // of the point; empty: its text's beginning
+  std::string tag_separator = ",";
+};
+
+struct WordModel {
+  WordKind kind = WordKind::kText;
+  std::uint64_t points = 0;  // for training
+  TextFields fields;         // of kText
+  Vocabulary words;
+
+  // The words that the vocabulary has, weighed; no labels.
+  [[nodiscard]] Point point_of(const std::string& text) const;
+};
+
+// What stands in words.json: all of it but the words themselves, which features.txt has.
+std::string word_model_json(const WordModel& model);
+
+inline constexpr const char* kWordModelFile = "words.json";
+
+// Reads words.json and features.txt of the folder. kInvalidData says what is missing or wrong.
+Result<WordModel> load_word_model(const std::string& folder);
+
+// A file with a name a line, as one of its numbers.
+Result<Vocabulary> load_numbered_names(const std::string& path);
+
+// Words of a text with how often each occurs; ascending.
+std::map<std::string, std::uint32_t> counted_words(std::string_view text);
+
+float tf_idf(std::uint32_t in_point, std::uint32_t occurrences, std::uint64_t points);
+
+}  // namespace gleaner

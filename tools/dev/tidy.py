@@ -1,0 +1,456 @@
+#!/usr/bin/env python3
+"""Checks of the repository that no compiler makes: which folder may include which, third-party
+headers behind their doors, banned calls, the shapes of co_await that GCC 12 compiles correctly,
+lengths, files that nobody builds, formatting. Prints `file:line: sentence` and exits 1 if there is
+anything to say.
+
+usage: tools/dev/tidy.py [ROOT]      (the repository this file is in, unless given)
+"""
+
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+FILE_LINES_MAX = 500
+TEST_FILE_LINES_MAX = 800
+FUNCTION_LINES_MAX = 70
+
+CODE_SUFFIXES = {".cpp", ".hpp"}
+COUNTED_SUFFIXES = CODE_SUFFIXES | {".py", ".capnp", ".sh", ""}
+SOURCE_FOLDERS = ("common", "schema", "storage", "master", "volunteer", "tools", "tests")
+
+# ---- What may include what -----------------------------------------------------------------------
+
+# Folder -> folders whose headers it may include; the longest match of a path's folder counts.
+CORE_SEES = {"common", "common/dataset", "common/kernels", "common/lsh", "schema"}
+INCLUDES = {
+    "common": {"common"},
+    "common/kernels": {"common", "common/kernels"},
+    "common/lsh": {"common", "common/kernels", "common/lsh"},
+    "common/dataset": {"common", "common/dataset"},
+    "common/net": {"common", "common/net"},
+    "schema": {"common", "schema"},
+    "storage": {"common", "common/lsh", "schema", "storage"},
+    # Of the training function these two include bounds.hpp alone: what a sound number is.
+    "storage/audit": {"common", "common/lsh", "schema", "storage", "storage/audit", "volunteer/train"},
+    "storage/model": {"common", "common/dataset", "schema", "storage", "storage/model",
+                      "volunteer/train"},
+    "volunteer/train": CORE_SEES | {"volunteer/train"},
+    "volunteer/core": CORE_SEES | {"volunteer/train", "volunteer/core"},
+    "volunteer": CORE_SEES | {"common/net", "volunteer", "volunteer/core", "volunteer/train"},
+    "master/core": CORE_SEES | {"master/core"},
+    "master": CORE_SEES | {"common/net", "storage", "storage/model", "master", "master/core", "volunteer",
+                           "volunteer/core", "volunteer/train"},
+    "tools": None,  # everything but tests
+    "tests": None,
+}
+# The verbs of gleaner: each folder sees everything below tools, and these folders of tools.
+TOOLS_INCLUDE = {
+    "cli": set(),
+    "inspect": {"cli"},
+    "verify": {"cli"},
+    "dataset/files": {"cli"},
+    "dataset/make": {"cli", "dataset/files"},
+    "dataset": {"cli", "dataset/files", "dataset/make"},
+    "predict": {"cli", "dataset", "dataset/files", "dataset/make"},
+    "bench": {"cli", "dataset/make"},
+    "plan": {"bench", "cli"},
+}
+BELOW_TOOLS = set(INCLUDES) - {"tools", "tests"}
+for folder, others in TOOLS_INCLUDE.items():
+    INCLUDES["tools/" + folder] = BELOW_TOOLS | {"tools/" + other for other in others | {folder}}
+# Pure state machines and the training function: no clock, no thread, no file, no stream, no codec.
+PURE = ("master/core/", "volunteer/core/", "volunteer/train/")
+PURE_REFUSES = re.compile(
+    r"(thread|mutex|condition_variable|shared_mutex|future|semaphore|fstream|iostream|filesystem"
+    r"|ctime|unistd\.h|fcntl\.h|time\.h|sys/.*|schema/codec\.hpp|nlohmann/.*|spdlog/.*)")
+
+# Third-party header -> where it may be included. Tests may include anything.
+DOORS = [
+    (r"asio(/|\.hpp)", r"common/net/|master/[^/]*$|volunteer/[^/]*$|tools/", "common/net and shells"),
+    (r"(capnp|kj)/|.*\.capnp\.h$", r"schema/[^/]*\.cpp$|schema/wire\.hpp$", "schema/*.cpp"),
+    (r"schema/wire\.hpp$", r"schema/[^/]*\.cpp$", "schema/*.cpp"),
+    (r"rocksdb/", r"storage/rocks_(backup|bulk|files|options|store)\.cpp$|storage/rocks_(bulk|files|options)\.hpp$",
+     "storage/rocks_*.cpp and what only they include"),
+    (r"storage/rocks_(bulk|files|options)\.hpp$", r"storage/rocks_\w+\.[ch]pp$", "storage/rocks_*.cpp"),
+    (r"toml\+\+/", r"(.*/)?[^/]*(settings|config)[^/]*\.cpp$", "settings and config sources"),
+    (r"CLI/", r"(.*/)?[^/]*(settings|config|main)[^/]*\.cpp$|tools/.*\.cpp$",
+     "settings, config and main sources"),
+    (r"nlohmann/", r"(master|volunteer)/[^/]*$|common/[^/]*\.cpp$|storage/.*\.cpp$|tools/",
+     "shells, tools, and sources in common and storage"),
+    (r"spdlog/", r"(.*/)?[^/]*(log|main)[^/]*\.cpp$", "log and main sources"),
+    (r"openssl/", r"(common|storage)/.*\.cpp$", "sources in common and storage"),
+    (r"(zlib|zstd)\.h$", r"common/dataset/.*\.cpp$|storage/.*\.cpp$|schema/compact_lists\.cpp$",
+     "sources that compress"),
+    (r"xxhash\.h$", r"(common|schema|storage|volunteer/train)/.*\.(c|h)pp$",
+     "common, schema, storage and volunteer/train"),
+    (r"catch2/", r"tests/", "tests"),
+    (r".*intrin\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|.*/simd_level\.cpp$|tools/bench/bench_peaks\.cpp$",
+     "the kernels of one instruction set and the bench of peaks"),
+]
+
+# ---- Banned calls --------------------------------------------------------------------------------
+
+# Pattern, the files where it may stand, what to do instead.
+BANNED = [
+    (r"\b(system|steady|high_resolution)_clock\s*::\s*now\b", r"common/time\.cpp$",
+     "reads a clock: take the time as a parameter, or call common/time.hpp in a shell"),
+    (r"\b(gettimeofday|clock_gettime)\s*\(", r"common/time\.cpp$",
+     "reads a clock: take the time as a parameter, or call common/time.hpp in a shell"),
+    (r"\brandom_device\b|\bgetrandom\s*\(|\bgetentropy\s*\(|/dev/u?random", r"volunteer/identity\.cpp$",
+     "draws true randomness: only volunteer/identity.cpp may; all else follows from a seed"),
+    (r"(?<![\w.>])s?rand\s*\(", None, "rand is not ours: use common/counter_random.hpp"),
+    (r"\bstd::\w+_distribution\b|\bstd::shuffle\b|\bstd::mt19937", None,
+     "gives other numbers in another library: use common/counter_random.hpp"),
+    (r"\bsleep_(for|until)\b|(?<![\w.>])u?sleep\s*\(|\bnanosleep\b", None,
+     "sleeps: wait for what is to happen, with a deadline"),
+    (r"\basio::detached\b|\bdetach\s*\(\s*\)", None,
+     "lets go of a task: every coroutine and thread has an owner that waits for it"),
+    (r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?!\(#)", None,
+     "is an unfinished mark: finish it, or open an issue and name it"),
+]
+BANNED_IN_ALL_FILES = [
+    (r"-march=native|-ffast-math|-Ofast", "changes bits from machine to machine"),
+    (r"(?<![\w./~-])/(work|home|root|Users)/\w", "is a path of one machine"),
+]
+
+
+class Findings:
+    def __init__(self):
+        self.lines = set()
+
+    def add(self, path, line, sentence):
+        self.lines.add((str(path), line, sentence))
+
+    def sorted_lines(self):
+        return [f"{path}:{line}: {sentence}" for path, line, sentence in sorted(self.lines)]
+
+
+def tracked_files(root):
+    """Paths relative to root: what git tracks or would track; without git, what is there."""
+    if (root / ".git").exists():
+        listing = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=root, check=True, capture_output=True).stdout.decode()
+        names = [name for name in listing.split("\0") if name]
+    else:
+        names = [str(p.relative_to(root)) for p in root.rglob("*") if p.is_file()]
+        names = [n for n in names if not n.startswith("build/") and "__pycache__" not in n]
+    return sorted(name for name in names if (root / name).is_file())
+
+
+TOKEN = re.compile(
+    r'//[^\n]*|/\*.*?\*/|R"(?P<mark>[^(\s]{0,16})\(.*?\)(?P=mark)"'
+    r'|"(?:\\.|[^"\\\n])*"|(?<![0-9a-fA-F])\'(?:\\.|[^\'\\\n])+\'', re.DOTALL)
+
+
+def without_comments_and_strings(text):
+    """The same text, line for line and column for column, with both blanked out."""
+    def blank(match):
+        token = match.group(0)
+        if token.startswith("/"):
+            return re.sub(r"[^\n]", " ", token)
+        return token[0] + re.sub(r"[^\n]", " ", token[1:-1]) + token[-1]
+    return TOKEN.sub(blank, text)
+
+
+def without_directives(code):
+    """The same code with preprocessor lines, and those that they go on in, blanked out."""
+    return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: re.sub(r"[^\n]", " ", m.group(0)), code,
+                  flags=re.MULTILINE)
+
+
+def line_of(text, offset):
+    return text.count("\n", 0, offset) + 1
+
+
+# ---- Includes ------------------------------------------------------------------------------------
+
+INCLUDE = re.compile(r'^\s*#\s*include\s*(["<])([^">]+)[">]', re.MULTILINE)
+
+
+def box_of(path):
+    """The longest key of INCLUDES that holds the path."""
+    best = None
+    for box in INCLUDES:
+        if path.startswith(box + "/") and (best is None or len(box) > len(best)):
+            best = box
+    return best
+
+
+def check_includes(path, text, files, findings):
+    box = box_of(path)
+    for match in INCLUDE.finditer(text):
+        line, quote, header = line_of(text, match.start(2)), match.group(1), match.group(2)
+        if box != "tests":
+            for pattern, door, where in DOORS:
+                if re.match(pattern, header) and not re.match(door, path):
+                    findings.add(path, line, f"{header} may be included only in {where}")
+        if path.startswith(PURE) and PURE_REFUSES.fullmatch(header):
+            findings.add(path, line, f"{header} has no place in a pure core")
+        if quote != '"':
+            if header.startswith(tuple(folder + "/" for folder in SOURCE_FOLDERS)):
+                findings.add(path, line, f"a header of ours is included with quotes: \"{header}\"")
+            continue
+        if header.endswith(".capnp.h"):
+            continue
+        if header not in files:
+            findings.add(path, line, f'"{header}" is not a path from the top of the repository')
+            continue
+        target = box_of(header)
+        if INCLUDES.get(box) is None:
+            allowed = box == "tests" or target != "tests"
+        else:
+            allowed = target in INCLUDES[box]
+        if not allowed:
+            findings.add(path, line, f"{box} may not include {target} ({header})")
+
+
+# ---- Banned calls --------------------------------------------------------------------------------
+
+def check_banned(path, text, code, findings):
+    for pattern, allowed, sentence in BANNED:
+        if allowed and re.match(allowed, path):
+            continue
+        unfinished = "unfinished" in sentence
+        for match in re.finditer(pattern, text if unfinished else code):
+            findings.add(path, line_of(code, match.start()), f"`{match.group(0)}` {sentence}")
+    if path.endswith(".hpp"):
+        for match in re.finditer(r"\busing\s+namespace\b|#\s*if.*\b__AVX", code):
+            findings.add(path, line_of(code, match.start()),
+                         f"`{match.group(0)}` does not belong in a header")
+
+
+# ---- co_await ------------------------------------------------------------------------------------
+
+CONTROL = re.compile(r"\s*(?:if\s+constexpr|if|while|for|switch)\s*\(")
+LABEL = re.compile(r"\s*(?:else\b|do\b|case\b(?:[^:?]|::)*:(?!:)|default\s*:)")
+TARGET = re.compile(
+    r"\s*(?:\(void\)\s*"
+    r"|(?:[\w:<>,&*\s]+[\s&*>])?(?:\[[\w\s,]+\]|\w+(?:(?:\.|->)\w+)*(?:\[\w+\])?)\s*=\s*)?")
+OPERATOR = re.compile(r"\s(?:&&|\|\||==|!=|<=?|>=?|\+|-|\*|/|%|<<|>>|\?)\s|\)\s*,")
+OPEN, CLOSE = "([{", ")]}"
+
+
+def statement_prefix(code, offset):
+    """What stands between the statement's start and `offset`; None inside open parentheses."""
+    depth, at = 0, offset - 1
+    while at >= 0:
+        char = code[at]
+        if char in ")]":
+            depth += 1
+        elif char in "([":
+            depth -= 1
+            if depth < 0:
+                return None
+        elif depth == 0 and char in ";{}":
+            break
+        at -= 1
+    return code[at + 1:offset]
+
+
+def after_control(prefix):
+    """The prefix without `if (...)`, `else`, `case x:` and their like at its start."""
+    while True:
+        match = CONTROL.match(prefix)
+        if match:
+            depth, at = 1, match.end()
+            while at < len(prefix) and depth:
+                depth += {"(": 1, ")": -1}.get(prefix[at], 0)
+                at += 1
+            prefix = prefix[at:]
+            continue
+        match = LABEL.match(prefix)
+        if not match:
+            return prefix
+        prefix = prefix[match.end():]
+
+
+def check_co_await(path, code, findings):
+    for match in re.finditer(r"\bco_await\b", code):
+        line = line_of(code, match.start())
+        prefix = statement_prefix(code, match.start())
+        if prefix is None:
+            findings.add(path, line, "co_await inside a condition or another expression: GCC 12 "
+                         "miscompiles it; assign it to a named variable first")
+            continue
+        if not TARGET.fullmatch(after_control(prefix)):
+            findings.add(path, line, "co_await stands alone as a statement or initialises or assigns "
+                         "a named variable, nothing else")
+            continue
+        operand, depth = [], 0
+        for char in code[match.end():]:
+            if depth == 0 and char in ";)}":
+                break
+            depth += (char in OPEN) - (char in CLOSE)
+            operand.append(char if depth == 0 or char == "{" or char.isspace() else "_")
+        operand = "".join(operand)
+        if "{" in operand:
+            findings.add(path, line, "co_await with a lambda or a braced list in its expression: GCC "
+                         "12 destroys it twice; name it first")
+        elif OPERATOR.search(operand):
+            findings.add(path, line, "co_await is part of a larger expression: assign its result to "
+                         "a named variable first")
+
+
+# ---- Lengths -------------------------------------------------------------------------------------
+
+NOT_A_FUNCTION = re.compile(
+    r"\s*(?:(?:inline\s+)?namespace|extern|class|struct|enum|union|if|for|while|switch|do|else)\b"
+    r"|\s*template\s*<[^{]*>\s*(?:class|struct|union)\b")
+
+
+def check_function_lengths(path, code, findings):
+    """Outermost bodies that follow a parameter list; what is inside them belongs to them."""
+    stack, start = [], 0  # (is a function, line of the signature)
+    in_function = False
+    for match in re.finditer(r"[{};]", code):
+        char, at = match.group(0), match.start()
+        if char == "{":
+            prefix = code[start:at]
+            is_function = (not in_function and "(" in prefix and not NOT_A_FUNCTION.match(prefix)
+                           and not re.search(r"=\s*$|\(\s*$|,\s*$", prefix))
+            stack.append((is_function, line_of(code, at)))
+            in_function = in_function or is_function
+        elif char == "}" and stack:
+            is_function, opened = stack.pop()
+            if is_function:
+                in_function = False
+                lines = line_of(code, at) - opened + 1
+                if lines > FUNCTION_LINES_MAX:
+                    findings.add(path, opened, f"a function of {lines} lines: at most "
+                                 f"{FUNCTION_LINES_MAX}; split it by idea")
+        start = at + 1
+
+
+def check_text(path, text, findings):
+    lines = text.split("\n")
+    suffix = pathlib.PurePath(path).suffix
+    if suffix in COUNTED_SUFFIXES and path.startswith(SOURCE_FOLDERS):
+        limit = TEST_FILE_LINES_MAX if path.startswith("tests/") else FILE_LINES_MAX
+        if len(lines) - 1 > limit:
+            findings.add(path, limit + 1, f"{len(lines) - 1} lines: at most {limit}; split it by idea")
+    for number, line in enumerate(lines, 1):
+        if line != line.rstrip():
+            findings.add(path, number, "trailing blanks")
+        if "\t" in line and suffix in CODE_SUFFIXES | {".py", ".md", ".capnp"}:
+            findings.add(path, number, "a tab")
+        for pattern, sentence in BANNED_IN_ALL_FILES:
+            match = re.search(pattern, line)
+            if match and not path.endswith(("tidy.py", "tidy_test.py")):
+                findings.add(path, number, f"`{match.group(0)}` {sentence}")
+    if text and not text.endswith("\n"):
+        findings.add(path, len(lines), "no newline at the end")
+    if text.endswith("\n\n"):
+        findings.add(path, len(lines) - 1, "blank lines at the end")
+
+
+# ---- Files that nobody uses ----------------------------------------------------------------------
+
+def check_dead_files(files, texts, findings):
+    built = set()
+    for path in files:
+        if path.endswith(("CMakeLists.txt", ".cmake")):
+            folder = pathlib.PurePosixPath(path).parent
+            for name in re.findall(r"[\w./${}-]+\.(?:cpp|capnp|py)\b", texts.get(path, "")):
+                name = re.sub(r"^\$\{(?:PROJECT|CMAKE)_SOURCE_DIR\}/", "/", name)
+                name = re.sub(r"^\$\{CMAKE_CURRENT_SOURCE_DIR\}/", "", name)
+                joined = name.lstrip("/") if name.startswith("/") else str(folder / name)
+                built.add(str(pathlib.PurePosixPath(*normal_parts(joined))))
+    included = {header for path in files if pathlib.PurePath(path).suffix in CODE_SUFFIXES
+                for _, header in INCLUDE.findall(texts.get(path, ""))}
+    imported = {name for path in files if path.endswith(".py")
+                for name in re.findall(r"^(?:import|from) (\w+)", texts.get(path, ""), re.MULTILINE)}
+    for path in files:
+        if not path.startswith(tuple(folder + "/" for folder in SOURCE_FOLDERS)):
+            continue
+        pure = pathlib.PurePosixPath(path)
+        if pure.suffix in (".cpp", ".capnp") and path not in built:
+            findings.add(path, 1, "no CMakeLists.txt builds this file")
+        if pure.suffix == ".hpp" and path not in included:
+            findings.add(path, 1, "no file includes this header")
+        if path.startswith("tests/") and pure.suffix == ".py":
+            if path not in built and pure.stem not in imported:
+                findings.add(path, 1, "no test runs or imports this file")
+
+
+def normal_parts(path):
+    parts = []
+    for part in path.split("/"):
+        if part == "..":
+            parts = parts[:-1]
+        elif part not in ("", "."):
+            parts.append(part)
+    return parts
+
+
+# ---- Formatting ----------------------------------------------------------------------------------
+
+def check_format(root, files, findings):
+    program = shutil.which("clang-format-14")
+    if program is None:
+        print("tidy: clang-format-14 is not installed; formatting is not checked", file=sys.stderr)
+        return
+
+    def complaints(path):
+        result = subprocess.run([program, "--dry-run", path], cwd=root, capture_output=True,
+                                text=True, check=False)
+        return path, re.findall(r":(\d+):\d+: warning", result.stderr)
+
+    sources = [path for path in files if pathlib.PurePath(path).suffix in CODE_SUFFIXES]
+    with ThreadPoolExecutor() as pool:
+        for path, lines in pool.map(complaints, sources):
+            if lines:
+                findings.add(path, int(lines[0]), "not formatted: clang-format-14 -i " + path)
+
+
+def check_repository(root, with_format=True):
+    findings = Findings()
+    files = tracked_files(root)
+    known = set(files)
+    texts = {}
+    for path in files:
+        try:
+            texts[path] = (root / path).read_text(encoding="utf-8")
+        except UnicodeDecodeError:
+            if pathlib.PurePath(path).suffix in COUNTED_SUFFIXES - {""}:
+                findings.add(path, 1, "not UTF-8")
+    for path, text in texts.items():
+        if "/corpus/" in path or "/golden/" in path:
+            continue
+        check_text(path, text, findings)
+        if pathlib.PurePath(path).suffix not in CODE_SUFFIXES:
+            continue
+        code = without_comments_and_strings(text)
+        check_includes(path, text, known, findings)
+        check_banned(path, text, code, findings)
+        plain = without_directives(code)
+        check_co_await(path, plain, findings)
+        if not path.startswith("tests/"):
+            check_function_lengths(path, plain, findings)
+    check_dead_files(files, texts, findings)
+    if with_format:
+        check_format(root, files, findings)
+    return findings.sorted_lines()
+
+
+def main():
+    if len(sys.argv) > 2 or (len(sys.argv) == 2 and sys.argv[1].startswith("-")):
+        print(__doc__, file=sys.stderr)
+        return 2
+    root = pathlib.Path(sys.argv[1] if len(sys.argv) == 2 else __file__).resolve()
+    if len(sys.argv) == 1:
+        root = root.parents[2]
+    lines = check_repository(root)
+    for line in lines:
+        print(line)
+    if lines:
+        print(f"tidy: {len(lines)} findings", file=sys.stderr)
+    return 1 if lines else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,229 @@
+#include "tools/inspect/status_report.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/counted.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kNameWidth = 18;
+constexpr std::size_t kPeerWidth = 21;
+constexpr std::size_t kShardsWidth = 16;
+constexpr std::size_t kReasonWidth = 44;
+constexpr std::size_t kRowsShown = 24;
+
+double seconds_of(std::uint64_t us) {
+  return static_cast<double>(us) / 1e6;
+}
+
+Cell cell_age(std::uint64_t us) {
+  const double seconds = seconds_of(us);
+  return {seconds, seconds < 60 ? fmt::format("{:.1f} s", seconds)
+                                : duration_shown(static_cast<std::uint64_t>(seconds))};
+}
+
+Cell cell_fit(const std::string& text, std::size_t width, TextStyle style) {
+  Cell cell = cell_text(text);
+  cell.text = fit(cell.text, width, style);
+  return cell;
+}
+
+Cell cell_of(std::uint64_t done, std::uint64_t all) {
+  Cell cell = cell_count(done);
+  cell.text = fmt::format("{} of {}", grouped(done), grouped(all));
+  if (all > 0) {
+    cell.text += fmt::format(" ({:.0f} %)", 100 * static_cast<double>(done) / double(all));
+  }
+  return cell;
+}
+
+const char* stage_name(RunStage stage) {
+  switch (stage) {
+    case RunStage::kWaiting:
+      return "waiting";
+    case RunStage::kTraining:
+      return "training";
+    case RunStage::kEvaluating:
+      return "evaluating";
+    case RunStage::kStopping:
+      return "stopping";
+    case RunStage::kDone:
+      return "done";
+  }
+  return "unknown";
+}
+
+const char* owner_name(WaitOwner owner) {
+  switch (owner) {
+    case WaitOwner::kNobody:
+      return "nobody";
+    case WaitOwner::kOperator:
+      return "operator";
+    case WaitOwner::kVolunteers:
+      return "volunteers";
+    case WaitOwner::kMaster:
+      return "master";
+    case WaitOwner::kStore:
+      return "store";
+  }
+  return "unknown";
+}
+
+const char* state_name(LeaseState state) {
+  switch (state) {
+    case LeaseState::kFree:
+      return "free";
+    case LeaseState::kLoading:
+      return "loading";
+    case LeaseState::kReady:
+      return "ready";
+    case LeaseState::kReleasing:
+      return "releasing";
+  }
+  return "unknown";
+}
+
+std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunteer,
+                                     bool ready_only) {
+  std::vector<std::uint32_t> shards;
+  for (std::uint32_t s = 0; s < status.shards.size(); ++s) {
+    const ShardEntry& shard = status.shards[s];
+    if (shard.holder != volunteer) continue;
+    if (!ready_only || shard.state == LeaseState::kReady) shards.push_back(s);
+  }
+  return shards;
+}
+
+std::string volunteer_state(const RunStatus& status, std::size_t volunteer) {
+  const VolunteerEntry& v = status.volunteers[volunteer];
+  if (v.is_leaving) return "leaving";
+  const std::size_t held = shards_of(status, volunteer, false).size();
+  if (held == 0) return v.no_shards.empty() ? "idle" : "no shards";
+  const std::size_t moving = held - shards_of(status, volunteer, true).size();
+  if (moving > 0) return counted(moving, "shard") + " moving";
+  return v.owes ? "works" : "ready";
+}
+
+void add_progress(Report& report, const RunStatus& s) {
+  report.section("progress", "Progress");
+  report.fact("stage", "stage", cell_text(stage_name(s.stage)));
+  report.fact("round", "rounds", cell_of(s.round, s.rounds));
+  report.fact("batch", "batches", cell_of(s.batch, s.batches));
+  Cell epoch = cell_count(s.epoch);
+  epoch.text = fmt::format("{} of {}", grouped(std::min(s.epoch + 1, s.epochs)), grouped(s.epochs));
+  report.fact("epoch", "epoch", std::move(epoch));
+  report.fact("examples_per_second", "examples/s", cell_measured(double{s.examples_per_second}, 0));
+  report.fact("eta_seconds", "time left", cell_duration(double{s.eta_seconds}));
+  report.fact("staleness", "staleness",
+              {s.staleness, counted(s.staleness, "batch") + (s.staleness == 1 ? "" : "es")});
+  report.fact("loss", "loss", cell_measured(double{s.loss}, 4));
+  report.fact("active", "active neurons", cell_measured(double{s.active}, 1));
+  report.fact("p_at_1", "P@1", cell_measured_share(double{s.precision_at_1}));
+  report.section("wait", "Wait");
+  report.fact("waits_for", "for", s.waits_for.empty() ? cell_none() : cell_text(s.waits_for));
+  report.fact("wait_owner", "ended by", cell_text(owner_name(s.wait_owner)));
+  report.fact("wait_seconds", "since", cell_age(s.waits_us));
+  report.fact("is_held_up", "holds the run up", {s.is_held_up, s.is_held_up ? "yes" : "no"});
+  report.section("disk", "Disk");
+  report.fact("store_bytes", "store", s.store_bytes == 0 ? cell_none() : cell_bytes(s.store_bytes));
+  report.fact("free_bytes", "free", s.free_bytes == 0 ? cell_none() : cell_bytes(s.free_bytes));
+}
+
+void add_volunteers(Report& report, const RunStatus& status, TextStyle style) {
+  report.section("", "Volunteers");
+  report.fact("volunteers_here", "here", cell_count(status.volunteers_here));
+  ReportTable& table = report.table("volunteers", {{"name", "name", true},
+                                                   {"address", "address", true},
+                                                   {"threads", "threads"},
+                                                   {"shards", "shards", true},
+                                                   {"speed", "speed"},
+                                                   {"share", "share"},
+                                                   {"round_trip_seconds", "trip"},
+                                                   {"silent_seconds", "heard"},
+                                                   {"state", "state", true},
+                                                   {"units_out", "units", false, false},
+                                                   {"owes_seconds", "owes", false, false},
+                                                   {"no_shards", "why", true, false}});
+  table.people_rows_max = kRowsShown;
+  double all = 0;
+  for (const VolunteerEntry& v : status.volunteers) all += double{v.speed};
+  for (std::size_t i = 0; i < status.volunteers.size(); ++i) {
+    const VolunteerEntry& v = status.volunteers[i];
+    const std::vector<std::uint32_t> shards = shards_of(status, i, false);
+    Cell trip = cell_none();
+    if (v.round_trip_us >= 0) {
+      const double seconds = static_cast<double>(v.round_trip_us) / 1e6;
+      trip = {seconds, fmt::format("{:.1f} ms", seconds * 1e3)};
+    }
+    table.rows.push_back(
+        {cell_fit(v.name, kNameWidth, style),
+         cell_fit(v.is_local ? "in the master" : v.peer, kPeerWidth, style),
+         cell_count(v.cores),
+         {Json(shards), shards.empty() ? "-" : fit(ranges_shown(shards), kShardsWidth, style)},
+         v.speed > 0 ? Cell{v.speed, grouped(static_cast<std::uint64_t>(v.speed))} : cell_none(),
+         v.speed > 0 ? cell_share(double{v.speed} / all, 0) : cell_none(),
+         trip,
+         cell_age(v.silent_us),
+         cell_text(volunteer_state(status, i)),
+         cell_count(v.units_out),
+         v.owes ? cell_age(v.owes_us) : cell_none(),
+         v.no_shards.empty() ? cell_none() : cell_text(v.no_shards)});
+  }
+}
+
+void add_shards(Report& report, const RunStatus& status, TextStyle style) {
+  report.section("", "Shards");
+  ReportTable& table = report.table("shards", {{"shard", "shard"},
+                                               {"layer", "layer", true},
+                                               {"state", "state", true},
+                                               {"holder", "holder", true},
+                                               {"since_seconds", "since"},
+                                               {"next_batch", "next batch"},
+                                               {"committed_rounds", "rounds kept"},
+                                               {"loaded", "loaded"},
+                                               {"held_before", "before", true},
+                                               {"why", "why it left", true, false}});
+  table.people_rows_max = kRowsShown;
+  for (std::size_t i = 0; i < status.shards.size(); ++i) {
+    const ShardEntry& s = status.shards[i];
+    const bool is_loading = s.state == LeaseState::kLoading && s.chunks > 0;
+    table.rows.push_back(
+        {cell_count(i), cell_text(is_input(status, i) ? "input" : "output"),
+         cell_text(state_name(s.state)),
+         s.holder ? cell_fit(status.volunteers[*s.holder].name, kNameWidth, style) : cell_none(),
+         cell_age(s.since_us), cell_count(s.next_batch), cell_count(s.committed),
+         is_loading ? cell_share(double(s.chunks_sent) / double(s.chunks), 0) : cell_none(),
+         s.held_before.empty() ? cell_none() : cell_fit(s.held_before, kNameWidth, style),
+         s.moved_why.empty() ? cell_none() : cell_text(s.moved_why)});
+  }
+}
+
+}  // namespace
+
+Report status_report(const RunStatus& status, const std::string& address, TextStyle style) {
+  Report report;
+  report.fact("is_running", "master", {true, "running"});
+  report.fact("address", "address", cell_text(address));
+  report.fact("build", "version", cell_text(status.build));
+  report.fact("run", "run", cell_text(status.run));
+  add_progress(report, status);
+  add_volunteers(report, status, style);
+  add_shards(report, status, style);
+  if (!status.gone.empty()) report.section("", "Gone");
+  if (!status.gone.empty()) {
+    ReportTable& table = report.table("gone", {{"name", "name", true},
+                                               {"ago_seconds", "ago"},
+                                               {"shards", "shards"},
+                                               {"reason", "reason", true}});
+    for (const DepartureEntry& d : status.gone) {
+      table.rows.push_back({cell_fit(d.name, kNameWidth, style), cell_age(d.ago_us),
+                            cell_count(d.shards), cell_fit(d.reason, kReasonWidth, style)});
+    }
+  }
+  return report;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,288 @@
+#include "tools/predict/evaluate_command.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cmath>
+#include <memory>
+#include <string>
+#include <thread>
+
+#include "common/dataset/packed_writer.hpp"
+#include "common/exit_code.hpp"
+#include "common/kernels/simd_level.hpp"
+#include "common/time.hpp"
+#include "tools/cli/console.hpp"
+#include "tools/cli/report.hpp"
+#include "tools/cli/store_access.hpp"
+#include "tools/dataset/dataset_command.hpp"
+#include "tools/predict/predict_points.hpp"
+#include "tools/predict/quality.hpp"
+#include "tools/predict/stored_model.hpp"
+#include "tools/predict/table_search.hpp"
+
+namespace gleaner {
+namespace {
+
+struct EvaluateFlags {
+  std::string store;
+  std::string data;
+  ReadFlags read;
+  std::uint64_t points = 0;  // 0: all
+  std::uint32_t threads = 0;
+  std::uint32_t candidates = TableSearch::kCandidatesUsual;
+  bool tables = false;
+  bool json = false;
+};
+
+// One way of asking the model, and what came of it.
+struct Way {
+  const char* name;
+  Quality quality;
+  Micros elapsed{0};
+};
+
+class Evaluation {
+ public:
+  // `tables` may be null.
+  Evaluation(const EvaluateFlags& flags, StoredModel& model, TableSearch* tables)
+      : flags_(flags),
+        model_(model),
+        tables_(tables),
+        counts_(label_counts(model.run())),
+        propensities_(counts_, model.config().points),
+        classes_(counts_) {
+    ways_.push_back({"exact", Quality(propensities_, classes_)});
+    if (tables != nullptr) ways_.push_back({"tables", Quality(propensities_, classes_)});
+  }
+
+  Result<void> read(PredictPoints& points);
+  [[nodiscard]] Report report() const;
+
+ private:
+  static std::vector<std::uint32_t> label_counts(RunStore& run) {
+    const ShardMap& map = run.shard_map();
+    std::vector<std::uint32_t> counts(run.identity().model.labels);
+    for (std::uint32_t s = 0; s < map.output_shards(); ++s) {
+      const std::vector<std::uint32_t> own = run.label_counts(ShardId{s});
+      for (std::uint32_t i = 0; i < own.size(); ++i) {
+        counts[map.label_of_neuron(map.neurons(ShardId{s}).begin + i)] = own[i];
+      }
+    }
+    return counts;
+  }
+
+  Result<void> flush(bool normalise);
+  void add(Way& way, std::span<const ScoredLabel> best);
+  void compare(std::span<const ScoredLabel> exact, std::span<const ScoredLabel> proposed);
+
+  const EvaluateFlags& flags_;
+  StoredModel& model_;
+  TableSearch* tables_;
+  std::vector<std::uint32_t> counts_;
+  InversePropensities propensities_;
+  FrequencyClasses classes_;
+  std::vector<Way> ways_;  // the exact one, then the tables'
+  std::vector<Point> batch_;
+  std::uint64_t points_read_ = 0;
+  std::uint64_t exact_entries_ = 0;  // of exact answers, of points with labels or without
+  std::uint64_t found_entries_ = 0;  // of those, in the tables' answers
+};
+
+Result<void> Evaluation::flush(bool normalise) {
+  if (batch_.empty()) return {};
+  std::vector<ExampleView> examples;
+  for (Point& point : batch_) {
+    if (normalise) normalize_row(point.values);
+    examples.push_back({point.labels, point.features, point.values});
+  }
+  const HiddenCodes codes = model_.encode(examples);
+  const Instant begin = monotonic_now();
+  const auto exact = model_.top(codes, Quality::kDepthMax);
+  if (!exact) return exact.error();
+  ways_[0].elapsed += monotonic_now() - begin;
+  add(ways_[0], *exact);
+  if (tables_ != nullptr) {
+    const Instant start = monotonic_now();
+    const auto proposed = tables_->top(codes, Quality::kDepthMax);
+    ways_[1].elapsed += monotonic_now() - start;
+    add(ways_[1], proposed);
+    compare(*exact, proposed);
+  }
+  points_read_ += batch_.size();
+  batch_.clear();
+  return {};
+}
+
+void Evaluation::add(Way& way, std::span<const ScoredLabel> best) {
+  const std::size_t width = best.size() / batch_.size();
+  std::vector<std::uint32_t> ranked;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    ranked.clear();
+    for (const ScoredLabel& scored : best.subspan(i * width, width)) {
+      if (std::isfinite(scored.logit)) ranked.push_back(scored.label);
+    }
+    way.quality.add(batch_[i].labels, ranked);
+  }
+}
+
+void Evaluation::compare(std::span<const ScoredLabel> exact,
+                         std::span<const ScoredLabel> proposed) {
+  const std::size_t width = exact.size() / batch_.size();
+  for (std::size_t i = 0; i < exact.size(); ++i) {
+    const auto own = proposed.subspan(i / width * width, width);
+    ++exact_entries_;
+    if (std::ranges::find(own, exact[i]) != own.end()) ++found_entries_;
+  }
+}
+
+Result<void> Evaluation::read(PredictPoints& points) {
+  const bool normalise = model_.is_normalised() && !points.is_normalised();
+  ProgressLine progress("Evaluating");
+  std::uint64_t total = points.announced_points().value_or(0);
+  if (flags_.points != 0) total = total == 0 ? flags_.points : std::min(total, flags_.points);
+  IndexedPoint point;
+  for (;;) {
+    Result<bool> has_point = points.next(point);
+    if (!has_point) return has_point.error();
+    if (!*has_point || (flags_.points != 0 && point.index >= flags_.points)) break;
+    batch_.push_back(std::move(point.point));
+    if (batch_.size() < kPointsAtOnce) continue;
+    if (auto done = flush(normalise); !done) return done;
+    progress.show(points_read_, total, "points");
+  }
+  return flush(normalise);
+}
+
+Report Evaluation::report() const {
+  Report report;
+  report.fact("checkpoint", "checkpoint", cell_count(model_.checkpoint()));
+  report.fact("points", "points", cell_count(points_read_));
+  report.fact("evaluated", "with labels", cell_count(ways_[0].quality.points()));
+  if (tables_ != nullptr) {
+    report.fact("candidates", "candidates", cell_count(flags_.candidates));
+    report.fact(
+        "recall_of_exact", "exact top 5 found",
+        cell_share(static_cast<double>(found_entries_) / static_cast<double>(exact_entries_)));
+  }
+  report.section("", "");
+  ReportTable& table = report.table("ways", {{"way", "scored", true},
+                                             {"p_at_1", "P@1"},
+                                             {"p_at_3", "P@3"},
+                                             {"p_at_5", "P@5"},
+                                             {"psp_at_1", "PSP@1"},
+                                             {"psp_at_3", "PSP@3"},
+                                             {"psp_at_5", "PSP@5"},
+                                             {"ndcg_at_3", "nDCG@3"},
+                                             {"ndcg_at_5", "nDCG@5"},
+                                             {"recall_at_5", "R@5"},
+                                             {"examples_per_second", "points/s"}});
+  for (const Way& way : ways_) {
+    const Metrics m = way.quality.metrics();
+    const double seconds = static_cast<double>(way.elapsed.count()) / 1e6;
+    table.rows.push_back({cell_text(way.name), cell_measured_share(m.p_at_1),
+                          cell_measured_share(m.p_at_3), cell_measured_share(m.p_at_5),
+                          cell_measured_share(m.psp_at_1), cell_measured_share(m.psp_at_3),
+                          cell_measured_share(m.psp_at_5), cell_measured_share(way.quality.ndcg(1)),
+                          cell_measured_share(way.quality.ndcg(2)),
+                          cell_measured_share(way.quality.recall(2)),
+                          cell_number(static_cast<double>(points_read_) / seconds, 0)});
+  }
+  constexpr const char* kNames[] = {"head", "torso", "tail"};
+  for (const Way& way : ways_) {
+    const std::string key = std::string("by_frequency_") + way.name;
+    report.section("", fmt::format("By how frequent labels are, {}", way.name));
+    ReportTable& classes = report.table(key, {{"class", "", true},
+                                              {"labels", "labels"},
+                                              {"points_from", "points from"},
+                                              {"points_to", "to"},
+                                              {"true_labels", "true labels"},
+                                              {"recall_at_1", "found at 1"},
+                                              {"recall_at_3", "at 3"},
+                                              {"recall_at_5", "at 5"},
+                                              {"p_at_5_part", "part of P@5"}});
+    for (std::size_t c = 0; c < kFrequencyClasses; ++c) {
+      const Quality::ByClass& own = way.quality.by_class(c);
+      const auto of_true = [&](std::size_t d) {
+        return cell_share(static_cast<double>(own.hits[d]) / static_cast<double>(own.true_labels));
+      };
+      const FrequencyClasses::Extent& extent = classes_.extent(c);
+      classes.rows.push_back({cell_text(kNames[c]), cell_count(extent.labels),
+                              cell_count(extent.points_min), cell_count(extent.points_max),
+                              cell_count(own.true_labels), of_true(0), of_true(1), of_true(2),
+                              cell_share(static_cast<double>(own.hits[2]) /
+                                         (5 * static_cast<double>(way.quality.points())))});
+    }
+  }
+  return report;
+}
+
+Result<void> evaluate(const EvaluateFlags& flags) {
+  if (auto level = simd_level_from_environment(); !level) return level.error();
+  give_way_to_master(flags.store);
+  auto run = open_run_to_read(flags.store);
+  if (!run) return run.error();
+  ThreadPool pool(flags.threads > 0 ? flags.threads
+                                    : std::max(1U, std::thread::hardware_concurrency()));
+  auto model = StoredModel::open(std::move(*run), pool);
+  if (!model) return model.error();
+  TextOptions options = flags.read.text_options();
+  options.limits = {(*model)->config().features, (*model)->config().labels};
+  options.limits_name = "the model in " + flags.store;
+  auto points = PredictPoints::open(flags.data, options, [] { return Result<void>(); });
+  if (!points) return points.error();
+  if ((*points)->is_normalised() && !(*model)->is_normalised()) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("the rows of {} are normalised, but this run trained on rows as they "
+                             "are; use the text file, or one packed with --no-normalize",
+                             flags.data)};
+  }
+  std::unique_ptr<TableSearch> tables;
+  if (flags.tables) {
+    auto opened = TableSearch::open(**model, flags.candidates);
+    if (!opened) return opened.error();
+    tables = std::move(*opened);
+  }
+  Evaluation evaluation(flags, **model, tables.get());
+  if (auto read = evaluation.read(**points); !read) return read;
+  return print_report(evaluation.report(), flags.json ? ReportForm::kJson : ReportForm::kPeople,
+                      "evaluate", flags.store);
+}
+
+}  // namespace
+
+void add_evaluate_command(CLI::App& app, int& exit_status) {
+  CLI::App& verb = *app.add_subcommand("evaluate", "measure a trained model on points with labels");
+  auto flags = std::make_shared<EvaluateFlags>();
+  verb.add_option("store", flags->store, "folder that gleaner-master was given as --store")
+      ->required();
+  verb.add_option("--data", flags->data,
+                  "points as XC or libsvm text (plain, gzip, zstd) or packed; - is standard input")
+      ->required();
+  verb.add_option("--points", flags->points, "only so many from the front");
+  verb.add_flag("--tables", flags->tables,
+                "also through the hash tables, and how much of the exact answers they find");
+  verb.add_option(
+          "--candidates", flags->candidates,
+          "with --tables: neurons to score, those that most tables propose; and as many of the "
+          "labels most frequent in training")
+      ->check(CLI::Range(1, 1'000'000))
+      ->capture_default_str();
+  verb.add_option("--threads", flags->threads, "compute threads (one a core unless given)")
+      ->check(CLI::Range(1, 1024));
+  verb.add_flag("--json", flags->json, "one JSON object");
+  add_read_flags(verb, flags->read);
+  verb.footer(
+      "Precision, propensity-scored precision (A = 0.55, B = 1.5), nDCG and recall of the last "
+      "whole\ncheckpoint. Head: the fewest labels that hold half of all training occurrences; "
+      "tail: "
+      "those that hold\nthe last tenth.\n\n"
+      "Examples:\n"
+      "  gleaner evaluate run1 --data test.txt\n"
+      "  gleaner evaluate run1 --data test.txt --tables --candidates 1000 --json\n\n"
+      "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.");
+  verb.callback([flags, &exit_status] { exit_status = report_on_store(evaluate(*flags)); });
+}
+
+}  // namespace gleaner

@@ -1,0 +1,359 @@
+#include "tools/predict/predict_run.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <optional>
+#include <span>
+#include <system_error>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/dataset/packed_writer.hpp"
+#include "common/run_plan.hpp"
+#include "tools/dataset/make/word_model.hpp"
+#include "tools/predict/predict_points.hpp"
+#include "tools/predict/stored_model.hpp"
+#include "tools/predict/table_search.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::uint64_t kExamplesOfFolder = 5;
+constexpr const char* kTestFile = "test.txt";
+
+// Errors from within a store do not know where it lies.
+Error in_store(Error error, const std::string& folder) {
+  if (error.message.find(folder) == std::string::npos) {
+    error.message = fmt::format("{}: {}", folder, error.message);
+  }
+  return error;
+}
+
+Dimensions dimensions_of(const ModelConfig& config) {
+  return {config.features, config.labels};
+}
+
+Result<NameTable> load_names(const std::string& path) {
+  Result<NameTable> names = NameTable::load(path);
+  if (names || names.error().code != ErrorCode::kNotFound) return names;
+  return Error{ErrorCode::kInvalidData, names.error().message};
+}
+
+// The names in a file of a folder where they must be.
+Result<NameTable> required_names(const std::string& folder, const char* file,
+                                 std::optional<std::uint64_t> count, const char* of_what) {
+  const std::string path = (std::filesystem::path(folder) / file).string();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{} is missing: --data wants a folder made by 'gleaner dataset "
+                             "debian'; for another file of points use --input",
+                             path)};
+  }
+  Result<NameTable> names = load_names(path);
+  if (!names || !count || names->size() == *count) return names;
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{} has {} names for {} {}: it is of another data set", path,
+                           names->size(), *count, of_what)};
+}
+
+// Names that happen to lie beside a file; those of another data set are left alone.
+Result<NameTable> companion_names(const std::string& path, const std::string& file,
+                                  std::optional<std::uint64_t> count) {
+  const std::string found = companion_path(path, file);
+  if (found.empty() || !count) return NameTable();
+  Result<NameTable> names = load_names(found);
+  if (!names || names->size() == *count) return names;
+  return NameTable();
+}
+
+// What the flags say to predict for: opened points and names for what is in them.
+struct Source {
+  std::unique_ptr<PredictPoints> points;
+  PredictNames names;
+  std::uint64_t choose = 0;  // 0: all
+};
+
+Result<Source> open_folder(const PredictFlags& flags, const ModelConfig& config,
+                           const TextOptions& options) {
+  const std::string path = (std::filesystem::path(flags.data) / kTestFile).string();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{} is missing: --data wants a folder made by 'gleaner dataset "
+                             "debian'; for another file of points use --input",
+                             path)};
+  }
+  auto points = PredictPoints::open(path, options, {});
+  if (!points) return points.error();
+  const std::optional<Dimensions> announced = (*points)->announced();
+  if (announced && *announced != dimensions_of(config)) {
+    return Error{
+        ErrorCode::kInvalidData,
+        fmt::format("{} is of {} features and {} labels, the model of {} and {}: it is "
+                    "not the data set that this run learns from",
+                    path, announced->features, announced->labels, config.features, config.labels)};
+  }
+  Source source;
+  source.choose = flags.examples > 0 ? flags.examples : kExamplesOfFolder;
+  const auto load = [&](const char* file, std::optional<std::uint64_t> count, const char* of_what,
+                        NameTable& names) -> Result<void> {
+    Result<NameTable> loaded = required_names(flags.data, file, count, of_what);
+    if (!loaded) return loaded.error();
+    names = std::move(*loaded);
+    return {};
+  };
+  auto loaded = load("labels.txt", config.labels, "labels", source.names.labels);
+  if (loaded) {
+    loaded = load("features.txt", config.features, "features", source.names.features);
+  }
+  if (loaded) {
+    loaded = load("test.points.txt", (*points)->announced_points(), "points", source.names.points);
+  }
+  if (!loaded) return loaded.error();
+  source.points = std::move(*points);
+  return source;
+}
+
+Result<Source> open_input(const PredictFlags& flags, const ModelConfig& config,
+                          const TextOptions& options, std::function<Result<void>()> before_wait) {
+  auto points = PredictPoints::open(flags.input, options, std::move(before_wait));
+  if (!points) return points.error();
+  Source source;
+  source.choose = flags.examples;
+  if (flags.input != kStandardInput) {
+    const std::string stem = std::filesystem::path(flags.input).stem().string();
+    auto labels = companion_names(flags.input, "labels.txt", config.labels);
+    if (!labels) return labels.error();
+    auto features = companion_names(flags.input, "features.txt", config.features);
+    if (!features) return features.error();
+    auto names = companion_names(flags.input, stem + ".points.txt", (*points)->announced_points());
+    if (!names) return names.error();
+    source.names = {std::move(*labels), std::move(*features), std::move(*names)};
+  }
+  source.points = std::move(*points);
+  return source;
+}
+
+Result<Source> open_texts(const PredictFlags& flags, const ModelConfig& config,
+                          std::function<Result<void>()> before_wait) {
+  Result<WordModel> words = load_word_model(flags.text);
+  if (!words) return words.error();
+  const auto in = [&](const char* file) {
+    return (std::filesystem::path(flags.text) / file).string();
+  };
+  Source source;
+  for (const auto& [file, count, names] :
+       {std::tuple(in("features.txt"), config.features, &source.names.features),
+        std::tuple(in("labels.txt"), config.labels, &source.names.labels)}) {
+    Result<NameTable> loaded = load_names(file);
+    if (!loaded) return loaded.error();
+    if (loaded->size() != count) {
+      return Error{ErrorCode::kInvalidData,
+                   fmt::format("{} has {} names, the model {}: it is not the data set that this "
+                               "run learns from",
+                               file, loaded->size(), count)};
+    }
+    *names = std::move(*loaded);
+  }
+  auto points = PredictPoints::open_texts(flags.input.empty() ? kStandardInput : flags.input,
+                                          std::move(*words), std::move(before_wait));
+  if (!points) return points.error();
+  source.points = std::move(*points);
+  return source;
+}
+
+// The names that --labels gives, which must be enough for the model.
+Result<void> name_labels(const PredictFlags& flags, const ModelConfig& config,
+                         PredictNames& names) {
+  if (flags.labels.empty()) return {};
+  Result<NameTable> loaded = load_names(flags.labels);
+  if (!loaded) return loaded.error();
+  if (loaded->size() < config.labels) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{} has {} names, but the model {} labels: it is of another data set",
+                             flags.labels, loaded->size(), config.labels)};
+  }
+  names.labels = std::move(*loaded);
+  return {};
+}
+
+// Points on their way through the model and out, a batch at a time.
+class Predictor {
+ public:
+  Predictor(const PredictFlags& flags, StoredModel& model, const PredictLayout& layout,
+            const PrintText& print, TableSearch* tables)
+      : flags_(flags), model_(model), layout_(layout), print_(print), tables_(tables) {}
+
+  // What is known once the points are open. Must come before the first point.
+  void begin(const Source& source) {
+    names_ = &source.names;
+    normalise_ = model_.is_normalised() && !source.points->is_normalised();
+  }
+
+  Result<void> add(IndexedPoint point) {
+    batch_.push_back({point.index, std::move(point.point), {}, std::move(point.name)});
+    return batch_.size() == kPointsAtOnce ? flush() : Result<void>();
+  }
+
+  // Predicts and prints what was added since the last time.
+  Result<void> flush();
+
+  [[nodiscard]] const PredictTally& tally() const { return tally_; }
+
+ private:
+  void fill(Prediction& prediction, std::span<const ScoredLabel> best);
+  [[nodiscard]] Result<void> print_header();
+
+  const PredictFlags& flags_;
+  StoredModel& model_;
+  const PredictLayout& layout_;
+  const PrintText& print_;
+  TableSearch* const tables_;  // null: every neuron is scored
+  const PredictNames* names_ = nullptr;
+  bool normalise_ = false;
+  bool has_header_ = false;
+  std::vector<Prediction> batch_;
+  PredictTally tally_;
+};
+
+Result<void> Predictor::print_header() {
+  if (has_header_ || flags_.json) return {};
+  has_header_ = true;
+  const RunPlan plan(model_.config());
+  return print_(fmt::format("Checkpoint {} of {}; {} is a label that the point really has.\n\n",
+                            grouped(model_.checkpoint()), grouped(plan.round_count()),
+                            true_mark(layout_.style)));
+}
+
+Result<void> Predictor::flush() {
+  if (batch_.empty()) return {};
+  std::vector<std::vector<float>> values;
+  std::vector<ExampleView> examples;
+  for (const Prediction& prediction : batch_) {
+    values.push_back(prediction.point.values);
+    if (normalise_) normalize_row(values.back());
+    examples.push_back({prediction.point.labels, prediction.point.features, values.back()});
+  }
+  const HiddenCodes codes = model_.encode(examples);
+  Result<std::vector<ScoredLabel>> best =
+      tables_ == nullptr ? model_.top(codes, flags_.top_k) : tables_->top(codes, flags_.top_k);
+  if (!best) return in_store(best.error(), flags_.store);
+  if (auto printed = print_header(); !printed) return printed;
+  const std::size_t width = model_.entries(flags_.top_k);
+  std::string text;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    Prediction& prediction = batch_[i];
+    fill(prediction, std::span<const ScoredLabel>(*best).subspan(i * width, width));
+    tally_.add(prediction);
+    text += flags_.json ? prediction_json(prediction, *names_)
+                        : prediction_text(prediction, *names_, layout_);
+  }
+  batch_.clear();
+  return print_(text);
+}
+
+void Predictor::fill(Prediction& prediction, std::span<const ScoredLabel> best) {
+  const std::vector<float> probabilities = probabilities_of(best);
+  const std::vector<std::uint32_t>& labels = prediction.point.labels;
+  for (std::size_t i = 0; i < best.size(); ++i) {
+    // The tables may propose fewer.
+    if (!std::isfinite(best[i].logit)) break;
+    prediction.predicted.push_back(
+        {best[i].label, best[i].logit, probabilities[i],
+         std::binary_search(labels.begin(), labels.end(), best[i].label)});
+  }
+}
+
+Result<void> predict_all(const PredictFlags& flags, Source& source, Predictor& predictor) {
+  std::optional<ProgressLine> progress;
+  if (flags.show_progress) progress.emplace("Predicting for");
+  IndexedPoint point;
+  for (;;) {
+    Result<bool> has_point = source.points->next(point);
+    if (!has_point) return has_point.error();
+    if (!*has_point) return predictor.flush();
+    const std::uint64_t done = point.index + 1;
+    if (auto added = predictor.add(std::move(point)); !added) return added;
+    if (progress) progress->show(done, source.points->announced_points().value_or(0), "points");
+  }
+}
+
+Result<void> predict_chosen(const PredictFlags& flags, Source& source, Predictor& predictor) {
+  Result<std::vector<IndexedPoint>> chosen =
+      choose_points(*source.points, source.choose, flags.seed);
+  if (!chosen) return chosen.error();
+  if (chosen->empty()) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("no point of {} has labels, and --examples chooses among those that "
+                             "have; leave it out to predict for all",
+                             flags.data.empty() ? flags.input : flags.data)};
+  }
+  for (IndexedPoint& point : *chosen) {
+    if (auto added = predictor.add(std::move(point)); !added) return added;
+  }
+  return predictor.flush();
+}
+
+Result<void> check_flags(const PredictFlags& flags) {
+  if (!flags.text.empty()) {
+    if (flags.data.empty() && flags.examples == 0) return {};
+    return Error{ErrorCode::kInvalidArgument,
+                 "--text goes without --data and --examples: each line of --input, or of standard "
+                 "input, is predicted for"};
+  }
+  if (flags.data.empty() == flags.input.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "give either --data (a folder made by 'gleaner dataset debian'), --input (a file "
+                 "of points, or - for standard input) or --text (a folder, for lines of text)"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> run,
+                         const PredictLayout& layout, const PrintText& print) {
+  if (auto usable = check_flags(flags); !usable) return usable;
+  ThreadPool pool(flags.threads > 0 ? flags.threads
+                                    : std::max(1U, std::thread::hardware_concurrency()));
+  auto model = StoredModel::open(std::move(run), pool);
+  if (!model) return in_store(model.error(), flags.store);
+  const ModelConfig& config = (*model)->config();
+  TextOptions options = flags.read.text_options();
+  options.limits = dimensions_of(config);
+  options.limits_name = "the model in " + flags.store;
+
+  std::unique_ptr<TableSearch> tables;
+  if (flags.candidates != 0) {
+    auto opened = TableSearch::open(**model, flags.candidates);
+    if (!opened) return in_store(opened.error(), flags.store);
+    tables = std::move(*opened);
+  }
+  Predictor predictor(flags, **model, layout, print, tables.get());
+  const auto flush = [&predictor] { return predictor.flush(); };
+  Result<Source> source = !flags.text.empty()  ? open_texts(flags, config, flush)
+                          : flags.data.empty() ? open_input(flags, config, options, flush)
+                                               : open_folder(flags, config, options);
+  if (!source) return source.error();
+  if (auto named = name_labels(flags, config, source->names); !named) return named;
+  if (source->points->is_normalised() && !(*model)->is_normalised()) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("the rows of {} are normalised, but this run trained on rows as they "
+                             "are; use the text file, or one packed with --no-normalize",
+                             flags.input)};
+  }
+  predictor.begin(*source);
+  const Result<void> done = source->choose > 0 ? predict_chosen(flags, *source, predictor)
+                                               : predict_all(flags, *source, predictor);
+  if (!done) return done;
+  const std::string tally = tally_text(predictor.tally());
+  return flags.json || tally.empty() ? Result<void>() : print(tally);
+}
+
+}  // namespace gleaner

@@ -1,0 +1,189 @@
+#include "tools/predict/stored_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <utility>
+
+#include "common/initial_weights.hpp"
+#include "master/metrics.hpp"
+#include "volunteer/train/bounds.hpp"
+#include "volunteer/train/exact_top.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::uint32_t kRowsPerRead = 4096;
+constexpr std::size_t kRowsPerTask = 256;
+constexpr const char* kNormaliseSetting = "data.l2_normalise";
+
+ModelConfig without_tables(ModelConfig config) {
+  config.sampling = Sampling::kAll;
+  return config;
+}
+
+// A record that passed its checksum can still be of a program gone wrong. Written so that a NaN
+// fails.
+Result<void> check_weights(ShardId shard, std::uint32_t first_row,
+                           const std::vector<float>& values) {
+  const bool are_sound = std::all_of(values.begin(), values.end(), [](float value) {
+    return std::abs(value) <= kWeightMagnitudeMax;
+  });
+  if (are_sound) return {};
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("shard {} has weights beyond any that training gives, in its rows from "
+                           "{} on; restore the store from a backup",
+                           raw(shard), first_row)};
+}
+
+// Keeps the best of two lists for each example; both have whole examples.
+void merge_into(std::vector<ScoredNeuron>& best, const std::vector<ScoredNeuron>& other,
+                std::size_t examples, std::uint32_t top_k) {
+  if (best.empty()) {
+    best = other;
+    return;
+  }
+  const std::size_t own_width = best.size() / examples;
+  const std::size_t other_width = other.size() / examples;
+  std::vector<ScoredNeuron> merged;
+  merged.reserve(examples * std::min<std::size_t>(top_k, own_width + other_width));
+  for (std::size_t e = 0; e < examples; ++e) {
+    const std::array<std::span<const ScoredNeuron>, 2> lists = {
+        std::span<const ScoredNeuron>(best).subspan(e * own_width, own_width),
+        std::span<const ScoredNeuron>(other).subspan(e * other_width, other_width)};
+    const std::vector<ScoredNeuron> kept = merge_top_k(lists, top_k);
+    merged.insert(merged.end(), kept.begin(), kept.end());
+  }
+  best = std::move(merged);
+}
+
+}  // namespace
+
+Result<bool> trained_on_normalised_points(const RunIdentity& identity) {
+  const auto found = identity.settings.find(kNormaliseSetting);
+  if (found == identity.settings.end()) return true;  // the master's default
+  if (found->second == "true") return true;
+  if (found->second == "false") return false;
+  return Error{ErrorCode::kCorrupt, fmt::format("the run's setting {} is '{}', not true or false",
+                                                kNormaliseSetting, found->second)};
+}
+
+StoredModel::StoredModel(std::unique_ptr<RunStore> run, ThreadPool& pool,
+                         std::uint64_t kept_bytes_max)
+    : run_(std::move(run)),
+      pool_(pool),
+      kernels_(default_kernels()),
+      kept_bytes_max_(kept_bytes_max),
+      scoring_config_(without_tables(run_->identity().model)),
+      map_(scoring_config_),
+      context_{scoring_config_, map_, kernels_, nullptr},
+      input_(run_->identity().model, pool, kernels_),
+      kept_(map_.output_shards()) {}
+
+Result<std::unique_ptr<StoredModel>> StoredModel::open(std::unique_ptr<RunStore> run,
+                                                       ThreadPool& pool,
+                                                       std::uint64_t kept_bytes_max) {
+  if (run->checkpoint() == 0 && run->identity().model.initial_fingerprint == 0) {
+    return Error{ErrorCode::kNotFound,
+                 "the run has no checkpoint yet, and an untrained model's predictions are noise; "
+                 "wait until the master has finished the first round"};
+  }
+  const Result<bool> is_normalised = trained_on_normalised_points(run->identity());
+  if (!is_normalised) return is_normalised.error();
+  std::unique_ptr<StoredModel> model(new StoredModel(std::move(run), pool, kept_bytes_max));
+  model->is_normalised_ = *is_normalised;
+  if (auto loaded = model->load_input(); !loaded) return loaded.error();
+  return model;
+}
+
+Result<void> StoredModel::load_input() {
+  for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
+    const ShardId shard = map_.input_shard(i);
+    const std::uint32_t rows = map_.row_count(shard);
+    for (std::uint32_t begin = 0; begin < rows; begin += kRowsPerRead) {
+      const auto stored =
+          run_->read_rows(shard, begin, std::min(begin + kRowsPerRead, rows), run_->checkpoint());
+      if (!stored) return stored.error();
+      if (auto sound = check_weights(shard, begin, stored->values); !sound) return sound;
+      if (auto loaded = input_.load_rows(shard, *stored); !loaded) return loaded;
+    }
+  }
+  return {};
+}
+
+std::uint32_t StoredModel::entries(std::uint32_t top_k) const {
+  return std::min(top_k, config().labels);
+}
+
+Result<std::vector<ScoredLabel>> StoredModel::top(std::span<const ExampleView> examples,
+                                                  std::uint32_t top_k) {
+  if (examples.empty()) return std::vector<ScoredLabel>();
+  return top(encode(examples), top_k);
+}
+
+Result<std::vector<ScoredLabel>> StoredModel::top(const HiddenCodes& codes, std::uint32_t top_k) {
+  std::vector<ScoredLabel> labels;
+  if (codes.examples == 0 || top_k == 0) return labels;
+  std::vector<ScoredNeuron> best;
+  for (std::uint32_t s = 0; s < map_.output_shards(); ++s) {
+    std::unique_ptr<OutputShard> read;
+    const Result<const OutputShard*> shard = output_shard(ShardId{s}, read);
+    if (!shard) return shard.error();
+    const OutputShard* const shards[] = {*shard};
+    merge_into(best, exact_top(shards, codes, top_k, kernels_, pool_), codes.examples, top_k);
+  }
+  labels.reserve(best.size());
+  for (const ScoredNeuron& scored : best) {
+    labels.push_back({map_.label_of_neuron(scored.neuron), scored.score});
+  }
+  return labels;
+}
+
+Result<const OutputShard*> StoredModel::output_shard(ShardId shard,
+                                                     std::unique_ptr<OutputShard>& read) {
+  std::unique_ptr<OutputShard>& kept = kept_[raw(shard)];
+  if (kept != nullptr) return static_cast<const OutputShard*>(kept.get());
+  Result<std::unique_ptr<OutputShard>> made = read_output_shard(shard);
+  if (!made) return made.error();
+  const std::uint64_t bytes = (*made)->memory_bytes();
+  const bool fits = bytes <= kept_bytes_max_ - kept_bytes_;
+  if (fits) kept_bytes_ += bytes;
+  std::unique_ptr<OutputShard>& owner = fits ? kept : read;
+  owner = std::move(*made);
+  return static_cast<const OutputShard*>(owner.get());
+}
+
+Result<std::unique_ptr<OutputShard>> StoredModel::read_output_shard(ShardId shard) {
+  const std::uint32_t rows = map_.row_count(shard);
+  const std::size_t width = map_.row_width(shard);
+  const std::vector<std::uint32_t> label_counts = run_->label_counts(shard);
+  auto made = std::make_unique<OutputShard>(context_, shard);
+  std::vector<std::uint8_t> is_stored(rows);
+  for (std::uint32_t begin = 0; begin < rows; begin += kRowsPerRead) {
+    const auto stored =
+        run_->read_rows(shard, begin, std::min(begin + kRowsPerRead, rows), run_->checkpoint());
+    if (!stored) return stored.error();
+    if (auto sound = check_weights(shard, begin, stored->values); !sound) return sound.error();
+    for (std::size_t i = 0; i < stored->rows.size(); ++i) {
+      is_stored[stored->rows[i]] = 1;
+      made->load(stored->rows[i], std::span(stored->values).subspan(i * width, width),
+                 stored->states[i], {});
+    }
+  }
+  // Rows that training never touched are not stored.
+  pool_.parallel_for((rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task, unsigned) {
+    std::vector<float> values(width);
+    const auto end =
+        static_cast<std::uint32_t>(std::min<std::size_t>(rows, (task + 1) * kRowsPerTask));
+    for (auto row = static_cast<std::uint32_t>(task * kRowsPerTask); row < end; ++row) {
+      if (is_stored[row] != 0) continue;
+      initial_row(scoring_config_, map_, shard, row, label_counts[row], values);
+      made->load(row, values, 0.0F, {});
+    }
+  });
+  return made;
+}
+
+}  // namespace gleaner

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/limits.hpp"
-#include "common/recipe.hpp"
+#include "common/model/recipe.hpp"
 #include "common/result.hpp"
 #include "common/settings_flags.hpp"
 #include "common/settings_value.hpp"

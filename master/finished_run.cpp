@@ -1,6 +1,6 @@
 #include "master/finished_run.hpp"
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "master/resume_point.hpp"
 
 namespace gleaner {

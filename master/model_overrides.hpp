@@ -6,7 +6,7 @@
 #include <optional>
 
 #include "common/limits.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 
 namespace gleaner {
 

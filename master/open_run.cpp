@@ -10,7 +10,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "common/time.hpp"
 #include "master/master_run.hpp"
 #include "storage/rocks_store.hpp"

@@ -3,8 +3,8 @@
 
 #include <vector>
 
-#include "common/model_config.hpp"
-#include "common/recipe.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/recipe.hpp"
 #include "master/config.hpp"
 #include "master/progress_events.hpp"
 

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/dataset/open_or_pack.hpp"
-#include "common/recipe.hpp"
+#include "common/model/recipe.hpp"
 #include "master/recipe_chosen.hpp"
 #include "storage/rocks_store.hpp"
 #include "storage/run_store.hpp"

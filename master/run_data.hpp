@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "common/result.hpp"
 #include "master/config.hpp"
 #include "master/progress_events.hpp"

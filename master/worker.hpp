@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "common/permutation.hpp"
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "master/core/events.hpp"
 #include "master/metrics.hpp"

@@ -7,7 +7,7 @@
 
 #include "common/check.hpp"
 #include "common/limits.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/row_delta.hpp"
 #include "schema/bit_stream.hpp"
 #include "schema/malformed.hpp"
 

@@ -14,10 +14,10 @@
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
 #include "common/lane.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_digest.hpp"
+#include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "common/shard_digest.hpp"
-#include "common/shard_rows.hpp"
 
 namespace gleaner {
 

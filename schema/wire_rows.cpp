@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "common/half.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/row_delta.hpp"
 #include "schema/compact_lists.hpp"
 #include "schema/records.capnp.h"
 #include "schema/wire.hpp"

@@ -6,9 +6,9 @@
 #include <utility>
 
 #include "common/check.hpp"
-#include "common/initial_weights.hpp"
-#include "common/row_delta.hpp"
-#include "common/run_plan.hpp"
+#include "common/model/initial_weights.hpp"
+#include "common/model/row_delta.hpp"
+#include "common/model/run_plan.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "storage/run_store_impl.hpp"

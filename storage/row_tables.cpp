@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "common/check.hpp"
-#include "common/shard_digest.hpp"
+#include "common/model/shard_digest.hpp"
 
 namespace gleaner {
 namespace {

@@ -7,7 +7,7 @@
 #include <type_traits>
 
 #include "common/limits.hpp"
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 
 namespace gleaner {
 namespace {

@@ -4,7 +4,7 @@
 
 #include <optional>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "storage/run_store_impl.hpp"

@@ -13,11 +13,11 @@
 #include <vector>
 
 #include "common/ids.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_digest.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "common/shard_digest.hpp"
-#include "common/shard_map.hpp"
-#include "common/shard_rows.hpp"
 #include "schema/traffic.hpp"
 #include "storage/store.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cstring>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "storage/identity.hpp"
 #include "storage/keys.hpp"
 #include "storage/run_store_impl.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "common/check.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/row_delta.hpp"
 #include "schema/codec.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"

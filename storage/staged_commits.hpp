@@ -10,9 +10,9 @@
 
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "common/shard_map.hpp"
-#include "common/shard_rows.hpp"
 #include "storage/store.hpp"
 
 namespace gleaner {

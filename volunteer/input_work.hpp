@@ -9,9 +9,9 @@
 #include <variant>
 #include <vector>
 
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/run_plan.hpp"
 #include "common/result.hpp"
-#include "common/run_plan.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/messages.hpp"
 #include "volunteer/point_store.hpp"

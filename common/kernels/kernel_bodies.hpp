@@ -8,7 +8,7 @@
 
 #include "common/kernels/kernel_projections.hpp"
 #include "common/kernels/kernels.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/row_delta.hpp"
 
 namespace gleaner {
 namespace {

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "common/check.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/shard_map.hpp"
 
 namespace gleaner {
 

@@ -19,7 +19,7 @@
 #include <vector>
 
 #include "common/kernels/kernels.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 
 namespace gleaner {
 

@@ -8,7 +8,7 @@
 
 #include "common/ids.hpp"
 #include "common/limits.hpp"
-#include "common/shard_digest.hpp"
+#include "common/model/shard_digest.hpp"
 #include "common/time.hpp"
 #include "master/core/learning_so_far.hpp"
 

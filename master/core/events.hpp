@@ -16,9 +16,9 @@
 
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
+#include "common/model/shard_digest.hpp"
+#include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "common/shard_digest.hpp"
-#include "common/shard_rows.hpp"
 #include "common/time.hpp"
 #include "master/core/divergence.hpp"
 #include "master/core/records.hpp"

@@ -18,8 +18,8 @@
 #include <string>
 #include <vector>
 
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "master/core/balancer.hpp"
 #include "master/core/commit_tracker.hpp"
 #include "master/core/core_config.hpp"

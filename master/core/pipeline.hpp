@@ -11,9 +11,9 @@
 #include <memory>
 #include <vector>
 
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "common/result.hpp"
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
 #include "master/core/events.hpp"
 
 namespace gleaner {

@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "storage/audit/record_walk.hpp"
 #include "storage/audit/store_audit.hpp"
 #include "storage/keys.hpp"

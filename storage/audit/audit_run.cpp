@@ -5,7 +5,7 @@
 #include <cstring>
 #include <set>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "schema/versions.hpp"
 #include "storage/audit/record_walk.hpp"
 #include "storage/audit/store_audit.hpp"

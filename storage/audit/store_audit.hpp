@@ -15,9 +15,9 @@
 #include <string>
 #include <vector>
 
-#include "common/model_config.hpp"
-#include "common/shard_digest.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_digest.hpp"
+#include "common/model/shard_map.hpp"
 #include "storage/audit/findings.hpp"
 #include "storage/run_records.hpp"
 #include "storage/store.hpp"

@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "common/limits.hpp"
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "storage/audit/record_walk.hpp"
 #include "storage/audit/store_audit.hpp"
 #include "storage/identity.hpp"

@@ -19,7 +19,7 @@
 
 #include "common/dataset/checksum.hpp"
 #include "common/limits.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/shard_map.hpp"
 #include "volunteer/train/bounds.hpp"
 
 namespace gleaner {

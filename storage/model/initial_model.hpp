@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "common/result.hpp"
 #include "storage/run_store.hpp"
 

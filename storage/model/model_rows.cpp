@@ -8,7 +8,7 @@
 #include <limits>
 #include <numeric>
 
-#include "common/initial_weights.hpp"
+#include "common/model/initial_weights.hpp"
 #include "common/terminal.hpp"
 
 namespace gleaner {

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/dataset/open_or_pack.hpp"
-#include "common/recipe.hpp"
+#include "common/model/recipe.hpp"
 #include "tests/bench/evaluation.hpp"
 #include "tests/bench/sampling_quality.hpp"
 #include "tests/bench/tiny_dataset.hpp"

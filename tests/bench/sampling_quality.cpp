@@ -5,9 +5,9 @@
 #include <functional>
 #include <memory>
 
-#include "common/initial_weights.hpp"
 #include "common/kernels/kernels.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/initial_weights.hpp"
+#include "common/model/row_delta.hpp"
 #include "volunteer/train/output_shard.hpp"
 
 namespace gleaner {

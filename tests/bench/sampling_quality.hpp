@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
-#include "common/model_config.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"

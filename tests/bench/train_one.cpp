@@ -18,7 +18,7 @@
 
 #include "common/dataset/open_or_pack.hpp"
 #include "common/limits.hpp"
-#include "common/recipe.hpp"
+#include "common/model/recipe.hpp"
 #include "tests/bench/evaluation.hpp"
 #include "tests/bench/metrics_line.hpp"
 #include "tests/bench/tiny_dataset.hpp"

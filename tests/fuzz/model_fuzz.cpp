@@ -8,7 +8,7 @@
 
 #include "common/bytes.hpp"
 #include "common/check.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/shard_map.hpp"
 #include "storage/model/initial_model.hpp"
 
 namespace gleaner {

@@ -6,7 +6,7 @@
 
 #include "common/check.hpp"
 #include "common/limits.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/row_delta.hpp"
 #include "schema/gradient.hpp"
 
 namespace gleaner::testing {

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/row_delta.hpp"
 #include "tests/property/property_seed.hpp"
 
 namespace gleaner {

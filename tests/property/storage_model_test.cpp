@@ -7,9 +7,9 @@
 #include <string>
 
 #include "common/counter_random.hpp"
-#include "common/initial_weights.hpp"
 #include "common/lsh/row_codes.hpp"
-#include "common/run_plan.hpp"
+#include "common/model/initial_weights.hpp"
+#include "common/model/run_plan.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/support/random_delta.hpp"
 #include "tests/unit/storage/check_result.hpp"

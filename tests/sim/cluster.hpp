@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "common/time.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/records.hpp"

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "common/limits.hpp"
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace gleaner::sim {

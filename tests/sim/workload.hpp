@@ -9,7 +9,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "common/time.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/events.hpp"

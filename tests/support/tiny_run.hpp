@@ -8,9 +8,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/model_config.hpp"
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "master/core/core_config.hpp"
 #include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"

@@ -2,7 +2,7 @@
 
 #include "common/counter_random.hpp"
 #include "common/half.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/row_delta.hpp"
 #include "schema/codec.hpp"
 #include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"

@@ -11,7 +11,7 @@
 #include "common/kernels/kernels.hpp"
 #include "common/limits.hpp"
 #include "common/lsh/sim_hash.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "tools/bench/bench_loops.hpp"
 #include "tools/bench/bench_timing.hpp"
 

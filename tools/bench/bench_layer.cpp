@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/initial_weights.hpp"
+#include "common/model/initial_weights.hpp"
 
 namespace gleaner {
 namespace {

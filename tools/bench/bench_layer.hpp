@@ -8,8 +8,8 @@
 
 #include "common/kernels/kernels.hpp"
 #include "common/lsh/sim_hash.hpp"
-#include "common/model_config.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
 #include "volunteer/train/output_shard.hpp"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/kernels/kernels.hpp"
-#include "common/recipe.hpp"
+#include "common/model/recipe.hpp"
 #include "tools/bench/bench_loops.hpp"
 
 namespace gleaner {

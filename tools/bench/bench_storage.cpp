@@ -6,7 +6,7 @@
 
 #include "common/counter_random.hpp"
 #include "common/half.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/row_delta.hpp"
 #include "storage/rocks_store.hpp"
 #include "storage/run_store.hpp"
 #include "tools/bench/bench_loops.hpp"

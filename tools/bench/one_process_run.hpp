@@ -12,10 +12,10 @@
 
 #include "common/dataset/packed_dataset.hpp"
 #include "common/kernels/kernels.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "common/result.hpp"
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "volunteer/train/input_layer.hpp"
 #include "volunteer/train/shard_trainer.hpp"

@@ -25,19 +25,21 @@ SOURCE_FOLDERS = ("common", "schema", "storage", "master", "volunteer", "tools",
 # ---- What may include what -----------------------------------------------------------------------
 
 # Folder -> folders whose headers it may include; the longest match of a path's folder counts.
-CORE_SEES = {"common", "common/dataset", "common/kernels", "common/lsh", "schema"}
+CORE_SEES = {"common", "common/dataset", "common/kernels", "common/lsh", "common/model", "schema"}
 INCLUDES = {
     "common": {"common"},
-    "common/kernels": {"common", "common/kernels"},
-    "common/lsh": {"common", "common/kernels", "common/lsh"},
+    "common/model": {"common", "common/model"},
+    "common/kernels": {"common", "common/kernels", "common/model"},
+    "common/lsh": {"common", "common/kernels", "common/lsh", "common/model"},
     "common/dataset": {"common", "common/dataset"},
     "common/net": {"common", "common/net"},
-    "schema": {"common", "schema"},
-    "storage": {"common", "common/lsh", "schema", "storage"},
+    "schema": {"common", "common/model", "schema"},
+    "storage": {"common", "common/lsh", "common/model", "schema", "storage"},
     # Of the training function these two include bounds.hpp alone: what a sound number is.
-    "storage/audit": {"common", "common/lsh", "schema", "storage", "storage/audit", "volunteer/train"},
-    "storage/model": {"common", "common/dataset", "schema", "storage", "storage/model",
+    "storage/audit": {"common", "common/lsh", "common/model", "schema", "storage", "storage/audit",
                       "volunteer/train"},
+    "storage/model": {"common", "common/dataset", "common/model", "schema", "storage",
+                      "storage/model", "volunteer/train"},
     "volunteer/train": CORE_SEES | {"volunteer/train"},
     "volunteer/core": CORE_SEES | {"volunteer/train", "volunteer/core"},
     "volunteer": CORE_SEES | {"common/net", "volunteer", "volunteer/core", "volunteer/train"},

@@ -3,7 +3,7 @@
 
 #include <algorithm>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "storage/identity.hpp"
 #include "tools/cli/curve_chart.hpp"
 #include "tools/inspect/history_command.hpp"

@@ -10,7 +10,7 @@
 #include <memory>
 #include <system_error>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/gnuplot.hpp"
 #include "tools/cli/report.hpp"

@@ -5,7 +5,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "storage/run_store.hpp"
 
 namespace CLI {

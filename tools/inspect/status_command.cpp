@@ -11,7 +11,7 @@
 #include <system_error>
 
 #include "common/exit_code.hpp"
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "common/settings.hpp"
 #include "storage/identity.hpp"
 #include "storage/master_note.hpp"

@@ -11,7 +11,7 @@
 
 #include "common/exit_code.hpp"
 #include "common/limits.hpp"
-#include "common/recipe.hpp"
+#include "common/model/recipe.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/plan/plan.hpp"
 #include "tools/plan/plan_costs.hpp"

@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/dataset/packed_writer.hpp"
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "tools/dataset/make/word_model.hpp"
 #include "tools/predict/predict_points.hpp"
 #include "tools/predict/stored_model.hpp"

@@ -7,7 +7,7 @@
 #include <cmath>
 #include <utility>
 
-#include "common/initial_weights.hpp"
+#include "common/model/initial_weights.hpp"
 #include "master/metrics.hpp"
 #include "volunteer/train/bounds.hpp"
 #include "volunteer/train/exact_top.hpp"

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_map.hpp"
 #include "common/result.hpp"
-#include "common/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "storage/run_store.hpp"
 #include "tools/predict/scored_label.hpp"

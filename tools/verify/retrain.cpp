@@ -4,7 +4,7 @@
 #include <deque>
 #include <utility>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "master/worker.hpp"
 #include "schema/gradient.hpp"
 #include "volunteer/train/shard_trainer.hpp"

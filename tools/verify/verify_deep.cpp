@@ -12,7 +12,7 @@
 
 #include "common/counter_random.hpp"
 #include "common/dataset/open_or_pack.hpp"
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "common/terminal.hpp"
 #include "common/time.hpp"
 #include "storage/identity.hpp"

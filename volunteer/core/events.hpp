@@ -7,7 +7,7 @@
 #include <variant>
 #include <vector>
 
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "common/result.hpp"
 #include "schema/messages.hpp"
 

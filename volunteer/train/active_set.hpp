@@ -16,8 +16,8 @@
 
 #include "common/ids.hpp"
 #include "common/kernels/kernels.hpp"
-#include "common/model_config.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_map.hpp"
 #include "schema/messages.hpp"
 #include "volunteer/train/hash_table.hpp"
 #include "volunteer/train/query_batch.hpp"

@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "common/result.hpp"
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {

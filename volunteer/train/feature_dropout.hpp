@@ -9,7 +9,7 @@
 
 #include "common/dataset/packed_dataset.hpp"
 #include "common/ids.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 
 namespace gleaner {
 

@@ -9,7 +9,7 @@
 #include <span>
 
 #include "common/ids.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
 

@@ -12,10 +12,10 @@
 #include "common/dataset/packed_dataset.hpp"
 #include "common/ids.hpp"
 #include "common/kernels/kernels.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_digest.hpp"
+#include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "common/shard_digest.hpp"
-#include "common/shard_rows.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
 

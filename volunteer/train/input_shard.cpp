@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "common/check.hpp"
-#include "common/initial_weights.hpp"
 #include "common/limits.hpp"
+#include "common/model/initial_weights.hpp"
 
 namespace gleaner {
 namespace {

@@ -11,11 +11,11 @@
 
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_digest.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "common/shard_digest.hpp"
-#include "common/shard_map.hpp"
-#include "common/shard_rows.hpp"
 #include "common/thread_pool.hpp"
 
 namespace gleaner {

@@ -13,10 +13,10 @@
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "common/result.hpp"
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/input_parts.hpp"
 #include "schema/messages.hpp"

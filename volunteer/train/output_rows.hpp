@@ -17,7 +17,7 @@
 
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
-#include "common/shard_rows.hpp"
+#include "common/model/shard_rows.hpp"
 
 namespace gleaner {
 

@@ -10,7 +10,7 @@
 
 #include "common/ids.hpp"
 #include "common/lsh/sim_hash.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
 

@@ -6,7 +6,7 @@
 #include <cmath>
 
 #include "common/check.hpp"
-#include "common/initial_weights.hpp"
+#include "common/model/initial_weights.hpp"
 #include "volunteer/train/bounds.hpp"
 
 namespace gleaner {

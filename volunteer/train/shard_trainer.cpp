@@ -11,7 +11,7 @@
 #include "common/kernels/kernels.hpp"
 #include "common/limits.hpp"
 #include "common/lsh/sim_hash.hpp"
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "common/time.hpp"
 #include "schema/gradient.hpp"
 #include "volunteer/train/exact_top.hpp"

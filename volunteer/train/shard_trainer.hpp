@@ -10,7 +10,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/messages.hpp"

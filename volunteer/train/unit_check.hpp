@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "common/result.hpp"
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
 #include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"
 

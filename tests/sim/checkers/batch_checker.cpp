@@ -2,7 +2,7 @@
 // the checkpoint on, in every life of the master, and each update is that of the calm run.
 #include <fmt/format.h>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "tests/sim/checkers/checker.hpp"
 
 namespace gleaner::sim {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "common/limits.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/row_delta.hpp"
 #include "schema/hidden_codes.hpp"
 
 namespace gleaner {

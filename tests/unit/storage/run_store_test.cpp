@@ -4,10 +4,10 @@
 #include <limits>
 #include <set>
 
-#include "common/initial_weights.hpp"
 #include "common/lsh/row_codes.hpp"
-#include "common/row_delta.hpp"
-#include "common/run_plan.hpp"
+#include "common/model/initial_weights.hpp"
+#include "common/model/row_delta.hpp"
+#include "common/model/run_plan.hpp"
 #include "storage/keys.hpp"
 #include "storage/memory_store.hpp"
 #include "storage/record.hpp"

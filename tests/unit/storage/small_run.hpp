@@ -6,8 +6,8 @@
 #include <vector>
 
 #include "common/ids.hpp"
-#include "common/shard_map.hpp"
-#include "common/shard_rows.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner::test {

@@ -6,7 +6,7 @@
 
 #include "common/counter_random.hpp"
 #include "common/limits.hpp"
-#include "common/recipe.hpp"
+#include "common/model/recipe.hpp"
 #include "tools/plan/plan_report.hpp"
 
 namespace gleaner {

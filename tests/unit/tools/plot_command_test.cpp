@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "tools/cli/gnuplot.hpp"
 
 namespace gleaner {

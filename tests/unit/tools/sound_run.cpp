@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <vector>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "storage/identity.hpp"
 #include "tests/unit/storage/small_run.hpp"
 

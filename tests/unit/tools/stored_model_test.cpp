@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "common/initial_weights.hpp"
+#include "common/model/initial_weights.hpp"
 #include "storage/memory_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"

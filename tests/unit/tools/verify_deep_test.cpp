@@ -6,7 +6,7 @@
 #include <set>
 
 #include "common/dataset/open_or_pack.hpp"
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "storage/kept_checkpoints.hpp"
 #include "storage/rocks_store.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"

@@ -1,7 +1,7 @@
 // Training in its steady state takes no memory: every allocation of this program is counted.
 #include <array>
 
-#include "common/initial_weights.hpp"
+#include "common/model/initial_weights.hpp"
 #include "tests/support/watched_memory.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/train_fixture.hpp"

@@ -8,7 +8,7 @@
 
 #include "common/counter_random.hpp"
 #include "common/dataset/packed_dataset.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "schema/hidden_codes.hpp"
 
 namespace gleaner {

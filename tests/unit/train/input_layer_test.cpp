@@ -5,9 +5,9 @@
 #include <limits>
 #include <set>
 
-#include "common/row_delta.hpp"
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/row_delta.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/input_replica.hpp"
 #include "volunteer/train/feature_dropout.hpp"

@@ -5,11 +5,11 @@
 #include <span>
 #include <vector>
 
-#include "common/initial_weights.hpp"
-#include "common/model_config.hpp"
-#include "common/row_delta.hpp"
-#include "common/shard_map.hpp"
-#include "common/shard_rows.hpp"
+#include "common/model/initial_weights.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/row_delta.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
 
 namespace gleaner {
 

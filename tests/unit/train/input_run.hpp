@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/input_replica.hpp"
 #include "volunteer/train/hidden_coder.hpp"

@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <optional>
 
-#include "common/shard_map.hpp"
+#include "common/model/shard_map.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/input_replica.hpp"
 #include "volunteer/train/hidden_coder.hpp"

@@ -5,7 +5,7 @@
 #include <cmath>
 
 #include "common/half.hpp"
-#include "common/initial_weights.hpp"
+#include "common/model/initial_weights.hpp"
 #include "tests/unit/train/shard_scene.hpp"
 
 namespace gleaner {

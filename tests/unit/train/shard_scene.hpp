@@ -5,7 +5,7 @@
 #include <memory>
 #include <vector>
 
-#include "common/initial_weights.hpp"
+#include "common/model/initial_weights.hpp"
 #include "tests/unit/train/train_fixture.hpp"
 #include "volunteer/train/output_shard.hpp"
 

@@ -3,9 +3,9 @@
 #include <bit>
 #include <catch2/catch.hpp>
 
-#include "common/initial_weights.hpp"
 #include "common/kernels/kernels.hpp"
 #include "common/lsh/sim_hash.hpp"
+#include "common/model/initial_weights.hpp"
 #include "tests/unit/train/shard_holder.hpp"
 #include "volunteer/train/output_shard.hpp"
 

@@ -1,8 +1,8 @@
 #include "tests/unit/train/train_fixture.hpp"
 
-#include "common/initial_weights.hpp"
 #include "common/lsh/row_codes.hpp"
-#include "common/row_delta.hpp"
+#include "common/model/initial_weights.hpp"
+#include "common/model/row_delta.hpp"
 
 namespace gleaner::test {
 

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/model_config.hpp"
-#include "common/run_plan.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
 #include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"
 #include "volunteer/train/shard_trainer.hpp"

@@ -1,4 +1,4 @@
-#include "common/recipe.hpp"
+#include "common/model/recipe.hpp"
 
 #include <fmt/format.h>
 

@@ -6,7 +6,7 @@
 #include <cstdint>
 
 #include "common/ids.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "common/permutation.hpp"
 
 namespace gleaner {

@@ -6,8 +6,8 @@
 #include <span>
 
 #include "common/ids.hpp"
-#include "common/model_config.hpp"
-#include "common/shard_map.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_map.hpp"
 
 namespace gleaner {
 

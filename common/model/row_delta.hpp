@@ -9,7 +9,7 @@
 #include <span>
 
 #include "common/half.hpp"
-#include "common/shard_rows.hpp"
+#include "common/model/shard_rows.hpp"
 
 namespace gleaner {
 

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 
 namespace gleaner {
 

@@ -1,4 +1,4 @@
-#include "common/initial_weights.hpp"
+#include "common/model/initial_weights.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

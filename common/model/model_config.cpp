@@ -1,4 +1,4 @@
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 
 #include <fmt/format.h>
 

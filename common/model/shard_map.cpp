@@ -1,4 +1,4 @@
-#include "common/shard_map.hpp"
+#include "common/model/shard_map.hpp"
 
 #include "common/check.hpp"
 #include "common/counter_random.hpp"

@@ -1,4 +1,4 @@
-#include "common/shard_digest.hpp"
+#include "common/model/shard_digest.hpp"
 
 #include <xxhash.h>
 

@@ -1,10 +1,10 @@
-#include "common/recipe.hpp"
+#include "common/model/recipe.hpp"
 
 #include <catch2/catch.hpp>
 #include <set>
 #include <string>
 
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/run_plan.hpp"
+#include "common/model/run_plan.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/ids.hpp"
-#include "common/model_config.hpp"
+#include "common/model/model_config.hpp"
 #include "common/permutation.hpp"
 
 namespace gleaner {

@@ -11,8 +11,8 @@
 #include "common/limits.hpp"
 #include "common/model/recipe.hpp"
 #include "common/result.hpp"
-#include "common/settings_flags.hpp"
-#include "common/settings_value.hpp"
+#include "common/settings/settings_flags.hpp"
+#include "common/settings/settings_value.hpp"
 #include "master/model_overrides.hpp"
 
 namespace gleaner {

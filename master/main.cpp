@@ -7,9 +7,9 @@
 #include <utility>
 #include <vector>
 
+#include "common/console/terminal.hpp"
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
-#include "common/terminal.hpp"
 #include "master/config.hpp"
 #include "master/open_run.hpp"
 #include "master/progress.hpp"

@@ -16,7 +16,7 @@
 #include <thread>
 #include <utility>
 
-#include "common/log_throttle.hpp"
+#include "common/console/log_throttle.hpp"
 #include "common/net/connect.hpp"
 #include "common/net/descriptors.hpp"
 #include "common/net/lobby.hpp"

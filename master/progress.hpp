@@ -11,8 +11,8 @@
 #include <string>
 #include <string_view>
 
-#include "common/log.hpp"
-#include "common/terminal.hpp"
+#include "common/console/log.hpp"
+#include "common/console/terminal.hpp"
 #include "common/time.hpp"
 #include "master/progress_events.hpp"
 

@@ -7,9 +7,9 @@
 #include <variant>
 #include <vector>
 
+#include "common/console/log.hpp"
 #include "common/exit_code.hpp"
 #include "common/ids.hpp"
-#include "common/log.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "common/terminal.hpp"
+#include "common/console/terminal.hpp"
 #include "master/progress_events.hpp"
 
 namespace gleaner {

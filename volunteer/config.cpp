@@ -8,8 +8,8 @@
 #include <array>
 #include <fstream>
 
+#include "common/console/terminal.hpp"
 #include "common/limits.hpp"
-#include "common/terminal.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {

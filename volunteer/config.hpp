@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "common/settings_flags.hpp"
-#include "common/settings_value.hpp"
+#include "common/settings/settings_flags.hpp"
+#include "common/settings/settings_value.hpp"
 #include "common/thread_priority.hpp"
 
 namespace gleaner {

@@ -11,9 +11,9 @@
 #include <string_view>
 #include <vector>
 
+#include "common/console/log.hpp"
+#include "common/console/terminal.hpp"
 #include "common/ids.hpp"
-#include "common/log.hpp"
-#include "common/terminal.hpp"
 #include "common/time.hpp"
 
 namespace gleaner {

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "common/terminal.hpp"
+#include "common/console/terminal.hpp"
 #include "storage/keys.hpp"
 
 namespace gleaner {

@@ -8,8 +8,8 @@
 #include <limits>
 #include <numeric>
 
+#include "common/console/terminal.hpp"
 #include "common/model/initial_weights.hpp"
-#include "common/terminal.hpp"
 
 namespace gleaner {
 namespace {

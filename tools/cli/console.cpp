@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "common/terminal.hpp"
+#include "common/console/terminal.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "common/terminal.hpp"
+#include "common/console/terminal.hpp"
 
 namespace gleaner {
 

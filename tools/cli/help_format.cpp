@@ -3,7 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "common/settings.hpp"
+#include "common/settings/settings.hpp"
 
 namespace gleaner {
 namespace {

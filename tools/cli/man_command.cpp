@@ -5,7 +5,7 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 
-#include "common/roff.hpp"
+#include "common/settings/roff.hpp"
 #include "schema/versions.hpp"
 #include "tools/cli/help_format.hpp"
 #include "tools/cli/store_access.hpp"

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <string>
 
+#include "common/console/terminal.hpp"
 #include "common/result.hpp"
-#include "common/terminal.hpp"
 
 namespace gleaner {
 

@@ -10,8 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "common/console/terminal.hpp"
 #include "common/result.hpp"
-#include "common/terminal.hpp"
 
 namespace gleaner {
 

@@ -26,8 +26,11 @@ SOURCE_FOLDERS = ("common", "schema", "storage", "master", "volunteer", "tools",
 
 # Folder -> folders whose headers it may include; the longest match of a path's folder counts.
 CORE_SEES = {"common", "common/dataset", "common/kernels", "common/lsh", "common/model", "schema"}
+SHELL_SEES = {"common/console", "common/net", "common/settings"}
 INCLUDES = {
     "common": {"common"},
+    "common/console": {"common", "common/console"},
+    "common/settings": {"common", "common/settings"},
     "common/model": {"common", "common/model"},
     "common/kernels": {"common", "common/kernels", "common/model"},
     "common/lsh": {"common", "common/kernels", "common/lsh", "common/model"},
@@ -36,15 +39,15 @@ INCLUDES = {
     "schema": {"common", "common/model", "schema"},
     "storage": {"common", "common/lsh", "common/model", "schema", "storage"},
     # Of the training function these two include bounds.hpp alone: what a sound number is.
-    "storage/audit": {"common", "common/lsh", "common/model", "schema", "storage", "storage/audit",
-                      "volunteer/train"},
-    "storage/model": {"common", "common/dataset", "common/model", "schema", "storage",
-                      "storage/model", "volunteer/train"},
+    "storage/audit": {"common", "common/console", "common/lsh", "common/model", "schema",
+                      "storage", "storage/audit", "volunteer/train"},
+    "storage/model": {"common", "common/console", "common/dataset", "common/model", "schema",
+                      "storage", "storage/model", "volunteer/train"},
     "volunteer/train": CORE_SEES | {"volunteer/train"},
     "volunteer/core": CORE_SEES | {"volunteer/train", "volunteer/core"},
-    "volunteer": CORE_SEES | {"common/net", "volunteer", "volunteer/core", "volunteer/train"},
+    "volunteer": CORE_SEES | SHELL_SEES | {"volunteer", "volunteer/core", "volunteer/train"},
     "master/core": CORE_SEES | {"master/core"},
-    "master": CORE_SEES | {"common/net", "storage", "storage/model", "master", "master/core", "volunteer",
+    "master": CORE_SEES | SHELL_SEES | {"storage", "storage/model", "master", "master/core", "volunteer",
                            "volunteer/core", "volunteer/train"},
     "tools": None,  # everything but tests
     "tests": None,

@@ -12,7 +12,7 @@
 
 #include "common/exit_code.hpp"
 #include "common/model/run_plan.hpp"
-#include "common/settings.hpp"
+#include "common/settings/settings.hpp"
 #include "storage/identity.hpp"
 #include "storage/master_note.hpp"
 #include "storage/store_folder.hpp"

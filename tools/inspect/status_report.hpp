@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "common/console/terminal.hpp"
 #include "common/result.hpp"
-#include "common/terminal.hpp"
 #include "schema/messages.hpp"
 #include "tools/cli/report.hpp"
 

@@ -15,7 +15,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/terminal.hpp"
+#include "common/console/terminal.hpp"
 #include "storage/identity.hpp"
 #include "storage/model/model_file.hpp"
 #include "storage/model/model_rows.hpp"

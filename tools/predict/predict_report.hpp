@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
+#include "common/console/terminal.hpp"
 #include "common/dataset/name_table.hpp"
 #include "common/dataset/point.hpp"
-#include "common/terminal.hpp"
 
 namespace gleaner {
 

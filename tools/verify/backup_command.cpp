@@ -12,7 +12,7 @@
 #include <string>
 #include <vector>
 
-#include "common/terminal.hpp"
+#include "common/console/terminal.hpp"
 #include "storage/backup.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"

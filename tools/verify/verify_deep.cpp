@@ -10,10 +10,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/console/terminal.hpp"
 #include "common/counter_random.hpp"
 #include "common/dataset/open_or_pack.hpp"
 #include "common/model/run_plan.hpp"
-#include "common/terminal.hpp"
 #include "common/time.hpp"
 #include "storage/identity.hpp"
 #include "storage/kept_checkpoints.hpp"

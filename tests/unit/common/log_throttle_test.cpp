@@ -1,4 +1,4 @@
-#include "common/log_throttle.hpp"
+#include "common/console/log_throttle.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "common/settings.hpp"
+#include "common/settings/settings.hpp"
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,7 +7,7 @@
 #include <cstring>
 #include <limits>
 
-#include "common/settings_flags.hpp"
+#include "common/settings/settings_flags.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "common/terminal.hpp"
+#include "common/console/terminal.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,9 +1,9 @@
 // The verbs that check, convert, sample and describe data sets.
 #include <nlohmann/json.hpp>
 
+#include "common/console/terminal.hpp"
 #include "common/dataset/packed_dataset.hpp"
 #include "common/dataset/point_writer.hpp"
-#include "common/terminal.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
 #include "tools/dataset/files/dataset_sample.hpp"

@@ -91,7 +91,7 @@ class Includes(unittest.TestCase):
         for path, header in [
                 ("master/server.cpp", "asio.hpp"), ("common/net/x.cpp", "asio/buffer.hpp"),
                 ("storage/rocks_store.cpp", "rocksdb/db.h"), ("schema/codec.cpp", "capnp/list.h"),
-                ("common/settings_toml.cpp", "toml++/toml.h"), ("tools/gleaner.cpp", "CLI/CLI.hpp"),
+                ("common/settings/settings_toml.cpp", "toml++/toml.h"), ("tools/gleaner.cpp", "CLI/CLI.hpp"),
                 ("common/kernels/dot_avx2.cpp", "immintrin.h"), ("tests/unit/x.cpp", "rocksdb/db.h")]:
             with self.subTest(path=path, header=header):
                 self.assertEqual(about(path, f"#include <{header}>\n"), [])

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/settings.hpp"
+#include "common/settings/settings.hpp"
 
 namespace gleaner {
 

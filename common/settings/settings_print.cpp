@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/settings.hpp"
+#include "common/settings/settings.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
 
 #include "common/exit_code.hpp"
-#include "common/roff.hpp"
-#include "common/settings_flags.hpp"
+#include "common/settings/roff.hpp"
+#include "common/settings/settings_flags.hpp"
 
 namespace gleaner {
 namespace {

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "common/settings_value.hpp"
+#include "common/settings/settings_value.hpp"
 
 namespace gleaner {
 

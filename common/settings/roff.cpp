@@ -1,4 +1,4 @@
-#include "common/roff.hpp"
+#include "common/settings/roff.hpp"
 
 #include <fmt/format.h>
 

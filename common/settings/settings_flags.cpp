@@ -1,4 +1,4 @@
-#include "common/settings_flags.hpp"
+#include "common/settings/settings_flags.hpp"
 
 #include <fmt/format.h>
 

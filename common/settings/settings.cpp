@@ -1,4 +1,4 @@
-#include "common/settings.hpp"
+#include "common/settings/settings.hpp"
 
 #include <fmt/format.h>
 

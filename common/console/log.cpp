@@ -1,4 +1,4 @@
-#include "common/log.hpp"
+#include "common/console/log.hpp"
 
 namespace gleaner {
 

@@ -4,7 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "common/settings.hpp"
+#include "common/settings/settings.hpp"
 
 namespace gleaner {
 namespace {

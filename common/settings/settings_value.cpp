@@ -1,4 +1,4 @@
-#include "common/settings_value.hpp"
+#include "common/settings/settings_value.hpp"
 
 #include <fmt/format.h>
 

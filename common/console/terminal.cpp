@@ -1,4 +1,4 @@
-#include "common/terminal.hpp"
+#include "common/console/terminal.hpp"
 
 #include <fmt/format.h>
 #include <sys/ioctl.h>

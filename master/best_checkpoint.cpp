@@ -3,8 +3,8 @@
 #include <utility>
 
 #include "master/resume_point.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "storage/kept_checkpoints.hpp"
-#include "storage/rocks_store.hpp"
 
 namespace gleaner {
 namespace {

@@ -13,9 +13,9 @@
 #include "common/model/run_plan.hpp"
 #include "common/time.hpp"
 #include "master/master_run.hpp"
-#include "storage/rocks_store.hpp"
+#include "storage/engine/rocks_store.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "storage/run_store.hpp"
-#include "storage/store_folder.hpp"
 
 namespace gleaner {
 namespace {

@@ -8,7 +8,7 @@
 #include "common/dataset/open_or_pack.hpp"
 #include "common/model/recipe.hpp"
 #include "master/recipe_chosen.hpp"
-#include "storage/rocks_store.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

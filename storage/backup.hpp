@@ -13,7 +13,7 @@
 
 #include "common/ids.hpp"
 #include "common/result.hpp"
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 
 namespace gleaner {
 

@@ -8,8 +8,8 @@
 #include <fstream>
 #include <system_error>
 
+#include "storage/engine/store_folder.hpp"
 #include "storage/master_note.hpp"
-#include "storage/store_folder.hpp"
 
 namespace gleaner {
 namespace {

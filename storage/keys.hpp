@@ -10,7 +10,7 @@
 
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
-#include "storage/tables.hpp"
+#include "storage/engine/tables.hpp"
 
 namespace gleaner {
 

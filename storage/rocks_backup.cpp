@@ -15,12 +15,12 @@
 #include <utility>
 
 #include "storage/backup.hpp"
+#include "storage/engine/rocks_options.hpp"
+#include "storage/engine/rocks_store.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "storage/identity.hpp"
-#include "storage/rocks_options.hpp"
-#include "storage/rocks_store.hpp"
 #include "storage/run_records.hpp"
 #include "storage/run_store.hpp"
-#include "storage/store_folder.hpp"
 
 namespace gleaner {
 namespace {

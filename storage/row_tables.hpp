@@ -11,9 +11,9 @@
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
+#include "storage/engine/store.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
-#include "storage/store.hpp"
 
 namespace gleaner {
 

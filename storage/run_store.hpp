@@ -19,7 +19,7 @@
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
 #include "schema/traffic.hpp"
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 
 namespace gleaner {
 

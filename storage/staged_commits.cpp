@@ -9,6 +9,7 @@
 #include <string>
 
 #include "common/check.hpp"
+#include "common/limits.hpp"
 #include "common/model/row_delta.hpp"
 #include "schema/codec.hpp"
 #include "storage/keys.hpp"
@@ -16,8 +17,6 @@
 
 namespace gleaner {
 namespace {
-
-constexpr std::uint32_t kPartsMax = 1u << 20;
 
 // In front of the encoded update: enough to index a part without decoding it. A multiple of a word,
 // as the encoded update is.

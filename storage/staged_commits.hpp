@@ -13,7 +13,7 @@
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 
 namespace gleaner {
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/bytes.hpp"
-#include "storage/tables.hpp"
+#include "storage/engine/tables.hpp"
 
 namespace gleaner {
 

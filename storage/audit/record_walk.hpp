@@ -6,7 +6,7 @@
 
 #include "common/bytes.hpp"
 #include "storage/audit/findings.hpp"
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 
 namespace gleaner {
 

@@ -19,8 +19,8 @@
 #include "common/model/shard_digest.hpp"
 #include "common/model/shard_map.hpp"
 #include "storage/audit/findings.hpp"
+#include "storage/engine/store.hpp"
 #include "storage/run_records.hpp"
-#include "storage/store.hpp"
 
 namespace gleaner {
 

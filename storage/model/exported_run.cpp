@@ -7,8 +7,8 @@
 #include <system_error>
 #include <utility>
 
+#include "storage/engine/memory_store.hpp"
 #include "storage/identity.hpp"
-#include "storage/memory_store.hpp"
 #include "storage/model/initial_model.hpp"
 
 namespace gleaner {

@@ -17,7 +17,7 @@
 
 #include "common/counter_random.hpp"
 #include "common/time.hpp"
-#include "storage/rocks_store.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
 #include "tests/support/random_delta.hpp"
 

@@ -6,7 +6,7 @@ gleaner_fuzz(store
 
 if(GLEANER_FUZZ)
   foreach(library gleaner_audit gleaner_cli gleaner_inspect_tools gleaner_model_files gleaner_storage
-                  gleaner_stored_model)
+                  gleaner_store_engine gleaner_stored_model)
     target_compile_options(${library} PRIVATE -fsanitize=fuzzer-no-link)
   endforeach()
 endif()

@@ -10,7 +10,7 @@
 #include "common/lsh/row_codes.hpp"
 #include "common/model/initial_weights.hpp"
 #include "common/model/run_plan.hpp"
-#include "storage/memory_store.hpp"
+#include "storage/engine/memory_store.hpp"
 #include "tests/support/random_delta.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"

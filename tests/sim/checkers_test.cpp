@@ -3,7 +3,7 @@
 
 #include "schema/hidden_codes.hpp"
 #include "schema/versions.hpp"
-#include "storage/memory_store.hpp"
+#include "storage/engine/memory_store.hpp"
 #include "tests/sim/checkers/checker.hpp"
 #include "tests/sim/small_world.hpp"
 #include "tests/support/tiny_run.hpp"

@@ -14,7 +14,7 @@
 #include "common/time.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/records.hpp"
-#include "storage/memory_store.hpp"
+#include "storage/engine/memory_store.hpp"
 #include "storage/run_store.hpp"
 #include "tests/sim/fault_plan.hpp"
 #include "tests/sim/network.hpp"

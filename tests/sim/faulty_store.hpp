@@ -4,7 +4,7 @@
 #include <memory>
 #include <utility>
 
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 
 namespace gleaner::sim {
 

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "master/storage_queue.hpp"
-#include "storage/memory_store.hpp"
+#include "storage/engine/memory_store.hpp"
 #include "tests/sim/faulty_store.hpp"
 #include "tests/sim/sim_context.hpp"
 

@@ -13,7 +13,7 @@
 #include "common/time.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/events.hpp"
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 #include "tests/sim/network.hpp"
 #include "volunteer/core/events.hpp"
 

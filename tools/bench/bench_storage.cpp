@@ -7,7 +7,7 @@
 #include "common/counter_random.hpp"
 #include "common/half.hpp"
 #include "common/model/row_delta.hpp"
-#include "storage/rocks_store.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
 #include "tools/bench/bench_loops.hpp"
 #include "tools/bench/bench_timing.hpp"

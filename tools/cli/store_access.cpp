@@ -10,9 +10,9 @@
 
 #include "common/exit_code.hpp"
 #include "storage/backup.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "storage/master_note.hpp"
 #include "storage/model/exported_run.hpp"
-#include "storage/rocks_store.hpp"
 
 namespace gleaner {
 namespace {

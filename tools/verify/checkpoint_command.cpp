@@ -6,8 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "storage/engine/store_folder.hpp"
 #include "storage/kept_checkpoints.hpp"
-#include "storage/store_folder.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 

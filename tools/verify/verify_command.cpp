@@ -16,7 +16,7 @@
 #include "storage/audit/store_audit.hpp"
 #include "storage/audit/store_repair.hpp"
 #include "storage/backup.hpp"
-#include "storage/rocks_store.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/scratch_folder.hpp"

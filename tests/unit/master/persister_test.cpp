@@ -3,7 +3,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "storage/memory_store.hpp"
+#include "storage/engine/memory_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"
 

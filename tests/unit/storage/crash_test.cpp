@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "storage/memory_store.hpp"
+#include "storage/engine/memory_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"
 

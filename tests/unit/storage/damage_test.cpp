@@ -4,8 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "storage/engine/memory_store.hpp"
 #include "storage/keys.hpp"
-#include "storage/memory_store.hpp"
 #include "storage/record.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"

@@ -3,8 +3,8 @@
 #include <filesystem>
 #include <functional>
 
-#include "storage/memory_store.hpp"
-#include "storage/rocks_store.hpp"
+#include "storage/engine/memory_store.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"

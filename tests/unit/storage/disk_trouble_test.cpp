@@ -13,7 +13,7 @@
 #include <mutex>
 #include <utility>
 
-#include "storage/rocks_store.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"

@@ -1,4 +1,4 @@
-#include "storage/rocks_store.hpp"
+#include "storage/engine/rocks_store.hpp"
 
 #include <fcntl.h>
 #include <rocksdb/db.h>

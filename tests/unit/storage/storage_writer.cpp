@@ -7,7 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 
-#include "storage/rocks_store.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "tests/unit/storage/small_run.hpp"
 
 namespace gleaner::test {

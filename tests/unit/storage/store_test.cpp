@@ -1,11 +1,11 @@
 // What both stores promise, and what each does beyond it.
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 
 #include <catch2/catch.hpp>
 #include <filesystem>
 
-#include "storage/memory_store.hpp"
-#include "storage/rocks_store.hpp"
+#include "storage/engine/memory_store.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 

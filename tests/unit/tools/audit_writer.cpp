@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "storage/backup.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "storage/keys.hpp"
-#include "storage/rocks_store.hpp"
 #include "storage/run_records.hpp"
 #include "storage/run_store_impl.hpp"
 #include "tests/unit/tools/sound_run.hpp"

@@ -9,7 +9,7 @@
 
 #include "common/dataset/point_writer.hpp"
 #include "master/master_run.hpp"
-#include "storage/memory_store.hpp"
+#include "storage/engine/memory_store.hpp"
 #include "tests/support/captured_stream.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"

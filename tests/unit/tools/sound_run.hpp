@@ -2,7 +2,7 @@
 // a real one's: for tests of what looks at all of that.
 #pragma once
 
-#include "storage/memory_store.hpp"
+#include "storage/engine/memory_store.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner::test {

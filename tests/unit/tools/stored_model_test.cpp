@@ -5,7 +5,7 @@
 #include <numeric>
 
 #include "common/model/initial_weights.hpp"
-#include "storage/memory_store.hpp"
+#include "storage/engine/memory_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"
 

@@ -38,7 +38,7 @@ class Includes(unittest.TestCase):
     def included(self, path, header):
         everywhere = {"common/a.hpp": "", "common/net/n.hpp": "", "common/kernels/k.hpp": "",
                       "common/dataset/d.hpp": "", "schema/messages.hpp": "", "schema/codec.hpp": "",
-                      "storage/store.hpp": "", "master/m.hpp": "", "master/core/c.hpp": "",
+                      "storage/engine/store.hpp": "", "master/m.hpp": "", "master/core/c.hpp": "",
                       "volunteer/v.hpp": "", "volunteer/core/c.hpp": "",
                       "volunteer/train/t.hpp": "", "tests/support/s.hpp": "", "tools/t.hpp": "",
                       "tools/cli/c.hpp": "", "tools/plan/p.hpp": ""}
@@ -50,9 +50,9 @@ class Includes(unittest.TestCase):
     def test_folders_include_only_what_is_below_them(self):
         for path, header in [
                 ("common/x.cpp", "schema/messages.hpp"), ("common/x.cpp", "common/net/n.hpp"),
-                ("schema/x.cpp", "storage/store.hpp"), ("schema/x.cpp", "common/net/n.hpp"),
+                ("schema/x.cpp", "storage/engine/store.hpp"), ("schema/x.cpp", "common/net/n.hpp"),
                 ("storage/x.cpp", "master/m.hpp"), ("storage/x.cpp", "volunteer/v.hpp"),
-                ("volunteer/x.cpp", "storage/store.hpp"), ("volunteer/x.cpp", "master/core/c.hpp"),
+                ("volunteer/x.cpp", "storage/engine/store.hpp"), ("volunteer/x.cpp", "master/core/c.hpp"),
                 ("volunteer/core/x.cpp", "volunteer/v.hpp"), ("master/core/x.cpp", "master/m.hpp"),
                 ("volunteer/train/x.cpp", "volunteer/core/c.hpp"),
                 ("master/core/x.cpp", "common/net/n.hpp"), ("master/core/x.cpp", "schema/codec.hpp"),
@@ -65,7 +65,7 @@ class Includes(unittest.TestCase):
         for path, header in [
                 ("common/net/x.cpp", "common/a.hpp"), ("schema/x.cpp", "common/a.hpp"),
                 ("storage/x.cpp", "schema/messages.hpp"), ("master/core/x.cpp", "common/a.hpp"),
-                ("master/core/x.cpp", "schema/messages.hpp"), ("master/x.cpp", "storage/store.hpp"),
+                ("master/core/x.cpp", "schema/messages.hpp"), ("master/x.cpp", "storage/engine/store.hpp"),
                 ("master/x.cpp", "volunteer/core/c.hpp"), ("master/x.cpp", "master/core/c.hpp"),
                 ("volunteer/x.cpp", "common/net/n.hpp"), ("tools/x.cpp", "master/m.hpp"),
                 ("volunteer/train/x.cpp", "common/kernels/k.hpp"),
@@ -90,7 +90,7 @@ class Includes(unittest.TestCase):
                 self.assertTrue(any("may be included only in" in line for line in found), found)
         for path, header in [
                 ("master/server.cpp", "asio.hpp"), ("common/net/x.cpp", "asio/buffer.hpp"),
-                ("storage/rocks_store.cpp", "rocksdb/db.h"), ("schema/codec.cpp", "capnp/list.h"),
+                ("storage/engine/rocks_store.cpp", "rocksdb/db.h"), ("schema/codec.cpp", "capnp/list.h"),
                 ("common/settings/settings_toml.cpp", "toml++/toml.h"), ("tools/gleaner.cpp", "CLI/CLI.hpp"),
                 ("common/kernels/dot_avx2.cpp", "immintrin.h"), ("tests/unit/x.cpp", "rocksdb/db.h")]:
             with self.subTest(path=path, header=header):

@@ -7,8 +7,8 @@
 
 #include "common/dataset/open_or_pack.hpp"
 #include "common/model/run_plan.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "storage/kept_checkpoints.hpp"
-#include "storage/rocks_store.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tools/dataset/make/dataset_synth.hpp"

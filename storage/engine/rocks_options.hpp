@@ -11,8 +11,8 @@
 
 #include "common/bytes.hpp"
 #include "common/result.hpp"
-#include "storage/store.hpp"
-#include "storage/tables.hpp"
+#include "storage/engine/store.hpp"
+#include "storage/engine/tables.hpp"
 
 namespace gleaner {
 

@@ -1,4 +1,4 @@
-#include "storage/rocks_files.hpp"
+#include "storage/engine/rocks_files.hpp"
 
 #include <fmt/format.h>
 #include <rocksdb/metadata.h>
@@ -7,7 +7,7 @@
 
 #include <filesystem>
 
-#include "storage/rocks_options.hpp"
+#include "storage/engine/rocks_options.hpp"
 
 namespace gleaner {
 

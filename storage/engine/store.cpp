@@ -1,4 +1,4 @@
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 
 #include <utility>
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "common/bytes.hpp"
-#include "storage/tables.hpp"
+#include "storage/engine/tables.hpp"
 
 namespace gleaner {
 

@@ -1,4 +1,4 @@
-#include "storage/rocks_store.hpp"
+#include "storage/engine/rocks_store.hpp"
 
 #include <fmt/format.h>
 #include <rocksdb/db.h>
@@ -17,10 +17,10 @@
 #include <utility>
 #include <vector>
 
-#include "storage/rocks_bulk.hpp"
-#include "storage/rocks_files.hpp"
-#include "storage/rocks_options.hpp"
-#include "storage/store_folder.hpp"
+#include "storage/engine/rocks_bulk.hpp"
+#include "storage/engine/rocks_files.hpp"
+#include "storage/engine/rocks_options.hpp"
+#include "storage/engine/store_folder.hpp"
 
 namespace gleaner {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 
 namespace gleaner {
 

@@ -19,9 +19,9 @@
 
 #include "common/bytes.hpp"
 #include "common/result.hpp"
-#include "storage/sorted_writer.hpp"
-#include "storage/tables.hpp"
-#include "storage/write_batch.hpp"
+#include "storage/engine/sorted_writer.hpp"
+#include "storage/engine/tables.hpp"
+#include "storage/engine/write_batch.hpp"
 
 namespace gleaner {
 

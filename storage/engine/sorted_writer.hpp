@@ -3,7 +3,7 @@
 
 #include "common/bytes.hpp"
 #include "common/result.hpp"
-#include "storage/tables.hpp"
+#include "storage/engine/tables.hpp"
 
 namespace gleaner {
 

@@ -13,7 +13,7 @@
 #include <string>
 
 #include "common/bytes.hpp"
-#include "storage/tables.hpp"
+#include "storage/engine/tables.hpp"
 
 namespace gleaner {
 

@@ -1,10 +1,10 @@
-#include "storage/rocks_bulk.hpp"
+#include "storage/engine/rocks_bulk.hpp"
 
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
-#include "storage/rocks_options.hpp"
+#include "storage/engine/rocks_options.hpp"
 
 namespace gleaner {
 namespace {

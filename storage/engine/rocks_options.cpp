@@ -1,4 +1,4 @@
-#include "storage/rocks_options.hpp"
+#include "storage/engine/rocks_options.hpp"
 
 #include <fmt/format.h>
 #include <rocksdb/cache.h>

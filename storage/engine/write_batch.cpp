@@ -1,4 +1,4 @@
-#include "storage/write_batch.hpp"
+#include "storage/engine/write_batch.hpp"
 
 #include <algorithm>
 #include <cstdint>

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 
 namespace gleaner {
 

@@ -1,4 +1,4 @@
-#include "storage/store_folder.hpp"
+#include "storage/engine/store_folder.hpp"
 
 #include <fcntl.h>
 #include <fmt/format.h>

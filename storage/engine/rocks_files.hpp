@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "storage/store.hpp"
+#include "storage/engine/store.hpp"
 
 namespace gleaner {
 

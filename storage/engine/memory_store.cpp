@@ -1,4 +1,4 @@
-#include "storage/memory_store.hpp"
+#include "storage/engine/memory_store.hpp"
 
 #include <array>
 #include <map>

@@ -5,7 +5,7 @@
 #include <new>
 #include <utility>
 
-#include "schema/codec.hpp"
+#include "schema/wire/codec.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,7 +1,7 @@
 // Every message between master and volunteer, as plain structs. The wire form is Cap'n Proto (see
-// protocol.capnp and README.md); `codec` converts and enforces the limits, so a decoded message is
-// well formed: sizes agree, numbers are finite. Whether ids are in range for the run at hand is
-// checked by whoever knows the run.
+// wire/protocol.capnp and README.md); `codec` converts and enforces the limits, so a decoded
+// message is well formed: sizes agree, numbers are finite. Whether ids are in range for the run at
+// hand is checked by whoever knows the run.
 #pragma once
 
 #include <cstddef>

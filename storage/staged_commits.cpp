@@ -11,7 +11,7 @@
 #include "common/check.hpp"
 #include "common/limits.hpp"
 #include "common/model/row_delta.hpp"
-#include "schema/codec.hpp"
+#include "schema/wire/codec.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
 

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "schema/codec.hpp"
+#include "schema/wire/codec.hpp"
 
 namespace gleaner::volunteer {
 namespace {

@@ -2,7 +2,7 @@
 // checksum fits, since a fuzzer cannot guess one.
 #include "common/check.hpp"
 #include "common/net/frame.hpp"
-#include "schema/codec.hpp"
+#include "schema/wire/codec.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;

@@ -1,6 +1,6 @@
 // A stored part of a commit.
 #include "common/check.hpp"
-#include "schema/codec.hpp"
+#include "schema/wire/codec.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;

@@ -1,13 +1,13 @@
 # What arrives from peers and from the store.
-gleaner_fuzz(message SOURCES message_fuzz.cpp LINK gleaner_schema gleaner_frame)
+gleaner_fuzz(message SOURCES message_fuzz.cpp LINK gleaner_codec gleaner_frame)
 gleaner_fuzz(hidden SOURCES hidden_fuzz.cpp LINK gleaner_schema)
 gleaner_fuzz(gradient SOURCES gradient_fuzz.cpp LINK gleaner_schema)
 gleaner_fuzz(input_parts SOURCES input_parts_fuzz.cpp LINK gleaner_schema)
-gleaner_fuzz(update SOURCES update_fuzz.cpp LINK gleaner_schema)
+gleaner_fuzz(update SOURCES update_fuzz.cpp LINK gleaner_codec)
 
 # Fuzzing is only as good as the library's own instrumentation.
 if(GLEANER_FUZZ)
-  foreach(library gleaner_schema gleaner_frame gleaner_wire)
+  foreach(library gleaner_codec gleaner_schema gleaner_frame gleaner_wire)
     target_compile_options(${library} PRIVATE -fsanitize=fuzzer-no-link)
   endforeach()
 endif()

@@ -1,6 +1,6 @@
 # Messages for tests; the fuzzers' corpora are made from them as well.
 add_library(gleaner_codec_messages STATIC codec_messages.cpp codec_samples.cpp)
-target_link_libraries(gleaner_codec_messages PUBLIC gleaner_schema)
+target_link_libraries(gleaner_codec_messages PUBLIC gleaner_codec)
 
 gleaner_test(codec_property_test LABEL property
   SOURCES codec_sizes_test.cpp codec_test.cpp

@@ -5,9 +5,9 @@
 #include <set>
 
 #include "common/net/frame.hpp"
-#include "schema/codec.hpp"
 #include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
+#include "schema/wire/codec.hpp"
 #include "tests/property/codec_messages.hpp"
 
 namespace gleaner {

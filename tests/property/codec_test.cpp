@@ -1,5 +1,5 @@
 // Round trips, damage, and the pinned bytes of every message.
-#include "schema/codec.hpp"
+#include "schema/wire/codec.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>

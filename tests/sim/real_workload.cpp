@@ -5,7 +5,7 @@
 #include "master/persister.hpp"
 #include "master/resume_point.hpp"
 #include "master/worker.hpp"
-#include "schema/codec.hpp"
+#include "schema/wire/codec.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/executor.hpp"
 

@@ -19,8 +19,8 @@
 
 #include "common/counter_random.hpp"
 #include "common/net/tcp_link.hpp"
-#include "schema/codec.hpp"
 #include "schema/gradient.hpp"
+#include "schema/wire/codec.hpp"
 #include "tools/bench/bench_layer.hpp"
 #include "tools/bench/bench_loops.hpp"
 #include "tools/bench/bench_timing.hpp"

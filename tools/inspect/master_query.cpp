@@ -10,8 +10,8 @@
 #include "common/net/connect.hpp"
 #include "common/net/framed_socket.hpp"
 #include "common/net/task_group.hpp"
-#include "schema/codec.hpp"
 #include "schema/versions.hpp"
+#include "schema/wire/codec.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,5 +1,5 @@
 // What decoding refuses, and how it says so. Round trips and damage are property tests.
-#include "schema/codec.hpp"
+#include "schema/wire/codec.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

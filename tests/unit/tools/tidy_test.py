@@ -37,7 +37,7 @@ def body(statement):
 class Includes(unittest.TestCase):
     def included(self, path, header):
         everywhere = {"common/a.hpp": "", "common/net/n.hpp": "", "common/kernels/k.hpp": "",
-                      "common/dataset/d.hpp": "", "schema/messages.hpp": "", "schema/codec.hpp": "",
+                      "common/dataset/d.hpp": "", "schema/messages.hpp": "", "schema/wire/codec.hpp": "",
                       "storage/engine/store.hpp": "", "master/m.hpp": "", "master/core/c.hpp": "",
                       "volunteer/v.hpp": "", "volunteer/core/c.hpp": "",
                       "volunteer/train/t.hpp": "", "tests/support/s.hpp": "", "tools/t.hpp": "",
@@ -55,7 +55,7 @@ class Includes(unittest.TestCase):
                 ("volunteer/x.cpp", "storage/engine/store.hpp"), ("volunteer/x.cpp", "master/core/c.hpp"),
                 ("volunteer/core/x.cpp", "volunteer/v.hpp"), ("master/core/x.cpp", "master/m.hpp"),
                 ("volunteer/train/x.cpp", "volunteer/core/c.hpp"),
-                ("master/core/x.cpp", "common/net/n.hpp"), ("master/core/x.cpp", "schema/codec.hpp"),
+                ("master/core/x.cpp", "common/net/n.hpp"), ("master/core/x.cpp", "schema/wire/codec.hpp"),
                 ("master/x.cpp", "tests/support/s.hpp"), ("tools/x.cpp", "tests/support/s.hpp"),
                 ("tools/cli/x.cpp", "tools/plan/p.hpp"), ("tools/cli/x.cpp", "tests/support/s.hpp")]:
             with self.subTest(path=path, header=header):
@@ -81,7 +81,7 @@ class Includes(unittest.TestCase):
         for path, header in [
                 ("master/core/x.cpp", "asio.hpp"), ("schema/x.cpp", "asio/buffer.hpp"),
                 ("storage/x.cpp", "rocksdb/db.h"), ("storage/x.cpp", "capnp/message.h"),
-                ("schema/codec.hpp", "capnp/message.h"), ("master/x.cpp", "schema/a.capnp.h"),
+                ("schema/wire/codec.hpp", "capnp/message.h"), ("master/x.cpp", "schema/wire/a.capnp.h"),
                 ("common/x.cpp", "toml++/toml.h"), ("master/session.cpp", "CLI/CLI.hpp"),
                 ("common/x.cpp", "catch2/catch.hpp"), ("common/kernels/x.cpp", "immintrin.h"),
                 ("volunteer/core/x.cpp", "nlohmann/json.hpp"), ("common/x.cpp", "zstd.h")]:
@@ -90,7 +90,7 @@ class Includes(unittest.TestCase):
                 self.assertTrue(any("may be included only in" in line for line in found), found)
         for path, header in [
                 ("master/server.cpp", "asio.hpp"), ("common/net/x.cpp", "asio/buffer.hpp"),
-                ("storage/engine/rocks_store.cpp", "rocksdb/db.h"), ("schema/codec.cpp", "capnp/list.h"),
+                ("storage/engine/rocks_store.cpp", "rocksdb/db.h"), ("schema/wire/codec.cpp", "capnp/list.h"),
                 ("common/settings/settings_toml.cpp", "toml++/toml.h"), ("tools/gleaner.cpp", "CLI/CLI.hpp"),
                 ("common/kernels/dot_avx2.cpp", "immintrin.h"), ("tests/unit/x.cpp", "rocksdb/db.h")]:
             with self.subTest(path=path, header=header):

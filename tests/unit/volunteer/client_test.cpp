@@ -6,8 +6,8 @@
 #include <utility>
 #include <vector>
 
-#include "schema/codec.hpp"
 #include "schema/versions.hpp"
+#include "schema/wire/codec.hpp"
 #include "tests/support/tiny_run.hpp"
 #include "tests/support/watched_memory.hpp"
 

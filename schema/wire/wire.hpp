@@ -17,7 +17,7 @@
 #include "schema/little_endian.hpp"
 #include "schema/malformed.hpp"
 #include "schema/messages.hpp"
-#include "schema/protocol.capnp.h"
+#include "schema/wire/protocol.capnp.h"
 
 namespace gleaner {
 

@@ -1,6 +1,6 @@
 // Leases, offers, chunks, hand-overs, commits.
 #include "schema/compact_lists.hpp"
-#include "schema/wire.hpp"
+#include "schema/wire/wire.hpp"
 
 namespace gleaner {
 namespace {

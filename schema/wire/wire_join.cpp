@@ -1,7 +1,7 @@
 // Hello, Welcome, Refusal, Heartbeat, Leaving, Goodbye, and the pieces that all messages share.
 #include "schema/text.hpp"
 #include "schema/versions.hpp"
-#include "schema/wire.hpp"
+#include "schema/wire/wire.hpp"
 
 namespace gleaner {
 namespace {

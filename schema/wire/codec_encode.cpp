@@ -1,9 +1,9 @@
 // Messages and records to bytes.
 #include <capnp/serialize.h>
 
-#include "schema/codec.hpp"
-#include "schema/records.capnp.h"
-#include "schema/wire.hpp"
+#include "schema/wire/codec.hpp"
+#include "schema/wire/records.capnp.h"
+#include "schema/wire/wire.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,6 +1,6 @@
 // Observe and RunStatus: what a tool asks, and how the run stands.
 #include "schema/text.hpp"
-#include "schema/wire.hpp"
+#include "schema/wire/wire.hpp"
 
 namespace gleaner {
 namespace {

@@ -2,9 +2,9 @@
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
-#include "schema/codec.hpp"
-#include "schema/records.capnp.h"
-#include "schema/wire.hpp"
+#include "schema/wire/codec.hpp"
+#include "schema/wire/records.capnp.h"
+#include "schema/wire/wire.hpp"
 
 namespace gleaner {
 namespace {

@@ -2,7 +2,7 @@
 #include <utility>
 
 #include "schema/compact_lists.hpp"
-#include "schema/wire.hpp"
+#include "schema/wire/wire.hpp"
 
 namespace gleaner {
 namespace {

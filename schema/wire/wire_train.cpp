@@ -1,6 +1,6 @@
 // Training and evaluation units and their results.
 #include "schema/compact_lists.hpp"
-#include "schema/wire.hpp"
+#include "schema/wire/wire.hpp"
 
 namespace gleaner {
 namespace {

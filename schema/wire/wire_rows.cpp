@@ -4,8 +4,8 @@
 #include "common/half.hpp"
 #include "common/model/row_delta.hpp"
 #include "schema/compact_lists.hpp"
-#include "schema/records.capnp.h"
-#include "schema/wire.hpp"
+#include "schema/wire/records.capnp.h"
+#include "schema/wire/wire.hpp"
 
 namespace gleaner {
 namespace {

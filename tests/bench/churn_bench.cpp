@@ -1,5 +1,5 @@
 // Throughput while volunteers come and go, on simulated time with realistic links: see the table in
-// tests/sim/README.md. Training only costs time here, see tests/sim/costed_workload.hpp.
+// tests/sim/README.md. Training only costs time here, see tests/sim/workload/costed_workload.hpp.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "tests/sim/cluster.hpp"
-#include "tests/sim/costed_workload.hpp"
+#include "tests/sim/workload/costed_workload.hpp"
 
 namespace gleaner::sim {
 namespace {

@@ -17,8 +17,8 @@
 #include "storage/engine/memory_store.hpp"
 #include "storage/run_store.hpp"
 #include "tests/sim/fault_plan.hpp"
-#include "tests/sim/network.hpp"
-#include "tests/sim/sim_log.hpp"
+#include "tests/sim/network/network.hpp"
+#include "tests/sim/network/sim_log.hpp"
 #include "volunteer/core/volunteer_core.hpp"
 
 namespace gleaner::sim {

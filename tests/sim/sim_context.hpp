@@ -7,10 +7,10 @@
 #include "common/counter_random.hpp"
 #include "tests/sim/checkers/checker.hpp"
 #include "tests/sim/cluster.hpp"
-#include "tests/sim/network.hpp"
-#include "tests/sim/sim_clock.hpp"
-#include "tests/sim/sim_log.hpp"
-#include "tests/sim/workload.hpp"
+#include "tests/sim/network/network.hpp"
+#include "tests/sim/network/sim_clock.hpp"
+#include "tests/sim/network/sim_log.hpp"
+#include "tests/sim/workload/workload.hpp"
 
 namespace gleaner::sim {
 

@@ -2,7 +2,7 @@
 
 #include <stdexcept>
 
-#include "tests/sim/planted_data.hpp"
+#include "tests/sim/workload/planted_data.hpp"
 
 namespace gleaner::sim {
 

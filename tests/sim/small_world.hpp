@@ -7,7 +7,7 @@
 
 #include "common/dataset/packed_dataset.hpp"
 #include "tests/sim/cluster.hpp"
-#include "tests/sim/real_workload.hpp"
+#include "tests/sim/workload/real_workload.hpp"
 
 namespace gleaner::sim {
 

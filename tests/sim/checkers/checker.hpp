@@ -11,7 +11,7 @@
 #include "master/core/master_core.hpp"
 #include "storage/run_store.hpp"
 #include "tests/sim/cluster.hpp"
-#include "tests/sim/sim_log.hpp"
+#include "tests/sim/network/sim_log.hpp"
 
 namespace gleaner::sim {
 

@@ -10,7 +10,7 @@
 #include "common/limits.hpp"
 #include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
-#include "tests/sim/planted_data.hpp"
+#include "tests/sim/workload/planted_data.hpp"
 #include "volunteer/train/input_layer.hpp"
 
 namespace gleaner {

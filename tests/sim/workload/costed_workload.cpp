@@ -1,4 +1,4 @@
-#include "tests/sim/costed_workload.hpp"
+#include "tests/sim/workload/costed_workload.hpp"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "tests/sim/real_workload.hpp"
+#include "tests/sim/workload/real_workload.hpp"
 
 #include <utility>
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/time.hpp"
-#include "tests/sim/sim_clock.hpp"
+#include "tests/sim/network/sim_clock.hpp"
 
 namespace gleaner::sim {
 

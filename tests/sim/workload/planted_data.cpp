@@ -1,4 +1,4 @@
-#include "tests/sim/planted_data.hpp"
+#include "tests/sim/workload/planted_data.hpp"
 
 #include <unistd.h>
 

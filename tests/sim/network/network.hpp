@@ -21,8 +21,8 @@
 #include "common/counter_random.hpp"
 #include "common/net/link.hpp"
 #include "schema/messages.hpp"
-#include "tests/sim/sim_clock.hpp"
-#include "tests/sim/sim_log.hpp"
+#include "tests/sim/network/sim_clock.hpp"
+#include "tests/sim/network/sim_log.hpp"
 
 namespace gleaner::sim {
 

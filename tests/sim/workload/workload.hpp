@@ -14,7 +14,7 @@
 #include "master/core/core_config.hpp"
 #include "master/core/events.hpp"
 #include "storage/engine/store.hpp"
-#include "tests/sim/network.hpp"
+#include "tests/sim/network/network.hpp"
 #include "volunteer/core/events.hpp"
 
 namespace gleaner {

@@ -1,4 +1,4 @@
-#include "tests/sim/network.hpp"
+#include "tests/sim/network/network.hpp"
 
 #include <algorithm>
 #include <utility>

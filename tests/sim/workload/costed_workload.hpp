@@ -3,7 +3,7 @@
 // themselves with the sizes that the modelled ones have (schema/README.md, "Sizes").
 #pragma once
 
-#include "tests/sim/workload.hpp"
+#include "tests/sim/workload/workload.hpp"
 
 namespace gleaner::sim {
 

@@ -3,7 +3,7 @@
 
 #include "common/dataset/packed_dataset.hpp"
 #include "common/thread_pool.hpp"
-#include "tests/sim/workload.hpp"
+#include "tests/sim/workload/workload.hpp"
 
 namespace gleaner::sim {
 

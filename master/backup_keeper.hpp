@@ -11,7 +11,7 @@
 
 #include "common/time.hpp"
 #include "master/config.hpp"
-#include "master/progress_events.hpp"
+#include "master/console/progress_events.hpp"
 #include "storage/backup.hpp"
 #include "storage/run_store.hpp"
 

@@ -2,7 +2,7 @@
 
 #include <utility>
 
-#include "master/resume_point.hpp"
+#include "master/tasks/resume_point.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/kept_checkpoints.hpp"
 

@@ -14,9 +14,9 @@
 
 #include "common/net/link.hpp"
 #include "master/core/master_core.hpp"
-#include "master/persister.hpp"
-#include "master/storage_queue.hpp"
-#include "master/worker.hpp"
+#include "master/tasks/persister.hpp"
+#include "master/tasks/storage_queue.hpp"
+#include "master/tasks/worker.hpp"
 
 namespace gleaner {
 

@@ -1,7 +1,7 @@
 #include "master/finished_run.hpp"
 
 #include "common/model/run_plan.hpp"
-#include "master/resume_point.hpp"
+#include "master/tasks/resume_point.hpp"
 
 namespace gleaner {
 namespace {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "common/result.hpp"
-#include "master/progress_events.hpp"
+#include "master/console/progress_events.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

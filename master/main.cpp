@@ -11,8 +11,8 @@
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
 #include "master/config.hpp"
+#include "master/console/progress.hpp"
 #include "master/open_run.hpp"
-#include "master/progress.hpp"
 #include "master/run_data.hpp"
 
 namespace gleaner {

@@ -6,7 +6,7 @@
 
 #include "common/exit_code.hpp"
 #include "master/config.hpp"
-#include "master/progress.hpp"
+#include "master/console/progress.hpp"
 #include "master/run_data.hpp"
 #include "storage/run_store.hpp"
 

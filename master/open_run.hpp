@@ -4,7 +4,7 @@
 
 #include "common/exit_code.hpp"
 #include "master/config.hpp"
-#include "master/progress.hpp"
+#include "master/console/progress.hpp"
 #include "master/run_data.hpp"
 
 namespace gleaner {

@@ -6,7 +6,7 @@
 #include "common/model/model_config.hpp"
 #include "common/model/recipe.hpp"
 #include "master/config.hpp"
-#include "master/progress_events.hpp"
+#include "master/console/progress_events.hpp"
 
 namespace gleaner {
 

@@ -12,7 +12,7 @@
 #include "common/model/model_config.hpp"
 #include "common/result.hpp"
 #include "master/config.hpp"
-#include "master/progress_events.hpp"
+#include "master/console/progress_events.hpp"
 #include "storage/model/initial_model.hpp"
 
 namespace gleaner {

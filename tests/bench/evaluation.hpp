@@ -6,7 +6,7 @@
 
 #include "common/dataset/packed_dataset.hpp"
 #include "common/result.hpp"
-#include "master/metrics.hpp"
+#include "master/tasks/metrics.hpp"
 #include "tests/bench/frequency_buckets.hpp"
 #include "tools/bench/one_process_run.hpp"
 

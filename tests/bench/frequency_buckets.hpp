@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "master/metrics.hpp"
+#include "master/tasks/metrics.hpp"
 
 namespace gleaner {
 

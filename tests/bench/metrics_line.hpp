@@ -5,7 +5,7 @@
 
 #include <string>
 
-#include "master/metrics.hpp"
+#include "master/tasks/metrics.hpp"
 
 namespace gleaner {
 

@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "master/storage_queue.hpp"
+#include "master/tasks/storage_queue.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/sim/faulty_store.hpp"
 #include "tests/sim/sim_context.hpp"

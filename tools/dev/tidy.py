@@ -50,9 +50,13 @@ INCLUDES = {
     "volunteer/core": CORE_SEES | {"volunteer/train", "volunteer/core"},
     "volunteer": CORE_SEES | SHELL_SEES | {"volunteer", "volunteer/core", "volunteer/train"},
     "master/core": CORE_SEES | {"master/core"},
+    "master/console": {"common", "common/console", "common/model", "master/console", "master/core",
+                       "schema"},
+    "master/tasks": CORE_SEES | {"master/core", "master/tasks", "storage", "storage/engine",
+                                 "volunteer/train"},
     "master": CORE_SEES | SHELL_SEES | {
-        "storage", "storage/engine", "storage/model", "master", "master/core", "volunteer",
-        "volunteer/core", "volunteer/train"},
+        "storage", "storage/engine", "storage/model", "master", "master/console", "master/core",
+        "master/tasks", "volunteer", "volunteer/core", "volunteer/train"},
     "tools": None,  # everything but tests
     "tests": None,
 }
@@ -89,7 +93,7 @@ DOORS = [
     (r"toml\+\+/", r"(.*/)?[^/]*(settings|config)[^/]*\.cpp$", "settings and config sources"),
     (r"CLI/", r"(.*/)?[^/]*(settings|config|main)[^/]*\.cpp$|tools/.*\.cpp$",
      "settings, config and main sources"),
-    (r"nlohmann/", r"(master|volunteer)/[^/]*$|common/[^/]*\.cpp$|storage/.*\.cpp$|tools/",
+    (r"nlohmann/", r"(master|volunteer)/[^/]*$|master/console/.*\.cpp$|common/[^/]*\.cpp$|storage/.*\.cpp$|tools/",
      "shells, tools, and sources in common and storage"),
     (r"spdlog/", r"(.*/)?[^/]*(log|main)[^/]*\.cpp$", "log and main sources"),
     (r"openssl/", r"(common|storage)/.*\.cpp$", "sources in common and storage"),

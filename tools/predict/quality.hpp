@@ -8,7 +8,7 @@
 #include <span>
 #include <vector>
 
-#include "master/metrics.hpp"
+#include "master/tasks/metrics.hpp"
 #include "tools/dataset/files/frequency_classes.hpp"
 
 namespace gleaner {

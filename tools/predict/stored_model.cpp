@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "common/model/initial_weights.hpp"
-#include "master/metrics.hpp"
+#include "master/tasks/metrics.hpp"
 #include "volunteer/train/bounds.hpp"
 #include "volunteer/train/exact_top.hpp"
 

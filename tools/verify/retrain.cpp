@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "common/model/run_plan.hpp"
-#include "master/worker.hpp"
+#include "master/tasks/worker.hpp"
 #include "schema/gradient.hpp"
 #include "volunteer/train/shard_trainer.hpp"
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
-#include "master/persister.hpp"
-#include "master/resume_point.hpp"
-#include "master/worker.hpp"
+#include "master/tasks/persister.hpp"
+#include "master/tasks/resume_point.hpp"
+#include "master/tasks/worker.hpp"
 #include "schema/wire/codec.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/executor.hpp"

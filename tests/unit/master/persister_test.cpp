@@ -1,5 +1,5 @@
 // The storage tasks: accounts, a disk without room, a fold among others.
-#include "master/persister.hpp"
+#include "master/tasks/persister.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "master/progress_source.hpp"
+#include "master/console/progress_source.hpp"
 
 #include <catch2/catch.hpp>
 

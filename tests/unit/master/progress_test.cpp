@@ -1,11 +1,11 @@
-#include "master/progress.hpp"
+#include "master/console/progress.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "master/progress_json.hpp"
+#include "master/console/progress_json.hpp"
 #include "tests/support/captured_stream.hpp"
 
 namespace gleaner {

@@ -2,8 +2,8 @@
 
 #include <catch2/catch.hpp>
 
-#include "master/progress_json.hpp"
-#include "master/progress_text.hpp"
+#include "master/console/progress_json.hpp"
+#include "master/console/progress_text.hpp"
 
 namespace gleaner {
 namespace {

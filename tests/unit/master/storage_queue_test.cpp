@@ -1,4 +1,4 @@
-#include "master/storage_queue.hpp"
+#include "master/tasks/storage_queue.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

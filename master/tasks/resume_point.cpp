@@ -1,4 +1,4 @@
-#include "master/resume_point.hpp"
+#include "master/tasks/resume_point.hpp"
 
 namespace gleaner {
 namespace {

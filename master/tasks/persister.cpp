@@ -1,4 +1,4 @@
-#include "master/persister.hpp"
+#include "master/tasks/persister.hpp"
 
 #include <algorithm>
 #include <utility>

@@ -7,9 +7,9 @@
 #include <string>
 
 #include "common/time.hpp"
+#include "master/console/progress_events.hpp"
 #include "master/core/events.hpp"
 #include "master/core/records.hpp"
-#include "master/progress_events.hpp"
 
 namespace gleaner {
 

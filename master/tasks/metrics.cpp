@@ -1,4 +1,4 @@
-#include "master/metrics.hpp"
+#include "master/tasks/metrics.hpp"
 
 #include <algorithm>
 #include <cmath>

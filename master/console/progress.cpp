@@ -1,9 +1,9 @@
-#include "master/progress.hpp"
+#include "master/console/progress.hpp"
 
 #include <fmt/format.h>
 
-#include "master/progress_json.hpp"
-#include "master/progress_text.hpp"
+#include "master/console/progress_json.hpp"
+#include "master/console/progress_text.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "master/worker.hpp"
+#include "master/tasks/worker.hpp"
 
 #include <fmt/format.h>
 

@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "master/progress_events.hpp"
+#include "master/console/progress_events.hpp"
 
 namespace gleaner {
 

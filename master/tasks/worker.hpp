@@ -14,7 +14,7 @@
 #include "common/permutation.hpp"
 #include "common/thread_pool.hpp"
 #include "master/core/events.hpp"
-#include "master/metrics.hpp"
+#include "master/tasks/metrics.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/train/hidden_coder.hpp"
 #include "volunteer/train/input_layer.hpp"

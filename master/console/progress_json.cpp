@@ -1,4 +1,4 @@
-#include "master/progress_json.hpp"
+#include "master/console/progress_json.hpp"
 
 #include <cmath>
 #include <nlohmann/json.hpp>

@@ -14,7 +14,7 @@
 #include "common/console/log.hpp"
 #include "common/console/terminal.hpp"
 #include "common/time.hpp"
-#include "master/progress_events.hpp"
+#include "master/console/progress_events.hpp"
 
 namespace gleaner {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "common/console/terminal.hpp"
-#include "master/progress_events.hpp"
+#include "master/console/progress_events.hpp"
 
 namespace gleaner {
 

@@ -1,4 +1,4 @@
-#include "master/progress_text.hpp"
+#include "master/console/progress_text.hpp"
 
 #include <fmt/format.h>
 

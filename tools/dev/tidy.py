@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Checks of the repository that no compiler makes: which folder may include which, third-party
-headers behind their doors, banned calls, the shapes of co_await that GCC 12 compiles correctly,
-lengths, files that nobody builds, formatting. Prints `file:line: sentence` and exits 1 if there is
-anything to say.
+"""Checks of the repository that no compiler makes: which folder may include which and that none
+includes itself through others, how many files a folder holds, third-party headers behind their
+doors, banned calls, the shapes of co_await that GCC 12 compiles correctly, lengths, files that
+nobody builds, formatting. Prints `file:line: sentence` and exits 1 if there is anything to say.
+The rules about folders are in layout.py.
 
 usage: tools/dev/tidy.py [ROOT]      (the repository this file is in, unless given)
 """
@@ -14,6 +15,10 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 
+sys.dont_write_bytecode = True
+from layout import (DOORS, FOLDER_FILES_MAX, FOLDER_FILES_STILL, INCLUDES, PURE,  # noqa: E402
+                    PURE_REFUSES)
+
 FILE_LINES_MAX = 500
 TEST_FILE_LINES_MAX = 800
 FUNCTION_LINES_MAX = 70
@@ -21,90 +26,6 @@ FUNCTION_LINES_MAX = 70
 CODE_SUFFIXES = {".cpp", ".hpp"}
 COUNTED_SUFFIXES = CODE_SUFFIXES | {".py", ".capnp", ".sh", ""}
 SOURCE_FOLDERS = ("common", "schema", "storage", "master", "volunteer", "tools", "tests")
-
-# ---- What may include what -----------------------------------------------------------------------
-
-# Folder -> folders whose headers it may include; the longest match of a path's folder counts.
-CORE_SEES = {"common", "common/dataset", "common/kernels", "common/lsh", "common/model", "schema"}
-SHELL_SEES = {"common/console", "common/net", "common/settings", "schema/wire"}
-INCLUDES = {
-    "common": {"common"},
-    "common/console": {"common", "common/console"},
-    "common/settings": {"common", "common/settings"},
-    "common/model": {"common", "common/model"},
-    "common/kernels": {"common", "common/kernels", "common/model"},
-    "common/lsh": {"common", "common/kernels", "common/lsh", "common/model"},
-    "common/dataset": {"common", "common/dataset"},
-    "common/net": {"common", "common/net"},
-    "schema": {"common", "common/model", "schema"},
-    "schema/wire": {"common", "common/model", "schema", "schema/wire"},
-    "storage/engine": {"common", "storage/engine"},
-    "storage": {"common", "common/lsh", "common/model", "schema", "schema/wire", "storage",
-                "storage/engine"},
-    # Of the training function these two include bounds.hpp alone: what a sound number is.
-    "storage/audit": {"common", "common/console", "common/lsh", "common/model", "schema",
-                      "storage", "storage/audit", "storage/engine", "volunteer/train"},
-    "storage/model": {"common", "common/console", "common/dataset", "common/model", "schema",
-                      "storage", "storage/engine", "storage/model", "volunteer/train"},
-    "volunteer/train": CORE_SEES | {"volunteer/train"},
-    "volunteer/core": CORE_SEES | {"volunteer/train", "volunteer/core"},
-    "volunteer": CORE_SEES | SHELL_SEES | {"volunteer", "volunteer/core", "volunteer/train"},
-    "master/core": CORE_SEES | {"master/core"},
-    "master/console": {"common", "common/console", "common/model", "master/console", "master/core",
-                       "schema"},
-    "master/tasks": CORE_SEES | {"master/core", "master/tasks", "storage", "storage/engine",
-                                 "volunteer/train"},
-    "master": CORE_SEES | SHELL_SEES | {
-        "storage", "storage/engine", "storage/model", "master", "master/console", "master/core",
-        "master/tasks", "volunteer", "volunteer/core", "volunteer/train"},
-    "tools": None,  # everything but tests
-    "tests": None,
-}
-# The verbs of gleaner: each folder sees everything below tools, and these folders of tools.
-TOOLS_INCLUDE = {
-    "cli": set(),
-    "inspect": {"cli"},
-    "verify": {"cli"},
-    "dataset/files": {"cli"},
-    "dataset/make": {"cli", "dataset/files"},
-    "dataset": {"cli", "dataset/files", "dataset/make"},
-    "predict": {"cli", "dataset", "dataset/files", "dataset/make"},
-    "bench": {"cli", "dataset/make"},
-    "plan": {"bench", "cli"},
-}
-BELOW_TOOLS = set(INCLUDES) - {"tools", "tests"}
-for folder, others in TOOLS_INCLUDE.items():
-    INCLUDES["tools/" + folder] = BELOW_TOOLS | {"tools/" + other for other in others | {folder}}
-# Pure state machines and the training function: no clock, no thread, no file, no stream.
-PURE = ("master/core/", "volunteer/core/", "volunteer/train/")
-PURE_REFUSES = re.compile(
-    r"(thread|mutex|condition_variable|shared_mutex|future|semaphore|fstream|iostream|filesystem"
-    r"|ctime|unistd\.h|fcntl\.h|time\.h|sys/.*|nlohmann/.*|spdlog/.*)")
-
-# Third-party header -> where it may be included. Tests may include anything.
-DOORS = [
-    (r"asio(/|\.hpp)", r"common/net/|master/[^/]*$|volunteer/[^/]*$|tools/", "common/net and shells"),
-    (r"(capnp|kj)/|.*\.capnp\.h$", r"schema/wire/[^/]*\.cpp$|schema/wire/wire\.hpp$", "schema/wire/*.cpp"),
-    (r"schema/wire/wire\.hpp$", r"schema/wire/[^/]*\.cpp$", "schema/wire/*.cpp"),
-    (r"rocksdb/", r"storage/rocks_backup\.cpp$|storage/engine/rocks_\w+\.cpp$|storage/engine/rocks_(bulk|files|options)\.hpp$",
-     "storage/engine/rocks_*.cpp, what only they include, and storage/rocks_backup.cpp"),
-    (r"storage/engine/rocks_(bulk|files|options)\.hpp$", r"storage/(engine/)?rocks_\w+\.[ch]pp$",
-     "storage/engine/rocks_*.cpp and storage/rocks_backup.cpp"),
-    (r"toml\+\+/", r"(.*/)?[^/]*(settings|config)[^/]*\.cpp$", "settings and config sources"),
-    (r"CLI/", r"(.*/)?[^/]*(settings|config|main)[^/]*\.cpp$|tools/.*\.cpp$",
-     "settings, config and main sources"),
-    (r"nlohmann/", r"(master|volunteer)/[^/]*$|master/console/.*\.cpp$|common/[^/]*\.cpp$|storage/.*\.cpp$|tools/",
-     "shells, tools, and sources in common and storage"),
-    (r"spdlog/", r"(.*/)?[^/]*(log|main)[^/]*\.cpp$", "log and main sources"),
-    (r"openssl/", r"(common|storage)/.*\.cpp$", "sources in common and storage"),
-    (r"(zlib|zstd)\.h$", r"common/dataset/.*\.cpp$|storage/.*\.cpp$|schema/compact_lists\.cpp$",
-     "sources that compress"),
-    (r"xxhash\.h$", r"(common|schema|storage|volunteer/train)/.*\.(c|h)pp$",
-     "common, schema, storage and volunteer/train"),
-    (r"catch2/", r"tests/", "tests"),
-    (r".*intrin\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|.*/simd_level\.cpp$|tools/bench/bench_peaks\.cpp$",
-     "the kernels of one instruction set and the bench of peaks"),
-]
 
 # ---- Banned calls --------------------------------------------------------------------------------
 
@@ -221,6 +142,52 @@ def check_includes(path, text, files, findings):
             allowed = target in INCLUDES[box]
         if not allowed:
             findings.add(path, line, f"{box} may not include {target} ({header})")
+
+
+def folder_of(path):
+    return path.rpartition("/")[0]
+
+
+def check_circles(texts, findings):
+    """No folder includes itself by way of others. Tests may: their checkers and scenes are one."""
+    edges = {}  # folder -> folder that it includes -> the first place where it does
+    for path, text in texts.items():
+        if pathlib.PurePath(path).suffix not in CODE_SUFFIXES or path.startswith("tests/"):
+            continue
+        for match in INCLUDE.finditer(text):
+            target = folder_of(match.group(2))
+            if match.group(2) in texts and target != folder_of(path):
+                places = edges.setdefault(folder_of(path), {})
+                places.setdefault(target, (path, line_of(text, match.start(2))))
+
+    done, way = set(), []
+
+    def visit(folder):
+        if folder in way:
+            circle = way[way.index(folder):] + [folder]
+            path, line = edges[circle[-2]][folder]
+            findings.add(path, line, "folders include each other in a circle: " + " -> ".join(circle))
+        elif folder not in done:
+            way.append(folder)
+            for target in sorted(edges.get(folder, ())):
+                visit(target)
+            way.pop()
+            done.add(folder)
+
+    for folder in sorted(edges):
+        visit(folder)
+
+
+def check_folder_sizes(files, findings):
+    """A folder that holds many files holds several ideas. A corpus is data, and flat by nature."""
+    counts = {}
+    for path in files:
+        if path.startswith(SOURCE_FOLDERS) and "/corpus/" not in path:
+            counts[folder_of(path)] = counts.get(folder_of(path), 0) + 1
+    for folder, count in counts.items():
+        limit = FOLDER_FILES_STILL.get(folder, FOLDER_FILES_MAX)
+        if count > limit:
+            findings.add(folder, 1, f"{count} files: at most {limit}; give each idea a folder")
 
 
 # ---- Banned calls --------------------------------------------------------------------------------
@@ -445,6 +412,8 @@ def check_repository(root, with_format=True):
         check_co_await(path, plain, findings)
         if not path.startswith("tests/"):
             check_function_lengths(path, plain, findings)
+    check_circles(texts, findings)
+    check_folder_sizes(files, findings)
     check_dead_files(files, texts, findings)
     if with_format:
         check_format(root, files, findings)

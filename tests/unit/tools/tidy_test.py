@@ -74,6 +74,30 @@ class Includes(unittest.TestCase):
             with self.subTest(path=path, header=header):
                 self.assertEqual(self.included(path, header), [])
 
+    def test_folders_that_include_each_other_are_reported(self):
+        def circles(files):
+            return [line for line in findings(files) if "in a circle" in line]
+
+        files = {"common/a/a.hpp": '#include "common/b/b.hpp"\n', "common/b/b.hpp": "",
+                 "common/b/c.hpp": '\n#include "common/c/c.hpp"\n', "common/c/c.hpp": ""}
+        self.assertEqual(circles(files), [])
+        files["common/c/d.hpp"] = '#include "common/a/a.hpp"\n'
+        self.assertEqual(circles(files), [
+            "common/c/d.hpp:1: folders include each other in a circle: "
+            "common/a -> common/b -> common/c -> common/a"])
+        self.assertEqual(circles({"tests/a/a.hpp": '#include "tests/b/b.hpp"\n',
+                                  "tests/b/b.hpp": '#include "tests/a/a.hpp"\n'}), [])
+
+    def test_a_folder_of_more_than_thirty_files_is_reported(self):
+        files = {f"common/x/{number}.md": "" for number in range(30)}
+        self.assertEqual(findings(files), [])
+        files["common/x/y/30.md"] = ""
+        self.assertEqual(findings(files), [])
+        files["common/x/30.md"] = ""
+        self.assertEqual(len(findings(files)), 1)
+        self.assertTrue(findings(files)[0].startswith("common/x:1: 31 files"))
+        self.assertEqual(findings({f"tests/fuzz/corpus/a/{number}": "" for number in range(40)}), [])
+
     def test_a_header_that_is_nowhere_is_reported(self):
         self.assertIn("not a path", self.included("common/x.cpp", "a.hpp")[0])
 

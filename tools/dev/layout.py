@@ -1,0 +1,92 @@
+"""The layout of the repository as rules, for tidy.py: how many files a folder holds, which folder may
+include which, and where third-party headers may be included. A new folder gets its line here."""
+
+import re
+
+FOLDER_FILES_MAX = 30
+# TODO(#27): these two hold more until they are split by idea; no new file goes there.
+FOLDER_FILES_STILL = {"master/core": 32, "volunteer/train": 44}
+
+# ---- What may include what -----------------------------------------------------------------------
+
+# Folder -> folders whose headers it may include; the longest match of a path's folder counts.
+CORE_SEES = {"common", "common/dataset", "common/kernels", "common/lsh", "common/model", "schema"}
+SHELL_SEES = {"common/console", "common/net", "common/settings", "schema/wire"}
+INCLUDES = {
+    "common": {"common"},
+    "common/console": {"common", "common/console"},
+    "common/settings": {"common", "common/settings"},
+    "common/model": {"common", "common/model"},
+    "common/kernels": {"common", "common/kernels", "common/model"},
+    "common/lsh": {"common", "common/kernels", "common/lsh", "common/model"},
+    "common/dataset": {"common", "common/dataset"},
+    "common/net": {"common", "common/net"},
+    "schema": {"common", "common/model", "schema"},
+    "schema/wire": {"common", "common/model", "schema", "schema/wire"},
+    "storage/engine": {"common", "storage/engine"},
+    "storage": {"common", "common/lsh", "common/model", "schema", "schema/wire", "storage",
+                "storage/engine"},
+    # Of the training function these two include bounds.hpp alone: what a sound number is.
+    "storage/audit": {"common", "common/console", "common/lsh", "common/model", "schema",
+                      "storage", "storage/audit", "storage/engine", "volunteer/train"},
+    "storage/model": {"common", "common/console", "common/dataset", "common/model", "schema",
+                      "storage", "storage/engine", "storage/model", "volunteer/train"},
+    "volunteer/train": CORE_SEES | {"volunteer/train"},
+    "volunteer/core": CORE_SEES | {"volunteer/train", "volunteer/core"},
+    "volunteer": CORE_SEES | SHELL_SEES | {"volunteer", "volunteer/core", "volunteer/train"},
+    "master/core": CORE_SEES | {"master/core"},
+    "master/console": {"common", "common/console", "common/model", "master/console", "master/core",
+                       "schema"},
+    "master/tasks": CORE_SEES | {"master/core", "master/tasks", "storage", "storage/engine",
+                                 "volunteer/train"},
+    "master": CORE_SEES | SHELL_SEES | {
+        "storage", "storage/engine", "storage/model", "master", "master/console", "master/core",
+        "master/tasks", "volunteer", "volunteer/core", "volunteer/train"},
+    "tools": None,  # everything but tests
+    "tests": None,
+}
+# The verbs of gleaner: each folder sees everything below tools, and these folders of tools.
+TOOLS_INCLUDE = {
+    "cli": set(),
+    "inspect": {"cli"},
+    "verify": {"cli"},
+    "dataset/files": {"cli"},
+    "dataset/make": {"cli", "dataset/files"},
+    "dataset": {"cli", "dataset/files", "dataset/make"},
+    "predict": {"cli", "dataset", "dataset/files", "dataset/make"},
+    "bench": {"cli", "dataset/make"},
+    "plan": {"bench", "cli"},
+}
+BELOW_TOOLS = set(INCLUDES) - {"tools", "tests"}
+for folder, others in TOOLS_INCLUDE.items():
+    INCLUDES["tools/" + folder] = BELOW_TOOLS | {"tools/" + other for other in others | {folder}}
+# Pure state machines and the training function: no clock, no thread, no file, no stream.
+PURE = ("master/core/", "volunteer/core/", "volunteer/train/")
+PURE_REFUSES = re.compile(
+    r"(thread|mutex|condition_variable|shared_mutex|future|semaphore|fstream|iostream|filesystem"
+    r"|ctime|unistd\.h|fcntl\.h|time\.h|sys/.*|nlohmann/.*|spdlog/.*)")
+
+# Third-party header -> where it may be included. Tests may include anything.
+DOORS = [
+    (r"asio(/|\.hpp)", r"common/net/|master/[^/]*$|volunteer/[^/]*$|tools/", "common/net and shells"),
+    (r"(capnp|kj)/|.*\.capnp\.h$", r"schema/wire/[^/]*\.cpp$|schema/wire/wire\.hpp$", "schema/wire/*.cpp"),
+    (r"schema/wire/wire\.hpp$", r"schema/wire/[^/]*\.cpp$", "schema/wire/*.cpp"),
+    (r"rocksdb/", r"storage/rocks_backup\.cpp$|storage/engine/rocks_\w+\.cpp$|storage/engine/rocks_(bulk|files|options)\.hpp$",
+     "storage/engine/rocks_*.cpp, what only they include, and storage/rocks_backup.cpp"),
+    (r"storage/engine/rocks_(bulk|files|options)\.hpp$", r"storage/(engine/)?rocks_\w+\.[ch]pp$",
+     "storage/engine/rocks_*.cpp and storage/rocks_backup.cpp"),
+    (r"toml\+\+/", r"(.*/)?[^/]*(settings|config)[^/]*\.cpp$", "settings and config sources"),
+    (r"CLI/", r"(.*/)?[^/]*(settings|config|main)[^/]*\.cpp$|tools/.*\.cpp$",
+     "settings, config and main sources"),
+    (r"nlohmann/", r"(master|volunteer)/[^/]*$|master/console/.*\.cpp$|common/[^/]*\.cpp$|storage/.*\.cpp$|tools/",
+     "shells, tools, and sources in common and storage"),
+    (r"spdlog/", r"(.*/)?[^/]*(log|main)[^/]*\.cpp$", "log and main sources"),
+    (r"openssl/", r"(common|storage)/.*\.cpp$", "sources in common and storage"),
+    (r"(zlib|zstd)\.h$", r"common/dataset/.*\.cpp$|storage/.*\.cpp$|schema/compact_lists\.cpp$",
+     "sources that compress"),
+    (r"xxhash\.h$", r"(common|schema|storage|volunteer/train)/.*\.(c|h)pp$",
+     "common, schema, storage and volunteer/train"),
+    (r"catch2/", r"tests/", "tests"),
+    (r".*intrin\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|.*/simd_level\.cpp$|tools/bench/bench_peaks\.cpp$",
+     "the kernels of one instruction set and the bench of peaks"),
+]

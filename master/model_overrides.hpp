@@ -164,7 +164,7 @@ void for_each_learning_field(ModelFieldVisit<Visit> to) {
           "A round whose loss is so many times the lowest of a round before has diverged: it is "
           "trained again at half the rates. 0: never.");
   to.other(ModelField<std::int32_t>{"gradient_step_log2", &O::gradient_step_log2,
-                                    &C::gradient_step_log2, -30, 0, "",
+                                    &C::gradient_step_log2, -13, 0, "",
                                     "Gradients of the hidden layer travel as multiples of 2 to the "
                                     "power of this."});
 }

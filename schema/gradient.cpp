@@ -13,7 +13,7 @@
 namespace gleaner {
 namespace {
 
-constexpr unsigned kWidthMax = 32;
+constexpr unsigned kWidthMax = kGradientBits;
 
 // Zig-zag: small magnitudes of either sign become small numbers.
 std::uint32_t fold_sign(std::int32_t value) {
@@ -22,6 +22,13 @@ std::uint32_t fold_sign(std::int32_t value) {
 
 std::int32_t unfold_sign(std::uint32_t folded) {
   return static_cast<std::int32_t>((folded >> 1) ^ (0u - (folded & 1u)));
+}
+
+// The sum modulo 2^kGradientBits, with its sign.
+std::int32_t add(std::int32_t a, std::int32_t b) {
+  constexpr int kUnused = 32 - kGradientBits;
+  const std::uint32_t sum = static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b);
+  return static_cast<std::int32_t>(sum << kUnused) >> kUnused;
 }
 
 Error broken_gradient(std::string what) {
@@ -103,6 +110,7 @@ Bytes pack_gradient(const HiddenCodes& codes, std::span<const std::int32_t> grad
       bits |= folded;
     });
     const auto width = static_cast<unsigned>(std::bit_width(bits));
+    GLEANER_CHECK(width <= kWidthMax);
     packed[i] = static_cast<std::uint8_t>(width);
     if (width == 0) continue;
     for (std::size_t k = 0; k < count; ++k) writer.put(entries[k], width);
@@ -121,15 +129,11 @@ Result<void> add_gradient(const HiddenCodes& codes, ByteView packed, std::span<s
     if (width == 0) continue;
     const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
     std::uint32_t bits = 0;
-    bool has_overflowed = false;
     units.for_each(i, [&](std::size_t unit) {
       const std::uint32_t folded = reader.get(width, mask);
       bits |= folded;
-      has_overflowed |= __builtin_add_overflow(sum[unit], unfold_sign(folded), &sum[unit]);
+      sum[unit] = add(sum[unit], unfold_sign(folded));
     });
-    if (has_overflowed) {
-      return broken_gradient(fmt::format("the sum of example {} exceeds 32 bits", i));
-    }
     if (static_cast<unsigned>(std::bit_width(bits)) != width) {
       return broken_gradient(fmt::format("width {} of example {}, but {} bits suffice", width, i,
                                          std::bit_width(bits)));

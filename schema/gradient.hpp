@@ -1,6 +1,7 @@
-// dh of a batch as integers, in multiples of 2^gradient_step_log2. Sums are exact, so volunteers
-// and relays may add in any grouping. On the wire: for each example the width its largest entry
-// needs, then its entries at that width, only for the units whose code is not zero.
+// The gradient with respect to a batch's activations as integers modulo 2^26, in multiples of
+// 2^gradient_step_log2. Sums are exact, so volunteers and relays may add in any grouping, and one
+// that leaves the range comes to the same everywhere. On the wire: for each example the width its
+// largest entry needs, then its entries at that width, only for the units whose code is not zero.
 #pragma once
 
 #include <cstdint>
@@ -13,11 +14,14 @@
 
 namespace gleaner {
 
-// `gradient` is codes.examples x codes.hidden; entries of suppressed units are not read.
+inline constexpr int kGradientBits = 26;
+
+// `gradient` is codes.examples x codes.hidden, from -2^25 to 2^25 - 1; entries of suppressed units
+// are not read.
 Bytes pack_gradient(const HiddenCodes& codes, std::span<const std::int32_t> gradient);
 
 // Adds the packed gradient to `sum` (codes.examples x codes.hidden). Refuses what pack_gradient
-// cannot have written and sums that would overflow 32 bits; `sum` is then unspecified.
+// cannot have written; `sum` is then unspecified.
 Result<void> add_gradient(const HiddenCodes& codes, ByteView packed, std::span<std::int32_t> sum);
 
 }  // namespace gleaner

@@ -168,7 +168,7 @@ struct TrainUnit {
 
 struct ShardOutcome {
   ShardId shard{};
-  std::uint64_t gradient_digest = 0;  // XXH3 of the shard's own integer dh, whether sent or not
+  std::uint64_t gradient_digest = 0;  // of the shard's own gradient, sent or not
   std::int64_t loss = 0;              // sum over examples and active neurons, in 2^-20 nats
   std::uint64_t active = 0;           // active neurons, summed over examples
   friend bool operator==(const ShardOutcome&, const ShardOutcome&) = default;

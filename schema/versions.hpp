@@ -7,9 +7,9 @@ namespace gleaner {
 
 inline constexpr const char* kBuildVersion = "0.1.0";
 // A volunteer offers a range and the master picks the highest it knows.
-inline constexpr std::uint32_t kProtocolMin = 13;
-inline constexpr std::uint32_t kProtocolMax = 13;
-inline constexpr std::uint32_t kStoreVersion = 5;
+inline constexpr std::uint32_t kProtocolMin = 14;
+inline constexpr std::uint32_t kProtocolMax = 14;
+inline constexpr std::uint32_t kStoreVersion = 6;
 inline constexpr std::uint32_t kPackedDatasetVersion = 1;
 
 }  // namespace gleaner

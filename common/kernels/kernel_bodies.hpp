@@ -56,17 +56,34 @@ void dequantise_kernel(float scale, const std::uint8_t* codes, float* values, st
   }
 }
 
-void quantise_gradient_kernel(const float* gradient, const std::uint8_t* codes,
-                              float steps_per_unit, float limit, std::int32_t* steps,
-                              std::size_t n) {
-  const Vec factor = Vec::broadcast(steps_per_unit);
-  const Vec high = Vec::broadcast(limit);
-  const Vec low = Vec::broadcast(-limit);
-  for (std::size_t i = 0; i < n; i += kWidth) {
-    const Vec scaled = Vec::mul(Vec::load(gradient + i), factor);
-    const Vec clamped = Vec::max(Vec::min(scaled, high), low);
-    Vec::select_nonzero(Vec::load_codes(codes + i), clamped, Vec::zero()).store_rounded(steps + i);
+// Sixteen integers; GCC makes of them what the instruction set has.
+using Words = std::uint32_t __attribute__((vector_size(64), aligned(4), may_alias));
+
+void round_gradient_kernel(const GradientRounding& work) {
+  constexpr std::uint32_t kHalf = 1U << (kGradientGuardBits - 1);
+  constexpr std::uint32_t kWhole = ~((1U << kGradientGuardBits) - 1);
+  const std::size_t width = work.width;
+  std::uint32_t* const first = work.sums[0];
+  for (std::size_t k = 1; k < work.sum_count; ++k) {
+    std::uint32_t* const other = work.sums[k];
+    for (std::size_t i = 0; i < width; i += kWidth) {
+      *reinterpret_cast<Words*>(first + i) += *reinterpret_cast<Words*>(other + i);
+      *reinterpret_cast<Words*>(other + i) = Words{};
+    }
   }
+  const Words begin = Words{} + (kHalf - work.addend);
+  Words check{};
+  Words factor;
+  for (std::uint32_t l = 0; l < kWidth; ++l) factor[l] = 2 * (l * 0x9e3779b9U) + 1;
+  const Words stride = Words{} + 0x85ebca6aU;  // even: factors stay odd
+  for (std::size_t i = 0; i < width; i += kWidth) {
+    Words& sum = *reinterpret_cast<Words*>(first + i);
+    const Words rounded = (begin + sum) & kWhole;
+    sum = rounded;
+    check += rounded * factor;
+    factor += stride;
+  }
+  *reinterpret_cast<Words*>(work.check) = check;
 }
 
 // ---- Logistic ----------------------------------------------------------------------------------
@@ -202,10 +219,11 @@ std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
 }
 
 // Backward over `Blocks` vectors of the row's columns, which stay in registers over its examples:
-// the row's gradient, and the hidden gradients of its examples by the weights as they are.
+// the row's gradient, and its share of its examples' gradients by the weights as they are.
 template <std::size_t Blocks>
 void row_backward(const RowsTraining& work, const RowView& row, std::size_t column,
                   float* gradient) {
+  const Vec magic = Vec::broadcast(work.gradient_magic);
   Vec w[Blocks];
   Vec g[Blocks];
 #pragma GCC unroll 8
@@ -219,11 +237,11 @@ void row_backward(const RowsTraining& work, const RowView& row, std::size_t colu
     const Vec step = Vec::broadcast(row.deltas[j] * work.scales[example]);
     const std::size_t offset = example * work.width + column;
     const std::uint8_t* codes = work.codes + offset;
-    float* dh = work.hidden_gradient + offset;
+    std::uint32_t* sums = work.gradient_sums + offset;
 #pragma GCC unroll 8
     for (std::size_t k = 0; k < Blocks; ++k) {
       g[k] = Vec::fma(step, Vec::load_codes(codes + k * kWidth), g[k]);
-      Vec::fma(delta, w[k], Vec::load(dh + k * kWidth)).store(dh + k * kWidth);
+      Vec::fma(delta, w[k], magic).add_bits(sums + k * kWidth);
     }
   }
 #pragma GCC unroll 8
@@ -420,7 +438,7 @@ constexpr Kernels make_kernels(SimdLevel level) {
           .sum_of_squares = sum_of_squares_kernel,
           .rms_steps = rms_steps_kernel,
           .dequantise = dequantise_kernel,
-          .quantise_gradient = quantise_gradient_kernel,
+          .round_gradient = round_gradient_kernel,
           .logistic = logistic_kernel,
           .train_rows = train_rows_kernel,
           .score_rows = score_rows_kernel,

@@ -1,9 +1,15 @@
 #include "common/kernels/kernels.hpp"
 
+#include <cmath>
+
 #include "common/check.hpp"
 #include "common/kernels/kernel_tables.hpp"
 
 namespace gleaner {
+
+float gradient_magic(int gradient_step_log2) {
+  return std::ldexp(1.5F * 0x1p23F, gradient_step_log2 - kGradientGuardBits);
+}
 
 const Kernels& kernels_for(SimdLevel level) {
   switch (level) {

@@ -56,10 +56,30 @@ struct RowsTraining {
   // those of a batch fit the first cache level.
   const std::uint8_t* codes = nullptr;  // examples x n
   const float* scales = nullptr;        // examples
-  float* hidden_gradient = nullptr;     // examples x n, added to
-  float* logits = nullptr;              // scratch: 16 more than there are pairs
-  float* deltas = nullptr;              // scratch: the same
-  float* gradients = nullptr;           // scratch: kRowsPerStep x n
+  // examples x n: each pair adds its share, in units: see kGradientGuardBits.
+  std::uint32_t* gradient_sums = nullptr;
+  float gradient_magic = 0;    // gradient_magic() of the step
+  float* logits = nullptr;     // scratch: 16 more than there are pairs
+  float* deltas = nullptr;     // scratch: the same
+  float* gradients = nullptr;  // scratch: kRowsPerStep x n
+};
+
+// Gradients with respect to the activations are summed in integers modulo 2^32, so that neurons may
+// be summed in any order and grouping. A pair's share delta * w is rounded to a multiple of a unit,
+// the gradient step / 2^kGradientGuardBits: adding 1.5 * 2^23 units to the share rounds it, and
+// leaves the multiple in the float's lowest bits. What is summed are these floats' bits; the
+// addend's own are taken off at the end. A share of 2^22 units or more (a weight beyond 64, with a
+// step of 2^-10) sums up to something that is the same everywhere, and of no use.
+inline constexpr int kGradientGuardBits = 6;
+float gradient_magic(int gradient_step_log2);
+
+// Ends a shard's part of an example's gradient: see Kernels::round_gradient.
+struct GradientRounding {
+  std::size_t width = 0;                 // n
+  std::uint32_t* const* sums = nullptr;  // some arrays of n
+  std::size_t sum_count = 0;             // of these, one at least
+  std::uint32_t addend = 0;              // the bits that pairs added besides their shares
+  std::uint32_t* check = nullptr;        // 16: a checksum
 };
 
 // A block of exact scores: scores[e * score_stride + r] = dot(row r, example e) + bias r.
@@ -109,10 +129,11 @@ struct Kernels {
 
   // values[i] = scale * codes[i].
   void (*dequantise)(float scale, const std::uint8_t* codes, float* values, std::size_t n);
-  // steps[i] = gradient[i] * steps_per_unit rounded to nearest even and clamped to +-limit, 0 where
-  // codes[i] is 0. `limit` is at most 2^24.
-  void (*quantise_gradient)(const float* gradient, const std::uint8_t* codes, float steps_per_unit,
-                            float limit, std::int32_t* steps, std::size_t n);
+  // Adds up the arrays less the addend, rounded to whole gradient steps (halves up), in the first
+  // of them; the others are zero afterwards. Since what was there before is whole, what is added to
+  // it is rounded by itself. check[l] becomes the sum of the entries i with i % 16 = l, each times
+  // an odd number that depends on i; so it is linear in what was added.
+  void (*round_gradient)(const GradientRounding& work);
 
   // sigmoid(x) and softplus(x) = log(1 + e^x), with e^-|x| held at its value for |x| = 64 beyond.
   void (*logistic)(const float* x, float* sigmoid, float* softplus, std::size_t n);

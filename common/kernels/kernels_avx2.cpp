@@ -40,6 +40,16 @@ struct Vec {
     _mm256_storeu_si256(reinterpret_cast<__m256i*>(p + 8), _mm256_cvtps_epi32(high));
   }
 
+  static void add_eight(std::uint32_t* sums, __m256 x) {
+    auto* const p = reinterpret_cast<__m256i*>(sums);
+    _mm256_storeu_si256(p, _mm256_add_epi32(_mm256_loadu_si256(p), _mm256_castps_si256(x)));
+  }
+
+  void add_bits(std::uint32_t* sums) const {
+    add_eight(sums, low);
+    add_eight(sums + 8, high);
+  }
+
   std::int64_t sum_rounded(std::size_t lanes) const {
     std::int32_t whole[16];
     store_rounded(whole);

@@ -30,6 +30,10 @@ struct Vec {
 
   void store_rounded(std::int32_t* p) const { _mm512_storeu_si512(p, _mm512_cvtps_epi32(all)); }
 
+  void add_bits(std::uint32_t* sums) const {
+    _mm512_storeu_si512(sums, _mm512_add_epi32(_mm512_loadu_si512(sums), _mm512_castps_si512(all)));
+  }
+
   std::int64_t sum_rounded(std::size_t lanes) const {
     const auto counted = static_cast<__mmask16>((1u << lanes) - 1);
     const __m512i whole = _mm512_maskz_cvtps_epi32(counted, all);

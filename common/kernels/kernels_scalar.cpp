@@ -47,6 +47,11 @@ struct Vec {
     for (int l = 0; l < 16; ++l) p[l] = static_cast<std::int32_t>(std::lrintf(lane[l]));
   }
 
+  // Adds the lanes' bits to integers, modulo 2^32.
+  void add_bits(std::uint32_t* sums) const {
+    for (int l = 0; l < 16; ++l) sums[l] += std::bit_cast<std::uint32_t>(lane[l]);
+  }
+
   // The sum of the first `lanes` of them.
   std::int64_t sum_rounded(std::size_t lanes) const {
     std::int64_t sum = 0;

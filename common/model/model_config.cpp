@@ -101,7 +101,7 @@ Result<void> validate_optimizer(const ModelConfig& c) {
                     "of rounds that do not diverge differs too",
                     c.divergence_factor, kDivergenceFactorMin)};
   }
-  return in_range<std::int32_t>("gradient_step_log2", c.gradient_step_log2, -30, 0);
+  return in_range<std::int32_t>("gradient_step_log2", c.gradient_step_log2, -13, 0);
 }
 
 }  // namespace

@@ -67,7 +67,7 @@ struct ModelConfig {
   // A round whose loss is so many times the lowest of a round before has diverged, and is trained
   // again at half the rates; 0: none ever has.
   float divergence_factor = 0.0F;
-  std::int32_t gradient_step_log2 = -10;  // dh is sent in multiples of 2^this
+  std::int32_t gradient_step_log2 = -10;  // gradients travel in multiples of 2^this, from -13
 
   // Of the model that the run began with, instead of weights drawn from the seed; 0: of none.
   std::uint64_t initial_fingerprint = 0;

@@ -17,6 +17,10 @@ constexpr double kRareExamplesPerLabel = 20;
 // Weights of the output layer, in all: 0.4 GB in the recipe auto, 0.8 GB in best.
 constexpr std::uint64_t kOutputWeights = 100'000'000;
 constexpr std::uint64_t kOutputWeightsBest = 200'000'000;
+// A shard is what a volunteer holds at least. More of them cost time: an example has fewer neurons
+// to train in each, and every shard rounds the gradients of all (PERFORMANCE.md).
+constexpr std::uint32_t kShards = 64;
+constexpr std::uint32_t kShardsNarrow = 16;
 // Active neurons besides the true labels: fewer cost precision, more cost time. In a narrow layer a
 // larger fraction of it competes for each example.
 constexpr std::uint32_t kActiveNarrow = 1'500;
@@ -156,8 +160,9 @@ void Chooser::choose_units() {
 }
 
 void Chooser::choose_shards() {
-  set("output_shards", &ModelConfig::output_shards, std::min<std::uint32_t>(16, facts_.labels),
-      "enough to share among several volunteers");
+  const std::uint32_t shards = is_trained_whole() ? kShardsNarrow : kShards;
+  set("output_shards", &ModelConfig::output_shards, std::min(shards, facts_.labels),
+      "so many volunteers can take part, each with all its cores");
 }
 
 std::uint32_t Chooser::own_epochs() const {

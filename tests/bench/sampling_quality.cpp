@@ -26,7 +26,7 @@ std::vector<OutputShard> shards_of(const ShardContext& context, const CommittedR
     for (std::uint32_t neuron = range.begin; neuron < range.end; ++neuron) {
       shard.load_initial(neuron - range.begin, rows.row(neuron));
     }
-    shard.finish_loading(pool, scratch);
+    shard.finish_loading({pool, scratch});
   }
   return shards;
 }
@@ -114,10 +114,11 @@ SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows&
     kernels.dequantise(codes.scales[e], codes.codes.data() + e * config.hidden,
                        hidden.data() + e * config.hidden, config.hidden);
   }
+  ActiveSets active;
   for (const OutputShard& shard : shards) {
-    ActiveSets& active = scratch[0].batches[0].active;
     const NeuronRange range = shard.neurons();
-    active.build(batch, positives, shard.id(), range, shard.tables());
+    scratch[0].chooser.choose(batch, positives, shard.id(), range, shard.tables(),
+                              {0, codes.examples}, active);
     for (std::uint32_t e = 0; e < codes.examples; ++e) {
       Example& example = examples[e];
       for (const std::uint32_t row : active.chosen(e)) example.is_chosen[range.begin + row] = true;

@@ -33,7 +33,7 @@ Bytes gradient_input(std::uint32_t examples, std::uint32_t sixteenths, Rng& rng)
   const HiddenCodes codes = testing::random_codes(examples, sixteenths * 16, rng);
   std::vector<std::int32_t> gradient(codes.codes.size());
   for (auto& entry : gradient)
-    entry = static_cast<std::int32_t>(rng.next() >> 32) >> (examples * 4);
+    entry = static_cast<std::int32_t>(rng.next() >> 32) >> (8 + examples * 3);
   Bytes bytes(2 + codes.codes.size() / 8);
   bytes[0] = static_cast<std::uint8_t>(examples - 1);
   bytes[1] = static_cast<std::uint8_t>(sixteenths - 1);

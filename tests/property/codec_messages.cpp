@@ -79,7 +79,7 @@ ModelConfig model(Rng& rng) {
   config.staleness = static_cast<std::uint32_t>(rng.next_below(kStalenessMax));
   config.sampling = static_cast<Sampling>(rng.next_below(3));
   config.hash_bits = static_cast<std::uint32_t>(1 + rng.next_below(kHashBitsMax));
-  config.gradient_step_log2 = -static_cast<std::int32_t>(rng.next_below(31));
+  config.gradient_step_log2 = -static_cast<std::int32_t>(rng.next_below(13));
   config.initial_fingerprint = rng.next();
   config.dropout = static_cast<float>(rng.next_below(90)) / 100.0F;
   config.feature_dropout = static_cast<float>(rng.next_below(90)) / 100.0F;

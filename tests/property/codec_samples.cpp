@@ -50,7 +50,7 @@ ModelConfig sample_model() {
   model.input_scale = 2.2F;
   model.output_scale = 2.3F;
   model.divergence_factor = 3.0F;
-  model.gradient_step_log2 = -24;
+  model.gradient_step_log2 = -11;
   model.initial_fingerprint = 0x26;
   return model;
 }

@@ -96,6 +96,12 @@ struct Projections {
   }
 };
 
+std::vector<std::uint32_t> random_words(Rng& rng, std::size_t n) {
+  std::vector<std::uint32_t> words(n);
+  for (std::uint32_t& word : words) word = static_cast<std::uint32_t>(rng.next());
+  return words;
+}
+
 // Training of three rows, of five held, on random examples; all buffers owned.
 struct RowsCase {
   std::size_t width;
@@ -103,16 +109,17 @@ struct RowsCase {
   std::vector<std::size_t> pair_ends;
   std::vector<ActivePair> pairs;
   std::vector<std::uint8_t> codes;
-  std::vector<float> scales, weights, hidden_gradient, gradients, logits, deltas, biases, states;
+  std::vector<std::uint32_t> gradient_sums;
+  std::vector<float> scales, weights, gradients, logits, deltas, biases, states;
   std::int64_t loss = 0;
   RmsRule rule{3e-3F, 0.999F, 1.0F - 0.999F, kFirstShare, 1e-8F};
 
   RowsCase(Rng& rng, std::size_t n, std::size_t examples, std::size_t count)
       : width(n),
         codes(random_codes(rng, examples * n)),
+        gradient_sums(random_words(rng, examples * n)),
         scales(random_floats(rng, examples, 0.01F)),
         weights(random_floats(rng, 5 * n)),
-        hidden_gradient(random_floats(rng, examples * n)),
         gradients(kRowsPerStep * n),
         biases(random_floats(rng, 5)),
         states(5, 0.25F) {
@@ -144,7 +151,8 @@ struct RowsCase {
             .pairs = pairs.data(),
             .codes = codes.data(),
             .scales = scales.data(),
-            .hidden_gradient = hidden_gradient.data(),
+            .gradient_sums = gradient_sums.data(),
+            .gradient_magic = gradient_magic(-10),
             .logits = logits.data(),
             .deltas = deltas.data(),
             .gradients = gradients.data()};
@@ -208,29 +216,107 @@ TEST_CASE("kernels: element-wise kernels agree with their definition", "[kernels
       kernels.axpy(a, x.data(), sum.data(), n);
       std::vector<float> values(n);
       kernels.dequantise(0.37F, codes.data(), values.data(), n);
-      std::vector<std::int32_t> steps(n);
-      kernels.quantise_gradient(x.data(), codes.data(), 16384.0F, 9000.0F, steps.data(), n);
       for (std::size_t i = 0; i < n; ++i) {
         REQUIRE(same_bits(sum[i], std::fma(a, x[i], y[i])));
         REQUIRE(same_bits(values[i], 0.37F * static_cast<float>(value_of(codes[i]))));
-        const double clamped = std::clamp(std::nearbyint(x[i] * 16384.0), -9000.0, 9000.0);
-        REQUIRE(steps[i] == (codes[i] == 0 ? 0 : static_cast<std::int32_t>(clamped)));
       }
     }
   }
 }
 
-TEST_CASE("kernels: gradients round to the nearest step, ties to even, and saturate", "[kernels]") {
-  std::vector<float> gradient(16, 0.0F);
-  const std::array<float, 8> inputs{0.5F, 1.5F, -0.5F, -2.5F, 3e7F, -3e7F, 16777216.0F, 0.4999F};
-  std::copy(inputs.begin(), inputs.end(), gradient.begin());
-  const std::vector<std::uint8_t> codes(16, 1);
+TEST_CASE("kernels: gradients add up in units and round to whole steps", "[kernels]") {
+  CAPTURE(property_seed());
+  Rng rng(property_seed(), Purpose::kTest, 9);
+  constexpr std::int32_t kStep = 1 << kGradientGuardBits;
+  for (const std::size_t n : widths()) {
+    const auto addend = static_cast<std::uint32_t>(rng.next());
+    // Whole steps of shards before, and this one's share in two arrays.
+    const std::vector<std::uint32_t> random = random_words(rng, n);
+    std::vector<std::uint32_t> first(n);
+    std::vector<std::uint32_t> second(n);
+    std::vector<std::uint32_t> expected(n);
+    for (std::size_t i = 0; i < n; ++i) {
+      const std::uint32_t before = static_cast<std::uint32_t>(rng.next()) * kStep;
+      std::int32_t units = static_cast<std::int32_t>(rng.next_below(400)) - 200;
+      if (rng.chance(1, 4)) units = kStep * 7 + kStep / 2;
+      first[i] = before + random[i];
+      second[i] = static_cast<std::uint32_t>(units) + addend - random[i];
+      const double steps = std::floor(static_cast<double>(units) / kStep + 0.5);
+      expected[i] = before + static_cast<std::uint32_t>(static_cast<std::int32_t>(steps) * kStep);
+    }
+    std::vector<std::uint32_t> check;
+    for (const SimdLevel level : available_simd_levels()) {
+      CAPTURE(n, simd_level_name(level));
+      const auto round = [&](std::vector<std::uint32_t> a, std::vector<std::uint32_t> b,
+                             const std::vector<std::uint32_t>& sum) {
+        const std::array<std::uint32_t*, 2> sums{a.data(), b.data()};
+        std::vector<std::uint32_t> own(16, 7);
+        kernels_for(level).round_gradient({.width = n,
+                                           .sums = sums.data(),
+                                           .sum_count = sums.size(),
+                                           .addend = addend,
+                                           .check = own.data()});
+        REQUIRE(a == sum);
+        REQUIRE(b == std::vector<std::uint32_t>(n));
+        return own;
+      };
+      const std::vector<std::uint32_t> own = round(first, second, expected);
+      if (check.empty()) check = own;
+      REQUIRE(own == check);
+      if (n == 0) continue;
+      // A change by a step shows, and the check is linear in it.
+      const std::size_t at = rng.next_below(n);
+      std::vector<std::uint32_t> once = second;
+      std::vector<std::uint32_t> sum = expected;
+      once[at] += kStep;
+      sum[at] += kStep;
+      const std::vector<std::uint32_t> one = round(first, once, sum);
+      REQUIRE(one != check);
+      once[at] += kStep;
+      sum[at] += kStep;
+      const std::vector<std::uint32_t> two = round(first, once, sum);
+      for (std::size_t l = 0; l < 16; ++l) REQUIRE(two[l] - one[l] == one[l] - check[l]);
+    }
+  }
+}
+
+TEST_CASE("kernels: a pair's share of a gradient is rounded to a unit", "[kernels]") {
+  // One row, one pair: delta is sigmoid(0) - 1 = -0.5, and the shares are -w / 2.
+  const std::vector<float> start{0.0F,    0x1p-15F, -0x1p-15F, 0x1p-16F, 3.0F, -3.0F,
+                                 63.0F,   -63.0F,   0.25F,     1e-30F,   0.1F, -0.1F,
+                                 0x1p-9F, 7.0F,     0.5F,      1.0F};
   for (const SimdLevel level : available_simd_levels()) {
-    std::vector<std::int32_t> steps(16, -1);
-    kernels_for(level).quantise_gradient(gradient.data(), codes.data(), 1.0F, 16777216.0F,
-                                         steps.data(), 16);
-    REQUIRE(std::vector<std::int32_t>(steps.begin(), steps.begin() + 9) ==
-            std::vector<std::int32_t>{0, 2, 0, -2, 16777216, -16777216, 16777216, 0, 0});
+    std::vector<float> weights = start;
+    float bias = 0;
+    float state = 0;
+    const std::uint32_t row = 0;
+    const std::size_t end = 1;
+    std::vector<ActivePair> pairs(17, kTruePair);
+    const std::vector<std::uint8_t> codes(16, 0);
+    const float scale = 1;
+    std::vector<std::uint32_t> sums(16);
+    std::vector<float> logits(17), deltas(17), gradients(kRowsPerStep * 16);
+    const RowsTraining work{.width = 16,
+                            .weights = weights.data(),
+                            .biases = &bias,
+                            .states = &state,
+                            .rows = &row,
+                            .row_count = 1,
+                            .pair_ends = &end,
+                            .pairs = pairs.data(),
+                            .codes = codes.data(),
+                            .scales = &scale,
+                            .gradient_sums = sums.data(),
+                            .gradient_magic = gradient_magic(-10),
+                            .logits = logits.data(),
+                            .deltas = deltas.data(),
+                            .gradients = gradients.data()};
+    (void)kernels_for(level).train_rows(work, {1e-3F, 0.999F, 0.001F, kFirstShare, 1e-8F});
+    for (std::size_t i = 0; i < 16; ++i) {
+      const auto units =
+          static_cast<std::int32_t>(sums[i] - std::bit_cast<std::uint32_t>(gradient_magic(-10)));
+      REQUIRE(units == static_cast<std::int32_t>(std::nearbyint(-0.5 * start[i] * 0x1p16)));
+    }
   }
 }
 
@@ -284,7 +370,7 @@ TEST_CASE("kernels: training rows gives the same bits at every level", "[kernels
         rows.run(kernels_for(level));
         REQUIRE(rows.loss == reference.loss);
         REQUIRE(same_bits(rows.weights, reference.weights));
-        REQUIRE(same_bits(rows.hidden_gradient, reference.hidden_gradient));
+        REQUIRE(rows.gradient_sums == reference.gradient_sums);
         REQUIRE(same_bits(rows.biases, reference.biases));
         REQUIRE(same_bits(rows.states, reference.states));
       }

@@ -88,7 +88,7 @@ BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const B
       level == kPickedRows ? picked_rows(layer_rows) : all_rows(layer_rows);
   const std::vector<std::uint8_t> codes = random_codes(kKernelExamples * width);
   const std::vector<float> scales(kKernelExamples, 0.01F);
-  AlignedVector<float> hidden_gradient(kKernelExamples * width);
+  AlignedVector<std::uint32_t> gradient_sums(kKernelExamples * width);
   constexpr std::size_t kBlock = 32;
   std::vector<std::size_t> ends(kBlock);
   std::vector<ActivePair> pairs(kBlock * visits + kLanes);
@@ -112,7 +112,8 @@ BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const B
                     .pairs = pairs.data(),
                     .codes = codes.data(),
                     .scales = scales.data(),
-                    .hidden_gradient = hidden_gradient.data(),
+                    .gradient_sums = gradient_sums.data(),
+                    .gradient_magic = gradient_magic(-8),
                     .logits = logits.data(),
                     .deltas = deltas.data(),
                     .gradients = gradients.data()};

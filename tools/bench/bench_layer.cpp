@@ -63,7 +63,7 @@ BenchLayer::BenchLayer(const ModelConfig& model, const Kernels& kernels)
       initial_row(config, map, shard.id(), row, 1, values);
       shard.load_initial(row, values);
     }
-    shard.finish_loading(pool, {&scratch, 1});
+    shard.finish_loading(scratch);
   }
 }
 

@@ -13,7 +13,6 @@
 #include "tools/bench/bench_loops.hpp"
 #include "tools/bench/bench_step.hpp"
 #include "tools/bench/bench_timing.hpp"
-#include "volunteer/train/gradient_digest.hpp"
 #include "volunteer/train/input_layer.hpp"
 #include "volunteer/train/output_shard.hpp"
 
@@ -57,7 +56,7 @@ Pass time_pass(BenchLayer& layer, std::uint32_t parts, double budget) {
     for (const QueryBatch& batch : batches) {
       for (OutputShard& shard : layer.shards) {
         pass.visits += static_cast<double>(shard.train(batch, none, 1e-6F, layer.scratch).active);
-        pass.rows += static_cast<double>(layer.scratch.batches[0].active.rows().size());
+        pass.rows += static_cast<double>(layer.scratch.batches[0].lists.rows().size());
       }
     }
   });
@@ -75,12 +74,16 @@ double time_scan(BenchLayer& layer, double budget) {
   const HiddenCodes codes = clustered_codes(config.hidden, 0, 1);
   QueryBatch batch(config, &layer.sim_hash);
   batch.prepare(0, codes, layer.pool);
-  ActiveSets active(config);
+  ActiveSetChooser chooser(config);
+  ActiveSets active;
+  PairLists lists;
   const Positives none = no_positives(1);
   return best_seconds(budget,
                       [&] {
                         for (const OutputShard& shard : layer.shards) {
-                          active.build(batch, none, shard.id(), shard.neurons(), shard.tables());
+                          chooser.choose(batch, none, shard.id(), shard.neurons(), shard.tables(),
+                                         {0, 1}, active);
+                          lists.build({&active, 1}, {0, shard.rows().rows()});
                         }
                       }) /
          config.labels;
@@ -88,16 +91,18 @@ double time_scan(BenchLayer& layer, double budget) {
 
 double time_finish(const Kernels& kernels, const BenchShape& shape) {
   const HiddenCodes codes = clustered_codes(shape.hidden, 0, kTrainingExamples);
-  AlignedVector<float> gradient(codes.codes.size());
-  std::vector<std::int32_t> steps(codes.codes.size());
-  volatile std::uint64_t digest = 0;
-  return best_seconds(shape.budget,
-                      [&] {
-                        gradient.assign(gradient.size(), 0.0F);
-                        kernels.quantise_gradient(gradient.data(), codes.codes.data(), 1024.0F,
-                                                  1e6F, steps.data(), steps.size());
-                        digest = gradient_digest(steps);
-                      }) /
+  AlignedVector<std::uint32_t> sums(codes.codes.size());
+  std::vector<std::uint32_t> check(kCheckWords);
+  return best_seconds(
+             shape.budget,
+             [&] {
+               for (std::size_t e = 0; e < kTrainingExamples; ++e) {
+                 const std::size_t first = e * shape.hidden;
+                 std::uint32_t* const own = sums.data() + first;
+                 kernels.round_gradient(
+                     {.width = shape.hidden, .sums = &own, .sum_count = 1, .check = check.data()});
+               }
+             }) /
          kTrainingExamples;
 }
 

@@ -45,10 +45,9 @@ struct Loads {
 };
 
 Loads loads_of(const PlanInput& input, const Work& w, const Shape& s, const Scale& scale) {
-  // Threads own whole output shards, so that a core has so much of what the volunteer has. They
-  // share the work on input shards evenly.
+  // A volunteer's threads share its shards evenly.
   const double cores = input.volunteers.cores;
-  const double core_share = std::ceil(s.held / cores) / s.shards;
+  const double core_share = s.share / cores;
   const double speed = scale[Resource::kVolunteers];
   const double master_cores = input.master.cores;
   const double network = w.network * s.holders + w.input_network * s.input_holders;

@@ -120,15 +120,9 @@ Shape shape_of(const PlanInput& input, const Scale& scale) {
   // Rounds are about equally long.
   const double span = epochs_per_round(m) * s.epoch_batches;
   s.batches = span / std::ceil(span / m.round_batches) * scale[Resource::kRound];
-  // Every shard chooses and draws its part, rounded up.
-  const auto in_parts = [&](double rows) {
-    return std::ceil(rows / m.output_shards) * m.output_shards;
-  };
   const bool has_tables = m.sampling == Sampling::kLsh;
-  const double chosen = m.sampling == Sampling::kAll ? s.labels : in_parts(m.active_cap);
-  s.drawn = has_tables                        ? in_parts(m.random_negatives)
-            : m.sampling == Sampling::kRandom ? chosen
-                                              : 0.0;
+  const double chosen = m.sampling == Sampling::kAll ? s.labels : m.active_cap;
+  s.drawn = has_tables ? m.random_negatives : m.sampling == Sampling::kRandom ? chosen : 0.0;
   s.active = std::min(s.labels, chosen + (has_tables ? s.drawn : 0.0) + input.labels_per_point);
   s.drawn = std::min(s.drawn, s.active);
   s.rows_a_batch = rows_reached(s, s.batch);

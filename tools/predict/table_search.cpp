@@ -66,7 +66,7 @@ Result<void> TableSearch::load() {
         sim_hash_.hash_rows(rows, codes, hash);
       }
       for (const std::uint32_t code : codes) is_sound &= code >> config_.hash_bits == 0;
-      if (is_sound) tables_.write_codes_unmarked(neuron, codes);
+      if (is_sound) tables_.write_codes({&neuron, 1}, codes);
     });
     if (!visited) return visited;
   }
@@ -74,7 +74,6 @@ Result<void> TableSearch::load() {
     return Error{ErrorCode::kCorrupt,
                  "a table entry is beyond the tables' buckets: gleaner verify names it"};
   }
-  tables_.mark_all_changed();
   tables_.rebuild();
   return {};
 }

@@ -14,8 +14,7 @@ PackedTables<Word>::PackedTables(std::uint32_t tables, std::uint32_t hash_bits, 
       buckets_(std::size_t{1} << hash_bits),
       codes_(std::size_t{tables} * rows),
       offsets_(tables * (buckets_ + 1)),
-      entries_(std::size_t{tables} * rows + 1),
-      changed_(tables, 1) {}
+      entries_(std::size_t{tables} * rows + 1) {}
 
 template <typename Word>
 void PackedTables<Word>::read_codes(std::uint32_t row, std::span<std::uint32_t> codes) const {
@@ -30,51 +29,30 @@ void PackedTables<Word>::write_codes(std::span<const std::uint32_t> rows,
   // Table by table: rows of a block are neighbours there.
   for (std::size_t table = 0; table < tables_; ++table) {
     Word* of_table = codes_.data() + table * rows_;
-    std::uint32_t differences = 0;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      Word& code = of_table[rows[i]];
-      differences |= code ^ codes[i * tables_ + table];
-      code = static_cast<Word>(codes[i * tables_ + table]);
+      of_table[rows[i]] = static_cast<Word>(codes[i * tables_ + table]);
     }
-    if (differences != 0) changed_[table] = 1;
   }
 }
 
 template <typename Word>
-void PackedTables<Word>::write_codes_unmarked(std::uint32_t row,
-                                              std::span<const std::uint32_t> codes) {
-  GLEANER_CHECK(row < rows_ && codes.size() == tables_);
-  for (std::size_t table = 0; table < tables_; ++table) {
-    codes_[table * rows_ + row] = static_cast<Word>(codes[table]);
+void PackedTables<Word>::rebuild(std::uint32_t table) {
+  GLEANER_CHECK(table < tables_);
+  const Word* codes = codes_.data() + std::size_t{table} * rows_;
+  Word* offsets = &offsets_[table * (buckets_ + 1)];
+  Word* entries = entries_.data() + std::size_t{table} * rows_;
+  // Counts in offsets[code + 1], so that their running sum is each bucket's beginning.
+  std::fill(offsets, offsets + buckets_ + 1, Word{0});
+  for (std::uint32_t row = 0; row < rows_; ++row) ++offsets[codes[row] + std::size_t{1}];
+  for (std::size_t code = 0; code < buckets_; ++code) {
+    offsets[code + 1] = static_cast<Word>(offsets[code + 1] + offsets[code]);
   }
-}
-
-template <typename Word>
-void PackedTables<Word>::mark_all_changed() {
-  std::fill(changed_.begin(), changed_.end(), std::uint8_t{1});
-}
-
-template <typename Word>
-void PackedTables<Word>::rebuild() {
-  for (std::size_t table = 0; table < tables_; ++table) {
-    if (changed_[table] == 0) continue;
-    changed_[table] = 0;
-    const Word* codes = codes_.data() + table * rows_;
-    Word* offsets = &offsets_[table * (buckets_ + 1)];
-    Word* entries = entries_.data() + table * rows_;
-    // Counts in offsets[code + 1], so that their running sum is each bucket's beginning.
-    std::fill(offsets, offsets + buckets_ + 1, Word{0});
-    for (std::uint32_t row = 0; row < rows_; ++row) ++offsets[codes[row] + std::size_t{1}];
-    for (std::size_t code = 0; code < buckets_; ++code) {
-      offsets[code + 1] = static_cast<Word>(offsets[code + 1] + offsets[code]);
-    }
-    // Placing moves each beginning to the bucket's end, which is the next one's beginning.
-    for (std::uint32_t row = 0; row < rows_; ++row) {
-      entries[offsets[codes[row]]++] = static_cast<Word>(row);
-    }
-    for (std::size_t code = buckets_; code > 0; --code) offsets[code] = offsets[code - 1];
-    offsets[0] = 0;
+  // Placing moves each beginning to the bucket's end, which is the next one's beginning.
+  for (std::uint32_t row = 0; row < rows_; ++row) {
+    entries[offsets[codes[row]]++] = static_cast<Word>(row);
   }
+  for (std::size_t code = buckets_; code > 0; --code) offsets[code] = offsets[code - 1];
+  offsets[0] = 0;
 }
 
 template <typename Word>
@@ -108,16 +86,12 @@ void HashTables::write_codes(std::span<const std::uint32_t> rows,
   std::visit([&](auto& packed) { packed.write_codes(rows, codes); }, packed_);
 }
 
-void HashTables::write_codes_unmarked(std::uint32_t row, std::span<const std::uint32_t> codes) {
-  std::visit([&](auto& packed) { packed.write_codes_unmarked(row, codes); }, packed_);
-}
-
-void HashTables::mark_all_changed() {
-  std::visit([](auto& packed) { packed.mark_all_changed(); }, packed_);
+void HashTables::rebuild(std::uint32_t table) {
+  std::visit([table](auto& packed) { packed.rebuild(table); }, packed_);
 }
 
 void HashTables::rebuild() {
-  std::visit([](auto& packed) { packed.rebuild(); }, packed_);
+  for (std::uint32_t table = 0; table < tables(); ++table) rebuild(table);
 }
 
 std::vector<std::uint32_t> HashTables::bucket(std::uint32_t table, std::uint32_t code) const {

@@ -2,7 +2,7 @@
 // and the rows sorted by (bucket, row). A table is a pure function of the rows' codes, which are
 // what is stored and committed.
 //
-// Invariant: after rebuild(), every row stands exactly once in each table, in its code's bucket.
+// Invariant: after a rebuild(), every row stands exactly once in the table, in its code's bucket.
 #pragma once
 
 #include <cstddef>
@@ -28,9 +28,7 @@ class PackedTables {
   // As of HashTables.
   void read_codes(std::uint32_t row, std::span<std::uint32_t> codes) const;
   void write_codes(std::span<const std::uint32_t> rows, std::span<const std::uint32_t> codes);
-  void write_codes_unmarked(std::uint32_t row, std::span<const std::uint32_t> codes);
-  void mark_all_changed();
-  void rebuild();
+  void rebuild(std::uint32_t table);
 
   // Rows whose code in `table` is `code`, ascending.
   [[nodiscard]] std::span<const Word> bucket(std::uint32_t table, std::uint32_t code) const {
@@ -54,10 +52,9 @@ class PackedTables {
   std::uint32_t tables_;
   std::uint32_t rows_;
   std::size_t buckets_;
-  AlignedVector<Word> codes_;          // tables x rows
-  AlignedVector<Word> offsets_;        // tables x (buckets + 1)
-  AlignedVector<Word> entries_;        // tables x rows, and one more so that &entries_[i] is valid
-  std::vector<std::uint8_t> changed_;  // tables
+  AlignedVector<Word> codes_;    // tables x rows
+  AlignedVector<Word> offsets_;  // tables x (buckets + 1)
+  AlignedVector<Word> entries_;  // tables x rows, and one more so that &entries_[i] is valid
 };
 
 class HashTables {
@@ -77,16 +74,13 @@ class HashTables {
 
   // Copies a row's codes to `codes` (one a table).
   void read_codes(std::uint32_t row, std::span<std::uint32_t> codes) const;
-  // Replaces the codes of some rows, rows x tables, each below 2^hash_bits. The tables in which a
-  // code changed are rebuilt by the next rebuild() and are stale until then.
+  // Replaces the codes of some rows, rows x tables, each below 2^hash_bits; several threads may do
+  // so with different rows. The tables are stale until they are rebuilt.
   void write_codes(std::span<const std::uint32_t> rows, std::span<const std::uint32_t> codes);
 
-  // The same for different rows from several threads at once: marks nothing, so that a
-  // mark_all_changed() must follow.
-  void write_codes_unmarked(std::uint32_t row, std::span<const std::uint32_t> codes);
-  void mark_all_changed();
-
-  // Sorts the rows of changed tables into their buckets.
+  // Sorts the rows into the buckets of a table; several threads may do so with different tables.
+  void rebuild(std::uint32_t table);
+  // The same for all tables.
   void rebuild();
 
   // A copy of a bucket. Loops over buckets are faster within visit().

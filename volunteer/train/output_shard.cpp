@@ -1,13 +1,15 @@
 #include "volunteer/train/output_shard.hpp"
 
+#include <xxhash.h>
+
 #include <algorithm>
 #include <array>
-#include <cmath>
+#include <bit>
 #include <optional>
+#include <utility>
 
 #include "common/check.hpp"
 #include "common/limits.hpp"
-#include "volunteer/train/gradient_digest.hpp"
 
 namespace gleaner {
 namespace {
@@ -27,12 +29,21 @@ std::size_t rows_per_part(std::size_t row_bytes) {
 constexpr std::size_t kBlockRows = 32;
 constexpr std::size_t kBlockPairs = 1024;
 
-}  // namespace
+// Parts into which a team cuts its work, a thread: they take unequal time.
+constexpr std::size_t kPartsPerThread = 4;
 
-std::int32_t gradient_limit(const ModelConfig& config) {
-  constexpr std::int32_t kLimit = std::int32_t{1} << 24;
-  return std::min(kLimit, INT32_MAX / static_cast<std::int32_t>(config.output_shards));
+std::size_t parts_of(std::size_t count, const Team& team) {
+  return team.threads() == 1 ? 1 : std::min(count, kPartsPerThread * team.threads());
 }
+
+// Part `part` of `parts` of `count` things.
+template <typename Range>
+Range part_of(std::size_t count, std::size_t part, std::size_t parts) {
+  return {static_cast<std::uint32_t>(count * part / parts),
+          static_cast<std::uint32_t>(count * (part + 1) / parts)};
+}
+
+}  // namespace
 
 OutputShard::OutputShard(const ShardContext& context, ShardId shard)
     : context_(context),
@@ -65,7 +76,7 @@ void OutputShard::load_touched(std::uint32_t row, std::span<const float> values,
   if (!codes.empty()) tables_.write_codes({&row, 1}, codes);
 }
 
-void OutputShard::finish_loading(ThreadPool& pool, std::span<ShardScratch> scratch) {
+void OutputShard::finish_loading(Team team) {
   std::vector<std::uint32_t> missing;
   const std::vector<std::uint32_t> touched = rows_.touched();
   auto next_touched = touched.begin();
@@ -76,22 +87,7 @@ void OutputShard::finish_loading(ThreadPool& pool, std::span<ShardScratch> scrat
       missing.push_back(row);
     }
   }
-  if (tables_.tables() > 0) {
-    const std::size_t blocks = (missing.size() + kHashRowsMax - 1) / kHashRowsMax;
-    pool.parallel_for(blocks, [&](std::size_t block, unsigned worker) {
-      const auto rows = std::span<const std::uint32_t>(missing).subspan(block * kHashRowsMax);
-      const auto mine = rows.first(std::min(rows.size(), kHashRowsMax));
-      compute_codes(mine, scratch[worker]);
-      const std::span<const std::uint32_t> codes(scratch[worker].hash_codes);
-      for (std::size_t i = 0; i < mine.size(); ++i) {
-        tables_.write_codes_unmarked(mine[i],
-                                     codes.subspan(i * tables_.tables(), tables_.tables()));
-      }
-    });
-    tables_.mark_all_changed();
-    tables_.rebuild();
-  }
-  for (const std::uint32_t row : missing) stale_[row] = 0;
+  hash_rows(missing, team);
 }
 
 // A batch's rows in blocks, of which each is trained before the next.
@@ -102,22 +98,22 @@ class OutputShard::BlockWalk {
     measure();
   }
 
-  [[nodiscard]] bool is_done() const { return rows_done_ == own_->active.rows().size(); }
+  [[nodiscard]] bool is_done() const { return rows_done_ == own_->lists.rows().size(); }
 
   // Of the next block; not when it is done.
-  [[nodiscard]] std::uint32_t first_row() const { return own_->active.rows()[rows_done_]; }
+  [[nodiscard]] std::uint32_t first_row() const { return own_->lists.rows()[rows_done_]; }
 
   [[nodiscard]] std::uint32_t last_row() const {
-    return own_->active.rows()[rows_done_ + own_->block_ends.size() - 1];
+    return own_->lists.rows()[rows_done_ + own_->block_ends.size() - 1];
   }
 
   [[nodiscard]] std::int64_t loss() const { return loss_; }
 
   void train_next(OutputShard& shard, ShardScratch& scratch) {
-    const std::span<const std::uint32_t> rows = own_->active.rows();
+    const std::span<const std::uint32_t> rows = own_->lists.rows();
     const std::size_t count = own_->block_ends.size();
     shard.take_rows(work_, rows.subspan(rows_done_, count), own_->block_ends,
-                    own_->active.pairs() + pairs_done_, scratch);
+                    own_->lists.pairs() + pairs_done_, scratch);
     work_.rows_after = rows.size() - rows_done_ - count;
     loss_ += shard.context_.kernels.train_rows(work_, rule_);
     rows_done_ += count;
@@ -128,7 +124,7 @@ class OutputShard::BlockWalk {
  private:
   // The next block: where the pairs of each of its rows end.
   void measure() {
-    const std::span<const std::size_t> ends = own_->active.pair_ends().subspan(rows_done_);
+    const std::span<const std::size_t> ends = own_->lists.pair_ends().subspan(rows_done_);
     std::vector<std::size_t>& block = own_->block_ends;
     block.clear();
     while (block.size() < std::min(ends.size(), kBlockRows) &&
@@ -149,55 +145,136 @@ ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positi
                                 ShardScratch& scratch) {
   const ShardBatch only{&batch, &positives, rate};
   ShardOutcome outcome;
+  scratch.clear_gradient(0, batch.examples(), context_.config.hidden);
   train({&only, 1}, {&outcome, 1}, scratch);
   return outcome;
 }
 
 void OutputShard::train(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
-                        ShardScratch& scratch) {
-  GLEANER_CHECK(batches.size() <= kBatchesTogether && outcomes.size() == batches.size());
-  const ModelConfig& config = context_.config;
-  scratch.row_gradients.resize(kRowsPerStep * config.hidden);
-  std::array<std::optional<BlockWalk>, kBatchesTogether> walks;
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    BatchScratch& own = scratch.batches[i];
-    const RmsRule rule = rule_of(config, batches[i].rate);
-    const RowsTraining work = begin_batch(batches[i], own, scratch);
-    outcomes[i] = {.shard = shard_, .active = own.active.active()};
-    walks[i].emplace(work, rule, own);
+                        Team team) {
+  GLEANER_CHECK(batches.size() <= kFusedBatches && outcomes.size() == batches.size());
+  for (ShardScratch& mine : team.scratch()) {
+    mine.row_gradients.resize(kRowsPerStep * context_.config.hidden);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      GLEANER_CHECK(mine.batches[i].sums.size() == batches[i].queries->codes().codes.size());
+    }
   }
-  train_blocks(std::span(walks).first(batches.size()), scratch);
+  choose(batches, team);
+  train_rows(batches, outcomes, team);
+  round_gradients(batches, outcomes, team);
+}
+
+void OutputShard::choose(std::span<const ShardBatch> batches, Team team) {
+  const std::span<BatchScratch> shared = team.scratch()[0].batches;
+  const std::size_t parts = parts_of(batches[0].queries->examples(), team);
+  for (BatchScratch& batch : shared.first(batches.size())) batch.sets.resize(parts);
+  team.for_each(batches.size() * parts, [&](std::size_t index, unsigned worker) {
+    const ShardBatch& batch = batches[index / parts];
+    const std::size_t part = index % parts;
+    team.scratch()[worker].chooser.choose(
+        *batch.queries, *batch.positives, shard_, neurons_, tables_,
+        part_of<ExampleRange>(batch.queries->examples(), part, parts),
+        shared[index / parts].sets[part]);
+  });
+}
+
+void OutputShard::train_rows(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
+                             Team team) {
+  ShardScratch& shared = team.scratch()[0];
+  if (team.threads() > 1) {
+    // Only one thread at a time may touch rows for the first time.
+    for (const BatchScratch& batch : std::span(shared.batches).first(batches.size())) {
+      for (const ActiveSets& sets : batch.sets) {
+        for (const std::uint32_t row : sets.all_chosen()) rows_.touch(row);
+      }
+    }
+  }
+  const std::size_t parts = parts_of(rows_.rows(), team);
+  shared.outcomes.assign(parts * batches.size(), {});
+  team.for_each(parts, [&](std::size_t part, unsigned worker) {
+    train_part(batches, part_of<RowRange>(rows_.rows(), part, parts),
+               std::span(shared.outcomes).subspan(part * batches.size(), batches.size()), shared,
+               team.scratch()[worker]);
+  });
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    outcomes[i].loss = walks[i]->loss();
-    end_batch(batches[i], scratch.batches[i], outcomes[i]);
+    outcomes[i] = {.shard = shard_};
+    for (std::size_t part = 0; part < parts; ++part) {
+      outcomes[i].active += shared.outcomes[part * batches.size() + i].active;
+      outcomes[i].loss += shared.outcomes[part * batches.size() + i].loss;
+    }
   }
 }
 
-RowsTraining OutputShard::begin_batch(const ShardBatch& batch, BatchScratch& own,
-                                      ShardScratch& scratch) {
-  const HiddenCodes& codes = batch.queries->codes();
-  own.active.build(*batch.queries, *batch.positives, shard_, neurons_, tables_);
-  own.hidden_gradient.assign(codes.codes.size(), 0.0F);
-  own.steps.resize(codes.codes.size());
-  return {.width = context_.config.hidden,
-          .weights = rows_.weights(0),
-          .biases = rows_.biases(),
-          .states = rows_.states(),
-          .codes = codes.codes.data(),
-          .scales = codes.scales.data(),
-          .hidden_gradient = own.hidden_gradient.data(),
-          .gradients = scratch.row_gradients.data()};
+void OutputShard::train_part(std::span<const ShardBatch> batches, RowRange rows,
+                             std::span<ShardOutcome> outcomes, const ShardScratch& shared,
+                             ShardScratch& mine) {
+  const ModelConfig& config = context_.config;
+  std::array<std::optional<BlockWalk>, kFusedBatches> walks;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    BatchScratch& own = mine.batches[i];
+    own.lists.build(shared.batches[i].sets, rows);
+    outcomes[i].active = own.lists.active();
+    const HiddenCodes& codes = batches[i].queries->codes();
+    const RowsTraining work{.width = config.hidden,
+                            .weights = rows_.weights(0),
+                            .biases = rows_.biases(),
+                            .states = rows_.states(),
+                            .codes = codes.codes.data(),
+                            .scales = codes.scales.data(),
+                            .gradient_sums = own.sums.data(),
+                            .gradient_magic = gradient_magic(config.gradient_step_log2),
+                            .gradients = mine.row_gradients.data()};
+    walks[i].emplace(work, rule_of(config, batches[i].rate), own);
+  }
+  train_blocks(std::span(walks).first(batches.size()), mine);
+  for (std::size_t i = 0; i < batches.size(); ++i) outcomes[i].loss = walks[i]->loss();
 }
 
-void OutputShard::end_batch(const ShardBatch& batch, BatchScratch& own,
-                            ShardOutcome& outcome) const {
+void OutputShard::round_gradients(std::span<const ShardBatch> batches,
+                                  std::span<ShardOutcome> outcomes, Team team) {
+  const std::span<BatchScratch> shared = team.scratch()[0].batches;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    shared[i].shard_checks.resize(batches[i].queries->examples() * kCheckWords);
+  }
+  const std::size_t parts = shared[0].sets.size();
+  team.for_each(batches.size() * parts, [&](std::size_t index, unsigned worker) {
+    const std::size_t i = index / parts;
+    round_some_gradients(i, shared[i].sets[index % parts], team, team.scratch()[worker]);
+  });
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const std::vector<std::uint32_t>& checks = shared[i].shard_checks;
+    outcomes[i].gradient_digest = XXH3_64bits(checks.data(), checks.size() * sizeof(checks[0]));
+  }
+}
+
+void OutputShard::round_some_gradients(std::size_t batch, const ActiveSets& sets, Team team,
+                                       ShardScratch& mine) {
   const ModelConfig& config = context_.config;
-  // A power of two, so that scaling by it is exact.
-  const float steps_per_unit = std::ldexp(1.0F, -config.gradient_step_log2);
-  context_.kernels.quantise_gradient(
-      own.hidden_gradient.data(), batch.queries->codes().codes.data(), steps_per_unit,
-      static_cast<float>(gradient_limit(config)), own.steps.data(), own.steps.size());
-  outcome.gradient_digest = gradient_digest(own.steps);
+  const auto addend = std::bit_cast<std::uint32_t>(gradient_magic(config.gradient_step_log2));
+  mine.sums.resize(team.threads());
+  std::array<std::uint32_t, kCheckWords> check;
+  for (std::uint32_t example = sets.examples().begin; example < sets.examples().end; ++example) {
+    for (std::size_t worker = 0; worker < mine.sums.size(); ++worker) {
+      mine.sums[worker] =
+          team.scratch()[worker].batches[batch].sums.data() + std::size_t{example} * config.hidden;
+    }
+    context_.kernels.round_gradient(
+        {.width = config.hidden,
+         .sums = mine.sums.data(),
+         .sum_count = mine.sums.size(),
+         .addend = static_cast<std::uint32_t>(sets.chosen(example).size()) * addend,
+         .check = check.data()});
+    // The first worker has it all now. What the shard added is the difference.
+    for (std::size_t l = 0; l < kCheckWords; ++l) {
+      const std::size_t at = example * kCheckWords + l;
+      std::uint32_t before = 0;
+      for (ShardScratch& other : team.scratch()) {
+        before += std::exchange(other.batches[batch].checks[at], 0);
+      }
+      team.scratch()[0].batches[batch].checks[at] = check[l];
+      team.scratch()[0].batches[batch].shard_checks[at] = check[l] - before;
+    }
+  }
 }
 
 void OutputShard::take_rows(RowsTraining& work, std::span<const std::uint32_t> rows,
@@ -240,41 +317,47 @@ void OutputShard::compute_codes(std::span<const std::uint32_t> rows, ShardScratc
   context_.sim_hash->hash_rows(scratch.hash_rows, scratch.hash_codes, scratch.hash);
 }
 
-void OutputShard::rehash(ShardScratch& scratch) {
-  if (tables_.tables() == 0) {
-    std::fill(stale_.begin(), stale_.end(), std::uint8_t{0});
-    return;
-  }
-  std::uint32_t block[kHashRowsMax];
-  std::size_t count = 0;
-  const auto flush = [&] {
-    compute_codes({block, count}, scratch);
-    tables_.write_codes({block, count}, scratch.hash_codes);
-    count = 0;
-  };
-  for (std::uint32_t row = 0; row < rows_.rows(); ++row) {
-    if (stale_[row] == 0) continue;
-    stale_[row] = 0;
-    block[count++] = row;
-    if (count == kHashRowsMax) flush();
-  }
-  if (count > 0) flush();
-  tables_.rebuild();
+void OutputShard::hash_rows(std::span<const std::uint32_t> rows, Team team) {
+  for (const std::uint32_t row : rows) stale_[row] = 0;
+  if (tables_.tables() == 0) return;
+  const std::size_t blocks = (rows.size() + kHashRowsMax - 1) / kHashRowsMax;
+  team.for_each(blocks, [&](std::size_t block, unsigned worker) {
+    const auto from_block = rows.subspan(block * kHashRowsMax);
+    const auto mine = from_block.first(std::min(from_block.size(), kHashRowsMax));
+    compute_codes(mine, team.scratch()[worker]);
+    tables_.write_codes(mine, team.scratch()[worker].hash_codes);
+  });
+  team.for_each(tables_.tables(), [this](std::size_t table, unsigned /*worker*/) {
+    tables_.rebuild(static_cast<std::uint32_t>(table));
+  });
 }
 
-std::vector<SparseUpdate> OutputShard::commit(ShardScratch& scratch) {
+void OutputShard::rehash(Team team) {
+  std::vector<std::uint32_t>& stale = team.scratch()[0].stale_rows;
+  stale.clear();
+  for (std::uint32_t row = 0; row < rows_.rows(); ++row) {
+    if (stale_[row] != 0) stale.push_back(row);
+  }
+  if (!stale.empty()) hash_rows(stale, team);
+}
+
+std::vector<SparseUpdate> OutputShard::commit(Team team) {
+  const std::vector<std::uint32_t> touched = rows_.touched();
   const std::size_t part_rows =
       rows_per_part(3 * sizeof(std::uint32_t) + sizeof(std::uint16_t) + context_.config.hidden);
-  std::vector<SparseUpdate> parts(1);
-  for (const std::uint32_t row : rows_.touched()) {
-    // Rounding changes the row even if the commit leaves it out.
-    stale_[row] = 1;
-    if (parts.back().rows.size() == part_rows) parts.emplace_back();
-    rows_.commit_row(row, parts.back(), context_.kernels);
-  }
-  if (parts.size() > 1 && parts.back().rows.empty()) parts.pop_back();
+  std::vector<SparseUpdate> parts((touched.size() + part_rows - 1) / part_rows);
+  team.for_each(parts.size(), [&](std::size_t part, unsigned /*worker*/) {
+    const auto from_part = std::span(touched).subspan(part * part_rows);
+    for (const std::uint32_t row : from_part.first(std::min(from_part.size(), part_rows))) {
+      // Rounding changes the row even if the commit leaves it out.
+      stale_[row] = 1;
+      rows_.commit_row(row, parts[part], context_.kernels);
+    }
+  });
+  std::erase_if(parts, [](const SparseUpdate& part) { return part.rows.empty(); });
+  if (parts.empty()) parts.emplace_back();
   rows_.end_commit();
-  rehash(scratch);
+  rehash(team);
   return parts;
 }
 

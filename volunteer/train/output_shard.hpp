@@ -2,15 +2,15 @@
 //
 // A step is neuron-major: active sets of all examples first, then each touched neuron in ascending
 // order computes its logits, losses and gradients over its examples and is updated once. Everything
-// a step reads besides the shard is in the QueryBatch, and everything it computes goes to a
-// ShardScratch, so threads that own different shards share nothing.
+// a step reads besides the shard is in the QueryBatch, and everything it computes goes to the
+// scratch of a Team, so teams that own different shards share nothing.
 //
-// Several batches that are all there may take their steps together: a neuron reads no other, so it
-// can go through all of them while its row is in the cache, each time as the batch before left it.
-// Every row then comes from memory once, instead of once a batch, and all bits are the same.
+// A neuron reads no other, and gradients are summed in integers; so the neurons may be divided
+// among the threads of a team, and fused batches, which are all there, may go through a neuron one
+// after the other while its row is in the cache. All bits are the same.
 //
 // Invariant: a row whose codes are not stale stands in the tables under the code of its weights.
-// One thread at a time.
+// One caller at a time; loops run on the team.
 #pragma once
 
 #include <cstdint>
@@ -26,10 +26,10 @@
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
 #include "schema/messages.hpp"
-#include "volunteer/train/active_set.hpp"
 #include "volunteer/train/hash_table.hpp"
 #include "volunteer/train/output_rows.hpp"
 #include "volunteer/train/query_batch.hpp"
+#include "volunteer/train/team.hpp"
 
 namespace gleaner {
 
@@ -41,44 +41,12 @@ struct ShardContext {
   const SimHash* sim_hash;
 };
 
-// So many batches take their steps together at most. What is random in their access, gradients of
-// the hidden codes, has to fit the second cache level.
-inline constexpr std::size_t kBatchesTogether = 4;
-
-// What a batch's step on a shard needs for itself.
-struct BatchScratch {
-  explicit BatchScratch(const ModelConfig& config) : active(config) {}
-
-  ActiveSets active;
-  AlignedVector<float> hidden_gradient;  // examples x H, of one shard
-  std::vector<std::int32_t> steps;       // the same as integers
-  std::vector<std::size_t> block_ends;
-};
-
-// Working memory of one thread, reused over shards and batches.
-struct ShardScratch {
-  explicit ShardScratch(const ModelConfig& config)
-      : batches(kBatchesTogether, BatchScratch(config)) {}
-
-  std::vector<BatchScratch> batches;   // of those that take their steps together
-  AlignedVector<float> row_gradients;  // kRowsPerStep x H
-  std::vector<float> logits;
-  std::vector<float> deltas;
-  std::vector<const float*> hash_rows;
-  std::vector<std::uint32_t> hash_codes;
-  HashScratch hash;
-};
-
 // A batch to be trained.
 struct ShardBatch {
   const QueryBatch* queries = nullptr;
   const Positives* positives = nullptr;
   float rate = 0;
 };
-
-// Largest magnitude of a shard's integer gradient: 2^24, or less when there are so many shards that
-// their sum would leave 32 bits.
-std::int32_t gradient_limit(const ModelConfig& config);
 
 class OutputShard {
  public:
@@ -104,24 +72,24 @@ class OutputShard {
                     std::span<const std::uint32_t> codes, bool codes_are_stale);
   // Ends loading, or a step back: computes stale codes of rows that nobody has touched since the
   // last commit, and the tables.
-  void finish_loading(ThreadPool& pool, std::span<ShardScratch> scratch);
+  void finish_loading(Team team);
 
-  // Forward, loss, backward and update on these batches, kBatchesTogether at most, the bits being
-  // those of one after the other; what each came to goes to `outcomes`. Leaves the shard's integer
-  // gradient of batch i, examples x H, in scratch.batches[i].steps. Does not rehash.
-  void train(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
-             ShardScratch& scratch);
+  // Forward, loss, backward and update on these batches, kFusedBatches at most, the bits being
+  // those of one after the other; what each came to goes to `outcomes`. The shard's gradient of
+  // batch i is added to those that the scratch of the workers holds, which were cleared once
+  // before the first shard. Does not rehash.
+  void train(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes, Team team);
 
-  // The same with one batch.
+  // The same with one batch and one thread, which is left with the shard's gradient alone.
   ShardOutcome train(const QueryBatch& batch, const Positives& positives, float rate,
                      ShardScratch& scratch);
 
-  // Hashes anew the rows changed since their codes were computed, and rebuilds the tables changed.
-  void rehash(ShardScratch& scratch);
+  // Hashes anew the rows changed since their codes were computed, and rebuilds the tables.
+  void rehash(Team team);
 
   // Ends a round: rounds touched rows to what the update says, rehashes, and returns the update in
   // parts of ascending rows, at least one.
-  std::vector<SparseUpdate> commit(ShardScratch& scratch);
+  std::vector<SparseUpdate> commit(Team team);
 
   // Undoes what was trained since the last commit, and the last `commits` commits with it. False
   // when it cannot go so far back (see OutputRows); nothing is changed then. finish_loading() must
@@ -139,16 +107,26 @@ class OutputShard {
  private:
   class BlockWalk;
 
-  // Chooses the batch's neurons; returns what all of its blocks share.
-  RowsTraining begin_batch(const ShardBatch& batch, BatchScratch& own, ShardScratch& scratch);
-  // Makes the batch's gradient integers.
-  void end_batch(const ShardBatch& batch, BatchScratch& own, ShardOutcome& outcome) const;
+  // The three parts of a step: choosing neurons, training them, ending the gradients.
+  void choose(std::span<const ShardBatch> batches, Team team);
+  void train_rows(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes, Team team);
+  void round_gradients(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
+                       Team team);
+
+  // Trains some rows on all batches, whose active sets are in `shared`.
+  void train_part(std::span<const ShardBatch> batches, RowRange rows,
+                  std::span<ShardOutcome> outcomes, const ShardScratch& shared, ShardScratch& mine);
+  // Ends the gradients of some examples of a batch, whose sums all workers hold.
+  void round_some_gradients(std::size_t batch, const ActiveSets& sets, Team team,
+                            ShardScratch& mine);
   // Points `work` at these rows, one at least, which are about to change.
   void take_rows(RowsTraining& work, std::span<const std::uint32_t> rows,
                  std::span<const std::size_t> pair_ends, const ActivePair* pairs,
                  ShardScratch& scratch);
   // Trains the rows of all batches, block by block.
   void train_blocks(std::span<std::optional<BlockWalk>> walks, ShardScratch& scratch);
+  // Hashes these rows and rebuilds the tables.
+  void hash_rows(std::span<const std::uint32_t> rows, Team team);
   // Computes the codes of some rows, kHashRowsMax at most, into scratch.hash_codes.
   void compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const;
 

@@ -37,7 +37,7 @@ Result<std::unique_ptr<OutputShard>> ShardLoader::finish(ThreadPool& pool,
   if (auto complete = ledger_.check_complete(); !complete) return complete.error();
   fill_initial_rows(pool);
   for (const ShardRows& rows : overlays_) overlay(rows);
-  shard_->finish_loading(pool, scratch);
+  shard_->finish_loading({pool, scratch});
   return std::move(shard_);
 }
 

@@ -34,6 +34,10 @@ struct Holding {
   bool is_offered = false;  // stepped back; the lease is an earlier one
 };
 
+// Examples x hidden units of fused batches. Their gradients are what is random in a step's access:
+// they have to fit the second cache level.
+constexpr std::size_t kFusedCells = std::size_t{256} << 10;
+
 std::uint64_t elapsed_us(Instant since) {
   return static_cast<std::uint64_t>((monotonic_now() - since).count());
 }
@@ -55,8 +59,6 @@ struct ShardTrainer::Impl {
   ShardContext context;
   std::vector<QueryBatch> queries;    // of the batches that are trained together
   std::vector<ShardScratch> scratch;  // one a worker
-  // One a worker and batch of those: its shards' integer gradients.
-  std::vector<std::array<std::vector<std::int32_t>, kBatchesTogether>> totals;
   std::map<ShardId, Holding> holdings;
 
   Impl(const ModelConfig& model, ThreadPool& threads, const Kernels& table)
@@ -67,9 +69,8 @@ struct ShardTrainer::Impl {
         plan(config),
         sim_hash(sim_hash_of(config, kernels)),
         context{config, map, kernels, sim_hash.get()},
-        queries(kBatchesTogether, QueryBatch(config, sim_hash.get())),
-        scratch(threads.threads(), ShardScratch(config)),
-        totals(threads.threads()) {}
+        queries(kFusedBatches, QueryBatch(config, sim_hash.get())),
+        scratch(threads.threads(), ShardScratch(config)) {}
 
   // The holding under exactly this lease, or null.
   Holding* find(const LeaseRef& lease) {
@@ -80,16 +81,16 @@ struct ShardTrainer::Impl {
   }
 
   Result<std::vector<Holding*>> find_loaded(std::span<const LeaseRef> leases);
-  // How many of these can be trained together: up to one after which rows are hashed anew.
-  [[nodiscard]] std::size_t together(std::span<const UnitBatch> batches) const;
+  // How many of these can be fused: up to one after which rows are hashed anew.
+  [[nodiscard]] std::size_t fusible(std::span<const UnitBatch> batches) const;
   // Trains such batches; appends their results and commits.
   void train_batches(std::span<const UnitBatch> batches, std::span<const HiddenCodes> codes,
                      bool wants_gradient, std::span<Holding* const> held, UnitOutcome& outcome);
-  // One shard's part of it.
+  // One shard's part of it. What a commit says goes to `updates`.
   void train_shard(OutputShard& shard, std::span<const UnitBatch> batches,
-                   std::span<ShardOutcome> outcomes, ShardScratch& mine);
-  // Adds up the workers' totals of a batch into the first worker's.
-  const std::vector<std::int32_t>& merge_totals(std::size_t batch);
+                   std::span<ShardOutcome> outcomes, std::vector<SparseUpdate>& updates, Team team);
+  // The sum of the workers' gradients of a batch.
+  Bytes pack_gradients(std::size_t batch, const HiddenCodes& codes);
 };
 
 Result<std::vector<Holding*>> ShardTrainer::Impl::find_loaded(std::span<const LeaseRef> leases) {
@@ -106,54 +107,51 @@ Result<std::vector<Holding*>> ShardTrainer::Impl::find_loaded(std::span<const Le
   return held;
 }
 
-std::size_t ShardTrainer::Impl::together(std::span<const UnitBatch> batches) const {
+std::size_t ShardTrainer::Impl::fusible(std::span<const UnitBatch> batches) const {
+  const std::size_t cells = std::size_t{config.batch_examples} * config.hidden;
+  const std::size_t most = std::clamp<std::size_t>(kFusedCells / cells, 1, kFusedBatches);
   std::size_t count = 1;
-  while (count < std::min(batches.size(), kBatchesTogether) &&
-         !plan.rehashes_after(batches[count - 1].batch)) {
+  while (count < std::min(batches.size(), most) && !plan.rehashes_after(batches[count - 1].batch)) {
     ++count;
   }
   return count;
 }
 
 void ShardTrainer::Impl::train_shard(OutputShard& shard, std::span<const UnitBatch> batches,
-                                     std::span<ShardOutcome> outcomes, ShardScratch& mine) {
-  std::array<ShardBatch, kBatchesTogether> work;
+                                     std::span<ShardOutcome> outcomes,
+                                     std::vector<SparseUpdate>& updates, Team team) {
+  std::array<ShardBatch, kFusedBatches> work;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     work[i] = {&queries[i], &batches[i].positives, batches[i].output_rate};
   }
-  shard.train(std::span(work).first(batches.size()), outcomes, mine);
+  shard.train(std::span(work).first(batches.size()), outcomes, team);
+  const BatchIndex last = batches.back().batch;
+  if (plan.is_round_end(last + 1)) {
+    updates = shard.commit(team);
+  } else if (plan.rehashes_after(last)) {
+    shard.rehash(team);
+  }
 }
 
 void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
                                        std::span<const HiddenCodes> codes, bool wants_gradient,
                                        std::span<Holding* const> held, UnitOutcome& outcome) {
-  const BatchIndex last = batches.back().batch;
-  const bool ends_round = plan.is_round_end(last + 1);
-  std::vector<std::vector<SparseUpdate>> updates(ends_round ? held.size() : 0);
+  std::vector<std::vector<SparseUpdate>> updates(held.size());
   std::vector<ShardOutcome> outcomes(held.size() * batches.size());
   for (std::size_t i = 0; i < batches.size(); ++i) {
     queries[i].prepare(batches[i].batch, codes[i], pool);
-    for (auto& of_worker : totals) {
-      of_worker[i].assign(wants_gradient ? codes[i].codes.size() : 0, 0);
-    }
+    for (ShardScratch& mine : scratch) mine.clear_gradient(i, codes[i].examples, config.hidden);
   }
-
-  pool.parallel_for(held.size(), [&](std::size_t index, unsigned worker) {
-    OutputShard& shard = *held[index]->shard;
-    ShardScratch& mine = scratch[worker];
-    train_shard(shard, batches, std::span(outcomes).subspan(index * batches.size(), batches.size()),
-                mine);
-    for (std::size_t i = 0; wants_gradient && i < batches.size(); ++i) {
-      std::vector<std::int32_t>& total = totals[worker][i];
-      const std::vector<std::int32_t>& steps = mine.batches[i].steps;
-      for (std::size_t cell = 0; cell < total.size(); ++cell) total[cell] += steps[cell];
-    }
-    if (ends_round) {
-      updates[index] = shard.commit(mine);
-    } else if (plan.rehashes_after(last)) {
-      shard.rehash(mine);
-    }
-  });
+  const auto train = [&](std::size_t index, Team team) {
+    train_shard(*held[index]->shard, batches,
+                std::span(outcomes).subspan(index * batches.size(), batches.size()), updates[index],
+                team);
+  };
+  // A thread for each shard, as long as there are shards for all of them; then all for one.
+  const std::size_t alone = held.size() - held.size() % pool.threads();
+  pool.parallel_for(alone,
+                    [&](std::size_t index, unsigned worker) { train(index, scratch[worker]); });
+  for (std::size_t index = alone; index < held.size(); ++index) train(index, Team(pool, scratch));
 
   for (std::size_t i = 0; i < batches.size(); ++i) {
     BatchResult& result = outcome.result.batches.emplace_back();
@@ -161,8 +159,15 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
     for (std::size_t index = 0; index < held.size(); ++index) {
       result.shards.push_back(outcomes[index * batches.size() + i]);
     }
-    if (wants_gradient) result.gradient = pack_gradient(codes[i], merge_totals(i));
   }
+  if (wants_gradient) {
+    const std::span results = std::span(outcome.result.batches).last(batches.size());
+    pool.parallel_for(batches.size(), [&](std::size_t i, unsigned /*worker*/) {
+      results[i].gradient = pack_gradients(i, codes[i]);
+    });
+  }
+  const BatchIndex last = batches.back().batch;
+  const bool ends_round = plan.is_round_end(last + 1);
   for (std::size_t i = 0; i < held.size(); ++i) {
     Holding& holding = *held[i];
     holding.next_batch = last + 1;
@@ -173,14 +178,10 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
   }
 }
 
-const std::vector<std::int32_t>& ShardTrainer::Impl::merge_totals(std::size_t batch) {
-  std::vector<std::int32_t>& sum = totals[0][batch];
-  // Integers: any grouping gives the same sum, and gradient_limit keeps it within 32 bits.
-  for (std::size_t worker = 1; worker < totals.size(); ++worker) {
-    const std::vector<std::int32_t>& own = totals[worker][batch];
-    for (std::size_t i = 0; i < sum.size(); ++i) sum[i] += own[i];
-  }
-  return sum;
+Bytes ShardTrainer::Impl::pack_gradients(std::size_t batch, const HiddenCodes& codes) {
+  std::vector<std::int32_t> sum(codes.codes.size());
+  for (const ShardScratch& of_worker : scratch) of_worker.add_gradient_to(batch, sum);
+  return pack_gradient(codes, sum);
 }
 
 ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool)
@@ -274,7 +275,7 @@ Result<ShardReady> ShardTrainer::adopt(const LeaseGrant& grant) {
   }
   holding.lease = grant.lease;
   holding.is_offered = false;
-  holding.shard->finish_loading(impl_->pool, impl_->scratch);
+  holding.shard->finish_loading({impl_->pool, impl_->scratch});
   return ShardReady{grant.lease};
 }
 
@@ -288,7 +289,7 @@ void ShardTrainer::drop(const LeaseRef& lease) {
 Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
   const Instant start = monotonic_now();
   const Result<std::vector<HiddenCodes>> codes =
-      check_unit(unit, impl_->config, impl_->map, impl_->plan);
+      check_unit(unit, impl_->config, impl_->map, impl_->plan, impl_->pool);
   if (!codes) return codes.error();
   const Result<std::vector<Holding*>> held = impl_->find_loaded(unit.leases);
   if (!held) return held.error();
@@ -304,7 +305,7 @@ Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
   outcome.result.unit = unit.unit;
   const std::span<const UnitBatch> batches(unit.batches);
   for (std::size_t done = 0, count = 0; done < batches.size(); done += count) {
-    count = impl_->together(batches.subspan(done));
+    count = impl_->fusible(batches.subspan(done));
     impl_->train_batches(batches.subspan(done, count), std::span(*codes).subspan(done, count),
                          unit.wants_gradient, *held, outcome);
   }
@@ -352,12 +353,7 @@ std::uint64_t ShardTrainer::memory_bytes() const {
     if (holding.loader != nullptr) bytes += holding.loader->memory_bytes();
     if (holding.shard != nullptr) bytes += holding.shard->memory_bytes();
   }
-  for (const ShardScratch& scratch : impl_->scratch) {
-    for (const BatchScratch& batch : scratch.batches) {
-      bytes += batch.active.memory_bytes() +
-               (batch.hidden_gradient.capacity() + batch.steps.capacity()) * sizeof(float);
-    }
-  }
+  for (const ShardScratch& scratch : impl_->scratch) bytes += scratch.memory_bytes();
   return bytes;
 }
 

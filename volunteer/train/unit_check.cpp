@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <string>
 
 #include "common/limits.hpp"
@@ -85,12 +86,18 @@ Result<void> check_lease_order(std::span<const LeaseRef> leases) {
 }
 
 Result<std::vector<HiddenCodes>> check_unit(const TrainUnit& unit, const ModelConfig& config,
-                                            const ShardMap& map, const RunPlan& plan) {
+                                            const ShardMap& map, const RunPlan& plan,
+                                            ThreadPool& pool) {
   if (auto ordered = check_lease_order(unit.leases); !ordered) return ordered.error();
   if (unit.batches.empty() || unit.batches.size() > kBatchesPerUnitMax) {
     return refuse(fmt::format("a unit of {} batches, where 1 to {} are allowed",
                               unit.batches.size(), kBatchesPerUnitMax));
   }
+  std::vector<std::optional<Result<HiddenCodes>>> unpacked(unit.batches.size());
+  pool.parallel_for(unpacked.size(), [&](std::size_t i, unsigned /*worker*/) {
+    const UnitBatch& batch = unit.batches[i];
+    unpacked[i] = unpack_checked(batch.hidden, config, fmt::format("batch {}", batch.batch));
+  });
   std::vector<HiddenCodes> codes;
   codes.reserve(unit.batches.size());
   for (std::size_t i = 0; i < unit.batches.size(); ++i) {
@@ -99,17 +106,16 @@ Result<std::vector<HiddenCodes>> check_unit(const TrainUnit& unit, const ModelCo
       return refuse(fmt::format("batch {} is out of order, or beyond the run's {} batches",
                                 batch.batch, plan.batch_count()));
     }
-    Result<HiddenCodes> unpacked =
-        unpack_checked(batch.hidden, config, fmt::format("batch {}", batch.batch));
-    if (!unpacked) return unpacked.error();
-    if (unpacked->examples != plan.examples_in(batch.batch)) {
+    Result<HiddenCodes>& of_batch = *unpacked[i];
+    if (!of_batch) return of_batch.error();
+    if (of_batch->examples != plan.examples_in(batch.batch)) {
       return refuse(fmt::format("batch {} has {} examples, where the plan has {}", batch.batch,
-                                unpacked->examples, plan.examples_in(batch.batch)));
+                                of_batch->examples, plan.examples_in(batch.batch)));
     }
-    if (auto checked = check_positives(batch, unit.leases, map, unpacked->examples); !checked) {
+    if (auto checked = check_positives(batch, unit.leases, map, of_batch->examples); !checked) {
       return checked.error();
     }
-    codes.push_back(std::move(*unpacked));
+    codes.push_back(std::move(*of_batch));
   }
   return codes;
 }

@@ -230,11 +230,11 @@ TEST_CASE("unit gradient: a unit counts by its code, whatever that and its entry
   codes.codes[16] = 255;
   codes.codes[31] = 3;
   std::vector<std::int32_t> gradient(32);
-  gradient[31] = std::numeric_limits<std::int32_t>::min();
+  gradient[31] = -(1 << (kGradientBits - 1));
   gradient[20] = 5;  // off: not read
   const UnitColumns columns{16, 16};
   const Bytes packed = pack_unit_gradient(codes, gradient, columns);
-  REQUIRE(packed.size() == kHeaderBytes + 2 + 1 + 8);  // two entries of 32 bits
+  REQUIRE(packed.size() == kHeaderBytes + 2 + 1 + 7);  // two entries of 26 bits
   HiddenCodes out{1, 32, {}, Bytes(32)};
   std::vector<std::int32_t> entries(32);
   REQUIRE(unpack_unit_gradient(packed, columns, out, entries).ok());

@@ -24,7 +24,7 @@ TEST_CASE("identity: a configuration survives being written as text", "[storage]
   model.sampling = Sampling::kRandom;
   model.output_rate = std::nextafter(0.1F, 1.0F);
   model.epsilon = 1.17549435e-30F;
-  model.gradient_step_log2 = -20;
+  model.gradient_step_log2 = -7;
   CHECK(require_value(model_from_fields(fields_of(model))) == model);
 }
 

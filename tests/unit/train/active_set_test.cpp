@@ -1,10 +1,12 @@
 #include "volunteer/train/active_set.hpp"
 
+#include <array>
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
 
 #include "tests/unit/train/train_fixture.hpp"
+#include "volunteer/train/pair_lists.hpp"
 
 namespace gleaner {
 namespace {
@@ -18,7 +20,9 @@ struct Scene {
   HiddenCodes hidden;
   Positives positives;
   QueryBatch queries;
+  ActiveSetChooser chooser;
   ActiveSets sets;
+  PairLists lists;
 
   explicit Scene(const ModelConfig& model, BatchIndex batch = 2)
       : config(model),
@@ -29,7 +33,7 @@ struct Scene {
         hidden(test::make_hidden(config, batch, 16)),
         positives(test::make_positives(config, batch, 16)),
         queries(config, sim_hash.get()),
-        sets(config) {
+        chooser(config) {
     queries.prepare(batch, hidden, pool);
   }
 
@@ -47,7 +51,8 @@ struct Scene {
   }
 
   void build(ShardId shard) {
-    sets.build(queries, positives, shard, map.neurons(shard), tables_of(shard));
+    chooser.choose(queries, positives, shard, map.neurons(shard), tables_of(shard), {0, 16}, sets);
+    lists.build({&sets, 1}, {0, map.row_count(shard)});
   }
 
   [[nodiscard]] std::set<std::uint32_t> truths(std::uint32_t example, ShardId shard) const {
@@ -91,22 +96,23 @@ Negatives negatives_of(const Scene& scene, ShardId shard) {
 
 }  // namespace
 
-TEST_CASE("active sets: truths, then bucket members up to the shard's share of the cap",
+TEST_CASE("active sets: truths, then bucket members up to the shard's part of the cap",
           "[active]") {
   ModelConfig config = test::small_config();
   config.random_negatives = 0;
   bool cap_cut = false;
   bool cap_left_room = false;
-  // Shares of 2, 12 and more than there are rows.
+  // Parts of 1 or 2, of 12, and more than there are rows.
   for (const std::uint32_t cap : {6u, 60u, 1000u}) {
     config.active_cap = cap;
     Scene scene(config);
-    const std::uint32_t share = (cap + 4) / 5;
     for (std::uint32_t index = 0; index < 5; ++index) {
       const ShardId shard{index};
       scene.build(shard);
       const Negatives negatives = negatives_of(scene, shard);
       for (std::uint32_t example = 0; example < 16; ++example) {
+        // What does not divide by the five shards goes round; the scene's batch is the second.
+        const std::uint32_t share = cap / 5 + ((2 + example + index) % 5 < cap % 5 ? 1 : 0);
         std::set<std::uint32_t> possible = scene.candidates(example, shard);
         for (const std::uint32_t row : scene.truths(example, shard)) possible.erase(row);
         REQUIRE(negatives[example].size() == std::min<std::size_t>(share, possible.size()));
@@ -175,7 +181,7 @@ TEST_CASE("active sets: all-neurons sampling takes every row for every example",
   Scene scene(config);
   scene.build(ShardId{4});
   negatives_of(scene, ShardId{4});
-  REQUIRE(scene.sets.active() == std::uint64_t{16} * scene.map.row_count(ShardId{4}));
+  REQUIRE(scene.lists.active() == std::uint64_t{16} * scene.map.row_count(ShardId{4}));
 }
 
 TEST_CASE("active sets: each row's list is the inverse of the examples' choices", "[active]") {
@@ -192,15 +198,47 @@ TEST_CASE("active sets: each row's list is the inverse of the examples' choices"
     }
     std::map<std::uint32_t, std::vector<ActivePair>> found;
     std::size_t begin = 0;
-    for (std::size_t i = 0; i < scene.sets.rows().size(); ++i) {
-      const std::size_t end = scene.sets.pair_ends()[i];
-      found[scene.sets.rows()[i]].assign(scene.sets.pairs() + begin, scene.sets.pairs() + end);
+    for (std::size_t i = 0; i < scene.lists.rows().size(); ++i) {
+      const std::size_t end = scene.lists.pair_ends()[i];
+      found[scene.lists.rows()[i]].assign(scene.lists.pairs() + begin, scene.lists.pairs() + end);
       begin = end;
     }
     REQUIRE(found == expected);
-    REQUIRE(scene.sets.active() == begin);
-    REQUIRE(std::is_sorted(scene.sets.rows().begin(), scene.sets.rows().end()));
+    REQUIRE(scene.lists.active() == begin);
+    REQUIRE(std::is_sorted(scene.lists.rows().begin(), scene.lists.rows().end()));
   }
+}
+
+TEST_CASE("active sets: parts of the examples and of the rows give the whole", "[active]") {
+  Scene scene(test::small_config());
+  const ShardId shard{1};
+  scene.build(shard);
+  const std::uint32_t rows = scene.map.row_count(shard);
+  const HashTables tables = scene.tables_of(shard);
+  std::vector<ActiveSets> parts(3);
+  const std::array<std::uint32_t, 4> cuts{0, 5, 5, 16};
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    const ExampleRange examples{cuts[part], cuts[part + 1]};
+    scene.chooser.choose(scene.queries, scene.positives, shard, scene.map.neurons(shard), tables,
+                         examples, parts[part]);
+    for (std::uint32_t example = examples.begin; example < examples.end; ++example) {
+      const auto chosen = parts[part].chosen(example);
+      const auto expected = scene.sets.chosen(example);
+      REQUIRE(std::equal(chosen.begin(), chosen.end(), expected.begin(), expected.end()));
+    }
+  }
+  std::vector<std::uint32_t> found_rows;
+  std::vector<ActivePair> found_pairs;
+  for (const RowRange range : {RowRange{0, 1}, RowRange{1, 41}, RowRange{41, rows}}) {
+    PairLists lists;
+    lists.build(parts, range);
+    found_rows.insert(found_rows.end(), lists.rows().begin(), lists.rows().end());
+    found_pairs.insert(found_pairs.end(), lists.pairs(), lists.pairs() + lists.active());
+  }
+  REQUIRE(std::equal(found_rows.begin(), found_rows.end(), scene.lists.rows().begin(),
+                     scene.lists.rows().end()));
+  REQUIRE(std::equal(found_pairs.begin(), found_pairs.end(), scene.lists.pairs(),
+                     scene.lists.pairs() + scene.lists.active()));
 }
 
 TEST_CASE("active sets: a choice depends on batch and position, not on what was built before",

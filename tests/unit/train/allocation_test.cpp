@@ -45,7 +45,7 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
     initial_row(config, map, id, row, 2, values);
     shard.load_initial(row, values);
   }
-  shard.finish_loading(pool, scratch);
+  shard.finish_loading({pool, scratch});
   std::array<QueryBatch, 2> queries{QueryBatch(config, &sim_hash), QueryBatch(config, &sim_hash)};
   std::size_t taken = 0;
   std::uint64_t active = 0;
@@ -60,6 +60,8 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
     const std::array<ShardBatch, 2> together{ShardBatch{&queries[0], &positives, 0.01F},
                                              ShardBatch{&queries[1], &positives, 0.01F}};
     std::array<ShardOutcome, 2> outcomes;
+    for (std::size_t i = 0; i < 2; ++i)
+      scratch[0].clear_gradient(i, hidden.examples, config.hidden);
     shard.train(together, outcomes, scratch[0]);
     active += outcomes[1].active;
     if (batch % 3 == 0) shard.rehash(scratch[0]);

@@ -41,7 +41,7 @@ struct ShardScene {
       initial_row(config, map, id, row, 2, values);
       shard.load_initial(row, values);
     }
-    shard.finish_loading(pool, scratch);
+    shard.finish_loading({pool, scratch});
   }
 
   void prepare(BatchIndex batch) {
@@ -59,6 +59,13 @@ struct ShardScene {
 
   ShardOutcome train_prepared(BatchIndex batch) {
     return shard.train(queries, positives, plan.rates(batch).output, scratch[0]);
+  }
+
+  // Of fused batch `index`.
+  [[nodiscard]] std::vector<std::int32_t> gradient(std::size_t index = 0) const {
+    std::vector<std::int32_t> sum(hidden.codes.size());
+    for (const ShardScratch& mine : scratch) mine.add_gradient_to(index, sum);
+    return sum;
   }
 
   [[nodiscard]] std::vector<float> row(std::uint32_t index) const {

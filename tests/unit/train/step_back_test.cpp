@@ -60,7 +60,7 @@ struct Bench {
       initial_row(config, map, ShardId{2}, row, grant.label_counts[row], values);
       shard.load_initial(row, values);
     }
-    shard.finish_loading(pool, scratch);
+    shard.finish_loading({pool, scratch});
   }
 
   // Trains [begin, end) and commits to `store` where a round ends.
@@ -139,7 +139,7 @@ TEST_CASE("step back: rows, states, codes and tables are those of a freshly load
         kept.train(0, plan.round_begin(to), at_checkpoint);
         kept.train(plan.round_begin(to), at, later);
         REQUIRE(kept.shard.step_back(round - to));
-        kept.shard.finish_loading(kept.pool, kept.scratch);
+        kept.shard.finish_loading({kept.pool, kept.scratch});
         Bench fresh(config);
         fresh.load(at_checkpoint);
         require_same(kept, fresh);

@@ -233,12 +233,11 @@ TEST_CASE("pipeline: a malformed gradient leaves no trace", "[pipeline]") {
   const std::vector<ShardOutcome> outcome = {{ShardId{1}, 1, 1, 1}};
   const auto cut = bench.pipeline.add_result(0, outcome, broken, true);
   REQUIRE(cut.error().code == ErrorCode::kProtocol);
-  // The first example is added before the second turns out too large for the sum.
-  HiddenCodes codes = tiny_codes(bench.plan, 0, bench.model.hidden);
-  std::vector<std::int32_t> entries(codes.codes.size(), 3);
-  entries.back() = std::numeric_limits<std::int32_t>::max();
-  const auto large = bench.pipeline.add_result(0, outcome, pack_gradient(codes, entries), true);
-  REQUIRE(large.error().code == ErrorCode::kProtocol);
+  // The first example is added before the second turns out to have a width that is too large.
+  broken = bench.gradient(0, 1000);
+  broken[1] = 27;
+  const auto wide = bench.pipeline.add_result(0, outcome, broken, true);
+  REQUIRE(wide.error().code == ErrorCode::kProtocol);
   REQUIRE_FALSE(bench.pipeline.is_covered(0, ShardId{1}));
   REQUIRE(*bench.pipeline.at(0).gradient == std::vector<std::int32_t>(32, 5));
 }

@@ -34,7 +34,7 @@ std::string toml_value(const Setting& setting) {
   const bool is_bare = setting.value.kind == SettingKind::kInteger ||
                        setting.value.kind == SettingKind::kNumber ||
                        setting.value.kind == SettingKind::kBoolean;
-  if (is_bare && !(setting.value.allows_auto && text == kAutoText)) return text;
+  if (is_bare && !setting.value.allows_word(text)) return text;
   std::string quoted = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') quoted += '\\';

@@ -24,13 +24,14 @@ std::string in_quotes(std::string_view text) {
   return fmt::format("\"{}{}\"", text.substr(0, kShown), text.size() > kShown ? "..." : "");
 }
 
-TomlText describe(const toml::node& node, SettingKind kind, bool allows_auto) {
+TomlText describe(const toml::node& node, const SettingValue& value) {
+  const SettingKind kind = value.kind;
   TomlText result;
   if (const auto* text = node.as_string()) {
     result.text = text->get();
     result.described = in_quotes(result.text);
     result.has_kind = kind == SettingKind::kText || kind == SettingKind::kChoice ||
-                      kind == SettingKind::kBytes || (allows_auto && result.text == kAutoText);
+                      kind == SettingKind::kBytes || value.allows_word(result.text);
   } else if (const auto* integer = node.as_integer()) {
     result.text = result.described = std::to_string(integer->get());
     result.has_kind = kind == SettingKind::kInteger || kind == SettingKind::kNumber ||
@@ -84,7 +85,7 @@ class TomlReader {
 
  private:
   void apply(const Setting& setting, const toml::node& node, toml::source_position where) {
-    const TomlText value = describe(node, setting.value.kind, setting.value.allows_auto);
+    const TomlText value = describe(node, setting.value);
     if (value.has_kind && setting.value.set(value.text)) return;
     complain(where, fmt::format("{} is {}: it must be {}", setting.key, value.described,
                                 setting.expects()));

@@ -34,8 +34,14 @@ bool has_control_character(std::string_view text) {
 std::string SettingValue::expects() const {
   std::string text = noun;
   if (!range.empty()) text += " " + range;
-  if (allows_auto) text += ", or auto";
+  for (const std::string& word : words) {
+    text += (&word == &words.back() ? ", or " : ", ") + word;
+  }
   return text;
+}
+
+bool SettingValue::allows_word(std::string_view text) const {
+  return std::ranges::find(words, text) != words.end();
 }
 
 std::optional<std::int64_t> parse_integer(std::string_view text) {

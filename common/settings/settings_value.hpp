@@ -27,9 +27,9 @@ inline constexpr std::string_view kAutoText = "auto";
 
 struct SettingValue {
   SettingKind kind = SettingKind::kText;
-  bool allows_auto = false;
-  std::string noun;   // "an integer"
-  std::string range;  // "from 16 to 4096"; may be empty
+  std::vector<std::string> words;  // that may stand in its place: "auto"
+  std::string noun;                // "an integer"
+  std::string range;               // "from 16 to 4096"; may be empty
   // Takes the value from text; false, and nothing changed, when the text is not acceptable.
   std::function<bool(std::string_view)> set;
   // The canonical text: set(get()) changes nothing.
@@ -37,6 +37,7 @@ struct SettingValue {
 
   // "an integer from 16 to 4096, or auto", for errors and documentation.
   [[nodiscard]] std::string expects() const;
+  [[nodiscard]] bool allows_word(std::string_view text) const;
 };
 
 // A count of bytes: digits, then K, M, G or T (powers of 1024), then "iB" if you like.
@@ -107,13 +108,28 @@ SettingValue choice_setting(Enum& field, const std::vector<std::string>& words) 
   return value;
 }
 
+// `value`, a binding of `field`, that also takes `word`, which stands for the value `meaning`.
+template <typename T>
+SettingValue or_word(T& field, SettingValue value, std::string word, T meaning) {
+  value.words.push_back(word);
+  value.set = [&field, set = std::move(value.set), word, meaning](std::string_view text) {
+    if (text != word) return set(text);
+    field = meaning;
+    return true;
+  };
+  value.get = [&field, get = std::move(value.get), word, meaning] {
+    return field == meaning ? word : get();
+  };
+  return value;
+}
+
 // Makes a binding of an optional field out of one of a plain field: `bind` is called with a T& and
 // returns its binding; the text "auto" empties the field.
 template <typename T, typename Bind>
 SettingValue or_auto(std::optional<T>& field, Bind bind) {
   T scratch{};
   SettingValue value = bind(scratch);
-  value.allows_auto = true;
+  value.words.emplace_back(kAutoText);
   value.set = [&field, bind](std::string_view text) {
     if (text == kAutoText) {
       field.reset();

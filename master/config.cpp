@@ -12,6 +12,7 @@ namespace gleaner {
 namespace {
 
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr const char* kEvaluationSampleKey = "evaluation.sample";
 
 Error invalid(std::string sentence) {
   return {ErrorCode::kInvalidArgument, std::move(sentence)};
@@ -162,14 +163,22 @@ void add_model(Settings& settings, MasterConfig& c) {
 void add_evaluation(Settings& settings, MasterConfig& c) {
   settings.begin_section("evaluation",
                          "Precision@1, 3, 5 and their propensity-scored forms on the held-out "
-                         "file. The evaluation at the end always scores the whole file.");
+                         "file. Every evaluation of a run scores the same test examples. Where "
+                         "they are a sample, `gleaner evaluate` scores the whole file afterwards.");
   settings.add("every_epochs", SettingScope::kRun, "epochs",
                "Epochs from one evaluation to the next, which takes place at the next checkpoint; "
                "0: only at the end.",
                integer_setting(c.evaluation.every_epochs, 0, 100'000), "evaluate-every");
-  settings.add("sample", SettingScope::kRun, "points",
-               "Held-out points that evaluations before the last one score; 0: all.",
-               integer_setting(c.evaluation.sample, 0, std::int64_t{1} << 40), "evaluate-sample");
+  settings.add("sample", SettingScope::kRun, "examples",
+               "Test examples that an evaluation scores, drawn from the whole file by the seed; "
+               "auto: as many as take a tenth of the training between two evaluations, but at "
+               "least 1,000.",
+               or_auto(c.evaluation.sample,
+                       [](std::uint64_t& field) {
+                         return or_word(field, integer_setting(field, 1, std::int64_t{1} << 40),
+                                        "all", kEvaluateAll);
+                       }),
+               "evaluate-sample");
   settings.add(
       "patience", SettingScope::kMachine, "evaluations",
       "Evaluations in a row without a higher P@1 after which training ends early, each best "
@@ -357,7 +366,19 @@ std::map<std::string, std::string> effective_settings(const MasterConfig& config
   MasterConfig effective = config;
   effective.seed = model.seed;
   effective.model = all_overrides(model);
-  return master_settings(effective).run_values();
+  std::map<std::string, std::string> values = master_settings(effective).run_values();
+  // A run without test examples has no sample yet, and a later start may bring them.
+  if (!effective.evaluation.sample) values.erase(kEvaluationSampleKey);
+  return values;
+}
+
+std::optional<std::uint64_t> stored_evaluation_sample(
+    const std::map<std::string, std::string>& settings) {
+  const auto stored = settings.find(kEvaluationSampleKey);
+  if (stored == settings.end()) return std::nullopt;
+  MasterConfig config;
+  master_settings(config).find_key(kEvaluationSampleKey)->value.set(stored->second);
+  return config.evaluation.sample;
 }
 
 std::uint32_t effective_threads(const MasterConfig& config, std::uint32_t cores) {

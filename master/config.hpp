@@ -19,6 +19,8 @@ namespace gleaner {
 
 // Precision and its propensity-scored form are reported at 1, 3 and 5.
 inline constexpr std::uint32_t kEvaluationTopK = 5;
+// Instead of a number of test examples.
+inline constexpr std::uint64_t kEvaluateAll = 0;
 
 // Who computes the hidden units.
 enum class InputHolder : std::uint8_t { kMaster, kVolunteers };
@@ -54,7 +56,8 @@ struct MasterConfig {
 
   struct Evaluation {
     std::uint32_t every_epochs = 1;  // 0: only at the end
-    std::uint64_t sample = 0;        // 0: all; the final evaluation scores all in any case
+    // Test examples that an evaluation scores, kEvaluateAll: all; unset: see evaluation_sample.hpp.
+    std::optional<std::uint64_t> sample;
     std::uint32_t patience = 0;  // evaluations without a higher P@1 that end the run; 0: none do
     friend bool operator==(const Evaluation&, const Evaluation&) = default;
   };
@@ -127,10 +130,14 @@ Result<void> check(const MasterConfig& config);
 Result<ModelConfig> effective_model(const MasterConfig& config, const ModelConfig& recipe);
 
 // Key -> text of everything that belongs to the run, model keys as they are in effect: what a store
-// remembers. Leaves out what may differ from start to start (paths, network, threads) and the
-// token.
+// remembers. Leaves out what may differ from start to start (paths, network, threads), the token,
+// and evaluation.sample while it is unset.
 std::map<std::string, std::string> effective_settings(const MasterConfig& config,
                                                       const ModelConfig& model);
+
+// evaluation.sample of a run whose store remembers `settings`; nullopt when they do not have it.
+std::optional<std::uint64_t> stored_evaluation_sample(
+    const std::map<std::string, std::string>& settings);
 
 // Compute threads of the master's worker and of each local volunteer on a machine with `cores`.
 std::uint32_t effective_threads(const MasterConfig& config, std::uint32_t cores);

@@ -7,8 +7,8 @@ namespace gleaner {
 namespace {
 
 Scores scores_of(const HistoryRecord& record) {
-  return {record.p_at_1,   record.p_at_3,   record.p_at_5,
-          record.psp_at_1, record.psp_at_3, record.psp_at_5};
+  return {record.p_at_1,   record.p_at_3,   record.p_at_5,          record.psp_at_1,
+          record.psp_at_3, record.psp_at_5, record.p_at_1_halfwidth};
 }
 
 // Examples a second over all rounds that were timed; negative when none was.
@@ -47,6 +47,7 @@ Result<RunFinished> finished_run(RunStore& run) {
     if (record.checkpoint != finished.checkpoint) continue;
     finished.scores = scores_of(record);
     finished.evaluated = record.evaluated;
+    finished.evaluated_all = record.evaluated_all;
   }
   const LearningSoFar learning = learning_so_far(*history, finished.checkpoint);
   finished.best_checkpoint = learning.best_checkpoint;

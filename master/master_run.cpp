@@ -79,7 +79,7 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.rows_per_chunk = rows_per_chunk(data.model);
   core.evaluate_every_epochs = config.evaluation.every_epochs;
   core.test_points = data.test ? data.test->points() : 0;
-  core.evaluate_sample = config.evaluation.sample;
+  core.evaluate_sample = config.evaluation.sample.value_or(kEvaluateAll);
   core.patience = config.evaluation.patience;
   core.top_k = kEvaluationTopK;
   core.label_counts = data.label_counts;
@@ -326,6 +326,8 @@ Result<ExitCode> MasterRun::conclude_finished(bool already) {
   Result<RunFinished> finished = finished_run(store_);
   if (!finished) return fail(finished.error(), ExitCode::kStore);
   finished->store = config_.run.store;
+  finished->test = config_.data.test;
+  finished->test_points = data_.test ? data_.test->points() : 0;
   finished->already = already;
   finished->best_store = kept_best(config_.run.store, finished->best_checkpoint);
   finished->seconds = static_cast<double>((monotonic_now() - started_).count()) / 1e6;

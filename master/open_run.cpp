@@ -66,7 +66,9 @@ class OpenedRun {
       : config_(std::move(config)),
         data_(data),
         console_(console),
-        rounds_(RunPlan(data.model).round_count()) {}
+        rounds_(RunPlan(data.model).round_count()) {
+    config_.evaluation.sample = data.evaluation_sample;
+  }
 
   ExitCode run();
 

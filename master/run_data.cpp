@@ -7,6 +7,7 @@
 
 #include "common/dataset/open_or_pack.hpp"
 #include "common/model/recipe.hpp"
+#include "master/evaluation_sample.hpp"
 #include "master/recipe_chosen.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
@@ -28,12 +29,26 @@ DatasetFacts facts_of(const PackedDataset& train) {
 
 // Of the run that the store holds, if there is one that can be read: opening it tells what is
 // wrong.
-std::optional<ModelConfig> stored_model(const std::string& folder) {
+std::optional<RunIdentity> stored_identity(const std::string& folder) {
   auto store = open_rocks_store(folder, OpenMode::kReadOnly);
   if (!store) return std::nullopt;
   const auto run = RunStore::open(std::move(*store));
   if (!run) return std::nullopt;
-  return (*run)->identity().model;
+  return (*run)->identity();
+}
+
+// A run keeps the sample that it began with, though it may be given more epochs since.
+std::optional<std::uint64_t> sample_in_effect(const MasterConfig& config, const RunData& data,
+                                              const std::optional<RunIdentity>& stored) {
+  if (config.evaluation.sample) return config.evaluation.sample;
+  if (stored) {
+    if (const auto kept = stored_evaluation_sample(stored->settings)) return kept;
+  }
+  if (!data.test) return std::nullopt;
+  const std::uint64_t sample =
+      evaluation_sample(data.model, data.train->summary().label_entries,
+                        config.evaluation.every_epochs, data.test->points());
+  return sample == data.test->points() ? kEvaluateAll : sample;
 }
 
 // A run on the same data keeps what a recipe once chose for it, so that another number of epochs or
@@ -84,7 +99,8 @@ Result<RunData> open_run_data(const MasterConfig& config,
                            {config.recipe, config.model.epochs, config.model.batch_examples,
                             config.model.staleness, config.commit_share});
   proposed.model.data_fingerprint = data.train->fingerprint();
-  if (const auto stored = stored_model(config.run.store)) keep_choices(proposed, *stored);
+  const std::optional<RunIdentity> stored = stored_identity(config.run.store);
+  if (stored) keep_choices(proposed, stored->model);
   if (!config.data.init_from.empty()) {
     auto initial = InitialModel::open(config.data.init_from);
     if (!initial) return initial.error();
@@ -107,6 +123,7 @@ Result<RunData> open_run_data(const MasterConfig& config,
   }
   data.model = *model;
   data.recipe = recipe_chosen(config, proposed.choices, *model);
+  data.evaluation_sample = sample_in_effect(config, data, stored);
   return data;
 }
 

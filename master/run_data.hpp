@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,8 @@ struct RunData {
   std::unique_ptr<InitialModel> initial;  // null: weights drawn from the seed
   ModelConfig model;
   RecipeChosen recipe;  // what of it nobody has set
+  // evaluation.sample in effect; unset where nobody has set it and there is nothing to evaluate on.
+  std::optional<std::uint64_t> evaluation_sample;
 };
 
 // `on_note` gets sentences for people while files are packed.

@@ -58,6 +58,7 @@ void visit_fields(HistoryRecord& r, const Visit& visit) {
   visit("psp_at_1", r.psp_at_1);
   visit("psp_at_3", r.psp_at_3);
   visit("psp_at_5", r.psp_at_5);
+  visit("p_at_1_halfwidth", r.p_at_1_halfwidth);
   visit("wall_seconds", r.wall_seconds);
   visit("rate_cuts", r.rate_cuts);
   visit("rows_digest", r.rows_digest);

@@ -28,6 +28,7 @@ enum class RunPhase : std::uint8_t {
 struct Scores {
   double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
   double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
+  double p_at_1_halfwidth = -1;  // of its 95 % interval; negative when all points were scored
 
   [[nodiscard]] bool measured() const { return p_at_1 >= 0; }
 
@@ -124,6 +125,7 @@ struct Evaluated {
   bool all = false;          // the whole held-out file
   Scores scores;
   double seconds = -1;
+  std::uint64_t test_points = 0;  // in the whole held-out file
 };
 
 // Training waits until the store's disk has room; it goes on by itself.
@@ -171,7 +173,10 @@ struct RunFinished {
   double examples_per_second = -1;  // over the time spent training
   std::string digest;
   RoundIndex checkpoint = 0;
-  std::uint64_t evaluated = 0;  // held-out points
+  std::uint64_t evaluated = 0;    // held-out points
+  bool evaluated_all = false;     // the whole held-out file
+  std::uint64_t test_points = 0;  // in it
+  std::string test;               // the held-out file; empty: none
   std::string store;
   double seconds = -1;             // that this process trained
   bool already = false;            // the store held a finished run

@@ -50,6 +50,7 @@ void add_scores(Json& json, const Scores& s) {
   json["psp_at_1"] = known(s.psp_at_1);
   json["psp_at_3"] = known(s.psp_at_3);
   json["psp_at_5"] = known(s.psp_at_5);
+  json["p_at_1_halfwidth"] = known(s.p_at_1_halfwidth);
 }
 
 struct EventJson {
@@ -161,7 +162,9 @@ struct EventJson {
             {"digest", e.digest},
             {"psp_at_3", known(e.scores.psp_at_3)},
             {"psp_at_5", known(e.scores.psp_at_5)},
+            {"p_at_1_halfwidth", known(e.scores.p_at_1_halfwidth)},
             {"evaluated", e.evaluated},
+            {"evaluated_all", e.evaluated_all},
             {"checkpoint", e.checkpoint},
             {"seconds", known(e.seconds)},
             {"already", e.already},

@@ -27,7 +27,7 @@ RunPhase phase_of(CoreSnapshot::Phase phase) {
 }
 
 Scores scores_of(const Evaluation& e) {
-  return {e.p_at_1, e.p_at_3, e.p_at_5, e.psp_at_1, e.psp_at_3, e.psp_at_5};
+  return {e.p_at_1, e.p_at_3, e.p_at_5, e.psp_at_1, e.psp_at_3, e.psp_at_5, e.p_at_1_halfwidth};
 }
 
 LogLevel level_of(Severity severity) {
@@ -78,6 +78,7 @@ struct EventOf {
     evaluated.points = n.evaluation.points;
     evaluated.all = n.evaluation.all_points;
     evaluated.scores = scores_of(n.evaluation);
+    evaluated.test_points = n.evaluation.test_points;
     return evaluated;
   }
 

@@ -154,10 +154,15 @@ std::string bar(double share, std::size_t width, TextStyle style) {
   return coloured(done, Colour::kCyan, style) + coloured(open, Colour::kDim, style);
 }
 
-std::string scores_text(const Scores& s) {
+std::string scores_text(const Scores& s, TextStyle style) {
   if (!s.measured()) return "not evaluated";
-  return fmt::format("P@1 {:.4f}  P@3 {:.4f}  P@5 {:.4f}  PSP@1 {:.4f}  PSP@3 {:.4f}  PSP@5 {:.4f}",
-                     s.p_at_1, s.p_at_3, s.p_at_5, s.psp_at_1, s.psp_at_3, s.psp_at_5);
+  const std::string interval =
+      s.p_at_1_halfwidth < 0
+          ? ""
+          : fmt::format(" {} {:.4f}", style.utf8 ? "±" : "+/-", s.p_at_1_halfwidth);
+  return fmt::format(
+      "P@1 {:.4f}{}  P@3 {:.4f}  P@5 {:.4f}  PSP@1 {:.4f}  PSP@3 {:.4f}  PSP@5 {:.4f}", s.p_at_1,
+      interval, s.p_at_3, s.p_at_5, s.psp_at_1, s.psp_at_3, s.psp_at_5);
 }
 
 // ---- Events ------------------------------------------------------------------------------------
@@ -224,9 +229,11 @@ struct EventText {
   }
 
   std::string operator()(const Evaluated& e) const {
-    return fmt::format("epoch {} of {}: {}  ({}{} test points{})", e.epochs_done, e.epochs,
-                       coloured(scores_text(e.scores), Colour::kGreen, style),
-                       e.all ? "all " : "sample of ", grouped(e.points),
+    const std::string which =
+        e.all ? fmt::format("all {}", grouped(e.points))
+              : fmt::format("a sample of {} of {}", grouped(e.points), grouped(e.test_points));
+    return fmt::format("epoch {} of {}: {}  ({} test examples{})", e.epochs_done, e.epochs,
+                       coloured(scores_text(e.scores, style), Colour::kGreen, style), which,
                        e.seconds < 0 ? "" : fmt::format(" in {:.1f} s", e.seconds));
   }
 
@@ -263,20 +270,27 @@ struct EventText {
 
   std::string operator()(const RunFinished& e) const {
     std::string head = e.already ? fmt::format("The run in {} is finished already.", e.store)
-                                 : fmt::format("Finished {} epochs.", e.epochs);
+                                 : fmt::format("Finished {}.", counted(e.epochs, "epoch"));
     if (e.evaluations_since_best > 0) {
       head += fmt::format(
           "\nEnded early: P@1 has not risen in {}. The best, {:.4f}, is checkpoint {}{}.",
           counted(e.evaluations_since_best, "evaluation"), e.best_p_at_1, e.best_checkpoint,
           e.best_store.empty() ? "" : ", kept as " + e.best_store);
     }
-    std::string facts = scores_text(e.scores);
+    std::string facts = scores_text(e.scores, style);
     if (e.examples_per_second >= 0)
       facts += fmt::format("; {} examples/s", rate(e.examples_per_second));
     if (e.seconds >= 0) facts += fmt::format("; {}", seconds_shown(e.seconds));
-    return fmt::format("{}\n{}\nmodel digest {}  (checkpoint {} in {})",
-                       coloured(head, Colour::kBold, style), facts, e.digest, e.checkpoint,
-                       e.store);
+    std::string text =
+        fmt::format("{}\n{}\nmodel digest {}  (checkpoint {} in {})",
+                    coloured(head, Colour::kBold, style), facts, e.digest, e.checkpoint, e.store);
+    if (e.scores.measured() && !e.evaluated_all && !e.test.empty()) {
+      text += fmt::format(
+          "\nThe precisions above are of a sample of {} test examples. To score all {}, run: "
+          "gleaner evaluate {} --data {}",
+          grouped(e.evaluated), grouped(e.test_points), e.store, e.test);
+    }
+    return text;
   }
 
   std::string operator()(const RunFailed& e) const {

@@ -137,9 +137,9 @@ void MasterCore::start_evaluation() {
       evaluated_checkpoint_ >= checkpoint_) {
     return;
   }
-  const bool all = config_.evaluate_sample == 0 || checkpoint_ == plan_.round_count();
-  const std::uint64_t points =
-      all ? config_.test_points : std::min(config_.evaluate_sample, config_.test_points);
+  const std::uint64_t points = config_.evaluate_sample == 0
+                                   ? config_.test_points
+                                   : std::min(config_.evaluate_sample, config_.test_points);
   evaluation_.emplace(points, config_.evaluate_chunk, config_.evaluate_chunks_in_flight,
                       map_.output_shards(), config_.top_k);
 }

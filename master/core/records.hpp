@@ -17,6 +17,8 @@ struct Evaluation {
   bool all_points = false;   // the whole held-out file
   double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
   double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
+  double p_at_1_halfwidth = -1;   // see precision_halfwidth(); negative when all were scored
+  std::uint64_t test_points = 0;  // of the whole held-out file
 };
 
 // One folded round. Values that could not be measured are negative.

@@ -7,6 +7,8 @@ namespace gleaner {
 namespace {
 
 constexpr double kPropensityScale = 1 << 24;
+// Standard deviations on either side of the mean that hold 95 % of a normal distribution.
+constexpr double kDeviations95 = 1.96;
 
 }  // namespace
 
@@ -36,6 +38,14 @@ InversePropensities::InversePropensities(std::span<const std::uint32_t> label_co
   scaled_.reserve(label_counts.size());
   for (const std::uint32_t count : label_counts) scaled_.push_back(scaled(count));
   unseen_ = scaled(0);
+}
+
+double precision_halfwidth(double precision, std::uint64_t evaluated, std::uint64_t scored,
+                           std::uint64_t total) {
+  if (evaluated == 0 || scored >= total) return -1;
+  const double variance = precision * (1 - precision) / static_cast<double>(evaluated);
+  const double correction = static_cast<double>(total - scored) / static_cast<double>(total - 1);
+  return kDeviations95 * std::sqrt(variance * correction);
 }
 
 void MetricSums::add(std::span<const std::uint32_t> labels, std::span<const std::uint32_t> ranked) {

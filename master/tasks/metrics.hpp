@@ -51,6 +51,13 @@ struct Metrics {
   double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
 };
 
+// Half the width of the 95 % interval of a mean precision@1 `precision` of `evaluated` examples
+// that stands for `total` examples of which `scored` were drawn: the normal approximation, times
+// the correction for drawing a good part of a finite set. Negative when there is nothing to doubt,
+// since all were scored, or nothing was evaluated.
+double precision_halfwidth(double precision, std::uint64_t evaluated, std::uint64_t scored,
+                           std::uint64_t total);
+
 // Adds up examples. Points without labels are skipped: no prediction can be right for them.
 // precision@k divides by k even where an example has fewer labels; PSP@k is the sum of what was
 // hit over the sum of what the best possible prediction would hit.

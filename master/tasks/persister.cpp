@@ -132,6 +132,7 @@ std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
   record.psp_at_1 = evaluation.psp_at_1;
   record.psp_at_3 = evaluation.psp_at_3;
   record.psp_at_5 = evaluation.psp_at_5;
+  record.p_at_1_halfwidth = evaluation.p_at_1_halfwidth;
   if (auto put = store_.put_history(record); !put) return failure(put.error());
   if (auto added = add_to_accounts(task.accounts, wall_clock_()); !added) {
     return failure(added.error());

@@ -209,6 +209,9 @@ Event Worker::run_task(const EvalFinishTask&) {
   evaluation.psp_at_1 = metrics.psp_at_1;
   evaluation.psp_at_3 = metrics.psp_at_3;
   evaluation.psp_at_5 = metrics.psp_at_5;
+  evaluation.p_at_1_halfwidth =
+      precision_halfwidth(metrics.p_at_1, metrics.evaluated, scored_, test_->points());
+  evaluation.test_points = test_->points();
   return EvalFinished{evaluation};
 }
 

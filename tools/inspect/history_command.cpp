@@ -45,6 +45,7 @@ std::vector<Cell> row_of(const HistoryRecord& r) {
           percent(r, r.psp_at_1),
           percent(r, r.psp_at_3),
           percent(r, r.psp_at_5),
+          percent(r, r.p_at_1_halfwidth),
           {r.wall_seconds, ""},
           {r.rate_cuts, std::to_string(r.rate_cuts)},
           r.rows_digest == 0 ? cell_none() : cell_text(fmt::format("{:016x}", r.rows_digest))};
@@ -73,6 +74,7 @@ Report history_report(const std::vector<HistoryRecord>& records) {
                                                 {"psp_at_1", "PSP@1 %"},
                                                 for_programs("psp_at_3"),
                                                 for_programs("psp_at_5"),
+                                                for_programs("p_at_1_halfwidth"),
                                                 for_programs("wall_seconds"),
                                                 for_programs("rate_cuts"),
                                                 for_programs("rows_digest")});
@@ -86,7 +88,9 @@ Report history_report(const std::vector<HistoryRecord>& records) {
       "example;\n"
       "B down, B up: bytes an example and volunteer; -: not measured.\n");
   if (has_sample) {
-    report.text("Some precisions are of a sample of the test file: --json says which.\n");
+    report.text(
+        "Some precisions are of a sample of the test file: --json says which, and how exact P@1 "
+        "is.\n");
   }
   return report;
 }

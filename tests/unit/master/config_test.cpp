@@ -128,9 +128,11 @@ TEST_CASE("master config: every default and every change survives --print-config
   changed.network.listen = "[::1]:0";
   changed.network.token = "s\"e\\c";
   changed.evaluation.sample = 1000;
+  MasterConfig everything = complete();
+  everything.evaluation.sample = kEvaluateAll;
   changed.scheduling.balance_hysteresis = 1.0 / 3;
   changed.output.verbose = true;
-  for (MasterConfig original : {MasterConfig{}, changed}) {
+  for (MasterConfig original : {MasterConfig{}, changed, everything}) {
     const std::string text = print_toml(master_settings(original), "title");
     MasterConfig read = original == changed ? MasterConfig{} : changed;
     const Result<void> result = read_toml(master_settings(read), text, "printed");
@@ -236,6 +238,7 @@ TEST_CASE("master config: a store remembers the model in effect, and no secrets 
     REQUIRE((key.starts_with("model.") || key.starts_with("data.l2") ||
              key.starts_with("evaluation.")));
   }
+  REQUIRE(settings.count("evaluation.sample") == 0);
   // Another machine, port or thread count is the same run.
   MasterConfig elsewhere = config;
   elsewhere.run.threads = 9;
@@ -243,6 +246,25 @@ TEST_CASE("master config: a store remembers the model in effect, and no secrets 
   elsewhere.network.listen = "h:1";
   elsewhere.data.train = "/other/path";
   REQUIRE(effective_settings(elsewhere, model) == settings);
+}
+
+TEST_CASE("master config: the test examples of an evaluation are a number, all of them or auto",
+          "[master_config]") {
+  const std::string line = "--train t --store s --local 1";
+  REQUIRE_FALSE(load(line).value().config.evaluation.sample);
+  REQUIRE_FALSE(load(line + " --evaluate-sample auto").value().config.evaluation.sample);
+  REQUIRE(load(line + " --evaluate-sample all").value().config.evaluation.sample == kEvaluateAll);
+  REQUIRE(load(line + " --evaluate-sample 700").value().config.evaluation.sample == 700);
+  REQUIRE_THAT(load(line + " --evaluate-sample 0").error().message,
+               Contains("an integer from 1 to 1099511627776, all, or auto"));
+  for (const std::uint64_t sample : {kEvaluateAll, std::uint64_t{700}}) {
+    MasterConfig config = complete();
+    config.evaluation.sample = sample;
+    const auto stored = effective_settings(config, recipe());
+    REQUIRE(stored.at("evaluation.sample") == (sample == kEvaluateAll ? "all" : "700"));
+    REQUIRE(stored_evaluation_sample(stored) == sample);
+  }
+  REQUIRE_FALSE(stored_evaluation_sample(effective_settings(complete(), recipe())));
 }
 
 TEST_CASE("master config: local volunteers share the cores", "[master_config]") {

@@ -176,4 +176,17 @@ TEST_CASE("merge top k: merging parts gives what sorting everything gives", "[me
   }
 }
 
+TEST_CASE("metrics: the interval of a sample's precision narrows to nothing at the whole set",
+          "[metrics]") {
+  // 1.96 * sqrt(0.25 / 400), of a set so large that the sample takes nothing of it.
+  REQUIRE(precision_halfwidth(0.5, 400, 400, std::uint64_t{1} << 40) == Approx(0.049));
+  // Three quarters of the set: half as wide.
+  REQUIRE(precision_halfwidth(0.5, 300, 300, 400) ==
+          Approx(1.96 * std::sqrt(0.25 / 300 * 100 / 399)));
+  REQUIRE(precision_halfwidth(0.5, 399, 399, 400) > 0);
+  REQUIRE(precision_halfwidth(0, 10, 10, 400) == 0);
+  REQUIRE(precision_halfwidth(0.5, 390, 400, 400) < 0);
+  REQUIRE(precision_halfwidth(-1, 0, 10, 400) < 0);
+}
+
 }  // namespace gleaner

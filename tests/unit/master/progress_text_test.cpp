@@ -132,7 +132,12 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
   const Evaluated evaluated{12, 1, 5, 5188, true, {0.6, 0.5, 0.4, 0.3, 0.2, 0.1}, 2.25};
   REQUIRE(event_line(evaluated, kPlain) ==
           "epoch 1 of 5: P@1 0.6000  P@3 0.5000  P@5 0.4000  PSP@1 0.3000  PSP@3 0.2000  PSP@5 "
-          "0.1000  (all 5,188 test points in 2.2 s)");
+          "0.1000  (all 5,188 test examples in 2.2 s)");
+  Evaluated sample{12, 2, 6, 10'000, false, {0.532, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0098}, -1, 99'570};
+  REQUIRE_THAT(event_line(sample, kPlain),
+               StartsWith("epoch 2 of 6: P@1 0.5320 +/- 0.0098  P@3 0.5000") &&
+                   EndsWith("  (a sample of 10,000 of 99,570 test examples)"));
+  REQUIRE_THAT(event_line(sample, {false, true}), Contains("P@1 0.5320 ± 0.0098  P@3"));
   REQUIRE_THAT(event_line(RunStopped{4, 60, false, "dir"}, kPlain),
                Contains("checkpoint 4 of 60: the open round was given up") && Contains("resumes"));
   RunFinished finished;
@@ -146,6 +151,16 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
   REQUIRE_THAT(
       event_line(finished, kPlain),
       Contains("\nP@1 0.6000") && EndsWith("0.1000\nmodel digest abc  (checkpoint 60 in dir)"));
+  finished.scores = sample.scores;
+  finished.evaluated = 10'000;
+  finished.test_points = 99'570;
+  finished.test = "test.txt";
+  REQUIRE_THAT(
+      event_line(finished, kPlain),
+      EndsWith("\nThe precisions above are of a sample of 10,000 test examples. To score all "
+               "99,570, run: gleaner evaluate dir --data test.txt"));
+  finished.evaluated_all = true;
+  REQUIRE_THAT(event_line(finished, kPlain), !Contains("gleaner evaluate"));
   finished.already = true;
   REQUIRE_THAT(event_line(finished, kPlain), Contains("The run in dir is finished already."));
   REQUIRE(event_line(RunFailed{{ErrorCode::kBusy, "a\x1b"}, ExitCode::kStore}, kRich) ==

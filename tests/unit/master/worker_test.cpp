@@ -166,9 +166,12 @@ TEST_CASE("worker: an evaluation counts the best of all shards, over a sample or
   REQUIRE(all.all_points);
   REQUIRE(all.points == 40);
   REQUIRE(all.p_at_5 > 0);
+  REQUIRE(all.p_at_1_halfwidth < 0);
   const Evaluation sample = evaluated(15);
   REQUIRE_FALSE(sample.all_points);
   REQUIRE(sample.points == 15);
+  REQUIRE(sample.test_points == 40);
+  REQUIRE(sample.p_at_1_halfwidth == precision_halfwidth(sample.p_at_1, 15, 15, 40));
   // Nothing of the sample is left.
   REQUIRE(evaluated(40).psp_at_5 == all.psp_at_5);
 }

@@ -26,6 +26,7 @@ HistoryRecord full_history() {
   record.psp_at_1 = 0.3;
   record.psp_at_3 = 0.2;
   record.psp_at_5 = 0.1;
+  record.p_at_1_halfwidth = 0.01;
   record.wall_seconds = -5;
   record.rows_digest = ~std::uint64_t{0} - 4;
   return record;

@@ -69,12 +69,12 @@ TEST_CASE("history: precision of a sample is said to be one", "[tools]") {
 TEST_CASE("history: JSON lines hold every field, in order, null where not measured", "[tools]") {
   const auto lines = lines_of(history_json_lines(history_report(two_records())));
   REQUIRE(lines.size() == 2);
-  CHECK(
-      lines[0] ==
-      R"({"checkpoint":1,"batches":64,"epoch":0,"loss":4.25,"active":null,"code_length":null,)"
-      R"("examples_per_second":null,"volunteers":3,"bytes_down":null,"bytes_up":null,)"
-      R"("evaluated":0,"evaluated_all":false,"p_at_1":null,"p_at_3":null,"p_at_5":null,)"
-      R"("psp_at_1":null,"psp_at_3":null,"psp_at_5":null,"wall_seconds":0,"rate_cuts":0,"rows_digest":null})");
+  CHECK(lines[0] ==
+        R"({"checkpoint":1,"batches":64,"epoch":0,"loss":4.25,"active":null,"code_length":null,)"
+        R"("examples_per_second":null,"volunteers":3,"bytes_down":null,"bytes_up":null,)"
+        R"("evaluated":0,"evaluated_all":false,"p_at_1":null,"p_at_3":null,"p_at_5":null,)"
+        R"("psp_at_1":null,"psp_at_3":null,"psp_at_5":null,"p_at_1_halfwidth":null,)"
+        R"("wall_seconds":0,"rate_cuts":0,"rows_digest":null})");
   const auto full = nlohmann::json::parse(lines[1]);
   CHECK(full["p_at_1"] == 0.6125);
   CHECK(full["p_at_5"] == 0);

@@ -3,12 +3,12 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <asio/executor_work_guard.hpp>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
+#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -21,6 +21,7 @@
 #include "common/net/descriptors.hpp"
 #include "common/net/lobby.hpp"
 #include "common/net/tcp_link.hpp"
+#include "master/aside.hpp"
 #include "master/backup_keeper.hpp"
 #include "master/best_checkpoint.hpp"
 #include "master/console/progress_source.hpp"
@@ -122,6 +123,7 @@ class MasterRun {
   void complete(RunStatus& status) const;
   void measure_disk();
   void end_backups();
+  void compare_with_centroids(RunFinished& finished);
   void keep_best();
   Result<ExitCode> conclude(const Done& done);
   // Error kDiverged: the run is to go on at the lower rates.
@@ -329,6 +331,8 @@ Result<ExitCode> MasterRun::conclude_finished(bool already) {
   finished->test = config_.data.test;
   finished->test_points = data_.test ? data_.test->points() : 0;
   finished->already = already;
+  finished->recipe = data_.recipe.recipe;
+  if (!already) compare_with_centroids(*finished);
   finished->best_store = kept_best(config_.run.store, finished->best_checkpoint);
   finished->seconds = static_cast<double>((monotonic_now() - started_).count()) / 1e6;
   console_.event(*finished);
@@ -377,23 +381,35 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
   return ExitCode::kOk;
 }
 
+// Only news where the last evaluation took place in this process.
+void MasterRun::compare_with_centroids(RunFinished& finished) {
+  if (worker_.judged().empty()) return;
+  std::atomic<bool> is_stopping = false;
+  std::optional<Error> skipped;
+  run_aside(
+      io_, signals_,
+      [&] {
+        const auto comparison = gleaner::compare_with_centroids(
+            *data_.train, worker_.judged(), machine_facts().memory_bytes, is_stopping);
+        if (comparison) finished.centroids = *comparison;
+        if (!comparison) skipped = comparison.error();
+      },
+      [&is_stopping] { is_stopping = true; });
+  if (!skipped) return;
+  console_.log(LogLevel::kInfo,
+               "the network is not compared with the nearest label centroids: " + skipped->message);
+}
+
 void MasterRun::end_backups() {
   if (!backups_) return;
   io_.restart();
   if (done_->outcome == Outcome::kFinished) {
-    signals_.async_wait([this](asio::error_code error, int) {
-      if (error) return;
-      console_.log(LogLevel::kWarning, "asked to stop: the last backup is given up");
-      backups_->stop();
-    });
-    bool is_over = false;
-    asio::thread_pool last_backup{1};
-    asio::post(last_backup, [&, guard = asio::make_work_guard(io_)] {
-      backups_->finish(store_);
-      asio::post(io_, [&is_over] { is_over = true; });
-    });
-    while (!is_over) io_.run_one();
-    signals_.cancel();
+    run_aside(
+        io_, signals_, [this] { backups_->finish(store_); },
+        [this] {
+          console_.log(LogLevel::kWarning, "asked to stop: the last backup is given up");
+          backups_->stop();
+        });
   }
   backups_.reset();
   io_.restart();

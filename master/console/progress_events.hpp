@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <variant>
 #include <vector>
@@ -167,6 +168,19 @@ struct RunStopped {
   std::string store;
 };
 
+// The network's first answers beside those of the nearest label centroids, on the same examples of
+// the last evaluation.
+struct CentroidComparison {
+  std::uint64_t examples = 0;
+  double network_p_at_1 = -1;
+  double centroid_p_at_1 = -1;
+  double halfwidth = 0;  // of the 95 % interval of their difference
+
+  [[nodiscard]] bool network_is_below() const {
+    return centroid_p_at_1 - network_p_at_1 > halfwidth;
+  }
+};
+
 struct RunFinished {
   std::uint32_t epochs = 0;
   Scores scores;
@@ -185,6 +199,8 @@ struct RunFinished {
   std::string best_store;  // where that one is kept; empty: nowhere
   // Not 0 when the run ended early, since P@1 had not risen in so many evaluations.
   std::uint32_t evaluations_since_best = 0;
+  std::optional<CentroidComparison> centroids;  // made when a run is trained to its end
+  std::string recipe;
 };
 
 // The program ends without having done what was asked.

@@ -172,7 +172,11 @@ struct EventJson {
             {"best_checkpoint", e.best_checkpoint},
             {"best_p_at_1", known(e.best_p_at_1)},
             {"best_store", e.best_store.empty() ? Json() : Json(e.best_store)},
-            {"store", e.store}};
+            {"store", e.store},
+            {"compared", e.centroids ? e.centroids->examples : 0},
+            {"compared_p_at_1", known(e.centroids ? e.centroids->network_p_at_1 : -1)},
+            {"centroid_p_at_1", known(e.centroids ? e.centroids->centroid_p_at_1 : -1)},
+            {"below_centroid", e.centroids && e.centroids->network_is_below()}};
   }
 
   Json operator()(const RunFailed& e) const {

@@ -284,6 +284,7 @@ struct EventText {
     std::string text =
         fmt::format("{}\n{}\nmodel digest {}  (checkpoint {} in {})",
                     coloured(head, Colour::kBold, style), facts, e.digest, e.checkpoint, e.store);
+    if (e.centroids && e.centroids->network_is_below()) text += below_centroids(e);
     if (e.scores.measured() && !e.evaluated_all && !e.test.empty()) {
       text += fmt::format(
           "\nThe precisions above are of a sample of {} test examples. To score all {}, run: "
@@ -291,6 +292,18 @@ struct EventText {
           grouped(e.evaluated), grouped(e.test_points), e.store, e.test);
     }
     return text;
+  }
+
+  [[nodiscard]] std::string below_centroids(const RunFinished& e) const {
+    const char* const flag = e.evaluations_since_best > 0 ? "--patience" : "--epochs";
+    const bool is_best = e.recipe == "best";
+    return fmt::format(
+        "\n{}the network is worse than the nearest label centroid, which needs no training: P@1 "
+        "{:.4f} against {:.4f} on the same {} test examples. Train it for more epochs (the same "
+        "command with a higher {}){}.",
+        coloured("warning: ", Colour::kYellow, style), e.centroids->network_p_at_1,
+        e.centroids->centroid_p_at_1, grouped(e.centroids->examples), flag,
+        is_best ? "" : ", or begin a new run with --recipe best");
   }
 
   std::string operator()(const RunFailed& e) const {

@@ -91,6 +91,7 @@ Event Worker::eval_forward_done(std::uint64_t begin, std::uint64_t end, const Hi
   if (begin == 0) {
     sums_.emplace(propensities_);
     scored_ = 0;
+    judged_.clear();
   }
   return EvalForwardDone{begin, end, std::make_shared<const Bytes>(pack(codes))};
 }
@@ -192,7 +193,11 @@ Event Worker::run_task(const EvalScoreTask& task) {
   std::vector<std::vector<std::uint32_t>> ranked(examples);
   pool_.parallel_for(examples, [&](std::size_t i, unsigned) { ranked[i] = best_of(task, i); });
   for (std::size_t i = 0; i < examples; ++i) {
-    sums_->add(held_out(task.begin + i).labels, ranked[i]);
+    const ExampleView example = held_out(task.begin + i);
+    sums_->add(example.labels, ranked[i]);
+    if (example.labels.empty() || judged_.size() >= kComparedMax) continue;
+    judged_.push_back({example, !ranked[i].empty() &&
+                                    std::ranges::binary_search(example.labels, ranked[i].front())});
   }
   scored_ += examples;
   return EvalChunkScored{task.begin};

@@ -14,6 +14,7 @@
 #include "common/permutation.hpp"
 #include "common/thread_pool.hpp"
 #include "master/core/events.hpp"
+#include "master/tasks/centroid_comparison.hpp"
 #include "master/tasks/metrics.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/train/hidden_coder.hpp"
@@ -34,6 +35,10 @@ class Worker {
 
   // The event that answers the task; TaskFailed when the data cannot be read any more.
   Event run(const WorkerTask& task);
+
+  // Of the last evaluation, the first examples that it scored and that have labels. While no task
+  // runs.
+  [[nodiscard]] const std::vector<JudgedExample>& judged() const { return judged_; }
 
  private:
   Event run_task(const ForwardTask& task);
@@ -67,6 +72,7 @@ class Worker {
   Permutation test_order_;
   std::optional<MetricSums> sums_;  // of the evaluation under way
   std::uint64_t scored_ = 0;
+  std::vector<JudgedExample> judged_;  // at most kComparedMax
 };
 
 }  // namespace gleaner

@@ -179,6 +179,14 @@ TEST_CASE("json: the finished event begins with the members that programs rely o
   const Json unmeasured = Json::parse(event_json(RunFinished{}));
   REQUIRE(unmeasured.at("p_at_1").is_null());
   REQUIRE(unmeasured.at("examples_per_second").is_null());
+  REQUIRE(unmeasured.at("compared") == 0);
+  REQUIRE(unmeasured.at("centroid_p_at_1").is_null());
+  finished.centroids = CentroidComparison{1000, 0.25, 0.5, 0.125};
+  const Json compared = Json::parse(event_json(finished));
+  REQUIRE(compared.at("compared") == 1000);
+  REQUIRE(compared.at("compared_p_at_1") == 0.25);
+  REQUIRE(compared.at("centroid_p_at_1") == 0.5);
+  REQUIRE(compared.at("below_centroid") == true);
 }
 
 TEST_CASE("json: EVENTS.md names every event and every member", "[console]") {

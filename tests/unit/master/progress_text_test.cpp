@@ -161,6 +161,21 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
                "99,570, run: gleaner evaluate dir --data test.txt"));
   finished.evaluated_all = true;
   REQUIRE_THAT(event_line(finished, kPlain), !Contains("gleaner evaluate"));
+  REQUIRE_THAT(event_line(finished, kPlain), !Contains("centroid"));
+  finished.centroids = CentroidComparison{1000, 0.177, 0.232, 0.02};
+  finished.recipe = "auto";
+  REQUIRE_THAT(
+      event_line(finished, kPlain),
+      EndsWith("\nwarning: the network is worse than the nearest label centroid, which needs no "
+               "training: P@1 0.1770 against 0.2320 on the same 1,000 test examples. Train it for "
+               "more epochs (the same command with a higher --epochs), or begin a new run with "
+               "--recipe best."));
+  finished.recipe = "best";
+  REQUIRE_THAT(event_line(finished, kPlain), EndsWith("with a higher --epochs)."));
+  finished.evaluations_since_best = 2;
+  REQUIRE_THAT(event_line(finished, kPlain), EndsWith("with a higher --patience)."));
+  finished.centroids->halfwidth = 0.06;
+  REQUIRE_THAT(event_line(finished, kPlain), !Contains("centroid"));
   finished.already = true;
   REQUIRE_THAT(event_line(finished, kPlain), Contains("The run in dir is finished already."));
   REQUIRE(event_line(RunFailed{{ErrorCode::kBusy, "a\x1b"}, ExitCode::kStore}, kRich) ==

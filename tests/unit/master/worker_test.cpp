@@ -2,7 +2,9 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <catch2/catch.hpp>
+#include <cmath>
 #include <filesystem>
 #include <string>
 
@@ -171,6 +173,9 @@ TEST_CASE("worker: an evaluation counts the best of all shards, over a sample or
   REQUIRE_FALSE(sample.all_points);
   REQUIRE(sample.points == 15);
   REQUIRE(sample.test_points == 40);
+  REQUIRE(bench.owner.judged().size() == 15);
+  REQUIRE(std::ranges::count(bench.owner.judged(), true, &JudgedExample::is_hit) ==
+          std::lround(15 * sample.p_at_1));
   REQUIRE(sample.p_at_1_halfwidth == precision_halfwidth(sample.p_at_1, 15, 15, 40));
   // Nothing of the sample is left.
   REQUIRE(evaluated(40).psp_at_5 == all.psp_at_5);

@@ -10,7 +10,7 @@
 #include <string>
 
 #include "common/time.hpp"
-#include "master/config.hpp"
+#include "master/config/config.hpp"
 #include "master/console/progress_events.hpp"
 #include "storage/backup.hpp"
 #include "storage/run_store.hpp"

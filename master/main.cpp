@@ -10,7 +10,7 @@
 #include "common/console/terminal.hpp"
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
-#include "master/config.hpp"
+#include "master/config/config.hpp"
 #include "master/console/progress.hpp"
 #include "master/open_run.hpp"
 #include "master/run_data.hpp"

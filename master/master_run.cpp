@@ -34,8 +34,8 @@
 #include "storage/identity.hpp"
 #include "storage/master_note.hpp"
 #include "volunteer/config.hpp"
-#include "volunteer/train/input_trainer.hpp"
-#include "volunteer/train/shard_trainer.hpp"
+#include "volunteer/train/input/input_trainer.hpp"
+#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,7 +5,7 @@
 #include <functional>
 
 #include "common/exit_code.hpp"
-#include "master/config.hpp"
+#include "master/config/config.hpp"
 #include "master/console/progress.hpp"
 #include "master/run_data.hpp"
 #include "storage/run_store.hpp"

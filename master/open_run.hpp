@@ -3,7 +3,7 @@
 #pragma once
 
 #include "common/exit_code.hpp"
-#include "master/config.hpp"
+#include "master/config/config.hpp"
 #include "master/console/progress.hpp"
 #include "master/run_data.hpp"
 

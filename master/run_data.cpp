@@ -7,8 +7,8 @@
 
 #include "common/dataset/open_or_pack.hpp"
 #include "common/model/recipe.hpp"
-#include "master/evaluation_sample.hpp"
-#include "master/recipe_chosen.hpp"
+#include "master/config/evaluation_sample.hpp"
+#include "master/config/recipe_chosen.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
 

@@ -12,7 +12,7 @@
 #include "common/dataset/packed_dataset.hpp"
 #include "common/model/model_config.hpp"
 #include "common/result.hpp"
-#include "master/config.hpp"
+#include "master/config/config.hpp"
 #include "master/console/progress_events.hpp"
 #include "storage/model/initial_model.hpp"
 

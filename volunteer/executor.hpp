@@ -12,7 +12,7 @@
 #include "common/thread_pool.hpp"
 #include "volunteer/core/events.hpp"
 #include "volunteer/input_work.hpp"
-#include "volunteer/train/shard_trainer.hpp"
+#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner::volunteer {
 

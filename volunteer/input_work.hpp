@@ -15,7 +15,7 @@
 #include "common/thread_pool.hpp"
 #include "schema/messages.hpp"
 #include "volunteer/point_store.hpp"
-#include "volunteer/train/input_trainer.hpp"
+#include "volunteer/train/input/input_trainer.hpp"
 
 namespace gleaner::volunteer {
 

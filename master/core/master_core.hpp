@@ -20,14 +20,14 @@
 
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
-#include "master/core/balancer.hpp"
 #include "master/core/commit_tracker.hpp"
 #include "master/core/core_config.hpp"
 #include "master/core/evaluation_run.hpp"
 #include "master/core/events.hpp"
 #include "master/core/input_stream.hpp"
-#include "master/core/lease_table.hpp"
 #include "master/core/pipeline.hpp"
+#include "master/core/placement/balancer.hpp"
+#include "master/core/placement/lease_table.hpp"
 #include "master/core/session.hpp"
 
 namespace gleaner {

@@ -17,8 +17,8 @@
 #include "master/tasks/centroid_comparison.hpp"
 #include "master/tasks/metrics.hpp"
 #include "storage/run_store.hpp"
-#include "volunteer/train/hidden_coder.hpp"
-#include "volunteer/train/input_layer.hpp"
+#include "volunteer/train/input/hidden_coder.hpp"
+#include "volunteer/train/input/input_layer.hpp"
 
 namespace gleaner {
 

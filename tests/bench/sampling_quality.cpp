@@ -8,7 +8,7 @@
 #include "common/kernels/kernels.hpp"
 #include "common/model/initial_weights.hpp"
 #include "common/model/row_delta.hpp"
-#include "volunteer/train/output_shard.hpp"
+#include "volunteer/train/output/output_shard.hpp"
 
 namespace gleaner {
 namespace {

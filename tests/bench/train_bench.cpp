@@ -27,7 +27,7 @@
 #include "common/thread_pool.hpp"
 #include "common/time.hpp"
 #include "schema/hidden_codes.hpp"
-#include "volunteer/train/shard_trainer.hpp"
+#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner {
 namespace {

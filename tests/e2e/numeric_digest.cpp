@@ -25,8 +25,8 @@
 #include "common/thread_pool.hpp"
 #include "schema/gradient.hpp"
 #include "schema/hidden_codes.hpp"
-#include "volunteer/train/input_layer.hpp"
-#include "volunteer/train/shard_trainer.hpp"
+#include "volunteer/train/input/input_layer.hpp"
+#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner {
 namespace {

@@ -8,7 +8,7 @@
 #include "schema/wire/codec.hpp"
 #include "tools/bench/bench_loops.hpp"
 #include "tools/bench/bench_timing.hpp"
-#include "volunteer/train/hidden_coder.hpp"
+#include "volunteer/train/input/hidden_coder.hpp"
 
 namespace gleaner {
 namespace {

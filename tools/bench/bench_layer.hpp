@@ -12,7 +12,7 @@
 #include "common/model/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
-#include "volunteer/train/output_shard.hpp"
+#include "volunteer/train/output/output_shard.hpp"
 
 namespace gleaner {
 

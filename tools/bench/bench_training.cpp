@@ -13,8 +13,8 @@
 #include "tools/bench/bench_loops.hpp"
 #include "tools/bench/bench_step.hpp"
 #include "tools/bench/bench_timing.hpp"
-#include "volunteer/train/input_layer.hpp"
-#include "volunteer/train/output_shard.hpp"
+#include "volunteer/train/input/input_layer.hpp"
+#include "volunteer/train/output/output_shard.hpp"
 
 namespace gleaner {
 namespace {

@@ -17,8 +17,8 @@
 #include "common/model/shard_map.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
-#include "volunteer/train/input_layer.hpp"
-#include "volunteer/train/shard_trainer.hpp"
+#include "volunteer/train/input/input_layer.hpp"
+#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner {
 

@@ -16,7 +16,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
-from layout import (DOORS, FOLDER_FILES_MAX, FOLDER_FILES_STILL, INCLUDES, PURE,  # noqa: E402
+from layout import (DOORS, FOLDER_FILES_MAX, INCLUDES, PURE,  # noqa: E402
                     PURE_REFUSES)
 
 FILE_LINES_MAX = 500
@@ -185,7 +185,7 @@ def check_folder_sizes(files, findings):
         if path.startswith(SOURCE_FOLDERS) and "/corpus/" not in path:
             counts[folder_of(path)] = counts.get(folder_of(path), 0) + 1
     for folder, count in counts.items():
-        limit = FOLDER_FILES_STILL.get(folder, FOLDER_FILES_MAX)
+        limit = FOLDER_FILES_MAX
         if count > limit:
             findings.add(folder, 1, f"{count} files: at most {limit}; give each idea a folder")
 

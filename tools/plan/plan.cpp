@@ -12,8 +12,8 @@
 #include "common/limits.hpp"
 #include "master/core/core_config.hpp"
 #include "tools/plan/plan_parts.hpp"
-#include "volunteer/train/input_trainer.hpp"
-#include "volunteer/train/shard_trainer.hpp"
+#include "volunteer/train/input/input_trainer.hpp"
+#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner {
 namespace {

@@ -10,7 +10,7 @@
 #include "common/model/initial_weights.hpp"
 #include "master/tasks/metrics.hpp"
 #include "volunteer/train/bounds.hpp"
-#include "volunteer/train/exact_top.hpp"
+#include "volunteer/train/output/exact_top.hpp"
 
 namespace gleaner {
 namespace {

@@ -19,8 +19,8 @@
 #include "common/thread_pool.hpp"
 #include "storage/run_store.hpp"
 #include "tools/predict/scored_label.hpp"
-#include "volunteer/train/input_layer.hpp"
-#include "volunteer/train/output_shard.hpp"
+#include "volunteer/train/input/input_layer.hpp"
+#include "volunteer/train/output/output_shard.hpp"
 
 namespace gleaner {
 

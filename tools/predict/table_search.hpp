@@ -19,7 +19,7 @@
 #include "common/result.hpp"
 #include "schema/hidden_codes.hpp"
 #include "tools/predict/stored_model.hpp"
-#include "volunteer/train/hash_table.hpp"
+#include "volunteer/train/output/hash_table.hpp"
 
 namespace gleaner {
 

@@ -7,7 +7,7 @@
 #include "common/model/run_plan.hpp"
 #include "master/tasks/worker.hpp"
 #include "schema/gradient.hpp"
-#include "volunteer/train/shard_trainer.hpp"
+#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "master/config.hpp"
+#include "master/config/config.hpp"
 
 #include <catch2/catch.hpp>
 #include <fstream>

@@ -1,4 +1,4 @@
-#include "master/evaluation_sample.hpp"
+#include "master/config/evaluation_sample.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -13,7 +13,7 @@
 #include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
 #include "tests/sim/workload/planted_data.hpp"
-#include "volunteer/train/input_layer.hpp"
+#include "volunteer/train/input/input_layer.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "volunteer/train/active_set.hpp"
+#include "volunteer/train/output/active_set.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -6,7 +6,7 @@
 #include <set>
 
 #include "tests/unit/train/train_fixture.hpp"
-#include "volunteer/train/pair_lists.hpp"
+#include "volunteer/train/output/pair_lists.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,8 +5,8 @@
 #include "tests/support/watched_memory.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/train_fixture.hpp"
-#include "volunteer/train/input_layer.hpp"
-#include "volunteer/train/output_shard.hpp"
+#include "volunteer/train/input/input_layer.hpp"
+#include "volunteer/train/output/output_shard.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "volunteer/train/feature_dropout.hpp"
+#include "volunteer/train/input/feature_dropout.hpp"
 
 #include <catch2/catch.hpp>
 #include <set>

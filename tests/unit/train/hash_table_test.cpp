@@ -1,4 +1,4 @@
-#include "volunteer/train/hash_table.hpp"
+#include "volunteer/train/output/hash_table.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

@@ -1,4 +1,4 @@
-#include "volunteer/train/input_layer.hpp"
+#include "volunteer/train/input/input_layer.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -10,7 +10,7 @@
 #include "common/model/shard_map.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/input_replica.hpp"
-#include "volunteer/train/feature_dropout.hpp"
+#include "volunteer/train/input/feature_dropout.hpp"
 
 namespace gleaner {
 namespace {

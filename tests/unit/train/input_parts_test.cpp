@@ -5,8 +5,8 @@
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/simd_level.hpp"
 #include "tests/unit/train/input_examples.hpp"
-#include "volunteer/train/feature_index.hpp"
-#include "volunteer/train/input_kernels.hpp"
+#include "volunteer/train/input/feature_index.hpp"
+#include "volunteer/train/input/input_kernels.hpp"
 
 namespace gleaner {
 namespace {

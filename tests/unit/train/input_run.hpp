@@ -12,8 +12,8 @@
 #include "common/model/run_plan.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/input_replica.hpp"
-#include "volunteer/train/hidden_coder.hpp"
-#include "volunteer/train/input_trainer.hpp"
+#include "volunteer/train/input/hidden_coder.hpp"
+#include "volunteer/train/input/input_trainer.hpp"
 
 namespace gleaner::test {
 

@@ -6,8 +6,8 @@
 #include "common/model/shard_map.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/input_replica.hpp"
-#include "volunteer/train/hidden_coder.hpp"
-#include "volunteer/train/input_layer.hpp"
+#include "volunteer/train/input/hidden_coder.hpp"
+#include "volunteer/train/input/input_layer.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "volunteer/train/output_shard.hpp"
+#include "volunteer/train/output/output_shard.hpp"
 
 #include <bit>
 #include <catch2/catch.hpp>

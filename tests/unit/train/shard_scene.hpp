@@ -7,7 +7,7 @@
 
 #include "common/model/initial_weights.hpp"
 #include "tests/unit/train/train_fixture.hpp"
-#include "volunteer/train/output_shard.hpp"
+#include "volunteer/train/output/output_shard.hpp"
 
 namespace gleaner {
 

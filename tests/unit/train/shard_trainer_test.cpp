@@ -1,4 +1,4 @@
-#include "volunteer/train/shard_trainer.hpp"
+#include "volunteer/train/output/shard_trainer.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>

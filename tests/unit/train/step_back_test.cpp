@@ -7,7 +7,7 @@
 #include "common/lsh/sim_hash.hpp"
 #include "common/model/initial_weights.hpp"
 #include "tests/unit/train/shard_holder.hpp"
-#include "volunteer/train/output_shard.hpp"
+#include "volunteer/train/output/output_shard.hpp"
 
 namespace gleaner {
 namespace {

@@ -14,7 +14,7 @@
 #include "common/model/shard_map.hpp"
 #include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"
-#include "volunteer/train/shard_trainer.hpp"
+#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner::test {
 

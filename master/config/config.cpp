@@ -1,0 +1,394 @@
+#include "master/config/config.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+
+#include "schema/versions.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
+constexpr const char* kEvaluationSampleKey = "evaluation.sample";
+
+Error invalid(std::string sentence) {
+  return {ErrorCode::kInvalidArgument, std::move(sentence)};
+}
+
+const ProgramText& program_text() {
+  static const ProgramText text{
+      "gleaner-master",
+      kBuildVersion,
+      "--train FILE --test FILE --store DIR (--local N | --listen HOST:PORT)",
+      "Trains a wide sparse network: cuts it into shards, lends them to volunteers, and keeps "
+      "every "
+      "checkpoint in the store. The same command on a store that holds an unfinished run resumes "
+      "it; the trained model depends on data, configuration and seed alone.",
+      "  # Train on this machine with two volunteers inside the process.\n"
+      "  gleaner-master --train train.txt --test test.txt --store run1 --local 2 --epochs 3\n"
+      "  # Let volunteers come over the network: gleaner-volunteer THIS-HOST:7070\n"
+      "  gleaner-master --train train.txt --test test.txt --store run1 --listen 0.0.0.0:7070\n"
+      "  # Train on from a model that gleaner export wrote, on other data.\n"
+      "  gleaner-master --train more.txt --store run2 --local 2 --init-from model.safetensors\n"
+      "  # Keep the settings in a file.\n"
+      "  gleaner-master --print-config > run.toml; gleaner-master --config run.toml\n"
+      "  # One JSON object a line, for programs (master/EVENTS.md).\n"
+      "  gleaner-master --config run.toml --json\n",
+      "A key of which the value is auto follows from the data. GLEANER_TOKEN in the\n"
+      "environment sets the token without showing it to other users of this machine.\n",
+      ""};
+  return text;
+}
+
+void add_data(Settings& settings, MasterConfig& c) {
+  settings.begin_section("data", "What to learn from, and what to measure on.");
+  settings.add("train", SettingScope::kMachine, "",
+               "Training file: Extreme Classification Repository or libsvm text, plain or "
+               "compressed by gzip or zstd. Required.",
+               text_setting(c.data.train, "PATH"));
+  settings.add("test", SettingScope::kMachine, "",
+               "Held-out file for precision@k, in the same form. Without it nothing is evaluated.",
+               text_setting(c.data.test, "PATH"));
+  settings.add("init_from", SettingScope::kMachine, "",
+               "Model in safetensors form, as gleaner export writes it, that the run begins with "
+               "instead of weights drawn from the seed: to train on, also with more labels or "
+               "features. The run keeps its fingerprint for good. Empty: none.",
+               text_setting(c.data.init_from, "FILE"));
+  settings.add("cache_dir", SettingScope::kMachine, "",
+               "Folder for the packed form of the data, made once. Empty: beside the data file.",
+               text_setting(c.data.cache_dir, "DIR"));
+  settings.add("l2_normalise", SettingScope::kModel, "",
+               "Scale every point's features to length one.", boolean_setting(c.data.l2_normalise));
+}
+
+void add_run(Settings& settings, MasterConfig& c) {
+  settings.begin_section("run", "Where the run lives and how this process takes part.");
+  settings.add("store", SettingScope::kMachine, "",
+               "Folder of the run: checkpoints, history, ledger. Made when it does not exist; a "
+               "run found in it is resumed. Required.",
+               text_setting(c.run.store, "DIR"));
+  settings.add("local", SettingScope::kMachine, "volunteers",
+               "Volunteers that run inside this process.", integer_setting(c.run.local, 0, 256));
+  settings.add(
+      "threads", SettingScope::kMachine, "threads",
+      "Compute threads of the master's own worker and of each local volunteer. auto: the "
+      "machine's cores, shared by the local volunteers.",
+      or_auto(c.run.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
+  settings.add("min_volunteers", SettingScope::kMachine, "volunteers",
+               "Training starts when so many have joined.",
+               integer_setting(c.run.min_volunteers, 1, 100'000));
+  settings.add("input_layer", SettingScope::kMachine, "",
+               "Who holds the input layer. master: this process, in memory. volunteers: they lease "
+               "its shards (model.input_shards) as they do those of the output layer, fetch the "
+               "points of a batch once and keep them in their cache; for data whose features make "
+               "the input layer the larger one. The model is the same to the bit, and a run may be "
+               "resumed with the other.",
+               choice_setting(c.run.input_layer, {"master", "volunteers"}));
+  settings.add("fallback_local_s", SettingScope::kMachine, "seconds",
+               "When no volunteer has been here for so long, one inside this process trains until "
+               "others have been here for as long; 0: the run waits.",
+               integer_setting(c.run.fallback_local_s, 0, 86'400), "fallback-local");
+  settings.add("stop_grace_s", SettingScope::kMachine, "seconds",
+               "How long a stop (SIGINT, SIGTERM) waits for the open round to become a checkpoint "
+               "before the round is given up.",
+               integer_setting(c.run.stop_grace_s, 0, 86'400));
+  settings.add(
+      "disk_reserve", SettingScope::kMachine, "",
+      "What stays free on the disk of the store. With less training pauses, and goes on by "
+      "itself when there is more. The store needs some of it for merging its tables.",
+      bytes_setting(c.run.disk_reserve, 0, (std::uint64_t{1} << 20) * kMiB));
+}
+
+void add_backup(Settings& settings, MasterConfig& c) {
+  settings.begin_section("backup",
+                         "Copies of the store, made while training goes on: gleaner backup and "
+                         "gleaner restore read them.");
+  settings.add("folder", SettingScope::kMachine, "",
+               "Folder for backups, best on another disk; one for each run. Made when it does not "
+               "exist. Empty: no backups.",
+               text_setting(c.backup.folder, "DIR"), "backup");
+  settings.add("every_min", SettingScope::kMachine, "minutes",
+               "Time from one backup to the next, and from the start to the first; 0: every "
+               "checkpoint, unless the one before is still being copied. The end of the run is "
+               "backed up in any case.",
+               integer_setting(c.backup.every_min, 0, 10'080), "backup-every");
+  settings.add("keep", SettingScope::kMachine, "backups",
+               "Older backups than the last so many are removed.",
+               integer_setting(c.backup.keep, 1, 1000), "backup-keep");
+}
+
+// A model key of any type, unset by default.
+template <typename T>
+SettingValue model_value(std::optional<T>& target, const ModelField<T>& field) {
+  if constexpr (std::is_same_v<T, HiddenUnits>) {
+    return or_auto(target, [](T& value) { return choice_setting(value, {"relu", "linear"}); });
+  } else if constexpr (std::is_same_v<T, Sampling>) {
+    return or_auto(target, [](T& value) {
+      return choice_setting(value, {"lsh", "random", "all"});
+    });
+  } else if constexpr (std::is_floating_point_v<T>) {
+    return or_auto(target,
+                   [field](T& value) { return number_setting(value, field.low, field.high); });
+  } else {
+    return or_auto(target,
+                   [field](T& value) { return integer_setting(value, field.low, field.high); });
+  }
+}
+
+void add_model(Settings& settings, MasterConfig& c) {
+  settings.begin_section("model",
+                         "Everything the trained model depends on besides the data. A run keeps "
+                         "these for good. auto: chosen from the data when the run is made.");
+  settings.add("seed", SettingScope::kModel, "", "Everything random follows from it.",
+               integer_setting(c.seed, 0, std::numeric_limits<std::int64_t>::max()));
+  settings.add("recipe", SettingScope::kModel, "",
+               "What the values left at auto are chosen for: good results in little time (auto), a "
+               "first look (fast), or the most accurate known (best).",
+               choice_setting(c.recipe, {"auto", "fast", "best"}));
+  settings.add(
+      "commit_share", SettingScope::kModel, "",
+      "Rounds that are chosen are long enough for commits to be no more of the bytes of "
+      "two volunteers, up to 1,500,000 examples a round. Lower: less traffic, and more work "
+      "lost with whoever dies.",
+      number_setting(c.commit_share, 0.01, 0.9));
+  for_each_model_field([&](const auto& field) {
+    settings.add(field.name, SettingScope::kModel, field.unit, field.doc,
+                 model_value(c.model.*field.override, field));
+  });
+}
+
+void add_evaluation(Settings& settings, MasterConfig& c) {
+  settings.begin_section("evaluation",
+                         "Precision@1, 3, 5 and their propensity-scored forms on the held-out "
+                         "file. Every evaluation of a run scores the same test examples. Where "
+                         "they are a sample, `gleaner evaluate` scores the whole file afterwards.");
+  settings.add("every_epochs", SettingScope::kRun, "epochs",
+               "Epochs from one evaluation to the next, which takes place at the next checkpoint; "
+               "0: only at the end.",
+               integer_setting(c.evaluation.every_epochs, 0, 100'000), "evaluate-every");
+  settings.add("sample", SettingScope::kRun, "examples",
+               "Test examples that an evaluation scores, drawn from the whole file by the seed; "
+               "auto: as many as take a tenth of the training between two evaluations, but at "
+               "least 1,000.",
+               or_auto(c.evaluation.sample,
+                       [](std::uint64_t& field) {
+                         return or_word(field, integer_setting(field, 1, std::int64_t{1} << 40),
+                                        "all", kEvaluateAll);
+                       }),
+               "evaluate-sample");
+  settings.add(
+      "patience", SettingScope::kMachine, "evaluations",
+      "Evaluations in a row without a higher P@1 after which training ends early, each best "
+      "checkpoint being kept as STORE.kept/best; 0: it never does.",
+      integer_setting(c.evaluation.patience, 0, 100'000), "patience");
+}
+
+void add_network(Settings& settings, MasterConfig& c) {
+  settings.begin_section("network", "How volunteers reach the master.");
+  settings.add("listen", SettingScope::kMachine, "",
+               "Address at which volunteers join; port 0 takes a free one and says which. Empty: "
+               "only local volunteers.",
+               host_port_setting(c.network.listen, false));
+  settings.add("token", SettingScope::kMachine, "",
+               "Volunteers must show it to join. Empty: anybody who reaches the port may.",
+               text_setting(c.network.token, "TOKEN"));
+  settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
+               "Both sides say something at least this often.",
+               integer_setting(c.network.heartbeat_ms, 10, 600'000));
+  settings.add("silence_ms", SettingScope::kMachine, "milliseconds",
+               "A volunteer silent for so long is taken for dead, and its shards are lent to "
+               "others; more than twice heartbeat_ms.",
+               integer_setting(c.network.silence_ms, 50, 3'600'000));
+  settings.add("join_timeout_ms", SettingScope::kMachine, "milliseconds",
+               "A connection must have said who it is within this time.",
+               integer_setting(c.network.join_timeout_ms, 100, 600'000));
+  settings.add("stall_s", SettingScope::kMachine, "seconds",
+               "A volunteer that is there but has not answered its work for so long is let go.",
+               integer_setting(c.network.stall_s, 1, 86'400));
+  settings.add("rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
+               "After a restart, or when every volunteer was lost at once, shards wait so long for "
+               "volunteers that still have them before they are lent to be downloaded. Volunteers "
+               "that have some try again every second.",
+               integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
+  settings.add("send_queue_bytes", SettingScope::kMachine, "",
+               "What may wait to be sent to one volunteer; one that falls further behind is cut "
+               "off.",
+               bytes_setting(c.network.send_queue_bytes, kMiB, 65'536 * kMiB));
+  settings.add(
+      "limit_up", SettingScope::kMachine, "Mbit/s",
+      "Send no more than this, to all volunteers together; auto: as much as the network takes.",
+      or_auto(c.network.limit_up,
+              [](double& field) { return number_setting(field, kLimitMegabitsMin, 1e6); }));
+  settings.add("limit_down", SettingScope::kMachine, "Mbit/s",
+               "Receive no more than this, from all volunteers together; auto: as much as comes.",
+               or_auto(c.network.limit_down, [](double& field) {
+                 return number_setting(field, kLimitMegabitsMin, 1e6);
+               }));
+  settings.add(
+      "volunteers_max", SettingScope::kMachine, "volunteers",
+      "How many volunteers may take part at a time; whoever comes then is told to wait, and "
+      "tries again.",
+      integer_setting(c.network.volunteers_max, 1, 100'000));
+  settings.add("waiting_max", SettingScope::kMachine, "connections",
+               "How many connections may be open that have not said yet who they are; beyond that "
+               "the one that has waited longest is closed.",
+               integer_setting(c.network.waiting_max, 1, 100'000));
+  settings.add("waiting_per_address_max", SettingScope::kMachine, "connections",
+               "The same for the connections of one address.",
+               integer_setting(c.network.waiting_per_address_max, 1, 100'000));
+}
+
+void add_scheduling(Settings& settings, MasterConfig& c) {
+  settings.begin_section("scheduling",
+                         "How work is handed out. Nothing here reaches a trained number.");
+  settings.add("batches_per_unit_max", SettingScope::kMachine, "batches",
+               "Batches that one work unit may hold.",
+               integer_setting(c.scheduling.batches_per_unit_max, 1, kBatchesPerUnitMax));
+  settings.add(
+      "unit_target_ms", SettingScope::kMachine, "milliseconds",
+      "Units are of about this much of a volunteer's time where work catches up; otherwise of "
+      "a quarter of the lag at most.",
+      integer_setting(c.scheduling.unit_target_ms, 1, 60'000));
+  settings.add(
+      "balance_hysteresis", SettingScope::kMachine, "share",
+      "Shards move between volunteers when that would make batches faster by more than this "
+      "share, and has for some rounds; newcomers get theirs at the end of a round.",
+      number_setting(c.scheduling.balance_hysteresis, 0.0, 10.0));
+}
+
+void add_output(Settings& settings, MasterConfig& c) {
+  settings.begin_section("output", "What is printed.");
+  settings.add("json", SettingScope::kMachine, "",
+               "Print events, one JSON object a line, instead of text.",
+               boolean_setting(c.output.json));
+  settings.add("quiet", SettingScope::kMachine, "", "Print only results, warnings and errors.",
+               boolean_setting(c.output.quiet));
+  settings.add("verbose", SettingScope::kMachine, "", "Print every checkpoint and decision.",
+               boolean_setting(c.output.verbose));
+}
+
+}  // namespace
+
+Settings master_settings(MasterConfig& config) {
+  Settings settings;
+  add_data(settings, config);
+  add_run(settings, config);
+  add_backup(settings, config);
+  add_model(settings, config);
+  add_evaluation(settings, config);
+  add_network(settings, config);
+  add_scheduling(settings, config);
+  add_output(settings, config);
+  return settings;
+}
+
+Result<MasterStart> load_master_config(const std::vector<std::string>& arguments,
+                                       const std::optional<std::string>& environment_token) {
+  MasterStart start;
+  const Settings settings = master_settings(start.config);
+  std::vector<EnvironmentValue> environment;
+  if (environment_token) {
+    environment.push_back({"GLEANER_TOKEN", "network.token", *environment_token});
+  }
+  Result<TextToPrint> loaded = load_settings(settings, program_text(), environment, arguments);
+  if (!loaded) return loaded.error();
+  start.to_print = std::move(*loaded);
+  if (!start.to_print) {
+    if (auto checked = check(start.config); !checked) return checked.error();
+  }
+  return start;
+}
+
+Result<void> check(const MasterConfig& c) {
+  if (c.data.train.empty()) {
+    return invalid("There is nothing to train on: give --train FILE (key data.train).");
+  }
+  if (c.run.store.empty()) {
+    return invalid("There is nowhere to keep the run: give --store DIR (key run.store).");
+  }
+  if (c.run.local == 0 && c.network.listen.empty()) {
+    return invalid(
+        "Nobody could train: give --local N for volunteers inside this process, or --listen "
+        "HOST:PORT for volunteers that come over the network.");
+  }
+  if (c.network.listen.empty() && c.run.min_volunteers > c.run.local) {
+    return invalid(fmt::format(
+        "run.min_volunteers is {}: without --listen there are only {} local volunteers, so "
+        "training would never start.",
+        c.run.min_volunteers, c.run.local));
+  }
+  if (c.run.fallback_local_s > 0 && c.run.local > 0) {
+    return invalid(
+        "run.fallback_local_s and run.local exclude each other: with --local N there are always "
+        "volunteers in this process.");
+  }
+  if (c.run.fallback_local_s > 0 && c.run.min_volunteers > 1) {
+    return invalid(fmt::format(
+        "run.min_volunteers is {}: the one volunteer of run.fallback_local_s could not start the "
+        "run, so give one of them.",
+        c.run.min_volunteers));
+  }
+  if (c.network.silence_ms <= 2 * c.network.heartbeat_ms) {
+    return invalid(fmt::format(
+        "network.silence_ms is {}: it must be more than twice network.heartbeat_ms ({}).",
+        c.network.silence_ms, c.network.heartbeat_ms));
+  }
+  if (c.network.token.size() > kTokenBytesMax) {
+    return invalid(fmt::format("network.token is longer than {} bytes: choose a shorter one.",
+                               kTokenBytesMax));
+  }
+  if (c.output.quiet && c.output.verbose) {
+    return invalid("output.quiet and output.verbose exclude each other: give one of them.");
+  }
+  return {};
+}
+
+Result<ModelConfig> effective_model(const MasterConfig& config, const ModelConfig& recipe) {
+  ModelConfig model = apply_overrides(recipe, config.model);
+  model.seed = config.seed;
+  if (auto valid = validate(model); !valid) {
+    // The sentence begins with the field's name.
+    const std::string& sentence = valid.error().message;
+    const std::string field = sentence.substr(0, sentence.find(' '));
+    bool is_key = false;
+    for_each_model_field([&](const auto& known) { is_key = is_key || known.name == field; });
+    if (is_key) return invalid("model." + sentence);
+    return Error{ErrorCode::kInvalidData, "the training file cannot be used: " + sentence};
+  }
+  return model;
+}
+
+std::map<std::string, std::string> effective_settings(const MasterConfig& config,
+                                                      const ModelConfig& model) {
+  MasterConfig effective = config;
+  effective.seed = model.seed;
+  effective.model = all_overrides(model);
+  std::map<std::string, std::string> values = master_settings(effective).run_values();
+  // A run without test examples has no sample yet, and a later start may bring them.
+  if (!effective.evaluation.sample) values.erase(kEvaluationSampleKey);
+  return values;
+}
+
+std::optional<std::uint64_t> stored_evaluation_sample(
+    const std::map<std::string, std::string>& settings) {
+  const auto stored = settings.find(kEvaluationSampleKey);
+  if (stored == settings.end()) return std::nullopt;
+  MasterConfig config;
+  master_settings(config).find_key(kEvaluationSampleKey)->value.set(stored->second);
+  return config.evaluation.sample;
+}
+
+std::uint32_t effective_threads(const MasterConfig& config, std::uint32_t cores) {
+  if (config.run.threads) return *config.run.threads;
+  return std::max<std::uint32_t>(1, cores / std::max<std::uint32_t>(1, config.run.local));
+}
+
+std::string master_reference() {
+  MasterConfig config;
+  return print_reference(master_settings(config));
+}
+
+}  // namespace gleaner

@@ -1,0 +1,148 @@
+// What a person can set about a master, and how it is read. The keys, their defaults and their
+// meaning are documented in CONFIGURATION.md.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/limits.hpp"
+#include "common/model/recipe.hpp"
+#include "common/result.hpp"
+#include "common/settings/settings_flags.hpp"
+#include "common/settings/settings_value.hpp"
+#include "master/config/model_overrides.hpp"
+
+namespace gleaner {
+
+// Precision and its propensity-scored form are reported at 1, 3 and 5.
+inline constexpr std::uint32_t kEvaluationTopK = 5;
+// Instead of a number of test examples.
+inline constexpr std::uint64_t kEvaluateAll = 0;
+
+// Who computes the hidden units.
+enum class InputHolder : std::uint8_t { kMaster, kVolunteers };
+
+struct MasterConfig {
+  struct Data {
+    std::string train;
+    std::string test;       // empty: no evaluation
+    std::string init_from;  // model file that the run begins with; empty: none
+    std::string cache_dir;  // of packed data sets; empty: beside the text files
+    bool l2_normalise = true;
+    friend bool operator==(const Data&, const Data&) = default;
+  };
+
+  struct Run {
+    std::string store;
+    std::uint32_t local = 0;               // volunteers inside the process
+    std::optional<std::uint32_t> threads;  // of the master's worker and of each local volunteer
+    std::uint32_t min_volunteers = 1;
+    InputHolder input_layer = InputHolder::kMaster;
+    std::uint32_t fallback_local_s = 0;  // 0: never
+    std::uint32_t stop_grace_s = 20;
+    std::uint64_t disk_reserve = std::uint64_t{256} << 20;  // bytes
+    friend bool operator==(const Run&, const Run&) = default;
+  };
+
+  struct Backup {
+    std::string folder;            // empty: no backups
+    std::uint32_t every_min = 10;  // 0: every checkpoint
+    std::uint32_t keep = 3;
+    friend bool operator==(const Backup&, const Backup&) = default;
+  };
+
+  struct Evaluation {
+    std::uint32_t every_epochs = 1;  // 0: only at the end
+    // Test examples that an evaluation scores, kEvaluateAll: all; unset: see evaluation_sample.hpp.
+    std::optional<std::uint64_t> sample;
+    std::uint32_t patience = 0;  // evaluations without a higher P@1 that end the run; 0: none do
+    friend bool operator==(const Evaluation&, const Evaluation&) = default;
+  };
+
+  struct Network {
+    std::string listen;  // HOST:PORT; empty: only local volunteers
+    std::string token;   // empty: anybody may join
+    std::uint32_t heartbeat_ms = 1000;
+    std::uint32_t silence_ms = 10'000;
+    std::uint32_t join_timeout_ms = 10'000;
+    std::uint32_t stall_s = 120;
+    std::uint32_t rejoin_grace_ms = 2'000;
+    std::uint64_t send_queue_bytes = std::uint64_t{64} << 20;
+    std::optional<double> limit_up;  // Mbit/s; unset: none
+    std::optional<double> limit_down;
+    std::uint32_t volunteers_max = kOutputShardsMax;  // no more could hold a shard each
+    std::uint32_t waiting_max = 256;                  // connections that have not said Hello
+    std::uint32_t waiting_per_address_max = 32;
+    friend bool operator==(const Network&, const Network&) = default;
+  };
+
+  struct Scheduling {
+    std::uint32_t batches_per_unit_max = 16;
+    std::uint32_t unit_target_ms = 200;
+    double balance_hysteresis = 0.1;
+    friend bool operator==(const Scheduling&, const Scheduling&) = default;
+  };
+
+  struct Output {
+    bool json = false;
+    bool quiet = false;
+    bool verbose = false;
+    friend bool operator==(const Output&, const Output&) = default;
+  };
+
+  Data data;
+  Run run;
+  Backup backup;
+  std::uint64_t seed = 1;  // of the model
+  RecipeKind recipe = RecipeKind::kAuto;
+  double commit_share = kCommitShareUsual;
+  ModelOverrides model;
+  Evaluation evaluation;
+  Network network;
+  Scheduling scheduling;
+  Output output;
+
+  friend bool operator==(const MasterConfig&, const MasterConfig&) = default;
+};
+
+// The table of keys, bound to `config`, which outlives it.
+Settings master_settings(MasterConfig& config);
+
+// Reads arguments (argv without the program's name), the file they name, and `token` from the
+// environment. `to_print`, when present, is to be printed instead of running. A configuration that
+// is to run has passed check().
+struct MasterStart {
+  MasterConfig config;
+  TextToPrint to_print;
+};
+
+Result<MasterStart> load_master_config(const std::vector<std::string>& arguments,
+                                       const std::optional<std::string>& environment_token);
+
+// Whether the keys agree with each other and none that is needed is missing.
+Result<void> check(const MasterConfig& config);
+
+// The model to train: the recipe's (which holds everything that comes from the data) with the seed
+// and what the configuration overrides. Validated; an error names the key.
+Result<ModelConfig> effective_model(const MasterConfig& config, const ModelConfig& recipe);
+
+// Key -> text of everything that belongs to the run, model keys as they are in effect: what a store
+// remembers. Leaves out what may differ from start to start (paths, network, threads), the token,
+// and evaluation.sample while it is unset.
+std::map<std::string, std::string> effective_settings(const MasterConfig& config,
+                                                      const ModelConfig& model);
+
+// evaluation.sample of a run whose store remembers `settings`; nullopt when they do not have it.
+std::optional<std::uint64_t> stored_evaluation_sample(
+    const std::map<std::string, std::string>& settings);
+
+// Compute threads of the master's worker and of each local volunteer on a machine with `cores`.
+std::uint32_t effective_threads(const MasterConfig& config, std::uint32_t cores);
+
+// CONFIGURATION.md as it must be.
+std::string master_reference();
+
+}  // namespace gleaner

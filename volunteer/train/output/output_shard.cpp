@@ -1,0 +1,411 @@
+#include "volunteer/train/output/output_shard.hpp"
+
+#include <xxhash.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <optional>
+#include <utility>
+
+#include "common/check.hpp"
+#include "common/limits.hpp"
+
+namespace gleaner {
+namespace {
+
+RmsRule rule_of(const ModelConfig& config, float rate) {
+  return {rate, config.second_moment_decay, 1.0F - config.second_moment_decay, kFirstShare,
+          config.epsilon};
+}
+
+// Rows that fit a message of about kRowsPerChunkBytes.
+std::size_t rows_per_part(std::size_t row_bytes) {
+  return std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes);
+}
+
+// Rows trained together: few enough that their weights are still in the first cache level when they
+// go backward, enough that their pairs fill vectors.
+constexpr std::size_t kBlockRows = 32;
+constexpr std::size_t kBlockPairs = 1024;
+
+// Parts into which a team cuts its work, a thread: they take unequal time.
+constexpr std::size_t kPartsPerThread = 4;
+
+std::size_t parts_of(std::size_t count, const Team& team) {
+  return team.threads() == 1 ? 1 : std::min(count, kPartsPerThread * team.threads());
+}
+
+// Part `part` of `parts` of `count` things.
+template <typename Range>
+Range part_of(std::size_t count, std::size_t part, std::size_t parts) {
+  return {static_cast<std::uint32_t>(count * part / parts),
+          static_cast<std::uint32_t>(count * (part + 1) / parts)};
+}
+
+}  // namespace
+
+OutputShard::OutputShard(const ShardContext& context, ShardId shard)
+    : context_(context),
+      shard_(shard),
+      neurons_(context.map.neurons(shard)),
+      rows_(neurons_.size(), context.config.hidden),
+      tables_(context.map.codes_per_row(shard), context.config.hash_bits, neurons_.size()),
+      stale_(neurons_.size(), 1) {
+  GLEANER_CHECK((context.sim_hash != nullptr) == (tables_.tables() > 0));
+}
+
+void OutputShard::load_initial(std::uint32_t row, std::span<const float> values) {
+  rows_.write(row, values, 0.0F);
+  stale_[row] = 1;
+}
+
+void OutputShard::load(std::uint32_t row, std::span<const float> values, float state,
+                       std::span<const std::uint32_t> codes) {
+  rows_.write(row, values, state);
+  rows_.mark_stored(row);
+  stale_[row] = codes.empty() ? 1 : 0;
+  if (!codes.empty()) tables_.write_codes({&row, 1}, codes);
+}
+
+void OutputShard::load_touched(std::uint32_t row, std::span<const float> values, float state,
+                               std::span<const std::uint32_t> codes, bool codes_are_stale) {
+  rows_.touch(row);
+  rows_.write(row, values, state);
+  stale_[row] = codes_are_stale ? 1 : 0;
+  if (!codes.empty()) tables_.write_codes({&row, 1}, codes);
+}
+
+void OutputShard::finish_loading(Team team) {
+  std::vector<std::uint32_t> missing;
+  const std::vector<std::uint32_t> touched = rows_.touched();
+  auto next_touched = touched.begin();
+  for (std::uint32_t row = 0; row < rows_.rows(); ++row) {
+    if (next_touched != touched.end() && *next_touched == row) {
+      ++next_touched;
+    } else if (stale_[row] != 0) {
+      missing.push_back(row);
+    }
+  }
+  hash_rows(missing, team);
+}
+
+// A batch's rows in blocks, of which each is trained before the next.
+class OutputShard::BlockWalk {
+ public:
+  BlockWalk(const RowsTraining& work, const RmsRule& rule, BatchScratch& own)
+      : work_(work), rule_(rule), own_(&own) {
+    measure();
+  }
+
+  [[nodiscard]] bool is_done() const { return rows_done_ == own_->lists.rows().size(); }
+
+  // Of the next block; not when it is done.
+  [[nodiscard]] std::uint32_t first_row() const { return own_->lists.rows()[rows_done_]; }
+
+  [[nodiscard]] std::uint32_t last_row() const {
+    return own_->lists.rows()[rows_done_ + own_->block_ends.size() - 1];
+  }
+
+  [[nodiscard]] std::int64_t loss() const { return loss_; }
+
+  void train_next(OutputShard& shard, ShardScratch& scratch) {
+    const std::span<const std::uint32_t> rows = own_->lists.rows();
+    const std::size_t count = own_->block_ends.size();
+    shard.take_rows(work_, rows.subspan(rows_done_, count), own_->block_ends,
+                    own_->lists.pairs() + pairs_done_, scratch);
+    work_.rows_after = rows.size() - rows_done_ - count;
+    loss_ += shard.context_.kernels.train_rows(work_, rule_);
+    rows_done_ += count;
+    pairs_done_ += own_->block_ends.back();
+    measure();
+  }
+
+ private:
+  // The next block: where the pairs of each of its rows end.
+  void measure() {
+    const std::span<const std::size_t> ends = own_->lists.pair_ends().subspan(rows_done_);
+    std::vector<std::size_t>& block = own_->block_ends;
+    block.clear();
+    while (block.size() < std::min(ends.size(), kBlockRows) &&
+           (block.empty() || block.back() < kBlockPairs)) {
+      block.push_back(ends[block.size()] - pairs_done_);
+    }
+  }
+
+  RowsTraining work_;
+  RmsRule rule_;
+  BatchScratch* own_;
+  std::size_t rows_done_ = 0;
+  std::size_t pairs_done_ = 0;
+  std::int64_t loss_ = 0;
+};
+
+ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positives, float rate,
+                                ShardScratch& scratch) {
+  const ShardBatch only{&batch, &positives, rate};
+  ShardOutcome outcome;
+  scratch.clear_gradient(0, batch.examples(), context_.config.hidden);
+  train({&only, 1}, {&outcome, 1}, scratch);
+  return outcome;
+}
+
+void OutputShard::train(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
+                        Team team) {
+  GLEANER_CHECK(batches.size() <= kFusedBatches && outcomes.size() == batches.size());
+  for (ShardScratch& mine : team.scratch()) {
+    mine.row_gradients.resize(kRowsPerStep * context_.config.hidden);
+    for (std::size_t i = 0; i < batches.size(); ++i) {
+      GLEANER_CHECK(mine.batches[i].sums.size() == batches[i].queries->codes().codes.size());
+    }
+  }
+  choose(batches, team);
+  train_rows(batches, outcomes, team);
+  round_gradients(batches, outcomes, team);
+}
+
+void OutputShard::choose(std::span<const ShardBatch> batches, Team team) {
+  const std::span<BatchScratch> shared = team.scratch()[0].batches;
+  const std::size_t parts = parts_of(batches[0].queries->examples(), team);
+  for (BatchScratch& batch : shared.first(batches.size())) batch.sets.resize(parts);
+  team.for_each(batches.size() * parts, [&](std::size_t index, unsigned worker) {
+    const ShardBatch& batch = batches[index / parts];
+    const std::size_t part = index % parts;
+    team.scratch()[worker].chooser.choose(
+        *batch.queries, *batch.positives, shard_, neurons_, tables_,
+        part_of<ExampleRange>(batch.queries->examples(), part, parts),
+        shared[index / parts].sets[part]);
+  });
+}
+
+void OutputShard::train_rows(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
+                             Team team) {
+  ShardScratch& shared = team.scratch()[0];
+  if (team.threads() > 1) {
+    // Only one thread at a time may touch rows for the first time.
+    for (const BatchScratch& batch : std::span(shared.batches).first(batches.size())) {
+      for (const ActiveSets& sets : batch.sets) {
+        for (const std::uint32_t row : sets.all_chosen()) rows_.touch(row);
+      }
+    }
+  }
+  const std::size_t parts = parts_of(rows_.rows(), team);
+  shared.outcomes.assign(parts * batches.size(), {});
+  team.for_each(parts, [&](std::size_t part, unsigned worker) {
+    train_part(batches, part_of<RowRange>(rows_.rows(), part, parts),
+               std::span(shared.outcomes).subspan(part * batches.size(), batches.size()), shared,
+               team.scratch()[worker]);
+  });
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    outcomes[i] = {.shard = shard_};
+    for (std::size_t part = 0; part < parts; ++part) {
+      outcomes[i].active += shared.outcomes[part * batches.size() + i].active;
+      outcomes[i].loss += shared.outcomes[part * batches.size() + i].loss;
+    }
+  }
+}
+
+void OutputShard::train_part(std::span<const ShardBatch> batches, RowRange rows,
+                             std::span<ShardOutcome> outcomes, const ShardScratch& shared,
+                             ShardScratch& mine) {
+  const ModelConfig& config = context_.config;
+  std::array<std::optional<BlockWalk>, kFusedBatches> walks;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    BatchScratch& own = mine.batches[i];
+    own.lists.build(shared.batches[i].sets, rows);
+    outcomes[i].active = own.lists.active();
+    const HiddenCodes& codes = batches[i].queries->codes();
+    const RowsTraining work{.width = config.hidden,
+                            .weights = rows_.weights(0),
+                            .biases = rows_.biases(),
+                            .states = rows_.states(),
+                            .codes = codes.codes.data(),
+                            .scales = codes.scales.data(),
+                            .gradient_sums = own.sums.data(),
+                            .gradient_magic = gradient_magic(config.gradient_step_log2),
+                            .gradients = mine.row_gradients.data()};
+    walks[i].emplace(work, rule_of(config, batches[i].rate), own);
+  }
+  train_blocks(std::span(walks).first(batches.size()), mine);
+  for (std::size_t i = 0; i < batches.size(); ++i) outcomes[i].loss = walks[i]->loss();
+}
+
+void OutputShard::round_gradients(std::span<const ShardBatch> batches,
+                                  std::span<ShardOutcome> outcomes, Team team) {
+  const std::span<BatchScratch> shared = team.scratch()[0].batches;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    shared[i].shard_checks.resize(batches[i].queries->examples() * kCheckWords);
+  }
+  const std::size_t parts = shared[0].sets.size();
+  team.for_each(batches.size() * parts, [&](std::size_t index, unsigned worker) {
+    const std::size_t i = index / parts;
+    round_some_gradients(i, shared[i].sets[index % parts], team, team.scratch()[worker]);
+  });
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    const std::vector<std::uint32_t>& checks = shared[i].shard_checks;
+    outcomes[i].gradient_digest = XXH3_64bits(checks.data(), checks.size() * sizeof(checks[0]));
+  }
+}
+
+void OutputShard::round_some_gradients(std::size_t batch, const ActiveSets& sets, Team team,
+                                       ShardScratch& mine) {
+  const ModelConfig& config = context_.config;
+  const auto addend = std::bit_cast<std::uint32_t>(gradient_magic(config.gradient_step_log2));
+  mine.sums.resize(team.threads());
+  std::array<std::uint32_t, kCheckWords> check;
+  for (std::uint32_t example = sets.examples().begin; example < sets.examples().end; ++example) {
+    for (std::size_t worker = 0; worker < mine.sums.size(); ++worker) {
+      mine.sums[worker] =
+          team.scratch()[worker].batches[batch].sums.data() + std::size_t{example} * config.hidden;
+    }
+    context_.kernels.round_gradient(
+        {.width = config.hidden,
+         .sums = mine.sums.data(),
+         .sum_count = mine.sums.size(),
+         .addend = static_cast<std::uint32_t>(sets.chosen(example).size()) * addend,
+         .check = check.data()});
+    // The first worker has it all now. What the shard added is the difference.
+    for (std::size_t l = 0; l < kCheckWords; ++l) {
+      const std::size_t at = example * kCheckWords + l;
+      std::uint32_t before = 0;
+      for (ShardScratch& other : team.scratch()) {
+        before += std::exchange(other.batches[batch].checks[at], 0);
+      }
+      team.scratch()[0].batches[batch].checks[at] = check[l];
+      team.scratch()[0].batches[batch].shard_checks[at] = check[l] - before;
+    }
+  }
+}
+
+void OutputShard::take_rows(RowsTraining& work, std::span<const std::uint32_t> rows,
+                            std::span<const std::size_t> pair_ends, const ActivePair* pairs,
+                            ShardScratch& scratch) {
+  for (const std::uint32_t row : rows) {
+    rows_.touch(row);
+    stale_[row] = 1;
+  }
+  scratch.logits.resize(std::max(scratch.logits.size(), pair_ends.back() + kLanes));
+  scratch.deltas.resize(scratch.logits.size());
+  work.rows = rows.data();
+  work.row_count = rows.size();
+  work.pair_ends = pair_ends.data();
+  work.pairs = pairs;
+  work.logits = scratch.logits.data();
+  work.deltas = scratch.deltas.data();
+}
+
+void OutputShard::train_blocks(std::span<std::optional<BlockWalk>> walks, ShardScratch& scratch) {
+  while (true) {
+    // The latest batch whose next rows all batches before it have behind them: their weights have
+    // just been used.
+    std::optional<BlockWalk>* next = nullptr;
+    std::uint32_t ready_before = UINT32_MAX;
+    for (std::optional<BlockWalk>& walk : walks) {
+      if (walk->is_done()) continue;
+      if (walk->last_row() < ready_before) next = &walk;
+      ready_before = std::min(ready_before, walk->first_row());
+    }
+    if (next == nullptr) return;
+    (*next)->train_next(*this, scratch);
+  }
+}
+
+void OutputShard::compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const {
+  scratch.hash_rows.clear();
+  for (const std::uint32_t row : rows) scratch.hash_rows.push_back(rows_.weights(row));
+  scratch.hash_codes.resize(rows.size() * tables_.tables());
+  context_.sim_hash->hash_rows(scratch.hash_rows, scratch.hash_codes, scratch.hash);
+}
+
+void OutputShard::hash_rows(std::span<const std::uint32_t> rows, Team team) {
+  for (const std::uint32_t row : rows) stale_[row] = 0;
+  if (tables_.tables() == 0) return;
+  const std::size_t blocks = (rows.size() + kHashRowsMax - 1) / kHashRowsMax;
+  team.for_each(blocks, [&](std::size_t block, unsigned worker) {
+    const auto from_block = rows.subspan(block * kHashRowsMax);
+    const auto mine = from_block.first(std::min(from_block.size(), kHashRowsMax));
+    compute_codes(mine, team.scratch()[worker]);
+    tables_.write_codes(mine, team.scratch()[worker].hash_codes);
+  });
+  team.for_each(tables_.tables(), [this](std::size_t table, unsigned /*worker*/) {
+    tables_.rebuild(static_cast<std::uint32_t>(table));
+  });
+}
+
+void OutputShard::rehash(Team team) {
+  std::vector<std::uint32_t>& stale = team.scratch()[0].stale_rows;
+  stale.clear();
+  for (std::uint32_t row = 0; row < rows_.rows(); ++row) {
+    if (stale_[row] != 0) stale.push_back(row);
+  }
+  if (!stale.empty()) hash_rows(stale, team);
+}
+
+std::vector<SparseUpdate> OutputShard::commit(Team team) {
+  const std::vector<std::uint32_t> touched = rows_.touched();
+  const std::size_t part_rows =
+      rows_per_part(3 * sizeof(std::uint32_t) + sizeof(std::uint16_t) + context_.config.hidden);
+  std::vector<SparseUpdate> parts((touched.size() + part_rows - 1) / part_rows);
+  team.for_each(parts.size(), [&](std::size_t part, unsigned /*worker*/) {
+    const auto from_part = std::span(touched).subspan(part * part_rows);
+    for (const std::uint32_t row : from_part.first(std::min(from_part.size(), part_rows))) {
+      // Rounding changes the row even if the commit leaves it out.
+      stale_[row] = 1;
+      rows_.commit_row(row, parts[part], context_.kernels);
+    }
+  });
+  std::erase_if(parts, [](const SparseUpdate& part) { return part.rows.empty(); });
+  if (parts.empty()) parts.emplace_back();
+  rows_.end_commit();
+  rehash(team);
+  return parts;
+}
+
+bool OutputShard::step_back(std::uint32_t commits) {
+  const auto rows = rows_.step_back(commits);
+  if (!rows) return false;
+  // A committed row's codes are a function of its weights, so they need no copies.
+  for (const std::uint32_t row : *rows) stale_[row] = 1;
+  return true;
+}
+
+ShardDigest OutputShard::digest() const {
+  ShardDigest digest;
+  std::vector<float> row(context_.config.hidden + std::size_t{2});
+  for (std::uint32_t r = 0; r < rows_.rows(); ++r) {
+    if (!rows_.is_stored(r)) continue;
+    rows_.read(r, std::span(row).first(row.size() - 1));
+    row.back() = rows_.state(r);
+    ++digest.rows;
+    digest.sum += row_digest(
+        shard_, r, {reinterpret_cast<const std::uint8_t*>(row.data()), row.size() * sizeof(float)});
+  }
+  return digest;
+}
+
+std::vector<ShardRows> OutputShard::touched_rows() const {
+  const std::size_t width = context_.config.hidden + std::size_t{1};
+  const std::size_t tables = tables_.tables();
+  const std::size_t part_rows =
+      rows_per_part(sizeof(std::uint32_t) + width * sizeof(float) + sizeof(float) +
+                    tables * sizeof(std::uint32_t) + sizeof(std::uint8_t));
+  std::vector<ShardRows> parts(1);
+  for (const std::uint32_t row : rows_.touched()) {
+    if (parts.back().rows.size() == part_rows) parts.emplace_back();
+    ShardRows& part = parts.back();
+    part.rows.push_back(row);
+    part.values.resize(part.rows.size() * width);
+    rows_.read(row, std::span(part.values).last(width));
+    part.states.push_back(rows_.state(row));
+    part.codes.resize(part.rows.size() * tables);
+    tables_.read_codes(row, std::span(part.codes).last(tables));
+    part.stale_codes.push_back(stale_[row]);
+  }
+  return parts;
+}
+
+std::uint64_t OutputShard::memory_bytes() const {
+  return rows_.memory_bytes() + tables_.memory_bytes() + stale_.capacity();
+}
+
+}  // namespace gleaner

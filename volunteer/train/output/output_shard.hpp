@@ -1,0 +1,141 @@
+// One output shard: its rows, their hash codes and tables, and the training step on a batch.
+//
+// A step is neuron-major: active sets of all examples first, then each touched neuron in ascending
+// order computes its logits, losses and gradients over its examples and is updated once. Everything
+// a step reads besides the shard is in the QueryBatch, and everything it computes goes to the
+// scratch of a Team, so teams that own different shards share nothing.
+//
+// A neuron reads no other, and gradients are summed in integers; so the neurons may be divided
+// among the threads of a team, and fused batches, which are all there, may go through a neuron one
+// after the other while its row is in the cache. All bits are the same.
+//
+// Invariant: a row whose codes are not stale stands in the tables under the code of its weights.
+// One caller at a time; loops run on the team.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/kernels/kernels.hpp"
+#include "common/lsh/sim_hash.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_digest.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
+#include "schema/messages.hpp"
+#include "volunteer/train/output/hash_table.hpp"
+#include "volunteer/train/output/output_rows.hpp"
+#include "volunteer/train/output/query_batch.hpp"
+#include "volunteer/train/output/team.hpp"
+
+namespace gleaner {
+
+// Everything that all shards of a run share; outlives them. `sim_hash` is null without tables.
+struct ShardContext {
+  const ModelConfig& config;
+  const ShardMap& map;
+  const Kernels& kernels;
+  const SimHash* sim_hash;
+};
+
+// A batch to be trained.
+struct ShardBatch {
+  const QueryBatch* queries = nullptr;
+  const Positives* positives = nullptr;
+  float rate = 0;
+};
+
+class OutputShard {
+ public:
+  // All rows are zero and their codes stale until load() and refresh_codes().
+  OutputShard(const ShardContext& context, ShardId shard);
+
+  [[nodiscard]] ShardId id() const { return shard_; }
+
+  [[nodiscard]] NeuronRange neurons() const { return neurons_; }
+
+  [[nodiscard]] const OutputRows& rows() const { return rows_; }
+
+  [[nodiscard]] const HashTables& tables() const { return tables_; }
+
+  // Sets a row that no commit has touched yet; its codes become stale. Different rows may be set by
+  // different threads.
+  void load_initial(std::uint32_t row, std::span<const float> values);
+  // Sets a row as commits left it. `codes` are the row's; when empty, they become stale.
+  void load(std::uint32_t row, std::span<const float> values, float state,
+            std::span<const std::uint32_t> codes);
+  // Sets a row that has moved on from the committed one loaded before.
+  void load_touched(std::uint32_t row, std::span<const float> values, float state,
+                    std::span<const std::uint32_t> codes, bool codes_are_stale);
+  // Ends loading, or a step back: computes stale codes of rows that nobody has touched since the
+  // last commit, and the tables.
+  void finish_loading(Team team);
+
+  // Forward, loss, backward and update on these batches, kFusedBatches at most, the bits being
+  // those of one after the other; what each came to goes to `outcomes`. The shard's gradient of
+  // batch i is added to those that the scratch of the workers holds, which were cleared once
+  // before the first shard. Does not rehash.
+  void train(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes, Team team);
+
+  // The same with one batch and one thread, which is left with the shard's gradient alone.
+  ShardOutcome train(const QueryBatch& batch, const Positives& positives, float rate,
+                     ShardScratch& scratch);
+
+  // Hashes anew the rows changed since their codes were computed, and rebuilds the tables.
+  void rehash(Team team);
+
+  // Ends a round: rounds touched rows to what the update says, rehashes, and returns the update in
+  // parts of ascending rows, at least one.
+  std::vector<SparseUpdate> commit(Team team);
+
+  // Undoes what was trained since the last commit, and the last `commits` commits with it. False
+  // when it cannot go so far back (see OutputRows); nothing is changed then. finish_loading() must
+  // follow before the shard is trained.
+  [[nodiscard]] bool step_back(std::uint32_t commits);
+
+  // What a store has of the shard at its last commit. Requires that nothing is touched since.
+  [[nodiscard]] ShardDigest digest() const;
+
+  // The rows touched since the last commit as they stand, in parts, at least one.
+  [[nodiscard]] std::vector<ShardRows> touched_rows() const;
+
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
+ private:
+  class BlockWalk;
+
+  // The three parts of a step: choosing neurons, training them, ending the gradients.
+  void choose(std::span<const ShardBatch> batches, Team team);
+  void train_rows(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes, Team team);
+  void round_gradients(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
+                       Team team);
+
+  // Trains some rows on all batches, whose active sets are in `shared`.
+  void train_part(std::span<const ShardBatch> batches, RowRange rows,
+                  std::span<ShardOutcome> outcomes, const ShardScratch& shared, ShardScratch& mine);
+  // Ends the gradients of some examples of a batch, whose sums all workers hold.
+  void round_some_gradients(std::size_t batch, const ActiveSets& sets, Team team,
+                            ShardScratch& mine);
+  // Points `work` at these rows, one at least, which are about to change.
+  void take_rows(RowsTraining& work, std::span<const std::uint32_t> rows,
+                 std::span<const std::size_t> pair_ends, const ActivePair* pairs,
+                 ShardScratch& scratch);
+  // Trains the rows of all batches, block by block.
+  void train_blocks(std::span<std::optional<BlockWalk>> walks, ShardScratch& scratch);
+  // Hashes these rows and rebuilds the tables.
+  void hash_rows(std::span<const std::uint32_t> rows, Team team);
+  // Computes the codes of some rows, kHashRowsMax at most, into scratch.hash_codes.
+  void compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const;
+
+  ShardContext context_;
+  ShardId shard_;
+  NeuronRange neurons_;
+  OutputRows rows_;
+  HashTables tables_;
+  std::vector<std::uint8_t> stale_;  // rows: changed since their codes were computed
+};
+
+}  // namespace gleaner

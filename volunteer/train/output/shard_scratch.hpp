@@ -1,0 +1,62 @@
+// Working memory for training output shards: one a thread, reused over shards and batches, so that
+// a steady state allocates nothing.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/kernels/aligned_vector.hpp"
+#include "common/lsh/sim_hash.hpp"
+#include "common/model/model_config.hpp"
+#include "schema/messages.hpp"
+#include "volunteer/train/output/active_set.hpp"
+#include "volunteer/train/output/pair_lists.hpp"
+
+namespace gleaner {
+
+// So many batches are fused at most.
+inline constexpr std::size_t kFusedBatches = 4;
+
+// Words of a checksum (GradientRounding::check).
+inline constexpr std::size_t kCheckWords = 16;
+
+// What a batch's step on a shard needs for itself: of one worker, but for what a team shares.
+struct BatchScratch {
+  PairLists lists;                      // of the rows it works on
+  std::vector<std::size_t> block_ends;  // of their next block
+  // examples x H: the gradient of the shards that this worker ended, in units (kGradientGuardBits);
+  // between two shards, in whole steps.
+  AlignedVector<std::uint32_t> sums;
+  std::vector<std::uint32_t> checks;  // examples x kCheckWords: of `sums` between two shards
+  // Of the first worker, for the team:
+  std::vector<ActiveSets> sets;             // of all examples, part by part
+  std::vector<std::uint32_t> shard_checks;  // examples x kCheckWords: of the shard's own gradient
+};
+
+// Working memory of one thread, reused over shards and batches.
+struct ShardScratch {
+  explicit ShardScratch(const ModelConfig& config) : chooser(config), batches(kFusedBatches) {}
+
+  // Makes fused batch `index` ready for a first shard: its gradient is zero.
+  void clear_gradient(std::size_t index, std::uint32_t examples, std::uint32_t hidden);
+
+  // Adds the gradient of fused batch `index`, in steps, to `sum`, examples x H.
+  void add_gradient_to(std::size_t index, std::span<std::int32_t> sum) const;
+
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
+  ActiveSetChooser chooser;
+  std::vector<BatchScratch> batches;   // of those that are fused
+  std::vector<std::uint32_t*> sums;    // of an example, one a worker
+  std::vector<ShardOutcome> outcomes;  // of the parts of a team's work
+  std::vector<std::uint32_t> stale_rows;
+  AlignedVector<float> row_gradients;  // kRowsPerStep x H
+  std::vector<float> logits;
+  std::vector<float> deltas;
+  std::vector<const float*> hash_rows;
+  std::vector<std::uint32_t> hash_codes;
+  HashScratch hash;
+};
+
+}  // namespace gleaner

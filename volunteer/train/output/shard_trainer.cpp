@@ -1,0 +1,378 @@
+#include "volunteer/train/output/shard_trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <utility>
+
+#include "common/kernels/kernels.hpp"
+#include "common/limits.hpp"
+#include "common/lsh/sim_hash.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/time.hpp"
+#include "schema/gradient.hpp"
+#include "volunteer/train/lease_parts.hpp"
+#include "volunteer/train/output/exact_top.hpp"
+#include "volunteer/train/output/output_shard.hpp"
+#include "volunteer/train/output/query_batch.hpp"
+#include "volunteer/train/output/shard_loader.hpp"
+#include "volunteer/train/output/unit_check.hpp"
+
+namespace gleaner {
+namespace {
+
+// A shard under a lease: being loaded, or loaded and standing before `next_batch`.
+struct Holding {
+  LeaseRef lease;
+  RoundIndex base_round = 0;  // checkpoint of the shard's last commit
+  BatchIndex next_batch = 0;
+  std::unique_ptr<ShardLoader> loader;
+  std::unique_ptr<OutputShard> shard;
+  bool is_offered = false;  // stepped back; the lease is an earlier one
+};
+
+// Examples x hidden units of fused batches. Their gradients are what is random in a step's access:
+// they have to fit the second cache level.
+constexpr std::size_t kFusedCells = std::size_t{256} << 10;
+
+std::uint64_t elapsed_us(Instant since) {
+  return static_cast<std::uint64_t>((monotonic_now() - since).count());
+}
+
+std::unique_ptr<SimHash> sim_hash_of(const ModelConfig& config, const Kernels& kernels) {
+  if (config.sampling != Sampling::kLsh) return nullptr;
+  return std::make_unique<SimHash>(config, kernels);
+}
+
+}  // namespace
+
+struct ShardTrainer::Impl {
+  ModelConfig config;
+  const Kernels& kernels;
+  ThreadPool& pool;
+  ShardMap map;
+  RunPlan plan;
+  std::unique_ptr<SimHash> sim_hash;
+  ShardContext context;
+  std::vector<QueryBatch> queries;    // of the batches that are trained together
+  std::vector<ShardScratch> scratch;  // one a worker
+  std::map<ShardId, Holding> holdings;
+
+  Impl(const ModelConfig& model, ThreadPool& threads, const Kernels& table)
+      : config(model),
+        kernels(table),
+        pool(threads),
+        map(config),
+        plan(config),
+        sim_hash(sim_hash_of(config, kernels)),
+        context{config, map, kernels, sim_hash.get()},
+        queries(kFusedBatches, QueryBatch(config, sim_hash.get())),
+        scratch(threads.threads(), ShardScratch(config)) {}
+
+  // The holding under exactly this lease, or null.
+  Holding* find(const LeaseRef& lease) {
+    const auto it = holdings.find(lease.shard);
+    const bool is_held =
+        it != holdings.end() && it->second.lease == lease && !it->second.is_offered;
+    return is_held ? &it->second : nullptr;
+  }
+
+  Result<std::vector<Holding*>> find_loaded(std::span<const LeaseRef> leases);
+  // How many of these can be fused: up to one after which rows are hashed anew.
+  [[nodiscard]] std::size_t fusible(std::span<const UnitBatch> batches) const;
+  // Trains such batches; appends their results and commits.
+  void train_batches(std::span<const UnitBatch> batches, std::span<const HiddenCodes> codes,
+                     bool wants_gradient, std::span<Holding* const> held, UnitOutcome& outcome);
+  // One shard's part of it. What a commit says goes to `updates`.
+  void train_shard(OutputShard& shard, std::span<const UnitBatch> batches,
+                   std::span<ShardOutcome> outcomes, std::vector<SparseUpdate>& updates, Team team);
+  // The sum of the workers' gradients of a batch.
+  Bytes pack_gradients(std::size_t batch, const HiddenCodes& codes);
+};
+
+Result<std::vector<Holding*>> ShardTrainer::Impl::find_loaded(std::span<const LeaseRef> leases) {
+  std::vector<Holding*> held;
+  for (const LeaseRef& lease : leases) {
+    Holding* holding = find(lease);
+    if (holding == nullptr) return stale_lease(lease);
+    if (holding->shard == nullptr) {
+      return Error{ErrorCode::kProtocol,
+                   fmt::format("shard {} is still being loaded", raw(lease.shard))};
+    }
+    held.push_back(holding);
+  }
+  return held;
+}
+
+std::size_t ShardTrainer::Impl::fusible(std::span<const UnitBatch> batches) const {
+  const std::size_t cells = std::size_t{config.batch_examples} * config.hidden;
+  const std::size_t most = std::clamp<std::size_t>(kFusedCells / cells, 1, kFusedBatches);
+  std::size_t count = 1;
+  while (count < std::min(batches.size(), most) && !plan.rehashes_after(batches[count - 1].batch)) {
+    ++count;
+  }
+  return count;
+}
+
+void ShardTrainer::Impl::train_shard(OutputShard& shard, std::span<const UnitBatch> batches,
+                                     std::span<ShardOutcome> outcomes,
+                                     std::vector<SparseUpdate>& updates, Team team) {
+  std::array<ShardBatch, kFusedBatches> work;
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    work[i] = {&queries[i], &batches[i].positives, batches[i].output_rate};
+  }
+  shard.train(std::span(work).first(batches.size()), outcomes, team);
+  const BatchIndex last = batches.back().batch;
+  if (plan.is_round_end(last + 1)) {
+    updates = shard.commit(team);
+  } else if (plan.rehashes_after(last)) {
+    shard.rehash(team);
+  }
+}
+
+void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
+                                       std::span<const HiddenCodes> codes, bool wants_gradient,
+                                       std::span<Holding* const> held, UnitOutcome& outcome) {
+  std::vector<std::vector<SparseUpdate>> updates(held.size());
+  std::vector<ShardOutcome> outcomes(held.size() * batches.size());
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    queries[i].prepare(batches[i].batch, codes[i], pool);
+    for (ShardScratch& mine : scratch) mine.clear_gradient(i, codes[i].examples, config.hidden);
+  }
+  const auto train = [&](std::size_t index, Team team) {
+    train_shard(*held[index]->shard, batches,
+                std::span(outcomes).subspan(index * batches.size(), batches.size()), updates[index],
+                team);
+  };
+  // A thread for each shard, as long as there are shards for all of them; then all for one.
+  const std::size_t alone = held.size() - held.size() % pool.threads();
+  pool.parallel_for(alone,
+                    [&](std::size_t index, unsigned worker) { train(index, scratch[worker]); });
+  for (std::size_t index = alone; index < held.size(); ++index) train(index, Team(pool, scratch));
+
+  for (std::size_t i = 0; i < batches.size(); ++i) {
+    BatchResult& result = outcome.result.batches.emplace_back();
+    result.batch = batches[i].batch;
+    for (std::size_t index = 0; index < held.size(); ++index) {
+      result.shards.push_back(outcomes[index * batches.size() + i]);
+    }
+  }
+  if (wants_gradient) {
+    const std::span results = std::span(outcome.result.batches).last(batches.size());
+    pool.parallel_for(batches.size(), [&](std::size_t i, unsigned /*worker*/) {
+      results[i].gradient = pack_gradients(i, codes[i]);
+    });
+  }
+  const BatchIndex last = batches.back().batch;
+  const bool ends_round = plan.is_round_end(last + 1);
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    Holding& holding = *held[i];
+    holding.next_batch = last + 1;
+    if (!ends_round) continue;
+    const RoundIndex round = plan.round_of(last);
+    holding.base_round = round + 1;
+    append_commit(holding.lease, round, std::move(updates[i]), outcome.commits);
+  }
+}
+
+Bytes ShardTrainer::Impl::pack_gradients(std::size_t batch, const HiddenCodes& codes) {
+  std::vector<std::int32_t> sum(codes.codes.size());
+  for (const ShardScratch& of_worker : scratch) of_worker.add_gradient_to(batch, sum);
+  return pack_gradient(codes, sum);
+}
+
+ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool)
+    : ShardTrainer(config, pool, default_kernels()) {}
+
+ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool, const Kernels& kernels)
+    : impl_(std::make_unique<Impl>(config, pool, kernels)) {}
+
+ShardTrainer::~ShardTrainer() = default;
+
+Result<void> ShardTrainer::begin_load(const LeaseGrant& grant) {
+  if (!impl_->map.is_output(grant.lease.shard)) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("shard {} is no output shard", raw(grant.lease.shard))};
+  }
+  if (auto checked = check_grant(grant, impl_->config, impl_->map, impl_->plan); !checked) {
+    return checked;
+  }
+  const auto held = impl_->holdings.find(grant.lease.shard);
+  // What is offered is of an earlier connection, perhaps to a master that counted its own epochs.
+  if (held != impl_->holdings.end() && !held->second.is_offered &&
+      raw(held->second.lease.epoch) > raw(grant.lease.epoch)) {
+    return stale_lease(grant.lease);
+  }
+  // The old state goes first, so that the machine need not hold both.
+  if (held != impl_->holdings.end()) impl_->holdings.erase(held);
+  Holding holding{.lease = grant.lease,
+                  .base_round = grant.base_round,
+                  .next_batch = grant.next_batch,
+                  .loader = std::make_unique<ShardLoader>(impl_->context, grant),
+                  .shard = nullptr};
+  impl_->holdings.emplace(grant.lease.shard, std::move(holding));
+  return {};
+}
+
+Result<void> ShardTrainer::load_chunk(const ShardChunk& chunk) {
+  Holding* holding = impl_->find(chunk.lease);
+  if (holding == nullptr) return stale_lease(chunk.lease);
+  if (holding->loader == nullptr) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("shard {}: chunk {} came after the shard was loaded",
+                             raw(chunk.lease.shard), chunk.chunk)};
+  }
+  return holding->loader->add(chunk);
+}
+
+Result<ShardReady> ShardTrainer::finish_load(const LeaseRef& lease) {
+  Holding* holding = impl_->find(lease);
+  if (holding == nullptr) return stale_lease(lease);
+  if (holding->loader == nullptr) return ShardReady{lease};
+  auto shard = holding->loader->finish(impl_->pool, impl_->scratch);
+  if (!shard) return shard.error();
+  holding->shard = std::move(*shard);
+  holding->loader.reset();
+  return ShardReady{lease};
+}
+
+std::vector<OfferedShard> ShardTrainer::step_back(RoundIndex checkpoint) {
+  std::vector<Holding*> kept;
+  for (auto entry = impl_->holdings.begin(); entry != impl_->holdings.end();) {
+    Holding& holding = entry->second;
+    if (holding.shard != nullptr && holding.base_round >= checkpoint &&
+        holding.shard->step_back(holding.base_round - checkpoint)) {
+      kept.push_back(&holding);
+      ++entry;
+    } else {
+      entry = impl_->holdings.erase(entry);
+    }
+  }
+  std::vector<OfferedShard> offered(kept.size());
+  impl_->pool.parallel_for(kept.size(), [&](std::size_t i, unsigned /*worker*/) {
+    offered[i] = {kept[i]->lease, kept[i]->shard->digest()};
+  });
+  for (Holding* holding : kept) {
+    holding->is_offered = true;
+    holding->base_round = checkpoint;
+    holding->next_batch = impl_->plan.round_begin(checkpoint);
+  }
+  return offered;
+}
+
+Result<ShardReady> ShardTrainer::adopt(const LeaseGrant& grant) {
+  const auto held = impl_->holdings.find(grant.lease.shard);
+  if (held == impl_->holdings.end() || !held->second.is_offered) return stale_lease(grant.lease);
+  Holding& holding = held->second;
+  if (!grant.is_held || grant.base_round != holding.base_round ||
+      grant.next_batch != holding.next_batch) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("shard {} is here as of checkpoint {}, not as it is lent",
+                             raw(grant.lease.shard), holding.base_round)};
+  }
+  holding.lease = grant.lease;
+  holding.is_offered = false;
+  holding.shard->finish_loading({impl_->pool, impl_->scratch});
+  return ShardReady{grant.lease};
+}
+
+void ShardTrainer::drop(const LeaseRef& lease) {
+  const auto it = impl_->holdings.find(lease.shard);
+  // A late revocation of an earlier lease must not take the present one.
+  if (it == impl_->holdings.end() || raw(it->second.lease.epoch) > raw(lease.epoch)) return;
+  impl_->holdings.erase(it);
+}
+
+Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
+  const Instant start = monotonic_now();
+  const Result<std::vector<HiddenCodes>> codes =
+      check_unit(unit, impl_->config, impl_->map, impl_->plan, impl_->pool);
+  if (!codes) return codes.error();
+  const Result<std::vector<Holding*>> held = impl_->find_loaded(unit.leases);
+  if (!held) return held.error();
+  for (const Holding* holding : *held) {
+    if (holding->next_batch != unit.batches[0].batch) {
+      return Error{
+          ErrorCode::kProtocol,
+          fmt::format("shard {} stands before batch {}, but the unit begins with {}",
+                      raw(holding->lease.shard), holding->next_batch, unit.batches[0].batch)};
+    }
+  }
+  UnitOutcome outcome;
+  outcome.result.unit = unit.unit;
+  const std::span<const UnitBatch> batches(unit.batches);
+  for (std::size_t done = 0, count = 0; done < batches.size(); done += count) {
+    count = impl_->fusible(batches.subspan(done));
+    impl_->train_batches(batches.subspan(done, count), std::span(*codes).subspan(done, count),
+                         unit.wants_gradient, *held, outcome);
+  }
+  outcome.result.compute_us = elapsed_us(start);
+  return outcome;
+}
+
+Result<EvalResult> ShardTrainer::evaluate(const EvalUnit& unit) {
+  const Instant start = monotonic_now();
+  if (auto ordered = check_lease_order(unit.leases); !ordered) return ordered.error();
+  if (unit.top_k < 1 || unit.top_k > kTopKMax) {
+    return Error{
+        ErrorCode::kProtocol,
+        fmt::format("the best {} are asked for, where 1 to {} can be", unit.top_k, kTopKMax)};
+  }
+  const Result<std::vector<Holding*>> held = impl_->find_loaded(unit.leases);
+  if (!held) return held.error();
+  const Result<HiddenCodes> codes =
+      unpack_checked(unit.hidden, impl_->config, fmt::format("evaluation {}", raw(unit.unit)));
+  if (!codes) return codes.error();
+  std::vector<const OutputShard*> shards;
+  for (const Holding* holding : *held) shards.push_back(holding->shard.get());
+  EvalResult result;
+  result.unit = unit.unit;
+  result.top_k = exact_top_entries(shards, unit.top_k);
+  result.best = exact_top(shards, *codes, unit.top_k, impl_->kernels, impl_->pool);
+  result.compute_us = elapsed_us(start);
+  return result;
+}
+
+Result<std::vector<HandOver>> ShardTrainer::hand_over(const LeaseRef& lease) {
+  Holding* holding = impl_->find(lease);
+  if (holding == nullptr) return stale_lease(lease);
+  if (holding->shard == nullptr) return nothing_to_hand_over(lease);
+  std::vector<HandOver> result = hand_over_parts(lease, holding->base_round, holding->next_batch,
+                                                 holding->shard->touched_rows());
+  impl_->holdings.erase(lease.shard);
+  return result;
+}
+
+std::uint64_t ShardTrainer::memory_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const QueryBatch& queries : impl_->queries) bytes += queries.memory_bytes();
+  for (const auto& [shard, holding] : impl_->holdings) {
+    if (holding.loader != nullptr) bytes += holding.loader->memory_bytes();
+    if (holding.shard != nullptr) bytes += holding.shard->memory_bytes();
+  }
+  for (const ShardScratch& scratch : impl_->scratch) bytes += scratch.memory_bytes();
+  return bytes;
+}
+
+std::uint64_t ShardTrainer::shard_bytes(const ModelConfig& config) {
+  const std::uint64_t rows =
+      (std::uint64_t{config.labels} + config.output_shards - 1) / config.output_shards;
+  // Weights, bias, state and place, and the copies of rows touched within a round and the one
+  // before.
+  std::uint64_t bytes = rows * 3 * (config.hidden + std::uint64_t{3}) * sizeof(float);
+  if (config.sampling == Sampling::kLsh) {
+    bytes += HashTables::bytes(config.tables, config.hash_bits, rows);
+  }
+  return bytes;
+}
+
+std::vector<LeaseRef> ShardTrainer::leases() const {
+  std::vector<LeaseRef> result;
+  for (const auto& [shard, holding] : impl_->holdings) result.push_back(holding.lease);
+  return result;
+}
+
+}  // namespace gleaner

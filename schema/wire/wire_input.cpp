@@ -26,10 +26,11 @@ InputStep read(wire::InputStep::Reader from, std::size_t leases) {
     malformed("steps.rate", "{} is not between 0 and {}", to.rate, kRateMax);
   }
   const std::size_t expected = to.kind == InputStep::Kind::kBackward ? leases : 0;
-  if (from.getGradients().size() != expected) {
-    malformed("steps.gradients", "{} entries, expected {}", from.getGradients().size(), expected);
+  const auto gradients = from.getGradients();
+  if (gradients.size() != expected) {
+    malformed("steps.gradients", "{} entries, expected {}", gradients.size(), expected);
   }
-  for (const auto gradient : from.getGradients()) to.gradients.push_back(read_shared(gradient));
+  for (const auto gradient : gradients) to.gradients.push_back(read_shared(gradient));
   return to;
 }
 

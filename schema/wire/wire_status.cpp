@@ -99,19 +99,19 @@ void write_lists(const RunStatus& from, wire::RunStatus::Builder to) {
   }
 }
 
+// Each list is fetched once: a message may be traversed only so far.
 void read_lists(wire::RunStatus::Reader from, RunStatus& to) {
-  check_count("volunteers", from.getVolunteers().size(), kOutputShardsMax);
-  check_count("shards", from.getShards().size(), kOutputShardsMax + kInputShardsMax);
-  check_count("input_shards", from.getInputShards(), from.getShards().size());
-  check_count("gone", from.getGone().size(), kDeparturesMax);
-  for (const auto volunteer : from.getVolunteers()) {
-    to.volunteers.push_back(read_volunteer(volunteer));
-  }
-  for (const auto shard : from.getShards()) {
-    to.shards.push_back(read_shard(shard, to.volunteers.size()));
-  }
+  const auto volunteers = from.getVolunteers();
+  const auto shards = from.getShards();
+  const auto departures = from.getGone();
+  check_count("volunteers", volunteers.size(), kOutputShardsMax);
+  check_count("shards", shards.size(), kOutputShardsMax + kInputShardsMax);
+  check_count("input_shards", from.getInputShards(), shards.size());
+  check_count("gone", departures.size(), kDeparturesMax);
+  for (const auto volunteer : volunteers) to.volunteers.push_back(read_volunteer(volunteer));
+  for (const auto shard : shards) to.shards.push_back(read_shard(shard, volunteers.size()));
   to.input_shards = from.getInputShards();
-  for (const auto gone : from.getGone()) to.gone.push_back(read_departure(gone));
+  for (const auto gone : departures) to.gone.push_back(read_departure(gone));
 }
 
 }  // namespace

@@ -362,6 +362,17 @@ TEST_CASE("codec: points whose lists disagree are refused", "[codec]") {
   require_accepted(good);
 }
 
+TEST_CASE("codec: a status of the largest run there can be is accepted", "[codec]") {
+  for (const std::size_t volunteers : {std::size_t{1}, std::size_t{kOutputShardsMax}}) {
+    RunStatus status;
+    status.volunteers.resize(volunteers);
+    status.shards.resize(kOutputShardsMax + kInputShardsMax);
+    for (ShardEntry& shard : status.shards) shard.holder = 0;
+    status.gone.resize(kDeparturesMax);
+    require_accepted(status);
+  }
+}
+
 TEST_CASE("codec: a status that contradicts itself is refused", "[codec]") {
   RunStatus good;
   good.volunteers.resize(1);

@@ -121,7 +121,10 @@ Result<Report> inspect_summary(RunStore& run, const InspectRequest& request) {
   report.fact("output_shards", "output shards", cell_count(model.output_shards));
   report.fact("sampling", "sampling", cell_text(sampling_text(model)));
   std::uint64_t trained = 0;
-  for (const ShardDigest& digest : *digests) trained += digest.rows;
+  // Those of input shards come after.
+  for (std::size_t shard = 0; shard < model.output_shards; ++shard) {
+    trained += digests->at(shard).rows;
+  }
   Cell rows = cell_count(trained);
   rows.text += fmt::format(" of {}", grouped(model.labels));
   report.fact("labels_trained", "labels trained", std::move(rows));

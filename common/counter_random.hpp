@@ -16,7 +16,6 @@ enum class Purpose : std::uint64_t {
   kInputWeight = 4,
   kHashProjection = 5,
   kStartTable = 6,
-  kBucketStart = 7,
   kRandomNegative = 8,
   kDropout = 9,
   kSplit = 10,

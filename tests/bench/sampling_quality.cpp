@@ -8,7 +8,7 @@
 #include "common/kernels/kernels.hpp"
 #include "common/model/initial_weights.hpp"
 #include "common/model/row_delta.hpp"
-#include "volunteer/train/output/output_shard.hpp"
+#include "volunteer/train/output/output_layer.hpp"
 
 namespace gleaner {
 namespace {
@@ -99,7 +99,7 @@ SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows&
       config.sampling == Sampling::kLsh ? std::make_unique<SimHash>(config, kernels) : nullptr;
   const ShardContext context{config, map, kernels, sim_hash.get()};
   std::vector<ShardScratch> scratch(pool.threads(), ShardScratch(config));
-  const std::vector<OutputShard> shards = shards_of(context, rows, pool, scratch);
+  std::vector<OutputShard> shards = shards_of(context, rows, pool, scratch);
   QueryBatch batch(config, sim_hash.get());
   batch.prepare(0, codes, pool);
 
@@ -114,14 +114,29 @@ SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows&
     kernels.dequantise(codes.scales[e], codes.codes.data() + e * config.hidden,
                        hidden.data() + e * config.hidden, config.hidden);
   }
+  OutputLayer layer(context, pool, scratch);
+  std::vector<OutputShard*> held;
+  std::vector<HeldShard> asked;
+  for (OutputShard& shard : shards) {
+    held.push_back(&shard);
+    asked.push_back({shard.id(), shard.neurons(), true});
+  }
+  layer.hold(held);
+  layer.rebuild_tables();
   ActiveSets active;
-  for (const OutputShard& shard : shards) {
+  ShardCounts counts;
+  counts.clear(codes.examples, shards.size());
+  scratch[0].chooser.choose(batch, positives, {asked, layer.tables()}, {0, codes.examples}, active,
+                            counts);
+  for (std::size_t s = 0; s < shards.size(); ++s) {
+    const OutputShard& shard = shards[s];
     const NeuronRange range = shard.neurons();
-    scratch[0].chooser.choose(batch, positives, shard.id(), range, shard.tables(),
-                              {0, codes.examples}, active);
+    const std::uint32_t begin = layer.tables().begin(s);
     for (std::uint32_t e = 0; e < codes.examples; ++e) {
       Example& example = examples[e];
-      for (const std::uint32_t row : active.chosen(e)) example.is_chosen[range.begin + row] = true;
+      for (const std::uint32_t row : active.chosen(e)) {
+        if (layer.tables().shard_of(row) == s) example.is_chosen[range.begin + row - begin] = true;
+      }
       for (std::uint32_t row = 0; row < range.size(); ++row) {
         example.logits[range.begin + row] =
             kernels.dot(shard.rows().weights(row), &hidden[std::size_t{e} * config.hidden],

@@ -55,7 +55,8 @@ BenchLayer::BenchLayer(const ModelConfig& model, const Kernels& kernels)
       map(config),
       sim_hash(config, kernels),
       context{config, map, kernels, &sim_hash},
-      scratch(config) {
+      scratch(1, ShardScratch(config)),
+      layer(context, pool, scratch) {
   std::vector<float> values(config.hidden + std::size_t{1});
   for (std::uint32_t s = 0; s < kBenchShards; ++s) {
     OutputShard& shard = shards.emplace_back(context, ShardId{s});
@@ -63,8 +64,26 @@ BenchLayer::BenchLayer(const ModelConfig& model, const Kernels& kernels)
       initial_row(config, map, shard.id(), row, 1, values);
       shard.load_initial(row, values);
     }
-    shard.finish_loading(scratch);
+    shard.finish_loading(scratch[0]);
+    held.push_back(&shard);
   }
+  layer.hold(held);
+}
+
+std::uint64_t BenchLayer::train(const QueryBatch& batch) {
+  const Positives none = no_positives(batch.examples());
+  const ShardBatch only{&batch, &none, 1e-6F};
+  std::vector<ShardOutcome> outcomes(held.size());
+  layer.train({&only, 1}, held, outcomes);
+  std::uint64_t active = 0;
+  for (const ShardOutcome& outcome : outcomes) active += outcome.active;
+  return active;
+}
+
+std::uint64_t BenchLayer::rows_visited() const {
+  std::uint64_t rows = 0;
+  for (std::size_t shard = 0; shard < held.size(); ++shard) rows += layer.rows(0, shard).size();
+  return rows;
 }
 
 }  // namespace gleaner

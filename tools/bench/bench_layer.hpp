@@ -12,7 +12,7 @@
 #include "common/model/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/hidden_codes.hpp"
-#include "volunteer/train/output/output_shard.hpp"
+#include "volunteer/train/output/output_layer.hpp"
 
 namespace gleaner {
 
@@ -39,7 +39,14 @@ struct BenchLayer {
   const ShardContext context;
   ThreadPool pool{1};
   std::deque<OutputShard> shards;
-  ShardScratch scratch;
+  std::vector<ShardScratch> scratch;
+  OutputLayer layer;
+  std::vector<OutputShard*> held;
+
+  // One batch on all shards, without true labels. Returns how many pairs were active.
+  std::uint64_t train(const QueryBatch& batch);
+  // Rows that the last batch visited.
+  [[nodiscard]] std::uint64_t rows_visited() const;
 };
 
 }  // namespace gleaner

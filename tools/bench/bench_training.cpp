@@ -48,16 +48,13 @@ Pass time_pass(BenchLayer& layer, std::uint32_t parts, double budget) {
     codes.push_back(clustered_codes(layer.config.hidden, b * size, (b + 1) * size));
     batches.emplace_back(layer.config, &layer.sim_hash).prepare(0, codes.back(), layer.pool);
   }
-  const Positives none = no_positives(size);
   Pass pass;
   pass.parts = kBatches * parts;
   pass.seconds = best_seconds(budget, [&] {
     pass.visits = pass.rows = 0;
     for (const QueryBatch& batch : batches) {
-      for (OutputShard& shard : layer.shards) {
-        pass.visits += static_cast<double>(shard.train(batch, none, 1e-6F, layer.scratch).active);
-        pass.rows += static_cast<double>(layer.scratch.batches[0].lists.rows().size());
-      }
+      pass.visits += static_cast<double>(layer.train(batch));
+      pass.rows += static_cast<double>(layer.rows_visited());
     }
   });
   return pass;
@@ -76,15 +73,23 @@ double time_scan(BenchLayer& layer, double budget) {
   batch.prepare(0, codes, layer.pool);
   ActiveSetChooser chooser(config);
   ActiveSets active;
+  ShardCounts counts;
   PairLists lists;
+  std::vector<HeldShard> asked;
+  std::vector<RowPart> parts;
+  const HashTables& tables = layer.layer.tables();
+  for (std::size_t s = 0; s < layer.held.size(); ++s) {
+    const OutputShard& shard = *layer.held[s];
+    const std::uint32_t begin = tables.begin(s);
+    asked.push_back({shard.id(), shard.neurons(), true});
+    parts.push_back({s, begin, begin, begin + shard.rows().rows()});
+  }
   const Positives none = no_positives(1);
   return best_seconds(budget,
                       [&] {
-                        for (const OutputShard& shard : layer.shards) {
-                          chooser.choose(batch, none, shard.id(), shard.neurons(), shard.tables(),
-                                         {0, 1}, active);
-                          lists.build({&active, 1}, {0, shard.rows().rows()});
-                        }
+                        counts.clear(1, asked.size());
+                        chooser.choose(batch, none, {asked, tables}, {0, 1}, active, counts);
+                        lists.build({&active, 1}, parts, layer.pool);
                       }) /
          config.labels;
 }
@@ -147,11 +152,11 @@ RoundRow time_round_row(BenchLayer& layer, const BenchShape& shape) {
   for (int i = 0; i < 3; ++i) {
     double start = processor_seconds();
     move_all();
-    for (OutputShard& shard : layer.shards) (void)shard.commit(layer.scratch);
+    for (OutputShard& shard : layer.shards) (void)shard.commit(layer.scratch[0]);
     round = std::min(round, processor_seconds() - start);
     move_all();
     start = processor_seconds();
-    for (OutputShard& shard : layer.shards) shard.rehash(layer.scratch);
+    for (OutputShard& shard : layer.shards) shard.rehash(layer.scratch[0]);
     hash = std::min(hash, processor_seconds() - start);
   }
   return {round / layer.config.labels, hash / layer.config.labels};

@@ -24,7 +24,8 @@ TableSearch::TableSearch(StoredModel& model, std::uint32_t candidates)
       candidates_(candidates),
       sim_hash_(config_, kernels_),
       biases_(config_.labels),
-      tables_(config_.tables, config_.hash_bits, config_.labels),
+      codes_(config_.tables, config_.hash_bits, config_.labels),
+      tables_(config_.tables, config_.hash_bits),
       is_frequent_(config_.labels),
       scratch_(model.pool().threads()) {
   weights_.resize(std::size_t{config_.labels} * config_.hidden);
@@ -66,7 +67,7 @@ Result<void> TableSearch::load() {
         sim_hash_.hash_rows(rows, codes, hash);
       }
       for (const std::uint32_t code : codes) is_sound &= code >> config_.hash_bits == 0;
-      if (is_sound) tables_.write_codes({&neuron, 1}, codes);
+      if (is_sound) codes_.write({&neuron, 1}, codes);
     });
     if (!visited) return visited;
   }
@@ -74,6 +75,9 @@ Result<void> TableSearch::load() {
     return Error{ErrorCode::kCorrupt,
                  "a table entry is beyond the tables' buckets: gleaner verify names it"};
   }
+  // One shard, as it were, so that its rows are numbered as neurons are.
+  const ShardCodes* const all[] = {&codes_};
+  tables_.hold(all);
   tables_.rebuild();
   return {};
 }

@@ -67,6 +67,7 @@ class TableSearch {
   const SimHash sim_hash_;
   AlignedVector<float> weights_;  // neurons x H
   std::vector<float> biases_;
+  ShardCodes codes_;  // of all neurons
   HashTables tables_;
   std::vector<std::uint32_t> frequent_;    // neurons that are always scored, ascending
   std::vector<std::uint8_t> is_frequent_;  // neurons

@@ -20,8 +20,12 @@ struct Scene {
   HiddenCodes hidden;
   Positives positives;
   QueryBatch queries;
+  ShardCodes codes{0, 1, 0};
+  HashTables tables;
+  HeldShard asked;
   ActiveSetChooser chooser;
   ActiveSets sets;
+  ShardCounts counts;
   PairLists lists;
 
   explicit Scene(const ModelConfig& model, BatchIndex batch = 2)
@@ -33,26 +37,34 @@ struct Scene {
         hidden(test::make_hidden(config, batch, 16)),
         positives(test::make_positives(config, batch, 16)),
         queries(config, sim_hash.get()),
+        tables(sim_hash == nullptr ? 0 : config.tables, config.hash_bits),
         chooser(config) {
     queries.prepare(batch, hidden, pool);
   }
 
-  [[nodiscard]] HashTables tables_of(ShardId shard) const {
+  [[nodiscard]] ShardCodes codes_of(ShardId shard) const {
     const std::uint32_t rows = map.row_count(shard);
-    HashTables tables(map.codes_per_row(shard), config.hash_bits, rows);
+    ShardCodes result(map.codes_per_row(shard), config.hash_bits, rows);
     Rng rng(raw(shard), Purpose::kTest);
-    std::vector<std::uint32_t> codes(tables.tables());
+    std::vector<std::uint32_t> of_row(result.tables());
     for (std::uint32_t row = 0; row < rows; ++row) {
-      for (auto& code : codes) code = static_cast<std::uint32_t>(rng.next_below(16));
-      tables.write_codes({&row, 1}, codes);
+      for (auto& code : of_row) code = static_cast<std::uint32_t>(rng.next_below(16));
+      result.write({&row, 1}, of_row);
     }
-    tables.rebuild();
-    return tables;
+    return result;
   }
 
+  // Holds this shard alone and chooses from it.
   void build(ShardId shard) {
-    chooser.choose(queries, positives, shard, map.neurons(shard), tables_of(shard), {0, 16}, sets);
-    lists.build({&sets, 1}, {0, map.row_count(shard)});
+    codes = codes_of(shard);
+    const ShardCodes* const held[] = {&codes};
+    tables.hold(held);
+    tables.rebuild();
+    asked = {shard, map.neurons(shard), true};
+    counts.clear(16, 1);
+    chooser.choose(queries, positives, {{&asked, 1}, tables}, {0, 16}, sets, counts);
+    const RowPart part{0, 0, 0, map.row_count(shard)};
+    lists.build({&sets, 1}, {&part, 1}, pool);
   }
 
   [[nodiscard]] std::set<std::uint32_t> truths(std::uint32_t example, ShardId shard) const {
@@ -67,7 +79,7 @@ struct Scene {
 
   // Rows of the example's buckets over all tables.
   [[nodiscard]] std::set<std::uint32_t> candidates(std::uint32_t example, ShardId shard) const {
-    const HashTables tables = tables_of(shard);
+    REQUIRE(asked.id == shard);
     std::set<std::uint32_t> rows;
     for (std::uint32_t table = 0; table < tables.tables(); ++table) {
       const auto bucket = tables.bucket(table, queries.hashes(example)[table]);
@@ -181,7 +193,7 @@ TEST_CASE("active sets: all-neurons sampling takes every row for every example",
   Scene scene(config);
   scene.build(ShardId{4});
   negatives_of(scene, ShardId{4});
-  REQUIRE(scene.lists.active() == std::uint64_t{16} * scene.map.row_count(ShardId{4}));
+  REQUIRE(scene.lists.active(0) == std::uint64_t{16} * scene.map.row_count(ShardId{4}));
 }
 
 TEST_CASE("active sets: each row's list is the inverse of the examples' choices", "[active]") {
@@ -198,14 +210,15 @@ TEST_CASE("active sets: each row's list is the inverse of the examples' choices"
     }
     std::map<std::uint32_t, std::vector<ActivePair>> found;
     std::size_t begin = 0;
-    for (std::size_t i = 0; i < scene.lists.rows().size(); ++i) {
-      const std::size_t end = scene.lists.pair_ends()[i];
-      found[scene.lists.rows()[i]].assign(scene.lists.pairs() + begin, scene.lists.pairs() + end);
+    for (std::size_t i = 0; i < scene.lists.rows(0).size(); ++i) {
+      const std::size_t end = scene.lists.pair_ends(0)[i];
+      found[scene.lists.rows(0)[i]].assign(scene.lists.pairs(0) + begin,
+                                           scene.lists.pairs(0) + end);
       begin = end;
     }
     REQUIRE(found == expected);
-    REQUIRE(scene.lists.active() == begin);
-    REQUIRE(std::is_sorted(scene.lists.rows().begin(), scene.lists.rows().end()));
+    REQUIRE(scene.lists.active(0) == begin);
+    REQUIRE(std::is_sorted(scene.lists.rows(0).begin(), scene.lists.rows(0).end()));
   }
 }
 
@@ -214,31 +227,36 @@ TEST_CASE("active sets: parts of the examples and of the rows give the whole", "
   const ShardId shard{1};
   scene.build(shard);
   const std::uint32_t rows = scene.map.row_count(shard);
-  const HashTables tables = scene.tables_of(shard);
   std::vector<ActiveSets> parts(3);
   const std::array<std::uint32_t, 4> cuts{0, 5, 5, 16};
+  ShardCounts counts;
+  counts.clear(16, 1);
   for (std::size_t part = 0; part < parts.size(); ++part) {
     const ExampleRange examples{cuts[part], cuts[part + 1]};
-    scene.chooser.choose(scene.queries, scene.positives, shard, scene.map.neurons(shard), tables,
-                         examples, parts[part]);
+    scene.chooser.choose(scene.queries, scene.positives, {{&scene.asked, 1}, scene.tables},
+                         examples, parts[part], counts);
     for (std::uint32_t example = examples.begin; example < examples.end; ++example) {
       const auto chosen = parts[part].chosen(example);
       const auto expected = scene.sets.chosen(example);
       REQUIRE(std::equal(chosen.begin(), chosen.end(), expected.begin(), expected.end()));
+      REQUIRE(counts.at(example, 0) == chosen.size());
     }
   }
+  const std::array<RowPart, 3> ranges{RowPart{0, 0, 0, 1}, {0, 0, 1, 41}, {0, 0, 41, rows}};
+  PairLists lists;
+  ThreadPool pool(3);
+  lists.build(parts, ranges, pool);
   std::vector<std::uint32_t> found_rows;
   std::vector<ActivePair> found_pairs;
-  for (const RowRange range : {RowRange{0, 1}, RowRange{1, 41}, RowRange{41, rows}}) {
-    PairLists lists;
-    lists.build(parts, range);
-    found_rows.insert(found_rows.end(), lists.rows().begin(), lists.rows().end());
-    found_pairs.insert(found_pairs.end(), lists.pairs(), lists.pairs() + lists.active());
+  for (std::size_t part = 0; part < ranges.size(); ++part) {
+    found_rows.insert(found_rows.end(), lists.rows(part).begin(), lists.rows(part).end());
+    found_pairs.insert(found_pairs.end(), lists.pairs(part),
+                       lists.pairs(part) + lists.active(part));
   }
-  REQUIRE(std::equal(found_rows.begin(), found_rows.end(), scene.lists.rows().begin(),
-                     scene.lists.rows().end()));
-  REQUIRE(std::equal(found_pairs.begin(), found_pairs.end(), scene.lists.pairs(),
-                     scene.lists.pairs() + scene.lists.active()));
+  REQUIRE(std::equal(found_rows.begin(), found_rows.end(), scene.lists.rows(0).begin(),
+                     scene.lists.rows(0).end()));
+  REQUIRE(std::equal(found_pairs.begin(), found_pairs.end(), scene.lists.pairs(0),
+                     scene.lists.pairs(0) + scene.lists.active(0)));
 }
 
 TEST_CASE("active sets: a choice depends on batch and position, not on what was built before",

@@ -6,7 +6,7 @@
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/train_fixture.hpp"
 #include "volunteer/train/input/input_layer.hpp"
-#include "volunteer/train/output/output_shard.hpp"
+#include "volunteer/train/output/output_layer.hpp"
 
 namespace gleaner {
 namespace {
@@ -46,6 +46,9 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
     shard.load_initial(row, values);
   }
   shard.finish_loading({pool, scratch});
+  OutputLayer layer(context, pool, scratch);
+  OutputShard* const held[] = {&shard};
+  layer.hold(held);
   std::array<QueryBatch, 2> queries{QueryBatch(config, &sim_hash), QueryBatch(config, &sim_hash)};
   std::size_t taken = 0;
   std::uint64_t active = 0;
@@ -56,15 +59,17 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
     const std::size_t before = test::allocations();
     // Alone, then two together.
     for (QueryBatch& own : queries) own.prepare(batch, hidden, pool);
-    active += shard.train(queries[0], positives, 0.01F, scratch[0]).active;
     const std::array<ShardBatch, 2> together{ShardBatch{&queries[0], &positives, 0.01F},
                                              ShardBatch{&queries[1], &positives, 0.01F}};
     std::array<ShardOutcome, 2> outcomes;
-    for (std::size_t i = 0; i < 2; ++i)
-      scratch[0].clear_gradient(i, hidden.examples, config.hidden);
-    shard.train(together, outcomes, scratch[0]);
+    layer.train(std::span(together).first(1), held, std::span(outcomes).first(1));
+    active += outcomes[0].active;
+    layer.train(together, held, outcomes);
     active += outcomes[1].active;
-    if (batch % 3 == 0) shard.rehash(scratch[0]);
+    if (batch % 3 == 0) {
+      shard.rehash(scratch[0]);
+      layer.mark_codes_changed();
+    }
     if (batch >= kWarm) taken += test::allocations() - before;
   }
   REQUIRE(active > 0);

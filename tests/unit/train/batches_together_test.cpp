@@ -1,4 +1,6 @@
 // Batches that take their steps together.
+#include <deque>
+
 #include "tests/unit/train/shard_scene.hpp"
 
 namespace gleaner {
@@ -36,10 +38,8 @@ TEST_CASE("output shard: batches that go together give the bits of one after the
       batches.push_back({&queries[batch], &positives[batch], together.plan.rates(batch).output});
     }
     std::vector<ShardOutcome> outcomes(count);
-    for (std::size_t i = 0; i < count; ++i) {
-      together.scratch[0].clear_gradient(i, hidden[i].examples, config.hidden);
-    }
-    together.shard.train(batches, outcomes, together.scratch[0]);
+    OutputShard* const held[] = {&together.shard};
+    together.layer.train(batches, held, outcomes);
 
     REQUIRE(outcomes == expected);
     for (std::size_t i = 0; i < count; ++i) {
@@ -53,40 +53,70 @@ TEST_CASE("output shard: batches that go together give the bits of one after the
   }
 }
 
-TEST_CASE("output shard: a team gives the bits of one thread", "[output_shard]") {
+TEST_CASE("output layer: neither threads nor other shards change a shard", "[output_layer]") {
   for (const Sampling sampling : {Sampling::kLsh, Sampling::kRandom, Sampling::kAll}) {
     ModelConfig config = test::small_config();
     config.labels = 3'000;
-    config.output_shards = 3;
+    config.output_shards = 7;
     config.sampling = sampling;
     config.active_cap = 600;
-    const auto threads = GENERATE(2U, 3U, 7U);
+    const auto threads = GENERATE(1U, 2U, 3U, 5U);
     INFO(threads << " threads, sampling " << static_cast<int>(sampling));
-    ShardScene alone(config);
-    ShardScene shared(config);
+    // Shard 4 alone, on one thread; and between others, some of which are held and not asked.
+    ShardScene alone(config, ShardId{4});
+    std::deque<ShardScene> scenes;
+    std::vector<OutputShard*> held;
+    std::vector<OutputShard*> asked;
+    for (const std::uint32_t s : {0U, 1U, 3U, 4U, 6U}) {
+      scenes.emplace_back(config, ShardId{s});
+      held.push_back(&scenes.back().shard);
+      if (s != 1) asked.push_back(held.back());
+    }
+    constexpr std::size_t kOurs = 2;  // among those asked
+    ShardScene& ours = scenes[3];
     ThreadPool pool(threads);
-    shared.scratch = std::vector<ShardScratch>(threads, ShardScratch(config));
-    const Team team(pool, shared.scratch);
+    std::vector<ShardScratch> scratch(threads, ShardScratch(config));
+    OutputLayer layer(ours.context, pool, scratch);
+    layer.hold(held);
     for (BatchIndex batch = 0; batch < 6; ++batch) {
       const ShardOutcome expected = alone.train(batch);
-      shared.prepare(batch);
-      for (ShardScratch& mine : shared.scratch) {
-        mine.clear_gradient(0, shared.hidden.examples, config.hidden);
+      ours.prepare(batch);
+      const Positives positives = test::make_positives(config, batch, ours.plan.examples_in(batch));
+      const ShardBatch only{&ours.queries, &positives, ours.plan.rates(batch).output};
+      std::vector<ShardOutcome> outcomes(asked.size());
+      layer.train({&only, 1}, asked, outcomes);
+      REQUIRE(outcomes[kOurs] == expected);
+      std::vector<std::int32_t> gradient(ours.hidden.codes.size());
+      for (const ShardScratch& mine : scratch) mine.add_gradient_to(0, gradient);
+      // The others, each alone, add up to the same.
+      std::vector<std::int32_t> expected_sum = alone.gradient();
+      for (std::size_t i = 0; i < scenes.size(); ++i) {
+        if (i == 1 || i == 3) continue;
+        ShardScene other(config, scenes[i].shard.id());
+        for (BatchIndex earlier = 0; earlier <= batch; ++earlier) {
+          other.train(earlier);
+          if (earlier == 2 && batch > 2) {
+            other.shard.rehash(other.scratch[0]);
+            other.layer.mark_codes_changed();
+          }
+        }
+        const std::vector<std::int32_t> own = other.gradient();
+        for (std::size_t k = 0; k < own.size(); ++k) expected_sum[k] += own[k];
       }
-      const ShardBatch only{&shared.queries, &shared.positives, shared.plan.rates(batch).output};
-      ShardOutcome outcome;
-      shared.shard.train({&only, 1}, {&outcome, 1}, team);
-      REQUIRE(outcome == expected);
-      REQUIRE(shared.gradient() == alone.gradient());
+      REQUIRE(gradient == expected_sum);
       if (batch == 2) {
         alone.shard.rehash(alone.scratch[0]);
-        shared.shard.rehash(team);
+        alone.layer.mark_codes_changed();
+        layer.for_each_shard(asked.size(),
+                             [&](std::size_t index, Team team) { asked[index]->rehash(team); });
+        layer.mark_codes_changed();
       }
     }
-    REQUIRE(shared.shard.touched_rows() == alone.shard.touched_rows());
-    REQUIRE(shared.shard.commit(team) == alone.shard.commit(alone.scratch[0]));
-    REQUIRE(shared.shard.digest() == alone.shard.digest());
-    if (sampling == Sampling::kLsh) shared.require_fresh_codes();
+    REQUIRE(ours.shard.touched_rows() == alone.shard.touched_rows());
+    REQUIRE(ours.shard.commit(Team(pool, scratch)) == alone.commit());
+    REQUIRE(ours.shard.digest() == alone.shard.digest());
+    if (sampling == Sampling::kLsh) ours.require_fresh_codes();
+    REQUIRE(held[1]->rows().touched().empty());
   }
 }
 

@@ -104,7 +104,7 @@ TEST_CASE("output shard: a step is that of double arithmetic", "[output_shard]")
 
   std::uint64_t active = 0;
   for (std::uint32_t e = 0; e < examples; ++e) {
-    const auto chosen = scene.scratch[0].batches[0].sets[0].chosen(e);
+    const auto chosen = scene.layer.sets().chosen(e);
     active += chosen.size();
     for (const std::uint32_t r : chosen) {
       const double z = expected.logit(e, r);
@@ -169,7 +169,7 @@ TEST_CASE("output shard: rows outside every active set stay untouched", "[output
   std::vector<std::vector<float>> before;
   for (std::uint32_t r = 0; r < scene.shard.rows().rows(); ++r) before.push_back(scene.row(r));
   scene.train(0);
-  const auto active = scene.scratch[0].batches[0].lists.rows();
+  const auto active = scene.layer.rows(0, 0);
   REQUIRE(active.size() < before.size());
   REQUIRE(std::equal(active.begin(), active.end(), scene.shard.rows().touched().begin()));
   for (std::uint32_t r = 0; r < before.size(); ++r) {
@@ -191,6 +191,7 @@ TEST_CASE("output shard: rehashing brings the codes of touched rows up to date",
   REQUIRE(std::all_of(stale[0].stale_codes.begin(), stale[0].stale_codes.end(),
                       [](std::uint8_t flag) { return flag == 1; }));
   scene.shard.rehash(scene.scratch[0]);
+  scene.layer.mark_codes_changed();
   scene.require_fresh_codes();
   const std::vector<ShardRows> fresh = scene.shard.touched_rows();
   REQUIRE(fresh[0].rows == stale[0].rows);
@@ -215,7 +216,7 @@ TEST_CASE("output shard: a commit and its base give the live rows to the bit", "
       scene.train(2 * batch);
       scene.train(2 * batch + 1);
       const auto touched = scene.shard.rows().touched();
-      const std::vector<SparseUpdate> parts = scene.shard.commit(scene.scratch[0]);
+      const std::vector<SparseUpdate> parts = scene.commit();
       REQUIRE(parts.size() == 1);
       REQUIRE(parts[0].rows == touched);
       store.apply(config, grant, parts[0]);
@@ -224,7 +225,7 @@ TEST_CASE("output shard: a commit and its base give the live rows to the bit", "
         REQUIRE(same_bits(row.values, scene.row(index)));
         REQUIRE(row.state == scene.shard.rows().state(index));
         std::vector<std::uint32_t> codes(row.codes.size());
-        scene.shard.tables().read_codes(index, codes);
+        scene.shard.codes().read(index, codes);
         REQUIRE(codes == row.codes);
       }
       if (sampling == Sampling::kLsh) scene.require_fresh_codes();
@@ -246,7 +247,7 @@ TEST_CASE("output shard: a row whose change rounds away is left out and put back
   scene.shard.load_touched(7, moved, 0.5F, codes, true);
   // The same change with another state is news.
   scene.shard.load_touched(8, moved, 0.625F, codes, true);
-  const auto parts = scene.shard.commit(scene.scratch[0]);
+  const auto parts = scene.commit();
   REQUIRE(parts.size() == 1);
   REQUIRE(parts[0].rows == std::vector<std::uint32_t>{8});
   REQUIRE(parts[0].levels.size() == scene.config.hidden);
@@ -258,7 +259,7 @@ TEST_CASE("output shard: a row whose change rounds away is left out and put back
 
 TEST_CASE("output shard: a commit without touched rows has one empty part", "[output_shard]") {
   ShardScene scene(test::small_config());
-  const auto parts = scene.shard.commit(scene.scratch[0]);
+  const auto parts = scene.commit();
   REQUIRE(parts.size() == 1);
   REQUIRE(parts[0] == SparseUpdate{});
   REQUIRE(scene.shard.touched_rows() == std::vector<ShardRows>(1));
@@ -274,7 +275,7 @@ TEST_CASE("output shard: a large commit comes in parts of ascending rows", "[out
   scene.train(0);
   const auto hand_over = scene.shard.touched_rows();
   REQUIRE(hand_over.size() > 1);
-  const auto parts = scene.shard.commit(scene.scratch[0]);
+  const auto parts = scene.commit();
   REQUIRE(parts.size() > 1);
   std::vector<std::uint32_t> rows;
   for (const SparseUpdate& part : parts) {

@@ -7,7 +7,7 @@
 
 #include "common/model/initial_weights.hpp"
 #include "tests/unit/train/train_fixture.hpp"
-#include "volunteer/train/output/output_shard.hpp"
+#include "volunteer/train/output/output_layer.hpp"
 
 namespace gleaner {
 
@@ -25,6 +25,7 @@ struct ShardScene {
   HiddenCodes hidden;
   Positives positives;
   OutputShard shard;
+  OutputLayer layer;
 
   explicit ShardScene(const ModelConfig& model, ShardId id = ShardId{1})
       : config(model),
@@ -35,13 +36,16 @@ struct ShardScene {
         context{config, map, kernels, sim_hash.get()},
         scratch(1, ShardScratch(config)),
         queries(config, sim_hash.get()),
-        shard(context, id) {
+        shard(context, id),
+        layer(context, pool, scratch) {
     std::vector<float> values(config.hidden + 1);
     for (std::uint32_t row = 0; row < shard.rows().rows(); ++row) {
       initial_row(config, map, id, row, 2, values);
       shard.load_initial(row, values);
     }
     shard.finish_loading({pool, scratch});
+    OutputShard* const held[] = {&shard};
+    layer.hold(held);
   }
 
   void prepare(BatchIndex batch) {
@@ -58,7 +62,16 @@ struct ShardScene {
   }
 
   ShardOutcome train_prepared(BatchIndex batch) {
-    return shard.train(queries, positives, plan.rates(batch).output, scratch[0]);
+    const ShardBatch only{&queries, &positives, plan.rates(batch).output};
+    OutputShard* const held[] = {&shard};
+    ShardOutcome outcome;
+    layer.train({&only, 1}, held, {&outcome, 1});
+    return outcome;
+  }
+
+  std::vector<SparseUpdate> commit() {
+    layer.mark_codes_changed();
+    return shard.commit(scratch[0]);
   }
 
   // Of fused batch `index`.
@@ -74,7 +87,7 @@ struct ShardScene {
     return values;
   }
 
-  // Every row's codes must be those of its weights, and its place in the tables follow.
+  // Every row's codes must be those of its weights.
   void require_fresh_codes() {
     std::vector<std::uint32_t> stored(config.tables);
     std::vector<std::uint32_t> computed(config.tables);
@@ -82,12 +95,8 @@ struct ShardScene {
     for (std::uint32_t index = 0; index < shard.rows().rows(); ++index) {
       const float* weights[] = {shard.rows().weights(index)};
       sim_hash->hash_rows(weights, computed, hash);
-      shard.tables().read_codes(index, stored);
+      shard.codes().read(index, stored);
       REQUIRE(stored == computed);
-      for (std::uint32_t table = 0; table < config.tables; ++table) {
-        const auto bucket = shard.tables().bucket(table, stored[table]);
-        REQUIRE(std::binary_search(bucket.begin(), bucket.end(), index));
-      }
     }
   }
 };

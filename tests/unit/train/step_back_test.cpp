@@ -7,7 +7,7 @@
 #include "common/lsh/sim_hash.hpp"
 #include "common/model/initial_weights.hpp"
 #include "tests/unit/train/shard_holder.hpp"
-#include "volunteer/train/output/output_shard.hpp"
+#include "volunteer/train/output/output_layer.hpp"
 
 namespace gleaner {
 namespace {
@@ -69,10 +69,13 @@ struct Bench {
       const std::uint32_t examples = plan.examples_in(batch);
       const HiddenCodes hidden = test::make_hidden(config, batch, examples);
       queries.prepare(batch, hidden, pool);
-      shard.train(
-          queries,
-          test::in_shards(test::make_positives(config, batch, examples), map, {lease_of(2)}),
-          plan.rates(batch).output, scratch[0]);
+      const Positives positives =
+          test::in_shards(test::make_positives(config, batch, examples), map, {lease_of(2)});
+      const ShardBatch only{&queries, &positives, plan.rates(batch).output};
+      OutputShard* const held[] = {&shard};
+      ShardOutcome outcome;
+      layer.hold(held);
+      layer.train({&only, 1}, held, {&outcome, 1});
       if (plan.is_round_end(batch + 1)) {
         for (const SparseUpdate& part : shard.commit(scratch[0])) {
           store.apply(config, test::initial_grant(config, lease_of(2)), part);
@@ -94,10 +97,11 @@ struct Bench {
   QueryBatch queries{config, sim_hash.get()};
   std::vector<ShardScratch> scratch{ShardScratch(config)};
   OutputShard shard;
+  OutputLayer layer{context, pool, scratch};
 };
 
 void require_same(const Bench& a, const Bench& b) {
-  const std::size_t tables = a.shard.tables().tables();
+  const std::size_t tables = a.shard.codes().tables();
   std::vector<float> x(a.config.hidden + std::size_t{1}), y(x.size());
   std::vector<std::uint32_t> codes_x(tables), codes_y(tables);
   for (std::uint32_t row = 0; row < a.shard.rows().rows(); ++row) {
@@ -109,16 +113,9 @@ void require_same(const Bench& a, const Bench& b) {
     }));
     REQUIRE(a.shard.rows().state(row) == b.shard.rows().state(row));
     REQUIRE(a.shard.rows().is_stored(row) == b.shard.rows().is_stored(row));
-    a.shard.tables().read_codes(row, codes_x);
-    b.shard.tables().read_codes(row, codes_y);
+    a.shard.codes().read(row, codes_x);
+    b.shard.codes().read(row, codes_y);
     REQUIRE(codes_x == codes_y);
-  }
-  for (std::uint32_t table = 0; table < tables; ++table) {
-    for (std::uint32_t code = 0; code < (1u << a.config.hash_bits); ++code) {
-      const auto p = a.shard.tables().bucket(table, code);
-      const auto q = b.shard.tables().bucket(table, code);
-      REQUIRE(std::equal(p.begin(), p.end(), q.begin(), q.end()));
-    }
   }
 }
 

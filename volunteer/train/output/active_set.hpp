@@ -1,12 +1,12 @@
-// Chooses which of a shard's neurons each example of a batch trains.
+// Chooses which neurons of the shards that are held each example of a batch trains.
 //
-// An example's active set: its true labels in the shard; then, with Sampling::kLsh, the rows of the
-// query's buckets, table by table from a random one on, each bucket from a random place on, until
-// the shard's part of the cap is reached; then the shard's part of uniform random negatives.
-// kRandom takes uniform negatives only, kAll every neuron.
+// An example's active set in a shard: its true labels; then, with Sampling::kLsh, the rows of the
+// query's buckets, table by table from a random one on, until the shard's part of the cap is
+// reached; then the shard's part of uniform random negatives. kRandom takes uniform negatives only,
+// kAll every neuron. A shard's set is the same whichever other shards are held; they share the
+// walk, since a bucket holds the rows of all of them.
 //
-// One chooser a thread; reused from batch to batch and from shard to shard, so that a steady state
-// allocates nothing.
+// One chooser a thread; reused from batch to batch, so that a steady state allocates nothing.
 #pragma once
 
 #include <cstdint>
@@ -22,13 +22,27 @@
 
 namespace gleaner {
 
+// A shard that is held.
+struct HeldShard {
+  ShardId id{};
+  NeuronRange neurons;
+  bool is_asked = false;  // to be trained
+};
+
+// The shards that are held, ascending, and the tables over them in this order, which number their
+// rows.
+struct HeldRows {
+  std::span<const HeldShard> shards;
+  const HashTables& tables;
+};
+
 // Examples of a batch from `begin` up to `end`.
 struct ExampleRange {
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
 };
 
-// The active sets of consecutive examples of a batch in one shard.
+// The active sets of consecutive examples of a batch, in all shards that are asked.
 class ActiveSets {
  public:
   [[nodiscard]] ExampleRange examples() const { return examples_; }
@@ -59,44 +73,66 @@ class ActiveSets {
   std::vector<std::uint32_t> true_counts_;
 };
 
+// How many neurons each example of a batch chose in each of the shards held, by their places.
+class ShardCounts {
+ public:
+  void clear(std::uint32_t examples, std::size_t shards) {
+    shards_ = shards;
+    counts_.assign(examples * shards, 0);
+  }
+
+  std::uint32_t* of(std::uint32_t example) { return counts_.data() + example * shards_; }
+
+  [[nodiscard]] std::uint32_t at(std::uint32_t example, std::size_t shard) const {
+    return counts_[example * shards_ + shard];
+  }
+
+ private:
+  std::size_t shards_ = 0;
+  std::vector<std::uint32_t> counts_;  // examples x shards
+};
+
 class ActiveSetChooser {
  public:
   explicit ActiveSetChooser(const ModelConfig& config);
 
-  // Chooses for some examples of the batch. `neurons` is the shard's range, `tables` its tables.
-  void choose(const QueryBatch& batch, const Positives& positives, ShardId shard,
-              NeuronRange neurons, const HashTables& tables, ExampleRange examples,
-              ActiveSets& sets);
+  // Chooses for some examples of the batch. `counts` is cleared for all of them.
+  void choose(const QueryBatch& batch, const Positives& positives, const HeldRows& held,
+              ExampleRange examples, ActiveSets& sets, ShardCounts& counts);
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
   static constexpr std::uint32_t kWordBits = 64;
+  static_assert(kWordBits == HashTables::kSection, "a word's rows are of one shard");
 
-  // Adds those of the rows that the example does not have, until `limit` have been added; returns
-  // how many were.
-  template <typename Row>
-  std::uint32_t add(std::span<const Row> rows, std::uint32_t limit);
+  // Adds the row unless the example has it; returns whether it did.
+  bool add(std::uint32_t row);
+  // Makes room for so many rows more.
+  void reserve(std::size_t rows);
 
-  bool add(std::uint32_t row) { return add(std::span<const std::uint32_t>(&row, 1), 1) != 0; }
-
-  void add_positives(const Positives& positives, std::uint32_t example, NeuronRange neurons);
-  // Adds the rows met first in the example's buckets, at most `cap`.
+  void add_positives(const Positives& positives, std::uint32_t example, const HeldRows& held);
+  // Sets quotas_ to each shard's part of the cap; returns their sum.
+  std::uint64_t set_quotas(std::uint64_t turn, const HeldRows& held);
+  // Adds the rows met first in the example's buckets, until every shard's quota is used up.
   template <typename Word>
   void add_met(const QueryBatch& batch, std::uint32_t example, const PackedTables<Word>& tables,
-               std::uint32_t cap);
-  // Adds what `count` draws among `rows` bring.
-  void add_random(BatchIndex batch, std::uint32_t example, ShardId shard, std::uint32_t rows,
-                  std::uint32_t count);
-  void add_distinct_random(BatchIndex batch, std::uint32_t example, ShardId shard,
-                           std::uint32_t rows, std::uint32_t count);
-  void end_example();
+               const HeldRows& held, std::uint64_t quotas);
+  // Adds those rows that the example does not have and whose shard has some quota left; returns
+  // how many.
+  template <typename Word>
+  std::uint32_t add_within_quotas(std::span<const Word> rows, const HeldRows& held);
+  void add_random(BatchIndex batch, std::uint32_t example, std::uint64_t turn,
+                  const HeldRows& held);
+  void add_distinct_random(BatchIndex batch, std::uint32_t example, const HeldRows& held);
+  void add_all(const HeldRows& held);
+  void end_example(std::uint32_t* counts, const HeldRows& held);
 
   const ModelConfig& config_;
-  // By row, whether the example being built has it; zero between examples. A shard's fit the first
-  // cache level, and many more rows are looked at than chosen.
+  // By row, whether the example being built has it; zero between examples.
   std::vector<std::uint64_t> chosen_bits_;
-  ActiveSets* sets_ = nullptr;  // what is being built
+  std::vector<std::uint32_t> quotas_;  // by shard: negatives that the example may still take
+  ActiveSets* sets_ = nullptr;         // what is being built
 };
 
 }  // namespace gleaner

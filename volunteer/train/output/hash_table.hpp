@@ -1,6 +1,11 @@
-// The L hash tables over a shard's rows, packed: each table is an array of offsets, one a bucket,
-// and the rows sorted by (bucket, row). A table is a pure function of the rows' codes, which are
-// what is stored and committed.
+// The L hash tables over the rows of some shards together, packed: each table is an array of
+// offsets, one a bucket, and the rows sorted by bucket. A table is a pure function of the rows'
+// codes.
+//
+// Rows of all shards are numbered through: a shard's begin at a multiple of kSection, and numbers
+// between two shards name no row. Within a bucket rows stand shard by shard; those of a shard from
+// a place on that depends on the table, so that a walk that ends within a bucket does not always
+// meet the same rows. The rows of a shard stand in the same order whichever other shards are here.
 //
 // Invariant: after a rebuild(), every row stands exactly once in the table, in its code's bucket.
 #pragma once
@@ -13,11 +18,11 @@
 #include <vector>
 
 #include "common/kernels/aligned_vector.hpp"
+#include "volunteer/train/output/shard_codes.hpp"
 
 namespace gleaner {
 
-// Tables whose codes and numbers of rows fit `Word`. A bucket comes from memory, so its bytes are
-// its time.
+// Tables whose numbers of rows fit `Word`. A bucket comes from memory, so its bytes are its time.
 template <typename Word>
 class PackedTables {
  public:
@@ -25,14 +30,9 @@ class PackedTables {
 
   [[nodiscard]] std::uint32_t tables() const { return tables_; }
 
-  // As of HashTables.
-  void read_codes(std::uint32_t row, std::span<std::uint32_t> codes) const;
-  void write_codes(std::span<const std::uint32_t> rows, std::span<const std::uint32_t> codes);
-  void rebuild(std::uint32_t table);
-
-  // Rows whose code in `table` is `code`, ascending.
+  // Rows whose code in `table` is `code`.
   [[nodiscard]] std::span<const Word> bucket(std::uint32_t table, std::uint32_t code) const {
-    const Word* offsets = &offsets_[table * (buckets_ + 1)];
+    const std::uint32_t* offsets = &offsets_[table * (buckets_ + 1)];
     const std::size_t begin = offsets[code];
     return {&entries_[std::size_t{table} * rows_ + begin], offsets[code + std::size_t{1}] - begin};
   }
@@ -40,11 +40,14 @@ class PackedTables {
   // Fetches the bounds of all buckets, as long as they leave room in a second cache level: in
   // order, which memory does many times as fast as one by one.
   void fetch_bounds() const {
-    constexpr std::size_t kLine = 64 / sizeof(Word);
-    constexpr std::size_t kMost = (std::size_t{512} << 10) / sizeof(Word);
+    constexpr std::size_t kLine = 64 / sizeof(std::uint32_t);
+    constexpr std::size_t kMost = (std::size_t{512} << 10) / sizeof(std::uint32_t);
     if (offsets_.size() > kMost) return;
     for (std::size_t i = 0; i < offsets_.size(); i += kLine) __builtin_prefetch(&offsets_[i]);
   }
+
+  void rebuild(std::uint32_t table, std::span<const ShardCodes* const> shards,
+               std::span<const std::uint32_t> begins);
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
@@ -52,36 +55,44 @@ class PackedTables {
   std::uint32_t tables_;
   std::uint32_t rows_;
   std::size_t buckets_;
-  AlignedVector<Word> codes_;    // tables x rows
-  AlignedVector<Word> offsets_;  // tables x (buckets + 1)
+  AlignedVector<std::uint32_t> offsets_;  // tables x (buckets + 1)
   AlignedVector<Word> entries_;  // tables x rows, and one more so that &entries_[i] is valid
 };
 
 class HashTables {
  public:
-  // `tables` may be 0: then there is nothing to hold.
-  HashTables(std::uint32_t tables, std::uint32_t hash_bits, std::uint32_t rows);
+  // Rows in a section are of one shard.
+  static constexpr std::uint32_t kSection = 64;
+
+  // Over no shards. `tables` may be 0: then there is nothing to hold.
+  HashTables(std::uint32_t tables, std::uint32_t hash_bits);
+
+  // Over these shards from now on, which outlive the tables; all tables have to be rebuilt.
+  void hold(std::span<const ShardCodes* const> shards);
+
+  // Sorts the rows into the buckets of a table; several threads may do so with different tables.
+  void rebuild(std::uint32_t table);
+  // The same for all tables.
+  void rebuild();
+
+  [[nodiscard]] std::uint32_t tables() const { return tables_; }
+
+  // The number of the first row of the index-th shard.
+  [[nodiscard]] std::uint32_t begin(std::size_t shard) const { return begins_[shard]; }
+
+  // Numbers of rows are below this.
+  [[nodiscard]] std::uint32_t end() const { return begins_.back(); }
+
+  // Which shard a row is of.
+  [[nodiscard]] std::uint32_t shard_of(std::uint32_t row) const {
+    return shards_by_section_[row / kSection];
+  }
 
   // What `look` makes of the PackedTables that these are.
   template <typename Look>
   decltype(auto) visit(Look&& look) const {
     return std::visit(std::forward<Look>(look), packed_);
   }
-
-  [[nodiscard]] std::uint32_t tables() const {
-    return visit([](const auto& packed) { return packed.tables(); });
-  }
-
-  // Copies a row's codes to `codes` (one a table).
-  void read_codes(std::uint32_t row, std::span<std::uint32_t> codes) const;
-  // Replaces the codes of some rows, rows x tables, each below 2^hash_bits; several threads may do
-  // so with different rows. The tables are stale until they are rebuilt.
-  void write_codes(std::span<const std::uint32_t> rows, std::span<const std::uint32_t> codes);
-
-  // Sorts the rows into the buckets of a table; several threads may do so with different tables.
-  void rebuild(std::uint32_t table);
-  // The same for all tables.
-  void rebuild();
 
   // A copy of a bucket. Loops over buckets are faster within visit().
   [[nodiscard]] std::vector<std::uint32_t> bucket(std::uint32_t table, std::uint32_t code) const;
@@ -93,9 +104,11 @@ class HashTables {
  private:
   using Packed = std::variant<PackedTables<std::uint16_t>, PackedTables<std::uint32_t>>;
 
-  static bool is_narrow(std::uint32_t hash_bits, std::uint64_t rows);
-  static Packed pack(std::uint32_t tables, std::uint32_t hash_bits, std::uint32_t rows);
-
+  std::uint32_t tables_;
+  std::uint32_t hash_bits_;
+  std::vector<const ShardCodes*> shards_;
+  std::vector<std::uint32_t> begins_{0};  // of the shards, and the end of the last
+  std::vector<std::uint16_t> shards_by_section_;
   Packed packed_;
 };
 

@@ -1,12 +1,8 @@
 #include "volunteer/train/output/output_shard.hpp"
 
-#include <xxhash.h>
-
 #include <algorithm>
 #include <array>
-#include <bit>
 #include <optional>
-#include <utility>
 
 #include "common/check.hpp"
 #include "common/limits.hpp"
@@ -29,20 +25,6 @@ std::size_t rows_per_part(std::size_t row_bytes) {
 constexpr std::size_t kBlockRows = 32;
 constexpr std::size_t kBlockPairs = 1024;
 
-// Parts into which a team cuts its work, a thread: they take unequal time.
-constexpr std::size_t kPartsPerThread = 4;
-
-std::size_t parts_of(std::size_t count, const Team& team) {
-  return team.threads() == 1 ? 1 : std::min(count, kPartsPerThread * team.threads());
-}
-
-// Part `part` of `parts` of `count` things.
-template <typename Range>
-Range part_of(std::size_t count, std::size_t part, std::size_t parts) {
-  return {static_cast<std::uint32_t>(count * part / parts),
-          static_cast<std::uint32_t>(count * (part + 1) / parts)};
-}
-
 }  // namespace
 
 OutputShard::OutputShard(const ShardContext& context, ShardId shard)
@@ -50,9 +32,9 @@ OutputShard::OutputShard(const ShardContext& context, ShardId shard)
       shard_(shard),
       neurons_(context.map.neurons(shard)),
       rows_(neurons_.size(), context.config.hidden),
-      tables_(context.map.codes_per_row(shard), context.config.hash_bits, neurons_.size()),
+      codes_(context.map.codes_per_row(shard), context.config.hash_bits, neurons_.size()),
       stale_(neurons_.size(), 1) {
-  GLEANER_CHECK((context.sim_hash != nullptr) == (tables_.tables() > 0));
+  GLEANER_CHECK((context.sim_hash != nullptr) == (codes_.tables() > 0));
 }
 
 void OutputShard::load_initial(std::uint32_t row, std::span<const float> values) {
@@ -65,7 +47,7 @@ void OutputShard::load(std::uint32_t row, std::span<const float> values, float s
   rows_.write(row, values, state);
   rows_.mark_stored(row);
   stale_[row] = codes.empty() ? 1 : 0;
-  if (!codes.empty()) tables_.write_codes({&row, 1}, codes);
+  if (!codes.empty()) codes_.write({&row, 1}, codes);
 }
 
 void OutputShard::load_touched(std::uint32_t row, std::span<const float> values, float state,
@@ -73,7 +55,7 @@ void OutputShard::load_touched(std::uint32_t row, std::span<const float> values,
   rows_.touch(row);
   rows_.write(row, values, state);
   stale_[row] = codes_are_stale ? 1 : 0;
-  if (!codes.empty()) tables_.write_codes({&row, 1}, codes);
+  if (!codes.empty()) codes_.write({&row, 1}, codes);
 }
 
 void OutputShard::finish_loading(Team team) {
@@ -90,131 +72,79 @@ void OutputShard::finish_loading(Team team) {
   hash_rows(missing, team);
 }
 
-// A batch's rows in blocks, of which each is trained before the next.
+// A part's rows of one batch in blocks, of which each is trained before the next.
 class OutputShard::BlockWalk {
  public:
-  BlockWalk(const RowsTraining& work, const RmsRule& rule, BatchScratch& own)
-      : work_(work), rule_(rule), own_(&own) {
+  BlockWalk(const RowsTraining& work, const RmsRule& rule, const PairLists& lists, std::size_t part,
+            std::vector<std::size_t>& block_ends)
+      : work_(work),
+        rule_(rule),
+        rows_(lists.rows(part)),
+        pair_ends_(lists.pair_ends(part)),
+        pairs_(lists.pairs(part)),
+        block_ends_(&block_ends) {
     measure();
   }
 
-  [[nodiscard]] bool is_done() const { return rows_done_ == own_->lists.rows().size(); }
+  [[nodiscard]] bool is_done() const { return rows_done_ == rows_.size(); }
 
   // Of the next block; not when it is done.
-  [[nodiscard]] std::uint32_t first_row() const { return own_->lists.rows()[rows_done_]; }
+  [[nodiscard]] std::uint32_t first_row() const { return rows_[rows_done_]; }
 
   [[nodiscard]] std::uint32_t last_row() const {
-    return own_->lists.rows()[rows_done_ + own_->block_ends.size() - 1];
+    return rows_[rows_done_ + block_ends_->size() - 1];
   }
 
   [[nodiscard]] std::int64_t loss() const { return loss_; }
 
   void train_next(OutputShard& shard, ShardScratch& scratch) {
-    const std::span<const std::uint32_t> rows = own_->lists.rows();
-    const std::size_t count = own_->block_ends.size();
-    shard.take_rows(work_, rows.subspan(rows_done_, count), own_->block_ends,
-                    own_->lists.pairs() + pairs_done_, scratch);
-    work_.rows_after = rows.size() - rows_done_ - count;
+    const std::size_t count = block_ends_->size();
+    shard.take_rows(work_, rows_.subspan(rows_done_, count), *block_ends_, pairs_ + pairs_done_,
+                    scratch);
+    work_.rows_after = rows_.size() - rows_done_ - count;
     loss_ += shard.context_.kernels.train_rows(work_, rule_);
     rows_done_ += count;
-    pairs_done_ += own_->block_ends.back();
+    pairs_done_ += block_ends_->back();
     measure();
   }
 
  private:
   // The next block: where the pairs of each of its rows end.
   void measure() {
-    const std::span<const std::size_t> ends = own_->lists.pair_ends().subspan(rows_done_);
-    std::vector<std::size_t>& block = own_->block_ends;
-    block.clear();
-    while (block.size() < std::min(ends.size(), kBlockRows) &&
-           (block.empty() || block.back() < kBlockPairs)) {
-      block.push_back(ends[block.size()] - pairs_done_);
+    const std::span<const std::uint32_t> ends = pair_ends_.subspan(rows_done_);
+    block_ends_->clear();
+    while (block_ends_->size() < std::min(ends.size(), kBlockRows) &&
+           (block_ends_->empty() || block_ends_->back() < kBlockPairs)) {
+      block_ends_->push_back(ends[block_ends_->size()] - pairs_done_);
     }
   }
 
   RowsTraining work_;
   RmsRule rule_;
-  BatchScratch* own_;
+  std::span<const std::uint32_t> rows_;
+  std::span<const std::uint32_t> pair_ends_;
+  const ActivePair* pairs_;
+  std::vector<std::size_t>* block_ends_;
   std::size_t rows_done_ = 0;
   std::size_t pairs_done_ = 0;
   std::int64_t loss_ = 0;
 };
 
-ShardOutcome OutputShard::train(const QueryBatch& batch, const Positives& positives, float rate,
-                                ShardScratch& scratch) {
-  const ShardBatch only{&batch, &positives, rate};
-  ShardOutcome outcome;
-  scratch.clear_gradient(0, batch.examples(), context_.config.hidden);
-  train({&only, 1}, {&outcome, 1}, scratch);
-  return outcome;
+void OutputShard::touch(std::span<const std::uint32_t> rows) {
+  for (const std::uint32_t row : rows) rows_.touch(row);
 }
 
-void OutputShard::train(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
-                        Team team) {
+void OutputShard::train_part(std::span<const ShardBatch> batches, std::span<const PairLists> lists,
+                             std::size_t part, std::span<ShardOutcome> outcomes,
+                             ShardScratch& scratch) {
   GLEANER_CHECK(batches.size() <= kFusedBatches && outcomes.size() == batches.size());
-  for (ShardScratch& mine : team.scratch()) {
-    mine.row_gradients.resize(kRowsPerStep * context_.config.hidden);
-    for (std::size_t i = 0; i < batches.size(); ++i) {
-      GLEANER_CHECK(mine.batches[i].sums.size() == batches[i].queries->codes().codes.size());
-    }
-  }
-  choose(batches, team);
-  train_rows(batches, outcomes, team);
-  round_gradients(batches, outcomes, team);
-}
-
-void OutputShard::choose(std::span<const ShardBatch> batches, Team team) {
-  const std::span<BatchScratch> shared = team.scratch()[0].batches;
-  const std::size_t parts = parts_of(batches[0].queries->examples(), team);
-  for (BatchScratch& batch : shared.first(batches.size())) batch.sets.resize(parts);
-  team.for_each(batches.size() * parts, [&](std::size_t index, unsigned worker) {
-    const ShardBatch& batch = batches[index / parts];
-    const std::size_t part = index % parts;
-    team.scratch()[worker].chooser.choose(
-        *batch.queries, *batch.positives, shard_, neurons_, tables_,
-        part_of<ExampleRange>(batch.queries->examples(), part, parts),
-        shared[index / parts].sets[part]);
-  });
-}
-
-void OutputShard::train_rows(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
-                             Team team) {
-  ShardScratch& shared = team.scratch()[0];
-  if (team.threads() > 1) {
-    // Only one thread at a time may touch rows for the first time.
-    for (const BatchScratch& batch : std::span(shared.batches).first(batches.size())) {
-      for (const ActiveSets& sets : batch.sets) {
-        for (const std::uint32_t row : sets.all_chosen()) rows_.touch(row);
-      }
-    }
-  }
-  const std::size_t parts = parts_of(rows_.rows(), team);
-  shared.outcomes.assign(parts * batches.size(), {});
-  team.for_each(parts, [&](std::size_t part, unsigned worker) {
-    train_part(batches, part_of<RowRange>(rows_.rows(), part, parts),
-               std::span(shared.outcomes).subspan(part * batches.size(), batches.size()), shared,
-               team.scratch()[worker]);
-  });
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    outcomes[i] = {.shard = shard_};
-    for (std::size_t part = 0; part < parts; ++part) {
-      outcomes[i].active += shared.outcomes[part * batches.size() + i].active;
-      outcomes[i].loss += shared.outcomes[part * batches.size() + i].loss;
-    }
-  }
-}
-
-void OutputShard::train_part(std::span<const ShardBatch> batches, RowRange rows,
-                             std::span<ShardOutcome> outcomes, const ShardScratch& shared,
-                             ShardScratch& mine) {
   const ModelConfig& config = context_.config;
+  scratch.row_gradients.resize(kRowsPerStep * config.hidden);
   std::array<std::optional<BlockWalk>, kFusedBatches> walks;
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    BatchScratch& own = mine.batches[i];
-    own.lists.build(shared.batches[i].sets, rows);
-    outcomes[i].active = own.lists.active();
     const HiddenCodes& codes = batches[i].queries->codes();
+    BatchScratch& own = scratch.batches[i];
+    GLEANER_CHECK(own.sums.size() == codes.codes.size());
     const RowsTraining work{.width = config.hidden,
                             .weights = rows_.weights(0),
                             .biases = rows_.biases(),
@@ -223,57 +153,13 @@ void OutputShard::train_part(std::span<const ShardBatch> batches, RowRange rows,
                             .scales = codes.scales.data(),
                             .gradient_sums = own.sums.data(),
                             .gradient_magic = gradient_magic(config.gradient_step_log2),
-                            .gradients = mine.row_gradients.data()};
-    walks[i].emplace(work, rule_of(config, batches[i].rate), own);
+                            .gradients = scratch.row_gradients.data()};
+    walks[i].emplace(work, rule_of(config, batches[i].rate), lists[i], part, own.block_ends);
   }
-  train_blocks(std::span(walks).first(batches.size()), mine);
-  for (std::size_t i = 0; i < batches.size(); ++i) outcomes[i].loss = walks[i]->loss();
-}
-
-void OutputShard::round_gradients(std::span<const ShardBatch> batches,
-                                  std::span<ShardOutcome> outcomes, Team team) {
-  const std::span<BatchScratch> shared = team.scratch()[0].batches;
+  train_blocks(std::span(walks).first(batches.size()), scratch);
   for (std::size_t i = 0; i < batches.size(); ++i) {
-    shared[i].shard_checks.resize(batches[i].queries->examples() * kCheckWords);
-  }
-  const std::size_t parts = shared[0].sets.size();
-  team.for_each(batches.size() * parts, [&](std::size_t index, unsigned worker) {
-    const std::size_t i = index / parts;
-    round_some_gradients(i, shared[i].sets[index % parts], team, team.scratch()[worker]);
-  });
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    const std::vector<std::uint32_t>& checks = shared[i].shard_checks;
-    outcomes[i].gradient_digest = XXH3_64bits(checks.data(), checks.size() * sizeof(checks[0]));
-  }
-}
-
-void OutputShard::round_some_gradients(std::size_t batch, const ActiveSets& sets, Team team,
-                                       ShardScratch& mine) {
-  const ModelConfig& config = context_.config;
-  const auto addend = std::bit_cast<std::uint32_t>(gradient_magic(config.gradient_step_log2));
-  mine.sums.resize(team.threads());
-  std::array<std::uint32_t, kCheckWords> check;
-  for (std::uint32_t example = sets.examples().begin; example < sets.examples().end; ++example) {
-    for (std::size_t worker = 0; worker < mine.sums.size(); ++worker) {
-      mine.sums[worker] =
-          team.scratch()[worker].batches[batch].sums.data() + std::size_t{example} * config.hidden;
-    }
-    context_.kernels.round_gradient(
-        {.width = config.hidden,
-         .sums = mine.sums.data(),
-         .sum_count = mine.sums.size(),
-         .addend = static_cast<std::uint32_t>(sets.chosen(example).size()) * addend,
-         .check = check.data()});
-    // The first worker has it all now. What the shard added is the difference.
-    for (std::size_t l = 0; l < kCheckWords; ++l) {
-      const std::size_t at = example * kCheckWords + l;
-      std::uint32_t before = 0;
-      for (ShardScratch& other : team.scratch()) {
-        before += std::exchange(other.batches[batch].checks[at], 0);
-      }
-      team.scratch()[0].batches[batch].checks[at] = check[l];
-      team.scratch()[0].batches[batch].shard_checks[at] = check[l] - before;
-    }
+    outcomes[i].loss += walks[i]->loss();
+    outcomes[i].active += lists[i].active(part);
   }
 }
 
@@ -313,22 +199,19 @@ void OutputShard::train_blocks(std::span<std::optional<BlockWalk>> walks, ShardS
 void OutputShard::compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const {
   scratch.hash_rows.clear();
   for (const std::uint32_t row : rows) scratch.hash_rows.push_back(rows_.weights(row));
-  scratch.hash_codes.resize(rows.size() * tables_.tables());
+  scratch.hash_codes.resize(rows.size() * codes_.tables());
   context_.sim_hash->hash_rows(scratch.hash_rows, scratch.hash_codes, scratch.hash);
 }
 
 void OutputShard::hash_rows(std::span<const std::uint32_t> rows, Team team) {
   for (const std::uint32_t row : rows) stale_[row] = 0;
-  if (tables_.tables() == 0) return;
+  if (codes_.tables() == 0) return;
   const std::size_t blocks = (rows.size() + kHashRowsMax - 1) / kHashRowsMax;
   team.for_each(blocks, [&](std::size_t block, unsigned worker) {
     const auto from_block = rows.subspan(block * kHashRowsMax);
     const auto mine = from_block.first(std::min(from_block.size(), kHashRowsMax));
     compute_codes(mine, team.scratch()[worker]);
-    tables_.write_codes(mine, team.scratch()[worker].hash_codes);
-  });
-  team.for_each(tables_.tables(), [this](std::size_t table, unsigned /*worker*/) {
-    tables_.rebuild(static_cast<std::uint32_t>(table));
+    codes_.write(mine, team.scratch()[worker].hash_codes);
   });
 }
 
@@ -338,7 +221,7 @@ void OutputShard::rehash(Team team) {
   for (std::uint32_t row = 0; row < rows_.rows(); ++row) {
     if (stale_[row] != 0) stale.push_back(row);
   }
-  if (!stale.empty()) hash_rows(stale, team);
+  hash_rows(stale, team);
 }
 
 std::vector<SparseUpdate> OutputShard::commit(Team team) {
@@ -385,7 +268,7 @@ ShardDigest OutputShard::digest() const {
 
 std::vector<ShardRows> OutputShard::touched_rows() const {
   const std::size_t width = context_.config.hidden + std::size_t{1};
-  const std::size_t tables = tables_.tables();
+  const std::size_t tables = codes_.tables();
   const std::size_t part_rows =
       rows_per_part(sizeof(std::uint32_t) + width * sizeof(float) + sizeof(float) +
                     tables * sizeof(std::uint32_t) + sizeof(std::uint8_t));
@@ -398,14 +281,14 @@ std::vector<ShardRows> OutputShard::touched_rows() const {
     rows_.read(row, std::span(part.values).last(width));
     part.states.push_back(rows_.state(row));
     part.codes.resize(part.rows.size() * tables);
-    tables_.read_codes(row, std::span(part.codes).last(tables));
+    codes_.read(row, std::span(part.codes).last(tables));
     part.stale_codes.push_back(stale_[row]);
   }
   return parts;
 }
 
 std::uint64_t OutputShard::memory_bytes() const {
-  return rows_.memory_bytes() + tables_.memory_bytes() + stale_.capacity();
+  return rows_.memory_bytes() + codes_.memory_bytes() + stale_.capacity();
 }
 
 }  // namespace gleaner

@@ -1,16 +1,14 @@
-// One output shard: its rows, their hash codes and tables, and the training step on a batch.
+// One output shard: its rows, their hash codes, and the training step on some of its neurons.
 //
-// A step is neuron-major: active sets of all examples first, then each touched neuron in ascending
-// order computes its logits, losses and gradients over its examples and is updated once. Everything
-// a step reads besides the shard is in the QueryBatch, and everything it computes goes to the
-// scratch of a Team, so teams that own different shards share nothing.
+// A step is neuron-major: each touched neuron in ascending order computes its logits, losses and
+// gradients over its examples and is updated once. Everything a step reads besides the shard is in
+// the QueryBatch and the PairLists, and everything it computes goes to the scratch of a worker.
 //
 // A neuron reads no other, and gradients are summed in integers; so the neurons may be divided
-// among the threads of a team, and fused batches, which are all there, may go through a neuron one
-// after the other while its row is in the cache. All bits are the same.
+// among threads, and fused batches, which are all there, may go through a neuron one after the
+// other while its row is in the cache. All bits are the same.
 //
-// Invariant: a row whose codes are not stale stands in the tables under the code of its weights.
-// One caller at a time; loops run on the team.
+// OutputLayer trains the shards that a volunteer holds. One caller at a time, but for train_part().
 #pragma once
 
 #include <cstdint>
@@ -26,9 +24,10 @@
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
 #include "schema/messages.hpp"
-#include "volunteer/train/output/hash_table.hpp"
 #include "volunteer/train/output/output_rows.hpp"
+#include "volunteer/train/output/pair_lists.hpp"
 #include "volunteer/train/output/query_batch.hpp"
+#include "volunteer/train/output/shard_codes.hpp"
 #include "volunteer/train/output/team.hpp"
 
 namespace gleaner {
@@ -59,7 +58,8 @@ class OutputShard {
 
   [[nodiscard]] const OutputRows& rows() const { return rows_; }
 
-  [[nodiscard]] const HashTables& tables() const { return tables_; }
+  // Those of rows that are not stale are of their weights.
+  [[nodiscard]] const ShardCodes& codes() const { return codes_; }
 
   // Sets a row that no commit has touched yet; its codes become stale. Different rows may be set by
   // different threads.
@@ -71,20 +71,21 @@ class OutputShard {
   void load_touched(std::uint32_t row, std::span<const float> values, float state,
                     std::span<const std::uint32_t> codes, bool codes_are_stale);
   // Ends loading, or a step back: computes stale codes of rows that nobody has touched since the
-  // last commit, and the tables.
+  // last commit.
   void finish_loading(Team team);
 
-  // Forward, loss, backward and update on these batches, kFusedBatches at most, the bits being
-  // those of one after the other; what each came to goes to `outcomes`. The shard's gradient of
-  // batch i is added to those that the scratch of the workers holds, which were cleared once
-  // before the first shard. Does not rehash.
-  void train(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes, Team team);
+  // Keeps these rows' committed values, if they are touched for the first time since the last
+  // commit. Must precede train_part() where several threads train parts.
+  void touch(std::span<const std::uint32_t> rows);
 
-  // The same with one batch and one thread, which is left with the shard's gradient alone.
-  ShardOutcome train(const QueryBatch& batch, const Positives& positives, float rate,
-                     ShardScratch& scratch);
+  // Forward, loss, backward and update of a part's rows on these batches, kFusedBatches at most,
+  // whose lists are parallel to them; the bits are those of one batch after the other. Adds loss
+  // and active pairs to `outcomes`, and what the rows add to the batches' gradients to the sums in
+  // `scratch`. Different parts may be trained by different threads.
+  void train_part(std::span<const ShardBatch> batches, std::span<const PairLists> lists,
+                  std::size_t part, std::span<ShardOutcome> outcomes, ShardScratch& scratch);
 
-  // Hashes anew the rows changed since their codes were computed, and rebuilds the tables.
+  // Hashes anew the rows changed since their codes were computed.
   void rehash(Team team);
 
   // Ends a round: rounds touched rows to what the update says, rehashes, and returns the update in
@@ -107,25 +108,12 @@ class OutputShard {
  private:
   class BlockWalk;
 
-  // The three parts of a step: choosing neurons, training them, ending the gradients.
-  void choose(std::span<const ShardBatch> batches, Team team);
-  void train_rows(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes, Team team);
-  void round_gradients(std::span<const ShardBatch> batches, std::span<ShardOutcome> outcomes,
-                       Team team);
-
-  // Trains some rows on all batches, whose active sets are in `shared`.
-  void train_part(std::span<const ShardBatch> batches, RowRange rows,
-                  std::span<ShardOutcome> outcomes, const ShardScratch& shared, ShardScratch& mine);
-  // Ends the gradients of some examples of a batch, whose sums all workers hold.
-  void round_some_gradients(std::size_t batch, const ActiveSets& sets, Team team,
-                            ShardScratch& mine);
   // Points `work` at these rows, one at least, which are about to change.
   void take_rows(RowsTraining& work, std::span<const std::uint32_t> rows,
                  std::span<const std::size_t> pair_ends, const ActivePair* pairs,
                  ShardScratch& scratch);
   // Trains the rows of all batches, block by block.
   void train_blocks(std::span<std::optional<BlockWalk>> walks, ShardScratch& scratch);
-  // Hashes these rows and rebuilds the tables.
   void hash_rows(std::span<const std::uint32_t> rows, Team team);
   // Computes the codes of some rows, kHashRowsMax at most, into scratch.hash_codes.
   void compute_codes(std::span<const std::uint32_t> rows, ShardScratch& scratch) const;
@@ -134,7 +122,7 @@ class OutputShard {
   ShardId shard_;
   NeuronRange neurons_;
   OutputRows rows_;
-  HashTables tables_;
+  ShardCodes codes_;
   std::vector<std::uint8_t> stale_;  // rows: changed since their codes were computed
 };
 

@@ -1,5 +1,6 @@
 #include "volunteer/train/output/pair_lists.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "common/limits.hpp"
@@ -8,49 +9,80 @@ namespace gleaner {
 
 static_assert(kBatchExamplesMax <= kPairExampleMask, "an example's position fits a pair");
 
-void PairLists::build(std::span<const ActiveSets> sets, RowRange rows) {
-  // A counting sort by row: a row's count becomes the place of its next pair. Rows outside the
-  // range come to one place that nobody reads: whether a row is inside cannot be predicted.
-  const std::uint32_t count = rows.end - rows.begin;
-  const auto place_of = [rows, count](std::uint32_t row) {
-    const std::uint32_t place = row - rows.begin;
-    return place < count ? place : count;
-  };
-  places_.assign(count + std::size_t{1}, 0);
-  for (const ActiveSets& some : sets) {
-    for (const std::uint32_t row : some.all_chosen()) ++places_[place_of(row)];
+void PairLists::build(std::span<const ActiveSets> sets, std::span<const RowPart> parts,
+                      ThreadPool& pool) {
+  row_end_ = parts.empty() ? 0 : parts.back().end;
+  counts_.resize(std::max(counts_.size(), sets.size() * row_end_));
+  rows_.resize(std::max<std::size_t>(rows_.size(), row_end_ + parts.size()));
+  pair_ends_.resize(rows_.size());
+  const auto counts_of = [this](std::size_t set) { return counts_.data() + set * row_end_; };
+  pool.parallel_for(
+      sets.size(), [&](std::size_t set, unsigned /*worker*/) { count(sets[set], counts_of(set)); });
+  places_.assign(parts.size() + 1, {});
+  pool.parallel_for(parts.size(), [&](std::size_t part, unsigned /*worker*/) {
+    places_[part + 1].pair = sum(parts[part], sets.size());
+  });
+  for (std::size_t part = 0; part < parts.size(); ++part) {
+    places_[part + 1].pair += places_[part].pair;
+    // Room for one row more than a part has: see place_part().
+    places_[part].row = parts[part].begin + part;
   }
-  // Whether a row is in use cannot be predicted; hence no branch, but a count that may not grow.
-  if (rows_.size() <= count) {
-    rows_.resize(count + std::size_t{1});
-    pair_ends_.resize(rows_.size());
+  const std::size_t pairs = places_.back().pair;
+  pairs_.resize(std::max(pairs_.size(), pairs + kLanes));
+  pool.parallel_for(parts.size(), [&](std::size_t part, unsigned /*worker*/) {
+    place_part(parts[part], sets.size(), places_[part]);
+  });
+  pool.parallel_for(sets.size(), [&](std::size_t set, unsigned /*worker*/) {
+    place_pairs(sets[set], counts_of(set));
+  });
+}
+
+void PairLists::count(const ActiveSets& sets, std::uint32_t* counts) const {
+  std::fill_n(counts, row_end_, 0U);
+  for (const std::uint32_t row : sets.all_chosen()) ++counts[row];
+}
+
+std::size_t PairLists::sum(const RowPart& part, std::size_t sets) const {
+  std::size_t pairs = 0;
+  for (std::size_t set = 0; set < sets; ++set) {
+    const std::uint32_t* const counts = counts_.data() + set * row_end_;
+    for (std::uint32_t row = part.begin; row < part.end; ++row) pairs += counts[row];
   }
-  row_count_ = 0;
-  std::uint32_t end = 0;
-  for (std::uint32_t place = 0; place < count; ++place) {
-    const std::uint32_t pairs = std::exchange(places_[place], end);
-    end += pairs;
-    rows_[row_count_] = rows.begin + place;
-    pair_ends_[row_count_] = end;
-    row_count_ += pairs != 0 ? 1 : 0;
+  return pairs;
+}
+
+void PairLists::place_part(const RowPart& part, std::size_t sets, Place& place) {
+  std::uint32_t* const rows = rows_.data() + place.row;
+  std::uint32_t* const ends = pair_ends_.data() + place.row;
+  std::size_t count = 0;
+  auto next = static_cast<std::uint32_t>(place.pair);
+  for (std::uint32_t row = part.begin; row < part.end; ++row) {
+    const std::uint32_t begin = next;
+    for (std::size_t set = 0; set < sets; ++set) {
+      next += std::exchange(counts_[set * row_end_ + row], next);
+    }
+    // Whether a row is in use cannot be predicted; hence no branch, but a count that may not grow.
+    rows[count] = row - part.shard_begin;
+    ends[count] = next - static_cast<std::uint32_t>(place.pair);
+    count += next != begin ? 1 : 0;
   }
-  const std::size_t all = end + std::exchange(places_[count], end);
-  if (pairs_.size() < all + kLanes) pairs_.resize(all + kLanes);
-  for (const ActiveSets& some : sets) {
-    for (std::uint32_t example = some.examples().begin; example < some.examples().end; ++example) {
-      const std::span<const std::uint32_t> chosen = some.chosen(example);
-      const std::size_t trues = some.true_count(example);
-      for (std::size_t i = 0; i < chosen.size(); ++i) {
-        const std::uint32_t mark = i < trues ? kTruePair : 0;
-        pairs_[places_[place_of(chosen[i])]++] = static_cast<ActivePair>(example | mark);
-      }
+  place.rows = count;
+}
+
+void PairLists::place_pairs(const ActiveSets& sets, std::uint32_t* places) {
+  for (std::uint32_t example = sets.examples().begin; example < sets.examples().end; ++example) {
+    const std::span<const std::uint32_t> chosen = sets.chosen(example);
+    const std::size_t trues = sets.true_count(example);
+    for (std::size_t i = 0; i < chosen.size(); ++i) {
+      const std::uint32_t mark = i < trues ? kTruePair : 0;
+      pairs_[places[chosen[i]]++] = static_cast<ActivePair>(example | mark);
     }
   }
 }
 
 std::uint64_t PairLists::memory_bytes() const {
-  return (places_.capacity() + rows_.capacity()) * sizeof(std::uint32_t) +
-         pair_ends_.capacity() * sizeof(std::size_t) + pairs_.capacity() * sizeof(ActivePair);
+  return (counts_.capacity() + rows_.capacity() + pair_ends_.capacity()) * sizeof(std::uint32_t) +
+         pairs_.capacity() * sizeof(ActivePair);
 }
 
 }  // namespace gleaner

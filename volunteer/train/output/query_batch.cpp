@@ -14,7 +14,6 @@ void QueryBatch::prepare(BatchIndex batch, const HiddenCodes& codes, ThreadPool&
   codes_ = &codes;
   if (sim_hash_ == nullptr) return;
   hashes_.resize(std::size_t{codes.examples} * tables_);
-  rotations_.resize(std::size_t{codes.examples} * tables_);
   start_tables_.resize(codes.examples);
   scratch_.resize(pool.threads());
   pool.parallel_for(codes.examples, [this](std::size_t example, unsigned worker) {
@@ -29,14 +28,10 @@ void QueryBatch::prepare_example(std::uint32_t example, HashScratch& scratch) {
   sim_hash_->hash_query(hidden, std::span(hashes_).subspan(first, tables_), scratch);
   start_tables_[example] = static_cast<std::uint32_t>(
       below(counter_random(config_.seed, Purpose::kStartTable, batch_, example), tables_));
-  for (std::uint32_t table = 0; table < tables_; ++table) {
-    rotations_[first + table] = static_cast<std::uint32_t>(
-        counter_random(config_.seed, Purpose::kBucketStart, batch_, example, table) >> 32);
-  }
 }
 
 std::uint64_t QueryBatch::memory_bytes() const {
-  return (hashes_.capacity() + rotations_.capacity()) * sizeof(std::uint32_t);
+  return (hashes_.capacity() + start_tables_.capacity()) * sizeof(std::uint32_t);
 }
 
 }  // namespace gleaner

@@ -1,6 +1,6 @@
 // What every shard needs to know of a batch's examples, computed once for all shards held: hash
-// codes and the random choices of the walk through the tables. Those choices depend on (seed,
-// batch, position in the batch, table) alone, never on which shards are here.
+// codes, and the table at which the walk through the tables begins, which depends on (seed, batch,
+// position in the batch) alone.
 // Written by one thread at a time (prepare runs its loop on the pool); then any thread reads.
 #pragma once
 
@@ -35,11 +35,6 @@ class QueryBatch {
     return {&hashes_[std::size_t{example} * tables_], tables_};
   }
 
-  // Where to begin within a bucket, one a table: a fraction of its size in units of 2^-32.
-  [[nodiscard]] std::span<const std::uint32_t> rotations(std::uint32_t example) const {
-    return {&rotations_[std::size_t{example} * tables_], tables_};
-  }
-
   // Table at which the walk begins.
   [[nodiscard]] std::uint32_t start_table(std::uint32_t example) const {
     return start_tables_[example];
@@ -56,7 +51,6 @@ class QueryBatch {
   BatchIndex batch_ = 0;
   const HiddenCodes* codes_ = nullptr;
   std::vector<std::uint32_t> hashes_;
-  std::vector<std::uint32_t> rotations_;
   std::vector<std::uint32_t> start_tables_;
   std::vector<HashScratch> scratch_;  // one a worker
 };

@@ -22,10 +22,8 @@ void ShardScratch::add_gradient_to(std::size_t index, std::span<std::int32_t> su
 std::uint64_t ShardScratch::memory_bytes() const {
   std::uint64_t bytes = chooser.memory_bytes();
   for (const BatchScratch& batch : batches) {
-    bytes += batch.lists.memory_bytes() +
-             (batch.sums.capacity() + batch.checks.capacity() + batch.shard_checks.capacity()) *
-                 sizeof(std::uint32_t);
-    for (const ActiveSets& sets : batch.sets) bytes += sets.memory_bytes();
+    bytes += (batch.sums.capacity() + batch.checks.capacity() + batch.shard_checks.capacity()) *
+             sizeof(std::uint32_t);
   }
   return bytes;
 }

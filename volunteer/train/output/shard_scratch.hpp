@@ -9,9 +9,7 @@
 #include "common/kernels/aligned_vector.hpp"
 #include "common/lsh/sim_hash.hpp"
 #include "common/model/model_config.hpp"
-#include "schema/messages.hpp"
 #include "volunteer/train/output/active_set.hpp"
-#include "volunteer/train/output/pair_lists.hpp"
 
 namespace gleaner {
 
@@ -21,17 +19,14 @@ inline constexpr std::size_t kFusedBatches = 4;
 // Words of a checksum (GradientRounding::check).
 inline constexpr std::size_t kCheckWords = 16;
 
-// What a batch's step on a shard needs for itself: of one worker, but for what a team shares.
+// What one worker needs for a batch.
 struct BatchScratch {
-  PairLists lists;                      // of the rows it works on
-  std::vector<std::size_t> block_ends;  // of their next block
+  std::vector<std::size_t> block_ends;  // of the pairs of a block's rows
   // examples x H: the gradient of the shards that this worker ended, in units (kGradientGuardBits);
   // between two shards, in whole steps.
   AlignedVector<std::uint32_t> sums;
-  std::vector<std::uint32_t> checks;  // examples x kCheckWords: of `sums` between two shards
-  // Of the first worker, for the team:
-  std::vector<ActiveSets> sets;             // of all examples, part by part
-  std::vector<std::uint32_t> shard_checks;  // examples x kCheckWords: of the shard's own gradient
+  std::vector<std::uint32_t> checks;        // examples x kCheckWords: of `sums` between two shards
+  std::vector<std::uint32_t> shard_checks;  // the same of the shard that is being ended
 };
 
 // Working memory of one thread, reused over shards and batches.
@@ -47,9 +42,8 @@ struct ShardScratch {
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
   ActiveSetChooser chooser;
-  std::vector<BatchScratch> batches;   // of those that are fused
-  std::vector<std::uint32_t*> sums;    // of an example, one a worker
-  std::vector<ShardOutcome> outcomes;  // of the parts of a team's work
+  std::vector<BatchScratch> batches;  // of those that are fused
+  std::vector<std::uint32_t*> sums;   // of an example, one a worker
   std::vector<std::uint32_t> stale_rows;
   AlignedVector<float> row_gradients;  // kRowsPerStep x H
   std::vector<float> logits;

@@ -16,7 +16,7 @@
 #include "schema/gradient.hpp"
 #include "volunteer/train/lease_parts.hpp"
 #include "volunteer/train/output/exact_top.hpp"
-#include "volunteer/train/output/output_shard.hpp"
+#include "volunteer/train/output/output_layer.hpp"
 #include "volunteer/train/output/query_batch.hpp"
 #include "volunteer/train/output/shard_loader.hpp"
 #include "volunteer/train/output/unit_check.hpp"
@@ -59,6 +59,8 @@ struct ShardTrainer::Impl {
   ShardContext context;
   std::vector<QueryBatch> queries;    // of the batches that are trained together
   std::vector<ShardScratch> scratch;  // one a worker
+  OutputLayer layer;                  // the shards that are loaded
+  bool has_changed = true;            // since the layer was last told which these are
   std::map<ShardId, Holding> holdings;
 
   Impl(const ModelConfig& model, ThreadPool& threads, const Kernels& table)
@@ -70,7 +72,8 @@ struct ShardTrainer::Impl {
         sim_hash(sim_hash_of(config, kernels)),
         context{config, map, kernels, sim_hash.get()},
         queries(kFusedBatches, QueryBatch(config, sim_hash.get())),
-        scratch(threads.threads(), ShardScratch(config)) {}
+        scratch(threads.threads(), ShardScratch(config)),
+        layer(context, threads, scratch) {}
 
   // The holding under exactly this lease, or null.
   Holding* find(const LeaseRef& lease) {
@@ -86,9 +89,8 @@ struct ShardTrainer::Impl {
   // Trains such batches; appends their results and commits.
   void train_batches(std::span<const UnitBatch> batches, std::span<const HiddenCodes> codes,
                      bool wants_gradient, std::span<Holding* const> held, UnitOutcome& outcome);
-  // One shard's part of it. What a commit says goes to `updates`.
-  void train_shard(OutputShard& shard, std::span<const UnitBatch> batches,
-                   std::span<ShardOutcome> outcomes, std::vector<SparseUpdate>& updates, Team team);
+  // Tells the layer which shards are loaded, if that has changed.
+  void hold_loaded();
   // The sum of the workers' gradients of a batch.
   Bytes pack_gradients(std::size_t batch, const HiddenCodes& codes);
 };
@@ -117,42 +119,42 @@ std::size_t ShardTrainer::Impl::fusible(std::span<const UnitBatch> batches) cons
   return count;
 }
 
-void ShardTrainer::Impl::train_shard(OutputShard& shard, std::span<const UnitBatch> batches,
-                                     std::span<ShardOutcome> outcomes,
-                                     std::vector<SparseUpdate>& updates, Team team) {
-  std::array<ShardBatch, kFusedBatches> work;
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    work[i] = {&queries[i], &batches[i].positives, batches[i].output_rate};
+void ShardTrainer::Impl::hold_loaded() {
+  if (!std::exchange(has_changed, false)) return;
+  std::vector<OutputShard*> loaded;
+  for (const auto& [id, holding] : holdings) {
+    if (holding.shard != nullptr && !holding.is_offered) loaded.push_back(holding.shard.get());
   }
-  shard.train(std::span(work).first(batches.size()), outcomes, team);
-  const BatchIndex last = batches.back().batch;
-  if (plan.is_round_end(last + 1)) {
-    updates = shard.commit(team);
-  } else if (plan.rehashes_after(last)) {
-    shard.rehash(team);
-  }
+  layer.hold(loaded);
 }
 
 void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
                                        std::span<const HiddenCodes> codes, bool wants_gradient,
                                        std::span<Holding* const> held, UnitOutcome& outcome) {
-  std::vector<std::vector<SparseUpdate>> updates(held.size());
-  std::vector<ShardOutcome> outcomes(held.size() * batches.size());
+  std::array<ShardBatch, kFusedBatches> work;
   for (std::size_t i = 0; i < batches.size(); ++i) {
     queries[i].prepare(batches[i].batch, codes[i], pool);
-    for (ShardScratch& mine : scratch) mine.clear_gradient(i, codes[i].examples, config.hidden);
+    work[i] = {&queries[i], &batches[i].positives, batches[i].output_rate};
   }
-  const auto train = [&](std::size_t index, Team team) {
-    train_shard(*held[index]->shard, batches,
-                std::span(outcomes).subspan(index * batches.size(), batches.size()), updates[index],
-                team);
-  };
-  // A thread for each shard, as long as there are shards for all of them; then all for one.
-  const std::size_t alone = held.size() - held.size() % pool.threads();
-  pool.parallel_for(alone,
-                    [&](std::size_t index, unsigned worker) { train(index, scratch[worker]); });
-  for (std::size_t index = alone; index < held.size(); ++index) train(index, Team(pool, scratch));
+  std::vector<OutputShard*> shards;
+  for (const Holding* holding : held) shards.push_back(holding->shard.get());
+  std::vector<ShardOutcome> outcomes(shards.size() * batches.size());
+  hold_loaded();
+  layer.train(std::span(work).first(batches.size()), shards, outcomes);
 
+  const BatchIndex last = batches.back().batch;
+  const bool ends_round = plan.is_round_end(last + 1);
+  std::vector<std::vector<SparseUpdate>> updates(shards.size());
+  if (ends_round || plan.rehashes_after(last)) {
+    layer.for_each_shard(shards.size(), [&](std::size_t index, Team team) {
+      if (ends_round) {
+        updates[index] = shards[index]->commit(team);
+      } else {
+        shards[index]->rehash(team);
+      }
+    });
+    layer.mark_codes_changed();
+  }
   for (std::size_t i = 0; i < batches.size(); ++i) {
     BatchResult& result = outcome.result.batches.emplace_back();
     result.batch = batches[i].batch;
@@ -166,8 +168,6 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
       results[i].gradient = pack_gradients(i, codes[i]);
     });
   }
-  const BatchIndex last = batches.back().batch;
-  const bool ends_round = plan.is_round_end(last + 1);
   for (std::size_t i = 0; i < held.size(); ++i) {
     Holding& holding = *held[i];
     holding.next_batch = last + 1;
@@ -207,6 +207,7 @@ Result<void> ShardTrainer::begin_load(const LeaseGrant& grant) {
     return stale_lease(grant.lease);
   }
   // The old state goes first, so that the machine need not hold both.
+  impl_->has_changed = true;
   if (held != impl_->holdings.end()) impl_->holdings.erase(held);
   Holding holding{.lease = grant.lease,
                   .base_round = grant.base_round,
@@ -235,11 +236,13 @@ Result<ShardReady> ShardTrainer::finish_load(const LeaseRef& lease) {
   auto shard = holding->loader->finish(impl_->pool, impl_->scratch);
   if (!shard) return shard.error();
   holding->shard = std::move(*shard);
+  impl_->has_changed = true;
   holding->loader.reset();
   return ShardReady{lease};
 }
 
 std::vector<OfferedShard> ShardTrainer::step_back(RoundIndex checkpoint) {
+  impl_->has_changed = true;
   std::vector<Holding*> kept;
   for (auto entry = impl_->holdings.begin(); entry != impl_->holdings.end();) {
     Holding& holding = entry->second;
@@ -275,6 +278,7 @@ Result<ShardReady> ShardTrainer::adopt(const LeaseGrant& grant) {
   }
   holding.lease = grant.lease;
   holding.is_offered = false;
+  impl_->has_changed = true;
   holding.shard->finish_loading({impl_->pool, impl_->scratch});
   return ShardReady{grant.lease};
 }
@@ -283,6 +287,7 @@ void ShardTrainer::drop(const LeaseRef& lease) {
   const auto it = impl_->holdings.find(lease.shard);
   // A late revocation of an earlier lease must not take the present one.
   if (it == impl_->holdings.end() || raw(it->second.lease.epoch) > raw(lease.epoch)) return;
+  impl_->has_changed = true;
   impl_->holdings.erase(it);
 }
 
@@ -342,12 +347,13 @@ Result<std::vector<HandOver>> ShardTrainer::hand_over(const LeaseRef& lease) {
   if (holding->shard == nullptr) return nothing_to_hand_over(lease);
   std::vector<HandOver> result = hand_over_parts(lease, holding->base_round, holding->next_batch,
                                                  holding->shard->touched_rows());
+  impl_->has_changed = true;
   impl_->holdings.erase(lease.shard);
   return result;
 }
 
 std::uint64_t ShardTrainer::memory_bytes() const {
-  std::uint64_t bytes = 0;
+  std::uint64_t bytes = impl_->layer.memory_bytes();
   for (const QueryBatch& queries : impl_->queries) bytes += queries.memory_bytes();
   for (const auto& [shard, holding] : impl_->holdings) {
     if (holding.loader != nullptr) bytes += holding.loader->memory_bytes();
@@ -364,7 +370,8 @@ std::uint64_t ShardTrainer::shard_bytes(const ModelConfig& config) {
   // before.
   std::uint64_t bytes = rows * 3 * (config.hidden + std::uint64_t{3}) * sizeof(float);
   if (config.sampling == Sampling::kLsh) {
-    bytes += HashTables::bytes(config.tables, config.hash_bits, rows);
+    bytes += ShardCodes::bytes(config.tables, config.hash_bits, rows) +
+             HashTables::bytes(config.tables, config.hash_bits, rows);
   }
   return bytes;
 }

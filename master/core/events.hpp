@@ -289,9 +289,8 @@ struct ChunkRead {
 
 struct HistoryRecorded {};
 
-// There is no room on the store's disk for the storage task at the head of the queue. Nothing was
-// written; whoever runs the queue tries the same task again every now and then, and no other
-// before.
+// There is no room on the store's disk for the storage task that was next. Nothing was written;
+// whoever runs the queue tries that task again every now and then, and no other before.
 struct StoreFull {
   Error error;
 };

@@ -80,7 +80,7 @@ std::string refusal(const PlanInput& input) {
   return plan.error().message;
 }
 
-// The run of tests/sim/README.md, "Throughput under churn", of so many volunteers; their links'
+// The calm run of tests/sim/README.md, "Throughput under churn", with `volunteers`; their links'
 // latencies are drawn from 5 to 50 ms one way, and the slowest is the one that counts.
 PlanInput simulated(std::uint32_t volunteers, double mbit) {
   PlanInput input;
@@ -422,7 +422,11 @@ TEST_CASE("plan: a dead volunteer's shards go to the others", "[plan]") {
   REQUIRE(one.traffic.download == Approx(4 * four.traffic.download));
 }
 
-TEST_CASE("plan: agrees with the simulated cluster within a tenth", "[plan]") {
+// Nothing is simulated here. The figures are what `build/release/tests/churn_bench` printed at
+// commit 35355e3 for calm runs with the master's link at 1 Gbit/s (tests/sim/README.md): a change
+// of the formulas that leaves them by more than a tenth fails, a change of the simulation is not
+// noticed.
+TEST_CASE("plan: is within a tenth of what churn_bench once measured", "[plan]") {
   struct Measured {
     std::uint32_t volunteers;
     double mbit;

@@ -7,8 +7,14 @@
 #include <type_traits>
 #include <utility>
 
+#include "common/time.hpp"
+
 namespace gleaner::volunteer {
 namespace {
+
+std::uint64_t elapsed_us(Instant since) {
+  return static_cast<std::uint64_t>((monotonic_now() - since).count());
+}
 
 template <typename T>
 void append(std::vector<Message>& messages, std::vector<T>&& more) {
@@ -136,8 +142,10 @@ Result<std::vector<Message>> Executor::run(const Revoke& revoke) {
 }
 
 Result<std::vector<Message>> Executor::run(const TrainUnit& unit) {
+  const Instant start = monotonic_now();
   auto outcome = trainer_->train(unit);
   if (!outcome) return outcome.error();
+  outcome->result.compute_us = elapsed_us(start);
   // The result before the commits: a round must not look whole while its batches are awaited.
   std::vector<Message> replies;
   replies.emplace_back(std::move(outcome->result));
@@ -146,8 +154,10 @@ Result<std::vector<Message>> Executor::run(const TrainUnit& unit) {
 }
 
 Result<std::vector<Message>> Executor::run(const EvalUnit& unit) {
+  const Instant start = monotonic_now();
   auto result = trainer_->evaluate(unit);
   if (!result) return result.error();
+  result->compute_us = elapsed_us(start);
   return std::vector<Message>{std::move(*result)};
 }
 

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/limits.hpp"
+#include "common/time.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -108,8 +109,10 @@ Result<bool> InputWork::run_unit(const InputUnit& unit, std::vector<Message>& re
     batches.push_back(std::move(*batch));
     examples.emplace_back(batches.back().examples);
   }
+  const Instant start = monotonic_now();
   auto outcome = trainer().run(unit, examples);
   if (!outcome) return outcome.error();
+  outcome->result.compute_us = static_cast<std::uint64_t>((monotonic_now() - start).count());
   // The result before the commits: a round must not look whole while its batches are awaited.
   replies.emplace_back(std::move(outcome->result));
   for (ShardCommit& commit : outcome->commits) replies.emplace_back(std::move(commit));

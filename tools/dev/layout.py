@@ -70,6 +70,7 @@ PURE = ("master/core/", "volunteer/core/", "volunteer/train/")
 PURE_REFUSES = re.compile(
     r"(thread|mutex|condition_variable|shared_mutex|future|semaphore|fstream|iostream|filesystem"
     r"|ctime|unistd\.h|fcntl\.h|time\.h|sys/.*|nlohmann/.*|spdlog/.*)")
+PURE_CALLS = re.compile(r"\b(monotonic_now|wall_seconds)\b(?=\s*\()")
 
 # Third-party header -> where it may be included. Tests may include anything.
 DOORS = [

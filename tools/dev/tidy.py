@@ -17,7 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
 from layout import (DOORS, FOLDER_FILES_MAX, INCLUDES, PURE,  # noqa: E402
-                    PURE_REFUSES)
+                    PURE_CALLS, PURE_REFUSES)
 
 FILE_LINES_MAX = 500
 TEST_FILE_LINES_MAX = 800
@@ -199,6 +199,10 @@ def check_banned(path, text, code, findings):
         unfinished = "unfinished" in sentence
         for match in re.finditer(pattern, text if unfinished else code):
             findings.add(path, line_of(code, match.start()), f"`{match.group(0)}` {sentence}")
+    if path.startswith(PURE):
+        for match in PURE_CALLS.finditer(code):
+            findings.add(path, line_of(code, match.start()), f"`{match.group(0)}` reads a clock, which "
+                         "a pure core cannot: take the time as a parameter, or let the caller measure")
     if path.endswith(".hpp"):
         for match in re.finditer(r"\busing\s+namespace\b|#\s*if.*\b__AVX", code):
             findings.add(path, line_of(code, match.start()),

@@ -127,6 +127,13 @@ class Includes(unittest.TestCase):
                     self.assertEqual(len(about(folder + "/x.cpp", f"#include <{header}>\n")), 1)
             self.assertEqual(about("master/x.cpp", f"#include <{header}>\n"), [])
 
+    def test_pure_cores_do_not_ask_for_the_time(self):
+        text = "int f(Run run) {\n  run.wall_seconds = 3;\n  return monotonic_now();\n}\n"
+        found = about("volunteer/train/x.cpp", text)
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith("volunteer/train/x.cpp:3: "), found)
+        self.assertEqual(about("volunteer/x.cpp", text), [])
+
 
 class Banned(unittest.TestCase):
     def test_each_banned_call_is_reported_where_it_stands(self):

@@ -99,6 +99,7 @@ TEST_CASE("executor: a unit's result leaves before the commits it leads to", "[e
   REQUIRE(replies.size() >= 2);
   const auto& result = std::get<UnitResult>(replies[0]);
   REQUIRE(result.unit == UnitId{9});
+  REQUIRE(result.compute_us > 0);
   REQUIRE(result.batches.size() == 2);
   for (std::size_t i = 1; i < replies.size(); ++i) {
     REQUIRE(std::get<ShardCommit>(replies[i]).round == 0);
@@ -259,6 +260,7 @@ TEST_CASE("executor: a shard scores what it is asked", "[executor]") {
   REQUIRE(replies.size() == 1);
   const auto& result = std::get<EvalResult>(replies[0]);
   REQUIRE(result.top_k == 2);
+  REQUIRE(result.compute_us > 0);
   REQUIRE(result.best.size() == 4);  // two examples
 }
 

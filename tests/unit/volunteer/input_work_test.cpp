@@ -202,6 +202,7 @@ TEST_CASE("input work: a result leaves before the commit it leads to", "[input_w
       bench.done(bench.unit(4, {bench.backward(1), bench.backward(2), bench.forward(3)}));
   REQUIRE(replies.size() >= 2);
   REQUIRE(std::get<InputResult>(replies[0]).unit == UnitId{4});
+  REQUIRE(std::get<InputResult>(replies[0]).compute_us > 0);
   for (std::size_t i = 1; i < replies.size(); ++i) {
     REQUIRE(std::get<ShardCommit>(replies[i]).round == 0);
     REQUIRE(std::get<ShardCommit>(replies[i]).lease == kInput);

@@ -6,7 +6,6 @@
 #include <utility>
 
 #include "common/limits.hpp"
-#include "common/time.hpp"
 #include "schema/input_parts.hpp"
 #include "volunteer/train/lease_parts.hpp"
 
@@ -196,7 +195,6 @@ Result<void> InputTrainer::check(const InputUnit& unit) const {
 
 Result<InputTrainer::UnitOutcome> InputTrainer::run(
     const InputUnit& unit, std::span<const std::span<const ExampleView>> examples) {
-  const Instant start = monotonic_now();
   std::vector<ShardId> shards;
   for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
   UnitOutcome outcome;
@@ -224,7 +222,6 @@ Result<InputTrainer::UnitOutcome> InputTrainer::run(
           pack_activations(step.examples, config_.hidden, columns(shard), activations));
     }
   }
-  outcome.result.compute_us = static_cast<std::uint64_t>((monotonic_now() - start).count());
   return outcome;
 }
 

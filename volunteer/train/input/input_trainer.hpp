@@ -42,7 +42,7 @@ class InputTrainer {
   void drop(const LeaseRef& lease);
 
   struct UnitOutcome {
-    InputResult result;
+    InputResult result;                // the caller measures `compute_us`
     std::vector<ShardCommit> commits;  // of rounds whose last update the unit did
   };
 

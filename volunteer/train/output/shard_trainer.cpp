@@ -12,7 +12,6 @@
 #include "common/limits.hpp"
 #include "common/lsh/sim_hash.hpp"
 #include "common/model/run_plan.hpp"
-#include "common/time.hpp"
 #include "schema/gradient.hpp"
 #include "volunteer/train/lease_parts.hpp"
 #include "volunteer/train/output/exact_top.hpp"
@@ -37,10 +36,6 @@ struct Holding {
 // Examples x hidden units of fused batches. Their gradients are what is random in a step's access:
 // they have to fit the second cache level.
 constexpr std::size_t kFusedCells = std::size_t{256} << 10;
-
-std::uint64_t elapsed_us(Instant since) {
-  return static_cast<std::uint64_t>((monotonic_now() - since).count());
-}
 
 std::unique_ptr<SimHash> sim_hash_of(const ModelConfig& config, const Kernels& kernels) {
   if (config.sampling != Sampling::kLsh) return nullptr;
@@ -292,7 +287,6 @@ void ShardTrainer::drop(const LeaseRef& lease) {
 }
 
 Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
-  const Instant start = monotonic_now();
   const Result<std::vector<HiddenCodes>> codes =
       check_unit(unit, impl_->config, impl_->map, impl_->plan, impl_->pool);
   if (!codes) return codes.error();
@@ -314,12 +308,10 @@ Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
     impl_->train_batches(batches.subspan(done, count), std::span(*codes).subspan(done, count),
                          unit.wants_gradient, *held, outcome);
   }
-  outcome.result.compute_us = elapsed_us(start);
   return outcome;
 }
 
 Result<EvalResult> ShardTrainer::evaluate(const EvalUnit& unit) {
-  const Instant start = monotonic_now();
   if (auto ordered = check_lease_order(unit.leases); !ordered) return ordered.error();
   if (unit.top_k < 1 || unit.top_k > kTopKMax) {
     return Error{
@@ -337,7 +329,6 @@ Result<EvalResult> ShardTrainer::evaluate(const EvalUnit& unit) {
   result.unit = unit.unit;
   result.top_k = exact_top_entries(shards, unit.top_k);
   result.best = exact_top(shards, *codes, unit.top_k, impl_->kernels, impl_->pool);
-  result.compute_us = elapsed_us(start);
   return result;
 }
 

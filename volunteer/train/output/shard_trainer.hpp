@@ -44,6 +44,8 @@ class ShardTrainer {
   // Forgets the shard, whatever its state; unknown ones are ignored.
   void drop(const LeaseRef& lease);
 
+  // The caller measures `compute_us`, here and in EvalResult: a function of its input reads no
+  // clock.
   struct UnitOutcome {
     UnitResult result;
     std::vector<ShardCommit> commits;  // of shards for which the unit reached a round's end

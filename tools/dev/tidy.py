@@ -377,7 +377,8 @@ def normal_parts(path):
 def check_format(root, files, findings):
     program = shutil.which("clang-format-14")
     if program is None:
-        print("tidy: clang-format-14 is not installed; formatting is not checked", file=sys.stderr)
+        findings.add(".clang-format", 1, "formatting cannot be checked: install the package "
+                     "clang-format-14 (tools/dev/install-dependencies --check does)")
         return
 
     def complaints(path):

@@ -4,6 +4,7 @@ import pathlib
 import sys
 import tempfile
 import unittest
+import unittest.mock
 
 sys.dont_write_bytecode = True
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[3] / "tools/dev"))
@@ -251,6 +252,12 @@ class Text(unittest.TestCase):
         found = findings({**files, "common/a.cpp": "int  a ;\n"}, with_format=True)
         self.assertEqual(len(found), 1)
         self.assertIn("not formatted", found[0])
+
+    def test_a_missing_clang_format_is_reported_with_its_package(self):
+        with unittest.mock.patch.object(tidy.shutil, "which", return_value=None):
+            found = findings({"common/README.md": ""}, with_format=True)
+        self.assertEqual(len(found), 1, found)
+        self.assertIn("install the package clang-format-14", found[0])
 
 
 if __name__ == "__main__":

@@ -9,7 +9,9 @@
 examples a second of each. `precision` trains PyTorch for so many epochs, then Gleaner until its P@1
 reaches PyTorch's last one, and prints how long both took. FLAGS go to train_one_bench. Both run on
 one thread and are timed in processor seconds, evaluation left out, so that a busy machine hurts
-neither. Where PyTorch is not installed (apt-get install python3-torch), says so and does nothing.
+neither. PyTorch trains all neurons of every example and Gleaner sampled ones: speeds alone say what
+the two ways compute and not what a model costs, so compare `precision`. Where PyTorch is not
+installed (apt-get install python3-torch), says so and does nothing.
 """
 import argparse
 import re

@@ -184,7 +184,7 @@ struct CentroidComparison {
 struct RunFinished {
   std::uint32_t epochs = 0;
   Scores scores;
-  double examples_per_second = -1;  // over the time spent training
+  double examples_per_second = -1;  // over the times of all rounds, without evaluations
   std::string digest;
   RoundIndex checkpoint = 0;
   std::uint64_t evaluated = 0;    // held-out points

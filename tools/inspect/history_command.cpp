@@ -111,8 +111,9 @@ void add_history_command(CLI::App& app, int& exit_status) {
   CLI::Option* const json =
       history.add_flag("--json", flags->json, "one JSON object a line instead of a table");
   history.add_flag("--csv", flags->csv, "the fields of --json as CSV")->excludes(json);
-  history.footer(std::string("May be asked for while the master runs. The fields of --json are "
-                             "listed in tools/README.md.\n\n"
+  history.footer(std::string("May be asked for while the master runs. examples/s counts waits, and "
+                             "evaluations not. The\n"
+                             "fields of --json are listed in tools/inspect/README.md.\n\n"
                              "Examples:\n"
                              "  gleaner history run1\n"
                              "  gleaner history run1 --json | jq 'select(.p_at_1) | .p_at_1'\n\n") +

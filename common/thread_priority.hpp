@@ -6,7 +6,7 @@ namespace gleaner {
 // As nice(1) counts: 0 not at all, 19 the most.
 inline constexpr int kNiceMax = 19;
 
-// By so much a volunteer's compute threads give way unless a person says otherwise: to a master on
+// How far a volunteer's compute threads give way unless a person says otherwise: to a master on
 // the same machine, which everybody waits for, and to whatever else people run on theirs.
 inline constexpr int kVolunteerNice = 10;
 

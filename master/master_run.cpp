@@ -226,8 +226,8 @@ void MasterRun::warn_of_stranger(const std::string& text) {
   }
 }
 
-// What is said of connections that nobody introduced follows from what strangers do, and may be
-// said without end; everything else follows from the run.
+// The log of connections that nobody introduced follows from what strangers do, and may be
+// written without end; everything else follows from the run.
 void MasterRun::report(const Notice& notice) {
   const Remark* remark = std::get_if<Remark>(&notice);
   if (remark != nullptr && remark->kind == "turned_away") {

@@ -46,7 +46,7 @@ struct Welcome {
   std::string build;
   ModelConfig model;
   std::uint32_t heartbeat_ms = 0;      // each side sends something at least this often
-  std::uint32_t silence_ms = 0;        // a peer silent for so long is taken for dead
+  std::uint32_t silence_ms = 0;        // a peer silent for longer is taken for dead
   RoundIndex checkpoint = 0;           // the last one; what shards that were kept step back to
   std::uint64_t test_fingerprint = 0;  // of the held-out data, for who caches its points
   friend bool operator==(const Welcome&, const Welcome&) = default;
@@ -206,7 +206,7 @@ struct CommitAck {
   friend bool operator==(const CommitAck&, const CommitAck&) = default;
 };
 
-// So many parts of the receiver's commits have left the master's memory, for the store or because
+// `parts` of the receiver's commits have left the master's memory, for the store or because
 // nobody wants them: as many more may come (see kCommitPartsInFlight).
 struct CommitCredit {
   std::uint32_t parts = 1;
@@ -421,7 +421,7 @@ struct RunStatus {
   std::vector<VolunteerEntry> volunteers;
   std::vector<ShardEntry> shards;    // output shards, then the input shards that are lent
   std::vector<DepartureEntry> gone;  // the last few, oldest first
-  std::uint32_t input_shards = 0;    // so many of the shards, the last ones
+  std::uint32_t input_shards = 0;    // of the shards, the last ones
   friend bool operator==(const RunStatus&, const RunStatus&) = default;
 };
 

@@ -16,7 +16,8 @@ namespace {
 static_assert(std::endian::native == std::endian::little,
               "stored numbers are little endian and written by plain copies");
 
-// Above so many rows passed over for one that is wanted, looking each up beats reading them all.
+// Above this number of rows passed over for one that is wanted, looking each up beats reading them
+// all.
 constexpr std::uint32_t kRowsPerScanHitMax = 12;
 
 // Bytes a code takes when the largest of the row is `largest`.

@@ -12,7 +12,7 @@ namespace gleaner::volunteer {
 namespace {
 
 constexpr std::chrono::milliseconds kTick{100};
-// While so much waits to be sent, no work is begun whose results would have to wait as well.
+// While this much waits to be sent, no work is begun whose results would have to wait as well.
 constexpr std::size_t kSendQueueBytes = std::size_t{32} << 20;
 
 }  // namespace

@@ -12,7 +12,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 constexpr Millis kTerminalPace{100};
-// Beyond so many the numbers tell nobody anything.
+// Beyond this count the numbers tell nobody anything.
 constexpr std::size_t kShardsNamed = 12;
 
 const char* activity_name(VolunteerActivity activity) {

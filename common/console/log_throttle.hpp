@@ -1,6 +1,6 @@
 // Keeps strangers from filling the log. Whatever they do: within a period each sentence about each
-// of them is shown once, and not more than so many lines in all; the next line that is shown says
-// how many were left out. Pure; not thread-safe.
+// of them is shown once, and not more than a limit of lines in all; the next line that is shown
+// says how many were left out. Pure; not thread-safe.
 #pragma once
 
 #include <cstddef>

@@ -76,12 +76,12 @@ std::unique_ptr<PackedDataset> open_cache(const std::string& path, const std::st
   Result<std::unique_ptr<PackedDataset>> dataset = PackedDataset::open(path, options.open);
   if (!dataset) {
     note(options,
-         fmt::format("The cache cannot be used and is made anew ({}).", dataset.error().message));
+         fmt::format("The cache cannot be used and is made again ({}).", dataset.error().message));
     return nullptr;
   }
   if ((*dataset)->source_key() == key) return std::move(*dataset);
   note(options, fmt::format("The cache {} belongs to an older file or other options and is made "
-                            "anew.",
+                            "again.",
                             path));
   return nullptr;
 }

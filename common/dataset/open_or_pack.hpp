@@ -24,13 +24,13 @@ struct PackOptions {
   OpenOptions open;
   // Called now and then while packing: bytes of the text file read, and of how many.
   std::function<void(std::uint64_t done, std::uint64_t total)> on_progress;
-  // Sentences for a person: that a cache is made, or why one is made anew.
+  // Sentences for a person: that a cache is made, or why one is made again.
   std::function<void(const std::string&)> on_note;
 };
 
 // `path` is text, plain or compressed, or a packed file. With text.limits the dimensions of the
 // result are those limits whatever the file announces (a packed file keeps its own), and ids beyond
-// them are refused. A cache that is stale or damaged is made anew.
+// them are refused. A cache that is stale or damaged is made again.
 Result<std::unique_ptr<PackedDataset>> open_or_pack(const std::string& path,
                                                     const PackOptions& options = {});
 

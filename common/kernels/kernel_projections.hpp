@@ -42,7 +42,7 @@ template <std::size_t Count, std::size_t Distance>
   }
 }
 
-// The lower levels, of so many vectors as fit the registers: within vectors, then between them.
+// The lower levels, of as many vectors as fit the registers: within vectors, then between them.
 template <std::size_t Count>
 void hadamard_start(const SignProjections& projections, std::size_t first, const float* row,
                     std::size_t column, Vec* values) {

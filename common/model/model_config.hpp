@@ -38,12 +38,13 @@ struct ModelConfig {
   // Position in the run.
   std::uint32_t epochs = 5;
   std::uint32_t batch_examples = 128;  // B
-  // C, batches between two checkpoints: an epoch is cut into rounds of so many or, where it has
+  // C, batches between two checkpoints: an epoch is cut into rounds of C or, where it has
   // half as many or fewer, a round has as many whole epochs as fit (epochs_per_round), and `epochs`
   // is a multiple of these.
   std::uint32_t round_batches = 64;
   std::uint32_t staleness = 2;  // s, batches between a forward pass and the last update it sees
-  std::uint32_t staleness_rise = 0;  // the lag grows from 1 to s by one every so many; 0: s at once
+  std::uint32_t staleness_rise =
+      0;  // the lag grows from 1 to s by one every N batches; 0: s at once
 
   // Sampling of active neurons, in the terms of SLIDE (arXiv 1903.03129).
   Sampling sampling = Sampling::kLsh;
@@ -51,20 +52,20 @@ struct ModelConfig {
   std::uint32_t tables = 50;        // L
   std::uint32_t active_cap = 1000;  // negatives an example and layer; split evenly over the shards
   std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
-  std::uint32_t rehash_batches = 50;   // touched rows are hashed anew every so many batches
+  std::uint32_t rehash_batches = 50;   // touched rows are hashed again every N batches
 
   // Optimizer: w -= rate * g / (sqrt(v) + epsilon), v one float a row.
   float output_rate = 3e-3F;
   float input_rate = 3e-3F;
   float rate_decay = 1.0F;             // factor an epoch
-  std::uint32_t warmup_batches = 0;    // the rate rises linearly over so many batches
+  std::uint32_t warmup_batches = 0;    // the rate rises linearly over N batches
   float second_moment_decay = 0.999F;  // beta2
   float epsilon = 1e-8F;
   float dropout = 0.0F;          // share of hidden codes zeroed in training
   float feature_dropout = 0.0F;  // share of input features left out in training
   float input_scale = 1.0F;      // standard deviation of initial input weights
   float output_scale = 1.0F;     // initial output weights: uniform within +-output_scale/sqrt(H)
-  // A round whose loss is so many times the lowest of a round before has diverged, and is trained
+  // A round whose loss is N times the lowest of a round before has diverged, and is trained
   // again at half the rates; 0: none ever has.
   float divergence_factor = 0.0F;
   std::int32_t gradient_step_log2 = -10;  // gradients travel in multiples of 2^this, from -13

@@ -56,8 +56,8 @@ constexpr std::uint64_t kRoundExamplesUsual = 500'000;
 // (tests/net/RESULTS.md).
 constexpr double kRowPerExample = 0.25;
 constexpr std::uint32_t kVolunteersFew = 2;
-// A run has so many rounds at least, since each is a checkpoint that can be evaluated, or fewer
-// where commits would take more than their share.
+// A run has at least this number of rounds, since each is a checkpoint that can be evaluated, or
+// fewer where commits would take more than their share.
 constexpr std::uint32_t kRoundsUsual = 4;
 constexpr std::uint32_t kRoundsFew = 2;
 
@@ -162,7 +162,7 @@ void Chooser::choose_units() {
 void Chooser::choose_shards() {
   const std::uint32_t shards = is_trained_whole() ? kShardsNarrow : kShards;
   set("output_shards", &ModelConfig::output_shards, std::min(shards, facts_.labels),
-      "so many volunteers can take part, each with all its cores");
+      "as many volunteers can take part, each with all its cores");
 }
 
 std::uint32_t Chooser::own_epochs() const {

@@ -55,7 +55,7 @@ class RunPlan {
   // weights, and no two runs would give the same model.
   [[nodiscard]] BatchIndex applied_before(BatchIndex batch) const;
 
-  // True when touched rows are hashed anew after `batch`: on the schedule, and at every round's
+  // True when touched rows are hashed again after `batch`: on the schedule, and at every round's
   // end, so that at a checkpoint every table entry is the code of its stored row.
   [[nodiscard]] bool rehashes_after(BatchIndex batch) const;
 
@@ -81,7 +81,7 @@ class RunPlan {
   float rate_decay_;
   std::vector<BatchIndex> rate_cuts_;
   std::uint64_t batches_per_epoch_;
-  // After a span, an epoch or several, rounds begin anew.
+  // After a span, an epoch or several, rounds begin again.
   std::uint32_t epochs_per_span_;
   RoundIndex rounds_per_span_;
 };

@@ -51,7 +51,7 @@ class MemoryLink : public Link, public std::enable_shared_from_this<MemoryLink> 
   }
 
  private:
-  // Hands out at most so many payloads, the oldest first.
+  // Hands out at most `payloads` payloads, the oldest first.
   void deliver(std::size_t payloads) {
     for (; payloads > 0 && is_listening_ && !unheard_.empty(); --payloads) {
       const Bytes payload = std::move(unheard_.front());

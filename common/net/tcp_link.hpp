@@ -16,7 +16,7 @@ namespace gleaner {
 
 struct TcpLinkOptions {
   FramedSocketLimits limits;
-  Millis silence_max{60'000};  // a link on which nothing arrives for so long closes
+  Millis silence_max{60'000};  // a link on which nothing arrives meanwhile closes
 };
 
 // `socket` is connected; its reader runs in `tasks`, which outlives the link.

@@ -197,7 +197,7 @@ struct RunFinished {
   RoundIndex best_checkpoint = 0;  // of those evaluated, with the best P@1
   double best_p_at_1 = -1;
   std::string best_store;  // where that one is kept; empty: nowhere
-  // Not 0 when the run ended early, since P@1 had not risen in so many evaluations.
+  // Not 0 when the run ended early, since P@1 had not risen in this number of evaluations.
   std::uint32_t evaluations_since_best = 0;
   std::optional<CentroidComparison> centroids;  // made when a run is trained to its end
   std::string recipe;

@@ -73,7 +73,7 @@ void add_position(std::vector<Part>& parts, const RunSnapshot& s) {
     parts.push_back({phase_word(s.phase), phase_word(s.phase), 90, Colour::kYellow});
   }
   if (s.batches == 0) return;
-  // Rounded down: 100 % is said when the last batch is done.
+  // Rounded down: 100 % appears when the last batch is done.
   const std::string percent = fmt::format("{}%", static_cast<int>(share_done(s) * 100));
   parts.push_back({percent, percent, 100, Colour::kBold});
   const std::uint32_t epoch = current(s.epochs_done, s.epochs);
@@ -215,7 +215,7 @@ struct EventText {
     return fmt::format("{} {} left: {}; {} shard{} {} to others ({} now)",
                        coloured("-", Colour::kYellow, style), printable(e.name),
                        printable(e.reason), e.shards, e.shards == 1 ? "" : "s",
-                       e.polite ? "handed over" : "lent anew", people(e.volunteers));
+                       e.polite ? "handed over" : "lent again", people(e.volunteers));
   }
 
   std::string operator()(const CheckpointSaved& e) const {

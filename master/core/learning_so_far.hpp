@@ -32,7 +32,7 @@ struct LearningSoFar {
     evaluations_since_best = 0;
   }
 
-  // Whether so many evaluations in a row were no better; never with a patience of 0.
+  // Whether `patience` evaluations in a row were no better; never with a patience of 0.
   [[nodiscard]] bool is_past_best(std::uint32_t patience) const {
     return patience > 0 && evaluations_since_best >= patience;
   }

@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-// A link that takes so many times what others take in all keeps them waiting.
+// A link that takes this multiple of what others take in all keeps them waiting.
 constexpr double kHeldBack = 3;
 
 }  // namespace

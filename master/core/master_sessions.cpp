@@ -49,7 +49,7 @@ void MasterCore::on_message(SessionId id, SessionState& session, Hello& hello) {
       // Its old connection broke without our noticing.
       const SessionId old = other;
       effects_.emplace_back(CloseSession{old});
-      drop_session(old, "it connected anew");
+      drop_session(old, "it connected again");
       break;
     }
   }

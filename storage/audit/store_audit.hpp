@@ -39,7 +39,7 @@ struct AuditedRow {
   ShardId shard{};
   std::uint32_t row = 0;
   ByteView values_and_state;             // little-endian floats
-  std::span<const std::uint32_t> codes;  // of its weights, computed anew; none without tables
+  std::span<const std::uint32_t> codes;  // of its weights, computed again; none without tables
 };
 
 struct AuditHooks {

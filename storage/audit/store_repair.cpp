@@ -344,7 +344,7 @@ Result<RepairOutcome> Repairer::run() {
   if (auto settled = settle_history(); !settled) return settled.error();
   if (auto settled = settle_ledger(); !settled) return settled.error();
   if (had_row_findings && outcome_.lost.empty()) {
-    did("codes", "every table entry computed anew from its row's weights");
+    did("codes", "every table entry computed again from its row's weights");
   }
   did("staged", "dropped: the open round is trained again, to the same bits");
   // What was written so far becomes durable with this.

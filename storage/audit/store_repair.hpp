@@ -1,5 +1,5 @@
 // A damaged store made whole with the help of a backup of the same run. The damaged one is only
-// read: what is sound of it goes to an empty store, what is not is computed anew or taken from the
+// read: what is sound of it goes to an empty store, what is not is computed again or taken from the
 // backup, and taken only where the shard's digest proves that it is what was folded. A repaired
 // store therefore has the digest that the damaged one had before.
 #pragma once

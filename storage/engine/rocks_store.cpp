@@ -29,7 +29,7 @@ using rocksdb::ColumnFamilyHandle;
 using rocksdb::Slice;
 using rocksdb::Status;
 
-// A writer that removes files while a reader opens them makes it try again, so many times.
+// A writer that removes files while a reader opens them makes it try again, at most this often.
 constexpr int kReadOnlyAttemptsMax = 50;
 
 // Notes that RocksDB's own threads ran out of room. Called on those threads.

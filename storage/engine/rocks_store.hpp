@@ -16,13 +16,13 @@ enum class OpenMode {
   kReadOnly,   // tools: a consistent view, also while a master writes; takes no lock
 };
 
-// Synced batches of at least so many bytes go past the log (see rocks_bulk.hpp). Below it, a few
+// Synced batches of at least this size go past the log (see rocks_bulk.hpp). Below it, a few
 // extra files and syncs cost more than writing the bytes twice.
 inline constexpr std::size_t kRocksBulkBytes = std::size_t{2} << 20;
 
 struct RocksStoreOptions {
   std::size_t bulk_bytes = kRocksBulkBytes;
-  // A write leaves so much of the disk free: RocksDB writes more by itself afterwards, to empty
+  // A write leaves this part of the disk free: RocksDB writes more by itself afterwards, to empty
   // its buffers (at most 280 MiB) and to merge tables.
   std::uint64_t reserve_bytes = std::uint64_t{256} << 20;
 };

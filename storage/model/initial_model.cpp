@@ -34,7 +34,7 @@ struct Tensor {
   std::uint64_t begin = 0;
   std::uint64_t end = 0;
 
-  // Whether it has so many bytes, all of them there.
+  // Whether it has `bytes` bytes, all of them there.
   [[nodiscard]] bool is_of(std::uint64_t bytes, std::uint64_t data_bytes) const {
     return begin <= end && end <= data_bytes && end - begin == bytes;
   }

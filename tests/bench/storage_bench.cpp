@@ -1,6 +1,6 @@
 // Times of staging, folding, reading and digesting a run on RocksDB.
 //   storage_bench [LABELS [HIDDEN [ROUNDS [PERCENT_TOUCHED [FOLDER]]]]]
-// Or: gives every row of an existing run a record, in so many rounds and one that is left staged,
+// Or: gives every row of an existing run a record, in several rounds and one that is left staged,
 // so that a master can be started on a store of any size. What it holds was not trained.
 //   storage_bench fill STORE ROUNDS
 // Or: how long a backup of a store keeps its writer waiting.

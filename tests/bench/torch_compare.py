@@ -6,7 +6,7 @@
   torch_compare.py tiny --bench ...        a second's work on generated points
 
 `speed` trains both in turn, some batches of PyTorch and then an epoch of Gleaner, and prints
-examples a second of each. `precision` trains PyTorch for so many epochs, then Gleaner until its P@1
+examples a second of each. `precision` trains PyTorch for N epochs, then Gleaner until its P@1
 reaches PyTorch's last one, and prints how long both took. FLAGS go to train_one_bench. Both run on
 one thread and are timed in processor seconds, evaluation left out, so that a busy machine hurts
 neither. PyTorch trains all neurons of every example and Gleaner sampled ones: speeds alone say what

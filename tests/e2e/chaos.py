@@ -40,7 +40,7 @@ def make_setup(cluster, data):
 
 
 def train_in_peace(cluster, setup, epochs, seconds=RUN_SECONDS):
-    """Trains up to so many epochs; returns the master's first event and its last, in one."""
+    """Trains up to `epochs` epochs; returns the master's first event and its last, in one."""
     master = setup.with_flag("--epochs", epochs).start_master(cluster, cluster.path("calm"),
                                                               "--local", 1, "--threads", 1)
     end = finished(master, seconds)

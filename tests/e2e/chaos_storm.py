@@ -61,7 +61,7 @@ class Storm:
     # ---- Processes ----
 
     def start_master(self):
-        """A new life, with so many epochs that the run outlasts it."""
+        """A new life, with enough epochs that the run outlasts it."""
         if self.proxy is None or self.proxy.faults_on:
             done = math.ceil(self.standstill.checkpoint / self.rounds_per_epoch)
             self.epochs = max(self.epochs, done + self.epochs_ahead)

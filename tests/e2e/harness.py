@@ -282,7 +282,7 @@ class Setup:
 
 
 # A small network with everything in it: several rounds an epoch, a short last batch, a lag, a schedule
-# that hashes rows anew in the middle of rounds, random negatives, both kinds of dropout, and shards that no
+# that hashes rows again in the middle of rounds, random negatives, both kinds of dropout, and shards that no
 # tested number of volunteers divides.
 SMALL_MODEL = [
     "--epochs", 2, "--seed", 5, "--hidden", 64, "--output-shards", 11, "--batch-examples", 64,

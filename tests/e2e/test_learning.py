@@ -107,7 +107,7 @@ class LongRounds(EndToEndTest):
         # Without the number of epochs the run is as long as it was.
         again = Setup(made.train, made.test, []).run_local(self.cluster, store)
         self.assertEqual([again["already"], again["checkpoint"]], [True, 20])
-        # What is said by hand must agree.
+        # A call by hand must agree.
         master = Setup(made.train, made.test, ["--hidden", 64]).start_master(
             self.cluster, store, "--local", 1)
         self.assertEqual(master.wait_exit(), 4)

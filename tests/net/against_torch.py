@@ -72,7 +72,7 @@ def main():
         return SKIPPED
     options.train = options.test = None
     options.volunteers, options.epochs = PROCESSES, 1
-    # Four rounds, as many as the recipe would make of so many points; the first is not timed.
+    # Four rounds, as many as the recipe would make of these points; the first is not timed.
     options.master_flags = ["--batch-examples", options.batch, "--staleness", options.staleness,
                             "--round-batches", options.points // options.batch // 4 + 1]
     with Cluster() as cluster:

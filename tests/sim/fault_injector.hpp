@@ -35,7 +35,7 @@ class FaultInjector {
   MasterProcess& master_;
   Volunteers& volunteers_;
   Volunteers twins_;
-  std::size_t gone_ = 0;  // the first so many will not come again
+  std::size_t gone_ = 0;  // the first ones, which will not come again
 };
 
 }  // namespace gleaner::sim

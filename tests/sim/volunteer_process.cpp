@@ -13,7 +13,7 @@ namespace {
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30;
 // How soon it is seen that what was to be sent has left.
 constexpr Millis kSendPoll{1};
-// A connection on which nothing leaves for so long has broken: what the deadline of a write is to a
+// A connection on which nothing leaves meanwhile has broken: what the deadline of a write is to a
 // socket.
 constexpr Millis kWriteDeadline{3'000};
 

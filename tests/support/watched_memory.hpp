@@ -9,7 +9,7 @@ namespace gleaner::test {
 // So far, on all threads.
 std::size_t allocations();
 
-// While it lives, no allocation of so many bytes or more succeeds, on any thread. One at a time.
+// While it lives, no allocation of `bytes` or more succeeds, on any thread. One at a time.
 class ScarceMemory {
  public:
   explicit ScarceMemory(std::size_t bytes);

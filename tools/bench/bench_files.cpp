@@ -18,7 +18,7 @@ namespace {
 constexpr std::uint64_t kPieceBytes = 1 << 20;  // as RocksDB writes
 constexpr std::uint64_t kParts = 24;
 
-// So much of the wanted bytes as disk and memory have plenty of.
+// As many of the wanted bytes as disk and memory have plenty of.
 std::uint64_t part_pieces(const BenchShape& shape) {
   std::error_code error;
   const std::uint64_t disk = std::filesystem::space(shape.folder, error).available;

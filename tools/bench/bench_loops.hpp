@@ -44,7 +44,7 @@ std::vector<BenchLine> bench_codec(const BenchShape& shape);
 Result<std::vector<BenchLine>> bench_messages(const BenchShape& shape);
 // What writing a byte of a file takes of the processor, in the first and in the last of 24 parts
 // of a file of `file_bytes`, fewer where disk or memory are small. The machine has pages at hand
-// for so much of it; a virtual one may have to ask its host for each of the others, which can take
+// for as much of it; a virtual one may have to ask its host for each of the others, which can take
 // ten times as long as the copying. To be called first: pages that something just gave back are at
 // hand.
 Result<std::vector<BenchLine>> bench_files(const BenchShape& shape);

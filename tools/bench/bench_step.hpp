@@ -14,7 +14,7 @@
 namespace gleaner {
 
 // What steps in a layer of `rows` are timed on: the recipe's run on such data, in one long round of
-// as many points as it takes to time so many batches.
+// as many points as it takes to time this number of batches.
 struct StepRun {
   DatasetFacts facts;
   ModelConfig model;

@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::uint32_t kTrainingExamples = 256;
 constexpr std::uint32_t kBatches = 8;  // one after the other, so that each finds its rows cold
-constexpr std::uint32_t kParts = 16;   // the same examples as so many batches
+constexpr std::uint32_t kParts = 16;   // the same examples as this number of batches
 constexpr std::uint32_t kFeaturesPerExample = 32;
 
 // Seconds of the parts of a step.
@@ -111,8 +111,9 @@ double time_finish(const Kernels& kernels, const BenchShape& shape) {
          kTrainingExamples;
 }
 
-// A step's time is so much a visit and so much a row visited, besides what is known: the more
-// batches the same examples come in, the more rows. In a layer that is near, the two tell apart.
+// A step's time is one amount per visit and another per row visited, besides what is known: the
+// more batches the same examples come in, the more rows. In a layer that is near, the two tell
+// apart.
 double time_visit(BenchLayer& layer, const StepParts& known, double budget) {
   const Pass one = time_pass(layer, 1, budget);
   const Pass many = time_pass(layer, kParts, budget);
@@ -128,7 +129,7 @@ double time_row(BenchLayer& layer, const StepParts& known, double budget) {
   return std::max(0.0, rest) / pass.rows;
 }
 
-// What a row costs that a round touches, and one that is hashed anew between.
+// What a row costs that a round touches, and one that is hashed again between.
 struct RoundRow {
   double commit = 0;
   double rehash = 0;

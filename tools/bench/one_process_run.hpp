@@ -44,7 +44,7 @@ class OneProcessRun {
                 std::vector<std::uint32_t> label_counts, ThreadPool& pool,
                 const Kernels& kernels = default_kernels());
 
-  // So many batches make a unit of the output shards, as far as the lag lets them: 1 at first. The
+  // How many batches make a unit of the output shards, as far as the lag lets them: 1 at first. The
   // bits are the same for any number.
   void set_batches_per_unit(std::uint32_t batches) { batches_per_unit_ = batches; }
 

@@ -92,7 +92,7 @@ std::string gnuplot_quoted(std::string_view text) {
 
 Result<void> draw_with_gnuplot(const std::string& commands, const std::string& path, unsigned width,
                                unsigned height, AtomicFile::Existing existing) {
-  // First, so that a folder that is not there is said before anything is drawn.
+  // First, so that a folder that is not there is reported before anything is drawn.
   Result<std::unique_ptr<AtomicFile>> file = AtomicFile::create(path);
   if (!file) return file.error();
   Result<std::string> picture = picture_of(terminal_of(path, width, height) + commands);

@@ -30,7 +30,7 @@ Cell cell_none();  // not measured: null, and a dash
 Cell cell_text(std::string_view text);
 Cell cell_count(std::uint64_t count);
 Cell cell_bytes(std::uint64_t bytes);
-// With so many digits after the point; null when it is not a finite number.
+// With `digits` digits after the point; null when it is not a finite number.
 Cell cell_number(double value, int digits);
 // A fraction, shown in percent.
 Cell cell_share(double share, int digits = 2);
@@ -52,7 +52,7 @@ struct ReportTable {
   std::string key;
   std::vector<Column> columns;
   std::vector<std::vector<Cell>> rows;
-  std::size_t people_rows_max = SIZE_MAX;  // people see so many
+  std::size_t people_rows_max = SIZE_MAX;  // that people see
 };
 
 // One JSON object a row.

@@ -164,7 +164,7 @@ void add_validate(CLI::App& dataset, int& exit_status) {
   auto flags = set_action<ValidateFlags>(verb, exit_status, run_dataset_validate);
   verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
   verb.add_option("--like", flags->like, "refuse ids beyond those of this data set");
-  verb.add_option("--limit", flags->limit, "list so many problems; all are counted")
+  verb.add_option("--limit", flags->limit, "list at most N problems; all are counted")
       ->capture_default_str();
   add_json(verb, flags->json);
   add_read_flags(verb, flags->read);
@@ -182,13 +182,13 @@ void add_sample(CLI::App& dataset, int& exit_status) {
   verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
   verb.add_option("--output", flags->output, "file to write, in the form that its name says")
       ->required();
-  CLI::Option* const points = verb.add_option("--points", flags->points, "exactly so many");
+  CLI::Option* const points = verb.add_option("--points", flags->points, "exactly N of them");
   verb.add_option("--share", flags->share, "such a share of them, as in 0.1")->excludes(points);
   verb.add_option("--seed", flags->seed, "another seed, another sample")->capture_default_str();
   add_read_flags(verb, flags->read);
   add_json(verb, flags->json);
   add_force(verb, flags->force);
-  verb.footer(std::string("Any choice of so many points is as likely as any other; which one it is "
+  verb.footer(std::string("Any choice of N points is as likely as any other; which one it is "
                           "depends on the seed and\ntheir number alone. Memory does not grow with "
                           "the set.\n\nExamples:\n"
                           "  gleaner dataset sample train.txt.zst --points 10000 --output small.txt"

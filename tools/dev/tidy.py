@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Checks of the repository that no compiler makes: which folder may include which and that none
 includes itself through others, how many files a folder holds, third-party headers behind their
-doors, banned calls, the shapes of co_await that GCC 12 compiles correctly, lengths, files that
-nobody builds, formatting. Prints `file:line: sentence` and exits 1 if there is anything to say.
+doors, banned calls, the shapes of co_await that GCC 12 compiles correctly, lengths, phrases and
+wrapping of the prose, files that nobody builds, formatting. Prints `file:line: sentence` and exits 1 if there is anything to say.
 The rules about folders are in layout.py.
 
 usage: tools/dev/tidy.py [ROOT]      (the repository this file is in, unless given)
@@ -47,6 +47,15 @@ BANNED = [
     (r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?!\(#)", None,
      "is an unfinished mark: finish it, or open an issue and name it"),
 ]
+# Phrases that a reader must guess at, in comments, strings and Markdown, also across a line's end.
+PHRASES = re.compile(r"\b(so\s+(?:many|much|long)|anew|(?:is|are)\s+said"
+                     r"|what\s+(?:\w+\s+){1,4}are\s+about)\b", re.IGNORECASE)
+# Files where they may stand, and why.
+PHRASES_ALLOWED = re.compile(
+    r"(.*/)?CONFIGURATION\.md|master/config/(config\.cpp|model_overrides\.hpp)"  # what that page repeats
+    r"|tools/bench/bench_training\.cpp|tools/plan/plan_costs\.cpp"  # the name of a line of the bench
+    r"|tools/dev/tidy\.py|tests/unit/tools/tidy_test\.py")
+PROSE_COLUMNS_MAX = 120
 BANNED_IN_ALL_FILES = [
     (r"-march=native|-ffast-math|-Ofast", "changes bits from machine to machine"),
     (r"(?<![\w./~-])/(work|home|root|Users)/\w", "is a path of one machine"),
@@ -372,6 +381,35 @@ def normal_parts(path):
     return parts
 
 
+# ---- Language ------------------------------------------------------------------------------------
+
+COMMENT_MARK = re.compile(r"^[ \t]*(?://+|#+|\*|\")?[ \t]*|\"?[ \t]*$")
+
+
+def check_phrases(path, text, findings):
+    if PHRASES_ALLOWED.fullmatch(path):
+        return
+    lines = [COMMENT_MARK.sub("", line) for line in text.split("\n")]
+    for number, line in enumerate(lines, 1):
+        both = line + " " + lines[number] if number < len(lines) else line
+        for match in PHRASES.finditer(both):
+            if match.start() < len(line):
+                findings.add(path, number, f"`{match.group(0)}` makes the reader guess: give the number "
+                             "or the name, or say who does it")
+
+
+def check_wrapping(path, text, findings):
+    """Prose of Markdown; tables and code have lines as long as they need."""
+    is_code = False
+    for number, line in enumerate(text.split("\n"), 1):
+        if line.lstrip().startswith("```"):
+            is_code = not is_code
+        elif is_code or line.startswith("    ") or line.lstrip().startswith("|"):
+            continue
+        elif len(line) > PROSE_COLUMNS_MAX and " " in line.strip():
+            findings.add(path, number, f"{len(line)} columns of prose: wrap at {PROSE_COLUMNS_MAX}")
+
+
 # ---- Formatting ----------------------------------------------------------------------------------
 
 def check_format(root, files, findings):
@@ -408,6 +446,9 @@ def check_repository(root, with_format=True):
         if "/corpus/" in path or "/golden/" in path:
             continue
         check_text(path, text, findings)
+        check_phrases(path, text, findings)
+        if path.endswith(".md") and not path.endswith("CONFIGURATION.md"):
+            check_wrapping(path, text, findings)
         if pathlib.PurePath(path).suffix not in CODE_SUFFIXES:
             continue
         code = without_comments_and_strings(text)

@@ -109,9 +109,9 @@ Wires wires_of(const PlanInput& input, const Traffic& t, const Shape& s, const S
   return wires;
 }
 
-// From one batch to the next where so many are under way: each visits all stations, which serve one
-// at a time for so many seconds, and besides is `delay` on its way. What a batch finds before it at
-// a station is what stands there with one batch fewer under way: mean-value analysis of a closed
+// From one batch to the next where several are under way: each visits all stations, which serve one
+// at a time for the seconds given, and besides is `delay` on its way. What a batch finds before it
+// at a station is what stands there with one batch fewer under way: mean-value analysis of a closed
 // network (Reiser and Lavenberg, J. ACM 27(2), 1980). So stations that are nearly used up make one
 // another wait, which the longest of them alone does not say.
 double batch_seconds(double under_way, double delay, std::span<const double> stations) {

@@ -31,7 +31,7 @@ struct MachineCosts {
   double scan = 0;                // a row of a shard, a batch
   double finish = 0;              // an example's gradient in a shard
   double query = 0;               // hashing an example
-  double rehash_row = 0;          // hashing a row anew, its part of the tables' making included
+  double rehash_row = 0;          // hashing a row again, its part of the tables' making included
   double commit_row = 0;          // a row touched in a round, on its volunteer
   double encode_row = 0;          // the same, to send it
   double decode_row = 0;          // the same, to take it in

@@ -49,7 +49,7 @@ struct StoredBytes {
 
 StoredBytes stored_bytes(const PlanInput& input, const Shape& s);
 
-// Output rows that so many examples reach.
+// Output rows that `examples` examples reach.
 double rows_reached(const Shape& s, double examples);
 // Rows of the input layer that they reach.
 double features_reached(double choices, double features);

@@ -19,7 +19,7 @@ constexpr double kInputRowBytes = 12;   // no bias
 constexpr double kRecordBytes = 28;     // of a row or an entry in the store: key, checksum, filter
 constexpr double kStagedRowBytes = 15;  // of a staged row besides its weights, of four bits
 constexpr double kStagedTwice = 2;      // to the log, and to a table
-constexpr double kMergedAgain = 0.75;   // of what folds write: written anew where files are merged
+constexpr double kMergedAgain = 0.75;   // of what folds write: written again where files are merged
 constexpr double kSegmentBytes = 1448;  // TCP's, over Ethernet
 constexpr double kHeaderBytes = 66;
 constexpr double kWire = 1 + kHeaderBytes / kSegmentBytes;
@@ -52,7 +52,7 @@ double by_layer(const MachineCosts& costs, double bytes, double MachineCosts::La
   return costs.row.back().*figure;
 }
 
-// A byte of files, of which so many are written.
+// A byte of files, of which `bytes` are written.
 double file_byte(const MachineCosts& costs, double bytes) {
   constexpr double kSmall = 256 << 20;
   constexpr double kLarge = 8 * kSmall;

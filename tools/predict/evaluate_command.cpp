@@ -260,7 +260,7 @@ void add_evaluate_command(CLI::App& app, int& exit_status) {
   verb.add_option("--data", flags->data,
                   "points as XC or libsvm text (plain, gzip, zstd) or packed; - is standard input")
       ->required();
-  verb.add_option("--points", flags->points, "only so many from the front");
+  verb.add_option("--points", flags->points, "only N points from the front");
   verb.add_flag("--tables", flags->tables,
                 "also through the hash tables, and how much of the exact answers they find");
   verb.add_option(

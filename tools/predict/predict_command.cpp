@@ -46,7 +46,7 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
                   "--text'): each line of --input, or of standard input, is a text")
       ->excludes(data);
   verb.add_option("--examples", flags.examples,
-                  "choose so many of the points that have labels (with --data: 5 unless given; "
+                  "choose N of the points that have labels (with --data: 5 unless given; "
                   "with --input: all points unless given)")
       ->check(CLI::Range(1, 1'000'000));
   verb.add_option("--seed", flags.seed, "another seed, another choice")->capture_default_str();
@@ -58,10 +58,9 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
   verb.add_option("--threads", flags.threads, "compute threads (one a core unless given)")
       ->check(CLI::Range(std::uint32_t{1}, kThreadsMax));
   verb.add_flag("--json", flags.json, "one JSON object a line instead of text");
-  verb.add_option(
-          "--tables", flags.candidates,
-          "score only so many neurons that most hash tables propose, and as many of frequent "
-          "labels: faster on wide models; gleaner evaluate --tables says what it costs")
+  verb.add_option("--tables", flags.candidates,
+                  "score only N neurons that most hash tables propose, and as many of frequent "
+                  "labels: faster on wide models; gleaner evaluate --tables says what it costs")
       ->check(CLI::Range(1, 1'000'000));
   add_read_flags(verb, flags.read);
 }

@@ -3,7 +3,7 @@
 // same code: the same store and the same examples give the same logits, to the bit.
 //
 // Output shards are read when they are first needed and kept while they fit a bound; those that do
-// not are read anew for every batch, so that memory does not grow with the number of labels. One
+// not are read again for every batch, so that memory does not grow with the number of labels. One
 // thread at a time; loops run on the pool.
 #pragma once
 

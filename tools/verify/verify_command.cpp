@@ -225,7 +225,7 @@ void add_verify(CLI::App& app, int& exit_status) {
       verb.add_option("--from", flags->deep.from,
                       "store of the earlier checkpoint, or 'start' (otherwise the latest kept one)")
           ->needs(deep);
-  verb.add_option("--rounds", flags->deep.rounds, "only so many rounds from there")
+  verb.add_option("--rounds", flags->deep.rounds, "only N rounds from there")
       ->needs(deep)
       ->check(CLI::Range(1, 1'000'000'000));
   verb.add_option("--sample", flags->deep.sample,
@@ -240,7 +240,7 @@ void add_verify(CLI::App& app, int& exit_status) {
       std::string(
           "Reads the store whole, also while the master trains: checksums of files and "
           "records, keys, rows\nagainst the digests of their shards, table entries against "
-          "codes computed anew from the weights,\nstaged commits, history, accounts and "
+          "codes computed again from the weights,\nstaged commits, history, accounts and "
           "the run's identity. Lists everything wrong, not the first.\n\n"
           "--deep trains the rounds since an earlier checkpoint again, in this process, and "
           "compares the digest\nof every shard; with --rounds, as many of them as are asked for, "
@@ -268,7 +268,7 @@ void add_repair(CLI::App& app, int& exit_status) {
   verb.add_flag("--json", flags->json, "one JSON object");
   verb.footer(
       std::string("Writes a new store of all that is sound, and says what it did about the rest: "
-                  "table entries are\ncomputed anew; rows are taken from the backup where the "
+                  "table entries are\ncomputed again; rows are taken from the backup where the "
                   "shard's digest proves that they are the\nones that were there. The result has "
                   "the checkpoint's digest, or is not written. The open round\nis trained "
                   "again.\n\n"

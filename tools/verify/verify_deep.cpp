@@ -178,7 +178,7 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
   }
   if (outcome.from == kFromStart && identity.model.initial_fingerprint != 0) {
     return cannot(
-        "the run began with a model from a file, so there is no starting anew without it");
+        "the run began with a model from a file, so there is no starting again without it");
   }
   const auto train = open_training_data(identity, request.train);
   if (!train) return train.error();

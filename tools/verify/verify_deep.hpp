@@ -18,7 +18,7 @@ struct DeepRequest {
   std::string train;          // the run's training file
   std::string from;           // store of the earlier checkpoint, "start", or empty: the latest kept
   std::uint32_t threads = 0;  // 0: all
-  std::uint32_t rounds = 0;   // at most so many, against the digests of the history; 0: all
+  std::uint32_t rounds = 0;   // at most N rounds, against the digests of the history; 0: all
   std::optional<std::uint64_t> sample;  // seed of the choice of `from`; then 0 rounds is 1
 };
 

@@ -21,7 +21,7 @@ Effects VolunteerCore::handle(Event event, Instant now) {
   return std::exchange(effects_, {});
 }
 
-// Ticks come a few times a second: nothing at all for so long, and the process was not running.
+// Ticks come a few times a second: nothing at all meanwhile, and the process was not running.
 // Half of the silence, because the master counts from the last word before.
 void VolunteerCore::notice_freeze(Instant now) {
   if (phase_ != Phase::kActive || now - now_ < silence_ / 2) return;

@@ -36,7 +36,7 @@ struct CoreConfig {
   Millis welcome_deadline{10'000};
   Millis leave_grace{30'000};          // how long a hand-over may take before it goes anyway
   std::uint32_t chunks_in_flight = 8;  // over all shards that are loading
-  // While messages of so many bytes wait for the executor, no more are to be read.
+  // While messages of this size wait for the executor, no more are to be read.
   std::size_t work_bytes_max = std::size_t{256} << 20;
   std::uint32_t commit_parts_in_flight = kCommitPartsInFlight;
   std::uint64_t seed = 1;  // of the back-off's jitter

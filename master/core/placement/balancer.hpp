@@ -33,8 +33,8 @@ std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uin
 // Nullopt when none has room.
 std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::uint32_t shards);
 
-// Whether the slowest holder takes so much longer than it would with fair shares (by more than
-// `hysteresis`: 0.25 is a quarter) that shards should move. A batch is done when the last is.
+// Whether shards should move: the slowest holder takes longer than it would with fair shares by
+// more than `hysteresis`, of which 0.25 is a quarter. A batch is done when the last is.
 bool is_unbalanced(std::span<const Holder> holders, std::uint32_t shards, double hysteresis);
 
 // How much shorter a batch would be with fair shares, as a part of what it takes now: 0 to 1.

@@ -96,7 +96,7 @@ class AccountChecker : public Checker {
     std::set<UnitId> out;
   };
 
-  // From a final record on, the volunteer's account begins anew.
+  // From a final record on, the volunteer's account begins again.
   void handed_in(const std::vector<AccountRecord>& accounts) {
     for (const AccountRecord& account : accounts) {
       if (!account.is_final) continue;

@@ -157,7 +157,7 @@ TEST_CASE("dataset convert: what goes from form to form comes back the same", "[
   CHECK_THAT(twice.err, Contains("packed already"));
 }
 
-TEST_CASE("dataset sample: exactly so many, in order, a function of the seed", "[dataset_forms]") {
+TEST_CASE("dataset sample: exactly N points, in order, a function of the seed", "[dataset_forms]") {
   const TempFolder folder;
   const std::string all = folder.file("all.txt");
   REQUIRE(run(folder,

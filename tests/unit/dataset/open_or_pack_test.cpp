@@ -69,7 +69,7 @@ TEST_CASE("open or pack: the same points in any text form have one fingerprint",
   for (const std::uint64_t fingerprint : fingerprints) CHECK(fingerprint == fingerprints[0]);
 }
 
-TEST_CASE("open or pack: a cache that is stale is made anew", "[open_or_pack]") {
+TEST_CASE("open or pack: a cache that is stale is made again", "[open_or_pack]") {
   const TempFolder folder;
   write_file(folder.file("a.txt"), kText);
   Recording recording;
@@ -93,7 +93,7 @@ TEST_CASE("open or pack: a cache that is stale is made anew", "[open_or_pack]") 
   CHECK(recording.notes.empty());
 }
 
-TEST_CASE("open or pack: a damaged cache is made anew", "[open_or_pack]") {
+TEST_CASE("open or pack: a damaged cache is made again", "[open_or_pack]") {
   const TempFolder folder;
   write_file(folder.file("a.txt"), kText);
   Recording recording;

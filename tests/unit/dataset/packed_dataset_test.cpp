@@ -52,7 +52,7 @@ void require_equal(const PackedDataset& dataset, const std::vector<Point>& point
   }
 }
 
-// Writes the header's checksum anew after `change`, as a sound writer of unsound files would.
+// Writes the header's checksum again after `change`, as a sound writer of unsound files would.
 template <typename Change>
 void patch_header(const std::string& path, Change change) {
   std::string bytes = read_file(path);

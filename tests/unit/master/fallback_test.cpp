@@ -11,7 +11,7 @@ Instant at(std::int64_t ms) {
 
 }  // namespace
 
-TEST_CASE("fallback: it takes over when nobody has been here for so long", "[fallback]") {
+TEST_CASE("fallback: it takes over when nobody has been here for its patience", "[fallback]") {
   Fallback fallback(Millis(1000));
   REQUIRE_FALSE(fallback.observe(0, at(0)));
   REQUIRE_FALSE(fallback.observe(0, at(999)));
@@ -19,7 +19,7 @@ TEST_CASE("fallback: it takes over when nobody has been here for so long", "[fal
   REQUIRE(fallback.observe(0, at(5000)));
 }
 
-TEST_CASE("fallback: one who comes, however shortly, starts the patience anew", "[fallback]") {
+TEST_CASE("fallback: one who comes, however shortly, starts the patience again", "[fallback]") {
   Fallback fallback(Millis(1000));
   fallback.observe(0, at(0));
   REQUIRE_FALSE(fallback.observe(1, at(900)));

@@ -114,7 +114,7 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
                      kPlain) ==
           "+ box?1 (192.0.2.1:5) joined: 4 threads, avx2, 8.0 GiB (3 volunteers now)");
   REQUIRE(event_line(VolunteerLeft{"box1", "connection lost", false, 5, 1}, kPlain) ==
-          "- box1 left: connection lost; 5 shards lent anew to others (1 volunteer now)");
+          "- box1 left: connection lost; 5 shards lent again to others (1 volunteer now)");
   REQUIRE(event_line(VolunteerLeft{"box1", "said goodbye", true, 1, 0}, kPlain) ==
           "- box1 left: said goodbye; 1 shard handed over to others (0 volunteers now)");
   CheckpointSaved saved;

@@ -197,7 +197,7 @@ TEST_CASE("rocks store: a log cut at any byte opens at a whole checkpoint", "[st
     fs::copy(path, copy, fs::copy_options::recursive);
     fs::resize_file(copy / logs[0].filename(), size * static_cast<unsigned>(step) / 40);
     INFO("cut at " << size * static_cast<unsigned>(step) / 40 << " of " << size);
-    // open_run makes the run anew when even its creation was cut off.
+    // open_run makes the run again when even its creation was cut off.
     const auto again = open_run(copy);
     ++seen[again->checkpoint()];
     CHECK(require_value(again->checkpoint_digest()) == digests.at(again->checkpoint()));

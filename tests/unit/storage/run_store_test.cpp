@@ -336,7 +336,7 @@ TEST_CASE("run store: parts whose rows overlap are not folded", "[storage]") {
   CHECK(run->checkpoint() == 0);
 }
 
-TEST_CASE("run store: what is discarded can be staged anew and differently", "[storage]") {
+TEST_CASE("run store: what is discarded can be staged again and differently", "[storage]") {
   const MemoryStore disk;
   const auto run = open_small(disk);
   require_ok(test::stage_round(*run, 0, 7));

@@ -59,7 +59,7 @@ TEST_CASE("history: the table shows what was measured and dashes for the rest", 
   for (const std::string& line : lines) CHECK(line.size() <= 100);
 }
 
-TEST_CASE("history: precision of a sample is said to be one", "[tools]") {
+TEST_CASE("history: precision of a sample is marked as one", "[tools]") {
   auto records = two_records();
   CHECK_THAT(people_text(records), !Catch::Contains("sample"));
   records[1].evaluated_all = false;

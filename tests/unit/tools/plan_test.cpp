@@ -242,7 +242,7 @@ TEST_CASE("plan: on one machine every program's time adds up", "[plan]") {
   REQUIRE(planned(input, costs).examples_per_second == Approx(2 / (1'000e-6 + 400e-6)));
 }
 
-TEST_CASE("plan: a whole step takes so many times its parts", "[plan]") {
+TEST_CASE("plan: a whole step takes a multiple of its parts", "[plan]") {
   MachineCosts costs = kFree;
   costs.visit = 1e-6;
   costs.row = {{{100, 0, 1}, {10'000, 0, 3}, {1'000'000, 0, 3}}};

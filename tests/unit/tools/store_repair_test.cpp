@@ -102,7 +102,8 @@ TEST_CASE("repair: without the progress, cuts of the rates are known from the hi
   CHECK(digest_of(target) == digest);
 }
 
-TEST_CASE("repair: rows and entries that are gone or old come back, and it is said", "[repair]") {
+TEST_CASE("repair: rows and entries that are gone or old come back, and the report names them",
+          "[repair]") {
   const auto backup = sound_store(3);
   const auto damaged = backup->copy();
   const std::vector<Bytes> rows = keys_of(*backup, Table::kRows);

@@ -224,6 +224,31 @@ class Lengths(unittest.TestCase):
         self.assertEqual(about("master/x.cpp", "const T t(3) = {\n" + "  1,\n" * 80 + "};\n"), [])
 
 
+class Language(unittest.TestCase):
+    def test_banned_phrases_are_reported_in_comments_strings_and_markdown(self):
+        for path, text in [
+                ("master/x.cpp", "// Waits for so many batches.\n"),
+                ("master/x.cpp", "// Waits for so\n// many batches.\n"),
+                ("master/x.cpp", 'const char* a =\n    "it is "\n    "said twice";\n'),
+                ("tools/x.py", "# It begins an" "ew.\n"), ("master/README.md", "It takes so\nlong.\n")]:
+            with self.subTest(text=text):
+                found = about(path, text)
+                self.assertEqual(len(found), 1, found)
+                self.assertIn("makes the reader guess", found[0])
+        self.assertEqual(about("master/x.cpp", "// As many as there are, and this much more.\n"), [])
+        self.assertEqual(about("master/CONFIGURATION.md", "So many.\n"), [])
+
+    def test_prose_of_markdown_wraps_at_120_columns(self):
+        long = "word " * 24 + "w"
+        self.assertEqual(len(long), 121)
+        found = about("master/README.md", "a\n" + long + "\n")
+        self.assertEqual(len(found), 1, found)
+        self.assertTrue(found[0].startswith("master/README.md:2: 121 columns"), found)
+        for text in [long[1:], "| " + long, "```\n" + long + "\n```", "    " + long, "w" * 121]:
+            self.assertEqual(about("master/README.md", text + "\n"), [], text)
+        self.assertEqual(about("master/CONFIGURATION.md", long + "\n"), [])
+
+
 class DeadFiles(unittest.TestCase):
     def test_unbuilt_sources_and_unincluded_headers_are_reported(self):
         found = findings({"common/a.cpp": "", "common/b.hpp": "", "common/CMakeLists.txt": "x(c.cpp)\n",

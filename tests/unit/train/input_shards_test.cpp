@@ -293,7 +293,7 @@ TEST_CASE("input shards: touched rows that cannot be loaded are refused and chan
   REQUIRE(layer.touched_rows(shard).at(0).rows.empty());
 }
 
-TEST_CASE("input shards: one that is held anew is the initial one, one dropped takes no memory",
+TEST_CASE("input shards: one that is held again is the initial one, one dropped takes no memory",
           "[input_shards]") {
   const ModelConfig config = split_config();
   ThreadPool pool(1);

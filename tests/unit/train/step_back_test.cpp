@@ -253,7 +253,7 @@ TEST_CASE("step back: nothing is trained or adopted but under the grant that fit
   REQUIRE(holder.trainer.leases().empty());
 }
 
-TEST_CASE("step back: a master that counts epochs anew can lend the shard or replace it",
+TEST_CASE("step back: a master that counts epochs again can lend the shard or replace it",
           "[step_back]") {
   // The same run begun again in an empty store.
   const ModelConfig config = small_config();

@@ -28,7 +28,7 @@ TEST_CASE("identity: a cache folder keeps who the volunteer is, and nothing else
   REQUIRE(std::distance(begin(files), end(files)) == 1);
 }
 
-TEST_CASE("identity: an empty file, as a power cut leaves it, is made anew", "[identity]") {
+TEST_CASE("identity: an empty file, as a power cut leaves it, is made again", "[identity]") {
   const TemporaryFolder cache;
   write_identity(cache, "");
   const Result<Identity> made = load_identity(cache.path());

@@ -52,7 +52,7 @@ struct InputBench {
     return std::move(replies).value();
   }
 
-  // The same, and then whatever points are asked for: all that is said but these requests.
+  // The same, and then whatever points are asked for: all replies but these requests.
   std::vector<Message> done_with_points(Message message) {
     std::vector<Message> said;
     std::vector<Message> pending{std::move(message)};

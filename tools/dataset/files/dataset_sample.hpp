@@ -20,7 +20,7 @@ struct SampleFlags {
 };
 
 // Whether each of `total` points, asked for in order, belongs to a sample of exactly `wanted`. Any
-// set of so many is as likely as any other, and it is a function of the three numbers alone.
+// set of that size is as likely as any other, and it is a function of the three numbers alone.
 class SampleChoice {
  public:
   SampleChoice(std::uint64_t seed, std::uint64_t total, std::uint64_t wanted)

@@ -15,7 +15,7 @@ namespace gleaner {
 struct DebianOptions {
   std::uint64_t seed = 1;
   double test_share = 0.2;
-  // Labels are packages on which at least so many packages depend.
+  // Labels are packages on which at least N packages depend.
   std::uint32_t dependents_min = 1;
 };
 
@@ -39,7 +39,7 @@ DebianSet make_debian_set(const std::vector<DebianPackage>& packages, const Debi
 // taken into account; ascending, each once.
 std::vector<std::pair<std::string, double>> debian_words(const DebianPackage& package);
 
-// The value of a feature of this weight that so many of the training points have.
+// The value of a feature of this weight that `occurrences` of the training points have.
 float debian_value(double weight, std::uint32_t occurrences, std::uint64_t points);
 
 }  // namespace gleaner

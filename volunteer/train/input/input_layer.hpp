@@ -27,7 +27,8 @@ class InputLayer {
   InputLayer(const ModelConfig& config, ThreadPool& pool,
              const Kernels& kernels = default_kernels());
 
-  // A layer of which nothing is held yet. What will be can be stepped back by so many commits.
+  // A layer of which nothing is held yet. What will be can be stepped back by `commits_kept`
+  // commits.
   struct NoShards {
     std::uint32_t commits_kept = 0;
   };
@@ -47,7 +48,7 @@ class InputLayer {
   // The rows that have changed since the last commit, ascending, in parts; at least one.
   [[nodiscard]] std::vector<ShardRows> touched_rows(ShardId shard) const;
 
-  // Takes back what is not committed, and so many commits; false, with nothing changed, when they
+  // Takes back what is not committed, and `commits` commits; false, with nothing changed, when they
   // are not kept any more.
   bool step_back(ShardId shard, std::uint32_t commits);
   // Of the rows that commits have changed, as the store has it. Nothing may have changed since.

@@ -52,7 +52,7 @@ class InputShard {
   [[nodiscard]] std::vector<ShardRows> touched_rows() const;
   std::vector<SparseUpdate> commit(ThreadPool& pool, const Kernels& kernels);
 
-  // Takes back what is not committed, and so many commits. False, with nothing changed, when they
+  // Takes back what is not committed, and `commits` commits. False, with nothing changed, when they
   // are not kept any more.
   bool step_back(std::uint32_t commits);
   // Of the rows that commits have changed, as the store has it. Nothing may be touched.

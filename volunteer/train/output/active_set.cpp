@@ -9,7 +9,7 @@
 namespace gleaner {
 namespace {
 
-// Buckets are fetched before their turn until so many rows are on their way, a bucket at least:
+// Buckets are fetched before their turn until kRowsAhead rows are on their way, a bucket at least:
 // the next one where they are large, as a walk may end early, and many where they are small.
 constexpr std::size_t kRowsAhead = 64;
 constexpr std::uint32_t kVisitsAhead = 16;  // at most

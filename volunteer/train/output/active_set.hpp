@@ -108,7 +108,7 @@ class ActiveSetChooser {
 
   // Adds the row unless the example has it; returns whether it did.
   bool add(std::uint32_t row);
-  // Makes room for so many rows more.
+  // Makes room for `rows` rows more.
   void reserve(std::size_t rows);
 
   void add_positives(const Positives& positives, std::uint32_t example, const HeldRows& held);

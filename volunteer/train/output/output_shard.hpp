@@ -85,7 +85,7 @@ class OutputShard {
   void train_part(std::span<const ShardBatch> batches, std::span<const PairLists> lists,
                   std::size_t part, std::span<ShardOutcome> outcomes, ShardScratch& scratch);
 
-  // Hashes anew the rows changed since their codes were computed.
+  // Hashes again the rows changed since their codes were computed.
   void rehash(Team team);
 
   // Ends a round: rounds touched rows to what the update says, rehashes, and returns the update in

@@ -13,7 +13,7 @@
 
 namespace gleaner {
 
-// So many batches are fused at most.
+// The most batches that are fused.
 inline constexpr std::size_t kFusedBatches = 4;
 
 // Words of a checksum (GradientRounding::check).

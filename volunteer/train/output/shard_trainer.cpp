@@ -79,7 +79,7 @@ struct ShardTrainer::Impl {
   }
 
   Result<std::vector<Holding*>> find_loaded(std::span<const LeaseRef> leases);
-  // How many of these can be fused: up to one after which rows are hashed anew.
+  // How many of these can be fused: up to one after which rows are hashed again.
   [[nodiscard]] std::size_t fusible(std::span<const UnitBatch> batches) const;
   // Trains such batches; appends their results and commits.
   void train_batches(std::span<const UnitBatch> batches, std::span<const HiddenCodes> codes,

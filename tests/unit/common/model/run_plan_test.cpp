@@ -106,7 +106,7 @@ TEST_CASE("run plan: the lag is fixed inside a round and zero at its start", "[r
   REQUIRE(plan.applied_before(11) == 11);
 }
 
-TEST_CASE("run plan: the lag rises from one, by one every so many batches", "[run_plan]") {
+TEST_CASE("run plan: the lag rises from one, by one every N batches", "[run_plan]") {
   ModelConfig config = small_run();
   config.staleness = 3;
   config.staleness_rise = 2;
@@ -147,7 +147,7 @@ TEST_CASE("run plan: from each cut on the rates are half", "[run_plan]") {
   REQUIRE(plan.rates(8).input == 0.03125F);
 }
 
-TEST_CASE("run plan: rows are hashed anew on schedule and at every round's end", "[run_plan]") {
+TEST_CASE("run plan: rows are hashed again on schedule and at every round's end", "[run_plan]") {
   ModelConfig config = small_run();
   config.rehash_batches = 3;
   const RunPlan plan(config);

@@ -269,7 +269,7 @@ TEST_CASE("input stream: a step that only some shards are to do is a unit of the
   const std::vector<ShardId> four{kFour};
   bench.answer(bench.issue(four));  // F0 F1 B0 F2 B1
   bench.stream.begin(kFour, 0);
-  // Both anew from the beginning: of shard 4 all activations are known, of shard 5 none.
+  // Both again from the beginning: of shard 4 all activations are known, of shard 5 none.
   REQUIRE(bench.text(bench.issue(bench.all, 2)) == "5 F0 F1");
   REQUIRE(bench.text(bench.issue()) == "4 5 B0");
   REQUIRE(bench.text(bench.issue()) == "5 F2 B1");

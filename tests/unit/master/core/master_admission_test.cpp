@@ -128,18 +128,18 @@ TEST_CASE("admission: messages for volunteers are refused from volunteers", "[ma
   }
 }
 
-TEST_CASE("admission: the same identity connecting anew closes its old session", "[master]") {
+TEST_CASE("admission: the same identity connecting again closes its old session", "[master]") {
   MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId old = master.join("ann");
   const Hello again = master.hello("ann");
   const SessionId other = master.join("bob");
-  const SessionId anew = master.open();
-  master.say(anew, again);
+  const SessionId renewed = master.open();
+  master.say(renewed, again);
   REQUIRE(master.is_closed(old));
   REQUIRE_FALSE(master.is_closed(other));
   REQUIRE(master.held_by(old) == 0);
-  REQUIRE(master.held_by(anew) + master.held_by(other) == 4);
-  REQUIRE(master.notices<VolunteerGone>().at(0).reason == "it connected anew");
+  REQUIRE(master.held_by(renewed) + master.held_by(other) == 4);
+  REQUIRE(master.notices<VolunteerGone>().at(0).reason == "it connected again");
   // What the old connection still brings is nobody's.
   master.say(old, Heartbeat{});
   master.close(old);
@@ -314,7 +314,7 @@ TEST_CASE("admission: whoever comes when all places are taken is told what to do
   REQUIRE(refusal.sentence ==
           "this master has the 2 volunteers that it takes at most: wait until one leaves, or ask "
           "for a larger network.volunteers_max");
-  // One that connects anew takes its own place.
+  // One that connects again takes its own place.
   const SessionId back = master.open();
   master.say(back, again);
   REQUIRE(master.count<Welcome>(back) == 1);

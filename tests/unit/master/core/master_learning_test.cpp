@@ -100,7 +100,7 @@ TEST_CASE("learning: a round in which hidden codes collapse is not folded", "[ma
   }
 }
 
-TEST_CASE("learning: what the rounds before have ruined is said, not trained again", "[master]") {
+TEST_CASE("learning: what the rounds before have ruined is logged, not trained again", "[master]") {
   ModelConfig model = watched_model(2.0F);
   model.labels = 600;
   model.batch_examples = 600;
@@ -145,7 +145,7 @@ TEST_CASE("learning: a run that gains nothing more ends early", "[master]") {
   CoreConfig settings = tiny_core_config(model);
   settings.test_points = 4;
   settings.patience = 2;
-  SECTION("after so many evaluations without a higher precision") {
+  SECTION("after N evaluations without a higher precision") {
     MasterDriver master(model, settings);
     master.precisions = {0.1, 0.3, 0.3, 0.2, 0.9};
     train(master, [](BatchIndex) { return kNat; });

@@ -336,7 +336,7 @@ TEST_CASE("placement: one that has missed heartbeats is lent nothing more", "[ma
   REQUIRE(master.held_by(bob) == 3);
 }
 
-TEST_CASE("placement: what is waited for is said in words", "[master]") {
+TEST_CASE("placement: what is waited for is put into words", "[master]") {
   CoreConfig settings = placement_config();
   settings.shard_bytes = 100;
   MasterDriver master(tiny_model(), settings);

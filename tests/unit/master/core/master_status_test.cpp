@@ -103,7 +103,7 @@ TEST_CASE("status: who lacks the token or speaks another protocol is refused", "
   REQUIRE(master.count<RunStatus>(id) == 1);
 }
 
-TEST_CASE("status: so many are answered between two ticks, the others are to try again",
+TEST_CASE("status: a limited number is answered between two ticks, the others are to try again",
           "[master]") {
   MasterDriver master(tiny_model(), tiny_core_config());
   master.tick();

@@ -18,7 +18,7 @@ TEST_CASE("backoff: each delay lies in the upper half of a range that doubles up
   }
 }
 
-TEST_CASE("backoff: it starts anew after a success", "[backoff]") {
+TEST_CASE("backoff: it starts again after a success", "[backoff]") {
   Backoff backoff(Millis(100), Millis(100'000), 1);
   for (int i = 0; i < 10; ++i) (void)backoff.next();
   REQUIRE(backoff.attempts() == 10);

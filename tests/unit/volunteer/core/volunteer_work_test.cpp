@@ -61,7 +61,7 @@ void reconnect(VolunteerDriver& driver, const Welcome& welcome = VolunteerDriver
 
 }  // namespace
 
-TEST_CASE("loading: only so many chunks are asked for at a time", "[volunteer]") {
+TEST_CASE("loading: only N chunks are asked for at a time", "[volunteer]") {
   VolunteerDriver driver;
   driver.join();
   driver.receive(grant(6, 7));
@@ -355,8 +355,7 @@ VolunteerDriver with_two_parts() {
 
 }  // namespace
 
-TEST_CASE("commits: so many parts are on their way, and each credit lets one follow",
-          "[volunteer]") {
+TEST_CASE("commits: N parts are on their way, and each credit lets one follow", "[volunteer]") {
   VolunteerDriver driver = with_two_parts();
   driver.finish_work(commits(5));
   driver.take<UnitResult>();

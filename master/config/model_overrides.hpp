@@ -93,10 +93,9 @@ void for_each_shape_field(ModelFieldVisit<Visit> to) {
                                    HiddenUnits::kRelu, HiddenUnits::kLinear, "",
                                    "What a hidden unit makes of its sum: zero where it is negative "
                                    "(relu), or the sum itself (linear)."});
-  to.whole(
-      "output_shards", &O::output_shards, &C::output_shards, 1, kOutputShardsMax, "shards",
-      "Shards that the output layer is cut into; several times the number of volunteers expected, "
-      "at most the number of labels.");
+  to.whole("output_shards", &O::output_shards, &C::output_shards, 1, kOutputShardsMax, "shards",
+           "Shards that the output layer is cut into; at least as many as volunteers are expected, "
+           "at most the number of labels.");
   to.whole("input_shards", &O::input_shards, &C::input_shards, 1, kInputShardsMax, "shards",
            "Shards that the hidden layer is cut into; each must hold a multiple of 16 units.");
   to.whole("batch_examples", &O::batch_examples, &C::batch_examples, 1, kBatchExamplesMax,

@@ -7,7 +7,8 @@
 namespace gleaner {
 namespace {
 
-// What the session's volunteer takes for some examples on some shards, by its measured speed.
+// The microseconds that the session's volunteer needs for some examples on some shards, by its
+// measured speed.
 double expected_us(const SessionState& session, std::uint32_t examples, std::size_t shards) {
   return static_cast<double>(examples) * static_cast<double>(shards) * 1e6 / session.speed;
 }

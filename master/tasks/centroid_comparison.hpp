@@ -23,9 +23,9 @@ struct JudgedExample {
   bool is_hit = false;
 };
 
-// Of as many of `judged`, from the first on, as additions allow that take ten seconds in all.
-// The error says why there is no comparison: the training data cannot be read, it is too large, or
-// `is_stopping` was set. Any thread; `train` and the test set are only read.
+// Compares as many of `judged`, from the first on, as ten seconds allow. The error says why there
+// is no comparison: the training data cannot be read, it is too large, or `is_stopping` was set.
+// Any thread; `train` and the test set are only read.
 Result<CentroidComparison> compare_with_centroids(const PackedDataset& train,
                                                   std::span<const JudgedExample> judged,
                                                   std::uint64_t memory_bytes,

@@ -36,8 +36,7 @@ class Worker {
   // The event that answers the task; TaskFailed when the data cannot be read any more.
   Event run(const WorkerTask& task);
 
-  // Of the last evaluation, the first examples that it scored and that have labels. While no task
-  // runs.
+  // The first labelled examples that the last evaluation scored. Call it while no task runs.
   [[nodiscard]] const std::vector<JudgedExample>& judged() const { return judged_; }
 
  private:

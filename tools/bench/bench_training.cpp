@@ -129,7 +129,7 @@ double time_row(BenchLayer& layer, const StepParts& known, double budget) {
   return std::max(0.0, rest) / pass.rows;
 }
 
-// What a row costs that a round touches, and one that is hashed again between.
+// Seconds that a round spends on a touched row: for its commit, and for hashing it again.
 struct RoundRow {
   double commit = 0;
   double rehash = 0;

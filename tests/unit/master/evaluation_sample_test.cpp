@@ -33,7 +33,7 @@ TEST_CASE("evaluation sample: scoring it is a tenth of the work of training", "[
   with_random.active_cap = 497;
   with_random.random_negatives = 500;
   REQUIRE(sample(with_random) == 3057);
-  // Those of the tables do not come with the uniform ones.
+  // Uniform sampling has no neurons from tables besides its own.
   with_random.sampling = Sampling::kRandom;
   REQUIRE(sample(with_random) == 1528);
   ModelConfig wider = wide();

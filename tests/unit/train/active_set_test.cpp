@@ -123,7 +123,8 @@ TEST_CASE("active sets: truths, then bucket members up to the shard's part of th
       scene.build(shard);
       const Negatives negatives = negatives_of(scene, shard);
       for (std::uint32_t example = 0; example < 16; ++example) {
-        // What does not divide by the five shards goes round; the scene's batch is the second.
+        // The remainder of a division by five shards goes round them. The scene's batch is
+        // number 2.
         const std::uint32_t share = cap / 5 + ((2 + example + index) % 5 < cap % 5 ? 1 : 0);
         std::set<std::uint32_t> possible = scene.candidates(example, shard);
         for (const std::uint32_t row : scene.truths(example, shard)) possible.erase(row);

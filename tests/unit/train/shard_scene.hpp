@@ -74,7 +74,7 @@ struct ShardScene {
     return shard.commit(scratch[0]);
   }
 
-  // Of fused batch `index`.
+  // The gradient of fused batch `index`, in steps.
   [[nodiscard]] std::vector<std::int32_t> gradient(std::size_t index = 0) const {
     std::vector<std::int32_t> sum(hidden.codes.size());
     for (const ShardScratch& mine : scratch) mine.add_gradient_to(index, sum);

@@ -64,10 +64,11 @@ class HashTables {
   // Rows in a section are of one shard.
   static constexpr std::uint32_t kSection = 64;
 
-  // Over no shards. `tables` may be 0: then there is nothing to hold.
+  // Holds no shards. `tables` may be 0: then only the rows are numbered.
   HashTables(std::uint32_t tables, std::uint32_t hash_bits);
 
-  // Over these shards from now on, which outlive the tables; all tables have to be rebuilt.
+  // Makes these the shards whose rows stand in the tables. They outlive the tables or the next
+  // call. All tables have to be rebuilt.
   void hold(std::span<const ShardCodes* const> shards);
 
   // Sorts the rows into the buckets of a table; several threads may do so with different tables.
@@ -98,7 +99,7 @@ class HashTables {
   [[nodiscard]] std::vector<std::uint32_t> bucket(std::uint32_t table, std::uint32_t code) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
-  // Of tables of this shape.
+  // The bytes of tables over this number of rows.
   static std::uint64_t bytes(std::uint32_t tables, std::uint32_t hash_bits, std::uint64_t rows);
 
  private:

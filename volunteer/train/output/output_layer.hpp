@@ -28,13 +28,14 @@ class OutputLayer {
   // `scratch` is one for each of the pool's threads; all outlive the layer.
   OutputLayer(const ShardContext& context, ThreadPool& pool, std::span<ShardScratch> scratch);
 
-  // Over these shards from now on, ascending, which are loaded and outlive it.
+  // Makes these, ascending, the shards that are held. They are loaded, and outlive the layer or
+  // the next call.
   void hold(std::span<OutputShard* const> shards);
 
   // Codes of rows have changed: the tables are rebuilt before the next step.
   void mark_codes_changed() { are_tables_stale_ = true; }
 
-  // Does so now, if they have.
+  // Rebuilds the tables now, if codes have changed.
   void rebuild_tables();
 
   // Trains some of the shards that are held, ascending, on these batches, kFusedBatches at most,
@@ -55,19 +56,19 @@ class OutputLayer {
 
   [[nodiscard]] const HashTables& tables() const { return tables_; }
 
-  // Rows of the last step's batch `index` that some example chose in the shard asked for
-  // `shard`-th, where one thread trained it.
+  // For tests and benches: the rows that examples of fused batch `index` chose in the last step, in
+  // one of the shards that it trained. Requires a pool of one thread.
   [[nodiscard]] std::span<const std::uint32_t> rows(std::size_t index, std::size_t shard) const {
     return lists_[index].rows(parts_begin_[shard]);
   }
 
-  // The active sets of its last batch, where one thread chose them.
+  // The same, for the last batch: its active sets.
   [[nodiscard]] const ActiveSets& sets() const { return sets_[0]; }
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
  private:
-  // Marks these as asked, and divides their rows among threads.
+  // Notes which shards a step trains, and divides their rows among threads.
   void ask(std::span<OutputShard* const> shards);
   // Chooses the neurons of fused batch `index`, and makes its lists.
   void choose(const ShardBatch& batch, std::size_t index);

@@ -35,7 +35,7 @@ class ShardCodes {
   }
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
-  // Of codes of this shape.
+  // The bytes of the codes of this number of rows.
   static std::uint64_t bytes(std::uint32_t tables, std::uint32_t hash_bits, std::uint64_t rows);
 
  private:

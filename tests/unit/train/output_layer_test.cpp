@@ -1,12 +1,11 @@
-// Batches that take their steps together.
+// Fused batches, and shards that are trained together.
 #include <deque>
 
 #include "tests/unit/train/shard_scene.hpp"
 
 namespace gleaner {
 
-TEST_CASE("output shard: batches that go together give the bits of one after the other",
-          "[output_shard]") {
+TEST_CASE("output shard: fused batches give the bits of one after the other", "[output_shard]") {
   for (const Sampling sampling : {Sampling::kLsh, Sampling::kRandom, Sampling::kAll}) {
     ModelConfig config = test::small_config();
     config.labels = 3'000;

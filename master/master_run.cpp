@@ -26,6 +26,7 @@
 #include "master/best_checkpoint.hpp"
 #include "master/console/progress_source.hpp"
 #include "master/core_runner.hpp"
+#include "master/core_settings.hpp"
 #include "master/fallback.hpp"
 #include "master/finished_run.hpp"
 #include "master/local_volunteers.hpp"
@@ -34,8 +35,6 @@
 #include "storage/identity.hpp"
 #include "storage/master_note.hpp"
 #include "volunteer/config.hpp"
-#include "volunteer/train/input/input_trainer.hpp"
-#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner {
 namespace {
@@ -51,40 +50,6 @@ constexpr std::size_t kStrangerLogLines = 20;
 RunShape shape_of(const ModelConfig& model) {
   const RunPlan plan(model);
   return {plan.round_count(), model.epochs, plan.batches_per_epoch(), model.batch_examples};
-}
-
-std::uint32_t rows_per_chunk(const ModelConfig& model) {
-  const std::size_t row_bytes = (model.hidden + 2 + model.tables) * sizeof(float);
-  return static_cast<std::uint32_t>(std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes));
-}
-
-CoreConfig core_config(const MasterConfig& config, const RunData& data) {
-  CoreConfig core;
-  core.token = config.network.token;
-  core.heartbeat = Millis(config.network.heartbeat_ms);
-  core.silence = Millis(config.network.silence_ms);
-  core.hello_deadline = Millis(config.network.join_timeout_ms);
-  core.stop_grace = Millis(std::int64_t{config.run.stop_grace_s} * 1000);
-  core.stall = Millis(std::int64_t{config.network.stall_s} * 1000);
-  // Local volunteers die with the master: there is nobody to wait for.
-  core.rejoin_grace = Millis(config.network.listen.empty() ? 0 : config.network.rejoin_grace_ms);
-  core.unit_target = Millis(config.scheduling.unit_target_ms);
-  core.sessions_max = config.network.volunteers_max;
-  core.min_volunteers = config.run.min_volunteers;
-  core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
-  core.hysteresis = config.scheduling.balance_hysteresis;
-  core.shard_bytes = ShardTrainer::shard_bytes(data.model);
-  core.lends_input = config.run.input_layer == InputHolder::kVolunteers;
-  core.input_shard_bytes = InputTrainer::shard_bytes(data.model);
-  core.test_fingerprint = data.test ? data.test->fingerprint() : 0;
-  core.rows_per_chunk = rows_per_chunk(data.model);
-  core.evaluate_every_epochs = config.evaluation.every_epochs;
-  core.test_points = data.test ? data.test->points() : 0;
-  core.evaluate_sample = config.evaluation.sample.value_or(kEvaluateAll);
-  core.patience = config.evaluation.patience;
-  core.top_k = kEvaluationTopK;
-  core.label_counts = data.label_counts;
-  return core;
 }
 
 class MasterRun {
@@ -112,6 +77,7 @@ class MasterRun {
   Result<ExitCode> run(bool goes_on);
 
  private:
+  Result<void> settle();
   void announce(const ResumePoint& resume);
   Result<void> listen_for_volunteers();
   void warn_of_stranger(const std::string& text);
@@ -163,6 +129,20 @@ class MasterRun {
   Instant started_ = monotonic_now();
   asio::thread_pool disk_thread_{1};  // ends before what it reads
 };
+
+Result<void> MasterRun::settle() {
+  return settle_staged(
+      store_,
+      [this](RoundIndex round) {
+        console_.log(LogLevel::kInfo, fmt::format("round {} was trained when the master ended: its "
+                                                  "checkpoint is being written",
+                                                  round));
+      },
+      [this](const Error& error) {
+        console_.log(LogLevel::kWarning,
+                     error.message + ": the round that it belongs to is trained again");
+      });
+}
 
 void MasterRun::announce(const ResumePoint& resume) {
   RunStarted started;
@@ -417,6 +397,7 @@ void MasterRun::end_backups() {
 }
 
 Result<ExitCode> MasterRun::run(bool goes_on) {
+  if (auto settled = settle(); !settled) return fail(settled.error(), ExitCode::kStore);
   const auto resume = read_resume_point(store_);
   if (!resume) return fail(resume.error(), ExitCode::kStore);
   // Where the last start ended between the two.
@@ -425,9 +406,6 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
                            resume->learning.is_past_best(config_.evaluation.patience);
   if (is_complete && (resume->is_evaluated || !data_.test)) return conclude_finished(true);
 
-  if (auto discarded = store_.discard_staged(); !discarded) {
-    return fail(discarded.error(), ExitCode::kStore);
-  }
   if (auto loaded = worker_.load(store_); !loaded) return fail(loaded.error(), ExitCode::kStore);
   core_.emplace(data_.model, core_config(config_, data_), *resume);
   if (!config_.backup.folder.empty()) {

@@ -163,6 +163,15 @@ std::uint64_t RunStore::Impl::fold_bytes(RoundIndex round) const {
   return bytes;
 }
 
+Result<std::optional<ShardId>> RunStore::Impl::first_missing(RoundIndex round) {
+  for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+    const Result<bool> is_whole = staged.is_whole(round, ShardId{s});
+    if (!is_whole) return is_whole.error();
+    if (!*is_whole) return std::optional(ShardId{s});
+  }
+  return std::optional<ShardId>();
+}
+
 Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history) {
   Impl& run = *impl_;
   run.open_fold.reset();
@@ -177,15 +186,17 @@ Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history
                  fmt::format("the history of checkpoint {} does not belong to round {}",
                              history.checkpoint, round)};
   }
-  for (std::uint32_t shard = 0; shard < run.map.shard_count(); ++shard) {
-    const Result<bool> staged = run.staged.is_whole(round, ShardId{shard});
-    if (!staged) return staged.error();
-    if (!*staged) {
-      return Error{ErrorCode::kCorrupt, fmt::format("round {} cannot be folded: the commit of "
-                                                    "shard {} is not staged",
-                                                    round, shard)};
-    }
+  const Result<std::optional<ShardId>> missing = run.first_missing(round);
+  if (!missing) return missing.error();
+  if (*missing) {
+    return Error{ErrorCode::kCorrupt, fmt::format("round {} cannot be folded: the commit of shard "
+                                                  "{} is not staged",
+                                                  round, raw(**missing))};
   }
+  WriteBatch decision;
+  put_text(decision, Table::kRun, as_bytes(kFoldKey), encode_history(history));
+  Result<void> decided = run.store->write(std::move(decision), Durability::kSync);
+  if (!decided) return decided;
   auto writer = run.store->begin_sorted(run.fold_bytes(round));
   if (!writer) return writer.error();
   Result<void> put = put_text(**writer, Table::kRun, as_bytes(kProgressKey),
@@ -208,6 +219,24 @@ Result<bool> RunStore::step_fold() {
   // Apart from the fold, and not synced: what is staged for a folded round counts for nothing, and
   // whatever of it survives a crash is erased with the next round's.
   if (auto erased = run.staged.erase_through(round); !erased) return erased.error();
+  return true;
+}
+
+Result<bool> RunStore::resume_fold() {
+  Impl& run = *impl_;
+  const Result<std::optional<std::string>> text =
+      get_text(*run.store, Table::kRun, as_bytes(kFoldKey));
+  if (!text) return text.error();
+  if (!text->has_value()) return false;
+  const std::optional<HistoryRecord> decided = decode_history(**text);
+  if (!decided) {
+    return corrupt_record(Table::kRun, as_bytes(kFoldKey), "it is not a history record");
+  }
+  if (decided->checkpoint != run.checkpoint + 1) return false;
+  const Result<std::optional<ShardId>> missing = run.first_missing(run.checkpoint);
+  if (!missing) return missing.error();
+  if (*missing) return false;  // what was staged has been discarded since
+  if (auto begun = begin_fold(run.checkpoint, *decided); !begun) return begun.error();
   return true;
 }
 

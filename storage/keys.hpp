@@ -63,6 +63,7 @@ ByteView lease_epoch_key();
 inline constexpr std::string_view kIdentityKey = "identity";
 inline constexpr std::string_view kProgressKey = "progress";
 inline constexpr std::string_view kSettingsKey = "settings";
+inline constexpr std::string_view kFoldKey = "fold";
 // Label counts in chunks of N labels; shard digests by shard.
 inline constexpr std::uint32_t kLabelCountsPerChunk = 65536;
 Bytes label_counts_key(std::uint32_t chunk);

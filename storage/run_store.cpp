@@ -84,6 +84,7 @@ Result<void> RunStore::cut_rates() {
   WriteBatch batch;
   put_text(batch, Table::kRun, as_bytes(kProgressKey),
            encode_progress({impl_->checkpoint, next, cuts}));
+  batch.erase(Table::kRun, as_bytes(kFoldKey));
   auto written = impl_->store->write(std::move(batch), Durability::kSync);
   if (written) impl_->rate_cuts = std::move(cuts);
   return written;

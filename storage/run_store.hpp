@@ -124,11 +124,15 @@ class RunStore {
   // The same for whoever has other things to do meanwhile: each step folds a part of a commit, and
   // true says that the round is folded. Between steps the store is at the checkpoint before, and
   // everything else may be asked of it and staged. A fold that failed, or is begun again, starts
-  // from the beginning. step_fold requires one that has begun.
+  // from the beginning. step_fold requires one that has begun. begin_fold makes `history` and every
+  // part staged before it durable.
   Result<void> begin_fold(RoundIndex round, const HistoryRecord& history);
   Result<bool> step_fold();
-  // Drops everything staged; on restart the open round is trained again. The way out, too, when
-  // something staged is damaged.
+  // Begins the fold that an earlier process had begun when it ended, to be stepped to its end.
+  // False when there is none. kCorrupt when a staged part is damaged.
+  Result<bool> resume_fold();
+  // Drops everything staged; the open round must be trained again. It is also the way out when a
+  // staged part is damaged.
   Result<void> discard_staged();
   // Halves the rates from the first batch after the checkpoint on, and drops everything staged,
   // which was trained at the rates before. Durable.

@@ -50,6 +50,8 @@ struct RunStore::Impl {
   // What a fold is going to write, about; requires that the round's commits are whole.
   [[nodiscard]] std::uint64_t fold_bytes(RoundIndex round) const;
   Result<ShardDigest> read_digest(ShardId shard);
+  // The first shard whose commit for the round is not staged as a whole.
+  Result<std::optional<ShardId>> first_missing(RoundIndex round);
 
   std::unique_ptr<Store> store;
   RunIdentity identity;

@@ -18,6 +18,19 @@ LearningSoFar learning_so_far(std::span<const HistoryRecord> history, RoundIndex
   return learning;
 }
 
+Result<void> settle_staged(RunStore& run, const std::function<void(RoundIndex)>& on_fold,
+                           const std::function<void(const Error&)>& on_damage) {
+  Result<bool> is_open = run.resume_fold();
+  if (is_open && *is_open) on_fold(run.checkpoint());
+  while (is_open && *is_open) {
+    const Result<bool> folded = run.step_fold();
+    is_open = folded ? Result<bool>(!*folded) : folded;
+  }
+  if (!is_open && is_open.error().code != ErrorCode::kCorrupt) return is_open.error();
+  if (!is_open) on_damage(is_open.error());
+  return run.discard_staged();
+}
+
 Result<ResumePoint> read_resume_point(RunStore& run) {
   ResumePoint resume;
   resume.checkpoint = run.checkpoint();

@@ -47,6 +47,7 @@ class RunAudit {
   void read_identity();
   void compare_settings();
   void read_progress();
+  void read_fold();
   void read_label_counts();
   void read_digests();
   void refuse_unknown_keys();
@@ -114,6 +115,18 @@ void RunAudit::read_progress() {
   run_.progress.reset();
 }
 
+void RunAudit::read_fold() {
+  const std::optional<Bytes> payload = read(as_bytes(kFoldKey), false);
+  if (!payload) return;
+  const auto decided = decode_history(as_text(*payload));
+  if (!decided) {
+    wrong(kFoldKey, "it is not a history record");
+  } else if (run_.progress && decided->checkpoint > run_.progress->checkpoint + 1) {
+    wrong(kFoldKey, fmt::format("it is of checkpoint {}, and the run is at {}", decided->checkpoint,
+                                run_.progress->checkpoint));
+  }
+}
+
 void RunAudit::read_label_counts() {
   if (!run_.model) return;
   const std::uint32_t labels = run_.model->labels;
@@ -174,6 +187,7 @@ AuditedRun RunAudit::run() {
   read_identity();
   compare_settings();
   read_progress();
+  read_fold();
   read_label_counts();
   read_digests();
   refuse_unknown_keys();

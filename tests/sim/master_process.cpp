@@ -56,6 +56,7 @@ void MasterProcess::start() {
     }
     return;
   }
+  if (opened->has_resumed_fold) context_.log.mark("branch.fold_resumed");
   ++life_;
   tasks_ = std::move(opened->tasks);
   core_ = std::make_unique<MasterCore>(context_.workload.model(), config_, opened->resume);

@@ -53,6 +53,7 @@ TEST_CASE("storm: no storm of faults changes a bit of any checkpoint", "[sim]") 
                            "branch.message_of_a_dropped_session",
                            "branch.not_listening",
                            "branch.no_room_at_a_start",
+                           "branch.fold_resumed",
                            "branch.nonsense_received",
                            "branch.power_failed_at_a_write",
                            "branch.read_failed",

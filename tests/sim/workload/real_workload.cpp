@@ -1,5 +1,6 @@
 #include "tests/sim/workload/real_workload.hpp"
 
+#include <optional>
 #include <utility>
 
 #include "master/tasks/persister.hpp"
@@ -76,10 +77,15 @@ Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk, bool le
   RunStore& run = **store;
   opened(run);
   Opened master;
+  std::optional<Error> damage;
+  auto settled = settle_staged(
+      run, [&](RoundIndex) { master.has_resumed_fold = true; },
+      [&](const Error& error) { damage = error; });
+  if (!settled) return settled.error();
+  if (damage) return *damage;
   auto resume = read_resume_point(run);
   if (!resume) return resume.error();
   master.resume = std::move(*resume);
-  if (auto discarded = run.discard_staged(); !discarded) return discarded.error();
   auto tasks = std::make_unique<RealMaster>(model_, train_, test_, label_counts_, pool_,
                                             lends_input, std::move(*store));
   if (auto loaded = tasks->load(); !loaded) return loaded.error();

@@ -52,6 +52,7 @@ class Workload {
   struct Opened {
     std::unique_ptr<MasterTasks> tasks;
     ResumePoint resume;
+    bool has_resumed_fold = false;  // a round whose fold had been decided was folded
   };
 
   virtual ~Workload() = default;

@@ -20,6 +20,7 @@ constexpr RoundIndex kRounds = 3;
 struct Told {
   std::set<std::pair<RoundIndex, ShardId>> staged;
   RoundIndex checkpoint = 0;
+  RoundIndex decided = 0;  // the checkpoint whose fold has begun
   std::uint64_t lease_epochs_end = 1;
 };
 
@@ -28,6 +29,17 @@ std::unique_ptr<RunStore> open_run(const MemoryStore& disk) {
   auto run = RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity));
   return run ? std::move(*run) : nullptr;
 }
+
+Result<void> step_to_end(RunStore& run) {
+  while (true) {
+    const Result<bool> folded = run.step_fold();
+    if (!folded) return folded.error();
+    if (*folded) return {};
+  }
+}
+
+// What a process does with staged commits when it opens the store.
+enum class AtStart { kKeep, kDiscard, kResumeFold };
 
 // As a master writes: one round's commits come while the round before waits to be folded.
 Result<void> write_run(RunStore& run, Told& told) {
@@ -46,7 +58,9 @@ Result<void> write_run(RunStore& run, Told& told) {
       told.staged.insert({round, shard});
     }
     if (auto put = run.put_accounts({VolunteerAccount{}}); !put) return put;
-    if (auto folded = run.fold(round, test::make_history(round + 1)); !folded) return folded;
+    if (auto begun = run.begin_fold(round, test::make_history(round + 1)); !begun) return begun;
+    told.decided = round + 1;
+    if (auto folded = step_to_end(run); !folded) return folded;
     told.checkpoint = round + 1;
   }
   return run.put_history(test::make_history(kRounds));
@@ -74,8 +88,7 @@ std::map<RoundIndex, std::string> calm_digests() {
   return digests;
 }
 
-void crash_at_every_write(MemoryStore::FailedWrite outcome, bool loses_unsynced,
-                          bool discards_staged) {
+void crash_at_every_write(MemoryStore::FailedWrite outcome, bool loses_unsynced, AtStart at_start) {
   const std::map<RoundIndex, std::string> calm = calm_digests();
   bool has_finished = false;
   std::uint64_t crashes = 0;
@@ -94,21 +107,31 @@ void crash_at_every_write(MemoryStore::FailedWrite outcome, bool loses_unsynced,
     auto run = open_run(disk);
     REQUIRE(run != nullptr);
     check_after_crash(*run, told, calm);
-    if (discards_staged) require_ok(run->discard_staged());
+    if (at_start == AtStart::kResumeFold) {
+      const bool is_open = told.decided > run->checkpoint();
+      // The last write may have been the decision itself.
+      const bool resumed = require_value(run->resume_fold());
+      CHECK((resumed || !is_open));
+      if (resumed) require_ok(step_to_end(*run));
+      CHECK(run->checkpoint() >= told.decided);
+      CHECK(require_value(run->checkpoint_digest()) == calm.at(run->checkpoint()));
+      CHECK(require_value(run->history()).size() == run->checkpoint());
+    }
+    if (at_start != AtStart::kKeep) require_ok(run->discard_staged());
     Told rest;
     require_ok(write_run(*run, rest));
     CHECK(require_value(run->checkpoint_digest()) == calm.at(kRounds));
   }
-  // Creation, lease epochs, and a round's stages, accounts, fold and clearing away; one more for
-  // the history.
-  CHECK(crashes == 2 + kRounds * (5 * 2 + 3) + 1);
+  // Creation, lease epochs, and a round's stages, accounts, decision, fold and clearing away; one
+  // more for the history.
+  CHECK(crashes == 2 + kRounds * (5 * 2 + 4) + 1);
 }
 
 TEST_CASE("crash: power fails at every write, and the model is the same", "[storage]") {
   for (const auto outcome :
        {MemoryStore::FailedWrite::kDropped, MemoryStore::FailedWrite::kApplied}) {
-    for (const bool discards_staged : {false, true}) {
-      crash_at_every_write(outcome, /*loses_unsynced=*/true, discards_staged);
+    for (const AtStart at_start : {AtStart::kKeep, AtStart::kDiscard, AtStart::kResumeFold}) {
+      crash_at_every_write(outcome, /*loses_unsynced=*/true, at_start);
     }
   }
 }
@@ -116,8 +139,8 @@ TEST_CASE("crash: power fails at every write, and the model is the same", "[stor
 TEST_CASE("crash: the process dies at every write, and the model is the same", "[storage]") {
   for (const auto outcome :
        {MemoryStore::FailedWrite::kDropped, MemoryStore::FailedWrite::kApplied}) {
-    for (const bool discards_staged : {false, true}) {
-      crash_at_every_write(outcome, /*loses_unsynced=*/false, discards_staged);
+    for (const AtStart at_start : {AtStart::kKeep, AtStart::kDiscard, AtStart::kResumeFold}) {
+      crash_at_every_write(outcome, /*loses_unsynced=*/false, at_start);
     }
   }
 }

@@ -67,7 +67,7 @@ TEST_CASE("disk full: a fold counts although there is no room to clear away behi
   MemoryStore disk;
   const auto run = open_run(disk.share());
   require_ok(test::stage_round(*run, 0));
-  disk.fill_after(1);
+  disk.fill_after(2);  // the decision and the fold
   require_ok(run->fold(0, test::make_history(1)));
   CHECK(run->checkpoint() == 1);
   disk.make_room();

@@ -1,0 +1,47 @@
+#include "master/core_settings.hpp"
+
+#include <algorithm>
+
+#include "volunteer/train/input/input_trainer.hpp"
+#include "volunteer/train/output/shard_trainer.hpp"
+
+namespace gleaner {
+namespace {
+
+std::uint32_t rows_per_chunk(const ModelConfig& model) {
+  const std::size_t row_bytes = (model.hidden + 2 + model.tables) * sizeof(float);
+  return static_cast<std::uint32_t>(std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes));
+}
+
+}  // namespace
+
+CoreConfig core_config(const MasterConfig& config, const RunData& data) {
+  CoreConfig core;
+  core.token = config.network.token;
+  core.heartbeat = Millis(config.network.heartbeat_ms);
+  core.silence = Millis(config.network.silence_ms);
+  core.hello_deadline = Millis(config.network.join_timeout_ms);
+  core.stop_grace = Millis(std::int64_t{config.run.stop_grace_s} * 1000);
+  core.stall = Millis(std::int64_t{config.network.stall_s} * 1000);
+  // Local volunteers die with the master: there is nobody to wait for.
+  core.rejoin_grace = Millis(config.network.listen.empty() ? 0 : config.network.rejoin_grace_ms);
+  core.unit_target = Millis(config.scheduling.unit_target_ms);
+  core.sessions_max = config.network.volunteers_max;
+  core.min_volunteers = config.run.min_volunteers;
+  core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
+  core.hysteresis = config.scheduling.balance_hysteresis;
+  core.shard_bytes = ShardTrainer::shard_bytes(data.model);
+  core.lends_input = config.run.input_layer == InputHolder::kVolunteers;
+  core.input_shard_bytes = InputTrainer::shard_bytes(data.model);
+  core.test_fingerprint = data.test ? data.test->fingerprint() : 0;
+  core.rows_per_chunk = rows_per_chunk(data.model);
+  core.evaluate_every_epochs = config.evaluation.every_epochs;
+  core.test_points = data.test ? data.test->points() : 0;
+  core.evaluate_sample = config.evaluation.sample.value_or(kEvaluateAll);
+  core.patience = config.evaluation.patience;
+  core.top_k = kEvaluationTopK;
+  core.label_counts = data.label_counts;
+  return core;
+}
+
+}  // namespace gleaner

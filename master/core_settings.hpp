@@ -1,0 +1,13 @@
+// The core's settings for a run, from the master's configuration and the data. A pure function; any
+// thread.
+#pragma once
+
+#include "master/config/config.hpp"
+#include "master/core/core_config.hpp"
+#include "master/run_data.hpp"
+
+namespace gleaner {
+
+CoreConfig core_config(const MasterConfig& config, const RunData& data);
+
+}  // namespace gleaner

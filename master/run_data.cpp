@@ -11,6 +11,7 @@
 #include "master/config/recipe_chosen.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
+#include "volunteer/config.hpp"
 
 namespace gleaner {
 namespace {
@@ -62,6 +63,21 @@ void keep_choices(Recipe& recipe, const ModelConfig& stored) {
   });
 }
 
+// A header's sizes cost nothing to write; what they ask of this machine is refused before it is
+// asked for.
+Result<void> check_memory(const MasterConfig& config, const ModelConfig& model) {
+  if (config.run.input_layer != InputHolder::kMaster) return {};
+  const std::uint64_t needed = std::uint64_t{model.features} * model.hidden * sizeof(float);
+  const std::uint64_t has = machine_facts().memory_bytes;
+  if (needed <= has) return {};
+  return Error{
+      ErrorCode::kResources,
+      fmt::format("{}: an input layer of {} features x {} hidden units takes {} GiB, and "
+                  "this machine has {} GiB: check the sizes in the file's first line, "
+                  "lower --hidden, or let volunteers hold it (--input-layer volunteers)",
+                  config.data.train, model.features, model.hidden, needed >> 30, has >> 30)};
+}
+
 }  // namespace
 
 Result<RunData> open_run_data(const MasterConfig& config,
@@ -111,6 +127,7 @@ Result<RunData> open_run_data(const MasterConfig& config,
   }
   auto model = effective_model(config, proposed.model);
   if (!model) return model.error();
+  if (auto fits = check_memory(config, *model); !fits) return fits.error();
   if (data.initial) {
     if (auto fits = data.initial->check_fits(*model); !fits) return fits.error();
     if (on_note)

@@ -122,6 +122,14 @@ class BadData(CliTest):
                     ["--train", data, "--store", self.store, "--local", 1], "bad.txt", *pieces)
                 self.assertFalse((self.store / "CURRENT").exists(), "a store was made all the same")
 
+    def test_sizes_that_this_machine_cannot_bear_are_refused_at_once(self):
+        data = self.cluster.path("vast.txt")
+        data.write_text("3 999999999 99999999\n1,2 3:1 4:1\n5 3:1\n7 9:0.5\n", encoding="utf-8")
+        self.assert_refused(BAD_DATA, "gleaner-master",
+                            ["--train", data, "--store", self.store, "--local", 1],
+                            "vast.txt", "999999999 features", "first line", "--input-layer")
+        self.assertFalse((self.store / "CURRENT").exists(), "a store was made all the same")
+
     def test_files_that_are_not_there_are_named(self):
         absent = self.cluster.path("absent.txt")
         self.assert_refused(BAD_DATA, "gleaner-master",

@@ -3,14 +3,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <cstring>
 #include <optional>
 #include <string>
 
 #include "common/check.hpp"
 #include "common/limits.hpp"
-#include "common/model/row_delta.hpp"
+#include "common/model/row_checks.hpp"
 #include "schema/wire/codec.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
@@ -31,10 +30,6 @@ static_assert(sizeof(PartHeader) == 16);
 
 Error refuse(ShardId shard, std::string what) {
   return Error{ErrorCode::kProtocol, fmt::format("the commit of shard {} {}", raw(shard), what)};
-}
-
-bool ascends(const std::vector<std::uint32_t>& rows) {
-  return std::adjacent_find(rows.begin(), rows.end(), std::greater_equal<>()) == rows.end();
 }
 
 PartHeader header_of(std::uint32_t parts, const SparseUpdate& update) {
@@ -64,34 +59,6 @@ Result<PartHeader> decode_header(ByteView key, ByteView payload) {
   return header;
 }
 
-Result<void> check_update(ShardId shard, const SparseUpdate& update, const ShardMap& map) {
-  const std::size_t rows = update.rows.size();
-  const std::size_t weights = rows * map.weights_per_row(shard);
-  const std::size_t biases = map.is_output(shard) ? rows : 0;
-  if (update.levels.size() != weights || update.scales.size() != rows ||
-      update.biases.size() != biases || update.states.size() != rows) {
-    return refuse(
-        shard, fmt::format("has {} levels, {} scales, {} biases and {} states for {} rows, which "
-                           "should have {}, {}, {} and {}",
-                           update.levels.size(), update.scales.size(), update.biases.size(),
-                           update.states.size(), rows, weights, rows, biases, rows));
-  }
-  if (!ascends(update.rows)) return refuse(shard, "has rows that do not ascend");
-  if (rows != 0 && update.rows.back() >= map.row_count(shard)) {
-    return refuse(shard, fmt::format("has row {}, and the shard has {} rows", update.rows.back(),
-                                     map.row_count(shard)));
-  }
-  if (!std::ranges::all_of(update.levels, is_delta_level) ||
-      !std::ranges::all_of(update.scales, is_delta_scale) ||
-      !std::ranges::all_of(update.biases, is_finite_half)) {
-    return refuse(shard, "has a change of a weight or bias that is out of range");
-  }
-  if (!std::ranges::all_of(update.states, [](float s) { return std::isfinite(s) && s >= 0; })) {
-    return refuse(shard, "has a row state that is negative or not a finite number");
-  }
-  return {};
-}
-
 }  // namespace
 
 Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const ShardMap& map) {
@@ -100,7 +67,7 @@ Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const Shard
   std::memcpy(&header, payload.data(), sizeof header);
   Result<SparseUpdate> update = decode_update(payload.subspan(sizeof header));
   if (!update) return update.error();
-  if (auto checked = check_update(shard, *update, map); !checked) return checked.error();
+  if (auto checked = check_update(map, shard, *update); !checked) return checked.error();
   const PartHeader expected = header_of(header.parts, *update);
   if (std::memcmp(&header, &expected, sizeof header) != 0) {
     return Error{ErrorCode::kCorrupt, "its header does not describe its rows"};
@@ -164,7 +131,9 @@ Result<void> StagedCommits::add(RoundIndex round, ShardId shard, std::uint32_t p
                                 std::uint32_t parts, const SparseUpdate& update,
                                 Durability durability) {
   if (raw(shard) >= map_.shard_count()) return refuse(shard, "is for a shard the run has not");
-  if (auto checked = check_update(shard, update, map_); !checked) return checked;
+  if (auto checked = check_update(map_, shard, update); !checked) {
+    return refuse(shard, "cannot be: " + checked.error().message);
+  }
   if (auto loaded = load(); !loaded) return loaded;
 
   const StagedKeyBytes key = encode_staged_key({round, shard, part});

@@ -7,10 +7,10 @@
 #include <cstring>
 
 #include "common/lsh/row_codes.hpp"
+#include "common/model/row_checks.hpp"
 #include "storage/audit/record_walk.hpp"
 #include "storage/audit/store_audit.hpp"
 #include "storage/keys.hpp"
-#include "volunteer/train/bounds.hpp"
 
 namespace gleaner {
 namespace {
@@ -66,13 +66,11 @@ bool RowsAudit::is_sound(ByteView key, ByteView payload) {
   std::memcpy(values.data(), payload.data(), payload.size());
   const float state = values.back();
   values.pop_back();
-  if (!std::isfinite(state) || state < 0) {
-    findings_.add(Table::kRows, key, "its optimizer state is negative or not a number");
+  if (!is_sound_state(state)) {
+    findings_.add(Table::kRows, key, "it has an optimizer state beyond any that training gives");
     return false;
   }
-  // Written so that a NaN fails.
-  const bool fits = std::ranges::all_of(
-      values, [](float value) { return std::abs(value) <= kWeightMagnitudeMax; });
+  const bool fits = are_sound_weights(values);
   if (!fits) findings_.add(Table::kRows, key, "it has weights beyond any that training gives");
   return fits;
 }

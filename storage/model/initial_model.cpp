@@ -19,8 +19,8 @@
 
 #include "common/dataset/checksum.hpp"
 #include "common/limits.hpp"
+#include "common/model/row_checks.hpp"
 #include "common/model/shard_map.hpp"
-#include "volunteer/train/bounds.hpp"
 
 namespace gleaner {
 namespace {
@@ -271,10 +271,7 @@ Result<ShardRows> InitialModel::RowMaker::operator()(ShardId shard, std::uint32_
   ShardRows rows;
   for (std::uint32_t row = begin; row < end; ++row) {
     if (!read(shard, row, values)) continue;
-    // Written so that a NaN fails.
-    const bool fits = std::ranges::all_of(
-        values, [](float value) { return std::abs(value) <= kWeightMagnitudeMax; });
-    if (!fits) {
+    if (!are_sound_weights(values)) {
       const bool is_output = map_.is_output(shard);
       return Error{
           ErrorCode::kInvalidData,

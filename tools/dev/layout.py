@@ -26,11 +26,10 @@ INCLUDES = {
     "storage/engine": {"common", "storage/engine"},
     "storage": {"common", "common/lsh", "common/model", "schema", "schema/wire", "storage",
                 "storage/engine"},
-    # Of the training function these two include bounds.hpp alone: what a sound number is.
     "storage/audit": {"common", "common/console", "common/lsh", "common/model", "schema",
-                      "storage", "storage/audit", "storage/engine", "volunteer/train"},
+                      "storage", "storage/audit", "storage/engine"},
     "storage/model": {"common", "common/console", "common/dataset", "common/model", "schema",
-                      "storage", "storage/engine", "storage/model", "volunteer/train"},
+                      "storage", "storage/engine", "storage/model"},
     "volunteer/train": CORE_SEES | {"volunteer/train"},
     "volunteer/train/input": CORE_SEES | {"volunteer/train", "volunteer/train/input"},
     "volunteer/train/output": CORE_SEES | {"volunteer/train", "volunteer/train/output"},

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "common/model/initial_weights.hpp"
+#include "common/model/row_checks.hpp"
 #include "master/tasks/metrics.hpp"
-#include "volunteer/train/bounds.hpp"
 #include "volunteer/train/output/exact_top.hpp"
 
 namespace gleaner {
@@ -24,14 +24,10 @@ ModelConfig without_tables(ModelConfig config) {
   return config;
 }
 
-// A record that passed its checksum can still be of a program gone wrong. Written so that a NaN
-// fails.
+// A record that passed its checksum can still be of a program gone wrong.
 Result<void> check_weights(ShardId shard, std::uint32_t first_row,
                            const std::vector<float>& values) {
-  const bool are_sound = std::all_of(values.begin(), values.end(), [](float value) {
-    return std::abs(value) <= kWeightMagnitudeMax;
-  });
-  if (are_sound) return {};
+  if (are_sound_weights(values)) return {};
   return Error{ErrorCode::kCorrupt,
                fmt::format("shard {} has weights beyond any that training gives, in its rows from "
                            "{} on; restore the store from a backup",

@@ -3,9 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 
-#include "volunteer/train/bounds.hpp"
+#include "common/model/row_checks.hpp"
 
 namespace gleaner {
 namespace {
@@ -63,11 +62,10 @@ Result<void> check_grant(const LeaseGrant& grant, const ModelConfig& config, con
 }
 
 ChunkLedger::ChunkLedger(const LeaseGrant& grant, const ModelConfig& config, const ShardMap& map)
-    : lease_(grant.lease),
+    : config_(config),
+      map_(map),
+      lease_(grant.lease),
       base_chunks_(grant.base_chunks),
-      hash_bits_(config.hash_bits),
-      width_(map.row_width(grant.lease.shard)),
-      tables_(map.codes_per_row(grant.lease.shard)),
       has_chunk_(grant.chunks, 0),
       has_base_(map.row_count(grant.lease.shard), 0),
       has_overlay_(has_base_.size(), 0) {}
@@ -81,7 +79,15 @@ Result<void> ChunkLedger::accept(const ShardChunk& chunk) {
     return refuse(lease_, fmt::format("chunk {} came twice", chunk.chunk));
   }
   std::vector<std::uint8_t>& seen = is_base(chunk.chunk) ? has_base_ : has_overlay_;
-  if (auto checked = check_rows(chunk.rows, chunk.chunk, seen); !checked) return checked;
+  const RowsOf source = is_base(chunk.chunk) ? RowsOf::kCheckpoint : RowsOf::kHandOver;
+  if (auto checked = check_rows(config_, map_, lease_.shard, chunk.rows, source); !checked) {
+    return refuse(lease_, fmt::format("chunk {}: {}", chunk.chunk, checked.error().message));
+  }
+  for (const std::uint32_t row : chunk.rows.rows) {
+    if (seen[row] == 0) continue;
+    return refuse(lease_,
+                  fmt::format("chunk {}: row {} came in an earlier chunk", chunk.chunk, row));
+  }
   has_chunk_[chunk.chunk] = 1;
   for (const std::uint32_t row : chunk.rows.rows) seen[row] = 1;
   return {};
@@ -91,49 +97,6 @@ Result<void> ChunkLedger::check_complete() const {
   const auto missing = std::find(has_chunk_.begin(), has_chunk_.end(), std::uint8_t{0});
   if (missing == has_chunk_.end()) return {};
   return refuse(lease_, fmt::format("chunk {} has not come yet", missing - has_chunk_.begin()));
-}
-
-Result<void> ChunkLedger::check_rows(const ShardRows& rows, std::uint32_t chunk,
-                                     const std::vector<std::uint8_t>& seen) const {
-  const auto refuse_chunk = [&](const std::string& what) {
-    return refuse(lease_, fmt::format("chunk {}: {}", chunk, what));
-  };
-  const std::size_t count = rows.rows.size();
-  if (rows.values.size() != count * width_ || rows.states.size() != count ||
-      rows.codes.size() != count * tables_ ||
-      rows.stale_codes.size() != (is_base(chunk) ? 0 : count)) {
-    return refuse_chunk(fmt::format("its lists do not fit {} rows of {} values and {} codes", count,
-                                    width_, tables_));
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    if (rows.rows[i] >= seen.size() || (i > 0 && rows.rows[i] <= rows.rows[i - 1])) {
-      return refuse_chunk(fmt::format("row {} is out of range or out of order", rows.rows[i]));
-    }
-    if (seen[rows.rows[i]] != 0) {
-      return refuse_chunk(fmt::format("row {} came in an earlier chunk", rows.rows[i]));
-    }
-    // Written so that a NaN fails.
-    if (!(rows.states[i] >= 0.0F && rows.states[i] <= kStateMax)) {
-      return refuse_chunk(
-          fmt::format("row {} has an optimizer state of {}", rows.rows[i], rows.states[i]));
-    }
-  }
-  for (std::size_t i = 0; i < rows.values.size(); ++i) {
-    if (!(std::abs(rows.values[i]) <= kWeightMagnitudeMax)) {
-      return refuse_chunk(
-          fmt::format("row {} has a weight of {}", rows.rows[i / width_], rows.values[i]));
-    }
-  }
-  for (std::size_t i = 0; i < rows.codes.size(); ++i) {
-    if ((rows.codes[i] >> hash_bits_) != 0) {
-      return refuse_chunk(fmt::format("row {} has a code of {}, beyond {} bits",
-                                      rows.rows[i / tables_], rows.codes[i], hash_bits_));
-    }
-  }
-  for (const std::uint8_t flag : rows.stale_codes) {
-    if (flag > 1) return refuse_chunk(fmt::format("{} is not a flag", flag));
-  }
-  return {};
 }
 
 }  // namespace gleaner

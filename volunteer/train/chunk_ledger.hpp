@@ -21,7 +21,7 @@ Result<void> check_grant(const LeaseGrant& grant, const ModelConfig& config, con
 
 class ChunkLedger {
  public:
-  // Requires check_grant(grant).
+  // Requires check_grant(grant). Borrows configuration and map.
   ChunkLedger(const LeaseGrant& grant, const ModelConfig& config, const ShardMap& map);
 
   // Notes the chunk. Refuses one out of range, one that came before, and rows that do not fit.
@@ -40,14 +40,10 @@ class ChunkLedger {
   }
 
  private:
-  Result<void> check_rows(const ShardRows& rows, std::uint32_t chunk,
-                          const std::vector<std::uint8_t>& seen) const;
-
+  const ModelConfig& config_;
+  const ShardMap& map_;
   LeaseRef lease_;
   std::uint32_t base_chunks_;
-  std::uint32_t hash_bits_;
-  std::size_t width_;
-  std::size_t tables_;
   std::vector<std::uint8_t> has_chunk_;
   std::vector<std::uint8_t> has_base_;     // rows
   std::vector<std::uint8_t> has_overlay_;  // rows

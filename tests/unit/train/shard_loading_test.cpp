@@ -147,13 +147,14 @@ TEST_CASE("loading: a chunk that does not fit the shard is refused and changes n
   refused("do not fit", [](ShardChunk& c) { c.rows.stale_codes = {0, 0}; });
   refused("do not fit", [](ShardChunk& c) { c.chunk = 2; });  // a hand-over's chunk has flags
   refused("row 60 is out of range", [](ShardChunk& c) { c.rows.rows[1] = 60; });
-  refused("row 4 is out of range or out of order", [](ShardChunk& c) { c.rows.rows[1] = 4; });
+  refused("row 4 is out of order", [](ShardChunk& c) { c.rows.rows[1] = 4; });
   refused("optimizer state of -1", [](ShardChunk& c) { c.rows.states[0] = -1; });
   refused("optimizer state of nan", [](ShardChunk& c) { c.rows.states[1] = NAN; });
   refused("row 9 has a weight of inf", [](ShardChunk& c) { c.rows.values[50] = INFINITY; });
   refused("row 4 has a weight of nan", [](ShardChunk& c) { c.rows.values[48] = NAN; });
   refused("row 4 has a weight of 1e+30", [](ShardChunk& c) { c.rows.values[0] = 1e30F; });
-  refused("row 9 has a code of 16, beyond 4 bits", [](ShardChunk& c) { c.rows.codes[17] = 16; });
+  refused("row 9 has a hash code of 16, beyond 4 bits",
+          [](ShardChunk& c) { c.rows.codes[17] = 16; });
   refused("2 is not a flag", [](ShardChunk& c) {
     c.chunk = 2;
     c.rows.stale_codes = {0, 2};

@@ -15,7 +15,7 @@
 namespace gleaner {
 
 // `shards` ascend. Returns examples x min(k, neurons of the shards) entries; the examples' codes
-// are within bounds.hpp. The same for any pool.
+// are within the bounds of row_checks.hpp. The same for any pool.
 std::vector<ScoredNeuron> exact_top(std::span<const OutputShard* const> shards,
                                     const HiddenCodes& codes, std::uint32_t top_k,
                                     const Kernels& kernels, ThreadPool& pool);

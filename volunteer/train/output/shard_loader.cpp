@@ -7,7 +7,7 @@
 
 #include "common/check.hpp"
 #include "common/model/initial_weights.hpp"
-#include "volunteer/train/bounds.hpp"
+#include "common/model/row_checks.hpp"
 
 namespace gleaner {
 ShardLoader::ShardLoader(const ShardContext& context, const LeaseGrant& grant)

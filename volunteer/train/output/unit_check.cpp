@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/limits.hpp"
-#include "volunteer/train/bounds.hpp"
+#include "common/model/row_checks.hpp"
 
 namespace gleaner {
 namespace {

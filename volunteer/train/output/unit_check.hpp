@@ -15,8 +15,8 @@
 
 namespace gleaner {
 
-// Unpacks hidden codes of `config.hidden` units whose scales are within bounds.hpp. Refuses, with
-// kProtocol, anything else; `what` names them in the error.
+// Unpacks hidden codes of `config.hidden` units whose scales are at most kHiddenScaleMax. Refuses,
+// with kProtocol, anything else; `what` names them in the error.
 Result<HiddenCodes> unpack_checked(const SharedBytes& packed, const ModelConfig& config,
                                    const std::string& what);
 

@@ -1,0 +1,48 @@
+// What rows and commits can be, whoever sent or stored them: one set of checks for the wire, the
+// store and the trainers, so that nothing is stored that a volunteer would refuse to load. Pure
+// functions; any thread.
+//
+// Within these magnitudes training arithmetic stays finite: with activation scales and weights
+// below them no sum of products overflows a float. A commit changes a weight by at most kDeltaMax
+// (row_delta.hpp), so weights stay in range for 2^24 rounds, and a second moment is an average of
+// squares that are far below kStateMax. So no NaN arises, whose bits differ between processors.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <span>
+
+#include "common/ids.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+inline constexpr float kHiddenScaleMax = 0x1p32F;
+inline constexpr float kWeightMagnitudeMax = 0x1p40F;
+inline constexpr float kStateMax = 0x1p116F;
+
+// Both are false for a NaN.
+inline bool is_sound_state(float state) {
+  return state >= 0.0F && state <= kStateMax;
+}
+
+inline bool are_sound_weights(std::span<const float> values) {
+  return std::ranges::all_of(values,
+                             [](float value) { return std::abs(value) <= kWeightMagnitudeMax; });
+}
+
+enum class RowsOf : std::uint8_t { kCheckpoint, kHandOver };
+
+// kProtocol with a clause that names the row unless `rows` are ascending rows of the shard with
+// lists of the right sizes, sound values, and hash codes of `model.hash_bits` bits. The caller
+// knows where the rows came from and says so in front of the clause.
+Result<void> check_rows(const ModelConfig& model, const ShardMap& map, ShardId shard,
+                        const ShardRows& rows, RowsOf source);
+
+// The same for a commit's part.
+Result<void> check_update(const ShardMap& map, ShardId shard, const SparseUpdate& update);
+
+}  // namespace gleaner

@@ -56,9 +56,9 @@ std::optional<std::uint64_t> sample_in_effect(const MasterConfig& config, const 
 // another version of the recipe does not make it another run.
 void keep_choices(Recipe& recipe, const ModelConfig& stored) {
   if (stored.data_fingerprint != recipe.model.data_fingerprint) return;
-  for_each_model_field([&](const auto& field) {
+  for_each_model_key([&](const auto& field) {
     for (const RecipeChoice& choice : recipe.choices) {
-      if (choice.field == field.name) recipe.model.*field.field = stored.*field.field;
+      if (choice.field == field.name) recipe.model.*field.member = stored.*field.member;
     }
   });
 }
@@ -112,8 +112,9 @@ Result<RunData> open_run_data(const MasterConfig& config,
   }
   data.label_counts = count_labels(*data.train);
   Recipe proposed = recipe(facts_of(*data.train),
-                           {config.recipe, config.model.epochs, config.model.batch_examples,
-                            config.model.staleness, config.commit_share});
+                           {config.recipe, config.model.get(&ModelConfig::epochs),
+                            config.model.get(&ModelConfig::batch_examples),
+                            config.model.get(&ModelConfig::staleness), config.commit_share});
   proposed.model.data_fingerprint = data.train->fingerprint();
   const std::optional<RunIdentity> stored = stored_identity(config.run.store);
   if (stored) keep_choices(proposed, stored->model);

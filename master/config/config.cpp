@@ -78,7 +78,7 @@ void add_run(Settings& settings, MasterConfig& c) {
       "machine's cores, shared by the local volunteers.",
       or_auto(c.run.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
   settings.add("min_volunteers", SettingScope::kMachine, "volunteers",
-               "Training starts when so many have joined.",
+               "Training starts when N have joined.",
                integer_setting(c.run.min_volunteers, 1, 100'000));
   settings.add("input_layer", SettingScope::kMachine, "",
                "Who holds the input layer. master: this process, in memory. volunteers: they lease "
@@ -116,26 +116,42 @@ void add_backup(Settings& settings, MasterConfig& c) {
                "backed up in any case.",
                integer_setting(c.backup.every_min, 0, 10'080), "backup-every");
   settings.add("keep", SettingScope::kMachine, "backups",
-               "Older backups than the last so many are removed.",
+               "Backups older than the last N are removed.",
                integer_setting(c.backup.keep, 1, 1000), "backup-keep");
 }
 
-// A model key of any type, unset by default.
 template <typename T>
-SettingValue model_value(std::optional<T>& target, const ModelField<T>& field) {
-  if constexpr (std::is_same_v<T, HiddenUnits>) {
-    return or_auto(target, [](T& value) { return choice_setting(value, {"relu", "linear"}); });
-  } else if constexpr (std::is_same_v<T, Sampling>) {
-    return or_auto(target, [](T& value) {
-      return choice_setting(value, {"lsh", "random", "all"});
-    });
+SettingValue model_value(T& value, const ModelField<T>& field) {
+  if constexpr (std::is_enum_v<T>) {
+    return choice_setting(value, model_words(T{}));
   } else if constexpr (std::is_floating_point_v<T>) {
-    return or_auto(target,
-                   [field](T& value) { return number_setting(value, field.low, field.high); });
+    return number_setting(value, field.low, field.high);
   } else {
-    return or_auto(target,
-                   [field](T& value) { return integer_setting(value, field.low, field.high); });
+    return integer_setting(value, field.low, field.high);
   }
+}
+
+// A model key, unset by default.
+template <typename T>
+SettingValue override_value(ModelOverrides& overrides, const ModelField<T>& field) {
+  T scratch{};
+  SettingValue value = model_value(scratch, field);
+  value.words.emplace_back(kAutoText);
+  value.set = [&overrides, field](std::string_view text) {
+    if (text == kAutoText) {
+      overrides.clear(field.member);
+      return true;
+    }
+    T parsed{};
+    if (!model_value(parsed, field).set(text)) return false;
+    overrides.set(field.member, parsed);
+    return true;
+  };
+  value.get = [&overrides, field]() -> std::string {
+    std::optional<T> own = overrides.get(field.member);
+    return own ? model_value(*own, field).get() : std::string(kAutoText);
+  };
+  return value;
 }
 
 void add_model(Settings& settings, MasterConfig& c) {
@@ -154,9 +170,9 @@ void add_model(Settings& settings, MasterConfig& c) {
       "two volunteers, up to 1,500,000 examples a round. Lower: less traffic, and more work "
       "lost with whoever dies.",
       number_setting(c.commit_share, 0.01, 0.9));
-  for_each_model_field([&](const auto& field) {
+  for_each_model_key([&](const auto& field) {
     settings.add(field.name, SettingScope::kModel, field.unit, field.doc,
-                 model_value(c.model.*field.override, field));
+                 override_value(c.model, field));
   });
 }
 
@@ -347,14 +363,14 @@ Result<void> check(const MasterConfig& c) {
 }
 
 Result<ModelConfig> effective_model(const MasterConfig& config, const ModelConfig& recipe) {
-  ModelConfig model = apply_overrides(recipe, config.model);
+  ModelConfig model = config.model.applied_to(recipe);
   model.seed = config.seed;
   if (auto valid = validate(model); !valid) {
     // The sentence begins with the field's name.
     const std::string& sentence = valid.error().message;
     const std::string field = sentence.substr(0, sentence.find(' '));
     bool is_key = false;
-    for_each_model_field([&](const auto& known) { is_key = is_key || known.name == field; });
+    for_each_model_key([&](const auto& known) { is_key = is_key || known.name == field; });
     if (is_key) return invalid("model." + sentence);
     return Error{ErrorCode::kInvalidData, "the training file cannot be used: " + sentence};
   }
@@ -365,7 +381,7 @@ std::map<std::string, std::string> effective_settings(const MasterConfig& config
                                                       const ModelConfig& model) {
   MasterConfig effective = config;
   effective.seed = model.seed;
-  effective.model = all_overrides(model);
+  effective.model = ModelOverrides::all(model);
   std::map<std::string, std::string> values = master_settings(effective).run_values();
   // A run without test examples has no sample yet, and a later start may bring them.
   if (!effective.evaluation.sample) values.erase(kEvaluationSampleKey);

@@ -2,17 +2,17 @@
 
 namespace gleaner {
 
-ModelConfig apply_overrides(ModelConfig recipe, const ModelOverrides& overrides) {
-  for_each_model_field([&](const auto& field) {
-    if (const auto& value = overrides.*field.override) recipe.*field.field = *value;
-  });
-  return recipe;
+ModelOverrides ModelOverrides::all(const ModelConfig& model) {
+  ModelOverrides overrides;
+  for_each_model_key([&](const auto& field) { overrides.set(field.member, model.*field.member); });
+  return overrides;
 }
 
-ModelOverrides all_overrides(const ModelConfig& model) {
-  ModelOverrides overrides;
-  for_each_model_field([&](const auto& field) { overrides.*field.override = model.*field.field; });
-  return overrides;
+ModelConfig ModelOverrides::applied_to(ModelConfig recipe) const {
+  for_each_model_key([&](const auto& field) {
+    if (has(field.name)) recipe.*field.member = values_.*field.member;
+  });
+  return recipe;
 }
 
 }  // namespace gleaner

@@ -55,46 +55,15 @@ struct Hello {
   keptShards @11 :UInt32;
 }
 
-struct ModelConfig {
-  dataFingerprint @0 :UInt64;
-  points @1 :UInt64;
-  features @2 :UInt32;
-  labels @3 :UInt32;
-  seed @4 :UInt64;
-  hidden @5 :UInt32;
-  outputShards @6 :UInt32;
-  inputShards @7 :UInt32;
-  epochs @8 :UInt32;
-  batchExamples @9 :UInt32;
-  roundBatches @10 :UInt32;
-  staleness @11 :UInt32;
-  sampling @12 :UInt8;
-  hashBits @13 :UInt32;
-  tables @14 :UInt32;
-  activeCap @15 :UInt32;
-  randomNegatives @16 :UInt32;
-  rehashBatches @17 :UInt32;
-  outputRate @18 :Float32;
-  inputRate @19 :Float32;
-  rateDecay @20 :Float32;
-  warmupBatches @21 :UInt32;
-  secondMomentDecay @22 :Float32;
-  epsilon @23 :Float32;
-  dropout @24 :Float32;
-  inputScale @25 :Float32;
-  outputScale @26 :Float32;
-  gradientStepLog2 @27 :Int32;
-  featureDropout @28 :Float32;
-  initialFingerprint @29 :UInt64;
-  divergenceFactor @30 :Float32;
-  stalenessRise @31 :UInt32;
-  hiddenUnits @32 :UInt8;
+struct ModelField {
+  name @0 :Text;
+  value @1 :Text;
 }
 
 struct Welcome {
   protocol @0 :UInt32;
   build @1 :Text;
-  model @2 :ModelConfig;
+  model @2 :List(ModelField);
   heartbeatMs @3 :UInt32;
   silenceMs @4 :UInt32;
   checkpoint @5 :UInt32;

@@ -1,4 +1,7 @@
 // Hello, Welcome, Refusal, Heartbeat, Leaving, Goodbye, and the pieces that all messages share.
+#include <map>
+
+#include "common/model/model_fields.hpp"
 #include "schema/text.hpp"
 #include "schema/versions.hpp"
 #include "schema/wire/wire.hpp"
@@ -8,80 +11,32 @@ namespace {
 
 constexpr std::uint32_t kSilenceMsMax = 24 * 3600 * 1000;
 
-void write(const ModelConfig& from, wire::ModelConfig::Builder to) {
-  to.setDataFingerprint(from.data_fingerprint);
-  to.setPoints(from.points);
-  to.setFeatures(from.features);
-  to.setLabels(from.labels);
-  to.setSeed(from.seed);
-  to.setHidden(from.hidden);
-  to.setHiddenUnits(static_cast<std::uint8_t>(from.hidden_units));
-  to.setOutputShards(from.output_shards);
-  to.setInputShards(from.input_shards);
-  to.setEpochs(from.epochs);
-  to.setBatchExamples(from.batch_examples);
-  to.setRoundBatches(from.round_batches);
-  to.setStaleness(from.staleness);
-  to.setStalenessRise(from.staleness_rise);
-  to.setSampling(static_cast<std::uint8_t>(from.sampling));
-  to.setHashBits(from.hash_bits);
-  to.setTables(from.tables);
-  to.setActiveCap(from.active_cap);
-  to.setRandomNegatives(from.random_negatives);
-  to.setRehashBatches(from.rehash_batches);
-  to.setOutputRate(from.output_rate);
-  to.setInputRate(from.input_rate);
-  to.setRateDecay(from.rate_decay);
-  to.setWarmupBatches(from.warmup_batches);
-  to.setSecondMomentDecay(from.second_moment_decay);
-  to.setEpsilon(from.epsilon);
-  to.setDropout(from.dropout);
-  to.setFeatureDropout(from.feature_dropout);
-  to.setInputScale(from.input_scale);
-  to.setOutputScale(from.output_scale);
-  to.setDivergenceFactor(from.divergence_factor);
-  to.setGradientStepLog2(from.gradient_step_log2);
-  to.setInitialFingerprint(from.initial_fingerprint);
+// More than any model has, and longer than any is written.
+constexpr std::size_t kModelFieldsMax = 256;
+constexpr std::size_t kModelTextBytesMax = 64;
+
+template <typename Builder>
+void write(const ModelConfig& from, Builder to) {
+  const auto fields = model_fields(from);
+  auto list = to.initModel(static_cast<unsigned>(fields.size()));
+  for (unsigned i = 0; i < list.size(); ++i) {
+    list[i].setName(fields[i].first);
+    list[i].setValue(fields[i].second);
+  }
 }
 
-ModelConfig read(wire::ModelConfig::Reader from) {
-  ModelConfig to;
-  to.data_fingerprint = from.getDataFingerprint();
-  to.points = from.getPoints();
-  to.features = from.getFeatures();
-  to.labels = from.getLabels();
-  to.seed = from.getSeed();
-  to.hidden = from.getHidden();
-  to.hidden_units = read_enum("model.hidden_units", from.getHiddenUnits(), HiddenUnits::kLinear);
-  to.output_shards = from.getOutputShards();
-  to.input_shards = from.getInputShards();
-  to.epochs = from.getEpochs();
-  to.batch_examples = from.getBatchExamples();
-  to.round_batches = from.getRoundBatches();
-  to.staleness = from.getStaleness();
-  to.staleness_rise = from.getStalenessRise();
-  to.sampling = read_enum("model.sampling", from.getSampling(), Sampling::kAll);
-  to.hash_bits = from.getHashBits();
-  to.tables = from.getTables();
-  to.active_cap = from.getActiveCap();
-  to.random_negatives = from.getRandomNegatives();
-  to.rehash_batches = from.getRehashBatches();
-  to.output_rate = from.getOutputRate();
-  to.input_rate = from.getInputRate();
-  to.rate_decay = from.getRateDecay();
-  to.warmup_batches = from.getWarmupBatches();
-  to.second_moment_decay = from.getSecondMomentDecay();
-  to.epsilon = from.getEpsilon();
-  to.dropout = from.getDropout();
-  to.feature_dropout = from.getFeatureDropout();
-  to.input_scale = from.getInputScale();
-  to.output_scale = from.getOutputScale();
-  to.divergence_factor = from.getDivergenceFactor();
-  to.gradient_step_log2 = from.getGradientStepLog2();
-  to.initial_fingerprint = from.getInitialFingerprint();
-  // Ranges refuse NaN and infinities as well.
-  if (auto valid = validate(to); !valid) malformed("model", "{}", valid.error().message);
-  return to;
+ModelConfig read(capnp::List<wire::ModelField>::Reader from) {
+  if (from.size() > kModelFieldsMax) {
+    malformed("model", "{} fields, at most {}", from.size(), kModelFieldsMax);
+  }
+  std::map<std::string, std::string> fields;
+  for (const auto field : from) {
+    fields[read_text("model.name", field.getName(), kModelTextBytesMax)] =
+        read_text("model.value", field.getValue(), kModelTextBytesMax);
+  }
+  const Result<ModelConfig> model = model_from_fields(fields);
+  if (!model) malformed("model", "{}", model.error().message);
+  return *model;
 }
 
 }  // namespace
@@ -157,7 +112,7 @@ Hello read(wire::Hello::Reader from) {
 void write(const Welcome& from, wire::Welcome::Builder to) {
   to.setProtocol(from.protocol);
   to.setBuild(outgoing_text(from.build, kNameBytesMax));
-  write(from.model, to.initModel());
+  write(from.model, to);
   to.setHeartbeatMs(from.heartbeat_ms);
   to.setSilenceMs(from.silence_ms);
   to.setCheckpoint(from.checkpoint);

@@ -75,7 +75,7 @@ TEST_CASE("master config: the command lines that stay are read as written", "[ma
   expected.run.store = "DIR";
   expected.run.local = 2;
   expected.run.threads = 1;
-  expected.model.epochs = 3;
+  expected.model.set(&ModelConfig::epochs, 3u);
   expected.seed = 1;
   expected.output.json = true;
   REQUIRE(local->config == expected);
@@ -122,9 +122,9 @@ TEST_CASE("master config: every default and every change survives --print-config
   changed.run.threads = 3;
   changed.seed = 5;
   changed.recipe = RecipeKind::kBest;
-  changed.model = all_overrides(recipe());
-  changed.model.sampling = Sampling::kRandom;
-  changed.model.dropout = 0.1F;
+  changed.model = ModelOverrides::all(recipe());
+  changed.model.set(&ModelConfig::sampling, Sampling::kRandom);
+  changed.model.set(&ModelConfig::dropout, 0.1F);
   changed.network.listen = "[::1]:0";
   changed.network.token = "s\"e\\c";
   changed.evaluation.sample = 1000;
@@ -152,8 +152,8 @@ TEST_CASE("master config: the token may come from the environment", "[master_con
 TEST_CASE("master config: the recipe decides what nobody has set", "[master_config]") {
   MasterConfig config = complete();
   config.seed = 42;
-  config.model.hidden = 256;
-  config.model.dropout = 0.5F;
+  config.model.set(&ModelConfig::hidden, 256u);
+  config.model.set(&ModelConfig::dropout, 0.5F);
   ModelConfig expected = recipe();
   expected.seed = 42;
   expected.hidden = 256;
@@ -163,22 +163,21 @@ TEST_CASE("master config: the recipe decides what nobody has set", "[master_conf
 
 TEST_CASE("master config: every field of a model can be overridden", "[master_config]") {
   std::size_t fields = 0;
-  for_each_model_field([&](const auto&) { ++fields; });
+  for_each_model_key([&](const auto&) { ++fields; });
   // Four come from the data, one from a model to begin with, and the seed is always set.
   REQUIRE(field_count<ModelConfig>() == fields + 4 + 1 + 1);
-  REQUIRE(field_count<ModelOverrides>() == fields);
 
   ModelConfig other = recipe();
-  for_each_model_field([&](const auto& field) {
-    auto& value = other.*field.field;
+  for_each_model_key([&](const auto& field) {
+    auto& value = other.*field.member;
     using T = std::remove_reference_t<decltype(value)>;
     value = value == field.low ? field.high : field.low;
     static_assert(!std::is_const_v<T>);
   });
-  ModelConfig merged = apply_overrides(recipe(), all_overrides(other));
+  ModelConfig merged = ModelOverrides::all(other).applied_to(recipe());
   REQUIRE(merged == other);
-  for_each_model_field(
-      [&](const auto& field) { REQUIRE(merged.*field.field != recipe().*field.field); });
+  for_each_model_key(
+      [&](const auto& field) { REQUIRE(merged.*field.member != recipe().*field.member); });
 }
 
 TEST_CASE("master config: the range of every model key is the range that validation allows",
@@ -186,10 +185,10 @@ TEST_CASE("master config: the range of every model key is the range that validat
   ModelConfig base = recipe();
   base.labels = kLabelsMax;
   base.points = std::uint64_t{1} << 40;
-  for_each_model_field([&](const auto& field) {
+  for_each_model_key([&](const auto& field) {
     for (const auto bound : {field.low, field.high}) {
       ModelConfig model = base;
-      model.*field.field = bound;
+      model.*field.member = bound;
       // The hidden layer must divide into its shards: that is not a matter of one key.
       if (std::string(field.name) == "input_shards") {
         model.hidden = model.input_shards * kLanes;
@@ -202,11 +201,11 @@ TEST_CASE("master config: the range of every model key is the range that validat
 
 TEST_CASE("master config: a model that does not fit is refused by key", "[master_config]") {
   MasterConfig config = complete();
-  config.model.hidden = 100;
+  config.model.set(&ModelConfig::hidden, 100u);
   REQUIRE_THAT(effective_model(config, recipe()).error().message,
                StartsWith("model.hidden is 100: it must be a multiple of 16"));
   config = complete();
-  config.model.output_shards = 501;
+  config.model.set(&ModelConfig::output_shards, 501u);
   REQUIRE_THAT(effective_model(config, recipe()).error().message,
                StartsWith("model.output_shards is 501: there are only 500 labels"));
   ModelConfig empty = recipe();

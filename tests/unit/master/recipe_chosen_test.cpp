@@ -22,7 +22,7 @@ RecipeChosen choose(const MasterConfig& config) {
   facts.points = 1000;
   facts.features = 200;
   facts.labels = 50'000;
-  const Recipe proposed = recipe(facts, {config.recipe, config.model.staleness});
+  const Recipe proposed = recipe(facts, {config.recipe});
   return recipe_chosen(config, proposed.choices, effective_model(config, proposed.model).value());
 }
 
@@ -44,7 +44,7 @@ TEST_CASE("recipe chosen: every value that nobody has set is named with its reas
 TEST_CASE("recipe chosen: what a person has set is not the recipe's", "[recipe_chosen]") {
   MasterConfig config;
   config.recipe = RecipeKind::kBest;
-  config.model.hidden = 64;
+  config.model.set(&ModelConfig::hidden, 64u);
   const RecipeChosen chosen = choose(config);
   REQUIRE(chosen.recipe == "best");
   REQUIRE(find(chosen, "model.hidden") == nullptr);

@@ -104,13 +104,13 @@ TEST_CASE("codec: joining messages with impossible content are refused by field"
 TEST_CASE("codec: a configuration out of range or not finite is refused", "[codec]") {
   Welcome bad = welcome();
   bad.model.hidden = 17;
-  require_refused(bad, "Welcome: model: hidden is 17");
+  require_refused(bad, "Welcome: model: in the model configuration, hidden is 17");
   bad = welcome();
   bad.model.dropout = kNan;
-  require_refused(bad, "Welcome: model: dropout");
+  require_refused(bad, "Welcome: model: in the model configuration, dropout is nan");
   bad = welcome();
   bad.model.sampling = static_cast<Sampling>(3);
-  require_refused(bad, "Welcome: model.sampling: 3 is unknown");
+  require_refused(bad, "Welcome: model: the model configuration has no readable 'sampling'");
 }
 
 TEST_CASE("codec: text is made printable and cut when it is sent", "[codec]") {

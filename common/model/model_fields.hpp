@@ -1,0 +1,184 @@
+// The one table of the fields of ModelConfig, from which keys, flags, help, text, wire form,
+// identity and ranges follow. A field that is added to the structure is added here and nowhere
+// else. Pure; any thread.
+#pragma once
+
+#include <limits>
+#include <map>
+#include <string>
+#include <string_view>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+#include "common/limits.hpp"
+#include "common/model/model_config.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+// `low` and `high` are included in the range.
+template <typename T>
+struct ModelField {
+  const char* name;
+  T ModelConfig::*member;
+  T low;
+  T high;
+  const char* unit;
+  const char* doc;  // empty where the value comes from the data and is not a key
+};
+
+namespace detail {
+
+// Calls the visitor with a ModelField made of its arguments.
+template <typename Visit>
+class ModelFieldVisit {
+ public:
+  explicit ModelFieldVisit(const Visit& visit) : visit_(visit) {}
+
+  template <typename T>
+  void operator()(const char* name, T ModelConfig::*member, std::type_identity_t<T> low,
+                  std::type_identity_t<T> high, const char* unit, const char* doc) const {
+    visit_(ModelField<T>{name, member, low, high, unit, doc});
+  }
+
+ private:
+  const Visit& visit_;
+};
+
+template <typename Visit>
+void visit_data_fields(const ModelFieldVisit<Visit>& field) {
+  using C = ModelConfig;
+  constexpr std::uint64_t kAny = std::numeric_limits<std::uint64_t>::max();
+  field("data_fingerprint", &C::data_fingerprint, 0, kAny, "", "");
+  field("points", &C::points, 1, std::uint64_t{1} << 40, "", "");
+  field("features", &C::features, 1, kFeaturesMax, "", "");
+  field("labels", &C::labels, 1, kLabelsMax, "", "");
+  field("seed", &C::seed, 0, kAny, "", "");
+}
+
+// Sizes, and how the run is cut.
+template <typename Visit>
+void visit_shape_fields(const ModelFieldVisit<Visit>& field) {
+  using C = ModelConfig;
+  field("hidden", &C::hidden, kLanes, kHiddenMax, "units",
+        "Width of the hidden layer; a multiple of 16.");
+  field("hidden_units", &C::hidden_units, HiddenUnits::kRelu, HiddenUnits::kLinear, "",
+        "What a hidden unit makes of its sum: zero where it is negative "
+        "(relu), or the sum itself (linear).");
+  field("output_shards", &C::output_shards, 1, kOutputShardsMax, "shards",
+        "Shards that the output layer is cut into; at least as many as volunteers are expected, "
+        "at most the number of labels.");
+  field("input_shards", &C::input_shards, 1, kInputShardsMax, "shards",
+        "Shards that the hidden layer is cut into; each must hold a multiple of 16 units.");
+  field("epochs", &C::epochs, 1, 100'000, "epochs",
+        "How often training goes through the whole training file.");
+  field("batch_examples", &C::batch_examples, 1, kBatchExamplesMax, "examples",
+        "Examples between two updates of the weights.");
+  field("round_batches", &C::round_batches, 1, 1'000'000, "batches",
+        "Batches between two checkpoints. An epoch is cut into rounds of this length, or a round "
+        "has as "
+        "many whole epochs as fit; then epochs must be a multiple of these.");
+  field("staleness", &C::staleness, 0, kStalenessMax, "batches",
+        "Lag between a batch's forward pass and the last update it sees. 0 trains strictly in "
+        "order; more hides the network's latency and needs a staleness_rise.");
+  field("staleness_rise", &C::staleness_rise, 0, 1'000'000, "batches",
+        "The lag begins at 1 and grows by one every N batches until it is staleness, since "
+        "the first updates all point one way and overshoot when they come late. 0: staleness "
+        "from the start.");
+}
+
+// Which neurons an example trains.
+template <typename Visit>
+void visit_sampling_fields(const ModelFieldVisit<Visit>& field) {
+  using C = ModelConfig;
+  field("sampling", &C::sampling, Sampling::kLsh, Sampling::kAll, "",
+        "How the active output neurons of an example are chosen: by hash "
+        "tables, at random, or all of them.");
+  field("hash_bits", &C::hash_bits, 1, kHashBitsMax, "bits",
+        "Bits of a hash code: a table of N bits has 2 to the power of N buckets.");
+  field("tables", &C::tables, 1, kTablesMax, "tables", "Hash tables.");
+  field("active_cap", &C::active_cap, 1, kLabelsMax, "neurons",
+        "Most active neurons an example gets besides its true labels, over the whole layer.");
+  field("random_negatives", &C::random_negatives, 0, kLabelsMax, "neurons",
+        "Neurons chosen at random for an example besides those from the tables.");
+  field("rehash_batches", &C::rehash_batches, 1, 1'000'000, "batches",
+        "Neurons that changed are hashed again every N batches.");
+}
+
+// How they learn.
+template <typename Visit>
+void visit_learning_fields(const ModelFieldVisit<Visit>& field) {
+  using C = ModelConfig;
+  field("output_rate", &C::output_rate, 0.0F, kRateMax, "", "Learning rate of the output layer.");
+  field("input_rate", &C::input_rate, 0.0F, kRateMax, "", "Learning rate of the input layer.");
+  field("rate_decay", &C::rate_decay, 1e-6F, 1.0F, "",
+        "Both rates are multiplied by it after every epoch.");
+  field("warmup_batches", &C::warmup_batches, 0, 1'000'000'000, "batches",
+        "The rates rise linearly from zero over N batches.");
+  field("second_moment_decay", &C::second_moment_decay, 0.0F, 0.9999999F, "",
+        "How much of its gradient statistics a row keeps from one update to the next.");
+  field("epsilon", &C::epsilon, 1e-30F, 1.0F, "", "Added to the denominator of every update.");
+  field("dropout", &C::dropout, 0.0F, 0.95F, "",
+        "Share of the hidden units zeroed for an example in training.");
+  field("feature_dropout", &C::feature_dropout, 0.0F, 0.95F, "",
+        "Share of an example's features left out in training; the others are scaled up.");
+  field("input_scale", &C::input_scale, 0.0F, 100.0F, "",
+        "Standard deviation of the input layer's initial weights.");
+  field("output_scale", &C::output_scale, 0.0F, 100.0F, "",
+        "Initial output weights are uniform within this, over the square root of hidden.");
+  field("divergence_factor", &C::divergence_factor, 0.0F, 1e6F, "",
+        "A round whose loss is N times the lowest of an earlier round has diverged: it is "
+        "trained again at half the rates. 0: never.");
+  field("gradient_step_log2", &C::gradient_step_log2, -13, 0, "",
+        "Gradients of the hidden layer travel as multiples of 2 to the "
+        "power of this.");
+}
+
+}  // namespace detail
+
+// Calls visit(ModelField<T>) for every field, in the order of the structure, which is that of
+// digests.
+template <typename Visit>
+void for_each_model_field(const Visit& visit) {
+  const detail::ModelFieldVisit<Visit> field(visit);
+  detail::visit_data_fields(field);
+  detail::visit_shape_fields(field);
+  detail::visit_sampling_fields(field);
+  detail::visit_learning_fields(field);
+  field("initial_fingerprint", &ModelConfig::initial_fingerprint, 0,
+        std::numeric_limits<std::uint64_t>::max(), "", "");
+}
+
+// The same for the fields that a person may set.
+template <typename Visit>
+void for_each_model_key(const Visit& visit) {
+  for_each_model_field([&](const auto& field) {
+    if (*field.doc != '\0') visit(field);
+  });
+}
+
+// The words of an enumerated field, by value.
+std::vector<std::string> model_words(HiddenUnits);
+std::vector<std::string> model_words(Sampling);
+
+// Name and text of every field, in the order of the structure; some, among them
+// `initial_fingerprint`, the last, only where they are used. Numbers are written so that reading
+// them gives the same bits.
+std::vector<std::pair<std::string, std::string>> model_fields(const ModelConfig& config);
+
+// The reverse, validated; errors are kCorrupt. A field that is missing has its default: it was
+// added after the text was written. An unknown name is kVersion: a newer program wrote it, and it
+// may matter to the arithmetic.
+Result<ModelConfig> model_from_fields(const std::map<std::string, std::string>& fields);
+
+// A field of which two configurations have different values, and at least one uses its own.
+struct FieldDifference {
+  std::string name;
+  std::string left;
+  std::string right;
+};
+
+std::vector<FieldDifference> model_differences(const ModelConfig& left, const ModelConfig& right);
+
+}  // namespace gleaner

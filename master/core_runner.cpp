@@ -104,7 +104,7 @@ void CoreRunner::perform(Send& effect) {
   if (status != nullptr && observer_.on_status) observer_.on_status(*status);
   const std::size_t wire_bytes =
       link->second->send(encode(effect.message), lane_of(effect.message));
-  core_.record_sent(effect.session, effect.message, wire_bytes);
+  core_.handle(MessageSent{effect.session, effect.message.index(), wire_bytes}, monotonic_now());
 }
 
 void CoreRunner::perform(const CloseSession& effect) {

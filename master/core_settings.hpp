@@ -3,7 +3,7 @@
 #pragma once
 
 #include "master/config/config.hpp"
-#include "master/core/core_config.hpp"
+#include "master/core/events/core_config.hpp"
 #include "master/run_data.hpp"
 
 namespace gleaner {

@@ -1,5 +1,6 @@
 #include "schema/traffic.hpp"
 
+#include <array>
 #include <variant>
 
 #include "schema/is_one_of.hpp"
@@ -21,11 +22,20 @@ constexpr std::uint64_t Traffic::*kind_of() {
   return nullptr;
 }
 
+template <typename... Types>
+constexpr std::array<std::uint64_t Traffic::*, sizeof...(Types)> kinds_of(
+    const std::variant<Types...>*) {
+  return {kind_of<Types>()...};
+}
+
+// One per type of Message.
+constexpr auto kKinds = kinds_of(static_cast<const Message*>(nullptr));
+
 }  // namespace
 
-void Traffic::add(const Message& message, std::uint64_t bytes) {
+void Traffic::add(std::size_t type, std::uint64_t bytes) {
   all += bytes;
-  const auto kind = std::visit([]<typename T>(const T&) { return kind_of<T>(); }, message);
+  const auto kind = kKinds.at(type);
   if (kind != nullptr) this->*kind += bytes;
 }
 

@@ -2,6 +2,7 @@
 // one direction.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 
 #include "schema/messages.hpp"
@@ -22,7 +23,10 @@ struct Traffic {
     return all - units - evaluation - commits - shards - points;
   }
 
-  void add(const Message& message, std::uint64_t bytes);
+  void add(const Message& message, std::uint64_t bytes) { add(message.index(), bytes); }
+
+  // The same by the position of the message's type in Message.
+  void add(std::size_t type, std::uint64_t bytes);
   Traffic& operator+=(const Traffic& other);
 
   friend bool operator==(const Traffic&, const Traffic&) = default;

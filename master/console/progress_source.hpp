@@ -8,8 +8,8 @@
 
 #include "common/time.hpp"
 #include "master/console/progress_events.hpp"
-#include "master/core/events.hpp"
-#include "master/core/records.hpp"
+#include "master/core/events/events.hpp"
+#include "master/core/events/records.hpp"
 
 namespace gleaner {
 

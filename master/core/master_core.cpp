@@ -1,228 +1,274 @@
 #include "master/core/master_core.hpp"
 
-#include <fmt/format.h>
-
-#include <algorithm>
 #include <utility>
+
+#include "master/core/events/protocol_error.hpp"
 
 namespace gleaner {
 
 MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint resume)
-    : model_(model),
-      config_(std::move(config)),
-      plan_(model_, std::move(resume.rate_cuts)),
-      map_(model_),
-      leases_(config_.lends_input ? map_.shard_count() : map_.output_shards(), resume.checkpoint,
-              resume.first_epoch),
-      pipeline_(plan_, map_, resume.checkpoint),
-      commits_(map_.shard_count()),
-      first_epoch_(resume.first_epoch),
-      checkpoint_(resume.checkpoint),
-      digests_(std::move(resume.digests)),
-      expects_rejoin_(checkpoint_ > 0),
-      evaluated_checkpoint_(resume.is_evaluated ? resume.checkpoint : 0),
-      learning_(resume.learning) {
-  GLEANER_CHECK(config_.label_counts.size() == model_.labels);
-  if (config_.lends_input) input_.emplace(plan_, map_, plan_.round_begin(checkpoint_));
-  last_record_.batches = plan_.round_begin(checkpoint_);
+    : run_(model, std::move(config), std::move(resume.rate_cuts)),
+      sessions_(run_, outbox_),
+      pipeline_(run_.plan, run_.map, resume.checkpoint),
+      placement_(run_, outbox_, sessions_, pipeline_, input_, resume),
+      evaluations_(run_, resume),
+      rounds_(run_, outbox_, sessions_, placement_.leases(), pipeline_, evaluations_, meter_,
+              resume),
+      units_(run_, outbox_, sessions_, placement_, pipeline_, input_, evaluations_, meter_),
+      view_(run_, outbox_, life_, sessions_, placement_, pipeline_, input_, evaluations_, meter_,
+            rounds_, resume.first_epoch) {
+  if (run_.config.lends_input) {
+    input_.emplace(run_.plan, run_.map, run_.plan.round_begin(resume.checkpoint));
+  }
 }
 
 Effects MasterCore::handle(Event event, Instant now) {
-  if (is_done_) return {};
-  now_ = now;
-  if (born_ == Instant{}) born_ = now_;
+  if (const auto* sent = std::get_if<MessageSent>(&event)) {
+    on(*sent);
+    return {};
+  }
+  if (life_.is_done) return {};
+  outbox_.set_now(now);
+  if (life_.born == Instant{}) life_.born = now;
   std::visit([this](auto& e) { on(e); }, event);
-  if (!is_done_) schedule();
-  note_progress();
-  return std::exchange(effects_, {});
+  if (!life_.is_done) schedule();
+  view_.note_progress();
+  return outbox_.take();
+}
+
+// What to do next. Reads the state that events left, so that the order of events within an instant
+// does not matter to it.
+void MasterCore::schedule() {
+  if (!life_.is_started) {
+    if (sessions_.active() < run_.config.min_volunteers) {
+      if (rounds_.is_stopping()) finish_if(rounds_.complete());
+      return;
+    }
+    life_.is_started = true;
+    meter_.restart_clock(outbox_.now());
+  }
+  placement_.update();
+  finish_if(rounds_.close());
+  if (life_.is_done) return;
+  rounds_.begin_evaluation_if_due();
+  for (WorkerTask& task : pipeline_.advance(rounds_.open_end())) units_.perform(std::move(task));
+  if (auto& evaluation = evaluations_.current()) {
+    for (WorkerTask& task : evaluation->advance()) units_.perform(std::move(task));
+  }
+  units_.issue(rounds_.checkpoint());
+  let_leavers_go();
+  finish_if(rounds_.complete());
+}
+
+// ---- Answers of worker and store ---------------------------------------------------------------
+
+void MasterCore::on(BackwardDone& event) {
+  pipeline_.backward_done(event.batch);
+  if (input_) input_->gradients_ready(event.batch, std::move(event.packed));
+  meter_.batch_applied(pipeline_.at(event.batch).examples);
+}
+
+void MasterCore::on(PointsRead& event) {
+  if (const auto answered = units_.on(event); !answered) refuse(event.session, answered.error());
+}
+
+void MasterCore::on(const Staged& event) {
+  rounds_.store_answered();
+  rounds_.on(event);
+}
+
+void MasterCore::on(Folded& event) {
+  rounds_.store_answered();
+  rounds_.on(event);
+  const BatchIndex begin = run_.plan.round_begin(rounds_.checkpoint());
+  pipeline_.forget_before(begin);
+  if (input_) input_->forget_before(begin);
+  placement_.weigh_balance();
+  outbox_.tell(CheckpointReached{rounds_.last_record()});
+}
+
+void MasterCore::on(ChunkRead& event) {
+  rounds_.store_answered();
+  placement_.on(event);
+}
+
+void MasterCore::on(const HistoryRecorded& event) {
+  rounds_.store_answered();
+  rounds_.on(event);
 }
 
 // ---- Messages ----------------------------------------------------------------------------------
 
 void MasterCore::on(MessageReceived& event) {
-  const auto found = sessions_.find(event.session);
-  if (found == sessions_.end()) return;  // dropped while the message was on its way
-  SessionState& session = found->second;
-  session.last_heard = now_;
-  if (session.phase == SessionPhase::kIntroducing &&
-      !std::holds_alternative<Hello>(event.message) &&
-      !std::holds_alternative<Observe>(event.message)) {
-    refuse(event.session, ErrorCode::kProtocol,
-           fmt::format("{} before Hello: a volunteer introduces itself first",
-                       message_name(event.message)),
-           false);
-    return;
-  }
-  if (session.phase != SessionPhase::kIntroducing) {
-    account(session).up.add(event.message, event.bytes);
+  SessionState* const session = sessions_.find(event.session);
+  if (session == nullptr) return;  // dropped while the message was on its way
+  session->last_heard = outbox_.now();
+  if (session->phase != SessionPhase::kIntroducing) {
+    sessions_.account(*session).up.add(event.message, event.bytes);
     if (std::holds_alternative<UnitResult>(event.message) ||
         std::holds_alternative<InputResult>(event.message)) {
-      unit_bytes_up_ += event.bytes;
-      round_bytes_up_ += event.bytes;
+      meter_.received(event.bytes);
+    }
+  } else if (!std::holds_alternative<Hello>(event.message) &&
+             !std::holds_alternative<Observe>(event.message)) {
+    refuse(event.session, protocol_error("{} before Hello: a volunteer introduces itself first",
+                                         message_name(event.message)));
+    return;
+  }
+  const Result<void> received = receive(event.session, *session, event.message);
+  if (!received) refuse(event.session, received.error());
+}
+
+Result<void> MasterCore::receive(SessionId id, SessionState& session, Message& message) {
+  if (auto* m = std::get_if<UnitResult>(&message)) return units_.receive(session, *m);
+  if (auto* m = std::get_if<InputResult>(&message)) return units_.receive(session, *m);
+  if (auto* m = std::get_if<EvalResult>(&message)) return units_.receive(session, *m);
+  if (auto* m = std::get_if<PointsRequest>(&message)) return units_.receive(id, session, *m);
+  if (auto* m = std::get_if<ShardCommit>(&message)) return rounds_.receive(id, session, *m);
+  if (auto* m = std::get_if<ChunkRequest>(&message)) return placement_.receive(id, session, *m);
+  if (auto* m = std::get_if<ShardReady>(&message)) return placement_.receive(id, session, *m);
+  if (auto* m = std::get_if<HandOver>(&message)) return placement_.receive(id, session, *m);
+  if (auto* m = std::get_if<ShardOffer>(&message)) {
+    return placement_.receive(id, session, *m, rounds_.checkpoint(), rounds_.is_folding(),
+                              rounds_.digests());
+  }
+  if (auto* m = std::get_if<Hello>(&message)) return introduce(id, session, *m);
+  if (auto* m = std::get_if<Observe>(&message)) return answer(id, session, *m);
+  if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
+    sessions_.heard(session, *heartbeat);
+  } else if (const auto* leaving = std::get_if<Leaving>(&message)) {
+    leave(id, session, *leaving);
+  } else if (const auto* goodbye = std::get_if<Goodbye>(&message)) {
+    outbox_.close(id);
+    drop_session(id, goodbye->sentence.empty() ? "it said goodbye" : goodbye->sentence);
+  } else {
+    return protocol_error("{} is for volunteers to receive, not to send", message_name(message));
+  }
+  return {};
+}
+
+void MasterCore::on(const MessageSent& event) {
+  Traffic traffic;
+  traffic.add(event.type, event.bytes);
+  meter_.sent(traffic.units);
+  const SessionState* const session = sessions_.find(event.session);
+  if (session != nullptr && session->phase != SessionPhase::kIntroducing) {
+    sessions_.account(*session).down += traffic;
+  }
+}
+
+Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& hello) {
+  const Result<std::uint32_t> protocol = sessions_.check(session, hello);
+  if (!protocol) return protocol.error();
+  if (const std::optional<SessionId> old = sessions_.of_identity(hello)) {
+    outbox_.close(*old);
+    drop_session(*old, "it connected again");
+  }
+  Result<void> active =
+      sessions_.activate(id, session, std::move(hello), *protocol, rounds_.checkpoint());
+  if (active && !session.awaits_offer) placement_.newcomer_came();
+  return active;
+}
+
+Result<void> MasterCore::answer(SessionId id, const SessionState& session, const Observe& observe) {
+  const Result<std::uint32_t> protocol = sessions_.admit_observer(session, observe);
+  if (!protocol) return protocol.error();
+  RunStatus answer = status();
+  answer.protocol = *protocol;
+  outbox_.send(id, std::move(answer));
+  outbox_.close(id);
+  sessions_.take(id);
+  return {};
+}
+
+void MasterCore::leave(SessionId id, SessionState& session, const Leaving& leaving) {
+  if (session.phase != SessionPhase::kActive) return;
+  session.phase = SessionPhase::kLeaving;
+  session.begin_debt(outbox_.now());
+  placement_.ask_back(id, session, leaving.reason);
+}
+
+// ---- Time --------------------------------------------------------------------------------------
+
+void MasterCore::on(const Tick&) {
+  sessions_.tick();
+  std::vector<std::pair<SessionId, std::string>> ended;
+  std::optional<RunNews> news;  // the same for everyone
+  for (auto& [id, state] : sessions_.all()) {
+    SessionState& session = state;
+    const auto owes = [&, owner = id] {
+      return !rounds_.store_full_since() && placement_.owes(owner, session);
+    };
+    if (auto reason = sessions_.overdue(session, owes)) {
+      ended.emplace_back(id, std::move(*reason));
+    } else if (session.phase != SessionPhase::kIntroducing) {
+      if (sessions_.is_heartbeat_due(session)) {
+        if (!news) news = view_.news();
+        sessions_.send_heartbeat(id, session, *news);
+      }
+      placement_.forget_slowness(id, session);
     }
   }
-  std::visit([&](auto& message) { on_message(event.session, session, message); }, event.message);
+  for (const auto& [id, reason] : ended) {
+    outbox_.send(id, Refusal{ErrorCode::kStaleLease,
+                             reason + ": its leases have ended, connect again to take part", true});
+    outbox_.close(id);
+    drop_session(id, reason);
+  }
+  finish_if(rounds_.stop_overdue());
 }
 
-void MasterCore::say(SessionId id, Message message) {
-  effects_.emplace_back(Send{id, std::move(message)});
-}
+// ---- Ends --------------------------------------------------------------------------------------
 
-void MasterCore::remark(Severity severity, std::string kind, std::string text) {
-  effects_.emplace_back(Notice(Remark{severity, std::move(kind), std::move(text)}));
-}
-
-// ---- Worker and store --------------------------------------------------------------------------
-
-void MasterCore::on(const ForwardDone& event) {
-  pipeline_.forward_done(event);
-}
-
-void MasterCore::on(BackwardDone& event) {
-  pipeline_.backward_done(event.batch);
-  if (input_) input_->gradients_ready(event.batch, std::move(event.packed));
-  examples_ += pipeline_.at(event.batch).examples;
-}
-
-void MasterCore::on(InputCommitted& event) {
-  for (InputCommitted::Part& part : event.parts) {
-    commits_.expect(event.round, part.shard, part.parts);
-    effects_.emplace_back(StorageTask(StageTask{SessionId{}, part.shard, event.round, part.part,
-                                                part.parts, std::move(part.update)}));
+void MasterCore::let_leavers_go() {
+  std::vector<SessionId> gone;
+  for (const auto& [id, session] : sessions_.all()) {
+    if (session.phase == SessionPhase::kLeaving && session.units.empty() &&
+        leases().count_held_by(id) == 0) {
+      gone.push_back(id);
+    }
+  }
+  for (const SessionId id : gone) {
+    outbox_.send(id, Goodbye{ErrorCode::kShuttingDown, "all its shards are handed over"});
+    outbox_.close(id);
+    drop_session(id, "handed over all its work");
   }
 }
 
-void MasterCore::on(const EvalForwardDone& event) {
-  evaluation_->forward_done(event);
+void MasterCore::refuse(SessionId id, const Error& error) {
+  outbox_.send(id, Refusal{error.code, error.message, error.code == ErrorCode::kBusy});
+  outbox_.close(id);
+  drop_session(id, error.message);
 }
 
-void MasterCore::on(const EvalChunkScored&) {}
-
-void MasterCore::on(const EvalFinished& event) {
-  last_evaluation_ = event.evaluation;
-  learning_.add_evaluation(checkpoint_, event.evaluation.p_at_1);
-  evaluation_.reset();
-  evaluated_checkpoint_ = checkpoint_;
-  is_evaluation_recorded_ = false;
-  effects_.emplace_back(StorageTask(RecordEvaluationTask{event.evaluation, hand_in_accounts()}));
-  effects_.emplace_back(
-      Notice(CheckpointEvaluated{checkpoint_, plan_.epochs_done(checkpoint_), event.evaluation}));
-}
-
-void MasterCore::on(const Staged& event) {
-  store_answered();
-  const auto session = sessions_.find(event.session);
-  if (session != sessions_.end()) say(event.session, CommitCredit{});
-  const bool completes = commits_.staged(event.round, event.shard, event.part);
-  if (raw(event.shard) >= leases_.size()) return;  // the worker's
-  ShardLease& lease = leases_.at(event.shard);
-  if (completes) lease.committed = std::max(lease.committed, event.round + 1);
-  // A holder is told of its own commit, even where that of a holder before made the round durable.
-  const bool is_holders = session != sessions_.end() && lease.state != LeaseState::kFree &&
-                          lease.holder == event.session && lease.next_commit > event.round;
-  if (!is_holders || !commits_.is_committed(event.round, event.shard) ||
-      !commits_.is_last_part(event.round, event.shard, event.part)) {
+void MasterCore::drop_session(SessionId id, const std::string& reason) {
+  const std::optional<SessionState> session = sessions_.take(id);
+  if (!session) return;
+  if (session->phase == SessionPhase::kIntroducing) {
+    outbox_.remark(Severity::kWarning, "turned_away", session->peer + ": " + reason);
     return;
   }
-  ++account(session->second).commits;
-  say(event.session, CommitAck{{event.shard, lease.epoch}, event.round});
+  const std::uint32_t freed =
+      placement_.holder_gone(id, session->name(), reason, rounds_.checkpoint());
+  units_.abandon(*session);
+  sessions_.departed(*session, reason, freed);
 }
 
-void MasterCore::on(Folded& event) {
-  store_answered();
-  is_folding_ = false;
-  checkpoint_ = event.round + 1;
-  learning_.add_round(last_record_.loss, last_record_.code_length);
-  digests_ = std::move(event.digests);
-  commits_.forget(event.round);
-  pipeline_.forget_before(plan_.round_begin(checkpoint_));
-  if (input_) input_->forget_before(plan_.round_begin(checkpoint_));
-  weigh_balance();
-  effects_.emplace_back(Notice(CheckpointReached{last_record_}));
-}
-
-void MasterCore::on(ChunkRead& event) {
-  store_answered();
-  const auto session = sessions_.find(event.session);
-  if (session == sessions_.end()) return;
-  session->second.chunks_in_flight.erase({event.lease.epoch, event.chunk});
-  ShardLease* const lease = leases_.find(event.lease, event.session);
-  if (lease == nullptr) return;
-  lease->chunks_sent = std::min(lease->chunks_sent + 1, lease->chunks);
-  say(event.session, ShardChunk{event.lease, event.chunk, std::move(event.rows)});
-}
-
-void MasterCore::on(const HistoryRecorded&) {
-  store_answered();
-  is_evaluation_recorded_ = true;
-  round_started_ = now_;
-}
-
-void MasterCore::on(const StoreFull& event) {
-  if (store_full_since_) return;
-  store_full_since_ = now_;
-  store_full_reason_ = event.error.message;
-  effects_.emplace_back(Notice(TrainingPaused{store_full_reason_}));
-  stop_if_full();
-}
-
-void MasterCore::stop_if_full() {
-  if (!stop_at_ || *stop_at_ <= checkpoint_ || !store_full_since_) return;
-  finish({Outcome::kAbandoned,
-          {ErrorCode::kShuttingDown,
-           fmt::format("there is no room to finish round {} ({}): it is abandoned and will be "
-                       "trained again from checkpoint {}",
-                       checkpoint_, store_full_reason_, checkpoint_)}});
-}
-
-void MasterCore::store_answered() {
-  if (!store_full_since_) return;
-  effects_.emplace_back(Notice(TrainingResumed{now_ - *store_full_since_}));
-  store_full_since_.reset();
-  // Nobody could do what it owed.
-  for (auto& [id, session] : sessions_) session.last_progress = now_;
-}
-
-void MasterCore::on(const TaskFailed& event) {
-  finish({Outcome::kFailed, event.error});
-}
-
-// ---- Stopping ----------------------------------------------------------------------------------
-
-void MasterCore::on(const StopRequested&) {
-  if (stop_at_) {
-    finish({Outcome::kAbandoned,
-            {ErrorCode::kShuttingDown,
-             fmt::format("stopped at once: round {} is abandoned and will be trained again from "
-                         "checkpoint {}",
-                         checkpoint_, checkpoint_)}});
-    return;
-  }
-  stop_at_ = std::max(checkpoint_, pipeline_.rounds_started());
-  stop_deadline_ = now_ + config_.stop_grace;
-  stop_if_full();
-  if (is_done_) return;
-  if (*stop_at_ > checkpoint_) {
-    remark(Severity::kInfo, "stopping",
-           fmt::format("stopping: finishing round {} first, for at most {} s", *stop_at_ - 1,
-                       config_.stop_grace.count() / 1000));
-  }
+void MasterCore::finish_if(std::optional<Done> done) {
+  if (done) finish(std::move(*done));
 }
 
 void MasterCore::finish(Done done) {
-  if (is_done_) return;
-  Goodbye goodbye;
-  if (done.outcome == Outcome::kFinished) {
-    goodbye = {ErrorCode::kFinished, "the run is complete"};
-  } else {
-    goodbye = {ErrorCode::kShuttingDown, "the master is shutting down"};
+  if (life_.is_done) return;
+  const Goodbye goodbye = done.outcome == Outcome::kFinished
+                              ? Goodbye{ErrorCode::kFinished, "the run is complete"}
+                              : Goodbye{ErrorCode::kShuttingDown, "the master is shutting down"};
+  for (const auto& [id, session] : sessions_.all()) {
+    outbox_.send(id, goodbye);
+    outbox_.close(id);
   }
-  for (const auto& [id, session] : sessions_) {
-    say(id, goodbye);
-    effects_.emplace_back(CloseSession{id});
-  }
-  effects_.emplace_back(std::move(done));
-  is_done_ = true;
+  outbox_.push(std::move(done));
+  life_.is_done = true;
 }
 
 }  // namespace gleaner

@@ -6,7 +6,7 @@
 #include <optional>
 #include <utility>
 
-#include "master/core/events.hpp"
+#include "master/core/events/events.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "common/result.hpp"
-#include "master/core/core_config.hpp"
+#include "master/core/events/core_config.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

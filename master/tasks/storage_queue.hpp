@@ -8,7 +8,7 @@
 #include <deque>
 #include <utility>
 
-#include "master/core/events.hpp"
+#include "master/core/events/events.hpp"
 
 namespace gleaner {
 

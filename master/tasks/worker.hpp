@@ -13,7 +13,7 @@
 #include "common/model/shard_map.hpp"
 #include "common/permutation.hpp"
 #include "common/thread_pool.hpp"
-#include "master/core/events.hpp"
+#include "master/core/events/events.hpp"
 #include "master/tasks/centroid_comparison.hpp"
 #include "master/tasks/metrics.hpp"
 #include "storage/run_store.hpp"

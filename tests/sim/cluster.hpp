@@ -12,8 +12,8 @@
 
 #include "common/model/model_config.hpp"
 #include "common/time.hpp"
-#include "master/core/core_config.hpp"
-#include "master/core/records.hpp"
+#include "master/core/events/core_config.hpp"
+#include "master/core/events/records.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "storage/run_store.hpp"
 #include "tests/sim/fault_plan.hpp"

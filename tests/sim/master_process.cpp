@@ -190,7 +190,8 @@ void MasterProcess::perform(Send& effect) {
   const ConnectionId id = raw(effect.session);
   if (!links_.contains(id)) return;
   Packet packet = context_.workload.pack(effect.message);
-  core_->record_sent(effect.session, effect.message, packet.wire_bytes);
+  core_->handle(MessageSent{effect.session, effect.message.index(), packet.wire_bytes},
+                context_.clock.now());
   context_.network.send(id, End::kMaster, std::move(packet));
   const std::size_t waiting = context_.network.queued_bytes(id, End::kMaster);
   context_.tell_checkers([&](Checker& c) { c.bytes_waiting(waiting); });

@@ -245,7 +245,7 @@ void MasterDriver::handle(Event event) {
 
 void MasterDriver::perform(Send& effect) {
   if (closed_.contains(effect.session)) throw std::logic_error("a message after CloseSession");
-  core_.record_sent(effect.session, effect.message, 10);
+  core_.handle(MessageSent{effect.session, effect.message.index(), 10}, now_);
   inboxes_[effect.session].push_back(std::move(effect.message));
 }
 

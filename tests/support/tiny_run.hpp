@@ -11,7 +11,7 @@
 #include "common/model/model_config.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
-#include "master/core/core_config.hpp"
+#include "master/core/events/core_config.hpp"
 #include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "common/limits.hpp"
-#include "master/core/core_config.hpp"
+#include "master/core/events/core_config.hpp"
 #include "tools/plan/plan_parts.hpp"
 #include "volunteer/train/input/input_trainer.hpp"
 #include "volunteer/train/output/shard_trainer.hpp"

@@ -7,15 +7,16 @@ namespace gleaner {
 LeaseTable::LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpoch first_epoch)
     : shards_(shards), next_epoch_(raw(first_epoch)) {
   for (ShardLease& shard : shards_) shard.committed = committed;
+  std::set<ShardId>& free = states_[static_cast<std::size_t>(LeaseState::kFree)];
+  for (std::uint32_t s = 0; s < shards; ++s) free.insert(free.end(), ShardId{s});
 }
 
 LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, RoundIndex base_round,
                            BatchIndex next_batch, Instant now) {
   ShardLease& lease = at(shard);
   GLEANER_CHECK(lease.state == LeaseState::kFree && base_round <= lease.committed);
-  lease.state = LeaseState::kLoading;
-  lease.since = now;
   lease.holder = holder;
+  set_state(shard, LeaseState::kLoading, now);
   lease.epoch = LeaseEpoch{next_epoch_++};
   lease.base_round = base_round;
   lease.next_batch = next_batch;
@@ -35,8 +36,17 @@ ShardLease* LeaseTable::find(const LeaseRef& lease, SessionId session) {
 }
 
 void LeaseTable::set_state(ShardId shard, LeaseState state, Instant now) {
-  at(shard).state = state;
-  at(shard).since = now;
+  ShardLease& lease = at(shard);
+  states_[static_cast<std::size_t>(lease.state)].erase(shard);
+  states_[static_cast<std::size_t>(state)].insert(shard);
+  if (state != LeaseState::kFree) {
+    holders_[lease.holder].insert(shard);
+  } else if (const auto held = holders_.find(lease.holder); held != holders_.end()) {
+    held->second.erase(shard);
+    if (held->second.empty()) holders_.erase(held);
+  }
+  lease.state = state;
+  lease.since = now;
 }
 
 void LeaseTable::release(ShardId shard, Instant now) {
@@ -55,21 +65,14 @@ std::vector<ShardId> LeaseTable::revoke_all(SessionId holder, Instant now) {
 }
 
 std::vector<ShardId> LeaseTable::held_by(SessionId holder) const {
-  std::vector<ShardId> held;
-  for (std::uint32_t s = 0; s < size(); ++s) {
-    if (shards_[s].state != LeaseState::kFree && shards_[s].holder == holder) {
-      held.push_back(ShardId{s});
-    }
-  }
-  return held;
+  const auto held = holders_.find(holder);
+  if (held == holders_.end()) return {};
+  return {held->second.begin(), held->second.end()};
 }
 
-std::vector<ShardId> LeaseTable::in_state(LeaseState state) const {
-  std::vector<ShardId> found;
-  for (std::uint32_t s = 0; s < size(); ++s) {
-    if (shards_[s].state == state) found.push_back(ShardId{s});
-  }
-  return found;
+std::size_t LeaseTable::count_held_by(SessionId holder) const {
+  const auto held = holders_.find(holder);
+  return held == holders_.end() ? 0 : held->second.size();
 }
 
 }  // namespace gleaner

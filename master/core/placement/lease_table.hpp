@@ -1,10 +1,16 @@
 // Who holds which shard of those that are lent. Pure state; used from the core only.
-// Invariant: a shard has at most one live lease, and its epoch is larger than that of any lease
-// before.
+// Invariants
+// - A shard has at most one live lease, and its epoch is larger than that of any lease before.
+// - Indexes by holder and by state agree with the leases, so that no question about one holder or
+//   one state looks at every shard. Hence `state`, `holder`, `epoch` and `since` of a lease change
+//   through the table's functions alone.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -68,11 +74,21 @@ class LeaseTable {
   // Frees every shard of a vanished holder and returns them, ascending.
   std::vector<ShardId> revoke_all(SessionId holder, Instant now);
 
+  // Ascending. A copy, so that the caller may change the leases as it goes through them.
   [[nodiscard]] std::vector<ShardId> held_by(SessionId holder) const;
-  [[nodiscard]] std::vector<ShardId> in_state(LeaseState state) const;
+  [[nodiscard]] std::size_t count_held_by(SessionId holder) const;
+
+  // Everyone who holds a shard, and which ones, ascending.
+  [[nodiscard]] const std::map<SessionId, std::set<ShardId>>& holders() const { return holders_; }
+
+  [[nodiscard]] const std::set<ShardId>& in_state(LeaseState state) const {
+    return states_[static_cast<std::size_t>(state)];
+  }
 
  private:
   std::vector<ShardLease> shards_;
+  std::map<SessionId, std::set<ShardId>> holders_;  // those with a shard that is not kFree
+  std::array<std::set<ShardId>, 4> states_;         // by LeaseState
   std::uint64_t next_epoch_;
 };
 

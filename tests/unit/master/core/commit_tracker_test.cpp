@@ -1,4 +1,4 @@
-#include "master/core/commit_tracker.hpp"
+#include "master/core/batches/commit_tracker.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,4 +1,4 @@
-#include "master/core/divergence.hpp"
+#include "master/core/events/divergence.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstdint>

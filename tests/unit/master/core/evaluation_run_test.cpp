@@ -1,4 +1,4 @@
-#include "master/core/evaluation_run.hpp"
+#include "master/core/batches/evaluation_run.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,10 +1,10 @@
-#include "master/core/input_stream.hpp"
+#include "master/core/batches/input_stream.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>
 
 #include "common/limits.hpp"
-#include "master/core/pipeline.hpp"
+#include "master/core/batches/pipeline.hpp"
 #include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
 #include "tests/support/tiny_run.hpp"

@@ -1,6 +1,10 @@
 #include "master/core/placement/lease_table.hpp"
 
 #include <catch2/catch.hpp>
+#include <map>
+#include <set>
+
+#include "common/counter_random.hpp"
 
 namespace gleaner {
 namespace {
@@ -67,7 +71,7 @@ TEST_CASE("lease: revoking frees what the holder had, and nothing else", "[lease
   REQUIRE(leases.revoke_all(kAnn, kNow) == std::vector{ShardId{0}, ShardId{3}});
   REQUIRE(leases.held_by(kAnn).empty());
   REQUIRE(leases.held_by(kBob) == std::vector{ShardId{1}});
-  REQUIRE(leases.in_state(LeaseState::kFree) == std::vector{ShardId{0}, ShardId{2}, ShardId{3}});
+  REQUIRE(leases.in_state(LeaseState::kFree) == std::set{ShardId{0}, ShardId{2}, ShardId{3}});
 }
 
 TEST_CASE("lease: a revoked shard keeps its hand-over only while that was still being loaded",
@@ -97,6 +101,45 @@ TEST_CASE("lease: a shard given back keeps what was handed over", "[lease]") {
   leases.release(ShardId{0}, kNow);
   REQUIRE(leases.at(ShardId{0}).state == LeaseState::kFree);
   REQUIRE(leases.at(ShardId{0}).handed_over != nullptr);
+}
+
+TEST_CASE("lease: the indexes agree with the leases after any sequence of changes", "[lease]") {
+  constexpr std::uint32_t kShards = 40;
+  LeaseTable leases(kShards, 0);
+  std::uint64_t drawn = 0;
+  const auto below = [&](std::uint64_t end) {
+    return counter_random(27, Purpose::kTest, ++drawn) % end;
+  };
+  std::size_t grants = 0;
+  std::size_t revoked = 0;
+  for (int step = 0; step < 4000; ++step) {
+    const ShardId shard{static_cast<std::uint32_t>(below(kShards))};
+    const SessionId session{1 + below(5)};
+    if (below(20) == 0) {
+      revoked += leases.revoke_all(session, kNow).size();
+    } else if (leases.at(shard).state == LeaseState::kFree) {
+      leases.grant(shard, session, 0, 0, kNow);
+      ++grants;
+    } else {
+      leases.set_state(shard, LeaseState{static_cast<std::uint8_t>(below(4))}, kNow);
+    }
+    // What a scan of every shard says.
+    std::map<SessionId, std::set<ShardId>> holders;
+    std::map<LeaseState, std::set<ShardId>> states;
+    for (std::uint32_t s = 0; s < kShards; ++s) {
+      const ShardLease& lease = leases.at(ShardId{s});
+      states[lease.state].insert(ShardId{s});
+      if (lease.state != LeaseState::kFree) holders[lease.holder].insert(ShardId{s});
+    }
+    REQUIRE(leases.holders() == holders);
+    for (const LeaseState state :
+         {LeaseState::kFree, LeaseState::kLoading, LeaseState::kReady, LeaseState::kReleasing}) {
+      REQUIRE(leases.in_state(state) == states[state]);
+    }
+    REQUIRE(leases.count_held_by(session) == leases.held_by(session).size());
+  }
+  REQUIRE(grants > 100);
+  REQUIRE(revoked > 100);
 }
 
 }  // namespace gleaner

@@ -1,4 +1,4 @@
-#include "master/core/pipeline.hpp"
+#include "master/core/batches/pipeline.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>

@@ -1,0 +1,133 @@
+#include "master/core/batches/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include "common/check.hpp"
+#include "schema/gradient.hpp"
+
+namespace gleaner {
+
+Pipeline::Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoint)
+    : plan_(plan),
+      map_(map),
+      next_forward_(plan.round_begin(checkpoint)),
+      next_backward_(next_forward_),
+      frontier_(next_forward_),
+      applied_(next_forward_) {}
+
+std::vector<WorkerTask> Pipeline::advance(RoundIndex rounds_open) {
+  std::vector<WorkerTask> tasks;
+  while (true) {
+    // Every forward pass that the updates issued so far allow comes before the next update.
+    while (next_forward_ < plan_.batch_count() && plan_.round_of(next_forward_) < rounds_open &&
+           plan_.applied_before(next_forward_) <= next_backward_) {
+      tasks.emplace_back(ForwardTask{next_forward_++});
+    }
+    if (next_backward_ >= frontier_) break;
+    BatchRecord& record = log_.at(next_backward_);
+    if (record.covered_count < map_.output_shards()) break;
+    tasks.emplace_back(BackwardTask{next_backward_, plan_.rates(next_backward_).input,
+                                    std::move(record.codes), std::move(record.gradient)});
+    ++next_backward_;
+    if (plan_.is_round_end(next_backward_)) {
+      tasks.emplace_back(CommitInputTask{plan_.round_of(next_backward_ - 1)});
+    }
+  }
+  return tasks;
+}
+
+void Pipeline::forward_done(const ForwardDone& done) {
+  GLEANER_CHECK(done.batch == frontier_);
+  BatchRecord record;
+  record.packed = done.packed;
+  record.codes = done.codes;
+  record.positives = done.positives;
+  record.examples = done.codes->examples;
+  record.code_length = done.code_length;
+  record.covered.resize(map_.output_shards());
+  record.digests.resize(map_.output_shards());
+  record.gradient = std::make_shared<std::vector<std::int32_t>>(done.codes->codes.size());
+  log_.emplace(done.batch, std::move(record));
+  ++frontier_;
+}
+
+void Pipeline::backward_done(BatchIndex batch) {
+  GLEANER_CHECK(batch == applied_ && batch < next_backward_);
+  ++applied_;
+}
+
+const BatchRecord& Pipeline::at(BatchIndex batch) const {
+  const auto found = log_.find(batch);
+  GLEANER_CHECK(found != log_.end());
+  return found->second;
+}
+
+bool Pipeline::is_covered(BatchIndex batch, ShardId shard) const {
+  return at(batch).covered[raw(shard)] != 0;
+}
+
+Result<void> Pipeline::check_digests(const BatchRecord& record, BatchIndex batch,
+                                     const std::vector<ShardOutcome>& shards) const {
+  for (const ShardOutcome& outcome : shards) {
+    const std::uint32_t shard = raw(outcome.shard);
+    if (record.covered[shard] != 0 && record.digests[shard] != outcome.gradient_digest) {
+      return Error{ErrorCode::kFault,
+                   fmt::format("batch {} on shard {} gave digest {:016x}, but {:016x} before",
+                               batch, shard, outcome.gradient_digest, record.digests[shard])};
+    }
+  }
+  return {};
+}
+
+Result<void> Pipeline::add_result(BatchIndex batch, const std::vector<ShardOutcome>& shards,
+                                  ByteView gradient, bool has_gradient) {
+  const auto found = log_.find(batch);
+  GLEANER_CHECK(found != log_.end());
+  BatchRecord& record = found->second;
+  if (auto result = check_digests(record, batch, shards); !result) return result;
+  if (has_gradient) {
+    if (!record.gradient) {
+      return Error{ErrorCode::kProtocol, fmt::format("a gradient for batch {}, which has been "
+                                                     "applied",
+                                                     batch)};
+    }
+    // On a copy: a gradient that turns out malformed half-way must leave no trace.
+    auto sum = std::make_shared<std::vector<std::int32_t>>(*record.gradient);
+    if (auto result = add_gradient(*record.codes, gradient, *sum); !result) return result;
+    record.gradient = std::move(sum);
+  }
+  for (const ShardOutcome& outcome : shards) {
+    const std::uint32_t shard = raw(outcome.shard);
+    if (record.covered[shard] != 0) continue;
+    record.covered[shard] = 1;
+    record.digests[shard] = outcome.gradient_digest;
+    record.loss += outcome.loss;
+    record.active += outcome.active;
+    ++record.covered_count;
+  }
+  return {};
+}
+
+void Pipeline::forget_before(BatchIndex batch) {
+  log_.erase(log_.begin(), log_.lower_bound(batch));
+}
+
+Positives Pipeline::positives_in(BatchIndex batch, const std::vector<LeaseRef>& shards) const {
+  const Positives& all = at(batch).positives;
+  std::vector<std::uint8_t> is_wanted(map_.output_shards());
+  for (const LeaseRef& lease : shards) is_wanted[raw(lease.shard)] = 1;
+  Positives some;
+  some.offsets.reserve(all.offsets.size());
+  some.offsets.push_back(0);
+  for (std::size_t example = 0; example + 1 < all.offsets.size(); ++example) {
+    for (std::uint32_t i = all.offsets[example]; i < all.offsets[example + 1]; ++i) {
+      if (is_wanted[raw(map_.shard_of_neuron(all.neurons[i]))] != 0) {
+        some.neurons.push_back(all.neurons[i]);
+      }
+    }
+    some.offsets.push_back(static_cast<std::uint32_t>(some.neurons.size()));
+  }
+  return some;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,93 @@
+// Batches on their way: forward pass, gradients from every output shard, update of the input layer,
+// and the log that lets a shard be replayed. Pure state; used from the core only.
+//
+// The worker's tasks come out in one fixed order, a function of the plan alone. With lag s and a
+// round [b, e): forward b .. b+s; then for each t in [b, e): backward t, forward t+s+1 (if < e);
+// then the round's commit. Results only decide *when* the next task comes out, never which.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/result.hpp"
+#include "master/core/events/events.hpp"
+
+namespace gleaner {
+
+// A batch from its forward pass until its round is folded.
+struct BatchRecord {
+  SharedBytes packed;
+  std::shared_ptr<const HiddenCodes> codes;  // until the batch is applied
+  Positives positives;
+  std::uint32_t examples = 0;
+  double code_length = 0;              // mean_length of its codes
+  std::vector<std::uint8_t> covered;   // one an output shard: its gradient has been added
+  std::vector<std::uint64_t> digests;  // of the gradients of covered shards
+  std::uint32_t covered_count = 0;
+  std::shared_ptr<std::vector<std::int32_t>> gradient;  // running sum, until the batch is applied
+  std::int64_t loss = 0;                                // 2^-20 nats, of covered shards
+  std::uint64_t active = 0;
+};
+
+// Nats.
+constexpr double to_nats(std::int64_t loss) {
+  return static_cast<double>(loss) / 1048576.0;
+}
+
+class Pipeline {
+ public:
+  Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoint);
+
+  // Tasks that may run now. Batches of rounds >= `rounds_open` are not started.
+  std::vector<WorkerTask> advance(RoundIndex rounds_open);
+
+  void forward_done(const ForwardDone& done);
+  void backward_done(BatchIndex batch);
+
+  // Batches below this have hidden codes, so units may carry them.
+  [[nodiscard]] BatchIndex frontier() const { return frontier_; }
+
+  // Batches below this are part of the input layer.
+  [[nodiscard]] BatchIndex applied() const { return applied_; }
+
+  // Rounds below this have had a batch's forward pass issued.
+  [[nodiscard]] RoundIndex rounds_started() const {
+    return next_forward_ == 0 ? 0 : plan_.round_of(next_forward_ - 1) + 1;
+  }
+
+  // Requires a batch in the log: not yet forgotten and below the frontier.
+  [[nodiscard]] const BatchRecord& at(BatchIndex batch) const;
+  [[nodiscard]] bool is_covered(BatchIndex batch, ShardId shard) const;
+
+  // Adds one result. Shards covered before must bring the digest they brought then (kFault), the
+  // others are covered now; `gradient` must be their sum when `has_gradient`. kProtocol for bytes
+  // that are no gradient. Nothing changes on an error.
+  Result<void> add_result(BatchIndex batch, const std::vector<ShardOutcome>& shards,
+                          ByteView gradient, bool has_gradient);
+
+  // The log may forget batches below `batch`.
+  void forget_before(BatchIndex batch);
+
+  [[nodiscard]] std::size_t log_size() const { return log_.size(); }
+
+  // The batch's positives that fall into `shards` (ascending).
+  [[nodiscard]] Positives positives_in(BatchIndex batch, const std::vector<LeaseRef>& shards) const;
+
+ private:
+  Result<void> check_digests(const BatchRecord& record, BatchIndex batch,
+                             const std::vector<ShardOutcome>& shards) const;
+
+  const RunPlan& plan_;
+  const ShardMap& map_;
+  BatchIndex next_forward_;  // next to be issued to the worker
+  BatchIndex next_backward_;
+  BatchIndex frontier_;
+  BatchIndex applied_;
+  std::map<BatchIndex, BatchRecord> log_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,321 @@
+// What reaches the master's core and what leaves it. The core is a function (event, now) ->
+// effects; a shell, or a simulation, performs the effects and reports back with events.
+//
+// Two of the effects go to queues. Worker tasks run one after the other, in the order in which the
+// core issued them: that is the order of the arithmetic on the input layer. Storage tasks do so,
+// with one exception: between two steps of a fold, commits are staged and rows are read that were
+// issued after it (master/tasks/storage_queue.hpp). A round is folded after all its commits are
+// staged.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/bytes.hpp"
+#include "common/ids.hpp"
+#include "common/model/shard_digest.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/result.hpp"
+#include "common/time.hpp"
+#include "master/core/events/divergence.hpp"
+#include "master/core/events/records.hpp"
+#include "schema/hidden_codes.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// ---- Work on the input layer and the data ------------------------------------------------------
+
+// Forward pass of a training batch -> ForwardDone.
+struct ForwardTask {
+  BatchIndex batch = 0;
+};
+
+// Update of the input layer by a batch whose gradient is complete, or, where volunteers hold it,
+// the packing of the gradient for them -> BackwardDone.
+struct BackwardTask {
+  BatchIndex batch = 0;
+  float rate = 0;
+  std::shared_ptr<const HiddenCodes> codes;
+  std::shared_ptr<const std::vector<std::int32_t>> gradient;  // examples x H
+};
+
+// End of a round for the input shards -> InputCommitted.
+struct CommitInputTask {
+  RoundIndex round = 0;
+};
+
+// Forward pass of held-out points [begin, end) of the evaluation's order -> EvalForwardDone.
+struct EvalForwardTask {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+// Hidden codes of points whose activations volunteers have computed -> ForwardDone, or
+// EvalForwardDone of held-out points [begin, end).
+struct EncodeTask {
+  bool is_held_out = false;
+  std::uint64_t begin = 0;  // the batch, or the first point
+  std::uint64_t end = 0;
+  std::shared_ptr<std::vector<float>> activations;  // examples x H; may be changed
+};
+
+// Read points for a volunteer that holds input shards -> PointsRead.
+struct ReadPointsTask {
+  SessionId session{};
+  PointsRequest request;
+};
+
+// Merge the shards' best neurons of held-out points [begin, end) and add them to the running
+// metrics.
+struct EvalScoreTask {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint32_t top_k = 0;
+  std::vector<std::vector<ScoredNeuron>> lists;  // one a unit: examples x its own entries
+};
+
+// Close the metrics -> EvalFinished.
+struct EvalFinishTask {};
+
+using WorkerTask = std::variant<ForwardTask, BackwardTask, CommitInputTask, EvalForwardTask,
+                                EvalScoreTask, EvalFinishTask, EncodeTask, ReadPointsTask>;
+
+// ---- Work on the store -------------------------------------------------------------------------
+
+// Make a part of a commit durable -> Staged.
+struct StageTask {
+  SessionId session{};  // whom to answer; none for what the worker commits
+  ShardId shard{};
+  RoundIndex round = 0;
+  std::uint32_t part = 0;
+  std::uint32_t parts = 1;
+  std::shared_ptr<const SparseUpdate> update;
+};
+
+// Fold a whole round -> Folded.
+struct FoldTask {
+  RoundIndex round = 0;
+  RoundRecord record;
+  std::vector<AccountRecord> accounts;
+};
+
+// Read a chunk of a shard for its new holder -> ChunkRead.
+struct ReadChunkTask {
+  SessionId session{};
+  LeaseRef lease;
+  std::uint32_t chunk = 0;
+  RoundIndex base_round = 0;
+  std::uint32_t row_begin = 0;
+  std::uint32_t row_end = 0;
+};
+
+// Record an evaluation of the last checkpoint -> HistoryRecorded.
+struct RecordEvaluationTask {
+  Evaluation evaluation;
+  std::vector<AccountRecord> accounts;
+};
+
+using StorageTask = std::variant<StageTask, FoldTask, ReadChunkTask, RecordEvaluationTask>;
+
+// ---- Effects -----------------------------------------------------------------------------------
+
+struct Send {
+  SessionId session{};
+  Message message;
+};
+
+// Close after everything sent before has left.
+struct CloseSession {
+  SessionId session{};
+};
+
+enum class Severity : std::uint8_t { kInfo, kWarning, kError };
+
+// News for people and programs.
+struct VolunteerCame {
+  std::string name;
+  std::string peer;
+  std::uint32_t cores = 0;
+  std::uint64_t memory_bytes = 0;
+  std::string simd;
+  std::uint32_t volunteers = 0;  // now
+};
+
+struct VolunteerGone {
+  std::string name;
+  std::string reason;
+  bool is_polite = false;    // it handed its shards over
+  std::uint32_t shards = 0;  // that others take over
+  std::uint32_t volunteers = 0;
+};
+
+struct CheckpointReached {
+  RoundRecord record;
+};
+
+struct CheckpointEvaluated {
+  RoundIndex checkpoint = 0;
+  std::uint32_t epoch = 0;  // epochs complete
+  Evaluation evaluation;
+};
+
+// The store can take nothing more for now, and training waits for it.
+struct TrainingPaused {
+  std::string reason;
+};
+
+struct TrainingResumed {
+  Micros paused{};
+};
+
+// Anything else worth a sentence; `kind` tells which sort, for tests.
+struct Remark {
+  Severity severity = Severity::kInfo;
+  std::string kind;
+  std::string text;
+};
+
+using Notice = std::variant<VolunteerCame, VolunteerGone, CheckpointReached, CheckpointEvaluated,
+                            Remark, TrainingPaused, TrainingResumed>;
+
+enum class Outcome : std::uint8_t {
+  kFinished,   // every round folded and the last one evaluated
+  kStopped,    // on request, at a checkpoint
+  kAbandoned,  // on request, with a round left unfinished
+  kDiverged,   // the open round is to be trained again at half the rates
+  kFailed,     // see the sentence
+};
+
+// The last effect of a run.
+struct Done {
+  Outcome outcome = Outcome::kFinished;
+  Error error{};                           // of kFailed; otherwise only its message counts
+  std::optional<Divergence> divergence{};  // of kDiverged
+};
+
+using Effect = std::variant<Send, CloseSession, WorkerTask, StorageTask, Notice, Done>;
+using Effects = std::vector<Effect>;
+
+// ---- Events ------------------------------------------------------------------------------------
+
+struct SessionOpened {
+  SessionId session{};
+  std::string peer;  // address, for people
+};
+
+struct MessageReceived {
+  SessionId session{};
+  Message message;
+  std::size_t bytes = 0;  // on the wire, for accounts
+};
+
+// A message of a Send has left. It only counts in accounts: nothing comes of it, and it may be
+// reported after Done too.
+struct MessageSent {
+  SessionId session{};
+  std::size_t type = 0;   // position of the message's type in Message
+  std::size_t bytes = 0;  // on the wire
+};
+
+// The connection is gone, or its bytes made no sense.
+struct SessionClosed {
+  SessionId session{};
+  std::string reason;
+};
+
+struct ForwardDone {
+  BatchIndex batch = 0;
+  SharedBytes packed;
+  std::shared_ptr<const HiddenCodes> codes;
+  double code_length = 0;  // mean_length(*codes)
+  Positives positives;     // of all shards
+};
+
+struct BackwardDone {
+  BatchIndex batch = 0;
+  // Where volunteers hold the input layer: the gradient for each input shard, see input_parts.hpp.
+  std::vector<SharedBytes> packed;
+};
+
+// The answer, in parts; an error when a point does not exist.
+struct PointsRead {
+  SessionId session{};
+  std::size_t asked = 0;
+  Result<std::vector<Points>> parts;
+};
+
+struct InputCommitted {
+  RoundIndex round = 0;
+
+  struct Part {
+    ShardId shard{};
+    std::uint32_t part = 0;
+    std::uint32_t parts = 1;
+    std::shared_ptr<const SparseUpdate> update;
+  };
+
+  std::vector<Part> parts;
+};
+
+struct EvalForwardDone {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  SharedBytes packed;
+};
+
+struct EvalChunkScored {
+  std::uint64_t begin = 0;
+};
+
+struct EvalFinished {
+  Evaluation evaluation;
+};
+
+struct Staged {
+  SessionId session{};
+  ShardId shard{};
+  RoundIndex round = 0;
+  std::uint32_t part = 0;
+};
+
+struct Folded {
+  RoundIndex round = 0;
+  std::vector<ShardDigest> digests;  // one a shard, at the new checkpoint
+};
+
+struct ChunkRead {
+  SessionId session{};
+  LeaseRef lease;
+  std::uint32_t chunk = 0;
+  ShardRows rows;
+};
+
+struct HistoryRecorded {};
+
+// There is no room on the store's disk for the storage task that was next. Nothing was written;
+// whoever runs the queue tries that task again every now and then, and no other before.
+struct StoreFull {
+  Error error;
+};
+
+// A worker or storage task failed; the run cannot go on in this process.
+struct TaskFailed {
+  Error error;
+};
+
+struct StopRequested {};
+
+// Time has passed; sent a few times a second.
+struct Tick {};
+
+using Event = std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
+                           PointsRead, InputCommitted, EvalForwardDone, EvalChunkScored,
+                           EvalFinished, Staged, Folded, ChunkRead, HistoryRecorded, StoreFull,
+                           TaskFailed, StopRequested, Tick, MessageSent>;
+
+}  // namespace gleaner

@@ -1,0 +1,180 @@
+#include "master/core/placement/placement.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/counted.hpp"
+
+namespace gleaner {
+
+Placement::Placement(const RunSetup& run, Outbox& outbox, Sessions& sessions,
+                     const Pipeline& pipeline, std::optional<InputStream>& input,
+                     const ResumePoint& resume)
+    : run_(run),
+      outbox_(outbox),
+      sessions_(sessions),
+      pipeline_(pipeline),
+      input_(input),
+      leases_(run.config.lends_input ? run.map.shard_count() : run.map.output_shards(),
+              resume.checkpoint, resume.first_epoch),
+      expects_rejoin_(resume.checkpoint > 0) {}
+
+// ---- Questions ---------------------------------------------------------------------------------
+
+std::uint32_t Placement::shards_in(Layer layer) const {
+  const std::uint32_t output = run_.map.output_shards();
+  return layer == Layer::kOutput ? output : leases_.size() - output;
+}
+
+std::vector<ShardId> Placement::held_by(SessionId holder, Layer layer) const {
+  std::vector<ShardId> held = leases_.held_by(holder);
+  std::erase_if(held, [&](ShardId shard) { return layer_of(shard) != layer; });
+  return held;
+}
+
+std::vector<ShardId> Placement::ready_at(SessionId holder, Layer layer) const {
+  std::vector<ShardId> held = held_by(holder, layer);
+  std::erase_if(held, [&](ShardId s) { return leases_.at(s).state != LeaseState::kReady; });
+  return held;
+}
+
+bool Placement::owes(SessionId id, const SessionState& session) const {
+  if (!session.units.empty() || session.awaits_offer) return true;
+  for (const ShardId shard : leases_.held_by(id)) {
+    const ShardLease& lease = leases_.at(shard);
+    if (lease.state != LeaseState::kReady) return true;
+    if (lease.next_batch >= run_.plan.round_end(lease.next_commit)) return true;  // a commit
+  }
+  return false;
+}
+
+// ---- Lending -----------------------------------------------------------------------------------
+
+void Placement::update() {
+  if (!waits_for_rejoin()) lend_free_shards();
+  if (has_newcomer_ || unbalanced_rounds_ >= run_.config.unbalanced_rounds) rebalance();
+}
+
+bool Placement::waits_for_rejoin() {
+  if (expects_rejoin_) {
+    expects_rejoin_ = false;
+    rejoin_until_ = outbox_.now() + run_.config.rejoin_grace;
+  }
+  if (rejoin_until_ &&
+      (outbox_.now() >= *rejoin_until_ || leases_.in_state(LeaseState::kFree).empty())) {
+    rejoin_until_.reset();
+  }
+  return rejoin_until_.has_value();
+}
+
+std::uint32_t Placement::rows_per_chunk(ShardId shard) const {
+  // About as many bytes as a chunk of an output shard.
+  return run_.config.rows_per_chunk * (run_.model.hidden + 1) / run_.map.row_width(shard);
+}
+
+std::uint32_t Placement::base_chunks(ShardId shard, RoundIndex base_round) const {
+  if (base_round == 0 && run_.model.initial_fingerprint == 0) return 0;
+  const std::uint32_t rows = rows_per_chunk(shard);
+  return (run_.map.row_count(shard) + rows - 1) / rows;
+}
+
+void Placement::lend_free_shards() {
+  const std::set<ShardId> all_free = leases_.in_state(LeaseState::kFree);
+  std::set<Layer> full;  // in which nobody has room
+  for (const ShardId shard : all_free) {
+    const ShardLease& free = leases_.at(shard);
+    // A hand-over continues from a commit; the commit must be durable before it can be fetched.
+    if (free.handed_over && free.handed_over->base_round > free.committed) continue;
+    const Layer layer = layer_of(shard);
+    if (full.contains(layer)) continue;
+    const std::vector<Holder> candidates = holders(layer);
+    const std::optional<std::size_t> receiver = next_receiver(candidates, shards_in(layer));
+    if (!receiver) {
+      full.insert(layer);
+      continue;
+    }
+    if (free.handed_over && free.handed_over->base_round < free.committed) {
+      leases_.at(shard).handed_over.reset();
+    }
+    const SessionId id = candidates[*receiver].session;
+    LeaseGrant message = grant(shard, id);
+    sessions_.at(id).begin_debt(outbox_.now());
+    outbox_.send(id, std::move(message));
+  }
+}
+
+LeaseGrant Placement::grant(ShardId shard, SessionId id) {
+  ShardLease& lease = leases_.at(shard);
+  LeaseGrant grant;
+  grant.next_batch =
+      lease.handed_over ? lease.handed_over->next_batch : run_.plan.round_begin(lease.committed);
+  grant.lease = leases_.grant(shard, id, lease.committed, grant.next_batch, outbox_.now());
+  grant.base_round = lease.base_round;
+  grant.base_chunks = base_chunks(shard, grant.base_round);
+  grant.chunks =
+      grant.base_chunks +
+      (lease.handed_over ? static_cast<std::uint32_t>(lease.handed_over->parts.size()) : 0);
+  lease.chunks = grant.chunks;
+  if (layer_of(shard) == Layer::kInput) {
+    begin_input(shard, sessions_.at(id), grant.next_batch);
+    return grant;
+  }
+  const NeuronRange range = run_.map.neurons(shard);
+  grant.label_counts.reserve(range.size());
+  for (std::uint32_t neuron = range.begin; neuron < range.end; ++neuron) {
+    grant.label_counts.push_back(run_.config.label_counts[run_.map.label_of_neuron(neuron)]);
+  }
+  return grant;
+}
+
+void Placement::begin_input(ShardId shard, SessionState& session, BatchIndex next_batch) {
+  session.was_lent_input = true;
+  input_->begin(shard, next_batch);
+}
+
+// ---- Those who go, and those who are slow ------------------------------------------------------
+
+void Placement::forget_slowness(SessionId id, SessionState& session) const {
+  if (session.speed <= 0 || outbox_.now() - session.last_result < run_.config.forget_slowness ||
+      !held_by(id, Layer::kOutput).empty()) {
+    return;
+  }
+  session.speed *= 2;
+  session.last_result = outbox_.now();
+}
+
+void Placement::ask_back(SessionId id, const SessionState& session, const std::string& reason) {
+  for (const ShardId shard : leases_.held_by(id)) {
+    ShardLease& lease = leases_.at(shard);
+    if (lease.state == LeaseState::kLoading) {
+      outbox_.send(id, Revoke{{shard, lease.epoch}});
+      lease.held_before = session.name();
+      lease.moved_why = "it leaves: " + reason;
+      leases_.release(shard, outbox_.now());
+    } else if (lease.state == LeaseState::kReady) {
+      outbox_.send(id, ReleaseRequest{{shard, lease.epoch}});
+      lease.moved_why = "it leaves: " + reason;
+      leases_.set_state(shard, LeaseState::kReleasing, outbox_.now());
+    }
+  }
+  outbox_.remark(Severity::kInfo, "leaving",
+                 fmt::format("{} is leaving ({}) and hands over {}", session.name(), reason,
+                             counted(leases_.count_held_by(id), "shard")));
+}
+
+std::uint32_t Placement::holder_gone(SessionId id, const std::string& name,
+                                     const std::string& reason, RoundIndex checkpoint) {
+  const std::vector<ShardId> freed = leases_.revoke_all(id, outbox_.now());
+  for (const ShardId shard : freed) {
+    leases_.at(shard).held_before = name;
+    leases_.at(shard).moved_why = "it is gone: " + reason;
+  }
+  if (freed.empty()) return 0;
+  // All at once: that was the network, and they will be back.
+  if (leases_.holders().empty()) expects_rejoin_ = checkpoint > 0;
+  last_loss_ = outbox_.now();
+  return static_cast<std::uint32_t>(freed.size());
+}
+
+}  // namespace gleaner

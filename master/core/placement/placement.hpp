@@ -1,0 +1,132 @@
+// Who holds which shard, and why. Decides on measured speeds and on memory; nothing here can change
+// a number of the model. Used from the core only.
+//
+// Owns the leases, and what the balance was in the last rounds. Each volunteer's speed, and why it
+// gets no shards, stand in its session.
+// Invariants
+// - A shard leaves its holder only when none of its units is out, unless the session ends.
+// - Shards move between two rounds only, one wave at a time.
+// - A free shard is granted from durable commits, or from a whole hand-over on top of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "master/core/batches/input_stream.hpp"
+#include "master/core/batches/pipeline.hpp"
+#include "master/core/placement/balancer.hpp"
+#include "master/core/placement/lease_table.hpp"
+#include "master/core/sessions/sessions.hpp"
+
+namespace gleaner {
+
+// The two kinds of shards, which are allocated each by itself.
+enum class Layer : std::uint8_t { kOutput, kInput };
+
+class Placement {
+ public:
+  // All but `resume` outlive it. `input` is set where volunteers hold the input layer.
+  Placement(const RunSetup& run, Outbox& outbox, Sessions& sessions, const Pipeline& pipeline,
+            std::optional<InputStream>& input, const ResumePoint& resume);
+
+  [[nodiscard]] LeaseTable& leases() { return leases_; }
+
+  [[nodiscard]] const LeaseTable& leases() const { return leases_; }
+
+  // Those that volunteers hold.
+  [[nodiscard]] std::uint32_t shards_in(Layer layer) const;
+  // Ascending.
+  [[nodiscard]] std::vector<ShardId> held_by(SessionId holder, Layer layer) const;
+  // Those of them that the holder has loaded and is not to give back.
+  [[nodiscard]] std::vector<ShardId> ready_at(SessionId holder, Layer layer) const;
+  // Whether something is awaited of the session: a result, a commit, an offer, a shard to be loaded
+  // or handed over.
+  [[nodiscard]] bool owes(SessionId id, const SessionState& session) const;
+
+  // Until when free shards are kept for volunteers that may come back with them.
+  [[nodiscard]] const std::optional<Instant>& rejoin_until() const { return rejoin_until_; }
+
+  // -- decisions
+  // Lends free shards, and asks shards back that should move.
+  void update();
+  // A round is folded: measures whether the allocation is still fair, and tells those who get
+  // nothing why.
+  void weigh_balance();
+
+  // Somebody has come who is to get shards at once.
+  void newcomer_came() { has_newcomer_ = true; }
+
+  // What made a volunteer without shards slow may be over: its measured speed counts less and less.
+  void forget_slowness(SessionId id, SessionState& session) const;
+  // Asks everything back from a volunteer that wants to go.
+  void ask_back(SessionId id, const SessionState& session, const std::string& reason);
+  // Frees what a session that is over held. Returns the number of shards.
+  std::uint32_t holder_gone(SessionId id, const std::string& name, const std::string& reason,
+                            RoundIndex checkpoint);
+
+  // -- messages about shards (placement_messages.cpp). An error ends the session.
+  // `digests` are the checkpoint's, one per shard or none; `is_folding`: it is about to be
+  // replaced.
+  Result<void> receive(SessionId id, SessionState& session, const ShardOffer& offer,
+                       RoundIndex checkpoint, bool is_folding,
+                       std::span<const ShardDigest> digests);
+  Result<void> receive(SessionId id, SessionState& session, const ChunkRequest& request);
+  Result<void> receive(SessionId id, SessionState& session, const ShardReady& ready);
+  Result<void> receive(SessionId id, SessionState& session, HandOver& part);
+  void on(ChunkRead& event);
+
+ private:
+  [[nodiscard]] Layer layer_of(ShardId shard) const {
+    return run_.map.is_output(shard) ? Layer::kOutput : Layer::kInput;
+  }
+
+  // Whether free shards are still kept for volunteers that may come back with them.
+  bool waits_for_rejoin();
+  void lend_free_shards();
+  [[nodiscard]] LeaseGrant grant(ShardId shard, SessionId id);
+  // The shard is lent to the session and stands before `next_batch`.
+  void begin_input(ShardId shard, SessionState& session, BatchIndex next_batch);
+  // Chunks of a shard as of a checkpoint: none where every row follows from the configuration.
+  [[nodiscard]] std::uint32_t base_chunks(ShardId shard, RoundIndex base_round) const;
+  [[nodiscard]] std::uint32_t rows_per_chunk(ShardId shard) const;
+
+  // (placement_balance.cpp)
+  void rebalance();
+  void move_shards(Layer layer, const std::vector<Holder>& candidates, const char* why);
+  void notice_held_back();
+  void explain_shares(std::span<const Holder> holders);
+
+  // The speeds of those that have trained, together: as measured, and as they claimed.
+  struct Speeds {
+    double trained = 0;
+    double claimed = 0;
+  };
+
+  [[nodiscard]] Speeds speeds() const;
+  [[nodiscard]] std::vector<Holder> holders(Layer layer) const;
+  [[nodiscard]] std::uint32_t capacity(const SessionState& session, Layer layer,
+                                       std::size_t held_of_other) const;
+  // Whether those who may hold shards of the layer can hold them all.
+  [[nodiscard]] bool have_room(Layer layer) const;
+  [[nodiscard]] bool is_between_rounds() const;
+  [[nodiscard]] bool is_move_worth_while(const std::vector<Holder>& candidates) const;
+
+  const RunSetup& run_;
+  Outbox& outbox_;
+  Sessions& sessions_;
+  const Pipeline& pipeline_;
+  std::optional<InputStream>& input_;
+
+  LeaseTable leases_;
+  bool expects_rejoin_;                  // all holders were lost; the grace is about to begin
+  std::optional<Instant> rejoin_until_;  // while free shards are kept for those who have them
+  bool has_newcomer_ = false;            // who is to get shards at once
+  std::uint32_t unbalanced_rounds_ = 0;  // in a row
+  std::optional<Instant> last_loss_;     // of a volunteer with shards that it did not hand over
+  Micros loading_time_{0};               // from a grant to its ShardReady, the last one
+};
+
+}  // namespace gleaner

@@ -1,0 +1,206 @@
+// Which shards should move, and why somebody gets none.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/counted.hpp"
+#include "master/core/placement/placement.hpp"
+
+namespace gleaner {
+namespace {
+
+// A link that takes this multiple of what others take in all keeps them waiting.
+constexpr double kHeldBack = 3;
+
+// What a volunteer is expected to do: examples x shards per second, or another common unit. One
+// that has not trained yet measured itself, in another unit; those that did both translate.
+double expected_speed(const SessionState& session, double trained, double claimed) {
+  if (session.speed > 0) return session.speed;
+  const double speed = double{session.hello.speed};
+  return claimed > 0 ? speed * trained / claimed : speed;
+}
+
+}  // namespace
+
+Placement::Speeds Placement::speeds() const {
+  Speeds sum;
+  for (const auto& [id, session] : sessions_.all()) {
+    if (session.phase != SessionPhase::kActive || session.speed <= 0) continue;
+    sum.trained += session.speed;
+    sum.claimed += double{session.hello.speed};
+  }
+  return sum;
+}
+
+std::uint32_t Placement::capacity(const SessionState& session, Layer layer,
+                                  std::size_t held_of_other) const {
+  const bool is_output = layer == Layer::kOutput;
+  const std::uint64_t bytes = is_output ? run_.config.shard_bytes : run_.config.input_shard_bytes;
+  const std::uint64_t other = is_output ? run_.config.input_shard_bytes : run_.config.shard_bytes;
+  if (bytes == 0) return shards_in(layer);
+  const std::uint64_t memory = session.hello.memory_bytes;
+  const std::uint64_t free = memory - std::min(memory, other * held_of_other);
+  return static_cast<std::uint32_t>(std::min<std::uint64_t>(shards_in(layer), free / bytes));
+}
+
+std::vector<Holder> Placement::holders(Layer layer) const {
+  std::vector<Holder> holders;
+  const Speeds sum = speeds();
+  for (const auto& [id, session] : sessions_.all()) {
+    if (session.phase != SessionPhase::kActive || session.awaits_offer) continue;
+    Holder holder;
+    holder.session = id;
+    holder.speed = expected_speed(session, sum.trained, sum.claimed);
+    holder.shards = static_cast<std::uint32_t>(held_by(id, layer).size());
+    holder.capacity = capacity(session, layer, leases_.count_held_by(id) - holder.shards);
+    if (outbox_.now() < session.held_back_until) holder.capacity = 0;
+    // One that has missed two heartbeats may be dead: it keeps what it has, and gets no more.
+    if (outbox_.now() - session.last_heard > run_.config.heartbeat * 5 / 2) {
+      holder.capacity = std::min(holder.capacity, holder.shards);
+    }
+    holders.push_back(holder);
+  }
+  return holders;
+}
+
+bool Placement::have_room(Layer layer) const {
+  std::uint64_t room = 0;
+  for (const Holder& holder : holders(layer)) room += holder.capacity;
+  return room >= shards_in(layer);
+}
+
+void Placement::weigh_balance() {
+  notice_held_back();
+  const std::vector<Holder> present = holders(Layer::kOutput);
+  const bool is_off = is_unbalanced(present, run_.map.output_shards(), run_.config.hysteresis);
+  unbalanced_rounds_ = is_off ? unbalanced_rounds_ + 1 : 0;
+  explain_shares(present);
+}
+
+void Placement::notice_held_back() {
+  // A unit's bytes do not depend on the number of shards, so that fewer would not help: whoever's
+  // link keeps all others waiting is to hold none.
+  std::vector<SessionState*> holding;
+  for (auto& [id, session] : sessions_.all()) {
+    if (session.phase == SessionPhase::kActive && session.speed > 0 &&
+        outbox_.now() >= session.held_back_until && !held_by(id, Layer::kOutput).empty()) {
+      holding.push_back(&session);
+    }
+  }
+  for (SessionState* session : holding) {
+    std::vector<double> others;
+    for (const SessionState* other : holding) {
+      if (other != session) others.push_back(other->transit_us + other->compute_us);
+    }
+    if (others.empty()) return;
+    const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
+    std::nth_element(others.begin(), middle, others.end());
+    const bool is_late = session->transit_us > kHeldBack * *middle;
+    session->late_rounds = is_late ? session->late_rounds + 1 : 0;
+    if (session->late_rounds < run_.config.unbalanced_rounds) continue;
+    session->late_rounds = 0;
+    session->held_back_until = outbox_.now() + run_.config.forget_slowness;
+    if (!have_room(Layer::kOutput) || !have_room(Layer::kInput)) {  // somebody has to hold them
+      session->held_back_until = outbox_.now();
+      continue;
+    }
+    has_newcomer_ = true;
+    session->no_shards = fmt::format(
+        "its link keeps all waiting: a unit is {:.0f} ms on its way, others are done within "
+        "{:.0f} ms",
+        session->transit_us / 1e3, *middle / 1e3);
+    outbox_.remark(Severity::kInfo, "no_shards",
+                   fmt::format("{} gets no shards: {}", session->name(), session->no_shards));
+    return;  // one at a time: without it the others may be in time
+  }
+}
+
+void Placement::explain_shares(std::span<const Holder> holders) {
+  const std::vector<std::uint32_t> shares = fair_shares(holders, run_.map.output_shards());
+  double total = 0;
+  for (const Holder& holder : holders) total += holder.speed;
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    SessionState& session = sessions_.at(holders[i].session);
+    if (outbox_.now() < session.held_back_until) continue;
+    if (shares[i] > 0 || leases_.count_held_by(holders[i].session) > 0) {
+      session.no_shards.clear();
+      continue;
+    }
+    if (!session.no_shards.empty()) continue;
+    if (holders[i].capacity == 0) {
+      session.no_shards = "its memory is too small for a shard";
+    } else {
+      session.no_shards = fmt::format(
+          "others are done sooner: it does {:.1f} % of what all do together, and one of {} shards "
+          "is {:.1f} %",
+          100 * holders[i].speed / std::max(total, 1e-9), run_.map.output_shards(),
+          100.0 / run_.map.output_shards());
+    }
+    outbox_.remark(Severity::kInfo, "no_shards",
+                   fmt::format("{} gets no shards: {}", session.name(), session.no_shards));
+  }
+}
+
+bool Placement::is_between_rounds() const {
+  const BatchIndex frontier = pipeline_.frontier();
+  if (!run_.plan.is_round_end(frontier)) return false;
+  for (std::uint32_t s = 0; s < leases_.size(); ++s) {
+    const ShardLease& lease = leases_.at(ShardId{s});
+    if (lease.state != LeaseState::kFree && lease.next_batch != frontier) return false;
+  }
+  return true;
+}
+
+bool Placement::is_move_worth_while(const std::vector<Holder>& candidates) const {
+  if (!last_loss_) return true;
+  // Expect the next volunteer to vanish after as long as none has: until then a move must bring in
+  // the time it takes. Where they vanish faster, newcomers get the shards of the vanished instead.
+  const double calm_us = static_cast<double>((outbox_.now() - *last_loss_).count());
+  return calm_us * gain_of_fair_shares(candidates, run_.map.output_shards()) >=
+         static_cast<double>(loading_time_.count());
+}
+
+void Placement::rebalance() {
+  // Between two rounds, when a hand-over has nothing to carry: everything is in the commit.
+  if (!is_between_rounds()) return;
+  // One wave of moves at a time: what is on its way will change the picture.
+  if (!leases_.in_state(LeaseState::kReleasing).empty() ||
+      !leases_.in_state(LeaseState::kLoading).empty() ||
+      !leases_.in_state(LeaseState::kFree).empty()) {
+    return;
+  }
+  const std::vector<Holder> candidates = holders(Layer::kOutput);
+  const bool must_move = std::any_of(candidates.begin(), candidates.end(),
+                                     [](const Holder& h) { return h.shards > h.capacity; });
+  if (!must_move && !is_move_worth_while(candidates)) return;
+  const bool is_for_newcomer = has_newcomer_;
+  has_newcomer_ = false;
+  unbalanced_rounds_ = 0;
+  move_shards(Layer::kOutput, candidates,
+              is_for_newcomer ? "somebody has come who is to have a fair share"
+                              : "with other shares all are done sooner");
+  // What slows the input layer down is its link, which other shares would not mend.
+  if (input_ && is_for_newcomer) {
+    move_shards(Layer::kInput, holders(Layer::kInput),
+                "somebody has come who is to have a fair share");
+  }
+}
+
+void Placement::move_shards(Layer layer, const std::vector<Holder>& candidates, const char* why) {
+  for (const Move& move : plan_moves(candidates, shards_in(layer))) {
+    const std::vector<ShardId> held = held_by(move.source, layer);
+    const SessionState& source = sessions_.at(move.source);
+    sessions_.at(move.source).begin_debt(outbox_.now());
+    for (std::uint32_t i = 0; i < move.shards; ++i) {
+      const ShardId shard = held[held.size() - 1 - i];
+      outbox_.send(move.source, ReleaseRequest{{shard, leases_.at(shard).epoch}});
+      leases_.set_state(shard, LeaseState::kReleasing, outbox_.now());
+      leases_.at(shard).moved_why = source.no_shards.empty() ? why : source.no_shards;
+    }
+    outbox_.remark(Severity::kInfo, "moving",
+                   fmt::format("{} {} away from {}", counted(move.shards, "shard"),
+                               move.shards == 1 ? "moves" : "move", source.name()));
+  }
+}
+
+}  // namespace gleaner

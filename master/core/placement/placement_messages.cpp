@@ -1,0 +1,161 @@
+// Messages about shards. Everything in them is a claim until it has been checked.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/counted.hpp"
+#include "master/core/placement/part_checks.hpp"
+#include "master/core/placement/placement.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kChunksInFlightMax = 16;
+
+}  // namespace
+
+Result<void> Placement::receive(SessionId id, SessionState& session, const ShardOffer& offer,
+                                RoundIndex checkpoint, bool is_folding,
+                                std::span<const ShardDigest> digests) {
+  if (!session.awaits_offer ||
+      (!offer.shards.empty() && raw(offer.shards.back().lease.shard) >= run_.map.shard_count())) {
+    return protocol_error("an offer of shards that does not fit");
+  }
+  session.awaits_offer = false;
+  session.last_progress = outbox_.now();
+  // While a round is being folded the log may forget what the offered state would need.
+  const bool is_current =
+      offer.checkpoint == checkpoint && !is_folding && session.phase == SessionPhase::kActive;
+  std::vector<ShardId> accepted;
+  std::vector<ShardId> different;
+  for (const OfferedShard& offered : offer.shards) {
+    const ShardId shard = offered.lease.shard;
+    // Input shards are not wanted by a master that holds them itself.
+    const bool is_wanted =
+        is_current && raw(shard) < leases_.size() && leases_.at(shard).state == LeaseState::kFree;
+    const bool is_same = raw(shard) < digests.size() && digests[raw(shard)] == offered.digest;
+    if (is_wanted && is_same) {
+      accepted.push_back(shard);
+      continue;
+    }
+    if (is_wanted) different.push_back(shard);
+    outbox_.send(id, Revoke{offered.lease});
+  }
+  for (const ShardId shard : accepted) {
+    // What it has is the checkpoint; later commits and a hand-over that were made of it meanwhile
+    // come out again.
+    leases_.at(shard).handed_over.reset();
+    LeaseGrant grant;
+    grant.base_round = checkpoint;
+    grant.next_batch = run_.plan.round_begin(checkpoint);
+    grant.lease = leases_.grant(shard, id, grant.base_round, grant.next_batch, outbox_.now());
+    grant.is_held = true;
+    if (layer_of(shard) == Layer::kInput) begin_input(shard, session, grant.next_batch);
+    outbox_.send(id, std::move(grant));
+  }
+  if (accepted.empty()) has_newcomer_ = true;
+  if (!accepted.empty()) {
+    outbox_.remark(Severity::kInfo, "rejoined",
+                   fmt::format("{} is back with {} as of checkpoint {}: nothing to download",
+                               session.name(), counted(accepted.size(), "shard"), checkpoint));
+  }
+  if (!different.empty()) {
+    ++sessions_.account(session).faults;
+    outbox_.remark(
+        Severity::kWarning, "different_content",
+        fmt::format("{} offers shard {}{} with a different content: loaded from the store "
+                    "instead",
+                    session.name(), raw(different.front()),
+                    different.size() == 1 ? std::string()
+                                          : fmt::format(" and {} more", different.size() - 1)));
+  }
+  return {};
+}
+
+Result<void> Placement::receive(SessionId id, SessionState& session, const ChunkRequest& request) {
+  ShardLease* lease = leases_.find(request.lease, id);
+  if (lease == nullptr) return {};  // revoked while the request was on its way
+  const std::uint32_t rows = run_.map.row_count(request.lease.shard);
+  const std::uint32_t base_chunks = this->base_chunks(request.lease.shard, lease->base_round);
+  const std::size_t chunks =
+      base_chunks + (lease->handed_over ? lease->handed_over->parts.size() : 0);
+  if (lease->state != LeaseState::kLoading || request.chunk >= chunks ||
+      session.chunks_in_flight.size() >= kChunksInFlightMax ||
+      session.chunks_in_flight.contains({request.lease.epoch, request.chunk})) {
+    return protocol_error("chunk {} of shard {} is not to be had", request.chunk,
+                          raw(request.lease.shard));
+  }
+  session.last_progress = outbox_.now();
+  if (request.chunk >= base_chunks) {
+    lease->chunks_sent = std::min(lease->chunks_sent + 1, lease->chunks);
+    outbox_.send(id, ShardChunk{request.lease, request.chunk,
+                                lease->handed_over->parts[request.chunk - base_chunks]});
+    return {};
+  }
+  session.chunks_in_flight.insert({request.lease.epoch, request.chunk});
+  const std::uint32_t per_chunk = rows_per_chunk(request.lease.shard);
+  const std::uint32_t begin = request.chunk * per_chunk;
+  outbox_.push(StorageTask(ReadChunkTask{id, request.lease, request.chunk, lease->base_round, begin,
+                                         std::min(begin + per_chunk, rows)}));
+  return {};
+}
+
+Result<void> Placement::receive(SessionId id, SessionState& session, const ShardReady& ready) {
+  ShardLease* lease = leases_.find(ready.lease, id);
+  if (lease == nullptr) return {};
+  if (lease->state != LeaseState::kLoading) {
+    return protocol_error("shard {} was ready before", raw(ready.lease.shard));
+  }
+  lease->handed_over.reset();
+  loading_time_ = outbox_.now() - lease->since;
+  leases_.set_state(ready.lease.shard, LeaseState::kReady, outbox_.now());
+  session.last_progress = outbox_.now();
+  return {};
+}
+
+Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& part) {
+  ShardLease* lease = leases_.find(part.lease, id);
+  if (lease == nullptr) return {};
+  const std::uint32_t arrived =
+      lease->handed_over ? static_cast<std::uint32_t>(lease->handed_over->parts.size()) : 0;
+  Result<void> fits = check_rows(run_.map, part.lease.shard, part.rows);
+  // Everything that was asked of the shard comes before it: results, and the commit of a round that
+  // is complete.
+  const bool is_due =
+      lease->state == LeaseState::kReleasing && part.base_round == lease->next_commit &&
+      part.next_batch == lease->next_batch &&
+      part.next_batch < run_.plan.round_end(part.base_round) &&
+      !session.has_unit_out(part.lease.shard, std::numeric_limits<BatchIndex>::max());
+  if (fits.ok() && (!is_due || part.part != arrived || part.part >= part.parts ||
+                    !follows(part, part.rows, lease->rows_from))) {
+    fits = protocol_error("a hand-over of shard {} that does not fit its lease",
+                          raw(part.lease.shard));
+  }
+  if (!fits) return fits;
+  session.last_progress = outbox_.now();
+  if (!lease->handed_over) {
+    lease->handed_over = std::make_shared<HandedOver>();
+    lease->handed_over->base_round = part.base_round;
+    lease->handed_over->next_batch = part.next_batch;
+  }
+  lease->rows_from = part.rows.rows.empty() ? 0 : std::uint64_t{part.rows.rows.back()} + 1;
+  lease->handed_over->parts.push_back(std::move(part.rows));
+  if (part.part + 1 != part.parts) return {};
+  lease->held_before = session.name();
+  leases_.release(part.lease.shard, outbox_.now());
+  return {};
+}
+
+void Placement::on(ChunkRead& event) {
+  SessionState* const session = sessions_.find(event.session);
+  if (session == nullptr) return;
+  session->chunks_in_flight.erase({event.lease.epoch, event.chunk});
+  ShardLease* const lease = leases_.find(event.lease, event.session);
+  if (lease == nullptr) return;
+  lease->chunks_sent = std::min(lease->chunks_sent + 1, lease->chunks);
+  outbox_.send(event.session, ShardChunk{event.lease, event.chunk, std::move(event.rows)});
+}
+
+}  // namespace gleaner

@@ -1,0 +1,31 @@
+#include "master/core/rounds/evaluations.hpp"
+
+#include <algorithm>
+
+namespace gleaner {
+
+bool Evaluations::is_due(RoundIndex checkpoint) const {
+  if (run_.config.test_points == 0 || checkpoint == 0) return false;
+  if (checkpoint == run_.plan.round_count()) return true;
+  const std::uint32_t every = run_.config.evaluate_every_epochs;
+  if (every == 0 || checkpoint > run_.plan.round_count()) return false;
+  return run_.plan.epochs_done(checkpoint) / every > run_.plan.epochs_done(checkpoint - 1) / every;
+}
+
+void Evaluations::begin() {
+  const CoreConfig& config = run_.config;
+  const std::uint64_t points = config.evaluate_sample == 0
+                                   ? config.test_points
+                                   : std::min(config.evaluate_sample, config.test_points);
+  current_.emplace(points, config.evaluate_chunk, config.evaluate_chunks_in_flight,
+                   run_.map.output_shards(), config.top_k);
+}
+
+void Evaluations::finished(RoundIndex checkpoint, const Evaluation& result) {
+  last_ = result;
+  current_.reset();
+  evaluated_ = checkpoint;
+  is_recorded_ = false;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,55 @@
+// When a checkpoint is evaluated, and the evaluation that is under way. Used from the core only.
+//
+// Owns the evaluation under way and its last result.
+// Invariant: a checkpoint is evaluated at most once, and the run goes on from a checkpoint that is
+// due for evaluation only after that.
+#pragma once
+
+#include <optional>
+
+#include "master/core/batches/evaluation_run.hpp"
+#include "master/core/events/run_setup.hpp"
+
+namespace gleaner {
+
+class Evaluations {
+ public:
+  // `run` outlives it.
+  Evaluations(const RunSetup& run, const ResumePoint& resume)
+      : run_(run), evaluated_(resume.is_evaluated ? resume.checkpoint : 0) {}
+
+  // Whether the checkpoint is to be evaluated and has not been.
+  [[nodiscard]] bool owes(RoundIndex checkpoint) const {
+    return is_due(checkpoint) && evaluated_ < checkpoint;
+  }
+
+  void begin();
+  // The evaluation under way is done, and its result is on its way to the store.
+  void finished(RoundIndex checkpoint, const Evaluation& result);
+
+  void recorded() { is_recorded_ = true; }
+
+  // The evaluation under way.
+  [[nodiscard]] std::optional<EvaluationRun>& current() { return current_; }
+
+  [[nodiscard]] const std::optional<EvaluationRun>& current() const { return current_; }
+
+  // Whether the last result is in the store.
+  [[nodiscard]] bool is_recorded() const { return is_recorded_; }
+
+  // The last checkpoint whose evaluation is done.
+  [[nodiscard]] RoundIndex evaluated() const { return evaluated_; }
+
+  [[nodiscard]] const Evaluation& last() const { return last_; }
+
+ private:
+  [[nodiscard]] bool is_due(RoundIndex checkpoint) const;
+
+  const RunSetup& run_;
+  std::optional<EvaluationRun> current_;
+  RoundIndex evaluated_;
+  bool is_recorded_ = true;
+  Evaluation last_;
+};
+
+}  // namespace gleaner

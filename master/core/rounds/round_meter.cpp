@@ -1,0 +1,52 @@
+#include "master/core/rounds/round_meter.hpp"
+
+namespace gleaner {
+
+void RoundMeter::begin_round(Instant now) {
+  round_started_ = now;
+  round_bytes_down_ = round_bytes_up_ = round_unit_examples_ = 0;
+}
+
+void RoundMeter::sent(std::uint64_t bytes) {
+  unit_bytes_down_ += bytes;
+  round_bytes_down_ += bytes;
+}
+
+void RoundMeter::received(std::uint64_t bytes) {
+  unit_bytes_up_ += bytes;
+  round_bytes_up_ += bytes;
+}
+
+RoundRecord RoundMeter::record(RoundIndex round, const RunPlan& plan, const Pipeline& pipeline,
+                               std::uint32_t volunteers, Instant now) const {
+  RoundRecord record;
+  record.round = round;
+  record.batches = plan.round_end(round);
+  record.epoch = plan.epochs_done(round + 1);
+  record.volunteers = volunteers;
+  std::uint64_t examples = 0;
+  std::int64_t loss = 0;
+  std::uint64_t active = 0;
+  double code_lengths = 0;
+  for (BatchIndex batch = plan.round_begin(round); batch < plan.round_end(round); ++batch) {
+    const BatchRecord& log = pipeline.at(batch);
+    examples += log.examples;
+    loss += log.loss;
+    active += log.active;
+    code_lengths += log.code_length * log.examples;
+  }
+  const auto count = static_cast<double>(examples);
+  record.loss = to_nats(loss) / count;
+  record.active = static_cast<double>(active) / count;
+  record.code_length = code_lengths / count;
+  const double seconds = static_cast<double>((now - round_started_).count()) / 1e6;
+  if (seconds > 0) record.examples_per_second = count / seconds;
+  if (round_unit_examples_ > 0) {
+    const auto carried = static_cast<double>(round_unit_examples_);
+    record.bytes_down = static_cast<double>(round_bytes_down_) / carried;
+    record.bytes_up = static_cast<double>(round_bytes_up_) / carried;
+  }
+  return record;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,251 @@
+#include "master/core/rounds/rounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "master/core/placement/part_checks.hpp"
+
+namespace gleaner {
+
+Rounds::Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, LeaseTable& leases,
+               const Pipeline& pipeline, Evaluations& evaluations, RoundMeter& meter,
+               ResumePoint& resume)
+    : run_(run),
+      outbox_(outbox),
+      sessions_(sessions),
+      leases_(leases),
+      pipeline_(pipeline),
+      evaluations_(evaluations),
+      meter_(meter),
+      commits_(run.map.shard_count()),
+      checkpoint_(resume.checkpoint),
+      digests_(std::move(resume.digests)),
+      learning_(resume.learning) {
+  last_record_.batches = run_.plan.round_begin(checkpoint_);
+}
+
+RoundIndex Rounds::open_end() const {
+  if (learning_.is_past_best(run_.config.patience)) return checkpoint_;
+  RoundIndex end = checkpoint_ + 2;
+  for (RoundIndex checkpoint = checkpoint_; checkpoint <= checkpoint_ + 1; ++checkpoint) {
+    if (evaluations_.owes(checkpoint)) end = std::min(end, checkpoint);
+  }
+  return stop_at_ ? std::min(end, *stop_at_) : end;
+}
+
+// ---- Commits -----------------------------------------------------------------------------------
+
+Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& commit) {
+  ShardLease* lease = leases_.find(commit.lease, id);
+  if (lease == nullptr) {
+    outbox_.send(id, CommitCredit{});
+    return {};
+  }
+  const ShardId shard = commit.lease.shard;
+  if (auto fits = check_update(run_.map, shard, commit.update); !fits) return fits;
+  const bool is_next = commit.round == lease->next_commit && commit.part == lease->parts_arrived &&
+                       commit.part < commit.parts && commit.round < run_.plan.round_count() &&
+                       (commit.part == 0 || commit.parts == lease->parts) &&
+                       follows(commit, commit.update, lease->rows_from);
+  if (!is_next || lease->next_batch < run_.plan.round_end(commit.round)) {
+    return protocol_error("a commit of shard {} for round {} that is not due", raw(shard),
+                          commit.round);
+  }
+  // Results come before the commit they lead to; otherwise the round could be folded while the
+  // batches of it are still awaited.
+  if (session.has_unit_out(shard, run_.plan.round_end(commit.round))) {
+    return protocol_error("shard {} committed round {} before its results", raw(shard),
+                          commit.round);
+  }
+  session.last_progress = outbox_.now();
+  lease->parts = commit.parts;
+  ++lease->parts_arrived;
+  lease->rows_from = commit.update.rows.empty() ? 0 : std::uint64_t{commit.update.rows.back()} + 1;
+  if (lease->parts_arrived == commit.parts) {
+    lease->parts_arrived = 0;
+    lease->rows_from = 0;
+    ++lease->next_commit;
+  }
+  commits_.expect(commit.round, shard, commit.parts);
+  outbox_.push(
+      StorageTask(StageTask{id, shard, commit.round, commit.part, commit.parts,
+                            std::make_shared<const SparseUpdate>(std::move(commit.update))}));
+  return {};
+}
+
+void Rounds::on(InputCommitted& event) {
+  for (InputCommitted::Part& part : event.parts) {
+    commits_.expect(event.round, part.shard, part.parts);
+    outbox_.push(StorageTask(StageTask{SessionId{}, part.shard, event.round, part.part, part.parts,
+                                       std::move(part.update)}));
+  }
+}
+
+void Rounds::on(const Staged& event) {
+  const SessionState* const session = sessions_.find(event.session);
+  if (session != nullptr) outbox_.send(event.session, CommitCredit{});
+  const bool completes = commits_.staged(event.round, event.shard, event.part);
+  if (raw(event.shard) >= leases_.size()) return;  // the worker's
+  ShardLease& lease = leases_.at(event.shard);
+  if (completes) lease.committed = std::max(lease.committed, event.round + 1);
+  // A holder is told of its own commit, even where that of a holder before made the round durable.
+  const bool is_holders = session != nullptr && lease.state != LeaseState::kFree &&
+                          lease.holder == event.session && lease.next_commit > event.round;
+  if (!is_holders || !commits_.is_committed(event.round, event.shard) ||
+      !commits_.is_last_part(event.round, event.shard, event.part)) {
+    return;
+  }
+  ++sessions_.account(*session).commits;
+  outbox_.send(event.session, CommitAck{{event.shard, lease.epoch}, event.round});
+}
+
+// ---- Checkpoints -------------------------------------------------------------------------------
+
+std::optional<Done> Rounds::close() {
+  if (is_folding_ || checkpoint_ >= run_.plan.round_count() || !commits_.is_whole(checkpoint_)) {
+    return std::nullopt;
+  }
+  for (std::uint32_t s = 0; s < leases_.size(); ++s) {
+    // A holder that still replays this round needs its log, although an earlier holder's commit of
+    // it has become durable meanwhile.
+    const ShardLease& lease = leases_.at(ShardId{s});
+    if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return std::nullopt;
+  }
+  last_record_ =
+      meter_.record(checkpoint_, run_.plan, pipeline_, sessions_.active(), outbox_.now());
+  const CodeLengths lengths = code_lengths(checkpoint_);
+  if (const auto divergence = divergence_of(last_record_, lengths)) {
+    return Done{Outcome::kDiverged,
+                {ErrorCode::kDiverged,
+                 fmt::format("round {} has diverged: {}", checkpoint_, sentence(*divergence))},
+                divergence};
+  }
+  if (const auto& weak = lengths.weak_start(); weak && !has_warned_of_codes_) {
+    has_warned_of_codes_ = true;
+    outbox_.remark(
+        Severity::kWarning, "weak_codes",
+        fmt::format("round {} began with hidden codes of a length of {:.3g}, which had been "
+                    "{:.3g}: the rounds before have ruined the hidden layer, and it may not "
+                    "recover; begin again with a smaller --input-rate or --staleness",
+                    checkpoint_, weak->value, weak->before));
+  }
+  is_folding_ = true;
+  meter_.begin_round(outbox_.now());
+  outbox_.push(StorageTask(FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts()}));
+  return std::nullopt;
+}
+
+std::optional<Divergence> Rounds::divergence_of(const RoundRecord& record,
+                                                const CodeLengths& lengths) const {
+  if (run_.model.divergence_factor == 0.0F) return std::nullopt;
+  double lowest = learning_.lowest_loss;
+  // Without a round before it is the model that the first batch met.
+  if (lowest < 0) {
+    const BatchRecord& batch = pipeline_.at(run_.plan.round_begin(record.round));
+    lowest = to_nats(batch.loss) / static_cast<double>(batch.examples);
+  }
+  if (record.loss > static_cast<double>(run_.model.divergence_factor) * lowest) {
+    return Divergence{Divergence::Sign::kLoss, record.loss, lowest};
+  }
+  return lengths.collapse();
+}
+
+CodeLengths Rounds::code_lengths(RoundIndex round) const {
+  CodeLengths lengths(learning_.longest_codes);
+  const BatchIndex end = run_.plan.round_end(round);
+  for (BatchIndex batch = run_.plan.round_begin(round); batch < end; ++batch) {
+    const BatchRecord& log = pipeline_.at(batch);
+    lengths.add(log.examples, log.code_length);
+  }
+  return lengths;
+}
+
+void Rounds::on(Folded& event) {
+  is_folding_ = false;
+  checkpoint_ = event.round + 1;
+  learning_.add_round(last_record_.loss, last_record_.code_length);
+  digests_ = std::move(event.digests);
+  commits_.forget(event.round);
+}
+
+void Rounds::begin_evaluation_if_due() {
+  if (evaluations_.current() || is_folding_ || stop_at_ || !evaluations_.owes(checkpoint_)) return;
+  evaluations_.begin();
+}
+
+void Rounds::on(const EvalFinished& event) {
+  learning_.add_evaluation(checkpoint_, event.evaluation.p_at_1);
+  evaluations_.finished(checkpoint_, event.evaluation);
+  outbox_.push(StorageTask(RecordEvaluationTask{event.evaluation, sessions_.hand_in_accounts()}));
+  outbox_.tell(
+      CheckpointEvaluated{checkpoint_, run_.plan.epochs_done(checkpoint_), event.evaluation});
+}
+
+void Rounds::on(const HistoryRecorded&) {
+  evaluations_.recorded();
+  meter_.restart_clock(outbox_.now());
+}
+
+// ---- The end -----------------------------------------------------------------------------------
+
+Done Rounds::abandoned(const std::string& why) const {
+  return {Outcome::kAbandoned,
+          {ErrorCode::kShuttingDown,
+           fmt::format("{} is abandoned and will be trained again from checkpoint {}", why,
+                       checkpoint_)}};
+}
+
+std::optional<Done> Rounds::on(const StopRequested&) {
+  if (stop_at_) return abandoned(fmt::format("stopped at once: round {}", checkpoint_));
+  stop_at_ = std::max(checkpoint_, pipeline_.rounds_started());
+  stop_deadline_ = outbox_.now() + run_.config.stop_grace;
+  if (auto done = stop_if_full()) return done;
+  if (*stop_at_ > checkpoint_) {
+    outbox_.remark(Severity::kInfo, "stopping",
+                   fmt::format("stopping: finishing round {} first, for at most {} s",
+                               *stop_at_ - 1, run_.config.stop_grace.count() / 1000));
+  }
+  return std::nullopt;
+}
+
+std::optional<Done> Rounds::on(const StoreFull& event) {
+  if (store_full_since_) return std::nullopt;
+  store_full_since_ = outbox_.now();
+  store_full_reason_ = event.error.message;
+  outbox_.tell(TrainingPaused{store_full_reason_});
+  return stop_if_full();
+}
+
+std::optional<Done> Rounds::stop_if_full() const {
+  if (!stop_at_ || *stop_at_ <= checkpoint_ || !store_full_since_) return std::nullopt;
+  return abandoned(
+      fmt::format("there is no room to finish round {} ({}): it", checkpoint_, store_full_reason_));
+}
+
+void Rounds::store_answered() {
+  if (!store_full_since_) return;
+  outbox_.tell(TrainingResumed{outbox_.now() - *store_full_since_});
+  store_full_since_.reset();
+  sessions_.restart_debts();
+}
+
+std::optional<Done> Rounds::stop_overdue() const {
+  if (!stop_deadline_ || outbox_.now() < *stop_deadline_) return std::nullopt;
+  return abandoned(fmt::format("round {} did not become whole in time: it", checkpoint_));
+}
+
+std::optional<Done> Rounds::complete() const {
+  if (is_folding_ || !evaluations_.is_recorded()) return std::nullopt;
+  const bool is_trained =
+      checkpoint_ == run_.plan.round_count() || learning_.is_past_best(run_.config.patience);
+  if (is_trained && !evaluations_.owes(checkpoint_)) return Done{Outcome::kFinished};
+  if (!stop_at_ || checkpoint_ < *stop_at_) return std::nullopt;
+  return Done{Outcome::kStopped,
+              {ErrorCode::kShuttingDown,
+               fmt::format("stopped at checkpoint {} of {}; the same command resumes there",
+                           checkpoint_, run_.plan.round_count())}};
+}
+
+}  // namespace gleaner

@@ -1,0 +1,105 @@
+// Rounds from their first commit to the checkpoint: what is durable, when a round is folded,
+// whether it diverged, how far training may go, when the run ends. Used from the core only.
+//
+// Owns the checkpoint, which commits are durable, what was learned so far, and a stop under way.
+// Invariants
+// - Durable before visible: a commit is acknowledged after `Staged`, and a round is folded when
+//   every part of it is durable and no holder still replays it.
+// - At most two rounds are open. This bounds the replay log.
+// - Whether a round diverged follows from the model and the data alone.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "master/core/batches/commit_tracker.hpp"
+#include "master/core/batches/pipeline.hpp"
+#include "master/core/placement/lease_table.hpp"
+#include "master/core/rounds/evaluations.hpp"
+#include "master/core/rounds/round_meter.hpp"
+#include "master/core/sessions/sessions.hpp"
+
+namespace gleaner {
+
+class Rounds {
+ public:
+  // All but `resume` outlive it.
+  Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, LeaseTable& leases,
+         const Pipeline& pipeline, Evaluations& evaluations, RoundMeter& meter,
+         ResumePoint& resume);
+
+  // -- state
+  [[nodiscard]] RoundIndex checkpoint() const { return checkpoint_; }
+
+  [[nodiscard]] const std::vector<ShardDigest>& digests() const { return digests_; }
+
+  [[nodiscard]] bool is_folding() const { return is_folding_; }
+
+  [[nodiscard]] bool is_stopping() const { return stop_at_.has_value(); }
+
+  [[nodiscard]] const RoundRecord& last_record() const { return last_record_; }
+
+  // Since when the store has had no room for its next task, and what it needs, in words.
+  [[nodiscard]] const std::optional<Instant>& store_full_since() const { return store_full_since_; }
+
+  [[nodiscard]] const std::string& store_full_reason() const { return store_full_reason_; }
+
+  // Rounds below this may be trained: an evaluation and a stop are barriers.
+  [[nodiscard]] RoundIndex open_end() const;
+
+  // -- commits. An error ends the session.
+  Result<void> receive(SessionId id, SessionState& session, ShardCommit& commit);
+  void on(InputCommitted& event);
+  void on(const Staged& event);
+
+  // -- checkpoints
+  // Folds the oldest open round if it is whole; the end of the run if it has diverged.
+  [[nodiscard]] std::optional<Done> close();
+  void on(Folded& event);
+  void begin_evaluation_if_due();
+  void on(const EvalFinished& event);
+  void on(const HistoryRecorded& event);
+
+  // -- the end of the run, if it comes
+  [[nodiscard]] std::optional<Done> on(const StopRequested& event);
+  [[nodiscard]] std::optional<Done> on(const StoreFull& event);
+  // The store does its tasks (again).
+  void store_answered();
+  // A stop has taken longer than it may.
+  [[nodiscard]] std::optional<Done> stop_overdue() const;
+  // Everything is trained and evaluated, or a stop has reached its checkpoint.
+  [[nodiscard]] std::optional<Done> complete() const;
+
+ private:
+  // A stop does not wait for room on the disk.
+  [[nodiscard]] std::optional<Done> stop_if_full() const;
+  [[nodiscard]] std::optional<Divergence> divergence_of(const RoundRecord& record,
+                                                        const CodeLengths& lengths) const;
+  [[nodiscard]] CodeLengths code_lengths(RoundIndex round) const;
+  // The end of the run with the open round unfinished; `why` comes before "it is abandoned".
+  [[nodiscard]] Done abandoned(const std::string& why) const;
+
+  const RunSetup& run_;
+  Outbox& outbox_;
+  Sessions& sessions_;
+  LeaseTable& leases_;
+  const Pipeline& pipeline_;
+  Evaluations& evaluations_;
+  RoundMeter& meter_;
+
+  CommitTracker commits_;
+  RoundIndex checkpoint_;
+  std::vector<ShardDigest> digests_;  // of the shards at checkpoint_; may be empty
+  bool is_folding_ = false;
+  LearningSoFar learning_;
+  RoundRecord last_record_;
+  bool has_warned_of_codes_ = false;
+  std::optional<Instant> store_full_since_;
+  std::string store_full_reason_;
+  std::optional<Instant> stop_deadline_;
+  std::optional<RoundIndex> stop_at_;  // the checkpoint that a stop waits for
+};
+
+}  // namespace gleaner

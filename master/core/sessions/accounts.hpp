@@ -1,0 +1,42 @@
+// What each volunteer, by its identity, did since the core began or since its last final record.
+// Owns one record per identity. Used from the core only.
+// Invariant: each unit sent ends in exactly one counter of its volunteer's record:
+// units_issued = units + units_refused + units_expired + those that are out.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "master/core/events/records.hpp"
+#include "master/core/sessions/session.hpp"
+
+namespace gleaner {
+
+class Accounts {
+ public:
+  using Identity = std::pair<std::uint64_t, std::uint64_t>;
+
+  static Identity identity_of(const SessionState& session) {
+    return {session.hello.identity_high, session.hello.identity_low};
+  }
+
+  // The record of a session that has introduced itself, which begins here if there is none.
+  AccountRecord& of(const SessionState& session);
+
+  // The session is over. What it had not answered is expired, and whoever came and went without
+  // having done anything leaves nothing behind.
+  void end(const SessionState& session);
+
+  // The records to be stored. Those of identities that are not `present` are final, and forgotten.
+  std::vector<AccountRecord> hand_in(const std::set<Identity>& present);
+
+  [[nodiscard]] std::vector<AccountRecord> all() const;
+
+ private:
+  std::map<Identity, AccountRecord> records_;
+};
+
+}  // namespace gleaner

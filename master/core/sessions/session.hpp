@@ -1,0 +1,91 @@
+// One connection of a volunteer, as the core sees it. Plain state.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "common/ids.hpp"
+#include "common/time.hpp"
+#include "master/core/batches/input_stream.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+enum class SessionPhase : std::uint8_t {
+  kIntroducing,  // its Hello is awaited
+  kActive,
+  kLeaving,  // it asked to go; its shards are being handed over
+};
+
+// A unit that is out.
+struct UnitInFlight {
+  enum class Kind : std::uint8_t { kTrain, kEvaluate, kInput };
+  Kind kind = Kind::kTrain;
+  std::vector<LeaseRef> leases;
+  BatchIndex first = 0;  // training; input: before which batch the shards stood
+  std::uint32_t batches = 0;
+  bool wants_gradient = true;
+  std::uint64_t eval_begin = 0;
+  InputStream::Unit input;
+  Instant sent{};
+};
+
+struct SessionState {
+  SessionPhase phase = SessionPhase::kIntroducing;
+  std::string peer;
+  Hello hello;
+  Instant opened{};
+  Instant last_heard{};
+  Instant last_said{};
+  Instant last_progress{};  // last time it did what it owed us
+  std::map<UnitId, UnitInFlight> units;
+  std::uint32_t batches_in_flight = 0;
+  std::uint32_t input_steps_in_flight = 0;
+  bool was_lent_input = false;       // an input shard; it may ask for points
+  std::size_t points_in_flight = 0;  // being read for it
+  std::set<std::pair<LeaseEpoch, std::uint32_t>> chunks_in_flight;  // being read for it
+  double speed = 0;       // examples x shards a second, smoothed; 0 before the first unit
+  Instant last_result{};  // of a training unit
+  Instant last_answer{};  // of a unit of training or of input shards
+  // Of a unit, by batch, smoothed: what its arithmetic took, and what it took besides from when it
+  // had the unit, and nothing older to do, until its result was here.
+  double compute_us = 0;
+  double transit_us = 0;
+  std::uint32_t late_rounds = 0;    // in a row in which its link kept all others waiting
+  Instant held_back_until{};        // no shards are lent to it before
+  std::string no_shards;            // why none is for it; empty when some are
+  std::uint64_t peer_clock_us = 0;  // its last heartbeat's clock, to be echoed
+  std::int64_t round_trip_us = -1;
+  bool awaits_offer = false;  // it said that it keeps shards; its ShardOffer comes first
+
+  [[nodiscard]] std::string name() const { return hello.name.empty() ? peer : hello.name; }
+
+  // Something more is awaited of it. What is awaited already keeps its clock, or a volunteer could
+  // be given work for ever.
+  void begin_debt(Instant now) {
+    if (units.empty()) last_progress = now;
+  }
+
+  // Whether a unit of the shard that began before batch `end` is out.
+  [[nodiscard]] bool has_unit_out(ShardId shard, BatchIndex end) const {
+    return std::any_of(units.begin(), units.end(), [&](const auto& entry) {
+      const UnitInFlight& unit = entry.second;
+      return unit.first < end && std::any_of(unit.leases.begin(), unit.leases.end(),
+                                             [&](const LeaseRef& l) { return l.shard == shard; });
+    });
+  }
+};
+
+// One that has gone.
+struct Departure {
+  std::string name;
+  std::string reason;
+  Instant at{};
+  std::uint32_t shards = 0;  // that it held
+};
+
+}  // namespace gleaner

@@ -1,0 +1,213 @@
+#include "master/core/sessions/sessions.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "common/limits.hpp"
+#include "schema/versions.hpp"
+
+namespace gleaner {
+namespace {
+
+// Tools that are answered between two ticks.
+constexpr std::uint32_t kObserversPerTick = 4;
+
+template <typename Duration>
+std::int64_t seconds(Duration duration) {
+  return std::chrono::duration_cast<std::chrono::seconds>(duration).count();
+}
+
+}  // namespace
+
+SessionState* Sessions::find(SessionId id) {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+const SessionState* Sessions::find(SessionId id) const {
+  const auto found = sessions_.find(id);
+  return found == sessions_.end() ? nullptr : &found->second;
+}
+
+std::uint32_t Sessions::active() const {
+  return static_cast<std::uint32_t>(
+      std::count_if(sessions_.begin(), sessions_.end(),
+                    [](const auto& entry) { return entry.second.phase == SessionPhase::kActive; }));
+}
+
+std::string Sessions::name_of(SessionId id) const {
+  const SessionState* const session = find(id);
+  return session == nullptr ? "?" : session->name();
+}
+
+// ---- Coming ------------------------------------------------------------------------------------
+
+void Sessions::opened(const SessionOpened& event) {
+  SessionState session;
+  session.peer = event.peer;
+  session.opened = session.last_heard = session.last_said = session.last_progress = outbox_.now();
+  sessions_.emplace(event.session, std::move(session));
+}
+
+Result<std::uint32_t> Sessions::check(const SessionState& session, const Hello& hello) const {
+  if (session.phase != SessionPhase::kIntroducing) {
+    return Error{ErrorCode::kProtocol, "a second Hello on one connection"};
+  }
+  Result<std::uint32_t> protocol =
+      admit("volunteer", hello.build, hello.protocol_min, hello.protocol_max, hello.token);
+  if (protocol && run_.config.shard_bytes > hello.memory_bytes) {
+    return Error{ErrorCode::kResources,
+                 fmt::format("one shard of this run takes {} MiB and the volunteer offers {} MiB: "
+                             "raise its --memory",
+                             run_.config.shard_bytes >> 20, hello.memory_bytes >> 20)};
+  }
+  return protocol;
+}
+
+std::optional<SessionId> Sessions::of_identity(const Hello& hello) const {
+  for (const auto& [id, session] : sessions_) {
+    if (session.phase != SessionPhase::kIntroducing &&
+        session.hello.identity_high == hello.identity_high &&
+        session.hello.identity_low == hello.identity_low) {
+      return id;
+    }
+  }
+  return std::nullopt;
+}
+
+Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello,
+                                std::uint32_t protocol, RoundIndex checkpoint) {
+  if (active() >= run_.config.sessions_max) {
+    return Error{ErrorCode::kBusy,
+                 fmt::format("this master has the {} volunteers that it takes at most: wait until "
+                             "one leaves, or ask for a larger network.volunteers_max",
+                             run_.config.sessions_max)};
+  }
+  session.hello = std::move(hello);
+  session.phase = SessionPhase::kActive;
+  account(session);
+  session.last_progress = outbox_.now();
+  session.awaits_offer = session.hello.kept_shards > 0;
+  Welcome welcome;
+  welcome.protocol = protocol;
+  welcome.build = kBuildVersion;
+  welcome.model = run_.model;
+  welcome.heartbeat_ms = static_cast<std::uint32_t>(run_.config.heartbeat.count());
+  welcome.silence_ms = static_cast<std::uint32_t>(run_.config.silence.count());
+  welcome.checkpoint = checkpoint;
+  welcome.test_fingerprint = run_.config.test_fingerprint;
+  outbox_.send(id, std::move(welcome));
+  outbox_.tell(VolunteerCame{session.name(), session.peer, session.hello.cores,
+                             session.hello.memory_bytes, session.hello.simd, active()});
+  return {};
+}
+
+Result<std::uint32_t> Sessions::admit(const char* who, const std::string& build,
+                                      std::uint32_t protocol_min, std::uint32_t protocol_max,
+                                      const std::string& token) const {
+  const std::uint32_t protocol = std::min(kProtocolMax, protocol_max);
+  if (protocol < std::max(kProtocolMin, protocol_min)) {
+    const char* older = protocol_max < kProtocolMin ? who : "master";
+    return Error{ErrorCode::kVersion,
+                 fmt::format("this master (version {}) speaks protocol {} to {}, the {} (version "
+                             "{}) {} to {}: update the {}",
+                             kBuildVersion, kProtocolMin, kProtocolMax, who, build, protocol_min,
+                             protocol_max, older)};
+  }
+  if (token != run_.config.token) {
+    return Error{
+        ErrorCode::kToken,
+        token.empty()
+            ? fmt::format("this master asks for a join token: start the {} with --token", who)
+            : "the join token is wrong: use the one the master was started with"};
+  }
+  return protocol;
+}
+
+Result<std::uint32_t> Sessions::admit_observer(const SessionState& session,
+                                               const Observe& observe) {
+  if (session.phase != SessionPhase::kIntroducing) {
+    return Error{ErrorCode::kProtocol, "a volunteer that asks how the run stands"};
+  }
+  Result<std::uint32_t> protocol =
+      admit("tool", observe.build, observe.protocol_min, observe.protocol_max, observe.token);
+  if (!protocol) return protocol;
+  // Whoever asks without end takes nothing from the training.
+  if (observers_ >= kObserversPerTick) {
+    return Error{ErrorCode::kBusy, "too many ask this master how the run stands: try again"};
+  }
+  ++observers_;
+  return protocol;
+}
+
+// ---- Keeping in touch --------------------------------------------------------------------------
+
+std::optional<std::string> Sessions::overdue(const SessionState& session,
+                                             const std::function<bool()>& owes) const {
+  const Instant now = outbox_.now();
+  if (session.phase == SessionPhase::kIntroducing) {
+    if (now - session.opened < run_.config.hello_deadline) return std::nullopt;
+    return fmt::format("no Hello within {} s", seconds(run_.config.hello_deadline));
+  }
+  if (now - session.last_heard >= run_.config.silence) {
+    return fmt::format("silent for {} s", seconds(now - session.last_heard));
+  }
+  if (now - session.last_progress >= run_.config.stall && owes()) {
+    return fmt::format("owes work for {} s", seconds(now - session.last_progress));
+  }
+  return std::nullopt;
+}
+
+void Sessions::send_heartbeat(SessionId id, SessionState& session, RunNews news) {
+  session.last_said = outbox_.now();
+  Heartbeat heartbeat;
+  heartbeat.echo_us = static_cast<std::uint64_t>(outbox_.now().time_since_epoch().count());
+  heartbeat.echoed_us = session.peer_clock_us;
+  heartbeat.news = std::move(news);
+  heartbeat.news->no_shards = session.no_shards;
+  outbox_.send(id, std::move(heartbeat));
+}
+
+void Sessions::heard(SessionState& session, const Heartbeat& heartbeat) const {
+  session.peer_clock_us = heartbeat.echo_us;
+  const std::int64_t now_us = outbox_.now().time_since_epoch().count();
+  const auto echoed = static_cast<std::int64_t>(heartbeat.echoed_us);
+  if (echoed > 0 && echoed <= now_us) session.round_trip_us = now_us - echoed;
+}
+
+void Sessions::restart_debts() {
+  for (auto& [id, session] : sessions_) session.last_progress = outbox_.now();
+}
+
+// ---- Going -------------------------------------------------------------------------------------
+
+std::optional<SessionState> Sessions::take(SessionId id) {
+  const auto found = sessions_.find(id);
+  if (found == sessions_.end()) return std::nullopt;
+  SessionState session = std::move(found->second);
+  sessions_.erase(found);
+  return session;
+}
+
+void Sessions::departed(const SessionState& session, const std::string& reason,
+                        std::uint32_t shards) {
+  gone_.push_back({session.name(), reason, outbox_.now(), shards});
+  if (gone_.size() > kDeparturesMax) gone_.pop_front();
+  accounts_.end(session);
+  outbox_.tell(VolunteerGone{session.name(), reason,
+                             session.phase == SessionPhase::kLeaving && shards == 0, shards,
+                             active()});
+}
+
+std::vector<AccountRecord> Sessions::hand_in_accounts() {
+  std::set<Accounts::Identity> present;
+  for (const auto& [id, session] : sessions_) {
+    if (session.phase != SessionPhase::kIntroducing) present.insert(Accounts::identity_of(session));
+  }
+  return accounts_.hand_in(present);
+}
+
+}  // namespace gleaner

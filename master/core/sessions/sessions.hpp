@@ -1,0 +1,112 @@
+// Who is connected: admission, liveness, keeping in touch, departures. Used from the core only.
+//
+// Owns the sessions, their accounts and the list of those who have gone. What a session is worth
+// for others (its leases, the units that it had not answered) is for those who own that.
+// Invariants
+// - At most `sessions_max` sessions are active, and no two that introduced themselves have one
+//   identity.
+// - A session that is not in the map is over: whatever still arrives from it is ignored.
+// - At most four observers are answered between two ticks.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "master/core/events/outbox.hpp"
+#include "master/core/events/run_setup.hpp"
+#include "master/core/sessions/accounts.hpp"
+#include "master/core/sessions/session.hpp"
+
+namespace gleaner {
+
+class Sessions {
+ public:
+  // Both outlive it.
+  Sessions(const RunSetup& run, Outbox& outbox) : run_(run), outbox_(outbox) {}
+
+  [[nodiscard]] std::map<SessionId, SessionState>& all() { return sessions_; }
+
+  [[nodiscard]] const std::map<SessionId, SessionState>& all() const { return sessions_; }
+
+  // Null for one that is over.
+  [[nodiscard]] SessionState* find(SessionId id);
+  [[nodiscard]] const SessionState* find(SessionId id) const;
+
+  // Requires a session that is not over.
+  [[nodiscard]] SessionState& at(SessionId id) { return sessions_.at(id); }
+
+  [[nodiscard]] const SessionState& at(SessionId id) const { return sessions_.at(id); }
+
+  // Volunteers that take part and are not leaving.
+  [[nodiscard]] std::uint32_t active() const;
+
+  // The name, or "?" for one that is over.
+  [[nodiscard]] std::string name_of(SessionId id) const;
+
+  // -- coming
+  void opened(const SessionOpened& event);
+  // Whether a volunteer may take part as far as its Hello goes; the protocol to speak.
+  [[nodiscard]] Result<std::uint32_t> check(const SessionState& session, const Hello& hello) const;
+  // The session that this identity has had until now: its connection broke unnoticed.
+  [[nodiscard]] std::optional<SessionId> of_identity(const Hello& hello) const;
+  // Makes a checked volunteer active and welcomes it; kBusy when there is no room.
+  Result<void> activate(SessionId id, SessionState& session, Hello hello, std::uint32_t protocol,
+                        RoundIndex checkpoint);
+  // Whether a tool may be told how the run stands; the protocol to speak.
+  [[nodiscard]] Result<std::uint32_t> admit_observer(const SessionState& session,
+                                                     const Observe& observe);
+
+  // -- keeping in touch
+  // Time has passed: observers may be answered again.
+  void tick() { observers_ = 0; }
+
+  // Why the session must end by now, if it must. `owes` tells whether something is awaited of it.
+  [[nodiscard]] std::optional<std::string> overdue(const SessionState& session,
+                                                   const std::function<bool()>& owes) const;
+
+  [[nodiscard]] bool is_heartbeat_due(const SessionState& session) const {
+    return outbox_.now() - session.last_said >= run_.config.heartbeat;
+  }
+
+  void send_heartbeat(SessionId id, SessionState& session, RunNews news);
+  void heard(SessionState& session, const Heartbeat& heartbeat) const;
+  // Nobody could do what it owed: everything that is awaited has its full time again.
+  void restart_debts();
+
+  // -- going
+  // The session is over. Nullopt when it was.
+  std::optional<SessionState> take(SessionId id);
+  // One that had introduced itself is over, and `shards` that it held are free.
+  void departed(const SessionState& session, const std::string& reason, std::uint32_t shards);
+
+  // The last few that have gone, oldest first.
+  [[nodiscard]] const std::deque<Departure>& gone() const { return gone_; }
+
+  // -- accounts
+  AccountRecord& account(const SessionState& session) { return accounts_.of(session); }
+
+  std::vector<AccountRecord> hand_in_accounts();
+
+  [[nodiscard]] std::vector<AccountRecord> accounts() const { return accounts_.all(); }
+
+ private:
+  // The protocol to speak with a peer of these versions that has the token.
+  [[nodiscard]] Result<std::uint32_t> admit(const char* who, const std::string& build,
+                                            std::uint32_t protocol_min, std::uint32_t protocol_max,
+                                            const std::string& token) const;
+
+  const RunSetup& run_;
+  Outbox& outbox_;
+  std::map<SessionId, SessionState> sessions_;
+  Accounts accounts_;
+  std::deque<Departure> gone_;
+  std::uint32_t observers_ = 0;  // answered since the last tick
+};
+
+}  // namespace gleaner

@@ -1,0 +1,118 @@
+// Answers to units of output shards. Everything in them is a claim until it has been checked.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "master/core/events/protocol_error.hpp"
+#include "master/core/units/units.hpp"
+
+namespace gleaner {
+namespace {
+
+// Every list holds different neurons of the unit's shards.
+bool holds_only(const std::vector<ScoredNeuron>& best, std::size_t list, const ShardMap& map,
+                const std::vector<LeaseRef>& shards) {
+  std::vector<std::uint32_t> neurons;
+  for (std::size_t begin = 0; begin < best.size(); begin += list) {
+    neurons.clear();
+    for (std::size_t i = begin; i < begin + list; ++i) neurons.push_back(best[i].neuron);
+    std::sort(neurons.begin(), neurons.end());
+    if (std::adjacent_find(neurons.begin(), neurons.end()) != neurons.end()) return false;
+    auto shard = shards.begin();  // both ascend
+    for (const std::uint32_t neuron : neurons) {
+      while (shard != shards.end() && map.neurons(shard->shard).end <= neuron) ++shard;
+      if (shard == shards.end() || neuron < map.neurons(shard->shard).begin) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<UnitInFlight> Units::take(SessionState& session, UnitId id, UnitInFlight::Kind kind) {
+  const auto found = session.units.find(id);
+  if (found == session.units.end() || found->second.kind != kind) {
+    return protocol_error("unit {} is not out", raw(id));
+  }
+  UnitInFlight unit = std::move(found->second);
+  session.units.erase(found);
+  return unit;
+}
+
+Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
+  if (result.batches.size() != unit.batches) {
+    return protocol_error("unit {} has {} batches, its result {}", raw(result.unit), unit.batches,
+                          result.batches.size());
+  }
+  for (std::size_t i = 0; i < result.batches.size(); ++i) {
+    const BatchResult& batch = result.batches[i];
+    const bool fits = batch.batch == unit.first + i && batch.shards.size() == unit.leases.size() &&
+                      std::equal(batch.shards.begin(), batch.shards.end(), unit.leases.begin(),
+                                 [](const ShardOutcome& outcome, const LeaseRef& lease) {
+                                   return outcome.shard == lease.shard;
+                                 });
+    if (!fits) return protocol_error("a result that does not fit unit {}", raw(result.unit));
+  }
+  return {};
+}
+
+Result<void> Units::receive(SessionState& session, const UnitResult& result) {
+  const Result<UnitInFlight> taken = take(session, result.unit, UnitInFlight::Kind::kTrain);
+  if (!taken) return taken.error();
+  const UnitInFlight& unit = *taken;
+  AccountRecord& account = sessions_.account(session);
+  Result<void> added = check(unit, result);
+  std::uint64_t examples = 0;
+  for (std::size_t i = 0; added.ok() && i < result.batches.size(); ++i) {
+    const BatchResult& batch = result.batches[i];
+    added = pipeline_.add_result(batch.batch, batch.shards, batch.gradient, unit.wants_gradient);
+    const std::uint32_t carried = pipeline_.at(batch.batch).examples;
+    meter_.carried(carried);
+    examples += carried;
+  }
+  if (!added) {
+    ++account.units_refused;
+    if (added.error().code == ErrorCode::kFault) {
+      ++account.faults;
+      outbox_.remark(Severity::kError, "fault",
+                     fmt::format("{}: {}", session.name(), added.error().message));
+    }
+    return added;
+  }
+  session.batches_in_flight -= unit.batches;
+  session.last_progress = outbox_.now();
+  ++account.units;
+  account.examples += examples * unit.leases.size();
+  UnitSizing::measure(session, unit, examples, result.compute_us, outbox_.now());
+  return {};
+}
+
+bool Units::fits(const UnitInFlight& unit, const EvalResult& result) const {
+  std::uint32_t neurons = 0;
+  for (const LeaseRef& lease : unit.leases) neurons += run_.map.neurons(lease.shard).size();
+  const auto& evaluation = evaluations_.current();
+  const std::uint64_t examples = evaluation ? evaluation->examples_in(unit.eval_begin) : 0;
+  return result.top_k == std::min(run_.config.top_k, neurons) &&
+         result.best.size() == examples * result.top_k &&
+         holds_only(result.best, result.top_k, run_.map, unit.leases);
+}
+
+Result<void> Units::receive(SessionState& session, EvalResult& result) {
+  const Result<UnitInFlight> taken = take(session, result.unit, UnitInFlight::Kind::kEvaluate);
+  if (!taken) return taken.error();
+  const UnitInFlight& unit = *taken;
+  if (!fits(unit, result)) {
+    unassign(unit);
+    ++sessions_.account(session).units_refused;
+    return protocol_error("a result that does not fit unit {}", raw(result.unit));
+  }
+  std::vector<ShardId> shards;
+  for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
+  evaluations_.current()->scored(unit.eval_begin, shards, std::move(result.best));
+  ++sessions_.account(session).units;
+  session.last_progress = outbox_.now();
+  return {};
+}
+
+}  // namespace gleaner

@@ -1,0 +1,137 @@
+#include "master/core/units/units.hpp"
+
+#include <algorithm>
+#include <utility>
+
+namespace gleaner {
+
+void Units::issue(RoundIndex checkpoint) {
+  // Whoever holds nothing has nothing to do.
+  for (const auto& [id, shards] : leases_.holders()) {
+    SessionState& session = sessions_.at(id);
+    if (session.phase != SessionPhase::kActive) continue;
+    if (input_) issue_input(id, session);
+    issue_training(id, session);
+    if (evaluations_.current()) issue_evaluation(id, session, checkpoint);
+  }
+}
+
+std::vector<LeaseRef> Units::leases_of(const std::vector<ShardId>& shards) const {
+  std::vector<LeaseRef> leases;
+  leases.reserve(shards.size());
+  for (const ShardId shard : shards) leases.push_back({shard, leases_.at(shard).epoch});
+  return leases;
+}
+
+void Units::send(SessionId id, SessionState& session, UnitInFlight unit, Message message) {
+  const UnitId unit_id{++last_unit_};
+  if (auto* train = std::get_if<TrainUnit>(&message)) train->unit = unit_id;
+  if (auto* evaluate = std::get_if<EvalUnit>(&message)) evaluate->unit = unit_id;
+  if (auto* input = std::get_if<InputUnit>(&message)) input->unit = unit_id;
+  session.begin_debt(outbox_.now());
+  unit.sent = outbox_.now();
+  ++sessions_.account(session).units_issued;
+  session.units.emplace(unit_id, std::move(unit));
+  outbox_.send(id, std::move(message));
+}
+
+// ---- Training ----------------------------------------------------------------------------------
+
+void Units::issue_training(SessionId id, SessionState& session) {
+  const std::uint32_t limit =
+      sizing_.batches_in_flight_max(session, placement_.held_by(id, Layer::kOutput).size());
+  while (session.batches_in_flight < limit && issue_unit(id, session)) {
+  }
+}
+
+bool Units::issue_unit(SessionId id, SessionState& session) {
+  UnitInFlight unit = next_unit(id, session);
+  if (unit.batches == 0 ||
+      sizing_.is_early(session, unit, placement_.ready_at(id, Layer::kOutput).size())) {
+    return false;
+  }
+  TrainUnit message;
+  message.leases = unit.leases;
+  message.wants_gradient = unit.wants_gradient;
+  for (std::uint32_t i = 0; i < unit.batches; ++i) {
+    const BatchIndex batch = unit.first + i;
+    message.batches.push_back({batch, pipeline_.at(batch).packed,
+                               pipeline_.positives_in(batch, unit.leases),
+                               run_.plan.rates(batch).output});
+  }
+  for (const LeaseRef& lease : unit.leases) {
+    leases_.at(lease.shard).next_batch = unit.first + unit.batches;
+  }
+  session.batches_in_flight += unit.batches;
+  send(id, session, std::move(unit), std::move(message));
+  return true;
+}
+
+UnitInFlight Units::next_unit(SessionId id, const SessionState& session) const {
+  UnitInFlight unit;
+  std::vector<ShardId> behind;
+  for (const ShardId shard : placement_.ready_at(id, Layer::kOutput)) {
+    const ShardLease& lease = leases_.at(shard);
+    if (lease.next_batch >= pipeline_.frontier()) continue;
+    if (!behind.empty() && lease.next_batch > leases_.at(behind.front()).next_batch) continue;
+    if (!behind.empty() && lease.next_batch < leases_.at(behind.front()).next_batch) behind.clear();
+    behind.push_back(shard);
+  }
+  if (behind.empty()) return unit;
+  // The shards furthest behind go first; a replay whose gradients are known is a unit of its own.
+  unit.first = leases_.at(behind.front()).next_batch;
+  unit.wants_gradient = !pipeline_.is_covered(unit.first, behind.front());
+  for (const ShardId shard : behind) {
+    if (pipeline_.is_covered(unit.first, shard) != unit.wants_gradient) {
+      unit.leases.push_back({shard, leases_.at(shard).epoch});
+    }
+  }
+  const BatchIndex end = std::min<BatchIndex>(
+      pipeline_.frontier(), unit.first + sizing_.batches(session, unit.first, unit.leases.size()));
+  BatchIndex next = unit.first + 1;
+  while (next < end && std::all_of(unit.leases.begin(), unit.leases.end(), [&](const LeaseRef& l) {
+           return pipeline_.is_covered(next, l.shard) != unit.wants_gradient;
+         })) {
+    ++next;
+  }
+  unit.batches = static_cast<std::uint32_t>(next - unit.first);
+  return unit;
+}
+
+// ---- Evaluation --------------------------------------------------------------------------------
+
+void Units::issue_evaluation(SessionId id, SessionState& session, RoundIndex checkpoint) {
+  std::vector<ShardId> ready = placement_.ready_at(id, Layer::kOutput);
+  // A shard that still replays towards the checkpoint would answer with older weights.
+  const BatchIndex at = run_.plan.round_begin(checkpoint);
+  std::erase_if(ready, [&](ShardId shard) { return leases_.at(shard).next_batch != at; });
+  if (ready.empty()) return;
+  EvaluationRun& evaluation = *evaluations_.current();
+  while (true) {
+    const EvaluationRun::Assignment assignment = evaluation.next_assignment(ready);
+    if (assignment.shards.empty()) return;
+    UnitInFlight unit;
+    unit.kind = UnitInFlight::Kind::kEvaluate;
+    unit.eval_begin = assignment.begin;
+    unit.leases = leases_of(assignment.shards);
+    EvalUnit message;
+    message.top_k = run_.config.top_k;
+    message.hidden = assignment.packed;
+    message.leases = unit.leases;
+    evaluation.assigned(assignment.begin, assignment.shards);
+    send(id, session, std::move(unit), std::move(message));
+  }
+}
+
+void Units::unassign(const UnitInFlight& unit) {
+  if (unit.kind != UnitInFlight::Kind::kEvaluate || !evaluations_.current()) return;
+  std::vector<ShardId> shards;
+  for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
+  evaluations_.current()->unassigned(unit.eval_begin, shards);
+}
+
+void Units::abandon(const SessionState& session) {
+  for (const auto& [id, unit] : session.units) unassign(unit);
+}
+
+}  // namespace gleaner

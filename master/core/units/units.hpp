@@ -1,0 +1,88 @@
+// What each volunteer works on next, and what becomes of its answers. Used from the core only.
+//
+// Owns the numbers of units; the units that are out stand in their sessions.
+// Invariants
+// - A unit is answered once, by the session that it was sent to; whatever else claims to be a
+// result
+//   ends its session.
+// - Each unit sent ends in exactly one counter of its volunteer's account.
+// - Only volunteers that hold a ready shard are asked for work on it.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "master/core/batches/input_stream.hpp"
+#include "master/core/batches/pipeline.hpp"
+#include "master/core/placement/placement.hpp"
+#include "master/core/rounds/evaluations.hpp"
+#include "master/core/rounds/round_meter.hpp"
+#include "master/core/sessions/sessions.hpp"
+#include "master/core/units/unit_sizing.hpp"
+
+namespace gleaner {
+
+class Units {
+ public:
+  // All of it outlives the units. `input` is set where volunteers hold the input layer.
+  Units(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
+        Pipeline& pipeline, std::optional<InputStream>& input, Evaluations& evaluations,
+        RoundMeter& meter)
+      : run_(run),
+        outbox_(outbox),
+        sessions_(sessions),
+        placement_(placement),
+        leases_(placement.leases()),
+        pipeline_(pipeline),
+        input_(input),
+        evaluations_(evaluations),
+        meter_(meter),
+        sizing_(run, pipeline) {}
+
+  // Sends every active holder what it can begin.
+  void issue(RoundIndex checkpoint);
+
+  // A task of the pipeline or the evaluation: the worker's, or steps for the holders of the input
+  // layer.
+  void perform(WorkerTask task);
+
+  // -- answers (unit_results.cpp, units_input.cpp). An error ends the session.
+  Result<void> receive(SessionState& session, const UnitResult& result);
+  Result<void> receive(SessionState& session, EvalResult& result);
+  Result<void> receive(SessionState& session, const InputResult& result);
+  Result<void> receive(SessionId id, SessionState& session, PointsRequest& request);
+  Result<void> on(PointsRead& event);
+
+  // The session is over: its evaluation units are to be done by others.
+  void abandon(const SessionState& session);
+
+ private:
+  void issue_training(SessionId id, SessionState& session);
+  bool issue_unit(SessionId id, SessionState& session);
+  void issue_evaluation(SessionId id, SessionState& session, RoundIndex checkpoint);
+  void issue_input(SessionId id, SessionState& session);
+  [[nodiscard]] UnitInFlight next_unit(SessionId id, const SessionState& session) const;
+  [[nodiscard]] std::vector<LeaseRef> leases_of(const std::vector<ShardId>& shards) const;
+  void send(SessionId id, SessionState& session, UnitInFlight unit, Message message);
+  // Takes the unit out of the session if it is out and of this kind.
+  [[nodiscard]] static Result<UnitInFlight> take(SessionState& session, UnitId id,
+                                                 UnitInFlight::Kind kind);
+  [[nodiscard]] static Result<void> check(const UnitInFlight& unit, const UnitResult& result);
+  [[nodiscard]] bool fits(const UnitInFlight& unit, const EvalResult& result) const;
+  void unassign(const UnitInFlight& unit);
+
+  const RunSetup& run_;
+  Outbox& outbox_;
+  Sessions& sessions_;
+  Placement& placement_;
+  LeaseTable& leases_;
+  Pipeline& pipeline_;
+  std::optional<InputStream>& input_;
+  Evaluations& evaluations_;
+  RoundMeter& meter_;
+  UnitSizing sizing_;
+  std::uint64_t last_unit_ = 0;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,65 @@
+#include "master/core/view/run_view.hpp"
+
+#include <algorithm>
+
+namespace gleaner {
+
+CoreSnapshot RunView::snapshot() const {
+  CoreSnapshot view;
+  using Phase = CoreSnapshot::Phase;
+  view.waiting_for = waiting_for();
+  view.phase = life_.is_done                                  ? Phase::kDone
+               : rounds_.is_stopping()                        ? Phase::kStopping
+               : evaluations_.current()                       ? Phase::kEvaluating
+               : !life_.is_started || sessions_.active() == 0 ? Phase::kWaiting
+                                                              : Phase::kTraining;
+  view.round = rounds_.checkpoint();
+  view.rounds = run_.plan.round_count();
+  view.batch = pipeline_.applied();
+  view.batches = run_.plan.batch_count();
+  view.epoch = std::min(run_.model.epochs,
+                        static_cast<std::uint32_t>(view.batch / run_.plan.batches_per_epoch()));
+  view.epochs = run_.model.epochs;
+  view.staleness = run_.plan.lag(view.batch);
+  view.examples = meter_.examples();
+  view.unit_bytes_down = meter_.unit_bytes_down();
+  view.unit_bytes_up = meter_.unit_bytes_up();
+  view.loss = rounds_.last_record().loss;
+  view.active = rounds_.last_record().active;
+  view.last_evaluation = evaluations_.last();
+  view.shards = leases_.size();
+  view.shards_ready = static_cast<std::uint32_t>(leases_.in_state(LeaseState::kReady).size());
+  for (const auto& [id, session] : sessions_.all()) {
+    if (session.phase == SessionPhase::kIntroducing) continue;
+    view.volunteers.push_back({session.name(), session.peer, session.hello.identity_high == 0,
+                               session.hello.cores,
+                               static_cast<std::uint32_t>(leases_.count_held_by(id)), session.speed,
+                               session.round_trip_us});
+  }
+  return view;
+}
+
+RunNews RunView::news() const {
+  RunNews news;
+  const BatchIndex applied = pipeline_.applied();
+  news.round = rounds_.checkpoint();
+  news.rounds = run_.plan.round_count();
+  news.epoch = applied < run_.plan.batch_count() ? run_.plan.epoch_of(applied) : run_.model.epochs;
+  news.epochs = run_.model.epochs;
+  news.volunteers = sessions_.active();
+  news.precision_at_1 = static_cast<float>(evaluations_.last().p_at_1);
+  news.waiting_for = waiting_for();
+  return news;
+}
+
+void RunView::note_progress() {
+  const auto& evaluation = evaluations_.current();
+  const std::uint64_t steps = pipeline_.applied() + rounds_.checkpoint() +
+                              (evaluation ? evaluation->points_scored() : 0) +
+                              evaluations_.evaluated();
+  if (steps == steps_ && last_step_ != Instant{}) return;
+  steps_ = steps;
+  last_step_ = outbox_.now();
+}
+
+}  // namespace gleaner

@@ -7,6 +7,7 @@ target_link_libraries(gleaner_master_driver PUBLIC gleaner_options gleaner_maste
 gleaner_test(master_parts_test LABEL unit
   SOURCES core/balancer_test.cpp core/commit_tracker_test.cpp core/evaluation_run_test.cpp
           core/divergence_test.cpp core/input_stream_test.cpp core/lease_table_test.cpp core/pipeline_test.cpp
+          core/evaluations_test.cpp core/placement_test.cpp core/sessions_test.cpp core/unit_sizing_test.cpp
   LINK gleaner_master_driver)
 gleaner_test(master_core_test LABEL unit
   SOURCES core/master_admission_test.cpp core/master_status_test.cpp core/master_placement_test.cpp

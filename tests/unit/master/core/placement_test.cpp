@@ -1,0 +1,170 @@
+#include "master/core/placement/placement.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "tests/support/tiny_run.hpp"
+
+namespace gleaner {
+namespace {
+
+CoreConfig lending_config() {
+  CoreConfig config = tiny_core_config();
+  config.shard_bytes = 1000;
+  config.rejoin_grace = Millis(500);
+  return config;
+}
+
+ResumePoint at_checkpoint(RoundIndex checkpoint) {
+  ResumePoint resume;
+  resume.checkpoint = checkpoint;
+  return resume;
+}
+
+// Four output shards and volunteers of the speed 1, which hold nothing.
+struct PlacementScene {
+  explicit PlacementScene(RoundIndex checkpoint = 0)
+      : pipeline(run.plan, run.map, checkpoint),
+        placement(run, outbox, sessions, pipeline, input, at_checkpoint(checkpoint)) {
+    outbox.set_now(Instant(Micros(1'000'000)));
+  }
+
+  RunSetup run{tiny_model(), lending_config(), {}};
+  Outbox outbox;
+  Sessions sessions{run, outbox};
+  Pipeline pipeline;
+  std::optional<InputStream> input;
+  Placement placement;
+
+  SessionId join(std::uint64_t id, std::uint64_t memory_bytes) {
+    sessions.opened({SessionId{id}, "peer"});
+    Hello hello;
+    hello.identity_low = id;
+    hello.memory_bytes = memory_bytes;
+    hello.speed = 1;
+    REQUIRE(sessions.activate(SessionId{id}, sessions.at(SessionId{id}), hello, 1, 0));
+    placement.newcomer_came();
+    return SessionId{id};
+  }
+
+  std::vector<LeaseGrant> lend() {
+    (void)outbox.take();
+    placement.update();
+    std::vector<LeaseGrant> grants;
+    for (const Effect& effect : outbox.take()) {
+      const auto* send = std::get_if<Send>(&effect);
+      const auto* grant = send == nullptr ? nullptr : std::get_if<LeaseGrant>(&send->message);
+      if (grant != nullptr) grants.push_back(*grant);
+    }
+    return grants;
+  }
+
+  void load(const LeaseGrant& grant) {
+    const SessionId holder = placement.leases().at(grant.lease.shard).holder;
+    REQUIRE(placement.receive(holder, sessions.at(holder), ShardReady{grant.lease}));
+  }
+};
+
+}  // namespace
+
+TEST_CASE("placement: shards beyond everyone's memory stay free until somebody else comes",
+          "[placement]") {
+  PlacementScene scene;
+  const SessionId ann = scene.join(1, 3999);
+  REQUIRE(scene.lend().size() == 3);
+  REQUIRE(scene.lend().empty());
+  REQUIRE(scene.placement.leases().in_state(LeaseState::kFree).size() == 1);
+  const SessionId bob = scene.join(2, 1000);
+  REQUIRE(scene.lend().size() == 1);
+  REQUIRE(scene.placement.leases().count_held_by(ann) == 3);
+  REQUIRE(scene.placement.leases().count_held_by(bob) == 1);
+}
+
+TEST_CASE("placement: a hand-over waits until the commit that it stands on is durable",
+          "[placement]") {
+  PlacementScene scene;
+  scene.join(1, 4000);
+  ShardLease& lease = scene.placement.leases().at(ShardId{2});
+  lease.handed_over = std::make_shared<HandedOver>();
+  lease.handed_over->base_round = 1;
+  lease.handed_over->next_batch = 4;
+  lease.handed_over->parts.resize(2);
+  REQUIRE(scene.lend().size() == 3);
+  lease.committed = 1;
+  const std::vector<LeaseGrant> grants = scene.lend();
+  REQUIRE(grants.size() == 1);
+  REQUIRE(grants[0].base_round == 1);
+  REQUIRE(grants[0].next_batch == 4);
+  REQUIRE(grants[0].chunks == grants[0].base_chunks + 2);
+}
+
+TEST_CASE("placement: a hand-over that durable commits have overtaken is dropped", "[placement]") {
+  PlacementScene scene;
+  scene.join(1, 4000);
+  ShardLease& lease = scene.placement.leases().at(ShardId{2});
+  lease.handed_over = std::make_shared<HandedOver>();
+  lease.committed = 1;
+  const std::vector<LeaseGrant> grants = scene.lend();
+  REQUIRE(grants.at(2).lease.shard == ShardId{2});
+  REQUIRE(grants[2].next_batch == scene.run.plan.round_begin(1));
+  REQUIRE(lease.handed_over == nullptr);
+}
+
+TEST_CASE("placement: after a restart free shards wait for those who may have them",
+          "[placement]") {
+  PlacementScene scene(1);
+  scene.join(1, 4000);
+  REQUIRE(scene.lend().empty());
+  REQUIRE(scene.placement.rejoin_until() == scene.outbox.now() + Millis(500));
+  scene.outbox.set_now(scene.outbox.now() + Micros(499'999));
+  REQUIRE(scene.lend().empty());
+  scene.outbox.set_now(scene.outbox.now() + Micros(1));
+  REQUIRE(scene.lend().size() == 4);
+}
+
+TEST_CASE("placement: the grace comes back when the last holder is lost, and not with another",
+          "[placement]") {
+  PlacementScene scene;
+  const SessionId ann = scene.join(1, 2000);
+  const SessionId bob = scene.join(2, 2000);
+  for (const LeaseGrant& grant : scene.lend()) scene.load(grant);
+  REQUIRE(scene.sessions.take(bob));
+  REQUIRE(scene.placement.holder_gone(bob, "bob", "gone", 1) == 2);
+  (void)scene.lend();
+  REQUIRE_FALSE(scene.placement.rejoin_until());
+  REQUIRE(scene.sessions.take(ann));
+  REQUIRE(scene.placement.holder_gone(ann, "ann", "gone", 1) == 2);
+  (void)scene.lend();
+  REQUIRE(scene.placement.rejoin_until());
+}
+
+TEST_CASE("placement: a newcomer's shards are asked back between two rounds, and only there",
+          "[placement]") {
+  PlacementScene scene;
+  const SessionId ann = scene.join(1, 4000);
+  for (const LeaseGrant& grant : scene.lend()) scene.load(grant);
+  // One shard has gone on: no longer between two rounds.
+  scene.placement.leases().at(ShardId{0}).next_batch = 1;
+  scene.join(2, 4000);
+  (void)scene.lend();
+  REQUIRE(scene.placement.leases().in_state(LeaseState::kReleasing).empty());
+  scene.placement.leases().at(ShardId{0}).next_batch = 0;
+  (void)scene.lend();
+  REQUIRE(scene.placement.leases().in_state(LeaseState::kReleasing).size() == 2);
+  REQUIRE(scene.placement.owes(ann, scene.sessions.at(ann)));
+}
+
+TEST_CASE("placement: nothing is awaited of a holder that has loaded and may go on",
+          "[placement]") {
+  PlacementScene scene;
+  const SessionId ann = scene.join(1, 4000);
+  SessionState& session = scene.sessions.at(ann);
+  REQUIRE_FALSE(scene.placement.owes(ann, session));
+  const std::vector<LeaseGrant> grants = scene.lend();
+  REQUIRE(scene.placement.owes(ann, session));  // loading
+  for (const LeaseGrant& grant : grants) scene.load(grant);
+  REQUIRE_FALSE(scene.placement.owes(ann, session));
+  scene.placement.leases().at(ShardId{3}).next_batch = scene.run.plan.round_end(0);
+  REQUIRE(scene.placement.owes(ann, session));  // a commit
+}
+
+}  // namespace gleaner

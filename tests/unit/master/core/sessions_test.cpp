@@ -1,0 +1,190 @@
+#include "master/core/sessions/sessions.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "common/limits.hpp"
+#include "schema/versions.hpp"
+#include "tests/support/tiny_run.hpp"
+
+namespace gleaner {
+namespace {
+
+CoreConfig sessions_config() {
+  CoreConfig config = tiny_core_config();
+  config.token = "seed";
+  config.shard_bytes = 1000;
+  config.sessions_max = 2;
+  config.heartbeat = Millis(1'000);
+  config.hello_deadline = Millis(2'000);
+  config.silence = Millis(3'000);
+  config.stall = Millis(4'000);
+  return config;
+}
+
+struct SessionsScene {
+  RunSetup run{tiny_model(), sessions_config(), {}};
+  Outbox outbox;
+  Sessions sessions{run, outbox};
+
+  SessionsScene() { outbox.set_now(Instant(Micros(1'000'000))); }
+
+  void pass(Millis time) { outbox.set_now(outbox.now() + time); }
+
+  SessionState& open(std::uint64_t id) {
+    sessions.opened({SessionId{id}, "peer"});
+    return sessions.at(SessionId{id});
+  }
+
+  static Hello hello(std::uint64_t identity) {
+    Hello hello;
+    hello.protocol_min = kProtocolMin;
+    hello.protocol_max = kProtocolMax;
+    hello.token = "seed";
+    hello.memory_bytes = 1000;
+    hello.identity_low = identity;
+    hello.name = "ann";
+    return hello;
+  }
+
+  // Opened and active.
+  SessionState& join(std::uint64_t id) {
+    SessionState& session = open(id);
+    REQUIRE(sessions.activate(SessionId{id}, session, hello(id), kProtocolMax, 0));
+    return session;
+  }
+};
+
+bool never() {
+  FAIL("nobody asks what a session owes before it could be too late");
+  return false;
+}
+
+}  // namespace
+
+TEST_CASE("sessions: a Hello passes with exactly the memory of a shard, and not with less",
+          "[sessions]") {
+  SessionsScene scene;
+  const SessionState& session = scene.open(1);
+  Hello hello = SessionsScene::hello(1);
+  REQUIRE(*scene.sessions.check(session, hello) == kProtocolMax);
+  hello.memory_bytes = 999;
+  REQUIRE(scene.sessions.check(session, hello).error().code == ErrorCode::kResources);
+  hello.token = "weed";
+  REQUIRE(scene.sessions.check(session, hello).error().code == ErrorCode::kToken);
+  hello.protocol_min = kProtocolMax + 1;
+  hello.protocol_max = kProtocolMax + 1;
+  REQUIRE(scene.sessions.check(session, hello).error().code == ErrorCode::kVersion);
+  REQUIRE(scene.outbox.take().empty());
+}
+
+TEST_CASE(
+    "sessions: there is room for sessions_max volunteers, and for one more when one is leaving",
+    "[sessions]") {
+  SessionsScene scene;
+  SessionState& ann = scene.join(1);
+  scene.join(2);
+  SessionState& carl = scene.open(3);
+  const auto refused =
+      scene.sessions.activate(SessionId{3}, carl, SessionsScene::hello(3), kProtocolMax, 0);
+  REQUIRE(refused.error().code == ErrorCode::kBusy);
+  REQUIRE(carl.phase == SessionPhase::kIntroducing);
+  REQUIRE(scene.sessions.accounts().size() == 2);
+  ann.phase = SessionPhase::kLeaving;
+  REQUIRE(scene.sessions.activate(SessionId{3}, carl, SessionsScene::hello(3), kProtocolMax, 7));
+  REQUIRE(scene.sessions.active() == 2);
+  const Effects effects = scene.outbox.take();
+  const auto& welcome = std::get<Welcome>(std::get<Send>(effects.at(effects.size() - 2)).message);
+  REQUIRE(welcome.checkpoint == 7);
+  REQUIRE(std::get<VolunteerCame>(std::get<Notice>(effects.back())).volunteers == 2);
+}
+
+TEST_CASE("sessions: an identity is found while its session lasts, and not before its Hello",
+          "[sessions]") {
+  SessionsScene scene;
+  scene.open(1).hello = SessionsScene::hello(5);
+  REQUIRE_FALSE(scene.sessions.of_identity(SessionsScene::hello(5)));
+  scene.join(5);
+  REQUIRE(scene.sessions.of_identity(SessionsScene::hello(5)) == SessionId{5});
+  REQUIRE(scene.sessions.take(SessionId{5}));
+  REQUIRE_FALSE(scene.sessions.of_identity(SessionsScene::hello(5)));
+  REQUIRE_FALSE(scene.sessions.take(SessionId{5}));
+}
+
+TEST_CASE("sessions: each deadline strikes when its time is full and not a microsecond before",
+          "[sessions]") {
+  SessionsScene scene;
+  SECTION("a connection that does not introduce itself") {
+    const SessionState& session = scene.open(1);
+    scene.outbox.set_now(scene.outbox.now() + Micros(1'999'999));
+    REQUIRE_FALSE(scene.sessions.overdue(session, never));
+    scene.outbox.set_now(scene.outbox.now() + Micros(1));
+    REQUIRE(scene.sessions.overdue(session, never) == "no Hello within 2 s");
+  }
+  SECTION("a volunteer that is silent") {
+    const SessionState& session = scene.join(1);
+    scene.outbox.set_now(scene.outbox.now() + Micros(2'999'999));
+    REQUIRE_FALSE(scene.sessions.overdue(session, never));
+    scene.outbox.set_now(scene.outbox.now() + Micros(1));
+    REQUIRE(scene.sessions.overdue(session, never) == "silent for 3 s");
+  }
+  SECTION("a volunteer that owes work") {
+    SessionState& session = scene.join(1);
+    scene.pass(Millis(4'000));
+    session.last_heard = scene.outbox.now();
+    REQUIRE_FALSE(scene.sessions.overdue(session, [] { return false; }));
+    REQUIRE(scene.sessions.overdue(session, [] { return true; }) == "owes work for 4 s");
+    scene.sessions.restart_debts();
+    REQUIRE_FALSE(scene.sessions.overdue(session, never));
+  }
+}
+
+TEST_CASE("sessions: four observers are answered between two ticks", "[sessions]") {
+  SessionsScene scene;
+  const SessionState& session = scene.open(1);
+  Observe observe;
+  observe.protocol_min = kProtocolMin;
+  observe.protocol_max = kProtocolMax;
+  observe.token = "seed";
+  for (int i = 0; i < 4; ++i) REQUIRE(scene.sessions.admit_observer(session, observe));
+  REQUIRE(scene.sessions.admit_observer(session, observe).error().code == ErrorCode::kBusy);
+  scene.sessions.tick();
+  REQUIRE(scene.sessions.admit_observer(session, observe));
+  // A volunteer has other ways to ask.
+  REQUIRE(scene.sessions.admit_observer(scene.join(2), observe).error().code ==
+          ErrorCode::kProtocol);
+}
+
+TEST_CASE("sessions: the last departures are kept, oldest first", "[sessions]") {
+  SessionsScene scene;
+  const SessionState session = scene.join(1);
+  for (std::uint32_t i = 0; i <= kDeparturesMax; ++i) {
+    scene.sessions.departed(session, std::to_string(i), i);
+  }
+  REQUIRE(scene.sessions.gone().size() == kDeparturesMax);
+  REQUIRE(scene.sessions.gone().front().shards == 1);
+  REQUIRE(scene.sessions.gone().back().reason == std::to_string(kDeparturesMax));
+}
+
+TEST_CASE("accounts: whoever did nothing leaves none, and units without an answer are expired",
+          "[sessions]") {
+  SessionsScene scene;
+  SessionState idle = scene.join(1);
+  SessionState busy = scene.join(2);
+  scene.sessions.account(busy).units_issued = 1;
+  busy.units[UnitId{1}];
+  Accounts accounts;
+  accounts.of(idle);
+  accounts.of(busy).units_issued = 1;
+  accounts.end(idle);
+  accounts.end(busy);
+  const std::vector<AccountRecord> all = accounts.all();
+  REQUIRE(all.size() == 1);
+  REQUIRE(all[0].identity_low == 2);
+  REQUIRE(all[0].units_expired == 1);
+  // Present: stays. Gone: handed in as final, once.
+  REQUIRE_FALSE(accounts.hand_in({Accounts::identity_of(busy)}).at(0).is_final);
+  REQUIRE(accounts.hand_in({}).at(0).is_final);
+  REQUIRE(accounts.hand_in({}).empty());
+}
+
+}  // namespace gleaner

@@ -21,7 +21,7 @@ ExitCode exit_code_of(ErrorCode code) {
       return ExitCode::kStore;
     case ErrorCode::kProtocol:
     case ErrorCode::kVersion:
-    case ErrorCode::kToken:
+    case ErrorCode::kInvite:
       return ExitCode::kNetwork;
     case ErrorCode::kIo:
     case ErrorCode::kNotFound:
@@ -50,8 +50,8 @@ const char* error_name(ErrorCode code) {
       return "protocol";
     case ErrorCode::kVersion:
       return "version";
-    case ErrorCode::kToken:
-      return "token";
+    case ErrorCode::kInvite:
+      return "invite";
     case ErrorCode::kIdentity:
       return "identity";
     case ErrorCode::kBusy:

@@ -50,14 +50,17 @@ inline constexpr std::size_t kRowsPerChunkBytes = std::size_t{128} << 10;
 inline constexpr double kLimitMegabitsMin = 0.5;
 inline constexpr std::size_t kNameBytesMax = 128;
 inline constexpr std::size_t kSentenceBytesMax = 1024;
-inline constexpr std::size_t kTokenBytesMax = 256;
+inline constexpr std::size_t kInviteBytesMax = 64;  // as text
+// Invites that a master keeps, and peers that it remembers.
+inline constexpr std::size_t kInvitesMax = 1024;
+inline constexpr std::size_t kPeersMax = 4096;
 // The first frame of a connection, a Hello: nobody knows yet who it is from.
 inline constexpr std::size_t kIntroductionBytesMax = 4096;
 
 static_assert(std::size_t{kUnitCellsMax} * sizeof(float) * 2 <= kFrameBytesMax &&
                   kBatchCellsMax <= kUnitCellsMax,
               "the gradients of a unit fit a frame, however badly they pack");
-static_assert(4 * kNameBytesMax + kTokenBytesMax + 1024 <= kIntroductionBytesMax,
+static_assert(4 * kNameBytesMax + kInviteBytesMax + 1024 <= kIntroductionBytesMax,
               "a Hello with its texts at their longest fits an introduction");
 
 }  // namespace gleaner

@@ -19,7 +19,7 @@ enum class ErrorCode : std::uint16_t {
   kCorrupt = 4,          // stored bytes that fail their checksum or their format
   kProtocol = 5,         // a peer broke the protocol
   kVersion = 6,          // protocol, store or file format of another version
-  kToken = 7,            // the join token is missing or wrong
+  kInvite = 7,           // the invite is missing, wrong, used up or revoked, or the key is banned
   kIdentity = 8,         // a store that belongs to another run
   kBusy = 9,             // another process holds the store, or a limit is reached
   kNotFound = 10,

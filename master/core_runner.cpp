@@ -4,6 +4,7 @@
 #include <chrono>
 #include <new>
 #include <utility>
+#include <vector>
 
 #include "schema/wire/codec.hpp"
 
@@ -28,7 +29,7 @@ CoreRunner::CoreRunner(asio::io_context& io, MasterCore& core, Worker& worker, P
 
 CoreRunner::~CoreRunner() {
   alive_.reset();
-  for (auto& [id, link] : links_) link->abandon();
+  for (auto& [id, connection] : connections_) connection.link->abandon();
   worker_thread_.join();
   storage_thread_.join();
 }
@@ -51,9 +52,13 @@ void CoreRunner::tick() {
   });
 }
 
-void CoreRunner::admit(std::shared_ptr<Link> link, const std::string& peer) {
+SessionId CoreRunner::connect(Connection connection) {
   const SessionId id{++last_session_};
-  links_.emplace(id, link);
+  connections_.emplace(id, std::move(connection));
+  return id;
+}
+
+void CoreRunner::start(SessionId id) {
   const std::weak_ptr<int> alive = alive_;
   Link::Handler handler;
   handler.on_frame = [this, alive, id](const Bytes& payload, std::size_t wire_bytes) {
@@ -62,31 +67,88 @@ void CoreRunner::admit(std::shared_ptr<Link> link, const std::string& peer) {
   handler.on_closed = [this, alive, id](std::string reason) {
     if (!alive.expired()) closed(id, std::move(reason));
   };
-  handle(SessionOpened{id, peer});
-  link->start(std::move(handler));
+  connections_.at(id).link->start(std::move(handler));
+}
+
+void CoreRunner::admit(std::shared_ptr<Link> link, const std::string& peer,
+                       const Standing& standing) {
+  const SessionId id = connect({std::move(link), peer, std::nullopt, standing});
+  handle(SessionOpened{id, peer, standing});
+  start(id);
+}
+
+void CoreRunner::receive(Arrival arrival) {
+  start(connect({std::move(arrival.link), std::move(arrival.peer), arrival.key, std::nullopt}));
 }
 
 void CoreRunner::received(SessionId id, const Bytes& payload, std::size_t wire_bytes) {
-  if (!links_.contains(id)) return;
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
   Result<Message> message = Error{ErrorCode::kResources, "there is no memory for it"};
   try {
     message = decode(payload);
   } catch (const std::bad_alloc&) {
     // Nothing has been changed yet: only this session ends.
   }
+  if (!found->second.standing) {
+    arrived(id, found->second, message);
+    if (!found->second.standing) return;
+  }
   if (message) {
     handle(MessageReceived{id, std::move(*message), wire_bytes});
     return;
   }
   // Bytes that make no sense end the session; the core only learns that it is gone.
-  Send refusal{id, Refusal{message.error().code, message.error().message, false}};
-  perform(refusal);
-  perform(CloseSession{id});
+  send_away(id, Refusal{message.error().code, message.error().message, false});
   handle(SessionClosed{id, "its message cannot be read: " + message.error().message});
 }
 
+void CoreRunner::arrived(SessionId id, Connection& connection, const Result<Message>& first) {
+  std::variant<Standing, Message> verdict;
+  if (first) {
+    verdict = observer_.on_arrival(connection.key, connection.peer, *first);
+  } else {
+    verdict = Refusal{first.error().code, first.error().message, false};
+  }
+  if (const auto* standing = std::get_if<Standing>(&verdict)) {
+    connection.standing = *standing;
+    handle(SessionOpened{id, connection.peer, *standing});
+    return;
+  }
+  Message& last = std::get<Message>(verdict);
+  if (const auto* refusal = std::get_if<Refusal>(&last)) {
+    perform(Notice(
+        Remark{Severity::kWarning, "turned_away", connection.peer + ": " + refusal->sentence}));
+  }
+  send_away(id, std::move(last));
+}
+
+void CoreRunner::send_away(SessionId id, Message last) {
+  Send send{id, std::move(last)};
+  perform(send);
+  perform(CloseSession{id});
+}
+
+void CoreRunner::expel(const std::function<std::optional<Refusal>(const Standing&)>& verdict) {
+  std::vector<std::pair<SessionId, Refusal>> leaving;
+  for (const auto& [id, connection] : connections_) {
+    if (!connection.standing) continue;
+    if (auto refusal = verdict(*connection.standing)) leaving.emplace_back(id, *refusal);
+  }
+  for (const auto& [id, refusal] : leaving) {
+    send_away(id, refusal);
+    handle(SessionClosed{id, refusal.sentence});
+  }
+}
+
 void CoreRunner::closed(SessionId id, std::string reason) {
-  if (links_.erase(id) > 0) handle(SessionClosed{id, std::move(reason)});
+  const auto found = connections_.find(id);
+  if (found == connections_.end()) return;
+  const std::optional<Standing> standing = found->second.standing;
+  connections_.erase(found);
+  if (!standing) return;
+  if (observer_.on_gone && !standing->is_local) observer_.on_gone(*standing);
+  handle(SessionClosed{id, std::move(reason)});
 }
 
 void CoreRunner::handle(Event event) {
@@ -98,18 +160,22 @@ void CoreRunner::handle(Event event) {
 }
 
 void CoreRunner::perform(Send& effect) {
-  const auto link = links_.find(effect.session);
-  if (link == links_.end()) return;
+  const auto found = connections_.find(effect.session);
+  if (found == connections_.end()) return;
+  const Connection& connection = found->second;
   RunStatus* const status = std::get_if<RunStatus>(&effect.message);
-  if (status != nullptr && observer_.on_status) observer_.on_status(*status);
+  if (status != nullptr && observer_.on_status && connection.standing) {
+    observer_.on_status(*status, *connection.standing);
+  }
   const std::size_t wire_bytes =
-      link->second->send(encode(effect.message), lane_of(effect.message));
+      connection.link->send(encode(effect.message), lane_of(effect.message));
   core_.handle(MessageSent{effect.session, effect.message.index(), wire_bytes}, monotonic_now());
 }
 
 void CoreRunner::perform(const CloseSession& effect) {
-  const auto link = links_.find(effect.session);
-  if (link != links_.end()) link->second->close();  // its on_closed takes it out of the map
+  const auto found = connections_.find(effect.session);
+  // Its on_closed takes it out of the map.
+  if (found != connections_.end()) found->second.link->close();
 }
 
 void CoreRunner::perform(WorkerTask& task) {

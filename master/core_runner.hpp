@@ -11,8 +11,11 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <variant>
 
+#include "common/access/role.hpp"
 #include "common/net/link.hpp"
+#include "common/net/lobby.hpp"
 #include "master/core/master_core.hpp"
 #include "master/tasks/persister.hpp"
 #include "master/tasks/storage_queue.hpp"
@@ -25,8 +28,16 @@ class CoreRunner {
   struct Observer {
     std::function<void(const Notice&)> on_notice;
     std::function<void(const Done&)> on_done;  // once; nothing follows
-    // Adds to an answer what the core does not know. May be empty.
-    std::function<void(RunStatus&)> on_status{};
+    // Adds to an answer what the core does not know, and takes out what is not for `standing`. May
+    // be empty.
+    std::function<void(RunStatus&, const Standing& standing)> on_status{};
+    // The first message of a connection from the network: as whom it takes part, or the answer
+    // after which it ends. Not empty if receive() is called.
+    std::function<std::variant<Standing, Message>(const std::optional<KeyId>& key,
+                                                  const std::string& peer, const Message& first)>
+        on_arrival{};
+    // Who was admitted by on_arrival has gone. May be empty.
+    std::function<void(const Standing&)> on_gone{};
   };
 
   // Everything outlives the runner. `worker` and `persister` are used by the runner's threads only.
@@ -38,8 +49,13 @@ class CoreRunner {
   CoreRunner& operator=(const CoreRunner&) = delete;
 
   void start();
-  // A connection: its first message must be a Hello.
-  void admit(std::shared_ptr<Link> link, const std::string& peer);
+  // A connection within the process, which takes part as `standing`. Its first message must be a
+  // Hello.
+  void admit(std::shared_ptr<Link> link, const std::string& peer, const Standing& standing);
+  // A connection from the network: its first message decides.
+  void receive(Arrival arrival);
+  // Ends the sessions for which `verdict` has a refusal.
+  void expel(const std::function<std::optional<Refusal>(const Standing&)>& verdict);
   void stop();
 
   // Ends the run: something around the core broke.
@@ -50,6 +66,18 @@ class CoreRunner {
   [[nodiscard]] bool is_done() const { return is_done_; }
 
  private:
+  struct Connection {
+    std::shared_ptr<Link> link;
+    std::string peer;
+    std::optional<KeyId> key;
+    std::optional<Standing> standing;  // none until it is admitted, and the core knows of it
+  };
+
+  SessionId connect(Connection connection);
+  void start(SessionId id);
+  void arrived(SessionId id, Connection& connection, const Result<Message>& first);
+  // Tells the peer why, and closes.
+  void send_away(SessionId id, Message last);
   void handle(Event event);
   void perform(Send& effect);
   void perform(const CloseSession& effect);
@@ -74,7 +102,7 @@ class CoreRunner {
   StorageQueue storage_queue_;
   bool is_storing_ = false;
   asio::steady_timer storage_retry_;
-  std::map<SessionId, std::shared_ptr<Link>> links_;
+  std::map<SessionId, Connection> connections_;
   std::uint64_t last_session_ = 0;
   bool is_done_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks hold it weakly

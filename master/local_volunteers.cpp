@@ -14,24 +14,23 @@ LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
                                  const LocalVolunteersOptions& options)
     : present_(options.count) {
   // Their accounts are those of this machine over all starts, hence fixed identities.
-  const Hello measured =
-      volunteer::make_hello({0, 0}, "", options.token, options.threads, options.memory_bytes);
+  const Hello measured = volunteer::make_hello("", "", options.threads, options.memory_bytes);
   for (std::uint32_t i = 1; i <= options.count; ++i) {
     const std::string name = fmt::format("local-{}", i);
     volunteer::Client::Options client;
     client.core.hello = measured;
-    client.core.hello.identity_low = i;
     client.core.hello.name = name;
     client.core.master = "the master in this process";
     client.core.retry_first = options.retry_first;
     client.core.seed = i;
     client.threads = options.threads;
     client.memory_bytes = options.memory_bytes;
-    client.dial = [&io, &runner, name](volunteer::Client::Dialled on_dialled) {
-      asio::post(io, [&io, &runner, name, on_dialled = std::move(on_dialled)] {
+    const Standing standing{KeyId{0, i}, Role::kVolunteer, true, true, {}};
+    client.dial = [&io, &runner, name, standing](volunteer::Client::Dialled on_dialled) {
+      asio::post(io, [&io, &runner, name, standing, on_dialled = std::move(on_dialled)] {
         auto [master_end, volunteer_end] = make_memory_links(io.get_executor(), io.get_executor());
         on_dialled(volunteer_end);
-        runner.admit(master_end, name);
+        runner.admit(master_end, name, standing);
       });
     };
     client.on_exit = [this, name, on_failure = options.on_failure,

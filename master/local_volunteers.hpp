@@ -18,7 +18,6 @@ struct LocalVolunteersOptions {
   std::uint32_t count = 1;
   std::uint32_t threads = 1;       // of each
   std::uint64_t memory_bytes = 0;  // of each
-  std::string token;
   Millis retry_first{500};
   // A volunteer gave up for good, which only a defect can make it do.
   std::function<void(const std::string& name, const Error& error)> on_failure;

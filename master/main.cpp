@@ -1,8 +1,6 @@
 // gleaner-master: wiring only.
 #include <cstdio>
-#include <cstdlib>
 #include <exception>
-#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -34,9 +32,7 @@ ExitCode run(const MasterConfig& config, Console& console) {
 }
 
 int start(const std::vector<std::string>& arguments) {
-  const char* token = std::getenv("GLEANER_TOKEN");  // NOLINT(concurrency-mt-unsafe): one thread
-  auto loaded = load_master_config(
-      arguments, token != nullptr ? std::optional<std::string>(token) : std::nullopt);
+  auto loaded = load_master_config(arguments);
   if (!loaded) {
     std::fprintf(stderr, "gleaner-master: %s\n", loaded.error().message.c_str());
     return static_cast<int>(ExitCode::kUsage);

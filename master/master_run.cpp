@@ -21,6 +21,9 @@
 #include "common/net/descriptors.hpp"
 #include "common/net/lobby.hpp"
 #include "common/net/tcp_link.hpp"
+#include "common/net/tls_context.hpp"
+#include "master/access/aggregates.hpp"
+#include "master/access/gate.hpp"
 #include "master/aside.hpp"
 #include "master/backup_keeper.hpp"
 #include "master/best_checkpoint.hpp"
@@ -30,6 +33,7 @@
 #include "master/fallback.hpp"
 #include "master/finished_run.hpp"
 #include "master/local_volunteers.hpp"
+#include "master/network_settings.hpp"
 #include "master/tasks/resume_point.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/identity.hpp"
@@ -80,13 +84,14 @@ class MasterRun {
   Result<void> settle();
   void announce(const ResumePoint& resume);
   Result<void> listen_for_volunteers();
+  Result<void> open_gate();
   void warn_of_stranger(const std::string& text);
   void report(const Notice& notice);
   void watch_signals();
   void start_local(std::uint32_t count);
   void fall_back(const CoreSnapshot& now);
   void show_progress();
-  void complete(RunStatus& status) const;
+  void complete(RunStatus& status, const Standing& standing) const;
   void measure_disk();
   void end_backups();
   void compare_with_centroids(RunFinished& finished);
@@ -111,6 +116,8 @@ class MasterRun {
   asio::signal_set signals_;
   asio::steady_timer progress_timer_;
   std::optional<asio::ip::tcp::acceptor> acceptor_;
+  std::unique_ptr<Gate> gate_;     // while it listens
+  std::optional<TlsContext> tls_;  // where it encrypts; outlives the links
   std::optional<Lobby> lobby_;
   LogThrottle stranger_log_{kStrangerLogPeriod, kStrangerLogLines};
   std::optional<MasterCore> core_;
@@ -173,25 +180,38 @@ Result<void> MasterRun::listen_for_volunteers() {
   if (!acceptor) return acceptor.error();
   acceptor_.emplace(std::move(*acceptor));
   config_.network.listen = to_text(acceptor_->local_endpoint());
-  console_.event(Listening{config_.network.listen});
+  if (auto opened = open_gate(); !opened) return opened;
   raise_descriptor_limit();
-  TcpLinkOptions options;
-  options.limits.send_queue_bytes_max = config_.network.send_queue_bytes;
-  options.limits.pace_in = make_pacer(config_.network.limit_down);
-  options.limits.pace_out = make_pacer(config_.network.limit_up);
-  LobbyLimits limits;
-  limits.introduction_time_max = Millis(config_.network.join_timeout_ms);
-  limits.waiting_max = config_.network.waiting_max;
-  limits.waiting_per_address_max = config_.network.waiting_per_address_max;
+  TcpLinkOptions options = link_options(config_);
+  options.tls = tls_ ? &*tls_ : nullptr;
   Lobby::Observer observer;
-  observer.on_introduced = [this](std::shared_ptr<Link> link, const std::string& peer) {
-    runner_->admit(std::move(link), peer);
-  };
+  observer.on_introduced = [this](Arrival arrival) { runner_->receive(std::move(arrival)); };
   observer.on_turned_away = [this](const std::string& peer, const std::string& reason) {
     warn_of_stranger(peer.empty() ? reason : peer + ": " + reason);
   };
-  lobby_.emplace(tasks_, *acceptor_, options, limits, std::move(observer));
+  lobby_.emplace(tasks_, *acceptor_, options, lobby_limits(config_), std::move(observer));
   lobby_->start();
+  return {};
+}
+
+// Who may come, and the line with which volunteers do.
+Result<void> MasterRun::open_gate() {
+  if (config_.network.insecure) {
+    gate_ = Gate::open_to_all();
+    console_.log(LogLevel::kWarning,
+                 "--insecure: nothing is encrypted, and anybody who reaches the port takes part");
+  } else {
+    auto gate = Gate::open(config_.run.store, [this](const Gate::Verdict& verdict) {
+      if (runner_) runner_->expel(verdict);
+    });
+    if (!gate) return gate.error();
+    gate_ = std::move(*gate);
+    tls_.emplace(*gate_->key());
+  }
+  const auto join = gate_->listening_at(to_text(announced_address(acceptor_->local_endpoint())));
+  if (!join) return join.error();
+  console_.event(
+      Listening{config_.network.listen, config_.network.insecure ? *join + " --insecure" : *join});
   return {};
 }
 
@@ -230,7 +250,6 @@ void MasterRun::start_local(std::uint32_t count) {
   options.count = count;
   options.threads = threads_;
   options.memory_bytes = machine_facts().memory_bytes;
-  options.token = config_.network.token;
   options.on_failure = [this](const std::string& name, const Error& error) {
     asio::post(io_, [this, failure = Error{error.code, name + " gave up: " + error.message}] {
       if (!done_) runner_->fail(failure);
@@ -263,12 +282,13 @@ void MasterRun::fall_back(const CoreSnapshot& now) {
   }
 }
 
-void MasterRun::complete(RunStatus& status) const {
+void MasterRun::complete(RunStatus& status, const Standing& standing) const {
   status.run = run_name(store_.identity());
   status.examples_per_second = static_cast<float>(shown_.examples_per_second);
   status.eta_seconds = static_cast<float>(shown_.eta_seconds);
   status.store_bytes = store_bytes_;
   status.free_bytes = free_bytes_;
+  if (standing.role != Role::kAdmin) keep_aggregates(status);
 }
 
 // What a tool that asks is told is at most so old, and the I/O thread does not wait for a disk.
@@ -425,7 +445,14 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   CoreRunner::Observer observer;
   observer.on_notice = [this](const Notice& notice) { report(notice); };
   observer.on_done = [this](const Done& done) { done_ = done; };
-  observer.on_status = [this](RunStatus& status) { complete(status); };
+  observer.on_status = [this](RunStatus& status, const Standing& standing) {
+    complete(status, standing);
+  };
+  observer.on_arrival = [this](const std::optional<KeyId>& key, const std::string& peer,
+                               const Message& first) {
+    return gate_->admit(key, peer, first, wall_seconds());
+  };
+  observer.on_gone = [this](const Standing& standing) { gate_->gone(standing); };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
 
   if (!goes_on) announce(*resume);
@@ -433,8 +460,8 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
     return fail(listening.error(), ExitCode::kNetwork);
   }
   if (acceptor_) {
-    note_.emplace(config_.run.store,
-                  RunningMaster{config_.network.listen, raw(resume->first_epoch)});
+    note_.emplace(config_.run.store, RunningMaster{config_.network.listen, raw(resume->first_epoch),
+                                                   !config_.network.insecure});
   }
   if (config_.run.local > 0) start_local(config_.run.local);
   watch_signals();

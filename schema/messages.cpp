@@ -9,11 +9,12 @@ namespace gleaner {
 namespace {
 
 constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
-    "Hello",         "Welcome",        "Refusal",      "LeaseGrant", "ChunkRequest", "ShardChunk",
-    "ShardReady",    "ReleaseRequest", "HandOver",     "Revoke",     "TrainUnit",    "UnitResult",
-    "ShardCommit",   "CommitAck",      "EvalUnit",     "EvalResult", "Heartbeat",    "Leaving",
-    "Goodbye",       "ShardOffer",     "Observe",      "RunStatus",  "InputUnit",    "InputResult",
-    "PointsRequest", "Points",         "CommitCredit",
+    "Hello",      "Welcome",      "Refusal",        "LeaseGrant",   "ChunkRequest",
+    "ShardChunk", "ShardReady",   "ReleaseRequest", "HandOver",     "Revoke",
+    "TrainUnit",  "UnitResult",   "ShardCommit",    "CommitAck",    "EvalUnit",
+    "EvalResult", "Heartbeat",    "Leaving",        "Goodbye",      "ShardOffer",
+    "Observe",    "RunStatus",    "InputUnit",      "InputResult",  "PointsRequest",
+    "Points",     "CommitCredit", "AccessRequest",  "AccessAnswer",
 };
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "common/model/shard_digest.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
+#include "schema/access_messages.hpp"
 
 namespace gleaner {
 
@@ -27,16 +28,14 @@ namespace gleaner {
 struct Hello {
   std::uint32_t protocol_min = 0;
   std::uint32_t protocol_max = 0;
-  std::string build;                // version of the program, for people
-  std::uint64_t identity_high = 0;  // 128 random bits made once per volunteer, kept over reconnects
-  std::uint64_t identity_low = 0;
+  std::string build;  // version of the program, for people
   std::string name;
   std::uint32_t cores = 0;         // compute threads it offers
   std::uint64_t memory_bytes = 0;  // what it is willing to hold
   std::string simd;                // "scalar", "avx2", "avx512"
   float speed = 0;                 // measured: 10^9 multiply-adds a second, all threads
-  std::string token;
-  std::uint32_t kept_shards = 0;  // it still has from an earlier connection; it will offer them
+  std::string invite;              // by which it comes, as text; empty in plain text
+  std::uint32_t kept_shards = 0;   // it still has from an earlier connection; it will offer them
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 
@@ -334,7 +333,7 @@ struct Observe {
   std::uint32_t protocol_min = 0;
   std::uint32_t protocol_max = 0;
   std::string build;  // version of the program, for people
-  std::string token;
+  std::string invite;
   friend bool operator==(const Observe&, const Observe&) = default;
 };
 
@@ -425,11 +424,11 @@ struct RunStatus {
   friend bool operator==(const RunStatus&, const RunStatus&) = default;
 };
 
-using Message =
-    std::variant<Hello, Welcome, Refusal, LeaseGrant, ChunkRequest, ShardChunk, ShardReady,
-                 ReleaseRequest, HandOver, Revoke, TrainUnit, UnitResult, ShardCommit, CommitAck,
-                 EvalUnit, EvalResult, Heartbeat, Leaving, Goodbye, ShardOffer, Observe, RunStatus,
-                 InputUnit, InputResult, PointsRequest, Points, CommitCredit>;
+using Message = std::variant<Hello, Welcome, Refusal, LeaseGrant, ChunkRequest, ShardChunk,
+                             ShardReady, ReleaseRequest, HandOver, Revoke, TrainUnit, UnitResult,
+                             ShardCommit, CommitAck, EvalUnit, EvalResult, Heartbeat, Leaving,
+                             Goodbye, ShardOffer, Observe, RunStatus, InputUnit, InputResult,
+                             PointsRequest, Points, CommitCredit, AccessRequest, AccessAnswer>;
 
 // Whether a message may go before those that were sent earlier. What the run waits for, batch by
 // batch, does: units, results, what answers or asks for shards and commits. Shards and commits

@@ -21,7 +21,7 @@ MasterNote::MasterNote(const std::string& store, const RunningMaster& master)
   const std::string beside = path_ + ".dbtmp";
   {
     std::ofstream file(beside);
-    file << master.address << ' ' << master.life << '\n';
+    file << master.address << ' ' << master.life << (master.is_secure ? " tls\n" : " plain\n");
   }
   std::error_code error;
   std::filesystem::rename(beside, path_, error);
@@ -35,7 +35,9 @@ MasterNote::~MasterNote() {
 std::optional<RunningMaster> read_master_note(const std::string& store) {
   std::ifstream file(store + kNoteFile);
   RunningMaster master;
-  if (!(file >> master.address >> master.life)) return std::nullopt;
+  std::string secrecy;
+  if (!(file >> master.address >> master.life >> secrecy)) return std::nullopt;
+  master.is_secure = secrecy == "tls";
   return master;
 }
 

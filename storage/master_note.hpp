@@ -12,6 +12,7 @@ namespace gleaner {
 struct RunningMaster {
   std::string address;     // HOST:PORT
   std::uint64_t life = 0;  // which start of the run's master it is
+  bool is_secure = true;   // it encrypts
   friend bool operator==(const RunningMaster&, const RunningMaster&) = default;
 };
 

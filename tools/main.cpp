@@ -2,12 +2,17 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <utility>
+#include <vector>
 
+#include "common/access/hide_secrets.hpp"
 #include "common/exit_code.hpp"
 #include "schema/versions.hpp"
+#include "tools/access/access_commands.hpp"
 #include "tools/bench/bench_command.hpp"
 #include "tools/cli/completion_command.hpp"
 #include "tools/cli/help_format.hpp"
@@ -53,6 +58,7 @@ int main(int argc, char** argv) {
   app.footer(kFooter);
   app.formatter(gleaner::help_format());
   int exit_status = 0;
+  gleaner::add_access_commands(app, exit_status);
   gleaner::add_backup_commands(app, exit_status);
   gleaner::add_bench_command(app, exit_status);
   gleaner::add_checkpoint_commands(app, exit_status);
@@ -73,7 +79,10 @@ int main(int argc, char** argv) {
   // One verb a line: a word after it that is a verb's name as well is an argument.
   app.require_subcommand(0, 1);
   try {
-    app.parse(argc, argv);
+    std::vector<std::string> arguments(argv + 1, argv + argc);
+    gleaner::hide_secrets({argv, static_cast<std::size_t>(argc)});
+    std::reverse(arguments.begin(), arguments.end());  // as CLI11 takes them
+    app.parse(std::move(arguments));
     // Not left to require_subcommand, which would hide the name of an unknown command.
     if (app.get_subcommands().empty()) throw CLI::RequiredError("A command");
   } catch (const CLI::ParseError& error) {

@@ -8,6 +8,7 @@
 #include <array>
 #include <fstream>
 
+#include "common/access/master_address.hpp"
 #include "common/console/terminal.hpp"
 #include "common/limits.hpp"
 #include "schema/versions.hpp"
@@ -25,18 +26,20 @@ const ProgramText& program_text() {
   static const ProgramText text{
       "gleaner-volunteer",
       kBuildVersion,
-      "HOST:PORT",
+      "gleaner://HOST:PORT/KEY.INVITE",
       "Lends this machine to a Gleaner master: fetches shards of the network, trains them, sends "
       "what changed. Waits for the master when it is not there, and comes back when the "
       "connection breaks. SIGTERM or SIGINT hands the shards over and leaves.",
       "  # Help the master on host alpha with everything this machine has.\n"
-      "  gleaner-volunteer alpha:7070\n"
+      "  gleaner-volunteer gleaner://alpha:7070/KEY.INVITE\n"
       "  # Two threads, 4 GiB, and leave when the run is over.\n"
-      "  gleaner-volunteer alpha:7070 --threads 2 --memory 4G --once\n"
-      "  # The master asks for a token.\n"
-      "  GLEANER_TOKEN=secret gleaner-volunteer alpha:7070\n",
-      "GLEANER_TOKEN in the environment sets the token without showing it to other\n"
-      "users of this machine.\n",
+      "  gleaner-volunteer gleaner://alpha:7070/KEY.INVITE --threads 2 --memory 4G --once\n"
+      "  # A network on which everybody is trusted, and a master that was started with "
+      "--insecure.\n"
+      "  gleaner-volunteer alpha:7070 --insecure\n",
+      "The master prints the whole address. GLEANER_MASTER in the environment sets it as well. "
+      "The\n"
+      "invite in it is hidden from other users of this machine.\n",
       "volunteer.master"};
   return text;
 }
@@ -44,13 +47,13 @@ const ProgramText& program_text() {
 void add_offer(Settings& settings, VolunteerConfig& c) {
   const SettingScope scope = SettingScope::kMachine;
   settings.begin_section("volunteer", "Whom to help, and with what.");
-  settings.add("master", scope, "",
-               "The master's address; the first free argument sets it too. Required.",
-               host_port_setting(c.master, true));
+  settings.add(
+      "master", scope, "",
+      "The line that the master prints; the first free argument sets it too. With --insecure "
+      "HOST:PORT. Required.",
+      text_setting(c.master, "ADDRESS"));
   settings.add("name", scope, "", "What the master calls this volunteer. Empty: the host's name.",
                text_setting(c.name, "NAME"));
-  settings.add("token", scope, "", "What the master asks of those who join, if it does.",
-               text_setting(c.token, "TOKEN"));
   settings.add(
       "threads", scope, "threads", "Compute threads. auto: one for every core of this machine.",
       or_auto(c.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
@@ -85,6 +88,9 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
 void add_network(Settings& settings, VolunteerConfig& c) {
   const SettingScope scope = SettingScope::kMachine;
   settings.begin_section("network", "How the master is reached.");
+  settings.add("insecure", scope, "",
+               "Encrypt nothing and trust whoever answers; the master must be started with it too.",
+               boolean_setting(c.insecure));
   settings.add("connect_timeout_ms", scope, "milliseconds",
                "An attempt to connect is given up after this time.",
                integer_setting(c.connect_timeout_ms, 100, 600'000));
@@ -154,12 +160,12 @@ Settings volunteer_settings(VolunteerConfig& config) {
 }
 
 Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arguments,
-                                             const std::optional<std::string>& environment_token) {
+                                             const std::optional<std::string>& environment_master) {
   VolunteerStart start;
   const Settings settings = volunteer_settings(start.config);
   std::vector<EnvironmentValue> environment;
-  if (environment_token) {
-    environment.push_back({"GLEANER_TOKEN", "volunteer.token", *environment_token});
+  if (environment_master) {
+    environment.push_back({"GLEANER_MASTER", "volunteer.master", *environment_master});
   }
   Result<TextToPrint> loaded = load_settings(settings, program_text(), environment, arguments);
   if (!loaded) return loaded.error();
@@ -173,17 +179,17 @@ Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arg
 Result<void> check(const VolunteerConfig& c) {
   if (c.master.empty()) {
     return invalid(
-        "There is nobody to help: give the master's address, as in gleaner-volunteer HOST:PORT.");
+        "There is nobody to help: give the line that the master prints, as in gleaner-volunteer "
+        "gleaner://HOST:PORT/KEY.INVITE.");
   }
+  const auto address = parse_master_address(c.master);
+  if (!address) return invalid(address.error().message);
+  if (auto fits = check_secrecy(*address, c.insecure); !fits) return invalid(fits.error().message);
   if (c.retry_ms_max < c.retry_ms_min) {
     return invalid(
         fmt::format("network.retry_ms_max is {}: it must not be below "
                     "network.retry_ms_min ({}).",
                     c.retry_ms_max, c.retry_ms_min));
-  }
-  if (c.token.size() > kTokenBytesMax) {
-    return invalid(
-        fmt::format("volunteer.token is longer than {} bytes: no master has one.", kTokenBytesMax));
   }
   if (c.name.size() > kNameBytesMax) {
     return invalid(fmt::format("volunteer.name is longer than {} bytes: choose a shorter one.",

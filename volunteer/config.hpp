@@ -15,9 +15,9 @@
 namespace gleaner {
 
 struct VolunteerConfig {
-  std::string master;  // HOST:PORT; required
-  std::string name;    // empty: the host's
-  std::string token;
+  std::string master;     // gleaner://HOST:PORT/KEY.INVITE, or HOST:PORT in plain text; required
+  bool insecure = false;  // plain text
+  std::string name;       // empty: the host's
   std::optional<std::uint32_t> threads;                // unset: all cores
   int nice = kVolunteerNice;                           // of the compute threads
   std::optional<std::uint64_t> memory_bytes;           // unset: half of the machine's
@@ -47,7 +47,7 @@ struct VolunteerStart {
 };
 
 Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arguments,
-                                             const std::optional<std::string>& environment_token);
+                                             const std::optional<std::string>& environment_master);
 
 Result<void> check(const VolunteerConfig& config);
 

@@ -6,21 +6,19 @@
 
 namespace gleaner::volunteer {
 
-Hello make_hello(const Identity& identity, const std::string& name, const std::string& token,
-                 std::uint32_t threads, std::uint64_t memory_bytes) {
+Hello make_hello(const std::string& name, const std::string& invite, std::uint32_t threads,
+                 std::uint64_t memory_bytes) {
   ThreadPool pool(threads);
   Hello hello;
   hello.protocol_min = kProtocolMin;
   hello.protocol_max = kProtocolMax;
   hello.build = kBuildVersion;
-  hello.identity_high = identity.high;
-  hello.identity_low = identity.low;
   hello.name = name;
   hello.cores = threads;
   hello.memory_bytes = memory_bytes;
   hello.simd = simd_level_name(default_kernels().level);
   hello.speed = measure_speed(pool);
-  hello.token = token;
+  hello.invite = invite;
   return hello;
 }
 

@@ -6,12 +6,11 @@
 
 #include "common/thread_pool.hpp"
 #include "schema/messages.hpp"
-#include "volunteer/identity.hpp"
 
 namespace gleaner::volunteer {
 
-// Measures the machine for a moment with a pool of `threads`.
-Hello make_hello(const Identity& identity, const std::string& name, const std::string& token,
-                 std::uint32_t threads, std::uint64_t memory_bytes);
+// Measures the machine for a moment with a pool of `threads`. `invite` as text, or empty.
+Hello make_hello(const std::string& name, const std::string& invite, std::uint32_t threads,
+                 std::uint64_t memory_bytes);
 
 }  // namespace gleaner::volunteer

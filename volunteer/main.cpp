@@ -11,12 +11,16 @@
 #include <utility>
 #include <vector>
 
+#include "common/access/hide_secrets.hpp"
+#include "common/access/master_address.hpp"
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
 #include "common/net/tcp_link.hpp"
+#include "common/net/tls_context.hpp"
 #include "volunteer/client.hpp"
 #include "volunteer/config.hpp"
 #include "volunteer/hello.hpp"
+#include "volunteer/identity.hpp"
 #include "volunteer/status_line.hpp"
 #include "volunteer/status_source.hpp"
 
@@ -43,9 +47,11 @@ void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status
   });
 }
 
-int run(const VolunteerConfig& config, const HostPort& address, const Identity& identity) {
+int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPair& key) {
   const VolunteerOffer offer = effective_offer(config, machine_facts());
-  const std::string master = to_text(address);
+  const std::string master = to_text(address.where);
+  const std::string invite = address.secure ? to_text(address.secure->invite) : "";
+  TlsContext tls(key);
   asio::io_context io(1);
   StatusLine status(
       stdout, stderr,
@@ -57,14 +63,13 @@ int run(const VolunteerConfig& config, const HostPort& address, const Identity& 
 
   std::optional<Exit> exit;
   Client::Options options;
-  options.core.hello =
-      make_hello(identity, offer.name, config.token, offer.threads, offer.memory_bytes);
+  options.core.hello = make_hello(offer.name, invite, offer.threads, offer.memory_bytes);
   options.core.master = master;
   options.core.once = config.once;
   options.core.retry_first = Millis(config.retry_ms_min);
   options.core.retry_longest = Millis(config.retry_ms_max);
   options.core.leave_grace = Millis(std::int64_t{config.leave_grace_s} * 1000);
-  options.core.seed = identity.low;
+  options.core.seed = key.id().low;
   options.threads = offer.threads;
   options.nice = config.nice;
   options.memory_bytes = offer.memory_bytes;
@@ -74,9 +79,20 @@ int run(const VolunteerConfig& config, const HostPort& address, const Identity& 
   link_options.limits.send_queue_bytes_max = std::numeric_limits<std::size_t>::max();
   link_options.limits.pace_in = make_pacer(config.limit_down);
   link_options.limits.pace_out = make_pacer(config.limit_up);
-  options.dial = [&](Client::Dialled on_dialled) {
-    dial_tcp(tasks, address, Millis(config.connect_timeout_ms), link_options,
-             std::move(on_dialled));
+  if (address.secure) {
+    link_options.tls = &tls;
+    link_options.master = address.secure->key;
+  }
+  bool has_warned = false;
+  options.dial = [&](const Client::Dialled& on_dialled) {
+    dial_tcp(tasks, address.where, Millis(config.connect_timeout_ms), link_options,
+             [&, on_dialled](Result<std::shared_ptr<Link>> dialled) {
+               if (!dialled && dialled.error().code == ErrorCode::kIdentity && !has_warned) {
+                 has_warned = true;
+                 status.log(LogLevel::kError, dialled.error().message);
+               }
+               on_dialled(std::move(dialled));
+             });
   };
   options.on_change = [&](const Snapshot& snapshot, std::uint64_t held_bytes) {
     status.update(status_of(snapshot, master, held_bytes));
@@ -99,9 +115,9 @@ int run(const VolunteerConfig& config, const HostPort& address, const Identity& 
 }
 
 int start(const std::vector<std::string>& arguments) {
-  const char* token = std::getenv("GLEANER_TOKEN");  // NOLINT(concurrency-mt-unsafe): one thread
+  const char* master = std::getenv("GLEANER_MASTER");  // NOLINT(concurrency-mt-unsafe): one thread
   auto loaded = load_volunteer_config(
-      arguments, token != nullptr ? std::optional<std::string>(token) : std::nullopt);
+      arguments, master != nullptr ? std::optional<std::string>(master) : std::nullopt);
   if (!loaded) return fail(loaded.error(), ExitCode::kUsage);
   if (loaded->to_print) {
     std::fputs(loaded->to_print->c_str(), stdout);
@@ -110,11 +126,11 @@ int start(const std::vector<std::string>& arguments) {
   if (auto level = simd_level_from_environment(); !level) {
     return fail(level.error(), ExitCode::kUsage);
   }
-  const Result<HostPort> address = parse_host_port(loaded->config.master);
+  const Result<MasterAddress> address = parse_master_address(loaded->config.master);
   if (!address) return fail(address.error(), ExitCode::kUsage);
-  const Result<Identity> identity = load_identity(loaded->config.cache_dir);
-  if (!identity) return fail(identity.error(), ExitCode::kFailure);
-  return run(loaded->config, *address, *identity);
+  const Result<KeyPair> key = load_identity(loaded->config.cache_dir);
+  if (!key) return fail(key.error(), ExitCode::kFailure);
+  return run(loaded->config, *address, *key);
 }
 
 }  // namespace
@@ -122,7 +138,9 @@ int start(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    return gleaner::volunteer::start(std::vector<std::string>(argv + 1, argv + argc));
+    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    gleaner::hide_secrets({argv, static_cast<std::size_t>(argc)});
+    return gleaner::volunteer::start(arguments);
   } catch (const std::exception&) {
     return gleaner::say_exception(
         "gleaner-volunteer",

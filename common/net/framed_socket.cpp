@@ -1,5 +1,4 @@
-#include "common/net/framed_socket.hpp"
-
+// Reading, writing and closing.
 #include <fmt/format.h>
 #include <netinet/tcp.h>
 
@@ -7,16 +6,12 @@
 #include <array>
 #include <asio/buffer.hpp>
 #include <asio/read.hpp>
-#include <asio/steady_timer.hpp>
 #include <asio/write.hpp>
-#include <deque>
 #include <optional>
 #include <utility>
 #include <vector>
 
-#include "common/check.hpp"
-#include "common/net/connect.hpp"
-#include "common/net/frame.hpp"
+#include "common/net/framed_socket_impl.hpp"
 #include "common/net/tokens.hpp"
 
 namespace gleaner {
@@ -41,125 +36,32 @@ Millis time_for(const FramedSocketLimits& limits, std::size_t bytes) {
          Millis(static_cast<std::int64_t>(bytes * 1000 / limits.bytes_per_second_min));
 }
 
+// The begin of a TLS client's first record. As a frame it would have more than 64 KiB, which no
+// first frame may have.
+bool is_tls_hello(const std::array<std::uint8_t, kFrameHeaderBytes>& begin) {
+  return begin[0] == kTlsHandshakeByte && begin[1] == 3 && begin[5] == 1;
+}
+
 }  // namespace
 
-class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
- public:
-  Impl(asio::ip::tcp::socket socket, const FramedSocketLimits& limits)
-      : limits_(limits),
-        socket_(std::move(socket)),
-        peer_(remote_text(socket_)),
-        read_watch_(socket_.get_executor()),
-        write_watch_(socket_.get_executor()),
-        read_pause_(socket_.get_executor()),
-        write_pause_(socket_.get_executor()) {
-    asio::error_code ignored;  // a connection reset by now shows when it is used
-    socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
-    socket_.set_option(asio::socket_base::keep_alive(true), ignored);
-    socket_.set_option(UnsentMax(kUnsentBytesMax), ignored);
-    const auto seconds = [](Millis time) { return static_cast<int>(time.count() / 1000); };
-    socket_.set_option(KeepAliveIdle(seconds(kProbeEvery)), ignored);
-    socket_.set_option(KeepAliveInterval(seconds(kProbeEvery)), ignored);
-    socket_.set_option(UserTimeout(static_cast<int>(limits.frame_time_max.count())), ignored);
-  }
-
-  static asio::awaitable<Result<Bytes>> read_frame(std::shared_ptr<Impl> self, Millis time_max,
-                                                   std::size_t payload_bytes_max,
-                                                   FrameDeadline deadline);
-  bool send(SharedBytes payload, Lane lane);
-  void finish(std::string reason);
-  void close(std::string reason);
-
-  void on_written(std::function<void()> handler) { on_written_ = std::move(handler); }
-
-  [[nodiscard]] bool is_open() const { return socket_.is_open(); }
-
-  [[nodiscard]] bool is_finishing() const { return is_finishing_; }
-
-  [[nodiscard]] const std::string& close_reason() const { return close_reason_; }
-
-  [[nodiscard]] const std::string& peer() const { return peer_; }
-
-  [[nodiscard]] std::uint64_t bytes_in() const { return bytes_in_; }
-
-  [[nodiscard]] std::uint64_t bytes_out() const { return bytes_out_; }
-
-  [[nodiscard]] std::size_t bytes_waiting() const { return bytes_waiting_; }
-
- private:
-  // Closes the socket unless disarmed in time. `turn_` tells an expiry that was already queued when
-  // the watch was disarmed from a live one.
-  struct Watch {
-    explicit Watch(const asio::any_io_executor& executor) : timer(executor) {}
-
-    asio::steady_timer timer;
-    std::uint64_t turn = 0;
-  };
-
-  struct QueuedFrame {
-    std::array<std::uint8_t, kFrameHeaderBytes> header;
-    SharedBytes payload;
-
-    [[nodiscard]] std::size_t bytes() const { return header.size() + payload->size(); }
-  };
-
-  // Marks a read under way, also when an exception ends it.
-  struct ReadScope {
-    explicit ReadScope(Impl& owner) : impl(owner) {
-      GLEANER_CHECK(!impl.is_reading_);
-      impl.is_reading_ = true;
-    }
-
-    ~ReadScope() {
-      impl.is_reading_ = false;
-      disarm(impl.read_watch_);
-    }
-
-    ReadScope(const ReadScope&) = delete;
-    ReadScope& operator=(const ReadScope&) = delete;
-
-    Impl& impl;
-  };
-
-  static asio::awaitable<Result<Bytes>> read_parts(std::shared_ptr<Impl> self, Millis time_max,
-                                                   std::size_t payload_bytes_max,
-                                                   FrameDeadline deadline);
-  void arm(Watch& watch, Millis time_max, const char* what_is_late);
-  static void disarm(Watch& watch);
-  Error closed(ErrorCode code, std::string reason);
-  Error broken_off(const asio::error_code& error, bool is_within_frame);
-  void write_next();
-  void take_frames();
-
-  [[nodiscard]] bool has_unsent() const { return !queues_[0].empty() || !queues_[1].empty(); }
-
-  void written(const asio::error_code& error, std::size_t bytes);
-  void end_writing(std::string reason);
-  void finish_if_written();
-  void discard_if_finished();
-
-  FramedSocketLimits limits_;
-  asio::ip::tcp::socket socket_;
-  std::string peer_;
-  std::string close_reason_;
-  Watch read_watch_;
-  Watch write_watch_;
-  std::function<void()> on_written_;
-  asio::steady_timer read_pause_;
-  asio::steady_timer write_pause_;
-  std::array<std::deque<QueuedFrame>, 2> queues_;  // by Lane
-  std::vector<QueuedFrame> on_their_way_;
-  bool is_write_due_ = false;  // frames are on their way, or wait for the pacer
-  std::size_t bytes_waiting_ = 0;
-  std::uint64_t bytes_in_ = 0;
-  std::uint64_t bytes_out_ = 0;
-  bool is_reading_ = false;
-  bool is_finishing_ = false;
-  bool is_write_broken_ = false;
-  bool is_discarding_ = false;
-  bool has_shut_down_ = false;  // our side of the connection
-  std::array<std::uint8_t, 1024> discarded_{};
-};
+FramedSocket::Impl::Impl(asio::ip::tcp::socket socket, const FramedSocketLimits& limits)
+    : limits_(limits),
+      stream_(std::move(socket)),
+      socket_(stream_.socket()),
+      peer_(remote_text(socket_)),
+      read_watch_(socket_.get_executor()),
+      write_watch_(socket_.get_executor()),
+      read_pause_(socket_.get_executor()),
+      write_pause_(socket_.get_executor()) {
+  asio::error_code ignored;  // a connection reset by now shows when it is used
+  socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
+  socket_.set_option(asio::socket_base::keep_alive(true), ignored);
+  socket_.set_option(UnsentMax(kUnsentBytesMax), ignored);
+  const auto seconds = [](Millis time) { return static_cast<int>(time.count() / 1000); };
+  socket_.set_option(KeepAliveIdle(seconds(kProbeEvery)), ignored);
+  socket_.set_option(KeepAliveInterval(seconds(kProbeEvery)), ignored);
+  socket_.set_option(UserTimeout(static_cast<int>(limits.frame_time_max.count())), ignored);
+}
 
 // ---- Closing -----------------------------------------------------------------------------------
 
@@ -230,7 +132,9 @@ Error FramedSocket::Impl::closed(ErrorCode code, std::string reason) {
 }
 
 Error FramedSocket::Impl::broken_off(const asio::error_code& error, bool is_within_frame) {
-  if (error == asio::error::eof) {
+  // TLS would say goodbye as well. A frame says how long it is, so that nothing can be cut off
+  // unseen, and the end of the connection is the end.
+  if (error == asio::error::eof || error == asio::ssl::error::stream_truncated) {
     return closed(ErrorCode::kIo, is_within_frame ? "the connection ended within a frame"
                                                   : "the peer closed the connection");
   }
@@ -268,15 +172,20 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Im
   std::array<std::uint8_t, kFrameHeaderBytes> header_bytes{};
   const auto header_target = asio::buffer(header_bytes);
   const TransferOutcome got_header =
-      co_await asio::async_read(self->socket_, header_target, kAsTuple);
+      co_await asio::async_read(self->stream_, header_target, kAsTuple);
   self->bytes_in_ += std::get<1>(got_header);
   if (std::get<0>(got_header)) {
+    const bool is_refused =
+        std::get<1>(got_header) == kTlsRefusal.size() &&
+        std::equal(kTlsRefusal.begin(), kTlsRefusal.end(), header_bytes.begin());
+    if (is_refused) co_return self->closed(ErrorCode::kProtocol, kOneSideEncrypts);
     co_return self->broken_off(std::get<0>(got_header), std::get<1>(got_header) != 0);
   }
   const Result<FrameHeader> header = parse_frame_header(header_bytes);
   if (!header) co_return self->closed(header.error().code, header.error().message);
   const std::size_t size = header->payload_bytes;
   if (size > payload_bytes_max) {
+    if (is_tls_hello(header_bytes)) co_return self->closed(ErrorCode::kProtocol, kOneSideEncrypts);
     co_return self->closed(
         ErrorCode::kProtocol,
         fmt::format("a frame of {} bytes where at most {} are expected", size, payload_bytes_max));
@@ -290,7 +199,7 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Im
     const std::size_t have = payload.size();
     payload.resize(std::min(size, std::max(kFirstReadBytes, 2 * have)));
     const auto target = asio::buffer(payload.data() + have, payload.size() - have);
-    const TransferOutcome got = co_await asio::async_read(self->socket_, target, kAsTuple);
+    const TransferOutcome got = co_await asio::async_read(self->stream_, target, kAsTuple);
     self->bytes_in_ += std::get<1>(got);
     if (std::get<0>(got)) co_return self->broken_off(std::get<0>(got), true);
   }
@@ -350,7 +259,7 @@ void FramedSocket::Impl::write_next() {
   if (limits_.pace_out) limits_.pace_out->spend(bytes, now);
   arm(write_watch_, time_for(limits_, bytes), "the peer did not take what was sent");
   asio::async_write(
-      socket_, buffers,
+      stream_, buffers,
       [self = shared_from_this()](const asio::error_code& error, std::size_t transferred) {
         self->written(error, transferred);
       });
@@ -393,6 +302,23 @@ FramedSocket::FramedSocket(asio::ip::tcp::socket socket, const FramedSocketLimit
 FramedSocket::~FramedSocket() {
   // A finishing connection lives on, within its deadlines, until the peer has everything.
   if (!impl_->is_finishing()) impl_->close("closed");
+}
+
+asio::awaitable<Result<std::uint8_t>> FramedSocket::first_byte(Millis time_max) {
+  return Impl::first_byte(impl_, time_max);
+}
+
+Error FramedSocket::refuse_plain_text() {
+  return impl_->refuse_plain_text();
+}
+
+asio::awaitable<Result<KeyId>> FramedSocket::encrypt_as_server(TlsContext& tls, Millis time_max) {
+  return Impl::encrypt(impl_, tls, std::nullopt, time_max);
+}
+
+asio::awaitable<Result<KeyId>> FramedSocket::encrypt_as_client(TlsContext& tls, KeyId master,
+                                                               Millis time_max) {
+  return Impl::encrypt(impl_, tls, master, time_max);
 }
 
 asio::awaitable<Result<Bytes>> FramedSocket::read_frame(Millis time_max,

@@ -1,4 +1,5 @@
-// A TCP connection that carries frames. Everything happens on the socket's executor, one thread.
+// A TCP connection that carries frames, in plain text or encrypted. Everything happens on the
+// socket's executor, one thread.
 //
 // Invariants: every wait has a deadline; what is queued for sending is bounded; once closed a
 // socket stays closed and remembers the first reason. Sizes a peer claims are checked before
@@ -11,8 +12,10 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "common/access/key_id.hpp"
 #include "common/bytes.hpp"
 #include "common/lane.hpp"
 #include "common/limits.hpp"
@@ -21,6 +24,8 @@
 #include "common/time.hpp"
 
 namespace gleaner {
+
+class TlsContext;
 
 struct FramedSocketLimits {
   // A peer that lets more than this wait is closed. A single frame may be larger.
@@ -50,6 +55,19 @@ class FramedSocket {
   ~FramedSocket();
   FramedSocket(const FramedSocket&) = delete;
   FramedSocket& operator=(const FramedSocket&) = delete;
+
+  // The first byte that the peer sends, which stays to be read. As a read fails.
+  asio::awaitable<Result<std::uint8_t>> first_byte(Millis time_max);
+
+  // Closes, and tells a peer that sent plain text instead of a TLS handshake that we encrypt.
+  Error refuse_plain_text();
+
+  // Encrypts the connection, before any frame: as the one that was connected to, or as the one that
+  // connected and wants `master` to be there. The peer's key, which the peer has proved to have.
+  // Fails, and closes the socket: kIdentity for another key, before anything of ours is shown.
+  // `tls` outlives the connection.
+  asio::awaitable<Result<KeyId>> encrypt_as_server(TlsContext& tls, Millis time_max);
+  asio::awaitable<Result<KeyId>> encrypt_as_client(TlsContext& tls, KeyId master, Millis time_max);
 
   // The next frame's payload. Fails, and closes the socket, when what `deadline` says is not here
   // after `time_max`, when it is larger than `payload_bytes_max`, damaged or too slow, and when

@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "common/net/tls_context.hpp"
 #include "common/net/tokens.hpp"
 
 namespace gleaner {
@@ -21,6 +22,11 @@ std::string address_of(const asio::ip::tcp::socket& socket) {
   return error ? "unknown" : endpoint.address().to_string();
 }
 
+// At least a moment: what has come already is taken.
+Millis time_left(Instant deadline) {
+  return std::max(Millis(1), std::chrono::ceil<Millis>(deadline - monotonic_now()));
+}
+
 }  // namespace
 
 Lobby::Lobby(TaskGroup& tasks, asio::ip::tcp::acceptor& acceptor,
@@ -29,7 +35,8 @@ Lobby::Lobby(TaskGroup& tasks, asio::ip::tcp::acceptor& acceptor,
       acceptor_(acceptor),
       link_options_(link_options),
       limits_(limits),
-      observer_(std::move(observer)) {}
+      observer_(std::move(observer)),
+      handshakes_(limits.handshakes, limits.handshakes_per_address) {}
 
 void Lobby::start() {
   tasks_.spawn("accept", accept(this));
@@ -68,7 +75,7 @@ void Lobby::receive(asio::ip::tcp::socket socket) {
   make_room_for(address);
   auto framed = std::make_shared<FramedSocket>(std::move(socket), link_options_.limits);
   waiting_.push_back({address, framed});
-  tasks_.spawn("introduce " + framed->peer(), introduce(this, framed));
+  tasks_.spawn("introduce " + framed->peer(), introduce(this, address, framed));
 }
 
 void Lobby::make_room_for(const std::string& address) {
@@ -92,10 +99,36 @@ void Lobby::forget(const std::shared_ptr<FramedSocket>& socket) {
   waiting_.remove_if([&](const Guest& guest) { return guest.socket == socket; });
 }
 
-asio::awaitable<void> Lobby::introduce(Lobby* self, std::shared_ptr<FramedSocket> socket) {
-  Result<Bytes> frame =
-      co_await socket->read_frame(self->limits_.introduction_time_max,
-                                  self->limits_.introduction_bytes_max, FrameDeadline::kWhole);
+// The key that the other side has, where we encrypt.
+asio::awaitable<Result<std::optional<KeyId>>> Lobby::secure(Lobby* self, std::string address,
+                                                            std::shared_ptr<FramedSocket> socket,
+                                                            Instant deadline) {
+  if (self->link_options_.tls == nullptr) co_return std::optional<KeyId>();
+  const Result<std::uint8_t> first = co_await socket->first_byte(time_left(deadline));
+  if (!first) co_return first.error();
+  if (*first != kTlsHandshakeByte) co_return socket->refuse_plain_text();
+  if (!self->handshakes_.spend(address, monotonic_now())) {
+    const std::string reason = "too many handshakes";
+    socket->close(reason);
+    co_return Error{ErrorCode::kBusy, reason};
+  }
+  const Result<KeyId> key =
+      co_await socket->encrypt_as_server(*self->link_options_.tls, time_left(deadline));
+  if (!key) co_return key.error();
+  co_return std::optional(*key);
+}
+
+asio::awaitable<void> Lobby::introduce(Lobby* self, std::string address,
+                                       std::shared_ptr<FramedSocket> socket) {
+  const Instant deadline = monotonic_now() + self->limits_.introduction_time_max;
+  Result<Bytes> frame = Bytes();
+  const Result<std::optional<KeyId>> key = co_await secure(self, address, socket, deadline);
+  if (key) {
+    frame = co_await socket->read_frame(time_left(deadline), self->limits_.introduction_bytes_max,
+                                        FrameDeadline::kWhole);
+  } else {
+    frame = key.error();
+  }
   if (self->is_stopped_) co_return;
   self->forget(socket);
   if (!frame) {
@@ -104,8 +137,8 @@ asio::awaitable<void> Lobby::introduce(Lobby* self, std::shared_ptr<FramedSocket
   }
   std::string peer = socket->peer();
   self->observer_.on_introduced(
-      make_tcp_link(std::move(socket), std::move(*frame), self->link_options_, self->tasks_),
-      std::move(peer));
+      {make_tcp_link(std::move(socket), std::move(*frame), self->link_options_, self->tasks_),
+       std::move(peer), *key});
 }
 
 }  // namespace gleaner

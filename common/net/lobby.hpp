@@ -5,8 +5,9 @@
 //
 // Invariants: at most `waiting_max` connections wait, at most `waiting_per_address_max` of one
 // address; beyond that the one that has waited longest goes, because who means it introduces itself
-// at once. The whole introduction arrives within `introduction_time_max`, however it trickles.
-// I/O thread only.
+// at once. Handshake and introduction together arrive within `introduction_time_max`, however they
+// trickle. Handshakes, which take arithmetic, begin at most as often as `handshakes` says, and only
+// for who has begun one. I/O thread only.
 #pragma once
 
 #include <asio/ip/tcp.hpp>
@@ -14,11 +15,13 @@
 #include <functional>
 #include <list>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "common/limits.hpp"
 #include "common/net/framed_socket.hpp"
 #include "common/net/link.hpp"
+#include "common/net/rate_budget.hpp"
 #include "common/net/task_group.hpp"
 #include "common/net/tcp_link.hpp"
 #include "common/time.hpp"
@@ -30,13 +33,21 @@ struct LobbyLimits {
   std::size_t introduction_bytes_max = kIntroductionBytesMax;
   std::size_t waiting_max = 256;
   std::size_t waiting_per_address_max = 32;
+  RateBudget::Rate handshakes{512, 256};  // at once, and per second
+  RateBudget::Rate handshakes_per_address{64, 32};
+};
+
+// Who has introduced itself: the link's first frame is the introduction, which has arrived.
+struct Arrival {
+  std::shared_ptr<Link> link;
+  std::string peer;          // ADDRESS:PORT
+  std::optional<KeyId> key;  // which it has proved to have; none in plain text
 };
 
 class Lobby {
  public:
   struct Observer {
-    // The link's first frame is the introduction, which has arrived.
-    std::function<void(std::shared_ptr<Link>, std::string peer)> on_introduced;
+    std::function<void(Arrival)> on_introduced;
     // `peer` is ADDRESS:PORT; empty when accepting itself has failed and will be tried again.
     std::function<void(std::string peer, std::string reason)> on_turned_away;
   };
@@ -60,7 +71,11 @@ class Lobby {
   };
 
   static asio::awaitable<void> accept(Lobby* self);
-  static asio::awaitable<void> introduce(Lobby* self, std::shared_ptr<FramedSocket> socket);
+  static asio::awaitable<void> introduce(Lobby* self, std::string address,
+                                         std::shared_ptr<FramedSocket> socket);
+  static asio::awaitable<Result<std::optional<KeyId>>> secure(Lobby* self, std::string address,
+                                                              std::shared_ptr<FramedSocket> socket,
+                                                              Instant deadline);
   void receive(asio::ip::tcp::socket socket);
   void make_room_for(const std::string& address);
   void turn_away(std::list<Guest>::iterator guest, const std::string& reason);
@@ -71,6 +86,7 @@ class Lobby {
   const TcpLinkOptions link_options_;
   const LobbyLimits limits_;
   Observer observer_;
+  RateBudget handshakes_;
   std::list<Guest> waiting_;  // in the order of arrival
   bool is_stopped_ = false;
 };

@@ -109,9 +109,11 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
 asio::awaitable<void> dial(TaskGroup* tasks, HostPort target, Millis time_max,
                            TcpLinkOptions options,
                            std::function<void(Result<std::shared_ptr<Link>>)> on_dialled) {
-  Result<asio::ip::tcp::socket> socket = co_await resolve_and_connect(target, time_max);
+  Result<std::shared_ptr<FramedSocket>> socket = co_await connect_framed(target, time_max, options);
   if (socket) {
-    on_dialled(make_tcp_link(std::move(*socket), options, *tasks));
+    std::shared_ptr<Link> link =
+        std::make_shared<TcpLink>(std::move(*socket), std::nullopt, options, *tasks);
+    on_dialled(std::move(link));
   } else {
     on_dialled(socket.error());
   }
@@ -128,6 +130,20 @@ std::shared_ptr<Link> make_tcp_link(asio::ip::tcp::socket socket, const TcpLinkO
 std::shared_ptr<Link> make_tcp_link(std::shared_ptr<FramedSocket> socket, Bytes first,
                                     const TcpLinkOptions& options, TaskGroup& tasks) {
   return std::make_shared<TcpLink>(std::move(socket), std::move(first), options, tasks);
+}
+
+asio::awaitable<Result<std::shared_ptr<FramedSocket>>> connect_framed(HostPort target,
+                                                                      Millis time_max,
+                                                                      TcpLinkOptions options) {
+  Result<asio::ip::tcp::socket> socket = co_await resolve_and_connect(target, time_max);
+  if (!socket) co_return socket.error();
+  auto framed = std::make_shared<FramedSocket>(std::move(*socket), options.limits);
+  if (options.tls != nullptr) {
+    const Result<KeyId> peer =
+        co_await framed->encrypt_as_client(*options.tls, options.master, time_max);
+    if (!peer) co_return peer.error();
+  }
+  co_return framed;
 }
 
 void dial_tcp(TaskGroup& tasks, const HostPort& target, Millis time_max,

@@ -1,6 +1,7 @@
 // A link over TCP, and how to get one: by dialling; common/net/lobby.hpp accepts.
 #pragma once
 
+#include <asio/awaitable.hpp>
 #include <asio/ip/tcp.hpp>
 #include <functional>
 #include <memory>
@@ -17,6 +18,9 @@ namespace gleaner {
 struct TcpLinkOptions {
   FramedSocketLimits limits;
   Millis silence_max{60'000};  // a link on which nothing arrives meanwhile closes
+  // Encrypts; outlives the links. Null: plain text.
+  TlsContext* tls = nullptr;
+  KeyId master;  // whom one who dials wants to find, where it encrypts
 };
 
 // `socket` is connected; its reader runs in `tasks`, which outlives the link.
@@ -25,6 +29,12 @@ std::shared_ptr<Link> make_tcp_link(asio::ip::tcp::socket socket, const TcpLinkO
 // The same for a socket from which `first` was read already: it is delivered before what follows.
 std::shared_ptr<Link> make_tcp_link(std::shared_ptr<FramedSocket> socket, Bytes first,
                                     const TcpLinkOptions& options, TaskGroup& tasks);
+
+// Resolves, connects and, where `options` says so, encrypts; `time_max` bounds the first two
+// together and the last. As resolve_and_connect() and FramedSocket::encrypt_as_client() fail.
+asio::awaitable<Result<std::shared_ptr<FramedSocket>>> connect_framed(HostPort target,
+                                                                      Millis time_max,
+                                                                      TcpLinkOptions options);
 
 // Connects in `tasks` and calls back, once, not from within this call. `tasks` outlives the
 // attempt.

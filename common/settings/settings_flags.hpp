@@ -26,7 +26,7 @@ using TextToPrint = std::optional<std::string>;
 
 // A value from the process's environment.
 struct EnvironmentValue {
-  std::string variable;  // "GLEANER_TOKEN"
+  std::string variable;  // "GLEANER_MASTER"
   std::string key;       // must be one of the table's
   std::string text;
 };

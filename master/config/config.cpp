@@ -29,7 +29,7 @@ const ProgramText& program_text() {
       "it; the trained model depends on data, configuration and seed alone.",
       "  # Train on this machine with two volunteers inside the process.\n"
       "  gleaner-master --train train.txt --test test.txt --store run1 --local 2 --epochs 3\n"
-      "  # Let volunteers come over the network: gleaner-volunteer THIS-HOST:7070\n"
+      "  # Let volunteers come over the network: it prints the line with which they join.\n"
       "  gleaner-master --train train.txt --test test.txt --store run1 --listen 0.0.0.0:7070\n"
       "  # Train on from a model that gleaner export wrote, on other data.\n"
       "  gleaner-master --train more.txt --store run2 --local 2 --init-from model.safetensors\n"
@@ -37,8 +37,8 @@ const ProgramText& program_text() {
       "  gleaner-master --print-config > run.toml; gleaner-master --config run.toml\n"
       "  # One JSON object a line, for programs (master/EVENTS.md).\n"
       "  gleaner-master --config run.toml --json\n",
-      "A key of which the value is auto follows from the data. GLEANER_TOKEN in the\n"
-      "environment sets the token without showing it to other users of this machine.\n",
+      "A key of which the value is auto follows from the data. `gleaner invite` makes and revokes\n"
+      "invites, by which volunteers join.\n",
       ""};
   return text;
 }
@@ -208,9 +208,10 @@ void add_network(Settings& settings, MasterConfig& c) {
                "Address at which volunteers join; port 0 takes a free one and says which. Empty: "
                "only local volunteers.",
                host_port_setting(c.network.listen, false));
-  settings.add("token", SettingScope::kMachine, "",
-               "Volunteers must show it to join. Empty: anybody who reaches the port may.",
-               text_setting(c.network.token, "TOKEN"));
+  settings.add("insecure", SettingScope::kMachine, "",
+               "Encrypt nothing and let anybody join who reaches the port; volunteers must be "
+               "started with it too. For networks on which everybody is trusted.",
+               boolean_setting(c.network.insecure));
   settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
                "Both sides say something at least this often.",
                integer_setting(c.network.heartbeat_ms, 10, 600'000));
@@ -301,15 +302,10 @@ Settings master_settings(MasterConfig& config) {
   return settings;
 }
 
-Result<MasterStart> load_master_config(const std::vector<std::string>& arguments,
-                                       const std::optional<std::string>& environment_token) {
+Result<MasterStart> load_master_config(const std::vector<std::string>& arguments) {
   MasterStart start;
   const Settings settings = master_settings(start.config);
-  std::vector<EnvironmentValue> environment;
-  if (environment_token) {
-    environment.push_back({"GLEANER_TOKEN", "network.token", *environment_token});
-  }
-  Result<TextToPrint> loaded = load_settings(settings, program_text(), environment, arguments);
+  Result<TextToPrint> loaded = load_settings(settings, program_text(), {}, arguments);
   if (!loaded) return loaded.error();
   start.to_print = std::move(*loaded);
   if (!start.to_print) {
@@ -351,10 +347,6 @@ Result<void> check(const MasterConfig& c) {
     return invalid(fmt::format(
         "network.silence_ms is {}: it must be more than twice network.heartbeat_ms ({}).",
         c.network.silence_ms, c.network.heartbeat_ms));
-  }
-  if (c.network.token.size() > kTokenBytesMax) {
-    return invalid(fmt::format("network.token is longer than {} bytes: choose a shorter one.",
-                               kTokenBytesMax));
   }
   if (c.output.quiet && c.output.verbose) {
     return invalid("output.quiet and output.verbose exclude each other: give one of them.");

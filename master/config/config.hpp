@@ -63,8 +63,8 @@ struct MasterConfig {
   };
 
   struct Network {
-    std::string listen;  // HOST:PORT; empty: only local volunteers
-    std::string token;   // empty: anybody may join
+    std::string listen;     // HOST:PORT; empty: only local volunteers
+    bool insecure = false;  // plain text, and anybody may join
     std::uint32_t heartbeat_ms = 1000;
     std::uint32_t silence_ms = 10'000;
     std::uint32_t join_timeout_ms = 10'000;
@@ -111,16 +111,14 @@ struct MasterConfig {
 // The table of keys, bound to `config`, which outlives it.
 Settings master_settings(MasterConfig& config);
 
-// Reads arguments (argv without the program's name), the file they name, and `token` from the
-// environment. `to_print`, when present, is to be printed instead of running. A configuration that
-// is to run has passed check().
+// Reads arguments (argv without the program's name) and the file they name. `to_print`, when
+// present, is to be printed instead of running. A configuration that is to run has passed check().
 struct MasterStart {
   MasterConfig config;
   TextToPrint to_print;
 };
 
-Result<MasterStart> load_master_config(const std::vector<std::string>& arguments,
-                                       const std::optional<std::string>& environment_token);
+Result<MasterStart> load_master_config(const std::vector<std::string>& arguments);
 
 // Whether the keys agree with each other and none that is needed is missing.
 Result<void> check(const MasterConfig& config);
@@ -130,8 +128,8 @@ Result<void> check(const MasterConfig& config);
 Result<ModelConfig> effective_model(const MasterConfig& config, const ModelConfig& recipe);
 
 // Key -> text of everything that belongs to the run, model keys as they are in effect: what a store
-// remembers. Leaves out what may differ from start to start (paths, network, threads), the token,
-// and evaluation.sample while it is unset.
+// remembers. Leaves out what may differ from start to start (paths, network, threads), and
+// evaluation.sample while it is unset.
 std::map<std::string, std::string> effective_settings(const MasterConfig& config,
                                                       const ModelConfig& model);
 

@@ -88,6 +88,7 @@ struct RecipeChosen {
 
 struct Listening {
   std::string address;  // HOST:PORT in use
+  std::string join;     // what to give to gleaner-volunteer; empty when no invite is open
 };
 
 struct VolunteerJoined {

@@ -82,7 +82,9 @@ struct EventJson {
   }
 
   Json operator()(const Listening& e) const {
-    return {{"event", "listening"}, {"address", e.address}};
+    return {{"event", "listening"},
+            {"address", e.address},
+            {"join", e.join.empty() ? Json() : Json(e.join)}};
   }
 
   Json operator()(const VolunteerJoined& e) const {

@@ -199,8 +199,12 @@ struct EventText {
   }
 
   std::string operator()(const Listening& e) const {
-    return fmt::format("Listening on {}. Volunteers join with: gleaner-volunteer {}", e.address,
-                       e.address);
+    if (e.join.empty()) {
+      return fmt::format(
+          "Listening on {}. No invite is open: `gleaner invite create STORE` makes one", e.address);
+    }
+    return fmt::format("Listening on {}. Volunteers join with:\n  gleaner-volunteer {}", e.address,
+                       e.join);
   }
 
   std::string operator()(const VolunteerJoined& e) const {

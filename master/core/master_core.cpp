@@ -160,7 +160,11 @@ void MasterCore::on(const MessageSent& event) {
 Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& hello) {
   const Result<std::uint32_t> protocol = sessions_.check(session, hello);
   if (!protocol) return protocol.error();
-  if (const std::optional<SessionId> old = sessions_.of_identity(hello)) {
+  if (const std::optional<SessionId> old = sessions_.of_identity(session.standing.identity)) {
+    outbox_.send(*old, Refusal{ErrorCode::kIdentity,
+                               "another volunteer has connected with the same key and takes this "
+                               "one's place: give each volunteer a --cache folder of its own",
+                               false});
     outbox_.close(*old);
     drop_session(*old, "it connected again");
   }

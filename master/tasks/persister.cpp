@@ -77,16 +77,16 @@ Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& record
                                         std::int64_t wall_seconds) {
   std::vector<VolunteerAccount> accounts;
   for (const AccountRecord& now : records) {
-    auto earlier = earlier_.find({now.identity_high, now.identity_low});
+    auto earlier = earlier_.find(now.identity);
     if (earlier == earlier_.end()) {
-      auto stored = store_.account(now.identity_high, now.identity_low);
+      auto stored = store_.account(now.identity.high, now.identity.low);
       if (!stored) return stored.error();
       // Units that were out ended with the process that had sent them. (Accounts of before units
       // were counted when sent say too few.)
       const std::uint64_t answered = stored->units + stored->units_refused;
       stored->units_issued = std::max(stored->units_issued, answered + stored->units_expired);
       stored->units_expired = stored->units_issued - answered;
-      earlier = earlier_.emplace(std::pair(now.identity_high, now.identity_low), *stored).first;
+      earlier = earlier_.emplace(now.identity, *stored).first;
     }
     VolunteerAccount account = earlier->second;
     account.name = now.name;
@@ -104,7 +104,7 @@ Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& record
   }
   if (auto put = store_.put_accounts(accounts); !put) return put;
   for (const AccountRecord& now : records) {
-    if (now.is_final) earlier_.erase({now.identity_high, now.identity_low});
+    if (now.is_final) earlier_.erase(now.identity);
   }
   return {};
 }

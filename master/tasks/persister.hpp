@@ -40,7 +40,7 @@ class Persister {
 
   RunStore& store_;
   // What the volunteers whose records are not final had done before them.
-  std::map<std::pair<std::uint64_t, std::uint64_t>, VolunteerAccount> earlier_;
+  std::map<KeyId, VolunteerAccount> earlier_;
   std::int64_t (*wall_clock_)();
   std::function<void(RoundIndex)> on_fold_;
   std::function<void(RoundIndex)> on_evaluation_;

@@ -56,7 +56,7 @@ capnp::ReaderOptions reader_options(std::size_t words) {
   return options;
 }
 
-static_assert(wire::Envelope::COMMIT_CREDIT + 1 == std::variant_size_v<Message>,
+static_assert(wire::Envelope::ACCESS_ANSWER + 1 == std::variant_size_v<Message>,
               "the envelope's members stand in the order of Message, which names them");
 
 Message read_union(wire::Envelope::Reader envelope) {
@@ -115,6 +115,10 @@ Message read_union(wire::Envelope::Reader envelope) {
       return read(envelope.getPointsRequest());
     case wire::Envelope::POINTS:
       return read(envelope.getPoints());
+    case wire::Envelope::ACCESS_REQUEST:
+      return read(envelope.getAccessRequest());
+    case wire::Envelope::ACCESS_ANSWER:
+      return read(envelope.getAccessAnswer());
   }
   malformed("kind", "{} is unknown", static_cast<unsigned>(envelope.which()));
 }

@@ -45,6 +45,17 @@ std::size_t bytes_in(const RunStatus& status) {
   return bytes;
 }
 
+std::size_t bytes_in(const AccessAnswer& answer) {
+  std::size_t bytes = 0;
+  for (const InviteEntry& i : answer.invites) {
+    bytes += 128 + i.id.size() + i.state.size() + i.address.size() + i.label.size();
+  }
+  for (const PeerEntry& p : answer.peers) {
+    bytes += 128 + p.id.size() + p.name.size() + p.peer.size() + p.invite.size() + p.reason.size();
+  }
+  return bytes;
+}
+
 std::size_t bytes_in(const ShardChunk& chunk) {
   return bytes_in(chunk.rows);
 }
@@ -167,6 +178,10 @@ struct EnvelopeWriter {
   void operator()(const Points& from) { write(from, to.initPoints()); }
 
   void operator()(const CommitCredit& from) { write(from, to.initCommitCredit()); }
+
+  void operator()(const AccessRequest& from) { write(from, to.initAccessRequest()); }
+
+  void operator()(const AccessAnswer& from) { write(from, to.initAccessAnswer()); }
 };
 
 Bytes flatten(capnp::MessageBuilder& builder) {

@@ -35,6 +35,8 @@ struct Envelope {
     pointsRequest @24 :PointsRequest;
     points @25 :Points;
     commitCredit @26 :CommitCredit;
+    accessRequest @27 :AccessRequest;
+    accessAnswer @28 :AccessAnswer;
   }
 }
 
@@ -44,14 +46,14 @@ struct Hello {
   protocolMin @0 :UInt32;
   protocolMax @1 :UInt32;
   build @2 :Text;
-  identityHigh @3 :UInt64;
-  identityLow @4 :UInt64;
+  unused3 @3 :UInt64;  # until protocol 14: what a volunteer took for its identity
+  unused4 @4 :UInt64;
   name @5 :Text;
   cores @6 :UInt32;
   memoryBytes @7 :UInt64;
   simd @8 :Text;
   speed @9 :Float32;
-  token @10 :Text;
+  invite @10 :Text;
   keptShards @11 :UInt32;
 }
 
@@ -296,7 +298,7 @@ struct Observe {
   protocolMin @0 :UInt32;
   protocolMax @1 :UInt32;
   build @2 :Text;
-  token @3 :Text;
+  invite @3 :Text;
 }
 
 struct VolunteerEntry {
@@ -362,4 +364,50 @@ struct RunStatus {
   gone @25 :List(DepartureEntry);
   volunteersHere @26 :UInt32;
   inputShards @27 :UInt32;
+}
+
+# ---- Who may do what ----
+
+struct AccessRequest {
+  protocolMin @0 :UInt32;
+  protocolMax @1 :UInt32;
+  build @2 :Text;
+  invite @3 :Text;
+  verb @4 :UInt8;
+  subject @5 :Text;
+  role @6 :UInt8;
+  isTrusted @7 :Bool;
+  isReusable @8 :Bool;
+  expiresS @9 :UInt64;
+  label @10 :Text;
+}
+
+struct InviteEntry {
+  id @0 :Text;
+  role @1 :UInt8;
+  isTrusted @2 :Bool;
+  isReusable @3 :Bool;
+  state @4 :Text;
+  createdWall @5 :UInt64;
+  expiresWall @6 :UInt64;
+  address @7 :Text;
+  label @8 :Text;
+}
+
+struct PeerEntry {
+  id @0 :Text;
+  name @1 :Text;
+  peer @2 :Text;
+  invite @3 :Text;
+  isHere @4 :Bool;
+  isTrusted @5 :Bool;
+  isBanned @6 :Bool;
+  reason @7 :Text;
+}
+
+struct AccessAnswer {
+  protocol @0 :UInt32;
+  sentence @1 :Text;
+  invites @2 :List(InviteEntry);
+  peers @3 :List(PeerEntry);
 }

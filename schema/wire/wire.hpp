@@ -146,4 +146,11 @@ void write(const RunStatus& from, wire::RunStatus::Builder to);
 Observe read(wire::Observe::Reader from);
 RunStatus read(wire::RunStatus::Reader from);
 
+// ---- Who may do what (wire_access.cpp) ---------------------------------------------------------
+
+void write(const AccessRequest& from, wire::AccessRequest::Builder to);
+void write(const AccessAnswer& from, wire::AccessAnswer::Builder to);
+AccessRequest read(wire::AccessRequest::Reader from);
+AccessAnswer read(wire::AccessAnswer::Reader from);
+
 }  // namespace gleaner

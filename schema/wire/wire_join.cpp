@@ -77,14 +77,12 @@ void write(const Hello& from, wire::Hello::Builder to) {
   to.setProtocolMin(from.protocol_min);
   to.setProtocolMax(from.protocol_max);
   to.setBuild(outgoing_text(from.build, kNameBytesMax));
-  to.setIdentityHigh(from.identity_high);
-  to.setIdentityLow(from.identity_low);
   to.setName(outgoing_text(from.name, kNameBytesMax));
   to.setCores(from.cores);
   to.setMemoryBytes(from.memory_bytes);
   to.setSimd(outgoing_text(from.simd, kNameBytesMax));
   to.setSpeed(from.speed);
-  to.setToken(outgoing_text(from.token, kTokenBytesMax));
+  to.setInvite(outgoing_text(from.invite, kInviteBytesMax));
   to.setKeptShards(from.kept_shards);
 }
 
@@ -96,15 +94,13 @@ Hello read(wire::Hello::Reader from) {
     malformed("protocol_min", "{} is above protocol_max {}", to.protocol_min, to.protocol_max);
   }
   to.build = read_text("build", from.getBuild(), kNameBytesMax);
-  to.identity_high = from.getIdentityHigh();
-  to.identity_low = from.getIdentityLow();
   to.name = read_text("name", from.getName(), kNameBytesMax);
   to.cores = from.getCores();
   to.memory_bytes = from.getMemoryBytes();
   to.simd = read_text("simd", from.getSimd(), kNameBytesMax);
   to.speed = read_float("speed", from.getSpeed());
   if (to.speed < 0) malformed("speed", "{} is negative", to.speed);
-  to.token = read_text("token", from.getToken(), kTokenBytesMax);
+  to.invite = read_text("invite", from.getInvite(), kInviteBytesMax);
   to.kept_shards = from.getKeptShards();
   return to;
 }

@@ -120,7 +120,7 @@ void write(const Observe& from, wire::Observe::Builder to) {
   to.setProtocolMin(from.protocol_min);
   to.setProtocolMax(from.protocol_max);
   to.setBuild(outgoing_text(from.build, kNameBytesMax));
-  to.setToken(outgoing_text(from.token, kTokenBytesMax));
+  to.setInvite(outgoing_text(from.invite, kInviteBytesMax));
 }
 
 Observe read(wire::Observe::Reader from) {
@@ -131,7 +131,7 @@ Observe read(wire::Observe::Reader from) {
     malformed("protocol_min", "{} is above protocol_max {}", to.protocol_min, to.protocol_max);
   }
   to.build = read_text("build", from.getBuild(), kNameBytesMax);
-  to.token = read_text("token", from.getToken(), kTokenBytesMax);
+  to.invite = read_text("invite", from.getInvite(), kInviteBytesMax);
   return to;
 }
 

@@ -22,6 +22,11 @@ Error no_access(const std::string& path, const char* verb) {
                                       path, verb)};
 }
 
+// Who the master is and whom it lets in: may be there before the run, brought from another one.
+bool is_key_file(const fs::path& path) {
+  return path.filename() == "master.key" || path.filename() == "access";
+}
+
 // Files that an interrupted creation leaves before CURRENT is there.
 bool is_database_debris(const fs::path& file) {
   const std::string name = file.filename().string();
@@ -114,7 +119,7 @@ Result<void> prepare_store_folder(const std::string& path) {
   if (access(path.c_str(), W_OK) != 0) return no_access(path, "written");
   if (holds_database(path)) return {};
   for (const fs::directory_entry& entry : fs::directory_iterator(path, error)) {
-    if (is_database_debris(entry.path())) continue;
+    if (is_database_debris(entry.path()) || is_key_file(entry.path())) continue;
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("{} is not a store: it holds other files, such as '{}'; name a new or "
                              "an empty folder as --store",

@@ -94,7 +94,7 @@ class Storm:
 
     def spawn(self, slot):
         self.slots[slot] = self.cluster.volunteer(
-            self.proxy.address, "--cache", self.cluster.path(f"volunteer-{slot}"),
+            self.cluster.line(self.listen, self.proxy.address), "--cache", self.cluster.path(f"volunteer-{slot}"),
             "--connect-timeout-ms", 3000, environment=self.environment)
         self.counts["volunteers spawned"] += 1
         self.log(done="spawned", volunteer=slot + 1)

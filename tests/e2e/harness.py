@@ -69,9 +69,10 @@ class Program:
     """A running program: what it has said so far, and ways to wait for what it will say."""
 
     def __init__(self, name, arguments, simd=None, environment=None, before=()):
+        self.name = name
         self.command = [*before, str(BIN / name)] + [str(argument) for argument in arguments]
         variables = dict(os.environ, LC_ALL="C.UTF-8", **(environment or {}))
-        for variable in ("GLEANER_TOKEN", "GLEANER_SIMD"):
+        for variable in ("GLEANER_MASTER", "GLEANER_SIMD"):
             if variable not in (environment or {}):
                 variables.pop(variable, None)
         if simd:
@@ -199,6 +200,7 @@ class Cluster:
     def __init__(self):
         self.folder = pathlib.Path(tempfile.mkdtemp(prefix="gleaner-e2e-"))
         self._programs = []
+        self._lines = {}  # by the master's HOST:PORT
         self._names = 0
 
     def close(self):
@@ -245,12 +247,24 @@ class Cluster:
         return [json.loads(line)
                 for line in self.gleaner("history", store, "--json").splitlines() if line]
 
+    def line(self, address, through=None):
+        """The line with which volunteers join the master that listens at `address`, HOST:PORT; by way
+        of another HOST:PORT if it is given."""
+        for program in self._programs:
+            for event in program.events("listening") if program.name == "gleaner-master" else []:
+                self._lines[event["address"]] = event["join"]
+        if address not in self._lines:
+            raise AssertionError(f"no master of this cluster has listened at {address}")
+        return self._lines[address].replace(address, through or address)
+
     def volunteer(self, address, *arguments, threads=1, simd=None, once=True, environment=None,
                   before=()):
-        """A volunteer that tries again quickly when the master is away."""
+        """A volunteer that tries again quickly when the master is away. `address` is a whole line, or
+        HOST:PORT of a master of this cluster; of one in plain text, HOST:PORT --insecure."""
         self._names += 1
+        words = address.split() if "/" in address or " " in address else [self.line(address)]
         once_flag = ["--once"] if once else []
-        return self.start("gleaner-volunteer", address, "--threads", threads, "--json",
+        return self.start("gleaner-volunteer", *words, "--threads", threads, "--json",
                           "--name", f"v{self._names}", "--retry-ms-min", 20, "--retry-ms-max", 200,
                           *once_flag, *arguments, simd=simd, environment=environment, before=before)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -59,14 +60,15 @@ class Usage(CliTest):
 
     def test_unknown_flags_and_commands_are_named(self):
         self.assert_refused(USAGE, "gleaner-master", self.master("--epoch", 3), "--epoch", "--epochs")
-        self.assert_refused(USAGE, "gleaner-volunteer", ["127.0.0.1:1", "--thread", 1], "--threads")
+        self.assert_refused(USAGE, "gleaner-volunteer", ["127.0.0.1:1", "--insecure", "--thread", 1], "--threads")
         self.assert_refused(USAGE, "gleaner", ["chekpoint", "digest", self.done], "chekpoint")
 
     def test_values_that_cannot_be_are_refused_with_what_can(self):
         self.assert_refused(USAGE, "gleaner-master", self.master("--hidden", 17), "hidden", 16)
         self.assert_refused(USAGE, "gleaner-master", self.master("--epochs", "many"), "epochs", "many")
         self.assert_refused(USAGE, "gleaner-master", self.master("--staleness", -1), "staleness")
-        self.assert_refused(USAGE, "gleaner-volunteer", ["nowhere"], "nowhere", "HOST:PORT")
+        self.assert_refused(USAGE, "gleaner-volunteer", ["nowhere"], "nowhere", "port is missing")
+        self.assert_refused(USAGE, "gleaner-volunteer", ["127.0.0.1:1"], "no key", "--insecure")
         self.assert_refused(USAGE, "gleaner-volunteer", [], "HOST:PORT")
 
     def test_a_master_that_nobody_could_help_is_refused(self):
@@ -279,18 +281,6 @@ class Network(CliTest):
             self.assert_refused(NETWORK, "gleaner-master",
                                 self.master("--listen", f"127.0.0.1:{port}", *self.setup.flags), port)
 
-    def test_a_wrong_token_is_refused_with_what_to_do_and_the_right_one_joins(self):
-        master, address = self.listening("--token", "sesame")
-        for wrong in ([], ["--token", "simsim"]):
-            refused = self.cluster.volunteer(address, *wrong)
-            self.assertEqual(refused.wait_exit(), NETWORK, refused.said())
-            self.assertIn("token", refused.said())
-        volunteer = self.cluster.start("gleaner-volunteer", address, "--once", "--threads", 1,
-                                       environment={"GLEANER_TOKEN": "sesame"})
-        self.assertEqual(finished(master)["digest"], self.reference["digest"])
-        self.assertEqual(volunteer.wait_exit(), 0)
-        self.assertNotIn("sesame", master.said() + volunteer.said())
-
     def test_what_is_no_volunteer_does_not_disturb_the_run(self):
         master, address = self.listening()
         host, port = address.rsplit(":", 1)
@@ -309,12 +299,21 @@ class Network(CliTest):
         self.assertEqual(volunteer.wait_exit(), 0)
 
     def test_a_volunteer_waits_for_its_master_and_then_for_the_next(self):
-        port = free_port()
-        volunteer = self.cluster.volunteer(f"127.0.0.1:{port}", once=False)
+        address = f"127.0.0.1:{free_port()}"
+        # A master that is the same to volunteers: its key and its invites are copied.
+        keys = self.cluster.path("keys")
+        first = self.setup.start_master(self.cluster, keys, "--listen", address, "--threads", 1)
+        first.wait_event("listening")
+        volunteer_line = self.cluster.line(address)
+        first.signal(signal.SIGTERM)
+        self.assertEqual(first.wait_exit(), 0)
+        volunteer = self.cluster.volunteer(volunteer_line, once=False)
         volunteer.wait_event("status", lambda e: e["activity"] in ("retrying", "connecting"))
         for store in (self.store, self.cluster.path("next")):
-            master = self.setup.start_master(self.cluster, store, "--listen", f"127.0.0.1:{port}",
-                                             "--threads", 1)
+            store.mkdir()
+            for name in ("master.key", "access"):
+                shutil.copy(keys / name, store / name)
+            master = self.setup.start_master(self.cluster, store, "--listen", address, "--threads", 1)
             self.assertEqual(finished(master)["digest"], self.reference["digest"])
         self.assertTrue(volunteer.is_running())
         volunteer.signal(signal.SIGTERM)
@@ -322,7 +321,8 @@ class Network(CliTest):
 
     def test_a_volunteer_says_what_it_does_in_words(self):
         master, address = self.listening()
-        volunteer = self.cluster.start("gleaner-volunteer", address, "--once", "--threads", 1)
+        volunteer = self.cluster.start("gleaner-volunteer", self.cluster.line(address), "--once",
+                                       "--threads", 1)
         finished(master)
         self.assertEqual(volunteer.wait_exit(), 0)
         self.assertRegex(volunteer.said(), re.compile("training", re.IGNORECASE))

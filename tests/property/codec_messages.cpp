@@ -328,6 +328,41 @@ Message lease_message(std::size_t kind, Rng& rng) {
   }
 }
 
+AccessRequest access_request(Rng& rng) {
+  const std::uint32_t least = number(rng) / 2;
+  AccessRequest request;
+  request.protocol_min = least;
+  request.protocol_max = least + number(rng) / 2;
+  request.build = text(rng, kNameBytesMax);
+  request.invite = text(rng, kInviteBytesMax);
+  request.verb = static_cast<AccessVerb>(rng.next_below(7));
+  request.subject = text(rng, kNameBytesMax);
+  request.role = static_cast<Role>(rng.next_below(3));
+  request.is_trusted = rng.chance(1, 2);
+  request.is_reusable = rng.chance(1, 2);
+  request.expires_s = rng.next();
+  request.label = text(rng, kNameBytesMax);
+  return request;
+}
+
+AccessAnswer access_answer(Rng& rng) {
+  AccessAnswer answer;
+  answer.protocol = number(rng);
+  answer.sentence = text(rng, kSentenceBytesMax);
+  for (std::uint64_t i = rng.next_below(3); i > 0; --i) {
+    answer.invites.push_back({text(rng, kNameBytesMax), static_cast<Role>(rng.next_below(3)),
+                              rng.chance(1, 2), rng.chance(1, 2), text(rng, kNameBytesMax),
+                              rng.next(), rng.next(), text(rng, kSentenceBytesMax),
+                              text(rng, kNameBytesMax)});
+  }
+  for (std::uint64_t i = rng.next_below(3); i > 0; --i) {
+    answer.peers.push_back({text(rng, kNameBytesMax), text(rng, kNameBytesMax),
+                            text(rng, kNameBytesMax), text(rng, kNameBytesMax), rng.chance(1, 2),
+                            rng.chance(1, 2), rng.chance(1, 2), text(rng, kNameBytesMax)});
+  }
+  return answer;
+}
+
 }  // namespace
 
 Message random_message(std::size_t kind, Rng& rng) {
@@ -337,14 +372,12 @@ Message random_message(std::size_t kind, Rng& rng) {
       return Hello{low,
                    low + number(rng) / 2,
                    text(rng, kNameBytesMax),
-                   rng.next(),
-                   rng.next(),
                    text(rng, kNameBytesMax),
                    number(rng),
                    rng.next(),
                    text(rng, kNameBytesMax),
                    std::fabs(finite(rng)),
-                   text(rng, kTokenBytesMax),
+                   text(rng, kInviteBytesMax),
                    number(rng)};
     }
     case 1: {
@@ -379,7 +412,7 @@ Message random_message(std::size_t kind, Rng& rng) {
     case 20: {
       const std::uint32_t least = number(rng) / 2;
       return Observe{least, least + number(rng) / 2, text(rng, kNameBytesMax),
-                     text(rng, kTokenBytesMax)};
+                     text(rng, kInviteBytesMax)};
     }
     case 21:
       return run_status(rng);
@@ -393,6 +426,10 @@ Message random_message(std::size_t kind, Rng& rng) {
       return points(rng);
     case 26:
       return CommitCredit{std::max(1u, number(rng))};
+    case 27:
+      return access_request(rng);
+    case 28:
+      return access_answer(rng);
     default:
       return lease_message(kind, rng);
   }

@@ -66,9 +66,9 @@ ShardRows sample_rows() {
 }
 
 std::vector<Message> joining_samples() {
-  return {Hello{1, 3, "0.1.0", 11, 12, "caf\xc3\xa9", 8, 1u << 30, "avx2", 5.5F, "secret", 3},
+  return {Hello{1, 3, "0.1.0", "caf\xc3\xa9", 8, 1u << 30, "avx2", 5.5F, "secret", 3},
           Welcome{2, "0.1.1", sample_model(), 1000, 5000, 14, 15},
-          Refusal{ErrorCode::kToken, "Ask for the token.", true}};
+          Refusal{ErrorCode::kInvite, "Ask for an invite.", true}};
 }
 
 std::vector<Message> lease_samples() {
@@ -186,6 +186,13 @@ std::vector<Message> sample_messages() {
   messages.push_back(sample_status());
   for (auto& message : input_samples()) messages.push_back(std::move(message));
   messages.emplace_back(CommitCredit{3});
+  messages.emplace_back(AccessRequest{4, 5, "0.1.0", "secret", AccessVerb::kBan, "bilbo",
+                                      Role::kVolunteer, true, false, 600, "sent wrong sums"});
+  messages.emplace_back(AccessAnswer{
+      5,
+      "bilbo is banned",
+      {{"mfzwizlt", Role::kAdmin, true, false, "open", 7, 8, "gleaner://h:1/k.i", "mine"}},
+      {{"aaaa", "bilbo", "10.0.0.2:4", "mfzwizlt", true, false, true, "wrong sums"}}});
   return messages;
 }
 

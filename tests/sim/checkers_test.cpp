@@ -33,6 +33,7 @@ struct Fed {
 
 constexpr SessionId kAnn{1};
 constexpr SessionId kBob{2};
+constexpr Standing kAnnsStanding{{0, 7}, Role::kVolunteer, true, false, {}};
 
 LeaseGrant grant(std::uint32_t shard, std::uint64_t epoch) {
   LeaseGrant grant;
@@ -49,7 +50,6 @@ Hello hello_of(const std::string& name) {
   hello.protocol_min = kProtocolMin;
   hello.protocol_max = kProtocolMax;
   hello.name = name;
-  hello.identity_low = 7;
   hello.memory_bytes = std::uint64_t{1} << 30;
   return hello;
 }
@@ -62,7 +62,7 @@ struct Core {
 
   // Ann comes, and every shard is lent to her.
   void join_ann() {
-    handle(SessionOpened{kAnn, "peer"});
+    handle(SessionOpened{kAnn, "peer", kAnnsStanding});
     handle(MessageReceived{kAnn, hello_of("ann"), 0});
   }
 
@@ -223,7 +223,7 @@ TEST_CASE("checkers: a durable commit that nobody acknowledges is seen", "[sim]"
   const StageTask task{kAnn, ShardId{0}, 0, 0, 1, nullptr};
   ShardCommit commit;
   commit.lease = master.lease_0();
-  checker->event(SessionOpened{kAnn, "peer"});
+  checker->event(SessionOpened{kAnn, "peer", kAnnsStanding});
   checker->event(MessageReceived{kAnn, commit, 0});
   checker->effect(StorageTask(task));
   checker->stored(StorageTask(task), Staged{kAnn, ShardId{0}, 0, 0}, *stored.run);
@@ -295,7 +295,7 @@ TEST_CASE("checkers: units that end in no counter, or in two, are seen", "[sim]"
   const auto checker = make_account_checker(fed.log);
   Core master;
   master.join_ann();
-  checker->event(MessageReceived{kAnn, hello_of("ann"), 0});
+  checker->event(SessionOpened{kAnn, "peer", kAnnsStanding});
   checker->effect(send(kAnn, Welcome{}));
   checker->state(master.core);
   REQUIRE(fed.first_violation().empty());
@@ -310,7 +310,7 @@ TEST_CASE("checkers: units that end in no counter, or in two, are seen", "[sim]"
   }
   const auto hand_in = [&](std::uint64_t applied, std::uint64_t expired) {
     AccountRecord account;
-    account.identity_low = 7;
+    account.identity = kAnnsStanding.identity;
     account.name = "ann";
     account.units_issued = 1;
     account.units = applied;

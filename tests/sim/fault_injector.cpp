@@ -133,8 +133,8 @@ void FaultInjector::let_strangers_in(bool is_talkative) {
   const std::size_t count = 1 + context_.random.next_below(kStrangersAtOnce);
   for (std::size_t i = 0; i < count; ++i) {
     if (!master_.is_running()) return;
-    const ConnectionId id =
-        master_.admit(kStrangerBase + i, context_.options.link, {[](Packet) {}, [] {}});
+    const ConnectionId id = master_.admit(kStrangerBase + i, KeyId{2, i}, context_.options.link,
+                                          {[](Packet) {}, [] {}});
     if (!is_talkative) continue;
     // Frames that arrive whole and make no sense; a frame that trickles never arrives, which is
     // silence to the core.

@@ -336,8 +336,8 @@ void MasterProcess::cut_rates() {
 
 // ---- Links -------------------------------------------------------------------------------------
 
-ConnectionId MasterProcess::admit(std::size_t volunteer, const LinkShape& link,
-                                  Network::Hearing other) {
+ConnectionId MasterProcess::admit(std::size_t volunteer, const KeyId& identity,
+                                  const LinkShape& link, Network::Hearing other) {
   // The number is only known once the connection is open.
   const auto own = std::make_shared<ConnectionId>();
   Network::Hearing hearing;
@@ -350,7 +350,8 @@ ConnectionId MasterProcess::admit(std::size_t volunteer, const LinkShape& link,
   };
   *own = context_.network.open(volunteer, link, std::move(hearing), std::move(other));
   links_[*own] = true;
-  handle(SessionOpened{SessionId{*own}, "sim:" + std::to_string(*own)});
+  handle(SessionOpened{SessionId{*own}, "sim:" + std::to_string(*own),
+                       Standing{identity, Role::kVolunteer, true, false, {}}});
   return *own;
 }
 

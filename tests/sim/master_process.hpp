@@ -30,8 +30,10 @@ class MasterProcess {
   // Why the run stands still, in the master's words.
   [[nodiscard]] std::string waiting_for() const;
 
-  // A connection arrived from volunteer `volunteer` (any number for strangers).
-  ConnectionId admit(std::size_t volunteer, const LinkShape& link, Network::Hearing other);
+  // A connection arrived from volunteer `volunteer` (any number for strangers), which is
+  // `identity`.
+  ConnectionId admit(std::size_t volunteer, const KeyId& identity, const LinkShape& link,
+                     Network::Hearing other);
 
   // -- faults
   void fail_next_read() { disk_faults_.next_read_fails = true; }

@@ -40,8 +40,6 @@ void VolunteerProcess::start() {
   config.master = "master";
   config.hello.protocol_min = kProtocolMin;
   config.hello.protocol_max = kProtocolMax;
-  config.hello.identity_high = 1;
-  config.hello.identity_low = identity_;
   config.hello.name = name_;
   config.hello.cores = 1;
   config.hello.memory_bytes = kMemoryBytes;
@@ -192,7 +190,7 @@ void VolunteerProcess::connect(std::uint64_t life) {
     unheard_.emplace_back(std::nullopt);
   };
   unheard_.clear();
-  connection_ = *own = master_.admit(index_, link_, std::move(hearing));
+  connection_ = *own = master_.admit(index_, KeyId{1, identity_}, link_, std::move(hearing));
   handle(life, volunteer::Connected{});
 }
 

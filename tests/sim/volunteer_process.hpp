@@ -14,8 +14,7 @@ namespace gleaner::sim {
 
 class VolunteerProcess {
  public:
-  // `index` names its machine: its links stand still together. `identity` is what it says of itself
-  // in Hello.
+  // `index` names its machine: its links stand still together. `identity` is the key that it has.
   VolunteerProcess(SimContext& context, MasterProcess& master, std::size_t index,
                    std::uint64_t identity, std::uint64_t slowness);
 

@@ -33,8 +33,19 @@ MasterDriver::MasterDriver(const ModelConfig& model, CoreConfig config, ResumePo
 SessionId MasterDriver::open() {
   const SessionId id{++last_session_};
   volunteers_.emplace(id, HonestVolunteer(model_));
-  handle(SessionOpened{id, fmt::format("peer-{}", raw(id))});
+  open_as(id, {KeyId{7, last_session_}, Role::kVolunteer, true, false, {}});
   return id;
+}
+
+SessionId MasterDriver::open_again(SessionId other) {
+  const SessionId id{++last_session_};
+  volunteers_.emplace(id, HonestVolunteer(model_));
+  open_as(id, {KeyId{7, raw(other)}, Role::kVolunteer, true, false, {}});
+  return id;
+}
+
+void MasterDriver::open_as(SessionId id, const Standing& standing) {
+  handle(SessionOpened{id, fmt::format("peer-{}", raw(id)), standing});
 }
 
 Hello MasterDriver::hello(const std::string& name) const {
@@ -42,8 +53,6 @@ Hello MasterDriver::hello(const std::string& name) const {
   hello.protocol_min = kProtocolMin;
   hello.protocol_max = kProtocolMax;
   hello.build = "test";
-  hello.identity_high = 7;
-  hello.identity_low = last_session_;
   hello.name = name;
   hello.cores = 1;
   hello.memory_bytes = std::uint64_t{1} << 30;

@@ -23,6 +23,8 @@ class MasterDriver {
 
   // -- volunteers
   SessionId open();
+  // Another connection of the volunteer that has the session `other`.
+  SessionId open_again(SessionId other);
   // Opens a session and says an acceptable Hello, with an identity of its own.
   SessionId join(const std::string& name, float speed = 1);
   [[nodiscard]] Hello hello(const std::string& name) const;
@@ -125,6 +127,7 @@ class MasterDriver {
   std::optional<ReadChunkTask> last_read;
 
  private:
+  void open_as(SessionId id, const Standing& standing);
   void handle(Event event);
   void perform(Send& effect);
   void perform(CloseSession& effect);

@@ -9,7 +9,7 @@ FOLDER_FILES_MAX = 30
 # ---- What may include what -----------------------------------------------------------------------
 
 # Folder -> folders whose headers it may include; the longest match of a path's folder counts.
-CORE_SEES = {"common", "common/dataset", "common/kernels", "common/lsh", "common/model", "schema"}
+CORE_SEES = {"common", "common/access", "common/dataset", "common/kernels", "common/lsh", "common/model", "schema"}
 TRAIN = {"volunteer/train", "volunteer/train/input", "volunteer/train/output"}
 SHELL_SEES = {"common/console", "common/net", "common/settings", "schema/wire"}
 INCLUDES = {
@@ -20,9 +20,10 @@ INCLUDES = {
     "common/kernels": {"common", "common/kernels", "common/model"},
     "common/lsh": {"common", "common/kernels", "common/lsh", "common/model"},
     "common/dataset": {"common", "common/dataset"},
-    "common/net": {"common", "common/net"},
-    "schema": {"common", "common/model", "schema"},
-    "schema/wire": {"common", "common/model", "schema", "schema/wire"},
+    "common/access": {"common", "common/access"},
+    "common/net": {"common", "common/access", "common/net"},
+    "schema": {"common", "common/access", "common/model", "schema"},
+    "schema/wire": {"common", "common/access", "common/model", "schema", "schema/wire"},
     "storage/engine": {"common", "storage/engine"},
     "storage": {"common", "common/lsh", "common/model", "schema", "schema/wire", "storage",
                 "storage/engine"},
@@ -37,12 +38,14 @@ INCLUDES = {
     "volunteer": CORE_SEES | SHELL_SEES | TRAIN | {"volunteer", "volunteer/core"},
     "master/config": {"common", "common/model", "common/settings", "master/config",
                       "master/console", "schema"},
+    "master/access": {"common", "common/access", "master/access", "schema"},
     "master/console": {"common", "common/console", "common/model", "master/console",
                        "master/core/events", "schema"},
     "master/tasks": CORE_SEES | {"master/console", "master/core/events", "master/tasks", "storage",
                                  "storage/engine", "volunteer/train/input"},
     "master": CORE_SEES | SHELL_SEES | TRAIN | {
-        "storage", "storage/engine", "storage/model", "master", "master/config", "master/console",
+        "storage", "storage/engine", "storage/model", "master", "master/access", "master/config",
+        "master/console",
         "master/core", "master/core/events", "master/tasks", "volunteer", "volunteer/core"},
     "tools": None,  # everything but tests
     "tests": None,
@@ -55,7 +58,8 @@ INCLUDES["master/core"] = CORE_SEES | {"master/core"} | {"master/core/" + r for 
 # The verbs of gleaner: each folder sees everything below tools, and these folders of tools.
 TOOLS_INCLUDE = {
     "cli": set(),
-    "inspect": {"cli"},
+    "access": {"cli"},
+    "inspect": {"access", "cli"},
     "verify": {"cli"},
     "dataset/files": {"cli"},
     "dataset/make": {"cli", "dataset/files"},

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/access/key_id.hpp"
 #include "tools/inspect/inspect_views.hpp"
 
 namespace gleaner {
@@ -16,9 +17,9 @@ Result<std::vector<VolunteerAccount>> sorted_accounts(RunStore& run) {
 }
 
 Cell identity_cell(const VolunteerAccount& account) {
-  const std::string all =
-      fmt::format("{:016x}{:016x}", account.identity_high, account.identity_low);
-  return {all, all.substr(all.size() - 8)};
+  const std::string all = to_text(KeyId{account.identity_high, account.identity_low});
+  // Volunteers in the master's process are numbered.
+  return {all, account.identity_high == 0 ? all.substr(all.size() - 8) : all.substr(0, 8)};
 }
 
 constexpr std::size_t kNameWidth = 24;

@@ -10,26 +10,25 @@
 #include <string>
 #include <system_error>
 
+#include "common/access/master_address.hpp"
 #include "common/exit_code.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/settings/settings.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/identity.hpp"
 #include "storage/master_note.hpp"
+#include "tools/access/master_query.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/inspect/master_query.hpp"
 #include "tools/inspect/status_report.hpp"
 
 namespace gleaner {
 namespace {
 
-constexpr const char* kDefaultAddress = "127.0.0.1:7070";
-
 struct StatusFlags {
-  std::string where = kDefaultAddress;
+  std::string where;
   std::string about;  // of `why`
-  std::string token;
+  bool insecure = false;
   bool json = false;
 
   [[nodiscard]] ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kPeople; }
@@ -37,20 +36,28 @@ struct StatusFlags {
 
 // What could be learnt: from the master, or why it could not be asked and what its store says.
 struct Learnt {
-  std::string address;
+  std::string address;  // HOST:PORT
   std::optional<RunStatus> status;
+  std::string subject;              // the folder or HOST:PORT; never a secret
   std::string no_master;            // why there is no status
   std::unique_ptr<RunStore> store;  // then
 };
 
-std::string token_of(const StatusFlags& flags) {
-  if (!flags.token.empty()) return flags.token;
-  const char* token = std::getenv("GLEANER_TOKEN");  // NOLINT(concurrency-mt-unsafe): one thread
-  return token == nullptr ? "" : token;
+// The folder or address that is asked about.
+Result<std::string> where_of(const StatusFlags& flags) {
+  if (!flags.where.empty()) return flags.where;
+  const char* master = std::getenv("GLEANER_MASTER");  // NOLINT(concurrency-mt-unsafe): one thread
+  if (master != nullptr) return std::string(master);
+  return Error{ErrorCode::kInvalidArgument,
+               "say where: the folder of a store, or the line that its master prints"};
+}
+
+std::string another_run(const std::string& address) {
+  return fmt::format("no master trains it now; at {} another run is trained", address);
 }
 
 // The note is believed as far as the master that answers agrees with it and with the store.
-Result<void> ask_noted_master(const std::string& folder, const StatusFlags& flags, Learnt& learnt) {
+Result<void> ask_noted_master(const std::string& folder, Learnt& learnt) {
   const std::optional<RunningMaster> note = read_master_note(folder);
   const std::optional<int> writer = writer_of(folder);
   if (!note) {
@@ -63,14 +70,15 @@ Result<void> ask_noted_master(const std::string& folder, const StatusFlags& flag
     return {};
   }
   learnt.address = note->address;
-  const auto address = parse_host_port(note->address);
-  if (!address) {
-    learnt.no_master = "the note of its master cannot be read";
-    return {};
-  }
-  auto status = ask_master(*address, token_of(flags));
+  const auto address = owner_address(folder, *note);
+  if (!address) return address.error();
+  auto status = ask_status(*address);
   if (!status) {
-    if (status.error().code == ErrorCode::kToken) return status.error();
+    if (status.error().code == ErrorCode::kInvite) return status.error();
+    if (status.error().code == ErrorCode::kIdentity) {
+      learnt.no_master = another_run(note->address);
+      return {};
+    }
     learnt.no_master = writer ? status.error().message
                               : fmt::format(
                                     "no master trains it now; the last one, at {}, did not "
@@ -79,8 +87,7 @@ Result<void> ask_noted_master(const std::string& folder, const StatusFlags& flag
     return {};
   }
   if (status->life != note->life || status->run != run_name(learnt.store->identity())) {
-    learnt.no_master =
-        fmt::format("no master trains it now; at {} another run is trained", note->address);
+    learnt.no_master = another_run(note->address);
     return {};
   }
   learnt.status = std::move(*status);
@@ -88,29 +95,37 @@ Result<void> ask_noted_master(const std::string& folder, const StatusFlags& flag
 }
 
 Result<Learnt> learn(const StatusFlags& flags) {
+  const auto where = where_of(flags);
+  if (!where) return where.error();
   Learnt learnt;
+  learnt.subject = *where;
   std::error_code error;
-  if (std::filesystem::is_directory(flags.where, error)) {
-    auto store = open_run_to_read(flags.where);
+  if (std::filesystem::is_directory(*where, error)) {
+    auto store = open_run_to_read(*where);
     if (!store) return store.error();
     learnt.store = std::move(*store);
-    if (auto asked = ask_noted_master(flags.where, flags, learnt); !asked) return asked.error();
+    if (auto asked = ask_noted_master(*where, learnt); !asked) return asked.error();
     return learnt;
   }
-  const auto address = parse_host_port(flags.where);
-  if (!address) {
+  const auto address = parse_master_address(*where);
+  if (!address && !where->starts_with(kAddressScheme)) {
     return Error{
         ErrorCode::kInvalidArgument,
-        fmt::format("{} is neither the folder of a store nor a master's HOST:PORT", flags.where)};
+        fmt::format("{} is neither the folder of a store nor the line that a master prints, "
+                    "gleaner://HOST:PORT/KEY.INVITE",
+                    *where)};
   }
-  learnt.address = flags.where;
-  auto status = ask_master(*address, token_of(flags));
+  if (!address) return address.error();
+  if (auto fits = check_secrecy(*address, flags.insecure); !fits) return fits.error();
+  learnt.address = to_text(address->where);
+  learnt.subject = learnt.address;
+  auto status = ask_status(*address);
   if (!status) return status.error();
   learnt.status = std::move(*status);
   return learnt;
 }
 
-Result<Report> stored_status(RunStore& run, const StatusFlags& flags, const std::string& reason) {
+Result<Report> stored_status(RunStore& run, const std::string& folder, const std::string& reason) {
   const ModelConfig& model = run.identity().model;
   const RunPlan plan(model);
   const auto history = run.history();
@@ -131,8 +146,8 @@ Result<Report> stored_status(RunStore& run, const StatusFlags& flags, const std:
   report.fact("loss", "loss", cell_measured(last.loss, 4));
   report.fact("p_at_1", "P@1", cell_measured_share(last.p_at_1));
   report.section("disk", "Disk");
-  report.fact("store_bytes", "store", cell_bytes(folder_bytes(flags.where)));
-  const auto free = free_bytes(flags.where);
+  report.fact("store_bytes", "store", cell_bytes(folder_bytes(folder)));
+  const auto free = free_bytes(folder);
   report.fact("free_bytes", "free", free ? cell_bytes(*free) : cell_none());
   return report;
 }
@@ -141,18 +156,18 @@ Result<void> show_status(const StatusFlags& flags) {
   const Result<Learnt> learnt = learn(flags);
   if (!learnt) return learnt.error();
   const TextStyle style = terminal_facts(stdout).style;
-  const Result<Report> report = learnt->status
-                                    ? status_report(*learnt->status, learnt->address, style)
-                                    : stored_status(*learnt->store, flags, learnt->no_master);
+  const Result<Report> report =
+      learnt->status ? status_report(*learnt->status, learnt->address, style)
+                     : stored_status(*learnt->store, learnt->subject, learnt->no_master);
   if (!report) return report.error();
-  return print_report(*report, flags.form(), "status", flags.where);
+  return print_report(*report, flags.form(), "status", learnt->subject);
 }
 
 Result<void> show_why(const StatusFlags& flags) {
   const Result<Learnt> learnt = learn(flags);
   if (!learnt) return learnt.error();
   std::vector<std::string> sentences = {
-      fmt::format("Nobody can be asked about {}: {}.", flags.where, learnt->no_master)};
+      fmt::format("Nobody can be asked about {}: {}.", learnt->subject, learnt->no_master)};
   if (learnt->status) {
     auto answer = why(*learnt->status, flags.about);
     if (!answer) return answer.error();
@@ -168,7 +183,7 @@ Result<void> show_why(const StatusFlags& flags) {
     body["about"] = printable(flags.about);
     body["is_running"] = learnt->status.has_value();
     body["sentences"] = sentences;
-    return print_out(json_document("why", flags.where, body));
+    return print_out(json_document("why", learnt->subject, body));
   }
   std::string text;
   for (const std::string& sentence : sentences) text += wrap_text(sentence, 0);
@@ -182,7 +197,8 @@ int exit_status_for(const Result<void>& done) {
   switch (done.error().code) {
     case ErrorCode::kIo:
     case ErrorCode::kProtocol:
-    case ErrorCode::kToken:
+    case ErrorCode::kInvite:
+    case ErrorCode::kIdentity:
       return static_cast<int>(ExitCode::kNetwork);
     default:
       return status;
@@ -191,14 +207,14 @@ int exit_status_for(const Result<void>& done) {
 
 constexpr const char* kExitStatus =
     "Exit status: 0 done: answered, by the master or from the store; 1 failure of the system, 2 "
-    "usage, 4 no usable\nstore, 5 no master answers at HOST:PORT, or it refuses.";
+    "usage, 4 no usable\nstore, 5 no master answers there, or it refuses.";
 
 void add_common(CLI::App& verb, const std::shared_ptr<StatusFlags>& flags) {
   verb.add_option(
       "where", flags->where,
-      fmt::format("a master's HOST:PORT, or its store's folder (otherwise {})", kDefaultAddress));
-  verb.add_option("--token", flags->token,
-                  "what the master asks of those who join; otherwise GLEANER_TOKEN");
+      "a store's folder, or the line that its master prints (otherwise GLEANER_MASTER)");
+  verb.add_flag("--insecure", flags->insecure,
+                "the address is HOST:PORT of a master in plain text");
   verb.add_flag("--json", flags->json, "one JSON object");
 }
 
@@ -212,7 +228,7 @@ void add_status_commands(CLI::App& app, int& exit_status) {
                             "since when, who is here, who\nholds which shard, the disk. Of a store "
                             "that no master trains, the last checkpoint is told.\n\n"
                             "Examples:\n"
-                            "  gleaner status 10.0.0.5:7070\n"
+                            "  gleaner status gleaner://10.0.0.5:7070/KEY.INVITE\n"
                             "  gleaner status run1 --json | jq .wait\n\n") +
                 kExitStatus);
   status.callback([flags, &exit_status] { exit_status = exit_status_for(show_status(*flags)); });
@@ -226,7 +242,7 @@ void add_status_commands(CLI::App& app, int& exit_status) {
                          "where it is; why a volunteer has\nno shards, or went.\n\n"
                          "Examples:\n"
                          "  gleaner why run run1\n"
-                         "  gleaner why 12 10.0.0.5:7070\n\n") +
+                         "  gleaner why 12 run1\n\n") +
              kExitStatus);
   why.callback([asked, &exit_status] { exit_status = exit_status_for(show_why(*asked)); });
 }

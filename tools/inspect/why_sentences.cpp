@@ -44,7 +44,8 @@ std::string stage_sentence(const RunStatus& s) {
 std::string owner_sentence(WaitOwner owner) {
   switch (owner) {
     case WaitOwner::kOperator:
-      return "A person has to end that: start gleaner-volunteer with this master's address.";
+      return "A person has to end that: start gleaner-volunteer with the line that the master "
+             "printed.";
     case WaitOwner::kVolunteers:
       return "The volunteers that are named have to end that.";
     case WaitOwner::kMaster:

@@ -15,7 +15,6 @@
 namespace gleaner {
 
 struct CoreConfig {
-  std::string token;             // volunteers must present it; empty admits everyone
   Millis heartbeat{1000};        // something is sent to every volunteer at least this often
   Millis silence{10'000};        // a volunteer silent for longer is taken for dead
   Millis hello_deadline{5'000};  // a connection must introduce itself within this

@@ -15,6 +15,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/access/role.hpp"
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
 #include "common/model/shard_digest.hpp"
@@ -205,7 +206,8 @@ using Effects = std::vector<Effect>;
 
 struct SessionOpened {
   SessionId session{};
-  std::string peer;  // address, for people
+  std::string peer;   // address, for people
+  Standing standing;  // as whom it comes; the shell has made sure of it
 };
 
 struct MessageReceived {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "common/access/key_id.hpp"
 #include "common/ids.hpp"
 #include "schema/messages.hpp"
 #include "schema/traffic.hpp"
@@ -40,7 +41,7 @@ struct RoundRecord {
 // evaluation units alike: units_issued = units + units_refused + units_expired + those that are out
 // now.
 struct AccountRecord {
-  std::uint64_t identity_high = 0, identity_low = 0;
+  KeyId identity;
   std::string name;
   std::uint64_t units = 0;          // answered, and the answer counted
   std::uint64_t units_issued = 0;   // sent to it
@@ -58,7 +59,7 @@ struct AccountRecord {
 struct VolunteerView {
   std::string name;
   std::string peer;
-  bool is_local = false;  // in the master's own process: the high half of its identity is 0
+  bool is_local = false;  // in the master's own process
   std::uint32_t cores = 0;
   std::uint32_t shards = 0;
   double speed = 0;  // examples x shards a second, measured

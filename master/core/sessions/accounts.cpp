@@ -3,9 +3,8 @@
 namespace gleaner {
 
 AccountRecord& Accounts::of(const SessionState& session) {
-  AccountRecord& record = records_[identity_of(session)];
-  record.identity_high = session.hello.identity_high;
-  record.identity_low = session.hello.identity_low;
+  AccountRecord& record = records_[session.standing.identity];
+  record.identity = session.standing.identity;
   record.name = session.name();
   return record;
 }
@@ -14,11 +13,11 @@ void Accounts::end(const SessionState& session) {
   AccountRecord& record = of(session);
   record.units_expired += session.units.size();
   if (record.units_issued == 0 && record.faults == 0 && !record.is_stored) {
-    records_.erase(identity_of(session));
+    records_.erase(session.standing.identity);
   }
 }
 
-std::vector<AccountRecord> Accounts::hand_in(const std::set<Identity>& present) {
+std::vector<AccountRecord> Accounts::hand_in(const std::set<KeyId>& present) {
   std::vector<AccountRecord> all;
   all.reserve(records_.size());
   for (auto& [identity, record] : records_) {

@@ -7,9 +7,9 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <utility>
 #include <vector>
 
+#include "common/access/key_id.hpp"
 #include "master/core/events/records.hpp"
 #include "master/core/sessions/session.hpp"
 
@@ -17,12 +17,6 @@ namespace gleaner {
 
 class Accounts {
  public:
-  using Identity = std::pair<std::uint64_t, std::uint64_t>;
-
-  static Identity identity_of(const SessionState& session) {
-    return {session.hello.identity_high, session.hello.identity_low};
-  }
-
   // The record of a session that has introduced itself, which begins here if there is none.
   AccountRecord& of(const SessionState& session);
 
@@ -31,12 +25,12 @@ class Accounts {
   void end(const SessionState& session);
 
   // The records to be stored. Those of identities that are not `present` are final, and forgotten.
-  std::vector<AccountRecord> hand_in(const std::set<Identity>& present);
+  std::vector<AccountRecord> hand_in(const std::set<KeyId>& present);
 
   [[nodiscard]] std::vector<AccountRecord> all() const;
 
  private:
-  std::map<Identity, AccountRecord> records_;
+  std::map<KeyId, AccountRecord> records_;
 };
 
 }  // namespace gleaner

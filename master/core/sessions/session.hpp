@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/access/role.hpp"
 #include "common/ids.hpp"
 #include "common/time.hpp"
 #include "master/core/batches/input_stream.hpp"
@@ -37,6 +38,7 @@ struct UnitInFlight {
 struct SessionState {
   SessionPhase phase = SessionPhase::kIntroducing;
   std::string peer;
+  Standing standing;
   Hello hello;
   Instant opened{};
   Instant last_heard{};

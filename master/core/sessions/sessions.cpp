@@ -48,6 +48,7 @@ std::string Sessions::name_of(SessionId id) const {
 void Sessions::opened(const SessionOpened& event) {
   SessionState session;
   session.peer = event.peer;
+  session.standing = event.standing;
   session.opened = session.last_heard = session.last_said = session.last_progress = outbox_.now();
   sessions_.emplace(event.session, std::move(session));
 }
@@ -57,7 +58,7 @@ Result<std::uint32_t> Sessions::check(const SessionState& session, const Hello& 
     return Error{ErrorCode::kProtocol, "a second Hello on one connection"};
   }
   Result<std::uint32_t> protocol =
-      admit("volunteer", hello.build, hello.protocol_min, hello.protocol_max, hello.token);
+      admit("volunteer", hello.build, hello.protocol_min, hello.protocol_max);
   if (protocol && run_.config.shard_bytes > hello.memory_bytes) {
     return Error{ErrorCode::kResources,
                  fmt::format("one shard of this run takes {} MiB and the volunteer offers {} MiB: "
@@ -67,11 +68,9 @@ Result<std::uint32_t> Sessions::check(const SessionState& session, const Hello& 
   return protocol;
 }
 
-std::optional<SessionId> Sessions::of_identity(const Hello& hello) const {
+std::optional<SessionId> Sessions::of_identity(const KeyId& identity) const {
   for (const auto& [id, session] : sessions_) {
-    if (session.phase != SessionPhase::kIntroducing &&
-        session.hello.identity_high == hello.identity_high &&
-        session.hello.identity_low == hello.identity_low) {
+    if (session.phase != SessionPhase::kIntroducing && session.standing.identity == identity) {
       return id;
     }
   }
@@ -106,8 +105,8 @@ Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello
 }
 
 Result<std::uint32_t> Sessions::admit(const char* who, const std::string& build,
-                                      std::uint32_t protocol_min, std::uint32_t protocol_max,
-                                      const std::string& token) const {
+                                      std::uint32_t protocol_min,
+                                      std::uint32_t protocol_max) const {
   const std::uint32_t protocol = std::min(kProtocolMax, protocol_max);
   if (protocol < std::max(kProtocolMin, protocol_min)) {
     const char* older = protocol_max < kProtocolMin ? who : "master";
@@ -116,13 +115,6 @@ Result<std::uint32_t> Sessions::admit(const char* who, const std::string& build,
                              "{}) {} to {}: update the {}",
                              kBuildVersion, kProtocolMin, kProtocolMax, who, build, protocol_min,
                              protocol_max, older)};
-  }
-  if (token != run_.config.token) {
-    return Error{
-        ErrorCode::kToken,
-        token.empty()
-            ? fmt::format("this master asks for a join token: start the {} with --token", who)
-            : "the join token is wrong: use the one the master was started with"};
   }
   return protocol;
 }
@@ -133,7 +125,7 @@ Result<std::uint32_t> Sessions::admit_observer(const SessionState& session,
     return Error{ErrorCode::kProtocol, "a volunteer that asks how the run stands"};
   }
   Result<std::uint32_t> protocol =
-      admit("tool", observe.build, observe.protocol_min, observe.protocol_max, observe.token);
+      admit("tool", observe.build, observe.protocol_min, observe.protocol_max);
   if (!protocol) return protocol;
   // Whoever asks without end takes nothing from the training.
   if (observers_ >= kObserversPerTick) {
@@ -203,9 +195,9 @@ void Sessions::departed(const SessionState& session, const std::string& reason,
 }
 
 std::vector<AccountRecord> Sessions::hand_in_accounts() {
-  std::set<Accounts::Identity> present;
+  std::set<KeyId> present;
   for (const auto& [id, session] : sessions_) {
-    if (session.phase != SessionPhase::kIntroducing) present.insert(Accounts::identity_of(session));
+    if (session.phase != SessionPhase::kIntroducing) present.insert(session.standing.identity);
   }
   return accounts_.hand_in(present);
 }

@@ -54,7 +54,7 @@ class Sessions {
   // Whether a volunteer may take part as far as its Hello goes; the protocol to speak.
   [[nodiscard]] Result<std::uint32_t> check(const SessionState& session, const Hello& hello) const;
   // The session that this identity has had until now: its connection broke unnoticed.
-  [[nodiscard]] std::optional<SessionId> of_identity(const Hello& hello) const;
+  [[nodiscard]] std::optional<SessionId> of_identity(const KeyId& identity) const;
   // Makes a checked volunteer active and welcomes it; kBusy when there is no room.
   Result<void> activate(SessionId id, SessionState& session, Hello hello, std::uint32_t protocol,
                         RoundIndex checkpoint);
@@ -96,10 +96,10 @@ class Sessions {
   [[nodiscard]] std::vector<AccountRecord> accounts() const { return accounts_.all(); }
 
  private:
-  // The protocol to speak with a peer of these versions that has the token.
+  // The protocol to speak with a peer of these versions.
   [[nodiscard]] Result<std::uint32_t> admit(const char* who, const std::string& build,
-                                            std::uint32_t protocol_min, std::uint32_t protocol_max,
-                                            const std::string& token) const;
+                                            std::uint32_t protocol_min,
+                                            std::uint32_t protocol_max) const;
 
   const RunSetup& run_;
   Outbox& outbox_;

@@ -31,7 +31,7 @@ ShardEntry RunView::shard_status(const ShardLease& lease,
 VolunteerEntry RunView::volunteer_status(SessionId id, const SessionState& session) const {
   VolunteerEntry view;
   view.name = session.name();
-  view.is_local = session.hello.identity_high == 0;
+  view.is_local = session.standing.is_local;
   if (!view.is_local) view.peer = session.peer;
   view.is_leaving = session.phase == SessionPhase::kLeaving;
   view.cores = session.hello.cores;

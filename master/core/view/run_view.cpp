@@ -31,7 +31,7 @@ CoreSnapshot RunView::snapshot() const {
   view.shards_ready = static_cast<std::uint32_t>(leases_.in_state(LeaseState::kReady).size());
   for (const auto& [id, session] : sessions_.all()) {
     if (session.phase == SessionPhase::kIntroducing) continue;
-    view.volunteers.push_back({session.name(), session.peer, session.hello.identity_high == 0,
+    view.volunteers.push_back({session.name(), session.peer, session.standing.is_local,
                                session.hello.cores,
                                static_cast<std::uint32_t>(leases_.count_held_by(id)), session.speed,
                                session.round_trip_us});
@@ -48,7 +48,10 @@ RunNews RunView::news() const {
   news.epochs = run_.model.epochs;
   news.volunteers = sessions_.active();
   news.precision_at_1 = static_cast<float>(evaluations_.last().p_at_1);
-  news.waiting_for = waiting_for();
+  // Volunteers are not told of each other.
+  news.waiting_for = wait().owner == WaitOwner::kVolunteers && !waiting_for().empty()
+                         ? "the work of other volunteers"
+                         : waiting_for();
   return news;
 }
 

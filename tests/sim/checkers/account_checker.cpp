@@ -12,7 +12,7 @@
 namespace gleaner::sim {
 namespace {
 
-using Identity = std::pair<std::uint64_t, std::uint64_t>;
+using Identity = KeyId;
 
 class AccountChecker : public Checker {
  public:
@@ -35,14 +35,12 @@ class AccountChecker : public Checker {
   }
 
   void event(const Event& event) override {
+    if (const auto* opened = std::get_if<SessionOpened>(&event)) {
+      opened_[opened->session] = opened->standing.identity;
+    }
     if (const auto* closed = std::get_if<SessionClosed>(&event)) end_session(closed->session);
     const auto* received = std::get_if<MessageReceived>(&event);
     if (received == nullptr) return;
-    if (const auto* hello = std::get_if<Hello>(&received->message)) {
-      if (!sessions_.contains(received->session)) {
-        said_hello_[received->session] = {hello->identity_high, hello->identity_low};
-      }
-    }
     if (const auto* result = std::get_if<UnitResult>(&received->message)) {
       answered(received->session, result->unit);
     }
@@ -63,8 +61,8 @@ class AccountChecker : public Checker {
     const auto* send = std::get_if<Send>(&effect);
     if (send == nullptr) return;
     if (std::holds_alternative<Welcome>(send->message)) {
-      sessions_[send->session].identity = said_hello_[send->session];
-      said_hello_.erase(send->session);
+      sessions_[send->session].identity = opened_[send->session];
+      opened_.erase(send->session);
     }
     if (const auto* unit = std::get_if<TrainUnit>(&send->message)) sent(send->session, unit->unit);
     if (const auto* unit = std::get_if<EvalUnit>(&send->message)) sent(send->session, unit->unit);
@@ -73,7 +71,7 @@ class AccountChecker : public Checker {
 
   void state(const MasterCore& core) override {
     for (const AccountRecord& account : core.accounts()) {
-      const Book& book = books_[{account.identity_high, account.identity_low}];
+      const Book& book = books_[account.identity];
       const std::uint64_t ended = account.units + account.units_refused + account.units_expired;
       if (account.units_issued != book.issued || account.units_issued != ended + book.outstanding) {
         fail(
@@ -100,7 +98,7 @@ class AccountChecker : public Checker {
   void handed_in(const std::vector<AccountRecord>& accounts) {
     for (const AccountRecord& account : accounts) {
       if (!account.is_final) continue;
-      Book& book = books_[{account.identity_high, account.identity_low}];
+      Book& book = books_[account.identity];
       const std::uint64_t ended = account.units + account.units_refused + account.units_expired;
       if (account.units_issued != book.issued || ended != book.issued || book.outstanding != 0) {
         fail(
@@ -127,14 +125,14 @@ class AccountChecker : public Checker {
   }
 
   void end_session(SessionId id) {
-    said_hello_.erase(id);
+    opened_.erase(id);
     const auto session = sessions_.find(id);
     if (session == sessions_.end()) return;
     books_[session->second.identity].outstanding -= session->second.out.size();
     sessions_.erase(session);
   }
 
-  std::map<SessionId, Identity> said_hello_;
+  std::map<SessionId, Identity> opened_;
   std::map<SessionId, Session> sessions_;
   std::map<Identity, Book> books_;  // in this life of the master
 };

@@ -109,7 +109,7 @@ TEST_CASE("exit codes: every error code has a name and a status", "[exit_code]")
   REQUIRE(exit_code_of(ErrorCode::kInvalidArgument) == ExitCode::kUsage);
   REQUIRE(exit_code_of(ErrorCode::kInvalidData) == ExitCode::kData);
   REQUIRE(exit_code_of(ErrorCode::kIdentity) == ExitCode::kStore);
-  REQUIRE(exit_code_of(ErrorCode::kToken) == ExitCode::kNetwork);
+  REQUIRE(exit_code_of(ErrorCode::kInvite) == ExitCode::kNetwork);
   REQUIRE(exit_code_of(ErrorCode::kFinished) == ExitCode::kOk);
   REQUIRE(exit_code_of(ErrorCode::kIo) == ExitCode::kFailure);
 }

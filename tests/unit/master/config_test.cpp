@@ -18,7 +18,7 @@ std::vector<std::string> words(const std::string& line) {
 }
 
 Result<MasterStart> load(const std::string& line) {
-  return load_master_config(words(line), {});
+  return load_master_config(words(line));
 }
 
 std::string refusal(const std::string& line) {
@@ -101,8 +101,6 @@ TEST_CASE("master config: what cannot run is refused with a remedy", "[master_co
   REQUIRE(refusal("--train t --store s --local 2 --silence-ms 2001") == "accepted");
   REQUIRE_THAT(refusal("--train t --store s --local 2 --quiet --verbose"),
                Contains("exclude each other"));
-  REQUIRE_THAT(refusal("--train t --store s --local 2 --token " + std::string(257, 'x')),
-               StartsWith("network.token is longer than 256 bytes"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --hidden 5000"),
                StartsWith("--hidden is '5000': it must be an integer from 16 to 4096, or auto"));
 }
@@ -126,7 +124,7 @@ TEST_CASE("master config: every default and every change survives --print-config
   changed.model.set(&ModelConfig::sampling, Sampling::kRandom);
   changed.model.set(&ModelConfig::dropout, 0.1F);
   changed.network.listen = "[::1]:0";
-  changed.network.token = "s\"e\\c";
+  changed.network.insecure = true;
   changed.evaluation.sample = 1000;
   MasterConfig everything = complete();
   everything.evaluation.sample = kEvaluateAll;
@@ -139,14 +137,6 @@ TEST_CASE("master config: every default and every change survives --print-config
     REQUIRE(result.ok());
     REQUIRE(read == original);
   }
-}
-
-TEST_CASE("master config: the token may come from the environment", "[master_config]") {
-  const std::vector<std::string> line = words("--train t --store s --local 1");
-  REQUIRE(load_master_config(line, "secret").value().config.network.token == "secret");
-  std::vector<std::string> with_flag = line;
-  with_flag.insert(with_flag.end(), {"--token", "flag"});
-  REQUIRE(load_master_config(with_flag, "secret").value().config.network.token == "flag");
 }
 
 TEST_CASE("master config: the recipe decides what nobody has set", "[master_config]") {
@@ -219,7 +209,6 @@ TEST_CASE("master config: a model that does not fit is refused by key", "[master
 TEST_CASE("master config: a store remembers the model in effect, and no secrets or places",
           "[master_config]") {
   MasterConfig config = complete();
-  config.network.token = "secret";
   config.seed = 7;
   ModelConfig model = recipe();
   model.seed = 7;

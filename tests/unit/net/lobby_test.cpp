@@ -45,7 +45,8 @@ struct Door {
 
   Lobby::Observer observer() {
     Lobby::Observer o;
-    o.on_introduced = [this](std::shared_ptr<Link> link, const std::string&) {
+    o.on_introduced = [this](Arrival arrival) {
+      std::shared_ptr<Link> link = std::move(arrival.link);
       Link::Handler handler;
       handler.on_frame = [this](Bytes payload, std::size_t) { frames.push_back(payload); };
       handler.on_closed = [this](const std::string& reason) { closed.push_back(reason); };
@@ -119,7 +120,7 @@ TEST_CASE("lobby: other protocols, damage and long introductions are turned away
   damaged.back() ^= 1;
   const std::vector<std::pair<Bytes, std::string>> cases = {
       {bytes_of("GET / HTTP/1.1\r\nHost: x\r\n\r\n"), "does not seem to be a Gleaner program"},
-      {bytes_of(tls_client_hello), "where at most 4096 are expected"},
+      {bytes_of(tls_client_hello), "the other side encrypts"},
       {Bytes(64, 0xff), "does not seem to be a Gleaner program"},
       {Bytes(64, 0), "does not seem to be a Gleaner program"},
       {framed(Bytes(kIntroductionBytesMax + 1, 1)), "where at most 4096 are expected"},

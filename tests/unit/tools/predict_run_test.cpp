@@ -55,8 +55,7 @@ struct TrainedRun {
     const MasterStart start = require_value(load_master_config(
         {"--train", synth.train, "--test", synth.test, "--store", folder.file("store"), "--local",
          "2", "--threads", "1", "--epochs", "2", "--hidden", "64", "--output-shards", "5",
-         l2_normalise ? "--l2-normalise" : "--no-l2-normalise", "--quiet"},
-        std::nullopt));
+         l2_normalise ? "--l2-normalise" : "--no-l2-normalise", "--quiet"}));
     const RunData data = require_value(open_run_data(start.config, {}));
     auto run = require_value(RunStore::create_or_open(
         disk.share(), {data.model, effective_settings(start.config, data.model)},

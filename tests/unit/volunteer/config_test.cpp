@@ -9,6 +9,9 @@
 namespace gleaner {
 namespace {
 
+const std::string kAddress =
+    "gleaner://h:7070/u5zrea2vuu2gekrayclbd44ede.ncqnlpj5sqmlobkv4s3stcxo4c2bqf536y";
+
 using Catch::Matchers::Contains;
 using Catch::Matchers::StartsWith;
 
@@ -20,19 +23,19 @@ std::string refusal(const std::vector<std::string>& arguments) {
 }  // namespace
 
 TEST_CASE("volunteer config: the master's address is enough", "[volunteer_config]") {
-  const Result<VolunteerStart> start = load_volunteer_config({"127.0.0.1:7070"}, {});
+  const Result<VolunteerStart> start = load_volunteer_config({kAddress}, {});
   REQUIRE(start.ok());
   VolunteerConfig expected;
-  expected.master = "127.0.0.1:7070";
+  expected.master = kAddress;
   REQUIRE(start->config == expected);
   REQUIRE_FALSE(start->to_print.has_value());
 }
 
 TEST_CASE("volunteer config: flags may stand before and after the address", "[volunteer_config]") {
   const Result<VolunteerStart> start =
-      load_volunteer_config({"--threads", "1", "[::1]:7070", "--once", "--memory", "4G", "--name",
-                             "box", "--cache", "d", "--nice", "3"},
-                            "secret");
+      load_volunteer_config({"--threads", "1", "[::1]:7070", "--insecure", "--once", "--memory",
+                             "4G", "--name", "box", "--cache", "d", "--nice", "3"},
+                            kAddress);
   REQUIRE(start.ok());
   VolunteerConfig expected;
   expected.master = "[::1]:7070";
@@ -42,26 +45,29 @@ TEST_CASE("volunteer config: flags may stand before and after the address", "[vo
   expected.memory_bytes = std::uint64_t{4} << 30;
   expected.name = "box";
   expected.cache_dir = "d";
-  expected.token = "secret";
+  expected.insecure = true;  // and the argument wins over the environment
   REQUIRE(start->config == expected);
 }
 
 TEST_CASE("volunteer config: what cannot run is refused with a remedy", "[volunteer_config]") {
-  REQUIRE_THAT(refusal({}), Contains("gleaner-volunteer HOST:PORT"));
-  REQUIRE(refusal({"alpha"}) == "--master is 'alpha': it must be HOST:PORT such as 192.0.2.1:7070");
-  REQUIRE_THAT(refusal({"alpha:0"}), StartsWith("--master is 'alpha:0'"));
-  REQUIRE_THAT(refusal({"a:1", "b:2"}), StartsWith("Unexpected argument 'b:2'."));
-  REQUIRE_THAT(refusal({"a:1", "--memory", "63M"}), Contains("from 64M to"));
-  REQUIRE(refusal({"a:1", "--memory", "64M"}) == "accepted");
-  REQUIRE_THAT(refusal({"a:1", "--threads", "0"}), StartsWith("--threads is '0'"));
-  REQUIRE_THAT(refusal({"a:1", "--nice", "20"}), StartsWith("--nice is '20'"));
-  REQUIRE_THAT(refusal({"a:1", "--nice", "-1"}), StartsWith("--nice is '-1'"));
-  REQUIRE_THAT(refusal({"a:1", "--retry-ms-max", "499"}),
+  REQUIRE_THAT(refusal({}), Contains("gleaner-volunteer gleaner://HOST:PORT/KEY.INVITE"));
+  REQUIRE_THAT(refusal({"alpha"}), StartsWith("'alpha': the port is missing"));
+  REQUIRE_THAT(refusal({"alpha:0", "--insecure"}), Contains("port 0"));
+  REQUIRE_THAT(refusal({"a:1"}), Contains("has no key") && Contains("--insecure"));
+  REQUIRE_THAT(refusal({kAddress, "--insecure"}), Contains("leave --insecure out"));
+  // What is secret of a line that was cut is not repeated.
+  const std::string cut = refusal({kAddress.substr(0, kAddress.size() - 1)});
+  REQUIRE_THAT(cut, Contains("has not its 34 characters") && !Contains("ncqnlpj5"));
+  REQUIRE_THAT(refusal({kAddress, "b:2"}), StartsWith("Unexpected argument 'b:2'."));
+  REQUIRE_THAT(refusal({kAddress, "--memory", "63M"}), Contains("from 64M to"));
+  REQUIRE(refusal({kAddress, "--memory", "64M"}) == "accepted");
+  REQUIRE_THAT(refusal({kAddress, "--threads", "0"}), StartsWith("--threads is '0'"));
+  REQUIRE_THAT(refusal({kAddress, "--nice", "20"}), StartsWith("--nice is '20'"));
+  REQUIRE_THAT(refusal({kAddress, "--nice", "-1"}), StartsWith("--nice is '-1'"));
+  REQUIRE_THAT(refusal({kAddress, "--retry-ms-max", "499"}),
                StartsWith("network.retry_ms_max is 499"));
-  REQUIRE(refusal({"a:1", "--retry-ms-max", "500"}) == "accepted");
-  REQUIRE_THAT(refusal({"a:1", "--token", std::string(kTokenBytesMax + 1, 'x')}),
-               StartsWith("volunteer.token is longer"));
-  REQUIRE_THAT(refusal({"a:1", "--name", std::string(kNameBytesMax + 1, 'x')}),
+  REQUIRE(refusal({kAddress, "--retry-ms-max", "500"}) == "accepted");
+  REQUIRE_THAT(refusal({kAddress, "--name", std::string(kNameBytesMax + 1, 'x')}),
                StartsWith("volunteer.name is longer"));
 }
 
@@ -69,7 +75,8 @@ TEST_CASE("volunteer config: texts that are asked for need no address", "[volunt
   REQUIRE_THAT(*load_volunteer_config({"--version"}, {}).value().to_print,
                StartsWith("gleaner-volunteer "));
   REQUIRE_THAT(*load_volunteer_config({"--help"}, {}).value().to_print,
-               StartsWith("Usage: gleaner-volunteer HOST:PORT\n") && Contains("Exit codes:"));
+               StartsWith("Usage: gleaner-volunteer gleaner://HOST:PORT/KEY.INVITE\n") &&
+                   Contains("Exit codes:"));
 }
 
 TEST_CASE("volunteer config: every default and every change survives --print-config",

@@ -62,8 +62,9 @@ TEST_CASE("status: the line says what the volunteer does and why", "[status]") {
           "waiting for the master at alpha:7070: connection refused; next try in 4 s");
   REQUIRE(status_text(doing(VolunteerActivity::kConnecting, "")) ==
           "connecting to the master at alpha:7070");
-  REQUIRE(status_text(doing(VolunteerActivity::kRefused, "the token is wrong: give --token")) ==
-          "refused by the master at alpha:7070: the token is wrong: give --token");
+  REQUIRE(
+      status_text(doing(VolunteerActivity::kRefused, "the invite was revoked: ask for another")) ==
+      "refused by the master at alpha:7070: the invite was revoked: ask for another");
   REQUIRE(status_text(doing(VolunteerActivity::kWaiting, "2 more volunteers")) ==
           "waiting for work: the run waits for 2 more volunteers");
   REQUIRE(status_text(doing(VolunteerActivity::kHandingOver, "SIGTERM")) ==

@@ -58,25 +58,6 @@ TEST_CASE("admission: the best protocol both speak is chosen", "[master]") {
   REQUIRE(master.take<Welcome>(id).protocol == kProtocolMax);
 }
 
-TEST_CASE("admission: a missing token and a wrong one are told apart", "[master]") {
-  CoreConfig settings = tiny_core_config();
-  settings.token = "sesame";
-  MasterDriver master(tiny_model(), settings);
-  Hello hello = master.hello("ann");
-  const Refusal missing = refused(master, hello);
-  REQUIRE(missing.code == ErrorCode::kToken);
-  REQUIRE_THAT(missing.sentence, Catch::Contains("--token"));
-  hello.token = "sesam";
-  const Refusal wrong = refused(master, hello);
-  REQUIRE(wrong.code == ErrorCode::kToken);
-  REQUIRE_THAT(wrong.sentence, Catch::Contains("wrong"));
-  REQUIRE_FALSE(wrong.retry);
-  hello.token = "sesame";
-  const SessionId id = master.open();
-  master.say(id, hello);
-  REQUIRE(master.count<Welcome>(id) == 1);
-}
-
 TEST_CASE("admission: a volunteer without memory for one shard is refused with both figures",
           "[master]") {
   CoreConfig settings = tiny_core_config();
@@ -133,8 +114,11 @@ TEST_CASE("admission: the same identity connecting again closes its old session"
   const SessionId old = master.join("ann");
   const Hello again = master.hello("ann");
   const SessionId other = master.join("bob");
-  const SessionId renewed = master.open();
+  const SessionId renewed = master.open_again(old);
   master.say(renewed, again);
+  const auto refusal = master.take<Refusal>(old);  // for one that lives: two with one key
+  REQUIRE(refusal.code == ErrorCode::kIdentity);
+  REQUIRE_FALSE(refusal.retry);
   REQUIRE(master.is_closed(old));
   REQUIRE_FALSE(master.is_closed(other));
   REQUIRE(master.held_by(old) == 0);
@@ -278,7 +262,7 @@ TEST_CASE("admission: accounts belong to identities, not to connections", "[mast
     REQUIRE((master.run_worker() || master.run_storage() || master.serve(first)));
   }
   master.close(first);
-  const SessionId second = master.open();
+  const SessionId second = master.open_again(first);
   master.say(second, again);
   master.settle();
   REQUIRE(master.outcome() == Outcome::kFinished);
@@ -306,16 +290,14 @@ TEST_CASE("admission: whoever comes when all places are taken is told what to do
   const SessionId bob = master.open();
   const Hello again = master.hello("bob");
   master.say(bob, again);
-  Hello late = master.hello("eve");
-  ++late.identity_high;
-  const Refusal refusal = refused(master, late);
+  const Refusal refusal = refused(master, master.hello("eve"));
   REQUIRE(refusal.code == ErrorCode::kBusy);
   REQUIRE(refusal.retry);
   REQUIRE(refusal.sentence ==
           "this master has the 2 volunteers that it takes at most: wait until one leaves, or ask "
           "for a larger network.volunteers_max");
   // One that connects again takes its own place.
-  const SessionId back = master.open();
+  const SessionId back = master.open_again(bob);
   master.say(back, again);
   REQUIRE(master.count<Welcome>(back) == 1);
   REQUIRE(master.is_closed(bob));

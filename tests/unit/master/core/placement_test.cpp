@@ -36,9 +36,10 @@ struct PlacementScene {
   Placement placement;
 
   SessionId join(std::uint64_t id, std::uint64_t memory_bytes) {
-    sessions.opened({SessionId{id}, "peer"});
+    Standing standing;
+    standing.identity = {7, id};
+    sessions.opened({SessionId{id}, "peer", standing});
     Hello hello;
-    hello.identity_low = id;
     hello.memory_bytes = memory_bytes;
     hello.speed = 1;
     REQUIRE(sessions.activate(SessionId{id}, sessions.at(SessionId{id}), hello, 1, 0));

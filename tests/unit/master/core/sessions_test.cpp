@@ -11,7 +11,6 @@ namespace {
 
 CoreConfig sessions_config() {
   CoreConfig config = tiny_core_config();
-  config.token = "seed";
   config.shard_bytes = 1000;
   config.sessions_max = 2;
   config.heartbeat = Millis(1'000);
@@ -31,17 +30,21 @@ struct SessionsScene {
   void pass(Millis time) { outbox.set_now(outbox.now() + time); }
 
   SessionState& open(std::uint64_t id) {
-    sessions.opened({SessionId{id}, "peer"});
+    sessions.opened({SessionId{id}, "peer", standing(id)});
     return sessions.at(SessionId{id});
   }
 
-  static Hello hello(std::uint64_t identity) {
+  static Standing standing(std::uint64_t identity) {
+    Standing standing;
+    standing.identity = {7, identity};
+    return standing;
+  }
+
+  static Hello hello() {
     Hello hello;
     hello.protocol_min = kProtocolMin;
     hello.protocol_max = kProtocolMax;
-    hello.token = "seed";
     hello.memory_bytes = 1000;
-    hello.identity_low = identity;
     hello.name = "ann";
     return hello;
   }
@@ -49,7 +52,7 @@ struct SessionsScene {
   // Opened and active.
   SessionState& join(std::uint64_t id) {
     SessionState& session = open(id);
-    REQUIRE(sessions.activate(SessionId{id}, session, hello(id), kProtocolMax, 0));
+    REQUIRE(sessions.activate(SessionId{id}, session, hello(), kProtocolMax, 0));
     return session;
   }
 };
@@ -65,12 +68,10 @@ TEST_CASE("sessions: a Hello passes with exactly the memory of a shard, and not 
           "[sessions]") {
   SessionsScene scene;
   const SessionState& session = scene.open(1);
-  Hello hello = SessionsScene::hello(1);
+  Hello hello = SessionsScene::hello();
   REQUIRE(*scene.sessions.check(session, hello) == kProtocolMax);
   hello.memory_bytes = 999;
   REQUIRE(scene.sessions.check(session, hello).error().code == ErrorCode::kResources);
-  hello.token = "weed";
-  REQUIRE(scene.sessions.check(session, hello).error().code == ErrorCode::kToken);
   hello.protocol_min = kProtocolMax + 1;
   hello.protocol_max = kProtocolMax + 1;
   REQUIRE(scene.sessions.check(session, hello).error().code == ErrorCode::kVersion);
@@ -85,12 +86,12 @@ TEST_CASE(
   scene.join(2);
   SessionState& carl = scene.open(3);
   const auto refused =
-      scene.sessions.activate(SessionId{3}, carl, SessionsScene::hello(3), kProtocolMax, 0);
+      scene.sessions.activate(SessionId{3}, carl, SessionsScene::hello(), kProtocolMax, 0);
   REQUIRE(refused.error().code == ErrorCode::kBusy);
   REQUIRE(carl.phase == SessionPhase::kIntroducing);
   REQUIRE(scene.sessions.accounts().size() == 2);
   ann.phase = SessionPhase::kLeaving;
-  REQUIRE(scene.sessions.activate(SessionId{3}, carl, SessionsScene::hello(3), kProtocolMax, 7));
+  REQUIRE(scene.sessions.activate(SessionId{3}, carl, SessionsScene::hello(), kProtocolMax, 7));
   REQUIRE(scene.sessions.active() == 2);
   const Effects effects = scene.outbox.take();
   const auto& welcome = std::get<Welcome>(std::get<Send>(effects.at(effects.size() - 2)).message);
@@ -101,12 +102,12 @@ TEST_CASE(
 TEST_CASE("sessions: an identity is found while its session lasts, and not before its Hello",
           "[sessions]") {
   SessionsScene scene;
-  scene.open(1).hello = SessionsScene::hello(5);
-  REQUIRE_FALSE(scene.sessions.of_identity(SessionsScene::hello(5)));
+  scene.open(1);
+  REQUIRE_FALSE(scene.sessions.of_identity({7, 1}));
   scene.join(5);
-  REQUIRE(scene.sessions.of_identity(SessionsScene::hello(5)) == SessionId{5});
+  REQUIRE(scene.sessions.of_identity({7, 5}) == SessionId{5});
   REQUIRE(scene.sessions.take(SessionId{5}));
-  REQUIRE_FALSE(scene.sessions.of_identity(SessionsScene::hello(5)));
+  REQUIRE_FALSE(scene.sessions.of_identity({7, 5}));
   REQUIRE_FALSE(scene.sessions.take(SessionId{5}));
 }
 
@@ -144,7 +145,6 @@ TEST_CASE("sessions: four observers are answered between two ticks", "[sessions]
   Observe observe;
   observe.protocol_min = kProtocolMin;
   observe.protocol_max = kProtocolMax;
-  observe.token = "seed";
   for (int i = 0; i < 4; ++i) REQUIRE(scene.sessions.admit_observer(session, observe));
   REQUIRE(scene.sessions.admit_observer(session, observe).error().code == ErrorCode::kBusy);
   scene.sessions.tick();
@@ -179,10 +179,10 @@ TEST_CASE("accounts: whoever did nothing leaves none, and units without an answe
   accounts.end(busy);
   const std::vector<AccountRecord> all = accounts.all();
   REQUIRE(all.size() == 1);
-  REQUIRE(all[0].identity_low == 2);
+  REQUIRE(all[0].identity == KeyId{7, 2});
   REQUIRE(all[0].units_expired == 1);
   // Present: stays. Gone: handed in as final, once.
-  REQUIRE_FALSE(accounts.hand_in({Accounts::identity_of(busy)}).at(0).is_final);
+  REQUIRE_FALSE(accounts.hand_in({busy.standing.identity}).at(0).is_final);
   REQUIRE(accounts.hand_in({}).at(0).is_final);
   REQUIRE(accounts.hand_in({}).empty());
 }

@@ -26,7 +26,7 @@ Millis until_next_attempt(VolunteerDriver& driver) {
 TEST_CASE("volunteer: it dials, introduces itself, and makes ready for the master's model",
           "[volunteer]") {
   CoreConfig config = VolunteerDriver::tiny_config();
-  config.hello.token = "sesame";
+  config.hello.invite = "sesame";
   VolunteerDriver driver(config);
   driver.handle(Started{});
   REQUIRE(driver.connects == 1);
@@ -45,10 +45,10 @@ TEST_CASE("volunteer: a refusal for good ends the program with the master's sent
   VolunteerDriver driver;
   driver.handle(Started{});
   driver.handle(Connected{});
-  driver.receive(Refusal{ErrorCode::kToken, "the join token is wrong", false});
+  driver.receive(Refusal{ErrorCode::kInvite, "the invite was revoked", false});
   REQUIRE_FALSE(driver.exit->success);
-  REQUIRE(driver.exit->error.code == ErrorCode::kToken);
-  REQUIRE_THAT(driver.exit->error.message, Catch::Contains("the join token is wrong"));
+  REQUIRE(driver.exit->error.code == ErrorCode::kInvite);
+  REQUIRE_THAT(driver.exit->error.message, Catch::Contains("the invite was revoked"));
   driver.tick(Millis(100'000));
   REQUIRE(driver.connects == 1);
 }

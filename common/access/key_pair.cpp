@@ -1,0 +1,102 @@
+#include "common/access/key_pair.hpp"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/x509.h>
+#include <sys/random.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "common/access/base32.hpp"
+#include "common/access/secret_file.hpp"
+#include "common/check.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::string_view kFileBegin = "gleaner-key-1 ";
+constexpr std::size_t kFileBytesMax = 256;
+
+std::array<std::uint8_t, 32> random_seed() {
+  std::array<std::uint8_t, 32> seed{};
+  GLEANER_CHECK(getentropy(seed.data(), seed.size()) == 0);
+  return seed;
+}
+
+KeyId id_of_seed(const std::array<std::uint8_t, 32>& seed) {
+  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
+      EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()),
+      &EVP_PKEY_free);
+  GLEANER_CHECK(key != nullptr);
+  std::uint8_t* written = nullptr;
+  const int size = i2d_PUBKEY(key.get(), &written);
+  GLEANER_CHECK(size > 0);
+  const KeyId id = key_id_of({written, static_cast<std::size_t>(size)});
+  OPENSSL_free(written);
+  return id;
+}
+
+}  // namespace
+
+KeyPair::KeyPair(const std::array<std::uint8_t, 32>& seed) : seed_(seed), id_(id_of_seed(seed)) {}
+
+KeyPair KeyPair::make() {
+  return KeyPair(random_seed());
+}
+
+Result<KeyPair> KeyPair::load(const std::string& path) {
+  const auto text = read_secret_file(path, kFileBytesMax);
+  if (!text) return text.error();
+  if (!*text) return Error{ErrorCode::kNotFound, path + " does not exist"};
+  std::string_view line(**text);
+  if (line.ends_with('\n')) line.remove_suffix(1);
+  std::array<std::uint8_t, 32> seed{};
+  const auto bytes = line.starts_with(kFileBegin)
+                         ? from_base32(line.substr(kFileBegin.size()), seed.size())
+                         : std::nullopt;
+  if (!bytes) {
+    return Error{ErrorCode::kCorrupt,
+                 path +
+                     " does not hold a key: delete it, and its owner gets a new one, which "
+                     "others take for somebody else"};
+  }
+  std::copy(bytes->begin(), bytes->end(), seed.begin());
+  return KeyPair(seed);
+}
+
+Result<KeyPair> KeyPair::load_or_make(const std::string& path) {
+  Result<KeyPair> there = load(path);
+  if (there || there.error().code != ErrorCode::kNotFound) return there;
+  const std::string text = fmt::format("{}{}\n", kFileBegin, to_base32(random_seed()));
+  if (auto written = write_secret_file(path, text, SecretFile::kNew); !written) {
+    return written.error();
+  }
+  return load(path);  // perhaps that of a program that started at the same time
+}
+
+InviteSecret KeyPair::derive(std::string_view purpose) const {
+  std::array<std::uint8_t, 32> mac{};
+  unsigned size = 0;
+  const std::string text(purpose);
+  HMAC(EVP_sha256(), seed_.data(), static_cast<int>(seed_.size()),
+       reinterpret_cast<const unsigned char*>(text.data()), text.size(), mac.data(), &size);
+  GLEANER_CHECK(size == mac.size());
+  InviteSecret secret{};
+  std::copy_n(mac.begin(), secret.size(), secret.begin());
+  return secret;
+}
+
+bool is_same_secret(const InviteSecret& a, const InviteSecret& b) {
+  return CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::uint64_t random_bits() {
+  std::uint64_t bits = 0;
+  GLEANER_CHECK(getentropy(&bits, sizeof bits) == 0);
+  return bits;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,43 @@
+// Where a master is, how to know that it is the right one, and by which invite one comes to it:
+//
+//   gleaner://HOST:PORT/KEY.INVITE
+//
+// KEY is the master's KeyId and INVITE an InviteKey, both base32. HOST:PORT alone is the address of
+// a master that does not encrypt. No I/O.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/access/invite_key.hpp"
+#include "common/access/key_id.hpp"
+#include "common/host_port.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+struct MasterAddress {
+  HostPort where;
+
+  struct Secure {
+    KeyId key;
+    InviteKey invite;
+    friend bool operator==(const Secure&, const Secure&) = default;
+  };
+
+  std::optional<Secure> secure;  // none: plain text
+  friend bool operator==(const MasterAddress&, const MasterAddress&) = default;
+};
+
+inline constexpr std::string_view kAddressScheme = "gleaner://";
+
+// Errors never repeat the part that is secret.
+Result<MasterAddress> parse_master_address(std::string_view text);
+// The form that parse_master_address accepts; it holds the invite's secret.
+std::string to_text(const MasterAddress& address);
+
+// Encrypted exactly where `is_insecure` was not given: an error says which of both is to change.
+Result<void> check_secrecy(const MasterAddress& address, bool is_insecure);
+
+}  // namespace gleaner

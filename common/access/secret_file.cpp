@@ -1,0 +1,113 @@
+#include "common/access/secret_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <system_error>
+
+namespace gleaner {
+namespace {
+
+constexpr ::mode_t kOwnerOnly = 0600;
+
+class Descriptor {
+ public:
+  explicit Descriptor(int fd) : fd_(fd) {}
+
+  ~Descriptor() {
+    if (fd_ >= 0) ::close(fd_);
+  }
+
+  Descriptor(const Descriptor&) = delete;
+  Descriptor& operator=(const Descriptor&) = delete;
+
+  [[nodiscard]] int get() const { return fd_; }
+
+ private:
+  int fd_;
+};
+
+Error failed(const std::string& path, const char* what) {
+  return {ErrorCode::kIo,
+          fmt::format("{}: {}: {}", path, what, std::generic_category().message(errno))};
+}
+
+bool write_all(int fd, std::string_view text) {
+  while (!text.empty()) {
+    const ::ssize_t written = ::write(fd, text.data(), text.size());
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<std::optional<std::string>> read_secret_file(const std::string& path,
+                                                    std::size_t bytes_max) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) {
+    if (errno == ENOENT) return std::optional<std::string>();
+    return failed(path, errno == ELOOP ? "it is a link, which is not followed" : "cannot be read");
+  }
+
+  struct stat facts {};
+
+  if (::fstat(file.get(), &facts) != 0) return failed(path, "cannot be read");
+  if (!S_ISREG(facts.st_mode)) return Error{ErrorCode::kIo, path + " is no ordinary file"};
+  if ((facts.st_mode & 077u) != 0) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("{0} may be read or written by others (mode {1:04o}), and who has it "
+                             "can act in your name: if nobody has, `chmod 600 {0}`; else delete it",
+                             path, facts.st_mode & 07777u)};
+  }
+  std::string text(bytes_max + 1, '\0');
+  std::size_t size = 0;
+  while (size < text.size()) {
+    const ::ssize_t got = ::read(file.get(), text.data() + size, text.size() - size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return failed(path, "cannot be read");
+    if (got == 0) break;
+    size += static_cast<std::size_t>(got);
+  }
+  if (size > bytes_max) {
+    return Error{ErrorCode::kCorrupt, fmt::format("{} is longer than {} bytes", path, bytes_max)};
+  }
+  text.resize(size);
+  return std::optional(std::move(text));
+}
+
+Result<void> write_secret_file(const std::string& path, std::string_view text, SecretFile mode) {
+  const std::string beside = path + ".new";  // what a killed process left of one is nobody's
+  if (::unlink(beside.c_str()) != 0 && errno != ENOENT) return failed(path, "cannot be written");
+  {
+    const Descriptor file(
+        ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, kOwnerOnly));
+    // A umask can only have taken bits away.
+    if (file.get() < 0 || ::fchmod(file.get(), kOwnerOnly) != 0 || !write_all(file.get(), text) ||
+        ::fsync(file.get()) != 0) {
+      return failed(path, "cannot be written");
+    }
+  }
+  if (mode == SecretFile::kNew) {
+    const bool is_there = ::link(beside.c_str(), path.c_str()) != 0;
+    const int why = errno;
+    ::unlink(beside.c_str());
+    errno = why;
+    if (is_there && errno != EEXIST) return failed(path, "cannot be written");
+  } else if (::rename(beside.c_str(), path.c_str()) != 0) {
+    return failed(path, "cannot be written");
+  }
+  const std::string folder = std::filesystem::path(path).parent_path().string();
+  const Descriptor parent(
+      ::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (parent.get() < 0 || ::fsync(parent.get()) != 0) return failed(path, "cannot be written");
+  return {};
+}
+
+}  // namespace gleaner

@@ -1,0 +1,144 @@
+// The inside of FramedSocket, shared by its sources: reading and writing, and encrypting.
+#pragma once
+
+#include <netinet/tcp.h>
+
+#include <array>
+#include <asio/steady_timer.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/check.hpp"
+#include "common/net/connect.hpp"
+#include "common/net/frame.hpp"
+#include "common/net/framed_socket.hpp"
+#include "common/net/stream.hpp"
+#include "common/net/tls_context.hpp"
+
+namespace gleaner {
+
+// A fatal alert, as a TLS server refuses what it was sent: where a frame's header should be it is a
+// byte short, so it is never mistaken for one.
+inline constexpr std::array<std::uint8_t, 7> kTlsRefusal{21, 3, 3, 0, 2, 2, 40};
+
+inline constexpr const char* kOneSideEncrypts =
+    "the other side encrypts (TLS) and this one was started with --insecure: start both with it, "
+    "or "
+    "neither";
+
+class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
+ public:
+  Impl(asio::ip::tcp::socket socket, const FramedSocketLimits& limits);
+
+  static asio::awaitable<Result<std::uint8_t>> first_byte(std::shared_ptr<Impl> self,
+                                                          Millis time_max);
+  Error refuse_plain_text();
+  static asio::awaitable<Result<KeyId>> encrypt(std::shared_ptr<Impl> self, TlsContext& tls,
+                                                std::optional<KeyId> master, Millis time_max);
+  static asio::awaitable<Result<Bytes>> read_frame(std::shared_ptr<Impl> self, Millis time_max,
+                                                   std::size_t payload_bytes_max,
+                                                   FrameDeadline deadline);
+  bool send(SharedBytes payload, Lane lane);
+  void finish(std::string reason);
+  void close(std::string reason);
+
+  void on_written(std::function<void()> handler) { on_written_ = std::move(handler); }
+
+  [[nodiscard]] bool is_open() const { return socket_.is_open(); }
+
+  [[nodiscard]] bool is_finishing() const { return is_finishing_; }
+
+  [[nodiscard]] const std::string& close_reason() const { return close_reason_; }
+
+  [[nodiscard]] const std::string& peer() const { return peer_; }
+
+  [[nodiscard]] std::uint64_t bytes_in() const { return bytes_in_; }
+
+  [[nodiscard]] std::uint64_t bytes_out() const { return bytes_out_; }
+
+  [[nodiscard]] std::size_t bytes_waiting() const { return bytes_waiting_; }
+
+ private:
+  // Closes the socket unless disarmed in time. `turn_` tells an expiry that was already queued when
+  // the watch was disarmed from a live one.
+  struct Watch {
+    explicit Watch(const asio::any_io_executor& executor) : timer(executor) {}
+
+    asio::steady_timer timer;
+    std::uint64_t turn = 0;
+  };
+
+  struct QueuedFrame {
+    std::array<std::uint8_t, kFrameHeaderBytes> header;
+    SharedBytes payload;
+
+    [[nodiscard]] std::size_t bytes() const { return header.size() + payload->size(); }
+  };
+
+  // Marks a read under way, also when an exception ends it.
+  struct ReadScope {
+    explicit ReadScope(Impl& owner) : impl(owner) {
+      GLEANER_CHECK(!impl.is_reading_);
+      impl.is_reading_ = true;
+    }
+
+    ~ReadScope() {
+      impl.is_reading_ = false;
+      disarm(impl.read_watch_);
+    }
+
+    ReadScope(const ReadScope&) = delete;
+    ReadScope& operator=(const ReadScope&) = delete;
+
+    Impl& impl;
+  };
+
+  static asio::awaitable<Result<Bytes>> read_parts(std::shared_ptr<Impl> self, Millis time_max,
+                                                   std::size_t payload_bytes_max,
+                                                   FrameDeadline deadline);
+  void arm(Watch& watch, Millis time_max, const char* what_is_late);
+  static void disarm(Watch& watch);
+  Error closed(ErrorCode code, std::string reason);
+  Error broken_off(const asio::error_code& error, bool is_within_frame);
+  Error handshake_failed(const asio::error_code& error, bool is_client);
+  void write_next();
+  void take_frames();
+
+  [[nodiscard]] bool has_unsent() const { return !queues_[0].empty() || !queues_[1].empty(); }
+
+  void written(const asio::error_code& error, std::size_t bytes);
+  void end_writing(std::string reason);
+  void finish_if_written();
+  void discard_if_finished();
+
+  FramedSocketLimits limits_;
+  Stream stream_;
+  asio::ip::tcp::socket& socket_;  // of the stream
+  PeerKey peer_key_;
+  std::string peer_;
+  std::string close_reason_;
+  Watch read_watch_;
+  Watch write_watch_;
+  std::function<void()> on_written_;
+  asio::steady_timer read_pause_;
+  asio::steady_timer write_pause_;
+  std::array<std::deque<QueuedFrame>, 2> queues_;  // by Lane
+  std::vector<QueuedFrame> on_their_way_;
+  bool is_write_due_ = false;  // frames are on their way, or wait for the pacer
+  std::size_t bytes_waiting_ = 0;
+  std::uint64_t bytes_in_ = 0;
+  std::uint64_t bytes_out_ = 0;
+  bool is_reading_ = false;
+  bool is_finishing_ = false;
+  bool is_write_broken_ = false;
+  bool is_discarding_ = false;
+  bool has_shut_down_ = false;  // our side of the connection
+  std::array<std::uint8_t, 1024> discarded_{};
+};
+
+}  // namespace gleaner

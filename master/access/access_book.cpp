@@ -1,0 +1,224 @@
+#include "master/access/access_book.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <vector>
+
+#include "common/ids.hpp"
+#include "common/limits.hpp"
+#include "schema/text.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::string_view kFirstLine = "gleaner access 1";
+
+Error refused(std::string sentence) {
+  return {ErrorCode::kInvite, std::move(sentence)};
+}
+
+// Places a line is cut into at tabs; the last one may be empty.
+std::vector<std::string_view> fields_of(std::string_view line) {
+  std::vector<std::string_view> fields;
+  for (;;) {
+    const std::size_t tab = line.find('\t');
+    fields.push_back(line.substr(0, tab));
+    if (tab == std::string_view::npos) return fields;
+    line.remove_prefix(tab + 1);
+  }
+}
+
+std::optional<std::int64_t> parse_time(std::string_view text) {
+  std::int64_t value = -1;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || value < 0) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+bool is_text(std::string_view text) {
+  return text.size() <= kNameBytesMax && is_printable(text);
+}
+
+bool read_invite(const std::vector<std::string_view>& fields, AccessBook& book) {
+  if (fields.size() != 9) return false;
+  const auto id = parse_invite_id(fields[1]);
+  const auto role = parse_role(fields[2]);
+  const auto created = parse_time(fields[6]);
+  const auto expires = parse_time(fields[7]);
+  if (!id || raw(*id) == 0 || !role || !created || !expires || !is_text(fields[8])) return false;
+  Invite invite;
+  invite.role = *role;
+  invite.is_trusted = fields[3] == "trusted";
+  if (!invite.is_trusted && fields[3] != "stranger") return false;
+  invite.is_reusable = fields[4] == "reusable";
+  if (!invite.is_reusable && fields[4] != "unused") {
+    invite.used_by = parse_key_id(fields[4]);
+    if (!invite.used_by) return false;
+  }
+  invite.is_revoked = fields[5] == "revoked";
+  if (!invite.is_revoked && fields[5] != "open") return false;
+  invite.created = *created;
+  invite.expires = *expires;
+  invite.label = fields[8];
+  return book.invites.size() < kInvitesMax && book.invites.emplace(*id, std::move(invite)).second;
+}
+
+bool read_peer(const std::vector<std::string_view>& fields, AccessBook& book) {
+  if (fields.size() != 5) return false;
+  const auto id = parse_key_id(fields[1]);
+  if (!id || !is_text(fields[3]) || !is_text(fields[4])) return false;
+  PeerRule rule;
+  rule.is_banned = fields[2] == "banned" || fields[2] == "banned,approved";
+  rule.is_approved = fields[2] == "approved" || fields[2] == "banned,approved";
+  if (!rule.is_banned && !rule.is_approved) return false;
+  rule.name = fields[3];
+  rule.reason = fields[4];
+  return book.peers.size() < kPeersMax && book.peers.emplace(*id, std::move(rule)).second;
+}
+
+}  // namespace
+
+InviteKey invite_key(const KeyPair& master, InviteId id) {
+  return {id, master.derive("invite " + to_text(id))};
+}
+
+const char* state_of(const Invite& invite, std::int64_t now) {
+  if (invite.is_revoked) return "revoked";
+  if (invite.expires != 0 && invite.expires <= now) return "expired";
+  return invite.used_by ? "used" : "open";
+}
+
+Result<InviteId> add_invite(AccessBook& book, Invite invite) {
+  if (book.invites.size() >= kInvitesMax) {
+    const auto is_over = [&](const auto& entry) {
+      return entry.second.is_revoked ||
+             (entry.second.expires != 0 && entry.second.expires <= invite.created);
+    };
+    auto oldest = book.invites.end();
+    for (auto entry = book.invites.begin(); entry != book.invites.end(); ++entry) {
+      if (is_over(*entry) &&
+          (oldest == book.invites.end() || entry->second.created < oldest->second.created)) {
+        oldest = entry;
+      }
+    }
+    if (oldest == book.invites.end()) {
+      return Error{
+          ErrorCode::kResources,
+          fmt::format("there are {} invites, and no more are kept: revoke some", kInvitesMax)};
+    }
+    book.invites.erase(oldest);
+  }
+  for (;;) {
+    const InviteId id{random_bits() & kInviteIdMax};
+    if (raw(id) != 0 && book.invites.emplace(id, invite).second) return id;
+  }
+}
+
+bool is_trusted(const AccessBook& book, const KeyId& key, const Invite& invite) {
+  const auto rule = book.peers.find(key);
+  return invite.is_trusted || (rule != book.peers.end() && rule->second.is_approved);
+}
+
+Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key,
+                       std::string_view invite, std::int64_t now) {
+  const auto shown = parse_invite_key(invite);
+  // A wrong secret and an id that does not exist are answered alike: guessing teaches nothing.
+  const bool is_known = shown && (raw(shown->id) == 0 || book.invites.contains(shown->id));
+  if (!shown || !is_same_secret(shown->secret, invite_key(master, shown->id).secret) || !is_known) {
+    return refused(
+        "this master does not know that invite: ask its owner for a line that `gleaner invite "
+        "create` prints");
+  }
+  if (raw(shown->id) == 0) return Standing{key, Role::kAdmin, true, false, shown->id};
+  Invite& entry = book.invites.at(shown->id);
+  if (entry.is_revoked) {
+    return refused("the invite was revoked: ask the master's owner for another one");
+  }
+  if (entry.expires != 0 && entry.expires <= now) {
+    return refused("the invite has expired: ask the master's owner for another one");
+  }
+  const auto rule = book.peers.find(key);
+  if (rule != book.peers.end() && rule->second.is_banned) {
+    return refused(
+        fmt::format("this key is banned{}: ask the master's owner",
+                    rule->second.reason.empty() ? "" : " (" + rule->second.reason + ")"));
+  }
+  if (!entry.is_reusable) {
+    if (entry.used_by && *entry.used_by != key) {
+      return refused(
+          "the invite was for one key, and another one has used it: ask the master's owner for an "
+          "invite of your own (a volunteer keeps its key only in a --cache folder)");
+    }
+    entry.used_by = key;
+  }
+  return Standing{key, entry.role, is_trusted(book, key, entry), false, shown->id};
+}
+
+std::string reason_to_go(const AccessBook& book, const Standing& standing) {
+  if (standing.is_local || raw(standing.invite) == 0) return "";
+  const auto rule = book.peers.find(standing.identity);
+  if (rule != book.peers.end() && rule->second.is_banned) {
+    return fmt::format("the master's owner has banned this key{}",
+                       rule->second.reason.empty() ? "" : " (" + rule->second.reason + ")");
+  }
+  const auto invite = book.invites.find(standing.invite);
+  if (invite == book.invites.end() || invite->second.is_revoked) {
+    return "the master's owner has revoked the invite by which this volunteer came";
+  }
+  return "";
+}
+
+std::string print(const AccessBook& book) {
+  std::string text = fmt::format("{}\nwhere\t{}\n", kFirstLine, book.where);
+  for (const auto& [id, invite] : book.invites) {
+    text += fmt::format("invite\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", to_text(id),
+                        role_name(invite.role), invite.is_trusted ? "trusted" : "stranger",
+                        invite.is_reusable ? "reusable"
+                        : invite.used_by   ? to_text(*invite.used_by)
+                                           : "unused",
+                        invite.is_revoked ? "revoked" : "open", invite.created, invite.expires,
+                        invite.label);
+  }
+  for (const auto& [id, rule] : book.peers) {
+    text += fmt::format("peer\t{}\t{}\t{}\t{}\n", to_text(id),
+                        rule.is_banned && rule.is_approved ? "banned,approved"
+                        : rule.is_banned                   ? "banned"
+                                                           : "approved",
+                        rule.name, rule.reason);
+  }
+  return text;
+}
+
+Result<AccessBook> parse_access_book(std::string_view text) {
+  AccessBook book;
+  std::size_t number = 0;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    const std::string_view line = text.substr(0, end);
+    text.remove_prefix(std::min(end + 1, text.size()));
+    const std::vector<std::string_view> fields = fields_of(line);
+    bool is_good = false;
+    if (number == 0) {
+      is_good = line == kFirstLine;
+    } else if (number == 1) {
+      is_good = fields.size() == 2 && fields[0] == "where" && is_printable(fields[1]);
+      if (is_good) book.where = fields[1];
+    } else if (fields[0] == "invite") {
+      is_good = read_invite(fields, book);
+    } else if (fields[0] == "peer") {
+      is_good = read_peer(fields, book);
+    }
+    ++number;
+    if (!is_good) {
+      return Error{ErrorCode::kCorrupt, fmt::format("line {} makes no sense", number)};
+    }
+  }
+  if (number < 2) return Error{ErrorCode::kCorrupt, "it is cut short"};
+  return book;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,74 @@
+// Invites, and what was decided about peers. Plain data with rules: time arrives as an argument, in
+// seconds since 1970, because invites outlive the process. No I/O.
+//
+// No invite's secret is kept, not even its hash: it follows from the master's key and the invite's
+// id (KeyPair::derive), so that the file alone opens nothing, and an open invite can be shown
+// again.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/access/key_pair.hpp"
+#include "common/access/role.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+struct Invite {
+  Role role = Role::kVolunteer;
+  bool is_trusted = false;
+  bool is_reusable = false;
+  bool is_revoked = false;
+  std::int64_t created = 0;
+  std::int64_t expires = 0;      // 0: never
+  std::optional<KeyId> used_by;  // of one that is not reusable: the only key that has it
+  std::string label;             // printable
+  friend bool operator==(const Invite&, const Invite&) = default;
+};
+
+// What was decided about a key, whatever its invite says.
+struct PeerRule {
+  bool is_banned = false;
+  bool is_approved = false;
+  std::string name;    // as it called itself then; printable
+  std::string reason;  // of the ban; printable
+  friend bool operator==(const PeerRule&, const PeerRule&) = default;
+};
+
+struct AccessBook {
+  std::string where;  // HOST:PORT at which the master last listened; empty before
+  std::map<InviteId, Invite> invites;
+  std::map<KeyId, PeerRule> peers;
+  friend bool operator==(const AccessBook&, const AccessBook&) = default;
+};
+
+InviteKey invite_key(const KeyPair& master, InviteId id);
+
+// Makes an invite; kResources when there are kInvitesMax and none that can be forgotten (revoked or
+// expired ones are, the oldest first).
+Result<InviteId> add_invite(AccessBook& book, Invite invite);
+
+// "open", "used", "expired", "revoked".
+const char* state_of(const Invite& invite, std::int64_t now);
+
+// As whom the holder of `key` comes who shows `invite`; it is written down whom a one-off invite
+// has admitted. An error is a sentence for who is refused.
+Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key,
+                       std::string_view invite, std::int64_t now);
+
+// Why one who was admitted must go now: its key was banned or its invite revoked. Empty: it may
+// stay.
+std::string reason_to_go(const AccessBook& book, const Standing& standing);
+
+// Trusted by its invite or by approval.
+bool is_trusted(const AccessBook& book, const KeyId& key, const Invite& invite);
+
+// One line for each entry. parse() refuses what print() does not write.
+std::string print(const AccessBook& book);
+Result<AccessBook> parse_access_book(std::string_view text);
+
+}  // namespace gleaner

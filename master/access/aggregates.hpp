@@ -1,0 +1,11 @@
+// What observers and volunteers see of a run.
+#pragma once
+
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// Takes names, addresses and what tells of single volunteers out of `status`: figures stay.
+void keep_aggregates(RunStatus& status);
+
+}  // namespace gleaner

@@ -1,0 +1,66 @@
+// Decides for a running master as whom each connection takes part, and does what administrators ask
+// for. Changes are in its file before anybody hears of them; that file is small and changes seldom,
+// so the I/O thread waits for it.
+#pragma once
+
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/access/key_pair.hpp"
+#include "common/access/role.hpp"
+#include "common/result.hpp"
+#include "master/access/access_book.hpp"
+#include "master/access/access_file.hpp"
+#include "master/access/access_verbs.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+class Gate {
+ public:
+  // What is to happen to who is here.
+  using Verdict = std::function<std::optional<Refusal>(const Standing&)>;
+
+  // Of a master that encrypts. Makes what is missing in the folder `store`: a key, a book, and for
+  // a new book one reusable invite for trusted volunteers. `on_change` is called with a verdict
+  // that is to be applied to all who are here.
+  static Result<std::unique_ptr<Gate>> open(const std::string& store,
+                                            std::function<void(const Verdict&)> on_change);
+  // Of a master that does not: whoever comes is a trusted volunteer, or an observer.
+  static std::unique_ptr<Gate> open_to_all();
+
+  // Null where nothing is encrypted.
+  [[nodiscard]] const KeyPair* key() const { return key_ ? &*key_ : nullptr; }
+
+  // The master listens at `where`, HOST:PORT: addresses name it from now on. What to paste to join
+  // as a volunteer, by the oldest open invite that anybody may use; empty when there is none.
+  Result<std::string> listening_at(const std::string& where);
+
+  // The first message of a connection: as whom it takes part, or the answer after which it ends.
+  std::variant<Standing, Message> admit(const std::optional<KeyId>& key, const std::string& peer,
+                                        const Message& first, std::int64_t now);
+  // Who was admitted has gone.
+  void gone(const Standing& standing);
+
+ private:
+  Gate() = default;
+  std::variant<Standing, Message> manage_for(const AccessRequest& request, std::int64_t now);
+  void remember(const Standing& standing, const std::string& name, const std::string& peer);
+  Result<void> store_changes(AccessBook changed);
+
+  std::string store_;
+  std::unique_ptr<AccessLock> lock_;
+  std::optional<KeyPair> key_;
+  AccessBook book_;
+  std::function<void(const Verdict&)> on_change_;
+  std::map<KeyId, SeenPeer> seen_;       // of late
+  std::map<KeyId, std::uint32_t> here_;  // connections of each
+};
+
+}  // namespace gleaner

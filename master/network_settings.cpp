@@ -1,0 +1,28 @@
+#include "master/network_settings.hpp"
+
+#include "volunteer/config.hpp"
+
+namespace gleaner {
+
+TcpLinkOptions link_options(const MasterConfig& config) {
+  TcpLinkOptions options;
+  options.limits.send_queue_bytes_max = config.network.send_queue_bytes;
+  options.limits.pace_in = make_pacer(config.network.limit_down);
+  options.limits.pace_out = make_pacer(config.network.limit_up);
+  return options;
+}
+
+LobbyLimits lobby_limits(const MasterConfig& config) {
+  LobbyLimits limits;
+  limits.introduction_time_max = Millis(config.network.join_timeout_ms);
+  limits.waiting_max = config.network.waiting_max;
+  limits.waiting_per_address_max = config.network.waiting_per_address_max;
+  return limits;
+}
+
+HostPort announced_address(const asio::ip::tcp::endpoint& local) {
+  if (local.address().is_unspecified()) return {machine_facts().host_name, local.port()};
+  return {local.address().to_string(), local.port()};
+}
+
+}  // namespace gleaner

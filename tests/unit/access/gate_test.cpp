@@ -1,0 +1,132 @@
+#include "master/access/gate.hpp"
+
+#include <catch2/catch.hpp>
+#include <memory>
+#include <string>
+
+#include "common/access/master_address.hpp"
+#include "schema/versions.hpp"
+#include "tests/unit/storage/temporary_folder.hpp"
+
+namespace gleaner {
+namespace {
+
+using Catch::Matchers::Contains;
+using test::TemporaryFolder;
+
+constexpr std::int64_t kGateTime = 1'700'000'000;
+
+Hello hello(const std::string& invite) {
+  Hello said;
+  said.name = "ann";
+  said.invite = invite;
+  return said;
+}
+
+struct Door {
+  explicit Door(const std::string& store) {
+    auto opened = Gate::open(store, [this](const Gate::Verdict& v) { verdict = v(standing); });
+    REQUIRE(opened.ok());
+    gate = std::move(*opened);
+    const auto address = parse_master_address(gate->listening_at("h:7070").value());
+    if (address) invite = to_text(address->secure->invite);
+  }
+
+  std::variant<Standing, Message> say(const Message& first, const KeyId& key = {1, 2}) {
+    return gate->admit(key, "10.0.0.1:5", first, kGateTime);
+  }
+
+  // As who has the store's folder.
+  AccessAnswer manage(AccessVerb verb, const std::string& subject) {
+    AccessRequest request;
+    request.protocol_min = kProtocolMin;
+    request.protocol_max = kProtocolMax;
+    request.invite = to_text(invite_key(*gate->key(), InviteId{}));
+    request.verb = verb;
+    request.subject = subject;
+    auto answer = say(request, {9, 9});
+    return std::get<AccessAnswer>(std::get<Message>(std::move(answer)));
+  }
+
+  std::unique_ptr<Gate> gate;
+  std::string invite;
+  Standing standing;
+  std::optional<Refusal> verdict;
+};
+
+Refusal refusal_of(const std::variant<Standing, Message>& answer) {
+  return std::get<Refusal>(std::get<Message>(answer));
+}
+
+}  // namespace
+
+TEST_CASE("gate: the first start makes a key and one invite, and the next finds them", "[access]") {
+  const TemporaryFolder store;
+  std::string invite;
+  {
+    Door door(store.path());
+    invite = door.invite;
+    REQUIRE(std::get<Standing>(door.say(hello(invite))).is_trusted);
+  }
+  Door door(store.path());
+  REQUIRE(door.invite == invite);
+  REQUIRE(door.manage(AccessVerb::kListInvites, "").invites.size() == 1);
+}
+
+TEST_CASE("gate: a second process does not get the book while a master has it", "[access]") {
+  const TemporaryFolder store;
+  Door door(store.path());
+  REQUIRE(AccessLock::take(store.path(), AccessLock::Wait::kNo).error().code == ErrorCode::kBusy);
+}
+
+TEST_CASE("gate: revocation and bans reach who is here and outlive the master", "[access]") {
+  const TemporaryFolder store;
+  std::string invite;
+  {
+    Door door(store.path());
+    invite = door.invite;
+    door.standing = std::get<Standing>(door.say(hello(invite)));
+    door.manage(AccessVerb::kBan, "ann");
+    REQUIRE(door.verdict.has_value());
+    REQUIRE_FALSE(door.verdict->retry);
+    REQUIRE_THAT(door.verdict->sentence, Contains("banned"));
+    door.manage(AccessVerb::kRevokeInvite, to_text(door.standing.invite));
+  }
+  Door door(store.path());
+  REQUIRE(door.invite.empty());  // none is open
+  REQUIRE_THAT(refusal_of(door.say(hello(invite))).sentence, Contains("revoked"));
+}
+
+TEST_CASE("gate: a role takes what belongs to it", "[access]") {
+  const TemporaryFolder store;
+  Door door(store.path());
+  AccessRequest request;
+  request.protocol_min = kProtocolMin;
+  request.protocol_max = kProtocolMax;
+  request.invite = door.invite;
+  request.verb = AccessVerb::kListPeers;
+  REQUIRE_THAT(refusal_of(door.say(request)).sentence, Contains("administrator"));
+  REQUIRE(std::get<Standing>(door.say(Observe{1, 99, "", door.invite})).role == Role::kVolunteer);
+  const std::string owner = to_text(invite_key(*door.gate->key(), InviteId{}));
+  REQUIRE_THAT(refusal_of(door.say(hello(owner))).sentence, Contains("for a volunteer"));
+  REQUIRE(refusal_of(door.say(hello(""))).code == ErrorCode::kInvite);
+  REQUIRE(refusal_of(door.say(Heartbeat{})).code == ErrorCode::kProtocol);
+  request.invite = owner;
+  request.protocol_min = request.protocol_max = kProtocolMax + 1;
+  REQUIRE(refusal_of(door.say(request)).code == ErrorCode::kVersion);
+}
+
+TEST_CASE("gate: in plain text everybody is somebody else, and nobody administers", "[access]") {
+  const auto gate = Gate::open_to_all();
+  REQUIRE(gate->key() == nullptr);
+  const auto come = [&](const std::string& peer, const Message& first) {
+    return gate->admit(std::nullopt, peer, first, kGateTime);
+  };
+  const auto ann = std::get<Standing>(come("10.0.0.1:5", hello("")));
+  const auto bob = std::get<Standing>(come("10.0.0.1:6", hello("")));
+  REQUIRE_FALSE(ann.identity == bob.identity);
+  REQUIRE(std::get<Standing>(come("a:1", Observe{})).role == Role::kObserver);
+  REQUIRE_THAT(refusal_of(come("a:1", AccessRequest{})).sentence, Contains("--insecure"));
+}
+
+}  // namespace gleaner

@@ -1,0 +1,241 @@
+#include "tools/access/access_commands.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <cstdlib>
+#include <memory>
+#include <string>
+
+#include "common/access/master_address.hpp"
+#include "common/exit_code.hpp"
+#include "tools/access/access_target.hpp"
+#include "tools/access/duration.hpp"
+#include "tools/cli/report.hpp"
+#include "tools/cli/store_access.hpp"
+
+namespace gleaner {
+namespace {
+
+struct AccessFlags {
+  std::string where;
+  AccessRequest request;
+  std::string role = "volunteer";
+  std::string expires;
+  bool json = false;
+
+  [[nodiscard]] ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kPeople; }
+};
+
+using Flags = std::shared_ptr<AccessFlags>;
+
+// What a document is about, without the secret of an address.
+std::string subject(const AccessFlags& flags) {
+  const auto address = parse_master_address(flags.where);
+  return flags.where.starts_with(kAddressScheme) && address ? to_text(address->where) : flags.where;
+}
+
+const char* program_for(Role role) {
+  switch (role) {
+    case Role::kObserver:
+      return "gleaner status";
+    case Role::kVolunteer:
+      return "gleaner-volunteer";
+    case Role::kAdmin:
+      return "gleaner peers";
+  }
+  return "";
+}
+
+Report invites_report(const AccessAnswer& answer) {
+  Report report;
+  ReportTable& table = report.table("invites", {{"id", "invite", true},
+                                                {"role", "role", true},
+                                                {"is_trusted", "trusted", true},
+                                                {"is_reusable", "reusable", true},
+                                                {"state", "state", true},
+                                                {"created_wall_seconds", "made (UTC)"},
+                                                {"expires_wall_seconds", "expires (UTC)"},
+                                                {"label", "label", true},
+                                                {"address", "address", true}});
+  const auto yes = [](bool is) { return Cell{is, is ? "yes" : "no"}; };
+  for (const InviteEntry& i : answer.invites) {
+    table.rows.push_back(
+        {cell_text(i.id), cell_text(role_name(i.role)), yes(i.is_trusted), yes(i.is_reusable),
+         cell_text(i.state), cell_time(static_cast<std::int64_t>(i.created_wall)),
+         i.expires_wall == 0 ? Cell{nullptr, "never"}
+                             : cell_time(static_cast<std::int64_t>(i.expires_wall)),
+         cell_text(i.label), cell_text(i.address)});
+  }
+  return report;
+}
+
+Report peers_report(const AccessAnswer& answer) {
+  Report report;
+  ReportTable& table = report.table("peers", {{"id", "peer", true},
+                                              {"name", "name", true},
+                                              {"address", "address", true},
+                                              {"is_here", "here", true},
+                                              {"is_trusted", "trusted", true},
+                                              {"is_banned", "banned", true},
+                                              {"invite", "invite", true},
+                                              {"reason", "reason", true}});
+  const auto yes = [](bool is) { return Cell{is, is ? "yes" : "no"}; };
+  for (const PeerEntry& p : answer.peers) {
+    table.rows.push_back({cell_text(p.id), cell_text(p.name), cell_text(p.peer), yes(p.is_here),
+                          yes(p.is_trusted), yes(p.is_banned), cell_text(p.invite),
+                          cell_text(p.reason)});
+  }
+  return report;
+}
+
+Result<void> prepare(AccessFlags& flags) {
+  if (flags.where.empty()) {
+    const char* master = std::getenv("GLEANER_MASTER");  // NOLINT(concurrency-mt-unsafe)
+    if (master == nullptr) {
+      return Error{ErrorCode::kInvalidArgument,
+                   "say where: the folder of a store, or an administrator's address"};
+    }
+    flags.where = master;
+  }
+  flags.request.role = *parse_role(flags.role);
+  if (flags.expires.empty()) return {};
+  const auto seconds = parse_duration_seconds(flags.expires);
+  if (!seconds) return seconds.error();
+  flags.request.expires_s = *seconds;
+  return {};
+}
+
+Result<void> run(AccessFlags& flags, const char* verb) {
+  if (auto ready = prepare(flags); !ready) return ready;
+  const auto answer = change_access(flags.where, flags.request);
+  if (!answer) return answer.error();
+  if (flags.request.verb == AccessVerb::kListInvites) {
+    return print_report(invites_report(*answer), flags.form(), verb, subject(flags));
+  }
+  if (flags.request.verb == AccessVerb::kListPeers) {
+    return print_report(peers_report(*answer), flags.form(), verb, subject(flags));
+  }
+  std::string text = answer->sentence + "\n";
+  Json body = Json::object();
+  body["done"] = answer->sentence;
+  for (const InviteEntry& invite : answer->invites) {
+    text += fmt::format("  {} {}\n", program_for(invite.role), invite.address);
+    body["invite"] = invite.id;
+    body["address"] = invite.address;
+  }
+  return print_done(flags.json, verb, subject(flags), body, text);
+}
+
+int exit_status_for(const Result<void>& done) {
+  const int status = report_on_store(done);
+  if (done) return status;
+  switch (done.error().code) {
+    case ErrorCode::kIo:
+    case ErrorCode::kProtocol:
+    case ErrorCode::kInvite:
+      return static_cast<int>(ExitCode::kNetwork);
+    default:
+      return status;
+  }
+}
+
+constexpr const char* kExitStatus =
+    "WHERE is the folder of a store, or an administrator's address; otherwise GLEANER_MASTER. A "
+    "running master\nacts at once; else the store keeps it for the next one.\n\n"
+    "Exit status: 0 done; 1 failure of the system, 2 usage, 4 no usable store, 5 no master "
+    "answers, "
+    "or it refuses.";
+
+// A verb of `app` that asks for `what`.
+CLI::App& add_verb(CLI::App& app, const char* name, const char* doc, AccessVerb what,
+                   const char* document, const Flags& flags, int& exit_status) {
+  CLI::App& verb = *app.add_subcommand(name, doc);
+  flags->request.verb = what;
+  verb.callback(
+      [flags, document, &exit_status] { exit_status = exit_status_for(run(*flags, document)); });
+  return verb;
+}
+
+void add_where(CLI::App& verb, const Flags& flags, const char* examples) {
+  verb.add_option("where", flags->where, "the store's folder, or an administrator's address");
+  verb.add_flag("--json", flags->json, "one JSON object");
+  verb.footer(std::string(examples) + "\n" + kExitStatus);
+}
+
+void add_invite_commands(CLI::App& app, int& exit_status) {
+  CLI::App& invite = *app.add_subcommand("invite", "make, list and revoke invites to a run");
+  invite.footer(
+      "Examples:\n"
+      "  gleaner invite create run1 --trusted --expires 7d\n"
+      "  gleaner invite list run1");
+  invite.require_subcommand(1);
+
+  auto made = std::make_shared<AccessFlags>();
+  CLI::App& create = add_verb(invite, "create", "make an invite and print what to paste",
+                              AccessVerb::kCreateInvite, "invite create", made, exit_status);
+  create.add_option("--role", made->role, "what its holder may do (volunteer unless given)")
+      ->check(CLI::IsMember({"observer", "volunteer", "admin"}));
+  create.add_flag("--trusted", made->request.is_trusted,
+                  "its volunteers are trusted; otherwise they are strangers");
+  create.add_flag("--reusable", made->request.is_reusable,
+                  "any number of keys may come by it; otherwise the first one alone");
+  create.add_option("--expires", made->expires, "it admits nobody after this time, such as 7d");
+  create.add_option("--label", made->request.label, "a note for the list");
+  add_where(create, made,
+            "Examples:\n"
+            "  gleaner invite create run1\n"
+            "  gleaner invite create run1 --role observer --reusable --expires 30d\n");
+
+  auto listed = std::make_shared<AccessFlags>();
+  CLI::App& list =
+      add_verb(invite, "list", "the invites, with what to paste for those that are open",
+               AccessVerb::kListInvites, "invite list", listed, exit_status);
+  add_where(list, listed, "Examples:\n  gleaner invite list run1\n");
+
+  auto revoked = std::make_shared<AccessFlags>();
+  CLI::App& revoke = add_verb(invite, "revoke", "end an invite, and the sessions of who came by it",
+                              AccessVerb::kRevokeInvite, "invite revoke", revoked, exit_status);
+  revoke.add_option("invite", revoked->request.subject, "as `gleaner invite list` names it")
+      ->required();
+  add_where(revoke, revoked, "Examples:\n  gleaner invite revoke mfzwizlt run1\n");
+}
+
+struct PeerVerb {
+  const char* name;
+  const char* doc;
+  AccessVerb verb;
+  const char* examples;
+};
+
+constexpr PeerVerb kPeerVerbs[] = {
+    {"approve", "trust a stranger from now on", AccessVerb::kApprove,
+     "Examples:\n  gleaner approve atlas run1\n"},
+    {"ban", "send a key away for good, whatever its invite", AccessVerb::kBan,
+     "Examples:\n  gleaner ban mfzwizltoq run1 --reason 'sent wrong sums'\n"},
+    {"unban", "admit a key again", AccessVerb::kUnban,
+     "Examples:\n  gleaner unban mfzwizltoq run1\n"},
+};
+
+}  // namespace
+
+void add_access_commands(CLI::App& app, int& exit_status) {
+  add_invite_commands(app, exit_status);
+  auto listed = std::make_shared<AccessFlags>();
+  CLI::App& peers = add_verb(app, "peers", "the keys that are here, approved or banned",
+                             AccessVerb::kListPeers, "peers", listed, exit_status);
+  add_where(peers, listed, "Examples:\n  gleaner peers run1\n");
+  for (const PeerVerb& peer : kPeerVerbs) {
+    auto flags = std::make_shared<AccessFlags>();
+    CLI::App& verb = add_verb(app, peer.name, peer.doc, peer.verb, peer.name, flags, exit_status);
+    verb.add_option("peer", flags->request.subject,
+                    "its id, the begin of it, or its name, as `gleaner peers` lists them")
+        ->required();
+    if (peer.verb == AccessVerb::kBan) {
+      verb.add_option("--reason", flags->request.label, "what the peer is told");
+    }
+    add_where(verb, flags, peer.examples);
+  }
+}
+
+}  // namespace gleaner

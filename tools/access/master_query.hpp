@@ -1,0 +1,23 @@
+// Asking a running master: one connection, one question, one answer.
+#pragma once
+
+#include <string>
+
+#include "common/access/master_address.hpp"
+#include "common/result.hpp"
+#include "schema/messages.hpp"
+#include "storage/master_note.hpp"
+
+namespace gleaner {
+
+// Errors name HOST:PORT. kIo when nobody answers there, kIdentity when another key does; what the
+// master refuses has the code it gave.
+Result<RunStatus> ask_status(const MasterAddress& address);
+// The invite and the protocol of `request` are filled in here.
+Result<AccessAnswer> ask_access(const MasterAddress& address, AccessRequest request);
+
+// How the holder of the folder `store` reaches the master that `note` tells of: as an
+// administrator, by the master's own key. In plain text where the master encrypts nothing.
+Result<MasterAddress> owner_address(const std::string& store, const RunningMaster& note);
+
+}  // namespace gleaner

@@ -191,14 +191,17 @@ void add_invite_commands(CLI::App& app, int& exit_status) {
   CLI::App& list =
       add_verb(invite, "list", "the invites, with what to paste for those that are open",
                AccessVerb::kListInvites, "invite list", listed, exit_status);
-  add_where(list, listed, "Examples:\n  gleaner invite list run1\n");
+  add_where(list, listed,
+            "Examples:\n  gleaner invite list run1\n  gleaner invite list run1 --json\n");
 
   auto revoked = std::make_shared<AccessFlags>();
   CLI::App& revoke = add_verb(invite, "revoke", "end an invite, and the sessions of who came by it",
                               AccessVerb::kRevokeInvite, "invite revoke", revoked, exit_status);
   revoke.add_option("invite", revoked->request.subject, "as `gleaner invite list` names it")
       ->required();
-  add_where(revoke, revoked, "Examples:\n  gleaner invite revoke mfzwizlt run1\n");
+  add_where(revoke, revoked,
+            "Examples:\n  gleaner invite revoke mfzwizlt run1\n  gleaner invite revoke mfzwizlt "
+            "run1 --json\n");
 }
 
 struct PeerVerb {
@@ -210,11 +213,12 @@ struct PeerVerb {
 
 constexpr PeerVerb kPeerVerbs[] = {
     {"approve", "trust a stranger from now on", AccessVerb::kApprove,
-     "Examples:\n  gleaner approve atlas run1\n"},
+     "Examples:\n  gleaner approve atlas run1\n  gleaner approve mfzwizltoq run1\n"},
     {"ban", "send a key away for good, whatever its invite", AccessVerb::kBan,
-     "Examples:\n  gleaner ban mfzwizltoq run1 --reason 'sent wrong sums'\n"},
+     "Examples:\n  gleaner ban atlas run1\n  gleaner ban mfzwizltoq run1 --reason 'sent wrong "
+     "sums'\n"},
     {"unban", "admit a key again", AccessVerb::kUnban,
-     "Examples:\n  gleaner unban mfzwizltoq run1\n"},
+     "Examples:\n  gleaner unban atlas run1\n  gleaner unban mfzwizltoq run1\n"},
 };
 
 }  // namespace
@@ -224,7 +228,7 @@ void add_access_commands(CLI::App& app, int& exit_status) {
   auto listed = std::make_shared<AccessFlags>();
   CLI::App& peers = add_verb(app, "peers", "the keys that are here, approved or banned",
                              AccessVerb::kListPeers, "peers", listed, exit_status);
-  add_where(peers, listed, "Examples:\n  gleaner peers run1\n");
+  add_where(peers, listed, "Examples:\n  gleaner peers run1\n  gleaner peers run1 --json\n");
   for (const PeerVerb& peer : kPeerVerbs) {
     auto flags = std::make_shared<AccessFlags>();
     CLI::App& verb = add_verb(app, peer.name, peer.doc, peer.verb, peer.name, flags, exit_status);

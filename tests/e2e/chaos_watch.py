@@ -94,7 +94,8 @@ class Memory:
         return f"{early >> 10} MiB early, {late >> 10} MiB late"
 
 
-STORE_FILE = re.compile(r"\d+\.(sst|log)|MANIFEST-\d+|OPTIONS-\d+|CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?")
+STORE_FILE = re.compile(r"\d+\.(sst|log)|MANIFEST-\d+|OPTIONS-\d+|CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?"
+                        r"|access|master\.key")
 
 
 def orphans(store, expected_files, *empty_folders):

@@ -134,7 +134,8 @@ class FullDisk(StorageTest):
     def test_a_volunteer_whose_cache_has_no_room_says_what_to_do(self):
         with open(self.ballast, "wb") as file:
             file.write(bytes(shutil.disk_usage(self.disk).free))
-        volunteer = self.cluster.volunteer("127.0.0.1:1", "--cache", self.disk / "cache")
+        line = "gleaner://127.0.0.1:1/u5zrea2vuu2gekrayclbd44ede.ncqnlpj5sqmlobkv4s3stcxo4c2bqf536y"
+        volunteer = self.cluster.volunteer(line, "--cache", self.disk / "cache")
         self.assertEqual(volunteer.wait_exit(), 1, volunteer.said())
         self.assertIn(str(self.disk / "cache"), volunteer.said())
         self.assertIn("choose a --cache folder that can be written", volunteer.said())

@@ -6,8 +6,8 @@
 #include <cmath>
 #include <map>
 
+#include "common/console/number_text.hpp"
 #include "storage/model/model_rows.hpp"
-#include "tools/cli/number_text.hpp"
 #include "tools/inspect/inspect_views.hpp"
 
 namespace gleaner {

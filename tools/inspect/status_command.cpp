@@ -14,6 +14,7 @@
 #include "common/exit_code.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/settings/settings.hpp"
+#include "master/console/why_sentences.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/identity.hpp"
 #include "storage/master_note.hpp"

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/counted.hpp"
+#include "master/console/status_words.hpp"
 
 namespace gleaner {
 namespace {
@@ -38,73 +39,6 @@ Cell cell_of(std::uint64_t done, std::uint64_t all) {
     cell.text += fmt::format(" ({:.0f} %)", 100 * static_cast<double>(done) / double(all));
   }
   return cell;
-}
-
-const char* stage_name(RunStage stage) {
-  switch (stage) {
-    case RunStage::kWaiting:
-      return "waiting";
-    case RunStage::kTraining:
-      return "training";
-    case RunStage::kEvaluating:
-      return "evaluating";
-    case RunStage::kStopping:
-      return "stopping";
-    case RunStage::kDone:
-      return "done";
-  }
-  return "unknown";
-}
-
-const char* owner_name(WaitOwner owner) {
-  switch (owner) {
-    case WaitOwner::kNobody:
-      return "nobody";
-    case WaitOwner::kOperator:
-      return "operator";
-    case WaitOwner::kVolunteers:
-      return "volunteers";
-    case WaitOwner::kMaster:
-      return "master";
-    case WaitOwner::kStore:
-      return "store";
-  }
-  return "unknown";
-}
-
-const char* state_name(LeaseState state) {
-  switch (state) {
-    case LeaseState::kFree:
-      return "free";
-    case LeaseState::kLoading:
-      return "loading";
-    case LeaseState::kReady:
-      return "ready";
-    case LeaseState::kReleasing:
-      return "releasing";
-  }
-  return "unknown";
-}
-
-std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunteer,
-                                     bool ready_only) {
-  std::vector<std::uint32_t> shards;
-  for (std::uint32_t s = 0; s < status.shards.size(); ++s) {
-    const ShardEntry& shard = status.shards[s];
-    if (shard.holder != volunteer) continue;
-    if (!ready_only || shard.state == LeaseState::kReady) shards.push_back(s);
-  }
-  return shards;
-}
-
-std::string volunteer_state(const RunStatus& status, std::size_t volunteer) {
-  const VolunteerEntry& v = status.volunteers[volunteer];
-  if (v.is_leaving) return "leaving";
-  const std::size_t held = shards_of(status, volunteer, false).size();
-  if (held == 0) return v.no_shards.empty() ? "idle" : "no shards";
-  const std::size_t moving = held - shards_of(status, volunteer, true).size();
-  if (moving > 0) return counted(moving, "shard") + " moving";
-  return v.owes ? "works" : "ready";
 }
 
 void add_progress(Report& report, const RunStatus& s) {

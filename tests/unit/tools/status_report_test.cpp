@@ -3,6 +3,8 @@
 #include <catch2/catch.hpp>
 #include <sstream>
 
+#include "master/console/why_sentences.hpp"
+
 namespace gleaner {
 namespace {
 

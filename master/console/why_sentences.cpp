@@ -1,11 +1,12 @@
-// The sentences of `gleaner why`.
+#include "master/console/why_sentences.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
 
+#include "common/console/number_text.hpp"
 #include "common/counted.hpp"
-#include "tools/cli/number_text.hpp"
-#include "tools/inspect/status_report.hpp"
+#include "master/console/status_words.hpp"
 
 namespace gleaner {
 namespace {
@@ -56,6 +57,42 @@ std::string owner_sentence(WaitOwner owner) {
       break;
   }
   return "";
+}
+
+// "in about 3 minutes": as exact as a forecast is.
+std::string about_when(double seconds) {
+  const auto whole = [](double value) { return static_cast<std::uint64_t>(value + 0.5); };
+  if (seconds < 2) return "in a moment";
+  if (seconds < 90) return fmt::format("in about {}", counted(whole(seconds), "second"));
+  if (seconds < 90 * 60) return fmt::format("in about {} minutes", whole(seconds / 60));
+  if (seconds < 48 * 3600) return fmt::format("in about {} hours", whole(seconds / 3600));
+  return fmt::format("in about {} days", whole(seconds / 86'400));
+}
+
+std::string place_sentence(const RunStatus& s) {
+  const std::string epoch =
+      fmt::format("epoch {} of {}", std::min(s.epoch + 1, s.epochs), s.epochs);
+  const std::string people = counted(s.volunteers_here, "volunteer");
+  switch (s.stage) {
+    case RunStage::kWaiting:
+      return fmt::format("Waiting, in {}, with {}.", epoch, people);
+    case RunStage::kTraining:
+      if (s.eta_seconds >= 0 && !s.is_held_up) {
+        return fmt::format("Training {} on {}; done {}.", epoch, people,
+                           about_when(double{s.eta_seconds}));
+      }
+      return fmt::format("Training {} on {}.", epoch, people);
+    case RunStage::kEvaluating:
+      return fmt::format("Evaluating checkpoint {} of {} on {}.", s.round, s.rounds, people);
+    case RunStage::kStopping:
+      return "Stopping: the run ends when its open round is whole, and the same command resumes "
+             "it.";
+    case RunStage::kDone:
+      break;
+  }
+  return s.round == s.rounds
+             ? fmt::format("Finished: all {} checkpoints are kept.", s.rounds)
+             : fmt::format("The run ended at checkpoint {} of {}.", s.round, s.rounds);
 }
 
 Sentences why_run(const RunStatus& s) {
@@ -193,6 +230,15 @@ Result<Sentences> why_volunteer(const RunStatus& status, const std::string& name
 }
 
 }  // namespace
+
+std::string headline(const RunStatus& s) {
+  std::string text = place_sentence(s);
+  if (!s.is_held_up || s.wait_owner == WaitOwner::kNobody) return text;
+  text += fmt::format(" It has been held up for {}, and waits for {}.", age(s.waits_us),
+                      printable(s.waits_for));
+  if (s.wait_owner == WaitOwner::kOperator) text += " " + owner_sentence(s.wait_owner);
+  return text;
+}
 
 Result<std::vector<std::string>> why(const RunStatus& status, const std::string& about) {
   if (about == "run") return why_run(status);

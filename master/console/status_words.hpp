@@ -1,0 +1,32 @@
+// The words for the parts of a RunStatus, as programs and people read them. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+const char* stage_name(RunStage stage);
+const char* owner_name(WaitOwner owner);
+const char* state_name(LeaseState state);
+
+// Whether the shard at this place belongs to the input layer.
+inline bool is_input(const RunStatus& status, std::size_t shard) {
+  return shard + status.input_shards >= status.shards.size();
+}
+
+// Numbers of the shards that a volunteer holds, ascending; with `ready_only` only those that it
+// trains. `volunteer` is its place in the status.
+std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunteer,
+                                     bool ready_only);
+
+// "works", "ready", "idle", "no shards", "leaving", or "3 shards moving".
+std::string volunteer_state(const RunStatus& status, std::size_t volunteer);
+// The same when its shards have been counted: `held` of them, and `ready` of these are trained.
+std::string volunteer_state(const VolunteerEntry& volunteer, std::size_t held, std::size_t ready);
+
+}  // namespace gleaner

@@ -44,6 +44,24 @@ Result<HostPort> parse_host_port(std::string_view text) {
   return address;
 }
 
+bool is_loopback(std::string_view host) {
+  if (host == "localhost" || host == "::1") return true;
+  // Four numbers from 0 to 255, the first of them 127.
+  int parts = 0;
+  while (parts < 4) {
+    const std::size_t dot = host.find('.');
+    const std::string_view part = host.substr(0, dot);
+    std::uint8_t number = 0;
+    const auto parsed = std::from_chars(part.data(), part.data() + part.size(), number);
+    if (parsed.ec != std::errc{} || parsed.ptr != part.data() + part.size()) return false;
+    if (parts == 0 && number != 127) return false;
+    ++parts;
+    if (dot == std::string_view::npos) return parts == 4;
+    host.remove_prefix(dot + 1);
+  }
+  return false;
+}
+
 std::string to_text(const HostPort& address) {
   if (address.host.find(':') != std::string::npos) {
     return fmt::format("[{}]:{}", address.host, address.port);

@@ -19,6 +19,10 @@ struct HostPort {
 // that would do.
 Result<HostPort> parse_host_port(std::string_view text);
 
+// Whether a host is this machine itself by its text alone: localhost, an address of 127.0.0.0/8 in
+// its usual form, or ::1.
+bool is_loopback(std::string_view host);
+
 // The form that parse_host_port accepts.
 std::string to_text(const HostPort& address);
 

@@ -43,6 +43,12 @@ void CoreRunner::stop() {
   handle(StopRequested{});
 }
 
+RunStatus CoreRunner::status() const {
+  RunStatus status = core_.status();
+  if (observer_.on_status) observer_.on_status(status);
+  return status;
+}
+
 void CoreRunner::tick() {
   timer_.expires_after(kTick);
   timer_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {

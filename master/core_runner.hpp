@@ -12,6 +12,7 @@
 #include <optional>
 #include <string>
 #include <variant>
+#include <vector>
 
 #include "common/access/role.hpp"
 #include "common/net/link.hpp"
@@ -62,6 +63,11 @@ class CoreRunner {
   void fail(Error error) { handle(TaskFailed{std::move(error)}); }
 
   [[nodiscard]] CoreSnapshot snapshot() const { return core_.snapshot(); }
+
+  // The same in full, with what the observer adds.
+  [[nodiscard]] RunStatus status() const;
+
+  [[nodiscard]] std::vector<AccountRecord> accounts() const { return core_.accounts(); }
 
   [[nodiscard]] bool is_done() const { return is_done_; }
 

@@ -16,12 +16,6 @@
 #include <thread>
 #include <utility>
 
-#include "common/console/log_throttle.hpp"
-#include "common/net/connect.hpp"
-#include "common/net/descriptors.hpp"
-#include "common/net/lobby.hpp"
-#include "common/net/tcp_link.hpp"
-#include "common/net/tls_context.hpp"
 #include "master/access/aggregates.hpp"
 #include "master/access/gate.hpp"
 #include "master/aside.hpp"
@@ -30,10 +24,11 @@
 #include "master/console/progress_source.hpp"
 #include "master/core_runner.hpp"
 #include "master/core_settings.hpp"
+#include "master/entrance.hpp"
 #include "master/fallback.hpp"
 #include "master/finished_run.hpp"
 #include "master/local_volunteers.hpp"
-#include "master/network_settings.hpp"
+#include "master/run_facts.hpp"
 #include "master/tasks/resume_point.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/identity.hpp"
@@ -47,9 +42,6 @@ constexpr std::chrono::milliseconds kProgressPeriod{200};
 constexpr std::chrono::seconds kDiskPeriod{1};
 // How long goodbyes may take to leave.
 constexpr std::chrono::seconds kFarewell{3};
-// Warnings about connections that come to nothing.
-constexpr Millis kStrangerLogPeriod{60'000};
-constexpr std::size_t kStrangerLogLines = 20;
 
 RunShape shape_of(const ModelConfig& model) {
   const RunPlan plan(model);
@@ -58,11 +50,13 @@ RunShape shape_of(const ModelConfig& model) {
 
 class MasterRun {
  public:
-  MasterRun(MasterConfig& config, const RunData& data, RunStore& store, Console& console)
+  MasterRun(MasterConfig& config, const RunData& data, RunStore& store, Console& console,
+            RunWeb* web)
       : config_(config),
         data_(data),
         store_(store),
         console_(console),
+        web_(web),
         shape_(shape_of(data.model)),
         threads_(effective_threads(config, machine_facts().cores)),
         progress_(shape_),
@@ -75,6 +69,7 @@ class MasterRun {
                }),
         signals_(io_, SIGINT, SIGTERM),
         progress_timer_(io_),
+        entrance_(io_, tasks_, config, console),
         fallback_(std::chrono::seconds(config.run.fallback_local_s)) {}
 
   // `goes_on`: after a round that diverged, so that everybody has been told what the run is.
@@ -83,14 +78,13 @@ class MasterRun {
  private:
   Result<void> settle();
   void announce(const ResumePoint& resume);
-  Result<void> listen_for_volunteers();
-  Result<void> open_gate();
-  void warn_of_stranger(const std::string& text);
   void report(const Notice& notice);
   void watch_signals();
   void start_local(std::uint32_t count);
   void fall_back(const CoreSnapshot& now);
   void show_progress();
+  void publish_web(const CoreSnapshot& now);
+  Result<void> begin_web();
   void complete(RunStatus& status, const Standing& standing) const;
   void measure_disk();
   void end_backups();
@@ -106,6 +100,7 @@ class MasterRun {
   const RunData& data_;
   RunStore& store_;
   Console& console_;
+  RunWeb* const web_;  // may be null
   const RunShape shape_;
   const std::uint32_t threads_;
   ProgressSource progress_;
@@ -115,11 +110,7 @@ class MasterRun {
   TaskGroup tasks_;
   asio::signal_set signals_;
   asio::steady_timer progress_timer_;
-  std::optional<asio::ip::tcp::acceptor> acceptor_;
-  std::unique_ptr<Gate> gate_;     // while it listens
-  std::optional<TlsContext> tls_;  // where it encrypts; outlives the links
-  std::optional<Lobby> lobby_;
-  LogThrottle stranger_log_{kStrangerLogPeriod, kStrangerLogLines};
+  Entrance entrance_;
   std::optional<MasterCore> core_;
   std::optional<BackupKeeper> backups_;
   std::optional<Persister> persister_;
@@ -170,60 +161,7 @@ void MasterRun::announce(const ResumePoint& resume) {
   started.local = config_.run.local;
   if (!started.resumed) console_.event(data_.recipe);
   console_.event(started);
-}
-
-Result<void> MasterRun::listen_for_volunteers() {
-  if (config_.network.listen.empty()) return {};
-  auto address = parse_host_port(config_.network.listen);
-  if (!address) return address.error();
-  auto acceptor = listen(io_.get_executor(), *address);
-  if (!acceptor) return acceptor.error();
-  acceptor_.emplace(std::move(*acceptor));
-  config_.network.listen = to_text(acceptor_->local_endpoint());
-  if (auto opened = open_gate(); !opened) return opened;
-  raise_descriptor_limit();
-  TcpLinkOptions options = link_options(config_);
-  options.tls = tls_ ? &*tls_ : nullptr;
-  Lobby::Observer observer;
-  observer.on_introduced = [this](Arrival arrival) { runner_->receive(std::move(arrival)); };
-  observer.on_turned_away = [this](const std::string& peer, const std::string& reason) {
-    warn_of_stranger(peer.empty() ? reason : peer + ": " + reason);
-  };
-  lobby_.emplace(tasks_, *acceptor_, options, lobby_limits(config_), std::move(observer));
-  lobby_->start();
-  return {};
-}
-
-// Who may come, and the line with which volunteers do.
-Result<void> MasterRun::open_gate() {
-  if (config_.network.insecure) {
-    gate_ = Gate::open_to_all();
-    console_.log(LogLevel::kWarning,
-                 "--insecure: nothing is encrypted, and anybody who reaches the port takes part");
-  } else {
-    auto gate = Gate::open(config_.run.store, [this](const Gate::Verdict& verdict) {
-      if (runner_) runner_->expel(verdict);
-    });
-    if (!gate) return gate.error();
-    gate_ = std::move(*gate);
-    tls_.emplace(*gate_->key());
-  }
-  const auto join = gate_->listening_at(to_text(announced_address(acceptor_->local_endpoint())));
-  if (!join) return join.error();
-  console_.event(
-      Listening{config_.network.listen, config_.network.insecure ? *join + " --insecure" : *join});
-  return {};
-}
-
-// `text` begins with ADDRESS:PORT when it is about somebody; the port changes with every attempt.
-void MasterRun::warn_of_stranger(const std::string& text) {
-  const std::string peer = text.substr(0, text.find(": "));
-  const std::size_t port = peer.rfind(':');
-  const std::string line =
-      port == std::string::npos ? text : peer.substr(0, port) + text.substr(peer.size());
-  if (const auto shown = stranger_log_.pass(line, monotonic_now())) {
-    console_.log(LogLevel::kWarning, *shown);
-  }
+  if (web_ != nullptr) console_.event(PageServed{web_->url(), web_->has_other_port()});
 }
 
 // The log of connections that nobody introduced follows from what strangers do, and may be
@@ -231,10 +169,11 @@ void MasterRun::warn_of_stranger(const std::string& text) {
 void MasterRun::report(const Notice& notice) {
   const Remark* remark = std::get_if<Remark>(&notice);
   if (remark != nullptr && remark->kind == "turned_away") {
-    warn_of_stranger(remark->text);
+    entrance_.warn_of_stranger(remark->text);
   } else {
     console_.event(progress_.event(notice));
   }
+  if (web_ != nullptr) web_->notice(notice);
 }
 
 void MasterRun::watch_signals() {
@@ -310,12 +249,29 @@ void MasterRun::show_progress() {
   const CoreSnapshot now = runner_->snapshot();
   shown_ = progress_.snapshot(now, monotonic_now());
   console_.update(shown_);
+  if (web_ != nullptr && web_->is_due(monotonic_now())) publish_web(now);
   measure_disk();
   fall_back(now);
   progress_timer_.expires_after(kProgressPeriod);
   progress_timer_.async_wait([this](asio::error_code error) {
     if (!error && !done_) show_progress();
   });
+}
+
+void MasterRun::publish_web(const CoreSnapshot& now) {
+  if (web_ == nullptr) return;
+  const Instant instant = monotonic_now();
+  shown_ = progress_.snapshot(now, instant);
+  web_->publish(now, runner_->status(), shown_, runner_->accounts(), instant);
+}
+
+// Before the store is another thread's.
+Result<void> MasterRun::begin_web() {
+  if (web_ == nullptr) return {};
+  auto history = store_.history();
+  if (!history) return history.error();
+  web_->begin(run_facts(config_, data_), std::move(*history));
+  return {};
 }
 
 Result<ExitCode> MasterRun::fail(const Error& error, ExitCode exit) {
@@ -450,16 +406,17 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   };
   observer.on_arrival = [this](const std::optional<KeyId>& key, const std::string& peer,
                                const Message& first) {
-    return gate_->admit(key, peer, first, wall_seconds());
+    return entrance_.gate().admit(key, peer, first, wall_seconds());
   };
-  observer.on_gone = [this](const Standing& standing) { gate_->gone(standing); };
+  observer.on_gone = [this](const Standing& standing) { entrance_.gate().gone(standing); };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
 
   if (!goes_on) announce(*resume);
-  if (auto listening = listen_for_volunteers(); !listening) {
-    return fail(listening.error(), ExitCode::kNetwork);
-  }
-  if (acceptor_) {
+  auto opened = entrance_.open({[this](Arrival arrival) { runner_->receive(std::move(arrival)); },
+                                [this](const Gate::Verdict& verdict) { runner_->expel(verdict); }});
+  if (!opened) return fail(opened.error(), ExitCode::kNetwork);
+  if (auto begun = begin_web(); !begun) return fail(begun.error(), ExitCode::kStore);
+  if (entrance_.is_open()) {
     note_.emplace(config_.run.store, RunningMaster{config_.network.listen, raw(resume->first_epoch),
                                                    !config_.network.insecure});
   }
@@ -471,10 +428,11 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
 
   signals_.cancel();
   progress_timer_.cancel();
-  if (lobby_) lobby_->stop();
+  entrance_.close();
   local_.reset();
   io_.run_for(kFarewell);  // returns when nothing is left to do
   tasks_.cancel();
+  if (done_->outcome != Outcome::kDiverged) publish_web(runner_->snapshot());
   runner_.reset();
   end_backups();
   return conclude(*done_);
@@ -483,10 +441,10 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
 }  // namespace
 
 Result<ExitCode> run_master(MasterConfig& config, const RunData& data, RunStore& store,
-                            Console& console) {
+                            Console& console, RunWeb* web) {
   bool goes_on = false;
   for (;;) {
-    Result<ExitCode> exit = MasterRun(config, data, store, console).run(goes_on);
+    Result<ExitCode> exit = MasterRun(config, data, store, console, web).run(goes_on);
     if (exit || exit.error().code != ErrorCode::kDiverged) return exit;
     goes_on = true;
   }

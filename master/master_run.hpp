@@ -7,6 +7,7 @@
 #include "common/exit_code.hpp"
 #include "master/config/config.hpp"
 #include "master/console/progress.hpp"
+#include "master/http/run_web.hpp"
 #include "master/run_data.hpp"
 #include "storage/run_store.hpp"
 
@@ -15,9 +16,9 @@ namespace gleaner {
 // Trains until the run is finished, stopped or has failed, and tells the console so. An error means
 // that the disk filled up (kDiskFull or kStoreUnsure): the store is to be opened again when there
 // is room, and the run to be run again on it. Once it listens, `config` names the port in use, so
-// that volunteers find it there again.
+// that volunteers find it there again. `web`, when there is one, is told how the run goes.
 Result<ExitCode> run_master(MasterConfig& config, const RunData& data, RunStore& store,
-                            Console& console);
+                            Console& console, RunWeb* web);
 
 // True for the errors after which room on the disk is all that is needed.
 bool needs_room(ErrorCode code);

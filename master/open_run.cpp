@@ -6,12 +6,15 @@
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <csignal>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
 
+#include "common/host_port.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/time.hpp"
+#include "master/http/run_web.hpp"
 #include "master/master_run.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
@@ -32,8 +35,11 @@ class Pause {
   }
 
   // Waits until the disk has `bytes` free, a second at least; false when a signal asks to stop.
-  bool wait_for_room(const std::string& path, std::uint64_t bytes) {
+  // `on_second` is called every second.
+  bool wait_for_room(const std::string& path, std::uint64_t bytes,
+                     const std::function<void()>& on_second) {
     do {
+      on_second();
       asio::steady_timer timer(io_, kRoomPoll);
       bool is_over = false;
       timer.async_wait([&](asio::error_code) { is_over = true; });
@@ -62,6 +68,11 @@ class Pause {
 
 class OpenedRun {
  public:
+  ~OpenedRun() { console_.tell({}); }
+
+  OpenedRun(const OpenedRun&) = delete;
+  OpenedRun& operator=(const OpenedRun&) = delete;
+
   OpenedRun(MasterConfig config, const RunData& data, Console& console)
       : config_(std::move(config)),
         data_(data),
@@ -75,6 +86,7 @@ class OpenedRun {
  private:
   // An error means that there is no room.
   Result<ExitCode> open_and_run();
+  void open_web();
   // What is to be free before the store is opened again after `error`.
   std::uint64_t room_wanted(const Error& error);
   ExitCode stopped();
@@ -87,6 +99,7 @@ class OpenedRun {
   std::uint64_t room_ = config_.run.disk_reserve;
   std::optional<RoundIndex> unsure_at_;  // checkpoint at which room ran out within a write
   std::optional<Pause> pause_;
+  std::unique_ptr<RunWeb> web_;  // the page; outlives a store that is closed for want of room
 };
 
 Result<ExitCode> OpenedRun::open_and_run() {
@@ -109,7 +122,7 @@ Result<ExitCode> OpenedRun::open_and_run() {
     console_.event(Resumed{pause_->seconds()});
     pause_.reset();
   }
-  Result<ExitCode> exit = run_master(config_, data_, **store, console_);
+  Result<ExitCode> exit = run_master(config_, data_, **store, console_, web_.get());
   checkpoint_ = (*store)->checkpoint();
   return exit;
 }
@@ -129,7 +142,20 @@ ExitCode OpenedRun::stopped() {
   return ExitCode::kOk;
 }
 
+// A run without its page is a run all the same.
+void OpenedRun::open_web() {
+  if (config_.network.http.empty()) return;
+  auto web = RunWeb::open(*parse_host_port(config_.network.http), data_.model);
+  if (!web) {
+    console_.log(LogLevel::kWarning, web.error().message + "; the run goes on without it");
+    return;
+  }
+  web_ = std::move(*web);
+  console_.tell([this](const RunEvent& event) { web_->event(event); });
+}
+
 ExitCode OpenedRun::run() {
+  open_web();
   for (;;) {
     const Result<ExitCode> exit = open_and_run();
     if (exit) return *exit;
@@ -137,7 +163,10 @@ ExitCode OpenedRun::run() {
       pause_.emplace();
       console_.event(Paused{exit.error().message});
     }
-    if (!pause_->wait_for_room(config_.run.store, room_wanted(exit.error()))) return stopped();
+    const bool has_room = pause_->wait_for_room(config_.run.store, room_wanted(exit.error()), [&] {
+      if (web_) web_->publish_paused(exit.error().message, monotonic_now());
+    });
+    if (!has_room) return stopped();
   }
 }
 

@@ -6,6 +6,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "common/host_port.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {
@@ -212,6 +213,13 @@ void add_network(Settings& settings, MasterConfig& c) {
                "Encrypt nothing and let anybody join who reaches the port; volunteers must be "
                "started with it too. For networks on which everybody is trusted.",
                boolean_setting(c.network.insecure));
+  SettingValue http = or_word(c.network.http, host_port_setting(c.network.http, false),
+                              std::string("off"), std::string());
+  http.range = "such as 127.0.0.1:8080, of this machine itself";
+  settings.add("http", SettingScope::kMachine, "",
+               "Address at which a browser on this machine sees the run, with an API and metrics; "
+               "where the port is taken, the next free one is; port 0 takes any. off: none.",
+               std::move(http));
   settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
                "Both sides say something at least this often.",
                integer_setting(c.network.heartbeat_ms, 10, 600'000));
@@ -342,6 +350,13 @@ Result<void> check(const MasterConfig& c) {
         "run.min_volunteers is {}: the one volunteer of run.fallback_local_s could not start the "
         "run, so give one of them.",
         c.run.min_volunteers));
+  }
+  if (!c.network.http.empty() && !is_loopback(parse_host_port(c.network.http)->host)) {
+    return invalid(fmt::format(
+        "network.http is {}: the page is for this machine alone, so give an address such as "
+        "127.0.0.1:8080, or off. To see it from another machine, forward the port there: ssh -L "
+        "8080:127.0.0.1:8080 THIS-HOST.",
+        c.network.http));
   }
   if (c.network.silence_ms <= 2 * c.network.heartbeat_ms) {
     return invalid(fmt::format(

@@ -63,8 +63,9 @@ struct MasterConfig {
   };
 
   struct Network {
-    std::string listen;     // HOST:PORT; empty: only local volunteers
-    bool insecure = false;  // plain text, and anybody may join
+    std::string listen;                   // HOST:PORT; empty: only local volunteers
+    bool insecure = false;                // plain text, and anybody may join
+    std::string http = "127.0.0.1:8080";  // HOST:PORT of the page; empty: none
     std::uint32_t heartbeat_ms = 1000;
     std::uint32_t silence_ms = 10'000;
     std::uint32_t join_timeout_ms = 10'000;

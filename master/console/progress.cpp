@@ -79,6 +79,7 @@ bool Console::is_due(const RunSnapshot& snapshot, Instant now) const {
 }
 
 void Console::event(const RunEvent& event) {
+  if (listener_) listener_(event);
   const LogLevel level = importance(event);
   const bool is_failure = std::holds_alternative<RunFailed>(event);
   const bool is_log = std::holds_alternative<LogLine>(event);

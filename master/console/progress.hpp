@@ -10,6 +10,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <utility>
 
 #include "common/console/log.hpp"
 #include "common/console/terminal.hpp"
@@ -42,6 +43,10 @@ class Console : public LogSink {
   // RunFinished, RunStopped and RunFailed are the last word: of what follows, updates are ignored,
   // and with JSON events too.
   void event(const RunEvent& event);
+
+  // Who is told every event, log lines too, before it is shown or left out. May be empty.
+  void tell(std::function<void(const RunEvent&)> listener) { listener_ = std::move(listener); }
+
   void log(LogLevel level, std::string_view message) override;
 
  private:
@@ -56,6 +61,7 @@ class Console : public LogSink {
   ConsoleOptions options_;
   std::function<unsigned()> width_;
   std::function<Instant()> clock_;
+  std::function<void(const RunEvent&)> listener_;
   Instant start_;
   std::optional<Instant> shown_at_;
   RunSnapshot shown_;

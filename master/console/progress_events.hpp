@@ -91,6 +91,12 @@ struct Listening {
   std::string join;     // what to give to gleaner-volunteer; empty when no invite is open
 };
 
+// The run's page answers.
+struct PageServed {
+  std::string url;
+  bool has_other_port = false;  // the one that was asked for is taken
+};
+
 struct VolunteerJoined {
   std::string name;
   std::string address;  // empty for a local one
@@ -215,8 +221,8 @@ struct LogLine {
   std::string message;
 };
 
-using RunEvent = std::variant<RecipeChosen, RunStarted, Listening, VolunteerJoined, VolunteerLeft,
-                              CheckpointSaved, Evaluated, Paused, Resumed, RatesCut, BackedUp,
-                              RunStopped, RunFinished, RunFailed, LogLine>;
+using RunEvent = std::variant<RecipeChosen, RunStarted, Listening, PageServed, VolunteerJoined,
+                              VolunteerLeft, CheckpointSaved, Evaluated, Paused, Resumed, RatesCut,
+                              BackedUp, RunStopped, RunFinished, RunFailed, LogLine>;
 
 }  // namespace gleaner

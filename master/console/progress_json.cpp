@@ -87,6 +87,8 @@ struct EventJson {
             {"join", e.join.empty() ? Json() : Json(e.join)}};
   }
 
+  Json operator()(const PageServed& e) const { return {{"event", "page"}, {"url", e.url}}; }
+
   Json operator()(const VolunteerJoined& e) const {
     return {{"event", "volunteer_joined"},    {"name", e.name},
             {"address", e.address},           {"threads", e.threads},

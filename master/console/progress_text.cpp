@@ -207,6 +207,11 @@ struct EventText {
                        e.join);
   }
 
+  std::string operator()(const PageServed& e) const {
+    return fmt::format("See the run at {}{}", e.url,
+                       e.has_other_port ? " (the port that was asked for is taken)" : "");
+  }
+
   std::string operator()(const VolunteerJoined& e) const {
     return fmt::format("{} {}{} joined: {} thread{}, {}, {} ({} now)",
                        coloured("+", Colour::kGreen, style), printable(e.name),
@@ -331,6 +336,8 @@ struct Importance {
   LogLevel operator()(const RunStarted&) const { return LogLevel::kInfo; }
 
   LogLevel operator()(const Listening&) const { return LogLevel::kInfo; }
+
+  LogLevel operator()(const PageServed&) const { return LogLevel::kInfo; }
 
   LogLevel operator()(const VolunteerJoined&) const { return LogLevel::kInfo; }
 

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "master/tasks/history_record.hpp"
+
 namespace gleaner {
 namespace {
 
@@ -36,18 +38,7 @@ std::optional<Event> Persister::run_task(const StageTask& task) {
 
 Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_seconds) {
   if (!is_folding_) {
-    HistoryRecord record;
-    record.checkpoint = task.round + 1;
-    record.batches = task.record.batches;
-    record.epoch = task.record.epoch;
-    record.loss = task.record.loss;
-    record.active = task.record.active;
-    record.code_length = task.record.code_length;
-    record.examples_per_second = task.record.examples_per_second;
-    record.volunteers = task.record.volunteers;
-    record.bytes_down = task.record.bytes_down;
-    record.bytes_up = task.record.bytes_up;
-    record.wall_seconds = wall_seconds;
+    const HistoryRecord record = history_record(task.record, wall_seconds);
     if (auto begun = store_.begin_fold(task.round, record); !begun) return begun.error();
   }
   const Result<bool> folded = store_.step_fold();
@@ -123,16 +114,7 @@ std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
   for (const HistoryRecord& earlier : *history) {
     if (earlier.checkpoint == record.checkpoint) record = earlier;
   }
-  const Evaluation& evaluation = task.evaluation;
-  record.evaluated = evaluation.points;
-  record.evaluated_all = evaluation.all_points;
-  record.p_at_1 = evaluation.p_at_1;
-  record.p_at_3 = evaluation.p_at_3;
-  record.p_at_5 = evaluation.p_at_5;
-  record.psp_at_1 = evaluation.psp_at_1;
-  record.psp_at_3 = evaluation.psp_at_3;
-  record.psp_at_5 = evaluation.psp_at_5;
-  record.p_at_1_halfwidth = evaluation.p_at_1_halfwidth;
+  set_evaluation(record, task.evaluation);
   if (auto put = store_.put_history(record); !put) return failure(put.error());
   if (auto added = add_to_accounts(task.accounts, wall_clock_()); !added) {
     return failure(added.error());

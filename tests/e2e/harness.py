@@ -282,7 +282,8 @@ class Setup:
         return Setup(self.train, self.test, flags)
 
     def arguments(self, store, *others):
-        return ["--train", self.train, "--test", self.test, "--store", store, "--json",
+        page = [] if "--http" in others else ["--http", "off"]
+        return ["--train", self.train, "--test", self.test, "--store", store, "--json", *page,
                 *self.flags, *others]
 
     def start_master(self, cluster, store, *others, simd=None, environment=None, before=()):

@@ -44,9 +44,10 @@ std::size_t lines(const std::string& text) {
 }
 
 std::vector<RunEvent> every_event() {
-  return {RecipeChosen{},    RunStarted{}, Listening{}, VolunteerJoined{}, VolunteerLeft{},
-          CheckpointSaved{}, Evaluated{},  LogLine{},   RunStopped{},      RunFinished{},
-          RunFailed{},       Paused{},     Resumed{},   RatesCut{},        BackedUp{}};
+  return {RecipeChosen{},  RunStarted{},      Listening{}, VolunteerJoined{},
+          VolunteerLeft{}, CheckpointSaved{}, Evaluated{}, LogLine{},
+          RunStopped{},    RunFinished{},     RunFailed{}, PageServed{},
+          Paused{},        Resumed{},         RatesCut{},  BackedUp{}};
 }
 
 }  // namespace

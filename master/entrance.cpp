@@ -1,0 +1,80 @@
+#include "master/entrance.hpp"
+
+#include <utility>
+
+#include "common/net/connect.hpp"
+#include "common/net/descriptors.hpp"
+#include "common/net/tcp_link.hpp"
+#include "master/network_settings.hpp"
+
+namespace gleaner {
+namespace {
+
+// Warnings about connections that come to nothing.
+constexpr Millis kStrangerLogPeriod{60'000};
+constexpr std::size_t kStrangerLogLines = 20;
+
+}  // namespace
+
+Entrance::Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config, Console& console)
+    : io_(io),
+      tasks_(tasks),
+      config_(config),
+      console_(console),
+      stranger_log_(kStrangerLogPeriod, kStrangerLogLines) {}
+
+Result<void> Entrance::open(Observer observer) {
+  if (config_.network.listen.empty()) return {};
+  auto address = parse_host_port(config_.network.listen);
+  if (!address) return address.error();
+  auto acceptor = listen(io_.get_executor(), *address);
+  if (!acceptor) return acceptor.error();
+  acceptor_.emplace(std::move(*acceptor));
+  config_.network.listen = to_text(acceptor_->local_endpoint());
+  if (auto opened = open_gate(std::move(observer.on_change)); !opened) return opened;
+  raise_descriptor_limit();
+  TcpLinkOptions options = link_options(config_);
+  options.tls = tls_ ? &*tls_ : nullptr;
+  Lobby::Observer in_lobby;
+  in_lobby.on_introduced = std::move(observer.on_arrival);
+  in_lobby.on_turned_away = [this](const std::string& peer, const std::string& reason) {
+    warn_of_stranger(peer.empty() ? reason : peer + ": " + reason);
+  };
+  lobby_.emplace(tasks_, *acceptor_, options, lobby_limits(config_), std::move(in_lobby));
+  lobby_->start();
+  return {};
+}
+
+void Entrance::close() {
+  if (lobby_) lobby_->stop();
+}
+
+Result<void> Entrance::open_gate(std::function<void(const Gate::Verdict&)> on_change) {
+  if (config_.network.insecure) {
+    gate_ = Gate::open_to_all();
+    console_.log(LogLevel::kWarning,
+                 "--insecure: nothing is encrypted, and anybody who reaches the port takes part");
+  } else {
+    auto gate = Gate::open(config_.run.store, std::move(on_change));
+    if (!gate) return gate.error();
+    gate_ = std::move(*gate);
+    tls_.emplace(*gate_->key());
+  }
+  const auto join = gate_->listening_at(to_text(announced_address(acceptor_->local_endpoint())));
+  if (!join) return join.error();
+  console_.event(
+      Listening{config_.network.listen, config_.network.insecure ? *join + " --insecure" : *join});
+  return {};
+}
+
+void Entrance::warn_of_stranger(const std::string& text) {
+  const std::string peer = text.substr(0, text.find(": "));
+  const std::size_t port = peer.rfind(':');
+  const std::string line =
+      port == std::string::npos ? text : peer.substr(0, port) + text.substr(peer.size());
+  if (const auto shown = stranger_log_.pass(line, monotonic_now())) {
+    console_.log(LogLevel::kWarning, *shown);
+  }
+}
+
+}  // namespace gleaner

@@ -1,0 +1,62 @@
+// Where volunteers and tools come in: the port, the lobby in which connections wait until they have
+// said who they are, encryption, and the gate that decides as whom each takes part. I/O thread
+// only.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/console/log_throttle.hpp"
+#include "common/net/lobby.hpp"
+#include "common/net/task_group.hpp"
+#include "common/net/tls_context.hpp"
+#include "master/access/gate.hpp"
+#include "master/config/config.hpp"
+#include "master/console/progress.hpp"
+
+namespace gleaner {
+
+class Entrance {
+ public:
+  struct Observer {
+    std::function<void(Arrival)> on_arrival;
+    // Who is here is to be judged again: an invite was revoked, or a key banned.
+    std::function<void(const Gate::Verdict&)> on_change;
+  };
+
+  // All of it outlives the entrance.
+  Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config, Console& console);
+
+  // Listens at network.listen, which names the port taken from then on; does nothing where it is
+  // empty.
+  Result<void> open(Observer observer);
+  void close();
+
+  [[nodiscard]] bool is_open() const { return acceptor_.has_value(); }
+
+  // Requires is_open().
+  [[nodiscard]] Gate& gate() { return *gate_; }
+
+  // Logs something about a connection, not without end: strangers decide how often it happens.
+  // `text` begins with ADDRESS:PORT when it is about somebody; the port changes with every attempt.
+  void warn_of_stranger(const std::string& text);
+
+ private:
+  Result<void> open_gate(std::function<void(const Gate::Verdict&)> on_change);
+
+  asio::io_context& io_;
+  TaskGroup& tasks_;
+  MasterConfig& config_;
+  Console& console_;
+  std::optional<asio::ip::tcp::acceptor> acceptor_;
+  std::unique_ptr<Gate> gate_;
+  std::optional<TlsContext> tls_;  // where it encrypts; outlives the links
+  std::optional<Lobby> lobby_;
+  LogThrottle stranger_log_;
+};
+
+}  // namespace gleaner

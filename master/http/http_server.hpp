@@ -1,0 +1,129 @@
+// An HTTP server for many slow readers: one thread, one epoll set, no thread or growing buffer per
+// reader. Ordinary answers are whole texts that readers share. Streams (server-sent events) are
+// asked for their next piece when the reader has taken the last one, so a reader's state is a
+// position and one shared piece, however slow it is; while there is nothing new its connection is
+// suspended and costs nothing.
+//
+// The constructor's thread starts and destroys it; wake() may be called from any thread; the
+// handler is called on the server's own thread only.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <thread>
+#include <unordered_set>
+
+#include "common/host_port.hpp"
+#include "common/result.hpp"
+#include "common/time.hpp"
+
+struct MHD_Daemon;
+
+namespace gleaner {
+
+using SharedText = std::shared_ptr<const std::string>;
+
+// Whoever comes beyond these is turned away at once, and who takes nothing for that long is closed.
+inline constexpr unsigned kHttpConnectionsMax = 1024;
+inline constexpr unsigned kHttpConnectionsPerAddressMax = 128;
+inline constexpr unsigned kHttpSilenceSeconds = 30;
+// Memory of a connection for its request and its reply's headers.
+inline constexpr std::size_t kHttpConnectionBytes = std::size_t{16} << 10;
+
+struct HttpRequest {
+  std::string_view path;
+  std::string_view accept;         // header Accept
+  std::string_view last_event_id;  // header Last-Event-ID
+  std::string_view if_none_match;  // header If-None-Match
+  // Value of a query's key; empty when there is none.
+  std::function<std::string_view(const char* key)> query;
+};
+
+// Where a reader of a stream stands.
+struct StreamPosition {
+  std::uint64_t version = 0;  // of the state that it was sent last
+  std::uint64_t event = 0;    // number of the first event that it lacks
+};
+
+struct HttpReply {
+  unsigned status = 200;
+  const char* type = "text/plain; charset=utf-8";
+  SharedText body;
+  std::string etag;                      // empty: nothing may be kept by the browser
+  std::optional<StreamPosition> stream;  // instead of a body: a stream that begins there
+};
+
+struct HttpHandler {
+  std::function<HttpReply(const HttpRequest&)> answer;
+  // The stream's next piece after `position`, which moves on; null while there is nothing new.
+  std::function<SharedText(StreamPosition& position)> next_piece;
+  // Called when wake() has been, before the streams are asked.
+  std::function<void()> on_wake;
+};
+
+// Counted since the start; read by the handler on the server's thread.
+struct HttpCounts {
+  std::uint64_t answered = 0;     // replies with status 2xx and 3xx
+  std::uint64_t refused = 0;      // 4xx
+  std::uint64_t failed = 0;       // 5xx
+  std::uint64_t connections = 0;  // open now
+  std::uint64_t streams = 0;      // of these
+};
+
+class HttpServer {
+ public:
+  // Listens. `address` is one of this machine's loopback addresses, or localhost; port 0 takes a
+  // free one. kIo when the port is taken, or cannot be had.
+  static Result<std::unique_ptr<HttpServer>> prepare(const HostPort& address, HttpHandler handler);
+  // Serves, from then on.
+  void start();
+  // Gives readers a moment to take what is left, then closes all connections.
+  ~HttpServer();
+  HttpServer(const HttpServer&) = delete;
+  HttpServer& operator=(const HttpServer&) = delete;
+
+  // With the port in use.
+  [[nodiscard]] const HostPort& address() const { return address_; }
+
+  // There is news: the handler's on_wake() is called soon, then streams are asked for more. Never
+  // waits.
+  void wake();
+
+  // On the server's thread.
+  [[nodiscard]] HttpCounts counts() const;
+
+  // One reader of a stream; the server's own.
+  struct Reader;
+
+ private:
+  friend struct MhdCalls;  // what libmicrohttpd calls
+
+  HttpServer(HostPort address, HttpHandler handler);
+  Result<void> listen();
+  void serve();
+  void resume_readers();
+  // The time until something is due, milliseconds; negative: nothing is.
+  [[nodiscard]] int patience(Instant now) const;
+
+  HostPort address_;
+  HttpHandler handler_;
+  HttpCounts counts_;
+  int listener_ = -1;
+  int wake_fd_ = -1;
+  int epoll_fd_ = -1;
+  MHD_Daemon* daemon_ = nullptr;
+  std::atomic<bool> is_stopping_ = false;
+  // Readers without news. They are owned by their responses.
+  std::unordered_set<Reader*> waiting_;
+  bool has_news_ = false;
+  Instant resumed_{};
+  std::thread thread_;
+};
+
+}  // namespace gleaner

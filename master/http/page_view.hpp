@@ -1,0 +1,60 @@
+// What the page shows: the run at one moment, immutable once published, and what holds for the
+// process's whole life.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/time.hpp"
+#include "master/console/progress_events.hpp"
+#include "master/core/events/records.hpp"
+#include "master/http/time_spent.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+struct PageView {
+  std::uint64_t version = 0;  // counts up; 0: the run has not begun
+  Instant at{};
+  std::int64_t wall_seconds = 0;  // of this moment, since 1970
+  RunStatus status;
+  RunSnapshot progress;
+  std::vector<AccountRecord> accounts;
+  std::uint64_t examples = 0;  // trained in this process's life
+  // Of work units in this process's life, of all volunteers together.
+  std::uint64_t unit_bytes_down = 0, unit_bytes_up = 0;
+  // The same per second, over the last seconds; negative when not measured.
+  double bytes_per_second_down = -1, bytes_per_second_up = -1;
+  std::int64_t checkpoint_wall_seconds = 0;  // when the last one was kept; 0: there is none
+  std::vector<std::uint8_t> is_committing;   // one a shard: its next commit is awaited
+  TimeSpent::Seconds time_all{}, time_recent{};
+};
+
+// A setting in effect, for people.
+struct SettingShown {
+  std::string key;
+  std::string value;
+  std::string unit;
+  std::string doc;
+  bool is_default = false;
+};
+
+struct RunFacts {
+  std::string store;
+  std::string join;  // the command with which a machine joins; empty: none can
+  std::uint64_t points = 0, test_points = 0, features = 0, labels = 0;
+  std::uint32_t hidden = 0, output_shards = 0;
+  std::vector<SettingShown> settings;
+  RecipeChosen recipe;
+};
+
+// Something that happened, ready to be sent.
+struct EventShown {
+  std::int64_t wall_seconds = 0;
+  LogLevel level = LogLevel::kInfo;
+  std::string text;  // one sentence or a few
+  std::string json;  // the event as EVENTS.md has it
+};
+
+}  // namespace gleaner

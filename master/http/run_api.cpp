@@ -1,0 +1,230 @@
+#include "master/http/run_api.hpp"
+
+#include <fmt/format.h>
+#include <xxhash.h>
+
+#include <algorithm>
+#include <charconv>
+#include <limits>
+#include <utility>
+
+#include "master/http/page_assets.hpp"
+#include "master/http/view_json.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr const char* kJson = "application/json";
+constexpr const char* kText = "text/plain; charset=utf-8";
+// Events are joined to pieces of about this size.
+constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
+constexpr std::size_t kHistoryPieces = 600;
+// Ranges of the history of which the text is kept until there is another checkpoint.
+constexpr std::size_t kHistoriesKept = 16;
+
+HttpReply reply(unsigned status, const char* type, std::string text) {
+  HttpReply made;
+  made.status = status;
+  made.type = type;
+  made.body = std::make_shared<const std::string>(std::move(text));
+  return made;
+}
+
+HttpReply reply(const char* type, SharedText text) {
+  HttpReply made;
+  made.type = type;
+  made.body = std::move(text);
+  return made;
+}
+
+std::optional<std::uint64_t> number(std::string_view text) {
+  std::uint64_t value = 0;
+  const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+RoundIndex checkpoint(std::uint64_t number) {
+  constexpr std::uint64_t kLast = std::numeric_limits<RoundIndex>::max();
+  return static_cast<RoundIndex>(std::min(number, kLast));
+}
+
+// The assets never change while the process lives.
+struct AssetReply {
+  SharedText body;
+  std::string etag;
+};
+
+HttpReply asset(const PageAsset& found) {
+  static std::map<std::string_view, AssetReply> replies;
+  AssetReply& kept = replies[found.path];
+  if (!kept.body) {
+    kept.body = std::make_shared<const std::string>(found.content);
+    kept.etag = fmt::format("\"{:016x}\"", XXH3_64bits(found.content.data(), found.content.size()));
+  }
+  HttpReply made = reply(found.type, kept.body);
+  made.etag = kept.etag;
+  return made;
+}
+
+std::string frame(std::string_view event, std::string_view id, const std::string& json) {
+  std::string text = fmt::format("event: {}\n", event);
+  if (!id.empty()) text += fmt::format("id: {}\n", id);
+  // JSON as it is written here has no newline.
+  return text + fmt::format("data: {}\n\n", json);
+}
+
+}  // namespace
+
+RunApi::RunApi(std::string life) : life_(std::move(life)) {}
+
+void RunApi::take(RunNewsForPage news) {
+  if (news.facts) facts_ = std::move(news.facts);
+  if (news.history) history_.replace(*news.history);
+  for (const HistoryRecord& record : news.records) history_.add(record);
+  for (const EventShown& event : news.events) {
+    const std::string id = fmt::format("{}-{}", life_, first_event_ + events_.size());
+    std::string json = event_shown_json(event, id);
+    auto shared = std::make_shared<const std::string>(frame("event", id, json));
+    events_.push_back({std::move(json), std::move(shared)});
+    if (events_.size() > kEventsKept) {
+      events_.pop_front();
+      ++first_event_;
+    }
+  }
+  counts_ = news.counts;
+  if (!news.view) return;
+  view_ = std::move(news.view);
+  ++version_;
+  texts_.clear();
+  run_frame_.reset();
+}
+
+template <typename Make>
+SharedText RunApi::cached(const char* path, Make make) {
+  SharedText& text = texts_[path];
+  if (!text) text = std::make_shared<const std::string>(make());
+  return text;
+}
+
+SharedText RunApi::next_piece(StreamPosition& position) {
+  position.event = std::max(position.event, first_event_);
+  const std::uint64_t end = first_event_ + events_.size();
+  const bool has_run = position.version < version_;
+  if (!has_run && position.event >= end) return nullptr;
+  if (has_run) {
+    position.version = version_;
+    if (!run_frame_) {
+      const SharedText run =
+          cached("/api/v1/run", [this] { return run_json(*view_, *facts_, history_); });
+      run_frame_ = std::make_shared<const std::string>(frame("run", {}, *run));
+    }
+    if (position.event >= end) return run_frame_;
+  }
+  if (!has_run && position.event + 1 == end) {
+    ++position.event;
+    return events_.back().frame;
+  }
+  std::string piece = has_run ? *run_frame_ : std::string();
+  while (position.event < end && piece.size() < kPieceBytes) {
+    piece += *events_[position.event - first_event_].frame;
+    ++position.event;
+  }
+  return std::make_shared<const std::string>(std::move(piece));
+}
+
+std::uint64_t RunApi::position_of(std::string_view event_id) const {
+  if (!event_id.starts_with(life_ + "-")) return first_event_;
+  const auto seen = number(event_id.substr(life_.size() + 1));
+  const bool is_ours = seen && *seen < first_event_ + events_.size();
+  return is_ours ? std::max(*seen + 1, first_event_) : first_event_;
+}
+
+HttpReply RunApi::events(const HttpRequest& request) {
+  const std::uint64_t begin = position_of(request.last_event_id);
+  if (request.accept.find("text/event-stream") != std::string_view::npos) {
+    HttpReply made;
+    made.type = "text/event-stream";
+    made.stream = StreamPosition{0, begin};
+    return made;
+  }
+  std::string text = "{\"events\":[";
+  for (std::size_t i = begin - first_event_; i < events_.size(); ++i) {
+    text += (text.back() == '[' ? "" : ",") + events_[i].json;
+  }
+  return reply(200, kJson, text + "]}");
+}
+
+HttpReply RunApi::history(const HttpRequest& request) {
+  const auto field = [&](const char* key, std::uint64_t otherwise) {
+    const std::string_view text = request.query(key);
+    return text.empty() ? std::optional(otherwise) : number(text);
+  };
+  const auto from = field("from", 0);
+  const auto to = field("to", std::numeric_limits<RoundIndex>::max());
+  const auto pieces = field("points", kHistoryPieces);
+  if (!from || !to || !pieces || *from > *to || *pieces == 0 || *pieces > kHistoryPiecesMax) {
+    return reply(400, kText,
+                 fmt::format("from and to are checkpoints, from no later than to, and points is a "
+                             "number from 1 to {}.\n",
+                             kHistoryPiecesMax));
+  }
+  if (histories_version_ != history_.version() || histories_.size() >= kHistoriesKept) {
+    histories_.clear();
+    histories_version_ = history_.version();
+  }
+  SharedText& text = histories_[fmt::format("{}-{}-{}", *from, *to, *pieces)];
+  if (!text) {
+    text = std::make_shared<const std::string>(
+        history_json(history_, checkpoint(*from), checkpoint(*to), *pieces));
+  }
+  return reply(kJson, text);
+}
+
+HttpReply RunApi::health(const HttpRequest& request, Instant now) const {
+  const bool is_alive = view_->version > 0 && now - view_->at <= kViewAgeMax;
+  if (request.path == "/healthz") {
+    return is_alive ? reply(200, kText, "ok\n")
+                    : reply(503, kText, "The master's main thread has not been heard for long.\n");
+  }
+  const RunStatus& s = view_->status;
+  if (!is_alive || s.stage == RunStage::kDone) {
+    return reply(503, kText, "No run is trained here.\n");
+  }
+  if (s.is_held_up) return reply(503, kText, "The run waits for " + s.waits_for + ".\n");
+  return reply(200, kText, "ok\n");
+}
+
+HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, Instant now) {
+  const std::string_view path = request.path;
+  if (path == "/api/v1/run") {
+    return reply(kJson,
+                 cached("/api/v1/run", [this] { return run_json(*view_, *facts_, history_); }));
+  }
+  if (path == "/api/v1/shards") {
+    return reply(kJson, cached("/api/v1/shards", [this] { return shards_json(*view_); }));
+  }
+  if (path == "/api/v1/volunteers") {
+    return reply(kJson, cached("/api/v1/volunteers", [this] { return volunteers_json(*view_); }));
+  }
+  if (path == "/api/v1/configuration") {
+    return reply(kJson,
+                 cached("/api/v1/configuration", [this] { return configuration_json(*facts_); }));
+  }
+  if (path == "/api/v1/events") return events(request);
+  if (path == "/api/v1/history") return history(request);
+  if (path == "/api/v1/history.csv") {
+    return reply(200, "text/csv; charset=utf-8", history_.csv());
+  }
+  if (path == "/healthz" || path == "/readyz") return health(request, now);
+  if (path == "/metrics") {
+    return reply(200, "text/plain; version=0.0.4; charset=utf-8",
+                 run_metrics(*view_, counts_, counts));
+  }
+  for (const PageAsset& found : page_assets()) {
+    if (found.path == path) return asset(found);
+  }
+  return reply(404, kText, "There is nothing here; the page is at /.\n");
+}
+
+}  // namespace gleaner

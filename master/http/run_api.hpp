@@ -1,0 +1,73 @@
+// What each path of the page's server answers, from the last view that was published. Belongs to
+// the server's thread. Texts are made once for each view, whoever asks for them, and shared.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "master/http/history_series.hpp"
+#include "master/http/http_server.hpp"
+#include "master/http/page_view.hpp"
+#include "master/http/run_metrics.hpp"
+
+namespace gleaner {
+
+// Events that are kept for readers that come later; who falls further behind misses the oldest.
+inline constexpr std::size_t kEventsKept = 1000;
+// A view that is older says that the master's own thread stands still.
+inline constexpr Millis kViewAgeMax{30'000};
+
+// What has happened since the last time. A part that is not there has not changed.
+struct RunNewsForPage {
+  std::shared_ptr<const PageView> view;
+  std::shared_ptr<const RunFacts> facts;
+  std::shared_ptr<const std::vector<HistoryRecord>> history;  // takes the place of what there was
+  std::vector<HistoryRecord> records;
+  std::vector<EventShown> events;
+  EventCounts counts;
+};
+
+class RunApi {
+ public:
+  // `life` makes the ids of events differ from those of another process.
+  explicit RunApi(std::string life);
+
+  void take(RunNewsForPage news);
+
+  [[nodiscard]] HttpReply answer(const HttpRequest& request, const HttpCounts& counts, Instant now);
+  // The next piece of a stream: the run, when it has changed, and the events that are lacking.
+  [[nodiscard]] SharedText next_piece(StreamPosition& position);
+
+ private:
+  [[nodiscard]] HttpReply events(const HttpRequest& request);
+  [[nodiscard]] HttpReply history(const HttpRequest& request);
+  [[nodiscard]] HttpReply health(const HttpRequest& request, Instant now) const;
+  // The text that `make` gives for the present view; made once.
+  template <typename Make>
+  [[nodiscard]] SharedText cached(const char* path, Make make);
+  [[nodiscard]] std::uint64_t position_of(std::string_view event_id) const;
+
+  std::string life_;
+  std::shared_ptr<const PageView> view_ = std::make_shared<const PageView>();
+  std::shared_ptr<const RunFacts> facts_ = std::make_shared<const RunFacts>();
+  HistorySeries history_;
+  EventCounts counts_;
+
+  struct EventKept {
+    std::string json;
+    SharedText frame;
+  };
+
+  std::deque<EventKept> events_;
+  std::uint64_t first_event_ = 1;  // number of events_.front()
+  std::uint64_t version_ = 0;      // of what a stream's reader is told of the run
+  std::map<std::string, SharedText, std::less<>> texts_;
+  SharedText run_frame_;
+  std::map<std::string, SharedText> histories_;  // by their range
+  std::uint64_t histories_version_ = 0;
+};
+
+}  // namespace gleaner

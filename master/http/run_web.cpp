@@ -1,0 +1,198 @@
+#include "master/http/run_web.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "common/console/terminal.hpp"
+#include "master/console/progress_json.hpp"
+#include "master/console/progress_text.hpp"
+#include "master/tasks/history_record.hpp"
+
+namespace gleaner {
+namespace {
+
+// Ports that are tried when the one that was asked for is taken.
+constexpr std::uint16_t kPortsTried = 16;
+// What bytes per second are measured over.
+constexpr Millis kBytesWindow{10'000};
+
+// A list of what a recipe chose stands in the configuration; here its first line says enough.
+std::string first_line(std::string text) {
+  const std::size_t end = text.find('\n');
+  if (end != std::string::npos) text.resize(end);
+  return text;
+}
+
+struct Count {
+  EventCounts& counts;
+
+  void operator()(const VolunteerJoined&) const { ++counts.joined; }
+
+  void operator()(const VolunteerLeft& e) const {
+    ++(e.polite ? counts.left_politely : counts.left_otherwise);
+  }
+
+  void operator()(const CheckpointSaved&) const { ++counts.checkpoints; }
+
+  void operator()(const RatesCut&) const { ++counts.rate_cuts; }
+
+  void operator()(const LogLine& e) const {
+    if (e.level == LogLevel::kWarning) ++counts.warnings;
+    if (e.level == LogLevel::kError) ++counts.errors;
+  }
+
+  template <typename Other>
+  void operator()(const Other& /*event*/) const {}
+};
+
+}  // namespace
+
+RunWeb::RunWeb(const ModelConfig& model)
+    : plan_(model), api_(fmt::format("{:x}", wall_seconds())) {}
+
+Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const ModelConfig& model) {
+  std::unique_ptr<RunWeb> web(new RunWeb(model));
+  RunWeb* const self = web.get();
+  HttpHandler handler;
+  handler.on_wake = [self] {
+    RunNewsForPage news;
+    {
+      const std::lock_guard guard(self->lock_);
+      news = std::exchange(self->news_, {});
+      self->news_.counts = news.counts;
+    }
+    self->api_.take(std::move(news));
+  };
+  handler.answer = [self](const HttpRequest& request) {
+    return self->api_.answer(request, self->server_->counts(), monotonic_now());
+  };
+  handler.next_piece = [self](StreamPosition& position) { return self->api_.next_piece(position); };
+  HostPort tried = address;
+  Result<std::unique_ptr<HttpServer>> server = HttpServer::prepare(tried, handler);
+  for (std::uint16_t i = 1; !server && address.port != 0 && i < kPortsTried; ++i) {
+    tried.port = static_cast<std::uint16_t>(address.port + i);
+    server = HttpServer::prepare(tried, handler);
+  }
+  if (!server) return server.error();
+  web->server_ = std::move(*server);
+  web->has_other_port_ = address.port != 0 && web->server_->address().port != address.port;
+  web->server_->start();
+  return web;
+}
+
+std::string RunWeb::url() const {
+  return "http://" + to_text(server_->address());
+}
+
+void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history) {
+  last_record_ = history.empty() ? HistoryRecord() : history.back();
+  auto shared_facts = std::make_shared<const RunFacts>(std::move(facts));
+  auto shared_history = std::make_shared<const std::vector<HistoryRecord>>(std::move(history));
+  const std::lock_guard guard(lock_);
+  news_.facts = std::move(shared_facts);
+  news_.history = std::move(shared_history);
+  news_.records.clear();
+}
+
+void RunWeb::notice(const Notice& notice) {
+  if (const auto* reached = std::get_if<CheckpointReached>(&notice)) {
+    add_record(history_record(reached->record, wall_seconds()));
+  } else if (const auto* evaluated = std::get_if<CheckpointEvaluated>(&notice)) {
+    HistoryRecord record = last_record_;
+    set_evaluation(record, evaluated->evaluation);
+    add_record(std::move(record));
+  }
+}
+
+void RunWeb::add_record(HistoryRecord record) {
+  last_record_ = record;
+  const std::lock_guard guard(lock_);
+  news_.records.push_back(std::move(record));
+}
+
+void RunWeb::event(const RunEvent& event) {
+  constexpr TextStyle kPlain{false, true};
+  std::visit(Count{counts_}, event);
+  EventShown shown{wall_seconds(), importance(event), first_line(event_line(event, kPlain)),
+                   event_json(event)};
+  {
+    const std::lock_guard guard(lock_);
+    if (news_.events.size() >= kEventsKept) news_.events.erase(news_.events.begin());
+    news_.events.push_back(std::move(shown));
+    news_.counts = counts_;
+  }
+  server_->wake();
+}
+
+void RunWeb::measure_bytes(PageView& view) {
+  samples_.push_back({view.at, view.unit_bytes_down, view.unit_bytes_up});
+  while (samples_.size() > 2 && view.at - samples_[1].at >= kBytesWindow) samples_.pop_front();
+  const Sample& first = samples_.front();
+  // A core that begins again counts from nothing.
+  if (first.down > view.unit_bytes_down) samples_.erase(samples_.begin(), samples_.end() - 1);
+  const double seconds = static_cast<double>((view.at - samples_.front().at).count()) / 1e6;
+  if (seconds < 1) return;
+  const Sample& begin = samples_.front();
+  view.bytes_per_second_down = static_cast<double>(view.unit_bytes_down - begin.down) / seconds;
+  view.bytes_per_second_up = static_cast<double>(view.unit_bytes_up - begin.up) / seconds;
+}
+
+void RunWeb::publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,
+                     std::vector<AccountRecord> accounts, Instant now) {
+  PageView view;
+  view.status = std::move(status);
+  view.progress = progress;
+  view.accounts = std::move(accounts);
+  view.examples = core.examples;
+  view.unit_bytes_down = core.unit_bytes_down;
+  view.unit_bytes_up = core.unit_bytes_up;
+  view.at = now;
+  if (view.status.stage == RunStage::kDone) {
+    // Nothing is awaited any more, whatever the core stopped at.
+    view.status.wait_owner = WaitOwner::kNobody;
+    view.status.is_held_up = false;
+    view.progress.eta_seconds = -1;
+  }
+  measure_bytes(view);
+  time_.observe(time_use(view.status, plan_), now);
+  for (const ShardEntry& shard : view.status.shards) {
+    view.is_committing.push_back(shard.state == LeaseState::kReady &&
+                                 shard.committed < plan_.round_count() &&
+                                 shard.next_batch >= plan_.round_end(shard.committed));
+  }
+  hand_in(std::move(view));
+}
+
+void RunWeb::publish_paused(const std::string& reason, Instant now) {
+  PageView view = last_;
+  view.at = now;
+  view.status.waits_us += view.status.wait_owner == WaitOwner::kStore
+                              ? static_cast<std::uint64_t>((now - last_.at).count())
+                              : 0;
+  view.status.wait_owner = WaitOwner::kStore;
+  view.status.is_held_up = true;
+  view.status.waits_for = "disk space: " + reason;
+  time_.observe(TimeUse::kStore, now);
+  hand_in(std::move(view));
+}
+
+void RunWeb::hand_in(PageView view) {
+  view.version = ++version_;
+  view.wall_seconds = wall_seconds();
+  view.checkpoint_wall_seconds = last_record_.wall_seconds;
+  view.time_all = time_.all();
+  view.time_recent = time_.recent();
+  published_ = view.at;
+  last_ = view;
+  auto shared = std::make_shared<const PageView>(std::move(view));
+  {
+    const std::lock_guard guard(lock_);
+    news_.view = std::move(shared);
+    news_.counts = counts_;
+  }
+  server_->wake();
+}
+
+}  // namespace gleaner

@@ -1,0 +1,82 @@
+// The run's page, its API and its metrics, as the run's own code sees them: it hands in what
+// happens, and never waits for whoever looks. I/O thread only; the server has a thread of its own,
+// which takes what was handed in.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/model/run_plan.hpp"
+#include "master/core/events/events.hpp"
+#include "master/core/events/records.hpp"
+#include "master/http/http_server.hpp"
+#include "master/http/run_api.hpp"
+
+namespace gleaner {
+
+class RunWeb {
+ public:
+  // Serves at the address, or at one of the next ports when that one is taken; port 0 takes any
+  // that is free.
+  static Result<std::unique_ptr<RunWeb>> open(const HostPort& address, const ModelConfig& model);
+  ~RunWeb() = default;
+  RunWeb(const RunWeb&) = delete;
+  RunWeb& operator=(const RunWeb&) = delete;
+
+  // "http://127.0.0.1:8080".
+  [[nodiscard]] std::string url() const;
+
+  [[nodiscard]] bool has_other_port() const { return has_other_port_; }
+
+  // A run begins, or begins again, with the history that its store has.
+  void begin(RunFacts facts, std::vector<HistoryRecord> history);
+  // What the core says: the history grows by its checkpoints and evaluations.
+  void notice(const Notice& notice);
+  // What people are told.
+  void event(const RunEvent& event);
+
+  // Whether it is time for another view: once a second.
+  [[nodiscard]] bool is_due(Instant now) const { return now - published_ >= kPeriod; }
+
+  void publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,
+               std::vector<AccountRecord> accounts, Instant now);
+  // No core runs: the disk is full, and `reason` says what is needed.
+  void publish_paused(const std::string& reason, Instant now);
+
+ private:
+  static constexpr Millis kPeriod{1000};
+
+  struct Sample {
+    Instant at;
+    std::uint64_t down = 0, up = 0;
+  };
+
+  explicit RunWeb(const ModelConfig& model);
+  void add_record(HistoryRecord record);
+  void measure_bytes(PageView& view);
+  void hand_in(PageView view);
+
+  RunPlan plan_;
+  bool has_other_port_ = false;
+  Instant published_{};
+  std::uint64_t version_ = 0;
+  PageView last_;
+  HistoryRecord last_record_;
+  TimeSpent time_;
+  std::deque<Sample> samples_;
+  EventCounts counts_;
+
+  // What the server's thread has not taken yet; the lock is held for moving pointers alone.
+  std::mutex lock_;
+  RunNewsForPage news_;
+
+  RunApi api_;                          // the server's thread's
+  std::unique_ptr<HttpServer> server_;  // last: its thread uses what is above
+};
+
+}  // namespace gleaner

@@ -1,0 +1,288 @@
+#include "master/http/view_json.hpp"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "common/console/terminal.hpp"
+#include "master/console/status_words.hpp"
+#include "master/console/why_sentences.hpp"
+
+namespace gleaner {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json known(double value) {
+  return value < 0 || !std::isfinite(value) ? Json() : Json(value);
+}
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(printable(text));
+}
+
+double seconds(std::uint64_t us) {
+  return static_cast<double>(us) / 1e6;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json progress_of(const PageView& view) {
+  const RunStatus& s = view.status;
+  return {{"batch", s.batch},
+          {"batches", s.batches},
+          {"round", s.round},
+          {"rounds", s.rounds},
+          {"epoch", s.epoch},
+          {"epochs", s.epochs},
+          {"staleness", s.staleness},
+          {"examples_per_second", known(view.progress.examples_per_second)},
+          {"eta_seconds", known(view.progress.eta_seconds)},
+          {"loss", known(view.progress.loss)},
+          {"active", known(view.progress.active)}};
+}
+
+Json precision_of(const Scores& s) {
+  return {{"p_at_1", known(s.p_at_1)},
+          {"p_at_3", known(s.p_at_3)},
+          {"p_at_5", known(s.p_at_5)},
+          {"psp_at_1", known(s.psp_at_1)},
+          {"psp_at_3", known(s.psp_at_3)},
+          {"psp_at_5", known(s.psp_at_5)},
+          {"p_at_1_halfwidth", known(s.p_at_1_halfwidth)}};
+}
+
+Json times_of(const PageView& view) {
+  Json uses = Json::array();
+  for (std::size_t i = 0; i < kTimeUses; ++i) {
+    const auto use = static_cast<TimeUse>(i);
+    uses.push_back({{"use", time_use_name(use)},
+                    {"text", time_use_text(use)},
+                    {"seconds", view.time_all[i]},
+                    {"recent_seconds", view.time_recent[i]}});
+  }
+  return uses;
+}
+
+Json why_of(const RunStatus& status) {
+  const auto sentences = why(status, "run");
+  return sentences ? Json(*sentences) : Json::array();
+}
+
+// What a shard is at, in one word of a short list.
+std::string shard_state(const PageView& view, std::size_t number) {
+  const ShardEntry& shard = view.status.shards[number];
+  if (shard.state != LeaseState::kReady) return state_name(shard.state);
+  if (shard.next_batch < view.status.batch) return "replaying";
+  const bool is_committing = number < view.is_committing.size() && view.is_committing[number] != 0;
+  return is_committing ? "committing" : "training";
+}
+
+// What volunteers of one name did in this process's life.
+struct Contribution {
+  std::uint64_t units = 0, expired = 0, examples = 0, down = 0, up = 0, commits = 0, faults = 0;
+};
+
+std::map<std::string, Contribution> contributions_of(const PageView& view) {
+  std::map<std::string, Contribution> all;
+  for (const AccountRecord& account : view.accounts) {
+    Contribution& one = all[printable(account.name)];
+    one.units += account.units;
+    one.expired += account.units_expired;
+    one.examples += account.examples;
+    one.down += account.down.all;
+    one.up += account.up.all;
+    one.commits += account.commits;
+    one.faults += account.faults;
+  }
+  return all;
+}
+
+}  // namespace
+
+std::string run_json(const PageView& view, const RunFacts& facts, const HistorySeries& history) {
+  const RunStatus& s = view.status;
+  const std::int64_t age = view.wall_seconds - view.checkpoint_wall_seconds;
+  const Json body = {
+      {"headline", headline(s)},
+      {"why", why_of(s)},
+      {"run", s.run},
+      {"life", s.life},
+      {"build", s.build},
+      {"store", printable(facts.store)},
+      {"version", view.version},
+      {"wall_seconds", view.wall_seconds},
+      {"stage", stage_name(s.stage)},
+      {"progress", progress_of(view)},
+      {"precision", precision_of(view.progress.scores)},
+      {"wait",
+       {{"waits_for", text_or_null(s.waits_for)},
+        {"owner", owner_name(s.wait_owner)},
+        {"seconds", seconds(s.waits_us)},
+        {"is_held_up", s.is_held_up}}},
+      {"checkpoint",
+       {{"number", s.round},
+        {"age_seconds",
+         view.checkpoint_wall_seconds == 0 ? Json() : Json(std::max<std::int64_t>(0, age))}}},
+      {"traffic",
+       {{"unit_bytes_down", view.unit_bytes_down},
+        {"unit_bytes_up", view.unit_bytes_up},
+        {"bytes_per_second_down", known(view.bytes_per_second_down)},
+        {"bytes_per_second_up", known(view.bytes_per_second_up)}}},
+      {"disk", {{"store_bytes", s.store_bytes}, {"free_bytes", s.free_bytes}}},
+      {"examples", view.examples},
+      {"volunteers_here", s.volunteers_here},
+      {"shards", s.shards.size()},
+      {"time", times_of(view)},
+      {"history_version", history.version()},
+      {"history_records", history.records().size()},
+      {"join", text_or_null(facts.join)}};
+  return dump(body);
+}
+
+std::string shards_json(const PageView& view) {
+  const RunStatus& s = view.status;
+  Json shards = Json::array();
+  for (std::size_t i = 0; i < s.shards.size(); ++i) {
+    const ShardEntry& e = s.shards[i];
+    const std::uint64_t lag = s.batch > e.next_batch ? s.batch - e.next_batch : 0;
+    shards.push_back(
+        {{"shard", i},
+         {"layer", is_input(s, i) ? "input" : "output"},
+         {"state", shard_state(view, i)},
+         {"holder", e.holder ? Json(printable(s.volunteers[*e.holder].name)) : Json()},
+         {"since_seconds", seconds(e.since_us)},
+         {"version", e.committed},
+         {"next_batch", e.next_batch},
+         {"lag", lag},
+         {"loaded", e.chunks == 0 ? Json() : Json(double(e.chunks_sent) / double(e.chunks))},
+         {"held_before", text_or_null(e.held_before)},
+         {"moved_why", text_or_null(e.moved_why)}});
+  }
+  return dump({{"version", view.version}, {"batch", s.batch}, {"shards", std::move(shards)}});
+}
+
+std::string volunteers_json(const PageView& view) {
+  const RunStatus& s = view.status;
+  std::vector<std::uint32_t> held(s.volunteers.size());
+  std::vector<std::uint32_t> ready(s.volunteers.size());
+  for (const ShardEntry& shard : s.shards) {
+    if (!shard.holder) continue;
+    ++held[*shard.holder];
+    if (shard.state == LeaseState::kReady) ++ready[*shard.holder];
+  }
+  double speed = 0;
+  for (const VolunteerEntry& v : s.volunteers) speed += double{v.speed};
+  Json here = Json::array();
+  for (std::size_t i = 0; i < s.volunteers.size(); ++i) {
+    const VolunteerEntry& v = s.volunteers[i];
+    here.push_back(
+        {{"name", printable(v.name)},
+         {"address", text_or_null(v.peer)},
+         {"is_local", v.is_local},
+         {"state", volunteer_state(v, held[i], ready[i])},
+         {"threads", v.cores},
+         {"shards", held[i]},
+         {"speed", double{v.speed}},
+         {"share", speed > 0 ? Json(double{v.speed} / speed) : Json()},
+         {"round_trip_seconds", v.round_trip_us < 0 ? Json() : Json(double(v.round_trip_us) / 1e6)},
+         {"silent_seconds", seconds(v.silent_us)},
+         {"units_out", v.units_out},
+         {"owes_seconds", v.owes ? Json(seconds(v.owes_us)) : Json()},
+         {"no_shards", text_or_null(v.no_shards)}});
+  }
+  Json gone = Json::array();
+  for (const DepartureEntry& d : s.gone) {
+    gone.push_back({{"name", printable(d.name)},
+                    {"reason", printable(d.reason)},
+                    {"ago_seconds", seconds(d.ago_us)},
+                    {"shards", d.shards}});
+  }
+  Json contributions = Json::array();
+  for (const auto& [name, c] : contributions_of(view)) {
+    contributions.push_back({{"name", name},
+                             {"examples", c.examples},
+                             {"units", c.units},
+                             {"units_expired", c.expired},
+                             {"bytes_down", c.down},
+                             {"bytes_up", c.up},
+                             {"commits", c.commits},
+                             {"faults", c.faults}});
+  }
+  return dump({{"version", view.version},
+               {"volunteers_here", s.volunteers_here},
+               {"here", std::move(here)},
+               {"gone", std::move(gone)},
+               {"contributions", std::move(contributions)}});
+}
+
+std::string configuration_json(const RunFacts& facts) {
+  Json settings = Json::array();
+  for (const SettingShown& s : facts.settings) {
+    settings.push_back({{"key", s.key},
+                        {"value", printable(s.value)},
+                        {"unit", s.unit},
+                        {"doc", s.doc},
+                        {"is_default", s.is_default}});
+  }
+  Json values = Json::array();
+  for (const RecipeChosen::Value& v : facts.recipe.values) {
+    values.push_back({{"key", v.key}, {"value", v.value}, {"why", v.why}});
+  }
+  return dump({{"data",
+                {{"points", facts.points},
+                 {"test_points", facts.test_points},
+                 {"features", facts.features},
+                 {"labels", facts.labels},
+                 {"hidden", facts.hidden},
+                 {"output_shards", facts.output_shards}}},
+               {"settings", std::move(settings)},
+               {"recipe", {{"name", facts.recipe.recipe}, {"values", std::move(values)}}}});
+}
+
+std::string event_shown_json(const EventShown& event, const std::string& id) {
+  const Json parsed = Json::parse(event.json, nullptr, false);
+  return dump({{"id", id},
+               {"wall_seconds", event.wall_seconds},
+               {"level", log_level_name(event.level)},
+               {"text", event.text},
+               {"event", parsed.is_discarded() ? Json::object() : parsed}});
+}
+
+std::string history_json(const HistorySeries& history, RoundIndex from, RoundIndex to,
+                         std::size_t pieces) {
+  const std::vector<HistorySeries::Piece> all = history.pieces(from, to, pieces);
+  const auto& records = history.records();
+  Json checkpoints = Json::array(), batches = Json::array(), epochs = Json::array(),
+       walls = Json::array();
+  for (const HistorySeries::Piece& piece : all) {
+    checkpoints.push_back(piece.last.checkpoint);
+    batches.push_back(piece.last.batches);
+    epochs.push_back(piece.last.epoch);
+    walls.push_back(piece.last.wall_seconds);
+  }
+  Json series = Json::object();
+  for (std::size_t c = 0; c < HistorySeries::kColumns.size(); ++c) {
+    Json last = Json::array(), low = Json::array(), high = Json::array();
+    for (const HistorySeries::Piece& piece : all) {
+      last.push_back(known(piece.last.values[c]));
+      low.push_back(known(piece.low[c]));
+      high.push_back(known(piece.high[c]));
+    }
+    series[std::string(HistorySeries::kColumns[c])] = {
+        {"last", std::move(last)}, {"low", std::move(low)}, {"high", std::move(high)}};
+  }
+  return dump({{"version", history.version()},
+               {"first", records.empty() ? 0 : records.front().checkpoint},
+               {"last", records.empty() ? 0 : records.back().checkpoint},
+               {"checkpoint", std::move(checkpoints)},
+               {"batches", std::move(batches)},
+               {"epoch", std::move(epochs)},
+               {"wall_seconds", std::move(walls)},
+               {"series", std::move(series)}});
+}
+
+}  // namespace gleaner

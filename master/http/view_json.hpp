@@ -1,0 +1,22 @@
+// The run as JSON, as openapi.json describes it. Pure functions; what is unknown is null, and text
+// from peers is made printable.
+#pragma once
+
+#include <string>
+
+#include "common/result.hpp"
+#include "master/http/history_series.hpp"
+#include "master/http/page_view.hpp"
+
+namespace gleaner {
+
+std::string run_json(const PageView& view, const RunFacts& facts, const HistorySeries& history);
+std::string shards_json(const PageView& view);
+std::string volunteers_json(const PageView& view);
+std::string configuration_json(const RunFacts& facts);
+// `id` names the event for a reader that comes back.
+std::string event_shown_json(const EventShown& event, const std::string& id);
+std::string history_json(const HistorySeries& history, RoundIndex from, RoundIndex to,
+                         std::size_t pieces);
+
+}  // namespace gleaner

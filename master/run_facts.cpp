@@ -1,0 +1,56 @@
+#include "master/run_facts.hpp"
+
+#include <unistd.h>
+
+#include <array>
+#include <string>
+
+#include "common/host_port.hpp"
+
+namespace gleaner {
+namespace {
+
+std::string host_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "HOST";
+}
+
+// An address with an invite lets in whoever sees it, and this machine may have other users: the
+// page says where the line is to be had.
+std::string join_command(const MasterConfig& config) {
+  if (config.network.listen.empty()) return {};
+  if (!config.network.insecure) return "gleaner invite list " + config.run.store;
+  auto address = parse_host_port(config.network.listen);
+  if (!address) return {};
+  if (address->host == "0.0.0.0" || address->host == "::") address->host = host_name();
+  return "gleaner-volunteer " + to_text(*address) + " --insecure";
+}
+
+}  // namespace
+
+RunFacts run_facts(const MasterConfig& config, const RunData& data) {
+  RunFacts facts;
+  facts.store = config.run.store;
+  facts.join = join_command(config);
+  facts.points = data.train->points();
+  facts.test_points = data.test ? data.test->points() : 0;
+  facts.features = data.model.features;
+  facts.labels = data.model.labels;
+  facts.hidden = data.model.hidden;
+  facts.output_shards = data.model.output_shards;
+  facts.recipe = data.recipe;
+  MasterConfig effective = config;
+  effective.model = ModelOverrides::all(data.model);
+  const Settings settings = master_settings(effective);
+  MasterConfig defaults;
+  const Settings usual = master_settings(defaults);
+  for (const Setting& setting : settings.all()) {
+    std::string value = setting.value.get();
+    const bool is_default = usual.find_key(setting.key)->value.get() == value;
+    facts.settings.push_back(
+        {setting.key, std::move(value), setting.unit, setting.doc, is_default});
+  }
+  return facts;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,33 @@
+#include "master/tasks/history_record.hpp"
+
+namespace gleaner {
+
+HistoryRecord history_record(const RoundRecord& round, std::int64_t wall_seconds) {
+  HistoryRecord record;
+  record.checkpoint = round.round + 1;
+  record.batches = round.batches;
+  record.epoch = round.epoch;
+  record.loss = round.loss;
+  record.active = round.active;
+  record.code_length = round.code_length;
+  record.examples_per_second = round.examples_per_second;
+  record.volunteers = round.volunteers;
+  record.bytes_down = round.bytes_down;
+  record.bytes_up = round.bytes_up;
+  record.wall_seconds = wall_seconds;
+  return record;
+}
+
+void set_evaluation(HistoryRecord& record, const Evaluation& evaluation) {
+  record.evaluated = evaluation.points;
+  record.evaluated_all = evaluation.all_points;
+  record.p_at_1 = evaluation.p_at_1;
+  record.p_at_3 = evaluation.p_at_3;
+  record.p_at_5 = evaluation.p_at_5;
+  record.psp_at_1 = evaluation.psp_at_1;
+  record.psp_at_3 = evaluation.psp_at_3;
+  record.psp_at_5 = evaluation.psp_at_5;
+  record.p_at_1_halfwidth = evaluation.p_at_1_halfwidth;
+}
+
+}  // namespace gleaner

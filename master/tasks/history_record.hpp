@@ -1,0 +1,15 @@
+// From the core's reports to the history's records. Pure functions.
+#pragma once
+
+#include <cstdint>
+
+#include "master/core/events/records.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// Of the checkpoint that a round became, not evaluated yet. `wall_seconds` since 1970.
+HistoryRecord history_record(const RoundRecord& round, std::int64_t wall_seconds);
+void set_evaluation(HistoryRecord& record, const Evaluation& evaluation);
+
+}  // namespace gleaner

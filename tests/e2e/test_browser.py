@@ -1,0 +1,154 @@
+"""The run's page in a real browser beside a run that trains: right figures, live, whatever names
+volunteers choose, and without one complaint of the browser."""
+
+import sys
+import unittest
+
+import browser
+from harness import TIME_FACTOR, finished
+from test_page import PageCase, ask, port_of
+
+HOSTILE = "<img src=x onerror=document.title='hacked'>"
+SHARDS_SHOWN = "return document.querySelector('#shard-states').textContent"
+
+
+@unittest.skipIf(browser.missing(), browser.missing())
+class BrowserTest(PageCase):
+    def open(self, port, **setup):
+        window = browser.Browser(**setup)
+        self.addCleanup(window.close)
+        window.open(f"http://127.0.0.1:{port}/")
+        window.wait("return document.querySelector('#tile-volunteers')?.textContent >= '1'", "figures",
+                    30 * TIME_FACTOR)
+        return window
+
+    def assert_no_complaint(self, window):
+        self.assertEqual([line for line in window.console() if "Failed to load resource" not in line["message"]],
+                         [])
+
+    def text_matches(self, window, selector, text):
+        window.wait(f"return document.querySelector({selector!r})?.textContent === {text!r}",
+                    f"{selector} says {text}; it says {window.text(selector)!r}", 20 * TIME_FACTOR)
+
+    def test_figures_are_right_and_live(self):
+        master, port, helpers = self.start(volunteers=2)
+        master.wait_event("evaluated")
+        window = self.open(port)
+        first = window.text("#place")
+        window.wait(f"return document.querySelector('#place').textContent !== {first!r}", "live figures")
+        window.wait("return document.querySelectorAll('#volunteers tbody tr[aria-rowindex]').length === 2", "rows")
+        for helper in helpers:
+            helper.pause()
+        run = self.wait_run(port, lambda r: r["wait"]["is_held_up"], "a run that stands still")
+        progress, precision = run["progress"], run["precision"]
+        self.text_matches(window, "#tile-p1", f"{precision['p_at_1']:.4f}")
+        self.text_matches(window, "#tile-p3", f"{precision['p_at_3']:.4f}")
+        self.text_matches(window, "#tile-loss", f"{progress['loss']:.4f}")
+        self.text_matches(window, "#tile-done", f"{100 * progress['batch'] / progress['batches']:.1f} %")
+        self.text_matches(window, "#place",
+                          f"batch {progress['batch']:,} of {progress['batches']:,}, "
+                          f"checkpoint {progress['round']:,} of {progress['rounds']:,}")
+        self.assertIn("held up", window.text("#headline"))
+        history = self.get(port, "/api/v1/history")
+        self.assertIn(f"{history['series']['loss']['last'][-1]:.4f}", window.text("#charts"))
+        for helper in helpers:
+            helper.go_on()
+        self.assert_no_complaint(window)
+
+    def test_a_killed_volunteers_cells_move(self):
+        _, port, (first, _) = self.start(volunteers=2)
+        window = self.open(port)
+        holders = "return document.querySelector('#shard-holders').textContent"
+        window.wait(f"{holders}.includes('v1') && document.querySelector('#shard-holders').textContent.includes('v2')",
+                    "both as holders")
+        first.kill()
+        window.wait(f"return (() => {{ {holders} }})().trim() === 'v2 11'", "all shards at v2", 60 * TIME_FACTOR)
+        window.wait("return document.querySelector('#events').textContent.includes('v1 left')", "an event")
+        window.wait("return document.querySelector('#gone').textContent.includes('v1 went')", "the departure")
+        self.assert_no_complaint(window)
+
+    def test_hostile_names_are_text(self):
+        _, port, _ = self.start("--min-volunteers", 1)
+        self.cluster.volunteer(self.address, "--name", HOSTILE)
+        window = self.open(port)
+        window.wait("return document.querySelector('#volunteers').textContent.includes('<img')", "the name as text")
+        window.wait("return document.querySelector('#events').textContent.includes('<img')", "the event as text")
+        self.assertEqual(window.run("return document.querySelectorAll('img, iframe, object').length"), 0)
+        self.assertNotEqual(window.run("return document.title"), "hacked")
+        window.run("[...document.querySelectorAll('#volunteers td button')]"
+                   ".find((button) => button.textContent.includes('<img')).click()")
+        self.assertEqual(window.text("#dialog-title"), HOSTILE)
+        self.assert_no_complaint(window)
+
+    def test_keyboard_filter_sort_and_zoom(self):
+        master, port, _ = self.start("--verbose", volunteers=2)
+        master.wait_checkpoint(8)
+        window = self.open(port, size=(390, 844), dark=True)
+        window.wait("return document.querySelectorAll('#events li').length > 2", "events")
+        self.assertLessEqual(window.run("return document.documentElement.scrollWidth"), 390)
+        window.run("const e = document.querySelector('#event-text'); e.value = 'joined v2';"
+                   "e.dispatchEvent(new Event('input'))")
+        self.assertEqual(window.run("return document.querySelectorAll('#events li').length"), 1)
+        names = "return [...document.querySelectorAll('#volunteers td button')].map((b) => b.textContent).join()"
+        window.wait(f"return (() => {{ {names} }})().length === 5", "two rows")
+        window.run("document.querySelector('#volunteers th button').click()")
+        self.assertEqual(window.run(names), "v1,v2")
+        window.run("document.querySelector('#volunteers th button').click()")
+        self.assertEqual(window.run(names), "v2,v1")
+        window.run("const map = document.querySelector('#shards'); map.focus();"
+                   "map.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))")
+        self.assertIn("Shard 0 ", window.text("#shard-text"))
+        window.run("const chart = document.querySelector('#charts canvas'); chart.focus();"
+                   "chart.dispatchEvent(new KeyboardEvent('keydown', {key: '+', bubbles: true}))")
+        self.assert_no_complaint(window)
+
+    def test_a_screen_reader_finds_names_for_everything(self):
+        _, port, _ = self.start()
+        window = self.open(port)
+        window.wait("return document.querySelectorAll('#volunteers tbody tr').length > 0", "rows")
+        nodes = window.devtools("Accessibility.getFullAXTree")["nodes"]
+        nameless = [node["role"]["value"] for node in nodes if not node.get("ignored") and
+                    node.get("role", {}).get("value") in ("button", "link", "textbox", "searchbox", "combobox",
+                                                          "image", "img", "progressbar", "heading", "dialog") and
+                    not node.get("name", {}).get("value")]
+        self.assertEqual(nameless, [])
+        self.assertEqual(window.run("return document.querySelectorAll('h1').length"), 1)
+
+    def test_the_master_goes_and_comes_back(self):
+        master, port, _ = self.start()
+        window = self.open(port)
+        master.kill()
+        window.wait("return document.body.classList.contains('is-lost')", "the loss of the master")
+        self.assertIn("has not answered", window.text("#lost"))
+        again = self.setup.with_flag("--epochs", 200).start_master(
+            self.cluster, self.store, "--local", 1, "--http", f"127.0.0.1:{port}", "--threads", 1)
+        self.assertEqual(port_of(again.wait_event("page")["url"]), port)
+        window.wait("return !document.body.classList.contains('is-lost')", "the master again", 60 * TIME_FACTOR)
+        window.wait("return document.querySelector('#join').textContent.includes('takes no connections')", "news")
+
+    def test_the_end_is_told(self):
+        self.setup = self.setup.with_flag("--epochs", 6)
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--http", "127.0.0.1:0",
+                                         "--threads", 1)
+        window = self.open(port_of(master.wait_event("page")["url"]))
+        finished(master)
+        window.wait("return document.querySelector('#lost').textContent.includes('The run ended')", "the end")
+        self.assertIn("Finished", window.text("#headline"))
+
+    def test_another_origin_reads_nothing(self):
+        _, port, _ = self.start()
+        _, other, _ = self.start_other()
+        window = self.open(port)
+        read = window.run(
+            "return Promise.race([fetch(arguments[0]).then((a) => a.text(), (e) => 'refused: ' + e.name)])",
+            f"http://127.0.0.1:{other}/api/v1/run")
+        self.assertTrue(read.startswith("refused"), read)
+        self.assertEqual(ask(other, "/api/v1/run", {"Origin": f"http://127.0.0.1:{port}"})[0], 403)
+
+    def start_other(self):
+        self.store = self.cluster.path("other")
+        return self.start()
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,335 @@
+"""The run's page, its API and its metrics beside a master that trains: the figures are the store's
+and the master's own, readers of every kind cost it nothing, and strangers read nothing."""
+
+import http.client
+import json
+import pathlib
+import re
+import resource
+import shutil
+import socket
+import subprocess
+import sys
+import threading
+import time
+import unittest
+
+from harness import ROOT, RUN_SECONDS, TIME_FACTOR, EndToEndTest, finished, small_setup
+
+DASHBOARDS = ROOT / "master/http/dashboards"
+OPENAPI = json.loads((ROOT / "master/http/openapi.json").read_text(encoding="utf-8"))
+JSON_TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
+
+
+def port_of(url):
+    return int(url.rsplit(":", 1)[1])
+
+
+def ask(port, path, headers=None, method="GET", host="127.0.0.1"):
+    """(status, headers, body) of one request."""
+    connection = http.client.HTTPConnection(host, port, timeout=20 * TIME_FACTOR)
+    try:
+        connection.request(method, path, headers=headers or {})
+        answer = connection.getresponse()
+        return answer.status, answer.headers, answer.read().decode()
+    finally:
+        connection.close()
+
+
+def fits(value, schema, where="answer"):
+    """Raises where the value is not what the schema of openapi.json says."""
+    if "$ref" in schema:
+        schema = OPENAPI["components"]["schemas"][schema["$ref"].rsplit("/", 1)[1]]
+    types = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
+    is_number = isinstance(value, (int, float)) and not isinstance(value, bool)
+    if not any(is_number if kind == "number" else is_number and isinstance(value, int)
+               if kind == "integer" else isinstance(value, JSON_TYPES[kind]) for kind in types):
+        raise AssertionError(f"{where} is {value!r}, not {types}")
+    if "enum" in schema and value not in schema["enum"]:
+        raise AssertionError(f"{where} is {value!r}, none of {schema['enum']}")
+    if is_number and value < schema.get("minimum", value):
+        raise AssertionError(f"{where} is {value}, below {schema['minimum']}")
+    if isinstance(value, list):
+        for place, item in enumerate(value):
+            fits(item, schema["items"], f"{where}[{place}]")
+    if isinstance(value, dict):
+        for key in schema.get("required", ()):
+            if key not in value:
+                raise AssertionError(f"{where} lacks {key}")
+        for key, item in value.items():
+            if key in schema.get("properties", {}):
+                fits(item, schema["properties"][key], f"{where}.{key}")
+            elif schema.get("additionalProperties") is False:
+                raise AssertionError(f"{where}.{key} is not described")
+
+
+class Stream:
+    """A reader of server-sent events, as slow as its caller."""
+
+    def __init__(self, port, source="127.0.0.1"):
+        self.socket = socket.create_connection(("127.0.0.1", port), 20 * TIME_FACTOR, (source, 0))
+        self.socket.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n"
+                            b"Accept: text/event-stream\r\n\r\n")
+        self.text = b""
+
+    def wait_for(self, piece, seconds=20 * TIME_FACTOR):
+        deadline = time.monotonic() + seconds
+        while piece not in self.text:
+            self.socket.settimeout(max(0.01, deadline - time.monotonic()))
+            got = self.socket.recv(1 << 16)
+            if not got:
+                raise AssertionError(f"the stream ended without {piece!r}")
+            self.text += got
+
+    def close(self):
+        self.socket.close()
+
+
+def memory_kib(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1))
+
+
+class PageCase(EndToEndTest):
+    """A small run with its page."""
+
+    def setUp(self):
+        super().setUp()
+        self.setup = small_setup(self.cluster)
+        self.store = self.cluster.path("store")
+
+    def start(self, *flags, volunteers=1):
+        """A master with its page, and volunteers that train."""
+        master = self.setup.with_flag("--epochs", 200).start_master(
+            self.cluster, self.store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--threads", 1, *flags)
+        port = port_of(master.wait_event("page")["url"])
+        self.address = master.wait_event("listening")["address"]
+        helpers = [self.cluster.volunteer(self.address) for _ in range(volunteers)]
+        master.wait_checkpoint(2)
+        return master, port, helpers
+
+    def get(self, port, path):
+        status, _, body = ask(port, path)
+        self.assertEqual(status, 200, body)
+        return json.loads(body)
+
+    def wait_run(self, port, matches, what):
+        deadline = time.monotonic() + RUN_SECONDS
+        while True:
+            run = self.get(port, "/api/v1/run")
+            if matches(run):
+                return run
+            if time.monotonic() > deadline:
+                raise AssertionError(f"never came to: {what}\n{run}")
+            time.sleep(0.1)
+
+    def ask_from(self, source, port):
+        connection = http.client.HTTPConnection("127.0.0.1", port, 20 * TIME_FACTOR, (source, 0))
+        connection.request("GET", "/healthz")
+        answer = connection.getresponse()
+        result = answer.status, answer.read().decode()
+        connection.close()
+        return result
+
+
+class Page(PageCase):
+    def test_every_answer_fits_the_description(self):
+        _, port, _ = self.start("--verbose")
+        self.wait_run(port, lambda r: r["stage"] == "training", "a run that trains")
+        for path, item in OPENAPI["paths"].items():
+            with self.subTest(path=path):
+                status, headers, body = ask(port, path)
+                self.assertEqual(status, 200, body)
+                content = item["get"]["responses"]["200"]["content"]
+                kind = headers["Content-Type"].split(";")[0]
+                self.assertIn(kind, content)
+                if kind == "application/json":
+                    fits(json.loads(body), content[kind]["schema"], path)
+        for path in ("/", "/page.js", "/page.css", "/icon.svg"):
+            self.assertEqual(ask(port, path)[0], 200)
+
+    def test_figures_are_the_stores_and_the_masters(self):
+        master, port, helpers = self.start()
+        master.wait_event("evaluated")
+        for helper in helpers:
+            helper.pause()  # the run stands still
+        run = self.wait_run(port, lambda r: r["wait"]["is_held_up"], "a run that stands still")
+        status = json.loads(self.cluster.gleaner("status", self.address, "--json"))
+        for key in ("stage", "round", "batch", "epoch", "staleness", "loss", "active", "p_at_1"):
+            mine = {**run["progress"], **run["precision"], "stage": run["stage"]}[key]
+            self.assertAlmostEqual(mine, status["progress"][key], 4) if isinstance(mine, float) \
+                else self.assertEqual(mine, status["progress"][key], key)
+        shards = self.get(port, "/api/v1/shards")["shards"]
+        self.assertEqual([(s["holder"], s["next_batch"], s["version"]) for s in shards],
+                         [(s["holder"], s["next_batch"], s["committed_rounds"]) for s in status["shards"]])
+        here = self.get(port, "/api/v1/volunteers")["here"]
+        self.assertEqual([(v["name"], v["state"], v["shards"]) for v in here],
+                         [(v["name"], v["state"], len(v["shards"])) for v in status["volunteers"]])
+        self.assertIn(run["wait"]["waits_for"], run["headline"])
+        history = self.get(port, "/api/v1/history?points=4000")
+        stored = self.cluster.history(self.store)[:len(history["checkpoint"])]
+        self.assertEqual(history["checkpoint"], [record["checkpoint"] for record in stored])
+        for column, series in history["series"].items():
+            self.assertEqual(series["last"], [record[column] for record in stored], column)
+        lines = ask(port, "/api/v1/history.csv")[2].splitlines()
+        self.assertEqual(len(lines), 1 + len(history["checkpoint"]))
+        for helper in helpers:
+            helper.go_on()
+
+    def test_a_killed_volunteers_shards_move(self):
+        _, port, (first, _, _) = self.start(volunteers=3)
+
+        def holders():
+            return [shard["holder"] for shard in self.get(port, "/api/v1/shards")["shards"]]
+
+        self.wait_run(port, lambda _: set(holders()) == {"v1", "v2", "v3"}, "shards at all three")
+        first.kill()
+        self.wait_run(port, lambda r: r["volunteers_here"] == 2 and set(holders()) == {"v2", "v3"},
+                      "shards at the other two")
+        self.assertEqual(self.get(port, "/api/v1/volunteers")["gone"][-1]["name"], "v1")
+        events = [event["event"]["event"] for event in self.get(port, "/api/v1/events")["events"]]
+        self.assertIn("volunteer_left", events)
+        self.assertIn('gleaner_volunteers_left_total{polite="no"} 1', ask(port, "/metrics")[2])
+
+    def test_strangers_read_nothing_and_change_nothing(self):
+        master, port, _ = self.start()
+        for headers in ({"Host": "evil.example"}, {"Host": f"evil.example:{port}"},
+                        {"Origin": "http://evil.example"}, {"Sec-Fetch-Site": "cross-site"}):
+            for path in ("/", "/api/v1/run", "/api/v1/events", "/metrics", "/healthz"):
+                status, _, body = ask(port, path, headers)
+                self.assertEqual(status, 403)
+                self.assertNotIn("batch", body)
+        for method in ("POST", "PUT", "DELETE", "OPTIONS", "PATCH"):
+            self.assertEqual(ask(port, "/api/v1/run", method=method)[0], 405)
+        status, headers, _ = ask(port, "/")
+        self.assertEqual(status, 200)
+        self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+        self.assertNotIn("unsafe", headers["Content-Security-Policy"])
+        self.assertNotIn("Access-Control-Allow-Origin", headers)
+        self.assertEqual(ask(port, "/", {"If-None-Match": headers["ETag"]})[0], 304)
+        self.assertEqual(ask(port, "/page.js", method="HEAD")[2], "")
+        self.assertTrue(master.is_running())
+
+    def test_readers_of_every_kind_cost_the_master_nothing(self):
+        master, port, _ = self.start("--verbose")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+        quick = Stream(port)
+        quick.wait_for(b"event: run")
+        before = memory_kib(master.pid)
+        streams, stop = [], threading.Event()
+        try:
+            for i in range(1000):  # half of them never read; from many addresses, since each has a limit
+                streams.append(Stream(port, f"127.0.1.{1 + i % 20}"))
+            for stream in streams[::2]:
+                stream.wait_for(b"event: run", 60 * TIME_FACTOR)
+            endless = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
+            for one in endless:
+                one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Endless: ")
+
+            def drip():
+                while not stop.wait(0.05):
+                    for one in endless:
+                        try:
+                            one.sendall(b"x" * 200)
+                        except OSError:
+                            pass  # closed: the header is too long
+
+            dripper = threading.Thread(target=drip)
+            dripper.start()
+            done = self.get(port, "/api/v1/run")["progress"]["round"]
+            self.wait_run(port, lambda r: r["progress"]["round"] >= done + 5, "five rounds more")
+            quick.text = b""
+            quick.wait_for(b"event: run")
+            grown = memory_kib(master.pid) - before
+            self.assertLess(grown, 96 * 1024, "KiB more for 1,000 readers")
+            metrics = ask(port, "/metrics")[2]
+            self.assertGreater(float(re.search(r"gleaner_http_streams (\d+)", metrics).group(1)), 990)
+        finally:
+            stop.set()
+            for stream in [quick, *streams]:
+                stream.close()
+        dripper.join()
+        for one in endless:
+            one.close()
+
+    def test_one_address_cannot_take_all_connections(self):
+        _, port, _ = self.start()
+        held = []
+        try:
+            for _ in range(200):
+                held.append(socket.create_connection(("127.0.0.1", port)))
+            status, body = self.ask_from("127.0.0.9", port)
+            self.assertEqual(status, 200, body)
+        finally:
+            for one in held:
+                one.close()
+
+    def test_the_stream_tells_the_end(self):
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1,
+                                         "--http", "127.0.0.1:0")
+        stream = Stream(port_of(master.wait_event("page")["url"]))
+        finished(master)
+        stream.wait_for(b"\r\n0\r\n")  # the last chunk
+        text = stream.text.decode()
+        self.assertIn('"stage":"done"', text)
+        self.assertTrue('"headline":"Finished' in text, text[-4000:])
+        stream.close()
+
+    def test_a_taken_port_and_foreign_addresses(self):
+        with socket.socket() as taken:
+            taken.bind(("127.0.0.1", 0))
+            taken.listen()
+            port = taken.getsockname()[1]
+            master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1,
+                                             "--http", f"127.0.0.1:{port}")
+            other = port_of(master.wait_event("page")["url"])
+            self.assertNotEqual(other, port)
+            finished(master)
+        code, program = self.cluster.run(
+            "gleaner-master", *self.setup.arguments(self.store, "--local", 1, "--http", "0.0.0.0:8080"))
+        self.assertEqual(code, 2)
+        self.assertIn("for this machine alone", program.said())
+        quiet = self.setup.start_master(self.cluster, self.cluster.path("quiet"), "--local", 1, "--http", "off")
+        finished(quiet)
+        self.assertEqual(quiet.events("page"), [])
+
+    def test_looking_changes_no_bit(self):
+        reference = self.setup.run_local(self.cluster, self.cluster.path("reference"))
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1,
+                                         "--http", "127.0.0.1:0")
+        port = port_of(master.wait_event("page")["url"])
+        stream = Stream(port)
+        while master.is_running():
+            for path in ("/api/v1/run", "/api/v1/shards", "/api/v1/history", "/metrics"):
+                try:
+                    ask(port, path)
+                except (OSError, http.client.HTTPException):
+                    break  # it has ended
+        self.assertEqual(finished(master)["digest"], reference["digest"])
+        stream.close()
+
+
+@unittest.skipUnless(shutil.which("promtool"), "promtool is missing (Debian package prometheus)")
+class Metrics(PageCase):
+    """By Prometheus' own judge."""
+
+    def promtool(self, *arguments, text=None):
+        done = subprocess.run(["promtool", *arguments], input=text, text=True, capture_output=True, check=False)
+        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
+
+    def test_metrics_are_clean_and_rules_name_only_what_there_is(self):
+        _, port, _ = self.start()
+        self.wait_run(port, lambda r: r["precision"]["p_at_1"] is not None, "an evaluation")
+        text = ask(port, "/metrics")[2]
+        self.promtool("check", "metrics", text=text)
+        self.promtool("test", "rules", str(DASHBOARDS / "alerts_test.yml"))
+        known = set(re.findall(r"^# TYPE (\w+)", text, re.MULTILINE))
+        for file in ("alerts.yml", "grafana.json"):
+            used = set(re.findall(r"gleaner_\w+", (DASHBOARDS / file).read_text(encoding="utf-8")))
+            self.assertLessEqual(used, known, file)
+        run = self.get(port, "/api/v1/run")
+        self.assertIn(f'gleaner_batches_planned {run["progress"]["batches"]}\n', text)
+
+
+if __name__ == "__main__":
+    sys.exit(unittest.main())

@@ -1,0 +1,62 @@
+#include "master/http/request_rules.hpp"
+
+#include <catch2/catch.hpp>
+
+#include "common/host_port.hpp"
+
+namespace gleaner {
+
+TEST_CASE("request rules: names of this machine are answered, with and without a port", "[http]") {
+  for (const char* host : {"localhost", "localhost:8080", "127.0.0.1", "127.0.0.1:1",
+                           "127.9.8.7:80", "[::1]", "[::1]:65535"}) {
+    INFO(host);
+    REQUIRE(refusal_of({host, {}, {}, {}}).empty());
+  }
+}
+
+TEST_CASE("request rules: a name that is let point here is refused, whatever it looks like",
+          "[http]") {
+  for (const char* host : {"",
+                           "evil.example",
+                           "evil.example:8080",
+                           "127.0.0.1.evil.example",
+                           "localhost.evil.example",
+                           "127.0.0.1:80@evil.example",
+                           "127.0.0",
+                           "127.0.0.1.1",
+                           "127.0.0.256",
+                           "128.0.0.1",
+                           "0.0.0.0",
+                           "[::1",
+                           "[::1]x",
+                           "[::2]",
+                           "[localhost]",
+                           "localhost:",
+                           "localhost:x",
+                           "localhost:123456",
+                           "LOCALHOST.",
+                           "127.0.0.1 ",
+                           " 127.0.0.1",
+                           "127..0.1",
+                           "+127.0.0.1"}) {
+    INFO(host);
+    REQUIRE_FALSE(refusal_of({host, {}, {}, {}}).empty());
+  }
+}
+
+TEST_CASE("request rules: pages of other origins are refused, links to the page are not",
+          "[http]") {
+  const char* const host = "127.0.0.1:8080";
+  REQUIRE(refusal_of({host, "http://127.0.0.1:8080", "same-origin", "cors"}).empty());
+  REQUIRE(refusal_of({host, {}, "none", "navigate"}).empty());
+  REQUIRE(refusal_of({host, {}, "cross-site", "navigate"}).empty());
+  REQUIRE_FALSE(refusal_of({host, {}, "cross-site", "no-cors"}).empty());
+  REQUIRE_FALSE(refusal_of({host, {}, "same-site", "cors"}).empty());
+  for (const char* origin : {"http://127.0.0.1:8081", "http://localhost:8080", "null",
+                             "https://127.0.0.1:8080", "http://evil.example"}) {
+    INFO(origin);
+    REQUIRE_FALSE(refusal_of({host, origin, {}, {}}).empty());
+  }
+}
+
+}  // namespace gleaner

@@ -45,7 +45,7 @@ void CoreRunner::stop() {
 
 RunStatus CoreRunner::status() const {
   RunStatus status = core_.status();
-  if (observer_.on_status) observer_.on_status(status);
+  if (observer_.on_status) observer_.on_status(status, {{}, Role::kAdmin, true, true, {}});
   return status;
 }
 

@@ -24,7 +24,7 @@
 #include "master/console/progress_source.hpp"
 #include "master/core_runner.hpp"
 #include "master/core_settings.hpp"
-#include "master/entrance.hpp"
+#include "master/entrance/entrance.hpp"
 #include "master/fallback.hpp"
 #include "master/finished_run.hpp"
 #include "master/local_volunteers.hpp"

@@ -1,4 +1,4 @@
-#include "master/network_settings.hpp"
+#include "master/entrance/network_settings.hpp"
 
 #include "volunteer/config.hpp"
 

@@ -1,11 +1,11 @@
-#include "master/entrance.hpp"
+#include "master/entrance/entrance.hpp"
 
 #include <utility>
 
 #include "common/net/connect.hpp"
 #include "common/net/descriptors.hpp"
 #include "common/net/tcp_link.hpp"
-#include "master/network_settings.hpp"
+#include "master/entrance/network_settings.hpp"
 
 namespace gleaner {
 namespace {

@@ -7,11 +7,12 @@
 
 namespace gleaner {
 
-ThreadPool::ThreadPool(unsigned threads, int nice) {
+ThreadPool::ThreadPool(unsigned threads, int nice, bool is_pinned) {
   GLEANER_CHECK(threads >= 1);
   for (unsigned worker = 1; worker < threads; ++worker) {
-    workers_.emplace_back([this, worker, nice] {
+    workers_.emplace_back([this, worker, nice, is_pinned] {
       give_way(nice);
+      if (is_pinned) pin_to_processor(worker);
       work(worker);
     });
   }
@@ -28,7 +29,10 @@ ThreadPool::~ThreadPool() {
 
 void ThreadPool::parallel_for(std::size_t count, const LoopBody& body) {
   if (workers_.empty() || count <= 1) {
-    for (std::size_t index = 0; index < count; ++index) body(index, 0);
+    for (std::size_t index = 0; index < count; ++index) {
+      gate_.pass();
+      body(index, 0);
+    }
     return;
   }
   // For want of memory, say. What has not begun by then is left out.
@@ -61,7 +65,10 @@ void ThreadPool::parallel_for(std::size_t count, const LoopBody& body) {
 }
 
 void ThreadPool::drain(unsigned worker) {
-  for (std::size_t index = next_++; index < count_; index = next_++) (*body_)(index, worker);
+  for (std::size_t index = next_++; index < count_; index = next_++) {
+    gate_.pass();
+    (*body_)(index, worker);
+  }
 }
 
 void ThreadPool::work(unsigned worker) {

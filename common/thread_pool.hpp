@@ -10,6 +10,8 @@
 #include <thread>
 #include <vector>
 
+#include "common/pause_gate.hpp"
+
 namespace gleaner {
 
 // What a loop does with an index, borrowed: unlike a std::function it takes no memory of its own.
@@ -31,8 +33,8 @@ class LoopBody {
 class ThreadPool {
  public:
   // threads >= 1, the caller of `parallel_for` included. Those that are started give way by `nice`
-  // (thread_priority.hpp).
-  explicit ThreadPool(unsigned threads, int nice = 0);
+  // (thread_priority.hpp); if `is_pinned`, each stays on a processor, from the second on.
+  explicit ThreadPool(unsigned threads, int nice = 0, bool is_pinned = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
   ThreadPool& operator=(const ThreadPool&) = delete;
@@ -40,7 +42,11 @@ class ThreadPool {
   // Calls body(index, worker) once for every index < count, in any order and on any worker
   // < threads(), and returns when all calls have. Nothing numeric may depend on `worker`.
   // What a call throws is thrown here when all have ended. Not reentrant; one caller at a time.
+  // Every worker passes gate() before each call.
   void parallel_for(std::size_t count, const LoopBody& body);
+
+  // Closed from another thread, it holds a loop up between two of its calls.
+  [[nodiscard]] PauseGate& gate() { return gate_; }
 
   [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
@@ -48,6 +54,7 @@ class ThreadPool {
   void work(unsigned worker);
   void drain(unsigned worker);
 
+  PauseGate gate_;
   std::mutex mutex_;
   std::condition_variable start_;
   std::condition_variable done_;

@@ -44,6 +44,42 @@ TEST_CASE("thread pool: what a worker throws reaches the caller, and the pool go
   }
 }
 
+TEST_CASE("thread pool: a closed gate holds a loop up between two calls, and nothing is lost",
+          "[thread_pool]") {
+  for (const unsigned threads : {1u, 3u}) {
+    ThreadPool pool(threads);
+    std::atomic<std::size_t> begun = 0;
+    std::vector<std::atomic<int>> visits(100);
+    // Every call from the tenth on finds the gate closed behind it.
+    std::thread owner([&] {
+      pool.parallel_for(visits.size(), [&](std::size_t index, unsigned) {
+        ++visits[index];
+        if (++begun == 10) pool.gate().close();
+      });
+    });
+    while (!pool.gate().is_closed()) std::this_thread::yield();
+    // Those that had passed the gate before it was closed may still begin.
+    for (int look = 0; look < 1000; ++look) std::this_thread::yield();
+    REQUIRE(begun < 10 + threads);
+    pool.gate().open();
+    owner.join();
+    for (const auto& visit : visits) REQUIRE(visit == 1);
+    REQUIRE(pool.gate().closed_for() > Micros(0));
+  }
+}
+
+TEST_CASE("thread pool: time behind a closed gate is not counted as work", "[thread_pool]") {
+  PauseGate gate;
+  const WorkTimer timer(gate);
+  const Instant begin = monotonic_now();
+  gate.close();
+  while (monotonic_now() - begin < Millis(20)) std::this_thread::yield();
+  gate.open();
+  gate.pass();
+  REQUIRE(gate.closed_for() >= Millis(19));
+  REQUIRE(timer.elapsed_us() < 15'000);
+}
+
 TEST_CASE("thread pool: the threads it starts give way, the caller does not", "[thread_pool]") {
   const int before = niceness();
   const int nice = std::min(before + 3, kNiceMax);

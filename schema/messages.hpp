@@ -310,6 +310,7 @@ struct Heartbeat {
   std::uint64_t echo_us = 0;    // the sender's clock; comes back in `echoed_us`
   std::uint64_t echoed_us = 0;  // the peer's last echo_us, 0 before the first
   std::optional<RunNews> news;
+  std::string paused{};  // from a volunteer that computes nothing at present: why; empty: it works
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 

@@ -21,15 +21,19 @@ Client::Client(asio::io_context& io, Options options)
     : io_(io),
       options_(std::move(options)),
       core_(options_.core),
-      pool_(options_.threads, options_.nice),
+      pool_(options_.threads, options_.nice, options_.pins_threads),
       executor_(pool_, options_.memory_bytes, options_.points),
       timer_(io) {
-  asio::post(work_, [nice = options_.nice] { give_way(nice); });
+  asio::post(work_, [nice = options_.nice, is_pinned = options_.pins_threads] {
+    give_way(nice);
+    if (is_pinned) pin_to_processor(0);
+  });
 }
 
 Client::~Client() {
   alive_.reset();
   if (link_) link_->abandon();
+  pool_.gate().open();
   work_.join();
 }
 
@@ -38,8 +42,16 @@ void Client::start() {
   tick();
 }
 
-void Client::stop(std::string reason) {
-  handle(StopRequested{std::move(reason)});
+void Client::stop(std::string reason, std::optional<Millis> grace) {
+  handle(StopRequested{std::move(reason), grace});
+}
+
+void Client::pause(std::string reason, Millis keep, Millis grace) {
+  handle(PauseRequested{std::move(reason), keep, grace});
+}
+
+void Client::resume() {
+  handle(ResumeRequested{});
 }
 
 void Client::tick() {
@@ -58,6 +70,11 @@ void Client::handle(Event event) {
     std::visit([this](auto& e) { perform(e); }, effect);
   }
   if (link_) link_->set_listening(core_.wants_more());
+  if (core_.may_compute()) {
+    pool_.gate().open();
+  } else {
+    pool_.gate().close();
+  }
   if (options_.on_change) options_.on_change(core_.snapshot(), held_bytes_);
 }
 
@@ -88,6 +105,7 @@ void Client::use(std::shared_ptr<Link> link) {
   Link::Handler handler;
   handler.on_frame = [this, is_current](const Bytes& payload, std::size_t wire_bytes) {
     if (!is_current()) return;
+    traffic_.down_bytes += wire_bytes;
     receive(payload, wire_bytes);
   };
   handler.on_closed = [this, is_current](std::string reason) {
@@ -134,7 +152,7 @@ void Client::perform(const Disconnect&) {
 }
 
 void Client::perform(Send& effect) {
-  if (link_) link_->send(encode(effect.message), lane_of(effect.message));
+  if (link_) traffic_.up_bytes += link_->send(encode(effect.message), lane_of(effect.message));
 }
 
 void Client::perform(StartWork& effect) {
@@ -144,6 +162,7 @@ void Client::perform(StartWork& effect) {
 
 void Client::start_work() {
   if (!next_work_ || (link_ && link_->bytes_waiting() > kSendQueueBytes)) return;
+  is_working_ = true;
   asio::post(work_, [this, alive = std::weak_ptr<int>(alive_),
                      effect = std::move(*std::exchange(next_work_, std::nullopt))] {
     auto replies = executor_.execute(effect.work);
@@ -156,6 +175,7 @@ void Client::start_work() {
     asio::post(io_, [this, alive, done = std::move(done), held = executor_.held_bytes()]() mutable {
       if (alive.expired()) return;
       held_bytes_ = held;
+      is_working_ = false;
       handle(std::move(done));
     });
   });

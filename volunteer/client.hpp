@@ -28,6 +28,7 @@ class Client {
     CoreConfig core;
     std::uint32_t threads = 1;
     int nice = kVolunteerNice;  // of the threads that compute
+    bool pins_threads = false;  // each to a processor
     std::uint64_t memory_bytes = 0;
     PointStoreOptions points{};
     // Makes a connection and calls back, once, from the I/O thread.
@@ -45,8 +46,23 @@ class Client {
   Client& operator=(const Client&) = delete;
 
   void start();
-  // Asks the core to leave politely; the second time it leaves at once.
-  void stop(std::string reason);
+  // Asks the core to leave politely; the second time it leaves at once. `grace` is what the
+  // hand-over may take, the configuration's unless given.
+  void stop(std::string reason, std::optional<Millis> grace = {});
+  // As PauseRequested has it: compute threads stop at their next block.
+  void pause(std::string reason, Millis keep, Millis grace);
+  void resume();
+
+  struct Traffic {
+    std::uint64_t up_bytes = 0;
+    std::uint64_t down_bytes = 0;
+  };
+
+  // On the wire, in this process's life.
+  [[nodiscard]] const Traffic& traffic() const { return traffic_; }
+
+  // Whether the compute thread has a piece of work under way.
+  [[nodiscard]] bool is_working() const { return is_working_; }
 
  private:
   void handle(Event event);
@@ -74,6 +90,8 @@ class Client {
   std::optional<StartWork> next_work_;  // until results of earlier work have left
   std::uint64_t connection_ = 0;        // callbacks of earlier ones are void
   std::uint64_t held_bytes_ = 0;        // after the last piece of work
+  bool is_working_ = false;
+  Traffic traffic_;
   bool has_exited_ = false;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks hold it weakly
 };

@@ -1,20 +1,15 @@
 #include "volunteer/executor.hpp"
 
 #include <fmt/format.h>
+#include <malloc.h>
 
 #include <algorithm>
 #include <new>
 #include <type_traits>
 #include <utility>
 
-#include "common/time.hpp"
-
 namespace gleaner::volunteer {
 namespace {
-
-std::uint64_t elapsed_us(Instant since) {
-  return static_cast<std::uint64_t>((monotonic_now() - since).count());
-}
 
 template <typename T>
 void append(std::vector<Message>& messages, std::vector<T>&& more) {
@@ -42,22 +37,31 @@ std::uint64_t Executor::shard_bytes() const {
   return (trainer_ ? trainer_->memory_bytes() : 0) + inputs_.shard_bytes();
 }
 
-Result<std::vector<Message>> Executor::execute(const std::variant<Reset, Message>& work) {
+Result<std::vector<Message>> Executor::execute(const Work& work) {
   try {
     return dispatch(work);
   } catch (const std::bad_alloc&) {
     // Whatever was being changed may be changed in part: nothing of it is kept.
-    trainer_.reset();
-    inputs_.clear();
-    chunks_missing_.clear();
+    forget();
     return Error{ErrorCode::kResources,
                  "this machine has less memory than --memory promises: the shards held here are "
                  "given up, and half as much is offered from now on"};
   }
 }
 
-Result<std::vector<Message>> Executor::dispatch(const std::variant<Reset, Message>& work) {
+void Executor::forget() {
+  trainer_.reset();
+  inputs_.clear();
+  chunks_missing_.clear();
+}
+
+Result<std::vector<Message>> Executor::dispatch(const Work& work) {
   if (const auto* reset = std::get_if<Reset>(&work)) return run(*reset);
+  if (std::holds_alternative<Forget>(work)) {
+    forget();
+    (void)malloc_trim(0);  // the machine is to have it, not this process's next allocation
+    return std::vector<Message>{};
+  }
   return std::visit(
       [this](const auto& message) -> Result<std::vector<Message>> {
         if constexpr (requires { run(message); }) {
@@ -142,10 +146,10 @@ Result<std::vector<Message>> Executor::run(const Revoke& revoke) {
 }
 
 Result<std::vector<Message>> Executor::run(const TrainUnit& unit) {
-  const Instant start = monotonic_now();
+  const WorkTimer timer(pool_.gate());
   auto outcome = trainer_->train(unit);
   if (!outcome) return outcome.error();
-  outcome->result.compute_us = elapsed_us(start);
+  outcome->result.compute_us = timer.elapsed_us();
   // The result before the commits: a round must not look whole while its batches are awaited.
   std::vector<Message> replies;
   replies.emplace_back(std::move(outcome->result));
@@ -154,10 +158,10 @@ Result<std::vector<Message>> Executor::run(const TrainUnit& unit) {
 }
 
 Result<std::vector<Message>> Executor::run(const EvalUnit& unit) {
-  const Instant start = monotonic_now();
+  const WorkTimer timer(pool_.gate());
   auto result = trainer_->evaluate(unit);
   if (!result) return result.error();
-  result->compute_us = elapsed_us(start);
+  result->compute_us = timer.elapsed_us();
   return std::vector<Message>{std::move(*result)};
 }
 

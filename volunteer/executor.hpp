@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <variant>
 #include <vector>
 
 #include "common/result.hpp"
@@ -27,11 +26,12 @@ class Executor {
 
   // Replies in the order in which they must leave. An error means that the master's message does
   // not fit what is here, or that memory ran out: the connection is not worth keeping.
-  Result<std::vector<Message>> execute(const std::variant<Reset, Message>& work);
+  Result<std::vector<Message>> execute(const Work& work);
 
  private:
   [[nodiscard]] std::uint64_t shard_bytes() const;
-  Result<std::vector<Message>> dispatch(const std::variant<Reset, Message>& work);
+  void forget();
+  Result<std::vector<Message>> dispatch(const Work& work);
   Result<std::vector<Message>> run(const Reset& reset);
   Result<std::vector<Message>> run(const LeaseGrant& grant);
   Result<std::vector<Message>> run(const ShardChunk& chunk);

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/limits.hpp"
-#include "common/time.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -109,10 +108,10 @@ Result<bool> InputWork::run_unit(const InputUnit& unit, std::vector<Message>& re
     batches.push_back(std::move(*batch));
     examples.emplace_back(batches.back().examples);
   }
-  const Instant start = monotonic_now();
+  const WorkTimer timer(pool_.gate());
   auto outcome = trainer().run(unit, examples);
   if (!outcome) return outcome.error();
-  outcome->result.compute_us = static_cast<std::uint64_t>((monotonic_now() - start).count());
+  outcome->result.compute_us = timer.elapsed_us();
   // The result before the commits: a round must not look whole while its batches are awaited.
   replies.emplace_back(std::move(outcome->result));
   for (ShardCommit& commit : outcome->commits) replies.emplace_back(std::move(commit));

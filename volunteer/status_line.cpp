@@ -37,6 +37,8 @@ const char* activity_name(VolunteerActivity activity) {
       return "committing";
     case VolunteerActivity::kHandingOver:
       return "handing_over";
+    case VolunteerActivity::kPaused:
+      return "paused";
     case VolunteerActivity::kRefused:
       return "refused";
     case VolunteerActivity::kFinished:
@@ -123,6 +125,8 @@ std::string sentence(const VolunteerStatus& s) {
       return "sending what the round changed in " + shards_shown(s.shards);
     case VolunteerActivity::kHandingOver:
       return "handing over " + shards_shown(s.shards) + because(s.reason);
+    case VolunteerActivity::kPaused:
+      return "paused" + because(s.reason);
     case VolunteerActivity::kRefused:
       return fmt::format("refused by the master at {}{}", s.master, because(s.reason));
     case VolunteerActivity::kFinished:

@@ -29,6 +29,7 @@ enum class VolunteerActivity : std::uint8_t {
   kEvaluating,   // with `shards`
   kCommitting,   // sending what changed in `shards`
   kHandingOver,  // giving `shards` back; `reason`: why
+  kPaused,       // computing nothing; `sentence`: why, and when it may end
   kRefused,      // by the master, for good or to try again; `reason`: its sentence
   kFinished,     // the run is over
   kStopped,      // left; `reason`: why

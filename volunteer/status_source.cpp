@@ -10,7 +10,7 @@ VolunteerActivity activity_of(volunteer::Snapshot::Phase phase) {
   switch (phase) {
     case Phase::kConnecting:
       return VolunteerActivity::kConnecting;
-    case Phase::kPausing:
+    case Phase::kRetrying:
       return VolunteerActivity::kRetrying;
     case Phase::kWaiting:
       return VolunteerActivity::kWaiting;
@@ -20,6 +20,8 @@ VolunteerActivity activity_of(volunteer::Snapshot::Phase phase) {
       return VolunteerActivity::kTraining;
     case Phase::kLeaving:
       return VolunteerActivity::kHandingOver;
+    case Phase::kPaused:
+      return VolunteerActivity::kPaused;
     case Phase::kExiting:
       return VolunteerActivity::kStopped;
   }

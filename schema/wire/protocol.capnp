@@ -281,6 +281,7 @@ struct Heartbeat {
   echoUs @0 :UInt64;
   echoedUs @1 :UInt64;
   news @2 :RunNews;  # null when there is none
+  paused @3 :Text;
 }
 
 struct Leaving {

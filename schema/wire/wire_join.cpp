@@ -149,6 +149,7 @@ Refusal read(wire::Refusal::Reader from) {
 }
 
 void write(const Heartbeat& from, wire::Heartbeat::Builder to) {
+  to.setPaused(outgoing_text(from.paused, kSentenceBytesMax));
   to.setEchoUs(from.echo_us);
   to.setEchoedUs(from.echoed_us);
   if (!from.news) return;
@@ -167,6 +168,7 @@ Heartbeat read(wire::Heartbeat::Reader from) {
   Heartbeat to;
   to.echo_us = from.getEchoUs();
   to.echoed_us = from.getEchoedUs();
+  to.paused = read_text("paused", from.getPaused(), kSentenceBytesMax);
   if (!from.hasNews()) return to;
   const auto news = from.getNews();
   RunNews& run = to.news.emplace();

@@ -290,7 +290,7 @@ ShardOffer shard_offer(Rng& rng) {
 }
 
 Heartbeat heartbeat(Rng& rng) {
-  Heartbeat beat{rng.next(), rng.next(), std::nullopt};
+  Heartbeat beat{rng.next(), rng.next(), std::nullopt, text(rng, kSentenceBytesMax)};
   if (rng.chance(1, 2)) {
     beat.news = RunNews{number(rng), number(rng), number(rng),    number(rng),
                         number(rng), finite(rng), text(rng, 200), text(rng, 200)};

@@ -177,8 +177,9 @@ std::vector<Message> sample_messages() {
   std::vector<Message> messages = joining_samples();
   for (auto& message : lease_samples()) messages.push_back(std::move(message));
   for (auto& message : training_samples()) messages.push_back(std::move(message));
-  messages.push_back(Heartbeat{
-      123, 456, RunNews{1, 2, 3, 4, 5, 0.625F, "shard 3 of nobody", "others are sooner"}});
+  messages.push_back(
+      Heartbeat{123, 456, RunNews{1, 2, 3, 4, 5, 0.625F, "shard 3 of nobody", "others are sooner"},
+                "in use"});
   messages.push_back(Leaving{"the machine is needed"});
   messages.push_back(Goodbye{ErrorCode::kFinished, "The run is complete."});
   messages.push_back(ShardOffer{14, {{kLease, {15, 16}}, {{ShardId{9}, LeaseEpoch{2}}, {17, 18}}}});

@@ -9,6 +9,7 @@
 
 #include "common/model/model_config.hpp"
 #include "common/result.hpp"
+#include "common/time.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner::volunteer {
@@ -33,10 +34,15 @@ struct Reset {
   std::uint64_t test_fingerprint = 0;
 };
 
+// Give the memory of all shards back to the machine.
+struct Forget {};
+
+using Work = std::variant<Reset, Forget, Message>;
+
 // Work for the executor, one piece at a time -> WorkDone with the same generation.
 struct StartWork {
   std::uint64_t generation = 0;  // of the connection
-  std::variant<Reset, Message> work;
+  Work work;
 };
 
 // The program ends.
@@ -76,23 +82,36 @@ struct WorkDone {
 
 struct StopRequested {
   std::string reason;
+  std::optional<Millis> grace{};  // for the hand-over; the configuration's unless given
 };
+
+// Compute no more. Shards stay for `keep`; then they are handed over, which may take `grace`, their
+// memory is given back, and there is no connection until the pause is over. A second request
+// changes the reason, and never makes the pause's steps later.
+struct PauseRequested {
+  std::string reason;
+  Millis keep{0};
+  Millis grace{0};
+};
+
+struct ResumeRequested {};
 
 // Time has passed; sent a few times a second.
 struct Tick {};
 
 using Event = std::variant<Started, Connected, ConnectFailed, Disconnected, MessageReceived,
-                           WorkDone, StopRequested, Tick>;
+                           WorkDone, StopRequested, PauseRequested, ResumeRequested, Tick>;
 
 // What the volunteer is doing and why, for the status line.
 struct Snapshot {
   enum class Phase : std::uint8_t {
     kConnecting,
-    kPausing,  // until the next attempt
-    kWaiting,  // connected, without a shard
+    kRetrying,  // until the next attempt
+    kWaiting,   // connected, without a shard
     kLoading,
     kTraining,
     kLeaving,
+    kPaused,
     kExiting,
   };
   Phase phase = Phase::kConnecting;
@@ -100,6 +119,8 @@ struct Snapshot {
   std::vector<ShardId> shards;         // ready
   std::uint32_t loading = 0;           // shards on their way
   std::uint64_t units = 0;             // trained in this process's life
+  std::uint64_t examples = 0;          // received to be trained, in this process's life
+  bool is_connected = false;           // and admitted
   std::uint64_t downloaded_bytes = 0;  // of shards, on the wire, in this process's life
   std::optional<RunNews> news;
 };

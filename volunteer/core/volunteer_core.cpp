@@ -41,13 +41,14 @@ std::string VolunteerCore::explain_end(std::string reason) const {
 // ---- Connection --------------------------------------------------------------------------------
 
 void VolunteerCore::on(const Started&) {
+  if (pause_) return;  // it rests
   phase_ = Phase::kConnecting;
   phase_since_ = now_;
   effects_.emplace_back(Connect{});
 }
 
 void VolunteerCore::on(const Connected&) {
-  if (leave_by_) {
+  if (leave_) {
     exit(true, {ErrorCode::kShuttingDown, "stopped before it had work"});
     return;
   }
@@ -63,15 +64,15 @@ void VolunteerCore::on(const Connected&) {
 }
 
 void VolunteerCore::on(const ConnectFailed& event) {
-  pause(event.reason);
+  retry_later(event.reason);
 }
 
 void VolunteerCore::on(const Disconnected& event) {
-  if (phase_ == Phase::kPausing) return;
+  if (phase_ == Phase::kRetrying || phase_ == Phase::kResting) return;
   const bool was_closing = phase_ == Phase::kClosing;
   if (event.is_starved) ++memory_halvings_;
   end_connection();
-  pause(was_closing ? why_ : explain_end(event.reason));
+  retry_later(was_closing ? why_ : explain_end(event.reason));
 }
 
 void VolunteerCore::end_connection() {
@@ -92,14 +93,28 @@ void VolunteerCore::end_connection() {
   news_.reset();
 }
 
-void VolunteerCore::pause(std::string why) {
-  if (leave_by_) {
+void VolunteerCore::retry_later(std::string why) {
+  if (leave_ && leave_->is_final) {
     exit(true,
          {ErrorCode::kShuttingDown, "stopped; the master was not there to take over: " + why});
     return;
   }
-  phase_ = Phase::kPausing;
+  // A hand-over for a pause is over, however it went.
+  const bool handed_over = leave_.has_value();
+  leave_.reset();
   phase_since_ = now_;
+  if (handed_over) stop_keeping();
+  if (pause_) {
+    phase_ = Phase::kResting;
+    why_ = std::move(why);
+    return;
+  }
+  phase_ = Phase::kRetrying;
+  if (handed_over) {
+    next_attempt_ = now_;
+    why_ = std::move(why);
+    return;
+  }
   next_attempt_ = now_ + (kept_shards_.empty() ? backoff_ : keeping_backoff_).next();
   why_ = std::move(why);
 }
@@ -120,31 +135,91 @@ void VolunteerCore::exit(bool success, Error error) {
   phase_ = Phase::kDone;
 }
 
+void VolunteerCore::say_heartbeat(std::uint64_t echoed_us) {
+  Heartbeat heartbeat;
+  heartbeat.echo_us = static_cast<std::uint64_t>(now_.time_since_epoch().count());
+  heartbeat.echoed_us = echoed_us;
+  if (pause_ && !leave_) heartbeat.paused = pause_->reason;
+  say(std::move(heartbeat));
+}
+
 void VolunteerCore::say(Message message) {
   last_said_ = now_;
   effects_.emplace_back(Send{std::move(message)});
 }
 
-// ---- Leaving and time --------------------------------------------------------------------------
+// ---- Leaving, pausing and time -----------------------------------------------------------------
 
 void VolunteerCore::on(const StopRequested& event) {
   const bool is_connected = phase_ == Phase::kIntroduced || phase_ == Phase::kActive;
-  if (leave_by_ || !is_connected) {
+  if ((leave_ && leave_->is_final) || !is_connected) {
     exit(true, {ErrorCode::kShuttingDown, "stopped"});
     return;
   }
-  leave_by_ = now_ + config_.leave_grace;
-  leave_reason_ = event.reason;
-  if (phase_ == Phase::kActive) say(Leaving{event.reason});
+  const bool has_asked = leave_.has_value();
+  leave_ = Leave{now_ + event.grace.value_or(config_.leave_grace), event.reason, true};
+  if (phase_ == Phase::kActive && !has_asked) say(Leaving{event.reason});
+}
+
+void VolunteerCore::on(const PauseRequested& event) {
+  if (leave_ && leave_->is_final) return;
+  Pause pause{event.reason, now_ + event.keep, event.grace, true};
+  if (pause_) {
+    pause.hand_over_at = std::min(pause.hand_over_at, pause_->hand_over_at);
+    pause.grace = std::min(pause.grace, pause_->grace);
+    pause.keeps_shards = pause_->keeps_shards;
+  }
+  pause_ = std::move(pause);
+  if (leave_) leave_->by = std::min(leave_->by, now_ + pause_->grace);
+  if (phase_ == Phase::kRetrying) {
+    phase_ = Phase::kResting;
+    phase_since_ = now_;
+  }
+  if (phase_ == Phase::kActive) say_heartbeat(0);
+  end_pause_in_time();
+}
+
+void VolunteerCore::on(const ResumeRequested&) {
+  if (!pause_) return;
+  pause_.reset();
+  if (phase_ == Phase::kActive && !leave_) say_heartbeat(0);
+  if (phase_ != Phase::kResting) return;
+  phase_ = Phase::kConnecting;
+  phase_since_ = now_;
+  effects_.emplace_back(Connect{});
+}
+
+void VolunteerCore::end_pause_in_time() {
+  if (!pause_ || !pause_->keeps_shards || now_ < pause_->hand_over_at) return;
+  if (phase_ == Phase::kActive) {
+    pause_->keeps_shards = false;
+    if (leave_) return;
+    leave_ = Leave{now_ + pause_->grace, pause_->reason, false};
+    say(Leaving{pause_->reason});
+  } else if (phase_ == Phase::kResting) {
+    stop_keeping();
+  }
+}
+
+void VolunteerCore::stop_keeping() {
+  if (pause_) pause_->keeps_shards = false;
+  kept_.clear();
+  kept_shards_.clear();
+  queue_work(Forget{});
 }
 
 void VolunteerCore::on(const Tick&) {
-  if (leave_by_ && now_ >= *leave_by_) {
-    exit(true, {ErrorCode::kShuttingDown, "left without handing over: the master took too long"});
-    return;
+  end_pause_in_time();
+  if (leave_ && now_ >= leave_->by) {
+    if (leave_->is_final) {
+      exit(true, {ErrorCode::kShuttingDown, "left without handing over: the master took too long"});
+    } else if (phase_ == Phase::kActive) {
+      hang_up(ErrorCode::kShuttingDown, "paused without handing over: it took too long");
+    }
+    if (phase_ == Phase::kDone) return;
   }
   switch (phase_) {
-    case Phase::kPausing:
+    case Phase::kRetrying:
       if (now_ >= next_attempt_) {
         phase_ = Phase::kConnecting;
         phase_since_ = now_;
@@ -162,14 +237,15 @@ void VolunteerCore::on(const Tick&) {
         hang_up(ErrorCode::kIo, explain_end(fmt::format("the master has been silent for {} s",
                                                         silence_.count() / 1000)));
       } else if (now_ - last_said_ >= heartbeat_) {
-        say(Heartbeat{static_cast<std::uint64_t>(now_.time_since_epoch().count()), 0, {}});
+        say_heartbeat(0);
       }
       break;
     case Phase::kClosing:
       // The close itself may hang on a peer that is gone.
-      if (now_ - phase_since_ >= config_.welcome_deadline) pause(why_);
+      if (now_ - phase_since_ >= config_.welcome_deadline) retry_later(why_);
       break;
     case Phase::kConnecting:
+    case Phase::kResting:
     case Phase::kDone:
       break;
   }

@@ -4,6 +4,7 @@
 // Invariants
 // - Work runs in the order in which the master sent it, and replies of a lane leave in that order.
 // - No more parts of commits are on their way to the master's store than it has given credit for.
+// - While the volunteer is paused and keeps its shards, may_compute() is false.
 // - Nothing of an earlier connection reaches a later one: every piece of work bears the
 //   connection's generation. What survives, for the same run only: shards that were ready, which
 //   are stepped back to the master's checkpoint and offered, and downloaded chunks of others.
@@ -54,11 +55,36 @@ class VolunteerCore {
   // Pieces of work that have not been started.
   [[nodiscard]] std::size_t work_waiting() const { return work_.size(); }
 
+  // Whether the executor may compute now. Asked after every event.
+  [[nodiscard]] bool may_compute() const { return !pause_ || !pause_->keeps_shards || leave_; }
+
   // Whether what the master sends is to be read now. Asked after every event.
   [[nodiscard]] bool wants_more() const { return work_bytes_ < config_.work_bytes_max; }
 
  private:
-  enum class Phase : std::uint8_t { kPausing, kConnecting, kIntroduced, kActive, kClosing, kDone };
+  enum class Phase : std::uint8_t {
+    kRetrying,  // until the next attempt
+    kConnecting,
+    kIntroduced,
+    kActive,
+    kClosing,
+    kResting,  // paused, without a connection
+    kDone,
+  };
+
+  struct Pause {
+    std::string reason;
+    Instant hand_over_at{};
+    Millis grace{};
+    bool keeps_shards = true;  // hand_over_at has not come
+  };
+
+  // The hand-over of all shards, under way or due at the next Welcome.
+  struct Leave {
+    Instant by{};
+    std::string reason;
+    bool is_final = true;  // the program ends; otherwise it rests
+  };
 
   // A shard whose chunks are being fetched.
   struct Load {
@@ -70,7 +96,7 @@ class VolunteerCore {
 
   // A piece of work that waits.
   struct Piece {
-    std::variant<Reset, Message> work;
+    Work work;
     std::size_t bytes = 0;  // on the wire
   };
 
@@ -94,6 +120,8 @@ class VolunteerCore {
   void on(MessageReceived& event);
   void on(WorkDone& event);
   void on(const StopRequested& event);
+  void on(const PauseRequested& event);
+  void on(const ResumeRequested& event);
   void on(const Tick& event);
 
   // -- messages and work (volunteer_messages.cpp)
@@ -114,7 +142,7 @@ class VolunteerCore {
   void on_message(const Message& other);
 
   // False when the queue is full: the connection is over then, and every load with it.
-  bool queue_work(std::variant<Reset, Message> work, std::size_t bytes = 0);
+  bool queue_work(Work work, std::size_t bytes = 0);
   void start_work();
   void request_chunks();
   void forget_shard(ShardId shard);
@@ -128,7 +156,11 @@ class VolunteerCore {
   void notice_freeze(Instant now);
   // Why a connection ended, where it was this volunteer that stood still.
   [[nodiscard]] std::string explain_end(std::string reason) const;
-  void pause(std::string why);
+  void retry_later(std::string why);
+  // Tells the master that it is there, and whether it is paused.
+  void say_heartbeat(std::uint64_t echoed_us);
+  void stop_keeping();
+  void end_pause_in_time();
   void hang_up(ErrorCode code, std::string why);
   void end_connection();
   void exit(bool success, Error error);
@@ -139,12 +171,12 @@ class VolunteerCore {
   Backoff backoff_;
   Backoff keeping_backoff_;
 
-  Phase phase_ = Phase::kPausing;
+  Phase phase_ = Phase::kRetrying;
   Instant phase_since_{};
   Instant next_attempt_{};
-  std::string why_;                  // the reason of a pause
-  std::optional<Instant> leave_by_;  // set by a stop request
-  std::string leave_reason_;
+  std::string why_;  // there is no connection
+  std::optional<Pause> pause_;
+  std::optional<Leave> leave_;
 
   std::uint64_t generation_ = 0;
   std::deque<Piece> work_;
@@ -173,6 +205,7 @@ class VolunteerCore {
   std::optional<RunNews> news_;
   std::uint32_t memory_halvings_ = 0;  // of what is offered: so often there was less than that
   std::uint64_t units_ = 0;
+  std::uint64_t examples_ = 0;
   std::uint64_t downloaded_bytes_ = 0;
 };
 

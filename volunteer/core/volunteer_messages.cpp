@@ -65,7 +65,12 @@ void VolunteerCore::on_message(Welcome& welcome) {
   if (has_announced_) reset.checkpoint = welcome.checkpoint;
   reset.test_fingerprint = welcome.test_fingerprint;
   queue_work(std::move(reset));
-  if (leave_by_) say(Leaving{leave_reason_});
+  if (leave_) {
+    say(Leaving{leave_->reason});
+  } else if (pause_) {
+    say_heartbeat(0);
+    end_pause_in_time();
+  }
 }
 
 void VolunteerCore::on_message(Refusal& refusal) {
@@ -150,6 +155,9 @@ void VolunteerCore::on_message(Revoke& revoke) {
 }
 
 void VolunteerCore::on_message(TrainUnit& unit) {
+  for (const UnitBatch& batch : unit.batches) {
+    examples_ += std::max<std::size_t>(batch.positives.offsets.size(), 1) - 1;
+  }
   queue_work(Message(std::move(unit)), message_bytes_);
 }
 
@@ -184,12 +192,11 @@ void VolunteerCore::on_message(Heartbeat& heartbeat) {
   const auto echoed = Instant(Micros(static_cast<std::int64_t>(heartbeat.echoed_us)));
   if (freeze_ && echoed >= freeze_->end) freeze_.reset();  // the session has survived it
   // At once, so that the master learns the round trip.
-  say(Heartbeat{
-      static_cast<std::uint64_t>(now_.time_since_epoch().count()), heartbeat.echo_us, {}});
+  say_heartbeat(heartbeat.echo_us);
 }
 
 void VolunteerCore::on_message(Goodbye& goodbye) {
-  if (leave_by_) {
+  if (leave_ && leave_->is_final) {
     exit(true, {ErrorCode::kShuttingDown, "left: " + goodbye.sentence});
     return;
   }
@@ -211,7 +218,7 @@ void VolunteerCore::on_message(const Message& other) {
 
 // ---- Work --------------------------------------------------------------------------------------
 
-bool VolunteerCore::queue_work(std::variant<Reset, Message> work, std::size_t bytes) {
+bool VolunteerCore::queue_work(Work work, std::size_t bytes) {
   if (work_.size() >= kWorkQueueMax) {
     hang_up(ErrorCode::kBusy, "the master sends work faster than it can be done");
     return false;

@@ -13,13 +13,14 @@ Snapshot VolunteerCore::snapshot() const {
   view.shards.assign(shards_.begin(), shards_.end());
   view.loading = static_cast<std::uint32_t>(loads_.size());
   view.units = units_;
+  view.examples = examples_;
   view.downloaded_bytes = downloaded_bytes_;
   view.news = news_;
   using Shown = Snapshot::Phase;
   switch (phase_) {
-    case Phase::kPausing:
+    case Phase::kRetrying:
     case Phase::kClosing:
-      view.phase = Shown::kPausing;
+      view.phase = Shown::kRetrying;
       view.sentence = fmt::format("will try {} again: {}", config_.master, why_);
       break;
     case Phase::kConnecting:
@@ -34,11 +35,14 @@ Snapshot VolunteerCore::snapshot() const {
       view.phase = Shown::kWaiting;
       view.sentence = "waiting for the master's answer";
       break;
+    case Phase::kResting:
+      break;  // below
     case Phase::kActive:
-      if (leave_by_) {
+      view.is_connected = true;
+      if (leave_) {
         view.phase = Shown::kLeaving;
-        view.sentence =
-            fmt::format("handing over {} before leaving", counted(shards_.size(), "shard"));
+        view.sentence = fmt::format("handing over {} before {}", counted(shards_.size(), "shard"),
+                                    leave_->is_final ? "leaving" : "it rests: " + leave_->reason);
       } else if (!shards_.empty()) {
         view.phase = Shown::kTraining;
         view.sentence = news_ && !news_->waiting_for.empty()
@@ -66,6 +70,10 @@ Snapshot VolunteerCore::snapshot() const {
                             : "waiting for the master to lend a shard";
       }
       break;
+  }
+  if (pause_ && !leave_ && phase_ != Phase::kDone) {
+    view.phase = Shown::kPaused;
+    view.sentence = "paused: " + pause_->reason;
   }
   return view;
 }

@@ -54,8 +54,9 @@ std::vector<Holder> Placement::holders(Layer layer) const {
     holder.shards = static_cast<std::uint32_t>(held_by(id, layer).size());
     holder.capacity = capacity(session, layer, leases_.count_held_by(id) - holder.shards);
     if (outbox_.now() < session.held_back_until) holder.capacity = 0;
-    // One that has missed two heartbeats may be dead: it keeps what it has, and gets no more.
-    if (outbox_.now() - session.last_heard > run_.config.heartbeat * 5 / 2) {
+    // One that has missed two heartbeats may be dead: it keeps what it has, and gets no more. Nor
+    // does one that is paused.
+    if (outbox_.now() - session.last_heard > run_.config.heartbeat * 5 / 2 || session.is_paused()) {
       holder.capacity = std::min(holder.capacity, holder.shards);
     }
     holders.push_back(holder);
@@ -126,7 +127,7 @@ void Placement::explain_shares(std::span<const Holder> holders) {
       session.no_shards.clear();
       continue;
     }
-    if (!session.no_shards.empty()) continue;
+    if (!session.no_shards.empty() || session.is_paused()) continue;
     if (holders[i].capacity == 0) {
       session.no_shards = "its memory is too small for a shard";
     } else {

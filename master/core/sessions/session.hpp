@@ -44,6 +44,8 @@ struct SessionState {
   Instant last_heard{};
   Instant last_said{};
   Instant last_progress{};  // last time it did what it owed us
+  std::string paused;       // why it computes nothing at present; empty while it works
+  Instant paused_at{};      // the last time it was heard to be paused
   std::map<UnitId, UnitInFlight> units;
   std::uint32_t batches_in_flight = 0;
   std::uint32_t input_steps_in_flight = 0;
@@ -65,6 +67,8 @@ struct SessionState {
   bool awaits_offer = false;  // it said that it keeps shards; its ShardOffer comes first
 
   [[nodiscard]] std::string name() const { return hello.name.empty() ? peer : hello.name; }
+
+  [[nodiscard]] bool is_paused() const { return !paused.empty(); }
 
   // Something more is awaited of it. What is awaited already keeps its clock, or a volunteer could
   // be given work for ever.

@@ -14,6 +14,8 @@ namespace {
 
 // Tools that are answered between two ticks.
 constexpr std::uint32_t kObserversPerTick = 4;
+// A volunteer that has paused since its last progress is let go after this many times `stall`.
+constexpr int kPauseStalls = 3;
 
 template <typename Duration>
 std::int64_t seconds(Duration duration) {
@@ -147,7 +149,11 @@ std::optional<std::string> Sessions::overdue(const SessionState& session,
   if (now - session.last_heard >= run_.config.silence) {
     return fmt::format("silent for {} s", seconds(now - session.last_heard));
   }
-  if (now - session.last_progress >= run_.config.stall && owes()) {
+  // A paused volunteer may keep its shards for a while, since its owner may be gone again soon. The
+  // bound is on all pauses since its last progress together: nobody holds a run up by pausing.
+  const bool has_paused = session.paused_at > session.last_progress;
+  const Millis patience = run_.config.stall * (has_paused ? kPauseStalls : 1);
+  if (now - session.last_progress >= patience && owes()) {
     return fmt::format("owes work for {} s", seconds(now - session.last_progress));
   }
   return std::nullopt;
@@ -168,6 +174,15 @@ void Sessions::heard(SessionState& session, const Heartbeat& heartbeat) const {
   const std::int64_t now_us = outbox_.now().time_since_epoch().count();
   const auto echoed = static_cast<std::int64_t>(heartbeat.echoed_us);
   if (echoed > 0 && echoed <= now_us) session.round_trip_us = now_us - echoed;
+  if (heartbeat.paused.empty() == session.is_paused()) {
+    outbox_.remark(Severity::kInfo, "paused",
+                   heartbeat.paused.empty()
+                       ? fmt::format("{} works again", session.name())
+                       : fmt::format("{} is paused and keeps its shards for a while: {}",
+                                     session.name(), heartbeat.paused));
+  }
+  session.paused = heartbeat.paused;
+  if (session.is_paused()) session.paused_at = outbox_.now();
 }
 
 void Sessions::restart_debts() {

@@ -62,6 +62,10 @@ std::uint32_t UnitSizing::batches_in_flight_max(const SessionState& session,
 
 void UnitSizing::measure(SessionState& session, const UnitInFlight& unit, std::uint64_t examples,
                          std::uint64_t compute_us, Instant now) {
+  if (unit.sent <= session.paused_at) {  // the time it was out says nothing of its link
+    session.last_result = session.last_answer = now;
+    return;
+  }
   const auto smooth = [&](double& value, double sample) {
     value = session.last_result == Instant{} ? sample : 0.97 * value + 0.03 * sample;
   };

@@ -9,7 +9,7 @@ void Units::issue(RoundIndex checkpoint) {
   // Whoever holds nothing has nothing to do.
   for (const auto& [id, shards] : leases_.holders()) {
     SessionState& session = sessions_.at(id);
-    if (session.phase != SessionPhase::kActive) continue;
+    if (session.phase != SessionPhase::kActive || session.is_paused()) continue;
     if (input_) issue_input(id, session);
     issue_training(id, session);
     if (evaluations_.current()) issue_evaluation(id, session, checkpoint);

@@ -10,7 +10,7 @@ gleaner_test(master_parts_test LABEL unit
           core/evaluations_test.cpp core/placement_test.cpp core/sessions_test.cpp core/unit_sizing_test.cpp
   LINK gleaner_master_driver)
 gleaner_test(master_core_test LABEL unit
-  SOURCES core/master_admission_test.cpp core/master_status_test.cpp core/master_placement_test.cpp
+  SOURCES core/master_admission_test.cpp core/master_status_test.cpp core/master_pause_test.cpp core/master_placement_test.cpp
           core/master_input_refusals_test.cpp core/master_input_test.cpp core/master_learning_test.cpp
           core/master_loading_test.cpp core/master_refusals_test.cpp
           core/master_rejoin_test.cpp core/master_rounds_test.cpp core/master_units_test.cpp

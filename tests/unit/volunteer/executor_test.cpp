@@ -19,7 +19,7 @@ struct Bench {
   }
 
   Result<std::vector<Message>> run(Message message) {
-    return executor.execute(std::variant<Reset, Message>(std::move(message)));
+    return executor.execute(Work(std::move(message)));
   }
 
   std::vector<Message> done(Message message) {
@@ -66,6 +66,16 @@ struct Bench {
 };
 
 }  // namespace
+
+TEST_CASE("executor: what it forgets takes no memory, and a reset begins again", "[executor]") {
+  Bench bench;
+  bench.done(bench.grant());
+  REQUIRE(bench.executor.held_bytes() > 0);
+  REQUIRE(bench.executor.execute(Forget{}).value().empty());
+  REQUIRE(bench.executor.held_bytes() == 0);
+  REQUIRE(bench.executor.execute(Reset{bench.model}).value().empty());
+  REQUIRE(bench.done(bench.grant()).size() == 1);
+}
 
 TEST_CASE("executor: a lease without chunks is ready at once", "[executor]") {
   Bench bench;

@@ -43,7 +43,7 @@ struct InputBench {
   }
 
   Result<std::vector<Message>> run(Message message) {
-    return executor.execute(std::variant<Reset, Message>(std::move(message)));
+    return executor.execute(Work(std::move(message)));
   }
 
   std::vector<Message> done(Message message) {

@@ -149,7 +149,7 @@ TEST_CASE("status: what the core reports is shown, shards by number", "[status]"
   core.news->waiting_for = "box to load 2 shards";
   REQUIRE(status_news(status_of(core, "alpha:7070", 0)) ==
           "holding shards 3, 7: the run waits for box to load 2 shards (epoch 1 of 5)");
-  core.phase = volunteer::Snapshot::Phase::kPausing;
+  core.phase = volunteer::Snapshot::Phase::kRetrying;
   core.sentence = "will try alpha:7070 again: refused\x1b";
   core.news.reset();
   REQUIRE(status_text(status_of(core, "alpha:7070", 0)) == "will try alpha:7070 again: refused?");
@@ -160,7 +160,7 @@ TEST_CASE("status: a night of retries in the core's words is one line too", "[st
   volunteer::Snapshot connecting;
   connecting.sentence = "connecting to alpha:7070";
   volunteer::Snapshot pausing;
-  pausing.phase = volunteer::Snapshot::Phase::kPausing;
+  pausing.phase = volunteer::Snapshot::Phase::kRetrying;
   pausing.sentence = "will try alpha:7070 again: connection refused";
   for (int attempt = 0; attempt < 100; ++attempt) {
     stage.status.update(status_of(connecting, "alpha:7070", 0));

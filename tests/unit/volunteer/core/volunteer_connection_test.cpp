@@ -61,7 +61,7 @@ TEST_CASE("volunteer: a refusal for now is tried again, and shown meanwhile", "[
   REQUIRE_FALSE(driver.exit.has_value());
   REQUIRE(driver.disconnects == 1);
   driver.handle(Disconnected{"closed"});
-  REQUIRE(driver.snapshot().phase == Phase::kPausing);
+  REQUIRE(driver.snapshot().phase == Phase::kRetrying);
   REQUIRE_THAT(driver.snapshot().sentence, Catch::Contains("come back later"));
   until_next_attempt(driver);
 }
@@ -145,7 +145,7 @@ TEST_CASE("volunteer: a master that does not answer Hello is given up", "[volunt
   REQUIRE(driver.disconnects == 1);
   // Should even the close hang, it goes on all the same.
   driver.tick(deadline);
-  REQUIRE(driver.snapshot().phase == Phase::kPausing);
+  REQUIRE(driver.snapshot().phase == Phase::kRetrying);
   until_next_attempt(driver);
 }
 

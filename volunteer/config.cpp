@@ -6,12 +6,15 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <fstream>
 
 #include "common/access/master_address.hpp"
 #include "common/console/terminal.hpp"
 #include "common/limits.hpp"
 #include "schema/versions.hpp"
+#include "volunteer/control/verbs.hpp"
+#include "volunteer/idle/machine.hpp"
 
 namespace gleaner {
 namespace {
@@ -39,7 +42,9 @@ const ProgramText& program_text() {
       "  gleaner-volunteer alpha:7070 --insecure\n",
       "The master prints the whole address. GLEANER_MASTER in the environment sets it as well. "
       "The\n"
-      "invite in it is hidden from other users of this machine.\n",
+      "invite in it is hidden from other users of this machine.\n\n"
+      "Verbs for a running volunteer (gleaner-volunteer VERB):\n" +
+          volunteer::verbs_help(),
       "volunteer.master"};
   return text;
 }
@@ -59,9 +64,13 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
       or_auto(c.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
   settings.add(
       "nice", scope, "",
-      "How far the compute threads give way to other programs, as nice(1) counts: 0 not at "
-      "all, 19 the most.",
-      integer_setting(c.nice, 0, kNiceMax));
+      "How far the compute threads give way to other programs: as nice(1) counts, 0 not at all "
+      "and 19 much; or idle, which takes only what no other program wants.",
+      or_word(c.nice, integer_setting(c.nice, 0, kNiceMax), "idle", kNiceIdle));
+  settings.add("pin_threads", scope, "",
+               "Keep each compute thread on a processor. It helps where nobody else computes and "
+               "all processors are lent, and harms elsewhere.",
+               boolean_setting(c.pins_threads));
   settings.add("memory", scope, "",
                "Most memory that shards may take. auto: half of the machine's.",
                or_auto(c.memory_bytes, [](std::uint64_t& field) {
@@ -83,6 +92,54 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
                integer_setting(c.leave_grace_s, 0, 86'400));
   settings.add("once", scope, "", "Exit with 0 when the run ends, rather than wait for the next.",
                boolean_setting(c.once));
+}
+
+void add_when(Settings& settings, VolunteerConfig& c) {
+  const SettingScope scope = SettingScope::kMachine;
+  settings.begin_section("lending", "When the machine may be used; see LENDING.md.");
+  settings.add("when", scope, "",
+               "always; idle: while nobody uses the machine; schedule: in the hours of "
+               "lending.schedule. auto: idle where there is a desktop, always elsewhere, and in "
+               "containers and jobs.",
+               or_auto(c.when, [](volunteer::When& field) {
+                 return choice_setting(field, {"always", "idle", "schedule"});
+               }));
+  settings.add("schedule", scope, "",
+               "Days and hours in local time, as in \"mon-fri 20:00-07:00, sat-sun 00:00-24:00\".",
+               text_setting(c.schedule, "HOURS"));
+  settings.add("idle_after_s", scope, "seconds",
+               "The machine is idle when nobody has used it for this time.",
+               integer_setting(c.idle_after_s, 1, 86'400));
+  settings.add("battery", scope, "", "Compute on battery too.", boolean_setting(c.on_battery));
+  settings.add("metered", scope, "",
+               "Use metered networks too. What is unknown counts as not metered.",
+               boolean_setting(c.on_metered));
+  settings.add("temperature_max", scope, "degrees Celsius",
+               "Pause when a part of the machine is as hot, until it is 10 degrees cooler.",
+               number_setting(c.celsius_max, 40.0, 200.0));
+  settings.add("free_memory", scope, "", "Pause while other programs have less memory left.",
+               bytes_setting(c.free_memory_bytes, 0, std::uint64_t{1} << 50));
+  settings.add("cpu_pressure_max", scope, "percent",
+               "Pause when other programs wait for a processor for this part of the time; 100: "
+               "never.",
+               number_setting(c.cpu_pressure_max, 1.0, 100.0));
+  settings.add("memory_pressure_max", scope, "percent",
+               "Pause when programs wait for memory for this part of the time; 100: never.",
+               number_setting(c.memory_pressure_max, 1.0, 100.0));
+  settings.add("keep_shards_s", scope, "seconds",
+               "How long shards stay in memory during a pause before they are handed over.",
+               integer_setting(c.keep_shards_s, 0, 300));
+  const auto bytes = [](std::uint64_t& field) {
+    return bytes_setting(field, std::uint64_t{1} << 20, std::uint64_t{1} << 50);
+  };
+  settings.add("up_per_day", scope, "", "Send no more than this in a day; auto: no limit.",
+               or_auto(c.up_bytes_per_day, bytes));
+  settings.add("down_per_day", scope, "", "Receive no more than this in a day; auto: no limit.",
+               or_auto(c.down_bytes_per_day, bytes));
+  settings.add("control", scope, "",
+               "Unix socket for status, pause and the other verbs. Empty: in $RUNTIME_DIRECTORY, "
+               "in $XDG_RUNTIME_DIR or in the cache folder, whichever there is.",
+               text_setting(c.control, "PATH"));
 }
 
 void add_network(Settings& settings, VolunteerConfig& c) {
@@ -154,6 +211,7 @@ std::string bounded_name(const std::string& name, std::size_t bytes) {
 Settings volunteer_settings(VolunteerConfig& config) {
   Settings settings;
   add_offer(settings, config);
+  add_when(settings, config);
   add_network(settings, config);
   add_output(settings, config);
   return settings;
@@ -191,6 +249,13 @@ Result<void> check(const VolunteerConfig& c) {
                     "network.retry_ms_min ({}).",
                     c.retry_ms_max, c.retry_ms_min));
   }
+  const auto schedule = volunteer::Schedule::parse(c.schedule);
+  if (!schedule) return invalid("lending.schedule: " + schedule.error().message + ".");
+  if (c.when == volunteer::When::kSchedule && c.schedule.empty()) {
+    return invalid(
+        "lending.when is schedule and lending.schedule is empty: give hours, as in --schedule "
+        "\"mon-fri 20:00-07:00\".");
+  }
   if (c.name.size() > kNameBytesMax) {
     return invalid(fmt::format("volunteer.name is longer than {} bytes: choose a shorter one.",
                                kNameBytesMax));
@@ -201,6 +266,22 @@ Result<void> check(const VolunteerConfig& c) {
   return {};
 }
 
+volunteer::Rules lending_rules(const VolunteerConfig& c) {
+  volunteer::Rules rules;
+  rules.when = c.when;
+  if (auto schedule = volunteer::Schedule::parse(c.schedule)) rules.schedule = *schedule;
+  rules.idle_after = Millis(std::int64_t{c.idle_after_s} * 1000);
+  rules.on_battery = c.on_battery;
+  rules.on_metered = c.on_metered;
+  rules.celsius_max = c.celsius_max;
+  rules.free_memory_bytes = c.free_memory_bytes;
+  rules.cpu_pressure_max = c.cpu_pressure_max;
+  rules.memory_pressure_max = c.memory_pressure_max;
+  rules.up_bytes_per_day = c.up_bytes_per_day;
+  rules.down_bytes_per_day = c.down_bytes_per_day;
+  return rules;
+}
+
 std::optional<std::uint64_t> control_group_limit(const std::string& text) {
   const std::string line = text.substr(0, text.find('\n'));
   return line.empty() ? std::nullopt : parse_bytes(line);
@@ -209,6 +290,9 @@ std::optional<std::uint64_t> control_group_limit(const std::string& text) {
 MachineFacts machine_facts() {
   MachineFacts facts;
   facts.cores = usable_cores();
+  if (const auto quota = volunteer::cpu_quota("")) {
+    facts.cores = std::min(facts.cores, static_cast<std::uint32_t>(std::ceil(*quota)));
+  }
   facts.memory_bytes = machine_memory();
   std::ifstream limit_file("/sys/fs/cgroup/memory.max");
   std::string text;

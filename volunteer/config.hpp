@@ -11,6 +11,7 @@
 #include "common/settings/settings_flags.hpp"
 #include "common/settings/settings_value.hpp"
 #include "common/thread_priority.hpp"
+#include "volunteer/idle/manners.hpp"
 
 namespace gleaner {
 
@@ -18,8 +19,9 @@ struct VolunteerConfig {
   std::string master;     // gleaner://HOST:PORT/KEY.INVITE, or HOST:PORT in plain text; required
   bool insecure = false;  // plain text
   std::string name;       // empty: the host's
-  std::optional<std::uint32_t> threads;                // unset: all cores
-  int nice = kVolunteerNice;                           // of the compute threads
+  std::optional<std::uint32_t> threads;  // unset: all cores
+  int nice = kNiceIdle;                  // of the compute threads
+  bool pins_threads = false;
   std::optional<std::uint64_t> memory_bytes;           // unset: half of the machine's
   std::string cache_dir;                               // empty: nothing is kept between starts
   std::uint64_t cache_bytes = std::uint64_t{4} << 30;  // of points in it
@@ -29,7 +31,20 @@ struct VolunteerConfig {
   std::optional<double> limit_down;
   std::uint32_t retry_ms_min = 500;
   std::uint32_t retry_ms_max = 30'000;
-  std::uint32_t leave_grace_s = 30;
+  std::uint32_t leave_grace_s = 4;
+  std::optional<volunteer::When> when;  // unset: idle where there is a desktop, else always
+  std::string schedule;
+  std::uint32_t idle_after_s = 180;
+  bool on_battery = false;
+  bool on_metered = false;
+  double celsius_max = 90;
+  std::uint64_t free_memory_bytes = std::uint64_t{512} << 20;
+  double cpu_pressure_max = 10;
+  double memory_pressure_max = 10;
+  std::uint32_t keep_shards_s = 120;
+  std::optional<std::uint64_t> up_bytes_per_day;  // unset: no limit
+  std::optional<std::uint64_t> down_bytes_per_day;
+  std::string control;  // empty: the first of volunteer::control_paths
   bool json = false;
   bool quiet = false;
   bool verbose = false;
@@ -51,9 +66,12 @@ Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arg
 
 Result<void> check(const VolunteerConfig& config);
 
+// What the configuration allows. It has passed check().
+volunteer::Rules lending_rules(const VolunteerConfig& config);
+
 // The machine a volunteer runs on, as far as it may use it.
 struct MachineFacts {
-  std::uint32_t cores = 1;         // that this process may run on
+  std::uint32_t cores = 1;         // that this process may use
   std::uint64_t memory_bytes = 0;  // of the machine, or of the control group if that is less
   std::string host_name;
 };

@@ -11,7 +11,8 @@ Result<KeyPair> load_identity(const std::string& cache_dir) {
   std::filesystem::create_directories(cache_dir, error);
   auto key = KeyPair::load_or_make((std::filesystem::path(cache_dir) / "key").string());
   if (!key && key.error().code == ErrorCode::kIo) {
-    return Error{ErrorCode::kIo, key.error().message + " (choose a --cache folder that can be written)"};
+    return Error{ErrorCode::kIo,
+                 key.error().message + " (choose a --cache folder that can be written)"};
   }
   return key;
 }

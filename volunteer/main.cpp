@@ -19,6 +19,9 @@
 #include "common/net/tls_context.hpp"
 #include "volunteer/client.hpp"
 #include "volunteer/config.hpp"
+#include "volunteer/control/control_client.hpp"
+#include "volunteer/control/verbs.hpp"
+#include "volunteer/guest.hpp"
 #include "volunteer/hello.hpp"
 #include "volunteer/identity.hpp"
 #include "volunteer/status_line.hpp"
@@ -47,6 +50,33 @@ void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status
   });
 }
 
+// A piece of work that gives way to all others may take for ever, and nobody wants its result.
+[[noreturn]] void end_at_once(int status) {
+  std::fflush(nullptr);
+  std::_Exit(status);
+}
+
+Guest::Options guest_options(const VolunteerConfig& config, const std::string& master) {
+  Guest::Options options;
+  options.rules = lending_rules(config);
+  options.keep_shards = Millis(std::int64_t{config.keep_shards_s} * 1000);
+  options.master = master;
+  options.state_folder = config.cache_dir;
+  // For tests, which put a folder in the place of the machine.
+  const char* root =
+      std::getenv("GLEANER_MACHINE_ROOT");  // NOLINT(concurrency-mt-unsafe): one thread
+  if (root != nullptr) options.root = root;
+  const std::vector<std::string> paths = control_paths(config.control, config.cache_dir);
+  if (!paths.empty()) options.control_path = paths.front();
+  return options;
+}
+
+// To whatever else people do on this machine, apart from what each compute thread does.
+void give_way_as_process(const VolunteerConfig& config) {
+  give_way_in_memory();
+  if (config.nice == kNiceIdle) give_way_as_group("");
+}
+
 int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPair& key) {
   const VolunteerOffer offer = effective_offer(config, machine_facts());
   const std::string master = to_text(address.where);
@@ -72,6 +102,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   options.core.seed = key.id().low;
   options.threads = offer.threads;
   options.nice = config.nice;
+  options.pins_threads = config.pins_threads;
   options.memory_bytes = offer.memory_bytes;
   options.points = {config.cache_dir, config.cache_bytes};
   TcpLinkOptions link_options;
@@ -94,7 +125,9 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
                on_dialled(std::move(dialled));
              });
   };
+  std::unique_ptr<Guest> guest;
   options.on_change = [&](const Snapshot& snapshot, std::uint64_t held_bytes) {
+    if (guest) guest->note(snapshot, held_bytes);
     status.update(status_of(snapshot, master, held_bytes));
   };
   asio::signal_set signals(io, SIGINT, SIGTERM);
@@ -105,16 +138,20 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   {
     Client client(io, std::move(options));
     watch_signals(signals, client, status);
-    client.start();
+    guest = std::make_unique<Guest>(io, client, status, guest_options(config, master));
+    guest->on_first_verdict = [&] { client.start(); };
     while (!exit) io.run_one();
     // What was said last, a goodbye for instance, still has to leave.
     tasks.cancel();
-    io.run_for(std::chrono::seconds(2));
+    guest.reset();
+    io.run_for(std::chrono::seconds(1));
+    if (client.is_working()) end_at_once(exit_status(*exit));
   }
   return exit_status(*exit);
 }
 
 int start(const std::vector<std::string>& arguments) {
+  if (const auto code = run_verb(arguments)) return static_cast<int>(*code);
   const char* master = std::getenv("GLEANER_MASTER");  // NOLINT(concurrency-mt-unsafe): one thread
   auto loaded = load_volunteer_config(
       arguments, master != nullptr ? std::optional<std::string>(master) : std::nullopt);
@@ -130,6 +167,7 @@ int start(const std::vector<std::string>& arguments) {
   if (!address) return fail(address.error(), ExitCode::kUsage);
   const Result<KeyPair> key = load_identity(loaded->config.cache_dir);
   if (!key) return fail(key.error(), ExitCode::kFailure);
+  give_way_as_process(loaded->config);
   return run(loaded->config, *address, *key);
 }
 

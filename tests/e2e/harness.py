@@ -194,6 +194,12 @@ class Program:
         self.wait_exit()
 
 
+# A volunteer under test computes whatever else the machine does, and gives way as little as a master
+# beside it needs.
+UNMANNERED = ["--when", "always", "--battery", "--metered", "--free-memory", 0, "--cpu-pressure-max", 100,
+              "--memory-pressure-max", 100, "--temperature-max", 200, "--nice", 10]
+
+
 class Cluster:
     """A temporary folder and the programs that run in it."""
 
@@ -266,6 +272,7 @@ class Cluster:
         once_flag = ["--once"] if once else []
         return self.start("gleaner-volunteer", *words, "--threads", threads, "--json",
                           "--name", f"v{self._names}", "--retry-ms-min", 20, "--retry-ms-max", 200,
+                          "--control", self.path(f"control-{self._names}"), *UNMANNERED,
                           *once_flag, *arguments, simd=simd, environment=environment, before=before)
 
 

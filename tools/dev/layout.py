@@ -35,7 +35,10 @@ INCLUDES = {
     "volunteer/train/input": CORE_SEES | {"volunteer/train", "volunteer/train/input"},
     "volunteer/train/output": CORE_SEES | {"volunteer/train", "volunteer/train/output"},
     "volunteer/core": CORE_SEES | {"volunteer/core"},
-    "volunteer": CORE_SEES | SHELL_SEES | TRAIN | {"volunteer", "volunteer/core"},
+    "volunteer/idle": {"common", "volunteer/idle"},
+    "volunteer/control": {"common", "common/dataset", "volunteer/control"},
+    "volunteer": CORE_SEES | SHELL_SEES | TRAIN | {"volunteer", "volunteer/control", "volunteer/core",
+                                                   "volunteer/idle"},
     "master/config": {"common", "common/model", "common/settings", "master/config",
                       "master/console", "schema"},
     "master/access": {"common", "common/access", "master/access", "schema"},
@@ -84,7 +87,7 @@ PURE_CALLS = re.compile(r"\b(monotonic_now|wall_seconds)\b(?=\s*\()")
 
 # Third-party header -> where it may be included. Tests may include anything.
 DOORS = [
-    (r"asio(/|\.hpp)", r"common/net/|master/[^/]*$|master/entrance/|volunteer/[^/]*$|tools/", "common/net and shells"),
+    (r"asio(/|\.hpp)", r"common/net/|master/[^/]*$|master/entrance/|volunteer/[^/]*$|volunteer/control/|tools/", "common/net and shells"),
     (r"(capnp|kj)/|.*\.capnp\.h$", r"schema/wire/[^/]*\.cpp$|schema/wire/wire\.hpp$", "schema/wire/*.cpp"),
     (r"schema/wire/wire\.hpp$", r"schema/wire/[^/]*\.cpp$", "schema/wire/*.cpp"),
     (r"rocksdb/", r"storage/rocks_backup\.cpp$|storage/engine/rocks_\w+\.cpp$|storage/engine/rocks_(bulk|files|options)\.hpp$",
@@ -94,7 +97,7 @@ DOORS = [
     (r"toml\+\+/", r"(.*/)?[^/]*(settings|config)[^/]*\.cpp$", "settings and config sources"),
     (r"CLI/", r"(.*/)?[^/]*(settings|config|main)[^/]*\.cpp$|tools/.*\.cpp$",
      "settings, config and main sources"),
-    (r"nlohmann/", r"(master|volunteer)/[^/]*$|master/(console|http)/.*\.cpp$|common/[^/]*\.cpp$|storage/.*\.cpp$|tools/",
+    (r"nlohmann/", r"(master|volunteer)/[^/]*$|(master/console|master/http|volunteer/control)/.*\.cpp$|common/[^/]*\.cpp$|storage/.*\.cpp$|tools/",
      "shells, tools, and sources in common and storage"),
     (r"(microhttpd\.h|prometheus/)", r"master/http/.*\.cpp$", "sources in master/http"),
     (r"spdlog/", r"(.*/)?[^/]*(log|main)[^/]*\.cpp$", "log and main sources"),
@@ -103,6 +106,8 @@ DOORS = [
      "sources that compress"),
     (r"xxhash\.h$", r"(common|schema|storage|volunteer/train|master/http)/.*\.(c|h)pp$",
      "common, schema, storage and volunteer/train"),
+    (r"systemd/", r"volunteer/idle/.*\.cpp$", "sources in volunteer/idle"),
+    (r"X11/", r"volunteer/control/.*\.cpp$", "sources in volunteer/control"),
     (r"catch2/", r"tests/", "tests"),
     (r".*intrin\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|.*/simd_level\.cpp$|tools/bench/bench_peaks\.cpp$",
      "the kernels of one instruction set and the bench of peaks"),

@@ -1,0 +1,312 @@
+"""A machine that is lent: pauses change no bit, long ones hand the shards over, leaving is quick, the
+owner is obeyed and nobody else, and what people do pauses a volunteer."""
+
+import json
+import os
+import pathlib
+import pty
+import shutil
+import signal
+import subprocess
+import threading
+import time
+import unittest
+
+from harness import (BIN, RUN_SECONDS, TIME_FACTOR, Cluster, EndToEndTest, finished, small_setup)
+
+# Debian's own interpreter, to which Debian's modules belong.
+SYSTEM_PYTHON = "/usr/bin/python3"
+MOCK = pathlib.Path(__file__).with_name("mock_logind.py")
+
+
+def eventually(condition, what, seconds=20 * TIME_FACTOR):
+    """Waits until condition() is true and returns it."""
+    deadline = time.monotonic() + seconds
+    while True:
+        value = condition()
+        if value:
+            return value
+        if time.monotonic() > deadline:
+            raise AssertionError(f"did not happen: {what}")
+        threading.Event().wait(0.02)
+
+
+def processor_seconds(pid):
+    fields = pathlib.Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+class Lending(EndToEndTest):
+    """Runs over one data set, with a reference that nobody paused."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shared = Cluster()
+        cls.addClassCleanup(cls.shared.close)
+        cls.setup = small_setup(cls.shared, points=12000)
+        cls.reference = cls.setup.run_local(cls.shared, cls.shared.path("reference"))
+
+    def start(self, *flags, volunteers=1, once=True, environment=None):
+        """A master and volunteers; returns the master, the volunteers, and their sockets."""
+        master = self.setup.start_master(
+            self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0", "--threads", 1,
+            "--min-volunteers", volunteers)
+        self.address = master.wait_event("listening")["address"]
+        programs = [self.cluster.volunteer(self.address, *flags, once=once, environment=environment)
+                    for _ in range(volunteers)]
+        return master, programs, [self.cluster.path(f"control-{i + 1}") for i in range(volunteers)]
+
+    def verb(self, socket, *words, before=()):
+        """Exit code, standard output and standard error of a verb."""
+        command = [*before, str(BIN / "gleaner-volunteer"), *words, "--control", str(socket)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        return done.returncode, done.stdout, done.stderr
+
+    def status(self, socket):
+        code, out, error = self.verb(socket, "status", "--json")
+        self.assertEqual(code, 0, error)
+        return json.loads(out)
+
+    def wait_reason(self, socket, reason):
+        def is_given():
+            status = self.status(socket) if socket.exists() else None
+            return status if status and status["verdict"]["reason"] == reason else None
+
+        return eventually(is_given, f"the reason {reason} at {socket}")
+
+    def assert_same_model(self, master):
+        self.assertEqual(finished(master)["digest"], self.reference["digest"])
+
+
+class Pauses(Lending):
+    def test_pauses_in_mid_run_change_no_bit_and_use_no_processor(self):
+        master, (volunteer,), (socket,) = self.start()
+        for checkpoint in (1, 3):
+            master.wait_checkpoint(checkpoint)
+            code, out, error = self.verb(socket, "pause")
+            self.assertEqual(code, 0, error)
+            self.assertIn("paused: somebody asked for it; until somebody asks to resume", out)
+            master.wait_event("log", lambda event: "is paused and keeps" in event["message"])
+            threading.Event().wait(0.5)  # a round that was whole is being folded
+            before = processor_seconds(volunteer.pid)
+            done = len(master.events("checkpoint"))
+            threading.Event().wait(1)
+            self.assertLess(processor_seconds(volunteer.pid) - before, 0.3 * TIME_FACTOR)
+            self.assertEqual(len(master.events("checkpoint")), done)
+            status = self.status(socket)
+            self.assertGreater(len(status["shards"]), 0)
+            self.assertGreater(status["held_bytes"], 0)
+            code, out, error = self.verb(socket, "resume")
+            self.assertEqual(code, 0, error)
+            self.assertNotIn("paused", out)
+        self.assert_same_model(master)
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+
+    def test_a_long_pause_hands_over_and_gives_the_memory_back(self):
+        master, _, sockets = self.start("--keep-shards-s", 1, volunteers=2)
+        master.wait_checkpoint(1)
+        code, _, error = self.verb(sockets[0], "snooze", "1h")
+        self.assertEqual(code, 0, error)
+        gone = master.wait_event("volunteer_left")
+        self.assertTrue(gone["polite"], master.said())
+        status = eventually(lambda: self.status(sockets[0])["held_bytes"] == 0
+                            and self.status(sockets[0]), "memory is given back")
+        self.assertEqual(status["verdict"]["reason"], "snoozed")
+        self.assertEqual(status["shards"], [])
+        self.assertAlmostEqual(status["verdict"]["until_seconds"], 3600, delta=120)
+        self.assert_same_model(master)
+        code, out, error = self.verb(sockets[0], "log")
+        self.assertEqual(code, 0, error)
+        self.assertIn("paused: somebody asked for a while of rest", out)
+
+    def test_one_that_rests_comes_back(self):
+        master, _, (socket,) = self.start("--keep-shards-s", 0)
+        master.wait_checkpoint(1)
+        self.verb(socket, "pause")
+        master.wait_event("volunteer_left")
+        eventually(lambda: self.status(socket)["held_bytes"] == 0, "memory is given back")
+        self.verb(socket, "resume")
+        self.assert_same_model(master)
+
+    def test_finish_hands_over_and_ends(self):
+        master, volunteers, sockets = self.start(volunteers=2)
+        master.wait_checkpoint(1)
+        code, _, error = self.verb(sockets[1], "finish")
+        self.assertEqual(code, 0, error)
+        self.assertEqual(volunteers[1].wait_exit(), 0, volunteers[1].said())
+        self.assertTrue(master.wait_event("volunteer_left")["polite"])
+        self.assertFalse(sockets[1].exists())
+        self.assert_same_model(master)
+
+    def test_sigterm_ends_within_5_s_at_work_and_in_a_pause(self):
+        for pauses in (False, True):
+            with self.subTest(pauses=pauses):
+                shutil.rmtree(self.cluster.path("store"), ignore_errors=True)
+                master, (volunteer,), _ = self.start()
+                master.wait_checkpoint(1)
+                if pauses:
+                    self.verb(self.cluster.path(f"control-{self.cluster._names}"), "pause")
+                begin = time.monotonic()
+                volunteer.signal(signal.SIGTERM)
+                self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+                self.assertLess(time.monotonic() - begin, 5 * TIME_FACTOR)
+                self.cluster.volunteer(self.address)
+                self.assert_same_model(master)
+
+    def test_sigterm_ends_within_5_s_when_the_master_is_frozen(self):
+        master, (volunteer,), _ = self.start()
+        master.wait_checkpoint(1)
+        master.pause()
+        begin = time.monotonic()
+        volunteer.signal(signal.SIGTERM)
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+        self.assertLess(time.monotonic() - begin, 5 * TIME_FACTOR + 1)
+        master.go_on()
+        self.cluster.volunteer(self.address)
+        self.assert_same_model(master)
+
+    def test_a_day_s_traffic_that_is_spent_pauses_until_midnight(self):
+        _, _, (socket,) = self.start("--down-per-day", "1M")
+        status = self.wait_reason(socket, "traffic")
+        self.assertIn("received", status["sentence"])
+        self.assertGreater(status["today"]["down_bytes"], 1 << 20)
+        self.assertLessEqual(status["verdict"]["until_seconds"], 24 * 3600)
+
+
+class Control(Lending):
+    def test_the_status_is_a_sentence_and_a_table(self):
+        master, _, (socket,) = self.start()
+        master.wait_checkpoint(1)
+        code, out, error = self.verb(socket, "status")
+        self.assertEqual(code, 0, error)
+        self.assertRegex(out, r"^[a-z][^\n]*\(it may always work\)\.\n\n  master +127\.0\.0\.1:")
+        self.assertRegex(out, r"\n  today +[1-9]\d* examples, \d")
+        self.assertEqual(os.stat(socket).st_mode & 0o777, 0o600)
+        for words in (("status", "--nonsense"), ("snooze", "soon"), ("snooze",)):
+            self.assertEqual(self.verb(socket, *words)[0], 2, words)
+        code, _, error = self.verb(self.cluster.path("nobody"), "status")
+        self.assertEqual(code, 1)
+        self.assertIn("no volunteer answers", error)
+
+    @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
+    def test_other_users_are_refused(self):
+        _, _, (socket,) = self.start()
+        eventually(socket.exists, "the socket")
+        os.chmod(self.cluster.folder, 0o755)
+        # The program lies where nobody else may look.
+        program = self.cluster.path("gleaner-volunteer")
+        shutil.copy(BIN / "gleaner-volunteer", program)
+        nobody = ["setpriv", "--reuid", "65534", "--regid", "65534", "--clear-groups", str(program)]
+
+        def ask_as_nobody():
+            return subprocess.run([*nobody, "status", "--control", str(socket)], capture_output=True,
+                                  text=True, timeout=60, check=False)
+
+        done = ask_as_nobody()
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("Permission denied", done.stderr)
+        os.chmod(socket, 0o666)  # whoever opens the file still has to be the owner
+        done = ask_as_nobody()
+        self.assertNotEqual(done.returncode, 0, done.stdout)
+        self.assertIn("only the volunteer's own user and root", done.stderr)
+        self.assertEqual(self.verb(socket, "status")[0], 0)
+
+
+IDLE = ("--when", "idle", "--idle-after-s", 2)
+
+
+class People(Lending):
+    def test_typing_in_a_terminal_pauses(self):
+        leader, follower = pty.openpty()
+        self.addCleanup(os.close, leader)
+        self.addCleanup(os.close, follower)
+        _, _, (socket,) = self.start(*IDLE, once=False)
+        # Its access time moves at once only after a rest of 8 s (volunteer/idle/terminals.hpp).
+        self.wait_reason(socket, "none")
+        threading.Event().wait(9)
+        os.write(leader, b"x\n")
+        os.read(follower, 10)
+        status = self.wait_reason(socket, "in_use")
+        self.assertIn("terminals: pts/", status["sentence"])
+        self.assertLessEqual(status["verdict"]["until_seconds"], 2)
+        self.wait_reason(socket, "none")
+
+    def test_what_logind_says_pauses_and_resumes(self):
+        if shutil.which("dbus-daemon") is None or subprocess.run(
+                [SYSTEM_PYTHON, "-c", "import dbus, gi"], capture_output=True, check=False).returncode:
+            self.skipTest("needs Debian's dbus, python3-dbus and python3-gi")
+        daemon = subprocess.Popen(
+            ["dbus-daemon", "--session", "--nofork", "--print-address"], stdout=subprocess.PIPE, text=True)
+        self.addCleanup(daemon.wait)
+        self.addCleanup(daemon.terminate)
+        bus = {"DBUS_SYSTEM_BUS_ADDRESS": daemon.stdout.readline().strip()}
+        self.addCleanup(daemon.stdout.close)
+        mock = subprocess.Popen([SYSTEM_PYTHON, str(MOCK)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                text=True, env={**os.environ, **bus})
+        self.addCleanup(mock.stdout.close)
+        self.addCleanup(mock.wait)
+        self.addCleanup(mock.stdin.close)
+
+        def happen(line):
+            mock.stdin.write(line + "\n")
+            mock.stdin.flush()
+
+        def heard(line):
+            self.assertEqual(mock.stdout.readline().strip(), line)
+
+        heard("ready")
+        happen("idle 600")
+        master, _, (socket,) = self.start(*IDLE, once=False, environment=bus)
+        heard("locked")
+        self.wait_reason(socket, "none")
+        happen("active")
+        self.assertIn("logind: session 2", self.wait_reason(socket, "in_use")["sentence"])
+        happen("lock")
+        self.wait_reason(socket, "none")
+        happen("film")
+        self.assertIn("film", self.wait_reason(socket, "in_use")["sentence"])
+        happen("end")
+        self.wait_reason(socket, "none")
+        # Sleep waits until the shards are handed over.
+        happen("sleep")
+        heard("released")
+        status = self.wait_reason(socket, "suspending")
+        self.assertEqual(status["held_bytes"], 0)
+        self.assertTrue(master.wait_event("volunteer_left")["polite"])
+        happen("wake")
+        heard("locked")
+        self.wait_reason(socket, "none")
+        # A logind that is gone is not known to be idle.
+        mock.kill()
+        self.assertIn("logind", self.wait_reason(socket, "unknown_use")["sentence"])
+
+    def test_input_in_an_x11_session_pauses_through_the_helper(self):
+        if shutil.which("Xvfb") is None or shutil.which("xdotool") is None:
+            self.skipTest("needs Debian's xvfb and xdotool")
+        reader, writer = os.pipe()
+        server = subprocess.Popen(["Xvfb", "-displayfd", str(writer), "-nolisten", "tcp"],
+                                  pass_fds=[writer], stderr=subprocess.DEVNULL)
+        self.addCleanup(server.wait)
+        self.addCleanup(server.terminate)
+        os.close(writer)
+        with os.fdopen(reader) as lines:
+            display = {**os.environ, "DISPLAY": ":" + lines.readline().strip()}
+        _, _, (socket,) = self.start(*IDLE, once=False)
+        # A display is here, and nobody tells of it yet.
+        self.assertIn("session-helper", self.wait_reason(socket, "unknown_use")["sentence"])
+        helper = subprocess.Popen(
+            [str(BIN / "gleaner-volunteer"), "session-helper", "--control", str(socket)],
+            env={**display, "XDG_SESSION_ID": "7"}, stderr=subprocess.DEVNULL)
+        self.addCleanup(helper.wait)
+        self.addCleanup(helper.terminate)
+        self.wait_reason(socket, "none")
+        subprocess.run(["xdotool", "mousemove", "10", "20"], env=display, check=True)
+        self.assertIn("session helper: session 7", self.wait_reason(socket, "in_use")["sentence"])
+        self.wait_reason(socket, "none")
+        helper.terminate()
+        self.wait_reason(socket, "unknown_use")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,160 @@
+// The control socket, its verbs and the day's figures.
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <asio/io_context.hpp>
+#include <atomic>
+#include <catch2/catch.hpp>
+#include <filesystem>
+#include <fstream>
+#include <thread>
+
+#include "volunteer/control/control_client.hpp"
+#include "volunteer/control/control_server.hpp"
+#include "volunteer/control/day_ledger.hpp"
+#include "volunteer/control/verbs.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Folder {
+  Folder() {
+    std::string pattern = (fs::temp_directory_path() / "gleaner-control-XXXXXX").string();
+    REQUIRE(mkdtemp(pattern.data()) != nullptr);
+    path = pattern;
+  }
+
+  ~Folder() { fs::remove_all(path); }
+
+  std::string path;
+};
+
+// Asks on a thread of its own while the server's loop runs here.
+template <typename Ask>
+auto while_serving(asio::io_context& io, const Ask& ask) {
+  decltype(ask()) result = Error{ErrorCode::kIo, "not asked"};
+  std::atomic<bool> is_done = false;
+  std::thread asking([&] {
+    result = ask();
+    is_done = true;
+  });
+  while (!is_done) io.run_one_for(std::chrono::milliseconds(10));
+  asking.join();
+  return result;
+}
+
+mode_t mode_of(const std::string& path) {
+  struct stat facts {};
+
+  REQUIRE(stat(path.c_str(), &facts) == 0);
+  return facts.st_mode & 07777;
+}
+
+}  // namespace
+
+TEST_CASE("control: a line is answered by a line, and only the owner may ask", "[control]") {
+  const Folder folder;
+  const std::string path = folder.path + "/run/control";
+  asio::io_context io;
+  const auto echo = [](const std::string& request) { return "<" + request + ">"; };
+  auto server = ControlServer::listen(io, path, echo);
+  REQUIRE(server);
+  REQUIRE(mode_of(path) == 0600);
+  REQUIRE(mode_of(folder.path + "/run") == 0700);
+  const auto twice = while_serving(io, [&]() -> Result<std::string> {
+    auto client = ControlClient::connect(path);
+    if (!client) return client.error();
+    const auto one = client->ask("one");
+    if (!one) return one.error();
+    return *one + client->ask("two").value();
+  });
+  REQUIRE(twice.value() == "<one><two>");
+
+  // A second volunteer does not take the place of a living one.
+  asio::io_context other_io;
+  const auto second = while_serving(io, [&]() -> Result<std::string> {
+    auto other = ControlServer::listen(other_io, path, echo);
+    return other ? Result<std::string>("it listens") : Result<std::string>(other.error());
+  });
+  REQUIRE_THAT(second.error().message, Catch::Contains("another volunteer"));
+  server->reset();
+  REQUIRE_FALSE(fs::exists(path));
+  REQUIRE_FALSE(ask_volunteer(path, "anybody?"));
+}
+
+TEST_CASE("control: the socket of a dead volunteer is replaced", "[control]") {
+  const Folder folder;
+  const std::string path = folder.path + "/control";
+  const int dead = socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(path.begin(), path.end(), address.sun_path);
+  REQUIRE(bind(dead, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0);
+  close(dead);
+  asio::io_context io;
+  auto server =
+      ControlServer::listen(io, path, [](const std::string&) { return std::string("x"); });
+  REQUIRE(server);
+  REQUIRE(while_serving(io, [&] { return ask_volunteer(path, "?"); }).value() == "x");
+}
+
+TEST_CASE("control: a request without end is hung up on", "[control]") {
+  const Folder folder;
+  const std::string path = folder.path + "/control";
+  asio::io_context io;
+  auto server =
+      ControlServer::listen(io, path, [](const std::string&) { return std::string("x"); });
+  REQUIRE(server);
+  const std::string endless(100'000, 'a');
+  REQUIRE_FALSE(while_serving(io, [&] { return ask_volunteer(path, endless); }));
+  REQUIRE(while_serving(io, [&] { return ask_volunteer(path, "?"); }).value() == "x");
+}
+
+TEST_CASE("control: durations are read as people write them", "[control]") {
+  REQUIRE(parse_duration("2h") == Millis(7'200'000));
+  REQUIRE(parse_duration("1h30m") == Millis(5'400'000));
+  REQUIRE(parse_duration("45") == Millis(45 * 60'000));
+  REQUIRE(parse_duration("90s") == Millis(90'000));
+  REQUIRE(parse_duration("30d") == Millis(std::int64_t{30} * 86'400'000));
+  for (const char* text : {"", "0", "h", "2x", "-1h", "31d", "99999999999999999999h", "1 h"}) {
+    INFO(text);
+    REQUIRE_FALSE(parse_duration(text).has_value());
+  }
+}
+
+TEST_CASE("control: what is no verb is left to the flags", "[control]") {
+  REQUIRE_FALSE(run_verb({}).has_value());
+  REQUIRE_FALSE(run_verb({"host:7070"}).has_value());
+  REQUIRE(run_verb({"status", "--loud"}) == ExitCode::kUsage);
+  REQUIRE(run_verb({"snooze"}) == ExitCode::kUsage);
+  REQUIRE(run_verb({"status", "--control", "/nonexistent/socket"}) == ExitCode::kFailure);
+  REQUIRE(status_table("not json") == "not json\n");
+}
+
+TEST_CASE("day ledger: figures outlive a restart, not a day", "[control]") {
+  const Folder folder;
+  {
+    DayLedger ledger(folder.path, "2026-11-25");
+    ledger.note({100, 20, 3}, "2026-11-25");
+    ledger.note({150, 20, 4}, "2026-11-25");
+    REQUIRE(ledger.today() == DayFigures{150, 20, 4});
+    REQUIRE(ledger.save());
+  }
+  DayLedger again(folder.path, "2026-11-25");
+  again.note({1, 1, 1}, "2026-11-25");
+  REQUIRE(again.today() == DayFigures{151, 21, 5});
+  again.note({3, 1, 1}, "2026-11-26");
+  REQUIRE(again.today() == DayFigures{2, 0, 0});
+  REQUIRE(again.save());
+  REQUIRE(DayLedger(folder.path, "2026-11-27").today() == DayFigures{});
+  std::ofstream(folder.path + "/today") << "garbage";
+  REQUIRE(DayLedger(folder.path, "2026-11-26").today() == DayFigures{});
+  REQUIRE(DayLedger("", "2026-11-26").save());
+  REQUIRE(day_name(0).size() == 10);
+}
+
+}  // namespace gleaner::volunteer

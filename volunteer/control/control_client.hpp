@@ -1,0 +1,35 @@
+// The asking end of the control socket. Blocks for a few seconds at most.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace gleaner::volunteer {
+
+// Where a volunteer listens, and where one that asks looks, first to last: what was given, else the
+// folder that systemd made for the service, the user's runtime folder, the cache folder. Nowhere
+// where none of them is known.
+std::vector<std::string> control_paths(const std::string& given, const std::string& cache_folder);
+
+// A connection for several requests.
+class ControlClient {
+ public:
+  static Result<ControlClient> connect(const std::string& path);
+  ControlClient(ControlClient&& other) noexcept;
+  ControlClient& operator=(ControlClient&& other) noexcept = delete;
+  ~ControlClient();
+
+  // One line without its newline, and the answer's.
+  Result<std::string> ask(const std::string& request);
+
+ private:
+  explicit ControlClient(int socket) : socket_(socket) {}
+
+  int socket_ = -1;
+};
+
+Result<std::string> ask_volunteer(const std::string& path, const std::string& request);
+
+}  // namespace gleaner::volunteer

@@ -1,0 +1,207 @@
+#include "volunteer/control/verbs.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cstdio>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "volunteer/control/control_client.hpp"
+#include "volunteer/control/session_helper.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+struct Verb {
+  const char* name;
+  const char* doc;
+};
+
+constexpr Verb kVerbs[] = {
+    {"status", "say what it does, why and until when; --json for programs"},
+    {"pause", "compute nothing until `resume`"},
+    {"resume", "take `pause` and `snooze` back"},
+    {"snooze", "compute nothing for a while: snooze 2h"},
+    {"finish", "hand the shards over, however long it takes, and end"},
+    {"log", "print what it decided lately"},
+    {"session-helper", "tell it of input in this X11 session, where logind is not told"},
+};
+
+struct Flags {
+  std::string verb;
+  std::string duration;
+  std::string control;
+  std::string cache;
+  bool json = false;
+};
+
+// An error's sentence, or nothing.
+std::optional<std::string> read_flags(const std::vector<std::string>& arguments, Flags& flags) {
+  flags.verb = arguments[0];
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    std::string* target = argument == "--control" ? &flags.control
+                          : argument == "--cache" ? &flags.cache
+                                                  : nullptr;
+    if (target != nullptr) {
+      if (i + 1 == arguments.size()) return argument + " needs a path";
+      *target = arguments[++i];
+    } else if (argument == "--json") {
+      flags.json = true;
+    } else if (flags.verb == "snooze" && flags.duration.empty() && argument[0] != '-') {
+      flags.duration = argument;
+    } else {
+      return fmt::format("{} takes no '{}'", flags.verb, argument);
+    }
+  }
+  return std::nullopt;
+}
+
+ExitCode fail(const std::string& sentence, ExitCode code) {
+  std::fprintf(stderr, "gleaner-volunteer: %s\n", sentence.c_str());
+  return code;
+}
+
+// From the first place where somebody answers.
+Result<std::string> ask_first(const Flags& flags, const std::string& request) {
+  std::string tried;
+  for (const std::string& path : control_paths(flags.control, flags.cache)) {
+    Result<std::string> answer = ask_volunteer(path, request);
+    if (answer) return answer;
+    tried += (tried.empty() ? "" : "; ") + answer.error().message;
+  }
+  return Error{ErrorCode::kIo, tried.empty()
+                                   ? "where a volunteer listens is unknown: give --control PATH or "
+                                     "--cache DIR as it was started with"
+                                   : "no volunteer answers: " + tried};
+}
+
+std::string ago(const Json& seconds) {
+  return seconds.is_number() ? fmt::format("{:.0f} s ago", seconds.get<double>()) : "cannot tell";
+}
+
+std::string mebibytes(const Json& bytes) {
+  return fmt::format("{:.1f} MiB", bytes.get<double>() / (1 << 20));
+}
+
+// Null is what nobody knows.
+std::string known(const Json& value, const char* if_true, const char* if_false,
+                  const char* if_null) {
+  return value.is_null() ? if_null : value.get<bool>() ? if_true : if_false;
+}
+
+std::string table(const Json& status) {
+  std::string text = status.at("sentence").get<std::string>() + ".\n\n";
+  const auto row = [&](const std::string& name, const std::string& value) {
+    text += fmt::format("  {:<16}{}\n", name, value);
+  };
+  const Json& verdict = status.at("verdict");
+  row("master", status.at("master").get<std::string>());
+  row("shards", fmt::format("{}, {} of memory", status.at("shards").size(),
+                            mebibytes(status.at("held_bytes"))));
+  row("when", status.at("when").get<std::string>());
+  if (!verdict.at("works").get<bool>()) {
+    const Json& until = verdict.at("until_seconds");
+    row("until",
+        verdict.at("ends").get<std::string>() +
+            (until.is_number() ? fmt::format(" (in {:.0f} s at the earliest)", until.get<double>())
+                               : ""));
+  }
+  const Json& today = status.at("today");
+  row("today",
+      fmt::format("{} examples, {} sent, {} received", today.at("examples").get<std::uint64_t>(),
+                  mebibytes(today.at("up_bytes")), mebibytes(today.at("down_bytes"))));
+  for (const Json& use : status.at("uses")) {
+    row("use", fmt::format("{}: {} ({})", use.at("source").get<std::string>(),
+                           ago(use.at("seconds_ago")), use.at("detail").get<std::string>()));
+  }
+  const Json& machine = status.at("machine");
+  row("power", known(machine.at("on_battery"), "battery", "mains", "no battery is known"));
+  row("network", known(machine.at("metered"), "metered", "not metered",
+                       "unknown, which counts as not metered"));
+  return text;
+}
+
+}  // namespace
+
+std::string verbs_help() {
+  std::string text;
+  for (const Verb& verb : kVerbs) text += fmt::format("  {:<16}{}\n", verb.name, verb.doc);
+  return text;
+}
+
+std::optional<Millis> parse_duration(const std::string& text) {
+  constexpr std::int64_t kSecondsMax = 30LL * 86'400;
+  std::int64_t seconds = 0;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    std::int64_t number = 0;
+    const std::size_t begin = at;
+    while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0) {
+      number = number * 10 + (text[at++] - '0');
+      if (number > kSecondsMax) return std::nullopt;
+    }
+    if (at == begin) return std::nullopt;
+    const char unit = at < text.size() ? text[at++] : 'm';
+    const std::int64_t factor = unit == 's'   ? 1
+                                : unit == 'm' ? 60
+                                : unit == 'h' ? 3'600
+                                : unit == 'd' ? 86'400
+                                              : 0;
+    seconds += number * factor;
+    if (factor == 0 || seconds > kSecondsMax) return std::nullopt;
+  }
+  return seconds == 0 ? std::nullopt : std::optional(Millis(seconds * 1000));
+}
+
+std::string status_table(const std::string& answer) {
+  const Json status = Json::parse(answer, nullptr, false);
+  try {
+    return table(status);
+  } catch (const Json::exception&) {
+    return answer + "\n";  // a volunteer of another version
+  }
+}
+
+std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments) {
+  if (arguments.empty()) return std::nullopt;
+  const bool is_verb = std::any_of(std::begin(kVerbs), std::end(kVerbs),
+                                   [&](const Verb& verb) { return arguments[0] == verb.name; });
+  if (!is_verb) return std::nullopt;
+  Flags flags;
+  if (const auto wrong = read_flags(arguments, flags)) return fail(*wrong, ExitCode::kUsage);
+  if (flags.verb == "session-helper") {
+    const Error ended = help_session(control_paths(flags.control, flags.cache));
+    return fail(ended.message, ExitCode::kFailure);
+  }
+  Json request = {{"verb", flags.verb}};
+  if (flags.verb == "snooze") {
+    const auto duration = parse_duration(flags.duration);
+    if (!duration) {
+      return fail("snooze needs a time from 1 s to 30 d, as in: snooze 2h", ExitCode::kUsage);
+    }
+    request["seconds"] = duration->count() / 1000;
+  }
+  const Result<std::string> answer = ask_first(flags, request.dump());
+  if (!answer) return fail(answer.error().message, ExitCode::kFailure);
+  const Json json = Json::parse(*answer, nullptr, false);
+  if (json.is_object() && json.contains("error") && json["error"].is_string()) {
+    return fail(json["error"].get<std::string>(), ExitCode::kFailure);
+  }
+  if (flags.json) {
+    std::printf("%s\n", answer->c_str());
+  } else if (flags.verb == "log" && json.is_object() && json.contains("log")) {
+    for (const Json& line : json["log"]) {
+      if (line.is_string()) std::printf("%s\n", line.get<std::string>().c_str());
+    }
+  } else {
+    std::fputs(status_table(*answer).c_str(), stdout);
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace gleaner::volunteer

@@ -1,0 +1,27 @@
+// What a person says to a running volunteer: gleaner-volunteer status, pause, resume, snooze 2h,
+// finish, log; and session-helper, which a graphical session runs.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/exit_code.hpp"
+#include "common/time.hpp"
+
+namespace gleaner::volunteer {
+
+// One line a verb, for --help.
+std::string verbs_help();
+
+// "90s", "30m", "2h", "1d", "1h30m"; a number alone is minutes. From a second to 30 days.
+std::optional<Millis> parse_duration(const std::string& text);
+
+// Does what the first argument says and returns the exit code; nullopt when it is no verb. Prints
+// to standard output and error.
+std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments);
+
+// The answer to {"verb":"status"} for people: a sentence, then a table.
+std::string status_table(const std::string& answer);
+
+}  // namespace gleaner::volunteer

@@ -1,0 +1,236 @@
+#include "volunteer/guest.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <asio/post.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/console/terminal.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+constexpr std::size_t kSaidMax = 200;
+constexpr Millis kHandOverGrace{600'000};
+constexpr Millis kSuspendGrace{4'000};
+constexpr std::chrono::seconds kSave{60};
+
+// Where memory is what is short, keeping the shards would be the harm.
+bool keeps_shards(PauseReason reason) {
+  return reason != PauseReason::kSuspending && reason != PauseReason::kMemory &&
+         reason != PauseReason::kMemoryPressure;
+}
+
+const char* when_name(When when) {
+  switch (when) {
+    case When::kAlways:
+      return "always";
+    case When::kIdle:
+      return "idle";
+    case When::kSchedule:
+      return "schedule";
+  }
+  return "unknown";
+}
+
+template <typename T>
+Json or_null(const std::optional<T>& value) {
+  return value ? Json(*value) : Json();
+}
+
+}  // namespace
+
+Guest::Guest(asio::io_context& io, Client& client, LogSink& log, Options options)
+    : io_(io),
+      client_(client),
+      log_(log),
+      options_(std::move(options)),
+      manners_(options_.rules),
+      ledger_(options_.state_folder, day_name(wall_seconds())),
+      save_timer_(io) {
+  if (!options_.control_path.empty()) {
+    auto server = ControlServer::listen(
+        io, options_.control_path, [this](const std::string& request) { return answer(request); });
+    if (server) {
+      server_ = std::move(*server);
+    } else {
+      log_.log(LogLevel::kWarning, "no control socket: " + server.error().message);
+    }
+  }
+  save_every_minute();
+  Watch::Options watch;
+  watch.root = options_.root;
+  watch.environment = [](const char* name) {
+    return std::getenv(name);  // NOLINT(concurrency-mt-unsafe): nobody sets any
+  };
+  watch.report = [this, alive = std::weak_ptr<int>(alive_)](Readings readings) {
+    asio::post(io_, [this, alive, readings = std::move(readings)]() mutable {
+      if (!alive.expired()) weigh(std::move(readings));
+    });
+  };
+  watch_ = std::make_unique<Watch>(std::move(watch));
+}
+
+Guest::~Guest() {
+  count();
+  watch_.reset();
+  alive_.reset();
+  (void)ledger_.save();
+}
+
+void Guest::note(const Snapshot& snapshot, std::uint64_t held_bytes) {
+  snapshot_ = snapshot;
+  held_bytes_ = held_bytes;
+  const bool is_suspending = verdict_ && verdict_->reason == PauseReason::kSuspending;
+  if (is_suspending && !snapshot.is_connected && held_bytes == 0) watch_->allow_sleep();
+}
+
+void Guest::count() {
+  const Client::Traffic& traffic = client_.traffic();
+  ledger_.note({snapshot_.examples, traffic.up_bytes, traffic.down_bytes},
+               day_name(wall_seconds()));
+}
+
+void Guest::weigh(Readings readings) {
+  count();
+  readings.up_bytes = ledger_.today().up_bytes;
+  readings.down_bytes = ledger_.today().down_bytes;
+  readings.held_bytes = held_bytes_;
+  readings_ = std::move(readings);
+  const bool is_first = !verdict_;
+  apply(manners_.decide(readings_, monotonic_now()));
+  if (is_first && on_first_verdict) on_first_verdict();
+}
+
+void Guest::apply(Verdict verdict) {
+  // Details of one reason change all the time; the status has them.
+  const bool is_news = !verdict_ || verdict_->reason != verdict.reason;
+  verdict_ = std::move(verdict);
+  if (!is_news) return;
+  watch_->set_hurry(verdict_->works());
+  if (verdict_->works()) {
+    say("works: " + verdict_->why);
+    client_.resume();
+    return;
+  }
+  const bool keeps = keeps_shards(verdict_->reason);
+  client_.pause(verdict_->sentence(), keeps ? options_.keep_shards : Millis(0),
+                verdict_->reason == PauseReason::kSuspending ? kSuspendGrace : kHandOverGrace);
+  say("paused: " + verdict_->sentence());
+}
+
+void Guest::save_every_minute() {
+  save_timer_.expires_after(kSave);
+  save_timer_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
+    if (alive.expired() || error) return;
+    if (const auto saved = ledger_.save(); !saved) {
+      log_.log(LogLevel::kWarning, "the day's figures are not kept: " + saved.error().message);
+    }
+    save_every_minute();
+  });
+}
+
+void Guest::say(const std::string& sentence) {
+  const auto now = fmt::localtime(static_cast<std::time_t>(wall_seconds()));
+  said_.push_back(fmt::format("{:%Y-%m-%d %H:%M:%S} {}", now, sentence));
+  if (said_.size() > kSaidMax) said_.pop_front();
+  log_.log(LogLevel::kDebug, sentence);
+}
+
+std::string Guest::answer(const std::string& request) {
+  const Json json = Json::parse(request, nullptr, false);
+  const auto refuse = [](const std::string& why) { return Json{{"error", why}}.dump(); };
+  if (!json.is_object()) return refuse("a request is an object of JSON");
+  const std::string verb = json.contains("verb") && json["verb"].is_string()
+                               ? json["verb"].get<std::string>()
+                               : std::string();
+  const auto number = [&](const char* name) -> std::optional<std::int64_t> {
+    constexpr std::uint64_t kMost = std::uint64_t{1} << 40;
+    if (!json.contains(name) || !json[name].is_number_unsigned()) return std::nullopt;
+    return static_cast<std::int64_t>(std::min(json[name].get<std::uint64_t>(), kMost));
+  };
+  const Instant now = monotonic_now();
+  if (verb == "session") {
+    const auto idle_ms = number("idle_ms");
+    if (!idle_ms || !json.contains("session") || !json["session"].is_string()) {
+      return refuse("session takes session and idle_ms");
+    }
+    watch_->reports().report(printable(json["session"].get<std::string>()), now - Millis(*idle_ms),
+                             now);
+    return "{}";
+  }
+  if (verb == "log") return Json{{"log", said_}}.dump();
+  if (verb == "pause") {
+    manners_.ask_pause();
+  } else if (verb == "resume") {
+    manners_.ask_resume();
+  } else if (verb == "snooze") {
+    const auto seconds = number("seconds");
+    if (!seconds || *seconds == 0) return refuse("snooze takes seconds, at least 1");
+    manners_.ask_snooze(now + std::chrono::duration_cast<Micros>(std::chrono::seconds(*seconds)));
+  } else if (verb == "finish") {
+    say("was asked to finish");
+    client_.stop("its owner asked it to finish", kHandOverGrace);
+  } else if (verb != "status") {
+    return refuse(verb.empty() ? "a request names a verb" : "there is no verb " + printable(verb));
+  }
+  if (verdict_) apply(manners_.decide(readings_, now));
+  count();
+  return status();
+}
+
+std::string Guest::status() const {
+  const Instant now = monotonic_now();
+  const auto seconds = [](Micros duration) { return static_cast<double>(duration.count()) / 1e6; };
+  const Verdict verdict = verdict_.value_or(
+      Verdict{PauseReason::kUnknownUse, "it has not looked at the machine yet", "it has", {}});
+  Json uses = Json::array();
+  for (const UseReading& use : readings_.uses) {
+    uses.push_back({{"source", use.source},
+                    {"seconds_ago", use.last_use ? Json(seconds(now - *use.last_use)) : Json()},
+                    {"detail", use.detail}});
+  }
+  Json shards = Json::array();
+  for (const ShardId shard : snapshot_.shards) shards.push_back(raw(shard));
+  const bool is_leaving = snapshot_.phase == Snapshot::Phase::kLeaving;
+  const std::string doing =
+      verdict.works() || is_leaving ? snapshot_.sentence : "paused: " + verdict.sentence();
+  const std::string because = verdict.works() && !is_leaving ? " (" + verdict.why + ")" : "";
+  const DayFigures& today = ledger_.today();
+  const Json json = {
+      {"sentence", doing + because},
+      {"verdict",
+       {{"works", verdict.works()},
+        {"reason", pause_reason_name(verdict.reason)},
+        {"why", verdict.why},
+        {"ends", verdict.ends},
+        {"until_seconds",
+         verdict.until ? Json(std::max(0.0, seconds(*verdict.until - now))) : Json()}}},
+      {"when", when_name(manners_.when(readings_))},
+      {"master", options_.master},
+      {"shards", shards},
+      {"held_bytes", held_bytes_},
+      {"today",
+       {{"examples", today.examples},
+        {"up_bytes", today.up_bytes},
+        {"down_bytes", today.down_bytes}}},
+      {"uses", uses},
+      {"machine",
+       {{"confinement", readings_.confinement},
+        {"on_battery", or_null(readings_.on_battery)},
+        {"metered", or_null(readings_.is_metered)},
+        {"celsius", or_null(readings_.celsius)},
+        {"memory_bytes", or_null(readings_.memory_bytes)},
+        {"cpu_pressure", or_null(readings_.cpu_pressure)},
+        {"memory_pressure", or_null(readings_.memory_pressure)}}}};
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+}  // namespace gleaner::volunteer

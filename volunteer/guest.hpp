@@ -1,0 +1,71 @@
+// A volunteer's manners at work: readings of the machine become a verdict, the verdict pauses and
+// resumes the client, and a person is told and obeyed over the control socket. I/O thread only.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/steady_timer.hpp>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "common/console/log.hpp"
+#include "volunteer/client.hpp"
+#include "volunteer/control/control_server.hpp"
+#include "volunteer/control/day_ledger.hpp"
+#include "volunteer/idle/manners.hpp"
+#include "volunteer/idle/watch.hpp"
+
+namespace gleaner::volunteer {
+
+class Guest {
+ public:
+  struct Options {
+    Rules rules;
+    Millis keep_shards{120'000};
+    std::string root;  // of the files that tell of the machine; empty on a real one
+    std::string master;
+    std::string control_path;  // empty: no socket
+    std::string state_folder;  // for the day's figures; empty: they begin at zero
+  };
+
+  // All three outlive the guest. The client has not been started.
+  Guest(asio::io_context& io, Client& client, LogSink& log, Options options);
+  ~Guest();
+  Guest(const Guest&) = delete;
+  Guest& operator=(const Guest&) = delete;
+
+  // To be called after everything that the client does.
+  void note(const Snapshot& snapshot, std::uint64_t held_bytes);
+
+  // The machine's state is known: the client may start.
+  std::function<void()> on_first_verdict;
+
+ private:
+  // What was done and moved since the last time.
+  void count();
+  void weigh(Readings readings);
+  void apply(Verdict verdict);
+  void save_every_minute();
+  std::string answer(const std::string& request);
+  std::string status() const;
+  void say(const std::string& sentence);
+
+  asio::io_context& io_;
+  Client& client_;
+  LogSink& log_;
+  const Options options_;
+  Manners manners_;
+  DayLedger ledger_;
+  Readings readings_;
+  std::optional<Verdict> verdict_;
+  Snapshot snapshot_;
+  std::uint64_t held_bytes_ = 0;
+  std::deque<std::string> said_;
+  asio::steady_timer save_timer_;
+  std::unique_ptr<ControlServer> server_;
+  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // posted readings hold it weakly
+  std::unique_ptr<Watch> watch_;                           // last: it posts to all the others
+};
+
+}  // namespace gleaner::volunteer

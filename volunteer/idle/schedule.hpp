@@ -1,0 +1,33 @@
+// Hours of the week in which the machine may be lent. Plain value.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <string>
+
+#include "common/result.hpp"
+
+namespace gleaner::volunteer {
+
+inline constexpr std::uint32_t kMinutesPerDay = 24 * 60;
+inline constexpr std::uint32_t kMinutesPerWeek = 7 * kMinutesPerDay;
+
+class Schedule {
+ public:
+  // "mon-fri 20:00-07:00, sat-sun 00:00-24:00": days, then hours; hours that end before they begin
+  // go on into the next day. Empty text is no hour at all.
+  static Result<Schedule> parse(const std::string& text);
+
+  // Minutes count from Monday at midnight and are taken modulo a week.
+  [[nodiscard]] bool allows(std::uint32_t minute_of_week) const {
+    return minutes_[minute_of_week % kMinutesPerWeek];
+  }
+
+  // Minutes until allows() changes; a week when it never does.
+  [[nodiscard]] std::uint32_t until_change(std::uint32_t minute_of_week) const;
+
+ private:
+  std::bitset<kMinutesPerWeek> minutes_;
+};
+
+}  // namespace gleaner::volunteer

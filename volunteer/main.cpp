@@ -77,6 +77,20 @@ void give_way_as_process(const VolunteerConfig& config) {
   if (config.nice == kNiceIdle) give_way_as_group("");
 }
 
+TcpLinkOptions link_options_of(const VolunteerConfig& config, const MasterAddress& address,
+                               TlsContext& tls) {
+  TcpLinkOptions options;
+  // The results of one piece of work may be a whole shard. The client begins no other meanwhile.
+  options.limits.send_queue_bytes_max = std::numeric_limits<std::size_t>::max();
+  options.limits.pace_in = make_pacer(config.limit_down);
+  options.limits.pace_out = make_pacer(config.limit_up);
+  if (address.secure) {
+    options.tls = &tls;
+    options.master = address.secure->key;
+  }
+  return options;
+}
+
 int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPair& key) {
   const VolunteerOffer offer = effective_offer(config, machine_facts());
   const std::string master = to_text(address.where);
@@ -105,15 +119,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   options.pins_threads = config.pins_threads;
   options.memory_bytes = offer.memory_bytes;
   options.points = {config.cache_dir, config.cache_bytes};
-  TcpLinkOptions link_options;
-  // The results of one piece of work may be a whole shard. The client begins no other meanwhile.
-  link_options.limits.send_queue_bytes_max = std::numeric_limits<std::size_t>::max();
-  link_options.limits.pace_in = make_pacer(config.limit_down);
-  link_options.limits.pace_out = make_pacer(config.limit_up);
-  if (address.secure) {
-    link_options.tls = &tls;
-    link_options.master = address.secure->key;
-  }
+  const TcpLinkOptions link_options = link_options_of(config, address, tls);
   bool has_warned = false;
   options.dial = [&](const Client::Dialled& on_dialled) {
     dial_tcp(tasks, address.where, Millis(config.connect_timeout_ms), link_options,

@@ -17,6 +17,7 @@ std::uint32_t rows_per_chunk(const ModelConfig& model) {
 
 CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   CoreConfig core;
+  core.audit = config.network.audit;
   core.heartbeat = Millis(config.network.heartbeat_ms);
   core.silence = Millis(config.network.silence_ms);
   core.hello_deadline = Millis(config.network.join_timeout_ms);

@@ -16,7 +16,8 @@ LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
   // Their accounts are those of this machine over all starts, hence fixed identities.
   const Hello measured = volunteer::make_hello("", "", options.threads, options.memory_bytes);
   for (std::uint32_t i = 1; i <= options.count; ++i) {
-    const std::string name = fmt::format("local-{}", i);
+    const std::string name = options.is_referee ? "referee" : fmt::format("local-{}", i);
+    const KeyId identity = options.is_referee ? kRefereeIdentity : KeyId{0, i};
     volunteer::Client::Options client;
     client.core.hello = measured;
     client.core.hello.name = name;
@@ -25,7 +26,7 @@ LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
     client.core.seed = i;
     client.threads = options.threads;
     client.memory_bytes = options.memory_bytes;
-    const Standing standing{KeyId{0, i}, Role::kVolunteer, true, true, {}};
+    const Standing standing{identity, Role::kVolunteer, true, true, {}};
     client.dial = [&io, &runner, name, standing](volunteer::Client::Dialled on_dialled) {
       asio::post(io, [&io, &runner, name, standing, on_dialled = std::move(on_dialled)] {
         auto [master_end, volunteer_end] = make_memory_links(io.get_executor(), io.get_executor());

@@ -19,6 +19,7 @@ struct LocalVolunteersOptions {
   std::uint32_t threads = 1;       // of each
   std::uint64_t memory_bytes = 0;  // of each
   Millis retry_first{500};
+  bool is_referee = false;  // one that decides audits and is lent nothing else
   // A volunteer gave up for good, which only a defect can make it do.
   std::function<void(const std::string& name, const Error& error)> on_failure;
   // Each of them has left after stop().

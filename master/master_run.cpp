@@ -79,8 +79,11 @@ class MasterRun {
   Result<void> settle();
   void announce(const ResumePoint& resume);
   void report(const Notice& notice);
+  void keep_out(const VolunteerConvicted& guilty);
   void watch_signals();
   void start_local(std::uint32_t count);
+  [[nodiscard]] LocalVolunteersOptions local_options(std::uint32_t count);
+  void start_referee();
   void fall_back(const CoreSnapshot& now);
   void show_progress();
   void publish_web(const CoreSnapshot& now);
@@ -91,7 +94,7 @@ class MasterRun {
   void compare_with_centroids(RunFinished& finished);
   void keep_best();
   Result<ExitCode> conclude(const Done& done);
-  // Error kDiverged: the run is to go on at the lower rates.
+  // Error kDiverged: the run is to go on from its checkpoint.
   Result<ExitCode> cut_rates(const Done& done);
   Result<ExitCode> conclude_finished(bool already);
   Result<ExitCode> fail(const Error& error, ExitCode exit);
@@ -116,6 +119,7 @@ class MasterRun {
   std::optional<Persister> persister_;
   std::optional<CoreRunner> runner_;
   std::optional<LocalVolunteers> local_;
+  std::optional<LocalVolunteers> referee_;
   Fallback fallback_;
   bool is_stepping_back_ = false;  // the fallback is leaving
   std::optional<Done> done_;
@@ -173,7 +177,23 @@ void MasterRun::report(const Notice& notice) {
   } else {
     console_.event(progress_.event(notice));
   }
+  if (std::holds_alternative<RefereeWanted>(notice)) {
+    asio::post(io_, [this] {
+      if (!done_ && !referee_) start_referee();
+    });
+  }
+  const auto* convicted = std::get_if<VolunteerConvicted>(&notice);
+  if (convicted != nullptr && entrance_.is_open()) keep_out(*convicted);
   if (web_ != nullptr) web_->notice(notice);
+}
+
+void MasterRun::keep_out(const VolunteerConvicted& guilty) {
+  const auto banned =
+      entrance_.gate().ban(guilty.identity, guilty.name, "its answers were false: " + guilty.what);
+  if (banned) return;
+  console_.log(LogLevel::kError, fmt::format("{} may come again, since that it is banned could not "
+                                             "be written down: {}",
+                                             guilty.name, banned.error().message));
 }
 
 void MasterRun::watch_signals() {
@@ -184,7 +204,7 @@ void MasterRun::watch_signals() {
   });
 }
 
-void MasterRun::start_local(std::uint32_t count) {
+LocalVolunteersOptions MasterRun::local_options(std::uint32_t count) {
   LocalVolunteersOptions options;
   options.count = count;
   options.threads = threads_;
@@ -194,6 +214,19 @@ void MasterRun::start_local(std::uint32_t count) {
       if (!done_) runner_->fail(failure);
     });
   };
+  return options;
+}
+
+// Decides audits when no other trusted volunteer is here; stays until the end.
+void MasterRun::start_referee() {
+  LocalVolunteersOptions options = local_options(1);
+  options.is_referee = true;
+  referee_.emplace(io_, *runner_, options);
+  referee_->start();
+}
+
+void MasterRun::start_local(std::uint32_t count) {
+  LocalVolunteersOptions options = local_options(count);
   options.on_left = [this] {
     asio::post(io_, [this] {
       local_.reset();
@@ -324,6 +357,10 @@ Result<ExitCode> MasterRun::cut_rates(const Done& done) {
 
 Result<ExitCode> MasterRun::conclude(const Done& done) {
   if (done.outcome == Outcome::kDiverged) return cut_rates(done);
+  if (done.outcome == Outcome::kFalsified) {
+    console_.log(LogLevel::kWarning, done.error.message);
+    return Error{ErrorCode::kDiverged, done.error.message};
+  }
   if (done.outcome == Outcome::kFailed) {
     return fail(done.error, exit_code_of(done.error.code));
   }
@@ -383,7 +420,9 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   if (is_complete && (resume->is_evaluated || !data_.test)) return conclude_finished(true);
 
   if (auto loaded = worker_.load(store_); !loaded) return fail(loaded.error(), ExitCode::kStore);
-  core_.emplace(data_.model, core_config(config_, data_), *resume);
+  CoreConfig core = core_config(config_, data_);
+  if (goes_on) core.min_volunteers = 1;  // they have been here
+  core_.emplace(data_.model, std::move(core), *resume);
   if (!config_.backup.folder.empty()) {
     backups_.emplace(
         config_.backup,
@@ -430,6 +469,7 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   progress_timer_.cancel();
   entrance_.close();
   local_.reset();
+  referee_.reset();
   io_.run_for(kFarewell);  // returns when nothing is left to do
   tasks_.cancel();
   if (done_->outcome != Outcome::kDiverged) publish_web(runner_->snapshot());

@@ -5,8 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include "common/access/sha256.hpp"
 #include "common/bytes.hpp"
-#include "storage/sha256.hpp"
 
 namespace gleaner {
 namespace {

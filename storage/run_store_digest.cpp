@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cstring>
 
+#include "common/access/sha256.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/identity.hpp"
 #include "storage/keys.hpp"
 #include "storage/run_store_impl.hpp"
-#include "storage/sha256.hpp"
 
 namespace gleaner {
 namespace {

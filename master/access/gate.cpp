@@ -6,6 +6,7 @@
 
 #include "common/limits.hpp"
 #include "common/time.hpp"
+#include "schema/text.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {
@@ -66,6 +67,15 @@ Result<void> Gate::store_changes(AccessBook changed) {
   if (auto written = write_access_book(store_, changed); !written) return written.error();
   book_ = std::move(changed);
   return {};
+}
+
+Result<void> Gate::ban(const KeyId& key, const std::string& name, const std::string& reason) {
+  AccessBook changed = book_;
+  PeerRule& rule = changed.peers[key];
+  rule.is_banned = true;
+  rule.name = printable(name, kNameBytesMax);
+  rule.reason = printable(reason, kNameBytesMax);
+  return store_changes(std::move(changed));
 }
 
 Result<std::string> Gate::listening_at(const std::string& where) {

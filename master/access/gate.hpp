@@ -45,6 +45,8 @@ class Gate {
   // The first message of a connection: as whom it takes part, or the answer after which it ends.
   std::variant<Standing, Message> admit(const std::optional<KeyId>& key, const std::string& peer,
                                         const Message& first, std::int64_t now);
+  // Keeps a key out from now on and after every start: its answers were false.
+  Result<void> ban(const KeyId& key, const std::string& name, const std::string& reason);
   // Who was admitted has gone.
   void gone(const Standing& standing);
 

@@ -220,6 +220,11 @@ void add_network(Settings& settings, MasterConfig& c) {
                "Address at which a browser on this machine sees the run, with an API and metrics; "
                "where the port is taken, the next free one is; port 0 takes any. off: none.",
                std::move(http));
+  settings.add("audit", SettingScope::kMachine, "",
+               "Whose work is done again by others and compared: that of every stranger (all), so "
+               "that the model is the honest one whoever lies, or nobody's (off). Volunteers that "
+               "came by a trusted invite are not audited.",
+               choice_setting(c.network.audit, {"off", "all"}));
   settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
                "Both sides say something at least this often.",
                integer_setting(c.network.heartbeat_ms, 10, 600'000));

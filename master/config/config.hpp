@@ -14,6 +14,7 @@
 #include "common/settings/settings_flags.hpp"
 #include "common/settings/settings_value.hpp"
 #include "master/config/model_overrides.hpp"
+#include "master/core/events/core_config.hpp"
 
 namespace gleaner {
 
@@ -66,6 +67,7 @@ struct MasterConfig {
     std::string listen;                   // HOST:PORT; empty: only local volunteers
     bool insecure = false;                // plain text, and anybody may join
     std::string http = "127.0.0.1:8080";  // HOST:PORT of the page; empty: none
+    AuditMode audit = AuditMode::kAll;    // of the work of strangers
     std::uint32_t heartbeat_ms = 1000;
     std::uint32_t silence_ms = 10'000;
     std::uint32_t join_timeout_ms = 10'000;

@@ -1,5 +1,7 @@
 #include "master/console/progress_source.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 namespace gleaner {
@@ -86,6 +88,15 @@ struct EventOf {
 
   RunEvent operator()(const TrainingResumed& n) const {
     return Resumed{static_cast<double>(n.paused.count()) / 1e6};
+  }
+
+  RunEvent operator()(const VolunteerConvicted& n) const {
+    return LogLine{LogLevel::kError, fmt::format("{} is kept out of this run: {}", n.name, n.what)};
+  }
+
+  RunEvent operator()(const RefereeWanted&) const {
+    return LogLine{LogLevel::kInfo,
+                   "there is nobody to do a volunteer's work again: this process does it"};
   }
 
   RunEvent operator()(const Remark& n) const { return LogLine{level_of(n.severity), n.text}; }

@@ -1,5 +1,7 @@
 #include "master/core/master_core.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "master/core/events/protocol_error.hpp"
@@ -11,12 +13,14 @@ MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint 
       sessions_(run_, outbox_),
       pipeline_(run_.plan, run_.map, resume.checkpoint),
       placement_(run_, outbox_, sessions_, pipeline_, input_, resume),
+      audits_(run_, outbox_, sessions_, placement_),
       evaluations_(run_, resume),
-      rounds_(run_, outbox_, sessions_, placement_.leases(), pipeline_, evaluations_, meter_,
+      rounds_(run_, outbox_, sessions_, placement_, audits_, pipeline_, evaluations_, meter_,
               resume),
-      units_(run_, outbox_, sessions_, placement_, pipeline_, input_, evaluations_, meter_),
-      view_(run_, outbox_, life_, sessions_, placement_, pipeline_, input_, evaluations_, meter_,
-            rounds_, resume.first_epoch) {
+      units_(run_, outbox_, sessions_, placement_, audits_, pipeline_, input_, evaluations_,
+             meter_),
+      view_(run_, outbox_, life_, sessions_, placement_, audits_, pipeline_, input_, evaluations_,
+            meter_, rounds_, resume.first_epoch) {
   if (run_.config.lends_input) {
     input_.emplace(run_.plan, run_.map, run_.plan.round_begin(resume.checkpoint));
   }
@@ -47,7 +51,15 @@ void MasterCore::schedule() {
     life_.is_started = true;
     meter_.restart_clock(outbox_.now());
   }
+  judge();
+  if (life_.is_done) return;
   placement_.update();
+  audits_.update();
+  if (audits_.wants_referee() && !life_.has_called_referee) {
+    life_.has_called_referee = true;
+    outbox_.tell(RefereeWanted{});
+  }
+  units_.count_confirmed();
   finish_if(rounds_.close());
   if (life_.is_done) return;
   rounds_.begin_evaluation_if_due();
@@ -120,9 +132,11 @@ void MasterCore::on(MessageReceived& event) {
 }
 
 Result<void> MasterCore::receive(SessionId id, SessionState& session, Message& message) {
-  if (auto* m = std::get_if<UnitResult>(&message)) return units_.receive(session, *m);
+  if (auto* m = std::get_if<UnitResult>(&message)) return units_.receive(id, session, *m);
   if (auto* m = std::get_if<InputResult>(&message)) return units_.receive(session, *m);
-  if (auto* m = std::get_if<EvalResult>(&message)) return units_.receive(session, *m);
+  if (auto* m = std::get_if<EvalResult>(&message)) {
+    return units_.receive(id, session, *m, rounds_.checkpoint());
+  }
   if (auto* m = std::get_if<PointsRequest>(&message)) return units_.receive(id, session, *m);
   if (auto* m = std::get_if<ShardCommit>(&message)) return rounds_.receive(id, session, *m);
   if (auto* m = std::get_if<ChunkRequest>(&message)) return placement_.receive(id, session, *m);
@@ -164,7 +178,7 @@ Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& h
     outbox_.send(*old, Refusal{ErrorCode::kIdentity,
                                "another volunteer has connected with the same key and takes this "
                                "one's place: give each volunteer a --cache folder of its own",
-                               false});
+                               true});
     outbox_.close(*old);
     drop_session(*old, "it connected again");
   }
@@ -189,6 +203,7 @@ void MasterCore::leave(SessionId id, SessionState& session, const Leaving& leavi
   if (session.phase != SessionPhase::kActive) return;
   session.phase = SessionPhase::kLeaving;
   session.begin_debt(outbox_.now());
+  audits_.auditor_leaves(id);
   placement_.ask_back(id, session, leaving.reason);
 }
 
@@ -239,6 +254,22 @@ void MasterCore::let_leavers_go() {
   }
 }
 
+void MasterCore::judge() {
+  for (const Conviction& guilty : audits_.take_convictions()) {
+    outbox_.tell(VolunteerConvicted{guilty.identity, guilty.name, guilty.what});
+    if (const SessionState* const session = sessions_.find(guilty.session)) {
+      ++sessions_.account(*session).faults;
+      refuse(guilty.session, {ErrorCode::kFault, "its answers are false: " + guilty.what});
+    }
+    if (!guilty.is_holder) continue;
+    finish({Outcome::kFalsified,
+            {ErrorCode::kFault,
+             fmt::format("round {} holds false work of {} and is trained again from checkpoint {}",
+                         rounds_.checkpoint(), guilty.name, rounds_.checkpoint())}});
+    return;
+  }
+}
+
 void MasterCore::refuse(SessionId id, const Error& error) {
   outbox_.send(id, Refusal{error.code, error.message, error.code == ErrorCode::kBusy});
   outbox_.close(id);
@@ -255,6 +286,7 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
   const std::uint32_t freed =
       placement_.holder_gone(id, session->name(), reason, rounds_.checkpoint());
   units_.abandon(*session);
+  audits_.session_gone(id);
   sessions_.departed(*session, reason, freed);
 }
 

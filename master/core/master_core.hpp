@@ -16,6 +16,7 @@
 #include <string>
 #include <vector>
 
+#include "master/core/audits/audits.hpp"
 #include "master/core/batches/input_stream.hpp"
 #include "master/core/batches/pipeline.hpp"
 #include "master/core/events/events.hpp"
@@ -101,6 +102,8 @@ class MasterCore {
   // -- what is next
   void schedule();
   void let_leavers_go();
+  // Keeps out whoever gave false answers; the end of the run if they are in an open round.
+  void judge();
 
   // -- ends
   // Ends the session with a refusal; only after kBusy is the volunteer to try again.
@@ -118,6 +121,7 @@ class MasterCore {
   Pipeline pipeline_;
   std::optional<InputStream> input_;  // where volunteers hold the input shards
   Placement placement_;
+  Audits audits_;
   Evaluations evaluations_;
   RoundMeter meter_;
   Rounds rounds_;

@@ -66,7 +66,7 @@ class World:
         self.master = Setup(train, test, flags).start_master(
             cluster, cluster.path("store"), "--listen", "127.0.0.1:0", "--threads", 1,
             before=("chrt", "--idle", "0"))
-        self.address = self.master.wait_event("listening")["address"]
+        self.address = self.master.wait_event("listening")["join"]
         self.cluster = cluster
 
     def start_volunteer(self, *flags):

@@ -225,8 +225,8 @@ class Storm:
             if complaint:
                 self.failures.append(complaint)
         caches = [self.cluster.path(f"volunteer-{slot}") for slot in range(len(self.slots))]
-        keys = {cache / "key" for cache in caches}
-        self.failures += orphans(self.store, keys, self.temporary, *caches)
+        kept = {cache / name for cache in caches for name in ("key", "today")}
+        self.failures += orphans(self.store, kept, self.temporary, *caches)
         for pid in processes_with(self.marker):
             self.failures.append(f"process {pid} is left over")
 

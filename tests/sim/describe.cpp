@@ -77,6 +77,10 @@ std::string describe_notice(const Notice& notice) {
                         [](const Remark& n) { return fmt::format("{}: {}", n.kind, n.text); },
                         [](const TrainingPaused& n) { return "pauses: " + n.reason; },
                         [](const TrainingResumed&) { return std::string("goes on"); },
+                        [](const VolunteerConvicted& n) {
+                          return fmt::format("{} is convicted: {}", n.name, n.what);
+                        },
+                        [](const RefereeWanted&) { return std::string("a referee is wanted"); },
                     },
                     notice);
 }

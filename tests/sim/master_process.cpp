@@ -297,7 +297,7 @@ void MasterProcess::perform(Notice& effect) {
 }
 
 void MasterProcess::perform(Done& effect) {
-  const char* outcomes[] = {"finished", "stopped", "abandoned", "diverged", "failed"};
+  const char* outcomes[] = {"finished", "stopped", "abandoned", "diverged", "falsified", "failed"};
   context_.log.mark(std::string("done.") + outcomes[static_cast<std::size_t>(effect.outcome)]);
   switch (effect.outcome) {
     case Outcome::kFinished:
@@ -314,6 +314,7 @@ void MasterProcess::perform(Done& effect) {
     case Outcome::kDiverged:
       cut_rates();
       break;
+    case Outcome::kFalsified:  // nobody is audited here
     case Outcome::kFailed:
       if (!dies_of_disk(effect.error)) {
         context_.log.violation("the master failed: " + effect.error.message);

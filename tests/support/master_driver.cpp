@@ -69,6 +69,23 @@ SessionId MasterDriver::join(const std::string& name, float speed) {
   return id;
 }
 
+SessionId MasterDriver::join_as(const std::string& name, const Standing& standing) {
+  const SessionId id{++last_session_};
+  volunteers_.emplace(id, HonestVolunteer(model_));
+  open_as(id, standing);
+  say(id, hello(name));
+  return id;
+}
+
+SessionId MasterDriver::join_stranger(const std::string& name) {
+  const std::uint64_t number = last_session_ + 1;
+  return join_as(name, {KeyId{7, number}, Role::kVolunteer, false, false, InviteId{number}});
+}
+
+SessionId MasterDriver::join_referee() {
+  return join_as("referee", {kRefereeIdentity, Role::kVolunteer, true, true, {}});
+}
+
 void MasterDriver::say(SessionId id, Message message) {
   handle(MessageReceived{id, std::move(message), 10});
 }
@@ -118,7 +135,11 @@ bool MasterDriver::serve(SessionId id) {
   if (held_.contains(id) || closed_.contains(id)) return false;
   const std::optional<Message> task = take_task(id);
   if (!task) return false;
-  for (Message& reply : volunteers_.at(id).replies_to(*task)) say(id, std::move(reply));
+  const auto lie = lies_.find(id);
+  for (Message& reply : volunteers_.at(id).replies_to(*task)) {
+    if (lie != lies_.end()) lie->second(reply);
+    say(id, std::move(reply));
+  }
   return true;
 }
 

@@ -29,6 +29,15 @@ class MasterDriver {
   SessionId join(const std::string& name, float speed = 1);
   [[nodiscard]] Hello hello(const std::string& name) const;
   void say(SessionId id, Message message);
+  SessionId join_as(const std::string& name, const Standing& standing);
+  // By an invite of its own.
+  SessionId join_stranger(const std::string& name);
+  // The trusted volunteer of the master's own process that decides audits.
+  SessionId join_referee();
+
+  // What a session says instead of the honest answer, from now on.
+  void corrupt(SessionId id, std::function<void(Message&)> lie) { lies_[id] = std::move(lie); }
+
   void close(SessionId id);
 
   // -- time
@@ -91,6 +100,8 @@ class MasterDriver {
     }
     return found;
   }
+
+  [[nodiscard]] CoreSnapshot core_snapshot() const { return core_.snapshot(); }
 
   // Nothing while the run goes on.
   [[nodiscard]] std::optional<Outcome> outcome() const {
@@ -158,6 +169,7 @@ class MasterDriver {
   Instant now_{Micros(1'000'000)};
   std::uint64_t last_session_ = 0;
   std::map<SessionId, HonestVolunteer> volunteers_;
+  std::map<SessionId, std::function<void(Message&)>> lies_;
   std::map<SessionId, std::deque<Message>> inboxes_;
   std::set<SessionId> closed_;
   std::set<SessionId> held_;

@@ -25,7 +25,7 @@ INCLUDES = {
     "schema": {"common", "common/access", "common/model", "schema"},
     "schema/wire": {"common", "common/access", "common/model", "schema", "schema/wire"},
     "storage/engine": {"common", "storage/engine"},
-    "storage": {"common", "common/lsh", "common/model", "schema", "schema/wire", "storage",
+    "storage": {"common", "common/access", "common/lsh", "common/model", "schema", "schema/wire", "storage",
                 "storage/engine"},
     "storage/audit": {"common", "common/console", "common/lsh", "common/model", "schema",
                       "storage", "storage/audit", "storage/engine"},
@@ -40,7 +40,7 @@ INCLUDES = {
     "volunteer": CORE_SEES | SHELL_SEES | TRAIN | {"volunteer", "volunteer/control", "volunteer/core",
                                                    "volunteer/idle"},
     "master/config": {"common", "common/model", "common/settings", "master/config",
-                      "master/console", "schema"},
+                      "master/console", "master/core/events", "schema"},
     "master/access": {"common", "common/access", "master/access", "schema"},
     "master/console": {"common", "common/console", "common/model", "master/console",
                        "master/core/events", "schema"},
@@ -58,7 +58,7 @@ INCLUDES = {
     "tests": None,
 }
 # The rooms of the master's core, lowest first: each sees itself and those before it.
-CORE_ROOMS = ["events", "batches", "sessions", "placement", "rounds", "units", "view"]
+CORE_ROOMS = ["events", "batches", "sessions", "placement", "audits", "rounds", "units", "view"]
 for count, room in enumerate(CORE_ROOMS, 1):
     INCLUDES["master/core/" + room] = CORE_SEES | {"master/core/" + r for r in CORE_ROOMS[:count]}
 INCLUDES["master/core"] = CORE_SEES | {"master/core"} | {"master/core/" + r for r in CORE_ROOMS}

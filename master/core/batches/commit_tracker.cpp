@@ -6,6 +6,13 @@ void CommitTracker::expect(RoundIndex round, ShardId shard, std::uint32_t parts)
   rounds_[round].shards[shard].parts = parts;
 }
 
+bool CommitTracker::note(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
+                         const Fingerprint& content) {
+  Progress& progress = rounds_[round].shards[shard];
+  if (progress.parts != 0 && progress.parts != parts) return false;
+  return progress.contents.emplace(part, content).first->second == content;
+}
+
 bool CommitTracker::staged(RoundIndex round, ShardId shard, std::uint32_t part) {
   Round& open = rounds_[round];
   Progress& progress = open.shards[shard];

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "common/ids.hpp"
+#include "master/core/batches/fingerprint.hpp"
 
 namespace gleaner {
 
@@ -17,6 +18,10 @@ class CommitTracker {
 
   // A part arrived and is on its way to the store: `parts` is the commit's part count.
   void expect(RoundIndex round, ShardId shard, std::uint32_t parts);
+  // Remembers what a part is. False when it was something else before: the first one stands, and
+  // this one is not to be stored.
+  bool note(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
+            const Fingerprint& content);
   // A part is durable. Returns true when it completes the shard's commit.
   bool staged(RoundIndex round, ShardId shard, std::uint32_t part);
 
@@ -32,6 +37,7 @@ class CommitTracker {
   struct Progress {
     std::uint32_t parts = 0;
     std::set<std::uint32_t> durable;
+    std::map<std::uint32_t, Fingerprint> contents;  // of the parts that have arrived
 
     [[nodiscard]] bool is_complete() const { return parts > 0 && durable.size() == parts; }
   };

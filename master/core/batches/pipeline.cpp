@@ -80,11 +80,13 @@ Result<void> Pipeline::check_digests(const BatchRecord& record, BatchIndex batch
 }
 
 Result<void> Pipeline::add_result(BatchIndex batch, const std::vector<ShardOutcome>& shards,
-                                  ByteView gradient, bool has_gradient) {
+                                  ByteView gradient, bool has_gradient, bool checks_digests) {
   const auto found = log_.find(batch);
   GLEANER_CHECK(found != log_.end());
   BatchRecord& record = found->second;
-  if (auto result = check_digests(record, batch, shards); !result) return result;
+  if (checks_digests) {
+    if (auto result = check_digests(record, batch, shards); !result) return result;
+  }
   if (has_gradient) {
     if (!record.gradient) {
       return Error{ErrorCode::kProtocol, fmt::format("a gradient for batch {}, which has been "

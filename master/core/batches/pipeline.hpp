@@ -65,9 +65,10 @@ class Pipeline {
 
   // Adds one result. Shards covered before must bring the digest they brought then (kFault), the
   // others are covered now; `gradient` must be their sum when `has_gradient`. kProtocol for bytes
-  // that are no gradient. Nothing changes on an error.
+  // that are no gradient. Without `checks_digests` what was covered before is not compared. Nothing
+  // changes on an error.
   Result<void> add_result(BatchIndex batch, const std::vector<ShardOutcome>& shards,
-                          ByteView gradient, bool has_gradient);
+                          ByteView gradient, bool has_gradient, bool checks_digests = true);
 
   // The log may forget batches below `batch`.
   void forget_before(BatchIndex batch);

@@ -14,6 +14,12 @@
 
 namespace gleaner {
 
+// Whose work is done again by others and compared.
+enum class AuditMode : std::uint8_t {
+  kOff,  // nobody's
+  kAll,  // that of every volunteer that nobody vouches for
+};
+
 struct CoreConfig {
   Millis heartbeat{1000};        // something is sent to every volunteer at least this often
   Millis silence{10'000};        // a volunteer silent for longer is taken for dead
@@ -42,6 +48,7 @@ struct CoreConfig {
   std::uint32_t evaluate_chunks_in_flight = 4;
   std::uint32_t top_k = 5;                  // best labels of a held-out point that are asked for
   std::vector<std::uint32_t> label_counts;  // of the training data, one a label
+  AuditMode audit = AuditMode::kOff;
 };
 
 // Where a run stands when the master starts.

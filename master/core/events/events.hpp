@@ -174,6 +174,16 @@ struct TrainingResumed {
   Micros paused{};
 };
 
+// A volunteer's answer was false: it is to be kept out.
+struct VolunteerConvicted {
+  KeyId identity;
+  std::string name;
+  std::string what;
+};
+
+// An audit needs a trusted volunteer, and none is here: see kRefereeIdentity.
+struct RefereeWanted {};
+
 // Anything else worth a sentence; `kind` tells which sort, for tests.
 struct Remark {
   Severity severity = Severity::kInfo;
@@ -181,14 +191,16 @@ struct Remark {
   std::string text;
 };
 
-using Notice = std::variant<VolunteerCame, VolunteerGone, CheckpointReached, CheckpointEvaluated,
-                            Remark, TrainingPaused, TrainingResumed>;
+using Notice =
+    std::variant<VolunteerCame, VolunteerGone, CheckpointReached, CheckpointEvaluated, Remark,
+                 TrainingPaused, TrainingResumed, VolunteerConvicted, RefereeWanted>;
 
 enum class Outcome : std::uint8_t {
   kFinished,   // every round folded and the last one evaluated
   kStopped,    // on request, at a checkpoint
   kAbandoned,  // on request, with a round left unfinished
   kDiverged,   // the open round is to be trained again at half the rates
+  kFalsified,  // the open round is to be trained again without the volunteer that was convicted
   kFailed,     // see the sentence
 };
 

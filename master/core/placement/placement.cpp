@@ -7,6 +7,12 @@
 #include "common/counted.hpp"
 
 namespace gleaner {
+namespace {
+
+// Epochs of the two tables do not meet; a start of a master reserves twice as many.
+constexpr std::uint64_t kEpochsPerTable = std::uint64_t{1} << 31;
+
+}  // namespace
 
 Placement::Placement(const RunSetup& run, Outbox& outbox, Sessions& sessions,
                      const Pipeline& pipeline, std::optional<InputStream>& input,
@@ -18,6 +24,8 @@ Placement::Placement(const RunSetup& run, Outbox& outbox, Sessions& sessions,
       input_(input),
       leases_(run.config.lends_input ? run.map.shard_count() : run.map.output_shards(),
               resume.checkpoint, resume.first_epoch),
+      shadows_(run.map.output_shards(), resume.checkpoint,
+               LeaseEpoch{raw(resume.first_epoch) + kEpochsPerTable}),
       expects_rejoin_(resume.checkpoint > 0) {}
 
 // ---- Questions ---------------------------------------------------------------------------------
@@ -41,12 +49,33 @@ std::vector<ShardId> Placement::ready_at(SessionId holder, Layer layer) const {
 
 bool Placement::owes(SessionId id, const SessionState& session) const {
   if (!session.units.empty() || session.awaits_offer) return true;
-  for (const ShardId shard : leases_.held_by(id)) {
-    const ShardLease& lease = leases_.at(shard);
-    if (lease.state != LeaseState::kReady) return true;
-    if (lease.next_batch >= run_.plan.round_end(lease.next_commit)) return true;  // a commit
+  for (const LeaseTable* table : {&leases_, &shadows_}) {
+    for (const ShardId shard : table->held_by(id)) {
+      const ShardLease& lease = table->at(shard);
+      if (lease.state != LeaseState::kReady) return true;
+      if (lease.next_batch >= run_.plan.round_end(lease.next_commit)) return true;  // a commit
+    }
   }
   return false;
+}
+
+LeaseTable* Placement::table_of(const LeaseRef& lease, SessionId id) {
+  if (leases_.find(lease, id) != nullptr) return &leases_;
+  return shadows_.find(lease, id) != nullptr ? &shadows_ : nullptr;
+}
+
+// ---- Shadows -----------------------------------------------------------------------------------
+
+bool Placement::has_room_for_shadow(SessionId id, const SessionState& session) const {
+  const std::uint64_t bytes = std::uint64_t{shards_at(id) + 1} * run_.config.shard_bytes;
+  return bytes <= session.hello.memory_bytes;
+}
+
+void Placement::lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_round) {
+  shadows_.at(shard).committed = base_round;
+  LeaseGrant message = grant(shadows_, shard, auditor);
+  sessions_.at(auditor).begin_debt(outbox_.now());
+  outbox_.send(auditor, std::move(message));
 }
 
 // ---- Lending -----------------------------------------------------------------------------------
@@ -88,28 +117,34 @@ void Placement::lend_free_shards() {
     if (free.handed_over && free.handed_over->base_round > free.committed) continue;
     const Layer layer = layer_of(shard);
     if (full.contains(layer)) continue;
-    const std::vector<Holder> candidates = holders(layer);
+    std::vector<Holder> candidates = holders(layer);
+    // Nobody holds a shard twice.
+    const bool is_shadowed =
+        layer == Layer::kOutput && shadows_.at(shard).state != LeaseState::kFree;
+    for (Holder& holder : candidates) {
+      if (is_shadowed && holder.session == shadows_.at(shard).holder) holder.capacity = 0;
+    }
     const std::optional<std::size_t> receiver = next_receiver(candidates, shards_in(layer));
     if (!receiver) {
-      full.insert(layer);
+      if (!is_shadowed) full.insert(layer);
       continue;
     }
     if (free.handed_over && free.handed_over->base_round < free.committed) {
       leases_.at(shard).handed_over.reset();
     }
     const SessionId id = candidates[*receiver].session;
-    LeaseGrant message = grant(shard, id);
+    LeaseGrant message = grant(leases_, shard, id);
     sessions_.at(id).begin_debt(outbox_.now());
     outbox_.send(id, std::move(message));
   }
 }
 
-LeaseGrant Placement::grant(ShardId shard, SessionId id) {
-  ShardLease& lease = leases_.at(shard);
+LeaseGrant Placement::grant(LeaseTable& table, ShardId shard, SessionId id) {
+  ShardLease& lease = table.at(shard);
   LeaseGrant grant;
   grant.next_batch =
       lease.handed_over ? lease.handed_over->next_batch : run_.plan.round_begin(lease.committed);
-  grant.lease = leases_.grant(shard, id, lease.committed, grant.next_batch, outbox_.now());
+  grant.lease = table.grant(shard, id, lease.committed, grant.next_batch, outbox_.now());
   grant.base_round = lease.base_round;
   grant.base_chunks = base_chunks(shard, grant.base_round);
   grant.chunks =
@@ -165,6 +200,7 @@ void Placement::ask_back(SessionId id, const SessionState& session, const std::s
 
 std::uint32_t Placement::holder_gone(SessionId id, const std::string& name,
                                      const std::string& reason, RoundIndex checkpoint) {
+  shadows_.revoke_all(id, outbox_.now());
   const std::vector<ShardId> freed = leases_.revoke_all(id, outbox_.now());
   for (const ShardId shard : freed) {
     leases_.at(shard).held_before = name;

@@ -36,6 +36,21 @@ class Placement {
 
   [[nodiscard]] const LeaseTable& leases() const { return leases_; }
 
+  // Output shards that auditors hold too. What they do with them is compared and goes no further.
+  [[nodiscard]] LeaseTable& shadows() { return shadows_; }
+
+  [[nodiscard]] const LeaseTable& shadows() const { return shadows_; }
+
+  // Of both kinds.
+  [[nodiscard]] std::uint32_t shards_at(SessionId id) const {
+    return static_cast<std::uint32_t>(leases_.count_held_by(id) + shadows_.count_held_by(id));
+  }
+
+  // Whether the session's memory takes one more output shard.
+  [[nodiscard]] bool has_room_for_shadow(SessionId id, const SessionState& session) const;
+  // Lends an auditor a shard as of a checkpoint.
+  void lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_round);
+
   // Those that volunteers hold.
   [[nodiscard]] std::uint32_t shards_in(Layer layer) const;
   // Ascending.
@@ -86,7 +101,9 @@ class Placement {
   // Whether free shards are still kept for volunteers that may come back with them.
   bool waits_for_rejoin();
   void lend_free_shards();
-  [[nodiscard]] LeaseGrant grant(ShardId shard, SessionId id);
+  [[nodiscard]] LeaseGrant grant(LeaseTable& table, ShardId shard, SessionId id);
+  // The table in which the session holds the lease; null for anything else a peer may claim.
+  [[nodiscard]] LeaseTable* table_of(const LeaseRef& lease, SessionId id);
   // The shard is lent to the session and stands before `next_batch`.
   void begin_input(ShardId shard, SessionState& session, BatchIndex next_batch);
   // Chunks of a shard as of a checkpoint: none where every row follows from the configuration.
@@ -121,6 +138,7 @@ class Placement {
   std::optional<InputStream>& input_;
 
   LeaseTable leases_;
+  LeaseTable shadows_;
   bool expects_rejoin_;                  // all holders were lost; the grace is about to begin
   std::optional<Instant> rejoin_until_;  // while free shards are kept for those who have them
   bool has_newcomer_ = false;            // who is to get shards at once

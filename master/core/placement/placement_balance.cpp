@@ -47,12 +47,14 @@ std::vector<Holder> Placement::holders(Layer layer) const {
   std::vector<Holder> holders;
   const Speeds sum = speeds();
   for (const auto& [id, session] : sessions_.all()) {
-    if (session.phase != SessionPhase::kActive || session.awaits_offer) continue;
+    if (session.phase != SessionPhase::kActive || session.awaits_offer || session.is_referee()) {
+      continue;
+    }
     Holder holder;
     holder.session = id;
     holder.speed = expected_speed(session, sum.trained, sum.claimed);
     holder.shards = static_cast<std::uint32_t>(held_by(id, layer).size());
-    holder.capacity = capacity(session, layer, leases_.count_held_by(id) - holder.shards);
+    holder.capacity = capacity(session, layer, shards_at(id) - holder.shards);
     if (outbox_.now() < session.held_back_until) holder.capacity = 0;
     // One that has missed two heartbeats may be dead: it keeps what it has, and gets no more. Nor
     // does one that is paused.

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "common/counted.hpp"
+#include "common/model/row_checks.hpp"
+#include "master/core/events/protocol_error.hpp"
 #include "master/core/placement/part_checks.hpp"
 #include "master/core/placement/placement.hpp"
 
@@ -75,8 +77,9 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
 }
 
 Result<void> Placement::receive(SessionId id, SessionState& session, const ChunkRequest& request) {
-  ShardLease* lease = leases_.find(request.lease, id);
-  if (lease == nullptr) return {};  // revoked while the request was on its way
+  LeaseTable* const table = table_of(request.lease, id);
+  if (table == nullptr) return {};  // revoked while the request was on its way
+  ShardLease* const lease = &table->at(request.lease.shard);
   const std::uint32_t rows = run_.map.row_count(request.lease.shard);
   const std::uint32_t base_chunks = this->base_chunks(request.lease.shard, lease->base_round);
   const std::size_t chunks =
@@ -103,14 +106,15 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Chunk
 }
 
 Result<void> Placement::receive(SessionId id, SessionState& session, const ShardReady& ready) {
-  ShardLease* lease = leases_.find(ready.lease, id);
-  if (lease == nullptr) return {};
+  LeaseTable* const table = table_of(ready.lease, id);
+  if (table == nullptr) return {};
+  ShardLease* const lease = &table->at(ready.lease.shard);
   if (lease->state != LeaseState::kLoading) {
     return protocol_error("shard {} was ready before", raw(ready.lease.shard));
   }
   lease->handed_over.reset();
   loading_time_ = outbox_.now() - lease->since;
-  leases_.set_state(ready.lease.shard, LeaseState::kReady, outbox_.now());
+  table->set_state(ready.lease.shard, LeaseState::kReady, outbox_.now());
   session.last_progress = outbox_.now();
   return {};
 }
@@ -120,7 +124,8 @@ Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& p
   if (lease == nullptr) return {};
   const std::uint32_t arrived =
       lease->handed_over ? static_cast<std::uint32_t>(lease->handed_over->parts.size()) : 0;
-  Result<void> fits = check_rows(run_.map, part.lease.shard, part.rows);
+  Result<void> fits =
+      check_rows(run_.model, run_.map, part.lease.shard, part.rows, RowsOf::kHandOver);
   // Everything that was asked of the shard comes before it: results, and the commit of a round that
   // is complete.
   const bool is_due =
@@ -130,10 +135,12 @@ Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& p
       !session.has_unit_out(part.lease.shard, std::numeric_limits<BatchIndex>::max());
   if (fits.ok() && (!is_due || part.part != arrived || part.part >= part.parts ||
                     !follows(part, part.rows, lease->rows_from))) {
-    fits = protocol_error("a hand-over of shard {} that does not fit its lease",
-                          raw(part.lease.shard));
+    fits = protocol_error("it does not fit the lease");
   }
-  if (!fits) return fits;
+  if (!fits) {
+    return protocol_error("a hand-over of shard {}: {}", raw(part.lease.shard),
+                          fits.error().message);
+  }
   session.last_progress = outbox_.now();
   if (!lease->handed_over) {
     lease->handed_over = std::make_shared<HandedOver>();
@@ -144,6 +151,12 @@ Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& p
   lease->handed_over->parts.push_back(std::move(part.rows));
   if (part.part + 1 != part.parts) return {};
   lease->held_before = session.name();
+  if (run_.config.audit != AuditMode::kOff && !session.is_trusted()) {
+    // Nobody could tell whether these rows are honest. At the beginning of a round there is nothing
+    // to hand over, and within one the next holder does the round again.
+    lease->handed_over->parts.clear();
+    if (part.next_batch != run_.plan.round_begin(part.base_round)) lease->handed_over.reset();
+  }
   leases_.release(part.lease.shard, outbox_.now());
   return {};
 }
@@ -152,8 +165,9 @@ void Placement::on(ChunkRead& event) {
   SessionState* const session = sessions_.find(event.session);
   if (session == nullptr) return;
   session->chunks_in_flight.erase({event.lease.epoch, event.chunk});
-  ShardLease* const lease = leases_.find(event.lease, event.session);
-  if (lease == nullptr) return;
+  LeaseTable* const table = table_of(event.lease, event.session);
+  if (table == nullptr) return;
+  ShardLease* const lease = &table->at(event.lease.shard);
   lease->chunks_sent = std::min(lease->chunks_sent + 1, lease->chunks);
   outbox_.send(event.session, ShardChunk{event.lease, event.chunk, std::move(event.rows)});
 }

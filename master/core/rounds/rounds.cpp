@@ -5,17 +5,21 @@
 #include <algorithm>
 #include <utility>
 
+#include "common/model/row_checks.hpp"
+#include "master/core/events/protocol_error.hpp"
 #include "master/core/placement/part_checks.hpp"
 
 namespace gleaner {
 
-Rounds::Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, LeaseTable& leases,
-               const Pipeline& pipeline, Evaluations& evaluations, RoundMeter& meter,
-               ResumePoint& resume)
+Rounds::Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
+               Audits& audits, const Pipeline& pipeline, Evaluations& evaluations,
+               RoundMeter& meter, ResumePoint& resume)
     : run_(run),
       outbox_(outbox),
       sessions_(sessions),
-      leases_(leases),
+      leases_(placement.leases()),
+      shadows_(placement.shadows()),
+      audits_(audits),
       pipeline_(pipeline),
       evaluations_(evaluations),
       meter_(meter),
@@ -37,36 +41,63 @@ RoundIndex Rounds::open_end() const {
 
 // ---- Commits -----------------------------------------------------------------------------------
 
+Result<void> Rounds::take(ShardLease& lease, const SessionState& session,
+                          const ShardCommit& part) const {
+  const ShardId shard = part.lease.shard;
+  if (auto fits = check_update(run_.map, shard, part.update); !fits) {
+    return protocol_error("a commit of shard {}: {}", raw(shard), fits.error().message);
+  }
+  const bool is_next = part.round == lease.next_commit && part.part == lease.parts_arrived &&
+                       part.part < part.parts && part.round < run_.plan.round_count() &&
+                       (part.part == 0 || part.parts == lease.parts) &&
+                       follows(part, part.update, lease.rows_from);
+  if (!is_next || lease.next_batch < run_.plan.round_end(part.round)) {
+    return protocol_error("a commit of shard {} for round {} that is not due", raw(shard),
+                          part.round);
+  }
+  // Results come before the commit they lead to; otherwise the round could be folded while the
+  // batches of it are still awaited.
+  if (session.has_unit_out(shard, run_.plan.round_end(part.round))) {
+    return protocol_error("shard {} committed round {} before its results", raw(shard), part.round);
+  }
+  lease.parts = part.parts;
+  ++lease.parts_arrived;
+  lease.rows_from = part.update.rows.empty() ? 0 : std::uint64_t{part.update.rows.back()} + 1;
+  if (lease.parts_arrived == part.parts) {
+    lease.parts_arrived = 0;
+    lease.rows_from = 0;
+    ++lease.next_commit;
+  }
+  return {};
+}
+
 Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& commit) {
-  ShardLease* lease = leases_.find(commit.lease, id);
+  const ShardId shard = commit.lease.shard;
+  if (ShardLease* const shadow = shadows_.find(commit.lease, id)) {
+    outbox_.send(id, CommitCredit{});
+    if (auto taken = take(*shadow, session, commit); !taken) return taken;
+    session.last_progress = outbox_.now();
+    audits_.committed_again(id, commit);
+    return {};
+  }
+  ShardLease* const lease = leases_.find(commit.lease, id);
   if (lease == nullptr) {
     outbox_.send(id, CommitCredit{});
     return {};
   }
-  const ShardId shard = commit.lease.shard;
-  if (auto fits = check_update(run_.map, shard, commit.update); !fits) return fits;
-  const bool is_next = commit.round == lease->next_commit && commit.part == lease->parts_arrived &&
-                       commit.part < commit.parts && commit.round < run_.plan.round_count() &&
-                       (commit.part == 0 || commit.parts == lease->parts) &&
-                       follows(commit, commit.update, lease->rows_from);
-  if (!is_next || lease->next_batch < run_.plan.round_end(commit.round)) {
-    return protocol_error("a commit of shard {} for round {} that is not due", raw(shard),
-                          commit.round);
-  }
-  // Results come before the commit they lead to; otherwise the round could be folded while the
-  // batches of it are still awaited.
-  if (session.has_unit_out(shard, run_.plan.round_end(commit.round))) {
-    return protocol_error("shard {} committed round {} before its results", raw(shard),
-                          commit.round);
-  }
+  if (auto taken = take(*lease, session, commit); !taken) return taken;
   session.last_progress = outbox_.now();
-  lease->parts = commit.parts;
-  ++lease->parts_arrived;
-  lease->rows_from = commit.update.rows.empty() ? 0 : std::uint64_t{commit.update.rows.back()} + 1;
-  if (lease->parts_arrived == commit.parts) {
-    lease->parts_arrived = 0;
-    lease->rows_from = 0;
-    ++lease->next_commit;
+  const bool is_audited = audits_.is_audited(session);
+  if (is_audited) audits_.committed(id, session, commit);
+  const bool is_first =
+      commits_.note(commit.round, shard, commit.part, commit.parts, fingerprint(commit));
+  if (!is_first) {
+    outbox_.send(id, CommitCredit{});
+    if (is_audited) return {};  // its audit tells who is right
+    return Error{ErrorCode::kFault,
+                 fmt::format("the commit of shard {} for round {} differs from what another holder "
+                             "sent, which is kept",
+                             raw(shard), commit.round)};
   }
   commits_.expect(commit.round, shard, commit.parts);
   outbox_.push(
@@ -103,16 +134,23 @@ void Rounds::on(const Staged& event) {
 
 // ---- Checkpoints -------------------------------------------------------------------------------
 
+bool Rounds::is_done_by_all() const {
+  for (const LeaseTable* table : {&leases_, &shadows_}) {
+    for (std::uint32_t s = 0; s < table->size(); ++s) {
+      // A holder that still replays this round needs its log, although an earlier holder's commit
+      // of it has become durable meanwhile.
+      const ShardLease& lease = table->at(ShardId{s});
+      if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return false;
+    }
+  }
+  return true;
+}
+
 std::optional<Done> Rounds::close() {
   if (is_folding_ || checkpoint_ >= run_.plan.round_count() || !commits_.is_whole(checkpoint_)) {
     return std::nullopt;
   }
-  for (std::uint32_t s = 0; s < leases_.size(); ++s) {
-    // A holder that still replays this round needs its log, although an earlier holder's commit of
-    // it has become durable meanwhile.
-    const ShardLease& lease = leases_.at(ShardId{s});
-    if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return std::nullopt;
-  }
+  if (!is_done_by_all() || !audits_.is_clear(checkpoint_)) return std::nullopt;
   last_record_ =
       meter_.record(checkpoint_, run_.plan, pipeline_, sessions_.active(), outbox_.now());
   const CodeLengths lengths = code_lengths(checkpoint_);
@@ -168,6 +206,7 @@ void Rounds::on(Folded& event) {
   learning_.add_round(last_record_.loss, last_record_.code_length);
   digests_ = std::move(event.digests);
   commits_.forget(event.round);
+  audits_.folded(checkpoint_);
 }
 
 void Rounds::begin_evaluation_if_due() {

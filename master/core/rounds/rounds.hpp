@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "master/core/audits/audits.hpp"
 #include "master/core/batches/commit_tracker.hpp"
 #include "master/core/batches/pipeline.hpp"
 #include "master/core/placement/lease_table.hpp"
@@ -26,8 +27,8 @@ namespace gleaner {
 class Rounds {
  public:
   // All but `resume` outlive it.
-  Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, LeaseTable& leases,
-         const Pipeline& pipeline, Evaluations& evaluations, RoundMeter& meter,
+  Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
+         Audits& audits, const Pipeline& pipeline, Evaluations& evaluations, RoundMeter& meter,
          ResumePoint& resume);
 
   // -- state
@@ -73,6 +74,10 @@ class Rounds {
   [[nodiscard]] std::optional<Done> complete() const;
 
  private:
+  // Takes the part as the next one of the lease's commit, or says why it is not.
+  Result<void> take(ShardLease& lease, const SessionState& session, const ShardCommit& part) const;
+  // Whether every holder, and every auditor, has done the oldest open round.
+  [[nodiscard]] bool is_done_by_all() const;
   // A stop does not wait for room on the disk.
   [[nodiscard]] std::optional<Done> stop_if_full() const;
   [[nodiscard]] std::optional<Divergence> divergence_of(const RoundRecord& record,
@@ -85,6 +90,8 @@ class Rounds {
   Outbox& outbox_;
   Sessions& sessions_;
   LeaseTable& leases_;
+  LeaseTable& shadows_;
+  Audits& audits_;
   const Pipeline& pipeline_;
   Evaluations& evaluations_;
   RoundMeter& meter_;

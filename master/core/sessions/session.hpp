@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
@@ -22,6 +23,10 @@ enum class SessionPhase : std::uint8_t {
   kLeaving,  // it asked to go; its shards are being handed over
 };
 
+// The identity of the volunteer in the master's process that decides audits and is lent nothing
+// else.
+inline constexpr KeyId kRefereeIdentity{0, ~std::uint64_t{0}};
+
 // A unit that is out.
 struct UnitInFlight {
   enum class Kind : std::uint8_t { kTrain, kEvaluate, kInput };
@@ -31,8 +36,17 @@ struct UnitInFlight {
   std::uint32_t batches = 0;
   bool wants_gradient = true;
   std::uint64_t eval_begin = 0;
+  SharedBytes hidden;  // evaluation
   InputStream::Unit input;
   Instant sent{};
+
+  // Another volunteer's work done again: a case of Audits, and a piece of it.
+  struct Audit {
+    std::uint64_t case_id = 0;
+    std::uint64_t piece = 0;
+  };
+
+  std::optional<Audit> audit;
 };
 
 struct SessionState {
@@ -65,6 +79,13 @@ struct SessionState {
   std::uint64_t peer_clock_us = 0;  // its last heartbeat's clock, to be echoed
   std::int64_t round_trip_us = -1;
   bool awaits_offer = false;  // it said that it keeps shards; its ShardOffer comes first
+
+  // Somebody vouches for it, so that its work need not be done again.
+  [[nodiscard]] bool is_trusted() const { return standing.is_local || standing.is_trusted; }
+
+  [[nodiscard]] bool is_referee() const {
+    return standing.is_local && standing.identity == kRefereeIdentity;
+  }
 
   [[nodiscard]] std::string name() const { return hello.name.empty() ? peer : hello.name; }
 

@@ -57,20 +57,32 @@ Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
   return {};
 }
 
-Result<void> Units::receive(SessionState& session, const UnitResult& result) {
+Result<void> Units::add(SessionId id, const SessionState& session, const UnitInFlight& unit,
+                        const UnitResult& result) {
+  const bool is_audited = audits_.is_audited(session);
+  for (const BatchResult& batch : result.batches) {
+    // Where audits decide who is right, a difference from an earlier answer convicts nobody.
+    const auto added = pipeline_.add_result(batch.batch, batch.shards, batch.gradient,
+                                            unit.wants_gradient, !is_audited);
+    if (!added) return added;
+    meter_.carried(pipeline_.at(batch.batch).examples);
+  }
+  if (!is_audited) return {};
+  AuditedPiece piece;
+  piece.unit = unit;
+  piece.round = run_.plan.round_of(unit.first);
+  piece.claimed = fingerprint(result);
+  audits_.answered(id, session, std::move(piece));
+  return {};
+}
+
+Result<void> Units::receive(SessionId id, SessionState& session, const UnitResult& result) {
   const Result<UnitInFlight> taken = take(session, result.unit, UnitInFlight::Kind::kTrain);
   if (!taken) return taken.error();
   const UnitInFlight& unit = *taken;
   AccountRecord& account = sessions_.account(session);
   Result<void> added = check(unit, result);
-  std::uint64_t examples = 0;
-  for (std::size_t i = 0; added.ok() && i < result.batches.size(); ++i) {
-    const BatchResult& batch = result.batches[i];
-    added = pipeline_.add_result(batch.batch, batch.shards, batch.gradient, unit.wants_gradient);
-    const std::uint32_t carried = pipeline_.at(batch.batch).examples;
-    meter_.carried(carried);
-    examples += carried;
-  }
+  if (added && !unit.audit) added = add(id, session, unit, result);
   if (!added) {
     ++account.units_refused;
     if (added.error().code == ErrorCode::kFault) {
@@ -80,11 +92,14 @@ Result<void> Units::receive(SessionState& session, const UnitResult& result) {
     }
     return added;
   }
+  std::uint64_t examples = 0;
+  for (const BatchResult& batch : result.batches) examples += pipeline_.at(batch.batch).examples;
   session.batches_in_flight -= unit.batches;
   session.last_progress = outbox_.now();
   ++account.units;
   account.examples += examples * unit.leases.size();
   UnitSizing::measure(session, unit, examples, result.compute_us, outbox_.now());
+  if (unit.audit) audits_.answered_again(id, unit, fingerprint(result));
   return {};
 }
 
@@ -98,7 +113,8 @@ bool Units::fits(const UnitInFlight& unit, const EvalResult& result) const {
          holds_only(result.best, result.top_k, run_.map, unit.leases);
 }
 
-Result<void> Units::receive(SessionState& session, EvalResult& result) {
+Result<void> Units::receive(SessionId id, SessionState& session, EvalResult& result,
+                            RoundIndex checkpoint) {
   const Result<UnitInFlight> taken = take(session, result.unit, UnitInFlight::Kind::kEvaluate);
   if (!taken) return taken.error();
   const UnitInFlight& unit = *taken;
@@ -107,12 +123,31 @@ Result<void> Units::receive(SessionState& session, EvalResult& result) {
     ++sessions_.account(session).units_refused;
     return protocol_error("a result that does not fit unit {}", raw(result.unit));
   }
-  std::vector<ShardId> shards;
-  for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
-  evaluations_.current()->scored(unit.eval_begin, shards, std::move(result.best));
   ++sessions_.account(session).units;
   session.last_progress = outbox_.now();
+  if (unit.audit) {
+    audits_.answered_again(id, unit, fingerprint(result));
+  } else if (audits_.is_audited(session)) {
+    AuditedPiece piece;
+    piece.round = checkpoint;
+    piece.claimed = fingerprint(result);
+    piece.unit = unit;
+    piece.best = std::move(result.best);
+    audits_.answered(id, session, std::move(piece));
+  } else {
+    score(unit, std::move(result.best));
+  }
   return {};
+}
+
+void Units::score(const UnitInFlight& unit, std::vector<ScoredNeuron> best) {
+  std::vector<ShardId> shards;
+  for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
+  evaluations_.current()->scored(unit.eval_begin, shards, std::move(best));
+}
+
+void Units::count_confirmed() {
+  for (AuditedPiece& piece : audits_.take_evaluations()) score(piece.unit, std::move(piece.best));
 }
 
 }  // namespace gleaner

@@ -14,6 +14,11 @@ void Units::issue(RoundIndex checkpoint) {
     issue_training(id, session);
     if (evaluations_.current()) issue_evaluation(id, session, checkpoint);
   }
+  for (const auto& [id, shards] : placement_.shadows().holders()) {
+    SessionState& session = sessions_.at(id);
+    if (session.phase != SessionPhase::kActive || session.is_paused()) continue;
+    issue_audits(id, session, checkpoint);
+  }
 }
 
 std::vector<LeaseRef> Units::leases_of(const std::vector<ShardId>& shards) const {
@@ -50,6 +55,28 @@ bool Units::issue_unit(SessionId id, SessionState& session) {
       sizing_.is_early(session, unit, placement_.ready_at(id, Layer::kOutput).size())) {
     return false;
   }
+  for (const LeaseRef& lease : unit.leases) {
+    leases_.at(lease.shard).next_batch = unit.first + unit.batches;
+  }
+  send_training(id, session, std::move(unit));
+  return true;
+}
+
+void Units::issue_audits(SessionId id, SessionState& session, RoundIndex checkpoint) {
+  const std::uint32_t limit = sizing_.batches_in_flight_max(session, placement_.shards_at(id));
+  while (session.batches_in_flight < limit) {
+    std::optional<UnitInFlight> unit = audits_.next(id, checkpoint);
+    if (!unit) return;
+    audits_.issued(*unit);
+    if (unit->kind == UnitInFlight::Kind::kEvaluate) {
+      send_evaluation(id, session, std::move(*unit));
+    } else {
+      send_training(id, session, std::move(*unit));
+    }
+  }
+}
+
+void Units::send_training(SessionId id, SessionState& session, UnitInFlight unit) {
   TrainUnit message;
   message.leases = unit.leases;
   message.wants_gradient = unit.wants_gradient;
@@ -59,12 +86,8 @@ bool Units::issue_unit(SessionId id, SessionState& session) {
                                pipeline_.positives_in(batch, unit.leases),
                                run_.plan.rates(batch).output});
   }
-  for (const LeaseRef& lease : unit.leases) {
-    leases_.at(lease.shard).next_batch = unit.first + unit.batches;
-  }
   session.batches_in_flight += unit.batches;
   send(id, session, std::move(unit), std::move(message));
-  return true;
 }
 
 UnitInFlight Units::next_unit(SessionId id, const SessionState& session) const {
@@ -114,17 +137,22 @@ void Units::issue_evaluation(SessionId id, SessionState& session, RoundIndex che
     unit.kind = UnitInFlight::Kind::kEvaluate;
     unit.eval_begin = assignment.begin;
     unit.leases = leases_of(assignment.shards);
-    EvalUnit message;
-    message.top_k = run_.config.top_k;
-    message.hidden = assignment.packed;
-    message.leases = unit.leases;
+    unit.hidden = assignment.packed;
     evaluation.assigned(assignment.begin, assignment.shards);
-    send(id, session, std::move(unit), std::move(message));
+    send_evaluation(id, session, std::move(unit));
   }
 }
 
+void Units::send_evaluation(SessionId id, SessionState& session, UnitInFlight unit) {
+  EvalUnit message;
+  message.top_k = run_.config.top_k;
+  message.hidden = unit.hidden;
+  message.leases = unit.leases;
+  send(id, session, std::move(unit), std::move(message));
+}
+
 void Units::unassign(const UnitInFlight& unit) {
-  if (unit.kind != UnitInFlight::Kind::kEvaluate || !evaluations_.current()) return;
+  if (unit.kind != UnitInFlight::Kind::kEvaluate || unit.audit || !evaluations_.current()) return;
   std::vector<ShardId> shards;
   for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
   evaluations_.current()->unassigned(unit.eval_begin, shards);

@@ -3,8 +3,7 @@
 // Owns the numbers of units; the units that are out stand in their sessions.
 // Invariants
 // - A unit is answered once, by the session that it was sent to; whatever else claims to be a
-// result
-//   ends its session.
+//   result ends its session.
 // - Each unit sent ends in exactly one counter of its volunteer's account.
 // - Only volunteers that hold a ready shard are asked for work on it.
 #pragma once
@@ -13,6 +12,7 @@
 #include <optional>
 #include <vector>
 
+#include "master/core/audits/audits.hpp"
 #include "master/core/batches/input_stream.hpp"
 #include "master/core/batches/pipeline.hpp"
 #include "master/core/placement/placement.hpp"
@@ -27,13 +27,14 @@ class Units {
  public:
   // All of it outlives the units. `input` is set where volunteers hold the input layer.
   Units(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
-        Pipeline& pipeline, std::optional<InputStream>& input, Evaluations& evaluations,
-        RoundMeter& meter)
+        Audits& audits, Pipeline& pipeline, std::optional<InputStream>& input,
+        Evaluations& evaluations, RoundMeter& meter)
       : run_(run),
         outbox_(outbox),
         sessions_(sessions),
         placement_(placement),
         leases_(placement.leases()),
+        audits_(audits),
         pipeline_(pipeline),
         input_(input),
         evaluations_(evaluations),
@@ -48,11 +49,15 @@ class Units {
   void perform(WorkerTask task);
 
   // -- answers (unit_results.cpp, units_input.cpp). An error ends the session.
-  Result<void> receive(SessionState& session, const UnitResult& result);
-  Result<void> receive(SessionState& session, EvalResult& result);
+  Result<void> receive(SessionId id, SessionState& session, const UnitResult& result);
+  Result<void> receive(SessionId id, SessionState& session, EvalResult& result,
+                       RoundIndex checkpoint);
   Result<void> receive(SessionState& session, const InputResult& result);
   Result<void> receive(SessionId id, SessionState& session, PointsRequest& request);
   Result<void> on(PointsRead& event);
+
+  // Counts the answers to evaluation units that audits have confirmed.
+  void count_confirmed();
 
   // The session is over: its evaluation units are to be done by others.
   void abandon(const SessionState& session);
@@ -60,6 +65,13 @@ class Units {
  private:
   void issue_training(SessionId id, SessionState& session);
   bool issue_unit(SessionId id, SessionState& session);
+  // Work of others to be done again.
+  void issue_audits(SessionId id, SessionState& session, RoundIndex checkpoint);
+  void send_training(SessionId id, SessionState& session, UnitInFlight unit);
+  void send_evaluation(SessionId id, SessionState& session, UnitInFlight unit);
+  // Adds what a holder got, which an audit has yet to confirm if it is audited.
+  Result<void> add(SessionId id, const SessionState& session, const UnitInFlight& unit,
+                   const UnitResult& result);
   void issue_evaluation(SessionId id, SessionState& session, RoundIndex checkpoint);
   void issue_input(SessionId id, SessionState& session);
   [[nodiscard]] UnitInFlight next_unit(SessionId id, const SessionState& session) const;
@@ -71,12 +83,14 @@ class Units {
   [[nodiscard]] static Result<void> check(const UnitInFlight& unit, const UnitResult& result);
   [[nodiscard]] bool fits(const UnitInFlight& unit, const EvalResult& result) const;
   void unassign(const UnitInFlight& unit);
+  void score(const UnitInFlight& unit, std::vector<ScoredNeuron> best);
 
   const RunSetup& run_;
   Outbox& outbox_;
   Sessions& sessions_;
   Placement& placement_;
   LeaseTable& leases_;
+  Audits& audits_;
   Pipeline& pipeline_;
   std::optional<InputStream>& input_;
   Evaluations& evaluations_;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "master/core/audits/audits.hpp"
 #include "master/core/placement/placement.hpp"
 #include "master/core/rounds/rounds.hpp"
 
@@ -20,11 +21,12 @@ class RunView {
     Instant born{};           // of the first event
     bool is_started = false;  // the volunteers that the run waits for have been here
     bool is_done = false;
+    bool has_called_referee = false;
   };
 
   // All of it outlives the view, but `life_number`, which says which start of the run this is.
   RunView(const RunSetup& run, const Outbox& outbox, const Life& life, const Sessions& sessions,
-          const Placement& placement, const Pipeline& pipeline,
+          const Placement& placement, const Audits& audits, const Pipeline& pipeline,
           const std::optional<InputStream>& input, const Evaluations& evaluations,
           const RoundMeter& meter, const Rounds& rounds, LeaseEpoch life_number)
       : run_(run),
@@ -33,6 +35,7 @@ class RunView {
         sessions_(sessions),
         placement_(placement),
         leases_(placement.leases()),
+        audits_(audits),
         pipeline_(pipeline),
         input_(input),
         evaluations_(evaluations),
@@ -79,6 +82,7 @@ class RunView {
   const Sessions& sessions_;
   const Placement& placement_;
   const LeaseTable& leases_;
+  const Audits& audits_;
   const Pipeline& pipeline_;
   const std::optional<InputStream>& input_;
   const Evaluations& evaluations_;

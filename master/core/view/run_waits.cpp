@@ -134,6 +134,9 @@ RunView::Wait RunView::next_step_of_round() const {
     if (leases_.at(ShardId{s}).next_commit <= round) missing.push_back(ShardId{s});
   }
   if (missing.empty()) {
+    if (std::string audit = audits_.waiting_for(round); !audit.empty()) {
+      return step(WaitOwner::kVolunteers, std::move(audit));
+    }
     return step(WaitOwner::kStore, fmt::format("the store to keep the commits of round {}", round));
   }
   return step(WaitOwner::kVolunteers,

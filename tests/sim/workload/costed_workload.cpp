@@ -119,6 +119,10 @@ class CostedVolunteer : public VolunteerTasks {
       if (reset->checkpoint) replies.emplace_back(ShardOffer{*reset->checkpoint, {}});
       return replies;
     }
+    if (std::holds_alternative<volunteer::Forget>(work)) {
+      honest_ = HonestVolunteer(model_);
+      return std::vector<Message>{};
+    }
     std::vector<Message> replies = honest_.replies_to(std::get<Message>(work));
     // The core asks for chunks itself.
     std::erase_if(replies,

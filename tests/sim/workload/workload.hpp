@@ -39,7 +39,7 @@ class MasterTasks {
 // A volunteer's executor, in one life of the process.
 class VolunteerTasks {
  public:
-  using Work = std::variant<volunteer::Reset, Message>;
+  using Work = volunteer::Work;
 
   virtual ~VolunteerTasks() = default;
   virtual Result<std::vector<Message>> execute(const Work& work) = 0;

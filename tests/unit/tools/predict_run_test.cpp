@@ -66,7 +66,7 @@ struct TrainedRun {
         &monotonic_now);
     INFO(out.text());
     MasterConfig config = start.config;
-    const Result<ExitCode> exit = run_master(config, data, *run, console);
+    const Result<ExitCode> exit = run_master(config, data, *run, console, nullptr);
     REQUIRE(exit.ok());
     REQUIRE(*exit == ExitCode::kOk);
     recorded = require_value(run->history()).back();

@@ -118,7 +118,8 @@ TEST_CASE("admission: the same identity connecting again closes its old session"
   master.say(renewed, again);
   const auto refusal = master.take<Refusal>(old);  // for one that lives: two with one key
   REQUIRE(refusal.code == ErrorCode::kIdentity);
-  REQUIRE_FALSE(refusal.retry);
+  // It may be the older of two connections of one volunteer that came in the wrong order.
+  REQUIRE(refusal.retry);
   REQUIRE(master.is_closed(old));
   REQUIRE_FALSE(master.is_closed(other));
   REQUIRE(master.held_by(old) == 0);

@@ -162,7 +162,7 @@ TEST_CASE("input refusal: a commit of an input shard with biases", "[master]") {
         commit->update.biases.resize(1);
         return true;
       },
-      "rows that do not fit");
+      "the lists do not fit");
 }
 
 TEST_CASE("input refusal: a commit of an input shard before its results", "[master]") {

@@ -192,11 +192,14 @@ TEST_CASE("refusal: a commit that changes the number of its parts", "[master]") 
 TEST_CASE("refusal: rows that do not fit their shard", "[master]") {
   require_survives(
       on<ShardCommit>([](MasterDriver&, ShardCommit& c) { c.update.levels.push_back(0); }),
-      "rows that do not fit");
+      "the lists do not fit");
   require_survives(on<ShardCommit>([](MasterDriver&, ShardCommit& c) { c.update.states.clear(); }),
-                   "rows that do not fit");
+                   "the lists do not fit");
   require_survives(on<ShardCommit>([](MasterDriver&, ShardCommit& c) { c.update.rows = {3}; }),
-                   "rows that do not fit");
+                   "row 3 is out of range");
+  require_survives(
+      on<ShardCommit>([](MasterDriver&, ShardCommit& c) { c.update.states[0] = 3e38F; }),
+      "row 0 has an optimizer state of 3e+38");
 }
 
 TEST_CASE("refusal: an evaluation's result of the wrong size or of neurons it was not asked for",

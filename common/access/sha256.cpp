@@ -1,9 +1,7 @@
-#include "storage/sha256.hpp"
+#include "common/access/sha256.hpp"
 
 #include <fmt/format.h>
 #include <openssl/evp.h>
-
-#include <array>
 
 #include "common/check.hpp"
 
@@ -28,12 +26,17 @@ void Sha256::update(ByteView bytes) {
   GLEANER_CHECK(EVP_DigestUpdate(impl_->context.get(), bytes.data(), bytes.size()) == 1);
 }
 
-std::string Sha256::finish() {
-  std::array<std::uint8_t, EVP_MAX_MD_SIZE> digest{};
+std::array<std::uint8_t, 32> Sha256::finish_bytes() {
+  std::array<std::uint8_t, 32> digest{};
   unsigned bytes = 0;
   GLEANER_CHECK(EVP_DigestFinal_ex(impl_->context.get(), digest.data(), &bytes) == 1);
+  GLEANER_CHECK(bytes == digest.size());
+  return digest;
+}
+
+std::string Sha256::finish() {
   std::string text;
-  for (unsigned i = 0; i < bytes; ++i) text += fmt::format("{:02x}", digest[i]);
+  for (const std::uint8_t byte : finish_bytes()) text += fmt::format("{:02x}", byte);
   return text;
 }
 

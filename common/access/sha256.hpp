@@ -1,6 +1,8 @@
 // SHA-256 of a stream.
 #pragma once
 
+#include <array>
+#include <cstdint>
 #include <memory>
 #include <string>
 
@@ -16,7 +18,9 @@ class Sha256 {
   Sha256& operator=(const Sha256&) = delete;
 
   void update(ByteView bytes);
-  // 64 hexadecimal digits; ends the stream.
+  // Ends the stream.
+  std::array<std::uint8_t, 32> finish_bytes();
+  // The same as 64 hexadecimal digits.
   std::string finish();
 
  private:

@@ -1,0 +1,370 @@
+#include "master/core/audits/audits.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+namespace gleaner {
+namespace {
+
+Conviction person(SessionId id, const SessionState& session) {
+  return {id, session.standing.identity, session.name(), {}, false};
+}
+
+}  // namespace
+
+// ---- Claims ------------------------------------------------------------------------------------
+
+Audits::Case& Audits::case_of(SessionId holder, const SessionState& session) {
+  const auto known = by_holder_.find(holder);
+  if (known != by_holder_.end()) return cases_.at(known->second);
+  const CaseId id = next_case_++;
+  by_holder_.emplace(holder, id);
+  Case& own = cases_[id];
+  own.holder = holder;
+  own.who = person(holder, session);
+  own.who.is_holder = true;
+  own.invite = session.standing.invite;
+  return own;
+}
+
+void Audits::opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round) {
+  for (const LeaseRef& lease : shards) {
+    ++own.shards.try_emplace(lease.shard, ShardWork{round, 0, 0}).first->second.open;
+  }
+  ++own.open;
+}
+
+void Audits::confirmed(Case& own, const std::vector<LeaseRef>& shards) {
+  for (const LeaseRef& lease : shards) --own.shards.at(lease.shard).open;
+  --own.open;
+}
+
+void Audits::answered(SessionId holder, const SessionState& session, AuditedPiece piece) {
+  Case& own = case_of(holder, session);
+  opened(own, piece.unit.leases, piece.round);
+  for (const LeaseRef& lease : piece.unit.leases) ++own.shards.at(lease.shard).pending;
+  own.pieces.push_back(std::move(piece));
+}
+
+void Audits::count_pending(Case& own) {
+  for (auto& [shard, work] : own.shards) work.pending = 0;
+  for (std::uint64_t i = own.next_piece - own.first_piece; i < own.pieces.size(); ++i) {
+    const AuditedPiece& piece = own.pieces[i];
+    if (piece.is_over()) continue;
+    for (const LeaseRef& lease : piece.unit.leases) {
+      ++own.shards.try_emplace(lease.shard, ShardWork{piece.round, 0, 0}).first->second.pending;
+    }
+  }
+}
+
+void Audits::committed(SessionId holder, const SessionState& session, const ShardCommit& part) {
+  Case& own = case_of(holder, session);
+  const CommitPart key(part.round, part.lease.shard, part.part);
+  CommitClaim& claim = own.commits[key];
+  claim.claimed = fingerprint(part);
+  opened(own, {part.lease}, part.round);
+  // The auditor may have been sooner.
+  if (!claim.again) return;
+  const Fingerprint again = *std::exchange(claim.again, std::nullopt);
+  check_commit(by_holder_.at(holder), own, key, again);
+}
+
+// ---- The same again ----------------------------------------------------------------------------
+
+std::optional<UnitInFlight> Audits::next(SessionId auditor, RoundIndex checkpoint) const {
+  const LeaseTable& shadows = placement_.shadows();
+  const auto audited = by_auditor_.find(auditor);
+  if (audited == by_auditor_.end()) return std::nullopt;
+  for (const CaseId id : audited->second) {
+    const Case& own = cases_.at(id);
+    std::uint64_t number = own.next_piece;
+    const std::uint64_t end = own.first_piece + own.pieces.size();
+    while (number < end && own.pieces[number - own.first_piece].is_over()) ++number;
+    if (number == end) continue;
+    const AuditedPiece& piece = own.pieces[number - own.first_piece];
+    const bool is_evaluation = piece.unit.kind == UnitInFlight::Kind::kEvaluate;
+    const BatchIndex at = is_evaluation ? run_.plan.round_begin(checkpoint) : piece.unit.first;
+    UnitInFlight unit = piece.unit;
+    unit.audit = UnitInFlight::Audit{id, number};
+    bool is_ready = true;
+    for (LeaseRef& lease : unit.leases) {
+      const ShardLease& shadow = shadows.at(lease.shard);
+      const auto serves = shadow_of_.find(lease.shard);
+      is_ready = is_ready && shadow.state == LeaseState::kReady && shadow.holder == auditor &&
+                 shadow.next_batch == at && serves != shadow_of_.end() && serves->second == id;
+      lease.epoch = shadow.epoch;
+    }
+    if (is_ready) return unit;
+  }
+  return std::nullopt;
+}
+
+void Audits::issued(const UnitInFlight& unit) {
+  Case& own = cases_.at(unit.audit->case_id);
+  own.next_piece = unit.audit->piece + 1;
+  for (const LeaseRef& lease : unit.leases) --own.shards.at(lease.shard).pending;
+  if (unit.kind != UnitInFlight::Kind::kTrain) return;
+  for (const LeaseRef& lease : unit.leases) {
+    placement_.shadows().at(lease.shard).next_batch = unit.first + unit.batches;
+  }
+}
+
+void Audits::answered_again(SessionId auditor, const UnitInFlight& unit,
+                            const Fingerprint& answer) {
+  const auto found = cases_.find(unit.audit->case_id);
+  // The case is closed, or somebody else does it from the start.
+  if (found == cases_.end() || found->second.auditor != auditor) return;
+  Case& own = found->second;
+  const std::uint64_t number = unit.audit->piece;
+  if (number < own.first_piece || number >= own.first_piece + own.pieces.size()) return;
+  AuditedPiece& piece = own.pieces[number - own.first_piece];
+  if (!agree(found->first, own, {number, {}}, piece.claimed, answer)) return;
+  if (piece.is_confirmed) return;
+  piece.is_confirmed = true;
+  confirmed(own, piece.unit.leases);
+  if (piece.unit.kind == UnitInFlight::Kind::kEvaluate) evaluations_.push_back(piece);
+}
+
+void Audits::committed_again(SessionId auditor, const ShardCommit& part) {
+  const auto serves = shadow_of_.find(part.lease.shard);
+  if (serves == shadow_of_.end()) return;
+  const CaseId id = serves->second;
+  Case& own = cases_.at(id);
+  if (own.auditor != auditor) return;
+  check_commit(id, own, {part.round, part.lease.shard, part.part}, fingerprint(part));
+}
+
+void Audits::check_commit(CaseId id, Case& own, const CommitPart& key, const Fingerprint& again) {
+  CommitClaim& claim = own.commits[key];
+  const bool was_confirmed = claim.is_confirmed();
+  if (claim.claimed && !agree(id, own, {std::nullopt, key}, *claim.claimed, again)) return;
+  claim.again = again;
+  if (claim.claimed && !was_confirmed) confirmed(own, {{std::get<1>(key), LeaseEpoch{}}});
+}
+
+// ---- Differences -------------------------------------------------------------------------------
+
+bool Audits::agree(CaseId id, Case& own, const Place& place, const Fingerprint& claimed,
+                   const Fingerprint& again) {
+  const SessionState* const auditor = own.auditor ? sessions_.find(*own.auditor) : nullptr;
+  const bool is_same = claimed == again;
+  if (auditor != nullptr && auditor->is_trusted()) {
+    // Its word decides.
+    if (own.dissent && own.dissent->place == place) {
+      if (own.dissent->answer != again) convict(own.dissent->auditor, place);
+      own.dissent.reset();
+    }
+    if (!is_same) convict(own.who, place);
+    return is_same;
+  }
+  if (is_same) return true;
+  if (auditor != nullptr) own.dissent = Dissent{place, again, person(*own.auditor, *auditor)};
+  outbox_.remark(
+      Severity::kWarning, "audit_differs",
+      fmt::format("{} of {} came out differently at {}: a trusted volunteer does it "
+                  "again and decides",
+                  describe(place), own.who.name, auditor == nullptr ? "?" : auditor->name()));
+  dismiss_auditor(id, own);
+  return false;
+}
+
+std::string Audits::describe(const Place& place) const {
+  if (place.piece) return fmt::format("piece {} of the work", *place.piece);
+  const auto& [round, shard, part] = place.commit;
+  return fmt::format("the commit of shard {} for round {}", raw(shard), round);
+}
+
+void Audits::convict(Conviction who, const Place& place) {
+  who.what = describe(place) + " is not what a trusted volunteer gets";
+  convictions_.push_back(std::move(who));
+}
+
+// ---- Who audits whom ---------------------------------------------------------------------------
+
+bool Audits::needs(const Case& own, ShardId shard, const ShardWork& work) const {
+  return work.is_due() || (!own.has_left && holds(own.holder, shard));
+}
+
+std::optional<SessionId> Audits::choose_auditor(const Case& own) const {
+  std::optional<SessionId> best;
+  std::pair<bool, double> best_cost;
+  for (const auto& [id, session] : sessions_.all()) {
+    const bool is_able =
+        session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused();
+    if (!is_able || id == own.holder) continue;
+    if (own.dissent && !session.is_trusted()) continue;
+    // Who came by one invite may be one person.
+    if (!session.is_trusted() && session.standing.invite == own.invite) continue;
+    if (!placement_.has_room_for_shadow(id, session) || holds_of(own, id)) continue;
+    const std::uint32_t held = placement_.shards_at(id);
+    // The referee does what nobody else can.
+    const std::pair cost(session.is_referee() && !own.dissent, held / std::max(session.speed, 1.0));
+    if (!best || cost < best_cost) {
+      best = id;
+      best_cost = cost;
+    }
+  }
+  return best;
+}
+
+bool Audits::holds(SessionId id, ShardId shard) const {
+  const ShardLease& lease = placement_.leases().at(shard);
+  return lease.state != LeaseState::kFree && lease.holder == id;
+}
+
+bool Audits::holds_of(const Case& own, SessionId id) const {
+  return std::ranges::any_of(own.shards, [&](const auto& entry) {
+    return entry.second.is_due() && holds(id, entry.first);
+  });
+}
+
+void Audits::release(ShardId shard) {
+  const ShardLease& shadow = placement_.shadows().at(shard);
+  if (shadow.state != LeaseState::kFree) {
+    outbox_.send(shadow.holder, Revoke{{shard, shadow.epoch}});
+    placement_.shadows().release(shard, outbox_.now());
+  }
+  shadow_of_.erase(shard);
+}
+
+std::pair<RoundIndex, Audits::CaseId> Audits::urgency(CaseId id) const {
+  const Case& own = cases_.at(id);
+  RoundIndex first = run_.plan.round_count() + 1;
+  for (const AuditedPiece& piece : own.pieces) {
+    if (!piece.is_confirmed) first = std::min(first, piece.round);
+  }
+  for (const auto& [key, claim] : own.commits) {
+    if (claim.claimed && !claim.is_confirmed()) first = std::min(first, std::get<0>(key));
+  }
+  return {first, id};
+}
+
+void Audits::dismiss_auditor(CaseId id, Case& own) {
+  for (const auto& [shard, work] : own.shards) {
+    const auto serves = shadow_of_.find(shard);
+    if (serves != shadow_of_.end() && serves->second == id) release(shard);
+  }
+  if (own.auditor) {
+    std::set<CaseId>& others = by_auditor_.at(*own.auditor);
+    others.erase(id);
+    if (others.empty()) by_auditor_.erase(*own.auditor);
+  }
+  own.auditor.reset();
+  own.next_piece = own.first_piece;
+  count_pending(own);
+}
+
+void Audits::update_shadows(CaseId id, Case& own) {
+  for (auto entry = own.shards.begin(); entry != own.shards.end();) {
+    const auto& [shard, work] = *entry;
+    auto serves = shadow_of_.find(shard);
+    if (!needs(own, shard, work)) {
+      if (serves != shadow_of_.end() && serves->second == id) release(shard);
+      entry = own.shards.erase(entry);
+      continue;
+    }
+    if (own.auditor && work.is_due() && serves != shadow_of_.end() && serves->second != id &&
+        urgency(id) < urgency(serves->second)) {
+      dismiss_auditor(serves->second, cases_.at(serves->second));
+      serves = shadow_of_.find(shard);
+    }
+    if (own.auditor && serves == shadow_of_.end() && !holds(*own.auditor, shard)) {
+      placement_.lend_shadow(shard, *own.auditor, work.first_round);
+      shadow_of_[shard] = id;
+    }
+    ++entry;
+  }
+}
+
+void Audits::update_auditor(CaseId id, Case& own) {
+  // One that pauses would hold the round up; one that has been lent a shard of the case itself
+  // cannot go on.
+  if (own.auditor && (sessions_.at(*own.auditor).is_paused() || holds_of(own, *own.auditor))) {
+    dismiss_auditor(id, own);
+  }
+  if (own.auditor || own.open == 0) return;
+  own.auditor = choose_auditor(own);
+  if (own.auditor) by_auditor_[*own.auditor].insert(id);
+  wants_referee_ = wants_referee_ || !own.auditor;
+}
+
+void Audits::update() {
+  wants_referee_ = false;
+  for (auto entry = cases_.begin(); entry != cases_.end();) {
+    auto& [id, own] = *entry;
+    update_auditor(id, own);
+    update_shadows(id, own);
+    if (own.has_left && own.open == 0) {
+      dismiss_auditor(id, own);
+      entry = cases_.erase(entry);
+    } else {
+      ++entry;
+    }
+  }
+}
+
+void Audits::session_gone(SessionId id) {
+  if (const auto held = by_holder_.find(id); held != by_holder_.end()) {
+    cases_.at(held->second).has_left = true;
+    by_holder_.erase(held);
+  }
+  auditor_leaves(id);
+}
+
+void Audits::auditor_leaves(SessionId id) {
+  const auto audited = by_auditor_.find(id);
+  if (audited == by_auditor_.end()) return;
+  const std::set<CaseId> cases = audited->second;
+  for (const CaseId one : cases) dismiss_auditor(one, cases_.at(one));
+}
+
+void Audits::folded(RoundIndex checkpoint) {
+  for (auto& [id, own] : cases_) {
+    while (!own.pieces.empty() && own.pieces.front().round < checkpoint) {
+      own.pieces.pop_front();
+      ++own.first_piece;
+    }
+    own.next_piece = std::max(own.next_piece, own.first_piece);
+    for (auto& [shard, work] : own.shards) {
+      work.first_round = std::max(work.first_round, checkpoint);
+    }
+    count_pending(own);
+    std::erase_if(own.commits,
+                  [&](const auto& entry) { return std::get<0>(entry.first) < checkpoint; });
+  }
+}
+
+bool Audits::is_clear(RoundIndex round) const {
+  for (const auto& [id, own] : cases_) {
+    for (const AuditedPiece& piece : own.pieces) {
+      if (piece.round <= round && !piece.is_confirmed) return false;
+    }
+    for (const auto& [key, claim] : own.commits) {
+      if (std::get<0>(key) <= round && claim.claimed && !claim.is_confirmed()) return false;
+    }
+  }
+  return convictions_.empty();
+}
+
+std::vector<AuditedPiece> Audits::take_evaluations() {
+  return std::exchange(evaluations_, {});
+}
+
+std::vector<Conviction> Audits::take_convictions() {
+  return std::exchange(convictions_, {});
+}
+
+std::string Audits::waiting_for(RoundIndex round) const {
+  if (is_clear(round)) return "";
+  for (const auto& [id, own] : cases_) {
+    if (own.open == 0) continue;
+    if (!own.auditor) return fmt::format("somebody to do again what {} has done", own.who.name);
+    return fmt::format("{} to do again what {} has done", sessions_.name_of(*own.auditor),
+                       own.who.name);
+  }
+  return "";
+}
+
+}  // namespace gleaner

@@ -1,0 +1,191 @@
+// The work of volunteers that nobody vouches for, done again by others and compared. What a
+// volunteer computes is a function of what it was sent, so that two honest answers are the same
+// bytes. Used from the core only.
+//
+// Owns the cases. A *case* is what one holder has done since the checkpoint, in its order, with the
+// fingerprints of its answers. Its *auditor* holds the same shards under shadow leases
+// (Placement::shadows) and is sent the same units, so that nothing tells it that it audits.
+// Invariants
+// - The auditor of a case is trusted or came by another invite than the holder, and holds none of
+//   the case's shards.
+// - A round is clear when every answer and commit in it has been confirmed; only then may it fold.
+// - Nobody is convicted on the word of somebody who is audited: after a difference a trusted
+//   volunteer does the case again, and its answer decides.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <tuple>
+#include <utility>
+#include <vector>
+
+#include "common/access/role.hpp"
+#include "common/ids.hpp"
+#include "master/core/batches/fingerprint.hpp"
+#include "master/core/placement/placement.hpp"
+#include "master/core/sessions/sessions.hpp"
+
+namespace gleaner {
+
+// A unit of a holder, as it was answered.
+struct AuditedPiece {
+  UnitInFlight unit;               // its leases are the holder's
+  std::vector<ScoredNeuron> best;  // the answer to an evaluation unit, counted once confirmed
+  RoundIndex round = 0;            // that waits for it
+  Fingerprint claimed{};
+  bool is_confirmed = false;
+
+  // A new auditor need not do it again: it changes no shard.
+  [[nodiscard]] bool is_over() const {
+    return is_confirmed && unit.kind == UnitInFlight::Kind::kEvaluate;
+  }
+};
+
+// Somebody whose answer was false.
+struct Conviction {
+  SessionId session{};  // it may be over
+  KeyId identity;
+  std::string name;
+  std::string what;  // "its unit of batches 12 to 15 differs from what a trusted volunteer gets"
+  bool is_holder = false;  // its work is in the open rounds, which must be trained again
+};
+
+class Audits {
+ public:
+  // All of it outlives the audits.
+  Audits(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement)
+      : run_(run), outbox_(outbox), sessions_(sessions), placement_(placement) {}
+
+  [[nodiscard]] bool is_audited(const SessionState& session) const {
+    return run_.config.audit == AuditMode::kAll && !session.is_trusted();
+  }
+
+  // -- what an audited holder says it has done
+  void answered(SessionId holder, const SessionState& session, AuditedPiece piece);
+  void committed(SessionId holder, const SessionState& session, const ShardCommit& part);
+
+  // -- the same work for the auditor
+  // The next unit that it can begin, with its shadow leases; `audit` in it is set.
+  [[nodiscard]] std::optional<UnitInFlight> next(SessionId auditor, RoundIndex checkpoint) const;
+  void issued(const UnitInFlight& unit);
+  void answered_again(SessionId auditor, const UnitInFlight& unit, const Fingerprint& answer);
+  void committed_again(SessionId auditor, const ShardCommit& part);
+
+  // -- what follows
+  // Appoints auditors, lends them shards, and takes back what no case needs.
+  void update();
+  void session_gone(SessionId id);
+  // It does no more for others.
+  void auditor_leaves(SessionId id);
+  void folded(RoundIndex checkpoint);
+  [[nodiscard]] bool is_clear(RoundIndex round) const;
+  // Evaluation units that have been confirmed since the last call.
+  [[nodiscard]] std::vector<AuditedPiece> take_evaluations();
+  [[nodiscard]] std::vector<Conviction> take_convictions();
+
+  // Whether a case waits for a trusted volunteer, or for any, and none is here.
+  [[nodiscard]] bool wants_referee() const { return wants_referee_; }
+
+  // What holds round `round` up: "ann to do again what bob has done". Empty when it is clear.
+  [[nodiscard]] std::string waiting_for(RoundIndex round) const;
+
+ private:
+  // A part of a commit: what the holder sent, and what its auditor did.
+  using CommitPart = std::tuple<RoundIndex, ShardId, std::uint32_t>;
+
+  struct CommitClaim {
+    std::optional<Fingerprint> claimed, again;
+
+    [[nodiscard]] bool is_confirmed() const { return claimed == again; }
+  };
+
+  // Where an answer is in a case: the number of a piece, or a part of a commit.
+  struct Place {
+    std::optional<std::uint64_t> piece;
+    CommitPart commit{};
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+
+  // An auditor got something else.
+  struct Dissent {
+    Place place;
+    Fingerprint answer{};
+    Conviction auditor;  // in case it is the auditor who lied
+  };
+
+  // A shard in a case.
+  struct ShardWork {
+    RoundIndex first_round = 0;  // whose beginning the holder's work on it starts from
+    std::uint32_t open = 0;      // answers and commits that nobody has confirmed
+    std::uint32_t pending = 0;   // pieces that the auditor has not been sent
+
+    [[nodiscard]] bool is_due() const { return open > 0 || pending > 0; }
+  };
+
+  struct Case {
+    SessionId holder{};
+    Conviction who;  // the holder
+    InviteId invite{};
+    bool has_left = false;
+    std::optional<SessionId> auditor;
+    std::deque<AuditedPiece> pieces;
+    std::uint64_t first_piece = 0;  // the number of pieces.front()
+    std::uint64_t next_piece = 0;   // the first one that the auditor has not been sent
+    std::map<CommitPart, CommitClaim> commits;
+    std::map<ShardId, ShardWork> shards;
+    std::uint64_t open = 0;  // answers and commits that nobody has confirmed
+    std::optional<Dissent> dissent;
+  };
+
+  using CaseId = std::uint64_t;
+
+  Case& case_of(SessionId holder, const SessionState& session);
+  // A claim on these shards is made, or confirmed.
+  static void opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
+  static void confirmed(Case& own, const std::vector<LeaseRef>& shards);
+  // Counts the pieces from `next_piece` on.
+  static void count_pending(Case& own);
+  // Whether the auditor's answer stands against the holder's claim; the case may lose its auditor.
+  bool agree(CaseId id, Case& own, const Place& place, const Fingerprint& claimed,
+             const Fingerprint& again);
+  // The auditor sent this part of a commit.
+  void check_commit(CaseId id, Case& own, const CommitPart& key, const Fingerprint& again);
+  void convict(Conviction who, const Place& place);
+  [[nodiscard]] std::string describe(const Place& place) const;
+
+  [[nodiscard]] std::optional<SessionId> choose_auditor(const Case& own) const;
+  // Two cases may need one shard: that goes first which holds up the earlier round.
+  [[nodiscard]] std::pair<RoundIndex, CaseId> urgency(CaseId id) const;
+  void dismiss_auditor(CaseId id, Case& own);
+  // Gives the case an auditor if it needs one.
+  void update_auditor(CaseId id, Case& own);
+  // Lends the auditor what it needs, and takes back what it does not.
+  void update_shadows(CaseId id, Case& own);
+  // Whether the session holds the shard, and not as a shadow.
+  [[nodiscard]] bool holds(SessionId id, ShardId shard) const;
+  // Whether the session holds a shard of the case itself that is due.
+  [[nodiscard]] bool holds_of(const Case& own, SessionId id) const;
+  void release(ShardId shard);
+  // Whether the case still needs the shard at its auditor.
+  [[nodiscard]] bool needs(const Case& own, ShardId shard, const ShardWork& work) const;
+
+  const RunSetup& run_;
+  Outbox& outbox_;
+  Sessions& sessions_;
+  Placement& placement_;
+
+  std::map<CaseId, Case> cases_;
+  std::map<SessionId, CaseId> by_holder_;  // those that have not left
+  std::map<SessionId, std::set<CaseId>> by_auditor_;
+  std::map<ShardId, CaseId> shadow_of_;  // whose case a shadow lease serves
+  std::vector<AuditedPiece> evaluations_;
+  std::vector<Conviction> convictions_;
+  CaseId next_case_ = 0;
+  bool wants_referee_ = false;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,20 @@
+// What two volunteers' answers to the same work must agree in: 128 bits of SHA-256 over everything
+// in an answer that reaches the model, a loss or a metric. Times and unit numbers have no part in
+// it. Pure functions; any thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+using Fingerprint = std::array<std::uint8_t, 16>;
+
+Fingerprint fingerprint(const UnitResult& result);
+Fingerprint fingerprint(const EvalResult& result);
+// A part of a commit, whoever holds the lease.
+Fingerprint fingerprint(const ShardCommit& part);
+
+}  // namespace gleaner

@@ -1,0 +1,152 @@
+// A volunteer that speaks the protocol correctly and computes honestly, but tells a lie about what
+// it has computed: `gleaner-liar ADDRESS CACHE LIE FIRST`. It lies in every answer that the lie can
+// be told in, from number FIRST on.
+#include <asio/io_context.hpp>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "common/access/master_address.hpp"
+#include "common/net/tcp_link.hpp"
+#include "common/net/tls_context.hpp"
+#include "schema/wire/codec.hpp"
+#include "volunteer/client.hpp"
+#include "volunteer/hello.hpp"
+#include "volunteer/identity.hpp"
+
+namespace gleaner {
+namespace {
+
+// Whether it changed the message.
+using Lie = std::function<bool(Message&)>;
+
+template <typename T>
+Lie about(std::function<void(T&)> change) {
+  return [change = std::move(change)](Message& message) {
+    auto* const own = std::get_if<T>(&message);
+    if (own != nullptr) change(*own);
+    return own != nullptr;
+  };
+}
+
+// Where there is a row to lie about.
+Lie about_rows(std::function<void(SparseUpdate&)> change) {
+  return [change = std::move(change)](Message& message) {
+    auto* const commit = std::get_if<ShardCommit>(&message);
+    if (commit == nullptr || commit->update.rows.empty()) return false;
+    change(commit->update);
+    return true;
+  };
+}
+
+const std::map<std::string, Lie>& lies() {
+  static const std::map<std::string, Lie> all = {
+      {"digest",
+       about<UnitResult>([](UnitResult& r) { r.batches[0].shards[0].gradient_digest ^= 1; })},
+      {"loss", about<UnitResult>([](UnitResult& r) { r.batches[0].shards[0].loss += 1; })},
+      {"loss-vast", about<UnitResult>([](UnitResult& r) {
+         r.batches[0].shards[0].loss = std::int64_t{1} << 60;
+       })},
+      {"active", about<UnitResult>([](UnitResult& r) { ++r.batches[0].shards[0].active; })},
+      {"gradient",
+       [](Message& message) {
+         auto* const result = std::get_if<UnitResult>(&message);
+         if (result == nullptr || result->batches[0].gradient.size() < 64) return false;
+         result->batches[0].gradient[60] ^= 1;
+         return true;
+       }},
+      {"level", about_rows([](SparseUpdate& u) { u.levels[0] = u.levels[0] == 0 ? 1 : 0; })},
+      {"scale", about_rows([](SparseUpdate& u) { u.scales[0] = u.scales[0] * 0.5F + 1e-6F; })},
+      {"bias", about_rows([](SparseUpdate& u) { u.biases[0] ^= 1; })},
+      {"state", about_rows([](SparseUpdate& u) { u.states[0] += 1.0F; })},
+      {"score", about<EvalResult>([](EvalResult& r) { r.best[0].score += 1.0F; })},
+  };
+  return all;
+}
+
+// A link whose outgoing messages are falsified on the way.
+class LyingLink : public Link {
+ public:
+  LyingLink(std::shared_ptr<Link> honest, const Lie& lie, int first)
+      : honest_(std::move(honest)), lie_(lie), left_(first) {}
+
+  void start(Handler handler) override { honest_->start(std::move(handler)); }
+
+  std::size_t send(Bytes payload, Lane lane) override {
+    Result<Message> message = decode(payload);
+    Message changed = *message;
+    if (lie_(changed) && left_-- <= 0) payload = encode(changed);
+    return honest_->send(std::move(payload), lane);
+  }
+
+  [[nodiscard]] std::size_t bytes_waiting() const override { return honest_->bytes_waiting(); }
+
+  void set_listening(bool is_on) override { honest_->set_listening(is_on); }
+
+  void close() override { honest_->close(); }
+
+  void abandon() override { honest_->abandon(); }
+
+ private:
+  std::shared_ptr<Link> honest_;
+  const Lie& lie_;
+  int left_;
+};
+
+int run(const std::string& line, const std::string& cache, const Lie& lie, int first) {
+  const Result<MasterAddress> address = parse_master_address(line);
+  const Result<KeyPair> key = volunteer::load_identity(cache);
+  if (!address || !address->secure || !key) return 2;
+  TlsContext tls(*key);
+  asio::io_context io(1);
+  TaskGroup tasks(io.get_executor(), [](const std::string& task, const std::string& what) {
+    std::fprintf(stderr, "%s: %s\n", task.c_str(), what.c_str());
+  });
+  TcpLinkOptions link_options;
+  link_options.tls = &tls;
+  link_options.master = address->secure->key;
+  std::optional<volunteer::Exit> exit;
+  volunteer::Client::Options options;
+  options.memory_bytes = std::uint64_t{1} << 30;
+  options.core.hello =
+      volunteer::make_hello("eve", to_text(address->secure->invite), 1, options.memory_bytes);
+  options.core.master = to_text(address->where);
+  options.core.once = true;
+  options.core.retry_first = Millis(50);
+  options.core.seed = key->id().low;
+  options.dial = [&](const volunteer::Client::Dialled& on_dialled) {
+    dial_tcp(tasks, address->where, Millis(5000), link_options,
+             [&, on_dialled](Result<std::shared_ptr<Link>> dialled) {
+               if (!dialled) return on_dialled(std::move(dialled));
+               on_dialled(std::shared_ptr<Link>(
+                   std::make_shared<LyingLink>(std::move(*dialled), lie, first)));
+             });
+  };
+  options.on_exit = [&](const volunteer::Exit& reason) { exit = reason; };
+  volunteer::Client client(io, std::move(options));
+  client.start();
+  while (!exit) io.run_one();
+  std::printf("%s\n", exit->error.message.c_str());
+  tasks.cancel();
+  io.run_for(std::chrono::seconds(1));
+  return exit->success ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace gleaner
+
+int main(int argc, char** argv) {
+  if (argc != 5 || !gleaner::lies().contains(argv[3])) {
+    std::fprintf(stderr, "usage: gleaner-liar ADDRESS CACHE LIE FIRST; lies:");
+    for (const auto& [name, lie] : gleaner::lies()) std::fprintf(stderr, " %s", name.c_str());
+    std::fprintf(stderr, "\n");
+    return 2;
+  }
+  return gleaner::run(argv[1], argv[2], gleaner::lies().at(argv[3]), std::atoi(argv[4]));
+}

@@ -1,0 +1,72 @@
+"""Strangers: whatever one of them tells, the trained model is the honest one, the liar is banned, and
+nobody else is."""
+
+import json
+import unittest
+
+from harness import IS_LONG, Cluster, EndToEndTest, finished, small_setup
+
+LIES = ["digest", "loss", "loss-vast", "active", "gradient", "level", "scale", "bias", "state", "score"]
+
+
+class Strangers(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.shared = Cluster()
+        cls.addClassCleanup(cls.shared.close)
+        cls.setup = small_setup(cls.shared)
+        cls.reference = cls.setup.run_local(cls.shared, cls.shared.path("reference"))
+
+    def setUp(self):
+        self.cluster = Cluster()
+        self.addCleanup(self.cluster.close)
+        self.store = self.cluster.path("store")
+
+    def invite(self):
+        return json.loads(self.cluster.gleaner("invite", "create", self.store, "--json"))["address"]
+
+    def start(self, volunteers):
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
+                                         "--threads", 1, "--min-volunteers", volunteers)
+        master.wait_event("listening")
+        return master
+
+    def banned(self):
+        peers = json.loads(self.cluster.gleaner("peers", self.store, "--json"))["peers"]
+        return [peer["name"] for peer in peers if peer["is_banned"]]
+
+    def check_honest(self, master):
+        self.assertEqual(master.wait_exit(), 0, master.said())
+        self.assertEqual(finished(master)["digest"], self.reference["digest"], master.said())
+
+    def test_honest_strangers_give_the_honest_model(self):
+        master = self.start(3)
+        for _ in range(3):
+            self.cluster.volunteer(self.invite())
+        self.check_honest(master)
+        self.assertEqual(self.banned(), [])
+
+    def test_one_stranger_alone_is_audited_by_the_master(self):
+        master = self.start(1)
+        self.cluster.volunteer(self.invite())
+        self.check_honest(master)
+        self.assertIn("this process does it", master.said())
+        self.assertEqual(self.banned(), [])
+
+    def test_a_liar_beside_two_honest_volunteers(self):
+        for lie in LIES if IS_LONG else LIES[::3]:
+            for first in (0, 1) if IS_LONG else (0,):
+                with self.subTest(lie=lie, first=first):
+                    self.setUp()
+                    master = self.start(3)
+                    for _ in range(2):
+                        self.cluster.volunteer(self.invite(), once=False)
+                    self.cluster.start("../tests/gleaner-liar", self.invite(),
+                                       self.cluster.path("liar"), lie, first)
+                    self.check_honest(master)
+                    self.assertEqual(self.banned(), ["eve"], master.said())
+
+
+if __name__ == "__main__":
+    unittest.main()

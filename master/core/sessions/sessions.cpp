@@ -14,6 +14,8 @@ namespace {
 
 // Tools that are answered between two ticks.
 constexpr std::uint32_t kObserversPerTick = 4;
+// The beginning of a volunteer's pause is told at most once in this time.
+constexpr Millis kPauseRemarkPeriod{10'000};
 // A volunteer that has paused since its last progress is let go after this many times `stall`.
 constexpr int kPauseStalls = 3;
 
@@ -174,15 +176,25 @@ void Sessions::heard(SessionState& session, const Heartbeat& heartbeat) const {
   const std::int64_t now_us = outbox_.now().time_since_epoch().count();
   const auto echoed = static_cast<std::int64_t>(heartbeat.echoed_us);
   if (echoed > 0 && echoed <= now_us) session.round_trip_us = now_us - echoed;
-  if (heartbeat.paused.empty() == session.is_paused()) {
-    outbox_.remark(Severity::kInfo, "paused",
-                   heartbeat.paused.empty()
-                       ? fmt::format("{} works again", session.name())
-                       : fmt::format("{} is paused and keeps its shards for a while: {}",
-                                     session.name(), heartbeat.paused));
-  }
+  remark_pause(session, heartbeat.paused);
   session.paused = heartbeat.paused;
   if (session.is_paused()) session.paused_at = outbox_.now();
+}
+
+// The peer decides how often it pauses, but not how long the log is. The end of a pause is told
+// where its beginning was.
+void Sessions::remark_pause(SessionState& session, const std::string& paused) const {
+  const Instant now = outbox_.now();
+  if (session.is_paused() && paused.empty() && session.is_pause_told) {
+    outbox_.remark(Severity::kInfo, "paused", fmt::format("{} works again", session.name()));
+  } else if (!session.is_paused() && !paused.empty()) {
+    session.is_pause_told = !session.pause_told || now - *session.pause_told >= kPauseRemarkPeriod;
+    if (!session.is_pause_told) return;
+    session.pause_told = now;
+    outbox_.remark(
+        Severity::kInfo, "paused",
+        fmt::format("{} is paused and keeps its shards for a while: {}", session.name(), paused));
+  }
 }
 
 void Sessions::restart_debts() {

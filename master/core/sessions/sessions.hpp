@@ -96,6 +96,7 @@ class Sessions {
   [[nodiscard]] std::vector<AccountRecord> accounts() const { return accounts_.all(); }
 
  private:
+  void remark_pause(SessionState& session, const std::string& paused) const;
   // The protocol to speak with a peer of these versions.
   [[nodiscard]] Result<std::uint32_t> admit(const char* who, const std::string& build,
                                             std::uint32_t protocol_min,

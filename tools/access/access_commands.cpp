@@ -11,6 +11,7 @@
 #include "common/exit_code.hpp"
 #include "tools/access/access_target.hpp"
 #include "tools/access/duration.hpp"
+#include "tools/access/master_query.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 
@@ -29,7 +30,7 @@ struct AccessFlags {
 
 using Flags = std::shared_ptr<AccessFlags>;
 
-// What a document is about, without the secret of an address.
+// The subject of a document, without the secret of an address.
 std::string subject(const AccessFlags& flags) {
   const auto address = parse_master_address(flags.where);
   return flags.where.starts_with(kAddressScheme) && address ? to_text(address->where) : flags.where;
@@ -127,19 +128,6 @@ Result<void> run(AccessFlags& flags, const char* verb) {
   return print_done(flags.json, verb, subject(flags), body, text);
 }
 
-int exit_status_for(const Result<void>& done) {
-  const int status = report_on_store(done);
-  if (done) return status;
-  switch (done.error().code) {
-    case ErrorCode::kIo:
-    case ErrorCode::kProtocol:
-    case ErrorCode::kInvite:
-      return static_cast<int>(ExitCode::kNetwork);
-    default:
-      return status;
-  }
-}
-
 constexpr const char* kExitStatus =
     "WHERE is the folder of a store, or an administrator's address; otherwise GLEANER_MASTER. A "
     "running master\nacts at once; else the store keeps it for the next one.\n\n"
@@ -152,8 +140,9 @@ CLI::App& add_verb(CLI::App& app, const char* name, const char* doc, AccessVerb 
                    const char* document, const Flags& flags, int& exit_status) {
   CLI::App& verb = *app.add_subcommand(name, doc);
   flags->request.verb = what;
-  verb.callback(
-      [flags, document, &exit_status] { exit_status = exit_status_for(run(*flags, document)); });
+  verb.callback([flags, document, &exit_status] {
+    exit_status = exit_status_of_asking(run(*flags, document));
+  });
   return verb;
 }
 

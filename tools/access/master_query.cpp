@@ -8,6 +8,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/exit_code.hpp"
 #include "common/net/framed_socket.hpp"
 #include "common/net/task_group.hpp"
 #include "common/net/tcp_link.hpp"
@@ -15,6 +16,7 @@
 #include "master/access/access_file.hpp"
 #include "schema/versions.hpp"
 #include "schema/wire/codec.hpp"
+#include "tools/cli/store_access.hpp"
 
 namespace gleaner {
 namespace {
@@ -82,6 +84,20 @@ Result<AccessAnswer> ask_access(const MasterAddress& address, AccessRequest requ
   request.build = kBuildVersion;
   request.invite = invite_text(address);
   return ask<AccessAnswer>(address, request);
+}
+
+int exit_status_of_asking(const Result<void>& done) {
+  const int status = report_on_store(done);
+  if (done) return status;
+  switch (done.error().code) {
+    case ErrorCode::kIo:
+    case ErrorCode::kProtocol:
+    case ErrorCode::kInvite:
+    case ErrorCode::kIdentity:
+      return static_cast<int>(ExitCode::kNetwork);
+    default:
+      return status;
+  }
 }
 
 Result<MasterAddress> owner_address(const std::string& store, const RunningMaster& note) {

@@ -191,21 +191,6 @@ Result<void> show_why(const StatusFlags& flags) {
   return print_out(text);
 }
 
-// Who cannot be asked is a matter of the network.
-int exit_status_for(const Result<void>& done) {
-  const int status = report_on_store(done);
-  if (done) return status;
-  switch (done.error().code) {
-    case ErrorCode::kIo:
-    case ErrorCode::kProtocol:
-    case ErrorCode::kInvite:
-    case ErrorCode::kIdentity:
-      return static_cast<int>(ExitCode::kNetwork);
-    default:
-      return status;
-  }
-}
-
 constexpr const char* kExitStatus =
     "Exit status: 0 done: answered, by the master or from the store; 1 failure of the system, 2 "
     "usage, 4 no usable\nstore, 5 no master answers there, or it refuses.";
@@ -232,7 +217,8 @@ void add_status_commands(CLI::App& app, int& exit_status) {
                             "  gleaner status gleaner://10.0.0.5:7070/KEY.INVITE\n"
                             "  gleaner status run1 --json | jq .wait\n\n") +
                 kExitStatus);
-  status.callback([flags, &exit_status] { exit_status = exit_status_for(show_status(*flags)); });
+  status.callback(
+      [flags, &exit_status] { exit_status = exit_status_of_asking(show_status(*flags)); });
 
   auto asked = std::make_shared<StatusFlags>();
   CLI::App& why = *app.add_subcommand("why", "why a run stands as it does, in sentences");
@@ -245,7 +231,7 @@ void add_status_commands(CLI::App& app, int& exit_status) {
                          "  gleaner why run run1\n"
                          "  gleaner why 12 run1\n\n") +
              kExitStatus);
-  why.callback([asked, &exit_status] { exit_status = exit_status_for(show_why(*asked)); });
+  why.callback([asked, &exit_status] { exit_status = exit_status_of_asking(show_why(*asked)); });
 }
 
 }  // namespace gleaner

@@ -158,6 +158,14 @@ Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key
   return Standing{key, entry.role, is_trusted(book, key, entry), false, shown->id};
 }
 
+Result<PeerRule*> rule_of(AccessBook& book, const KeyId& key) {
+  if (!book.peers.contains(key) && book.peers.size() >= kPeersMax) {
+    return Error{ErrorCode::kResources,
+                 fmt::format("{} keys are banned or approved, and no more are kept", kPeersMax)};
+  }
+  return &book.peers[key];
+}
+
 std::string reason_to_go(const AccessBook& book, const Standing& standing) {
   if (standing.is_local || raw(standing.invite) == 0) return "";
   const auto rule = book.peers.find(standing.identity);

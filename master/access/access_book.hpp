@@ -30,7 +30,7 @@ struct Invite {
   friend bool operator==(const Invite&, const Invite&) = default;
 };
 
-// What was decided about a key, whatever its invite says.
+// A decision about a key, whatever its invite says.
 struct PeerRule {
   bool is_banned = false;
   bool is_approved = false;
@@ -66,6 +66,10 @@ std::string reason_to_go(const AccessBook& book, const Standing& standing);
 
 // Trusted by its invite or by approval.
 bool is_trusted(const AccessBook& book, const KeyId& key, const Invite& invite);
+
+// The rule of a key, to be changed; it is made if there is none. kResources when kPeersMax keys
+// have one, since a book with more could not be read again.
+Result<PeerRule*> rule_of(AccessBook& book, const KeyId& key);
 
 // One line for each entry. parse() refuses what print() does not write.
 std::string print(const AccessBook& book);

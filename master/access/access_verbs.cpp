@@ -107,11 +107,9 @@ Result<AccessAnswer> decide(AccessBook& book, const AccessRequest& request,
   const auto key = find_peer(known, request.subject);
   if (!key) return key.error();
   const auto seen = known.find(*key);
-  if (!book.peers.contains(*key) && book.peers.size() >= kPeersMax) {
-    return Error{ErrorCode::kResources,
-                 fmt::format("{} keys are banned or approved, and no more are kept", kPeersMax)};
-  }
-  PeerRule& rule = book.peers[*key];
+  const auto own = rule_of(book, *key);
+  if (!own) return own.error();
+  PeerRule& rule = **own;
   if (seen != known.end() && !seen->second.name.empty()) rule.name = seen->second.name;
   const char* what = "approved: it is trusted from now on";
   if (request.verb == AccessVerb::kApprove) rule.is_approved = true;

@@ -1,4 +1,4 @@
-// What an administrator can ask for, done on a book. No I/O.
+// Does on a book what an administrator asks for. No I/O.
 #pragma once
 
 #include <cstdint>
@@ -23,7 +23,7 @@ struct SeenPeer {
 Result<AccessAnswer> manage(AccessBook& book, const KeyPair& master, const AccessRequest& request,
                             const std::vector<SeenPeer>& seen, std::int64_t now);
 
-// What to paste for an invite of a master that listens, or last listened, at `where`.
+// The line to paste for an invite of a master that listens, or last listened, at `where`.
 std::string invite_address(const std::string& where, const KeyPair& master, InviteId id);
 
 }  // namespace gleaner

@@ -1,4 +1,4 @@
-// What observers and volunteers see of a run.
+// Reduces a status to what observers and volunteers may see.
 #pragma once
 
 #include "schema/messages.hpp"

@@ -71,10 +71,11 @@ Result<void> Gate::store_changes(AccessBook changed) {
 
 Result<void> Gate::ban(const KeyId& key, const std::string& name, const std::string& reason) {
   AccessBook changed = book_;
-  PeerRule& rule = changed.peers[key];
-  rule.is_banned = true;
-  rule.name = printable(name, kNameBytesMax);
-  rule.reason = printable(reason, kNameBytesMax);
+  const auto rule = rule_of(changed, key);
+  if (!rule) return rule.error();
+  (*rule)->is_banned = true;
+  (*rule)->name = printable(name, kNameBytesMax);
+  (*rule)->reason = printable(reason, kNameBytesMax);
   return store_changes(std::move(changed));
 }
 

@@ -24,15 +24,16 @@ namespace gleaner {
 
 class Gate {
  public:
-  // What is to happen to who is here.
+  // Says which refusal ends the session of somebody who is here, if any.
   using Verdict = std::function<std::optional<Refusal>(const Standing&)>;
 
-  // Of a master that encrypts. Makes what is missing in the folder `store`: a key, a book, and for
-  // a new book one reusable invite for trusted volunteers. `on_change` is called with a verdict
-  // that is to be applied to all who are here.
+  // Opens the gate of a master that encrypts. Makes what is missing in the folder `store`: a key, a
+  // book, and for a new book one reusable invite for trusted volunteers. `on_change` is called with
+  // a verdict that is to be applied to all who are here.
   static Result<std::unique_ptr<Gate>> open(const std::string& store,
                                             std::function<void(const Verdict&)> on_change);
-  // Of a master that does not: whoever comes is a trusted volunteer, or an observer.
+  // Opens the gate of a master that does not encrypt: whoever comes is a trusted volunteer, or an
+  // observer.
   static std::unique_ptr<Gate> open_to_all();
 
   // Null where nothing is encrypted.

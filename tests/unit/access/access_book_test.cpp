@@ -181,4 +181,15 @@ TEST_CASE("access: observers get figures and no names", "[access]") {
   REQUIRE(status.waits_for == "the work of volunteers");
 }
 
+TEST_CASE("access book: no more keys are decided about than can be read again", "[access]") {
+  AccessBook book;
+  for (std::uint64_t key = 0; key < kPeersMax; ++key) {
+    PeerRule* const rule = rule_of(book, {1, key}).value();
+    rule->is_banned = true;
+  }
+  REQUIRE(rule_of(book, {2, 0}).error().code == ErrorCode::kResources);
+  REQUIRE(rule_of(book, {1, 0}).value()->is_banned);
+  REQUIRE(parse_access_book(print(book)).value() == book);
+}
+
 }  // namespace gleaner

@@ -129,4 +129,19 @@ TEST_CASE("gate: in plain text everybody is somebody else, and nobody administer
   REQUIRE_THAT(refusal_of(come("a:1", AccessRequest{})).sentence, Contains("--insecure"));
 }
 
+TEST_CASE("gate: whose answers were false is kept out, by the next master too", "[access]") {
+  const TemporaryFolder store;
+  std::string invite;
+  {
+    Door door(store.path());
+    invite = door.invite;
+    REQUIRE(std::holds_alternative<Standing>(door.say(hello(invite))));
+    REQUIRE(door.gate->ban({1, 2}, "eve\n", "its answers were false"));
+    REQUIRE_THAT(refusal_of(door.say(hello(invite))).sentence, Contains("answers were false"));
+  }
+  Door door(store.path());
+  REQUIRE_THAT(refusal_of(door.say(hello(invite))).sentence, Contains("answers were false"));
+  REQUIRE(std::holds_alternative<Standing>(door.say(hello(invite), {1, 3})));
+}
+
 }  // namespace gleaner

@@ -1,5 +1,5 @@
-// What an administrator asks of a master about who may do what, and the answers. The same structs
-// serve a store that no master trains; see master/access.
+// An administrator asks a master about who may do what; these are requests and answers. The same
+// structs serve a store that no master trains; see master/access.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +30,7 @@ struct AccessRequest {
   // An invite's id; or a peer: its id, the begin of it, or its name. Of a ban the reason follows in
   // `label`.
   std::string subject;
-  // Of an invite to be made.
+  // Wishes for an invite that is to be made.
   Role role = Role::kVolunteer;
   bool is_trusted = false;
   bool is_reusable = false;

@@ -36,6 +36,7 @@ struct Hello {
   float speed = 0;                 // measured: 10^9 multiply-adds a second, all threads
   std::string invite;              // by which it comes, as text; empty in plain text
   std::uint32_t kept_shards = 0;   // it still has from an earlier connection; it will offer them
+  std::uint64_t process = 0;       // drawn when the program starts: tells two with one key apart
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

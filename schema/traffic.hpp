@@ -25,7 +25,7 @@ struct Traffic {
 
   void add(const Message& message, std::uint64_t bytes) { add(message.index(), bytes); }
 
-  // The same by the position of the message's type in Message.
+  // Adds by the position of the message's type in Message.
   void add(std::size_t type, std::uint64_t bytes);
   Traffic& operator+=(const Traffic& other);
 

@@ -1,5 +1,6 @@
 #include "volunteer/hello.hpp"
 
+#include "common/access/key_pair.hpp"
 #include "common/kernels/kernels.hpp"
 #include "schema/versions.hpp"
 #include "volunteer/speed.hpp"
@@ -19,6 +20,7 @@ Hello make_hello(const std::string& name, const std::string& invite, std::uint32
   hello.simd = simd_level_name(default_kernels().level);
   hello.speed = measure_speed(pool);
   hello.invite = invite;
+  hello.process = random_bits();
   return hello;
 }
 

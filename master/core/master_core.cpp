@@ -40,8 +40,8 @@ Effects MasterCore::handle(Event event, Instant now) {
   return outbox_.take();
 }
 
-// What to do next. Reads the state that events left, so that the order of events within an instant
-// does not matter to it.
+// Decides what to do next. Reads the state that events left, so that the order of events within an
+// instant does not matter to it.
 void MasterCore::schedule() {
   if (!life_.is_started) {
     if (sessions_.active() < run_.config.min_volunteers) {
@@ -175,10 +175,12 @@ Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& h
   const Result<std::uint32_t> protocol = sessions_.check(session, hello);
   if (!protocol) return protocol.error();
   if (const std::optional<SessionId> old = sessions_.of_identity(session.standing.identity)) {
+    // Of one process, the old connection may be the one in use: the two came in the wrong order.
+    const bool is_same = sessions_.find(*old)->hello.process == hello.process;
     outbox_.send(*old, Refusal{ErrorCode::kIdentity,
                                "another volunteer has connected with the same key and takes this "
                                "one's place: give each volunteer a --cache folder of its own",
-                               true});
+                               is_same});
     outbox_.close(*old);
     drop_session(*old, "it connected again");
   }
@@ -255,19 +257,20 @@ void MasterCore::let_leavers_go() {
 }
 
 void MasterCore::judge() {
+  std::string falsified_by;
   for (const Conviction& guilty : audits_.take_convictions()) {
     outbox_.tell(VolunteerConvicted{guilty.identity, guilty.name, guilty.what});
     if (const SessionState* const session = sessions_.find(guilty.session)) {
       ++sessions_.account(*session).faults;
       refuse(guilty.session, {ErrorCode::kFault, "its answers are false: " + guilty.what});
     }
-    if (!guilty.is_holder) continue;
-    finish({Outcome::kFalsified,
-            {ErrorCode::kFault,
-             fmt::format("round {} holds false work of {} and is trained again from checkpoint {}",
-                         rounds_.checkpoint(), guilty.name, rounds_.checkpoint())}});
-    return;
+    if (guilty.is_holder) falsified_by = guilty.name;
   }
+  if (falsified_by.empty()) return;
+  finish({Outcome::kFalsified,
+          {ErrorCode::kFault,
+           fmt::format("round {} holds false work of {} and is trained again from checkpoint {}",
+                       rounds_.checkpoint(), falsified_by, rounds_.checkpoint())}});
 }
 
 void MasterCore::refuse(SessionId id, const Error& error) {

@@ -46,7 +46,7 @@ struct Hello {
   protocolMin @0 :UInt32;
   protocolMax @1 :UInt32;
   build @2 :Text;
-  unused3 @3 :UInt64;  # until protocol 14: what a volunteer took for its identity
+  process @3 :UInt64;  # until protocol 14, with the next: what a volunteer took for its identity
   unused4 @4 :UInt64;
   name @5 :Text;
   cores @6 :UInt32;

@@ -84,6 +84,7 @@ void write(const Hello& from, wire::Hello::Builder to) {
   to.setSpeed(from.speed);
   to.setInvite(outgoing_text(from.invite, kInviteBytesMax));
   to.setKeptShards(from.kept_shards);
+  to.setProcess(from.process);
 }
 
 Hello read(wire::Hello::Reader from) {
@@ -102,6 +103,7 @@ Hello read(wire::Hello::Reader from) {
   if (to.speed < 0) malformed("speed", "{} is negative", to.speed);
   to.invite = read_text("invite", from.getInvite(), kInviteBytesMax);
   to.kept_shards = from.getKeptShards();
+  to.process = from.getProcess();
   return to;
 }
 

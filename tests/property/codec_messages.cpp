@@ -378,7 +378,8 @@ Message random_message(std::size_t kind, Rng& rng) {
                    text(rng, kNameBytesMax),
                    std::fabs(finite(rng)),
                    text(rng, kInviteBytesMax),
-                   number(rng)};
+                   number(rng),
+                   rng.next()};
     }
     case 1: {
       const auto beat = static_cast<std::uint32_t>(1 + rng.next_below(100'000));

@@ -45,6 +45,7 @@ void VolunteerProcess::start() {
   config.hello.memory_bytes = kMemoryBytes;
   config.hello.simd = "scalar";
   config.hello.speed = 1;
+  config.hello.process = std::uint64_t{life_} << 32 | index_;
   config.seed = context_.options.seed * 1000 + index_;
   core_ = std::make_unique<volunteer::VolunteerCore>(config);
   const bool is_starved = context_.clock.now() < starved_until_;

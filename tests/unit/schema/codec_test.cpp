@@ -29,7 +29,7 @@ void require_accepted(const Message& message) {
 }
 
 Hello hello() {
-  return Hello{1, 1, "0.1.0", "n", 4, 1, "scalar", 1.0F, ""};
+  return Hello{1, 1, "0.1.0", "n", 4, 1, "scalar", 1.0F, "", 2, 3};
 }
 
 Welcome welcome() {

@@ -116,7 +116,7 @@ TEST_CASE("admission: the same identity connecting again closes its old session"
   const SessionId other = master.join("bob");
   const SessionId renewed = master.open_again(old);
   master.say(renewed, again);
-  const auto refusal = master.take<Refusal>(old);  // for one that lives: two with one key
+  const auto refusal = master.take<Refusal>(old);
   REQUIRE(refusal.code == ErrorCode::kIdentity);
   // It may be the older of two connections of one volunteer that came in the wrong order.
   REQUIRE(refusal.retry);
@@ -129,6 +129,20 @@ TEST_CASE("admission: the same identity connecting again closes its old session"
   master.say(old, Heartbeat{});
   master.close(old);
   REQUIRE(master.notices<VolunteerGone>().size() == 1);
+}
+
+TEST_CASE("admission: of two processes with one key the first ends", "[master]") {
+  MasterDriver master(tiny_model(), tiny_core_config());
+  const SessionId old = master.join("ann");
+  Hello copy = master.hello("ann");
+  copy.process = 1;
+  const SessionId other = master.open_again(old);
+  master.say(other, copy);
+  const auto refusal = master.take<Refusal>(old);
+  REQUIRE(refusal.code == ErrorCode::kIdentity);
+  REQUIRE_FALSE(refusal.retry);  // it would take the other's place, and so on for ever
+  REQUIRE(master.is_closed(old));
+  REQUIRE(master.held_by(other) == 4);
 }
 
 TEST_CASE("admission: a connection that does not introduce itself is closed in time", "[master]") {

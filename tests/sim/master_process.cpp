@@ -286,7 +286,8 @@ void MasterProcess::note_checkpoint() {
 
 void MasterProcess::perform(Notice& effect) {
   context_.clock.note(effect.index());
-  const char* kinds[] = {"came", "gone", "checkpoint", "evaluated", "remark", "paused", "resumed"};
+  const char* kinds[] = {"came",   "gone",    "checkpoint", "evaluated", "remark",
+                         "paused", "resumed", "convicted",  "referee"};
   context_.log.mark(std::string("notice.") + kinds[effect.index()]);
   const auto* remark = std::get_if<Remark>(&effect);
   if (remark == nullptr) return;

@@ -35,7 +35,7 @@ class MasterDriver {
   // The trusted volunteer of the master's own process that decides audits.
   SessionId join_referee();
 
-  // What a session says instead of the honest answer, from now on.
+  // Changes what a session says, instead of the honest answer, from now on.
   void corrupt(SessionId id, std::function<void(Message&)> lie) { lies_[id] = std::move(lie); }
 
   void close(SessionId id);

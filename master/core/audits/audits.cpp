@@ -59,11 +59,12 @@ void Audits::count_pending(Case& own) {
   }
 }
 
-void Audits::committed(SessionId holder, const SessionState& session, const ShardCommit& part) {
+void Audits::committed(SessionId holder, const SessionState& session, const ShardCommit& part,
+                       const Fingerprint& content) {
   Case& own = case_of(holder, session);
   const CommitPart key(part.round, part.lease.shard, part.part);
   CommitClaim& claim = own.commits[key];
-  claim.claimed = fingerprint(part);
+  claim.claimed = content;
   opened(own, {part.lease}, part.round);
   // The auditor may have been sooner.
   if (!claim.again) return;
@@ -127,13 +128,14 @@ void Audits::answered_again(SessionId auditor, const UnitInFlight& unit,
   if (piece.unit.kind == UnitInFlight::Kind::kEvaluate) evaluations_.push_back(piece);
 }
 
-void Audits::committed_again(SessionId auditor, const ShardCommit& part) {
+void Audits::committed_again(SessionId auditor, const ShardCommit& part,
+                             const Fingerprint& content) {
   const auto serves = shadow_of_.find(part.lease.shard);
   if (serves == shadow_of_.end()) return;
   const CaseId id = serves->second;
   Case& own = cases_.at(id);
   if (own.auditor != auditor) return;
-  check_commit(id, own, {part.round, part.lease.shard, part.part}, fingerprint(part));
+  check_commit(id, own, {part.round, part.lease.shard, part.part}, content);
 }
 
 void Audits::check_commit(CaseId id, Case& own, const CommitPart& key, const Fingerprint& again) {
@@ -153,31 +155,39 @@ bool Audits::agree(CaseId id, Case& own, const Place& place, const Fingerprint& 
   if (auditor != nullptr && auditor->is_trusted()) {
     // Its word decides.
     if (own.dissent && own.dissent->place == place) {
-      if (own.dissent->answer != again) convict(own.dissent->auditor, place);
+      if (own.dissent->answer != again) convict(own.dissent->auditor, own, place);
       own.dissent.reset();
     }
-    if (!is_same) convict(own.who, place);
+    if (!is_same) convict(own.who, own, place);
     return is_same;
   }
   if (is_same) return true;
   if (auditor != nullptr) own.dissent = Dissent{place, again, person(*own.auditor, *auditor)};
   outbox_.remark(
       Severity::kWarning, "audit_differs",
-      fmt::format("{} of {} came out differently at {}: a trusted volunteer does it "
-                  "again and decides",
-                  describe(place), own.who.name, auditor == nullptr ? "?" : auditor->name()));
+      fmt::format("{} of {} differs from what {} gets: a trusted volunteer does it again "
+                  "and decides",
+                  describe(own, place), own.who.name,
+                  auditor == nullptr ? "another" : auditor->name()));
   dismiss_auditor(id, own);
   return false;
 }
 
-std::string Audits::describe(const Place& place) const {
-  if (place.piece) return fmt::format("piece {} of the work", *place.piece);
-  const auto& [round, shard, part] = place.commit;
-  return fmt::format("the commit of shard {} for round {}", raw(shard), round);
+std::string Audits::describe(const Case& own, const Place& place) {
+  if (!place.piece) {
+    const auto& [round, shard, part] = place.commit;
+    return fmt::format("the commit of shard {} for round {}", raw(shard), round);
+  }
+  const UnitInFlight& unit = own.pieces[*place.piece - own.first_piece].unit;
+  if (unit.kind == UnitInFlight::Kind::kEvaluate) {
+    return fmt::format("the scores of test examples {} to {}", unit.eval_begin,
+                       unit.eval_begin + unit.examples - 1);
+  }
+  return fmt::format("the answer for batches {} to {}", unit.first, unit.first + unit.batches - 1);
 }
 
-void Audits::convict(Conviction who, const Place& place) {
-  who.what = describe(place) + " is not what a trusted volunteer gets";
+void Audits::convict(Conviction who, const Case& own, const Place& place) {
+  who.what = describe(own, place) + " is not what a trusted volunteer gets";
   convictions_.push_back(std::move(who));
 }
 
@@ -197,7 +207,9 @@ std::optional<SessionId> Audits::choose_auditor(const Case& own) const {
     if (own.dissent && !session.is_trusted()) continue;
     // Who came by one invite may be one person.
     if (!session.is_trusted() && session.standing.invite == own.invite) continue;
-    if (!placement_.has_room_for_shadow(id, session) || holds_of(own, id)) continue;
+    if (!placement_.has_room_for_shadows(id, session, own.shards.size()) || holds_of(own, id)) {
+      continue;
+    }
     const std::uint32_t held = placement_.shards_at(id);
     // The referee does what nobody else can.
     const std::pair cost(session.is_referee() && !own.dissent, held / std::max(session.speed, 1.0));
@@ -278,12 +290,19 @@ void Audits::update_shadows(CaseId id, Case& own) {
   }
 }
 
+bool Audits::can_go_on(CaseId id, const Case& own) const {
+  const SessionState& auditor = sessions_.at(*own.auditor);
+  const auto missing = std::ranges::count_if(own.shards, [&](const auto& entry) {
+    const auto serves = shadow_of_.find(entry.first);
+    return serves == shadow_of_.end() || serves->second != id;
+  });
+  const bool has_room =
+      placement_.has_room_for_shadows(*own.auditor, auditor, static_cast<std::size_t>(missing));
+  return has_room && !auditor.is_paused() && !holds_of(own, *own.auditor);
+}
+
 void Audits::update_auditor(CaseId id, Case& own) {
-  // One that pauses would hold the round up; one that has been lent a shard of the case itself
-  // cannot go on.
-  if (own.auditor && (sessions_.at(*own.auditor).is_paused() || holds_of(own, *own.auditor))) {
-    dismiss_auditor(id, own);
-  }
+  if (own.auditor && !can_go_on(id, own)) dismiss_auditor(id, own);
   if (own.auditor || own.open == 0) return;
   own.auditor = choose_auditor(own);
   if (own.auditor) by_auditor_[*own.auditor].insert(id);

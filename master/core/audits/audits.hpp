@@ -50,7 +50,7 @@ struct Conviction {
   SessionId session{};  // it may be over
   KeyId identity;
   std::string name;
-  std::string what;  // "its unit of batches 12 to 15 differs from what a trusted volunteer gets"
+  std::string what;        // "its answer for batches 12 to 15 is not what a trusted volunteer gets"
   bool is_holder = false;  // its work is in the open rounds, which must be trained again
 };
 
@@ -60,20 +60,17 @@ class Audits {
   Audits(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement)
       : run_(run), outbox_(outbox), sessions_(sessions), placement_(placement) {}
 
-  [[nodiscard]] bool is_audited(const SessionState& session) const {
-    return run_.config.audit == AuditMode::kAll && !session.is_trusted();
-  }
-
   // -- what an audited holder says it has done
   void answered(SessionId holder, const SessionState& session, AuditedPiece piece);
-  void committed(SessionId holder, const SessionState& session, const ShardCommit& part);
+  void committed(SessionId holder, const SessionState& session, const ShardCommit& part,
+                 const Fingerprint& content);
 
   // -- the same work for the auditor
   // The next unit that it can begin, with its shadow leases; `audit` in it is set.
   [[nodiscard]] std::optional<UnitInFlight> next(SessionId auditor, RoundIndex checkpoint) const;
   void issued(const UnitInFlight& unit);
   void answered_again(SessionId auditor, const UnitInFlight& unit, const Fingerprint& answer);
-  void committed_again(SessionId auditor, const ShardCommit& part);
+  void committed_again(SessionId auditor, const ShardCommit& part, const Fingerprint& content);
 
   // -- what follows
   // Appoints auditors, lends them shards, and takes back what no case needs.
@@ -90,7 +87,7 @@ class Audits {
   // Whether a case waits for a trusted volunteer, or for any, and none is here.
   [[nodiscard]] bool wants_referee() const { return wants_referee_; }
 
-  // What holds round `round` up: "ann to do again what bob has done". Empty when it is clear.
+  // Says what holds round `round` up: "ann to do again what bob has done". Empty when it is clear.
   [[nodiscard]] std::string waiting_for(RoundIndex round) const;
 
  private:
@@ -154,13 +151,17 @@ class Audits {
              const Fingerprint& again);
   // The auditor sent this part of a commit.
   void check_commit(CaseId id, Case& own, const CommitPart& key, const Fingerprint& again);
-  void convict(Conviction who, const Place& place);
-  [[nodiscard]] std::string describe(const Place& place) const;
+  void convict(Conviction who, const Case& own, const Place& place);
+  // "the answer for batches 12 to 15".
+  [[nodiscard]] static std::string describe(const Case& own, const Place& place);
 
   [[nodiscard]] std::optional<SessionId> choose_auditor(const Case& own) const;
   // Two cases may need one shard: that goes first which holds up the earlier round.
   [[nodiscard]] std::pair<RoundIndex, CaseId> urgency(CaseId id) const;
   void dismiss_auditor(CaseId id, Case& own);
+  // One that pauses would hold the round up; one without room for the shards that the case has
+  // come to, or that has been lent one of them itself, cannot do the case.
+  [[nodiscard]] bool can_go_on(CaseId id, const Case& own) const;
   // Gives the case an auditor if it needs one.
   void update_auditor(CaseId id, Case& own);
   // Lends the auditor what it needs, and takes back what it does not.

@@ -1,6 +1,6 @@
-// What two volunteers' answers to the same work must agree in: 128 bits of SHA-256 over everything
-// in an answer that reaches the model, a loss or a metric. Times and unit numbers have no part in
-// it. Pure functions; any thread.
+// Two volunteers' answers to one piece of work must agree in their fingerprints: 128 bits of
+// SHA-256 over everything in an answer that reaches the model, a loss or a metric. Times and unit
+// numbers have no part in it. Pure functions; any thread.
 #pragma once
 
 #include <array>

@@ -14,7 +14,7 @@
 
 namespace gleaner {
 
-// Whose work is done again by others and compared.
+// Says whose work is done again by others and compared.
 enum class AuditMode : std::uint8_t {
   kOff,  // nobody's
   kAll,  // that of every volunteer that nobody vouches for

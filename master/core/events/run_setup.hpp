@@ -1,5 +1,5 @@
-// What is fixed for the life of a core: the model, the settings, and the plan and map that follow
-// from the model. Immutable; the classes of the core share one by reference.
+// The things that are fixed for the life of a core: the model, the settings, and the plan and map
+// that follow from the model. Immutable; the classes of the core share one by reference.
 #pragma once
 
 #include <utility>

@@ -66,9 +66,9 @@ LeaseTable* Placement::table_of(const LeaseRef& lease, SessionId id) {
 
 // ---- Shadows -----------------------------------------------------------------------------------
 
-bool Placement::has_room_for_shadow(SessionId id, const SessionState& session) const {
-  const std::uint64_t bytes = std::uint64_t{shards_at(id) + 1} * run_.config.shard_bytes;
-  return bytes <= session.hello.memory_bytes;
+bool Placement::has_room_for_shadows(SessionId id, const SessionState& session,
+                                     std::size_t shadows) const {
+  return bytes_at(id) + shadows * run_.config.shard_bytes <= session.hello.memory_bytes;
 }
 
 void Placement::lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_round) {

@@ -41,21 +41,27 @@ class Placement {
 
   [[nodiscard]] const LeaseTable& shadows() const { return shadows_; }
 
-  // Of both kinds.
+  // Counts leases and shadow leases.
   [[nodiscard]] std::uint32_t shards_at(SessionId id) const {
     return static_cast<std::uint32_t>(leases_.count_held_by(id) + shadows_.count_held_by(id));
   }
 
-  // Whether the session's memory takes one more output shard.
-  [[nodiscard]] bool has_room_for_shadow(SessionId id, const SessionState& session) const;
+  // Whether the work of the session is done again by others.
+  [[nodiscard]] bool is_audited(const SessionState& session) const {
+    return run_.config.audit == AuditMode::kAll && !session.is_trusted();
+  }
+
+  // Whether the session's memory takes `shadows` more output shards.
+  [[nodiscard]] bool has_room_for_shadows(SessionId id, const SessionState& session,
+                                          std::size_t shadows) const;
   // Lends an auditor a shard as of a checkpoint.
   void lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_round);
 
-  // Those that volunteers hold.
+  // Number of shards of the layer that volunteers hold.
   [[nodiscard]] std::uint32_t shards_in(Layer layer) const;
   // Ascending.
   [[nodiscard]] std::vector<ShardId> held_by(SessionId holder, Layer layer) const;
-  // Those of them that the holder has loaded and is not to give back.
+  // The shards that the holder has loaded and is not to give back.
   [[nodiscard]] std::vector<ShardId> ready_at(SessionId holder, Layer layer) const;
   // Whether something is awaited of the session: a result, a commit, an offer, a shard to be loaded
   // or handed over.
@@ -74,7 +80,7 @@ class Placement {
   // Somebody has come who is to get shards at once.
   void newcomer_came() { has_newcomer_ = true; }
 
-  // What made a volunteer without shards slow may be over: its measured speed counts less and less.
+  // A volunteer without shards may be fast again: its measured speed counts less and less.
   void forget_slowness(SessionId id, SessionState& session) const;
   // Asks everything back from a volunteer that wants to go.
   void ask_back(SessionId id, const SessionState& session, const std::string& reason);
@@ -124,8 +130,11 @@ class Placement {
 
   [[nodiscard]] Speeds speeds() const;
   [[nodiscard]] std::vector<Holder> holders(Layer layer) const;
-  [[nodiscard]] std::uint32_t capacity(const SessionState& session, Layer layer,
-                                       std::size_t held_of_other) const;
+  // Shards of the layer that its memory takes beside everything else that it holds.
+  [[nodiscard]] std::uint32_t capacity(SessionId id, const SessionState& session,
+                                       Layer layer) const;
+  // Bytes that all shards at the session take, shadows among them.
+  [[nodiscard]] std::uint64_t bytes_at(SessionId id) const;
   // Whether those who may hold shards of the layer can hold them all.
   [[nodiscard]] bool have_room(Layer layer) const;
   [[nodiscard]] bool is_between_rounds() const;

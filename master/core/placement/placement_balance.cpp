@@ -12,8 +12,8 @@ namespace {
 // A link that takes this multiple of what others take in all keeps them waiting.
 constexpr double kHeldBack = 3;
 
-// What a volunteer is expected to do: examples x shards per second, or another common unit. One
-// that has not trained yet measured itself, in another unit; those that did both translate.
+// The speed that is expected of a volunteer: examples x shards per second, or another common unit.
+// One that has not trained yet measured itself, in another unit; those that did both translate.
 double expected_speed(const SessionState& session, double trained, double claimed) {
   if (session.speed > 0) return session.speed;
   const double speed = double{session.hello.speed};
@@ -32,15 +32,20 @@ Placement::Speeds Placement::speeds() const {
   return sum;
 }
 
-std::uint32_t Placement::capacity(const SessionState& session, Layer layer,
-                                  std::size_t held_of_other) const {
+std::uint32_t Placement::capacity(SessionId id, const SessionState& session, Layer layer) const {
   const bool is_output = layer == Layer::kOutput;
   const std::uint64_t bytes = is_output ? run_.config.shard_bytes : run_.config.input_shard_bytes;
-  const std::uint64_t other = is_output ? run_.config.input_shard_bytes : run_.config.shard_bytes;
   if (bytes == 0) return shards_in(layer);
   const std::uint64_t memory = session.hello.memory_bytes;
-  const std::uint64_t free = memory - std::min(memory, other * held_of_other);
+  const std::uint64_t other = bytes_at(id) - bytes * held_by(id, layer).size();
+  const std::uint64_t free = memory - std::min(memory, other);
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(shards_in(layer), free / bytes));
+}
+
+std::uint64_t Placement::bytes_at(SessionId id) const {
+  const std::uint64_t outputs = held_by(id, Layer::kOutput).size() + shadows_.count_held_by(id);
+  return outputs * run_.config.shard_bytes +
+         held_by(id, Layer::kInput).size() * run_.config.input_shard_bytes;
 }
 
 std::vector<Holder> Placement::holders(Layer layer) const {
@@ -50,11 +55,13 @@ std::vector<Holder> Placement::holders(Layer layer) const {
     if (session.phase != SessionPhase::kActive || session.awaits_offer || session.is_referee()) {
       continue;
     }
+    // Nobody audits the work on input shards.
+    if (layer == Layer::kInput && is_audited(session)) continue;
     Holder holder;
     holder.session = id;
     holder.speed = expected_speed(session, sum.trained, sum.claimed);
     holder.shards = static_cast<std::uint32_t>(held_by(id, layer).size());
-    holder.capacity = capacity(session, layer, shards_at(id) - holder.shards);
+    holder.capacity = capacity(id, session, layer);
     if (outbox_.now() < session.held_back_until) holder.capacity = 0;
     // One that has missed two heartbeats may be dead: it keeps what it has, and gets no more. Nor
     // does one that is paused.
@@ -182,7 +189,7 @@ void Placement::rebalance() {
   move_shards(Layer::kOutput, candidates,
               is_for_newcomer ? "somebody has come who is to have a fair share"
                               : "with other shares all are done sooner");
-  // What slows the input layer down is its link, which other shares would not mend.
+  // The link slows the input layer down, which another allocation would not mend.
   if (input_ && is_for_newcomer) {
     move_shards(Layer::kInput, holders(Layer::kInput),
                 "somebody has come who is to have a fair share");

@@ -46,7 +46,7 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
     outbox_.send(id, Revoke{offered.lease});
   }
   for (const ShardId shard : accepted) {
-    // What it has is the checkpoint; later commits and a hand-over that were made of it meanwhile
+    // It has the checkpoint; later commits and a hand-over that were made of it meanwhile
     // come out again.
     leases_.at(shard).handed_over.reset();
     LeaseGrant grant;
@@ -151,7 +151,7 @@ Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& p
   lease->handed_over->parts.push_back(std::move(part.rows));
   if (part.part + 1 != part.parts) return {};
   lease->held_before = session.name();
-  if (run_.config.audit != AuditMode::kOff && !session.is_trusted()) {
+  if (is_audited(session)) {
     // Nobody could tell whether these rows are honest. At the beginning of a round there is nothing
     // to hand over, and within one the next holder does the round again.
     lease->handed_over->parts.clear();

@@ -1,4 +1,4 @@
-// What is measured of the open round and of this process's life. No decision about numbers rests
+// Measurements of the open round and of this process's life. No decision about numbers rests
 // on it. Used from the core only.
 #pragma once
 
@@ -43,7 +43,7 @@ class RoundMeter {
   Instant round_started_{};
   std::uint64_t examples_ = 0;
   std::uint64_t unit_bytes_down_ = 0, unit_bytes_up_ = 0;
-  // Of the open round: bytes of units and results, and examples x volunteers they carried.
+  // In the open round: bytes of units and results, and examples x volunteers they carried.
   std::uint64_t round_bytes_down_ = 0, round_bytes_up_ = 0, round_unit_examples_ = 0;
 };
 

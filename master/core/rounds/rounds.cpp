@@ -17,6 +17,7 @@ Rounds::Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placemen
     : run_(run),
       outbox_(outbox),
       sessions_(sessions),
+      placement_(placement),
       leases_(placement.leases()),
       shadows_(placement.shadows()),
       audits_(audits),
@@ -73,11 +74,12 @@ Result<void> Rounds::take(ShardLease& lease, const SessionState& session,
 
 Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& commit) {
   const ShardId shard = commit.lease.shard;
+  const Fingerprint content = fingerprint(commit);
   if (ShardLease* const shadow = shadows_.find(commit.lease, id)) {
     outbox_.send(id, CommitCredit{});
     if (auto taken = take(*shadow, session, commit); !taken) return taken;
     session.last_progress = outbox_.now();
-    audits_.committed_again(id, commit);
+    audits_.committed_again(id, commit, content);
     return {};
   }
   ShardLease* const lease = leases_.find(commit.lease, id);
@@ -87,11 +89,9 @@ Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& c
   }
   if (auto taken = take(*lease, session, commit); !taken) return taken;
   session.last_progress = outbox_.now();
-  const bool is_audited = audits_.is_audited(session);
-  if (is_audited) audits_.committed(id, session, commit);
-  const bool is_first =
-      commits_.note(commit.round, shard, commit.part, commit.parts, fingerprint(commit));
-  if (!is_first) {
+  const bool is_audited = placement_.is_audited(session);
+  if (is_audited) audits_.committed(id, session, commit, content);
+  if (!commits_.note(commit.round, shard, commit.part, commit.parts, content)) {
     outbox_.send(id, CommitCredit{});
     if (is_audited) return {};  // its audit tells who is right
     return Error{ErrorCode::kFault,

@@ -89,6 +89,7 @@ class Rounds {
   const RunSetup& run_;
   Outbox& outbox_;
   Sessions& sessions_;
+  const Placement& placement_;
   LeaseTable& leases_;
   LeaseTable& shadows_;
   Audits& audits_;

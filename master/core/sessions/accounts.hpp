@@ -1,7 +1,7 @@
-// What each volunteer, by its identity, did since the core began or since its last final record.
-// Owns one record per identity. Used from the core only.
-// Invariant: each unit sent ends in exactly one counter of its volunteer's record:
-// units_issued = units + units_refused + units_expired + those that are out.
+// Accounts of what each volunteer, by its identity, did since the core began or since its last
+// final record. Owns one record per identity. Used from the core only. Invariant: each unit sent
+// ends in exactly one counter of its volunteer's record: units_issued = units + units_refused +
+// units_expired + those that are out.
 #pragma once
 
 #include <cstdint>

@@ -36,7 +36,8 @@ struct UnitInFlight {
   std::uint32_t batches = 0;
   bool wants_gradient = true;
   std::uint64_t eval_begin = 0;
-  SharedBytes hidden;  // evaluation
+  std::uint64_t examples = 0;  // training and evaluation: in all its batches
+  SharedBytes hidden;          // evaluation
   InputStream::Unit input;
   Instant sent{};
 
@@ -57,9 +58,11 @@ struct SessionState {
   Instant opened{};
   Instant last_heard{};
   Instant last_said{};
-  Instant last_progress{};  // last time it did what it owed us
-  std::string paused;       // why it computes nothing at present; empty while it works
-  Instant paused_at{};      // the last time it was heard to be paused
+  Instant last_progress{};            // last time it did what it owed us
+  std::string paused;                 // why it computes nothing at present; empty while it works
+  std::optional<Instant> pause_told;  // the last remark on a pause
+  bool is_pause_told = false;         // there was one on the present pause
+  Instant paused_at{};                // the last time it was heard to be paused
   std::map<UnitId, UnitInFlight> units;
   std::uint32_t batches_in_flight = 0;
   std::uint32_t input_steps_in_flight = 0;

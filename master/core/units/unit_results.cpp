@@ -59,7 +59,7 @@ Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
 
 Result<void> Units::add(SessionId id, const SessionState& session, const UnitInFlight& unit,
                         const UnitResult& result) {
-  const bool is_audited = audits_.is_audited(session);
+  const bool is_audited = placement_.is_audited(session);
   for (const BatchResult& batch : result.batches) {
     // Where audits decide who is right, a difference from an earlier answer convicts nobody.
     const auto added = pipeline_.add_result(batch.batch, batch.shards, batch.gradient,
@@ -92,13 +92,11 @@ Result<void> Units::receive(SessionId id, SessionState& session, const UnitResul
     }
     return added;
   }
-  std::uint64_t examples = 0;
-  for (const BatchResult& batch : result.batches) examples += pipeline_.at(batch.batch).examples;
   session.batches_in_flight -= unit.batches;
   session.last_progress = outbox_.now();
   ++account.units;
-  account.examples += examples * unit.leases.size();
-  UnitSizing::measure(session, unit, examples, result.compute_us, outbox_.now());
+  account.examples += unit.examples * unit.leases.size();
+  UnitSizing::measure(session, unit, unit.examples, result.compute_us, outbox_.now());
   if (unit.audit) audits_.answered_again(id, unit, fingerprint(result));
   return {};
 }
@@ -106,10 +104,8 @@ Result<void> Units::receive(SessionId id, SessionState& session, const UnitResul
 bool Units::fits(const UnitInFlight& unit, const EvalResult& result) const {
   std::uint32_t neurons = 0;
   for (const LeaseRef& lease : unit.leases) neurons += run_.map.neurons(lease.shard).size();
-  const auto& evaluation = evaluations_.current();
-  const std::uint64_t examples = evaluation ? evaluation->examples_in(unit.eval_begin) : 0;
   return result.top_k == std::min(run_.config.top_k, neurons) &&
-         result.best.size() == examples * result.top_k &&
+         result.best.size() == unit.examples * result.top_k &&
          holds_only(result.best, result.top_k, run_.map, unit.leases);
 }
 
@@ -127,7 +123,7 @@ Result<void> Units::receive(SessionId id, SessionState& session, EvalResult& res
   session.last_progress = outbox_.now();
   if (unit.audit) {
     audits_.answered_again(id, unit, fingerprint(result));
-  } else if (audits_.is_audited(session)) {
+  } else if (placement_.is_audited(session)) {
     AuditedPiece piece;
     piece.round = checkpoint;
     piece.claimed = fingerprint(result);

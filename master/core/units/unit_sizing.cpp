@@ -33,8 +33,9 @@ bool UnitSizing::is_early(const SessionState& session, const UnitInFlight& unit,
   if (!unit.wants_gradient || !more_follow || session.speed <= 0) return false;
   // Shards that stand behind others catch up first; then all of them share units again.
   if (unit.leases.size() < ready) return false;
-  // What is out keeps the volunteer busy while the next result and then the unit are on their way,
-  // and as long again: speeds and links vary, and a volunteer that waits loses more than a message.
+  // Outstanding work keeps the volunteer busy while the next result and then the unit are on their
+  // way, and as long again: speeds and links vary, and a volunteer that waits loses more than a
+  // message.
   const double batch_us = expected_us(session, run_.model.batch_examples, unit.leases.size());
   const auto round_trip_us = static_cast<double>(std::max<std::int64_t>(session.round_trip_us, 0));
   const double spare_us = batch_us * session.batches_in_flight - 2 * round_trip_us;

@@ -78,6 +78,7 @@ void Units::issue_audits(SessionId id, SessionState& session, RoundIndex checkpo
 
 void Units::send_training(SessionId id, SessionState& session, UnitInFlight unit) {
   TrainUnit message;
+  unit.examples = 0;
   message.leases = unit.leases;
   message.wants_gradient = unit.wants_gradient;
   for (std::uint32_t i = 0; i < unit.batches; ++i) {
@@ -85,6 +86,7 @@ void Units::send_training(SessionId id, SessionState& session, UnitInFlight unit
     message.batches.push_back({batch, pipeline_.at(batch).packed,
                                pipeline_.positives_in(batch, unit.leases),
                                run_.plan.rates(batch).output});
+    unit.examples += pipeline_.at(batch).examples;
   }
   session.batches_in_flight += unit.batches;
   send(id, session, std::move(unit), std::move(message));
@@ -138,6 +140,7 @@ void Units::issue_evaluation(SessionId id, SessionState& session, RoundIndex che
     unit.eval_begin = assignment.begin;
     unit.leases = leases_of(assignment.shards);
     unit.hidden = assignment.packed;
+    unit.examples = evaluation.examples_in(assignment.begin);
     evaluation.assigned(assignment.begin, assignment.shards);
     send_evaluation(id, session, std::move(unit));
   }

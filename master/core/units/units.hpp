@@ -1,4 +1,5 @@
-// What each volunteer works on next, and what becomes of its answers. Used from the core only.
+// Decides what each volunteer works on next, and what becomes of its answers. Used from the core
+// only.
 //
 // Owns the numbers of units; the units that are out stand in their sessions.
 // Invariants

@@ -16,7 +16,7 @@ namespace gleaner {
 
 class RunView {
  public:
-  // What only the coordinator knows.
+  // Facts that only the coordinator knows.
   struct Life {
     Instant born{};           // of the first event
     bool is_started = false;  // the volunteers that the run waits for have been here
@@ -44,16 +44,16 @@ class RunView {
         life_number_(life_number) {}
 
   [[nodiscard]] CoreSnapshot snapshot() const;
-  // The same in full, for tools. What only the shell knows is not measured.
+  // The run in full, for tools. Fields that only the shell knows are not measured.
   [[nodiscard]] RunStatus status() const;
-  // What every volunteer is told with a heartbeat.
+  // News that every volunteer is told with a heartbeat.
   [[nodiscard]] RunNews news() const;
 
   // To be called after every event: remembers when the run last came on.
   void note_progress();
 
  private:
-  // What the run waits for.
+  // One thing that the run waits for.
   struct Wait {
     WaitOwner owner = WaitOwner::kNobody;
     std::string what;

@@ -1,4 +1,4 @@
-// What the run waits for, and for whom.
+// Finds out what the run waits for, and for whom.
 #include <fmt/format.h>
 
 #include <chrono>

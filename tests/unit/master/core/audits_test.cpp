@@ -135,6 +135,17 @@ TEST_CASE("audits: trusted volunteers are not audited", "[master]") {
   CHECK(master.notices<RefereeWanted>().empty());
 }
 
+TEST_CASE("audits: strangers get no input shards", "[master]") {
+  const ModelConfig model = tiny_model();
+  CoreConfig config = audited_config(model);
+  config.lends_input = true;
+  MasterDriver master(model, config);
+  const SessionId ann = master.join_stranger("ann");
+  CHECK(master.held_by(ann) == model.output_shards);
+  const SessionId bob = master.join("bob");
+  CHECK(master.held_by(bob) >= model.input_shards);
+}
+
 TEST_CASE("audits: strangers of one invite do not audit each other", "[master]") {
   const ModelConfig model = tiny_model();
   MasterDriver master(model, audited_config(model));
@@ -248,6 +259,73 @@ TEST_CASE("audits: holders and auditors that vanish cost nothing but time", "[ma
       CHECK(master.gradients == honest);
     }
   }
+}
+
+namespace {
+
+bool is_audit(const Message& message) {
+  const auto is_shadow = [](const auto& unit) { return raw(unit.leases.at(0).epoch) >> 31 != 0; };
+  if (const auto* train = std::get_if<TrainUnit>(&message)) return is_shadow(*train);
+  const auto* evaluate = std::get_if<EvalUnit>(&message);
+  return evaluate != nullptr && is_shadow(*evaluate);
+}
+
+// Ann pauses with an audit unit in hand, is dismissed as an auditor, and answers it when the work
+// has long been confirmed by somebody else.
+template <typename Unit>
+void answer_late() {
+  const ModelConfig model = tiny_model();
+  MasterDriver master(model, audited_config(model, 8));
+  const SessionId ann = master.join_stranger("ann");
+  const SessionId bob = master.join_stranger("bob");
+  const SessionId cid = master.join_stranger("cid");
+  std::vector<Message> late;
+  while (late.empty()) {
+    bool moved = master.run_worker() || master.run_storage();
+    for (const SessionId id : {bob, cid}) moved = master.serve(id) || moved;
+    const std::optional<Message> task = master.take_task(ann);
+    REQUIRE((moved || task));
+    if (!task) continue;
+    std::vector<Message> replies = master.volunteer(ann).replies_to(*task);
+    if (is_audit(*task) && std::holds_alternative<Unit>(*task)) {
+      late.push_back(std::move(replies.front()));
+    } else {
+      for (Message& reply : replies) master.say(ann, std::move(reply));
+    }
+  }
+  Heartbeat pausing;
+  pausing.paused = "somebody is here";
+  master.say(ann, pausing);
+  const RoundIndex then = master.core().checkpoint();
+  master.say(ann, Heartbeat{});
+  while (master.core().checkpoint() < then + 2 && !master.outcome()) {
+    bool moved = master.run_worker() || master.run_storage();
+    for (const SessionId id : {ann, bob, cid}) moved = master.serve(id) || moved;
+    REQUIRE(moved);
+  }
+  REQUIRE_FALSE(master.outcome());
+  master.say(ann, std::move(late.front()));
+  CHECK_FALSE(master.is_closed(ann));
+  run_to_end(master);
+  CHECK(master.outcome() == Outcome::kFinished);
+  CHECK(convicted(master).empty());
+}
+
+}  // namespace
+
+TEST_CASE("audits: an answer that comes when the case is closed harms nobody", "[master]") {
+  answer_late<TrainUnit>();
+  answer_late<EvalUnit>();
+}
+
+TEST_CASE("audits: where nobody has room for a case, the referee does it", "[master]") {
+  const ModelConfig model = tiny_model();
+  CoreConfig config = audited_config(model);
+  config.shard_bytes = std::uint64_t{1} << 29;  // two of four are all that each has room for
+  MasterDriver master(model, config);
+  for (const char* name : {"ann", "bob"}) master.join_stranger(name);
+  run_to_end(master);
+  CHECK(master.notices<RefereeWanted>().size() == 1);
 }
 
 TEST_CASE("audits: one that leaves politely hands nothing over that nobody checked", "[master]") {

@@ -67,6 +67,18 @@ struct PlacementScene {
 
 }  // namespace
 
+TEST_CASE("placement: a shadow takes the memory of an output shard, and bars its own shard",
+          "[placement]") {
+  PlacementScene scene;
+  const SessionId ann = scene.join(1, 3999);  // room for three
+  scene.placement.lend_shadow(ShardId{0}, ann, 0);
+  REQUIRE_FALSE(scene.placement.has_room_for_shadows(ann, scene.sessions.at(ann), 3));
+  REQUIRE(scene.placement.has_room_for_shadows(ann, scene.sessions.at(ann), 2));
+  std::vector<ShardId> lent;
+  for (const LeaseGrant& grant : scene.lend()) lent.push_back(grant.lease.shard);
+  REQUIRE(lent == std::vector<ShardId>{ShardId{1}, ShardId{2}});
+}
+
 TEST_CASE("placement: shards beyond everyone's memory stay free until somebody else comes",
           "[placement]") {
   PlacementScene scene;

@@ -64,7 +64,7 @@ class CoreRunner {
 
   [[nodiscard]] CoreSnapshot snapshot() const { return core_.snapshot(); }
 
-  // The same in full, with what the observer adds.
+  // The run in full, with what the observer adds.
   [[nodiscard]] RunStatus status() const;
 
   [[nodiscard]] std::vector<AccountRecord> accounts() const { return core_.accounts(); }

@@ -1,5 +1,5 @@
-// What the page shows of a run besides its progress: the configuration in effect, what the recipe
-// chose, and how a machine joins.
+// Facts of a run that the page shows besides its progress: the configuration in effect, what the
+// recipe chose, and how a machine joins.
 #pragma once
 
 #include "master/config/config.hpp"

@@ -66,7 +66,7 @@ Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arg
 
 Result<void> check(const VolunteerConfig& config);
 
-// What the configuration allows. It has passed check().
+// The rules that the configuration allows. It has passed check().
 volunteer::Rules lending_rules(const VolunteerConfig& config);
 
 // The machine a volunteer runs on, as far as it may use it.

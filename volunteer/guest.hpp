@@ -42,7 +42,7 @@ class Guest {
   std::function<void()> on_first_verdict;
 
  private:
-  // What was done and moved since the last time.
+  // Counts of what was done and moved since the last time.
   void count();
   void weigh(Readings readings);
   void apply(Verdict verdict);

@@ -1,4 +1,4 @@
-// What an invited person holds: which invite it is, and the secret that proves it. As text: 8
+// An invited person holds the id of the invite and the secret that proves it. As text: 8
 // characters of the id and 26 of the secret, base32.
 #pragma once
 

@@ -19,7 +19,7 @@ class KeyPair {
   static KeyPair make();
   // The key in the file `path`, made there when it is missing. Errors name the file.
   static Result<KeyPair> load_or_make(const std::string& path);
-  // The same for one that must be there: kNotFound when it is missing.
+  // Loads one that must be there: kNotFound when it is missing.
   static Result<KeyPair> load(const std::string& path);
 
   [[nodiscard]] const KeyId& id() const { return id_; }

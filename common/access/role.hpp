@@ -1,4 +1,4 @@
-// What somebody may do with a run, and how far it is trusted.
+// A role says what somebody may do with a run; a standing adds how far it is trusted.
 #pragma once
 
 #include <cstdint>

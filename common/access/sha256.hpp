@@ -20,7 +20,7 @@ class Sha256 {
   void update(ByteView bytes);
   // Ends the stream.
   std::array<std::uint8_t, 32> finish_bytes();
-  // The same as 64 hexadecimal digits.
+  // Ends the stream, and gives 64 hexadecimal digits.
   std::string finish();
 
  private:

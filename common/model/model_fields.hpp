@@ -150,7 +150,7 @@ void for_each_model_field(const Visit& visit) {
         std::numeric_limits<std::uint64_t>::max(), "", "");
 }
 
-// The same for the fields that a person may set.
+// Calls visit(ModelField<T>) for the fields that a person may set, in the same order.
 template <typename Visit>
 void for_each_model_key(const Visit& visit) {
   for_each_model_field([&](const auto& field) {

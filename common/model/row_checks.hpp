@@ -1,4 +1,4 @@
-// What rows and commits can be, whoever sent or stored them: one set of checks for the wire, the
+// Checks of rows and commits, whoever sent or stored them: one set of rules for the wire, the
 // store and the trainers, so that nothing is stored that a volunteer would refuse to load. Pure
 // functions; any thread.
 //
@@ -42,7 +42,7 @@ enum class RowsOf : std::uint8_t { kCheckpoint, kHandOver };
 Result<void> check_rows(const ModelConfig& model, const ShardMap& map, ShardId shard,
                         const ShardRows& rows, RowsOf source);
 
-// The same for a commit's part.
+// Checks a commit's part in the same way.
 Result<void> check_update(const ShardMap& map, ShardId shard, const SparseUpdate& update);
 
 }  // namespace gleaner

@@ -22,8 +22,8 @@ asio::awaitable<Result<std::uint8_t>> FramedSocket::Impl::first_byte(std::shared
   co_return byte;
 }
 
-// What has come is taken first: closing before would reset the connection, and the peer would not
-// learn why.
+// Bytes that have come are taken first: closing before would reset the connection, and the peer
+// would not learn why.
 Error FramedSocket::Impl::refuse_plain_text() {
   asio::error_code error;
   std::array<std::uint8_t, 4096> thrown_away{};

@@ -43,7 +43,7 @@ int check_peer(X509_STORE_CTX* store, void*) {
   return 0;
 }
 
-// The same bytes at every start: the key is what counts, and times would only make it expire.
+// The certificate is equal at every start: the key counts, and times would only make it expire.
 std::unique_ptr<X509, decltype(&X509_free)> certificate_for(EVP_PKEY* key) {
   std::unique_ptr<X509, decltype(&X509_free)> made(X509_new(), &X509_free);
   GLEANER_CHECK(made != nullptr);

@@ -12,7 +12,7 @@
 
 namespace gleaner {
 
-// What a handshake learns about the other side.
+// A handshake learns this about the other side.
 struct PeerKey {
   std::optional<KeyId> expected;  // any other key ends the handshake before we have shown ours
   std::optional<KeyId> shown;     // by the peer, who has proved that it is its own if all went well

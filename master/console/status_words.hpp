@@ -26,7 +26,7 @@ std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunt
 
 // "works", "ready", "idle", "no shards", "leaving", or "3 shards moving".
 std::string volunteer_state(const RunStatus& status, std::size_t volunteer);
-// The same when its shards have been counted: `held` of them, and `ready` of these are trained.
+// Describes it when its shards have been counted: `held` of them, and `ready` of these are trained.
 std::string volunteer_state(const VolunteerEntry& volunteer, std::size_t held, std::size_t ready);
 
 }  // namespace gleaner

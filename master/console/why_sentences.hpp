@@ -13,7 +13,7 @@ namespace gleaner {
 // when.
 std::string headline(const RunStatus& status);
 
-// What `about` may be: "run", a shard's number, or a volunteer's name. kInvalidArgument says what
+// `about` may be "run", a shard's number, or a volunteer's name. kInvalidArgument says what
 // there is when it is none of them.
 Result<std::vector<std::string>> why(const RunStatus& status, const std::string& about);
 

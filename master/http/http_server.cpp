@@ -25,7 +25,7 @@ namespace {
 constexpr Millis kNewsPause{200};
 // How long readers may take what is left when the server ends.
 constexpr Millis kFarewell{300};
-// What a stream's piece is copied through.
+// A stream's pieces are copied through a buffer of this size.
 constexpr std::size_t kStreamBlockBytes = 4096;
 // Looking gives way to training.
 constexpr int kHttpNice = 5;

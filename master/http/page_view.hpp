@@ -1,4 +1,4 @@
-// What the page shows: the run at one moment, immutable once published, and what holds for the
+// The page shows this view: the run at one moment, immutable once published, and what holds for the
 // process's whole life.
 #pragma once
 
@@ -22,9 +22,9 @@ struct PageView {
   RunSnapshot progress;
   std::vector<AccountRecord> accounts;
   std::uint64_t examples = 0;  // trained in this process's life
-  // Of work units in this process's life, of all volunteers together.
+  // Bytes of work units in this process's life, of all volunteers together.
   std::uint64_t unit_bytes_down = 0, unit_bytes_up = 0;
-  // The same per second, over the last seconds; negative when not measured.
+  // Bytes per second over the last seconds; negative when not measured.
   double bytes_per_second_down = -1, bytes_per_second_up = -1;
   std::int64_t checkpoint_wall_seconds = 0;  // when the last one was kept; 0: there is none
   std::vector<std::uint8_t> is_committing;   // one a shard: its next commit is awaited

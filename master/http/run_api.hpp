@@ -1,4 +1,4 @@
-// What each path of the page's server answers, from the last view that was published. Belongs to
+// Answers each path of the page's server from the last view that was published. Belongs to
 // the server's thread. Texts are made once for each view, whoever asks for them, and shared.
 #pragma once
 
@@ -20,7 +20,7 @@ inline constexpr std::size_t kEventsKept = 1000;
 // A view that is older says that the master's own thread stands still.
 inline constexpr Millis kViewAgeMax{30'000};
 
-// What has happened since the last time. A part that is not there has not changed.
+// News since the last time. A part that is absent has not changed.
 struct RunNewsForPage {
   std::shared_ptr<const PageView> view;
   std::shared_ptr<const RunFacts> facts;

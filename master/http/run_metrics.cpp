@@ -36,7 +36,7 @@ class Families {
     add(value);
   }
 
-  // What was not measured is left out.
+  // A figure that was not measured is left out.
   void gauge(const char* name, const char* help, double value) {
     if (value < 0) return;
     begin(MetricType::Gauge, name, help);

@@ -15,7 +15,7 @@ namespace {
 
 // Ports that are tried when the one that was asked for is taken.
 constexpr std::uint16_t kPortsTried = 16;
-// What bytes per second are measured over.
+// Bytes per second are measured over this time.
 constexpr Millis kBytesWindow{10'000};
 
 // A list of what a recipe chose stands in the configuration; here its first line says enough.

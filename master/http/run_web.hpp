@@ -35,9 +35,9 @@ class RunWeb {
 
   // A run begins, or begins again, with the history that its store has.
   void begin(RunFacts facts, std::vector<HistoryRecord> history);
-  // What the core says: the history grows by its checkpoints and evaluations.
+  // Takes news of the core: the history grows by its checkpoints and evaluations.
   void notice(const Notice& notice);
-  // What people are told.
+  // Takes an event that people are told.
   void event(const RunEvent& event);
 
   // Whether it is time for another view: once a second.
@@ -71,7 +71,7 @@ class RunWeb {
   std::deque<Sample> samples_;
   EventCounts counts_;
 
-  // What the server's thread has not taken yet; the lock is held for moving pointers alone.
+  // News that the server's thread has not taken yet; the lock is held for moving pointers alone.
   std::mutex lock_;
   RunNewsForPage news_;
 

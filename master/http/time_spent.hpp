@@ -15,7 +15,7 @@
 
 namespace gleaner {
 
-// What the run waits for at one moment.
+// The cause for which the run waits at one moment.
 enum class TimeUse : std::uint8_t {
   kTraining,    // results of the batch at work, which are on their way: nothing is lost
   kMaster,      // the master's own arithmetic
@@ -31,7 +31,7 @@ inline constexpr std::size_t kTimeUses = 9;
 
 // A bounded label: "training", "late", …
 std::string_view time_use_name(TimeUse use);
-// The same for people.
+// The cause in words, for people.
 std::string_view time_use_text(TimeUse use);
 
 TimeUse time_use(const RunStatus& status, const RunPlan& plan);
@@ -39,7 +39,7 @@ TimeUse time_use(const RunStatus& status, const RunPlan& plan);
 class TimeSpent {
  public:
   using Seconds = std::array<double, kTimeUses>;
-  // What "the last minutes" are.
+  // Length of "the last minutes".
   static constexpr Millis kRecent{300'000};
 
   // The run has been at `use` since the call before. A gap of more than a minute, in which nobody

@@ -72,7 +72,7 @@ Json why_of(const RunStatus& status) {
   return sentences ? Json(*sentences) : Json::array();
 }
 
-// What a shard is at, in one word of a short list.
+// A shard's state in one word of a short list.
 std::string shard_state(const PageView& view, std::size_t number) {
   const ShardEntry& shard = view.status.shards[number];
   if (shard.state != LeaseState::kReady) return state_name(shard.state);
@@ -81,7 +81,7 @@ std::string shard_state(const PageView& view, std::size_t number) {
   return is_committing ? "committing" : "training";
 }
 
-// What volunteers of one name did in this process's life.
+// The accounts of volunteers of one name in this process's life.
 struct Contribution {
   std::uint64_t units = 0, expired = 0, examples = 0, down = 0, up = 0, commits = 0, faults = 0;
 };

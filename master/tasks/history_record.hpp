@@ -8,7 +8,7 @@
 
 namespace gleaner {
 
-// Of the checkpoint that a round became, not evaluated yet. `wall_seconds` since 1970.
+// The record of the checkpoint that a round became, not evaluated yet. `wall_seconds` since 1970.
 HistoryRecord history_record(const RoundRecord& round, std::int64_t wall_seconds);
 void set_evaluation(HistoryRecord& record, const Evaluation& evaluation);
 

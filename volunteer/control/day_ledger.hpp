@@ -1,4 +1,5 @@
-// What a volunteer did and moved on this day, over restarts where it has a folder. One thread.
+// Counts what a volunteer did and moved on this day, over restarts where it has a folder. One
+// thread.
 #pragma once
 
 #include <cstdint>

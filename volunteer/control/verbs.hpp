@@ -1,5 +1,5 @@
-// What a person says to a running volunteer: gleaner-volunteer status, pause, resume, snooze 2h,
-// finish, log; and session-helper, which a graphical session runs.
+// Verbs that a person says to a running volunteer: gleaner-volunteer status, pause, resume, snooze
+// 2h, finish, log; and session-helper, which a graphical session runs.
 #pragma once
 
 #include <optional>

@@ -122,7 +122,7 @@ bool Machine::has_display() const {
 }
 
 std::optional<double> cpu_quota(const std::string& root) {
-  // Of all groups around this process the least counts. In a container the path is that of its
+  // The least of all groups around this process counts. In a container the path is that of its
   // root.
   std::optional<double> least;
   std::string folder = root + "/sys/fs/cgroup";

@@ -26,7 +26,7 @@ class Machine {
   [[nodiscard]] std::optional<bool> on_battery() const;
   [[nodiscard]] std::optional<double> celsius() const;
   [[nodiscard]] std::optional<std::uint64_t> memory_bytes() const;
-  // Of the control groups beside this process's own and those that hold it: what the others suffer.
+  // Pressure in the control groups beside this process's own and those that hold it.
   // The pressure of the machine as a whole counts this process's own threads, which wait by choice.
   [[nodiscard]] std::optional<double> cpu_pressure() const;
   [[nodiscard]] std::optional<double> memory_pressure() const;

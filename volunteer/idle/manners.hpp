@@ -20,7 +20,7 @@ namespace gleaner::volunteer {
 
 enum class When : std::uint8_t { kAlways, kIdle, kSchedule };
 
-// What a person has allowed.
+// The rules that a person has allowed.
 struct Rules {
   std::optional<When> when;  // unset: idle where there is a desktop, else always
   Schedule schedule;
@@ -88,7 +88,7 @@ class Manners {
     snoozed_until_.reset();
   }
 
-  // What `when` comes to here.
+  // The value of `when` that applies here.
   [[nodiscard]] When when(const Readings& readings) const;
 
  private:

@@ -1,4 +1,4 @@
-// What is known about the machine at one moment, as the manners weigh it. Plain data.
+// Readings of the machine at one moment, as the manners weigh them. Plain data.
 #pragma once
 
 #include <cstdint>
@@ -10,7 +10,7 @@
 
 namespace gleaner::volunteer {
 
-// What one source says about use of the machine by people.
+// One source of news about use of the machine by people.
 struct UseReading {
   std::string source;               // "terminals", "logind"
   std::optional<Instant> last_use;  // the latest that it knows of; nullopt: it cannot tell

@@ -1,4 +1,4 @@
-// What helpers in graphical sessions report where logind is not told (the verb session-helper).
+// Helpers in graphical sessions report use where logind is not told (the verb session-helper).
 // Locked: the control socket's thread writes, the watch's thread reads.
 #pragma once
 

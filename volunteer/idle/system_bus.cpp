@@ -91,7 +91,7 @@ struct SystemBus::Impl {
   std::optional<bool> is_metered;
   int sleep_lock = -1;
   std::map<std::string, Instant> locked_at;  // sessions
-  // Of the last answer: use that goes on, or when the last was; nullopt: unknown.
+  // From the last answer: use that goes on, or when the last was; nullopt: unknown.
   bool is_in_use = false;
   Instant seen_in_use{};
   std::optional<Instant> last_use;
@@ -275,7 +275,7 @@ std::optional<UseReading> SystemBus::read(Instant now) {
   if (!state.has_seen_login) return std::nullopt;
   if (state.is_in_use) state.seen_in_use = now;
   if (!state.last_use && !state.is_in_use) return UseReading{"logind", std::nullopt, state.detail};
-  // What has just ended, a film for instance, leaves no trace in what logind says of the past.
+  // Use that has just ended, a film for instance, leaves no trace in what logind says of the past.
   return UseReading{"logind", std::max(state.last_use.value_or(Instant{}), state.seen_in_use),
                     state.detail};
 }

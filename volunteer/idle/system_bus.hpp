@@ -1,4 +1,4 @@
-// What the system's message bus tells: logind of sessions, of what keeps the machine awake and of
+// Reads the system's message bus: logind of sessions, of what keeps the machine awake and of
 // its sleep; NetworkManager of metered networks. Calls block for a second at most: use it from a
 // thread that nobody waits for. One thread.
 //

@@ -19,7 +19,7 @@ class Terminals : public UseSource {
   std::optional<UseReading> read(Instant now) override;
 
  private:
-  // Of one device.
+  // One device.
   struct Seen {
     std::int64_t accessed_ns = 0;
     Instant last_use{};

@@ -51,6 +51,9 @@ class MasterCore {
 
   [[nodiscard]] const LeaseTable& leases() const { return placement_.leases(); }
 
+  // Of auditors.
+  [[nodiscard]] const LeaseTable& shadows() const { return placement_.shadows(); }
+
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }
 
   // Where volunteers hold the input layer.

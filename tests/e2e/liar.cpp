@@ -5,8 +5,6 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
-#include <functional>
-#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,59 +14,13 @@
 #include "common/net/tcp_link.hpp"
 #include "common/net/tls_context.hpp"
 #include "schema/wire/codec.hpp"
+#include "tests/support/lies.hpp"
 #include "volunteer/client.hpp"
 #include "volunteer/hello.hpp"
 #include "volunteer/identity.hpp"
 
 namespace gleaner {
 namespace {
-
-// Whether it changed the message.
-using Lie = std::function<bool(Message&)>;
-
-template <typename T>
-Lie about(std::function<void(T&)> change) {
-  return [change = std::move(change)](Message& message) {
-    auto* const own = std::get_if<T>(&message);
-    if (own != nullptr) change(*own);
-    return own != nullptr;
-  };
-}
-
-// Where there is a row to lie about.
-Lie about_rows(std::function<void(SparseUpdate&)> change) {
-  return [change = std::move(change)](Message& message) {
-    auto* const commit = std::get_if<ShardCommit>(&message);
-    if (commit == nullptr || commit->update.rows.empty()) return false;
-    change(commit->update);
-    return true;
-  };
-}
-
-const std::map<std::string, Lie>& lies() {
-  static const std::map<std::string, Lie> all = {
-      {"digest",
-       about<UnitResult>([](UnitResult& r) { r.batches[0].shards[0].gradient_digest ^= 1; })},
-      {"loss", about<UnitResult>([](UnitResult& r) { r.batches[0].shards[0].loss += 1; })},
-      {"loss-vast", about<UnitResult>([](UnitResult& r) {
-         r.batches[0].shards[0].loss = std::int64_t{1} << 60;
-       })},
-      {"active", about<UnitResult>([](UnitResult& r) { ++r.batches[0].shards[0].active; })},
-      {"gradient",
-       [](Message& message) {
-         auto* const result = std::get_if<UnitResult>(&message);
-         if (result == nullptr || result->batches[0].gradient.size() < 64) return false;
-         result->batches[0].gradient[60] ^= 1;
-         return true;
-       }},
-      {"level", about_rows([](SparseUpdate& u) { u.levels[0] = u.levels[0] == 0 ? 1 : 0; })},
-      {"scale", about_rows([](SparseUpdate& u) { u.scales[0] = u.scales[0] * 0.5F + 1e-6F; })},
-      {"bias", about_rows([](SparseUpdate& u) { u.biases[0] ^= 1; })},
-      {"state", about_rows([](SparseUpdate& u) { u.states[0] += 1.0F; })},
-      {"score", about<EvalResult>([](EvalResult& r) { r.best[0].score += 1.0F; })},
-  };
-  return all;
-}
 
 // A link whose outgoing messages are falsified on the way.
 class LyingLink : public Link {

@@ -93,7 +93,7 @@ struct Stored {
 
 TEST_CASE("checkers: a shard that is lent twice is seen", "[sim]") {
   Fed fed;
-  const auto checker = make_lease_checker(fed.log);
+  const auto checker = make_lease_checker(fed.log, {});
   checker->effect(send(kAnn, Welcome{}));
   checker->effect(send(kBob, Welcome{}));
   checker->effect(send(kAnn, grant(0, 1)));
@@ -105,7 +105,7 @@ TEST_CASE("checkers: a shard that is lent twice is seen", "[sim]") {
 
 TEST_CASE("checkers: an epoch that comes again after a restart is seen", "[sim]") {
   Fed fed;
-  const auto checker = make_lease_checker(fed.log);
+  const auto checker = make_lease_checker(fed.log, {});
   checker->effect(send(kAnn, Welcome{}));
   checker->effect(send(kAnn, grant(0, 9)));
   checker->master_gone();
@@ -116,7 +116,7 @@ TEST_CASE("checkers: an epoch that comes again after a restart is seen", "[sim]"
 
 TEST_CASE("checkers: a lease for somebody who has gone is seen", "[sim]") {
   Fed fed;
-  const auto checker = make_lease_checker(fed.log);
+  const auto checker = make_lease_checker(fed.log, {});
   checker->effect(send(kAnn, Welcome{}));
   checker->event(SessionClosed{kAnn, "gone"});
   checker->effect(send(kAnn, grant(0, 1)));
@@ -126,7 +126,7 @@ TEST_CASE("checkers: a lease for somebody who has gone is seen", "[sim]") {
 TEST_CASE("checkers: a lease that nobody was sent is seen", "[sim]") {
   Fed fed;
   Core master;
-  const auto checker = make_lease_checker(fed.log);
+  const auto checker = make_lease_checker(fed.log, {});
   checker->state(master.core);
   REQUIRE(fed.first_violation().empty());
   master.join_ann();

@@ -1,5 +1,6 @@
 #include "tests/sim/cluster.hpp"
 
+#include <iterator>
 #include <memory>
 #include <utility>
 
@@ -7,6 +8,7 @@
 #include "tests/sim/master_process.hpp"
 #include "tests/sim/sim_context.hpp"
 #include "tests/sim/volunteer_process.hpp"
+#include "tests/support/lies.hpp"
 
 namespace gleaner::sim {
 namespace {
@@ -49,9 +51,18 @@ class Cluster {
       checkers_.push_back(std::make_unique<GradientRecorder>(log_, result_));
     }
     for (std::size_t index = 0; index < options.volunteers; ++index) {
+      Standing standing = trusted(KeyId{1, index + 1});
+      if (options.strangers.are_there && index + options.strangers.trusted < options.volunteers) {
+        standing.is_trusted = false;
+        standing.invite = InviteId{index + 1};
+      }
       volunteers_.push_back(std::make_unique<VolunteerProcess>(
-          context_, master_, index, index + 1, 1 + random_.next_below(options.slowness_max)));
+          context_, master_, index, standing, 1 + random_.next_below(options.slowness_max)));
     }
+    for (std::size_t index = 0; index < options.strangers.liars; ++index) make_liar(index);
+    const Standing own{kRefereeIdentity, Role::kVolunteer, true, true, {}};
+    referee_ = std::make_unique<VolunteerProcess>(context_, master_, options.volunteers, own, 1);
+    master_.on_referee([this] { referee_->bring_back(); }, [this] { referee_->remove(true); });
   }
 
   ClusterResult run() {
@@ -82,6 +93,20 @@ class Cluster {
   }
 
  private:
+  void make_liar(std::size_t index) {
+    const Strangers& strangers = options_.strangers;
+    auto lie = lies().find(strangers.lie);
+    if (lie == lies().end()) lie = std::next(lies().begin(), random_.next_below(lies().size()));
+    const std::string name = "v" + std::to_string(index + 1);
+    volunteers_[index]->tell(
+        lie->second, strangers.one_in,
+        [this, name, mark = "lie." + lie->first] {
+          log_.mark(mark);
+          result_.liars.insert(name);
+        },
+        [this, name] { result_.sent_away.insert(name); });
+  }
+
   [[nodiscard]] bool is_over() const { return result_.finished || !log_.violations().empty(); }
 
   const ClusterOptions& options_;
@@ -94,6 +119,7 @@ class Cluster {
   SimContext context_;
   MasterProcess master_;
   FaultInjector::Volunteers volunteers_;
+  std::unique_ptr<VolunteerProcess> referee_;
   FaultInjector injector_;
 };
 

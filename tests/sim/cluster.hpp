@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -42,6 +43,15 @@ struct Expected {
 CoreConfig impatient_master();
 volunteer::CoreConfig impatient_volunteer();
 
+// Volunteers that nobody vouches for, each by an invite of its own: their work is audited.
+struct Strangers {
+  bool are_there = false;     // else every volunteer is trusted
+  std::uint32_t trusted = 0;  // the last ones, who are none
+  std::uint32_t liars = 0;    // how many of them lie, the first ones
+  std::string lie;            // its name (see lies.hpp); empty: each liar draws one
+  std::uint64_t one_in = 1;   // of the messages that the lie can be told in
+};
+
 struct ClusterOptions {
   ModelConfig model;
   std::uint64_t seed = 1;  // of network, timing and faults; never of the model
@@ -57,6 +67,7 @@ struct ClusterOptions {
   // A volunteer begins no work while more waits to be sent by it.
   std::size_t volunteer_queue_bytes_max = std::size_t{32} << 20;
   Millis restart_after_most{4'000};  // whoever died starts again within this
+  Strangers strangers;
   FaultPlan faults;
   Millis kill_one_at{0};                 // the first volunteer, once; 0: not at all
   std::vector<CrashPoint> crash_points;  // one after the other, each counted from the one before
@@ -77,7 +88,10 @@ struct ClusterResult {
   std::map<std::string, std::uint64_t> happened;  // faults, notices by kind: coverage marks
   std::vector<std::string> violations;            // invariants that broke
   std::vector<HistoryRecord> history;
-  std::vector<Instant> applied;  // when each batch was, in every life of the master
+  std::vector<Instant> applied;     // when each batch was, in every life of the master
+  std::set<std::string> liars;      // who told a lie
+  std::set<std::string> convicted;  // whom the master banned
+  std::set<std::string> sent_away;  // who ended since the master refused what it said
 };
 
 // Runs until the master finishes, or something breaks an invariant.

@@ -122,7 +122,7 @@ void FaultInjector::start_a_twin() {
   const std::size_t index = context_.random.next_below(volunteers_.size());
   // On a machine of its own, with the identity of another.
   twins_.push_back(std::make_unique<VolunteerProcess>(
-      context_, master_, volunteers_.size() + twins_.size(), index + 1, 1));
+      context_, master_, volunteers_.size() + twins_.size(), trusted(KeyId{1, index + 1}), 1));
   VolunteerProcess& twin = *twins_.back();
   twin.start();
   context_.clock.at(for_a_while(), [&twin] { twin.remove(true); });
@@ -133,8 +133,8 @@ void FaultInjector::let_strangers_in(bool is_talkative) {
   const std::size_t count = 1 + context_.random.next_below(kStrangersAtOnce);
   for (std::size_t i = 0; i < count; ++i) {
     if (!master_.is_running()) return;
-    const ConnectionId id = master_.admit(kStrangerBase + i, KeyId{2, i}, context_.options.link,
-                                          {[](Packet) {}, [] {}});
+    const ConnectionId id = master_.admit(kStrangerBase + i, trusted(KeyId{2, i}),
+                                          context_.options.link, {[](Packet) {}, [] {}});
     if (!is_talkative) continue;
     // Frames that arrive whole and make no sense; a frame that trickles never arrives, which is
     // silence to the core.

@@ -156,6 +156,10 @@ std::vector<std::string> describe(const ClusterOptions& options) {
   line("input layer: {}", options.master.lends_input ? "the volunteers'" : "the master's");
   line("volunteers: {}, the slowest up to {} times as slow", options.volunteers,
        options.slowness_max);
+  if (options.strangers.are_there) {
+    line("strangers: all but {}; {} lie, in one of {} messages", options.strangers.trusted,
+         options.strangers.liars, options.strangers.one_in);
+  }
   line("links: {} to {} us, {} B/s each, {} B/s at the master (0: any), queues of {} bytes",
        options.link.latency_min.count(), options.link.latency_max.count(),
        options.link.bytes_per_second, options.master_bytes_per_second,

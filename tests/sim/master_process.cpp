@@ -99,6 +99,7 @@ void MasterProcess::die(Death death) {
   }
   links_.clear();
   dies_in_fold_ = false;
+  if (referee_over_) referee_over_();
   context_.tell_checkers([](Checker& c) { c.master_gone(); });
   if (death == Death::kMachine) {
     const std::uint64_t unsynced = disk_.unsynced();
@@ -289,6 +290,16 @@ void MasterProcess::perform(Notice& effect) {
   const char* kinds[] = {"came",   "gone",    "checkpoint", "evaluated", "remark",
                          "paused", "resumed", "convicted",  "referee"};
   context_.log.mark(std::string("notice.") + kinds[effect.index()]);
+  if (std::holds_alternative<RefereeWanted>(effect)) {
+    context_.clock.after(Micros(1), [this, life = life_] {
+      if (life == life_) referee_wanted_();
+    });
+  }
+  if (const auto* convicted = std::get_if<VolunteerConvicted>(&effect)) {
+    banned_.insert(convicted->identity);
+    result_.convicted.insert(convicted->name);
+    context_.log.line("master", "convicts " + convicted->name + ": " + convicted->what);
+  }
   const auto* remark = std::get_if<Remark>(&effect);
   if (remark == nullptr) return;
   context_.log.mark("remark." + remark->kind);
@@ -315,7 +326,9 @@ void MasterProcess::perform(Done& effect) {
     case Outcome::kDiverged:
       cut_rates();
       break;
-    case Outcome::kFalsified:  // nobody is audited here
+    case Outcome::kFalsified:
+      die(Death::kProcess);
+      break;
     case Outcome::kFailed:
       if (!dies_of_disk(effect.error)) {
         context_.log.violation("the master failed: " + effect.error.message);
@@ -338,7 +351,7 @@ void MasterProcess::cut_rates() {
 
 // ---- Links -------------------------------------------------------------------------------------
 
-ConnectionId MasterProcess::admit(std::size_t volunteer, const KeyId& identity,
+ConnectionId MasterProcess::admit(std::size_t volunteer, const Standing& standing,
                                   const LinkShape& link, Network::Hearing other) {
   // The number is only known once the connection is open.
   const auto own = std::make_shared<ConnectionId>();
@@ -351,9 +364,15 @@ ConnectionId MasterProcess::admit(std::size_t volunteer, const KeyId& identity,
     handle(SessionClosed{SessionId{*own}, "the connection broke"});
   };
   *own = context_.network.open(volunteer, link, std::move(hearing), std::move(other));
+  if (banned_.contains(standing.identity)) {
+    context_.network.send(
+        *own, End::kMaster,
+        context_.workload.pack(Refusal{ErrorCode::kInvite, "this key is banned", false}));
+    context_.network.close(*own, End::kMaster);
+    return *own;
+  }
   links_[*own] = true;
-  handle(SessionOpened{SessionId{*own}, "sim:" + std::to_string(*own),
-                       Standing{identity, Role::kVolunteer, true, false, {}}});
+  handle(SessionOpened{SessionId{*own}, "sim:" + std::to_string(*own), standing});
   return *own;
 }
 

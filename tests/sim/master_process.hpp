@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 
 #include "master/tasks/storage_queue.hpp"
@@ -30,10 +31,16 @@ class MasterProcess {
   // Why the run stands still, in the master's words.
   [[nodiscard]] std::string waiting_for() const;
 
-  // A connection arrived from volunteer `volunteer` (any number for strangers), which is
-  // `identity`.
-  ConnectionId admit(std::size_t volunteer, const KeyId& identity, const LinkShape& link,
+  // A connection arrived from volunteer `volunteer`, any number where it is none. A banned one is
+  // told so and hung up on.
+  ConnectionId admit(std::size_t volunteer, const Standing& standing, const LinkShape& link,
                      Network::Hearing other);
+
+  // Called when an audit needs a volunteer in the master's own process; it ends with the process.
+  void on_referee(std::function<void()> wanted, std::function<void()> over) {
+    referee_wanted_ = std::move(wanted);
+    referee_over_ = std::move(over);
+  }
 
   // -- faults
   void fail_next_read() { disk_faults_.next_read_fails = true; }
@@ -88,6 +95,9 @@ class MasterProcess {
   Instant worker_free_{};
   StorageQueue storage_queue_;
   std::map<ConnectionId, bool> links_;
+  std::set<KeyId> banned_;  // what the access book remembers over restarts
+  std::function<void()> referee_wanted_;
+  std::function<void()> referee_over_;
 };
 
 }  // namespace gleaner::sim

@@ -4,6 +4,7 @@
 #include <memory>
 #include <vector>
 
+#include "common/access/role.hpp"
 #include "common/counter_random.hpp"
 #include "tests/sim/checkers/checker.hpp"
 #include "tests/sim/cluster.hpp"
@@ -15,6 +16,11 @@
 namespace gleaner::sim {
 
 inline constexpr Millis kTick{50};
+
+// One that the master's owner vouches for.
+inline Standing trusted(const KeyId& identity) {
+  return {identity, Role::kVolunteer, true, false, {}};
+}
 
 struct SimContext {
   const ClusterOptions& options;

@@ -33,6 +33,7 @@ void print_line(Instant when, std::string_view who, std::string_view what) {
              who, what);
 }
 
+// What broke. An honest volunteer that is banned is sent away, which is one of the violations.
 void print_violations(std::uint64_t seed, const ClusterResult& result) {
   for (const std::string& violation : result.violations) {
     fmt::print("seed {}: {}\n", seed, violation);
@@ -44,8 +45,12 @@ void print_marks(const std::map<std::string, std::uint64_t>& marks) {
   for (const auto& [mark, times] : marks) fmt::print("  {:<36} {:>10}\n", mark, times);
 }
 
-ExitCode replay(SmallWorld& world, std::uint64_t seed, bool is_traced) {
-  ClusterOptions options = world.storm(seed);
+ClusterOptions options_of(SmallWorld& world, std::uint64_t seed, bool are_strangers) {
+  return are_strangers ? world.storm_of_strangers(seed) : world.storm(seed);
+}
+
+ExitCode replay(SmallWorld& world, std::uint64_t seed, bool are_strangers, bool is_traced) {
+  ClusterOptions options = options_of(world, seed, are_strangers);
   if (is_traced) options.trace = &print_line;
   fmt::print("seed {}\n", seed);
   for (const std::string& line : describe(options)) fmt::print("  {}\n", line);
@@ -66,13 +71,13 @@ ExitCode replay(SmallWorld& world, std::uint64_t seed, bool is_traced) {
   return ExitCode::kFailure;
 }
 
-ExitCode sweep(SmallWorld& world, Range range) {
+ExitCode sweep(SmallWorld& world, Range range, bool are_strangers) {
   std::map<std::string, std::uint64_t> marks;
   std::uint64_t failed = 0;
   std::uint64_t events = 0;
   Instant shown = monotonic_now();
   for (std::uint64_t seed = range.first; seed <= range.last; ++seed) {
-    const ClusterResult result = world.run(world.storm(seed));
+    const ClusterResult result = world.run(options_of(world, seed, are_strangers));
     for (const auto& [mark, times] : result.happened) marks[mark] += times;
     events += result.events;
     if (!result.violations.empty()) {
@@ -111,9 +116,12 @@ int run(int argc, char** argv) {
   std::uint64_t seed = 1;
   std::string seeds;
   bool is_traced = false;
+  bool are_strangers = false;
   auto* one = app.add_option("--seed", seed, "the seed to replay")->capture_default_str();
   app.add_option("--seeds", seeds, "A..B: sweep over these seeds")->excludes(one);
   app.add_flag("--trace", is_traced, "print every event of the one seed");
+  app.add_flag("--strangers", are_strangers,
+               "nobody vouches for the volunteers, some lie, and all are audited");
   try {
     app.parse(argc, argv);
     Range range;
@@ -121,7 +129,8 @@ int run(int argc, char** argv) {
       throw CLI::ValidationError("--seeds", "expects A..B with A <= B, as in 1..1000");
     }
     SmallWorld world;
-    return static_cast<int>(seeds.empty() ? replay(world, seed, is_traced) : sweep(world, range));
+    return static_cast<int>(seeds.empty() ? replay(world, seed, are_strangers, is_traced)
+                                          : sweep(world, range, are_strangers));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
   } catch (const std::exception& error) {

@@ -1,10 +1,18 @@
 #include "tests/sim/small_world.hpp"
 
+#include <algorithm>
 #include <stdexcept>
 
+#include "common/counter_random.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 
 namespace gleaner::sim {
+namespace {
+
+// Distinct from the streams that steer the run itself and draw its faults.
+constexpr std::uint64_t kStrangersStream = 2;
+
+}  // namespace
 
 SmallWorld::SmallWorld()
     : train_(planted_data({}, 7, 0)), test_(planted_data({40, 48, 40}, 7, 1)) {}
@@ -55,6 +63,25 @@ ClusterOptions SmallWorld::storm(std::uint64_t seed) {
   options.model = model();
   draw(options, seed);
   options.expected = &calm(options.model);
+  return options;
+}
+
+ClusterOptions SmallWorld::storm_of_strangers(std::uint64_t seed) {
+  ClusterOptions options = storm(seed);
+  Rng random(seed, Purpose::kSimulation, kStrangersStream);
+  options.volunteers = std::max(options.volunteers, 2u);
+  options.strangers.are_there = true;
+  options.strangers.trusted = static_cast<std::uint32_t>(random.next_below(2));
+  options.strangers.liars =
+      static_cast<std::uint32_t>(random.next_below(std::max(options.volunteers / 3, 1u) + 1));
+  options.strangers.one_in = std::uint64_t{1} << random.next_below(6);
+  options.master.audit = AuditMode::kAll;
+  // Strangers get no input shards: with them a trusted one must stay.
+  if (options.strangers.trusted == 0) options.master.lends_input = false;
+  if (options.master.lends_input) options.faults[Fault::kVolunteerGone] = Millis(0);
+  // Volunteers with one key would ban each other's honest work with their own lies, and the others
+  // must stay.
+  options.faults[Fault::kTwin] = Millis(0);
   return options;
 }
 

@@ -27,6 +27,10 @@ class SmallWorld {
   // A run with everything drawn from `seed`, compared with the calm one.
   ClusterOptions storm(std::uint64_t seed);
 
+  // The same among strangers: two to eight of them, of whom up to a third lie, some always and some
+  // seldom, each in its own way.
+  ClusterOptions storm_of_strangers(std::uint64_t seed);
+
  private:
   // What the fault plan draws of a model.
   using Drawn = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;

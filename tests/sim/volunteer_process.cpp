@@ -20,13 +20,13 @@ constexpr Millis kWriteDeadline{3'000};
 }  // namespace
 
 VolunteerProcess::VolunteerProcess(SimContext& context, MasterProcess& master, std::size_t index,
-                                   std::uint64_t identity, std::uint64_t slowness)
+                                   const Standing& standing, std::uint64_t slowness)
     : context_(context),
       master_(master),
       index_(index),
-      identity_(identity),
+      standing_(standing),
       slowness_(slowness),
-      name_("v" + std::to_string(index + 1)),
+      name_(standing.is_local ? "referee" : "v" + std::to_string(index + 1)),
       link_(context.options.link) {
   if (context.options.has_steady_latency) {
     link_.latency_min = link_.latency_max = context.network.latency(link_);
@@ -85,6 +85,19 @@ void VolunteerProcess::kill(bool is_told) {
 void VolunteerProcess::remove(bool is_told) {
   is_removed_ = true;
   if (is_running()) end(is_told);
+}
+
+void VolunteerProcess::bring_back() {
+  is_removed_ = false;
+  if (!is_running()) start();
+}
+
+void VolunteerProcess::tell(const Lie& lie, std::uint64_t one_in, std::function<void()> on_lie,
+                            std::function<void()> on_sent_away) {
+  lie_ = lie;
+  lies_one_in_ = one_in;
+  on_lie_ = std::move(on_lie);
+  on_sent_away_ = std::move(on_sent_away);
 }
 
 void VolunteerProcess::ask_to_stop() {
@@ -191,7 +204,7 @@ void VolunteerProcess::connect(std::uint64_t life) {
     unheard_.emplace_back(std::nullopt);
   };
   unheard_.clear();
-  connection_ = *own = master_.admit(index_, KeyId{1, identity_}, link_, std::move(hearing));
+  connection_ = *own = master_.admit(index_, standing_, link_, std::move(hearing));
   handle(life, volunteer::Connected{});
 }
 
@@ -213,6 +226,10 @@ void VolunteerProcess::perform(volunteer::Disconnect&) {
 
 void VolunteerProcess::perform(volunteer::Send& effect) {
   if (connection_ == 0) return;
+  if (lie_ && context_.random.chance(1, lies_one_in_) && lie_(effect.message)) {
+    context_.log.line(name_, "lies: " + describe(effect.message));
+    on_lie_();
+  }
   context_.network.send(connection_, End::kVolunteer,
                         context_.workload.pack(std::move(effect.message)));
 }
@@ -272,6 +289,12 @@ void VolunteerProcess::start_work() {
 
 void VolunteerProcess::perform(volunteer::Exit& effect) {
   context_.log.mark(effect.success ? "exit.success" : "exit.failure");
+  const bool is_sent_away = !effect.success && effect.error.code != ErrorCode::kIdentity;
+  if (is_sent_away && context_.options.strangers.are_there) {
+    if (!lie_) context_.log.violation(name_ + ", which is honest, ends: " + effect.error.message);
+    if (lie_) on_sent_away_();
+    is_removed_ = true;
+  }
   end(true);
   start_later();
 }

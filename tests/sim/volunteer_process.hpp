@@ -3,27 +3,36 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
 
 #include "tests/sim/master_process.hpp"
 #include "tests/sim/sim_context.hpp"
+#include "tests/support/lies.hpp"
 
 namespace gleaner::sim {
 
 class VolunteerProcess {
  public:
-  // `index` names its machine: its links stand still together. `identity` is the key that it has.
+  // `index` names its machine: its links stand still together. `standing` is what the master takes
+  // it for.
   VolunteerProcess(SimContext& context, MasterProcess& master, std::size_t index,
-                   std::uint64_t identity, std::uint64_t slowness);
+                   const Standing& standing, std::uint64_t slowness);
+
+  // It tells this lie in one of `one_in` messages that allow it, until it is sent away.
+  void tell(const Lie& lie, std::uint64_t one_in, std::function<void()> on_lie,
+            std::function<void()> on_sent_away);
 
   void start();
   // It dies and starts again later, with as much memory as it offers. `is_told`: its kernel says
   // so.
   void kill(bool is_told);
-  // It dies and does not come back. `is_told`: its kernel says so.
+  // It dies and does not come back by itself. `is_told`: its kernel says so.
   void remove(bool is_told);
+  // It starts, also after it was removed.
+  void bring_back();
   void ask_to_stop();
   void freeze(Instant until);
   void slow(Instant until, std::int64_t factor);
@@ -54,10 +63,13 @@ class VolunteerProcess {
   SimContext& context_;
   MasterProcess& master_;
   const std::size_t index_;
-  const std::uint64_t identity_;
+  const Standing standing_;
   const std::uint64_t slowness_;
   const std::string name_;
   LinkShape link_;
+  Lie lie_;
+  std::uint64_t lies_one_in_ = 1;
+  std::function<void()> on_lie_, on_sent_away_;
   bool is_removed_ = false;
   std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void
   std::unique_ptr<volunteer::VolunteerCore> core_;

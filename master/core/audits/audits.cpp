@@ -339,7 +339,7 @@ void Audits::auditor_leaves(SessionId id) {
   for (const CaseId one : cases) dismiss_auditor(one, cases_.at(one));
 }
 
-void Audits::folded(RoundIndex checkpoint) {
+void Audits::decided(RoundIndex checkpoint) {
   for (auto& [id, own] : cases_) {
     while (!own.pieces.empty() && own.pieces.front().round < checkpoint) {
       own.pieces.pop_front();

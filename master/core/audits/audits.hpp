@@ -78,7 +78,8 @@ class Audits {
   void session_gone(SessionId id);
   // It does no more for others.
   void auditor_leaves(SessionId id);
-  void folded(RoundIndex checkpoint);
+  // The rounds before `checkpoint` are folded, or about to be: who audits later work starts there.
+  void decided(RoundIndex checkpoint);
   [[nodiscard]] bool is_clear(RoundIndex round) const;
   // Evaluation units that have been confirmed since the last call.
   [[nodiscard]] std::vector<AuditedPiece> take_evaluations();

@@ -4,8 +4,8 @@
 
 namespace gleaner {
 
-LeaseTable::LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpoch first_epoch)
-    : shards_(shards), next_epoch_(raw(first_epoch)) {
+LeaseTable::LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpochs& epochs)
+    : shards_(shards), epochs_(epochs) {
   for (ShardLease& shard : shards_) shard.committed = committed;
   std::set<ShardId>& free = states_[static_cast<std::size_t>(LeaseState::kFree)];
   for (std::uint32_t s = 0; s < shards; ++s) free.insert(free.end(), ShardId{s});
@@ -17,7 +17,7 @@ LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, RoundIndex base_roun
   GLEANER_CHECK(lease.state == LeaseState::kFree && base_round <= lease.committed);
   lease.holder = holder;
   set_state(shard, LeaseState::kLoading, now);
-  lease.epoch = LeaseEpoch{next_epoch_++};
+  lease.epoch = epochs_.take();
   lease.base_round = base_round;
   lease.next_batch = next_batch;
   lease.next_commit = base_round;

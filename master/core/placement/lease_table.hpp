@@ -49,10 +49,22 @@ struct ShardLease {
   std::string moved_why;
 };
 
+// Numbers leases. All tables of a master share one, so that a lease's number does not tell its
+// holder which table it is in.
+class LeaseEpochs {
+ public:
+  explicit LeaseEpochs(LeaseEpoch first = LeaseEpoch{1}) : next_(raw(first)) {}
+
+  LeaseEpoch take() { return LeaseEpoch{next_++}; }
+
+ private:
+  std::uint64_t next_;
+};
+
 class LeaseTable {
  public:
-  // Every shard starts free with `committed` rounds durable; epochs count from `first_epoch`.
-  LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpoch first_epoch = LeaseEpoch{1});
+  // Every shard starts free with `committed` rounds durable. `epochs` outlives the table.
+  LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpochs& epochs);
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(shards_.size()); }
 
@@ -89,7 +101,7 @@ class LeaseTable {
   std::vector<ShardLease> shards_;
   std::map<SessionId, std::set<ShardId>> holders_;  // those with a shard that is not kFree
   std::array<std::set<ShardId>, 4> states_;         // by LeaseState
-  std::uint64_t next_epoch_;
+  LeaseEpochs& epochs_;
 };
 
 }  // namespace gleaner

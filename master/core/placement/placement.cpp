@@ -7,13 +7,6 @@
 #include "common/counted.hpp"
 
 namespace gleaner {
-namespace {
-
-// Epochs of the two tables do not meet; a start of a master reserves twice as many.
-constexpr std::uint64_t kEpochsPerTable = std::uint64_t{1} << 31;
-
-}  // namespace
-
 Placement::Placement(const RunSetup& run, Outbox& outbox, Sessions& sessions,
                      const Pipeline& pipeline, std::optional<InputStream>& input,
                      const ResumePoint& resume)
@@ -22,10 +15,10 @@ Placement::Placement(const RunSetup& run, Outbox& outbox, Sessions& sessions,
       sessions_(sessions),
       pipeline_(pipeline),
       input_(input),
+      epochs_(resume.first_epoch),
       leases_(run.config.lends_input ? run.map.shard_count() : run.map.output_shards(),
-              resume.checkpoint, resume.first_epoch),
-      shadows_(run.map.output_shards(), resume.checkpoint,
-               LeaseEpoch{raw(resume.first_epoch) + kEpochsPerTable}),
+              resume.checkpoint, epochs_),
+      shadows_(run.map.output_shards(), resume.checkpoint, epochs_),
       expects_rejoin_(resume.checkpoint > 0) {}
 
 // ---- Questions ---------------------------------------------------------------------------------

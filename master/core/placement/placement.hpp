@@ -146,6 +146,7 @@ class Placement {
   const Pipeline& pipeline_;
   std::optional<InputStream>& input_;
 
+  LeaseEpochs epochs_;
   LeaseTable leases_;
   LeaseTable shadows_;
   bool expects_rejoin_;                  // all holders were lost; the grace is about to begin

@@ -170,6 +170,7 @@ std::optional<Done> Rounds::close() {
                     checkpoint_, weak->value, weak->before));
   }
   is_folding_ = true;
+  audits_.decided(checkpoint_ + 1);
   meter_.begin_round(outbox_.now());
   outbox_.push(StorageTask(FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts()}));
   return std::nullopt;
@@ -206,7 +207,6 @@ void Rounds::on(Folded& event) {
   learning_.add_round(last_record_.loss, last_record_.code_length);
   digests_ = std::move(event.digests);
   commits_.forget(event.round);
-  audits_.folded(checkpoint_);
 }
 
 void Rounds::begin_evaluation_if_due() {

@@ -4,7 +4,7 @@ namespace gleaner::sim {
 
 std::vector<std::unique_ptr<Checker>> all_checkers(SimLog& log, const ClusterOptions& options) {
   std::vector<std::unique_ptr<Checker>> checkers;
-  checkers.push_back(make_lease_checker(log));
+  checkers.push_back(make_lease_checker(log, options));
   checkers.push_back(make_batch_checker(log, options));
   checkers.push_back(make_commit_checker(log));
   checkers.push_back(make_checkpoint_checker(log, options));

@@ -60,7 +60,7 @@ std::vector<std::unique_ptr<Checker>> all_checkers(SimLog& log, const ClusterOpt
 // Of a batch's whole gradient.
 std::uint64_t digest_of(const std::vector<std::int32_t>& gradient);
 
-std::unique_ptr<Checker> make_lease_checker(SimLog& log);
+std::unique_ptr<Checker> make_lease_checker(SimLog& log, const ClusterOptions& options);
 std::unique_ptr<Checker> make_batch_checker(SimLog& log, const ClusterOptions& options);
 std::unique_ptr<Checker> make_commit_checker(SimLog& log);
 std::unique_ptr<Checker> make_checkpoint_checker(SimLog& log, const ClusterOptions& options);

@@ -2,7 +2,8 @@
 // every commit that becomes whole is acknowledged if its sender still holds the shard, and whatever
 // was acknowledged is in the store that the next master opens, whatever the disk lost: staged, or
 // part of the checkpoint. (That master may then drop what is staged of an open round: it trains the
-// round again, to the same bits. So may one whose round has diverged.)
+// round again, to the same bits. So may one whose round has diverged, or holds false work.) What an
+// auditor commits is compared and not stored.
 #include <fmt/format.h>
 
 #include <map>
@@ -78,13 +79,14 @@ class CommitChecker : public Checker {
       }
     }
     const auto* done = std::get_if<Done>(&effect);
-    if (done != nullptr && done->outcome == Outcome::kDiverged) {
+    if (done != nullptr &&
+        (done->outcome == Outcome::kDiverged || done->outcome == Outcome::kFalsified)) {
       std::erase_if(acknowledged_,
                     [this](const Commit& commit) { return commit.first >= checkpoint_; });
     }
     const auto* send = std::get_if<Send>(&effect);
     const auto* ack = send == nullptr ? nullptr : std::get_if<CommitAck>(&send->message);
-    if (ack == nullptr) return;
+    if (ack == nullptr || shadows_.contains(ack->lease.epoch)) return;
     const std::pair commit(ack->round, ack->lease.shard);
     if (!durable_.contains(commit)) {
       fail(fmt::format("commits: round {} of shard {} is acknowledged before it is durable",
@@ -96,6 +98,10 @@ class CommitChecker : public Checker {
   }
 
   void state(const MasterCore& core) override {
+    for (std::uint32_t s = 0; s < core.shadows().size(); ++s) {
+      const ShardLease& shadow = core.shadows().at(ShardId{s});
+      if (shadow.state != LeaseState::kFree) shadows_.insert(shadow.epoch);
+    }
     const LeaseTable& leases = core.leases();
     if (expects_ack_) {
       const Commit& commit = expects_ack_->second;
@@ -120,6 +126,7 @@ class CommitChecker : public Checker {
 
   RoundIndex checkpoint_ = 0;
   std::set<SessionId> sessions_;
+  std::set<LeaseEpoch> shadows_;
   std::set<Commit> durable_;       // in this life of the master
   std::set<Commit> acknowledged_;  // since the store was last opened
   std::map<std::pair<SessionId, Commit>, std::int64_t> parts_on_their_way_;

@@ -1,20 +1,28 @@
-// One live lease a shard, held by a session that is there, and epochs that only grow, over restarts
-// of the master too. Counted from the grants, releases and closes that pass, not from the core's
-// table.
+// One live lease a shard, and one more for an auditor where strangers take part, each held by a
+// session that is there, and epochs that only grow, over restarts of the master too. Counted from
+// the grants, releases and closes that pass, not from the core's tables.
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
-#include <optional>
 #include <set>
+#include <utility>
 
 #include "tests/sim/checkers/checker.hpp"
 
 namespace gleaner::sim {
 namespace {
 
+struct ByEpoch {
+  bool operator()(const LeaseRef& a, const LeaseRef& b) const {
+    return std::pair(a.shard, a.epoch) < std::pair(b.shard, b.epoch);
+  }
+};
+
 class LeaseChecker : public Checker {
  public:
-  using Checker::Checker;
+  LeaseChecker(SimLog& log, const ClusterOptions& options)
+      : Checker(log), has_audits_(options.strangers.are_there) {}
 
   void master_gone() override {
     live_.clear();
@@ -28,10 +36,9 @@ class LeaseChecker : public Checker {
     if (std::holds_alternative<Goodbye>(received->message)) end_session(received->session);
     const auto* part = std::get_if<HandOver>(&received->message);
     if (part == nullptr || part->part + 1 != part->parts) return;
-    const auto lease = live_.find(part->lease.shard);
-    if (lease == live_.end()) return;
-    if (lease->second.session != received->session || lease->second.lease != part->lease) return;
-    live_.erase(lease);
+    if (const auto lease = live_.find(part->lease); is_of(lease, received->session)) {
+      live_.erase(lease);
+    }
   }
 
   void effect(const Effect& effect) override {
@@ -41,15 +48,16 @@ class LeaseChecker : public Checker {
     if (std::holds_alternative<Welcome>(send->message)) active_.insert(send->session);
     if (const auto* revoke = std::get_if<Revoke>(&send->message)) {
       // A declined offer is revoked under the lease that it was offered with.
-      const auto lease = live_.find(revoke->lease.shard);
-      if (lease != live_.end() && lease->second.session == send->session &&
-          lease->second.lease == revoke->lease) {
+      if (const auto lease = live_.find(revoke->lease); is_of(lease, send->session)) {
         live_.erase(lease);
       }
     }
     const auto* grant = std::get_if<LeaseGrant>(&send->message);
     if (grant == nullptr) return;
-    if (live_.contains(grant->lease.shard)) {
+    const bool is_lent = std::any_of(live_.begin(), live_.end(), [&](const auto& live) {
+      return live.first.shard == grant->lease.shard;
+    });
+    if (is_lent && !has_audits_) {
       fail(fmt::format("leases: shard {} is lent a second time", raw(grant->lease.shard)));
     }
     if (raw(grant->lease.epoch) <= last_epoch_) {
@@ -61,17 +69,26 @@ class LeaseChecker : public Checker {
                        raw(grant->lease.shard)));
     }
     last_epoch_ = raw(grant->lease.epoch);
-    live_[grant->lease.shard] = {send->session, grant->lease};
+    live_[grant->lease] = send->session;
   }
 
   void state(const MasterCore& core) override {
-    const LeaseTable& table = core.leases();
+    check(core.leases());
+    check(core.shadows());
+  }
+
+ private:
+  using Leases = std::map<LeaseRef, SessionId, ByEpoch>;
+
+  bool is_of(const Leases::const_iterator& lease, SessionId session) const {
+    return lease != live_.end() && lease->second == session;
+  }
+
+  void check(const LeaseTable& table) {
     for (std::uint32_t s = 0; s < table.size(); ++s) {
       const ShardLease& lease = table.at(ShardId{s});
       if (lease.state == LeaseState::kFree) continue;
-      const auto live = live_.find(ShardId{s});
-      if (live == live_.end() || live->second.session != lease.holder ||
-          live->second.lease.epoch != lease.epoch) {
+      if (!is_of(live_.find({ShardId{s}, lease.epoch}), lease.holder)) {
         fail(
             fmt::format("leases: the core counts shard {} as lent to a session that does not have "
                         "it",
@@ -80,26 +97,21 @@ class LeaseChecker : public Checker {
     }
   }
 
- private:
-  struct Live {
-    SessionId session{};
-    LeaseRef lease;
-  };
-
   void end_session(SessionId session) {
     active_.erase(session);
-    std::erase_if(live_, [&](const auto& entry) { return entry.second.session == session; });
+    std::erase_if(live_, [&](const auto& entry) { return entry.second == session; });
   }
 
+  const bool has_audits_;
   std::uint64_t last_epoch_ = 0;
   std::set<SessionId> active_;
-  std::map<ShardId, Live> live_;
+  Leases live_;
 };
 
 }  // namespace
 
-std::unique_ptr<Checker> make_lease_checker(SimLog& log) {
-  return std::make_unique<LeaseChecker>(log);
+std::unique_ptr<Checker> make_lease_checker(SimLog& log, const ClusterOptions& options) {
+  return std::make_unique<LeaseChecker>(log, options);
 }
 
 }  // namespace gleaner::sim

@@ -20,7 +20,8 @@ std::shared_ptr<HandedOver> some_state() {
 }  // namespace
 
 TEST_CASE("lease: every grant has a larger epoch than any before it", "[lease]") {
-  LeaseTable leases(2, 0);
+  LeaseEpochs epochs;
+  LeaseTable leases(2, 0, epochs);
   const LeaseRef first = leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   const LeaseRef second = leases.grant(ShardId{1}, kAnn, leases.at(ShardId{1}).committed, 0, kNow);
   leases.release(ShardId{0}, kNow);
@@ -30,7 +31,8 @@ TEST_CASE("lease: every grant has a larger epoch than any before it", "[lease]")
 }
 
 TEST_CASE("lease: only its holder finds it, and only under its epoch", "[lease]") {
-  LeaseTable leases(2, 0);
+  LeaseEpochs epochs;
+  LeaseTable leases(2, 0, epochs);
   const LeaseRef lease = leases.grant(ShardId{1}, kAnn, leases.at(ShardId{1}).committed, 0, kNow);
   REQUIRE(leases.find(lease, kAnn) == &leases.at(ShardId{1}));
   REQUIRE(leases.find(lease, kBob) == nullptr);
@@ -41,7 +43,8 @@ TEST_CASE("lease: only its holder finds it, and only under its epoch", "[lease]"
 
 TEST_CASE("lease: a lease of before is not found after the same volunteer got the shard again",
           "[lease]") {
-  LeaseTable leases(1, 0);
+  LeaseEpochs epochs;
+  LeaseTable leases(1, 0, epochs);
   const LeaseRef before = leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   leases.release(ShardId{0}, kNow);
   REQUIRE(leases.find(before, kAnn) == nullptr);
@@ -51,7 +54,8 @@ TEST_CASE("lease: a lease of before is not found after the same volunteer got th
 }
 
 TEST_CASE("lease: a grant stands on what is committed", "[lease]") {
-  LeaseTable leases(1, 3);
+  LeaseEpochs epochs;
+  LeaseTable leases(1, 3, epochs);
   leases.at(ShardId{0}).parts_arrived = 2;
   leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 17, kNow);
   const ShardLease& lease = leases.at(ShardId{0});
@@ -63,7 +67,8 @@ TEST_CASE("lease: a grant stands on what is committed", "[lease]") {
 }
 
 TEST_CASE("lease: revoking frees what the holder had, and nothing else", "[lease]") {
-  LeaseTable leases(4, 0);
+  LeaseEpochs epochs;
+  LeaseTable leases(4, 0, epochs);
   leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   leases.grant(ShardId{1}, kBob, leases.at(ShardId{1}).committed, 0, kNow);
   leases.grant(ShardId{3}, kAnn, leases.at(ShardId{3}).committed, 0, kNow);
@@ -76,7 +81,8 @@ TEST_CASE("lease: revoking frees what the holder had, and nothing else", "[lease
 
 TEST_CASE("lease: a revoked shard keeps its hand-over only while that was still being loaded",
           "[lease]") {
-  LeaseTable leases(1, 0);
+  LeaseEpochs epochs;
+  LeaseTable leases(1, 0, epochs);
   leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   leases.at(ShardId{0}).handed_over = some_state();
   const auto after = [&](LeaseState state) {
@@ -93,7 +99,8 @@ TEST_CASE("lease: a revoked shard keeps its hand-over only while that was still 
 }
 
 TEST_CASE("lease: a shard given back keeps what was handed over", "[lease]") {
-  LeaseTable leases(1, 0);
+  LeaseEpochs epochs;
+  LeaseTable leases(1, 0, epochs);
   leases.grant(ShardId{0}, kAnn, leases.at(ShardId{0}).committed, 0, kNow);
   leases.set_state(ShardId{0}, LeaseState::kReleasing, kNow + Micros(5));
   REQUIRE(leases.at(ShardId{0}).since == kNow + Micros(5));
@@ -105,7 +112,8 @@ TEST_CASE("lease: a shard given back keeps what was handed over", "[lease]") {
 
 TEST_CASE("lease: the indexes agree with the leases after any sequence of changes", "[lease]") {
   constexpr std::uint32_t kShards = 40;
-  LeaseTable leases(kShards, 0);
+  LeaseEpochs epochs;
+  LeaseTable leases(kShards, 0, epochs);
   std::uint64_t drawn = 0;
   const auto below = [&](std::uint64_t end) {
     return counter_random(27, Purpose::kTest, ++drawn) % end;

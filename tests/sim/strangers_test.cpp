@@ -1,0 +1,96 @@
+// Strangers: whatever they tell, every checkpoint is the honest one, and nobody honest is banned.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <map>
+#include <set>
+#include <string>
+
+#include "tests/sim/cluster.hpp"
+#include "tests/sim/small_world.hpp"
+#include "tests/support/lies.hpp"
+
+namespace gleaner::sim {
+namespace {
+
+std::uint64_t number_from(const char* variable, std::uint64_t otherwise) {
+  const char* text = std::getenv(variable);
+  return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
+}
+
+// Runs it; fails where a promise is broken.
+ClusterResult keep_promises(SmallWorld& world, const ClusterOptions& options) {
+  ClusterResult result = world.run(options);
+  INFO("replay it with: gleaner-simulate --strangers --seed " << options.seed);
+  for (const std::string& violation : result.violations) FAIL_CHECK(violation);
+  REQUIRE(result.finished);
+  INFO("falsely convicted");
+  REQUIRE(std::includes(result.liars.begin(), result.liars.end(), result.convicted.begin(),
+                        result.convicted.end()));
+  return result;
+}
+
+ClusterOptions three_strangers(SmallWorld& world) {
+  ClusterOptions options;
+  options.model = world.model();
+  options.expected = &world.calm(options.model);
+  options.strangers.are_there = true;
+  options.master.audit = AuditMode::kAll;
+  return options;
+}
+
+}  // namespace
+
+TEST_CASE("strangers: honest ones give the honest model, and nobody is banned", "[sim]") {
+  SmallWorld world;
+  for (std::uint32_t volunteers = 1; volunteers <= 6; ++volunteers) {
+    ClusterOptions options = three_strangers(world);
+    options.volunteers = volunteers;
+    const ClusterResult result = keep_promises(world, options);
+    REQUIRE(result.convicted.empty());
+    // One alone is audited by the master itself.
+    REQUIRE(result.happened.contains("notice.referee") == (volunteers == 1));
+  }
+}
+
+TEST_CASE("strangers: every kind of lie is found, whoever tells it", "[sim]") {
+  SmallWorld world;
+  for (const auto& [name, lie] : lies()) {
+    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+      ClusterOptions options = three_strangers(world);
+      options.seed = seed;
+      options.strangers.liars = 1;
+      options.strangers.lie = name;
+      options.strangers.one_in = seed == 1 ? 1 : 5;
+      INFO(name << " with seed " << seed);
+      const ClusterResult result = keep_promises(world, options);
+      if (seed == 1) REQUIRE(result.liars.size() == 1);
+      // What no honest arithmetic gives is refused at once; the rest is compared.
+      std::set<std::string> found = result.convicted;
+      found.insert(result.sent_away.begin(), result.sent_away.end());
+      REQUIRE(found == result.liars);
+    }
+  }
+}
+
+// With GLEANER_SEEDS: the number of seeds, from GLEANER_SEED on.
+TEST_CASE("strangers: liars in storms change no checkpoint", "[sim]") {
+  SmallWorld world;
+  const std::uint64_t first = number_from("GLEANER_SEED", 1);
+  const std::uint64_t seeds = number_from("GLEANER_SEEDS", 40);
+  std::map<std::string, std::uint64_t> reached;
+  std::uint64_t convicted = 0;
+  for (std::uint64_t seed = first; seed < first + seeds; ++seed) {
+    const ClusterResult result = keep_promises(world, world.storm_of_strangers(seed));
+    for (const auto& [mark, times] : result.happened) reached[mark] += times;
+    convicted += result.convicted.size();
+  }
+  if (seeds < 40) return;
+  REQUIRE(convicted > seeds / 2);
+  for (const char* mark : {"notice.convicted", "notice.referee", "done.falsified"}) {
+    INFO(mark);
+    REQUIRE(reached[mark] > 0);
+  }
+}
+
+}  // namespace gleaner::sim

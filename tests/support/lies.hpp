@@ -1,0 +1,19 @@
+// What a volunteer may say that is false, in messages that the protocol allows.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <string>
+
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// Makes the message false; false where it is not one that this lie can be told in.
+using Lie = std::function<bool(Message&)>;
+
+// By name. Each changes something that honest arithmetic decides: answers to training units and to
+// evaluation units, and commits. A lie has no state: the same message gives the same lie.
+const std::map<std::string, Lie>& lies();
+
+}  // namespace gleaner

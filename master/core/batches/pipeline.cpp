@@ -79,33 +79,46 @@ Result<void> Pipeline::check_digests(const BatchRecord& record, BatchIndex batch
   return {};
 }
 
-Result<void> Pipeline::add_result(BatchIndex batch, const std::vector<ShardOutcome>& shards,
-                                  ByteView gradient, bool has_gradient, bool checks_digests) {
-  const auto found = log_.find(batch);
-  GLEANER_CHECK(found != log_.end());
-  BatchRecord& record = found->second;
-  if (checks_digests) {
-    if (auto result = check_digests(record, batch, shards); !result) return result;
+Result<std::shared_ptr<std::vector<std::int32_t>>> Pipeline::sum_with(const BatchRecord& record,
+                                                                      const BatchResult& result) {
+  if (!record.gradient) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("a gradient for batch {}, which has been applied", result.batch)};
   }
-  if (has_gradient) {
-    if (!record.gradient) {
-      return Error{ErrorCode::kProtocol, fmt::format("a gradient for batch {}, which has been "
-                                                     "applied",
-                                                     batch)};
+  // On a copy: a gradient that turns out malformed half-way must leave no trace.
+  auto sum = std::make_shared<std::vector<std::int32_t>>(*record.gradient);
+  if (auto added = add_gradient(*record.codes, result.gradient, *sum); !added) {
+    return added.error();
+  }
+  return sum;
+}
+
+Result<void> Pipeline::add_results(const std::vector<BatchResult>& results, bool has_gradient,
+                                   bool checks_digests) {
+  std::vector<std::shared_ptr<std::vector<std::int32_t>>> sums(results.size());
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    const BatchRecord& record = at(results[i].batch);
+    if (checks_digests) {
+      auto same = check_digests(record, results[i].batch, results[i].shards);
+      if (!same) return same;
     }
-    // On a copy: a gradient that turns out malformed half-way must leave no trace.
-    auto sum = std::make_shared<std::vector<std::int32_t>>(*record.gradient);
-    if (auto result = add_gradient(*record.codes, gradient, *sum); !result) return result;
-    record.gradient = std::move(sum);
+    if (!has_gradient) continue;
+    auto sum = sum_with(record, results[i]);
+    if (!sum) return sum.error();
+    sums[i] = std::move(*sum);
   }
-  for (const ShardOutcome& outcome : shards) {
-    const std::uint32_t shard = raw(outcome.shard);
-    if (record.covered[shard] != 0) continue;
-    record.covered[shard] = 1;
-    record.digests[shard] = outcome.gradient_digest;
-    record.loss += outcome.loss;
-    record.active += outcome.active;
-    ++record.covered_count;
+  for (std::size_t i = 0; i < results.size(); ++i) {
+    BatchRecord& record = log_.at(results[i].batch);
+    if (has_gradient) record.gradient = std::move(sums[i]);
+    for (const ShardOutcome& outcome : results[i].shards) {
+      const std::uint32_t shard = raw(outcome.shard);
+      if (record.covered[shard] != 0) continue;
+      record.covered[shard] = 1;
+      record.digests[shard] = outcome.gradient_digest;
+      record.loss += outcome.loss;
+      record.active += outcome.active;
+      ++record.covered_count;
+    }
   }
   return {};
 }

@@ -63,12 +63,12 @@ class Pipeline {
   [[nodiscard]] const BatchRecord& at(BatchIndex batch) const;
   [[nodiscard]] bool is_covered(BatchIndex batch, ShardId shard) const;
 
-  // Adds one result. Shards covered before must bring the digest they brought then (kFault), the
-  // others are covered now; `gradient` must be their sum when `has_gradient`. kProtocol for bytes
-  // that are no gradient. Without `checks_digests` what was covered before is not compared. Nothing
-  // changes on an error.
-  Result<void> add_result(BatchIndex batch, const std::vector<ShardOutcome>& shards,
-                          ByteView gradient, bool has_gradient, bool checks_digests = true);
+  // Adds a unit's results, of different batches. Shards covered before must bring the digest they
+  // brought then (kFault), the others are covered now; each gradient must be their sum when
+  // `has_gradient`. kProtocol for bytes that are no gradient. Without `checks_digests` what was
+  // covered before is not compared. Nothing changes on an error, in any of the batches.
+  Result<void> add_results(const std::vector<BatchResult>& results, bool has_gradient,
+                           bool checks_digests = true);
 
   // The log may forget batches below `batch`.
   void forget_before(BatchIndex batch);
@@ -79,6 +79,9 @@ class Pipeline {
   [[nodiscard]] Positives positives_in(BatchIndex batch, const std::vector<LeaseRef>& shards) const;
 
  private:
+  // The batch's sum of gradients with this one.
+  static Result<std::shared_ptr<std::vector<std::int32_t>>> sum_with(const BatchRecord& record,
+                                                                     const BatchResult& result);
   Result<void> check_digests(const BatchRecord& record, BatchIndex batch,
                              const std::vector<ShardOutcome>& shards) const;
 

@@ -60,11 +60,10 @@ Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
 Result<void> Units::add(SessionId id, const SessionState& session, const UnitInFlight& unit,
                         const UnitResult& result) {
   const bool is_audited = placement_.is_audited(session);
+  // Where audits decide who is right, a difference from an earlier answer convicts nobody.
+  const auto added = pipeline_.add_results(result.batches, unit.wants_gradient, !is_audited);
+  if (!added) return added;
   for (const BatchResult& batch : result.batches) {
-    // Where audits decide who is right, a difference from an earlier answer convicts nobody.
-    const auto added = pipeline_.add_result(batch.batch, batch.shards, batch.gradient,
-                                            unit.wants_gradient, !is_audited);
-    if (!added) return added;
     meter_.carried(pipeline_.at(batch.batch).examples);
   }
   if (!is_audited) return {};

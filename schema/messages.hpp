@@ -49,6 +49,9 @@ struct Welcome {
   std::uint32_t silence_ms = 0;        // a peer silent for longer is taken for dead
   RoundIndex checkpoint = 0;           // the last one; what shards that were kept step back to
   std::uint64_t test_fingerprint = 0;  // of the held-out data, for who caches its points
+  // Of leases that this start of the master gives. What was loaded under an earlier one may have
+  // come from work that has been undone since.
+  LeaseEpoch first_epoch{};
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 

@@ -10,7 +10,7 @@ namespace gleaner {
 
 MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint resume)
     : run_(model, std::move(config), std::move(resume.rate_cuts)),
-      sessions_(run_, outbox_),
+      sessions_(run_, outbox_, resume.first_epoch),
       pipeline_(run_.plan, run_.map, resume.checkpoint),
       placement_(run_, outbox_, sessions_, pipeline_, input_, resume),
       audits_(run_, outbox_, sessions_, placement_),

@@ -70,6 +70,7 @@ struct Welcome {
   silenceMs @4 :UInt32;
   checkpoint @5 :UInt32;
   testFingerprint @6 :UInt64;
+  firstEpoch @7 :UInt64;
 }
 
 struct Refusal {

@@ -115,6 +115,7 @@ void write(const Welcome& from, wire::Welcome::Builder to) {
   to.setSilenceMs(from.silence_ms);
   to.setCheckpoint(from.checkpoint);
   to.setTestFingerprint(from.test_fingerprint);
+  to.setFirstEpoch(raw(from.first_epoch));
 }
 
 Welcome read(wire::Welcome::Reader from) {
@@ -126,6 +127,7 @@ Welcome read(wire::Welcome::Reader from) {
   to.silence_ms = from.getSilenceMs();
   to.checkpoint = from.getCheckpoint();
   to.test_fingerprint = from.getTestFingerprint();
+  to.first_epoch = LeaseEpoch{from.getFirstEpoch()};
   // A peer that beats without pause, or is dead as soon as it is silent, helps nobody.
   if (to.heartbeat_ms == 0 || to.heartbeat_ms > kSilenceMsMax) {
     malformed("heartbeat_ms", "{}, must be 1 to {}", to.heartbeat_ms, kSilenceMsMax);

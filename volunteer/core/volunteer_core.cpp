@@ -83,7 +83,7 @@ void VolunteerCore::end_connection() {
   commit_parts_ = 0;
   for (auto& [shard, load] : loads_) {
     if (!load.base_chunks.empty()) {
-      kept_[shard] = {load.grant.base_round, std::move(load.base_chunks)};
+      kept_[shard] = {load.grant.lease.epoch, load.grant.base_round, std::move(load.base_chunks)};
     }
   }
   loads_.clear();

@@ -108,6 +108,7 @@ class VolunteerCore {
 
   // Chunks that a broken connection left behind.
   struct Kept {
+    LeaseEpoch epoch{};  // of the lease they were loaded under
     RoundIndex base_round = 0;
     std::map<std::uint32_t, ShardRows> chunks;
   };

@@ -53,6 +53,7 @@ void VolunteerCore::on_message(Welcome& welcome) {
     kept_.clear();
     kept_shards_.clear();
   }
+  std::erase_if(kept_, [&](const auto& kept) { return kept.second.epoch < welcome.first_epoch; });
   model_ = welcome.model;
   heartbeat_ = Millis(std::max(welcome.heartbeat_ms, 1u));
   silence_ = Millis(std::max(welcome.silence_ms, 1u));

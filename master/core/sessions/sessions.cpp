@@ -102,6 +102,7 @@ Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello
   welcome.silence_ms = static_cast<std::uint32_t>(run_.config.silence.count());
   welcome.checkpoint = checkpoint;
   welcome.test_fingerprint = run_.config.test_fingerprint;
+  welcome.first_epoch = first_epoch_;
   outbox_.send(id, std::move(welcome));
   outbox_.tell(VolunteerCame{session.name(), session.peer, session.hello.cores,
                              session.hello.memory_bytes, session.hello.simd, active()});

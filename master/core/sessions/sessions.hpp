@@ -28,7 +28,8 @@ namespace gleaner {
 class Sessions {
  public:
   // Both outlive it.
-  Sessions(const RunSetup& run, Outbox& outbox) : run_(run), outbox_(outbox) {}
+  Sessions(const RunSetup& run, Outbox& outbox, LeaseEpoch first_epoch)
+      : run_(run), outbox_(outbox), first_epoch_(first_epoch) {}
 
   [[nodiscard]] std::map<SessionId, SessionState>& all() { return sessions_; }
 
@@ -104,6 +105,7 @@ class Sessions {
 
   const RunSetup& run_;
   Outbox& outbox_;
+  LeaseEpoch first_epoch_;
   std::map<SessionId, SessionState> sessions_;
   Accounts accounts_;
   std::deque<Departure> gone_;

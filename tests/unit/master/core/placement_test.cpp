@@ -30,7 +30,7 @@ struct PlacementScene {
 
   RunSetup run{tiny_model(), lending_config(), {}};
   Outbox outbox;
-  Sessions sessions{run, outbox};
+  Sessions sessions{run, outbox, LeaseEpoch{1}};
   Pipeline pipeline;
   std::optional<InputStream> input;
   Placement placement;

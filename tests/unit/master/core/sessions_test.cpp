@@ -23,7 +23,7 @@ CoreConfig sessions_config() {
 struct SessionsScene {
   RunSetup run{tiny_model(), sessions_config(), {}};
   Outbox outbox;
-  Sessions sessions{run, outbox};
+  Sessions sessions{run, outbox, LeaseEpoch{1}};
 
   SessionsScene() { outbox.set_now(Instant(Micros(1'000'000))); }
 

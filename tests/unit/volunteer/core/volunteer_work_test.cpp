@@ -176,6 +176,13 @@ TEST_CASE("loading: chunks of another checkpoint or of another run are dropped",
   reconnect(driver, other);
   driver.receive(grant(2, 2, kLease, 2));
   REQUIRE(requests(driver) == std::vector<std::uint32_t>{0, 1});
+
+  // The master has been started again, perhaps because what they are of was false.
+  driver.receive(chunk(0));
+  other.first_epoch = LeaseEpoch{raw(kLease.epoch) + 1};
+  reconnect(driver, other);
+  driver.receive(grant(2, 2, {kShard, other.first_epoch}, 2));
+  REQUIRE(requests(driver) == std::vector<std::uint32_t>{0, 1});
 }
 
 TEST_CASE("loading: kept chunks do not outlive the checkpoint they are of", "[volunteer]") {

@@ -70,10 +70,11 @@ Result<void> Pipeline::check_digests(const BatchRecord& record, BatchIndex batch
                                      const std::vector<ShardOutcome>& shards) const {
   for (const ShardOutcome& outcome : shards) {
     const std::uint32_t shard = raw(outcome.shard);
-    if (record.covered[shard] != 0 && record.digests[shard] != outcome.gradient_digest) {
+    const auto& before = record.digests[shard];
+    if (before && *before != outcome.gradient_digest) {
       return Error{ErrorCode::kFault,
                    fmt::format("batch {} on shard {} gave digest {:016x}, but {:016x} before",
-                               batch, shard, outcome.gradient_digest, record.digests[shard])};
+                               batch, shard, outcome.gradient_digest, *before)};
     }
   }
   return {};
@@ -94,11 +95,11 @@ Result<std::shared_ptr<std::vector<std::int32_t>>> Pipeline::sum_with(const Batc
 }
 
 Result<void> Pipeline::add_results(const std::vector<BatchResult>& results, bool has_gradient,
-                                   bool checks_digests) {
+                                   bool is_audited) {
   std::vector<std::shared_ptr<std::vector<std::int32_t>>> sums(results.size());
   for (std::size_t i = 0; i < results.size(); ++i) {
     const BatchRecord& record = at(results[i].batch);
-    if (checks_digests) {
+    if (!is_audited) {
       auto same = check_digests(record, results[i].batch, results[i].shards);
       if (!same) return same;
     }
@@ -112,9 +113,9 @@ Result<void> Pipeline::add_results(const std::vector<BatchResult>& results, bool
     if (has_gradient) record.gradient = std::move(sums[i]);
     for (const ShardOutcome& outcome : results[i].shards) {
       const std::uint32_t shard = raw(outcome.shard);
+      if (!is_audited) record.digests[shard] = outcome.gradient_digest;
       if (record.covered[shard] != 0) continue;
       record.covered[shard] = 1;
-      record.digests[shard] = outcome.gradient_digest;
       record.loss += outcome.loss;
       record.active += outcome.active;
       ++record.covered_count;

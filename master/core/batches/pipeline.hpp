@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/model/run_plan.hpp"
@@ -24,9 +25,10 @@ struct BatchRecord {
   std::shared_ptr<const HiddenCodes> codes;  // until the batch is applied
   Positives positives;
   std::uint32_t examples = 0;
-  double code_length = 0;              // mean_length of its codes
-  std::vector<std::uint8_t> covered;   // one an output shard: its gradient has been added
-  std::vector<std::uint64_t> digests;  // of the gradients of covered shards
+  double code_length = 0;             // mean_length of its codes
+  std::vector<std::uint8_t> covered;  // one an output shard: its gradient has been added
+  // Of the gradients of shards, where a volunteer that is not audited has said it.
+  std::vector<std::optional<std::uint64_t>> digests;
   std::uint32_t covered_count = 0;
   std::shared_ptr<std::vector<std::int32_t>> gradient;  // running sum, until the batch is applied
   std::int64_t loss = 0;                                // 2^-20 nats, of covered shards
@@ -63,12 +65,12 @@ class Pipeline {
   [[nodiscard]] const BatchRecord& at(BatchIndex batch) const;
   [[nodiscard]] bool is_covered(BatchIndex batch, ShardId shard) const;
 
-  // Adds a unit's results, of different batches. Shards covered before must bring the digest they
-  // brought then (kFault), the others are covered now; each gradient must be their sum when
-  // `has_gradient`. kProtocol for bytes that are no gradient. Without `checks_digests` what was
-  // covered before is not compared. Nothing changes on an error, in any of the batches.
+  // Adds a unit's results, of different batches; each gradient must be the sum of the shards that
+  // are covered now when `has_gradient`. The digests of who is not audited must be those that such
+  // a volunteer brought before (kFault). kProtocol for bytes that are no gradient. Nothing changes
+  // on an error, in any of the batches.
   Result<void> add_results(const std::vector<BatchResult>& results, bool has_gradient,
-                           bool checks_digests = true);
+                           bool is_audited = false);
 
   // The log may forget batches below `batch`.
   void forget_before(BatchIndex batch);

@@ -61,7 +61,7 @@ Result<void> Units::add(SessionId id, const SessionState& session, const UnitInF
                         const UnitResult& result) {
   const bool is_audited = placement_.is_audited(session);
   // Where audits decide who is right, a difference from an earlier answer convicts nobody.
-  const auto added = pipeline_.add_results(result.batches, unit.wants_gradient, !is_audited);
+  const auto added = pipeline_.add_results(result.batches, unit.wants_gradient, is_audited);
   if (!added) return added;
   for (const BatchResult& batch : result.batches) {
     meter_.carried(pipeline_.at(batch.batch).examples);

@@ -224,6 +224,19 @@ TEST_CASE("pipeline: a replay that gives something else is a fault and leaves no
   REQUIRE(bench.pipeline.at(0).loss == 1 << 20);
 }
 
+TEST_CASE("pipeline: what the audited have said convicts nobody", "[pipeline]") {
+  PipelineBench bench(tiny_model());
+  bench.start();
+  const auto say = [&](std::uint64_t digest, bool is_audited) {
+    return bench.pipeline.add_results({{0, {{ShardId{0}, digest, 1, 1}}, {}}}, false, is_audited);
+  };
+  REQUIRE(say(1, true).ok());
+  REQUIRE(say(2, true).ok());
+  REQUIRE(say(3, false).ok());
+  REQUIRE(say(3, false).ok());
+  REQUIRE(say(4, false).error().code == ErrorCode::kFault);
+}
+
 TEST_CASE("pipeline: a malformed gradient leaves no trace", "[pipeline]") {
   PipelineBench bench(tiny_model());
   bench.start();

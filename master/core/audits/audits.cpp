@@ -48,11 +48,16 @@ void Audits::answered(SessionId holder, const SessionState& session, AuditedPiec
   own.pieces.push_back(std::move(piece));
 }
 
-void Audits::count_pending(Case& own) {
+bool Audits::is_over(const AuditedPiece& piece) const {
+  return piece.round < checkpoint_ ||
+         (piece.is_confirmed && piece.unit.kind == UnitInFlight::Kind::kEvaluate);
+}
+
+void Audits::count_pending(Case& own) const {
   for (auto& [shard, work] : own.shards) work.pending = 0;
   for (std::uint64_t i = own.next_piece - own.first_piece; i < own.pieces.size(); ++i) {
     const AuditedPiece& piece = own.pieces[i];
-    if (piece.is_over()) continue;
+    if (is_over(piece)) continue;
     for (const LeaseRef& lease : piece.unit.leases) {
       ++own.shards.try_emplace(lease.shard, ShardWork{piece.round, 0, 0}).first->second.pending;
     }
@@ -64,37 +69,48 @@ void Audits::committed(SessionId holder, const SessionState& session, const Shar
   Case& own = case_of(holder, session);
   const CommitPart key(part.round, part.lease.shard, part.part);
   CommitClaim& claim = own.commits[key];
-  claim.claimed = content;
-  opened(own, {part.lease}, part.round);
   // The auditor may have been sooner.
-  if (!claim.again) return;
-  const Fingerprint again = *std::exchange(claim.again, std::nullopt);
-  check_commit(by_holder_.at(holder), own, key, again);
+  const std::optional<Fingerprint> again = std::exchange(claim.again, std::nullopt);
+  if (claim.claimed.empty() || again) opened(own, {part.lease}, part.round);
+  if (!std::ranges::count(claim.claimed, content)) claim.claimed.push_back(content);
+  if (again) check_commit(by_holder_.at(holder), own, key, *again);
 }
 
 // ---- The same again ----------------------------------------------------------------------------
 
-std::optional<UnitInFlight> Audits::next(SessionId auditor, RoundIndex checkpoint) const {
+std::optional<std::uint64_t> Audits::next_of(const Case& own) const {
+  std::uint64_t number = own.next_piece;
+  const std::uint64_t end = own.first_piece + own.pieces.size();
+  while (number < end && is_over(own.pieces[number - own.first_piece])) ++number;
+  return number < end ? std::optional(number) : std::nullopt;
+}
+
+BatchIndex Audits::begin_of(const AuditedPiece& piece) const {
+  return piece.unit.kind == UnitInFlight::Kind::kEvaluate ? run_.plan.round_begin(piece.round)
+                                                          : piece.unit.first;
+}
+
+bool Audits::serves(ShardId shard, CaseId id) const {
+  const auto found = shadow_of_.find(shard);
+  return found != shadow_of_.end() && found->second == id;
+}
+
+std::optional<UnitInFlight> Audits::next(SessionId auditor) const {
   const LeaseTable& shadows = placement_.shadows();
   const auto audited = by_auditor_.find(auditor);
   if (audited == by_auditor_.end()) return std::nullopt;
   for (const CaseId id : audited->second) {
     const Case& own = cases_.at(id);
-    std::uint64_t number = own.next_piece;
-    const std::uint64_t end = own.first_piece + own.pieces.size();
-    while (number < end && own.pieces[number - own.first_piece].is_over()) ++number;
-    if (number == end) continue;
-    const AuditedPiece& piece = own.pieces[number - own.first_piece];
-    const bool is_evaluation = piece.unit.kind == UnitInFlight::Kind::kEvaluate;
-    const BatchIndex at = is_evaluation ? run_.plan.round_begin(checkpoint) : piece.unit.first;
+    const std::optional<std::uint64_t> number = next_of(own);
+    if (!number) continue;
+    const AuditedPiece& piece = own.pieces[*number - own.first_piece];
     UnitInFlight unit = piece.unit;
-    unit.audit = UnitInFlight::Audit{id, number};
+    unit.audit = UnitInFlight::Audit{id, *number};
     bool is_ready = true;
     for (LeaseRef& lease : unit.leases) {
       const ShardLease& shadow = shadows.at(lease.shard);
-      const auto serves = shadow_of_.find(lease.shard);
-      is_ready = is_ready && shadow.state == LeaseState::kReady && shadow.holder == auditor &&
-                 shadow.next_batch == at && serves != shadow_of_.end() && serves->second == id;
+      is_ready = is_ready && serves(lease.shard, id) && shadow.state == LeaseState::kReady &&
+                 shadow.next_batch == begin_of(piece);
       lease.epoch = shadow.epoch;
     }
     if (is_ready) return unit;
@@ -140,10 +156,12 @@ void Audits::committed_again(SessionId auditor, const ShardCommit& part,
 
 void Audits::check_commit(CaseId id, Case& own, const CommitPart& key, const Fingerprint& again) {
   CommitClaim& claim = own.commits[key];
-  const bool was_confirmed = claim.is_confirmed();
-  if (claim.claimed && !agree(id, own, {std::nullopt, key}, *claim.claimed, again)) return;
+  for (const Fingerprint& claimed : claim.claimed) {
+    if (!agree(id, own, {std::nullopt, key}, claimed, again)) return;
+  }
+  const bool was_open = claim.is_open();
   claim.again = again;
-  if (claim.claimed && !was_confirmed) confirmed(own, {{std::get<1>(key), LeaseEpoch{}}});
+  if (was_open) confirmed(own, {{std::get<1>(key), LeaseEpoch{}}});
 }
 
 // ---- Differences -------------------------------------------------------------------------------
@@ -248,15 +266,14 @@ std::pair<RoundIndex, Audits::CaseId> Audits::urgency(CaseId id) const {
     if (!piece.is_confirmed) first = std::min(first, piece.round);
   }
   for (const auto& [key, claim] : own.commits) {
-    if (claim.claimed && !claim.is_confirmed()) first = std::min(first, std::get<0>(key));
+    if (claim.is_open()) first = std::min(first, std::get<0>(key));
   }
   return {first, id};
 }
 
 void Audits::dismiss_auditor(CaseId id, Case& own) {
   for (const auto& [shard, work] : own.shards) {
-    const auto serves = shadow_of_.find(shard);
-    if (serves != shadow_of_.end() && serves->second == id) release(shard);
+    if (serves(shard, id)) release(shard);
   }
   if (own.auditor) {
     std::set<CaseId>& others = by_auditor_.at(*own.auditor);
@@ -264,25 +281,45 @@ void Audits::dismiss_auditor(CaseId id, Case& own) {
     if (others.empty()) by_auditor_.erase(*own.auditor);
   }
   own.auditor.reset();
+  // What it said of commits that the holder has not sent is no word of the next auditor's.
+  std::erase_if(own.commits, [](const auto& entry) { return entry.second.claimed.empty(); });
   own.next_piece = own.first_piece;
   count_pending(own);
 }
 
+void Audits::release_misplaced(CaseId id, Case& own) {
+  const std::optional<std::uint64_t> number = next_of(own);
+  if (!own.auditor || !number) return;
+  const SessionState& auditor = sessions_.at(*own.auditor);
+  const AuditedPiece& piece = own.pieces[*number - own.first_piece];
+  for (const LeaseRef& lease : piece.unit.leases) {
+    const ShardLease& shadow = placement_.shadows().at(lease.shard);
+    const bool owes = auditor.has_unit_out(lease.shard, run_.plan.batch_count()) ||
+                      shadow.next_batch >= run_.plan.round_end(shadow.next_commit);
+    if (!serves(lease.shard, id) || shadow.state != LeaseState::kReady || owes ||
+        shadow.next_batch == begin_of(piece)) {
+      continue;
+    }
+    release(lease.shard);
+    own.shards.at(lease.shard).first_round = piece.round;
+  }
+}
+
 void Audits::update_shadows(CaseId id, Case& own) {
+  release_misplaced(id, own);
   for (auto entry = own.shards.begin(); entry != own.shards.end();) {
     const auto& [shard, work] = *entry;
-    auto serves = shadow_of_.find(shard);
     if (!needs(own, shard, work)) {
-      if (serves != shadow_of_.end() && serves->second == id) release(shard);
+      if (serves(shard, id)) release(shard);
       entry = own.shards.erase(entry);
       continue;
     }
-    if (own.auditor && work.is_due() && serves != shadow_of_.end() && serves->second != id &&
-        urgency(id) < urgency(serves->second)) {
-      dismiss_auditor(serves->second, cases_.at(serves->second));
-      serves = shadow_of_.find(shard);
+    const auto other = shadow_of_.find(shard);
+    if (own.auditor && work.is_due() && other != shadow_of_.end() && other->second != id &&
+        urgency(id) < urgency(other->second)) {
+      dismiss_auditor(other->second, cases_.at(other->second));
     }
-    if (own.auditor && serves == shadow_of_.end() && !holds(*own.auditor, shard)) {
+    if (own.auditor && !shadow_of_.contains(shard) && !holds(*own.auditor, shard)) {
       placement_.lend_shadow(shard, *own.auditor, work.first_round);
       shadow_of_[shard] = id;
     }
@@ -292,10 +329,8 @@ void Audits::update_shadows(CaseId id, Case& own) {
 
 bool Audits::can_go_on(CaseId id, const Case& own) const {
   const SessionState& auditor = sessions_.at(*own.auditor);
-  const auto missing = std::ranges::count_if(own.shards, [&](const auto& entry) {
-    const auto serves = shadow_of_.find(entry.first);
-    return serves == shadow_of_.end() || serves->second != id;
-  });
+  const auto missing = std::ranges::count_if(
+      own.shards, [&](const auto& entry) { return !serves(entry.first, id); });
   const bool has_room =
       placement_.has_room_for_shadows(*own.auditor, auditor, static_cast<std::size_t>(missing));
   return has_room && !auditor.is_paused() && !holds_of(own, *own.auditor);
@@ -340,6 +375,7 @@ void Audits::auditor_leaves(SessionId id) {
 }
 
 void Audits::decided(RoundIndex checkpoint) {
+  checkpoint_ = checkpoint;
   for (auto& [id, own] : cases_) {
     while (!own.pieces.empty() && own.pieces.front().round < checkpoint) {
       own.pieces.pop_front();
@@ -348,6 +384,10 @@ void Audits::decided(RoundIndex checkpoint) {
     own.next_piece = std::max(own.next_piece, own.first_piece);
     for (auto& [shard, work] : own.shards) {
       work.first_round = std::max(work.first_round, checkpoint);
+      // What it is being lent from will be gone.
+      const ShardLease& shadow = placement_.shadows().at(shard);
+      const bool is_late = shadow.state == LeaseState::kLoading && shadow.base_round < checkpoint;
+      if (is_late && serves(shard, id)) release(shard);
     }
     count_pending(own);
     std::erase_if(own.commits,
@@ -361,7 +401,7 @@ bool Audits::is_clear(RoundIndex round) const {
       if (piece.round <= round && !piece.is_confirmed) return false;
     }
     for (const auto& [key, claim] : own.commits) {
-      if (std::get<0>(key) <= round && claim.claimed && !claim.is_confirmed()) return false;
+      if (std::get<0>(key) <= round && claim.is_open()) return false;
     }
   }
   return convictions_.empty();

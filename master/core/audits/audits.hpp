@@ -38,11 +38,6 @@ struct AuditedPiece {
   RoundIndex round = 0;            // that waits for it
   Fingerprint claimed{};
   bool is_confirmed = false;
-
-  // A new auditor need not do it again: it changes no shard.
-  [[nodiscard]] bool is_over() const {
-    return is_confirmed && unit.kind == UnitInFlight::Kind::kEvaluate;
-  }
 };
 
 // Somebody whose answer was false.
@@ -67,7 +62,7 @@ class Audits {
 
   // -- the same work for the auditor
   // The next unit that it can begin, with its shadow leases; `audit` in it is set.
-  [[nodiscard]] std::optional<UnitInFlight> next(SessionId auditor, RoundIndex checkpoint) const;
+  [[nodiscard]] std::optional<UnitInFlight> next(SessionId auditor) const;
   void issued(const UnitInFlight& unit);
   void answered_again(SessionId auditor, const UnitInFlight& unit, const Fingerprint& answer);
   void committed_again(SessionId auditor, const ShardCommit& part, const Fingerprint& content);
@@ -96,9 +91,10 @@ class Audits {
   using CommitPart = std::tuple<RoundIndex, ShardId, std::uint32_t>;
 
   struct CommitClaim {
-    std::optional<Fingerprint> claimed, again;
+    std::vector<Fingerprint> claimed;  // more than one of who contradicts itself
+    std::optional<Fingerprint> again;
 
-    [[nodiscard]] bool is_confirmed() const { return claimed == again; }
+    [[nodiscard]] bool is_open() const { return !claimed.empty() && !again; }
   };
 
   // Where an answer is in a case: the number of a piece, or a part of a commit.
@@ -146,7 +142,7 @@ class Audits {
   static void opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
   static void confirmed(Case& own, const std::vector<LeaseRef>& shards);
   // Counts the pieces from `next_piece` on.
-  static void count_pending(Case& own);
+  void count_pending(Case& own) const;
   // Whether the auditor's answer stands against the holder's claim; the case may lose its auditor.
   bool agree(CaseId id, Case& own, const Place& place, const Fingerprint& claimed,
              const Fingerprint& again);
@@ -165,6 +161,17 @@ class Audits {
   [[nodiscard]] bool can_go_on(CaseId id, const Case& own) const;
   // Gives the case an auditor if it needs one.
   void update_auditor(CaseId id, Case& own);
+  // Whether a new auditor need not do it: its round has been folded, or it changes no shard.
+  [[nodiscard]] bool is_over(const AuditedPiece& piece) const;
+  // The piece to be sent next, by number.
+  [[nodiscard]] std::optional<std::uint64_t> next_of(const Case& own) const;
+  // Where a shard stands that the piece is done on.
+  [[nodiscard]] BatchIndex begin_of(const AuditedPiece& piece) const;
+  // Whether the shard's shadow lease is for this case.
+  [[nodiscard]] bool serves(ShardId shard, CaseId id) const;
+  // The holder began a round again, or came back to a shard later: a shadow that everything before
+  // has been done on, and that does not stand where the next piece begins, must be lent again.
+  void release_misplaced(CaseId id, Case& own);
   // Lends the auditor what it needs, and takes back what it does not.
   void update_shadows(CaseId id, Case& own);
   // Whether the session holds the shard, and not as a shadow.
@@ -187,6 +194,7 @@ class Audits {
   std::vector<AuditedPiece> evaluations_;
   std::vector<Conviction> convictions_;
   CaseId next_case_ = 0;
+  RoundIndex checkpoint_ = 0;  // rounds before it are decided
   bool wants_referee_ = false;
 };
 

@@ -122,10 +122,12 @@ void Placement::lend_free_shards() {
       if (!is_shadowed) full.insert(layer);
       continue;
     }
-    if (free.handed_over && free.handed_over->base_round < free.committed) {
+    const SessionId id = candidates[*receiver].session;
+    // Who audits a holder does a round from its beginning, so that one does too.
+    if (free.handed_over &&
+        (free.handed_over->base_round < free.committed || is_audited(sessions_.at(id)))) {
       leases_.at(shard).handed_over.reset();
     }
-    const SessionId id = candidates[*receiver].session;
     LeaseGrant message = grant(leases_, shard, id);
     sessions_.at(id).begin_debt(outbox_.now());
     outbox_.send(id, std::move(message));

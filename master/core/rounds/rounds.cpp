@@ -135,13 +135,11 @@ void Rounds::on(const Staged& event) {
 // ---- Checkpoints -------------------------------------------------------------------------------
 
 bool Rounds::is_done_by_all() const {
-  for (const LeaseTable* table : {&leases_, &shadows_}) {
-    for (std::uint32_t s = 0; s < table->size(); ++s) {
-      // A holder that still replays this round needs its log, although an earlier holder's commit
-      // of it has become durable meanwhile.
-      const ShardLease& lease = table->at(ShardId{s});
-      if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return false;
-    }
+  for (std::uint32_t s = 0; s < leases_.size(); ++s) {
+    // A holder that still replays this round needs its log, although an earlier holder's commit
+    // of it has become durable meanwhile.
+    const ShardLease& lease = leases_.at(ShardId{s});
+    if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return false;
   }
   return true;
 }

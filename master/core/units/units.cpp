@@ -17,7 +17,7 @@ void Units::issue(RoundIndex checkpoint) {
   for (const auto& [id, shards] : placement_.shadows().holders()) {
     SessionState& session = sessions_.at(id);
     if (session.phase != SessionPhase::kActive || session.is_paused()) continue;
-    issue_audits(id, session, checkpoint);
+    issue_audits(id, session);
   }
 }
 
@@ -62,10 +62,10 @@ bool Units::issue_unit(SessionId id, SessionState& session) {
   return true;
 }
 
-void Units::issue_audits(SessionId id, SessionState& session, RoundIndex checkpoint) {
+void Units::issue_audits(SessionId id, SessionState& session) {
   const std::uint32_t limit = sizing_.batches_in_flight_max(session, placement_.shards_at(id));
   while (session.batches_in_flight < limit) {
-    std::optional<UnitInFlight> unit = audits_.next(id, checkpoint);
+    std::optional<UnitInFlight> unit = audits_.next(id);
     if (!unit) return;
     audits_.issued(*unit);
     if (unit->kind == UnitInFlight::Kind::kEvaluate) {
@@ -111,8 +111,10 @@ UnitInFlight Units::next_unit(SessionId id, const SessionState& session) const {
       unit.leases.push_back({shard, leases_.at(shard).epoch});
     }
   }
+  // Within a round, because what is audited is done again round by round.
   const BatchIndex end = std::min<BatchIndex>(
-      pipeline_.frontier(), unit.first + sizing_.batches(session, unit.first, unit.leases.size()));
+      {pipeline_.frontier(), unit.first + sizing_.batches(session, unit.first, unit.leases.size()),
+       run_.plan.round_end(run_.plan.round_of(unit.first))});
   BatchIndex next = unit.first + 1;
   while (next < end && std::all_of(unit.leases.begin(), unit.leases.end(), [&](const LeaseRef& l) {
            return pipeline_.is_covered(next, l.shard) != unit.wants_gradient;

@@ -67,7 +67,7 @@ class Units {
   void issue_training(SessionId id, SessionState& session);
   bool issue_unit(SessionId id, SessionState& session);
   // Work of others to be done again.
-  void issue_audits(SessionId id, SessionState& session, RoundIndex checkpoint);
+  void issue_audits(SessionId id, SessionState& session);
   void send_training(SessionId id, SessionState& session, UnitInFlight unit);
   void send_evaluation(SessionId id, SessionState& session, UnitInFlight unit);
   // Adds what a holder got, which an audit has yet to confirm if it is audited.

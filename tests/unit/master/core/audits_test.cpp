@@ -263,8 +263,11 @@ TEST_CASE("audits: holders and auditors that vanish cost nothing but time", "[ma
 
 namespace {
 
-bool is_audit(const Message& message) {
-  const auto is_shadow = [](const auto& unit) { return raw(unit.leases.at(0).epoch) >> 31 != 0; };
+bool is_audit(MasterDriver& master, const Message& message) {
+  const auto is_shadow = [&](const auto& unit) {
+    const LeaseRef& lease = unit.leases.at(0);
+    return master.core().shadows().at(lease.shard).epoch == lease.epoch;
+  };
   if (const auto* train = std::get_if<TrainUnit>(&message)) return is_shadow(*train);
   const auto* evaluate = std::get_if<EvalUnit>(&message);
   return evaluate != nullptr && is_shadow(*evaluate);
@@ -287,7 +290,7 @@ void answer_late() {
     REQUIRE((moved || task));
     if (!task) continue;
     std::vector<Message> replies = master.volunteer(ann).replies_to(*task);
-    if (is_audit(*task) && std::holds_alternative<Unit>(*task)) {
+    if (is_audit(master, *task) && std::holds_alternative<Unit>(*task)) {
       late.push_back(std::move(replies.front()));
     } else {
       for (Message& reply : replies) master.say(ann, std::move(reply));

@@ -8,8 +8,10 @@
 #include <array>
 #include <cmath>
 #include <fstream>
+#include <sstream>
 
 #include "common/access/master_address.hpp"
+#include "common/access/secret_file.hpp"
 #include "common/console/terminal.hpp"
 #include "common/limits.hpp"
 #include "schema/versions.hpp"
@@ -20,6 +22,7 @@ namespace gleaner {
 namespace {
 
 constexpr std::uint64_t kMemoryBytesMin = std::uint64_t{64} << 20;
+constexpr std::size_t kLineBytesMax = 1024;
 
 Error invalid(std::string sentence) {
   return {ErrorCode::kInvalidArgument, std::move(sentence)};
@@ -40,9 +43,11 @@ const ProgramText& program_text() {
       "  # A network on which everybody is trusted, and a master that was started with "
       "--insecure.\n"
       "  gleaner-volunteer alpha:7070 --insecure\n",
-      "The master prints the whole address. GLEANER_MASTER in the environment sets it as well. "
-      "The\n"
-      "invite in it is hidden from other users of this machine.\n\n"
+      "The master prints the whole address. GLEANER_MASTER in the environment sets it as well, "
+      "and\n"
+      "--line-file FILE or GLEANER_LINE_FILE names a file with it. The invite in it is hidden "
+      "from\n"
+      "other users of this machine.\n\n"
       "Verbs for a running volunteer (gleaner-volunteer VERB):\n" +
           volunteer::verbs_help(),
       "volunteer.master"};
@@ -57,6 +62,11 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
       "The line that the master prints; the first free argument sets it too. With --insecure "
       "HOST:PORT. Required.",
       text_setting(c.master, "ADDRESS"));
+  settings.add(
+      "line_file", scope, "",
+      "File that holds this line instead, so that no command line and no environment does. "
+      "Nobody but its owner and its group may read it.",
+      text_setting(c.line_file, "FILE"));
   settings.add("name", scope, "", "What the master calls this volunteer. Empty: the host's name.",
                text_setting(c.name, "NAME"));
   settings.add(
@@ -196,6 +206,28 @@ std::uint64_t machine_memory() {
   return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
 }
 
+Result<void> read_line_file(VolunteerConfig& config) {
+  const std::string& path = config.line_file;
+  if (path.empty()) return {};
+  if (!config.master.empty()) {
+    return invalid(
+        "volunteer.master and volunteer.line_file both name a master: give one of them.");
+  }
+  auto text = read_secret_file(path, kLineBytesMax, SecretFrom::kMount);
+  if (!text) return text.error();
+  if (!*text) {
+    return invalid(path +
+                   ": there is no such file: write the line that the master prints into it.");
+  }
+  std::istringstream words(**text);
+  std::string more;
+  words >> config.master;
+  if (config.master.empty() || words >> more) {
+    return invalid(path + ": it must hold nothing but gleaner://HOST:PORT/KEY.INVITE.");
+  }
+  return {};
+}
+
 // At most `bytes` of printable text, cut between code points.
 std::string bounded_name(const std::string& name, std::size_t bytes) {
   std::string text = printable(name);
@@ -218,17 +250,21 @@ Settings volunteer_settings(VolunteerConfig& config) {
 }
 
 Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arguments,
-                                             const std::optional<std::string>& environment_master) {
+                                             const VolunteerEnvironment& environment) {
   VolunteerStart start;
   const Settings settings = volunteer_settings(start.config);
-  std::vector<EnvironmentValue> environment;
-  if (environment_master) {
-    environment.push_back({"GLEANER_MASTER", "volunteer.master", *environment_master});
+  std::vector<EnvironmentValue> values;
+  if (environment.master) {
+    values.push_back({"GLEANER_MASTER", "volunteer.master", *environment.master});
   }
-  Result<TextToPrint> loaded = load_settings(settings, program_text(), environment, arguments);
+  if (environment.line_file) {
+    values.push_back({"GLEANER_LINE_FILE", "volunteer.line_file", *environment.line_file});
+  }
+  Result<TextToPrint> loaded = load_settings(settings, program_text(), values, arguments);
   if (!loaded) return loaded.error();
   start.to_print = std::move(*loaded);
   if (!start.to_print) {
+    if (auto read = read_line_file(start.config); !read) return read.error();
     if (auto checked = check(start.config); !checked) return checked.error();
   }
   return start;

@@ -16,7 +16,8 @@
 namespace gleaner {
 
 struct VolunteerConfig {
-  std::string master;     // gleaner://HOST:PORT/KEY.INVITE, or HOST:PORT in plain text; required
+  std::string master;     // gleaner://HOST:PORT/KEY.INVITE, or HOST:PORT in plain text
+  std::string line_file;  // holds `master`; one of both is required
   bool insecure = false;  // plain text
   std::string name;       // empty: the host's
   std::optional<std::uint32_t> threads;  // unset: all cores
@@ -61,8 +62,15 @@ struct VolunteerStart {
   TextToPrint to_print;
 };
 
+// What the process's environment says; unset where it says nothing.
+struct VolunteerEnvironment {
+  std::optional<std::string> master;     // GLEANER_MASTER
+  std::optional<std::string> line_file;  // GLEANER_LINE_FILE
+};
+
+// Reads the file that holds the line too, so that `master` is set in what is to run.
 Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arguments,
-                                             const std::optional<std::string>& environment_master);
+                                             const VolunteerEnvironment& environment);
 
 Result<void> check(const VolunteerConfig& config);
 

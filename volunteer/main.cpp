@@ -158,9 +158,12 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
 
 int start(const std::vector<std::string>& arguments) {
   if (const auto code = run_verb(arguments)) return static_cast<int>(*code);
-  const char* master = std::getenv("GLEANER_MASTER");  // NOLINT(concurrency-mt-unsafe): one thread
-  auto loaded = load_volunteer_config(
-      arguments, master != nullptr ? std::optional<std::string>(master) : std::nullopt);
+  const auto variable = [](const char* name) {
+    const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
+    return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
+  };
+  auto loaded =
+      load_volunteer_config(arguments, {variable("GLEANER_MASTER"), variable("GLEANER_LINE_FILE")});
   if (!loaded) return fail(loaded.error(), ExitCode::kUsage);
   if (loaded->to_print) {
     std::fputs(loaded->to_print->c_str(), stdout);

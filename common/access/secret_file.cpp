@@ -48,9 +48,11 @@ bool write_all(int fd, std::string_view text) {
 
 }  // namespace
 
-Result<std::optional<std::string>> read_secret_file(const std::string& path,
-                                                    std::size_t bytes_max) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK));
+Result<std::optional<std::string>> read_secret_file(const std::string& path, std::size_t bytes_max,
+                                                    SecretFrom from) {
+  const bool is_mount = from == SecretFrom::kMount;
+  const int follow = is_mount ? 0 : O_NOFOLLOW;
+  const Descriptor file(::open(path.c_str(), O_RDONLY | follow | O_CLOEXEC | O_NONBLOCK));
   if (file.get() < 0) {
     if (errno == ENOENT) return std::optional<std::string>();
     return failed(path, errno == ELOOP ? "it is a link, which is not followed" : "cannot be read");
@@ -60,7 +62,7 @@ Result<std::optional<std::string>> read_secret_file(const std::string& path,
 
   if (::fstat(file.get(), &facts) != 0) return failed(path, "cannot be read");
   if (!S_ISREG(facts.st_mode)) return Error{ErrorCode::kIo, path + " is no ordinary file"};
-  if ((facts.st_mode & 077u) != 0) {
+  if ((facts.st_mode & (is_mount ? 037u : 077u)) != 0) {
     return Error{ErrorCode::kIo,
                  fmt::format("{0} may be read or written by others (mode {1:04o}), and who has it "
                              "can act in your name: if nobody has, `chmod 600 {0}`; else delete it",

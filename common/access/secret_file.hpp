@@ -10,9 +10,15 @@
 
 namespace gleaner {
 
-// The text of `path`; nullopt when there is no such file. Refuses a link, what is no file, a file
-// that others may read or write, and more than `bytes_max`.
-Result<std::optional<std::string>> read_secret_file(const std::string& path, std::size_t bytes_max);
+// Who may have a secret besides root. Mounted secrets, as systemd and Kubernetes make them, are
+// links or files that their group may read.
+enum class SecretFrom { kOwner, kMount };
+
+// The text of `path`; nullopt when there is no such file. Refuses what is no file, a file that
+// others may read or write, and more than `bytes_max`. kMount follows links and allows the group to
+// read.
+Result<std::optional<std::string>> read_secret_file(const std::string& path, std::size_t bytes_max,
+                                                    SecretFrom from = SecretFrom::kOwner);
 
 enum class SecretFile { kNew, kReplaced };
 

@@ -72,7 +72,7 @@ class Program:
         self.name = name
         self.command = [*before, str(BIN / name)] + [str(argument) for argument in arguments]
         variables = dict(os.environ, LC_ALL="C.UTF-8", **(environment or {}))
-        for variable in ("GLEANER_MASTER", "GLEANER_SIMD"):
+        for variable in ("GLEANER_LINE_FILE", "GLEANER_MASTER", "GLEANER_SIMD"):
             if variable not in (environment or {}):
                 variables.pop(variable, None)
         if simd:

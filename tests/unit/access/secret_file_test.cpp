@@ -50,6 +50,22 @@ TEST_CASE("secret file: one that is there is not replaced by a new one", "[acces
   REQUIRE_FALSE(read_secret_file(folder.path() + "/none", 10).value().has_value());
 }
 
+TEST_CASE("secret file: a mounted one may be a link and its group's, not everybody's", "[access]") {
+  const TemporaryFolder folder;
+  const std::string target = folder.path() + "/target", link = folder.path() + "/link";
+  std::ofstream(target) << "line";
+  std::filesystem::create_symlink(target, link);
+  const auto read_with_mode = [&](::mode_t mode) {
+    REQUIRE(::chmod(target.c_str(), mode) == 0);
+    return read_secret_file(link, 10, SecretFrom::kMount);
+  };
+  REQUIRE(read_with_mode(0400).value() == "line");
+  REQUIRE(read_with_mode(0440).value() == "line");
+  for (const ::mode_t mode : {0444u, 0460u, 0601u}) {
+    REQUIRE_THAT(read_with_mode(mode).error().message, Contains("chmod 600"));
+  }
+}
+
 TEST_CASE("secret file: links are not followed, and files of others not believed", "[access]") {
   const TemporaryFolder folder;
   const std::string target = folder.path() + "/target", link = folder.path() + "/link";

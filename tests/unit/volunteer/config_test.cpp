@@ -4,7 +4,9 @@
 #include <fstream>
 #include <sstream>
 
+#include "common/access/secret_file.hpp"
 #include "common/limits.hpp"
+#include "tests/unit/storage/temporary_folder.hpp"
 
 namespace gleaner {
 namespace {
@@ -35,7 +37,7 @@ TEST_CASE("volunteer config: flags may stand before and after the address", "[vo
   const Result<VolunteerStart> start =
       load_volunteer_config({"--threads", "1", "[::1]:7070", "--insecure", "--once", "--memory",
                              "4G", "--name", "box", "--cache", "d", "--nice", "3"},
-                            kAddress);
+                            {kAddress, std::nullopt});
   REQUIRE(start.ok());
   VolunteerConfig expected;
   expected.master = "[::1]:7070";
@@ -69,6 +71,32 @@ TEST_CASE("volunteer config: what cannot run is refused with a remedy", "[volunt
   REQUIRE(refusal({kAddress, "--retry-ms-max", "500"}) == "accepted");
   REQUIRE_THAT(refusal({kAddress, "--name", std::string(kNameBytesMax + 1, 'x')}),
                StartsWith("volunteer.name is longer"));
+}
+
+TEST_CASE("volunteer config: a file may hold the line, and a flag or the environment name it",
+          "[volunteer_config]") {
+  const test::TemporaryFolder folder;
+  const std::string path = folder.path() + "/line";
+  const auto write = [&](const std::string& text) {
+    REQUIRE(write_secret_file(path, text, SecretFile::kReplaced).ok());
+  };
+  REQUIRE_THAT(refusal({"--line-file", path}), Contains("no such file"));
+  write("\n " + kAddress + " \n");
+  REQUIRE(load_volunteer_config({"--line-file", path}, {})->config.master == kAddress);
+  REQUIRE(load_volunteer_config({}, {std::nullopt, path})->config.master == kAddress);
+  REQUIRE_THAT(refusal({"--line-file", path, "--insecure"}), Contains("leave --insecure out"));
+  REQUIRE_THAT(refusal({"--line-file", path, kAddress}), Contains("give one of them"));
+  // What is printed for a person has no secret in it.
+  const auto printed = load_volunteer_config({"--line-file", path, "--print-config"}, {});
+  REQUIRE_THAT(*printed->to_print, Contains(path) && !Contains("ncqnlpj5"));
+  for (const std::string& text :
+       {std::string(), " \n" + std::string(), kAddress + "\n" + kAddress}) {
+    write(text);
+    const std::string refused = refusal({"--line-file", path});
+    REQUIRE_THAT(refused, Contains("nothing but") && !Contains("ncqnlpj5"));
+  }
+  write(std::string(1025, 'x'));
+  REQUIRE_THAT(refusal({"--line-file", path}), Contains("longer than 1024 bytes"));
 }
 
 TEST_CASE("volunteer config: texts that are asked for need no address", "[volunteer_config]") {

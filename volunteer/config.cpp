@@ -7,7 +7,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <fstream>
 #include <sstream>
 
 #include "common/access/master_address.hpp"
@@ -318,11 +317,6 @@ volunteer::Rules lending_rules(const VolunteerConfig& c) {
   return rules;
 }
 
-std::optional<std::uint64_t> control_group_limit(const std::string& text) {
-  const std::string line = text.substr(0, text.find('\n'));
-  return line.empty() ? std::nullopt : parse_bytes(line);
-}
-
 MachineFacts machine_facts() {
   MachineFacts facts;
   facts.cores = usable_cores();
@@ -330,12 +324,8 @@ MachineFacts machine_facts() {
     facts.cores = std::min(facts.cores, static_cast<std::uint32_t>(std::ceil(*quota)));
   }
   facts.memory_bytes = machine_memory();
-  std::ifstream limit_file("/sys/fs/cgroup/memory.max");
-  std::string text;
-  if (limit_file && std::getline(limit_file, text)) {
-    if (const auto limit = control_group_limit(text)) {
-      facts.memory_bytes = std::min(facts.memory_bytes, *limit);
-    }
+  if (const auto limit = volunteer::memory_limit("")) {
+    facts.memory_bytes = std::min(facts.memory_bytes, *limit);
   }
   std::array<char, 256> name{};
   if (gethostname(name.data(), name.size() - 1) == 0) facts.host_name = name.data();

@@ -86,8 +86,6 @@ struct MachineFacts {
 
 // Asks the system.
 MachineFacts machine_facts();
-// The limit in the text of a memory.max file; nullopt when it says "max" or anything else.
-std::optional<std::uint64_t> control_group_limit(const std::string& text);
 
 // What the volunteer offers: the configuration's word, else the machine's.
 struct VolunteerOffer {

@@ -23,6 +23,24 @@ std::optional<std::string> own_group(const std::string& root) {
   return std::nullopt;
 }
 
+// The least value of `file` in all groups around this process. In a container the path is that of
+// its root. `parse` says whether a file has one.
+template <class T, class Parse>
+std::optional<T> least_of_groups(const std::string& root, const char* file, Parse parse) {
+  std::optional<T> least;
+  std::string folder = root + "/sys/fs/cgroup";
+  std::istringstream names(own_group(root).value_or("/").substr(1));
+  std::string name;
+  do {
+    const auto text = read_text_file(folder + "/" + file);
+    T value{};
+    if (text && parse(std::istringstream(*text), value))
+      least = std::min(least.value_or(value), value);
+    folder += "/";
+  } while (std::getline(names, name, '/') && !(folder += name).empty());
+  return least;
+}
+
 std::optional<double> some_pressure(const std::string& path) {
   const auto text = read_text_file(path);
   return text ? number_after(*text, "some avg10=") : std::nullopt;
@@ -122,22 +140,18 @@ bool Machine::has_display() const {
 }
 
 std::optional<double> cpu_quota(const std::string& root) {
-  // The least of all groups around this process counts. In a container the path is that of its
-  // root.
-  std::optional<double> least;
-  std::string folder = root + "/sys/fs/cgroup";
-  std::istringstream names(own_group(root).value_or("/").substr(1));
-  std::string name;
-  do {
-    const auto text = read_text_file(folder + "/cpu.max");
-    double quota = 0;
+  return least_of_groups<double>(root, "cpu.max", [](std::istringstream text, double& cores) {
     double period = 0;
-    if (text && (std::istringstream(*text) >> quota >> period) && quota > 0 && period > 0) {
-      least = std::min(least.value_or(quota / period), quota / period);
-    }
-    folder += "/";
-  } while (std::getline(names, name, '/') && !(folder += name).empty());
-  return least;
+    if (!(text >> cores >> period) || cores <= 0 || period <= 0) return false;
+    cores /= period;
+    return true;
+  });
+}
+
+std::optional<std::uint64_t> memory_limit(const std::string& root) {
+  return least_of_groups<std::uint64_t>(
+      root, "memory.max",
+      [](std::istringstream text, std::uint64_t& bytes) { return text >> bytes && bytes > 0; });
 }
 
 void give_way_as_group(const std::string& root) {

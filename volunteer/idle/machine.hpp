@@ -39,6 +39,8 @@ class Machine {
 
 // Processors' worth that the control group of this process allows: 1.5; nullopt without a limit.
 std::optional<double> cpu_quota(const std::string& root);
+// Bytes of memory that it allows; nullopt without a limit.
+std::optional<std::uint64_t> memory_limit(const std::string& root);
 
 // Makes the kernel treat the whole control group of this process as idle, if the group is its own:
 // nothing else is in it, and it may be written.

@@ -197,6 +197,18 @@ TEST_CASE("machine: the least quota of the control groups around it is its proce
   REQUIRE(*cpu_quota(root.path) == Approx(2));
 }
 
+TEST_CASE("machine: the least limit of the control groups around it is its memory", "[idle]") {
+  const FakeRoot root;
+  REQUIRE_FALSE(memory_limit(root.path).has_value());
+  root.write("/proc/self/cgroup", "0::/a.slice/b.scope");
+  root.write("/sys/fs/cgroup/a.slice/memory.max", "max");
+  REQUIRE_FALSE(memory_limit(root.path).has_value());
+  root.write("/sys/fs/cgroup/a.slice/b.scope/memory.max", "1073741824");
+  REQUIRE(*memory_limit(root.path) == std::uint64_t{1} << 30);
+  root.write("/sys/fs/cgroup/memory.max", "536870912");
+  REQUIRE(*memory_limit(root.path) == std::uint64_t{1} << 29);
+}
+
 TEST_CASE("machine: only a control group of its own is made idle", "[idle]") {
   const FakeRoot root;
   const std::string folder = "/sys/fs/cgroup/a.service";

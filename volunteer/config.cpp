@@ -176,6 +176,10 @@ void add_network(Settings& settings, VolunteerConfig& c) {
       "The longest pause between attempts; a second at most while it keeps shards to come back "
       "with.",
       integer_setting(c.retry_ms_max, 10, 86'400'000));
+  settings.add("give_up_s", scope, "seconds",
+               "Exit when no master has been reached for this time; auto: never.",
+               or_auto(c.give_up_s,
+                       [](std::uint32_t& field) { return integer_setting(field, 1, 31'536'000); }));
 }
 
 void add_output(Settings& settings, VolunteerConfig& c) {

@@ -32,6 +32,7 @@ struct VolunteerConfig {
   std::optional<double> limit_down;
   std::uint32_t retry_ms_min = 500;
   std::uint32_t retry_ms_max = 30'000;
+  std::optional<std::uint32_t> give_up_s;  // unset: never
   std::uint32_t leave_grace_s = 4;
   std::optional<volunteer::When> when;  // unset: idle where there is a desktop, else always
   std::string schedule;

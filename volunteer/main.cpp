@@ -112,6 +112,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   options.core.once = config.once;
   options.core.retry_first = Millis(config.retry_ms_min);
   options.core.retry_longest = Millis(config.retry_ms_max);
+  if (config.give_up_s) options.core.give_up = Millis(std::int64_t{*config.give_up_s} * 1000);
   options.core.leave_grace = Millis(std::int64_t{config.leave_grace_s} * 1000);
   options.core.seed = key.id().low;
   options.threads = offer.threads;

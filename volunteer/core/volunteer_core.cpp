@@ -43,7 +43,7 @@ std::string VolunteerCore::explain_end(std::string reason) const {
 void VolunteerCore::on(const Started&) {
   if (pause_) return;  // it rests
   phase_ = Phase::kConnecting;
-  phase_since_ = now_;
+  phase_since_ = last_met_ = now_;
   effects_.emplace_back(Connect{});
 }
 
@@ -220,7 +220,10 @@ void VolunteerCore::on(const Tick&) {
   }
   switch (phase_) {
     case Phase::kRetrying:
-      if (now_ >= next_attempt_) {
+      if (config_.give_up && now_ - last_met_ >= *config_.give_up) {
+        exit(false, {ErrorCode::kIo, fmt::format("no master for {} s, so it gives up: {}",
+                                                 config_.give_up->count() / 1000, why_)});
+      } else if (now_ >= next_attempt_) {
         phase_ = Phase::kConnecting;
         phase_since_ = now_;
         effects_.emplace_back(Connect{});
@@ -232,6 +235,7 @@ void VolunteerCore::on(const Tick&) {
       }
       break;
     case Phase::kActive:
+      last_met_ = now_;
       if (!wants_more()) last_heard_ = now_;  // what the master says is not read
       if (now_ - last_heard_ >= silence_) {
         hang_up(ErrorCode::kIo, explain_end(fmt::format("the master has been silent for {} s",
@@ -244,8 +248,10 @@ void VolunteerCore::on(const Tick&) {
       // The close itself may hang on a peer that is gone.
       if (now_ - phase_since_ >= config_.welcome_deadline) retry_later(why_);
       break;
-    case Phase::kConnecting:
     case Phase::kResting:
+      last_met_ = now_;  // it does not look for the master
+      break;
+    case Phase::kConnecting:
     case Phase::kDone:
       break;
   }

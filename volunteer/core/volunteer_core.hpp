@@ -34,6 +34,8 @@ struct CoreConfig {
   Millis retry_first{500};
   Millis retry_longest{30'000};
   Millis retry_keeping{1'000};  // the longest while it keeps shards, so as not to come too late
+  std::optional<Millis>
+      give_up;  // exit when no master has been reached for this time; unset: never
   Millis welcome_deadline{10'000};
   Millis leave_grace{30'000};          // how long a hand-over may take before it goes anyway
   std::uint32_t chunks_in_flight = 8;  // over all shards that are loading
@@ -174,6 +176,7 @@ class VolunteerCore {
 
   Phase phase_ = Phase::kRetrying;
   Instant phase_since_{};
+  Instant last_met_{};  // when a master last had this volunteer, or it did not look for one
   Instant next_attempt_{};
   std::string why_;  // there is no connection
   std::optional<Pause> pause_;

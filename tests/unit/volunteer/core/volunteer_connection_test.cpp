@@ -66,6 +66,36 @@ TEST_CASE("volunteer: a refusal for now is tried again, and shown meanwhile", "[
   until_next_attempt(driver);
 }
 
+TEST_CASE("volunteer: it gives up when no master has been reached for the time it was given",
+          "[volunteer]") {
+  CoreConfig config = VolunteerDriver::tiny_config();
+  config.retry_first = config.retry_longest = Millis(100);
+  config.give_up = Millis(10'000);
+  VolunteerDriver driver(config);
+  driver.handle(Started{});
+  const auto fail_for = [&](Millis time) {
+    for (Millis waited{0}; waited < time && !driver.exit; waited += Millis(100)) {
+      if (driver.snapshot().phase == Phase::kConnecting) driver.handle(ConnectFailed{"refused"});
+      driver.tick(Millis(100));
+    }
+  };
+  fail_for(Millis(9'500));
+  REQUIRE_FALSE(driver.exit.has_value());
+  // Time with a master does not count, nor does time at rest.
+  while (driver.snapshot().phase != Phase::kConnecting) driver.tick(Millis(10));
+  driver.handle(Connected{});
+  driver.receive(VolunteerDriver::welcome());
+  driver.tick(Millis(1));
+  driver.handle(Disconnected{"closed"});
+  fail_for(Millis(9'500));
+  REQUIRE_FALSE(driver.exit.has_value());
+  fail_for(Millis(1'000));
+  REQUIRE(driver.exit.has_value());
+  REQUIRE_FALSE(driver.exit->success);
+  REQUIRE_THAT(driver.exit->error.message,
+               Catch::Contains("no master for 10 s") && Catch::Contains("refused"));
+}
+
 TEST_CASE("volunteer: attempts come at growing intervals, and at short ones after a welcome",
           "[volunteer]") {
   VolunteerDriver driver;

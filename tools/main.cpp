@@ -23,6 +23,7 @@
 #include "tools/inspect/inspect_command.hpp"
 #include "tools/inspect/plot_command.hpp"
 #include "tools/inspect/status_command.hpp"
+#include "tools/launch/launch_command.hpp"
 #include "tools/plan/plan_command.hpp"
 #include "tools/predict/evaluate_command.hpp"
 #include "tools/predict/export_command.hpp"
@@ -70,6 +71,7 @@ int main(int argc, char** argv) {
   gleaner::add_history_command(app, exit_status);
   gleaner::add_import_command(app, exit_status);
   gleaner::add_inspect_command(app, exit_status);
+  gleaner::add_launch_command(app, exit_status);
   gleaner::add_man_command(app, exit_status);
   gleaner::add_plan_command(app, exit_status);
   gleaner::add_plot_command(app, exit_status);

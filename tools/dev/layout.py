@@ -74,6 +74,7 @@ TOOLS_INCLUDE = {
     "predict": {"cli", "dataset", "dataset/files", "dataset/make"},
     "bench": {"cli", "dataset/make"},
     "plan": {"bench", "cli"},
+    "launch": {"access", "cli"},
 }
 BELOW_TOOLS = set(INCLUDES) - {"tools", "tests"}
 for folder, others in TOOLS_INCLUDE.items():

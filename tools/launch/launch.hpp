@@ -1,0 +1,84 @@
+// What is to be launched, and the files that launch it: one pure function for each system that can
+// start programs. Nothing here reads or writes a file, or runs a command.
+//
+// Invariants
+// - No file but a secret one contains the line's invite, and no command has it in its words.
+// - Paths and names have passed check_launch(), so that they mean themselves in every file.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+
+namespace gleaner {
+
+struct Launch {
+  bool is_master = false;        // a master rather than volunteers
+  std::uint32_t volunteers = 1;  // at a time
+  std::uint32_t jobs = 1;   // in all, one after the other where there are more; at least as many
+  std::uint32_t cores = 2;  // of each
+  std::uint64_t memory_bytes = std::uint64_t{4} << 30;  // of each
+  std::optional<std::uint64_t> time_s;                  // that one may stay; unset: for ever
+  std::string program;                                  // as it is called where it runs
+  std::string line;          // gleaner://..., or HOST:PORT in plain text; of volunteers
+  bool is_insecure = false;  // the line is HOST:PORT
+  std::string line_file;     // whole path of a file that holds it
+  std::string config_file;   // whole path of the master's TOML file
+  std::string config_text;   // what is in it
+  std::uint16_t port = 0;    // at which the master listens
+  std::string partition;     // of Slurm; empty: the cluster's usual one
+  std::string image;         // of Kubernetes: holds the programs
+  std::string data_claim;    // of Kubernetes: a volume with the master's data
+  std::uint64_t store_bytes = std::uint64_t{20} << 30;  // of Kubernetes: the volume of the store
+  std::vector<std::string> hosts;  // of ssh; of a master under Slurm the one node
+};
+
+struct LaunchFile {
+  std::string name;
+  std::string text;
+  bool is_secret = false;
+};
+
+// What launches it: `commands` run one after the other in the folder that holds `files`, a word
+// each argument. The first file is the one to review.
+struct LaunchFiles {
+  std::vector<LaunchFile> files;
+  std::vector<std::vector<std::string>> commands;
+};
+
+struct LaunchTarget {
+  const char* name;
+  LaunchFiles (*write)(const Launch& launch);
+  bool has_master;            // it can run the master too
+  bool has_secrets;           // it keeps the line itself: `line_file` is not used
+  bool needs_time_with_jobs;  // a job that never ends leaves no place for the next
+};
+
+LaunchFiles slurm_files(const Launch& launch);
+LaunchFiles kubernetes_files(const Launch& launch);
+LaunchFiles condor_files(const Launch& launch);
+LaunchFiles systemd_files(const Launch& launch);
+LaunchFiles ssh_files(const Launch& launch);
+
+const std::vector<LaunchTarget>& launch_targets();
+
+// Whether `target` can launch it: an error names the flag and what would do.
+Result<void> check_launch(const LaunchTarget& target, const Launch& launch);
+
+// ---- For the writers
+// -----------------------------------------------------------------------------
+
+// Memory that shards may take of what one has: half of it, as a volunteer takes of a whole machine.
+std::uint64_t shard_bytes(const Launch& launch);
+// Whole MiB and minutes, rounded up.
+std::uint64_t mebibytes(std::uint64_t bytes);
+std::uint64_t whole_minutes(std::uint64_t seconds);
+
+// How a job's program is called with its arguments: it ends with the run, and when there is no
+// master for five minutes. `line_file` is its path where the job runs.
+std::string volunteer_command(const Launch& launch, const std::string& line_file);
+
+}  // namespace gleaner

@@ -1,0 +1,100 @@
+// systemd: units on this machine. The line is a credential, so only the service sees it, and only
+// in memory; the service has a user and folders of its own and sees little else of the machine.
+#include <fmt/format.h>
+
+#include "tools/launch/launch.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr const char* kSandbox =
+    "DynamicUser=yes\n"
+    "UMask=0077\n"
+    "CapabilityBoundingSet=\n"
+    "NoNewPrivileges=yes\n"
+    "ProtectSystem=strict\n"
+    "ProtectHome=read-only\n"
+    "PrivateTmp=yes\n"
+    "PrivateDevices=yes\n"
+    "ProtectClock=yes\n"
+    "ProtectControlGroups=yes\n"
+    "ProtectHostname=yes\n"
+    "ProtectKernelLogs=yes\n"
+    "ProtectKernelModules=yes\n"
+    "ProtectKernelTunables=yes\n"
+    "LockPersonality=yes\n"
+    "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK\n"
+    "RestrictNamespaces=yes\n"
+    "RestrictRealtime=yes\n"
+    "RestrictSUIDSGID=yes\n"
+    "SystemCallArchitectures=native\n"
+    "SystemCallFilter=@system-service\n";
+
+std::string limits(const Launch& launch) {
+  const std::string text =
+      fmt::format("CPUQuota={}%\nMemoryMax={}M\n", 100 * std::uint64_t{launch.cores},
+                  mebibytes(launch.memory_bytes));
+  if (!launch.time_s) return text + "Restart=on-failure\n";
+  return text + fmt::format("RuntimeMaxSec={}\n", *launch.time_s);
+}
+
+std::string unit(const std::string& description, const std::string& service) {
+  return fmt::format(
+      "[Unit]\n"
+      "Description={}\n"
+      "Wants=network-online.target\n"
+      "After=network-online.target\n\n"
+      "[Service]\n"
+      "{}\n"
+      "[Install]\n"
+      "WantedBy=multi-user.target\n",
+      description, service);
+}
+
+LaunchFiles master_unit(const Launch& launch) {
+  const char* const name = "gleaner-master.service";
+  // Not in a sandbox: where its data and its store are is for its configuration to say.
+  const std::string service = fmt::format(
+      "ExecStart={} --config {}\n"
+      "RestartSec=5\n"
+      "TimeoutStopSec=60\n"
+      "NoNewPrivileges=yes\n"
+      "{}",
+      launch.program, launch.config_file, limits(launch));
+  return {
+      {{name, "# The master of a Gleaner run. It resumes the run when it is started again.\n" +
+                  unit("Gleaner master", service)}},
+      {{"systemctl", "link", std::string("./") + name}, {"systemctl", "enable", "--now", name}}};
+}
+
+}  // namespace
+
+LaunchFiles systemd_files(const Launch& launch) {
+  if (launch.is_master) return master_unit(launch);
+  const char* const name = "gleaner-volunteer@.service";
+  const std::string service = fmt::format(
+      "ExecStart={} --line-file %d/line{} --name %H-%i --cache %S/gleaner-volunteer-%i "
+      "--leave-grace-s 10\n"
+      "LoadCredential=line:{}\n"
+      "StateDirectory=gleaner-volunteer-%i\n"
+      "RuntimeDirectory=gleaner-volunteer-%i\n"
+      "RestartSec=10\n"
+      "TimeoutStopSec=20\n"
+      "CPUWeight=idle\n"
+      "IOSchedulingClass=idle\n"
+      "{}{}",
+      launch.program, launch.is_insecure ? " --insecure" : "", launch.line_file, limits(launch),
+      kSandbox);
+  LaunchFiles result;
+  result.files.push_back(
+      {name, "# Volunteers for a Gleaner run: an instance of this unit each, 1 and up.\n" +
+                 unit("Gleaner volunteer %i", service)});
+  std::vector<std::string> enable = {"systemctl", "enable", "--now"};
+  for (std::uint32_t i = 1; i <= launch.volunteers; ++i) {
+    enable.push_back(fmt::format("gleaner-volunteer@{}.service", i));
+  }
+  result.commands = {{"systemctl", "link", std::string("./") + name}, std::move(enable)};
+  return result;
+}
+
+}  // namespace gleaner

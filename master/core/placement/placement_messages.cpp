@@ -27,9 +27,10 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
   }
   session.awaits_offer = false;
   session.last_progress = outbox_.now();
-  // While a round is being folded the log may forget what the offered state would need.
-  const bool is_current =
-      offer.checkpoint == checkpoint && !is_folding && session.phase == SessionPhase::kActive;
+  // While a round is being folded the log may forget what the offered state would need. A referee
+  // with shards of its own could not audit them.
+  const bool is_current = offer.checkpoint == checkpoint && !is_folding &&
+                          session.phase == SessionPhase::kActive && !session.is_referee();
   std::vector<ShardId> accepted;
   std::vector<ShardId> different;
   for (const OfferedShard& offered : offer.shards) {

@@ -1,6 +1,6 @@
 // A volunteer that speaks the protocol correctly and computes honestly, but tells a lie about what
 // it has computed: `gleaner-liar ADDRESS CACHE LIE FIRST`. It lies in every answer that the lie can
-// be told in, from number FIRST on.
+// be told in, from number FIRST on. `gleaner-liar --list` prints the lies.
 #include <asio/io_context.hpp>
 #include <chrono>
 #include <cstdio>
@@ -94,10 +94,12 @@ int run(const std::string& line, const std::string& cache, const Lie& lie, int f
 }  // namespace gleaner
 
 int main(int argc, char** argv) {
+  if (argc == 2 && std::string(argv[1]) == "--list") {
+    for (const auto& [name, lie] : gleaner::lies()) std::printf("%s\n", name.c_str());
+    return 0;
+  }
   if (argc != 5 || !gleaner::lies().contains(argv[3])) {
-    std::fprintf(stderr, "usage: gleaner-liar ADDRESS CACHE LIE FIRST; lies:");
-    for (const auto& [name, lie] : gleaner::lies()) std::fprintf(stderr, " %s", name.c_str());
-    std::fprintf(stderr, "\n");
+    std::fprintf(stderr, "usage: gleaner-liar ADDRESS CACHE LIE FIRST | --list\n");
     return 2;
   }
   return gleaner::run(argv[1], argv[2], gleaner::lies().at(argv[3]), std::atoi(argv[4]));

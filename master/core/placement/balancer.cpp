@@ -21,21 +21,27 @@ std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uin
   for (std::size_t i = 0; i < holders.size(); ++i) {
     if (holders[i].capacity == 0) continue;
     const double exact = shards * speed_of(holders[i]) / total;
-    shares[i] = std::min(static_cast<std::uint32_t>(exact), holders[i].capacity);
+    shares[i] =
+        std::min({static_cast<std::uint32_t>(exact), holders[i].capacity, holders[i].limit});
     given += shares[i];
   }
-  // Each shard left goes where it is done first, which is nobody slow.
-  for (; given < shards; ++given) {
-    std::optional<std::size_t> first;
-    double soonest = 0;
-    for (std::size_t i = 0; i < holders.size(); ++i) {
-      const double done = (shares[i] + 1) / speed_of(holders[i]);
-      if (shares[i] >= holders[i].capacity || (first && done >= soonest)) continue;
-      first = i;
-      soonest = done;
+  // Each shard left goes where it is done first, which is nobody slow; beyond the limits where that
+  // leaves nobody.
+  for (const bool is_limited : {true, false}) {
+    for (; given < shards; ++given) {
+      std::optional<std::size_t> first;
+      double soonest = 0;
+      for (std::size_t i = 0; i < holders.size(); ++i) {
+        const double done = (shares[i] + 1) / speed_of(holders[i]);
+        const bool is_full =
+            shares[i] >= holders[i].capacity || (is_limited && shares[i] >= holders[i].limit);
+        if (is_full || (first && done >= soonest)) continue;
+        first = i;
+        soonest = done;
+      }
+      if (!first) break;
+      ++shares[*first];
     }
-    if (!first) break;
-    ++shares[*first];
   }
   return shares;
 }
@@ -68,7 +74,16 @@ double gain_of_fair_shares(std::span<const Holder> holders, std::uint32_t shards
   return slowest > slowest_when_fair ? 1 - slowest_when_fair / slowest : 0;
 }
 
+bool is_beyond_limits(std::span<const Holder> holders, std::uint32_t shards) {
+  const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
+  for (std::size_t i = 0; i < holders.size(); ++i) {
+    if (holders[i].shards > std::max(holders[i].limit, shares[i])) return true;
+  }
+  return false;
+}
+
 bool is_unbalanced(std::span<const Holder> holders, std::uint32_t shards, double hysteresis) {
+  if (is_beyond_limits(holders, shards)) return true;
   const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
   for (std::size_t i = 0; i < holders.size(); ++i) {
     if (holders[i].shards == 0 && shares[i] > 0) return true;  // a newcomer

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <vector>
@@ -16,6 +17,8 @@ struct Holder {
   double speed = 0;          // examples x shards a second, or any common unit; 0 counts as slowest
   std::uint32_t shards = 0;  // held or on the way
   std::uint32_t capacity = 0;  // most shards its memory takes
+  // Most shards that it gets while others have room for the rest.
+  std::uint32_t limit = std::numeric_limits<std::uint32_t>::max();
 };
 
 struct Move {
@@ -23,9 +26,9 @@ struct Move {
   std::uint32_t shards = 0;
 };
 
-// Fair shares: those with which the slowest holder is done first, within capacity; ties by
-// position. A holder so slow that one shard would keep all others waiting gets none. The shares sum
-// to `shards` unless the capacities do not suffice.
+// Fair shares: those with which the slowest holder is done first, within capacity, and within the
+// limits where those suffice; ties by position. A holder so slow that one shard would keep all
+// others waiting gets none. The shares sum to `shards` unless the capacities do not suffice.
 std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uint32_t shards);
 
 // Position of the holder that should get the next free shard: the one that lacks the largest part
@@ -33,8 +36,12 @@ std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uin
 // Nullopt when none has room.
 std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::uint32_t shards);
 
-// Whether shards should move: the slowest holder takes longer than it would with fair shares by
-// more than `hysteresis`, of which 0.25 is a quarter. A batch is done when the last is.
+// Whether somebody holds more than its limit, and others have room for it.
+bool is_beyond_limits(std::span<const Holder> holders, std::uint32_t shards);
+
+// Whether shards should move: somebody is beyond its limit, or the slowest holder takes longer than
+// it would with fair shares by more than `hysteresis`, of which 0.25 is a quarter. A batch is done
+// when the last is.
 bool is_unbalanced(std::span<const Holder> holders, std::uint32_t shards, double hysteresis);
 
 // How much shorter a batch would be with fair shares, as a part of what it takes now: 0 to 1.

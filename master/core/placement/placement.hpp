@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <optional>
 #include <span>
 #include <string>
@@ -126,6 +127,7 @@ class Placement {
   struct Speeds {
     double trained = 0;
     double claimed = 0;
+    double lowest = std::numeric_limits<double>::infinity();  // claim of all that are here
   };
 
   [[nodiscard]] Speeds speeds() const;
@@ -133,6 +135,9 @@ class Placement {
   // Shards of the layer that its memory takes beside everything else that it holds.
   [[nodiscard]] std::uint32_t capacity(SessionId id, const SessionState& session,
                                        Layer layer) const;
+  // The output shards that a stranger gets while others have room for the rest: one until a commit
+  // of it is durable, then a third.
+  [[nodiscard]] std::uint32_t limit(const SessionState& session) const;
   // Bytes that all shards at the session take, shadows among them.
   [[nodiscard]] std::uint64_t bytes_at(SessionId id) const;
   // Whether those who may hold shards of the layer can hold them all.

@@ -14,10 +14,9 @@ constexpr double kHeldBack = 3;
 
 // The speed that is expected of a volunteer: examples x shards per second, or another common unit.
 // One that has not trained yet measured itself, in another unit; those that did both translate.
-double expected_speed(const SessionState& session, double trained, double claimed) {
+double expected_speed(const SessionState& session, double claim, double trained, double claimed) {
   if (session.speed > 0) return session.speed;
-  const double speed = double{session.hello.speed};
-  return claimed > 0 ? speed * trained / claimed : speed;
+  return claimed > 0 ? claim * trained / claimed : claim;
 }
 
 }  // namespace
@@ -25,7 +24,9 @@ double expected_speed(const SessionState& session, double trained, double claime
 Placement::Speeds Placement::speeds() const {
   Speeds sum;
   for (const auto& [id, session] : sessions_.all()) {
-    if (session.phase != SessionPhase::kActive || session.speed <= 0) continue;
+    if (session.phase != SessionPhase::kActive) continue;
+    sum.lowest = std::min(sum.lowest, double{session.hello.speed});
+    if (session.speed <= 0) continue;
     sum.trained += session.speed;
     sum.claimed += double{session.hello.speed};
   }
@@ -40,6 +41,11 @@ std::uint32_t Placement::capacity(SessionId id, const SessionState& session, Lay
   const std::uint64_t other = bytes_at(id) - bytes * held_by(id, layer).size();
   const std::uint64_t free = memory - std::min(memory, other);
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(shards_in(layer), free / bytes));
+}
+
+std::uint32_t Placement::limit(const SessionState& session) const {
+  const std::uint32_t shards = shards_in(Layer::kOutput);
+  return sessions_.account(session).commits == 0 ? 1 : (shards + 2) / 3;
 }
 
 std::uint64_t Placement::bytes_at(SessionId id) const {
@@ -59,9 +65,12 @@ std::vector<Holder> Placement::holders(Layer layer) const {
     if (layer == Layer::kInput && is_audited(session)) continue;
     Holder holder;
     holder.session = id;
-    holder.speed = expected_speed(session, sum.trained, sum.claimed);
+    // A stranger may claim anything: until it has been measured it counts as the slowest.
+    const double claim = is_audited(session) ? sum.lowest : double{session.hello.speed};
+    holder.speed = expected_speed(session, claim, sum.trained, sum.claimed);
     holder.shards = static_cast<std::uint32_t>(held_by(id, layer).size());
     holder.capacity = capacity(id, session, layer);
+    if (is_audited(session)) holder.limit = limit(session);
     if (outbox_.now() < session.held_back_until) holder.capacity = 0;
     // One that has missed two heartbeats may be dead: it keeps what it has, and gets no more. Nor
     // does one that is paused.
@@ -180,7 +189,8 @@ void Placement::rebalance() {
     return;
   }
   const std::vector<Holder> candidates = holders(Layer::kOutput);
-  const bool must_move = std::any_of(candidates.begin(), candidates.end(),
+  const bool must_move = is_beyond_limits(candidates, run_.map.output_shards()) ||
+                         std::any_of(candidates.begin(), candidates.end(),
                                      [](const Holder& h) { return h.shards > h.capacity; });
   if (!must_move && !is_move_worth_while(candidates)) return;
   const bool is_for_newcomer = has_newcomer_;

@@ -77,6 +77,20 @@ TEST_CASE("balancer: a speed of zero counts as slowest, not as absent", "[balanc
           std::vector<std::uint32_t>{0, 4});
 }
 
+TEST_CASE("balancer: nobody goes beyond its limit while others have room", "[balancer]") {
+  Holder greedy = holder(1, 1e9, 9);
+  greedy.limit = 3;
+  REQUIRE(fair_shares(std::vector{greedy, holder(2, 1)}, 9) == std::vector<std::uint32_t>{3, 6});
+  // There is room for four more: the rest goes beyond the limit.
+  const std::vector small{greedy, holder(2, 1, 0, 4)};
+  REQUIRE(fair_shares(small, 9) == std::vector<std::uint32_t>{5, 4});
+  REQUIRE(is_beyond_limits(small, 9));
+  REQUIRE(is_unbalanced(small, 9, 100));
+  REQUIRE(plan_moves(small, 9).at(0).shards == 4);
+  REQUIRE_FALSE(is_beyond_limits(std::vector{greedy}, 9));
+  REQUIRE(fair_shares(std::vector{greedy}, 9) == std::vector<std::uint32_t>{9});
+}
+
 TEST_CASE("balancer: the next shard goes to whoever is furthest below its share", "[balancer]") {
   REQUIRE(next_receiver(std::vector{holder(1, 1, 3), holder(2, 1, 1)}, 8) == 1u);
   REQUIRE(next_receiver(std::vector{holder(1, 1, 3), holder(2, 1, 3)}, 8) == 0u);

@@ -7,8 +7,9 @@
 namespace gleaner {
 namespace {
 
-CoreConfig lending_config() {
+CoreConfig lending_config(AuditMode audit) {
   CoreConfig config = tiny_core_config();
+  config.audit = audit;
   config.shard_bytes = 1000;
   config.rejoin_grace = Millis(500);
   return config;
@@ -20,28 +21,30 @@ ResumePoint at_checkpoint(RoundIndex checkpoint) {
   return resume;
 }
 
-// Four output shards and volunteers of the speed 1, which hold nothing.
+// Four output shards and volunteers, which hold nothing.
 struct PlacementScene {
-  explicit PlacementScene(RoundIndex checkpoint = 0)
-      : pipeline(run.plan, run.map, checkpoint),
+  explicit PlacementScene(RoundIndex checkpoint = 0, AuditMode audit = AuditMode::kOff)
+      : run(tiny_model(), lending_config(audit), {}),
+        pipeline(run.plan, run.map, checkpoint),
         placement(run, outbox, sessions, pipeline, input, at_checkpoint(checkpoint)) {
     outbox.set_now(Instant(Micros(1'000'000)));
   }
 
-  RunSetup run{tiny_model(), lending_config(), {}};
+  RunSetup run;
   Outbox outbox;
   Sessions sessions{run, outbox, LeaseEpoch{1}};
   Pipeline pipeline;
   std::optional<InputStream> input;
   Placement placement;
 
-  SessionId join(std::uint64_t id, std::uint64_t memory_bytes) {
+  SessionId join(std::uint64_t id, std::uint64_t memory_bytes, float speed = 1) {
     Standing standing;
     standing.identity = {7, id};
+    standing.is_trusted = standing.is_local = false;
     sessions.opened({SessionId{id}, "peer", standing});
     Hello hello;
     hello.memory_bytes = memory_bytes;
-    hello.speed = 1;
+    hello.speed = speed;
     REQUIRE(sessions.activate(SessionId{id}, sessions.at(SessionId{id}), hello, 1, 0));
     placement.newcomer_came();
     return SessionId{id};
@@ -77,6 +80,39 @@ TEST_CASE("placement: a shadow takes the memory of an output shard, and bars its
   std::vector<ShardId> lent;
   for (const LeaseGrant& grant : scene.lend()) lent.push_back(grant.lease.shard);
   REQUIRE(lent == std::vector<ShardId>{ShardId{1}, ShardId{2}});
+}
+
+TEST_CASE("placement: what a stranger claims of its speed gives it no shards", "[placement]") {
+  PlacementScene scene(0, AuditMode::kAll);
+  const SessionId ann = scene.join(1, 10'000);
+  const SessionId eve = scene.join(2, 10'000, 1e30F);
+  REQUIRE(scene.lend().size() == 4);
+  REQUIRE(scene.placement.leases().count_held_by(ann) == 2);
+  REQUIRE(scene.placement.leases().count_held_by(eve) == 2);
+}
+
+TEST_CASE("placement: a stranger gets one shard first, and no more than a third later",
+          "[placement]") {
+  PlacementScene scene(0, AuditMode::kAll);
+  const SessionId ann = scene.join(1, 10'000);
+  const SessionId bob = scene.join(2, 10'000);
+  const SessionId cid = scene.join(3, 10'000);
+  // By speed ann would get three and cid one. The commits of ann and bob are durable.
+  scene.sessions.at(ann).speed = 1000;
+  scene.sessions.at(cid).speed = 500;
+  scene.sessions.at(bob).speed = 50;
+  ++scene.sessions.account(scene.sessions.at(ann)).commits;
+  ++scene.sessions.account(scene.sessions.at(bob)).commits;
+  REQUIRE(scene.lend().size() == 4);
+  REQUIRE(scene.placement.leases().count_held_by(ann) == 2);
+  REQUIRE(scene.placement.leases().count_held_by(bob) == 1);
+  REQUIRE(scene.placement.leases().count_held_by(cid) == 1);
+  // Alone it gets what nobody else takes.
+  PlacementScene lonely(0, AuditMode::kAll);
+  REQUIRE(lonely.lend().empty());
+  const SessionId dan = lonely.join(4, 10'000);
+  REQUIRE(lonely.lend().size() == 4);
+  REQUIRE(lonely.placement.leases().count_held_by(dan) == 4);
 }
 
 TEST_CASE("placement: shards beyond everyone's memory stay free until somebody else comes",

@@ -147,6 +147,12 @@ Result<bool> RunStore::Impl::step(Fold& fold) {
   if (!put) return put.error();
   fold.part = 0;
   if (++fold.shard < map.shard_count()) return false;
+  if (!fold.receipts.empty()) {
+    for (Receipt& receipt : fold.receipts) receipt.digest = fold.digests[raw(receipt.shard)];
+    put = put_text(*fold.writer, Table::kLedger, encode_receipts_key(fold.round()),
+                   encode_receipts(fold.receipts));
+    if (!put) return put.error();
+  }
   fold.history.rows_digest = rows_digest(fold.digests);
   put = put_text(*fold.writer, Table::kHistory, encode_history_key(fold.history.checkpoint),
                  encode_history(fold.history));
@@ -172,7 +178,20 @@ Result<std::optional<ShardId>> RunStore::Impl::first_missing(RoundIndex round) {
   return std::optional<ShardId>();
 }
 
-Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history) {
+Result<std::vector<Receipt>> RunStore::receipts(RoundIndex round) {
+  const ReceiptsKeyBytes key = encode_receipts_key(round);
+  const auto text = get_text(*impl_->store, Table::kLedger, key);
+  if (!text) return text.error();
+  if (!text->has_value()) return std::vector<Receipt>();
+  auto receipts = decode_receipts(**text);
+  const bool is_sound =
+      receipts && (receipts->empty() || raw(receipts->back().shard) < impl_->map.shard_count());
+  if (!is_sound) return corrupt_record(Table::kLedger, key, "it is not a list of receipts");
+  return std::move(*receipts);
+}
+
+Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history,
+                                  const std::vector<Receipt>& receipts) {
   Impl& run = *impl_;
   run.open_fold.reset();
   const RunPlan plan(run.identity.model);
@@ -195,6 +214,9 @@ Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history
   }
   WriteBatch decision;
   put_text(decision, Table::kRun, as_bytes(kFoldKey), encode_history(history));
+  if (!receipts.empty()) {
+    put_text(decision, Table::kLedger, encode_receipts_key(round), encode_receipts(receipts));
+  }
   Result<void> decided = run.store->write(std::move(decision), Durability::kSync);
   if (!decided) return decided;
   auto writer = run.store->begin_sorted(run.fold_bytes(round));
@@ -202,7 +224,7 @@ Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history
   Result<void> put = put_text(**writer, Table::kRun, as_bytes(kProgressKey),
                               encode_progress({round + 1, plan.round_end(round), run.rate_cuts}));
   if (!put) return put;
-  run.open_fold.emplace(Impl::Fold{history, std::move(*writer), 0, 0, {}});
+  run.open_fold.emplace(Impl::Fold{history, receipts, std::move(*writer), 0, 0, {}});
   run.open_fold->history.rate_cuts = static_cast<std::uint32_t>(run.rate_cuts.size());
   return {};
 }
@@ -236,7 +258,9 @@ Result<bool> RunStore::resume_fold() {
   const Result<std::optional<ShardId>> missing = run.first_missing(run.checkpoint);
   if (!missing) return missing.error();
   if (*missing) return false;  // what was staged has been discarded since
-  if (auto begun = begin_fold(run.checkpoint, *decided); !begun) return begun.error();
+  const Result<std::vector<Receipt>> receipts = this->receipts(run.checkpoint);
+  if (!receipts) return receipts.error();
+  if (auto begun = begin_fold(run.checkpoint, *decided, *receipts); !begun) return begun.error();
   return true;
 }
 

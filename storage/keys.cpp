@@ -14,6 +14,7 @@ constexpr std::string_view kLabelCountsPrefix = "label_counts/";
 constexpr std::string_view kShardDigestPrefix = "shard/";
 constexpr std::uint8_t kLeaseEpochKind = 1;
 constexpr std::uint8_t kAccountKind = 2;
+constexpr std::uint8_t kReceiptsKind = 3;
 constexpr std::array<std::uint8_t, 1> kLeaseEpochKey = {kLeaseEpochKind};
 constexpr std::array<std::uint8_t, 1> kAccountsBegin = {kAccountKind};
 constexpr std::array<std::uint8_t, 1> kAccountsEnd = {kAccountKind + 1};
@@ -70,6 +71,9 @@ std::string describe_ledger_key(ByteView key) {
   if (const auto account = decode_account_key(key)) {
     return fmt::format("account of volunteer {:016x}{:016x}", account->identity_high,
                        account->identity_low);
+  }
+  if (const auto round = decode_receipts_key(key)) {
+    return fmt::format("receipts of round {}", *round);
   }
   if (std::ranges::equal(key, lease_epoch_key())) return "lease epochs";
   return hexadecimal(key);
@@ -146,6 +150,18 @@ ByteView account_keys_end() {
 
 ByteView lease_epoch_key() {
   return kLeaseEpochKey;
+}
+
+ReceiptsKeyBytes encode_receipts_key(RoundIndex round) {
+  ReceiptsKeyBytes bytes{};
+  bytes[0] = kReceiptsKind;
+  store_be(round, bytes.data() + 1);
+  return bytes;
+}
+
+std::optional<RoundIndex> decode_receipts_key(ByteView bytes) {
+  if (bytes.size() != ReceiptsKeyBytes{}.size() || bytes[0] != kReceiptsKind) return std::nullopt;
+  return load_be<RoundIndex>(bytes.data() + 1);
 }
 
 Bytes label_counts_key(std::uint32_t chunk) {

@@ -44,7 +44,8 @@ using HistoryKeyBytes = std::array<std::uint8_t, 4>;
 HistoryKeyBytes encode_history_key(RoundIndex checkpoint);
 std::optional<RoundIndex> decode_history_key(ByteView bytes);
 
-// kLedger: an account by the volunteer's identity, or the one record of lease epochs.
+// kLedger: an account by the volunteer's identity, the receipts of a round, or the one record of
+// lease epochs.
 struct AccountKey {
   std::uint64_t identity_high = 0;
   std::uint64_t identity_low = 0;
@@ -58,6 +59,10 @@ std::optional<AccountKey> decode_account_key(ByteView bytes);
 ByteView account_keys_begin();
 ByteView account_keys_end();
 ByteView lease_epoch_key();
+// The receipts of a round.
+using ReceiptsKeyBytes = std::array<std::uint8_t, 5>;
+ReceiptsKeyBytes encode_receipts_key(RoundIndex round);
+std::optional<RoundIndex> decode_receipts_key(ByteView bytes);
 
 // kRun: words, and words followed by a number.
 inline constexpr std::string_view kIdentityKey = "identity";

@@ -90,6 +90,20 @@ void visit_fields(VolunteerAccount& r, const Visit& visit) {
 }
 
 template <typename Visit>
+void visit_fields(Receipt& r, const Visit& visit) {
+  visit("shard", r.shard);
+  visit("rows", r.digest.rows);
+  visit("sum", r.digest.sum);
+  visit("holder_high", r.holder.high);
+  visit("holder_low", r.holder.low);
+  visit("holder_name", r.holder_name);
+  visit("auditor_high", r.auditor.high);
+  visit("auditor_low", r.auditor.low);
+  visit("auditor_name", r.auditor_name);
+  visit("verdict", r.verdict);
+}
+
+template <typename Visit>
 void visit_fields(BackupRecord& r, const Visit& visit) {
   visit("checkpoint", r.checkpoint);
   visit("run", r.run);
@@ -137,6 +151,13 @@ bool read(const json& value, T& target) {
   return true;
 }
 
+bool read(const json& value, ShardId& target) {
+  std::uint32_t number = 0;
+  if (!read(value, number)) return false;
+  target = ShardId{number};
+  return true;
+}
+
 bool read(const json& value, std::vector<BatchIndex>& target) {
   if (!value.is_array()) return false;
   for (const json& entry : value) {
@@ -152,22 +173,28 @@ std::string to_text(const json& object) {
 
 // By value, because visit_fields wants fields that can be written.
 template <typename Record>
-std::string encode(Record record) {
+json to_json(Record record) {
   json object = json::object();
   visit_fields(record, [&](const char* name, const auto& value) {
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
       // JSON has no NaN; what is not a number could not be measured.
       object[name] = std::isfinite(value) ? value : -1.0;
+    } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, ShardId>) {
+      object[name] = raw(value);
     } else {
       object[name] = value;
     }
   });
-  return to_text(object);
+  return object;
 }
 
 template <typename Record>
-std::optional<Record> decode(std::string_view text) {
-  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+std::string encode(const Record& record) {
+  return to_text(to_json(record));
+}
+
+template <typename Record>
+std::optional<Record> from_json(const json& object) {
   if (!object.is_object()) return std::nullopt;
   Record record;
   bool is_readable = true;
@@ -177,6 +204,11 @@ std::optional<Record> decode(std::string_view text) {
   });
   if (!is_readable) return std::nullopt;
   return record;
+}
+
+template <typename Record>
+std::optional<Record> decode(std::string_view text) {
+  return from_json<Record>(json::parse(text, nullptr, /*allow_exceptions=*/false));
 }
 
 }  // namespace
@@ -239,6 +271,26 @@ std::string encode_history(const HistoryRecord& record) {
 
 std::optional<HistoryRecord> decode_history(std::string_view text) {
   return decode<HistoryRecord>(text);
+}
+
+std::string encode_receipts(const std::vector<Receipt>& receipts) {
+  json list = json::array();
+  for (const Receipt& receipt : receipts) list.push_back(to_json(receipt));
+  return to_text(list);
+}
+
+std::optional<std::vector<Receipt>> decode_receipts(std::string_view text) {
+  const json list = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!list.is_array()) return std::nullopt;
+  std::vector<Receipt> receipts;
+  for (const json& object : list) {
+    auto receipt = from_json<Receipt>(object);
+    if (!receipt || (!receipts.empty() && receipt->shard <= receipts.back().shard)) {
+      return std::nullopt;
+    }
+    receipts.push_back(std::move(*receipt));
+  }
+  return receipts;
 }
 
 std::string encode_backup(const BackupRecord& record) {

@@ -51,6 +51,10 @@ std::optional<HistoryRecord> decode_history(std::string_view text);
 std::string encode_account(const VolunteerAccount& record);
 std::optional<VolunteerAccount> decode_account(std::string_view text);
 
+// Of a round, in the order of their shards. A list whose shards do not ascend is not one.
+std::string encode_receipts(const std::vector<Receipt>& receipts);
+std::optional<std::vector<Receipt>> decode_receipts(std::string_view text);
+
 // What is written beside a backup.
 struct BackupRecord {
   RoundIndex checkpoint = 0;

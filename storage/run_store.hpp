@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "common/access/key_id.hpp"
 #include "common/ids.hpp"
 #include "common/model/model_config.hpp"
 #include "common/model/shard_digest.hpp"
@@ -73,6 +74,20 @@ struct VolunteerAccount {
   friend bool operator==(const VolunteerAccount&, const VolunteerAccount&) = default;
 };
 
+// Who made a shard what it is after a round, and who did the same work again.
+struct Receipt {
+  ShardId shard{};
+  ShardDigest digest;  // set by fold(): of the shard after the round
+  KeyId holder;        // whose commit was folded; zero for the master's own process
+  std::string holder_name;
+  KeyId auditor;  // zero where the work was not audited
+  std::string auditor_name;
+  // "confirmed": the auditor did the same and got the same. "trusted": by a volunteer that somebody
+  // vouches for, or by the master. "unaudited": by a stranger, while nobody was audited.
+  std::string verdict;
+  friend bool operator==(const Receipt&, const Receipt&) = default;
+};
+
 // Those rows of [begin, end) of a shard, in their order and without codes, that a run begins with
 // instead of what initial_row() gives.
 using InitialRows =
@@ -124,9 +139,10 @@ class RunStore {
   // The same for whoever has other things to do meanwhile: each step folds a part of a commit, and
   // true says that the round is folded. Between steps the store is at the checkpoint before, and
   // everything else may be asked of it and staged. A fold that failed, or is begun again, starts
-  // from the beginning. step_fold requires one that has begun. begin_fold makes `history` and every
-  // part staged before it durable.
-  Result<void> begin_fold(RoundIndex round, const HistoryRecord& history);
+  // from the beginning. step_fold requires one that has begun. begin_fold makes `history`,
+  // `receipts` (one a shard, or none) and every part staged before it durable.
+  Result<void> begin_fold(RoundIndex round, const HistoryRecord& history,
+                          const std::vector<Receipt>& receipts = {});
   Result<bool> step_fold();
   // Begins the fold that an earlier process had begun when it ended, to be stepped to its end.
   // False when there is none. kCorrupt when a staged part is damaged.
@@ -150,6 +166,9 @@ class RunStore {
   // Replaces the record of the same checkpoint: an evaluation follows its round's fold. Durable.
   Result<void> put_history(const HistoryRecord& record);
   Result<std::vector<HistoryRecord>> history();
+  // Of a folded round, one a shard; none of a round that was folded without. kCorrupt when the
+  // record is damaged.
+  Result<std::vector<Receipt>> receipts(RoundIndex round);
   // Adds or replaces these accounts. Not synced: the next synced write carries them along.
   Result<void> put_accounts(const std::vector<VolunteerAccount>& accounts);
   Result<std::vector<VolunteerAccount>> accounts();

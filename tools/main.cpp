@@ -22,6 +22,7 @@
 #include "tools/inspect/history_command.hpp"
 #include "tools/inspect/inspect_command.hpp"
 #include "tools/inspect/plot_command.hpp"
+#include "tools/inspect/receipts_command.hpp"
 #include "tools/inspect/status_command.hpp"
 #include "tools/launch/launch_command.hpp"
 #include "tools/plan/plan_command.hpp"
@@ -76,6 +77,7 @@ int main(int argc, char** argv) {
   gleaner::add_plan_command(app, exit_status);
   gleaner::add_plot_command(app, exit_status);
   gleaner::add_predict_command(app, exit_status);
+  gleaner::add_receipts_command(app, exit_status);
   gleaner::add_status_commands(app, exit_status);
   gleaner::add_verify_commands(app, exit_status);
   // One verb a line: a word after it that is a verb's name as well is an argument.

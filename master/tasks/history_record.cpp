@@ -18,6 +18,37 @@ HistoryRecord history_record(const RoundRecord& round, std::int64_t wall_seconds
   return record;
 }
 
+namespace {
+
+const char* word_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kConfirmed:
+      return "confirmed";
+    case Verdict::kTrusted:
+      return "trusted";
+    case Verdict::kUnaudited:
+      return "unaudited";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<Receipt> to_receipts(const std::vector<ReceiptRecord>& records) {
+  std::vector<Receipt> receipts;
+  receipts.reserve(records.size());
+  for (const ReceiptRecord& record : records) {
+    receipts.push_back({record.shard,
+                        {},
+                        record.holder,
+                        record.holder_name,
+                        record.auditor,
+                        record.auditor_name,
+                        word_of(record.verdict)});
+  }
+  return receipts;
+}
+
 void set_evaluation(HistoryRecord& record, const Evaluation& evaluation) {
   record.evaluated = evaluation.points;
   record.evaluated_all = evaluation.all_points;

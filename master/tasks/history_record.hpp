@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <vector>
 
 #include "master/core/events/records.hpp"
 #include "storage/run_store.hpp"
@@ -11,5 +12,6 @@ namespace gleaner {
 // The record of the checkpoint that a round became, not evaluated yet. `wall_seconds` since 1970.
 HistoryRecord history_record(const RoundRecord& round, std::int64_t wall_seconds);
 void set_evaluation(HistoryRecord& record, const Evaluation& evaluation);
+std::vector<Receipt> to_receipts(const std::vector<ReceiptRecord>& records);
 
 }  // namespace gleaner

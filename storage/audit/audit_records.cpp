@@ -180,7 +180,22 @@ void audit_history(Store& store, const AuditedRun& run, Findings& findings,
   }
 }
 
-void audit_ledger(Store& store, Findings& findings, const AuditHooks& hooks) {
+namespace {
+
+// Whether the receipts are those of a round of the run: one a shard.
+bool are_receipts(std::string_view text, RoundIndex round, const AuditedRun& run) {
+  const auto receipts = decode_receipts(text);
+  if (!receipts) return false;
+  if (!run.model) return true;
+  if (round >= RunPlan(*run.model).round_count()) return false;
+  const std::uint32_t shards = ShardMap(*run.model).shard_count();
+  return receipts->size() == shards && raw(receipts->back().shard) == shards - 1;
+}
+
+}  // namespace
+
+void audit_ledger(Store& store, const AuditedRun& run, Findings& findings,
+                  const AuditHooks& hooks) {
   bool has_units = false;
   bool has_epochs = false;
   const ByteView epoch_key = lease_epoch_key();
@@ -192,6 +207,14 @@ void audit_ledger(Store& store, Findings& findings, const AuditHooks& hooks) {
         findings.add(Table::kLedger, key, "it is not a record of lease epochs");
       } else {
         hooks.on_record(Table::kLedger, key, record);
+      }
+      return;
+    }
+    if (const auto round = decode_receipts_key(key)) {
+      if (are_receipts(as_text(payload), *round, run)) {
+        hooks.on_record(Table::kLedger, key, record);
+      } else {
+        findings.add(Table::kLedger, key, "these are not the receipts of a round, one a shard");
       }
       return;
     }

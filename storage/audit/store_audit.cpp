@@ -21,7 +21,7 @@ AuditedRun audit_store(Store& store, Findings& findings, const AuditHooks& hooks
   audit_rows(store, run, findings, hooks);
   audit_staged(store, run, findings);
   audit_history(store, run, findings, hooks);
-  audit_ledger(store, findings, hooks);
+  audit_ledger(store, run, findings, hooks);
   return run;
 }
 

@@ -58,7 +58,7 @@ void audit_rows(Store& store, const AuditedRun& run, Findings& findings, const A
 void audit_staged(Store& store, const AuditedRun& run, Findings& findings);
 void audit_history(Store& store, const AuditedRun& run, Findings& findings,
                    const AuditHooks& hooks);
-void audit_ledger(Store& store, Findings& findings, const AuditHooks& hooks);
+void audit_ledger(Store& store, const AuditedRun& run, Findings& findings, const AuditHooks& hooks);
 
 AuditedRun audit_store(Store& store, Findings& findings, const AuditHooks& hooks = {});
 

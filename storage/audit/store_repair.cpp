@@ -340,7 +340,7 @@ Result<RepairOutcome> Repairer::run() {
   if (failed) failed = settle_shards_before(map_->shard_count());
   if (!failed) return failed.error();
   audit_history(damaged_, ours_, findings, hooks);
-  audit_ledger(damaged_, findings, hooks);
+  audit_ledger(damaged_, ours_, findings, hooks);
   if (auto settled = settle_history(); !settled) return settled.error();
   if (auto settled = settle_ledger(); !settled) return settled.error();
   if (had_row_findings && outcome_.lost.empty()) {

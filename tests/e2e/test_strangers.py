@@ -47,6 +47,19 @@ class Strangers(EndToEndTest):
             self.cluster.volunteer(self.invite())
         self.check_honest(master)
         self.assertEqual(self.banned(), [])
+        # The store says who made each shard and who did the same again.
+        told = json.loads(self.cluster.gleaner("receipts", self.store, "--json"))["receipts"]
+        for receipt in told:
+            with self.subTest(receipt=receipt):
+                if receipt["holder"] is None:  # the master holds the input layer
+                    self.assertEqual(receipt["verdict"], "trusted")
+                else:
+                    self.assertEqual(receipt["verdict"], "confirmed")
+                    self.assertIsNotNone(receipt["auditor"])
+                    self.assertNotEqual(receipt["holder"], receipt["auditor"])
+        self.assertIn("confirmed", {receipt["verdict"] for receipt in told})
+        self.assertIn("0 of strangers whom nobody audited", self.cluster.gleaner("receipts", self.store))
+        self.cluster.gleaner("verify", self.store)
 
     def test_one_stranger_alone_is_audited_by_the_master(self):
         master = self.start(1)

@@ -161,7 +161,11 @@ void Audits::check_commit(CaseId id, Case& own, const CommitPart& key, const Fin
   }
   const bool was_open = claim.is_open();
   claim.again = again;
-  if (was_open) confirmed(own, {{std::get<1>(key), LeaseEpoch{}}});
+  if (!was_open) return;
+  const auto& [round, shard, part] = key;
+  confirmed(own, {{shard, LeaseEpoch{}}});
+  const SessionState& auditor = sessions_.at(*own.auditor);
+  confirmed_by_[{round, shard}] = {auditor.standing.identity, auditor.name()};
 }
 
 // ---- Differences -------------------------------------------------------------------------------
@@ -376,6 +380,7 @@ void Audits::auditor_leaves(SessionId id) {
 
 void Audits::decided(RoundIndex checkpoint) {
   checkpoint_ = checkpoint;
+  std::erase_if(confirmed_by_, [&](const auto& entry) { return entry.first.first < checkpoint; });
   for (auto& [id, own] : cases_) {
     while (!own.pieces.empty() && own.pieces.front().round < checkpoint) {
       own.pieces.pop_front();
@@ -405,6 +410,11 @@ bool Audits::is_clear(RoundIndex round) const {
     }
   }
   return convictions_.empty();
+}
+
+std::pair<KeyId, std::string> Audits::auditor_of(RoundIndex round, ShardId shard) const {
+  const auto found = confirmed_by_.find({round, shard});
+  return found == confirmed_by_.end() ? std::pair<KeyId, std::string>() : found->second;
 }
 
 std::vector<AuditedPiece> Audits::take_evaluations() {

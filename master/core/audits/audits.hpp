@@ -76,6 +76,8 @@ class Audits {
   // The rounds before `checkpoint` are folded, or about to be: who audits later work starts there.
   void decided(RoundIndex checkpoint);
   [[nodiscard]] bool is_clear(RoundIndex round) const;
+  // Who confirmed the commit of a shard for a round that is clear: key and name.
+  [[nodiscard]] std::pair<KeyId, std::string> auditor_of(RoundIndex round, ShardId shard) const;
   // Evaluation units that have been confirmed since the last call.
   [[nodiscard]] std::vector<AuditedPiece> take_evaluations();
   [[nodiscard]] std::vector<Conviction> take_convictions();
@@ -191,6 +193,7 @@ class Audits {
   std::map<SessionId, CaseId> by_holder_;  // those that have not left
   std::map<SessionId, std::set<CaseId>> by_auditor_;
   std::map<ShardId, CaseId> shadow_of_;  // whose case a shadow lease serves
+  std::map<std::pair<RoundIndex, ShardId>, std::pair<KeyId, std::string>> confirmed_by_;
   std::vector<AuditedPiece> evaluations_;
   std::vector<Conviction> convictions_;
   CaseId next_case_ = 0;

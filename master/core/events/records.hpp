@@ -36,6 +36,22 @@ struct RoundRecord {
   double bytes_up = -1;
 };
 
+enum class Verdict : std::uint8_t {
+  kConfirmed,  // an auditor did the same work and got the same
+  kTrusted,    // by a volunteer that somebody vouches for, or by the master
+  kUnaudited,  // by a stranger, and nobody is audited
+};
+
+// Who made a shard what it is after a round.
+struct ReceiptRecord {
+  ShardId shard{};
+  KeyId holder;  // zero for the master
+  std::string holder_name;
+  Verdict verdict = Verdict::kTrusted;
+  KeyId auditor;  // of kConfirmed
+  std::string auditor_name;
+};
+
 // What one volunteer, by its identity, did in this process's life, or since the last record of it
 // that was final. Units are training and
 // evaluation units alike: units_issued = units + units_refused + units_expired + those that are out

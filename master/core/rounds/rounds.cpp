@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <tuple>
 #include <utility>
 
 #include "common/model/row_checks.hpp"
@@ -100,6 +101,11 @@ Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& c
                              raw(shard), commit.round)};
   }
   commits_.expect(commit.round, shard, commit.parts);
+  const Verdict verdict = is_audited             ? Verdict::kConfirmed
+                          : session.is_trusted() ? Verdict::kTrusted
+                                                 : Verdict::kUnaudited;
+  receipts_[{commit.round, shard}] = {shard, session.standing.identity, session.name(), verdict, {},
+                                      {}};
   outbox_.push(
       StorageTask(StageTask{id, shard, commit.round, commit.part, commit.parts,
                             std::make_shared<const SparseUpdate>(std::move(commit.update))}));
@@ -168,10 +174,28 @@ std::optional<Done> Rounds::close() {
                     checkpoint_, weak->value, weak->before));
   }
   is_folding_ = true;
+  outbox_.push(StorageTask(
+      FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts(), take_receipts()}));
   audits_.decided(checkpoint_ + 1);
   meter_.begin_round(outbox_.now());
-  outbox_.push(StorageTask(FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts()}));
   return std::nullopt;
+}
+
+std::vector<ReceiptRecord> Rounds::take_receipts() {
+  std::vector<ReceiptRecord> receipts;
+  for (std::uint32_t s = 0; s < run_.map.shard_count(); ++s) {
+    ReceiptRecord& receipt = receipts.emplace_back();
+    receipt.shard = ShardId{s};
+    receipt.holder_name = "the master";
+    const auto known = receipts_.find({checkpoint_, receipt.shard});
+    if (known == receipts_.end()) continue;
+    receipt = std::move(known->second);
+    receipts_.erase(known);
+    if (receipt.verdict != Verdict::kConfirmed) continue;
+    std::tie(receipt.auditor, receipt.auditor_name) =
+        audits_.auditor_of(checkpoint_, receipt.shard);
+  }
+  return receipts;
 }
 
 std::optional<Divergence> Rounds::divergence_of(const RoundRecord& record,

@@ -10,6 +10,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -76,8 +77,10 @@ class Rounds {
  private:
   // Takes the part as the next one of the lease's commit, or says why it is not.
   Result<void> take(ShardLease& lease, const SessionState& session, const ShardCommit& part) const;
-  // Whether every holder, and every auditor, has done the oldest open round.
+  // Whether every holder has done the oldest open round.
   [[nodiscard]] bool is_done_by_all() const;
+  // Of the oldest open round, which is clear; forgets them.
+  [[nodiscard]] std::vector<ReceiptRecord> take_receipts();
   // A stop does not wait for room on the disk.
   [[nodiscard]] std::optional<Done> stop_if_full() const;
   [[nodiscard]] std::optional<Divergence> divergence_of(const RoundRecord& record,
@@ -98,6 +101,7 @@ class Rounds {
   RoundMeter& meter_;
 
   CommitTracker commits_;
+  std::map<std::pair<RoundIndex, ShardId>, ReceiptRecord> receipts_;  // of volunteers, as yet
   RoundIndex checkpoint_;
   std::vector<ShardDigest> digests_;  // of the shards at checkpoint_; may be empty
   bool is_folding_ = false;

@@ -58,12 +58,30 @@ Result<void> write_run(RunStore& run, Told& told) {
       told.staged.insert({round, shard});
     }
     if (auto put = run.put_accounts({VolunteerAccount{}}); !put) return put;
-    if (auto begun = run.begin_fold(round, test::make_history(round + 1)); !begun) return begun;
+    auto begun =
+        run.begin_fold(round, test::make_history(round + 1), test::make_receipts(map, round));
+    if (!begun) return begun;
     told.decided = round + 1;
     if (auto folded = step_to_end(run); !folded) return folded;
     told.checkpoint = round + 1;
   }
   return run.put_history(test::make_history(kRounds));
+}
+
+// Every folded round has its own.
+void check_receipts(RunStore& run) {
+  for (RoundIndex round = 0; round < run.checkpoint(); ++round) {
+    std::vector<Receipt> receipts = require_value(run.receipts(round));
+    if (round + 1 == run.checkpoint()) {
+      const auto digests = require_value(run.shard_digests());
+      for (Receipt& receipt : receipts) CHECK(receipt.digest == digests.at(raw(receipt.shard)));
+    }
+    for (Receipt& receipt : receipts) {
+      CHECK(receipt.digest.rows > 0);
+      receipt.digest = {};
+    }
+    CHECK(receipts == test::make_receipts(run.shard_map(), round));
+  }
 }
 
 void check_after_crash(RunStore& run, const Told& told,
@@ -74,6 +92,7 @@ void check_after_crash(RunStore& run, const Told& told,
   CHECK(require_value(run.checkpoint_digest()) == calm.at(run.checkpoint()));
   for (const auto& [round, shard] : told.staged) CHECK(require_value(run.is_staged(round, shard)));
   CHECK(require_value(run.history()).size() == run.checkpoint());
+  check_receipts(run);
   CHECK(raw(require_value(run.reserve_lease_epochs(1))) >= told.lease_epochs_end);
 }
 
@@ -116,6 +135,7 @@ void crash_at_every_write(MemoryStore::FailedWrite outcome, bool loses_unsynced,
       CHECK(run->checkpoint() >= told.decided);
       CHECK(require_value(run->checkpoint_digest()) == calm.at(run->checkpoint()));
       CHECK(require_value(run->history()).size() == run->checkpoint());
+      check_receipts(*run);
     }
     if (at_start != AtStart::kKeep) require_ok(run->discard_staged());
     Told rest;

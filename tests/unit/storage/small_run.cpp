@@ -74,6 +74,16 @@ HistoryRecord make_history(RoundIndex checkpoint) {
   return record;
 }
 
+std::vector<Receipt> make_receipts(const ShardMap& map, RoundIndex round) {
+  std::vector<Receipt> receipts;
+  for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
+    const std::string number = std::to_string(round) + "-" + std::to_string(s);
+    receipts.push_back(
+        {ShardId{s}, {}, {7, s}, "holder-" + number, {8, s}, "auditor-" + number, "confirmed"});
+  }
+  return receipts;
+}
+
 Result<void> stage_round(RunStore& run, RoundIndex round, std::uint64_t seed) {
   const ShardMap& map = run.shard_map();
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {

@@ -50,7 +50,13 @@ Result<void> make_sound_run(std::unique_ptr<Store> store, RoundIndex checkpoint,
     record.batches = plan.round_end(round);
     record.p_at_1 = 0.5;
     record.evaluated = 10;
-    if (auto folded = run.fold(round, record); !folded) return folded;
+    if (auto begun = run.begin_fold(round, record, make_receipts(run.shard_map(), round)); !begun) {
+      return begun;
+    }
+    for (Result<bool> folded = false; !*folded;) {
+      folded = run.step_fold();
+      if (!folded) return folded.error();
+    }
   }
   if (const auto epochs = run.reserve_lease_epochs(64); !epochs) return epochs.error();
   VolunteerAccount atlas;

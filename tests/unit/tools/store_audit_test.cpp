@@ -399,6 +399,14 @@ void add_other_kinds(std::vector<Kind>& kinds, const Places& at) {
   add_text(kinds, "ledger: epochs from 0", Table::kLedger, at.epochs, R"({"next":0})");
   add_text(kinds, "ledger: epochs that are no number", Table::kLedger, at.epochs,
            R"({"next":"x"})");
+  const Bytes receipts = bytes_of(encode_receipts_key(1));
+  add_text(kinds, "ledger: receipts that are no list", Table::kLedger, receipts, R"({"shard":0})");
+  add_text(kinds, "ledger: receipts of some shards", Table::kLedger, receipts,
+           R"([{"shard":0},{"shard":4}])");
+  add_text(kinds, "ledger: receipts out of order", Table::kLedger, receipts,
+           R"([{"shard":0},{"shard":2},{"shard":1},{"shard":3},{"shard":4}])");
+  add_text(kinds, "ledger: receipts of a round beyond the run", Table::kLedger,
+           bytes_of(encode_receipts_key(4'000'000)), "[]");
   add_text(kinds, "ledger: a key nobody knows", Table::kLedger, {9, 9}, "{}");
 }
 

@@ -103,7 +103,7 @@ struct FoldTask {
   RoundIndex round = 0;
   RoundRecord record;
   std::vector<AccountRecord> accounts;
-  std::vector<ReceiptRecord> receipts;  // one a shard
+  std::vector<ReceiptRecord> receipts{};  // one a shard
 };
 
 // Read a chunk of a shard for its new holder -> ChunkRead.

@@ -198,14 +198,27 @@ void Network::arrive(ConnectionId id, End from, Lane lane) {
   Connection& connection = found->second;
   const End to = other_end(from);
   Flow& flow = connection.flows[index_of(from)];
-  std::deque<Item>& items = queue_of(flow, lane).items;
-  if (items.empty() || !items.front().arrives) return;
+  const auto is_due = [&](Lane which) {
+    const std::deque<Item>& waiting = queue_of(flow, which).items;
+    return !waiting.empty() && waiting.front().arrives && *waiting.front().arrives <= clock_.now();
+  };
+  if (!is_due(lane)) return;
+  // A stall that was prolonged has mixed the lanes' turns.
+  const bool is_late = lane == Lane::kOrdered && is_due(Lane::kUrgent) &&
+                       *queue_of(flow, Lane::kUrgent).items.front().arrives <=
+                           *queue_of(flow, lane).items.front().arrives;
   const Instant stalled = stalls_[connection.volunteer][index_of(to)];
   if (stalled > clock_.now()) {
     log_.mark("network.held_back");
     clock_.at(stalled, [this, id, from, lane] { arrive(id, from, lane); });
     return;
   }
+  if (is_late) {
+    arrive(id, from, Lane::kUrgent);
+    arrive(id, from, lane);
+    return;
+  }
+  std::deque<Item>& items = queue_of(flow, lane).items;
   Item item = std::move(items.front());
   items.pop_front();
   flow.queued_bytes -= item.packet.wire_bytes;

@@ -194,9 +194,17 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Im
   if (deadline == FrameDeadline::kHeader) {
     self->arm(self->read_watch_, time_for(self->limits_, size), "a frame was incomplete");
   }
+  Impl* const impl = self.get();
+  FrameBudget::Share share(size > kFirstReadBytes ? impl->limits_.budget.get() : nullptr, [impl] {
+    impl->close(
+        "frames that have not come whole take too much memory, and this connection's is the "
+        "largest");
+  });
   Bytes payload;
   while (payload.size() < size) {
     const std::size_t have = payload.size();
+    share.hold(std::min(size, std::max(kFirstReadBytes, 2 * have)));
+    if (!impl->is_open()) co_return self->closed(ErrorCode::kIo, impl->close_reason());
     payload.resize(std::min(size, std::max(kFirstReadBytes, 2 * have)));
     const auto target = asio::buffer(payload.data() + have, payload.size() - have);
     const TransferOutcome got = co_await asio::async_read(self->stream_, target, kAsTuple);

@@ -19,6 +19,7 @@
 #include "common/bytes.hpp"
 #include "common/lane.hpp"
 #include "common/limits.hpp"
+#include "common/net/frame_budget.hpp"
 #include "common/net/pacer.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
@@ -40,6 +41,8 @@ struct FramedSocketLimits {
   // Less is read than comes, so that the peer's system slows down what it sends.
   std::shared_ptr<Pacer> pace_in;
   std::shared_ptr<Pacer> pace_out;
+  // Of frames on their way, together with other sockets; null: no bound but each frame's.
+  std::shared_ptr<FrameBudget> budget;
 };
 
 // What the time of a read bounds: the wait for a frame's header, after which the frame has the time

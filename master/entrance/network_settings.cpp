@@ -3,12 +3,20 @@
 #include "volunteer/config.hpp"
 
 namespace gleaner {
+namespace {
+
+// Of messages that volunteers have begun and not finished, together. A commit's or a hand-over's
+// part is smaller by far.
+constexpr std::size_t kUnfinishedBytesMax = std::size_t{128} << 20;
+
+}  // namespace
 
 TcpLinkOptions link_options(const MasterConfig& config) {
   TcpLinkOptions options;
   options.limits.send_queue_bytes_max = config.network.send_queue_bytes;
   options.limits.pace_in = make_pacer(config.network.limit_down);
   options.limits.pace_out = make_pacer(config.network.limit_up);
+  options.limits.budget = std::make_shared<FrameBudget>(kUnfinishedBytesMax);
   return options;
 }
 

@@ -1,0 +1,50 @@
+// What connections hold of frames that have not come whole, together. Honest frames come whole soon
+// and are small; whoever sends large ones and does not finish them would fill the memory of this
+// process. Where all hold more than the budget, the connection that holds most is closed.
+// One thread, or the threads of one strand.
+#pragma once
+
+#include <cstddef>
+#include <functional>
+#include <set>
+
+namespace gleaner {
+
+class FrameBudget {
+ public:
+  explicit FrameBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}
+
+  // What one connection holds of a frame. The budget outlives it.
+  class Share {
+   public:
+    // `close` ends the connection; it is called at most once, from within anybody's hold().
+    // `budget` may be null: then nothing is counted.
+    Share(FrameBudget* budget, std::function<void()> close);
+
+    ~Share() { hold(0); }
+
+    Share(const Share&) = delete;
+    Share& operator=(const Share&) = delete;
+
+    // The connection is about to hold `bytes` of the frame.
+    void hold(std::size_t bytes);
+
+   private:
+    friend class FrameBudget;
+
+    FrameBudget* budget_;
+    std::function<void()> close_;
+    std::size_t bytes_ = 0;
+  };
+
+  [[nodiscard]] std::size_t bytes() const { return bytes_; }
+
+ private:
+  void close_largest();
+
+  std::size_t bytes_max_;
+  std::size_t bytes_ = 0;
+  std::set<Share*> shares_;  // that hold something
+};
+
+}  // namespace gleaner

@@ -6,6 +6,8 @@
 #include <vector>
 
 #include "common/check.hpp"
+#include "master/predict/stored_model.hpp"
+#include "master/predict/table_search.hpp"
 #include "storage/audit/store_audit.hpp"
 #include "storage/audit/store_repair.hpp"
 #include "storage/model/model_rows.hpp"
@@ -13,8 +15,6 @@
 #include "tests/unit/tools/sound_run.hpp"
 #include "tools/inspect/inspect_views.hpp"
 #include "tools/inspect/plot_command.hpp"
-#include "tools/predict/stored_model.hpp"
-#include "tools/predict/table_search.hpp"
 
 namespace gleaner {
 namespace {

@@ -13,14 +13,14 @@
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
 #include "common/time.hpp"
+#include "master/predict/stored_model.hpp"
+#include "master/predict/table_search.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/predict/predict_points.hpp"
 #include "tools/predict/quality.hpp"
-#include "tools/predict/stored_model.hpp"
-#include "tools/predict/table_search.hpp"
 
 namespace gleaner {
 namespace {

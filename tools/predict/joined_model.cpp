@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "tools/predict/stored_model.hpp"
+#include "master/predict/stored_model.hpp"
 
 namespace gleaner {
 namespace {

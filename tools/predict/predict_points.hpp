@@ -15,8 +15,8 @@
 #include "common/dataset/point.hpp"
 #include "common/dataset/text_reader.hpp"
 #include "common/result.hpp"
+#include "common/words/word_model.hpp"
 #include "tools/dataset/files/dataset_stream.hpp"
-#include "tools/dataset/make/word_model.hpp"
 
 namespace gleaner {
 

@@ -15,10 +15,10 @@
 
 #include "common/dataset/packed_writer.hpp"
 #include "common/model/run_plan.hpp"
-#include "tools/dataset/make/word_model.hpp"
+#include "common/words/word_model.hpp"
+#include "master/predict/stored_model.hpp"
+#include "master/predict/table_search.hpp"
 #include "tools/predict/predict_points.hpp"
-#include "tools/predict/stored_model.hpp"
-#include "tools/predict/table_search.hpp"
 
 namespace gleaner {
 namespace {

@@ -3,10 +3,10 @@
 #include <cmath>
 #include <nlohmann/json.hpp>
 
+#include "common/words/word_model.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
 #include "tools/dataset/make/text_records.hpp"
-#include "tools/dataset/make/word_model.hpp"
 
 namespace gleaner {
 namespace {

@@ -3,12 +3,12 @@
 
 #include <cstdint>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include "common/dataset/point.hpp"
+#include "common/words/debian_words.hpp"
+#include "common/words/vocabulary.hpp"
 #include "tools/dataset/make/dataset_debian_index.hpp"
-#include "tools/dataset/make/vocabulary.hpp"
 
 namespace gleaner {
 
@@ -34,12 +34,5 @@ struct DebianSet {
 // Every package with a label is a point; its part depends on its name and the seed alone, so it
 // stays there when the index changes. Features are words that at least two training packages have.
 DebianSet make_debian_set(const std::vector<DebianPackage>& packages, const DebianOptions& options);
-
-// The features of a package, e.g. "name python3", with their weights before the words' rarity is
-// taken into account; ascending, each once.
-std::vector<std::pair<std::string, double>> debian_words(const DebianPackage& package);
-
-// The value of a feature of this weight that `occurrences` of the training points have.
-float debian_value(double weight, std::uint32_t occurrences, std::uint64_t points);
 
 }  // namespace gleaner

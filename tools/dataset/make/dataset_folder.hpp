@@ -7,7 +7,7 @@
 
 #include "common/dataset/atomic_file.hpp"
 #include "common/result.hpp"
-#include "tools/dataset/make/word_model.hpp"
+#include "common/words/word_model.hpp"
 
 namespace gleaner {
 

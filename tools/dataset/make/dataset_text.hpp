@@ -4,8 +4,8 @@
 #include <cstdint>
 #include <string>
 
+#include "common/words/word_model.hpp"
 #include "tools/cli/console.hpp"
-#include "tools/dataset/make/word_model.hpp"
 
 namespace gleaner {
 

@@ -9,7 +9,7 @@
 
 #include "common/dataset/byte_source.hpp"
 #include "common/result.hpp"
-#include "tools/dataset/make/word_model.hpp"
+#include "common/words/word_model.hpp"
 
 namespace gleaner {
 

@@ -1,4 +1,4 @@
-#include "tools/predict/stored_model.hpp"
+#include "master/predict/stored_model.hpp"
 
 #include <fmt/format.h>
 

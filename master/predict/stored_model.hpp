@@ -17,8 +17,8 @@
 #include "common/model/shard_map.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
+#include "master/predict/scored_label.hpp"
 #include "storage/run_store.hpp"
-#include "tools/predict/scored_label.hpp"
 #include "volunteer/train/input/input_layer.hpp"
 #include "volunteer/train/output/output_shard.hpp"
 

@@ -1,4 +1,4 @@
-#include "tools/predict/scored_label.hpp"
+#include "master/predict/scored_label.hpp"
 
 #include <cmath>
 

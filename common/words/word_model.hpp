@@ -10,7 +10,7 @@
 
 #include "common/dataset/point.hpp"
 #include "common/result.hpp"
-#include "tools/dataset/make/vocabulary.hpp"
+#include "common/words/vocabulary.hpp"
 
 namespace gleaner {
 

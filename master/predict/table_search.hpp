@@ -17,8 +17,8 @@
 #include "common/kernels/kernels.hpp"
 #include "common/lsh/sim_hash.hpp"
 #include "common/result.hpp"
+#include "master/predict/stored_model.hpp"
 #include "schema/hidden_codes.hpp"
-#include "tools/predict/stored_model.hpp"
 #include "volunteer/train/output/hash_table.hpp"
 
 namespace gleaner {

@@ -1,4 +1,4 @@
-#include "tools/predict/table_search.hpp"
+#include "master/predict/table_search.hpp"
 
 #include <algorithm>
 #include <limits>

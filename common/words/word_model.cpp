@@ -1,4 +1,4 @@
-#include "tools/dataset/make/word_model.hpp"
+#include "common/words/word_model.hpp"
 
 #include <fmt/format.h>
 
@@ -10,8 +10,8 @@
 
 #include "common/dataset/byte_source.hpp"
 #include "common/dataset/line_reader.hpp"
-#include "tools/dataset/make/dataset_debian_points.hpp"
-#include "tools/dataset/make/text_words.hpp"
+#include "common/words/debian_words.hpp"
+#include "common/words/text_words.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/dataset/make/vocabulary.hpp"
+#include "common/words/vocabulary.hpp"
 
 #include <fmt/format.h>
 

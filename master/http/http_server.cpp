@@ -11,8 +11,11 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <charconv>
 #include <cstring>
+#include <mutex>
 #include <utility>
+#include <vector>
 
 #include "common/check.hpp"
 #include "common/thread_priority.hpp"
@@ -72,7 +75,10 @@ void add_headers(MHD_Response* response, const HttpReply& reply) {
   MHD_add_response_header(response, "Cache-Control", reply.etag.empty() ? "no-store" : "no-cache");
   if (!reply.etag.empty()) MHD_add_response_header(response, "ETag", reply.etag.c_str());
   if (reply.status == MHD_HTTP_METHOD_NOT_ALLOWED) {
-    MHD_add_response_header(response, "Allow", "GET, HEAD");
+    MHD_add_response_header(response, "Allow", reply.allow);
+  }
+  if (reply.status == MHD_HTTP_SERVICE_UNAVAILABLE) {
+    MHD_add_response_header(response, "Retry-After", "1");
   }
 }
 
@@ -81,7 +87,38 @@ Error cannot_listen(const HostPort& address) {
           fmt::format("cannot serve the page at {}: {}", to_text(address), std::strerror(errno))};
 }
 
+HttpReply too_large() {
+  return plain(MHD_HTTP_CONTENT_TOO_LARGE,
+               fmt::format("body: it has more than {} bytes; send it in parts", kHttpPostBytesMax));
+}
+
+HttpReply ending() {
+  return plain(MHD_HTTP_SERVICE_UNAVAILABLE, "The program ends.");
+}
+
 }  // namespace
+
+struct HttpAnswerer::Mailbox {
+  std::mutex lock;
+  std::vector<std::pair<std::uint64_t, HttpReply>> replies;
+  int wake_fd = -1;  // -1: the server is gone
+};
+
+void HttpAnswerer::operator()(HttpReply reply) const {
+  const std::lock_guard guard(mailbox_->lock);
+  if (mailbox_->wake_fd < 0) return;
+  mailbox_->replies.emplace_back(id_, std::move(reply));
+  const std::uint64_t one = 1;
+  [[maybe_unused]] const ssize_t written = write(mailbox_->wake_fd, &one, sizeof(one));
+}
+
+struct HttpServer::Exchange {
+  MHD_Connection* connection = nullptr;
+  std::uint64_t id = 0;   // 0 until the body is complete
+  std::string body;       // as far as it has come
+  std::size_t bytes = 0;  // that it counts for in post_bytes_
+  std::optional<HttpReply> reply;
+};
 
 struct HttpServer::Reader {
   HttpServer* server = nullptr;
@@ -93,10 +130,16 @@ struct HttpServer::Reader {
 
 struct MhdCalls {
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url,
-                               const char* method, const char* /*version*/, const char* /*upload*/,
+                               const char* method, const char* /*version*/, const char* upload,
                                std::size_t* upload_bytes, void** seen) {
     auto* const server = static_cast<HttpServer*>(self);
+    if (*seen != nullptr && *seen != server) {
+      return go_on(*server, *static_cast<HttpServer::Exchange*>(*seen), url, *upload_bytes, upload);
+    }
     const std::string_view verb(method);
+    const bool is_post = verb == MHD_HTTP_METHOD_POST && server->handler_.takes_post &&
+                         server->handler_.takes_post(url);
+    if (is_post) return begin_post(*server, connection, seen);
     const bool is_read = verb == MHD_HTTP_METHOD_GET || verb == MHD_HTTP_METHOD_HEAD;
     if (is_read && (*seen == nullptr || *upload_bytes != 0)) {
       // Bodies of requests are thrown away; the answer follows with the last call.
@@ -109,11 +152,85 @@ struct MhdCalls {
                         : plain(MHD_HTTP_METHOD_NOT_ALLOWED, "Nothing here can be changed."));
   }
 
+  static std::string_view refusal_to(MHD_Connection* connection) {
+    return refusal_of({header(connection, "Host"), header(connection, "Origin"),
+                       header(connection, "Sec-Fetch-Site"), header(connection, "Sec-Fetch-Mode")});
+  }
+
+  static MHD_Result begin_post(HttpServer& server, MHD_Connection* connection, void** seen) {
+    const std::string_view refusal = refusal_to(connection);
+    if (!refusal.empty()) return send(server, connection, plain(MHD_HTTP_FORBIDDEN, refusal));
+    const std::string_view announced = header(connection, MHD_HTTP_HEADER_CONTENT_LENGTH);
+    std::uint64_t bytes = 0;
+    std::from_chars(announced.data(), announced.data() + announced.size(), bytes);
+    auto* const exchange = new HttpServer::Exchange;
+    exchange->connection = connection;
+    // The body is thrown away: who still sends when the connection closes sees no answer.
+    if (bytes > kHttpPostBytesMax) exchange->reply = too_large();
+    *seen = exchange;
+    return MHD_YES;
+  }
+
+  static MHD_Result go_on(HttpServer& server, HttpServer::Exchange& exchange, const char* url,
+                          std::size_t& upload_bytes, const char* upload) {
+    if (exchange.reply && upload_bytes == 0) {
+      return send(server, exchange.connection, *exchange.reply);
+    }
+    if (upload_bytes != 0) {
+      if (!exchange.reply) take_part(server, exchange, {upload, upload_bytes});
+      upload_bytes = 0;
+      return MHD_YES;
+    }
+    // The library must be stopped with nobody suspended.
+    if (server.is_stopping_) return send(server, exchange.connection, ending());
+    exchange.id = server.next_id_++;
+    server.asked_.emplace(exchange.id, &exchange);
+    MHD_suspend_connection(exchange.connection);
+    HttpPost post;
+    post.path = url;
+    post.accept = header(exchange.connection, MHD_HTTP_HEADER_ACCEPT);
+    post.body = std::move(exchange.body);
+    post.answer.mailbox_ = server.mailbox_;
+    post.answer.id_ = exchange.id;
+    server.handler_.post(std::move(post));
+    return MHD_YES;
+  }
+
+  // Adds to the body. With a reply set, the rest is thrown away.
+  static void take_part(HttpServer& server, HttpServer::Exchange& exchange, std::string_view part) {
+    if (exchange.body.size() + part.size() > kHttpPostBytesMax) exchange.reply = too_large();
+    if (server.post_bytes_ + part.size() > kHttpPostBytesAllMax) {
+      exchange.reply = plain(MHD_HTTP_SERVICE_UNAVAILABLE,
+                             "Others have more questions here than can be held; ask again later.");
+    }
+    if (exchange.reply) {
+      exchange.body = {};
+      count_bytes(server, exchange, 0);
+      return;
+    }
+    exchange.body += part;
+    count_bytes(server, exchange, exchange.body.size());
+  }
+
+  static void count_bytes(HttpServer& server, HttpServer::Exchange& exchange, std::size_t bytes) {
+    server.post_bytes_ += bytes - exchange.bytes;
+    exchange.bytes = bytes;
+  }
+
+  // Whatever came of a request, it is over.
+  static void on_end(void* self, MHD_Connection* /*connection*/, void** seen,
+                     MHD_RequestTerminationCode /*how*/) {
+    auto* const server = static_cast<HttpServer*>(self);
+    if (*seen == nullptr || *seen == server) return;
+    auto* const exchange = static_cast<HttpServer::Exchange*>(*seen);
+    count_bytes(*server, *exchange, 0);
+    server->asked_.erase(exchange->id);
+    delete exchange;
+    *seen = nullptr;
+  }
+
   static HttpReply answer(HttpServer& server, MHD_Connection* connection, const char* url) {
-    const RequestOrigin origin{header(connection, "Host"), header(connection, "Origin"),
-                               header(connection, "Sec-Fetch-Site"),
-                               header(connection, "Sec-Fetch-Mode")};
-    const std::string_view refusal = refusal_of(origin);
+    const std::string_view refusal = refusal_to(connection);
     if (!refusal.empty()) return plain(MHD_HTTP_FORBIDDEN, refusal);
     HttpRequest request;
     request.path = url;
@@ -195,7 +312,9 @@ void HttpServer::start() {
 }
 
 HttpServer::HttpServer(HostPort address, HttpHandler handler)
-    : address_(std::move(address)), handler_(std::move(handler)) {}
+    : address_(std::move(address)),
+      handler_(std::move(handler)),
+      mailbox_(std::make_shared<HttpAnswerer::Mailbox>()) {}
 
 Result<void> HttpServer::listen() {
   sockaddr_storage storage{};
@@ -231,12 +350,14 @@ Result<void> HttpServer::listen() {
                                           : reinterpret_cast<sockaddr_in*>(&storage)->sin_port);
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0) return cannot_listen(address_);
+  mailbox_->wake_fd = wake_fd_;
   daemon_ = MHD_start_daemon(
       MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &MhdCalls::on_request, this,
       MHD_OPTION_LISTEN_SOCKET, listener_, MHD_OPTION_CONNECTION_LIMIT, kHttpConnectionsMax,
       MHD_OPTION_PER_IP_CONNECTION_LIMIT, kHttpConnectionsPerAddressMax,
-      MHD_OPTION_CONNECTION_TIMEOUT, kHttpSilenceSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
-      kHttpConnectionBytes, MHD_OPTION_END);
+      MHD_OPTION_NOTIFY_COMPLETED, &MhdCalls::on_end, this, MHD_OPTION_CONNECTION_TIMEOUT,
+      kHttpSilenceSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHttpConnectionBytes,
+      MHD_OPTION_END);
   if (daemon_ == nullptr) return cannot_listen(address_);
   listener_ = -1;  // the daemon's
   const MHD_DaemonInfo* const info = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD);
@@ -253,6 +374,8 @@ HttpServer::~HttpServer() {
   }
   if (daemon_ != nullptr) MHD_stop_daemon(daemon_);
   if (listener_ >= 0) close(listener_);
+  const std::lock_guard guard(mailbox_->lock);
+  mailbox_->wake_fd = -1;
   if (wake_fd_ >= 0) close(wake_fd_);
 }
 
@@ -275,6 +398,28 @@ void HttpServer::resume_readers() {
   }
   has_news_ = false;
   resumed_ = monotonic_now();
+}
+
+void HttpServer::deliver_answers(bool is_end) {
+  std::vector<std::pair<std::uint64_t, HttpReply>> replies;
+  {
+    const std::lock_guard guard(mailbox_->lock);
+    replies.swap(mailbox_->replies);
+  }
+  if (is_end) {
+    for (const auto& [id, exchange] : asked_) {
+      replies.emplace_back(id, ending());
+    }
+  }
+  for (auto& [id, reply] : replies) {
+    const auto found = asked_.find(id);
+    if (found == asked_.end()) continue;
+    Exchange& exchange = *found->second;
+    asked_.erase(found);
+    MhdCalls::count_bytes(*this, exchange, reply.body ? reply.body->size() : 0);
+    exchange.reply = std::move(reply);
+    MHD_resume_connection(exchange.connection);
+  }
 }
 
 int HttpServer::patience(Instant now) const {
@@ -303,11 +448,13 @@ void HttpServer::serve() {
       has_news_ = true;
     }
     if (is_stopping_ && !end) end = now + kFarewell;
+    deliver_answers(false);
     if ((has_news_ && now - resumed_ >= kNewsPause) || end) resume_readers();
     MHD_run(daemon_);
-    if (end && (counts_.streams == 0 || now >= *end)) break;
+    if (end && ((counts_.streams == 0 && asked_.empty()) || now >= *end)) break;
   }
   resume_readers();
+  deliver_answers(true);
   MHD_run(daemon_);
 }
 

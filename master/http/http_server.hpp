@@ -2,7 +2,8 @@
 // reader. Ordinary answers are whole texts that readers share. Streams (server-sent events) are
 // asked for their next piece when the reader has taken the last one, so a reader's state is a
 // position and one shared piece, however slow it is; while there is nothing new its connection is
-// suspended and costs nothing.
+// suspended and costs nothing. The body of a POST is taken whole, up to a limit, and handed to
+// whoever answers it on a thread of theirs; until the answer comes, that connection is suspended.
 //
 // The constructor's thread starts and destroys it; wake() may be called from any thread; the
 // handler is called on the server's own thread only.
@@ -17,6 +18,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <unordered_map>
 #include <unordered_set>
 
 #include "common/host_port.hpp"
@@ -35,6 +37,10 @@ inline constexpr unsigned kHttpConnectionsPerAddressMax = 128;
 inline constexpr unsigned kHttpSilenceSeconds = 30;
 // Memory of a connection for its request and its reply's headers.
 inline constexpr std::size_t kHttpConnectionBytes = std::size_t{16} << 10;
+
+// A body of a POST, and all bodies together with the answers to them that are not taken yet.
+inline constexpr std::size_t kHttpPostBytesMax = std::size_t{1} << 20;
+inline constexpr std::size_t kHttpPostBytesAllMax = std::size_t{64} << 20;
 
 struct HttpRequest {
   std::string_view path;
@@ -57,12 +63,40 @@ struct HttpReply {
   SharedText body;
   std::string etag;                      // empty: nothing may be kept by the browser
   std::optional<StreamPosition> stream;  // instead of a body: a stream that begins there
+  const char* allow = "GET, HEAD";       // for status 405
+};
+
+// Gives the answer to one POST: once, from any thread, also when the server is gone.
+class HttpAnswerer {
+ public:
+  void operator()(HttpReply reply) const;
+
+ private:
+  friend class HttpServer;
+  friend struct MhdCalls;
+
+  // Answers on their way to the server's thread.
+  struct Mailbox;
+
+  std::shared_ptr<Mailbox> mailbox_;
+  std::uint64_t id_ = 0;
+};
+
+struct HttpPost {
+  std::string path;
+  std::string accept;  // header Accept
+  std::string body;    // at most kHttpPostBytesMax
+  HttpAnswerer answer;
 };
 
 struct HttpHandler {
   std::function<HttpReply(const HttpRequest&)> answer;
   // The stream's next piece after `position`, which moves on; null while there is nothing new.
   std::function<SharedText(StreamPosition& position)> next_piece;
+  // Whether bodies may be sent to the path; unset: to none.
+  std::function<bool(std::string_view path)> takes_post;
+  // Must not take long: it hands the work on.
+  std::function<void(HttpPost post)> post;
   // Called when wake() has been, before the streams are asked.
   std::function<void()> on_wake;
 };
@@ -98,8 +132,9 @@ class HttpServer {
   // On the server's thread.
   [[nodiscard]] HttpCounts counts() const;
 
-  // One reader of a stream; the server's own.
+  // One reader of a stream, and one POST; the server's own.
   struct Reader;
+  struct Exchange;
 
  private:
   friend struct MhdCalls;  // what libmicrohttpd calls
@@ -108,6 +143,8 @@ class HttpServer {
   Result<void> listen();
   void serve();
   void resume_readers();
+  // Lets answered POSTs go on; with `is_end`, also those that nobody has answered.
+  void deliver_answers(bool is_end);
   // The time until something is due, milliseconds; negative: nothing is.
   [[nodiscard]] int patience(Instant now) const;
 
@@ -121,6 +158,11 @@ class HttpServer {
   std::atomic<bool> is_stopping_ = false;
   // Readers without news. They are owned by their responses.
   std::unordered_set<Reader*> waiting_;
+  // POSTs that wait for their answer, by the answer's id. The library owns them.
+  std::unordered_map<std::uint64_t, Exchange*> asked_;
+  std::uint64_t next_id_ = 1;
+  std::size_t post_bytes_ = 0;
+  std::shared_ptr<HttpAnswerer::Mailbox> mailbox_;
   bool has_news_ = false;
   Instant resumed_{};
   std::thread thread_;

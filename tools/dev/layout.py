@@ -48,15 +48,15 @@ INCLUDES = {
     "master/entrance": {"common", "common/access", "common/console", "common/net", "master/access", "master/config",
                         "master/console", "master/entrance", "schema", "volunteer"},
     "master/http": {"common", "common/console", "common/model", "master/console", "master/core/events", "master/http",
-                    "master/tasks", "schema", "storage"},
+                    "master/predict", "master/tasks", "schema", "storage"},
     "master/predict": CORE_SEES | TRAIN | {"common/words", "master/predict", "master/tasks", "storage", "storage/engine",
                                            "storage/model"},
     "master/tasks": CORE_SEES | {"master/console", "master/core/events", "master/tasks", "storage",
                                  "storage/engine", "volunteer/train/input"},
     "master": CORE_SEES | SHELL_SEES | TRAIN | {
         "storage", "storage/engine", "storage/model", "master", "master/access", "master/config",
-        "master/console", "master/core", "master/core/events", "master/entrance", "master/http", "master/tasks", "volunteer",
-        "volunteer/core"},
+        "master/console", "master/core", "master/core/events", "master/entrance", "master/http", "master/predict",
+        "master/tasks", "volunteer", "volunteer/core"},
     "tools": None,  # everything but tests
     "tests": None,
 }
@@ -101,7 +101,7 @@ DOORS = [
     (r"toml\+\+/", r"(.*/)?[^/]*(settings|config)[^/]*\.cpp$", "settings and config sources"),
     (r"CLI/", r"(.*/)?[^/]*(settings|config|main)[^/]*\.cpp$|tools/.*\.cpp$",
      "settings, config and main sources"),
-    (r"nlohmann/", r"(master|volunteer)/[^/]*$|(master/console|master/http|volunteer/control)/.*\.cpp$|common/(words/)?[^/]*\.cpp$|storage/.*\.cpp$|tools/",
+    (r"nlohmann/", r"(master|volunteer)/[^/]*$|(master/console|master/http|master/predict|volunteer/control)/.*\.cpp$|common/(words/)?[^/]*\.cpp$|storage/.*\.cpp$|tools/",
      "shells, tools, and sources in common and storage"),
     (r"(microhttpd\.h|prometheus/)", r"master/http/.*\.cpp$", "sources in master/http"),
     (r"spdlog/", r"(.*/)?[^/]*(log|main)[^/]*\.cpp$", "log and main sources"),

@@ -3,35 +3,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <cmath>
-#include <nlohmann/json.hpp>
-#include <numeric>
 #include <string_view>
-#include <system_error>
 
 namespace gleaner {
 namespace {
 
 constexpr std::size_t kFeaturesShown = 10;
-constexpr std::size_t kFeaturesInJson = 20;
 constexpr std::size_t kMissedShown = 12;
 constexpr std::string_view kIndent = "  ";
-
-using Json = nlohmann::ordered_json;
-
-Json name_or_null(const NameTable& names, std::uint64_t id) {
-  const std::string_view name = names.name(id);
-  return name.empty() ? Json(nullptr) : Json(std::string(name));
-}
-
-// The shortest decimal that reads back as the same float: 8.49 rather than 8.489999771118164.
-double shortest(float value) {
-  const std::string text = fmt::format("{}", value);
-  double result = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
-  return error == std::errc() ? result : double{value};
-}
 
 std::string joined(const std::vector<std::string>& parts) {
   std::string text;
@@ -80,31 +59,6 @@ std::string missed_line(const std::vector<std::uint32_t>& missed, const PredictN
 
 }  // namespace
 
-std::vector<std::uint32_t> missed_labels(const Prediction& prediction) {
-  std::vector<std::uint32_t> missed;
-  for (const std::uint32_t label : prediction.point.labels) {
-    const bool is_predicted =
-        std::any_of(prediction.predicted.begin(), prediction.predicted.end(),
-                    [label](const PredictedLabel& predicted) { return predicted.label == label; });
-    if (!is_predicted) missed.push_back(label);
-  }
-  return missed;
-}
-
-std::vector<std::size_t> strongest_features(const Point& point, std::size_t count) {
-  std::vector<std::size_t> order(point.features.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  const auto kept = static_cast<std::ptrdiff_t>(std::min(count, order.size()));
-  std::partial_sort(order.begin(), order.begin() + kept, order.end(),
-                    [&point](std::size_t a, std::size_t b) {
-                      const float left = std::abs(point.values[a]);
-                      const float right = std::abs(point.values[b]);
-                      return left != right ? left > right : a < b;
-                    });
-  order.resize(static_cast<std::size_t>(kept));
-  return order;
-}
-
 std::string prediction_text(const Prediction& prediction, const PredictNames& names,
                             const PredictLayout& layout) {
   const auto line = [&layout](const std::string& text) {
@@ -121,34 +75,6 @@ std::string prediction_text(const Prediction& prediction, const PredictNames& na
   const std::vector<std::uint32_t> missed = missed_labels(prediction);
   if (!missed.empty()) text += line(missed_line(missed, names)) + "\n";
   return text + "\n";
-}
-
-std::string prediction_json(const Prediction& prediction, const PredictNames& names) {
-  Json json;
-  json["point"] = prediction.index;
-  json["name"] = name_or_null(names.points, prediction.index);
-  if (!prediction.name.empty()) json["name"] = prediction.name;
-  json["features"] = Json::array();
-  for (const std::size_t at : strongest_features(prediction.point, kFeaturesInJson)) {
-    const std::uint32_t feature = prediction.point.features[at];
-    json["features"].push_back({{"feature", feature},
-                                {"name", name_or_null(names.features, feature)},
-                                {"value", shortest(prediction.point.values[at])}});
-  }
-  json["predicted"] = Json::array();
-  for (const PredictedLabel& predicted : prediction.predicted) {
-    json["predicted"].push_back({{"label", predicted.label},
-                                 {"name", name_or_null(names.labels, predicted.label)},
-                                 {"logit", shortest(predicted.logit)},
-                                 {"probability", shortest(predicted.probability)},
-                                 {"is_true", predicted.is_true}});
-  }
-  json["missed"] = Json::array();
-  for (const std::uint32_t label : missed_labels(prediction)) {
-    json["missed"].push_back({{"label", label}, {"name", name_or_null(names.labels, label)}});
-  }
-  // Names come from files and need not be UTF-8.
-  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 void PredictTally::add(const Prediction& prediction) {

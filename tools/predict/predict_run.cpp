@@ -197,7 +197,7 @@ class Predictor {
   }
 
   Result<void> add(IndexedPoint point) {
-    batch_.push_back({point.index, std::move(point.point), {}, std::move(point.name)});
+    batch_.push_back({point.index, std::move(point.point), false, {}, std::move(point.name)});
     return batch_.size() == kPointsAtOnce ? flush() : Result<void>();
   }
 
@@ -207,7 +207,6 @@ class Predictor {
   [[nodiscard]] const PredictTally& tally() const { return tally_; }
 
  private:
-  void fill(Prediction& prediction, std::span<const ScoredLabel> best);
   [[nodiscard]] Result<void> print_header();
 
   const PredictFlags& flags_;
@@ -249,25 +248,14 @@ Result<void> Predictor::flush() {
   std::string text;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
     Prediction& prediction = batch_[i];
-    fill(prediction, std::span<const ScoredLabel>(*best).subspan(i * width, width));
+    prediction.predicted = predicted_labels(
+        std::span<const ScoredLabel>(*best).subspan(i * width, width), prediction.point.labels);
     tally_.add(prediction);
     text += flags_.json ? prediction_json(prediction, *names_)
                         : prediction_text(prediction, *names_, layout_);
   }
   batch_.clear();
   return print_(text);
-}
-
-void Predictor::fill(Prediction& prediction, std::span<const ScoredLabel> best) {
-  const std::vector<float> probabilities = probabilities_of(best);
-  const std::vector<std::uint32_t>& labels = prediction.point.labels;
-  for (std::size_t i = 0; i < best.size(); ++i) {
-    // The tables may propose fewer.
-    if (!std::isfinite(best[i].logit)) break;
-    prediction.predicted.push_back(
-        {best[i].label, best[i].logit, probabilities[i],
-         std::binary_search(labels.begin(), labels.end(), best[i].label)});
-  }
 }
 
 Result<void> predict_all(const PredictFlags& flags, Source& source, Predictor& predictor) {

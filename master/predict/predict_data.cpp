@@ -1,0 +1,94 @@
+#include "master/predict/predict_data.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <numeric>
+#include <system_error>
+#include <utility>
+
+#include "common/dataset/open_or_pack.hpp"
+
+namespace gleaner {
+namespace {
+
+bool is_file(const std::string& path) {
+  std::error_code error;
+  return std::filesystem::is_regular_file(path, error);
+}
+
+// No names where there is no such file.
+Result<NameTable> names_of(const std::string& path, std::uint64_t count, const char* of_what) {
+  if (!is_file(path)) return NameTable();
+  Result<NameTable> names = NameTable::load(path);
+  if (!names) return Error{ErrorCode::kInvalidData, names.error().message};
+  if (names->size() == count) return names;
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{} has {} names for {} {}: it is of another data set than the model",
+                           path, names->size(), count, of_what)};
+}
+
+std::string_view short_name(std::string_view name) {
+  return name.substr(0, name.find(": "));
+}
+
+}  // namespace
+
+Result<PredictData> PredictData::open(const std::string& folder, const ModelConfig& model,
+                                      bool is_normalised) {
+  const auto in = [&](const char* file) { return (std::filesystem::path(folder) / file).string(); };
+  std::error_code error;
+  if (!std::filesystem::is_directory(folder, error)) {
+    return Error{ErrorCode::kInvalidData,
+                 folder + " is not a folder that 'gleaner dataset' made: give one as --data"};
+  }
+  PredictData data;
+  auto labels = names_of(in("labels.txt"), model.labels, "labels");
+  if (!labels) return labels.error();
+  data.names_.labels = std::move(*labels);
+  auto features = names_of(in("features.txt"), model.features, "features");
+  if (!features) return features.error();
+  data.names_.features = std::move(*features);
+  if (is_file(in(kWordModelFile))) {
+    auto words = load_word_model(folder);
+    if (!words) return words.error();
+    if (words->words.numbered().size() != model.features) {
+      return Error{ErrorCode::kInvalidData,
+                   fmt::format("{} is of {} words, the model of {} features: it is of another data "
+                               "set",
+                               in(kWordModelFile), words->words.numbered().size(), model.features)};
+    }
+    data.words_ = std::move(*words);
+  }
+  if (!is_file(in("test.txt"))) return data;
+  PackOptions options;
+  options.normalize = is_normalised;
+  options.text.limits = Dimensions{model.features, model.labels};
+  auto examples = open_or_pack(in("test.txt"), options);
+  if (!examples) return Error{ErrorCode::kInvalidData, examples.error().message};
+  data.examples_ = std::move(*examples);
+  auto points = names_of(in("test.points.txt"), data.examples_->points(), "test examples");
+  if (!points) return points.error();
+  data.names_.points = std::move(*points);
+  data.by_name_.resize(data.names_.points.size());
+  std::iota(data.by_name_.begin(), data.by_name_.end(), 0U);
+  std::ranges::stable_sort(data.by_name_, {}, [&](std::uint32_t example) {
+    return short_name(data.names_.points.name(example));
+  });
+  return data;
+}
+
+std::optional<std::uint64_t> PredictData::example_named(std::string_view name) const {
+  const auto name_of = [&](std::uint32_t example) {
+    return short_name(names_.points.name(example));
+  };
+  for (auto found = std::ranges::lower_bound(by_name_, short_name(name), {}, name_of);
+       found != by_name_.end() && name_of(*found) == short_name(name); ++found) {
+    const std::string_view whole = names_.points.name(*found);
+    if (whole == name || short_name(whole) == name) return *found;
+  }
+  return std::nullopt;
+}
+
+}  // namespace gleaner

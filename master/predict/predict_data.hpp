@@ -1,0 +1,48 @@
+// What lies beside a data set and makes a model's answers readable: the names of labels and
+// features, the words by which a text becomes an example, and the test examples with their names.
+// Each part may be missing. Immutable once made.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/dataset/packed_dataset.hpp"
+#include "common/model/model_config.hpp"
+#include "common/result.hpp"
+#include "common/words/word_model.hpp"
+#include "master/predict/prediction.hpp"
+
+namespace gleaner {
+
+class PredictData {
+ public:
+  // Nothing but numbers.
+  PredictData() = default;
+  // Opens what `folder` has for a model: labels.txt, features.txt, words.json, and test.txt with
+  // test.points.txt. `is_normalised` says how the run scaled its examples. kInvalidData when a
+  // file is damaged or of another data set.
+  static Result<PredictData> open(const std::string& folder, const ModelConfig& model,
+                                  bool is_normalised);
+
+  [[nodiscard]] const PredictNames& names() const { return names_; }
+
+  // Null: texts cannot be read.
+  [[nodiscard]] const WordModel* words() const { return words_ ? &*words_ : nullptr; }
+
+  // Null: there are no examples.
+  [[nodiscard]] const PackedDataset* examples() const { return examples_.get(); }
+
+  // The test example of this name: the whole name, or what stands before its first ": ".
+  [[nodiscard]] std::optional<std::uint64_t> example_named(std::string_view name) const;
+
+ private:
+  PredictNames names_;
+  std::optional<WordModel> words_;
+  std::unique_ptr<PackedDataset> examples_;
+  std::vector<std::uint32_t> by_name_;  // examples in the order of their names
+};
+
+}  // namespace gleaner

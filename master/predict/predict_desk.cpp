@@ -1,0 +1,272 @@
+#include "master/predict/predict_desk.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/dataset/packed_writer.hpp"
+#include "common/thread_priority.hpp"
+
+namespace gleaner {
+namespace {
+
+// How long an unused model stays, and for how long one passes for the newest without a look.
+constexpr Millis kKept{300'000};
+constexpr Millis kNewest{2'000};
+// A followed store is opened at most this often, and for at most a twentieth of the time.
+constexpr Millis kLookPause{1'000};
+constexpr int kLookShare = 20;
+// Requests over which latency is shown, and the time over which speed is.
+constexpr std::size_t kDoneKept = 1024;
+constexpr Millis kSpeedWindow{60'000};
+
+double seconds_of(Micros time) {
+  return static_cast<double>(time.count()) / 1e6;
+}
+
+PredictAnswer refusal(unsigned status, const Error& error) {
+  return {status, error.message + "\n"};
+}
+
+// kInvalidArgument is the asker's; kNotFound, kResources and data that do not fit mean that nobody
+// can be answered yet.
+unsigned status_of(ErrorCode code) {
+  if (code == ErrorCode::kInvalidArgument) return 400;
+  return code == ErrorCode::kCorrupt ? 500 : 503;
+}
+
+std::string joined(RoundIndex checkpoint, bool through_tables,
+                   const std::vector<std::string>& lines, bool is_lines) {
+  std::string text;
+  if (!is_lines) {
+    text = fmt::format("{{\"checkpoint\":{},\"way\":\"{}\",\"predictions\":[", checkpoint,
+                       through_tables ? "tables" : "exact");
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    if (!is_lines && i > 0) text += ',';
+    text += lines[i];
+    if (!is_lines) text.pop_back();  // the line's end
+  }
+  return is_lines ? text : text + "]}\n";
+}
+
+}  // namespace
+
+PredictDesk::PredictDesk(Source source, AnsweringOptions options, std::string data_folder,
+                         bool follows)
+    : source_(std::move(source)),
+      options_(options),
+      data_folder_(std::move(data_folder)),
+      follows_(follows) {}
+
+Result<std::unique_ptr<PredictDesk>> PredictDesk::follow(Source source, AnsweringOptions options,
+                                                         const std::string& data_folder) {
+  std::unique_ptr<PredictDesk> desk(new PredictDesk(std::move(source), options, data_folder, true));
+  if (auto read = desk->refresh(); !read) return read.error();
+  if (auto opened = desk->open_data(); !opened) return opened.error();
+  desk->start();
+  return desk;
+}
+
+std::unique_ptr<PredictDesk> PredictDesk::on_demand(Source source, AnsweringOptions options,
+                                                    std::string data_folder) {
+  std::unique_ptr<PredictDesk> desk(
+      new PredictDesk(std::move(source), options, std::move(data_folder), false));
+  desk->start();
+  return desk;
+}
+
+void PredictDesk::start() {
+  answering_ = std::thread([this] { answer_all(); });
+  if (follows_) following_ = std::thread([this] { follow_store(); });
+}
+
+PredictDesk::~PredictDesk() {
+  {
+    const std::lock_guard guard(lock_);
+    is_stopping_ = true;
+  }
+  change_.notify_all();
+  if (answering_.joinable()) answering_.join();
+  if (following_.joinable()) following_.join();
+}
+
+bool PredictDesk::ask(PredictRequest request) {
+  request.asked = monotonic_now();
+  {
+    const std::lock_guard guard(lock_);
+    if (is_stopping_ || waiting_.size() >= kRequestsWaitingMax) {
+      ++figures_.refused;
+      return false;
+    }
+    waiting_.push_back(std::move(request));
+  }
+  change_.notify_all();
+  return true;
+}
+
+void PredictDesk::use(std::unique_ptr<AnsweringModel> model) {
+  model_ = std::move(model);
+  const std::lock_guard guard(lock_);
+  figures_.has_model = model_ != nullptr;
+  if (model_ == nullptr) return;
+  figures_.checkpoint = model_->checkpoint();
+  figures_.has_tables = model_->has_tables();
+}
+
+Result<void> PredictDesk::refresh() {
+  const Instant now = monotonic_now();
+  if (model_ != nullptr && now - looked_ < kNewest) return {};
+  auto run = source_.open();
+  if (!run) return run.error();
+  if (model_ == nullptr || model_->checkpoint() != (*run)->checkpoint()) {
+    use(nullptr);  // not both in memory
+    auto opened = AnsweringModel::open(std::move(*run), options_);
+    if (!opened) return opened.error();
+    use(std::move(*opened));
+  }
+  looked_ = monotonic_now();
+  return {};
+}
+
+Result<void> PredictDesk::open_data() {
+  if (has_data_) return {};
+  if (!data_folder_.empty()) {
+    auto data = PredictData::open(data_folder_, model_->config(), model_->is_normalised());
+    if (!data && follows_) return data.error();
+    if (data) data_ = std::move(*data);
+  }
+  has_data_ = true;
+  const std::lock_guard guard(lock_);
+  figures_.has_texts = data_.words() != nullptr;
+  figures_.examples_there = data_.examples() == nullptr ? 0 : data_.examples()->points();
+  return {};
+}
+
+void PredictDesk::answer_all() {
+  give_way(options_.nice);
+  std::unique_lock guard(lock_);
+  for (;;) {
+    const bool is_woken = change_.wait_for(
+        guard, kKept, [&] { return is_stopping_ || fresh_ != nullptr || !waiting_.empty(); });
+    if (is_stopping_) break;
+    std::unique_ptr<AnsweringModel> fresh = std::move(fresh_);
+    std::deque<PredictRequest> requests;
+    if (!waiting_.empty()) {
+      requests.push_back(std::move(waiting_.front()));
+      waiting_.pop_front();
+    }
+    guard.unlock();
+    if (fresh != nullptr) use(std::move(fresh));
+    if (!is_woken && !follows_) use(nullptr);
+    for (const PredictRequest& request : requests) {
+      std::uint64_t examples = 0;
+      PredictAnswer given = answer(request, examples);
+      note(given, examples, request.asked);
+      request.answer(std::move(given));
+    }
+    guard.lock();
+  }
+  for (const PredictRequest& request : waiting_) request.answer({503, "The program ends.\n"});
+  waiting_.clear();
+}
+
+void PredictDesk::follow_store() {
+  give_way(kVolunteerNice);
+  bool was_written = true;
+  Micros pause = kLookPause;
+  std::unique_lock guard(lock_);
+  while (!change_.wait_for(guard, pause, [&] { return is_stopping_; })) {
+    if (fresh_ != nullptr) continue;
+    const RoundIndex known = figures_.checkpoint;
+    guard.unlock();
+    const Instant begin = monotonic_now();
+    const bool is_written = source_.is_written();
+    std::unique_ptr<AnsweringModel> found;
+    if (is_written || was_written) {
+      // A store that cannot be read at the moment leaves the model as it is.
+      auto run = source_.open();
+      if (run && (*run)->checkpoint() != known) {
+        if (auto opened = AnsweringModel::open(std::move(*run), options_))
+          found = std::move(*opened);
+      }
+    }
+    was_written = is_written;
+    pause = std::max<Micros>(kLookPause, kLookShare * (monotonic_now() - begin));
+    guard.lock();
+    fresh_ = std::move(found);
+    if (fresh_ != nullptr) change_.notify_all();
+  }
+}
+
+PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& examples) {
+  if (!follows_) {
+    if (auto read = refresh(); !read) return refusal(status_of(read.error().code), read.error());
+    (void)open_data();
+  }
+  auto questions = read_questions(request.body, data_, model_->config(), model_->has_tables());
+  if (!questions) return refusal(status_of(questions.error().code), questions.error());
+  std::vector<std::vector<float>> values;
+  std::vector<ExampleView> views;
+  for (const Prediction& input : questions->inputs) {
+    values.push_back(input.point.values);
+    if (model_->is_normalised() && !input.is_scaled) normalize_row(values.back());
+    views.push_back({input.point.labels, input.point.features, values.back()});
+  }
+  auto best = model_->top(views, questions->top_k, questions->through_tables);
+  if (!best) return refusal(500, best.error());
+  const std::size_t width = model_->entries(questions->top_k);
+  std::vector<std::string> lines;
+  for (std::size_t i = 0; i < views.size(); ++i) {
+    Prediction& input = questions->inputs[i];
+    input.predicted = predicted_labels(
+        std::span<const ScoredLabel>(*best).subspan(i * width, width), input.point.labels);
+    lines.push_back(prediction_json(input, data_.names()));
+  }
+  examples = views.size();
+  return {200, joined(model_->checkpoint(), questions->through_tables, lines, request.is_lines)};
+}
+
+void PredictDesk::note(const PredictAnswer& answer, std::uint64_t examples, Instant asked) {
+  const Instant now = monotonic_now();
+  const std::lock_guard guard(lock_);
+  if (answer.status != 200) {
+    ++figures_.refused;
+    return;
+  }
+  const double seconds = seconds_of(now - asked);
+  ++figures_.requests;
+  figures_.examples += examples;
+  figures_.seconds += seconds;
+  done_.push_back({now, seconds, examples});
+  if (done_.size() > kDoneKept) done_.pop_front();
+}
+
+PredictFigures PredictDesk::figures() const {
+  const Instant now = monotonic_now();
+  const std::lock_guard guard(lock_);
+  PredictFigures figures = figures_;
+  if (done_.empty()) return figures;
+  std::vector<double> seconds;
+  std::uint64_t examples = 0;
+  Micros span = kSpeedWindow;
+  for (const Done& done : done_) {
+    seconds.push_back(done.seconds);
+    if (now - done.at < kSpeedWindow) examples += done.examples;
+  }
+  if (done_.size() == kDoneKept) span = std::min(span, now - done_.front().at);
+  std::ranges::sort(seconds);
+  const auto at = [&](std::size_t percent) {
+    return seconds[(seconds.size() - 1) * percent / 100];
+  };
+  figures.p50_seconds = at(50);
+  figures.p99_seconds = at(99);
+  figures.examples_per_second = static_cast<double>(examples) / std::max(seconds_of(span), 1e-3);
+  return figures;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,119 @@
+// Answers questions with the newest checkpoint of a store, one request at a time, on a thread of
+// its own. Either the model is kept at hand and followed (`gleaner serve`), or it is read when a
+// question comes and given up when nobody has asked for a while (the master's page).
+//
+// Any thread may ask; answers are given on the desk's thread.
+#pragma once
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <thread>
+
+#include "common/result.hpp"
+#include "common/time.hpp"
+#include "master/predict/answering_model.hpp"
+#include "master/predict/predict_data.hpp"
+#include "master/predict/questions.hpp"
+
+namespace gleaner {
+
+// Requests that may wait; further ones are refused.
+inline constexpr std::size_t kRequestsWaitingMax = 32;
+
+struct PredictAnswer {
+  unsigned status = 200;  // as HTTP has them: 400, 500 and 503 come with a sentence
+  std::string body;
+};
+
+struct PredictRequest {
+  std::string body;       // see read_questions()
+  bool is_lines = false;  // one JSON object per line, instead of one for all
+  std::function<void(PredictAnswer answer)> answer;
+  Instant asked{};  // set by ask()
+};
+
+// What people and monitoring see.
+struct PredictFigures {
+  RoundIndex checkpoint = 0;
+  bool has_model = false, has_tables = false, has_texts = false;
+  std::uint64_t examples_there = 0;  // test examples
+  std::uint64_t requests = 0, refused = 0, examples = 0;
+  double seconds = 0;                         // that requests took, from asked to answered
+  double p50_seconds = -1, p99_seconds = -1;  // of the last requests; negative: there were none
+  double examples_per_second = 0;             // over the last minute
+};
+
+class PredictDesk {
+ public:
+  struct Source {
+    // The store as it is now.
+    std::function<Result<std::unique_ptr<RunStore>>()> open;
+    // Whether somebody may be writing to it.
+    std::function<bool()> is_written;
+  };
+
+  // For a model that is kept at hand: reads it, and follows the store from then on. An empty
+  // `data_folder` names no data; what is wrong with another one is an error.
+  static Result<std::unique_ptr<PredictDesk>> follow(Source source, AnsweringOptions options,
+                                                     const std::string& data_folder);
+  // For a model that is read when a question comes. A data folder of which the files do not fit the
+  // model is left alone: answers then have numbers and no names.
+  static std::unique_ptr<PredictDesk> on_demand(Source source, AnsweringOptions options,
+                                                std::string data_folder);
+  ~PredictDesk();
+  PredictDesk(const PredictDesk&) = delete;
+  PredictDesk& operator=(const PredictDesk&) = delete;
+
+  // False when too many wait already: the request is dropped.
+  bool ask(PredictRequest request);
+
+  [[nodiscard]] PredictFigures figures() const;
+
+ private:
+  struct Done {
+    Instant at;
+    double seconds = 0;
+    std::uint64_t examples = 0;
+  };
+
+  PredictDesk(Source source, AnsweringOptions options, std::string data_folder, bool follows);
+
+  void start();
+  void answer_all();
+  void follow_store();
+  // Takes what there is instead of the model in use, if it is newer.
+  Result<void> refresh();
+  void use(std::unique_ptr<AnsweringModel> model);
+  Result<void> open_data();
+  PredictAnswer answer(const PredictRequest& request, std::uint64_t& examples);
+  void note(const PredictAnswer& answer, std::uint64_t examples, Instant asked);
+
+  const Source source_;
+  const AnsweringOptions options_;
+  const std::string data_folder_;
+  const bool follows_;
+
+  // The answering thread's.
+  std::unique_ptr<AnsweringModel> model_;
+  PredictData data_;
+  bool has_data_ = false;
+  Instant looked_{};
+
+  mutable std::mutex lock_;
+  std::condition_variable change_;
+  bool is_stopping_ = false;
+  std::deque<PredictRequest> waiting_;
+  std::unique_ptr<AnsweringModel> fresh_;  // takes the place of model_
+  PredictFigures figures_;
+  std::deque<Done> done_;
+
+  std::thread answering_;
+  std::thread following_;
+};
+
+}  // namespace gleaner

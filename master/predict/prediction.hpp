@@ -1,0 +1,55 @@
+// One example with what the model says of it, and how programs read it. Pure, apart from the names
+// that it borrows.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "common/dataset/name_table.hpp"
+#include "common/dataset/point.hpp"
+#include "master/predict/scored_label.hpp"
+
+namespace gleaner {
+
+// Readable names, as far as there are any.
+struct PredictNames {
+  NameTable labels;
+  NameTable features;
+  NameTable points;
+};
+
+struct PredictedLabel {
+  std::uint32_t label = 0;
+  float logit = 0;
+  float probability = 0;
+  bool is_true = false;  // it is one of the point's own labels
+};
+
+// One point with what the model says to it.
+struct Prediction {
+  std::uint64_t index = 0;                // of the point in its file, from 0
+  Point point;                            // values as they stand in the file, or
+  bool is_scaled = false;                 // as training saw them
+  std::vector<PredictedLabel> predicted;  // best first
+  std::string name;                       // of its own; empty: as the names have it
+};
+
+// Labels of the point that are not among the predicted, ascending.
+std::vector<std::uint32_t> missed_labels(const Prediction& prediction);
+
+// The point's features of the largest magnitude, as positions in its lists, strongest first; of
+// equals the smaller id first.
+std::vector<std::size_t> strongest_features(const Point& point, std::size_t count);
+
+// What the model proposes for an example whose true labels, ascending, are `labels`. `best` as
+// StoredModel::top gives it; entries that the tables could not fill are left out.
+std::vector<PredictedLabel> predicted_labels(std::span<const ScoredLabel> best,
+                                             std::span<const std::uint32_t> labels);
+
+// One JSON object and a line end; tools/predict/README.md lists its fields.
+std::string prediction_json(const Prediction& prediction, const PredictNames& names);
+
+}  // namespace gleaner

@@ -1,0 +1,30 @@
+// What a program asks a model in one request, read from JSON. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "common/model/model_config.hpp"
+#include "common/result.hpp"
+#include "master/predict/predict_data.hpp"
+#include "master/predict/prediction.hpp"
+
+namespace gleaner {
+
+inline constexpr std::size_t kQuestionInputsMax = 1024;
+// Inputs times labels asked for: this bounds an answer.
+inline constexpr std::size_t kQuestionLabelsMax = 20'000;
+
+struct Questions {
+  std::vector<Prediction> inputs;  // nothing is predicted yet
+  std::uint32_t top_k = 5;
+  bool through_tables = false;
+};
+
+// The fields are those of PredictRequest in openapi.json. kInvalidArgument names the field that is
+// wrong. `has_tables`: the answers come through tables unless `exact` is true.
+Result<Questions> read_questions(std::string_view body, const PredictData& data,
+                                 const ModelConfig& model, bool has_tables);
+
+}  // namespace gleaner

@@ -6,6 +6,7 @@
 #include <asio/steady_timer.hpp>
 #include <chrono>
 #include <csignal>
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -13,9 +14,11 @@
 
 #include "common/host_port.hpp"
 #include "common/model/run_plan.hpp"
+#include "common/thread_priority.hpp"
 #include "common/time.hpp"
 #include "master/http/run_web.hpp"
 #include "master/master_run.hpp"
+#include "master/predict/predict_desk.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/run_store.hpp"
@@ -65,6 +68,35 @@ class Pause {
   asio::signal_set signals_{io_, SIGINT, SIGTERM};
   bool is_stopped_ = false;
 };
+
+// Whoever asks on the page costs the run no more than one core that gives way to all others, and
+// about this much memory while they ask.
+constexpr std::uint64_t kPredictInputBytesMax = std::uint64_t{1} << 30;
+constexpr std::uint64_t kPredictKeptBytesMax = std::uint64_t{256} << 20;
+
+// Reads the store beside the run, as gleaner predict does.
+std::unique_ptr<PredictDesk> predict_desk(const MasterConfig& config, const ModelConfig& model) {
+  AnsweringOptions options;
+  options.nice = kNiceMax;
+  options.kept_bytes_max = kPredictKeptBytesMax;
+  const std::uint64_t input_bytes = std::uint64_t{model.features} * model.hidden * sizeof(float);
+  PredictDesk::Source source;
+  source.open = [store = config.run.store, input_bytes]() -> Result<std::unique_ptr<RunStore>> {
+    if (input_bytes > kPredictInputBytesMax) {
+      return Error{ErrorCode::kResources,
+                   "the model is too large to be asked beside its training: ask it with gleaner "
+                   "serve " +
+                       store};
+    }
+    auto opened = open_rocks_store(store, OpenMode::kReadOnly);
+    if (!opened) return opened.error();
+    return RunStore::open(std::move(*opened));
+  };
+  source.is_written = [] { return true; };
+  const std::string& data = config.data.test.empty() ? config.data.train : config.data.test;
+  const auto folder = std::filesystem::path(data).parent_path();
+  return PredictDesk::on_demand(std::move(source), options, folder.empty() ? "." : folder.string());
+}
 
 class OpenedRun {
  public:
@@ -145,7 +177,8 @@ ExitCode OpenedRun::stopped() {
 // A run without its page is a run all the same.
 void OpenedRun::open_web() {
   if (config_.network.http.empty()) return;
-  auto web = RunWeb::open(*parse_host_port(config_.network.http), data_.model);
+  auto web = RunWeb::open(*parse_host_port(config_.network.http), data_.model,
+                          predict_desk(config_, data_.model));
   if (!web) {
     console_.log(LogLevel::kWarning, web.error().message + "; the run goes on without it");
     return;

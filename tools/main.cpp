@@ -30,6 +30,7 @@
 #include "tools/predict/export_command.hpp"
 #include "tools/predict/import_command.hpp"
 #include "tools/predict/predict_command.hpp"
+#include "tools/predict/serve_command.hpp"
 #include "tools/verify/backup_command.hpp"
 #include "tools/verify/checkpoint_command.hpp"
 #include "tools/verify/verify_command.hpp"
@@ -78,6 +79,7 @@ int main(int argc, char** argv) {
   gleaner::add_plot_command(app, exit_status);
   gleaner::add_predict_command(app, exit_status);
   gleaner::add_receipts_command(app, exit_status);
+  gleaner::add_serve_command(app, exit_status);
   gleaner::add_status_commands(app, exit_status);
   gleaner::add_verify_commands(app, exit_status);
   // One verb a line: a word after it that is a verb's name as well is an argument.

@@ -1,14 +1,13 @@
 #include "master/http/run_api.hpp"
 
 #include <fmt/format.h>
-#include <xxhash.h>
 
 #include <algorithm>
 #include <charconv>
 #include <limits>
 #include <utility>
 
-#include "master/http/page_assets.hpp"
+#include "master/http/page_asset_reply.hpp"
 #include "master/http/view_json.hpp"
 
 namespace gleaner {
@@ -47,24 +46,6 @@ std::optional<std::uint64_t> number(std::string_view text) {
 RoundIndex checkpoint(std::uint64_t number) {
   constexpr std::uint64_t kLast = std::numeric_limits<RoundIndex>::max();
   return static_cast<RoundIndex>(std::min(number, kLast));
-}
-
-// The assets never change while the process lives.
-struct AssetReply {
-  SharedText body;
-  std::string etag;
-};
-
-HttpReply asset(const PageAsset& found) {
-  static std::map<std::string_view, AssetReply> replies;
-  AssetReply& kept = replies[found.path];
-  if (!kept.body) {
-    kept.body = std::make_shared<const std::string>(found.content);
-    kept.etag = fmt::format("\"{:016x}\"", XXH3_64bits(found.content.data(), found.content.size()));
-  }
-  HttpReply made = reply(found.type, kept.body);
-  made.etag = kept.etag;
-  return made;
 }
 
 std::string frame(std::string_view event, std::string_view id, const std::string& json) {
@@ -221,9 +202,7 @@ HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, I
     return reply(200, "text/plain; version=0.0.4; charset=utf-8",
                  run_metrics(*view_, counts_, counts));
   }
-  for (const PageAsset& found : page_assets()) {
-    if (found.path == path) return asset(found);
-  }
+  if (auto asset = asset_reply(path)) return *std::move(asset);
   return reply(404, kText, "There is nothing here; the page is at /.\n");
 }
 

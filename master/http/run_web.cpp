@@ -49,11 +49,24 @@ struct Count {
 
 }  // namespace
 
-RunWeb::RunWeb(const ModelConfig& model)
-    : plan_(model), api_(fmt::format("{:x}", wall_seconds())) {}
+RunWeb::RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk)
+    : plan_(model),
+      api_(fmt::format("{:x}", wall_seconds())),
+      desk_(std::move(desk)),
+      predict_(*desk_) {}
 
-Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const ModelConfig& model) {
-  std::unique_ptr<RunWeb> web(new RunWeb(model));
+HttpReply RunWeb::answer(const HttpRequest& request) {
+  if (auto reply = predict_.answer(request)) return *std::move(reply);
+  HttpReply reply = api_.answer(request, server_->counts(), monotonic_now());
+  if (request.path == "/metrics") {
+    reply.body = std::make_shared<const std::string>(*reply.body + predict_.metrics());
+  }
+  return reply;
+}
+
+Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const ModelConfig& model,
+                                             std::unique_ptr<PredictDesk> desk) {
+  std::unique_ptr<RunWeb> web(new RunWeb(model, std::move(desk)));
   RunWeb* const self = web.get();
   HttpHandler handler;
   handler.on_wake = [self] {
@@ -65,9 +78,8 @@ Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const Mode
     }
     self->api_.take(std::move(news));
   };
-  handler.answer = [self](const HttpRequest& request) {
-    return self->api_.answer(request, self->server_->counts(), monotonic_now());
-  };
+  handler.answer = [self](const HttpRequest& request) { return self->answer(request); };
+  self->predict_.handle_posts(handler);
   handler.next_piece = [self](StreamPosition& position) { return self->api_.next_piece(position); };
   HostPort tried = address;
   Result<std::unique_ptr<HttpServer>> server = HttpServer::prepare(tried, handler);

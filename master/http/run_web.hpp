@@ -15,6 +15,7 @@
 #include "master/core/events/events.hpp"
 #include "master/core/events/records.hpp"
 #include "master/http/http_server.hpp"
+#include "master/http/predict_api.hpp"
 #include "master/http/run_api.hpp"
 
 namespace gleaner {
@@ -22,8 +23,9 @@ namespace gleaner {
 class RunWeb {
  public:
   // Serves at the address, or at one of the next ports when that one is taken; port 0 takes any
-  // that is free.
-  static Result<std::unique_ptr<RunWeb>> open(const HostPort& address, const ModelConfig& model);
+  // that is free. `desk` answers what is asked of the newest checkpoint.
+  static Result<std::unique_ptr<RunWeb>> open(const HostPort& address, const ModelConfig& model,
+                                              std::unique_ptr<PredictDesk> desk);
   ~RunWeb() = default;
   RunWeb(const RunWeb&) = delete;
   RunWeb& operator=(const RunWeb&) = delete;
@@ -56,7 +58,8 @@ class RunWeb {
     std::uint64_t down = 0, up = 0;
   };
 
-  explicit RunWeb(const ModelConfig& model);
+  RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk);
+  HttpReply answer(const HttpRequest& request);
   void add_record(HistoryRecord record);
   void measure_bytes(PageView& view);
   void hand_in(PageView view);
@@ -75,7 +78,9 @@ class RunWeb {
   std::mutex lock_;
   RunNewsForPage news_;
 
-  RunApi api_;                          // the server's thread's
+  RunApi api_;  // the server's thread's
+  std::unique_ptr<PredictDesk> desk_;
+  PredictApi predict_;
   std::unique_ptr<HttpServer> server_;  // last: its thread uses what is above
 };
 

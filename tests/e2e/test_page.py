@@ -137,6 +137,8 @@ class Page(PageCase):
         _, port, _ = self.start("--verbose")
         self.wait_run(port, lambda r: r["stage"] == "training", "a run that trains")
         for path, item in OPENAPI["paths"].items():
+            if "get" not in item:
+                continue
             with self.subTest(path=path):
                 status, headers, body = ask(port, path)
                 self.assertEqual(status, 200, body)

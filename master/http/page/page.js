@@ -5,6 +5,7 @@ import { Charts } from "./charts.js";
 import { showConfiguration, showJoin } from "./configuration.js";
 import { Events } from "./events.js";
 import { brief, byId, bytes, clock, count, darkMode, duration, element, fixed, holderColour, percent, setText } from "./format.js";
+import { preparePredict } from "./predict.js";
 import { ShardMap } from "./shards.js";
 import { Volunteers } from "./volunteers.js";
 
@@ -150,4 +151,5 @@ document.addEventListener("visibilitychange", () => {
   showRun(run);
   askForTables();
 });
+preparePredict();
 listen();

@@ -1,0 +1,72 @@
+// The box where one asks the model: a text, or a test example by number or name.
+
+import { byId, count, element, fixed, percent, setText, unknown } from "./format.js";
+
+let model = null;
+
+function milliseconds(seconds) {
+  return seconds === null ? unknown : `${(1000 * seconds).toPrecision(3)} ms`;
+}
+
+async function showModel() {
+  const answer = await fetch("/v1/model");
+  if (!answer.ok) return;
+  model = await answer.json();
+  const figures = model.requests === 0 ? "nobody has asked yet"
+    : `half of the answers within ${milliseconds(model.p50_seconds)}, 99 % within ${milliseconds(model.p99_seconds)}, ${fixed(model.examples_per_second, 1)} examples/s over the last minute`;
+  setText(byId("predict-model"), model.checkpoint === null ? "The newest checkpoint answers."
+    : `Checkpoint ${count(model.checkpoint)} answers; ${figures}.`);
+}
+
+function bar(probability) {
+  const part = element("div", { className: "probability", ariaHidden: "true" }, element("i"));
+  part.firstChild.style.width = percent(probability, 1).replace(" ", "");
+  return part;
+}
+
+function named({ label, name }) {
+  return name ?? `label ${label}`;
+}
+
+function showPrediction({ name, point, features, predicted, missed }) {
+  const rows = predicted.map((entry) => element("tr", { className: entry.is_true ? "is-true" : "" },
+    element("td", { className: "number" }, percent(entry.probability, 1)),
+    element("td", {}, bar(entry.probability)),
+    element("td", { className: "mark-true" }, entry.is_true ? "✓ true" : ""),
+    element("th", { scope: "row" }, named(entry))));
+  const known = features.slice(0, 10).map((feature) => feature.name ?? `feature ${feature.feature}`);
+  byId("predict-answer").replaceChildren(
+    element("h3", {}, name ?? `example ${count(point)}`),
+    element("p", { className: "hint" }, known.length ? `known by: ${known.join(", ")}` : "No word of it is known to the model."),
+    element("table", { className: "predicted" },
+      element("thead", {}, element("tr", {}, ...["Probability", "", "", "Label"].map((h) => element("th", { scope: "col" }, h)))),
+      element("tbody", {}, ...rows)),
+    ...(missed.length ? [element("p", { className: "hint" }, `true, but not among these: ${missed.map(named).join(", ")}`)] : []));
+}
+
+async function ask(event) {
+  event.preventDefault();
+  const words = byId("predict-text").value.trim();
+  if (words === "") return;
+  const isExample = byId("predict-kind").value === "example";
+  const input = isExample ? { example: /^\d+$/.test(words) ? Number(words) : words } : { text: words };
+  byId("predict-answer").setAttribute("aria-busy", "true");
+  try {
+    const answer = await fetch("/v1/predict", {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ inputs: [input], top: 10 }),
+    });
+    if (answer.ok) showPrediction((await answer.json()).predictions[0]);
+    else byId("predict-answer").replaceChildren(element("p", { role: "alert" }, (await answer.text()).replace(/^inputs\[0\]\.?/, "")));
+  } catch {
+    byId("predict-answer").replaceChildren(element("p", { role: "alert" }, "Nobody answers here at the moment."));
+  }
+  byId("predict-answer").setAttribute("aria-busy", "false");
+  showModel();
+}
+
+export function preparePredict() {
+  byId("predict-form").addEventListener("submit", ask);
+  showModel();
+}

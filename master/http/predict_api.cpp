@@ -1,0 +1,107 @@
+#include "master/http/predict_api.hpp"
+
+#include <fmt/format.h>
+#include <prometheus/metric_family.h>
+#include <prometheus/text_serializer.h>
+
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <sstream>
+#include <utility>
+#include <vector>
+
+namespace gleaner {
+namespace {
+
+constexpr const char* kJsonType = "application/json";
+constexpr const char* kLinesType = "application/x-ndjson";
+constexpr const char* kTextType = "text/plain; charset=utf-8";
+
+HttpReply text_reply(unsigned status, const char* type, std::string text) {
+  HttpReply made;
+  made.status = status;
+  made.type = type;
+  made.body = std::make_shared<const std::string>(std::move(text));
+  return made;
+}
+
+nlohmann::ordered_json measured(double value) {
+  return value < 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(value);
+}
+
+std::string model_json(const PredictFigures& figures) {
+  const nlohmann::ordered_json json = {
+      {"checkpoint", figures.has_model ? nlohmann::ordered_json(figures.checkpoint) : nullptr},
+      {"ways", figures.has_tables ? std::vector<std::string>{"tables", "exact"}
+                                  : std::vector<std::string>{"exact"}},
+      {"reads_texts", figures.has_texts},
+      {"test_examples", figures.examples_there},
+      {"requests", figures.requests},
+      {"refused", figures.refused},
+      {"examples", figures.examples},
+      {"p50_seconds", measured(figures.p50_seconds)},
+      {"p99_seconds", measured(figures.p99_seconds)},
+      {"examples_per_second", figures.examples_per_second}};
+  return json.dump();
+}
+
+}  // namespace
+
+void PredictApi::handle_posts(HttpHandler& handler) {
+  handler.takes_post = [](std::string_view path) { return path == kPredictPath; };
+  handler.post = [this](HttpPost post) {
+    PredictRequest request;
+    request.body = std::move(post.body);
+    request.is_lines = post.accept.find(kLinesType) != std::string::npos;
+    const char* const type = request.is_lines ? kLinesType : kJsonType;
+    request.answer = [give = post.answer, type](PredictAnswer answer) {
+      give(text_reply(answer.status, answer.status == 200 ? type : kTextType,
+                      std::move(answer.body)));
+    };
+    if (!desk_.ask(std::move(request))) {
+      post.answer(
+          text_reply(503, kTextType, "Too many requests wait here already; ask again later.\n"));
+    }
+  };
+}
+
+std::optional<HttpReply> PredictApi::answer(const HttpRequest& request) const {
+  if (request.path == "/v1/model") return text_reply(200, kJsonType, model_json(desk_.figures()));
+  if (request.path != kPredictPath) return std::nullopt;
+  HttpReply refused = text_reply(405, kTextType, "Questions are sent with POST, as JSON.\n");
+  refused.allow = "POST";
+  return refused;
+}
+
+std::string PredictApi::metrics() const {
+  using prometheus::ClientMetric;
+  using prometheus::MetricType;
+  const PredictFigures figures = desk_.figures();
+  std::vector<prometheus::MetricFamily> families;
+  const auto add = [&](MetricType type, const char* name, const char* help, double value) {
+    ClientMetric metric;
+    (type == MetricType::Counter ? metric.counter.value : metric.gauge.value) = value;
+    families.push_back({name, help, type, {metric}});
+  };
+  add(MetricType::Gauge, "gleaner_predict_checkpoint", "Checkpoint of the model that answers.",
+      static_cast<double>(figures.checkpoint));
+  add(MetricType::Counter, "gleaner_predict_examples_total", "Examples that were predicted for.",
+      static_cast<double>(figures.examples));
+  add(MetricType::Counter, "gleaner_predict_refused_total", "Requests that were not answered.",
+      static_cast<double>(figures.refused));
+  ClientMetric latency;
+  latency.summary.sample_count = figures.requests;
+  latency.summary.sample_sum = figures.seconds;
+  if (figures.p50_seconds >= 0) {
+    latency.summary.quantile = {{0.5, figures.p50_seconds}, {0.99, figures.p99_seconds}};
+  }
+  families.push_back({"gleaner_predict_request_seconds",
+                      "Time from a request's arrival to its answer, waiting included.",
+                      MetricType::Summary,
+                      {latency}});
+  std::ostringstream out;
+  prometheus::TextSerializer().Serialize(out, families);
+  return out.str();
+}
+
+}  // namespace gleaner

@@ -1,0 +1,271 @@
+"""A trained model that answers over HTTP, by `gleaner serve` and on the master's page: its answers are those
+of `gleaner predict` to the bit, it goes on with new checkpoints, and no request harms it."""
+
+import http.client
+import json
+import re
+import socket
+import sys
+import threading
+import time
+import unittest
+
+import browser
+from harness import RUN_SECONDS, TIME_FACTOR, EndToEndTest, Setup, finished, small_setup
+from test_page import OPENAPI, ask, fits, port_of
+
+HOSTILE = "<img src=x onerror=document.title='hacked'>"
+PREDICTIONS = {"$ref": "#/components/schemas/Predictions"}
+
+
+def post(port, request, accept=None, headers=None):
+    """(status, body) of one request; `request` is sent as it is where it is text or bytes."""
+    body = request if isinstance(request, (str, bytes)) else json.dumps(request)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60 * TIME_FACTOR)
+    try:
+        connection.request("POST", "/v1/predict", body,
+                           {**({"Accept": accept} if accept else {}), **(headers or {})})
+        answer = connection.getresponse()
+        return answer.status, answer.read().decode()
+    finally:
+        connection.close()
+
+
+class ServeCase(EndToEndTest):
+    def serve(self, *arguments):
+        """A server and its port."""
+        server = self.cluster.start("gleaner", "serve", *arguments, "--http", "127.0.0.1:0")
+        server.wait_for(lambda: "answers at http://" in server.said(), "an address")
+        return server, int(re.search(r"http://127.0.0.1:(\d+)", server.said()).group(1))
+
+    def most_bytes(self, server):
+        """The most memory that the process ever had."""
+        with open(f"/proc/{server.pid}/status", encoding="utf-8") as file:
+            return 1024 * int(re.search(r"VmHWM:\s+(\d+)", file.read()).group(1))
+
+    def bytes_on_their_way(self, port):
+        """Sent to or by the port, and not read yet."""
+        total = 0
+        with open("/proc/net/tcp", encoding="utf-8") as file:
+            for line in file.read().splitlines()[1:]:
+                ends, queues = line.split()[1:3], line.split()[4].split(":")
+                if any(int(end.split(":")[1], 16) == port for end in ends):
+                    total += int(queues[0], 16) + int(queues[1], 16)
+        return total
+
+    def texts(self):
+        """A data set of texts, one label per subject, and one label with a hostile name."""
+        folder, source = self.cluster.path("texts"), self.cluster.path("posts.csv")
+        subjects = {"fruit": "apple pear plum cherry", "metal": "iron copper zinc silver", HOSTILE: "evil bad worse worst"}
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("body,tags\n")
+            for i in range(900):
+                tag, words = list(subjects.items())[i % 3]
+                own = words.split()
+                file.write(f"{own[i % 4]} {own[(i // 4) % 4]} thing{i % 30},{tag}\n")
+        self.cluster.gleaner("dataset", "convert", source, "--text", "body", "--tags", "tags", "--share", "0.2",
+                             "--output", folder)
+        return folder
+
+    def trained_on_texts(self, *flags):
+        folder, store = self.texts(), self.cluster.path("store")
+        setup = Setup(f"{folder}/train.txt", f"{folder}/test.txt", ["--epochs", 4, "--hidden", 32, *flags])
+        setup.run_local(self.cluster, store)
+        return folder, store
+
+    def predicted(self, store, text, *flags):
+        path = self.cluster.path("points.svm")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(text)
+        lines = self.cluster.gleaner("predict", store, "--input", path, "--format", "libsvm", "--first-feature", 0,
+                                     "--json", *flags).splitlines()
+        return [json.loads(line)["predicted"] for line in lines]
+
+
+class Serve(ServeCase):
+    def test_answers_are_those_of_predict_to_the_bit(self):
+        setup, store = small_setup(self.cluster, flags=("--sampling", "lsh")), self.cluster.path("store")
+        setup.run_local(self.cluster, store)
+        with open(setup.test, encoding="utf-8") as file:
+            points = [line.split()[1:] for line in file.read().splitlines()[1:101]]
+        points = [[pair for pair in point if ":" in pair] for point in points]
+        inputs = [{"features": [int(pair.split(":")[0]) for pair in point],
+                   "values": [float(pair.split(":")[1]) for pair in point]} for point in points]
+        text = "".join("0 " + " ".join(point) + "\n" for point in points)
+        exact = self.predicted(store, text)
+        # Labels of the file are not known here.
+        for labels in exact:
+            for label in labels:
+                label["is_true"] = False
+        _, port = self.serve(store, "--tables", 40, "--threads", 2)
+        ways = {True: exact, False: None}
+        ways[False] = [[{**label, "is_true": False} for label in labels]
+                       for labels in self.predicted(store, text, "--tables", 40)]
+        self.assertNotEqual(ways[True], ways[False])
+        for is_exact, expected in ways.items():
+            status, body = post(port, {"inputs": inputs, "exact": is_exact})
+            self.assertEqual(status, 200, body)
+            answer = json.loads(body)
+            fits(answer, PREDICTIONS)
+            self.assertEqual(answer["way"], "exact" if is_exact else "tables")
+            self.assertEqual([one["predicted"] for one in answer["predictions"]], expected)
+            status, lines = post(port, {"inputs": inputs, "exact": is_exact}, "application/x-ndjson")
+            self.assertEqual([json.loads(line) for line in lines.splitlines()], answer["predictions"])
+
+    def test_texts_and_test_examples(self):
+        folder, store = self.trained_on_texts()
+        _, port = self.serve(store, "--data", folder)
+        said = "copper and silver"
+        source = self.cluster.path("question.txt")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(said + "\n")
+        line = self.cluster.gleaner("predict", store, "--text", folder, "--input", source, "--json")
+        self.assertEqual(post(port, {"inputs": [{"text": said}]}, "application/x-ndjson"), (200, line.strip() + "\n"))
+        self.assertEqual(json.loads(line)["predicted"][0]["name"], "metal")
+        answer = json.loads(post(port, {"inputs": [{"example": 0}], "top": 1})[1])["predictions"][0]
+        self.assertEqual(answer["point"], 0)
+        self.assertTrue(answer["predicted"][0]["is_true"])
+        by_name = json.loads(post(port, {"inputs": [{"example": answer["name"]}], "top": 1})[1])["predictions"][0]
+        self.assertEqual(by_name["name"], answer["name"])
+        status, _, body = ask(port, "/metrics")
+        self.assertEqual(status, 200)
+        self.assertIn("gleaner_predict_request_seconds_count 3", body)
+        model = json.loads(ask(port, "/v1/model")[2])
+        fits(model, {"$ref": "#/components/schemas/Model"})
+        self.assertEqual((model["requests"], model["examples"], model["reads_texts"]), (3, 3, True))
+
+    def test_bad_requests_name_the_field(self):
+        folder, store = self.trained_on_texts()
+        server, port = self.serve(store, "--data", folder)
+        deep = "[" * 500_000
+        for request, field in [
+                ("", "body"), ("no JSON", "body"), (b"\xff\xfe", "body"), (deep, "body"), ("[]", "body"), ({}, "inputs"),
+                ({"inputs": []}, "inputs"), ({"inputs": [{"text": "a"}] * 1025}, "inputs"),
+                ({"inputs": [{"text": "a"}] * 1000, "top": 21}, "inputs"),
+                ({"inputs": [{"text": "a"}], "other": 1}, "body"), ({"inputs": [{"text": "a"}], "top": 101}, "top"),
+                ({"inputs": [{"text": "a"}], "top": -1}, "top"), ({"inputs": [{"text": "a"}], "exact": False}, "exact"),
+                ({"inputs": [7]}, "inputs[0]"), ({"inputs": [{"text": "a"}, {}]}, "inputs[1]"),
+                ({"inputs": [{"text": "a", "example": 1}]}, "inputs[0]"), ({"inputs": [{"text": 1}]}, "inputs[0].text"),
+                ({"inputs": [{"example": 1 << 40}]}, "inputs[0].example"),
+                ({"inputs": [{"example": "nobody"}]}, "inputs[0].example"),
+                ({"inputs": [{"features": [1 << 33]}]}, "inputs[0].features[0]"),
+                ({"inputs": [{"features": [1, 1]}]}, "inputs[0].features"),
+                ('{"inputs": [{"features": [1], "values": [1e39]}]}', "inputs[0].values[0]"),
+                ({"inputs": [{"features": [1], "values": []}]}, "inputs[0].values")]:
+            with self.subTest(request=str(request)[:60]):
+                status, body = post(port, request)
+                self.assertEqual((status, body.split(": ")[0]), (400, field), body)
+        self.assertEqual(post(port, b"x" * ((1 << 20) + 1))[0], 413)
+        self.assertEqual(post(port, "{}", headers={"Origin": "http://other.example"})[0], 403)
+        self.assertEqual(ask(port, "/v1/predict")[:1] + (ask(port, "/v1/predict")[1]["Allow"],), (405, "POST"))
+        self.assertEqual(ask(port, "/v1/model", method="POST")[0], 405)
+        self.assertEqual(post(port, {"inputs": [{"text": "iron"}]})[0], 200)
+        server.signal(15)
+        self.assertEqual(server.wait_exit(), 0)
+
+    def test_whoever_sends_half_or_reads_nothing_holds_nobody_up(self):
+        folder, store = self.trained_on_texts()
+        server, port = self.serve(store, "--data", folder)
+        body = json.dumps({"inputs": [{"text": "iron " * 150}] * 1000, "top": 3}).encode()
+        head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+        readers = []
+        for i in range(60):
+            reader = socket.create_connection(("127.0.0.1", port))
+            self.addCleanup(reader.close)
+            reader.settimeout(20 * TIME_FACTOR)
+            reader.sendall(head + (body[:len(body) // 2] if i % 2 else body))
+            readers.append(reader)
+        deadline = time.monotonic() + 30 * TIME_FACTOR
+        while post(port, {"inputs": [{"text": "iron"}]})[0] != 200:
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.2)
+        server.signal(15)
+        self.assertEqual(server.wait_exit(), 0)
+
+    def test_bodies_without_end_are_bounded_together(self):
+        folder, store = self.trained_on_texts()
+        server, port = self.serve(store, "--data", folder)
+        begin = self.most_bytes(server)
+        body = b"x" * 1_000_000
+        head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % len(body)
+        senders = []
+        for _ in range(100):  # 100 MB, of which 64 MiB are held
+            sender = socket.create_connection(("127.0.0.1", port))
+            self.addCleanup(sender.close)
+            sender.settimeout(20 * TIME_FACTOR)
+            sender.sendall(head + body[:-1])
+            senders.append(sender)
+        deadline = time.monotonic() + RUN_SECONDS
+        while self.bytes_on_their_way(port) > 0:
+            self.assertLess(time.monotonic(), deadline, "the server reads nothing")
+            time.sleep(0.1)
+        said = []
+        for sender in senders:
+            sender.sendall(body[-1:])
+            said.append(int(sender.recv(1000).split()[1]))
+        self.assertEqual(set(said), {400, 503})
+        self.assertLess(self.most_bytes(server) - begin, 200e6)  # a string takes up to twice its bytes
+        self.assertEqual(post(port, {"inputs": [{"text": "iron"}]})[0], 200)
+
+    def test_it_goes_on_with_new_checkpoints_of_a_run_that_trains(self):
+        folder, store = self.texts(), self.cluster.path("store")
+        setup = Setup(f"{folder}/train.txt", f"{folder}/test.txt",
+                      ["--epochs", 400, "--hidden", 32, "--round-batches", 2, "--batch-examples", 64])
+        master = setup.start_master(self.cluster, store, "--local", 1, "--threads", 1, "--http", "127.0.0.1:0")
+        page = port_of(master.wait_event("page")["url"])
+        master.wait_checkpoint(2)
+        _, port = self.serve(store, "--data", folder)
+        question = {"inputs": [{"text": "copper"}], "top": 2}
+        first = json.loads(post(port, question)[1])
+        deadline = time.monotonic() + RUN_SECONDS
+        while json.loads(post(port, question)[1])["checkpoint"] <= first["checkpoint"]:
+            self.assertLess(time.monotonic(), deadline, "it never went on")
+            time.sleep(0.1)
+        status, body = post(page, question)  # the master's own page
+        self.assertEqual(status, 200, body)
+        fits(json.loads(body), PREDICTIONS)
+        self.assertGreaterEqual(json.loads(body)["checkpoint"], first["checkpoint"])
+        master.signal(15)
+        master.wait_exit()
+
+    def test_a_model_file_answers_and_strange_flags_are_refused(self):
+        folder, store = self.trained_on_texts()
+        model = self.cluster.path("model.safetensors")
+        self.cluster.gleaner("export", store, "--to", model)
+        _, port = self.serve(model, "--data", folder)
+        _, stored = self.serve(store, "--data", folder)
+        question = {"inputs": [{"text": "copper and iron"}]}
+        self.assertEqual(json.loads(post(port, question)[1])["predictions"],
+                         json.loads(post(stored, question)[1])["predictions"])
+        for arguments, code in ((("--http", "0.0.0.0:0"), 2), (("--data", "/nowhere"), 3), (("--tables", 5, "--exact"), 2)):
+            self.assertEqual(self.cluster.run("gleaner", "serve", store, *arguments)[0], code, arguments)
+        self.assertEqual(self.cluster.run("gleaner", "serve", "/nowhere")[0], 4)
+
+
+@unittest.skipIf(browser.missing(), browser.missing())
+class ServePage(ServeCase):
+    def test_the_box_answers_and_hostile_names_are_text(self):
+        folder, store = self.trained_on_texts()
+        _, port = self.serve(store, "--data", folder)
+        window = browser.Browser(size=(390, 844), dark=True)
+        self.addCleanup(window.close)
+        window.open(f"http://127.0.0.1:{port}/")
+        asking = ("document.querySelector('#predict-text').value = arguments[0];"
+                  "document.querySelector('#predict-kind').value = arguments[1];"
+                  "document.querySelector('#predict-form').requestSubmit()")
+        window.run(asking, f"evil worst {HOSTILE}", "text")
+        window.wait("return document.querySelectorAll('#predict-answer tbody tr').length === 3", "labels")
+        self.assertEqual(window.text("#predict-answer tbody tr th"), HOSTILE)
+        self.assertEqual(window.text("#predict-answer h3"), f"evil worst {HOSTILE}")
+        self.assertEqual(window.run("return document.querySelectorAll('img, iframe, object').length"), 0)
+        self.assertNotEqual(window.run("return document.title"), "hacked")
+        self.assertLessEqual(window.run("return document.documentElement.scrollWidth"), 390)
+        window.run(asking, "0", "example")
+        window.wait("return document.querySelector('#predict-answer').textContent.includes('✓ true')", "a true label")
+        self.assertEqual(window.console(), [])
+        window.run(asking, "nobody", "example")
+        window.wait("return document.querySelector('#predict-answer').textContent.includes('no test example')", "why not")
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv)

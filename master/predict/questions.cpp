@@ -17,8 +17,6 @@ namespace {
 
 using Asked = nlohmann::json;
 
-// Deeper than any request is.
-constexpr int kQuestionDepthMax = 4;
 constexpr std::size_t kFieldShownBytes = 64;
 
 Error wrong(const std::string& field, std::string_view what) {
@@ -138,7 +136,7 @@ Result<Prediction> question_of(const Asked& input, const std::string& field,
 Result<Questions> read_options(const Asked& json, bool has_tables) {
   Questions questions;
   questions.through_tables = has_tables;
-  if (!json.is_object()) return wrong("body", "it must be a JSON object, no deeper than needed");
+  if (!json.is_object()) return wrong("body", "it must be a JSON object");
   for (const auto& [key, value] : json.items()) {
     if (key != "inputs" && key != "top" && key != "exact") {
       return wrong("body", fmt::format("it has an unknown field {}", shown(key)));
@@ -164,15 +162,8 @@ Result<Questions> read_options(const Asked& json, bool has_tables) {
 
 Result<Questions> read_questions(std::string_view body, const PredictData& data,
                                  const ModelConfig& model, bool has_tables) {
-  bool is_deep = false;
-  const auto watch = [&](int depth, Asked::parse_event_t /*event*/, Asked& /*parsed*/) {
-    is_deep |= depth > kQuestionDepthMax;
-    return !is_deep;
-  };
-  const Asked json = Asked::parse(body, watch, false);
-  if (json.is_discarded() || is_deep) {
-    return wrong("body", "it is not JSON, or deeper than a request is");
-  }
+  const Asked json = Asked::parse(body, nullptr, false);
+  if (json.is_discarded()) return wrong("body", "it is not JSON");
   Result<Questions> questions = read_options(json, has_tables);
   if (!questions) return questions;
   const auto inputs = json.find("inputs");

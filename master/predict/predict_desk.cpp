@@ -261,7 +261,7 @@ PredictFigures PredictDesk::figures() const {
   if (done_.size() == kDoneKept) span = std::min(span, now - done_.front().at);
   std::ranges::sort(seconds);
   const auto at = [&](std::size_t percent) {
-    return seconds[(seconds.size() - 1) * percent / 100];
+    return seconds[(seconds.size() * percent + 99) / 100 - 1];
   };
   figures.p50_seconds = at(50);
   figures.p99_seconds = at(99);

@@ -2,18 +2,26 @@
 
 import { byId, count, element, fixed, percent, setText, unknown } from "./format.js";
 
-let model = null;
+function time(seconds) {
+  if (seconds === null) return unknown;
+  return seconds < 1 ? `${(1000 * seconds).toPrecision(3)} ms` : `${fixed(seconds, 1)} s`;
+}
 
-function milliseconds(seconds) {
-  return seconds === null ? unknown : `${(1000 * seconds).toPrecision(3)} ms`;
+// What nobody could answer cannot be chosen. Where that is everything, the answer says why.
+function offer(...isThere) {
+  const kind = byId("predict-kind");
+  if (!isThere.includes(true)) return;
+  isThere.forEach((there, i) => { kind.options[i].disabled = !there; });
+  if (kind.selectedOptions[0].disabled) kind.selectedIndex = isThere.indexOf(true);
 }
 
 async function showModel() {
   const answer = await fetch("/v1/model");
   if (!answer.ok) return;
-  model = await answer.json();
+  const model = await answer.json();
+  if (model.checkpoint !== null) offer(model.reads_texts, model.test_examples > 0);
   const figures = model.requests === 0 ? "nobody has asked yet"
-    : `half of the answers within ${milliseconds(model.p50_seconds)}, 99 % within ${milliseconds(model.p99_seconds)}, ${fixed(model.examples_per_second, 1)} examples/s over the last minute`;
+    : `half of the answers within ${time(model.p50_seconds)}, 99 % within ${time(model.p99_seconds)}, ${fixed(model.examples_per_second, 1)} examples/s over the last minute`;
   setText(byId("predict-model"), model.checkpoint === null ? "The newest checkpoint answers."
     : `Checkpoint ${count(model.checkpoint)} answers; ${figures}.`);
 }
@@ -39,7 +47,7 @@ function showPrediction({ name, point, features, predicted, missed }) {
     element("h3", {}, name ?? `example ${count(point)}`),
     element("p", { className: "hint" }, known.length ? `known by: ${known.join(", ")}` : "No word of it is known to the model."),
     element("table", { className: "predicted" },
-      element("thead", {}, element("tr", {}, ...["Probability", "", "", "Label"].map((h) => element("th", { scope: "col" }, h)))),
+      element("thead", {}, element("tr", {}, element("th", { scope: "col", colSpan: 3 }, "Probability"), element("th", { scope: "col" }, "Label"))),
       element("tbody", {}, ...rows)),
     ...(missed.length ? [element("p", { className: "hint" }, `true, but not among these: ${missed.map(named).join(", ")}`)] : []));
 }
@@ -51,6 +59,7 @@ async function ask(event) {
   const isExample = byId("predict-kind").value === "example";
   const input = isExample ? { example: /^\d+$/.test(words) ? Number(words) : words } : { text: words };
   byId("predict-answer").setAttribute("aria-busy", "true");
+  byId("predict-answer").replaceChildren(element("p", { className: "hint" }, "Asking…"));
   try {
     const answer = await fetch("/v1/predict", {
       method: "POST",

@@ -35,7 +35,7 @@ class ServeCase(EndToEndTest):
     def serve(self, *arguments):
         """A server and its port."""
         server = self.cluster.start("gleaner", "serve", *arguments, "--http", "127.0.0.1:0")
-        server.wait_for(lambda: "answers at http://" in server.said(), "an address")
+        server.wait_for(lambda: "http://" in server.said(), "an address")
         return server, int(re.search(r"http://127.0.0.1:(\d+)", server.said()).group(1))
 
     def most_bytes(self, server):
@@ -232,7 +232,9 @@ class Serve(ServeCase):
         folder, store = self.trained_on_texts()
         model = self.cluster.path("model.safetensors")
         self.cluster.gleaner("export", store, "--to", model)
-        _, port = self.serve(model, "--data", folder)
+        server, port = self.serve(model, "--data", folder, "--json")
+        said = json.loads(server.out[0])
+        self.assertEqual((said["verb"], said["url"]), ("serve", f"http://127.0.0.1:{port}"))
         _, stored = self.serve(store, "--data", folder)
         question = {"inputs": [{"text": "copper and iron"}]}
         self.assertEqual(json.loads(post(port, question)[1])["predictions"],

@@ -20,6 +20,7 @@
 #include "master/http/predict_api.hpp"
 #include "master/predict/predict_desk.hpp"
 #include "storage/master_note.hpp"
+#include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 #include "volunteer/config.hpp"
 
@@ -35,6 +36,7 @@ struct ServeFlags {
   std::uint32_t threads = 0;     // 0: one a core
   std::uint32_t candidates = 0;  // 0: exact
   bool is_exact = false;
+  bool json = false;
 };
 
 HttpReply answer(const PredictApi& api, const HttpRequest& request) {
@@ -90,8 +92,13 @@ Result<void> serve(const ServeFlags& flags) {
   auto server = HttpServer::prepare(*address, std::move(handler));
   if (!server) return server.error();
   (*server)->start();
-  fmt::print("Checkpoint {} of {} answers at http://{} (Ctrl-C ends it).\n",
-             (*desk)->figures().checkpoint, flags.store, to_text((*server)->address()));
+  const RoundIndex checkpoint = (*desk)->figures().checkpoint;
+  const std::string url = "http://" + to_text((*server)->address());
+  const auto said =
+      print_done(flags.json, "serve", flags.store, {{"url", url}, {"checkpoint", checkpoint}},
+                 fmt::format("Checkpoint {} of {} answers at {} (Ctrl-C ends it).\n", checkpoint,
+                             flags.store, url));
+  if (!said) return said;
   std::fflush(stdout);
   int signal = 0;
   sigwait(&ending, &signal);
@@ -117,6 +124,7 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
                       "labels; a request can still ask for exact answers")
           ->check(CLI::Range(1, 1'000'000));
   verb.add_flag("--exact", flags.is_exact, "score every label (the default)")->excludes(tables);
+  verb.add_flag("--json", flags.json, "say the address as one JSON object");
 }
 
 constexpr const char* kFooter =
@@ -126,6 +134,7 @@ constexpr const char* kFooter =
     "and /metrics.\n\n"
     "Examples:\n"
     "  gleaner serve run1 --data debian\n"
+    "  gleaner serve model.safetensors --tables 500 --threads 1 --http 127.0.0.1:0 --json\n"
     "  curl http://127.0.0.1:8090/v1/predict -d '{\"inputs\":[{\"text\":\"fast json "
     "parser\"}]}'\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";

@@ -1,14 +1,16 @@
 #include "volunteer/idle/system_bus.hpp"
 
 #include <fcntl.h>
-#include <systemd/sd-bus.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <utility>
 #include <vector>
+
+#include "volunteer/idle/bus_library.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -24,9 +26,11 @@ constexpr Millis kConnectAgain{30'000};
 constexpr std::uint64_t kCallUs = 1'000'000;
 
 struct Unref {
-  void operator()(sd_bus* bus) const { sd_bus_flush_close_unref(bus); }
+  const BusLibrary* library = nullptr;
 
-  void operator()(sd_bus_message* message) const { sd_bus_message_unref(message); }
+  void operator()(sd_bus* bus) const { library->flush_close_unref(bus); }
+
+  void operator()(sd_bus_message* message) const { library->message_unref(message); }
 };
 
 using Bus = std::unique_ptr<sd_bus, Unref>;
@@ -34,26 +38,30 @@ using Reply = std::unique_ptr<sd_bus_message, Unref>;
 
 // An error's name and text, freed at the end.
 struct BusError {
+  const BusLibrary& library;
   sd_bus_error error = SD_BUS_ERROR_NULL;
-  BusError() = default;
+
+  explicit BusError(const BusLibrary& with) : library(with) {}
+
   BusError(const BusError&) = delete;
   BusError& operator=(const BusError&) = delete;
 
-  ~BusError() { sd_bus_error_free(&error); }
+  ~BusError() { library.error_free(&error); }
 
   // Nobody has the name, or nobody can start who would.
   [[nodiscard]] bool is_absence() const {
-    return sd_bus_error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 ||
-           sd_bus_error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) != 0;
+    return library.error_has_name(&error, SD_BUS_ERROR_SERVICE_UNKNOWN) != 0 ||
+           library.error_has_name(&error, SD_BUS_ERROR_NAME_HAS_NO_OWNER) != 0;
   }
 };
 
-std::optional<std::string> text_property(sd_bus* bus, const std::string& path,
+std::optional<std::string> text_property(const Bus& bus, const std::string& path,
                                          const char* interface, const char* name) {
-  BusError error;
+  const BusLibrary& library = *bus.get_deleter().library;
+  BusError error(library);
   char* text = nullptr;
-  if (sd_bus_get_property_string(bus, kLogin, path.c_str(), interface, name, &error.error, &text) <
-      0) {
+  if (library.get_property_string(bus.get(), kLogin, path.c_str(), interface, name, &error.error,
+                                  &text) < 0) {
     return std::nullopt;
   }
   std::string result(text);
@@ -62,12 +70,13 @@ std::optional<std::string> text_property(sd_bus* bus, const std::string& path,
 }
 
 template <typename T>
-std::optional<T> property(sd_bus* bus, const char* service, const std::string& path,
+std::optional<T> property(const Bus& bus, const char* service, const std::string& path,
                           const char* interface, const char* name, char type) {
-  BusError error;
+  const BusLibrary& library = *bus.get_deleter().library;
+  BusError error(library);
   T value{};
-  if (sd_bus_get_property_trivial(bus, service, path.c_str(), interface, name, &error.error, type,
-                                  &value) < 0) {
+  if (library.get_property_trivial(bus.get(), service, path.c_str(), interface, name, &error.error,
+                                   type, &value) < 0) {
     return std::nullopt;
   }
   return value;
@@ -80,7 +89,8 @@ bool names_idle(const std::string& inhibited) {
 }  // namespace
 
 struct SystemBus::Impl {
-  std::function<std::set<std::string>()> told_elsewhere;
+  Options options;
+  std::optional<BusLibrary> library;
   Bus bus;
   std::optional<Instant> connected_at;  // or tried to
   std::optional<Instant> asked_at;
@@ -99,6 +109,16 @@ struct SystemBus::Impl {
 
   ~Impl() { let_sleep(); }
 
+  // logind's folder of sessions says that it runs.
+  [[nodiscard]] std::optional<UseReading> without_library() const {
+    std::error_code ignored;
+    if (!std::filesystem::exists(options.root + "/run/systemd/sessions", ignored)) {
+      return std::nullopt;
+    }
+    return UseReading{"logind", std::nullopt,
+                      "it cannot be asked without " + options.library + "; install libsystemd0"};
+  }
+
   void let_sleep() {
     if (sleep_lock >= 0) close(sleep_lock);
     sleep_lock = -1;
@@ -107,16 +127,16 @@ struct SystemBus::Impl {
   // Holds sleep up, as far as logind allows, so that shards can be handed over first.
   void delay_sleep() {
     if (sleep_lock >= 0) return;
-    BusError error;
+    BusError error(*library);
     sd_bus_message* raw = nullptr;
-    if (sd_bus_call_method(bus.get(), kLogin, kLoginPath, kManager, "Inhibit", &error.error, &raw,
-                           "ssss", "sleep", "gleaner-volunteer", "hands over its shards",
-                           "delay") < 0) {
+    if (library->call_method(bus.get(), kLogin, kLoginPath, kManager, "Inhibit", &error.error, &raw,
+                             "ssss", "sleep", "gleaner-volunteer", "hands over its shards",
+                             "delay") < 0) {
       return;
     }
-    const Reply reply(raw);
+    const Reply reply(raw, {&*library});
     int descriptor = -1;
-    if (sd_bus_message_read(raw, "h", &descriptor) >= 0) {
+    if (library->message_read(raw, "h", &descriptor) >= 0) {
       sleep_lock = fcntl(descriptor, F_DUPFD_CLOEXEC, 3);
     }
   }
@@ -128,9 +148,10 @@ struct SystemBus::Impl {
 
   static int on_sleep(sd_bus_message* message, void* self, sd_bus_error*) {
     int begins = 0;
-    if (sd_bus_message_read(message, "b", &begins) >= 0) {
-      static_cast<Impl*>(self)->is_suspending = begins != 0;
-      if (begins == 0) static_cast<Impl*>(self)->delay_sleep();
+    Impl& state = *static_cast<Impl*>(self);
+    if (state.library->message_read(message, "b", &begins) >= 0) {
+      state.is_suspending = begins != 0;
+      if (begins == 0) state.delay_sleep();
     }
     return 0;
   }
@@ -139,15 +160,15 @@ struct SystemBus::Impl {
     if (connected_at && now - *connected_at < kConnectAgain) return;
     connected_at = now;
     sd_bus* raw = nullptr;
-    if (sd_bus_open_system(&raw) < 0) return;
-    bus.reset(raw);
-    (void)sd_bus_set_method_call_timeout(raw, kCallUs);
-    (void)sd_bus_match_signal(raw, nullptr, kLogin, kLoginPath, kManager, "PrepareForSleep",
-                              &on_sleep, this);
-    (void)sd_bus_add_match(raw, nullptr,
-                           "type='signal',sender='org.freedesktop.login1',"
-                           "path_namespace='/org/freedesktop/login1'",
-                           &on_change, this);
+    if (library->open_system(&raw) < 0) return;
+    bus = Bus(raw, {&*library});
+    (void)library->set_method_call_timeout(raw, kCallUs);
+    (void)library->match_signal(raw, nullptr, kLogin, kLoginPath, kManager, "PrepareForSleep",
+                                &on_sleep, this);
+    (void)library->add_match(raw, nullptr,
+                             "type='signal',sender='org.freedesktop.login1',"
+                             "path_namespace='/org/freedesktop/login1'",
+                             &on_change, this);
     is_dirty = true;
     delay_sleep();
   }
@@ -155,7 +176,7 @@ struct SystemBus::Impl {
   // Signals that have come. The bus may be gone afterwards.
   void take_signals() {
     while (true) {
-      const int progress = sd_bus_process(bus.get(), nullptr);
+      const int progress = library->process(bus.get(), nullptr);
       if (progress == 0) return;
       if (progress < 0) {
         let_sleep();
@@ -169,25 +190,25 @@ struct SystemBus::Impl {
     is_dirty = false;
     asked_at = now;
     const auto metered =
-        property<std::uint32_t>(bus.get(), kNetwork, kNetworkPath, kNetwork, "Metered", 'u');
+        property<std::uint32_t>(bus, kNetwork, kNetworkPath, kNetwork, "Metered", 'u');
     // 1 and 3: yes, known or guessed; 2 and 4: no.
     is_metered = metered && *metered != 0 ? std::optional(*metered % 2 == 1) : std::nullopt;
     is_in_use = false;
     last_use = Instant{};
     detail = "no graphical session";
-    BusError error;
+    BusError error(*library);
     sd_bus_message* raw = nullptr;
-    if (sd_bus_call_method(bus.get(), kLogin, kLoginPath, kManager, "ListSessions", &error.error,
-                           &raw, "") < 0) {
+    if (library->call_method(bus.get(), kLogin, kLoginPath, kManager, "ListSessions", &error.error,
+                             &raw, "") < 0) {
       has_seen_login = has_seen_login || !error.is_absence();
       last_use.reset();
       detail = "logind does not answer";
       return;
     }
-    const Reply reply(raw);
+    const Reply reply(raw, {&*library});
     has_seen_login = true;
     ask_sessions(raw, now);
-    const auto inhibited = text_property(bus.get(), kLoginPath, kManager, "BlockInhibited");
+    const auto inhibited = text_property(bus, kLoginPath, kManager, "BlockInhibited");
     if (!inhibited) {
       last_use.reset();
       detail = "logind does not tell what keeps the machine awake";
@@ -199,34 +220,33 @@ struct SystemBus::Impl {
 
   void ask_sessions(sd_bus_message* sessions, Instant now) {
     const std::set<std::string> others =
-        told_elsewhere ? told_elsewhere() : std::set<std::string>{};
+        options.told_elsewhere ? options.told_elsewhere() : std::set<std::string>{};
     std::map<std::string, Instant> locked;
-    if (sd_bus_message_enter_container(sessions, 'a', "(susso)") < 0) return;
+    if (library->message_enter_container(sessions, 'a', "(susso)") < 0) return;
     const char *id = nullptr, *user = nullptr, *seat = nullptr, *path = nullptr;
     std::uint32_t uid = 0;
-    while (sd_bus_message_read(sessions, "(susso)", &id, &uid, &user, &seat, &path) > 0) {
-      const auto type = text_property(bus.get(), path, kSession, "Type");
+    while (library->message_read(sessions, "(susso)", &id, &uid, &user, &seat, &path) > 0) {
+      const auto type = text_property(bus, path, kSession, "Type");
       if (!type) {
         know_nothing(id);
         continue;
       }
       if (*type != "x11" && *type != "wayland" && *type != "mir") continue;
       has_desktop = true;
-      const auto kind = text_property(bus.get(), path, kSession, "Class");
-      const auto state = text_property(bus.get(), path, kSession, "State");
+      const auto kind = text_property(bus, path, kSession, "Class");
+      const auto state = text_property(bus, path, kSession, "State");
       if (!kind || !state) know_nothing(id);
       if (!kind || !state || *kind != "user" || *state == "closing" || others.contains(id)) {
         continue;
       }
-      if (const auto lock = property<int>(bus.get(), kLogin, path, kSession, "LockedHint", 'b');
+      if (const auto lock = property<int>(bus, kLogin, path, kSession, "LockedHint", 'b');
           lock && *lock != 0) {
         const auto before = locked_at.find(id);
         note_use(locked[id] = before == locked_at.end() ? now : before->second, id);
         continue;
       }
-      const auto idle = property<int>(bus.get(), kLogin, path, kSession, "IdleHint", 'b');
-      const auto since =
-          property<std::uint64_t>(bus.get(), kLogin, path, kSession, "IdleSinceHint", 't');
+      const auto idle = property<int>(bus, kLogin, path, kSession, "IdleHint", 'b');
+      const auto since = property<std::uint64_t>(bus, kLogin, path, kSession, "IdleSinceHint", 't');
       if (!idle || !since) {
         know_nothing(id);
         continue;
@@ -256,15 +276,16 @@ struct SystemBus::Impl {
   }
 };
 
-SystemBus::SystemBus(std::function<std::set<std::string>()> told_elsewhere)
-    : impl_(std::make_unique<Impl>()) {
-  impl_->told_elsewhere = std::move(told_elsewhere);
+SystemBus::SystemBus(Options options) : impl_(std::make_unique<Impl>()) {
+  impl_->library = BusLibrary::load(options.library.c_str());
+  impl_->options = std::move(options);
 }
 
 SystemBus::~SystemBus() = default;
 
 std::optional<UseReading> SystemBus::read(Instant now) {
   Impl& state = *impl_;
+  if (!state.library) return state.without_library();
   if (!state.bus) state.connect(now);
   if (state.bus) state.take_signals();
   if (!state.bus) {

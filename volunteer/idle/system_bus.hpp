@@ -4,7 +4,7 @@
 //
 // Only graphical sessions count here, since the terminals tell of the others (terminals.hpp). One
 // that is locked has not been used since then. What blocks the idle state, a film for instance, is
-// use. Sessions named in `told_elsewhere` are left to those who tell of them.
+// use. Where libsystemd is missing, a logind that runs is one that cannot tell.
 #pragma once
 
 #include <functional>
@@ -19,8 +19,14 @@ namespace gleaner::volunteer {
 
 class SystemBus : public UseSource {
  public:
-  // `told_elsewhere` gives the sessions by logind's names, and may be empty.
-  explicit SystemBus(std::function<std::set<std::string>()> told_elsewhere = {});
+  struct Options {
+    // Sessions, by logind's names, that are left to those who tell of them. May be empty.
+    std::function<std::set<std::string>()> told_elsewhere;
+    std::string root;  // before the paths of the machine's files
+    std::string library = "libsystemd.so.0";
+  };
+
+  explicit SystemBus(Options options);
   ~SystemBus() override;
   SystemBus(const SystemBus&) = delete;
   SystemBus& operator=(const SystemBus&) = delete;

@@ -17,7 +17,7 @@ constexpr Millis kSecond{1'000};
 
 Watch::Watch(Options options)
     : options_(std::move(options)),
-      bus_([this] { return reports_.sessions(); }),
+      bus_({[this] { return reports_.sessions(); }, options_.root, "libsystemd.so.0"}),
       machine_(options_.root, options_.environment) {
   sources_.push_back(std::make_unique<Terminals>(options_.root));
   sources_.push_back(std::make_unique<InputDevices>(options_.root));

@@ -13,6 +13,7 @@
 #include "volunteer/idle/input_devices.hpp"
 #include "volunteer/idle/machine.hpp"
 #include "volunteer/idle/session_reports.hpp"
+#include "volunteer/idle/system_bus.hpp"
 #include "volunteer/idle/terminals.hpp"
 
 namespace gleaner::volunteer {
@@ -57,6 +58,18 @@ Instant after_start(std::int64_t second) {
 }
 
 }  // namespace
+
+TEST_CASE("system bus: without libsystemd a logind that runs cannot tell", "[idle]") {
+  const FakeRoot root;
+  SystemBus bus({{}, root.path, "libgleaner-absent.so.0"});
+  REQUIRE_FALSE(bus.read(after_start(0)));
+
+  root.write("/run/systemd/sessions/1", "");
+  const auto use = bus.read(after_start(1));
+  REQUIRE(use);
+  REQUIRE_FALSE(use->last_use);
+  REQUIRE(use->detail.find("install libsystemd0") != std::string::npos);
+}
 
 TEST_CASE("terminals: the latest of consoles and logins counts, and a change counts at once",
           "[idle]") {

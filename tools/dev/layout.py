@@ -37,7 +37,7 @@ INCLUDES = {
     "volunteer/train/output": CORE_SEES | {"volunteer/train", "volunteer/train/output"},
     "volunteer/core": CORE_SEES | {"volunteer/core"},
     "volunteer/idle": {"common", "volunteer/idle"},
-    "volunteer/control": {"common", "common/dataset", "volunteer/control"},
+    "volunteer/control": {"common", "common/access", "common/dataset", "volunteer/control"},
     "volunteer": CORE_SEES | SHELL_SEES | TRAIN | {"volunteer", "volunteer/control", "volunteer/core",
                                                    "volunteer/idle"},
     "master/config": {"common", "common/model", "common/settings", "master/config",

@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "volunteer/control/control_client.hpp"
+#include "volunteer/control/join.hpp"
 #include "volunteer/control/session_helper.hpp"
 
 namespace gleaner::volunteer {
@@ -16,12 +17,16 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// Where the service of Debian's package listens, its RUNTIME_DIRECTORY.
+constexpr char kServiceSocket[] = "/run/gleaner-volunteer/control";
+
 struct Verb {
   const char* name;
   const char* doc;
 };
 
 constexpr Verb kVerbs[] = {
+    {"join", "lend this machine by its service, at once and at every start: join gleaner://..."},
     {"status", "say what it does, why and until when; --json for programs"},
     {"pause", "compute nothing until `resume`"},
     {"resume", "take `pause` and `snooze` back"},
@@ -33,7 +38,7 @@ constexpr Verb kVerbs[] = {
 
 struct Flags {
   std::string verb;
-  std::string duration;
+  std::string operand;  // snooze's time, join's line
   std::string control;
   std::string cache;
   bool json = false;
@@ -52,8 +57,9 @@ std::optional<std::string> read_flags(const std::vector<std::string>& arguments,
       *target = arguments[++i];
     } else if (argument == "--json") {
       flags.json = true;
-    } else if (flags.verb == "snooze" && flags.duration.empty() && argument[0] != '-') {
-      flags.duration = argument;
+    } else if ((flags.verb == "snooze" || flags.verb == "join") && flags.operand.empty() &&
+               argument[0] != '-') {
+      flags.operand = argument;
     } else {
       return fmt::format("{} takes no '{}'", flags.verb, argument);
     }
@@ -69,15 +75,17 @@ ExitCode fail(const std::string& sentence, ExitCode code) {
 // From the first place where somebody answers.
 Result<std::string> ask_first(const Flags& flags, const std::string& request) {
   std::string tried;
-  for (const std::string& path : control_paths(flags.control, flags.cache)) {
+  std::vector<std::string> paths = control_paths(flags.control, flags.cache);
+  if (flags.control.empty()) paths.emplace_back(kServiceSocket);
+  for (const std::string& path : paths) {
     Result<std::string> answer = ask_volunteer(path, request);
     if (answer) return answer;
     tried += (tried.empty() ? "" : "; ") + answer.error().message;
   }
-  return Error{ErrorCode::kIo, tried.empty()
-                                   ? "where a volunteer listens is unknown: give --control PATH or "
-                                     "--cache DIR as it was started with"
-                                   : "no volunteer answers: " + tried};
+  return Error{ErrorCode::kIo,
+               "no volunteer answers: " + tried +
+                   ". One that was started with --control PATH or --cache DIR is asked with the "
+                   "same; the service is asked by root"};
 }
 
 std::string ago(const Json& seconds) {
@@ -174,13 +182,19 @@ std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments) {
   if (!is_verb) return std::nullopt;
   Flags flags;
   if (const auto wrong = read_flags(arguments, flags)) return fail(*wrong, ExitCode::kUsage);
+  if (flags.verb == "join") {
+    const auto joined = join(flags.operand, kLineFile, this_machine());
+    if (!joined) return fail(joined.error().message, exit_code_of(joined.error().code));
+    std::fputs(joined->c_str(), stdout);
+    return ExitCode::kOk;
+  }
   if (flags.verb == "session-helper") {
     const Error ended = help_session(control_paths(flags.control, flags.cache));
     return fail(ended.message, ExitCode::kFailure);
   }
   Json request = {{"verb", flags.verb}};
   if (flags.verb == "snooze") {
-    const auto duration = parse_duration(flags.duration);
+    const auto duration = parse_duration(flags.operand);
     if (!duration) {
       return fail("snooze needs a time from 1 s to 30 d, as in: snooze 2h", ExitCode::kUsage);
     }

@@ -14,6 +14,7 @@
 #include "volunteer/control/control_client.hpp"
 #include "volunteer/control/control_server.hpp"
 #include "volunteer/control/day_ledger.hpp"
+#include "volunteer/control/join.hpp"
 #include "volunteer/control/verbs.hpp"
 
 namespace gleaner::volunteer {
@@ -155,6 +156,49 @@ TEST_CASE("day ledger: figures outlive a restart, not a day", "[control]") {
   REQUIRE(DayLedger(folder.path, "2026-11-26").today() == DayFigures{});
   REQUIRE(DayLedger("", "2026-11-26").save());
   REQUIRE(day_name(0).size() == 10);
+}
+
+TEST_CASE("join: the line is kept for its owner alone, and the service starts", "[control]") {
+  const Folder folder;
+  const std::string file = folder.path + "/etc/volunteer.line";
+  const std::string line =
+      "gleaner://h:7070/u5zrea2vuu2gekrayclbd44ede.ncqnlpj5sqmlobkv4s3stcxo4c2bqf536y";
+  std::vector<std::vector<std::string>> commands;
+  JoinPlace place;
+  place.is_root = place.has_systemd = place.has_unit = true;
+  place.run = [&](const std::vector<std::string>& command) {
+    commands.push_back(command);
+    return true;
+  };
+  REQUIRE(join(" " + line + " ", file, place));
+  REQUIRE(mode_of(file) == 0600);
+  std::string kept;
+  REQUIRE(std::getline(std::ifstream(file), kept));
+  REQUIRE(kept == line);
+  const std::string unit = "gleaner-volunteer.service";
+  REQUIRE(commands ==
+          std::vector<std::vector<std::string>>{{"systemctl", "enable", "--quiet", unit},
+                                                {"systemctl", "restart", unit}});
+
+  // What is no line of a master replaces nothing.
+  REQUIRE(join("gleaner://h:7070", file, place).error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(join("h:7070", file, place).error().code == ErrorCode::kInvalidArgument);
+  REQUIRE(std::getline(std::ifstream(file), kept));
+  REQUIRE(kept == line);
+
+  // Nothing is started where there is no service or no systemd, and a failure is one.
+  commands.clear();
+  place.has_systemd = false;
+  REQUIRE(join(line, file, place));
+  place.has_unit = false;
+  REQUIRE(join(line, file, place));
+  REQUIRE(commands.empty());
+  place.has_systemd = place.has_unit = true;
+  place.run = [](const auto&) { return false; };
+  REQUIRE_FALSE(join(line, file, place));
+  place.is_root = false;
+  REQUIRE_FALSE(join(line, folder.path + "/other", place));
+  REQUIRE_FALSE(fs::exists(folder.path + "/other"));
 }
 
 }  // namespace gleaner::volunteer

@@ -1,0 +1,94 @@
+#include "volunteer/control/join.hpp"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <filesystem>
+#include <iostream>
+
+#include "common/access/master_address.hpp"
+#include "common/access/secret_file.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+constexpr char kUnit[] = "gleaner-volunteer.service";
+
+bool run_program(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t child = 0;
+  if (posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environ) != 0) return false;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return false;
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+Result<void> keep(const std::string& line, const std::string& file) {
+  std::error_code ignored;  // the write says what is wrong
+  std::filesystem::create_directories(std::filesystem::path(file).parent_path(), ignored);
+  return write_secret_file(file, line + "\n", SecretFile::kReplaced);
+}
+
+}  // namespace
+
+JoinPlace this_machine() {
+  JoinPlace place;
+  std::error_code ignored;
+  place.is_root = geteuid() == 0;
+  place.has_systemd = std::filesystem::is_directory("/run/systemd/system", ignored);
+  for (const char* folder :
+       {"/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"}) {
+    place.has_unit =
+        place.has_unit || std::filesystem::exists(std::string(folder) + kUnit, ignored);
+  }
+  place.run = &run_program;
+  return place;
+}
+
+Result<std::string> join(std::string line, const std::string& file, const JoinPlace& place) {
+  if (!place.is_root) {
+    return Error{ErrorCode::kIo,
+                 "join lends the whole machine and needs root: run `sudo gleaner-volunteer join` "
+                 "and paste the line. Without root, `gleaner-volunteer "
+                 "gleaner://HOST:PORT/KEY.INVITE` lends it until that command ends"};
+  }
+  if (line.empty()) std::getline(std::cin, line);
+  line.erase(0, line.find_first_not_of(" \t"));
+  line.erase(line.find_last_not_of(" \t\r") + 1);
+  const auto address = parse_master_address(line);
+  if (!address) return address.error();
+  if (auto fits = check_secrecy(*address, false); !fits) return fits.error();
+  if (auto kept = keep(line, file); !kept) return kept.error();
+  const std::string done = fmt::format("The line is kept in {}, which only root may read.\n", file);
+  if (!place.has_unit) {
+    return done + fmt::format(
+                      "This machine has no {}; this lends it until the command ends:\n"
+                      "  gleaner-volunteer --line-file {}\n",
+                      kUnit, file);
+  }
+  if (!place.has_systemd) {
+    return done + fmt::format(
+                      "systemd does not run here. Where it does, this starts the service:\n"
+                      "  systemctl enable --now {}\n",
+                      kUnit);
+  }
+  // A service that runs takes a new line only when it starts again.
+  if (!place.run({"systemctl", "enable", "--quiet", kUnit}) ||
+      !place.run({"systemctl", "restart", kUnit})) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("systemd did not start {0}; `systemctl status {0}` says why", kUnit)};
+  }
+  return done + fmt::format(
+                    "{} runs, and starts with the machine. What it does, and why:\n"
+                    "  sudo gleaner-volunteer status\n",
+                    kUnit);
+}
+
+}  // namespace gleaner::volunteer

@@ -39,15 +39,16 @@ def why_not():
     return None if sources() else f"no source of this machine's apt holds Debian's {SUITE} (apt-get update?)"
 
 
-def make_system(folder, *packages):
-    """A system of the smallest variant with these packages; apt works in it."""
+def make_root(folder, variant, *packages):
+    """A root file system of one of mmdebstrap's variants with these packages; apt, where it is among
+    them, works in it."""
     subprocess.run(
-        ["mmdebstrap", "--quiet", "--variant=minbase", f"--include={','.join(packages)}",
+        ["mmdebstrap", "--quiet", f"--variant={variant}", f"--include={','.join(packages)}",
          "--skip=cleanup/apt/lists", SUITE, folder, *sources()], check=True, timeout=600 * TIME_FACTOR)
 
 
 class DebianSystem:
-    """A booted copy of a system that make_system made. The original stays as it is."""
+    """A booted copy of a system that make_root made. The original stays as it is."""
 
     def __init__(self, original, folder):
         self.folder = pathlib.Path(folder)

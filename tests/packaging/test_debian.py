@@ -9,7 +9,7 @@ import subprocess
 import time
 import unittest
 
-from debian_system import DebianSystem, make_system, why_not
+from debian_system import DebianSystem, make_root, why_not
 
 from harness import IS_LONG, ROOT, TIME_FACTOR, Cluster, EndToEndTest, free_port, small_setup
 
@@ -45,7 +45,7 @@ class Debian(EndToEndTest):
         subprocess.run([ROOT / "tools/packaging/build-packages", cls.folder], check=True, capture_output=True)
         cls.packages = {name: next(cls.folder.glob(f"{name}_*.deb")) for name in NAMES}
         cls.original = cls.shared.path("original")
-        make_system(cls.original, "systemd", "systemd-sysv", "dbus")
+        make_root(cls.original, "minbase", "systemd", "systemd-sysv", "dbus")
         # Long enough for an upgrade in its middle.
         cls.setup = small_setup(cls.shared).with_flag("--epochs", 40)
 

@@ -1,0 +1,54 @@
+"""The portable program: the same bits from every folder, and a whole run in a root file system that holds
+the C library and nothing else."""
+
+import shutil
+import subprocess
+import unittest
+
+from debian_system import make_root, why_not
+
+from harness import IS_LONG, ROOT, UNMANNERED, EndToEndTest, finished, small_setup
+
+BUILD = "tools/packaging/portable/build"
+SKIP = why_not() if IS_LONG else "takes minutes: only with GLEANER_LONG"
+
+
+@unittest.skipIf(SKIP, SKIP)
+class Portable(EndToEndTest):
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.folder = ROOT / "build/portable"
+        subprocess.run([ROOT / BUILD, cls.folder], check=True)
+        cls.program = cls.folder / "gleaner-volunteer"
+
+    def test_another_folder_gives_the_same_bits(self):
+        copy = self.cluster.path("a/longer/name/of/a/folder")
+        copy.mkdir(parents=True)
+        files = subprocess.run(["git", "ls-files", "-z"], cwd=ROOT, stdout=subprocess.PIPE, check=True).stdout
+        packed = subprocess.run(["tar", "--null", "--files-from=-", "--create"], cwd=ROOT, input=files,
+                                stdout=subprocess.PIPE, check=True).stdout
+        subprocess.run(["tar", "--extract"], cwd=copy, input=packed, check=True)
+        out = self.cluster.path("out")
+        subprocess.run([copy / BUILD, out], check=True)
+        self.assertEqual((out / "gleaner-volunteer.sha256").read_text(),
+                         (self.folder / "gleaner-volunteer.sha256").read_text())
+        self.assertEqual((out / "gleaner-volunteer").read_bytes(), self.program.read_bytes())
+
+    def test_it_trains_where_there_is_nothing_but_the_c_library(self):
+        root = self.cluster.path("root")
+        make_root(root, "extract", "libc6")
+        self.assertFalse(list(root.rglob("libstdc++*")))
+        shutil.copy(self.program, root)
+        setup = small_setup(self.cluster)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        line = master.wait_event("listening")["join"]
+        volunteer = self.cluster.start("/gleaner-volunteer", line, "--once", "--json", *UNMANNERED,
+                                       before=["chroot", str(root)])
+        digest = finished(master)["digest"]
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+        self.assertEqual(digest, setup.run_local(self.cluster, self.cluster.path("calm"))["digest"])
+
+
+if __name__ == "__main__":
+    unittest.main()

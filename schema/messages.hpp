@@ -36,7 +36,9 @@ struct Hello {
   float speed = 0;                 // measured: 10^9 multiply-adds a second, all threads
   std::string invite;              // by which it comes, as text; empty in plain text
   std::uint32_t kept_shards = 0;   // it still has from an earlier connection; it will offer them
-  std::uint64_t process = 0;       // drawn when the program starts: tells two with one key apart
+  // When the program started, in 2^-20 of a millisecond since 1970, of which the last 20 bits are
+  // drawn: tells two with one key apart, and which of them is the later one.
+  std::uint64_t process = 0;
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

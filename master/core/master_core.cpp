@@ -7,6 +7,13 @@
 #include "master/core/events/protocol_error.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr const char* kSameKey =
+    "another volunteer with the same key, which was started later, takes this one's place: give "
+    "each volunteer a --cache folder of its own";
+
+}  // namespace
 
 MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint resume)
     : run_(model, std::move(config), std::move(resume.rate_cuts)),
@@ -175,12 +182,11 @@ Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& h
   const Result<std::uint32_t> protocol = sessions_.check(session, hello);
   if (!protocol) return protocol.error();
   if (const std::optional<SessionId> old = sessions_.of_identity(session.standing.identity)) {
+    const std::uint64_t process = sessions_.find(*old)->hello.process;
+    // The first words of a process may come when it is dead and the next one is here.
+    if (process > hello.process) return Error{ErrorCode::kIdentity, kSameKey};
     // Of one process, the old connection may be the one in use: the two came in the wrong order.
-    const bool is_same = sessions_.find(*old)->hello.process == hello.process;
-    outbox_.send(*old, Refusal{ErrorCode::kIdentity,
-                               "another volunteer has connected with the same key and takes this "
-                               "one's place: give each volunteer a --cache folder of its own",
-                               is_same});
+    outbox_.send(*old, Refusal{ErrorCode::kIdentity, kSameKey, process == hello.process});
     outbox_.close(*old);
     drop_session(*old, "it connected again");
   }

@@ -131,7 +131,7 @@ TEST_CASE("admission: the same identity connecting again closes its old session"
   REQUIRE(master.notices<VolunteerGone>().size() == 1);
 }
 
-TEST_CASE("admission: of two processes with one key the first ends", "[master]") {
+TEST_CASE("admission: of two processes with one key the one that started last stays", "[master]") {
   MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId old = master.join("ann");
   Hello copy = master.hello("ann");
@@ -143,6 +143,12 @@ TEST_CASE("admission: of two processes with one key the first ends", "[master]")
   REQUIRE_FALSE(refusal.retry);  // it would take the other's place, and so on for ever
   REQUIRE(master.is_closed(old));
   REQUIRE(master.held_by(other) == 4);
+  // What the first had said arrives late.
+  const SessionId late = master.open_again(old);
+  master.say(late, master.hello("ann"));
+  REQUIRE(master.is_closed(late));
+  REQUIRE(master.take<Refusal>(late).code == ErrorCode::kIdentity);
+  REQUIRE_FALSE(master.is_closed(other));
 }
 
 TEST_CASE("admission: a connection that does not introduce itself is closed in time", "[master]") {

@@ -78,6 +78,12 @@ class LockedFile {
 }  // namespace
 
 struct BackupFolder::Impl {
+  // A backup's files are read where they lie by whole paths only.
+  [[nodiscard]] rocksdb::BackupEngineOptions options() const {
+    std::error_code error;
+    return rocksdb::BackupEngineOptions(fs::absolute(folder, error).string());
+  }
+
   std::string folder;
   std::unique_ptr<LockedFile> lock;               // of a writer
   std::unique_ptr<rocksdb::BackupEngine> writer;  // one of the two
@@ -102,9 +108,7 @@ Result<std::unique_ptr<BackupFolder>> BackupFolder::open(const std::string& fold
                                                          BackupAccess access) {
   auto impl = std::make_unique<Impl>();
   impl->folder = folder;
-  // A backup's files are read where they lie by whole paths only.
   std::error_code error;
-  rocksdb::BackupEngineOptions options(fs::absolute(folder, error).string());
   Status status;
   if (access == BackupAccess::kRead) {
     if (!holds_backups(folder)) {
@@ -114,7 +118,7 @@ Result<std::unique_ptr<BackupFolder>> BackupFolder::open(const std::string& fold
                                folder)};
     }
     rocksdb::BackupEngineReadOnly* opened = nullptr;
-    status = rocksdb::BackupEngineReadOnly::Open(options, rocksdb::Env::Default(), &opened);
+    status = rocksdb::BackupEngineReadOnly::Open(impl->options(), rocksdb::Env::Default(), &opened);
     impl->reader.reset(opened);
   } else {
     fs::create_directories(folder, error);
@@ -131,7 +135,7 @@ Result<std::unique_ptr<BackupFolder>> BackupFolder::open(const std::string& fold
                                folder)};
     }
     rocksdb::BackupEngine* opened = nullptr;
-    status = rocksdb::BackupEngine::Open(options, rocksdb::Env::Default(), &opened);
+    status = rocksdb::BackupEngine::Open(impl->options(), rocksdb::Env::Default(), &opened);
     impl->writer.reset(opened);
   }
   if (!status.ok()) return backup_error(status, folder, "opening");
@@ -256,7 +260,13 @@ Result<void> BackupFolder::restore(std::uint32_t number, const std::string& targ
   }
   fs::remove_all(beside, error);
   std::future<Status> restored = std::async(std::launch::async, [&]() -> Status {
-    return impl_->engine().RestoreDBFromBackup(rocksdb::RestoreOptions(), number, beside, beside);
+    // An engine of its own: after a failure its threads go on writing until it is gone.
+    rocksdb::BackupEngineReadOnly* opened = nullptr;
+    const Status is_open =
+        rocksdb::BackupEngineReadOnly::Open(impl_->options(), rocksdb::Env::Default(), &opened);
+    if (!is_open.ok()) return is_open;
+    const std::unique_ptr<rocksdb::BackupEngineReadOnly> engine(opened);
+    return engine->RestoreDBFromBackup(rocksdb::RestoreOptions(), number, beside, beside);
   });
   while (restored.wait_for(kProgressPeriod) != std::future_status::ready) {
     progress(folder_bytes(beside));

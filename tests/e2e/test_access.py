@@ -186,7 +186,9 @@ class Access(EndToEndTest):
         self.assertFalse(peer()["is_trusted"])
         self.cluster.gleaner("approve", "v1", self.store)
         self.assertTrue(peer()["is_trusted"])
-        master.wait_for(lambda: len(master.events("volunteer_joined")) == 2, "the volunteer again")
+        def joins():
+            return [event for event in master.events("volunteer_joined") if event["name"] == "v1"]
+        master.wait_for(lambda: len(joins()) == 2, "the volunteer again")
         self.cluster.gleaner("ban", peer()["id"], self.store, "--reason", "a test")
         self.assertEqual(volunteer.wait_exit(), NETWORK)
         # The connection or the next attempt says it, whichever comes first.

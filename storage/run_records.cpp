@@ -89,11 +89,9 @@ void visit_fields(VolunteerAccount& r, const Visit& visit) {
   visit("last_seen_wall_seconds", r.last_seen_wall_seconds);
 }
 
+// Who made and checked it; the rest is in rows of numbers.
 template <typename Visit>
 void visit_fields(Receipt& r, const Visit& visit) {
-  visit("shard", r.shard);
-  visit("rows", r.digest.rows);
-  visit("sum", r.digest.sum);
   visit("holder_high", r.holder.high);
   visit("holder_low", r.holder.low);
   visit("holder_name", r.holder_name);
@@ -151,13 +149,6 @@ bool read(const json& value, T& target) {
   return true;
 }
 
-bool read(const json& value, ShardId& target) {
-  std::uint32_t number = 0;
-  if (!read(value, number)) return false;
-  target = ShardId{number};
-  return true;
-}
-
 bool read(const json& value, std::vector<BatchIndex>& target) {
   if (!value.is_array()) return false;
   for (const json& entry : value) {
@@ -179,8 +170,6 @@ json to_json(Record record) {
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
       // JSON has no NaN; what is not a number could not be measured.
       object[name] = std::isfinite(value) ? value : -1.0;
-    } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, ShardId>) {
-      object[name] = raw(value);
     } else {
       object[name] = value;
     }
@@ -274,21 +263,45 @@ std::optional<HistoryRecord> decode_history(std::string_view text) {
 }
 
 std::string encode_receipts(const std::vector<Receipt>& receipts) {
-  json list = json::array();
-  for (const Receipt& receipt : receipts) list.push_back(to_json(receipt));
-  return to_text(list);
+  json object = json::object();
+  json& people = object["people"] = json::array();
+  json& shards = object["shards"] = json::array();
+  std::map<std::string, std::size_t> numbers;  // of people
+  for (const Receipt& receipt : receipts) {
+    json who = to_json(receipt);
+    const std::size_t number = numbers.try_emplace(to_text(who), numbers.size()).first->second;
+    if (number == people.size()) people.push_back(std::move(who));
+    shards.push_back({raw(receipt.shard), number, receipt.digest.rows, receipt.digest.sum});
+  }
+  return to_text(object);
 }
 
 std::optional<std::vector<Receipt>> decode_receipts(std::string_view text) {
-  const json list = json::parse(text, nullptr, /*allow_exceptions=*/false);
-  if (!list.is_array()) return std::nullopt;
+  const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!object.is_object() || !object.contains("people") || !object.contains("shards")) {
+    return std::nullopt;
+  }
+  std::vector<Receipt> people;
+  for (const json& who : object["people"]) {
+    const auto person = from_json<Receipt>(who);
+    if (!person) return std::nullopt;
+    people.push_back(*person);
+  }
   std::vector<Receipt> receipts;
-  for (const json& object : list) {
-    auto receipt = from_json<Receipt>(object);
-    if (!receipt || (!receipts.empty() && receipt->shard <= receipts.back().shard)) {
+  for (const json& row : object["shards"]) {
+    std::uint32_t shard = 0;
+    std::size_t number = 0;
+    if (!row.is_array() || row.size() != 4 || !read(row[0], shard) || !read(row[1], number) ||
+        number >= people.size()) {
       return std::nullopt;
     }
-    receipts.push_back(std::move(*receipt));
+    Receipt receipt = people[number];
+    receipt.shard = ShardId{shard};
+    if (!read(row[2], receipt.digest.rows) || !read(row[3], receipt.digest.sum)) {
+      return std::nullopt;
+    }
+    if (!receipts.empty() && receipt.shard <= receipts.back().shard) return std::nullopt;
+    receipts.push_back(std::move(receipt));
   }
   return receipts;
 }

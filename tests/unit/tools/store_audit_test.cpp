@@ -402,11 +402,13 @@ void add_other_kinds(std::vector<Kind>& kinds, const Places& at) {
   const Bytes receipts = bytes_of(encode_receipts_key(1));
   add_text(kinds, "ledger: receipts that are no list", Table::kLedger, receipts, R"({"shard":0})");
   add_text(kinds, "ledger: receipts of some shards", Table::kLedger, receipts,
-           R"([{"shard":0},{"shard":4}])");
+           R"({"people":[{}],"shards":[[0,0,1,1],[4,0,1,1]]})");
   add_text(kinds, "ledger: receipts out of order", Table::kLedger, receipts,
-           R"([{"shard":0},{"shard":2},{"shard":1},{"shard":3},{"shard":4}])");
+           R"({"people":[{}],"shards":[[0,0,1,1],[2,0,1,1],[1,0,1,1],[3,0,1,1],[4,0,1,1]]})");
+  add_text(kinds, "ledger: receipts of nobody", Table::kLedger, receipts,
+           R"({"people":[{}],"shards":[[0,0,1,1],[1,0,1,1],[2,1,1,1],[3,0,1,1],[4,0,1,1]]})");
   add_text(kinds, "ledger: receipts of a round beyond the run", Table::kLedger,
-           bytes_of(encode_receipts_key(4'000'000)), "[]");
+           bytes_of(encode_receipts_key(4'000'000)), R"({"people":[],"shards":[]})");
   add_text(kinds, "ledger: a key nobody knows", Table::kLedger, {9, 9}, "{}");
 }
 

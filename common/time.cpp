@@ -14,8 +14,13 @@ Instant monotonic_now() {
 }
 
 std::int64_t wall_seconds() {
-  const auto since_1970 = std::chrono::system_clock::now().time_since_epoch();
-  return std::chrono::duration_cast<std::chrono::seconds>(since_1970).count();
+  return wall_milliseconds() / 1000;
+}
+
+std::int64_t wall_milliseconds() {
+  return std::chrono::duration_cast<std::chrono::milliseconds>(
+             std::chrono::system_clock::now().time_since_epoch())
+      .count();
 }
 
 }  // namespace gleaner

@@ -22,7 +22,9 @@ using Instant = std::chrono::time_point<MonotonicClockTag, Micros>;
 // is suspended.
 Instant monotonic_now();
 
-// Seconds since 1970, for logs and history records only; never a reason for a decision.
+// Since 1970, for logs and records; no reason for a decision but which of two programs of one
+// volunteer began later.
 std::int64_t wall_seconds();
+std::int64_t wall_milliseconds();
 
 }  // namespace gleaner

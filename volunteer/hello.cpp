@@ -1,9 +1,8 @@
 #include "volunteer/hello.hpp"
 
-#include <chrono>
-
 #include "common/access/key_pair.hpp"
 #include "common/kernels/kernels.hpp"
+#include "common/time.hpp"
 #include "schema/versions.hpp"
 #include "volunteer/speed.hpp"
 
@@ -22,9 +21,8 @@ Hello make_hello(const std::string& name, const std::string& invite, std::uint32
   hello.simd = simd_level_name(default_kernels().level);
   hello.speed = measure_speed(pool);
   hello.invite = invite;
-  const auto started = std::chrono::duration_cast<std::chrono::milliseconds>(
-      std::chrono::system_clock::now().time_since_epoch());
-  hello.process = static_cast<std::uint64_t>(started.count()) << 20 | (random_bits() & 0xF'FFFF);
+  hello.process =
+      static_cast<std::uint64_t>(wall_milliseconds()) << 20 | (random_bits() & 0xF'FFFF);
   return hello;
 }
 

@@ -183,8 +183,9 @@ Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& h
   if (!protocol) return protocol.error();
   if (const std::optional<SessionId> old = sessions_.of_identity(session.standing.identity)) {
     const std::uint64_t process = sessions_.find(*old)->hello.process;
-    // The first words of a process may come when it is dead and the next one is here.
-    if (process > hello.process) return Error{ErrorCode::kIdentity, kSameKey};
+    // The first words of a process may come when it is dead and the next one is here. If its clock
+    // has been set back, the one that is here will soon be taken for dead.
+    if (process > hello.process) return Error{ErrorCode::kBusy, kSameKey};
     // Of one process, the old connection may be the one in use: the two came in the wrong order.
     outbox_.send(*old, Refusal{ErrorCode::kIdentity, kSameKey, process == hello.process});
     outbox_.close(*old);

@@ -147,7 +147,7 @@ TEST_CASE("admission: of two processes with one key the one that started last st
   const SessionId late = master.open_again(old);
   master.say(late, master.hello("ann"));
   REQUIRE(master.is_closed(late));
-  REQUIRE(master.take<Refusal>(late).code == ErrorCode::kIdentity);
+  REQUIRE(master.take<Refusal>(late).retry);
   REQUIRE_FALSE(master.is_closed(other));
 }
 

@@ -60,6 +60,11 @@ class Strangers(EndToEndTest):
         self.assertIn("confirmed", {receipt["verdict"] for receipt in told})
         self.assertIn("0 of strangers whom nobody audited", self.cluster.gleaner("receipts", self.store))
         self.cluster.gleaner("verify", self.store)
+        model = self.cluster.path("model.safetensors")
+        self.cluster.gleaner("export", self.store, "--to", model)
+        content = model.read_bytes()
+        header = json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
+        self.assertEqual(header["__metadata__"]["audited"], "all")
 
     def test_one_stranger_alone_is_audited_by_the_master(self):
         master = self.start(1)

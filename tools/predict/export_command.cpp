@@ -158,19 +158,40 @@ Result<std::vector<std::string>> digests_of(const std::vector<ModelPart>& parts)
   return digests;
 }
 
-// Of several models, checkpoints and digests stand in their order, with blanks between.
-std::map<std::string, std::string> metadata_of(const RunIdentity& identity,
-                                               const std::vector<ModelPart>& parts,
-                                               const std::vector<std::string>& digests) {
+// "all" where every shard of every round is the work of the master or of trusted volunteers, or was
+// confirmed by an auditor; "off" where a stranger's was not; "unknown" without receipts.
+Result<std::string> audited_of(RunStore& run) {
+  for (RoundIndex round = 0; round < run.checkpoint(); ++round) {
+    const auto receipts = run.receipts(round);
+    if (!receipts) return receipts.error();
+    if (receipts->empty()) return std::string("unknown");
+    const bool is_unaudited = std::ranges::any_of(
+        *receipts, [](const Receipt& receipt) { return receipt.verdict == "unaudited"; });
+    if (is_unaudited) return std::string("off");
+  }
+  return std::string("all");
+}
+
+// Of several models, checkpoints, digests and audits stand in their order, with blanks between.
+Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
+                                                       const std::vector<ModelPart>& parts,
+                                                       const std::vector<std::string>& digests) {
   std::map<std::string, std::string> metadata;
   for (const auto& [name, text] : model_fields(identity.model)) metadata["model." + name] = text;
   for (const auto& [name, text] : identity.settings) metadata.emplace(name, text);
   std::vector<std::uint64_t> checkpoints;
-  for (const ModelPart& part : parts) checkpoints.push_back(part.run->checkpoint());
+  std::vector<std::string> audits;
+  for (const ModelPart& part : parts) {
+    checkpoints.push_back(part.run->checkpoint());
+    auto audited = audited_of(*part.run);
+    if (!audited) return audited.error();
+    audits.push_back(std::move(*audited));
+  }
   metadata["format"] = kExportFormat;
   if (parts.size() > 1) metadata["models"] = std::to_string(parts.size());
   metadata["checkpoint"] = fmt::format("{}", fmt::join(checkpoints, " "));
   metadata["digest"] = fmt::format("{}", fmt::join(digests, " "));
+  metadata["audited"] = fmt::format("{}", fmt::join(audits, " "));
   return metadata;
 }
 
@@ -276,7 +297,8 @@ Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {
   const auto digests = digests_of(*parts);
   if (!digests) return digests.error();
   const auto metadata = metadata_of(*identity, *parts, *digests);
-  const std::string metadata_text = Json(metadata).dump();
+  if (!metadata) return metadata.error();
+  const std::string metadata_text = Json(*metadata).dump();
   const std::string label_names = joined(*names, *rows);
   using Type = TensorType;
   std::vector<TensorSpec> tensors = {
@@ -288,7 +310,7 @@ Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {
       {"metadata", Type::kUint8, {metadata_text.size()}},
       {"label_names", Type::kUint8, {label_names.size()}}};
   if (flags.prune) tensors.push_back({"output.labels", Type::kUint32, {labels}});
-  auto file = ModelFile::create(flags.target, form, std::move(tensors), metadata);
+  auto file = ModelFile::create(flags.target, form, std::move(tensors), *metadata);
   if (!file) return file.error();
   if (flags.prune) {
     std::memcpy((*file)->data(kOutputLabels).data(), rows->labels().data(),

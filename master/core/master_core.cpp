@@ -227,8 +227,9 @@ void MasterCore::on(const Tick&) {
     const auto owes = [&, owner = id] {
       return !rounds_.store_full_since() && placement_.owes(owner, session);
     };
-    if (auto reason = sessions_.overdue(session, owes)) {
-      ended.emplace_back(id, std::move(*reason));
+    if (auto overdue = sessions_.overdue(session, owes)) {
+      if (overdue->is_slow) sessions_.hold_back(session);
+      ended.emplace_back(id, std::move(overdue->reason));
     } else if (session.phase != SessionPhase::kIntroducing) {
       if (sessions_.is_heartbeat_due(session)) {
         if (!news) news = view_.news();

@@ -66,6 +66,15 @@ class Strangers(EndToEndTest):
         header = json.loads(content[8:8 + int.from_bytes(content[:8], "little")])
         self.assertEqual(header["__metadata__"]["audited"], "all")
 
+    def test_one_that_keeps_its_units_is_let_go_and_gets_no_more(self):
+        master = self.start(3)
+        for _ in range(2):
+            self.cluster.volunteer(self.invite(), once=False)
+        self.cluster.start("../tests/gleaner-liar", self.invite(), self.cluster.path("late"), "late", 0)
+        self.check_honest(master)
+        self.assertIn("owes work for 5 s", master.said())
+        self.assertEqual(self.banned(), [])
+
     def test_one_stranger_alone_is_audited_by_the_master(self):
         master = self.start(1)
         self.cluster.volunteer(self.invite())

@@ -225,7 +225,7 @@ std::optional<SessionId> Audits::choose_auditor(const Case& own) const {
   for (const auto& [id, session] : sessions_.all()) {
     const bool is_able =
         session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused();
-    if (!is_able || id == own.holder) continue;
+    if (!is_able || id == own.holder || outbox_.now() < session.held_back_until) continue;
     if (own.dissent && !session.is_trusted()) continue;
     // Who came by one invite may be one person.
     if (!session.is_trusted() && session.standing.invite == own.invite) continue;

@@ -18,6 +18,8 @@ constexpr std::uint32_t kObserversPerTick = 4;
 constexpr Millis kPauseRemarkPeriod{10'000};
 // A volunteer that has paused since its last progress is let go after this many times `stall`.
 constexpr int kPauseStalls = 3;
+// A stranger may take this many times what others take for a unit.
+constexpr double kStrangerPatience = 20;
 
 template <typename Duration>
 std::int64_t seconds(Duration duration) {
@@ -94,6 +96,11 @@ Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello
   account(session);
   session.last_progress = outbox_.now();
   session.awaits_offer = session.hello.kept_shards > 0;
+  if (const auto slow = held_back_until_.find(session.standing.identity);
+      slow != held_back_until_.end() && slow->second > outbox_.now()) {
+    session.held_back_until = slow->second;
+    session.no_shards = "others waited for its work too long";
+  }
   Welcome welcome;
   welcome.protocol = protocol;
   welcome.build = kBuildVersion;
@@ -142,22 +149,45 @@ Result<std::uint32_t> Sessions::admit_observer(const SessionState& session,
 
 // ---- Keeping in touch --------------------------------------------------------------------------
 
-std::optional<std::string> Sessions::overdue(const SessionState& session,
-                                             const std::function<bool()>& owes) const {
+Millis Sessions::patience(const SessionState& session) const {
+  // A paused volunteer may keep its shards for a while, since its owner may be gone again soon. The
+  // bound is on all pauses since its last progress together: nobody holds a run up by pausing.
+  if (session.paused_at > session.last_progress) return run_.config.stall * kPauseStalls;
+  const bool is_stranger = run_.config.audit == AuditMode::kAll && !session.is_trusted();
+  if (!is_stranger || session.units.empty()) return run_.config.stall;
+  std::vector<double> others;
+  for (const auto& [id, other] : sessions_) {
+    if (&other != &session && other.phase == SessionPhase::kActive && other.speed > 0) {
+      others.push_back(other.compute_us + other.transit_us);
+    }
+  }
+  if (others.empty()) return run_.config.stall;
+  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
+  std::nth_element(others.begin(), middle, others.end());
+  const double unit_us = *middle * run_.config.batches_per_unit_max;
+  const auto fair = std::chrono::duration_cast<Millis>(
+      Micros(static_cast<std::int64_t>(std::min(kStrangerPatience * unit_us, 1e12))));
+  return std::min(run_.config.stall, std::max(run_.config.stranger_stall, fair));
+}
+
+void Sessions::hold_back(const SessionState& session) {
+  if (run_.config.audit != AuditMode::kAll || session.is_trusted()) return;
+  std::erase_if(held_back_until_, [&](const auto& entry) { return entry.second <= outbox_.now(); });
+  held_back_until_[session.standing.identity] = outbox_.now() + run_.config.forget_slowness;
+}
+
+std::optional<Sessions::Overdue> Sessions::overdue(const SessionState& session,
+                                                   const std::function<bool()>& owes) const {
   const Instant now = outbox_.now();
   if (session.phase == SessionPhase::kIntroducing) {
     if (now - session.opened < run_.config.hello_deadline) return std::nullopt;
-    return fmt::format("no Hello within {} s", seconds(run_.config.hello_deadline));
+    return Overdue{fmt::format("no Hello within {} s", seconds(run_.config.hello_deadline))};
   }
   if (now - session.last_heard >= run_.config.silence) {
-    return fmt::format("silent for {} s", seconds(now - session.last_heard));
+    return Overdue{fmt::format("silent for {} s", seconds(now - session.last_heard))};
   }
-  // A paused volunteer may keep its shards for a while, since its owner may be gone again soon. The
-  // bound is on all pauses since its last progress together: nobody holds a run up by pausing.
-  const bool has_paused = session.paused_at > session.last_progress;
-  const Millis patience = run_.config.stall * (has_paused ? kPauseStalls : 1);
-  if (now - session.last_progress >= patience && owes()) {
-    return fmt::format("owes work for {} s", seconds(now - session.last_progress));
+  if (now - session.last_progress >= patience(session) && owes()) {
+    return Overdue{fmt::format("owes work for {} s", seconds(now - session.last_progress)), true};
   }
   return std::nullopt;
 }

@@ -67,9 +67,16 @@ class Sessions {
   // Time has passed: observers may be answered again.
   void tick() { observers_ = 0; }
 
+  struct Overdue {
+    std::string reason;
+    bool is_slow = false;  // it was heard, but owes work
+  };
+
   // Why the session must end by now, if it must. `owes` tells whether something is awaited of it.
-  [[nodiscard]] std::optional<std::string> overdue(const SessionState& session,
-                                                   const std::function<bool()>& owes) const;
+  [[nodiscard]] std::optional<Overdue> overdue(const SessionState& session,
+                                               const std::function<bool()>& owes) const;
+  // A stranger that was too slow gets no shards for a while, also when it comes again.
+  void hold_back(const SessionState& session);
 
   [[nodiscard]] bool is_heartbeat_due(const SessionState& session) const {
     return outbox_.now() - session.last_said >= run_.config.heartbeat;
@@ -98,6 +105,9 @@ class Sessions {
 
  private:
   void remark_pause(SessionState& session, const std::string& paused) const;
+  // How long the session may owe work. For a stranger with a unit in hand, 20 times what others
+  // take for one, since the whole run waits for it.
+  [[nodiscard]] Millis patience(const SessionState& session) const;
   // The protocol to speak with a peer of these versions.
   [[nodiscard]] Result<std::uint32_t> admit(const char* who, const std::string& build,
                                             std::uint32_t protocol_min,
@@ -109,7 +119,8 @@ class Sessions {
   std::map<SessionId, SessionState> sessions_;
   Accounts accounts_;
   std::deque<Departure> gone_;
-  std::uint32_t observers_ = 0;  // answered since the last tick
+  std::map<KeyId, Instant> held_back_until_;  // strangers, with or without a session
+  std::uint32_t observers_ = 0;               // answered since the last tick
 };
 
 }  // namespace gleaner

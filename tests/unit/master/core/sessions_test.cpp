@@ -9,23 +9,29 @@
 namespace gleaner {
 namespace {
 
-CoreConfig sessions_config() {
+CoreConfig sessions_config(AuditMode audit) {
   CoreConfig config = tiny_core_config();
+  config.audit = audit;
   config.shard_bytes = 1000;
   config.sessions_max = 2;
   config.heartbeat = Millis(1'000);
   config.hello_deadline = Millis(2'000);
   config.silence = Millis(3'000);
   config.stall = Millis(4'000);
+  config.stranger_stall = Millis(1'000);
+  config.batches_per_unit_max = 2;
   return config;
 }
 
 struct SessionsScene {
-  RunSetup run{tiny_model(), sessions_config(), {}};
+  RunSetup run;
   Outbox outbox;
   Sessions sessions{run, outbox, LeaseEpoch{1}};
 
-  SessionsScene() { outbox.set_now(Instant(Micros(1'000'000))); }
+  explicit SessionsScene(AuditMode audit = AuditMode::kOff)
+      : run(tiny_model(), sessions_config(audit), {}) {
+    outbox.set_now(Instant(Micros(1'000'000)));
+  }
 
   void pass(Millis time) { outbox.set_now(outbox.now() + time); }
 
@@ -119,24 +125,54 @@ TEST_CASE("sessions: each deadline strikes when its time is full and not a micro
     scene.outbox.set_now(scene.outbox.now() + Micros(1'999'999));
     REQUIRE_FALSE(scene.sessions.overdue(session, never));
     scene.outbox.set_now(scene.outbox.now() + Micros(1));
-    REQUIRE(scene.sessions.overdue(session, never) == "no Hello within 2 s");
+    REQUIRE(scene.sessions.overdue(session, never)->reason == "no Hello within 2 s");
   }
   SECTION("a volunteer that is silent") {
     const SessionState& session = scene.join(1);
     scene.outbox.set_now(scene.outbox.now() + Micros(2'999'999));
     REQUIRE_FALSE(scene.sessions.overdue(session, never));
     scene.outbox.set_now(scene.outbox.now() + Micros(1));
-    REQUIRE(scene.sessions.overdue(session, never) == "silent for 3 s");
+    REQUIRE(scene.sessions.overdue(session, never)->reason == "silent for 3 s");
   }
   SECTION("a volunteer that owes work") {
     SessionState& session = scene.join(1);
     scene.pass(Millis(4'000));
     session.last_heard = scene.outbox.now();
     REQUIRE_FALSE(scene.sessions.overdue(session, [] { return false; }));
-    REQUIRE(scene.sessions.overdue(session, [] { return true; }) == "owes work for 4 s");
+    REQUIRE(scene.sessions.overdue(session, [] { return true; })->reason == "owes work for 4 s");
     scene.sessions.restart_debts();
     REQUIRE_FALSE(scene.sessions.overdue(session, never));
   }
+}
+
+TEST_CASE("sessions: a stranger that others wait for has less time, and no shards for a while",
+          "[sessions]") {
+  SessionsScene scene(AuditMode::kAll);
+  SessionState& eve = scene.join(1);
+  eve.standing.is_trusted = false;
+  SessionState& ann = scene.join(2);
+  eve.units.emplace(UnitId{1}, UnitInFlight{});
+  ann.units.emplace(UnitId{2}, UnitInFlight{});
+  const auto yes = [] { return true; };
+  const auto pass = [&](Millis time) {
+    scene.pass(time);
+    eve.last_heard = ann.last_heard = scene.outbox.now();
+  };
+  // Nobody is known to be faster.
+  pass(Millis(3'999));
+  REQUIRE_FALSE(scene.sessions.overdue(eve, yes));
+  eve.last_progress = ann.last_progress = scene.outbox.now();
+  ann.speed = 1;
+  ann.compute_us = 1'000;
+  pass(scene.run.config.stranger_stall);
+  REQUIRE_FALSE(scene.sessions.overdue(ann, yes));
+  REQUIRE(scene.sessions.overdue(eve, yes)->is_slow);
+  scene.sessions.hold_back(eve);
+  scene.sessions.hold_back(ann);
+  const Instant until = scene.outbox.now() + scene.run.config.forget_slowness;
+  for (const std::uint64_t id : {1, 2}) REQUIRE(scene.sessions.take(SessionId{id}));
+  REQUIRE(scene.join(1).held_back_until == until);
+  REQUIRE(scene.join(2).held_back_until == Instant{});
 }
 
 TEST_CASE("sessions: four observers are answered between two ticks", "[sessions]") {

@@ -148,7 +148,7 @@ class Access(EndToEndTest):
         second = self.cluster.volunteer(listening["join"], "--cache", copy)
         second.wait_event("status", lambda e: e["activity"] == "training")
         self.assertEqual(first.wait_exit(), NETWORK)
-        self.assertIn("another volunteer has connected with the same key", first.said())
+        self.assertIn("another volunteer with the same key", first.said())
         self.assertTrue(second.is_running())
 
     def test_roles_see_and_do_what_is_theirs(self):

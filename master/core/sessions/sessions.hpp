@@ -15,6 +15,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "common/result.hpp"
@@ -65,7 +66,10 @@ class Sessions {
 
   // -- keeping in touch
   // Time has passed: observers may be answered again.
-  void tick() { observers_ = 0; }
+  void tick() {
+    observers_ = 0;
+    tick_before_ = std::exchange(last_tick_, outbox_.now());
+  }
 
   struct Overdue {
     std::string reason;
@@ -121,6 +125,7 @@ class Sessions {
   std::deque<Departure> gone_;
   std::map<KeyId, Instant> held_back_until_;  // strangers, with or without a session
   std::uint32_t observers_ = 0;               // answered since the last tick
+  Instant last_tick_{}, tick_before_{};
 };
 
 }  // namespace gleaner

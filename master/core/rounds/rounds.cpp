@@ -94,7 +94,10 @@ Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& c
   if (is_audited) audits_.committed(id, session, commit, content);
   if (!commits_.note(commit.round, shard, commit.part, commit.parts, content)) {
     outbox_.send(id, CommitCredit{});
-    if (is_audited) return {};  // its audit tells who is right
+    const auto kept = receipts_.find({commit.round, shard});
+    const bool is_kept_audited =
+        kept != receipts_.end() && kept->second.verdict == Verdict::kConfirmed;
+    if (is_audited || is_kept_audited) return {};  // an audit tells who is right
     return Error{ErrorCode::kFault,
                  fmt::format("the commit of shard {} for round {} differs from what another holder "
                              "sent, which is kept",

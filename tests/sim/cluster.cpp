@@ -2,6 +2,7 @@
 
 #include <iterator>
 #include <memory>
+#include <set>
 #include <utility>
 
 #include "tests/sim/fault_injector.hpp"
@@ -97,6 +98,10 @@ class Cluster {
     const Strangers& strangers = options_.strangers;
     auto lie = lies().find(strangers.lie);
     if (lie == lies().end()) lie = std::next(lies().begin(), random_.next_below(lies().size()));
+    // Two that tell the same lie of the same message would confirm each other: they would collude.
+    while (!lies_told_.insert(lie->first).second) {
+      if (++lie == lies().end()) lie = lies().begin();
+    }
     const std::string name = "v" + std::to_string(index + 1);
     volunteers_[index]->tell(
         lie->second, strangers.one_in,
@@ -116,6 +121,7 @@ class Cluster {
   Network network_;
   std::vector<std::unique_ptr<Checker>> checkers_;
   ClusterResult result_;
+  std::set<std::string> lies_told_;
   SimContext context_;
   MasterProcess master_;
   FaultInjector::Volunteers volunteers_;

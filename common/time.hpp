@@ -22,8 +22,8 @@ using Instant = std::chrono::time_point<MonotonicClockTag, Micros>;
 // is suspended.
 Instant monotonic_now();
 
-// Since 1970, for logs and records; no reason for a decision but which of two programs of one
-// volunteer began later.
+// Time since 1970, for logs and records. One decision uses it: which of two processes with one key
+// started later.
 std::int64_t wall_seconds();
 std::int64_t wall_milliseconds();
 

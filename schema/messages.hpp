@@ -36,8 +36,8 @@ struct Hello {
   float speed = 0;                 // measured: 10^9 multiply-adds a second, all threads
   std::string invite;              // by which it comes, as text; empty in plain text
   std::uint32_t kept_shards = 0;   // it still has from an earlier connection; it will offer them
-  // When the program started, in 2^-20 of a millisecond since 1970, of which the last 20 bits are
-  // drawn: tells two with one key apart, and which of them is the later one.
+  // Milliseconds since 1970 when the program started, times 2^20, plus a random number below that:
+  // tells two processes with one key apart, and which of them started later.
   std::uint64_t process = 0;
   friend bool operator==(const Hello&, const Hello&) = default;
 };
@@ -51,8 +51,8 @@ struct Welcome {
   std::uint32_t silence_ms = 0;        // a peer silent for longer is taken for dead
   RoundIndex checkpoint = 0;           // the last one; what shards that were kept step back to
   std::uint64_t test_fingerprint = 0;  // of the held-out data, for who caches its points
-  // Of leases that this start of the master gives. What was loaded under an earlier one may have
-  // come from work that has been undone since.
+  // The first lease epoch of this start of the master. Chunks that came under an earlier epoch may
+  // be of work that has been undone since.
   LeaseEpoch first_epoch{};
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };

@@ -1,7 +1,7 @@
-// What connections hold of frames that have not come whole, together. Honest frames come whole soon
-// and are small; whoever sends large ones and does not finish them would fill the memory of this
-// process. Where all hold more than the budget, the connection that holds most is closed.
-// One thread, or the threads of one strand.
+// The memory that unfinished frames of all connections may take together. An honest peer's frames
+// are small and soon complete; a peer that begins large frames and never finishes them would fill
+// the memory of this process. Beyond the budget the connection with the largest unfinished frame is
+// closed. One thread.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class FrameBudget {
  public:
   explicit FrameBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // What one connection holds of a frame. The budget outlives it.
+  // The memory of one connection's unfinished frame. The budget outlives it.
   class Share {
    public:
     // `close` ends the connection; it is called at most once, from within anybody's hold().

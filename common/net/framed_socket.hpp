@@ -41,7 +41,8 @@ struct FramedSocketLimits {
   // Less is read than comes, so that the peer's system slows down what it sends.
   std::shared_ptr<Pacer> pace_in;
   std::shared_ptr<Pacer> pace_out;
-  // Of frames on their way, together with other sockets; null: no bound but each frame's.
+  // Bounds the memory of unfinished frames, of this socket and all others that share the budget.
+  // Null: only the size of each single frame is bounded.
   std::shared_ptr<FrameBudget> budget;
 };
 

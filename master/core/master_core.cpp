@@ -183,8 +183,8 @@ Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& h
   if (!protocol) return protocol.error();
   if (const std::optional<SessionId> old = sessions_.of_identity(session.standing.identity)) {
     const std::uint64_t process = sessions_.find(*old)->hello.process;
-    // The first words of a process may come when it is dead and the next one is here. If its clock
-    // has been set back, the one that is here will soon be taken for dead.
+    // The Hello of an ended process may arrive after that of the next one. It may try again: if its
+    // clock was set back, it is the later one, and the session of the other ends by its silence.
     if (process > hello.process) return Error{ErrorCode::kBusy, kSameKey};
     // Of one process, the old connection may be the one in use: the two came in the wrong order.
     outbox_.send(*old, Refusal{ErrorCode::kIdentity, kSameKey, process == hello.process});

@@ -5,8 +5,8 @@
 namespace gleaner {
 namespace {
 
-// Of messages that volunteers have begun and not finished, together. A commit's or a hand-over's
-// part is smaller by far.
+// The memory that all unfinished messages of volunteers may take together. Commits and hand-overs
+// come in parts that are far smaller.
 constexpr std::size_t kUnfinishedBytesMax = std::size_t{128} << 20;
 
 }  // namespace

@@ -1,5 +1,5 @@
-// What lies beside a data set and makes a model's answers readable: the names of labels and
-// features, the words by which a text becomes an example, and the test examples with their names.
+// The files of a data set that make a model's answers readable: the names of labels and features,
+// the words by which a text becomes an example, and the test examples with their names.
 // Each part may be missing. Immutable once made.
 #pragma once
 

@@ -285,7 +285,8 @@ void Audits::dismiss_auditor(CaseId id, Case& own) {
     if (others.empty()) by_auditor_.erase(*own.auditor);
   }
   own.auditor.reset();
-  // What it said of commits that the holder has not sent is no word of the next auditor's.
+  // This auditor may have sent commits before the holder did. They must not count as the next
+  // auditor's.
   std::erase_if(own.commits, [](const auto& entry) { return entry.second.claimed.empty(); });
   own.next_piece = own.first_piece;
   count_pending(own);
@@ -389,7 +390,7 @@ void Audits::decided(RoundIndex checkpoint) {
     own.next_piece = std::max(own.next_piece, own.first_piece);
     for (auto& [shard, work] : own.shards) {
       work.first_round = std::max(work.first_round, checkpoint);
-      // What it is being lent from will be gone.
+      // It still downloads from a checkpoint that the fold removes.
       const ShardLease& shadow = placement_.shadows().at(shard);
       const bool is_late = shadow.state == LeaseState::kLoading && shadow.base_round < checkpoint;
       if (is_late && serves(shard, id)) release(shard);

@@ -93,7 +93,7 @@ class Audits {
   using CommitPart = std::tuple<RoundIndex, ShardId, std::uint32_t>;
 
   struct CommitClaim {
-    std::vector<Fingerprint> claimed;  // more than one of who contradicts itself
+    std::vector<Fingerprint> claimed;  // different ones, if the holder sent it several times
     std::optional<Fingerprint> again;
 
     [[nodiscard]] bool is_open() const { return !claimed.empty() && !again; }
@@ -167,12 +167,13 @@ class Audits {
   [[nodiscard]] bool is_over(const AuditedPiece& piece) const;
   // The piece to be sent next, by number.
   [[nodiscard]] std::optional<std::uint64_t> next_of(const Case& own) const;
-  // Where a shard stands that the piece is done on.
+  // The batch before which its shards must stand when the piece begins.
   [[nodiscard]] BatchIndex begin_of(const AuditedPiece& piece) const;
   // Whether the shard's shadow lease is for this case.
   [[nodiscard]] bool serves(ShardId shard, CaseId id) const;
-  // The holder began a round again, or came back to a shard later: a shadow that everything before
-  // has been done on, and that does not stand where the next piece begins, must be lent again.
+  // Takes back shadows that cannot come to the next piece, to be lent again: all earlier pieces are
+  // done on them, and they stand elsewhere than where it begins. So it is when the holder began a
+  // round again, or got a shard back later.
   void release_misplaced(CaseId id, Case& own);
   // Lends the auditor what it needs, and takes back what it does not.
   void update_shadows(CaseId id, Case& own);
@@ -197,7 +198,7 @@ class Audits {
   std::vector<AuditedPiece> evaluations_;
   std::vector<Conviction> convictions_;
   CaseId next_case_ = 0;
-  RoundIndex checkpoint_ = 0;  // rounds before it are decided
+  RoundIndex checkpoint_ = 0;  // all earlier rounds are folded, or about to be
   bool wants_referee_ = false;
 };
 

@@ -27,7 +27,7 @@ struct BatchRecord {
   std::uint32_t examples = 0;
   double code_length = 0;             // mean_length of its codes
   std::vector<std::uint8_t> covered;  // one an output shard: its gradient has been added
-  // Of the gradients of shards, where a volunteer that is not audited has said it.
+  // Digests of the gradients, by output shard; only those that a volunteer sent who is not audited.
   std::vector<std::optional<std::uint64_t>> digests;
   std::uint32_t covered_count = 0;
   std::shared_ptr<std::vector<std::int32_t>> gradient;  // running sum, until the batch is applied
@@ -66,9 +66,9 @@ class Pipeline {
   [[nodiscard]] bool is_covered(BatchIndex batch, ShardId shard) const;
 
   // Adds a unit's results, of different batches; each gradient must be the sum of the shards that
-  // are covered now when `has_gradient`. The digests of who is not audited must be those that such
-  // a volunteer brought before (kFault). kProtocol for bytes that are no gradient. Nothing changes
-  // on an error, in any of the batches.
+  // are covered now when `has_gradient`. A volunteer that is not audited must bring the digests
+  // that others like it have brought (kFault). kProtocol for bytes that are no gradient. Nothing
+  // changes on an error, in any of the batches.
   Result<void> add_results(const std::vector<BatchResult>& results, bool has_gradient,
                            bool is_audited = false);
 

@@ -17,7 +17,7 @@ struct Holder {
   double speed = 0;          // examples x shards a second, or any common unit; 0 counts as slowest
   std::uint32_t shards = 0;  // held or on the way
   std::uint32_t capacity = 0;  // most shards its memory takes
-  // Most shards that it gets while others have room for the rest.
+  // It gets more shards than this only when the others have no room left.
   std::uint32_t limit = std::numeric_limits<std::uint32_t>::max();
 };
 

@@ -123,7 +123,7 @@ void Placement::lend_free_shards() {
       continue;
     }
     const SessionId id = candidates[*receiver].session;
-    // Who audits a holder does a round from its beginning, so that one does too.
+    // An auditor does a whole round again, so an audited holder must begin at a round's beginning.
     if (free.handed_over &&
         (free.handed_over->base_round < free.committed || is_audited(sessions_.at(id)))) {
       leases_.at(shard).handed_over.reset();

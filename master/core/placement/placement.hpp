@@ -127,7 +127,7 @@ class Placement {
   struct Speeds {
     double trained = 0;
     double claimed = 0;
-    double lowest = std::numeric_limits<double>::infinity();  // claim of all that are here
+    double lowest = std::numeric_limits<double>::infinity();  // the lowest claim of anybody here
   };
 
   [[nodiscard]] Speeds speeds() const;

@@ -79,7 +79,8 @@ class Rounds {
   Result<void> take(ShardLease& lease, const SessionState& session, const ShardCommit& part) const;
   // Whether every holder has done the oldest open round.
   [[nodiscard]] bool is_done_by_all() const;
-  // Of the oldest open round, which is clear; forgets them.
+  // The receipts of the oldest open round, one per shard. Requires that its audits are confirmed;
+  // the receipts are forgotten.
   [[nodiscard]] std::vector<ReceiptRecord> take_receipts();
   // A stop does not wait for room on the disk.
   [[nodiscard]] std::optional<Done> stop_if_full() const;
@@ -101,7 +102,7 @@ class Rounds {
   RoundMeter& meter_;
 
   CommitTracker commits_;
-  std::map<std::pair<RoundIndex, ShardId>, ReceiptRecord> receipts_;  // of volunteers, as yet
+  std::map<std::pair<RoundIndex, ShardId>, ReceiptRecord> receipts_;  // of rounds not folded yet
   RoundIndex checkpoint_;
   std::vector<ShardDigest> digests_;  // of the shards at checkpoint_; may be empty
   bool is_folding_ = false;

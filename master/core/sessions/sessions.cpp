@@ -186,8 +186,8 @@ std::optional<Sessions::Overdue> Sessions::overdue(const SessionState& session,
   if (now - session.last_heard >= run_.config.silence) {
     return Overdue{fmt::format("silent for {} s", seconds(now - session.last_heard))};
   }
-  // With little patience it counts that it was late at the tick before: a master that was frozen
-  // has first to hear what was said meanwhile.
+  // The short time must have passed at the tick before as well: a master that was frozen first
+  // reads what volunteers sent meanwhile.
   const Millis time = patience(session);
   const Instant then = time < run_.config.stall ? tick_before_ : now;
   if (then - session.last_progress >= time && owes()) {

@@ -109,8 +109,8 @@ class Sessions {
 
  private:
   void remark_pause(SessionState& session, const std::string& paused) const;
-  // How long the session may owe work. For a stranger with a unit in hand, 20 times what others
-  // take for one, since the whole run waits for it.
+  // How long the session may owe work before it is ended: CoreConfig::stall. A stranger that has a
+  // unit gets 20 times the time that others take for a unit, since the whole run waits for it.
   [[nodiscard]] Millis patience(const SessionState& session) const;
   // The protocol to speak with a peer of these versions.
   [[nodiscard]] Result<std::uint32_t> admit(const char* who, const std::string& build,

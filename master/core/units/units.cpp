@@ -111,7 +111,7 @@ UnitInFlight Units::next_unit(SessionId id, const SessionState& session) const {
       unit.leases.push_back({shard, leases_.at(shard).epoch});
     }
   }
-  // Within a round, because what is audited is done again round by round.
+  // A unit does not cross the end of a round, because audits begin and end with rounds.
   const BatchIndex end = std::min<BatchIndex>(
       {pipeline_.frontier(), unit.first + sizing_.batches(session, unit.first, unit.leases.size()),
        run_.plan.round_end(run_.plan.round_of(unit.first))});

@@ -45,10 +45,7 @@ std::string_view header(MHD_Connection* connection, const char* name) {
 }
 
 HttpReply plain(unsigned status, std::string_view text) {
-  HttpReply reply;
-  reply.status = status;
-  reply.body = std::make_shared<const std::string>(fmt::format("{}\n", text));
-  return reply;
+  return text_reply(status, kHttpText, fmt::format("{}\n", text));
 }
 
 void free_shared(void* text) {
@@ -97,6 +94,14 @@ HttpReply ending() {
 }
 
 }  // namespace
+
+HttpReply text_reply(unsigned status, const char* type, std::string text) {
+  HttpReply reply;
+  reply.status = status;
+  reply.type = type;
+  reply.body = std::make_shared<const std::string>(std::move(text));
+  return reply;
+}
 
 struct HttpAnswerer::Mailbox {
   std::mutex lock;

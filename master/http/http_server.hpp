@@ -57,14 +57,20 @@ struct StreamPosition {
   std::uint64_t event = 0;    // number of the first event that it lacks
 };
 
+inline constexpr const char* kHttpText = "text/plain; charset=utf-8";
+inline constexpr const char* kHttpJson = "application/json";
+
 struct HttpReply {
   unsigned status = 200;
-  const char* type = "text/plain; charset=utf-8";
+  const char* type = kHttpText;
   SharedText body;
   std::string etag;                      // empty: nothing may be kept by the browser
   std::optional<StreamPosition> stream;  // instead of a body: a stream that begins there
   const char* allow = "GET, HEAD";       // for status 405
 };
+
+// A reply whose body is this text, of the media type `type`.
+HttpReply text_reply(unsigned status, const char* type, std::string text);
 
 // Gives the answer to one POST: once, from any thread, also when the server is gone.
 class HttpAnswerer {

@@ -1,6 +1,5 @@
 #include "master/http/predict_api.hpp"
 
-#include <fmt/format.h>
 #include <prometheus/metric_family.h>
 #include <prometheus/text_serializer.h>
 
@@ -13,17 +12,7 @@
 namespace gleaner {
 namespace {
 
-constexpr const char* kJsonType = "application/json";
 constexpr const char* kLinesType = "application/x-ndjson";
-constexpr const char* kTextType = "text/plain; charset=utf-8";
-
-HttpReply text_reply(unsigned status, const char* type, std::string text) {
-  HttpReply made;
-  made.status = status;
-  made.type = type;
-  made.body = std::make_shared<const std::string>(std::move(text));
-  return made;
-}
 
 nlohmann::ordered_json measured(double value) {
   return value < 0 ? nlohmann::ordered_json(nullptr) : nlohmann::ordered_json(value);
@@ -53,22 +42,22 @@ void PredictApi::handle_posts(HttpHandler& handler) {
     PredictRequest request;
     request.body = std::move(post.body);
     request.is_lines = post.accept.find(kLinesType) != std::string::npos;
-    const char* const type = request.is_lines ? kLinesType : kJsonType;
+    const char* const type = request.is_lines ? kLinesType : kHttpJson;
     request.answer = [give = post.answer, type](PredictAnswer answer) {
-      give(text_reply(answer.status, answer.status == 200 ? type : kTextType,
+      give(text_reply(answer.status, answer.status == 200 ? type : kHttpText,
                       std::move(answer.body)));
     };
     if (!desk_.ask(std::move(request))) {
       post.answer(
-          text_reply(503, kTextType, "Too many requests wait here already; ask again later.\n"));
+          text_reply(503, kHttpText, "Too many requests wait here already; ask again later.\n"));
     }
   };
 }
 
 std::optional<HttpReply> PredictApi::answer(const HttpRequest& request) const {
-  if (request.path == "/v1/model") return text_reply(200, kJsonType, model_json(desk_.figures()));
+  if (request.path == "/v1/model") return text_reply(200, kHttpJson, model_json(desk_.figures()));
   if (request.path != kPredictPath) return std::nullopt;
-  HttpReply refused = text_reply(405, kTextType, "Questions are sent with POST, as JSON.\n");
+  HttpReply refused = text_reply(405, kHttpText, "Questions are sent with POST, as JSON.\n");
   refused.allow = "POST";
   return refused;
 }

@@ -13,23 +13,13 @@
 namespace gleaner {
 namespace {
 
-constexpr const char* kJson = "application/json";
-constexpr const char* kText = "text/plain; charset=utf-8";
 // Events are joined to pieces of about this size.
 constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
 constexpr std::size_t kHistoryPieces = 600;
 // Ranges of the history of which the text is kept until there is another checkpoint.
 constexpr std::size_t kHistoriesKept = 16;
 
-HttpReply reply(unsigned status, const char* type, std::string text) {
-  HttpReply made;
-  made.status = status;
-  made.type = type;
-  made.body = std::make_shared<const std::string>(std::move(text));
-  return made;
-}
-
-HttpReply reply(const char* type, SharedText text) {
+HttpReply shared_reply(const char* type, SharedText text) {
   HttpReply made;
   made.type = type;
   made.body = std::move(text);
@@ -133,7 +123,7 @@ HttpReply RunApi::events(const HttpRequest& request) {
   for (std::size_t i = begin - first_event_; i < events_.size(); ++i) {
     text += (text.back() == '[' ? "" : ",") + events_[i].json;
   }
-  return reply(200, kJson, text + "]}");
+  return text_reply(200, kHttpJson, text + "]}");
 }
 
 HttpReply RunApi::history(const HttpRequest& request) {
@@ -145,10 +135,11 @@ HttpReply RunApi::history(const HttpRequest& request) {
   const auto to = field("to", std::numeric_limits<RoundIndex>::max());
   const auto pieces = field("points", kHistoryPieces);
   if (!from || !to || !pieces || *from > *to || *pieces == 0 || *pieces > kHistoryPiecesMax) {
-    return reply(400, kText,
-                 fmt::format("from and to are checkpoints, from no later than to, and points is a "
-                             "number from 1 to {}.\n",
-                             kHistoryPiecesMax));
+    return text_reply(
+        400, kHttpText,
+        fmt::format("from and to are checkpoints, from no later than to, and points is a "
+                    "number from 1 to {}.\n",
+                    kHistoryPiecesMax));
   }
   if (histories_version_ != history_.version() || histories_.size() >= kHistoriesKept) {
     histories_.clear();
@@ -159,51 +150,54 @@ HttpReply RunApi::history(const HttpRequest& request) {
     text = std::make_shared<const std::string>(
         history_json(history_, checkpoint(*from), checkpoint(*to), *pieces));
   }
-  return reply(kJson, text);
+  return shared_reply(kHttpJson, text);
 }
 
 HttpReply RunApi::health(const HttpRequest& request, Instant now) const {
   const bool is_alive = view_->version > 0 && now - view_->at <= kViewAgeMax;
   if (request.path == "/healthz") {
-    return is_alive ? reply(200, kText, "ok\n")
-                    : reply(503, kText, "The master's main thread has not been heard for long.\n");
+    return is_alive ? text_reply(200, kHttpText, "ok\n")
+                    : text_reply(503, kHttpText,
+                                 "The master's main thread has not been heard for long.\n");
   }
   const RunStatus& s = view_->status;
   if (!is_alive || s.stage == RunStage::kDone) {
-    return reply(503, kText, "No run is trained here.\n");
+    return text_reply(503, kHttpText, "No run is trained here.\n");
   }
-  if (s.is_held_up) return reply(503, kText, "The run waits for " + s.waits_for + ".\n");
-  return reply(200, kText, "ok\n");
+  if (s.is_held_up) return text_reply(503, kHttpText, "The run waits for " + s.waits_for + ".\n");
+  return text_reply(200, kHttpText, "ok\n");
 }
 
 HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, Instant now) {
   const std::string_view path = request.path;
   if (path == "/api/v1/run") {
-    return reply(kJson,
-                 cached("/api/v1/run", [this] { return run_json(*view_, *facts_, history_); }));
+    return shared_reply(
+        kHttpJson, cached("/api/v1/run", [this] { return run_json(*view_, *facts_, history_); }));
   }
   if (path == "/api/v1/shards") {
-    return reply(kJson, cached("/api/v1/shards", [this] { return shards_json(*view_); }));
+    return shared_reply(kHttpJson,
+                        cached("/api/v1/shards", [this] { return shards_json(*view_); }));
   }
   if (path == "/api/v1/volunteers") {
-    return reply(kJson, cached("/api/v1/volunteers", [this] { return volunteers_json(*view_); }));
+    return shared_reply(kHttpJson,
+                        cached("/api/v1/volunteers", [this] { return volunteers_json(*view_); }));
   }
   if (path == "/api/v1/configuration") {
-    return reply(kJson,
-                 cached("/api/v1/configuration", [this] { return configuration_json(*facts_); }));
+    return shared_reply(
+        kHttpJson, cached("/api/v1/configuration", [this] { return configuration_json(*facts_); }));
   }
   if (path == "/api/v1/events") return events(request);
   if (path == "/api/v1/history") return history(request);
   if (path == "/api/v1/history.csv") {
-    return reply(200, "text/csv; charset=utf-8", history_.csv());
+    return text_reply(200, "text/csv; charset=utf-8", history_.csv());
   }
   if (path == "/healthz" || path == "/readyz") return health(request, now);
   if (path == "/metrics") {
-    return reply(200, "text/plain; version=0.0.4; charset=utf-8",
-                 run_metrics(*view_, counts_, counts));
+    return text_reply(200, "text/plain; version=0.0.4; charset=utf-8",
+                      run_metrics(*view_, counts_, counts));
   }
   if (auto asset = asset_reply(path)) return *std::move(asset);
-  return reply(404, kText, "There is nothing here; the page is at /.\n");
+  return text_reply(404, kHttpText, "There is nothing here; the page is at /.\n");
 }
 
 }  // namespace gleaner

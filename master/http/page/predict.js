@@ -75,7 +75,19 @@ async function ask(event) {
   showModel();
 }
 
+// Fills the page's section for it.
 export function preparePredict() {
-  byId("predict-form").addEventListener("submit", ask);
+  const form = element("form", { id: "predict-form" },
+    element("label", {}, "Give ", element("select", { id: "predict-kind" },
+      element("option", { value: "text" }, "a text"),
+      element("option", { value: "example" }, "a test example, by number or name"))),
+    element("input", { id: "predict-text", type: "text", required: true, ariaLabel: "The text, or the example's number or name" }),
+    element("button", {}, "Predict"));
+  form.addEventListener("submit", ask);
+  byId("predict").replaceChildren(
+    element("h2", { id: "predict-title" }, "Ask the model"),
+    form,
+    element("p", { id: "predict-model", className: "hint" }),
+    element("div", { id: "predict-answer", ariaLive: "polite" }));
   showModel();
 }

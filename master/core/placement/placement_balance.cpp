@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "common/counted.hpp"
+#include "common/median.hpp"
 #include "master/core/placement/placement.hpp"
 
 namespace gleaner {
@@ -112,9 +113,8 @@ void Placement::notice_held_back() {
       if (other != session) others.push_back(other->transit_us + other->compute_us);
     }
     if (others.empty()) return;
-    const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
-    std::nth_element(others.begin(), middle, others.end());
-    const bool is_late = session->transit_us > kHeldBack * *middle;
+    const double typical_us = median(std::move(others));
+    const bool is_late = session->transit_us > kHeldBack * typical_us;
     session->late_rounds = is_late ? session->late_rounds + 1 : 0;
     if (session->late_rounds < run_.config.unbalanced_rounds) continue;
     session->late_rounds = 0;
@@ -123,11 +123,12 @@ void Placement::notice_held_back() {
       session->held_back_until = outbox_.now();
       continue;
     }
+    sessions_.hold_back(*session);
     has_newcomer_ = true;
     session->no_shards = fmt::format(
         "its link keeps all waiting: a unit is {:.0f} ms on its way, others are done within "
         "{:.0f} ms",
-        session->transit_us / 1e3, *middle / 1e3);
+        session->transit_us / 1e3, typical_us / 1e3);
     outbox_.remark(Severity::kInfo, "no_shards",
                    fmt::format("{} gets no shards: {}", session->name(), session->no_shards));
     return;  // one at a time: without it the others may be in time

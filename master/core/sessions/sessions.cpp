@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/limits.hpp"
+#include "common/median.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {
@@ -162,18 +163,16 @@ Millis Sessions::patience(const SessionState& session) const {
     }
   }
   if (others.empty()) return run_.config.stall;
-  const auto middle = others.begin() + static_cast<std::ptrdiff_t>(others.size() / 2);
-  std::nth_element(others.begin(), middle, others.end());
-  const double unit_us = *middle * run_.config.batches_per_unit_max;
+  const double unit_us = median(std::move(others)) * run_.config.batches_per_unit_max;
   const auto fair = std::chrono::duration_cast<Millis>(
       Micros(static_cast<std::int64_t>(std::min(kStrangerPatience * unit_us, 1e12))));
   return std::min(run_.config.stall, std::max(run_.config.stranger_stall, fair));
 }
 
-void Sessions::hold_back(const SessionState& session) {
-  if (run_.config.audit != AuditMode::kAll || session.is_trusted()) return;
+void Sessions::hold_back(SessionState& session) {
   std::erase_if(held_back_until_, [&](const auto& entry) { return entry.second <= outbox_.now(); });
-  held_back_until_[session.standing.identity] = outbox_.now() + run_.config.forget_slowness;
+  session.held_back_until = outbox_.now() + run_.config.forget_slowness;
+  held_back_until_[session.standing.identity] = session.held_back_until;
 }
 
 std::optional<Sessions::Overdue> Sessions::overdue(const SessionState& session,
@@ -191,7 +190,8 @@ std::optional<Sessions::Overdue> Sessions::overdue(const SessionState& session,
   const Millis time = patience(session);
   const Instant then = time < run_.config.stall ? tick_before_ : now;
   if (then - session.last_progress >= time && owes()) {
-    return Overdue{fmt::format("owes work for {} s", seconds(now - session.last_progress)), true};
+    return Overdue{fmt::format("owes work for {} s", seconds(now - session.last_progress)),
+                   time < run_.config.stall};
   }
   return std::nullopt;
 }

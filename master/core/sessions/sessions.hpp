@@ -73,14 +73,14 @@ class Sessions {
 
   struct Overdue {
     std::string reason;
-    bool is_slow = false;  // it was heard, but owes work
+    bool is_slow = false;  // a stranger that others waited for
   };
 
   // Why the session must end by now, if it must. `owes` tells whether something is awaited of it.
   [[nodiscard]] std::optional<Overdue> overdue(const SessionState& session,
                                                const std::function<bool()>& owes) const;
-  // A stranger that was too slow gets no shards for a while, also when it comes again.
-  void hold_back(const SessionState& session);
+  // The volunteer gets no shards for CoreConfig::forget_slowness, also when it connects again.
+  void hold_back(SessionState& session);
 
   [[nodiscard]] bool is_heartbeat_due(const SessionState& session) const {
     return outbox_.now() - session.last_said >= run_.config.heartbeat;
@@ -123,7 +123,7 @@ class Sessions {
   std::map<SessionId, SessionState> sessions_;
   Accounts accounts_;
   std::deque<Departure> gone_;
-  std::map<KeyId, Instant> held_back_until_;  // strangers, with or without a session
+  std::map<KeyId, Instant> held_back_until_;  // volunteers, with or without a session
   std::uint32_t observers_ = 0;               // answered since the last tick
   Instant last_tick_{}, tick_before_{};
 };

@@ -172,7 +172,6 @@ TEST_CASE("sessions: a stranger that others wait for has less time, and no shard
   scene.sessions.tick();
   REQUIRE(scene.sessions.overdue(eve, yes)->is_slow);
   scene.sessions.hold_back(eve);
-  scene.sessions.hold_back(ann);
   const Instant until = scene.outbox.now() + scene.run.config.forget_slowness;
   for (const std::uint64_t id : {1, 2}) REQUIRE(scene.sessions.take(SessionId{id}));
   REQUIRE(scene.join(1).held_back_until == until);

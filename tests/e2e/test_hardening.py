@@ -10,30 +10,33 @@ from harness import BIN
 PROGRAMS = ["gleaner", "gleaner-master", "gleaner-volunteer"]
 # endbr64, where indirect calls may land.
 LANDING = bytes.fromhex("f30f1efa")
+# What readelf says of a hardened program.
+SIGNS = {
+    "its addresses are drawn at random": r"Type: +DYN .*Position-Independent",
+    "no stack holds code": r"GNU_STACK .* RW +0x",
+    "no segment can be both written and run": re.compile(r"\A(?!.*LOAD .* RWE ).*\Z", re.DOTALL),
+    "tables of addresses are read-only": r"GNU_RELRO",
+    "all functions are bound at the start": r"FLAGS_1\).*\bNOW\b",
+    "stacks are guarded": r"__stack_chk_fail",
+    "sizes of copies are checked": r"__(memcpy|memset|memmove|snprintf|read|vsnprintf)_chk",
+}
+
+
+def check_hardened(test, program):
+    told = subprocess.run(["readelf", "--wide", "--file-header", "--program-headers", "--dynamic",
+                           "--dyn-syms", program], check=True, capture_output=True, text=True).stdout
+    for what, sign in SIGNS.items():
+        with test.subTest(program=program.name, what=what):
+            test.assertRegex(told, sign)
+    if platform.machine() == "x86_64":
+        with test.subTest(program=program.name, what="indirect calls land at marks"):
+            test.assertGreater(program.read_bytes().count(LANDING), 500)
 
 
 class Hardening(unittest.TestCase):
-    def check(self, what, program, told, pattern):
-        with self.subTest(program=program, what=what):
-            self.assertRegex(told, pattern)
-
     def test_every_program(self):
         for program in PROGRAMS:
-            told = subprocess.run(["readelf", "--wide", "--file-header", "--program-headers", "--dynamic",
-                                   "--dyn-syms", BIN / program],
-                                  check=True, capture_output=True, text=True).stdout
-            self.check("its addresses are drawn at random", program, told, r"Type: +DYN .*Position-Independent")
-            self.check("no stack holds code", program, told, r"GNU_STACK .* RW +0x")
-            self.check("no segment can be both written and run", program, told,
-                       re.compile(r"\A(?!.*LOAD .* RWE ).*\Z", re.DOTALL))
-            self.check("tables of addresses are read-only", program, told, r"GNU_RELRO")
-            self.check("all functions are bound at the start", program, told, r"FLAGS_1\).*\bNOW\b")
-            self.check("stacks are guarded", program, told, r"__stack_chk_fail")
-            self.check("sizes of copies are checked", program, told, r"__(memcpy|memset|memmove|snprintf|read|vsnprintf)_chk")
-            if platform.machine() == "x86_64":
-                marks = (BIN / program).read_bytes().count(LANDING)
-                with self.subTest(program=program, what="indirect calls land at marks"):
-                    self.assertGreater(marks, 500)
+            check_hardened(self, BIN / program)
 
 
 if __name__ == "__main__":

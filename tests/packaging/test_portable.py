@@ -8,6 +8,7 @@ import unittest
 from debian_system import make_root, why_not
 
 from harness import IS_LONG, ROOT, UNMANNERED, EndToEndTest, finished, small_setup
+from test_hardening import check_hardened
 
 BUILD = "tools/packaging/portable/build"
 SKIP = why_not() if IS_LONG else "takes minutes: only with GLEANER_LONG"
@@ -21,6 +22,9 @@ class Portable(EndToEndTest):
         cls.folder = ROOT / "build/portable"
         subprocess.run([ROOT / BUILD, cls.folder], check=True)
         cls.program = cls.folder / "gleaner-volunteer"
+
+    def test_it_is_hardened(self):
+        check_hardened(self, self.program)
 
     def test_another_folder_gives_the_same_bits(self):
         copy = self.cluster.path("a/longer/name/of/a/folder")

@@ -180,6 +180,11 @@ std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments) {
   const bool is_verb = std::any_of(std::begin(kVerbs), std::end(kVerbs),
                                    [&](const Verb& verb) { return arguments[0] == verb.name; });
   if (!is_verb) return std::nullopt;
+  if (std::ranges::count(arguments, "--help") + std::ranges::count(arguments, "-h") > 0) {
+    std::printf("gleaner-volunteer VERB [--control PATH] [--cache DIR] [--json]\n%s",
+                verbs_help().c_str());
+    return ExitCode::kOk;
+  }
   Flags flags;
   if (const auto wrong = read_flags(arguments, flags)) return fail(*wrong, ExitCode::kUsage);
   if (flags.verb == "join") {

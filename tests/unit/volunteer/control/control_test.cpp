@@ -132,6 +132,7 @@ TEST_CASE("control: what is no verb is left to the flags", "[control]") {
   REQUIRE_FALSE(run_verb({"host:7070"}).has_value());
   REQUIRE(run_verb({"status", "--loud"}) == ExitCode::kUsage);
   REQUIRE(run_verb({"snooze"}) == ExitCode::kUsage);
+  REQUIRE(run_verb({"snooze", "--help"}) == ExitCode::kOk);
   REQUIRE(run_verb({"status", "--control", "/nonexistent/socket"}) == ExitCode::kFailure);
   REQUIRE(status_table("not json") == "not json\n");
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "common/access/key_pair.hpp"
 #include "volunteer/train/input/input_trainer.hpp"
 #include "volunteer/train/output/shard_trainer.hpp"
 
@@ -18,6 +19,8 @@ std::uint32_t rows_per_chunk(const ModelConfig& model) {
 CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   CoreConfig core;
   core.audit = config.network.audit;
+  core.audit_share = config.network.audit_share;
+  core.audit_secret = random_bits();
   core.heartbeat = Millis(config.network.heartbeat_ms);
   core.silence = Millis(config.network.silence_ms);
   core.hello_deadline = Millis(config.network.join_timeout_ms);

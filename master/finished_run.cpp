@@ -1,7 +1,12 @@
 #include "master/finished_run.hpp"
 
+#include <atomic>
+#include <optional>
+
 #include "common/model/run_plan.hpp"
+#include "master/aside.hpp"
 #include "master/tasks/resume_point.hpp"
+#include "volunteer/config.hpp"
 
 namespace gleaner {
 namespace {
@@ -55,6 +60,25 @@ Result<RunFinished> finished_run(RunStore& run) {
   const bool is_early = finished.checkpoint < plan.round_count();
   if (is_early) finished.evaluations_since_best = learning.evaluations_since_best;
   return finished;
+}
+
+void compare_with_centroids(RunFinished& finished, const PackedDataset& train,
+                            std::span<const JudgedExample> judged, const Aside& aside,
+                            Console& console) {
+  std::atomic<bool> is_stopping = false;
+  std::optional<Error> skipped;
+  run_aside(
+      aside.io, aside.signals,
+      [&] {
+        const auto comparison =
+            compare_with_centroids(train, judged, machine_facts().memory_bytes, is_stopping);
+        if (comparison) finished.centroids = *comparison;
+        if (!comparison) skipped = comparison.error();
+      },
+      [&is_stopping] { is_stopping = true; });
+  if (!skipped) return;
+  console.log(LogLevel::kInfo,
+              "the network is not compared with the nearest label centroids: " + skipped->message);
 }
 
 }  // namespace gleaner

@@ -8,7 +8,6 @@
 #include <asio/signal_set.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
-#include <atomic>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -19,6 +18,7 @@
 #include "master/access/aggregates.hpp"
 #include "master/access/gate.hpp"
 #include "master/aside.hpp"
+#include "master/audit_checkpoints.hpp"
 #include "master/backup_keeper.hpp"
 #include "master/best_checkpoint.hpp"
 #include "master/console/progress_source.hpp"
@@ -70,7 +70,9 @@ class MasterRun {
         signals_(io_, SIGINT, SIGTERM),
         progress_timer_(io_),
         entrance_(io_, tasks_, config, console),
-        fallback_(std::chrono::seconds(config.run.fallback_local_s)) {}
+        fallback_(std::chrono::seconds(config.run.fallback_local_s)),
+        may_miss_lies_(config.network.audit == AuditMode::kAdaptive &&
+                       !config.network.listen.empty()) {}
 
   // `goes_on`: after a round that diverged, so that everybody has been told what the run is.
   Result<ExitCode> run(bool goes_on);
@@ -91,8 +93,12 @@ class MasterRun {
   void complete(RunStatus& status, const Standing& standing) const;
   void measure_disk();
   void end_backups();
-  void compare_with_centroids(RunFinished& finished);
+  // -- on the thread of the store, or before there is one
+  void warn(std::string text);
   void keep_best();
+  // Keeps the checkpoint while strangers' work may go unaudited.
+  void keep_for_audits(RoundIndex checkpoint);
+
   Result<ExitCode> conclude(const Done& done);
   // Error kDiverged: the run is to go on from its checkpoint.
   Result<ExitCode> cut_rates(const Done& done);
@@ -121,6 +127,7 @@ class MasterRun {
   std::optional<LocalVolunteers> local_;
   std::optional<LocalVolunteers> referee_;
   Fallback fallback_;
+  const bool may_miss_lies_;       // not all work of strangers is audited
   bool is_stepping_back_ = false;  // the fallback is leaving
   std::optional<Done> done_;
   std::optional<MasterNote> note_;
@@ -133,6 +140,9 @@ class MasterRun {
 };
 
 Result<void> MasterRun::settle() {
+  Result<void> undone;
+  if (may_miss_lies_) undone = undo_work_of_banned(config_.run.store, store_, console_);
+  if (!undone) return undone;
   return settle_staged(
       store_,
       [this](RoundIndex round) {
@@ -321,21 +331,35 @@ Result<ExitCode> MasterRun::conclude_finished(bool already) {
   finished->test_points = data_.test ? data_.test->points() : 0;
   finished->already = already;
   finished->recipe = data_.recipe.recipe;
-  if (!already) compare_with_centroids(*finished);
+  // Only news where the last evaluation took place in this process.
+  if (!already && !worker_.judged().empty()) {
+    compare_with_centroids(*finished, *data_.train, worker_.judged(), {io_, signals_}, console_);
+  }
+  drop_kept_to_go_back(config_.run.store);
   finished->best_store = kept_best(config_.run.store, finished->best_checkpoint);
   finished->seconds = static_cast<double>((monotonic_now() - started_).count()) / 1e6;
   console_.event(*finished);
   return ExitCode::kOk;
 }
 
-// On the thread of the store, or before there is one.
+void MasterRun::warn(std::string text) {
+  asio::post(io_, [this, said = std::move(text)] { console_.log(LogLevel::kWarning, said); });
+}
+
 void MasterRun::keep_best() {
   if (config_.evaluation.patience == 0) return;
   const auto kept = keep_if_best(config_.run.store, store_);
+  if (!kept) warn("the best checkpoint is not kept: " + kept.error().message);
+}
+
+void MasterRun::keep_for_audits(RoundIndex checkpoint) {
+  if (!may_miss_lies_) return;
+  const auto kept = keep_to_go_back(config_.run.store, checkpoint);
   if (kept) return;
-  asio::post(io_, [this, why = kept.error().message] {
-    console_.log(LogLevel::kWarning, "the best checkpoint is not kept: " + why);
-  });
+  warn(
+      fmt::format("checkpoint {} is not kept, so that the run goes back further if work of a "
+                  "stranger proves false: {}",
+                  checkpoint, kept.error().message));
 }
 
 Result<ExitCode> MasterRun::cut_rates(const Done& done) {
@@ -359,38 +383,18 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
   if (done.outcome == Outcome::kDiverged) return cut_rates(done);
   if (done.outcome == Outcome::kFalsified) {
     console_.log(LogLevel::kWarning, done.error.message);
+    if (auto undone = undo_work_of(config_.run.store, store_, done.convicted, console_); !undone) {
+      return fail(undone.error(), ExitCode::kStore);
+    }
     return Error{ErrorCode::kDiverged, done.error.message};
   }
   if (done.outcome == Outcome::kFailed) {
     return fail(done.error, exit_code_of(done.error.code));
   }
   if (done.outcome == Outcome::kFinished) return conclude_finished(false);
-  RunStopped stopped;
-  stopped.checkpoint = store_.checkpoint();
-  stopped.rounds = shape_.rounds;
-  stopped.round_finished = done.outcome == Outcome::kStopped;
-  stopped.store = config_.run.store;
-  console_.event(stopped);
+  console_.event(RunStopped{store_.checkpoint(), shape_.rounds, done.outcome == Outcome::kStopped,
+                            config_.run.store});
   return ExitCode::kOk;
-}
-
-// Only news where the last evaluation took place in this process.
-void MasterRun::compare_with_centroids(RunFinished& finished) {
-  if (worker_.judged().empty()) return;
-  std::atomic<bool> is_stopping = false;
-  std::optional<Error> skipped;
-  run_aside(
-      io_, signals_,
-      [&] {
-        const auto comparison = gleaner::compare_with_centroids(
-            *data_.train, worker_.judged(), machine_facts().memory_bytes, is_stopping);
-        if (comparison) finished.centroids = *comparison;
-        if (!comparison) skipped = comparison.error();
-      },
-      [&is_stopping] { is_stopping = true; });
-  if (!skipped) return;
-  console_.log(LogLevel::kInfo,
-               "the network is not compared with the nearest label centroids: " + skipped->message);
 }
 
 void MasterRun::end_backups() {
@@ -433,8 +437,9 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   }
   persister_.emplace(
       store_, &wall_seconds,
-      [this](RoundIndex) {
+      [this](RoundIndex checkpoint) {
         if (backups_) backups_->folded(store_, monotonic_now());
+        keep_for_audits(checkpoint);
       },
       [this](RoundIndex) { keep_best(); });
   CoreRunner::Observer observer;
@@ -454,6 +459,7 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   auto opened = entrance_.open({[this](Arrival arrival) { runner_->receive(std::move(arrival)); },
                                 [this](const Gate::Verdict& verdict) { runner_->expel(verdict); }});
   if (!opened) return fail(opened.error(), ExitCode::kNetwork);
+  keep_for_audits(resume->checkpoint);
   if (auto begun = begin_web(); !begun) return fail(begun.error(), ExitCode::kStore);
   if (entrance_.is_open()) {
     note_.emplace(config_.run.store, RunningMaster{config_.network.listen, raw(resume->first_epoch),
@@ -488,10 +494,6 @@ Result<ExitCode> run_master(MasterConfig& config, const RunData& data, RunStore&
     if (exit || exit.error().code != ErrorCode::kDiverged) return exit;
     goes_on = true;
   }
-}
-
-bool needs_room(ErrorCode code) {
-  return code == ErrorCode::kDiskFull || code == ErrorCode::kStoreUnsure;
 }
 
 }  // namespace gleaner

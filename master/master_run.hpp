@@ -21,6 +21,8 @@ Result<ExitCode> run_master(MasterConfig& config, const RunData& data, RunStore&
                             Console& console, RunWeb* web);
 
 // True for the errors after which room on the disk is all that is needed.
-bool needs_room(ErrorCode code);
+inline bool needs_room(ErrorCode code) {
+  return code == ErrorCode::kDiskFull || code == ErrorCode::kStoreUnsure;
+}
 
 }  // namespace gleaner

@@ -147,8 +147,10 @@ Result<bool> RunStore::Impl::step(Fold& fold) {
   if (!put) return put.error();
   fold.part = 0;
   if (++fold.shard < map.shard_count()) return false;
-  if (!fold.receipts.empty()) {
-    for (Receipt& receipt : fold.receipts) receipt.digest = fold.digests[raw(receipt.shard)];
+  if (!fold.receipts.shards.empty()) {
+    for (Receipt& receipt : fold.receipts.shards) {
+      receipt.digest = fold.digests[raw(receipt.shard)];
+    }
     put = put_text(*fold.writer, Table::kLedger, encode_receipts_key(fold.round()),
                    encode_receipts(fold.receipts));
     if (!put) return put.error();
@@ -178,20 +180,20 @@ Result<std::optional<ShardId>> RunStore::Impl::first_missing(RoundIndex round) {
   return std::optional<ShardId>();
 }
 
-Result<std::vector<Receipt>> RunStore::receipts(RoundIndex round) {
+Result<Receipts> RunStore::receipts(RoundIndex round) {
   const ReceiptsKeyBytes key = encode_receipts_key(round);
   const auto text = get_text(*impl_->store, Table::kLedger, key);
   if (!text) return text.error();
-  if (!text->has_value()) return std::vector<Receipt>();
+  if (!text->has_value()) return Receipts();
   auto receipts = decode_receipts(**text);
-  const bool is_sound =
-      receipts && (receipts->empty() || raw(receipts->back().shard) < impl_->map.shard_count());
+  const bool is_sound = receipts && (receipts->shards.empty() ||
+                                     raw(receipts->shards.back().shard) < impl_->map.shard_count());
   if (!is_sound) return corrupt_record(Table::kLedger, key, "it is not a list of receipts");
   return std::move(*receipts);
 }
 
 Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history,
-                                  const std::vector<Receipt>& receipts) {
+                                  const Receipts& receipts) {
   Impl& run = *impl_;
   run.open_fold.reset();
   const RunPlan plan(run.identity.model);
@@ -214,7 +216,7 @@ Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history
   }
   WriteBatch decision;
   put_text(decision, Table::kRun, as_bytes(kFoldKey), encode_history(history));
-  if (!receipts.empty()) {
+  if (!receipts.shards.empty()) {
     put_text(decision, Table::kLedger, encode_receipts_key(round), encode_receipts(receipts));
   }
   Result<void> decided = run.store->write(std::move(decision), Durability::kSync);
@@ -258,7 +260,7 @@ Result<bool> RunStore::resume_fold() {
   const Result<std::optional<ShardId>> missing = run.first_missing(run.checkpoint);
   if (!missing) return missing.error();
   if (*missing) return false;  // what was staged has been discarded since
-  const Result<std::vector<Receipt>> receipts = this->receipts(run.checkpoint);
+  const Result<Receipts> receipts = this->receipts(run.checkpoint);
   if (!receipts) return receipts.error();
   if (auto begun = begin_fold(run.checkpoint, *decided, *receipts); !begun) return begun.error();
   return true;

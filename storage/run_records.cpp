@@ -262,21 +262,22 @@ std::optional<HistoryRecord> decode_history(std::string_view text) {
   return decode<HistoryRecord>(text);
 }
 
-std::string encode_receipts(const std::vector<Receipt>& receipts) {
+std::string encode_receipts(const Receipts& receipts) {
   json object = json::object();
   json& people = object["people"] = json::array();
   json& shards = object["shards"] = json::array();
   std::map<std::string, std::size_t> numbers;  // of people
-  for (const Receipt& receipt : receipts) {
+  for (const Receipt& receipt : receipts.shards) {
     json who = to_json(receipt);
     const std::size_t number = numbers.try_emplace(to_text(who), numbers.size()).first->second;
     if (number == people.size()) people.push_back(std::move(who));
     shards.push_back({raw(receipt.shard), number, receipt.digest.rows, receipt.digest.sum});
   }
+  for (const KeyId& key : receipts.unaudited) object["unaudited"].push_back({key.high, key.low});
   return to_text(object);
 }
 
-std::optional<std::vector<Receipt>> decode_receipts(std::string_view text) {
+std::optional<Receipts> decode_receipts(std::string_view text) {
   const json object = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!object.is_object() || !object.contains("people") || !object.contains("shards")) {
     return std::nullopt;
@@ -287,7 +288,7 @@ std::optional<std::vector<Receipt>> decode_receipts(std::string_view text) {
     if (!person) return std::nullopt;
     people.push_back(*person);
   }
-  std::vector<Receipt> receipts;
+  Receipts receipts;
   for (const json& row : object["shards"]) {
     std::uint32_t shard = 0;
     std::size_t number = 0;
@@ -300,8 +301,15 @@ std::optional<std::vector<Receipt>> decode_receipts(std::string_view text) {
     if (!read(row[2], receipt.digest.rows) || !read(row[3], receipt.digest.sum)) {
       return std::nullopt;
     }
-    if (!receipts.empty() && receipt.shard <= receipts.back().shard) return std::nullopt;
-    receipts.push_back(std::move(receipt));
+    std::vector<Receipt>& all = receipts.shards;
+    if (!all.empty() && receipt.shard <= all.back().shard) return std::nullopt;
+    all.push_back(std::move(receipt));
+  }
+  for (const json& row : object.value("unaudited", json::array())) {
+    KeyId& key = receipts.unaudited.emplace_back();
+    if (!row.is_array() || row.size() != 2 || !read(row[0], key.high) || !read(row[1], key.low)) {
+      return std::nullopt;
+    }
   }
   return receipts;
 }

@@ -52,8 +52,8 @@ std::string encode_account(const VolunteerAccount& record);
 std::optional<VolunteerAccount> decode_account(std::string_view text);
 
 // Of a round, in the order of their shards. A list whose shards do not ascend is not one.
-std::string encode_receipts(const std::vector<Receipt>& receipts);
-std::optional<std::vector<Receipt>> decode_receipts(std::string_view text);
+std::string encode_receipts(const Receipts& receipts);
+std::optional<Receipts> decode_receipts(std::string_view text);
 
 // What is written beside a backup.
 struct BackupRecord {

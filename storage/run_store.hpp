@@ -83,9 +83,15 @@ struct Receipt {
   KeyId auditor;  // zero where the work was not audited
   std::string auditor_name;
   // "confirmed": the auditor did the same and got the same. "trusted": by a volunteer that somebody
-  // vouches for, or by the master. "unaudited": by a stranger, while nobody was audited.
+  // vouches for, or by the master. "unaudited": by a stranger, and nobody did it again.
   std::string verdict;
   friend bool operator==(const Receipt&, const Receipt&) = default;
+};
+
+struct Receipts {
+  std::vector<Receipt> shards;   // one a shard; none of a round that was folded without
+  std::vector<KeyId> unaudited;  // strangers who took part, and whose work nobody did again
+  friend bool operator==(const Receipts&, const Receipts&) = default;
 };
 
 // Those rows of [begin, end) of a shard, in their order and without codes, that a run begins with
@@ -140,9 +146,9 @@ class RunStore {
   // true says that the round is folded. Between steps the store is at the checkpoint before, and
   // everything else may be asked of it and staged. A fold that failed, or is begun again, starts
   // from the beginning. step_fold requires one that has begun. begin_fold makes `history`,
-  // `receipts` (one a shard, or none) and every part staged before it durable.
+  // `receipts` and every part staged before it durable.
   Result<void> begin_fold(RoundIndex round, const HistoryRecord& history,
-                          const std::vector<Receipt>& receipts = {});
+                          const Receipts& receipts = {});
   Result<bool> step_fold();
   // Begins the fold that an earlier process had begun when it ended, to be stepped to its end.
   // False when there is none. kCorrupt when a staged part is damaged.
@@ -153,6 +159,11 @@ class RunStore {
   // Halves the rates from the first batch after the checkpoint on, and drops everything staged,
   // which was trained at the rates before. Durable.
   Result<void> cut_rates();
+  // Puts this run back to the checkpoint at which `kept` holds it, in one durable batch, and drops
+  // everything staged. Lease epochs and accounts stay as they are; history and receipts of later
+  // checkpoints go. kIdentity when `kept` is another run, kInvalidArgument when it is ahead. After
+  // a failure nothing has changed, except that staged commits may be gone.
+  Result<void> go_back(RunStore& kept);
 
   // Rows [begin, end) of a shard that are stored, in the state after checkpoint `base_round`: the
   // folded rows plus staged commits of rounds < base_round that are not folded yet. kNotFound when
@@ -166,9 +177,8 @@ class RunStore {
   // Replaces the record of the same checkpoint: an evaluation follows its round's fold. Durable.
   Result<void> put_history(const HistoryRecord& record);
   Result<std::vector<HistoryRecord>> history();
-  // Of a folded round, one a shard; none of a round that was folded without. kCorrupt when the
-  // record is damaged.
-  Result<std::vector<Receipt>> receipts(RoundIndex round);
+  // Of a folded round. kCorrupt when the record is damaged.
+  Result<Receipts> receipts(RoundIndex round);
   // Adds or replaces these accounts. Not synced: the next synced write carries them along.
   Result<void> put_accounts(const std::vector<VolunteerAccount>& accounts);
   Result<std::vector<VolunteerAccount>> accounts();

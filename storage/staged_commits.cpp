@@ -239,6 +239,7 @@ Result<void> StagedCommits::erase_all() {
     return erased;
   }
   commits_.clear();
+  first_round_ = 0;  // the run may go back to an earlier round
   return {};
 }
 

@@ -203,46 +203,8 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
       integer_setting(c.evaluation.patience, 0, 100'000), "patience");
 }
 
-void add_network(Settings& settings, MasterConfig& c) {
-  settings.begin_section("network", "How volunteers reach the master.");
-  settings.add("listen", SettingScope::kMachine, "",
-               "Address at which volunteers join; port 0 takes a free one and says which. Empty: "
-               "only local volunteers.",
-               host_port_setting(c.network.listen, false));
-  settings.add("insecure", SettingScope::kMachine, "",
-               "Encrypt nothing and let anybody join who reaches the port; volunteers must be "
-               "started with it too. For networks on which everybody is trusted.",
-               boolean_setting(c.network.insecure));
-  SettingValue http = or_word(c.network.http, host_port_setting(c.network.http, false),
-                              std::string("off"), std::string());
-  http.range = "such as 127.0.0.1:8080, of this machine itself";
-  settings.add("http", SettingScope::kMachine, "",
-               "Address at which a browser on this machine sees the run, with an API and metrics; "
-               "where the port is taken, the next free one is; port 0 takes any. off: none.",
-               std::move(http));
-  settings.add("audit", SettingScope::kMachine, "",
-               "Whose work is done again by others and compared: that of every stranger (all), so "
-               "that the model is the honest one whoever lies, or nobody's (off). Volunteers that "
-               "came by a trusted invite are not audited.",
-               choice_setting(c.network.audit, {"off", "all"}));
-  settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
-               "Both sides say something at least this often.",
-               integer_setting(c.network.heartbeat_ms, 10, 600'000));
-  settings.add("silence_ms", SettingScope::kMachine, "milliseconds",
-               "A volunteer silent for so long is taken for dead, and its shards are lent to "
-               "others; more than twice heartbeat_ms.",
-               integer_setting(c.network.silence_ms, 50, 3'600'000));
-  settings.add("join_timeout_ms", SettingScope::kMachine, "milliseconds",
-               "A connection must have said who it is within this time.",
-               integer_setting(c.network.join_timeout_ms, 100, 600'000));
-  settings.add("stall_s", SettingScope::kMachine, "seconds",
-               "A volunteer that is there but has not answered its work for so long is let go.",
-               integer_setting(c.network.stall_s, 1, 86'400));
-  settings.add("rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
-               "After a restart, or when every volunteer was lost at once, shards wait so long for "
-               "volunteers that still have them before they are lent to be downloaded. Volunteers "
-               "that have some try again every second.",
-               integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
+// Of the section "network".
+void add_limits(Settings& settings, MasterConfig& c) {
   settings.add("send_queue_bytes", SettingScope::kMachine, "",
                "What may wait to be sent to one volunteer; one that falls further behind is cut "
                "off.",
@@ -269,6 +231,56 @@ void add_network(Settings& settings, MasterConfig& c) {
   settings.add("waiting_per_address_max", SettingScope::kMachine, "connections",
                "The same for the connections of one address.",
                integer_setting(c.network.waiting_per_address_max, 1, 100'000));
+}
+
+void add_network(Settings& settings, MasterConfig& c) {
+  settings.begin_section("network", "How volunteers reach the master.");
+  settings.add("listen", SettingScope::kMachine, "",
+               "Address at which volunteers join; port 0 takes a free one and says which. Empty: "
+               "only local volunteers.",
+               host_port_setting(c.network.listen, false));
+  settings.add("insecure", SettingScope::kMachine, "",
+               "Encrypt nothing and let anybody join who reaches the port; volunteers must be "
+               "started with it too. For networks on which everybody is trusted.",
+               boolean_setting(c.network.insecure));
+  SettingValue http = or_word(c.network.http, host_port_setting(c.network.http, false),
+                              std::string("off"), std::string());
+  http.range = "such as 127.0.0.1:8080, of this machine itself";
+  settings.add("http", SettingScope::kMachine, "",
+               "Address at which a browser on this machine sees the run, with an API and metrics; "
+               "where the port is taken, the next free one is; port 0 takes any. off: none.",
+               std::move(http));
+  settings.add(
+      "audit", SettingScope::kMachine, "",
+      "How much of the work of strangers is done again by others and compared. all: the "
+      "model is the honest one whoever lies. adaptive: a stranger's first two rounds, then "
+      "some; whoever is caught is banned, and the run goes back to before its first work "
+      "that nobody did again. off: nothing. Volunteers that came by a trusted invite are "
+      "not audited.",
+      choice_setting(c.network.audit, {"off", "adaptive", "all"}));
+  settings.add("audit_share", SettingScope::kMachine, "",
+               "With audit = adaptive, the fraction of a stranger's later rounds that is audited, "
+               "drawn so that nobody can foresee which.",
+               number_setting(c.network.audit_share, 0.001, 1.0));
+  settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
+               "Both sides say something at least this often.",
+               integer_setting(c.network.heartbeat_ms, 10, 600'000));
+  settings.add("silence_ms", SettingScope::kMachine, "milliseconds",
+               "A volunteer silent for so long is taken for dead, and its shards are lent to "
+               "others; more than twice heartbeat_ms.",
+               integer_setting(c.network.silence_ms, 50, 3'600'000));
+  settings.add("join_timeout_ms", SettingScope::kMachine, "milliseconds",
+               "A connection must have said who it is within this time.",
+               integer_setting(c.network.join_timeout_ms, 100, 600'000));
+  settings.add("stall_s", SettingScope::kMachine, "seconds",
+               "A volunteer that is there but has not answered its work for so long is let go.",
+               integer_setting(c.network.stall_s, 1, 86'400));
+  settings.add("rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
+               "After a restart, or when every volunteer was lost at once, shards wait so long for "
+               "volunteers that still have them before they are lent to be downloaded. Volunteers "
+               "that have some try again every second.",
+               integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
+  add_limits(settings, c);
 }
 
 void add_scheduling(Settings& settings, MasterConfig& c) {

@@ -68,6 +68,7 @@ struct MasterConfig {
     bool insecure = false;                // plain text, and anybody may join
     std::string http = "127.0.0.1:8080";  // HOST:PORT of the page; empty: none
     AuditMode audit = AuditMode::kAll;    // of the work of strangers
+    double audit_share = 0.1;             // of their rounds, where audits are adaptive
     std::uint32_t heartbeat_ms = 1000;
     std::uint32_t silence_ms = 10'000;
     std::uint32_t join_timeout_ms = 10'000;

@@ -61,14 +61,15 @@ void MasterCore::schedule() {
   judge();
   if (life_.is_done) return;
   placement_.update();
+  finish_if(rounds_.close());
+  if (life_.is_done) return;
+  // Closing a round may have found that more is to be audited.
   audits_.update();
   if (audits_.wants_referee() && !life_.has_called_referee) {
     life_.has_called_referee = true;
     outbox_.tell(RefereeWanted{});
   }
   units_.count_confirmed();
-  finish_if(rounds_.close());
-  if (life_.is_done) return;
   rounds_.begin_evaluation_if_due();
   for (WorkerTask& task : pipeline_.advance(rounds_.open_end())) units_.perform(std::move(task));
   if (auto& evaluation = evaluations_.current()) {
@@ -266,19 +267,24 @@ void MasterCore::let_leavers_go() {
 
 void MasterCore::judge() {
   std::string falsified_by;
+  std::vector<KeyId> convicted;
   for (const Conviction& guilty : audits_.take_convictions()) {
     outbox_.tell(VolunteerConvicted{guilty.identity, guilty.name, guilty.what});
     if (const SessionState* const session = sessions_.find(guilty.session)) {
       ++sessions_.account(*session).faults;
       refuse(guilty.session, {ErrorCode::kFault, "its answers are false: " + guilty.what});
     }
-    if (guilty.is_holder) falsified_by = guilty.name;
+    convicted.push_back(guilty.identity);
+    // An auditor's lies reach no model, but it may have had work of its own that nobody audited.
+    if (guilty.is_holder || run_.config.audit == AuditMode::kAdaptive) falsified_by = guilty.name;
   }
   if (falsified_by.empty()) return;
   finish({Outcome::kFalsified,
           {ErrorCode::kFault,
            fmt::format("round {} holds false work of {} and is trained again from checkpoint {}",
-                       rounds_.checkpoint(), falsified_by, rounds_.checkpoint())}});
+                       rounds_.checkpoint(), falsified_by, rounds_.checkpoint())},
+          std::nullopt,
+          std::move(convicted)});
 }
 
 void MasterCore::refuse(SessionId id, const Error& error) {

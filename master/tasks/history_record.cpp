@@ -34,17 +34,19 @@ const char* word_of(Verdict verdict) {
 
 }  // namespace
 
-std::vector<Receipt> to_receipts(const std::vector<ReceiptRecord>& records) {
-  std::vector<Receipt> receipts;
-  receipts.reserve(records.size());
+Receipts to_receipts(const std::vector<ReceiptRecord>& records,
+                     const std::vector<KeyId>& unaudited) {
+  Receipts receipts;
+  receipts.unaudited = unaudited;
+  receipts.shards.reserve(records.size());
   for (const ReceiptRecord& record : records) {
-    receipts.push_back({record.shard,
-                        {},
-                        record.holder,
-                        record.holder_name,
-                        record.auditor,
-                        record.auditor_name,
-                        word_of(record.verdict)});
+    receipts.shards.push_back({record.shard,
+                               {},
+                               record.holder,
+                               record.holder_name,
+                               record.auditor,
+                               record.auditor_name,
+                               word_of(record.verdict)});
   }
   return receipts;
 }

@@ -12,6 +12,7 @@ namespace gleaner {
 // The record of the checkpoint that a round became, not evaluated yet. `wall_seconds` since 1970.
 HistoryRecord history_record(const RoundRecord& round, std::int64_t wall_seconds);
 void set_evaluation(HistoryRecord& record, const Evaluation& evaluation);
-std::vector<Receipt> to_receipts(const std::vector<ReceiptRecord>& records);
+Receipts to_receipts(const std::vector<ReceiptRecord>& records,
+                     const std::vector<KeyId>& unaudited);
 
 }  // namespace gleaner

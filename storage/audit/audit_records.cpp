@@ -189,7 +189,7 @@ bool are_receipts(std::string_view text, RoundIndex round, const AuditedRun& run
   if (!run.model) return true;
   if (round >= RunPlan(*run.model).round_count()) return false;
   const std::uint32_t shards = ShardMap(*run.model).shard_count();
-  return receipts->size() == shards && raw(receipts->back().shard) == shards - 1;
+  return receipts->shards.size() == shards && raw(receipts->shards.back().shard) == shards - 1;
 }
 
 }  // namespace

@@ -49,10 +49,21 @@ void RocksBulkWriter::open(Table table) {
   status_ = file.writer->Open(file.path);
 }
 
-const rocksdb::Status& RocksBulkWriter::put(Table table, ByteView key, ByteView value) {
+RocksBulkWriter::TableFile& RocksBulkWriter::file_of(Table table) {
   TableFile& file = files_[static_cast<std::size_t>(table)];
   if (status_.ok() && !file.writer) open(table);
+  return file;
+}
+
+const rocksdb::Status& RocksBulkWriter::put(Table table, ByteView key, ByteView value) {
+  TableFile& file = file_of(table);
   if (status_.ok()) status_ = file.writer->Put(to_slice(key), to_slice(value));
+  return status_;
+}
+
+const rocksdb::Status& RocksBulkWriter::erase(Table table, ByteView key) {
+  TableFile& file = file_of(table);
+  if (status_.ok()) status_ = file.writer->Delete(to_slice(key));
   return status_;
 }
 

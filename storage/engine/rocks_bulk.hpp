@@ -29,6 +29,7 @@ class RocksBulkWriter {
 
   // After a failure, that failure.
   const rocksdb::Status& put(Table table, ByteView key, ByteView value);
+  const rocksdb::Status& erase(Table table, ByteView key);
   // Everything that was put is in the database when it returns ok, and as durable as everything
   // written before.
   const rocksdb::Status& finish();
@@ -43,6 +44,8 @@ class RocksBulkWriter {
   };
 
   void open(Table table);
+  // Opened, unless that failed.
+  TableFile& file_of(Table table);
 
   rocksdb::DB& database_;
   std::span<rocksdb::ColumnFamilyHandle* const> families_;

@@ -174,6 +174,10 @@ class RocksStore : public Store {
       return store_.outcome_of(files_.put(table, key, value));
     }
 
+    Result<void> erase(Table table, ByteView key) override {
+      return store_.outcome_of(files_.erase(table, key));
+    }
+
     Result<void> finish() override {
       if (store_.has_failed_) return store_.failed_before();
       return store_.outcome_of(files_.finish());

@@ -14,6 +14,11 @@ class BatchWriter : public SortedWriter {
     return {};
   }
 
+  Result<void> erase(Table table, ByteView key) override {
+    batch_.erase(table, key);
+    return {};
+  }
+
   Result<void> finish() override { return store_.write(std::move(batch_), Durability::kSync); }
 
  private:

@@ -2,10 +2,11 @@
 nobody else is."""
 
 import json
+import signal
 import subprocess
 import unittest
 
-from harness import BIN, IS_LONG, Cluster, EndToEndTest, finished, small_setup
+from harness import BIN, IS_LONG, Cluster, EndToEndTest, finished, free_port, small_setup
 
 LIAR = BIN.parent / "tests" / "gleaner-liar"
 
@@ -27,9 +28,9 @@ class Strangers(EndToEndTest):
     def invite(self):
         return json.loads(self.cluster.gleaner("invite", "create", self.store, "--json"))["address"]
 
-    def start(self, volunteers):
-        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
-                                         "--threads", 1, "--min-volunteers", volunteers)
+    def start(self, volunteers, *flags, port=0):
+        master = self.setup.start_master(self.cluster, self.store, "--listen", f"127.0.0.1:{port}",
+                                         "--threads", 1, "--min-volunteers", volunteers, *flags)
         master.wait_event("listening")
         return master
 
@@ -100,6 +101,42 @@ class Strangers(EndToEndTest):
                         self.assertEqual(self.banned(), [], master.said())
                         self.assertNotEqual(liar.wait_exit(), 0)
                         self.assertIn("refused", liar.said())
+
+    def test_under_adaptive_audits_what_a_liar_has_done_is_undone(self):
+        master = self.start(3, "--audit", "adaptive", "--audit-share", 0.5)
+        for _ in range(2):
+            self.cluster.volunteer(self.invite(), once=False)
+        self.cluster.start("../tests/gleaner-liar", self.invite(), self.cluster.path("liar"), "level", 10)
+        self.check_honest(master)
+        self.assertEqual(self.banned(), ["eve"])
+
+    def test_under_adaptive_audits_a_ban_undoes_what_nobody_audited(self):
+        flags = ("--audit", "adaptive", "--audit-share", 0.001)
+        port = free_port()
+        master = self.start(3, *flags, port=port)
+        lines = [self.invite() for _ in range(3)]
+        for line in lines:
+            self.cluster.volunteer(line, once=False)
+        master.wait_checkpoint(10)
+        master.signal(signal.SIGTERM)
+        self.assertEqual(master.wait_exit(), 0, master.said())
+        kept = self.cluster.gleaner("checkpoint", "list", self.store)
+        self.assertIn("audit-0", kept)
+        told = json.loads(self.cluster.gleaner("receipts", self.store, "--json"))["receipts"]
+        unaudited = [receipt for receipt in told if receipt["verdict"] == "unaudited"]
+        self.assertGreater(len(unaudited), 0)
+        first = min(receipt["round"] for receipt in unaudited)
+        bad = next(receipt for receipt in unaudited if receipt["round"] == first)
+        self.cluster.gleaner("ban", bad["holder"], self.store)
+        again = self.start(2, *flags, port=port)
+        self.check_honest(again)
+        self.assertRegex(again.said(), f"did in round {first}: the run goes back to checkpoint")
+        holders = {receipt["holder"] for receipt in
+                   json.loads(self.cluster.gleaner("receipts", self.store, "--json"))["receipts"]
+                   if receipt["verdict"] == "unaudited"}
+        self.assertNotIn(bad["holder"], holders)
+        # The run is over, and keeps nothing to go back to.
+        self.assertNotIn("audit-", self.cluster.gleaner("checkpoint", "list", self.store))
 
 
 if __name__ == "__main__":

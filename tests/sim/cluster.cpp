@@ -84,6 +84,7 @@ class Cluster {
       log_.violation("progress: not finished within the time after the last fault; waiting for " +
                      master_.waiting_for());
     }
+    check_end();
     result_.duration = std::chrono::duration_cast<Millis>(clock_.now().time_since_epoch());
     result_.event_digest = clock_.digest();
     result_.events = clock_.steps();
@@ -94,6 +95,18 @@ class Cluster {
   }
 
  private:
+  // Where audits may miss lies, the model is the honest one if they missed none.
+  void check_end() {
+    if (!result_.finished || options_.expected == nullptr ||
+        options_.master.audit != AuditMode::kAdaptive || result_.convicted != result_.liars) {
+      return;
+    }
+    const auto& [checkpoint, digest] = *options_.expected->digests.rbegin();
+    if (result_.reached.digests.at(checkpoint) != digest) {
+      log_.violation("adaptive: every liar was convicted, and the model is not the honest one");
+    }
+  }
+
   void make_liar(std::size_t index) {
     const Strangers& strangers = options_.strangers;
     auto lie = lies().find(strangers.lie);
@@ -104,10 +117,11 @@ class Cluster {
     }
     const std::string name = "v" + std::to_string(index + 1);
     volunteers_[index]->tell(
-        lie->second, strangers.one_in,
-        [this, name, mark = "lie." + lie->first] {
+        lie->second,
+        [this, name, mark = "lie." + lie->first](std::optional<RoundIndex> round) {
           log_.mark(mark);
           result_.liars.insert(name);
+          if (round) result_.lied_in[name].insert(*round);
         },
         [this, name] { result_.sent_away.insert(name); });
   }

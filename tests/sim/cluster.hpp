@@ -50,6 +50,7 @@ struct Strangers {
   std::uint32_t liars = 0;    // how many of them lie, the first ones
   std::string lie;            // its name (see lies.hpp); empty: each liar draws one
   std::uint64_t one_in = 1;   // of the messages that the lie can be told in
+  double rounds = 1;          // the fraction of the rounds in which a liar lies
 };
 
 struct ClusterOptions {
@@ -88,9 +89,10 @@ struct ClusterResult {
   std::map<std::string, std::uint64_t> happened;  // faults, notices by kind: coverage marks
   std::vector<std::string> violations;            // invariants that broke
   std::vector<HistoryRecord> history;
-  std::vector<Instant> applied;     // when each batch was, in every life of the master
-  std::set<std::string> liars;      // who told a lie
-  std::set<std::string> convicted;  // whom the master banned
+  std::vector<Instant> applied;  // when each batch was, in every life of the master
+  std::set<std::string> liars;   // who told a lie
+  std::map<std::string, std::set<RoundIndex>> lied_in;  // about rounds
+  std::set<std::string> convicted;                      // whom the master banned
   std::set<std::string> sent_away;  // who ended since the master refused what it said
 };
 

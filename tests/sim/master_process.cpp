@@ -1,8 +1,11 @@
 #include "tests/sim/master_process.hpp"
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <utility>
 
+#include "master/tasks/going_back.hpp"
 #include "tests/sim/describe.hpp"
 
 namespace gleaner::sim {
@@ -38,12 +41,14 @@ void MasterProcess::start() {
   if (!context_.log.violations().empty() || result_.finished) return;
   if (!is_crash_point_armed_ && !is_write_armed_) arm_disk();
   auto store = std::make_unique<FaultyStore>(disk_.share(), disk_faults_);
-  auto opened =
-      context_.workload.open(std::move(store), config_.lends_input, [this](RunStore& run) {
-        disk_faults_.is_looked_at = true;
-        context_.tell_checkers([&](Checker& c) { c.store_opened(run); });
-        disk_faults_.is_looked_at = false;
-      });
+  Result<void> undone;
+  auto opened = context_.workload.open(std::move(store), config_.lends_input, [&](RunStore& run) {
+    disk_faults_.is_looked_at = true;
+    context_.tell_checkers([&](Checker& c) { c.store_opened(run); });
+    disk_faults_.is_looked_at = false;
+    undone = undo_work_of_banned(run);
+  });
+  if (opened && !undone) opened = undone.error();
   if (!opened) {
     context_.log.line("master", "does not start: " + opened.error().message);
     if (opened.error().code == ErrorCode::kDiskFull) {
@@ -281,8 +286,12 @@ void MasterProcess::note_checkpoint() {
   RunStore* run = tasks_->store();
   if (run == nullptr) return;
   disk_faults_.is_looked_at = true;
-  result_.reached.digests[run->checkpoint()] = run->checkpoint_digest().value();
+  const RoundIndex now = run->checkpoint();
+  result_.reached.digests[now] = run->checkpoint_digest().value();
   disk_faults_.is_looked_at = false;
+  if (config_.audit != AuditMode::kAdaptive) return;
+  std::erase_if(kept_, [&](const auto& kept) { return !is_kept_to_go_back(kept.first, now); });
+  kept_[now] = disk_.copy();
 }
 
 void MasterProcess::perform(Notice& effect) {
@@ -347,6 +356,22 @@ void MasterProcess::cut_rates() {
     }
   }
   die(Death::kProcess);
+}
+
+Result<void> MasterProcess::undo_work_of_banned(RunStore& run) {
+  if (config_.audit != AuditMode::kAdaptive) return {};
+  const auto round = first_unaudited(run, {banned_.begin(), banned_.end()});
+  if (!round) return round.error();
+  const auto kept = *round ? kept_.upper_bound(**round) : kept_.begin();
+  if (kept == kept_.begin()) return {};
+  const auto& [checkpoint, disk] = *std::prev(kept);
+  const auto earlier = RunStore::open(disk->share());
+  if (!earlier) return earlier.error();
+  if (auto gone = run.go_back(**earlier); !gone) return gone;
+  context_.log.mark("branch.went_back");
+  context_.log.line("master", "goes back to checkpoint " + std::to_string(checkpoint));
+  context_.tell_checkers([&, to = checkpoint](Checker& c) { c.went_back(to); });
+  return {};
 }
 
 // ---- Links -------------------------------------------------------------------------------------

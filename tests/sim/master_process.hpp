@@ -7,6 +7,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "master/tasks/storage_queue.hpp"
 #include "storage/engine/memory_store.hpp"
@@ -69,6 +70,8 @@ class MasterProcess {
   void perform(Notice& effect);
   void perform(Done& effect);
   void cut_rates();
+  // Puts the store back to before what the banned have done that nobody audited.
+  Result<void> undo_work_of_banned(RunStore& run);
   void do_storage();
   void store(std::uint64_t life);
   void note_checkpoint();
@@ -79,6 +82,7 @@ class MasterProcess {
   ClusterResult& result_;
   CoreConfig config_;
   MemoryStore disk_;
+  std::map<RoundIndex, std::unique_ptr<MemoryStore>> kept_;  // to go back to, while audits may miss
   DiskFaults disk_faults_;
   std::size_t crash_points_used_ = 0;
   bool is_crash_point_armed_ = false;

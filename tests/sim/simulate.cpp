@@ -23,6 +23,12 @@ constexpr const char* kFooter =
     "reached\n\n"
     "Exit status: 0 every run kept its promises, 1 one did not, 2 usage.";
 
+// What is drawn from a seed.
+struct Kind {
+  const char* flag = "";
+  ClusterOptions (SmallWorld::*draw)(std::uint64_t) = &SmallWorld::storm;
+};
+
 struct Range {
   std::uint64_t first = 0;
   std::uint64_t last = 0;
@@ -34,23 +40,19 @@ void print_line(Instant when, std::string_view who, std::string_view what) {
 }
 
 // What broke. An honest volunteer that is banned is sent away, which is one of the violations.
-void print_violations(std::uint64_t seed, const ClusterResult& result) {
+void print_violations(const Kind& kind, std::uint64_t seed, const ClusterResult& result) {
   for (const std::string& violation : result.violations) {
     fmt::print("seed {}: {}\n", seed, violation);
   }
-  fmt::print("replay it with: gleaner-simulate --seed {} --trace\n", seed);
+  fmt::print("replay it with: gleaner-simulate {}--seed {} --trace\n", kind.flag, seed);
 }
 
 void print_marks(const std::map<std::string, std::uint64_t>& marks) {
   for (const auto& [mark, times] : marks) fmt::print("  {:<36} {:>10}\n", mark, times);
 }
 
-ClusterOptions options_of(SmallWorld& world, std::uint64_t seed, bool are_strangers) {
-  return are_strangers ? world.storm_of_strangers(seed) : world.storm(seed);
-}
-
-ExitCode replay(SmallWorld& world, std::uint64_t seed, bool are_strangers, bool is_traced) {
-  ClusterOptions options = options_of(world, seed, are_strangers);
+ExitCode replay(SmallWorld& world, std::uint64_t seed, const Kind& kind, bool is_traced) {
+  ClusterOptions options = (world.*kind.draw)(seed);
   if (is_traced) options.trace = &print_line;
   fmt::print("seed {}\n", seed);
   for (const std::string& line : describe(options)) fmt::print("  {}\n", line);
@@ -63,26 +65,26 @@ ExitCode replay(SmallWorld& world, std::uint64_t seed, bool are_strangers, bool 
       result.events, static_cast<double>(result.duration.count()) / 1e3, result.writes,
       result.reached.digests.size(), result.event_digest);
   if (result.violations.empty()) {
-    fmt::print("every checkpoint is that of the calm run: {}\n",
+    fmt::print("no promise was broken; the last checkpoint is {}\n",
                result.reached.digests.rbegin()->second);
     return ExitCode::kOk;
   }
-  print_violations(seed, result);
+  print_violations(kind, seed, result);
   return ExitCode::kFailure;
 }
 
-ExitCode sweep(SmallWorld& world, Range range, bool are_strangers) {
+ExitCode sweep(SmallWorld& world, Range range, const Kind& kind) {
   std::map<std::string, std::uint64_t> marks;
   std::uint64_t failed = 0;
   std::uint64_t events = 0;
   Instant shown = monotonic_now();
   for (std::uint64_t seed = range.first; seed <= range.last; ++seed) {
-    const ClusterResult result = world.run(options_of(world, seed, are_strangers));
+    const ClusterResult result = world.run((world.*kind.draw)(seed));
     for (const auto& [mark, times] : result.happened) marks[mark] += times;
     events += result.events;
     if (!result.violations.empty()) {
       ++failed;
-      print_violations(seed, result);
+      print_violations(kind, seed, result);
     }
     if (const Instant now = monotonic_now(); now - shown > Millis(5'000)) {
       shown = now;
@@ -117,11 +119,14 @@ int run(int argc, char** argv) {
   std::string seeds;
   bool is_traced = false;
   bool are_strangers = false;
+  bool is_adaptive = false;
   auto* one = app.add_option("--seed", seed, "the seed to replay")->capture_default_str();
   app.add_option("--seeds", seeds, "A..B: sweep over these seeds")->excludes(one);
   app.add_flag("--trace", is_traced, "print every event of the one seed");
   app.add_flag("--strangers", are_strangers,
                "nobody vouches for the volunteers, some lie, and all are audited");
+  app.add_flag("--adaptive", is_adaptive,
+               "as --strangers, and a quarter of their rounds is audited, drawn by lot");
   try {
     app.parse(argc, argv);
     Range range;
@@ -129,8 +134,11 @@ int run(int argc, char** argv) {
       throw CLI::ValidationError("--seeds", "expects A..B with A <= B, as in 1..1000");
     }
     SmallWorld world;
-    return static_cast<int>(seeds.empty() ? replay(world, seed, are_strangers, is_traced)
-                                          : sweep(world, range, are_strangers));
+    Kind kind;
+    if (are_strangers) kind = {"--strangers ", &SmallWorld::storm_of_strangers};
+    if (is_adaptive) kind = {"--adaptive ", &SmallWorld::adaptive_storm};
+    return static_cast<int>(seeds.empty() ? replay(world, seed, kind, is_traced)
+                                          : sweep(world, range, kind));
   } catch (const CLI::ParseError& error) {
     return app.exit(error) == 0 ? 0 : static_cast<int>(ExitCode::kUsage);
   } catch (const std::exception& error) {

@@ -45,7 +45,8 @@ ClusterResult SmallWorld::run(const ClusterOptions& options) {
 }
 
 const Expected& SmallWorld::calm(const ModelConfig& model) {
-  const Drawn key(model.staleness, model.staleness_rise, model.output_shards, model.round_batches);
+  const Drawn key(model.staleness, model.staleness_rise, model.output_shards, model.round_batches,
+                  model.epochs);
   const auto known = calm_.find(key);
   if (known != calm_.end()) return known->second;
   ClusterOptions options;
@@ -82,6 +83,16 @@ ClusterOptions SmallWorld::storm_of_strangers(std::uint64_t seed) {
   // Volunteers with one key would ban each other's honest work with their own lies, and the others
   // must stay.
   options.faults[Fault::kTwin] = Millis(0);
+  return options;
+}
+
+ClusterOptions SmallWorld::adaptive_storm(std::uint64_t seed) {
+  ClusterOptions options = storm_of_strangers(seed);
+  options.strangers.rounds = 0.5;
+  options.master.audit = AuditMode::kAdaptive;
+  options.master.newcomer_rounds = 0;
+  options.master.audit_share = 0.25;
+  options.master.audit_secret = seed;
   return options;
 }
 

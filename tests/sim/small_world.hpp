@@ -31,9 +31,13 @@ class SmallWorld {
   // seldom, each in its own way.
   ClusterOptions storm_of_strangers(std::uint64_t seed);
 
+  // The same where a quarter of the rounds is audited, and liars lie in half of theirs.
+  ClusterOptions adaptive_storm(std::uint64_t seed);
+
  private:
-  // What the fault plan draws of a model.
-  using Drawn = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+  // What runs differ in.
+  using Drawn =
+      std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 
   std::unique_ptr<PackedDataset> train_;
   std::unique_ptr<PackedDataset> test_;

@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <limits>
+#include <optional>
 #include <utility>
 
+#include "common/model/run_plan.hpp"
 #include "schema/versions.hpp"
 #include "tests/sim/describe.hpp"
 
@@ -92,12 +94,37 @@ void VolunteerProcess::bring_back() {
   if (!is_running()) start();
 }
 
-void VolunteerProcess::tell(const Lie& lie, std::uint64_t one_in, std::function<void()> on_lie,
+void VolunteerProcess::tell(const Lie& lie, std::function<void(std::optional<RoundIndex>)> on_lie,
                             std::function<void()> on_sent_away) {
   lie_ = lie;
-  lies_one_in_ = one_in;
   on_lie_ = std::move(on_lie);
   on_sent_away_ = std::move(on_sent_away);
+}
+
+namespace {
+
+std::optional<RoundIndex> round_of(const Message& message, const RunPlan& plan) {
+  if (const auto* commit = std::get_if<ShardCommit>(&message)) return commit->round;
+  const auto* result = std::get_if<UnitResult>(&message);
+  if (result == nullptr || result->batches.empty()) return std::nullopt;
+  return plan.round_of(result->batches.front().batch);
+}
+
+}  // namespace
+
+void VolunteerProcess::falsify(Message& message) {
+  const Strangers& strangers = context_.options.strangers;
+  const auto round = round_of(message, RunPlan(context_.options.model));
+  if (strangers.rounds < 1) {
+    // The same rounds whenever they are trained.
+    constexpr std::uint64_t kParts = 1'000'000;
+    if (!round) return;
+    Rng random(context_.options.seed, Purpose::kSimulation, ((index_ + 1) << 32) | *round);
+    if (random.next_below(kParts) >= static_cast<std::uint64_t>(strangers.rounds * kParts)) return;
+  }
+  if (!context_.random.chance(1, strangers.one_in) || !lie_(message)) return;
+  context_.log.line(name_, "lies: " + describe(message));
+  on_lie_(round);
 }
 
 void VolunteerProcess::ask_to_stop() {
@@ -226,10 +253,7 @@ void VolunteerProcess::perform(volunteer::Disconnect&) {
 
 void VolunteerProcess::perform(volunteer::Send& effect) {
   if (connection_ == 0) return;
-  if (lie_ && context_.random.chance(1, lies_one_in_) && lie_(effect.message)) {
-    context_.log.line(name_, "lies: " + describe(effect.message));
-    on_lie_();
-  }
+  if (lie_) falsify(effect.message);
   context_.network.send(connection_, End::kVolunteer,
                         context_.workload.pack(std::move(effect.message)));
 }

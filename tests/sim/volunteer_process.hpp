@@ -21,8 +21,9 @@ class VolunteerProcess {
   VolunteerProcess(SimContext& context, MasterProcess& master, std::size_t index,
                    const Standing& standing, std::uint64_t slowness);
 
-  // It tells this lie in one of `one_in` messages that allow it, until it is sent away.
-  void tell(const Lie& lie, std::uint64_t one_in, std::function<void()> on_lie,
+  // It tells this lie as the options say, until it is sent away. `on_lie` is told the round of what
+  // was said, if it has one.
+  void tell(const Lie& lie, std::function<void(std::optional<RoundIndex>)> on_lie,
             std::function<void()> on_sent_away);
 
   void start();
@@ -42,6 +43,8 @@ class VolunteerProcess {
   [[nodiscard]] bool is_running() const { return core_ != nullptr; }
 
  private:
+  // Lies, if it is to and the message allows it.
+  void falsify(Message& message);
   void tick(std::uint64_t life);
   void thaw(std::uint64_t life);
   void handle(std::uint64_t life, volunteer::Event event);
@@ -68,8 +71,8 @@ class VolunteerProcess {
   const std::string name_;
   LinkShape link_;
   Lie lie_;
-  std::uint64_t lies_one_in_ = 1;
-  std::function<void()> on_lie_, on_sent_away_;
+  std::function<void(std::optional<RoundIndex>)> on_lie_;
+  std::function<void()> on_sent_away_;
   bool is_removed_ = false;
   std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void
   std::unique_ptr<volunteer::VolunteerCore> core_;

@@ -156,6 +156,17 @@ void MasterDriver::settle() {
   }
 }
 
+void MasterDriver::run_to_end() {
+  bool has_referee = false;
+  for (int i = 0; i < 4 && !outcome(); ++i) {
+    settle();
+    if (!has_referee && !notices<RefereeWanted>().empty()) {
+      has_referee = true;
+      join_referee();
+    }
+  }
+}
+
 void MasterDriver::settle_without_storage() {
   while (run_worker() || serve_everyone()) {
   }

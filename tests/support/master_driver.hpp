@@ -67,6 +67,8 @@ class MasterDriver {
   void settle();
   // The same without the store.
   void settle_without_storage();
+  // As settle(), and a referee joins when one is wanted.
+  void run_to_end();
 
   // -- what came out
   // The session's oldest message of this type, taken out of its inbox; fails the test when there is

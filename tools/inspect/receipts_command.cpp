@@ -41,7 +41,7 @@ void add_shards(Report& report, const std::vector<RoundReceipts>& rounds) {
                                                  {"auditor_name", ""},
                                                  {"verdict", ""}});
   for (const RoundReceipts& round : rounds) {
-    for (const Receipt& receipt : round.receipts) {
+    for (const Receipt& receipt : round.receipts.shards) {
       table.rows.push_back(
           {cell_count(round.round), cell_count(raw(receipt.shard)), cell_count(receipt.digest.rows),
            cell_text(fmt::format("{:016x}", receipt.digest.sum)), key_cell(receipt.holder),
@@ -60,9 +60,9 @@ void add_people(Report& report, const std::vector<RoundReceipts>& rounds) {
   std::map<std::string, std::uint64_t> verdicts;
   std::uint64_t without = 0;
   for (const RoundReceipts& round : rounds) {
-    without += round.receipts.empty();
+    without += round.receipts.shards.empty();
     std::map<std::tuple<std::string, std::string, std::string>, std::uint64_t> shards;
-    for (const Receipt& receipt : round.receipts) {
+    for (const Receipt& receipt : round.receipts.shards) {
       ++shards[{receipt.holder_name, receipt.auditor_name, receipt.verdict}];
       ++verdicts[receipt.verdict];
     }

@@ -21,7 +21,7 @@ void add_receipts_command(CLI::App& app, int& exit_status);
 
 struct RoundReceipts {
   RoundIndex round = 0;
-  std::vector<Receipt> receipts;  // one a shard; none of a round that was folded without
+  Receipts receipts;
 };
 
 // For people a line for each that a volunteer held and another audited, and a sentence on all; for

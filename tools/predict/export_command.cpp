@@ -159,17 +159,24 @@ Result<std::vector<std::string>> digests_of(const std::vector<ModelPart>& parts)
 }
 
 // "all" where every shard of every round is the work of the master or of trusted volunteers, or was
-// confirmed by an auditor; "off" where a stranger's was not; "unknown" without receipts.
+// confirmed by an auditor; "adaptive 0.25" where that is so of a quarter of what strangers did, and
+// "off" of nothing; "unknown" without receipts.
 Result<std::string> audited_of(RunStore& run) {
+  std::map<std::string, std::uint64_t> shards;  // by verdict
+  bool is_all = true;
   for (RoundIndex round = 0; round < run.checkpoint(); ++round) {
     const auto receipts = run.receipts(round);
     if (!receipts) return receipts.error();
-    if (receipts->empty()) return std::string("unknown");
-    const bool is_unaudited = std::ranges::any_of(
-        *receipts, [](const Receipt& receipt) { return receipt.verdict == "unaudited"; });
-    if (is_unaudited) return std::string("off");
+    if (receipts->shards.empty()) return std::string("unknown");
+    for (const Receipt& receipt : receipts->shards) ++shards[receipt.verdict];
+    is_all = is_all && receipts->unaudited.empty();
   }
-  return std::string("all");
+  const std::uint64_t confirmed = shards["confirmed"];
+  const std::uint64_t unaudited = shards["unaudited"];
+  if (is_all && unaudited == 0) return std::string("all");
+  if (confirmed == 0) return std::string("off");
+  return fmt::format("adaptive {:.2f}",
+                     static_cast<double>(confirmed) / static_cast<double>(confirmed + unaudited));
 }
 
 // Of several models, checkpoints, digests and audits stand in their order, with blanks between.

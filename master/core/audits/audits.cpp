@@ -43,13 +43,18 @@ void Audits::confirmed(Case& own, const std::vector<LeaseRef>& shards) {
 
 void Audits::answered(SessionId holder, const SessionState& session, AuditedPiece piece) {
   Case& own = case_of(holder, session);
-  opened(own, piece.unit.leases, piece.round);
-  for (const LeaseRef& lease : piece.unit.leases) ++own.shards.at(lease.shard).pending;
+  // Evaluations decide, so that all of them are audited.
+  piece.is_excused = piece.unit.kind == UnitInFlight::Kind::kTrain &&
+                     !lot_.is_drawn(own.who.identity, piece.round);
+  if (!piece.is_excused) {
+    opened(own, piece.unit.leases, piece.round);
+    for (const LeaseRef& lease : piece.unit.leases) ++own.shards.at(lease.shard).pending;
+  }
   own.pieces.push_back(std::move(piece));
 }
 
 bool Audits::is_over(const AuditedPiece& piece) const {
-  return piece.round < checkpoint_ ||
+  return piece.round < checkpoint_ || piece.is_excused ||
          (piece.is_confirmed && piece.unit.kind == UnitInFlight::Kind::kEvaluate);
 }
 
@@ -69,9 +74,12 @@ void Audits::committed(SessionId holder, const SessionState& session, const Shar
   Case& own = case_of(holder, session);
   const CommitPart key(part.round, part.lease.shard, part.part);
   CommitClaim& claim = own.commits[key];
+  claim.is_excused = !lot_.is_drawn(own.who.identity, part.round);
   // The auditor may have been sooner.
   const std::optional<Fingerprint> again = std::exchange(claim.again, std::nullopt);
-  if (claim.claimed.empty() || again) opened(own, {part.lease}, part.round);
+  if (!claim.is_excused && (claim.claimed.empty() || again)) {
+    opened(own, {part.lease}, part.round);
+  }
   if (!std::ranges::count(claim.claimed, content)) claim.claimed.push_back(content);
   if (again) check_commit(by_holder_.at(holder), own, key, *again);
 }
@@ -213,156 +221,7 @@ void Audits::convict(Conviction who, const Case& own, const Place& place) {
   convictions_.push_back(std::move(who));
 }
 
-// ---- Who audits whom ---------------------------------------------------------------------------
-
-bool Audits::needs(const Case& own, ShardId shard, const ShardWork& work) const {
-  return work.is_due() || (!own.has_left && holds(own.holder, shard));
-}
-
-std::optional<SessionId> Audits::choose_auditor(const Case& own) const {
-  std::optional<SessionId> best;
-  std::pair<bool, double> best_cost;
-  for (const auto& [id, session] : sessions_.all()) {
-    const bool is_able =
-        session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused();
-    if (!is_able || id == own.holder || outbox_.now() < session.held_back_until) continue;
-    if (own.dissent && !session.is_trusted()) continue;
-    // Who came by one invite may be one person.
-    if (!session.is_trusted() && session.standing.invite == own.invite) continue;
-    if (!placement_.has_room_for_shadows(id, session, own.shards.size()) || holds_of(own, id)) {
-      continue;
-    }
-    const std::uint32_t held = placement_.shards_at(id);
-    // The referee does what nobody else can.
-    const std::pair cost(session.is_referee() && !own.dissent, held / std::max(session.speed, 1.0));
-    if (!best || cost < best_cost) {
-      best = id;
-      best_cost = cost;
-    }
-  }
-  return best;
-}
-
-bool Audits::holds(SessionId id, ShardId shard) const {
-  const ShardLease& lease = placement_.leases().at(shard);
-  return lease.state != LeaseState::kFree && lease.holder == id;
-}
-
-bool Audits::holds_of(const Case& own, SessionId id) const {
-  return std::ranges::any_of(own.shards, [&](const auto& entry) {
-    return entry.second.is_due() && holds(id, entry.first);
-  });
-}
-
-void Audits::release(ShardId shard) {
-  const ShardLease& shadow = placement_.shadows().at(shard);
-  if (shadow.state != LeaseState::kFree) {
-    outbox_.send(shadow.holder, Revoke{{shard, shadow.epoch}});
-    placement_.shadows().release(shard, outbox_.now());
-  }
-  shadow_of_.erase(shard);
-}
-
-std::pair<RoundIndex, Audits::CaseId> Audits::urgency(CaseId id) const {
-  const Case& own = cases_.at(id);
-  RoundIndex first = run_.plan.round_count() + 1;
-  for (const AuditedPiece& piece : own.pieces) {
-    if (!piece.is_confirmed) first = std::min(first, piece.round);
-  }
-  for (const auto& [key, claim] : own.commits) {
-    if (claim.is_open()) first = std::min(first, std::get<0>(key));
-  }
-  return {first, id};
-}
-
-void Audits::dismiss_auditor(CaseId id, Case& own) {
-  for (const auto& [shard, work] : own.shards) {
-    if (serves(shard, id)) release(shard);
-  }
-  if (own.auditor) {
-    std::set<CaseId>& others = by_auditor_.at(*own.auditor);
-    others.erase(id);
-    if (others.empty()) by_auditor_.erase(*own.auditor);
-  }
-  own.auditor.reset();
-  // This auditor may have sent commits before the holder did. They must not count as the next
-  // auditor's.
-  std::erase_if(own.commits, [](const auto& entry) { return entry.second.claimed.empty(); });
-  own.next_piece = own.first_piece;
-  count_pending(own);
-}
-
-void Audits::release_misplaced(CaseId id, Case& own) {
-  const std::optional<std::uint64_t> number = next_of(own);
-  if (!own.auditor || !number) return;
-  const SessionState& auditor = sessions_.at(*own.auditor);
-  const AuditedPiece& piece = own.pieces[*number - own.first_piece];
-  for (const LeaseRef& lease : piece.unit.leases) {
-    const ShardLease& shadow = placement_.shadows().at(lease.shard);
-    const bool owes = auditor.has_unit_out(lease.shard, run_.plan.batch_count()) ||
-                      shadow.next_batch >= run_.plan.round_end(shadow.next_commit);
-    if (!serves(lease.shard, id) || shadow.state != LeaseState::kReady || owes ||
-        shadow.next_batch == begin_of(piece)) {
-      continue;
-    }
-    release(lease.shard);
-    own.shards.at(lease.shard).first_round = piece.round;
-  }
-}
-
-void Audits::update_shadows(CaseId id, Case& own) {
-  release_misplaced(id, own);
-  for (auto entry = own.shards.begin(); entry != own.shards.end();) {
-    const auto& [shard, work] = *entry;
-    if (!needs(own, shard, work)) {
-      if (serves(shard, id)) release(shard);
-      entry = own.shards.erase(entry);
-      continue;
-    }
-    const auto other = shadow_of_.find(shard);
-    if (own.auditor && work.is_due() && other != shadow_of_.end() && other->second != id &&
-        urgency(id) < urgency(other->second)) {
-      dismiss_auditor(other->second, cases_.at(other->second));
-    }
-    if (own.auditor && !shadow_of_.contains(shard) && !holds(*own.auditor, shard)) {
-      placement_.lend_shadow(shard, *own.auditor, work.first_round);
-      shadow_of_[shard] = id;
-    }
-    ++entry;
-  }
-}
-
-bool Audits::can_go_on(CaseId id, const Case& own) const {
-  const SessionState& auditor = sessions_.at(*own.auditor);
-  const auto missing = std::ranges::count_if(
-      own.shards, [&](const auto& entry) { return !serves(entry.first, id); });
-  const bool has_room =
-      placement_.has_room_for_shadows(*own.auditor, auditor, static_cast<std::size_t>(missing));
-  return has_room && !auditor.is_paused() && !holds_of(own, *own.auditor);
-}
-
-void Audits::update_auditor(CaseId id, Case& own) {
-  if (own.auditor && !can_go_on(id, own)) dismiss_auditor(id, own);
-  if (own.auditor || own.open == 0) return;
-  own.auditor = choose_auditor(own);
-  if (own.auditor) by_auditor_[*own.auditor].insert(id);
-  wants_referee_ = wants_referee_ || !own.auditor;
-}
-
-void Audits::update() {
-  wants_referee_ = false;
-  for (auto entry = cases_.begin(); entry != cases_.end();) {
-    auto& [id, own] = *entry;
-    update_auditor(id, own);
-    update_shadows(id, own);
-    if (own.has_left && own.open == 0) {
-      dismiss_auditor(id, own);
-      entry = cases_.erase(entry);
-    } else {
-      ++entry;
-    }
-  }
-}
+// ---- What follows ------------------------------------------------------------------------------
 
 void Audits::session_gone(SessionId id) {
   if (const auto held = by_holder_.find(id); held != by_holder_.end()) {
@@ -379,10 +238,70 @@ void Audits::auditor_leaves(SessionId id) {
   for (const CaseId one : cases) dismiss_auditor(one, cases_.at(one));
 }
 
+bool Audits::is_excused(const AuditedPiece& piece, RoundIndex last) const {
+  // Pieces of folded rounds stay behind others.
+  return piece.is_excused && piece.round >= checkpoint_ && piece.round <= last;
+}
+
+bool Audits::has_excused(const Case& own, RoundIndex last) const {
+  return std::ranges::any_of(own.pieces,
+                             [&](const AuditedPiece& piece) { return is_excused(piece, last); }) ||
+         std::ranges::any_of(own.commits, [&](const auto& entry) {
+           return entry.second.is_excused && std::get<0>(entry.first) <= last;
+         });
+}
+
+std::vector<KeyId> Audits::excused_in(RoundIndex round) const {
+  std::set<KeyId> excused;
+  for (const auto& [id, own] : cases_) {
+    if (has_excused(own, round)) excused.insert(own.who.identity);
+  }
+  return {excused.begin(), excused.end()};
+}
+
+bool Audits::audit_after_all(RoundIndex round) {
+  bool is_any = false;
+  for (auto& [id, own] : cases_) {
+    if (!has_excused(own, round)) continue;
+    is_any = true;
+    const auto open = [&](const std::vector<LeaseRef>& leases, RoundIndex first) {
+      lot_.draw(own.who.identity, first);
+      opened(own, leases, first);
+      for (const LeaseRef& lease : leases) {
+        RoundIndex& begin = own.shards.at(lease.shard).first_round;
+        begin = std::min(begin, first);
+      }
+    };
+    for (AuditedPiece& piece : own.pieces) {
+      if (!is_excused(piece, round)) continue;
+      piece.is_excused = false;
+      open(piece.unit.leases, piece.round);
+    }
+    for (auto& [key, claim] : own.commits) {
+      const auto& [first, shard, part] = key;
+      if (first > round || !std::exchange(claim.is_excused, false)) continue;
+      open({{shard, LeaseEpoch{}}}, first);
+    }
+    dismiss_auditor(id, own);
+  }
+  return is_any;
+}
+
+void Audits::count_confirmed_rounds(const Case& own, RoundIndex checkpoint) {
+  std::set<RoundIndex> rounds;
+  for (const auto& [key, claim] : own.commits) {
+    const RoundIndex round = std::get<0>(key);
+    if (round < checkpoint && !claim.claimed.empty() && claim.again) rounds.insert(round);
+  }
+  for (std::size_t i = 0; i < rounds.size(); ++i) lot_.confirmed(own.who.identity);
+}
+
 void Audits::decided(RoundIndex checkpoint) {
   checkpoint_ = checkpoint;
+  lot_.forget_before(checkpoint);
   std::erase_if(confirmed_by_, [&](const auto& entry) { return entry.first.first < checkpoint; });
   for (auto& [id, own] : cases_) {
+    count_confirmed_rounds(own, checkpoint);
     while (!own.pieces.empty() && own.pieces.front().round < checkpoint) {
       own.pieces.pop_front();
       ++own.first_piece;
@@ -404,7 +323,7 @@ void Audits::decided(RoundIndex checkpoint) {
 bool Audits::is_clear(RoundIndex round) const {
   for (const auto& [id, own] : cases_) {
     for (const AuditedPiece& piece : own.pieces) {
-      if (piece.round <= round && !piece.is_confirmed) return false;
+      if (piece.round <= round && piece.is_open()) return false;
     }
     for (const auto& [key, claim] : own.commits) {
       if (std::get<0>(key) <= round && claim.is_open()) return false;

@@ -5,10 +5,14 @@
 // Owns the cases. A *case* is what one holder has done since the checkpoint, in its order, with the
 // fingerprints of its answers. Its *auditor* holds the same shards under shadow leases
 // (Placement::shadows) and is sent the same units, so that nothing tells it that it audits.
+// Under `adaptive`, work that the lot spares is kept as excused until its round is folded: a round
+// that looks diverged is audited after all.
 // Invariants
 // - The auditor of a case is trusted or came by another invite than the holder, and holds none of
 //   the case's shards.
-// - A round is clear when every answer and commit in it has been confirmed; only then may it fold.
+// - A round is clear when every answer and commit in it has been confirmed or excused; only then
+// may
+//   it fold.
 // - Nobody is convicted on the word of somebody who is audited: after a difference a trusted
 //   volunteer does the case again, and its answer decides.
 #pragma once
@@ -25,6 +29,7 @@
 
 #include "common/access/role.hpp"
 #include "common/ids.hpp"
+#include "master/core/audits/audit_lot.hpp"
 #include "master/core/batches/fingerprint.hpp"
 #include "master/core/placement/placement.hpp"
 #include "master/core/sessions/sessions.hpp"
@@ -38,6 +43,9 @@ struct AuditedPiece {
   RoundIndex round = 0;            // that waits for it
   Fingerprint claimed{};
   bool is_confirmed = false;
+  bool is_excused = false;  // nobody is to do it again
+
+  [[nodiscard]] bool is_open() const { return !is_confirmed && !is_excused; }
 };
 
 // Somebody whose answer was false.
@@ -53,7 +61,7 @@ class Audits {
  public:
   // All of it outlives the audits.
   Audits(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement)
-      : run_(run), outbox_(outbox), sessions_(sessions), placement_(placement) {}
+      : run_(run), outbox_(outbox), sessions_(sessions), placement_(placement), lot_(run.config) {}
 
   // -- what an audited holder says it has done
   void answered(SessionId holder, const SessionState& session, AuditedPiece piece);
@@ -73,10 +81,15 @@ class Audits {
   void session_gone(SessionId id);
   // It does no more for others.
   void auditor_leaves(SessionId id);
+  // Audits what was excused in the rounds up to this one. False when nothing was.
+  bool audit_after_all(RoundIndex round);
+  // The strangers of whose work in the round something is excused.
+  [[nodiscard]] std::vector<KeyId> excused_in(RoundIndex round) const;
   // The rounds before `checkpoint` are folded, or about to be: who audits later work starts there.
   void decided(RoundIndex checkpoint);
   [[nodiscard]] bool is_clear(RoundIndex round) const;
-  // Who confirmed the commit of a shard for a round that is clear: key and name.
+  // Who confirmed the commit of a shard for a round that is clear: key and name. Zero when it was
+  // excused.
   [[nodiscard]] std::pair<KeyId, std::string> auditor_of(RoundIndex round, ShardId shard) const;
   // Evaluation units that have been confirmed since the last call.
   [[nodiscard]] std::vector<AuditedPiece> take_evaluations();
@@ -95,8 +108,9 @@ class Audits {
   struct CommitClaim {
     std::vector<Fingerprint> claimed;  // different ones, if the holder sent it several times
     std::optional<Fingerprint> again;
+    bool is_excused = false;
 
-    [[nodiscard]] bool is_open() const { return !claimed.empty() && !again; }
+    [[nodiscard]] bool is_open() const { return !claimed.empty() && !again && !is_excused; }
   };
 
   // Where an answer is in a case: the number of a piece, or a part of a commit.
@@ -150,6 +164,11 @@ class Audits {
              const Fingerprint& again);
   // The auditor sent this part of a commit.
   void check_commit(CaseId id, Case& own, const CommitPart& key, const Fingerprint& again);
+  // Whether something of the open rounds up to `last` is excused: the piece, or anything.
+  [[nodiscard]] bool is_excused(const AuditedPiece& piece, RoundIndex last) const;
+  [[nodiscard]] bool has_excused(const Case& own, RoundIndex last) const;
+  // The whole rounds of the case before `checkpoint` count for its holder.
+  void count_confirmed_rounds(const Case& own, RoundIndex checkpoint);
   void convict(Conviction who, const Case& own, const Place& place);
   // "the answer for batches 12 to 15".
   [[nodiscard]] static std::string describe(const Case& own, const Place& place);
@@ -183,13 +202,14 @@ class Audits {
   [[nodiscard]] bool holds_of(const Case& own, SessionId id) const;
   void release(ShardId shard);
   // Whether the case still needs the shard at its auditor.
-  [[nodiscard]] bool needs(const Case& own, ShardId shard, const ShardWork& work) const;
+  [[nodiscard]] bool needs(const Case& own, ShardId shard, const ShardWork& work);
 
   const RunSetup& run_;
   Outbox& outbox_;
   Sessions& sessions_;
   Placement& placement_;
 
+  AuditLot lot_;
   std::map<CaseId, Case> cases_;
   std::map<SessionId, CaseId> by_holder_;  // those that have not left
   std::map<SessionId, std::set<CaseId>> by_auditor_;

@@ -16,8 +16,9 @@ namespace gleaner {
 
 // Says whose work is done again by others and compared.
 enum class AuditMode : std::uint8_t {
-  kOff,  // nobody's
-  kAll,  // that of every volunteer that nobody vouches for
+  kOff,       // nobody's
+  kAdaptive,  // of every volunteer that nobody vouches for, some rounds; see AuditLot
+  kAll,       // all that such volunteers do
 };
 
 struct CoreConfig {
@@ -50,6 +51,11 @@ struct CoreConfig {
   std::uint32_t top_k = 5;                  // best labels of a held-out point that are asked for
   std::vector<std::uint32_t> label_counts;  // of the training data, one a label
   AuditMode audit = AuditMode::kOff;
+  // Of kAdaptive: a stranger's first rounds, all audited; of the later ones, the fraction that is;
+  // and what makes it impossible to foresee which.
+  std::uint32_t newcomer_rounds = 2;
+  double audit_share = 0.1;
+  std::uint64_t audit_secret = 0;
 };
 
 // Where a run stands when the master starts.

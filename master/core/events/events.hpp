@@ -104,6 +104,7 @@ struct FoldTask {
   RoundRecord record;
   std::vector<AccountRecord> accounts;
   std::vector<ReceiptRecord> receipts{};  // one a shard
+  std::vector<KeyId> unaudited{};         // strangers who took part and were not audited
 };
 
 // Read a chunk of a shard for its new holder -> ChunkRead.
@@ -201,7 +202,8 @@ enum class Outcome : std::uint8_t {
   kStopped,    // on request, at a checkpoint
   kAbandoned,  // on request, with a round left unfinished
   kDiverged,   // the open round is to be trained again at half the rates
-  kFalsified,  // the open round is to be trained again without the volunteer that was convicted
+  kFalsified,  // the open round, and what else the convicted have done unaudited, is to be trained
+               // again without them
   kFailed,     // see the sentence
 };
 
@@ -210,6 +212,7 @@ struct Done {
   Outcome outcome = Outcome::kFinished;
   Error error{};                           // of kFailed; otherwise only its message counts
   std::optional<Divergence> divergence{};  // of kDiverged
+  std::vector<KeyId> convicted{};          // of kFalsified
 };
 
 using Effect = std::variant<Send, CloseSession, WorkerTask, StorageTask, Notice, Done>;

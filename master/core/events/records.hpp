@@ -39,7 +39,7 @@ struct RoundRecord {
 enum class Verdict : std::uint8_t {
   kConfirmed,  // an auditor did the same work and got the same
   kTrusted,    // by a volunteer that somebody vouches for, or by the master
-  kUnaudited,  // by a stranger, and nobody is audited
+  kUnaudited,  // by a stranger, and nobody did it again
 };
 
 // Who made a shard what it is after a round.

@@ -47,9 +47,9 @@ class Placement {
     return static_cast<std::uint32_t>(leases_.count_held_by(id) + shadows_.count_held_by(id));
   }
 
-  // Whether the work of the session is done again by others.
+  // Whether work of the session is done again by others.
   [[nodiscard]] bool is_audited(const SessionState& session) const {
-    return run_.config.audit == AuditMode::kAll && !session.is_trusted();
+    return run_.config.audit != AuditMode::kOff && !session.is_trusted();
   }
 
   // Whether the session's memory takes `shadows` more output shards.

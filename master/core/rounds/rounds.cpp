@@ -162,6 +162,8 @@ std::optional<Done> Rounds::close() {
       meter_.record(checkpoint_, run_.plan, pipeline_, sessions_.active(), outbox_.now());
   const CodeLengths lengths = code_lengths(checkpoint_);
   if (const auto divergence = divergence_of(last_record_, lengths)) {
+    // False work of somebody whom nobody audited may be all there is to it.
+    if (audits_.audit_after_all(checkpoint_)) return std::nullopt;
     return Done{Outcome::kDiverged,
                 {ErrorCode::kDiverged,
                  fmt::format("round {} has diverged: {}", checkpoint_, sentence(*divergence))},
@@ -177,8 +179,8 @@ std::optional<Done> Rounds::close() {
                     checkpoint_, weak->value, weak->before));
   }
   is_folding_ = true;
-  outbox_.push(StorageTask(
-      FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts(), take_receipts()}));
+  outbox_.push(StorageTask(FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts(),
+                                    take_receipts(), audits_.excused_in(checkpoint_)}));
   audits_.decided(checkpoint_ + 1);
   meter_.begin_round(outbox_.now());
   return std::nullopt;
@@ -197,6 +199,9 @@ std::vector<ReceiptRecord> Rounds::take_receipts() {
     if (receipt.verdict != Verdict::kConfirmed) continue;
     std::tie(receipt.auditor, receipt.auditor_name) =
         audits_.auditor_of(checkpoint_, receipt.shard);
+    if (receipt.auditor == KeyId{} && receipt.auditor_name.empty()) {
+      receipt.verdict = Verdict::kUnaudited;
+    }
   }
   return receipts;
 }

@@ -29,6 +29,9 @@ class Checker {
   // It starts from here.
   virtual void master_started(const ResumePoint&, const CoreConfig&) {}
 
+  // It has put the run back to this checkpoint, to undo what nobody had audited.
+  virtual void went_back(RoundIndex) {}
+
   virtual void master_gone() {}
 
   // Before the core handles the event; each of its effects, in order; when all are performed.

@@ -35,6 +35,11 @@ class CommitChecker : public Checker {
     checkpoint_ = resume.checkpoint;
   }
 
+  void went_back(RoundIndex checkpoint) override {
+    std::erase_if(acknowledged_,
+                  [checkpoint](const Commit& commit) { return commit.first >= checkpoint; });
+  }
+
   void master_gone() override {
     durable_.clear();
     told_.clear();

@@ -71,12 +71,14 @@ Result<void> write_run(RunStore& run, Told& told) {
 // Every folded round has its own.
 void check_receipts(RunStore& run) {
   for (RoundIndex round = 0; round < run.checkpoint(); ++round) {
-    std::vector<Receipt> receipts = require_value(run.receipts(round));
+    Receipts receipts = require_value(run.receipts(round));
     if (round + 1 == run.checkpoint()) {
       const auto digests = require_value(run.shard_digests());
-      for (Receipt& receipt : receipts) CHECK(receipt.digest == digests.at(raw(receipt.shard)));
+      for (Receipt& receipt : receipts.shards) {
+        CHECK(receipt.digest == digests.at(raw(receipt.shard)));
+      }
     }
-    for (Receipt& receipt : receipts) {
+    for (Receipt& receipt : receipts.shards) {
       CHECK(receipt.digest.rows > 0);
       receipt.digest = {};
     }

@@ -23,8 +23,9 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, RoundIndex round,
 std::vector<SparseUpdate> cut(const ShardMap& map, ShardId shard, const SparseUpdate& update,
                               std::uint32_t parts);
 HistoryRecord make_history(RoundIndex checkpoint);
-// Of holders and auditors whose names tell shard and round; without digests.
-std::vector<Receipt> make_receipts(const ShardMap& map, RoundIndex round);
+// Of holders and auditors whose names tell shard and round, and of one that nobody audited; without
+// digests.
+Receipts make_receipts(const ShardMap& map, RoundIndex round);
 
 // Stages every shard's commit for the round, some in several parts.
 Result<void> stage_round(RunStore& run, RoundIndex round, std::uint64_t seed = 1);

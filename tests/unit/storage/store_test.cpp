@@ -85,9 +85,17 @@ void check_sorted_promises(Store& store) {
   writer.reset();
   CHECK(scan(store, Table::kRun, "", "") == "a=1 b=2 c=in between ");
   CHECK(scan(store, Table::kRows, "", "") == "x= ");
+  auto eraser = require_value(store.begin_sorted(100));
+  require_ok(eraser->erase(Table::kRun, as_bytes("a")));
+  require_ok(eraser->erase(Table::kRun, as_bytes("aa, never there")));
+  require_ok(eraser->put(Table::kRun, as_bytes("c"), as_bytes("4")));
+  CHECK(scan(store, Table::kRun, "", "") == "a=1 b=2 c=in between ");
+  require_ok(eraser->finish());
+  eraser.reset();
+  CHECK(scan(store, Table::kRun, "", "") == "b=2 c=4 ");
   require_ok(require_value(store.begin_sorted(100))->finish());
   require_ok(store.write(put(Table::kRun, "b", "3"), Durability::kSync));
-  CHECK(scan(store, Table::kRun, "", "") == "a=1 b=3 c=in between ");
+  CHECK(scan(store, Table::kRun, "", "") == "b=3 c=4 ");
 }
 
 TEST_CASE("stores: both keep the same promises", "[storage]") {

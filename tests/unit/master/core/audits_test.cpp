@@ -22,15 +22,6 @@ CoreConfig audited_config(const ModelConfig& model, std::uint64_t test_points = 
   return config;
 }
 
-// Runs to the end; a referee joins when one is wanted.
-void run_to_end(MasterDriver& master) {
-  std::optional<SessionId> referee;
-  for (int i = 0; i < 4 && !master.outcome(); ++i) {
-    master.settle();
-    if (!referee && !master.notices<RefereeWanted>().empty()) referee = master.join_referee();
-  }
-}
-
 std::vector<std::string> convicted(const MasterDriver& master) {
   std::vector<std::string> names;
   for (const VolunteerConvicted& one : master.notices<VolunteerConvicted>()) {
@@ -112,7 +103,7 @@ TEST_CASE("audits: all work is done twice, and the sums are those of a run witho
     for (std::uint32_t i = 0; i < volunteers; ++i) {
       sessions.push_back(master.join_stranger("volunteer-" + std::to_string(i)));
     }
-    run_to_end(master);
+    master.run_to_end();
     INFO(volunteers << " volunteers");
     REQUIRE(master.outcome() == Outcome::kFinished);
     CHECK(convicted(master).empty());
@@ -130,7 +121,7 @@ TEST_CASE("audits: trusted volunteers are not audited", "[master]") {
   const ModelConfig model = tiny_model();
   MasterDriver master(model, audited_config(model));
   master.join("ann");
-  run_to_end(master);
+  master.run_to_end();
   REQUIRE(master.outcome() == Outcome::kFinished);
   CHECK(master.notices<RefereeWanted>().empty());
 }
@@ -153,7 +144,7 @@ TEST_CASE("audits: strangers of one invite do not audit each other", "[master]")
     master.join_as("volunteer-" + std::to_string(number),
                    {KeyId{7, number}, Role::kVolunteer, false, false, InviteId{9}});
   }
-  run_to_end(master);
+  master.run_to_end();
   REQUIRE(master.outcome() == Outcome::kFinished);
   CHECK(master.notices<RefereeWanted>().size() == 1);
 }
@@ -171,7 +162,7 @@ TEST_CASE("audits: every lie, whenever it is told, convicts the liar and nobody 
       master.join_stranger("bob");
       bool told = false;
       lie_once(master, eve, which, lie, told);
-      run_to_end(master);
+      master.run_to_end();
       INFO(remarks(master));
       if (!told) {
         REQUIRE(which > 0);
@@ -204,7 +195,7 @@ TEST_CASE("audits: a liar alone is convicted by the referee", "[master]") {
     const SessionId eve = master.join_stranger("eve");
     bool told = false;
     lie_once(master, eve, 0, lie, told);
-    run_to_end(master);
+    master.run_to_end();
     INFO(remarks(master));
     REQUIRE(told);
     CHECK(master.outcome() == Outcome::kFalsified);
@@ -224,7 +215,7 @@ TEST_CASE("audits: who leaves with false work is convicted all the same", "[mast
   master.close(eve);
   master.join_stranger("ann");
   master.join_stranger("bob");
-  run_to_end(master);
+  master.run_to_end();
   INFO(remarks(master));
   CHECK(convicted(master) == std::vector<std::string>{"eve"});
   CHECK(master.outcome() == Outcome::kFalsified);
@@ -252,7 +243,7 @@ TEST_CASE("audits: holders and auditors that vanish cost nothing but time", "[ma
       }
       if (master.outcome()) break;
       master.close(all[static_cast<std::size_t>(who)]);
-      run_to_end(master);
+      master.run_to_end();
       INFO(remarks(master));
       REQUIRE(master.outcome() == Outcome::kFinished);
       CHECK(convicted(master).empty());
@@ -309,7 +300,7 @@ void answer_late() {
   REQUIRE_FALSE(master.outcome());
   master.say(ann, std::move(late.front()));
   CHECK_FALSE(master.is_closed(ann));
-  run_to_end(master);
+  master.run_to_end();
   CHECK(master.outcome() == Outcome::kFinished);
   CHECK(convicted(master).empty());
 }
@@ -327,7 +318,7 @@ TEST_CASE("audits: where nobody has room for a case, the referee does it", "[mas
   config.shard_bytes = std::uint64_t{1} << 29;  // two of four are all that each has room for
   MasterDriver master(model, config);
   for (const char* name : {"ann", "bob"}) master.join_stranger(name);
-  run_to_end(master);
+  master.run_to_end();
   CHECK(master.notices<RefereeWanted>().size() == 1);
 }
 
@@ -341,7 +332,7 @@ TEST_CASE("audits: one that leaves politely hands nothing over that nobody check
     master.serve(ann);
   }
   master.say(ann, Leaving{"asked to"});
-  run_to_end(master);
+  master.run_to_end();
   CHECK(master.is_closed(ann));
   REQUIRE(master.outcome() == Outcome::kFinished);
   CHECK(convicted(master).empty());

@@ -1,0 +1,176 @@
+// Adaptive audits: some rounds of strangers are done again, drawn by lot; the others are on record.
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <string>
+#include <vector>
+
+#include "master/core/audits/audit_lot.hpp"
+#include "tests/support/master_driver.hpp"
+
+namespace gleaner {
+namespace {
+
+CoreConfig adaptive_config(const ModelConfig& model, double share) {
+  CoreConfig config = tiny_core_config(model);
+  config.audit = AuditMode::kAdaptive;
+  config.newcomer_rounds = 1;
+  config.audit_share = share;
+  return config;
+}
+
+ModelConfig long_model() {
+  ModelConfig model = tiny_model();
+  model.epochs = 4;  // eight rounds
+  return model;
+}
+
+KeyId key_of(MasterDriver& master, const std::string& name) {
+  for (const AccountRecord& account : master.core().accounts()) {
+    if (account.name == name) return account.identity;
+  }
+  FAIL("nobody is called " << name);
+  return {};
+}
+
+std::uint64_t examples_done(MasterDriver& master) {
+  std::uint64_t examples = 0;
+  for (const AccountRecord& account : master.core().accounts()) examples += account.examples;
+  return examples;
+}
+
+// Says a loss 1,000 times too high for every batch from `begin` on.
+void exaggerate(MasterDriver& master, SessionId id, BatchIndex begin, bool& told) {
+  master.corrupt(id, [begin, &told](Message& message) {
+    auto* const result = std::get_if<UnitResult>(&message);
+    if (result == nullptr) return;
+    for (BatchResult& batch : result->batches) {
+      if (batch.batch < begin) continue;
+      told = true;
+      for (ShardOutcome& outcome : batch.shards) outcome.loss *= 1000;
+    }
+  });
+}
+
+}  // namespace
+
+TEST_CASE("adaptive audits: first rounds are audited, and of the later ones the share",
+          "[master]") {
+  const ModelConfig model = long_model();
+  const std::uint64_t once = std::uint64_t{model.points} * model.epochs * model.output_shards;
+  for (const double share : {0.0, 1.0}) {
+    MasterDriver master(model, adaptive_config(model, share));
+    for (const char* name : {"ann", "bob", "cid"}) master.join_stranger(name);
+    master.settle();
+    INFO("share " << share);
+    REQUIRE(master.outcome() == Outcome::kFinished);
+    CHECK(master.notices<VolunteerConvicted>().empty());
+    const FoldTask& last = master.last_fold.value();
+    if (share == 1) {
+      CHECK(examples_done(master) == 2 * once);
+      CHECK(last.unaudited.empty());
+    } else {
+      CHECK(examples_done(master) > once);
+      CHECK(examples_done(master) < once + once / 2);
+      CHECK(last.unaudited.size() == 3);
+    }
+    for (const ReceiptRecord& receipt : last.receipts) {
+      if (!master.map().is_output(receipt.shard)) continue;  // the master's
+      CHECK(receipt.verdict == (share == 1 ? Verdict::kConfirmed : Verdict::kUnaudited));
+      CHECK((receipt.auditor == KeyId{}) == (share == 0));
+    }
+  }
+}
+
+TEST_CASE("adaptive audits: evaluations are all audited", "[master]") {
+  const ModelConfig model = long_model();
+  CoreConfig config = adaptive_config(model, 0);
+  config.test_points = 8;
+  MasterDriver master(model, config);
+  const SessionId eve = master.join_stranger("eve");
+  for (const char* name : {"ann", "bob"}) master.join_stranger(name);
+  bool told = false;
+  master.corrupt(eve, [&](Message& message) {
+    auto* const result = std::get_if<EvalResult>(&message);
+    if (result == nullptr || master.core().checkpoint() < 6 || told) return;
+    told = true;
+    result->best[0].score += 1.0F;
+  });
+  const KeyId key = key_of(master, "eve");
+  master.run_to_end();
+  REQUIRE(told);
+  CHECK(master.outcome() == Outcome::kFalsified);
+  // What else it has done nobody has audited: the shell looks it up.
+  CHECK(master.done->convicted == std::vector<KeyId>{key});
+}
+
+TEST_CASE("adaptive audits: a round that looks diverged is audited after all", "[master]") {
+  ModelConfig model = long_model();
+  model.divergence_factor = 2;
+  for (const bool leaves : {false, true}) {
+    MasterDriver master(model, adaptive_config(model, 0));
+    const SessionId eve = master.join_stranger("eve");
+    for (const char* name : {"ann", "bob"}) master.join_stranger(name);
+    const KeyId key = key_of(master, "eve");
+    const BatchIndex begin = master.plan().round_begin(6);
+    bool told = false;
+    exaggerate(master, eve, begin, told);
+    if (leaves) {
+      // It goes when it has told its lie, with its round unfinished.
+      while (!told) {
+        bool moved = master.run_worker() || master.run_storage();
+        for (const SessionId id : {eve, SessionId{raw(eve) + 1}, SessionId{raw(eve) + 2}}) {
+          moved = master.serve(id) || moved;
+        }
+        REQUIRE(moved);
+      }
+      master.close(eve);
+    }
+    master.run_to_end();
+    INFO((leaves ? "it leaves" : "it stays") << ": " << master.core_snapshot().waiting_for);
+    REQUIRE(master.outcome() == Outcome::kFalsified);
+    CHECK(master.done->convicted == std::vector<KeyId>{key});
+  }
+}
+
+TEST_CASE("adaptive audits: a round that diverges honestly is audited and then trained again",
+          "[master]") {
+  ModelConfig model = long_model();
+  model.divergence_factor = 2;
+  MasterDriver master(model, adaptive_config(model, 0));
+  const BatchIndex begin = master.plan().round_begin(6);
+  bool told = false;
+  for (const char* name : {"ann", "bob", "cid"}) {
+    exaggerate(master, master.join_stranger(name), begin, told);
+  }
+  master.settle();
+  CHECK(master.notices<VolunteerConvicted>().empty());
+  CHECK(master.outcome() == Outcome::kDiverged);
+}
+
+TEST_CASE("adaptive audits: the lot falls as often as it should, and stays", "[master]") {
+  CoreConfig config;
+  config.audit = AuditMode::kAdaptive;
+  config.newcomer_rounds = 0;
+  config.audit_share = 0.25;
+  std::vector<bool> earlier;
+  for (const std::uint64_t secret : {1u, 2u}) {
+    config.audit_secret = secret;
+    AuditLot lot(config);
+    std::vector<bool> drawn;
+    for (std::uint64_t volunteer = 0; volunteer < 40; ++volunteer) {
+      lot.confirmed({1, volunteer});
+      for (RoundIndex round = 0; round < 100; ++round) {
+        drawn.push_back(lot.is_drawn({1, volunteer}, round));
+        CHECK(lot.is_drawn({1, volunteer}, round) == drawn.back());
+      }
+    }
+    // Of 4,000, within four standard deviations.
+    const auto count = std::ranges::count(drawn, true);
+    CHECK(count > 1000 - 110);
+    CHECK(count < 1000 + 110);
+    CHECK(drawn != earlier);
+    earlier = drawn;
+  }
+}
+
+}  // namespace gleaner

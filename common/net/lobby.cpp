@@ -16,10 +16,10 @@ namespace {
 // When the process has no descriptors left, accepting fails at once, again and again.
 constexpr std::chrono::milliseconds kAcceptPause{100};
 
-std::string address_of(const asio::ip::tcp::socket& socket) {
+std::string network_of_peer(const asio::ip::tcp::socket& socket) {
   asio::error_code error;
   const asio::ip::tcp::endpoint endpoint = socket.remote_endpoint(error);
-  return error ? "unknown" : endpoint.address().to_string();
+  return error ? "unknown" : network_of(endpoint.address());
 }
 
 // At least a moment: what has come already is taken.
@@ -71,7 +71,7 @@ asio::awaitable<void> Lobby::accept(Lobby* self) {
 }
 
 void Lobby::receive(asio::ip::tcp::socket socket) {
-  const std::string address = address_of(socket);
+  const std::string address = network_of_peer(socket);
   make_room_for(address);
   auto framed = std::make_shared<FramedSocket>(std::move(socket), link_options_.limits);
   waiting_.push_back({address, framed});

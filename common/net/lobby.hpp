@@ -18,10 +18,10 @@
 #include <optional>
 #include <string>
 
+#include "common/access/rate_budget.hpp"
 #include "common/limits.hpp"
 #include "common/net/framed_socket.hpp"
 #include "common/net/link.hpp"
-#include "common/net/rate_budget.hpp"
 #include "common/net/task_group.hpp"
 #include "common/net/tcp_link.hpp"
 #include "common/time.hpp"

@@ -141,6 +141,13 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
                                role_name(standing->role)),
                    false};
   }
+  // Each that comes and goes costs the others time.
+  if (is_volunteer && !standing->is_trusted &&
+      !joins_.spend(to_text(standing->invite), Instant(std::chrono::seconds(now)))) {
+    return Refusal{
+        ErrorCode::kBusy,
+        "too many volunteers have come by this invite in the last seconds: it tries again", true};
+  }
   if (is_volunteer) remember(*standing, std::get<Hello>(first).name, peer);
   ++here_[standing->identity];
   return *standing;

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "common/access/key_pair.hpp"
+#include "common/access/rate_budget.hpp"
 #include "common/access/role.hpp"
 #include "common/result.hpp"
 #include "master/access/access_book.hpp"
@@ -62,6 +63,8 @@ class Gate {
   std::optional<KeyPair> key_;
   AccessBook book_;
   std::function<void(const Verdict&)> on_change_;
+  // Of volunteers that nobody vouches for, by their invites.
+  RateBudget joins_{{1024, 16}, {64, 2}};
   std::map<KeyId, SeenPeer> seen_;       // of late
   std::map<KeyId, std::uint32_t> here_;  // connections of each
 };

@@ -97,6 +97,41 @@ TEST_CASE("gate: revocation and bans reach who is here and outlive the master", 
   REQUIRE_THAT(refusal_of(door.say(hello(invite))).sentence, Contains("revoked"));
 }
 
+TEST_CASE("gate: by one invite, strangers come as fast as others bear, and trusted ones at once",
+          "[access]") {
+  const TemporaryFolder store;
+  Door door(store.path());
+  const auto invite = [&](bool is_trusted) {
+    AccessRequest request;
+    request.protocol_min = kProtocolMin;
+    request.protocol_max = kProtocolMax;
+    request.invite = to_text(invite_key(*door.gate->key(), InviteId{}));
+    request.verb = AccessVerb::kCreateInvite;
+    request.is_reusable = true;
+    request.is_trusted = is_trusted;
+    const auto answer = std::get<AccessAnswer>(std::get<Message>(door.say(request, {9, 9})));
+    return to_text(parse_master_address(answer.invites.at(0).address)->secure->invite);
+  };
+  const std::string own = invite(false);
+  const std::string others = invite(false);
+  const std::string trusted = invite(true);
+  std::uint64_t key = 1;
+  const auto comes = [&](const std::string& by, std::int64_t after) {
+    const auto answer =
+        door.gate->admit(KeyId{3, key++}, "10.0.0.1:5", hello(by), kGateTime + after);
+    if (std::holds_alternative<Standing>(answer)) return true;
+    REQUIRE(refusal_of(answer).code == ErrorCode::kBusy);
+    REQUIRE(refusal_of(answer).retry);
+    return false;
+  };
+  int came = 0;
+  for (int i = 0; i < 200; ++i) came += comes(own, 0) ? 1 : 0;
+  REQUIRE(came == 64);
+  REQUIRE(comes(others, 0));
+  for (int i = 0; i < 200; ++i) REQUIRE(comes(trusted, 0));
+  REQUIRE(comes(own, 1));
+}
+
 TEST_CASE("gate: a role takes what belongs to it", "[access]") {
   const TemporaryFolder store;
   Door door(store.path());

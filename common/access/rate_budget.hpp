@@ -1,5 +1,6 @@
-// How often something may happen, in all and for each address: a number at once, after which a
-// number per second comes back. Remembers only addresses that have spent of late. One thread.
+// How often something may happen, in all and for each address or invite that it comes from: a
+// number at once, after which a number per second comes back. Remembers only those that have spent
+// of late. One thread.
 #pragma once
 
 #include <algorithm>

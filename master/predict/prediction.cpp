@@ -3,49 +3,31 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cmath>
-#include <iterator>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <string_view>
+#include <system_error>
 
 namespace gleaner {
 namespace {
 
 constexpr std::size_t kFeaturesInJson = 20;
 
-// As nlohmann writes a float that is a double: the shortest decimal that reads back as the float.
-void add_number(std::string& json, float value) {
-  const std::size_t begin = json.size();
-  if (!std::isfinite(value)) {
-    json += "null";
-    return;
-  }
-  fmt::format_to(std::back_inserter(json), "{}", value);
-  if (json.find_first_not_of("-0123456789", begin) == std::string::npos) json += ".0";
+using Json = nlohmann::ordered_json;
+
+Json name_or_null(const NameTable& names, std::uint64_t id) {
+  const std::string_view name = names.name(id);
+  return name.empty() ? Json(nullptr) : Json(std::string(name));
 }
 
-bool is_plain(char character) {
-  return character >= ' ' && character <= '~' && character != '"' && character != '\\';
-}
-
-void add_name(std::string& json, std::string_view name) {
-  if (name.empty()) {
-    json += "null";
-  } else if (std::ranges::all_of(name, is_plain)) {
-    json.append("\"").append(name).append("\"");
-  } else {
-    // Names come from files and need not be UTF-8.
-    json += nlohmann::json(std::string(name))
-                .dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
-  }
-}
-
-// `,{"kind":id,"name":NAME`, without the comma at the begin of a list.
-void begin_entry(std::string& json, const char* kind, std::uint32_t id, const NameTable& names) {
-  if (json.back() != '[') json += ',';
-  fmt::format_to(std::back_inserter(json), "{{\"{}\":{},\"name\":", kind, id);
-  add_name(json, names.name(id));
+// The shortest decimal that reads back as the same float: 8.49 rather than 8.489999771118164.
+double shortest(float value) {
+  const std::string text = fmt::format("{}", value);
+  double result = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
+  return error == std::errc() ? result : double{value};
 }
 
 }  // namespace
@@ -86,32 +68,32 @@ std::vector<std::size_t> strongest_features(const Point& point, std::size_t coun
   return order;
 }
 
-// Written by hand, since a tree of JSON values takes longer than finding the labels through tables.
 std::string prediction_json(const Prediction& prediction, const PredictNames& names) {
-  std::string json = fmt::format("{{\"point\":{},\"name\":", prediction.index);
-  add_name(json, prediction.name.empty() ? names.points.name(prediction.index) : prediction.name);
-  json += ",\"features\":[";
+  Json json;
+  json["point"] = prediction.index;
+  json["name"] = name_or_null(names.points, prediction.index);
+  if (!prediction.name.empty()) json["name"] = prediction.name;
+  json["features"] = Json::array();
   for (const std::size_t at : strongest_features(prediction.point, kFeaturesInJson)) {
-    begin_entry(json, "feature", prediction.point.features[at], names.features);
-    json += ",\"value\":";
-    add_number(json, prediction.point.values[at]);
-    json += '}';
+    const std::uint32_t feature = prediction.point.features[at];
+    json["features"].push_back({{"feature", feature},
+                                {"name", name_or_null(names.features, feature)},
+                                {"value", shortest(prediction.point.values[at])}});
   }
-  json += "],\"predicted\":[";
+  json["predicted"] = Json::array();
   for (const PredictedLabel& predicted : prediction.predicted) {
-    begin_entry(json, "label", predicted.label, names.labels);
-    json += ",\"logit\":";
-    add_number(json, predicted.logit);
-    json += ",\"probability\":";
-    add_number(json, predicted.probability);
-    json += predicted.is_true ? ",\"is_true\":true}" : ",\"is_true\":false}";
+    json["predicted"].push_back({{"label", predicted.label},
+                                 {"name", name_or_null(names.labels, predicted.label)},
+                                 {"logit", shortest(predicted.logit)},
+                                 {"probability", shortest(predicted.probability)},
+                                 {"is_true", predicted.is_true}});
   }
-  json += "],\"missed\":[";
+  json["missed"] = Json::array();
   for (const std::uint32_t label : missed_labels(prediction)) {
-    begin_entry(json, "label", label, names.labels);
-    json += '}';
+    json["missed"].push_back({{"label", label}, {"name", name_or_null(names.labels, label)}});
   }
-  return json + "]}\n";
+  // Names come from files and need not be UTF-8.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace gleaner

@@ -24,6 +24,7 @@
 #include "volunteer/guest.hpp"
 #include "volunteer/hello.hpp"
 #include "volunteer/identity.hpp"
+#include "volunteer/idle/quiet_session.hpp"
 #include "volunteer/status_line.hpp"
 #include "volunteer/status_source.hpp"
 
@@ -92,6 +93,8 @@ TcpLinkOptions link_options_of(const VolunteerConfig& config, const MasterAddres
 }
 
 int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPair& key) {
+  std::optional<QuietSession> session;
+  session.emplace("", config.nice);
   const VolunteerOffer offer = effective_offer(config, machine_facts());
   const std::string master = to_text(address.where);
   const std::string invite = address.secure ? to_text(address.secure->invite) : "";
@@ -152,7 +155,10 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
     tasks.cancel();
     guest.reset();
     io.run_for(std::chrono::seconds(1));
-    if (client.is_working()) end_at_once(exit_status(*exit));
+    if (client.is_working()) {
+      session.reset();
+      end_at_once(exit_status(*exit));
+    }
   }
   return exit_status(*exit);
 }

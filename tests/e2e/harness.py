@@ -197,7 +197,7 @@ class Program:
 # A volunteer under test computes whatever else the machine does, and gives way as little as a master
 # beside it needs.
 UNMANNERED = ["--when", "always", "--battery", "--metered", "--free-memory", 0, "--cpu-pressure-max", 100,
-              "--memory-pressure-max", 100, "--temperature-max", 200, "--nice", 10]
+              "--memory-pressure-max", 100, "--temperature-max", 200, "--nice", 0]
 
 
 class Cluster:

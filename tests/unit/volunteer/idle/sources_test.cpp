@@ -10,8 +10,10 @@
 #include <fstream>
 #include <map>
 
+#include "common/thread_priority.hpp"
 #include "volunteer/idle/input_devices.hpp"
 #include "volunteer/idle/machine.hpp"
+#include "volunteer/idle/quiet_session.hpp"
 #include "volunteer/idle/session_reports.hpp"
 #include "volunteer/idle/system_bus.hpp"
 #include "volunteer/idle/terminals.hpp"
@@ -238,6 +240,32 @@ TEST_CASE("machine: only a control group of its own is made idle", "[idle]") {
   root.write(folder + "/cgroup.procs", std::to_string(getpid()));
   give_way_as_group(root.path);
   REQUIRE(is_idle());
+}
+
+TEST_CASE("session: it gives way while the program runs, and then is as before", "[idle]") {
+  const FakeRoot root;
+  const std::string file = "/proc/self/autogroup";
+  const auto text = [&] {
+    std::string line;
+    std::ifstream stream(root.path + file);
+    std::getline(stream, line);
+    return line;
+  };
+  root.write(file, "/autogroup-6 nice 4");
+  {
+    const QuietSession session(root.path, kNiceIdle);
+    REQUIRE(text() == "19");
+  }
+  REQUIRE(text() == "4");
+  root.write(file, "/autogroup-6 nice 4");
+  {
+    const QuietSession session(root.path, 3);
+    REQUIRE(text() == "/autogroup-6 nice 4");
+  }
+  REQUIRE(text() == "/autogroup-6 nice 4");
+  const FakeRoot elsewhere;
+  const QuietSession session(elsewhere.path, kNiceIdle);
+  REQUIRE_FALSE(std::ifstream(elsewhere.path + file).good());
 }
 
 }  // namespace gleaner::volunteer

@@ -14,6 +14,7 @@
 #include "common/console/terminal.hpp"
 #include "common/limits.hpp"
 #include "schema/versions.hpp"
+#include "volunteer/control/until.hpp"
 #include "volunteer/control/verbs.hpp"
 #include "volunteer/idle/machine.hpp"
 
@@ -99,6 +100,12 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
   settings.add("leave_grace_s", scope, "seconds",
                "How long handing over the shards may take before the volunteer leaves anyway.",
                integer_setting(c.leave_grace_s, 0, 86'400));
+  settings.add(
+      "until", scope, "",
+      "When its time here ends: 4h from now, a local time such as 2026-11-26T07:00, or @ "
+      "and seconds since 1970. It leaves while a round and the hand-over still fit. Empty: "
+      "never, in a job of Slurm the job's end.",
+      text_setting(c.until, "TIME"));
   settings.add("once", scope, "", "Exit with 0 when the run ends, rather than wait for the next.",
                boolean_setting(c.once));
 }
@@ -263,6 +270,9 @@ Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arg
   if (environment.line_file) {
     values.push_back({"GLEANER_LINE_FILE", "volunteer.line_file", *environment.line_file});
   }
+  if (environment.job_end) {
+    values.push_back({"SLURM_JOB_END_TIME", "volunteer.until", "@" + *environment.job_end});
+  }
   Result<TextToPrint> loaded = load_settings(settings, program_text(), values, arguments);
   if (!loaded) return loaded.error();
   start.to_print = std::move(*loaded);
@@ -294,6 +304,11 @@ Result<void> check(const VolunteerConfig& c) {
     return invalid(
         "lending.when is schedule and lending.schedule is empty: give hours, as in --schedule "
         "\"mon-fri 20:00-07:00\".");
+  }
+  if (!c.until.empty()) {
+    if (const auto until = volunteer::parse_until(c.until, 0); !until) {
+      return invalid("volunteer.until: " + until.error().message + ".");
+    }
   }
   if (c.name.size() > kNameBytesMax) {
     return invalid(fmt::format("volunteer.name is longer than {} bytes: choose a shorter one.",

@@ -34,6 +34,7 @@ struct VolunteerConfig {
   std::uint32_t retry_ms_max = 30'000;
   std::optional<std::uint32_t> give_up_s;  // unset: never
   std::uint32_t leave_grace_s = 4;
+  std::string until;                    // as volunteer::parse_until() reads it; empty: for ever
   std::optional<volunteer::When> when;  // unset: idle where there is a desktop, else always
   std::string schedule;
   std::uint32_t idle_after_s = 180;
@@ -67,6 +68,7 @@ struct VolunteerStart {
 struct VolunteerEnvironment {
   std::optional<std::string> master;     // GLEANER_MASTER
   std::optional<std::string> line_file;  // GLEANER_LINE_FILE
+  std::optional<std::string> job_end{};  // SLURM_JOB_END_TIME, in seconds since 1970
 };
 
 // Reads the file that holds the line too, so that `master` is set in what is to run.

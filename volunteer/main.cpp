@@ -1,6 +1,7 @@
 // gleaner-volunteer: wiring only.
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
@@ -20,6 +21,7 @@
 #include "volunteer/client.hpp"
 #include "volunteer/config.hpp"
 #include "volunteer/control/control_client.hpp"
+#include "volunteer/control/until.hpp"
 #include "volunteer/control/verbs.hpp"
 #include "volunteer/guest.hpp"
 #include "volunteer/hello.hpp"
@@ -72,6 +74,14 @@ Guest::Options guest_options(const VolunteerConfig& config, const std::string& m
   return options;
 }
 
+// When it must have gone, on the clock of the cores.
+std::optional<Instant> end_of_time(const VolunteerConfig& config) {
+  const std::int64_t now = wall_seconds();
+  const auto until = parse_until(config.until, now);
+  if (!until) return std::nullopt;  // empty: check() has seen it
+  return monotonic_now() + std::chrono::seconds(*until - now);
+}
+
 // To whatever else people do on this machine, apart from what each compute thread does.
 void give_way_as_process(const VolunteerConfig& config) {
   give_way_in_memory();
@@ -117,6 +127,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   options.core.retry_longest = Millis(config.retry_ms_max);
   if (config.give_up_s) options.core.give_up = Millis(std::int64_t{*config.give_up_s} * 1000);
   options.core.leave_grace = Millis(std::int64_t{config.leave_grace_s} * 1000);
+  options.core.until = end_of_time(config);
   options.core.seed = key.id().low;
   options.threads = offer.threads;
   options.nice = config.nice;
@@ -169,8 +180,9 @@ int start(const std::vector<std::string>& arguments) {
     const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
     return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
   };
-  auto loaded =
-      load_volunteer_config(arguments, {variable("GLEANER_MASTER"), variable("GLEANER_LINE_FILE")});
+  auto loaded = load_volunteer_config(
+      arguments,
+      {variable("GLEANER_MASTER"), variable("GLEANER_LINE_FILE"), variable("SLURM_JOB_END_TIME")});
   if (!loaded) return fail(loaded.error(), ExitCode::kUsage);
   if (loaded->to_print) {
     std::fputs(loaded->to_print->c_str(), stdout);

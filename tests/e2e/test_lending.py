@@ -139,6 +139,27 @@ class Pauses(Lending):
         self.assertFalse(sockets[1].exists())
         self.assert_same_model(master)
 
+    def test_one_whose_time_ends_hands_over_before(self):
+        seconds = 10 * TIME_FACTOR
+        for by_job in (False, True):
+            with self.subTest(by_job=by_job):
+                shutil.rmtree(self.cluster.path("store"), ignore_errors=True)
+                end = int(time.time() + seconds)
+                how = {"environment": {"SLURM_JOB_END_TIME": str(end)}} if by_job else {}
+                flags = () if by_job else ("--until", f"@{end}")
+                master, volunteers, _ = self.start(*flags, volunteers=2, **how)
+                master.wait_checkpoint(1)
+                # The run waits for this one, and is not over before.
+                self.verb(self.cluster.path(f"control-{self.cluster._names}"), "pause")
+                for volunteer in volunteers:
+                    self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+                self.assertLess(time.time(), end + 1)
+                self.assertEqual([event["polite"] for event in master.events("volunteer_left")], [True, True])
+                leaving = [event for event in master.events("log") if "its time here ends in" in event["message"]]
+                self.assertEqual(len(leaving), 2, master.said())
+                self.cluster.volunteer(self.address)
+                self.assert_same_model(master)
+
     def test_sigterm_ends_within_5_s_at_work_and_in_a_pause(self):
         for pauses in (False, True):
             with self.subTest(pauses=pauses):

@@ -146,14 +146,15 @@ class Files(Launch):
         text = self.text("slurm", self.line, "--volunteers", 8, "--jobs", 48, "--cores", 4, "--memory", "8G",
                          "--time", "4h", "--partition", "spot", "--program", "/opt/gleaner-volunteer")
         words = dict(re.findall(r"^#SBATCH --([a-z-]+)=(\S+)$", text, re.MULTILINE))
-        for name, value in {"array": "1-48%8", "cpus-per-task": "4", "mem": "8192M", "time": "240",
-                            "signal": "B:TERM@60", "partition": "spot"}.items():
+        for name, value in {"array": "1-48%8", "cpus-per-task": "4", "mem": "8192M", "time": "240", "partition": "spot"}.items():
             self.assertEqual(words[name], value)
         self.assertIn("#SBATCH --requeue\n", text)
         self.assertTrue(text.endswith(f"exec /opt/gleaner-volunteer --line-file {self.line.resolve()} --once --give-up-s "
-                                      "300 --leave-grace-s 20 --threads 4 --memory 4G\n"), text)
+                                      "300 --leave-grace-s 20 --threads 4 --memory 4G --until "
+                                      '"$(squeue -h -j "${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID" -o %e)"\n'), text)
         master = self.text("slurm", self.config, "--master", "--jobs", 5, "--time", "1d", "--hosts", "big")
         self.assertIn("--array=1-5%1\n", master)
+        self.assertIn("--signal=B:TERM@60\n", master)
         self.assertIn("--nodelist=big\n", master)
         for script in (text, master):
             subprocess.run(["bash", "-n"], input=script, text=True, check=True)
@@ -166,6 +167,7 @@ class Files(Launch):
                             "max_materialize": "4"}.items():
             self.assertEqual(submit[name], value)
         self.assertIn("--line-file my-line ", submit["arguments"])  # as it is called after the transfer
+        self.assertTrue(submit["arguments"].endswith(' --until 7200s"'), submit["arguments"])
         self.assertIn("> 7200", submit["periodic_remove"])
         self.assertTrue(text.endswith("queue 40\n"))
         if shutil.which("condor_submit"):
@@ -178,6 +180,7 @@ class Files(Launch):
         self.document("systemd", self.line, "--output", "units", "--volunteers", 2, "--time", "8h")
         self.document("systemd", self.config, "--master", "--output", "units")
         volunteers = (self.folder / "units/gleaner-volunteer@.service").read_text()
+        self.assertIn(" --until 28800s\n", volunteers)
         self.assertIn("RuntimeMaxSec=28800\n", volunteers)
         self.assertNotIn("Restart=", volunteers)  # it would begin again after its time
         self.assertIn(f"LoadCredential=line:{self.folder.resolve()}/units/line\n", volunteers)
@@ -192,8 +195,9 @@ class Files(Launch):
         self.assertEqual(done.returncode, 0, done.stdout[-300:] + done.stderr)
 
     def test_ssh(self):
-        text = self.text("ssh", self.line, "--volunteers", 3)
+        text = self.text("ssh", self.line, "--volunteers", 3, "--time", "2h")
         subprocess.run(["bash", "-n"], input=text, text=True, check=True)
+        self.assertIn(" --once --until 7200s >", text)
         self.assertIn("  alpha 1\n  beta 2\n  alpha 3\n", text)
         (self.folder / "hosts").write_text("gamma\ndelta\n")
         self.assertIn("  gamma 1\n  delta 2\n)", self.launch("ssh", self.line, "--hosts", "hosts").stdout)

@@ -8,7 +8,7 @@ namespace gleaner {
 
 LaunchFiles condor_files(const Launch& launch) {
   const std::string line_name = launch.line_file.substr(launch.line_file.rfind('/') + 1);
-  const std::string command = volunteer_command(launch, line_name);
+  const std::string command = volunteer_command(launch, line_name) + until_flag(launch);
   std::string text = fmt::format(
       "# {0} volunteers at a time for a Gleaner run, {1} jobs in all. An evicted one starts "
       "again.\n"
@@ -35,7 +35,7 @@ LaunchFiles condor_files(const Launch& launch) {
       launch.volunteers, launch.jobs, launch.program, command.substr(launch.program.size() + 1),
       launch.line_file, launch.cores, mebibytes(launch.memory_bytes));
   if (launch.time_s) {
-    // A removed job gets SIGTERM as well, and the next one takes its place.
+    // It has left before, and the next one has taken its place.
     text += fmt::format("periodic_remove = JobStatus == 2 && time() - EnteredCurrentStatus > {}\n",
                         *launch.time_s);
   }

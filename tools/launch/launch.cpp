@@ -127,4 +127,8 @@ std::string volunteer_command(const Launch& launch, const std::string& line_file
       bytes_text(shard_bytes(launch)));
 }
 
+std::string until_flag(const Launch& launch) {
+  return launch.time_s ? fmt::format(" --until {}s", *launch.time_s) : "";
+}
+
 }  // namespace gleaner

@@ -80,5 +80,7 @@ std::uint64_t whole_minutes(std::uint64_t seconds);
 // How a job's program is called with its arguments: it ends with the run, and when there is no
 // master for five minutes. `line_file` is its path where the job runs.
 std::string volunteer_command(const Launch& launch, const std::string& line_file);
+// " --until 14400s", by which it leaves in time; empty where it may stay for ever.
+std::string until_flag(const Launch& launch);
 
 }  // namespace gleaner

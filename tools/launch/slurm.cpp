@@ -1,6 +1,6 @@
 // Slurm: an array whose limit is the number of volunteers. The volunteer takes the place of the
-// batch shell, so that every signal Slurm sends reaches it once: at a preemption, at `scancel`, and
-// a minute before the end of the time.
+// batch shell, so that every signal Slurm sends reaches it once: at a preemption and at `scancel`.
+// It knows when the job's time ends and leaves before; a master is told a minute before.
 #include <fmt/format.h>
 
 #include "tools/launch/launch.hpp"
@@ -19,10 +19,8 @@ std::string directives(const Launch& launch, const char* name, std::uint32_t at_
       "#SBATCH --open-mode=append\n"
       "#SBATCH --output={0}-%A_%a.log\n",
       name, launch.jobs, at_a_time, launch.cores, mebibytes(launch.memory_bytes));
-  if (launch.time_s) {
-    text += fmt::format("#SBATCH --time={}\n#SBATCH --signal=B:TERM@60\n",
-                        whole_minutes(*launch.time_s));
-  }
+  if (launch.time_s) text += fmt::format("#SBATCH --time={}\n", whole_minutes(*launch.time_s));
+  if (launch.time_s && launch.is_master) text += "#SBATCH --signal=B:TERM@60\n";
   if (!launch.partition.empty()) text += fmt::format("#SBATCH --partition={}\n", launch.partition);
   return text;
 }
@@ -49,16 +47,21 @@ LaunchFiles master_job(const Launch& launch) {
 
 LaunchFiles slurm_files(const Launch& launch) {
   if (launch.is_master) return master_job(launch);
+  // The end of the job as Slurm knows it: the job began before its script did.
+  const char* const until =
+      launch.time_s
+          ? " --until \"$(squeue -h -j \"${SLURM_ARRAY_JOB_ID}_$SLURM_ARRAY_TASK_ID\" -o %e)\""
+          : "";
   return job("volunteers.sbatch",
              fmt::format("#!/bin/bash\n"
                          "# {} volunteers at a time for a Gleaner run, {} jobs in all. A preempted "
                          "one is queued again.\n"
                          "#   submit: sbatch volunteers.sbatch    end: scancel "
                          "--name=gleaner-volunteer\n"
-                         "{}unset GLEANER_MASTER  # it would name another master\nexec {}\n",
+                         "{}unset GLEANER_MASTER  # it would name another master\nexec {}{}\n",
                          launch.volunteers, launch.jobs,
                          directives(launch, "gleaner-volunteer", launch.volunteers),
-                         volunteer_command(launch, launch.line_file)));
+                         volunteer_command(launch, launch.line_file), until));
 }
 
 }  // namespace gleaner

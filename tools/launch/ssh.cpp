@@ -30,7 +30,7 @@ LaunchFiles ssh_files(const Launch& launch) {
       "    \"umask 077; mkdir -p .gleaner/volunteer-$2 && cd .gleaner/volunteer-$2 && $3\"\n"
       "}}\n"
       "start='cat > line && {{ setsid {3}{4} --line-file line{5} --cache . --control control"
-      " --threads {6} --memory {7} --once > log 2>&1 < /dev/null & }}'\n"
+      " --threads {6} --memory {7} --once{8} > log 2>&1 < /dev/null & }}'\n"
       "status='{4} status --control control'\n"
       "stop='{4} finish --control control'\n"
       "case \"${{1-}}\" in\n"
@@ -50,7 +50,8 @@ LaunchFiles ssh_files(const Launch& launch) {
       "done\n"
       "exit $failed\n",
       launch.volunteers, launch.line_file, places, limit, launch.program,
-      launch.is_insecure ? " --insecure" : "", launch.cores, bytes_text(shard_bytes(launch)));
+      launch.is_insecure ? " --insecure" : "", launch.cores, bytes_text(shard_bytes(launch)),
+      until_flag(launch));
   return {{{"volunteers.sh", std::move(text)}}, {{"bash", "volunteers.sh", "start"}}};
 }
 

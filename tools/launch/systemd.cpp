@@ -74,7 +74,7 @@ LaunchFiles systemd_files(const Launch& launch) {
   const char* const name = "gleaner-volunteer@.service";
   const std::string service = fmt::format(
       "ExecStart={} --line-file %d/line{} --name %H-%i --cache %S/gleaner-volunteer-%i "
-      "--leave-grace-s 10\n"
+      "--leave-grace-s 10{}\n"
       "LoadCredential=line:{}\n"
       "StateDirectory=gleaner-volunteer-%i\n"
       "RuntimeDirectory=gleaner-volunteer-%i\n"
@@ -83,8 +83,8 @@ LaunchFiles systemd_files(const Launch& launch) {
       "CPUWeight=idle\n"
       "IOSchedulingClass=idle\n"
       "{}{}",
-      launch.program, launch.is_insecure ? " --insecure" : "", launch.line_file, limits(launch),
-      kSandbox);
+      launch.program, launch.is_insecure ? " --insecure" : "", until_flag(launch), launch.line_file,
+      limits(launch), kSandbox);
   LaunchFiles result;
   result.files.push_back(
       {name, "# Volunteers for a Gleaner run: an instance of this unit each, 1 and up.\n" +

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cctype>
 #include <cstdio>
 #include <nlohmann/json.hpp>
 #include <utility>
@@ -11,6 +10,7 @@
 #include "volunteer/control/control_client.hpp"
 #include "volunteer/control/join.hpp"
 #include "volunteer/control/session_helper.hpp"
+#include "volunteer/control/until.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -140,30 +140,6 @@ std::string verbs_help() {
   std::string text;
   for (const Verb& verb : kVerbs) text += fmt::format("  {:<16}{}\n", verb.name, verb.doc);
   return text;
-}
-
-std::optional<Millis> parse_duration(const std::string& text) {
-  constexpr std::int64_t kSecondsMax = 30LL * 86'400;
-  std::int64_t seconds = 0;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    std::int64_t number = 0;
-    const std::size_t begin = at;
-    while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0) {
-      number = number * 10 + (text[at++] - '0');
-      if (number > kSecondsMax) return std::nullopt;
-    }
-    if (at == begin) return std::nullopt;
-    const char unit = at < text.size() ? text[at++] : 'm';
-    const std::int64_t factor = unit == 's'   ? 1
-                                : unit == 'm' ? 60
-                                : unit == 'h' ? 3'600
-                                : unit == 'd' ? 86'400
-                                              : 0;
-    seconds += number * factor;
-    if (factor == 0 || seconds > kSecondsMax) return std::nullopt;
-  }
-  return seconds == 0 ? std::nullopt : std::optional(Millis(seconds * 1000));
 }
 
 std::string status_table(const std::string& answer) {

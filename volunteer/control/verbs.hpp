@@ -7,15 +7,11 @@
 #include <vector>
 
 #include "common/exit_code.hpp"
-#include "common/time.hpp"
 
 namespace gleaner::volunteer {
 
 // One line a verb, for --help.
 std::string verbs_help();
-
-// "90s", "30m", "2h", "1d", "1h30m"; a number alone is minutes. From a second to 30 days.
-std::optional<Millis> parse_duration(const std::string& text);
 
 // Does what the first argument says and returns the exit code; nullopt when it is no verb. Prints
 // to standard output and error.

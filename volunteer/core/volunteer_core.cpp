@@ -3,9 +3,20 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <chrono>
+#include <cmath>
 #include <utility>
 
+#include "common/median.hpp"
+
 namespace gleaner::volunteer {
+namespace {
+
+constexpr std::size_t kRoundsTimed = 5;
+// What a program takes to end after the hand-over.
+constexpr Millis kExitTime{2'000};
+
+}  // namespace
 
 VolunteerCore::VolunteerCore(CoreConfig config)
     : config_(std::move(config)),
@@ -41,7 +52,8 @@ std::string VolunteerCore::explain_end(std::string reason) const {
 // ---- Connection --------------------------------------------------------------------------------
 
 void VolunteerCore::on(const Started&) {
-  if (pause_) return;  // it rests
+  leave_in_time();
+  if (pause_ || phase_ == Phase::kDone) return;
   phase_ = Phase::kConnecting;
   phase_since_ = last_met_ = now_;
   effects_.emplace_back(Connect{});
@@ -91,6 +103,8 @@ void VolunteerCore::end_connection() {
   kept_shards_.merge(shards_);
   shards_.clear();
   news_.reset();
+  timed_checkpoint_.reset();
+  checkpoint_since_.reset();
 }
 
 void VolunteerCore::retry_later(std::string why) {
@@ -161,6 +175,38 @@ void VolunteerCore::on(const StopRequested& event) {
   if (phase_ == Phase::kActive && !has_asked) say(Leaving{event.reason});
 }
 
+void VolunteerCore::time_round(RoundIndex checkpoint) {
+  if (timed_checkpoint_ == checkpoint) return;
+  if (checkpoint_since_ && checkpoint > *timed_checkpoint_) {
+    const double passed_us = static_cast<double>((now_ - *checkpoint_since_).count());
+    round_us_.push_back(passed_us / static_cast<double>(checkpoint - *timed_checkpoint_));
+    if (round_us_.size() > kRoundsTimed) round_us_.pop_front();
+  }
+  // The first one that is told of may have been there for long.
+  if (timed_checkpoint_) checkpoint_since_ = now_;
+  timed_checkpoint_ = checkpoint;
+}
+
+// Beside the round, a second one for the hand-over: it sends no more rows than the commit of a
+// round does, which a round has time for.
+void VolunteerCore::leave_in_time() {
+  if (!config_.until || (leave_ && leave_->is_final)) return;
+  Micros needed = config_.leave_grace;
+  if (!round_us_.empty()) {
+    needed += Micros(std::llround(2 * median({round_us_.begin(), round_us_.end()})));
+  }
+  const Micros left = std::max(*config_.until - now_, Micros(0));
+  if (left > needed) return;
+  const std::string reason = fmt::format(
+      "its time here ends in {} s", std::chrono::duration_cast<std::chrono::seconds>(left).count());
+  if (phase_ == Phase::kIntroduced || phase_ == Phase::kActive) {
+    const auto grace = std::chrono::duration_cast<Millis>(left) - kExitTime;
+    on(StopRequested{reason, std::max(grace, Millis(0))});
+  } else {
+    exit(true, {ErrorCode::kShuttingDown, "left: " + reason});
+  }
+}
+
 void VolunteerCore::on(const PauseRequested& event) {
   if (leave_ && leave_->is_final) return;
   Pause pause{event.reason, now_ + event.keep, event.grace, true};
@@ -209,6 +255,7 @@ void VolunteerCore::stop_keeping() {
 }
 
 void VolunteerCore::on(const Tick&) {
+  leave_in_time();
   end_pause_in_time();
   if (leave_ && now_ >= leave_->by) {
     if (leave_->is_final) {

@@ -4,6 +4,9 @@
 // Invariants
 // - Work runs in the order in which the master sent it, and replies of a lane leave in that order.
 // - No more parts of commits are on their way to the master's store than it has given credit for.
+// - Where its time here is known to end, it asks to leave while a round and the hand-over still
+// fit,
+//   and is lent nothing after that.
 // - While the volunteer is paused and keeps its shards, may_compute() is false.
 // - Nothing of an earlier connection reaches a later one: every piece of work bears the
 //   connection's generation. What survives, for the same run only: shards that were ready, which
@@ -38,6 +41,7 @@ struct CoreConfig {
       give_up;  // exit when no master has been reached for this time; unset: never
   Millis welcome_deadline{10'000};
   Millis leave_grace{30'000};          // how long a hand-over may take before it goes anyway
+  std::optional<Instant> until;        // its time here ends then, and it has gone; unset: never
   std::uint32_t chunks_in_flight = 8;  // over all shards that are loading
   // While messages of this size wait for the executor, no more are to be read.
   std::size_t work_bytes_max = std::size_t{256} << 20;
@@ -160,6 +164,10 @@ class VolunteerCore {
   // Why a connection ended, where it was this volunteer that stood still.
   [[nodiscard]] std::string explain_end(std::string reason) const;
   void retry_later(std::string why);
+  // Learns from the checkpoints that the master tells of how long a round takes.
+  void time_round(RoundIndex checkpoint);
+  // Leaves when a whole round and the hand-over would not fit into the time that is left.
+  void leave_in_time();
   // Tells the master that it is there, and whether it is paused.
   void say_heartbeat(std::uint64_t echoed_us);
   void stop_keeping();
@@ -207,6 +215,9 @@ class VolunteerCore {
   bool has_announced_ = false;     // that it keeps some: an offer is due
   RoundIndex offer_checkpoint_ = 0;
   std::optional<RunNews> news_;
+  std::optional<RoundIndex> timed_checkpoint_;  // the last that this connection told of
+  std::optional<Instant> checkpoint_since_;     // when it came, if that was seen
+  std::deque<double> round_us_;                 // what the last rounds took
   std::uint32_t memory_halvings_ = 0;  // of what is offered: so often there was less than that
   std::uint64_t units_ = 0;
   std::uint64_t examples_ = 0;

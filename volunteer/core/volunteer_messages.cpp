@@ -52,6 +52,7 @@ void VolunteerCore::on_message(Welcome& welcome) {
   if (!model_ || *model_ != welcome.model) {
     kept_.clear();
     kept_shards_.clear();
+    round_us_.clear();
   }
   std::erase_if(kept_, [&](const auto& kept) { return kept.second.epoch < welcome.first_epoch; });
   model_ = welcome.model;
@@ -189,7 +190,10 @@ void VolunteerCore::on_message(CommitCredit& credit) {
 }
 
 void VolunteerCore::on_message(Heartbeat& heartbeat) {
-  if (heartbeat.news) news_ = std::move(heartbeat.news);
+  if (heartbeat.news) {
+    time_round(heartbeat.news->round);
+    news_ = std::move(heartbeat.news);
+  }
   const auto echoed = Instant(Micros(static_cast<std::int64_t>(heartbeat.echoed_us)));
   if (freeze_ && echoed >= freeze_->end) freeze_.reset();  // the session has survived it
   // At once, so that the master learns the round trip.

@@ -41,8 +41,9 @@ Snapshot VolunteerCore::snapshot() const {
       view.is_connected = true;
       if (leave_) {
         view.phase = Shown::kLeaving;
-        view.sentence = fmt::format("handing over {} before {}", counted(shards_.size(), "shard"),
-                                    leave_->is_final ? "leaving" : "it rests: " + leave_->reason);
+        view.sentence =
+            fmt::format("handing over {} before {}", counted(shards_.size(), "shard"),
+                        (leave_->is_final ? "leaving: " : "it rests: ") + leave_->reason);
       } else if (!shards_.empty()) {
         view.phase = Shown::kTraining;
         view.sentence = news_ && !news_->waiting_for.empty()

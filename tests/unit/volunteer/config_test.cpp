@@ -99,6 +99,16 @@ TEST_CASE("volunteer config: a file may hold the line, and a flag or the environ
   REQUIRE_THAT(refusal({"--line-file", path}), Contains("longer than 1024 bytes"));
 }
 
+TEST_CASE("volunteer config: the end of its time is checked, and a job of Slurm tells it",
+          "[volunteer_config]") {
+  const VolunteerEnvironment job{{}, {}, "1795676400"};
+  REQUIRE(load_volunteer_config({kAddress}, job)->config.until == "@1795676400");
+  REQUIRE(load_volunteer_config({kAddress, "--until", "4h"}, job)->config.until == "4h");
+  const auto refused = load_volunteer_config({kAddress, "--until", "soon"}, {});
+  REQUIRE_FALSE(refused.ok());
+  REQUIRE_THAT(refused.error().message, Contains("volunteer.until") && Contains("4h"));
+}
+
 TEST_CASE("volunteer config: texts that are asked for need no address", "[volunteer_config]") {
   REQUIRE_THAT(*load_volunteer_config({"--version"}, {}).value().to_print,
                StartsWith("gleaner-volunteer "));

@@ -115,18 +115,6 @@ TEST_CASE("control: a request without end is hung up on", "[control]") {
   REQUIRE(while_serving(io, [&] { return ask_volunteer(path, "?"); }).value() == "x");
 }
 
-TEST_CASE("control: durations are read as people write them", "[control]") {
-  REQUIRE(parse_duration("2h") == Millis(7'200'000));
-  REQUIRE(parse_duration("1h30m") == Millis(5'400'000));
-  REQUIRE(parse_duration("45") == Millis(45 * 60'000));
-  REQUIRE(parse_duration("90s") == Millis(90'000));
-  REQUIRE(parse_duration("30d") == Millis(std::int64_t{30} * 86'400'000));
-  for (const char* text : {"", "0", "h", "2x", "-1h", "31d", "99999999999999999999h", "1 h"}) {
-    INFO(text);
-    REQUIRE_FALSE(parse_duration(text).has_value());
-  }
-}
-
 TEST_CASE("control: what is no verb is left to the flags", "[control]") {
   REQUIRE_FALSE(run_verb({}).has_value());
   REQUIRE_FALSE(run_verb({"host:7070"}).has_value());

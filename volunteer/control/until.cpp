@@ -1,0 +1,72 @@
+#include "volunteer/control/until.hpp"
+
+#include <fmt/format.h>
+
+#include <cctype>
+#include <charconv>
+#include <ctime>
+
+namespace gleaner::volunteer {
+namespace {
+
+constexpr std::int64_t kLatest = 253'402'300'799;  // the last second of the year 9999
+
+std::optional<std::int64_t> seconds_since_1970(const std::string& text) {
+  std::int64_t seconds = 0;
+  const char* const end = text.data() + text.size();
+  const auto parsed = std::from_chars(text.data() + 1, end, seconds);
+  if (parsed.ec != std::errc{} || parsed.ptr != end || seconds < 0 || seconds > kLatest) {
+    return std::nullopt;
+  }
+  return seconds;
+}
+
+std::optional<std::int64_t> local_time(const std::string& text) {
+  for (const char* const form : {"%Y-%m-%dT%H:%M:%S", "%Y-%m-%dT%H:%M"}) {
+    std::tm time{};
+    time.tm_isdst = -1;
+    const char* const end = strptime(text.c_str(), form, &time);
+    if (end == nullptr || *end != '\0') continue;
+    const std::time_t seconds = std::mktime(&time);
+    if (seconds >= 0) return seconds;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<Millis> parse_duration(const std::string& text) {
+  constexpr std::int64_t kSecondsMax = 30LL * 86'400;
+  std::int64_t seconds = 0;
+  std::size_t at = 0;
+  while (at < text.size()) {
+    std::int64_t number = 0;
+    const std::size_t begin = at;
+    while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0) {
+      number = number * 10 + (text[at++] - '0');
+      if (number > kSecondsMax) return std::nullopt;
+    }
+    if (at == begin) return std::nullopt;
+    const char unit = at < text.size() ? text[at++] : 'm';
+    const std::int64_t factor = unit == 's'   ? 1
+                                : unit == 'm' ? 60
+                                : unit == 'h' ? 3'600
+                                : unit == 'd' ? 86'400
+                                              : 0;
+    seconds += number * factor;
+    if (factor == 0 || seconds > kSecondsMax) return std::nullopt;
+  }
+  return seconds == 0 ? std::nullopt : std::optional(Millis(seconds * 1000));
+}
+
+Result<std::int64_t> parse_until(const std::string& text, std::int64_t now) {
+  if (const auto duration = parse_duration(text)) return now + duration->count() / 1000;
+  const auto seconds = text.starts_with('@') ? seconds_since_1970(text) : local_time(text);
+  if (seconds) return *seconds;
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("'{}' is no time: give a duration such as 4h or 90s, a local time such "
+                           "as 2026-11-26T07:00, or @ and the seconds since 1970",
+                           text)};
+}
+
+}  // namespace gleaner::volunteer

@@ -73,6 +73,9 @@ Result<void> check_launch(const LaunchTarget& target, const Launch& launch);
 
 // Memory that shards may take of what one has: half of it, as a volunteer takes of a whole machine.
 std::uint64_t shard_bytes(const Launch& launch);
+// Lines of a unit that keep a volunteer's service from the rest of the machine: those of the
+// packaged unit, tools/packaging/debian/gleaner-volunteer.service.
+extern const char* const kVolunteerSandbox;
 // Whole MiB and minutes, rounded up.
 std::uint64_t mebibytes(std::uint64_t bytes);
 std::uint64_t whole_minutes(std::uint64_t seconds);

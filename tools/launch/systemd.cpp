@@ -1,34 +1,11 @@
 // systemd: units on this machine. The line is a credential, so only the service sees it, and only
-// in memory; the service has a user and folders of its own and sees little else of the machine.
+// in memory; the service has a user and folders of its own, and the sandbox of the packaged one.
 #include <fmt/format.h>
 
 #include "tools/launch/launch.hpp"
 
 namespace gleaner {
 namespace {
-
-constexpr const char* kSandbox =
-    "DynamicUser=yes\n"
-    "UMask=0077\n"
-    "CapabilityBoundingSet=\n"
-    "NoNewPrivileges=yes\n"
-    "ProtectSystem=strict\n"
-    "ProtectHome=read-only\n"
-    "PrivateTmp=yes\n"
-    "PrivateDevices=yes\n"
-    "ProtectClock=yes\n"
-    "ProtectControlGroups=yes\n"
-    "ProtectHostname=yes\n"
-    "ProtectKernelLogs=yes\n"
-    "ProtectKernelModules=yes\n"
-    "ProtectKernelTunables=yes\n"
-    "LockPersonality=yes\n"
-    "RestrictAddressFamilies=AF_INET AF_INET6 AF_UNIX AF_NETLINK\n"
-    "RestrictNamespaces=yes\n"
-    "RestrictRealtime=yes\n"
-    "RestrictSUIDSGID=yes\n"
-    "SystemCallArchitectures=native\n"
-    "SystemCallFilter=@system-service\n";
 
 std::string limits(const Launch& launch) {
   const std::string text =
@@ -82,9 +59,12 @@ LaunchFiles systemd_files(const Launch& launch) {
       "TimeoutStopSec=20\n"
       "CPUWeight=idle\n"
       "IOSchedulingClass=idle\n"
-      "{}{}",
+      "DynamicUser=yes\n"
+      "UMask=0077\n"
+      "{}{}"
+      "ProtectHome=read-only\n",  // the program may lie there
       launch.program, launch.is_insecure ? " --insecure" : "", until_flag(launch), launch.line_file,
-      limits(launch), kSandbox);
+      limits(launch), kVolunteerSandbox);
   LaunchFiles result;
   result.files.push_back(
       {name, "# Volunteers for a Gleaner run: an instance of this unit each, 1 and up.\n" +

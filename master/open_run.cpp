@@ -118,7 +118,8 @@ class OpenedRun {
  private:
   // An error means that there is no room.
   Result<ExitCode> open_and_run();
-  void open_web();
+  // An error of its settings; where it cannot be had for another reason, the run does without.
+  Result<void> open_web();
   // What is to be free before the store is opened again after `error`.
   std::uint64_t room_wanted(const Error& error);
   ExitCode stopped();
@@ -175,20 +176,30 @@ ExitCode OpenedRun::stopped() {
 }
 
 // A run without its page is a run all the same.
-void OpenedRun::open_web() {
-  if (config_.network.http.empty()) return;
+Result<void> OpenedRun::open_web() {
+  if (config_.network.http.empty()) return {};
+  std::optional<ServedProgram> program;
+  if (!config_.network.serve_program.empty()) {
+    auto loaded = ServedProgram::load(config_.network.serve_program);
+    if (!loaded) return loaded.error();
+    program = std::move(*loaded);
+  }
   auto web = RunWeb::open(*parse_host_port(config_.network.http), data_.model,
-                          predict_desk(config_, data_.model));
+                          predict_desk(config_, data_.model), std::move(program));
   if (!web) {
     console_.log(LogLevel::kWarning, web.error().message + "; the run goes on without it");
-    return;
+    return {};
   }
   web_ = std::move(*web);
   console_.tell([this](const RunEvent& event) { web_->event(event); });
+  return {};
 }
 
 ExitCode OpenedRun::run() {
-  open_web();
+  if (auto opened = open_web(); !opened) {
+    console_.event(RunFailed{opened.error(), ExitCode::kUsage});
+    return ExitCode::kUsage;
+  }
   for (;;) {
     const Result<ExitCode> exit = open_and_run();
     if (exit) return *exit;

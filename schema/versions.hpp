@@ -1,6 +1,7 @@
 // Versions of everything that outlives a process or crosses the network.
 #pragma once
 
+#include <array>
 #include <cstdint>
 
 namespace gleaner {
@@ -11,5 +12,13 @@ inline constexpr std::uint32_t kProtocolMin = 15;
 inline constexpr std::uint32_t kProtocolMax = 15;
 inline constexpr std::uint32_t kStoreVersion = 6;
 inline constexpr std::uint32_t kPackedDatasetVersion = 1;
+
+// A volunteer's program has one in its file, little endian, so that the file can be told from any
+// other, and what it speaks is known without starting it.
+struct ProgramMark {
+  std::array<char, 24> name{"gleaner-volunteer mark:"};
+  std::uint32_t protocol_min = 1;
+  std::uint32_t protocol_max = 0;  // below the least: no program's
+};
 
 }  // namespace gleaner

@@ -18,6 +18,7 @@
 #include "common/kernels/simd_level.hpp"
 #include "common/net/tcp_link.hpp"
 #include "common/net/tls_context.hpp"
+#include "schema/versions.hpp"
 #include "volunteer/client.hpp"
 #include "volunteer/config.hpp"
 #include "volunteer/control/control_client.hpp"
@@ -32,6 +33,9 @@
 
 namespace gleaner::volunteer {
 namespace {
+
+[[gnu::used, gnu::retain]] constexpr ProgramMark kMark{ProgramMark().name, kProtocolMin,
+                                                       kProtocolMax};
 
 int fail(const Error& error, ExitCode code) {
   std::fprintf(stderr, "gleaner-volunteer: %s\n", error.message.c_str());

@@ -204,6 +204,20 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
 }
 
 // Of the section "network".
+void add_page(Settings& settings, MasterConfig& c) {
+  SettingValue http = or_word(c.network.http, host_port_setting(c.network.http, false),
+                              std::string("off"), std::string());
+  http.range = "such as 127.0.0.1:8080, of this machine itself";
+  settings.add("http", SettingScope::kMachine, "",
+               "Address at which a browser on this machine sees the run, with an API and metrics; "
+               "where the port is taken, the next free one is; port 0 takes any. off: none.",
+               std::move(http));
+  settings.add("serve_program", SettingScope::kMachine, "",
+               "Portable gleaner-volunteer for machines without Gleaner: served there as "
+               "/gleaner-volunteer, and what to type is printed with its SHA-256. Empty: none.",
+               text_setting(c.network.serve_program, "FILE"));
+}
+
 void add_limits(Settings& settings, MasterConfig& c) {
   settings.add("send_queue_bytes", SettingScope::kMachine, "",
                "What may wait to be sent to one volunteer; one that falls further behind is cut "
@@ -243,13 +257,7 @@ void add_network(Settings& settings, MasterConfig& c) {
                "Encrypt nothing and let anybody join who reaches the port; volunteers must be "
                "started with it too. For networks on which everybody is trusted.",
                boolean_setting(c.network.insecure));
-  SettingValue http = or_word(c.network.http, host_port_setting(c.network.http, false),
-                              std::string("off"), std::string());
-  http.range = "such as 127.0.0.1:8080, of this machine itself";
-  settings.add("http", SettingScope::kMachine, "",
-               "Address at which a browser on this machine sees the run, with an API and metrics; "
-               "where the port is taken, the next free one is; port 0 takes any. off: none.",
-               std::move(http));
+  add_page(settings, c);
   settings.add(
       "audit", SettingScope::kMachine, "",
       "How much of the work of strangers is done again by others and compared. all: the "

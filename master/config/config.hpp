@@ -67,6 +67,7 @@ struct MasterConfig {
     std::string listen;                   // HOST:PORT; empty: only local volunteers
     bool insecure = false;                // plain text, and anybody may join
     std::string http = "127.0.0.1:8080";  // HOST:PORT of the page; empty: none
+    std::string serve_program;            // file of the portable volunteer; empty: none
     AuditMode audit = AuditMode::kAll;    // of the work of strangers
     double audit_share = 0.1;             // of their rounds, where audits are adaptive
     std::uint32_t heartbeat_ms = 1000;

@@ -95,6 +95,15 @@ struct Listening {
 struct PageServed {
   std::string url;
   bool has_other_port = false;  // the one that was asked for is taken
+
+  // The volunteer's program, for machines that have none.
+  struct Program {
+    std::string url;
+    std::string machine;  // "x86-64"
+    std::string sha256;
+  };
+
+  std::optional<Program> program;
 };
 
 struct VolunteerJoined {

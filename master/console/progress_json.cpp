@@ -87,7 +87,14 @@ struct EventJson {
             {"join", e.join.empty() ? Json() : Json(e.join)}};
   }
 
-  Json operator()(const PageServed& e) const { return {{"event", "page"}, {"url", e.url}}; }
+  Json operator()(const PageServed& e) const {
+    Json program;
+    if (e.program) {
+      program = {
+          {"url", e.program->url}, {"machine", e.program->machine}, {"sha256", e.program->sha256}};
+    }
+    return {{"event", "page"}, {"url", e.url}, {"program", program}};
+  }
 
   Json operator()(const VolunteerJoined& e) const {
     return {{"event", "volunteer_joined"},    {"name", e.name},

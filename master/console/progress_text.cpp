@@ -208,8 +208,16 @@ struct EventText {
   }
 
   std::string operator()(const PageServed& e) const {
-    return fmt::format("See the run at {}{}", e.url,
-                       e.has_other_port ? " (the port that was asked for is taken)" : "");
+    const std::string page =
+        fmt::format("See the run at {}{}", e.url,
+                    e.has_other_port ? " (the port that was asked for is taken)" : "");
+    if (!e.program) return page;
+    // The page answers on the master's own machine alone.
+    return fmt::format(
+        "{}\nA machine ({} Linux) without Gleaner gets the program from HOST, which is this one:\n"
+        "  ssh HOST curl -sS {} > gleaner-volunteer &&\n"
+        "  echo '{}  gleaner-volunteer' | sha256sum -c && chmod +x gleaner-volunteer",
+        page, e.program->machine, e.program->url, e.program->sha256);
   }
 
   std::string operator()(const VolunteerJoined& e) const {

@@ -49,13 +49,18 @@ struct Count {
 
 }  // namespace
 
-RunWeb::RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk)
+RunWeb::RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk,
+               std::optional<ServedProgram> program)
     : plan_(model),
       api_(fmt::format("{:x}", wall_seconds())),
       desk_(std::move(desk)),
-      predict_(*desk_) {}
+      predict_(*desk_),
+      program_(std::move(program)) {}
 
 HttpReply RunWeb::answer(const HttpRequest& request) {
+  if (program_) {
+    if (auto reply = program_->answer(request)) return *std::move(reply);
+  }
   if (auto reply = predict_.answer(request)) return *std::move(reply);
   HttpReply reply = api_.answer(request, server_->counts(), monotonic_now());
   if (request.path == "/metrics") {
@@ -65,8 +70,9 @@ HttpReply RunWeb::answer(const HttpRequest& request) {
 }
 
 Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const ModelConfig& model,
-                                             std::unique_ptr<PredictDesk> desk) {
-  std::unique_ptr<RunWeb> web(new RunWeb(model, std::move(desk)));
+                                             std::unique_ptr<PredictDesk> desk,
+                                             std::optional<ServedProgram> program) {
+  std::unique_ptr<RunWeb> web(new RunWeb(model, std::move(desk), std::move(program)));
   RunWeb* const self = web.get();
   HttpHandler handler;
   handler.on_wake = [self] {
@@ -94,8 +100,13 @@ Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const Mode
   return web;
 }
 
-std::string RunWeb::url() const {
-  return "http://" + to_text(server_->address());
+PageServed RunWeb::served() const {
+  PageServed served{"http://" + to_text(server_->address()), has_other_port_, {}};
+  if (program_) {
+    served.program = PageServed::Program{served.url + ServedProgram::kPath, program_->machine(),
+                                         program_->sha256()};
+  }
+  return served;
 }
 
 void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history) {

@@ -17,23 +17,24 @@
 #include "master/http/http_server.hpp"
 #include "master/http/predict_api.hpp"
 #include "master/http/run_api.hpp"
+#include "master/http/served_program.hpp"
 
 namespace gleaner {
 
 class RunWeb {
  public:
   // Serves at the address, or at one of the next ports when that one is taken; port 0 takes any
-  // that is free. `desk` answers what is asked of the newest checkpoint.
+  // that is free. `desk` answers what is asked of the newest checkpoint; `program` is for machines
+  // that have none.
   static Result<std::unique_ptr<RunWeb>> open(const HostPort& address, const ModelConfig& model,
-                                              std::unique_ptr<PredictDesk> desk);
+                                              std::unique_ptr<PredictDesk> desk,
+                                              std::optional<ServedProgram> program);
   ~RunWeb() = default;
   RunWeb(const RunWeb&) = delete;
   RunWeb& operator=(const RunWeb&) = delete;
 
-  // "http://127.0.0.1:8080".
-  [[nodiscard]] std::string url() const;
-
-  [[nodiscard]] bool has_other_port() const { return has_other_port_; }
+  // What people are told of it.
+  [[nodiscard]] PageServed served() const;
 
   // A run begins, or begins again, with the history that its store has.
   void begin(RunFacts facts, std::vector<HistoryRecord> history);
@@ -58,7 +59,8 @@ class RunWeb {
     std::uint64_t down = 0, up = 0;
   };
 
-  RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk);
+  RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk,
+         std::optional<ServedProgram> program);
   HttpReply answer(const HttpRequest& request);
   void add_record(HistoryRecord record);
   void measure_bytes(PageView& view);
@@ -81,6 +83,7 @@ class RunWeb {
   RunApi api_;  // the server's thread's
   std::unique_ptr<PredictDesk> desk_;
   PredictApi predict_;
+  const std::optional<ServedProgram> program_;
   std::unique_ptr<HttpServer> server_;  // last: its thread uses what is above
 };
 

@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from harness import ROOT, RUN_SECONDS, TIME_FACTOR, EndToEndTest, finished, small_setup
+from harness import BIN, ROOT, RUN_SECONDS, TIME_FACTOR, UNMANNERED, EndToEndTest, finished, small_setup
 
 DASHBOARDS = ROOT / "master/http/dashboards"
 OPENAPI = json.loads((ROOT / "master/http/openapi.json").read_text(encoding="utf-8"))
@@ -337,6 +337,44 @@ class Metrics(PageCase):
             self.assertLessEqual(used, known, file)
         run = self.get(port, "/api/v1/run")
         self.assertIn(f'gleaner_batches_planned {run["progress"]["batches"]}\n', text)
+
+
+class ProgramForOthers(PageCase):
+    """The volunteer's program, for machines that have none."""
+
+    def test_it_arrives_whole_joins_and_trains(self):
+        original = BIN / "gleaner-volunteer"
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0",
+                                         "--serve-program", original)
+        line = master.wait_event("listening")["join"]
+        told = master.wait_event("page")["program"]
+        program = self.cluster.path("fetched")
+        program.mkdir()
+        subprocess.run(["curl", "-sS", "--fail", "--output", program / "gleaner-volunteer", told["url"]], check=True)
+        subprocess.run(["sha256sum", "-c"], input=f"{told['sha256']}  gleaner-volunteer\n", text=True, check=True,
+                       cwd=program, stdout=subprocess.DEVNULL)
+        self.assertEqual((program / "gleaner-volunteer").read_bytes(), original.read_bytes())
+        port = int(told["url"].split(":")[2].split("/")[0])
+        status, headers, sums = ask(port, "/gleaner-volunteer.sha256")
+        self.assertEqual((status, sums), (200, f"{told['sha256']}  gleaner-volunteer\n"))
+        status, headers, body = ask(port, "/gleaner-volunteer", method="HEAD")
+        self.assertEqual((status, body), (200, ""))
+        self.assertEqual(headers["Content-Type"], "application/octet-stream")
+        self.assertEqual(int(headers["Content-Length"]), original.stat().st_size)
+        known = ask(port, "/gleaner-volunteer", {"If-None-Match": headers["ETag"]})
+        self.assertEqual(known[0], 304)
+        (program / "gleaner-volunteer").chmod(0o755)
+        volunteer = self.cluster.start(program / "gleaner-volunteer", line, "--once", "--json", *UNMANNERED)
+        calm = self.setup.run_local(self.cluster, self.cluster.path("calm"))
+        self.assertEqual(finished(master)["digest"], calm["digest"])
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+
+    def test_what_is_no_volunteer_s_program_is_refused(self):
+        for path in (BIN / "gleaner-master", ROOT / "README.md", ROOT / "nothing"):
+            code, master = self.cluster.run("gleaner-master", *self.setup.arguments(
+                self.store, "--local", 1, "--http", "127.0.0.1:0", "--serve-program", path))
+            self.assertEqual(code, 2, master.said())
+            self.assertIn(f"network.serve_program: {path} ", master.said())
 
 
 if __name__ == "__main__":

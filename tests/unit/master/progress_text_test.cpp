@@ -110,6 +110,11 @@ TEST_CASE("progress: what is not measured yet is left out", "[progress]") {
 }
 
 TEST_CASE("progress: events read as sentences", "[progress]") {
+  const PageServed::Program program{"http://127.0.0.1:8080/gleaner-volunteer", "aarch64", "0a1b"};
+  REQUIRE_THAT(event_line(PageServed{"http://127.0.0.1:8080", true, program}, kPlain),
+               Contains("is taken)") && Contains("aarch64 Linux") &&
+                   Contains("ssh HOST curl -sS " + program.url + " > gleaner-volunteer") &&
+                   Contains("'0a1b  gleaner-volunteer' | sha256sum -c"));
   REQUIRE(event_line(VolunteerJoined{"box\n1", "192.0.2.1:5", 4, std::uint64_t{8} << 30, "avx2", 3},
                      kPlain) ==
           "+ box?1 (192.0.2.1:5) joined: 4 threads, avx2, 8.0 GiB (3 volunteers now)");

@@ -1,6 +1,5 @@
 """The programs carry what turns a memory error into an end: read from their ELF files."""
 
-import platform
 import re
 import subprocess
 import unittest
@@ -28,7 +27,7 @@ def check_hardened(test, program):
     for what, sign in SIGNS.items():
         with test.subTest(program=program.name, what=what):
             test.assertRegex(told, sign)
-    if platform.machine() == "x86_64":
+    if "X86-64" in told:
         with test.subTest(program=program.name, what="indirect calls land at marks"):
             test.assertGreater(program.read_bytes().count(LANDING), 500)
 

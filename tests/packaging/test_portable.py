@@ -1,5 +1,5 @@
 """The portable program: the same bits from every folder, and a whole run in a root file system that holds
-the C library and nothing else."""
+the C library and nothing else. That for aarch64 runs under an emulator."""
 
 import shutil
 import subprocess
@@ -7,7 +7,7 @@ import unittest
 
 from debian_system import make_root, why_not
 
-from harness import IS_LONG, ROOT, UNMANNERED, EndToEndTest, finished, small_setup
+from harness import IS_LONG, ROOT, RUN_SECONDS, UNMANNERED, EndToEndTest, finished, small_setup
 from test_hardening import check_hardened
 
 BUILD = "tools/packaging/portable/build"
@@ -50,6 +50,29 @@ class Portable(EndToEndTest):
         volunteer = self.cluster.start("/gleaner-volunteer", line, "--once", "--json", *UNMANNERED,
                                        before=["chroot", str(root)])
         digest = finished(master)["digest"]
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+        self.assertEqual(digest, setup.run_local(self.cluster, self.cluster.path("calm"))["digest"])
+
+
+EMULATOR = "qemu-aarch64"
+SKIP_AARCH64 = ("takes minutes: only with GLEANER_LONG" if not IS_LONG else
+                None if shutil.which(EMULATOR) else f"{EMULATOR} missing (Debian: qemu-user)")
+
+
+@unittest.skipIf(SKIP_AARCH64, SKIP_AARCH64)
+class PortableForAarch64(EndToEndTest):
+    def test_it_trains_the_same_model_beside_this_machine_s_master(self):
+        folder = ROOT / "build/portable-aarch64"
+        subprocess.run([ROOT / BUILD, "--arch", "aarch64", folder], check=True)
+        program = folder / "gleaner-volunteer"
+        check_hardened(self, program)
+        setup = small_setup(self.cluster).with_flag("--epochs", 1)
+        master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
+        line = master.wait_event("listening")["join"]
+        root = ROOT / "build/portable-work-aarch64/root"
+        volunteer = self.cluster.start(program, line, "--once", "--json", *UNMANNERED,
+                                       before=[EMULATOR, "-L", str(root)])
+        digest = finished(master, 10 * RUN_SECONDS)["digest"]
         self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
         self.assertEqual(digest, setup.run_local(self.cluster, self.cluster.path("calm"))["digest"])
 

@@ -165,6 +165,10 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
     watch_signals(signals, client, status);
     guest = std::make_unique<Guest>(io, client, status, guest_options(config, master));
     guest->on_first_verdict = [&] { client.start(); };
+    // This thread decrypts and unpacks all that is computed on, which is a fifth of the work. It
+    // gives way less than the compute threads, which wait for it and so does the master. The watch
+    // has started and keeps its priority.
+    if (config.nice == kNiceIdle) give_way(kVolunteerNice);
     while (!exit) io.run_one();
     // What was said last, a goodbye for instance, still has to leave.
     tasks.cancel();

@@ -210,6 +210,16 @@ class Control(Lending):
         self.assertEqual(code, 1)
         self.assertIn("no volunteer answers", error)
 
+    def test_its_threads_give_way_each_as_far_as_its_work_allows(self):
+        master, (volunteer,), _ = self.start("--nice", "idle")
+        master.wait_checkpoint(1)
+        threads = [(task / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+                   for task in sorted(pathlib.Path(f"/proc/{volunteer.pid}/task").iterdir(), key=lambda t: int(t.name))]
+        policies = [(int(fields[38]), int(fields[16])) for fields in threads]
+        self.assertEqual(policies[0], (os.SCHED_OTHER, 10))  # it decrypts and unpacks
+        self.assertEqual({policy for policy, _ in policies[1:]}, {os.SCHED_IDLE, os.SCHED_OTHER})
+        self.assertIn((os.SCHED_OTHER, 0), policies[1:])  # the watch notices people at once
+
     @unittest.skipUnless(os.geteuid() == 0 and shutil.which("setpriv"), "needs root and setpriv")
     def test_other_users_are_refused(self):
         _, _, (socket,) = self.start()

@@ -106,26 +106,14 @@ TcpLinkOptions link_options_of(const VolunteerConfig& config, const MasterAddres
   return options;
 }
 
-int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPair& key) {
-  std::optional<QuietSession> session;
-  session.emplace("", config.nice);
+// All but what is to be called.
+Client::Options client_options(const VolunteerConfig& config, const MasterAddress& address,
+                               const KeyPair& key) {
   const VolunteerOffer offer = effective_offer(config, machine_facts());
-  const std::string master = to_text(address.where);
   const std::string invite = address.secure ? to_text(address.secure->invite) : "";
-  TlsContext tls(key);
-  asio::io_context io(1);
-  StatusLine status(
-      stdout, stderr,
-      status_options(terminal_facts(stdout), config.json, config.quiet, config.verbose),
-      [] { return terminal_width(stdout); }, &monotonic_now);
-  TaskGroup tasks(io.get_executor(), [&](const std::string& task, const std::string& what) {
-    status.log(LogLevel::kError, task + ": " + what);
-  });
-
-  std::optional<Exit> exit;
   Client::Options options;
   options.core.hello = make_hello(offer.name, invite, offer.threads, offer.memory_bytes);
-  options.core.master = master;
+  options.core.master = to_text(address.where);
   options.core.once = config.once;
   options.core.retry_first = Millis(config.retry_ms_min);
   options.core.retry_longest = Millis(config.retry_ms_max);
@@ -138,6 +126,25 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   options.pins_threads = config.pins_threads;
   options.memory_bytes = offer.memory_bytes;
   options.points = {config.cache_dir, config.cache_bytes};
+  return options;
+}
+
+int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPair& key) {
+  std::optional<QuietSession> session;
+  session.emplace("", config.nice);
+  const std::string master = to_text(address.where);
+  TlsContext tls(key);
+  asio::io_context io(1);
+  StatusLine status(
+      stdout, stderr,
+      status_options(terminal_facts(stdout), config.json, config.quiet, config.verbose),
+      [] { return terminal_width(stdout); }, &monotonic_now);
+  TaskGroup tasks(io.get_executor(), [&](const std::string& task, const std::string& what) {
+    status.log(LogLevel::kError, task + ": " + what);
+  });
+
+  std::optional<Exit> exit;
+  Client::Options options = client_options(config, address, key);
   const TcpLinkOptions link_options = link_options_of(config, address, tls);
   bool has_warned = false;
   options.dial = [&](const Client::Dialled& on_dialled) {

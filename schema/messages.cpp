@@ -11,10 +11,10 @@ namespace {
 constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
     "Hello",      "Welcome",      "Refusal",        "LeaseGrant",   "ChunkRequest",
     "ShardChunk", "ShardReady",   "ReleaseRequest", "HandOver",     "Revoke",
-    "TrainUnit",  "UnitResult",   "ShardCommit",    "CommitAck",    "EvalUnit",
+    "TrainUnit",  "UnitResult",   "ShardCommit",    "CommitCredit", "EvalUnit",
     "EvalResult", "Heartbeat",    "Leaving",        "Goodbye",      "ShardOffer",
     "Observe",    "RunStatus",    "InputUnit",      "InputResult",  "PointsRequest",
-    "Points",     "CommitCredit", "AccessRequest",  "AccessAnswer",
+    "Points",     "AccessAnswer", "AccessRequest",
 };
 
 }  // namespace
@@ -23,7 +23,7 @@ Lane lane_of(const Message& message) {
   return std::visit(
       []<typename T>(const T&) {
         return is_one_of<T, TrainUnit, UnitResult, EvalUnit, EvalResult, InputUnit, InputResult,
-                         PointsRequest, Points, ChunkRequest, CommitAck, CommitCredit, Heartbeat>
+                         PointsRequest, Points, ChunkRequest, CommitCredit, Heartbeat>
                    ? Lane::kUrgent
                    : Lane::kOrdered;
       },

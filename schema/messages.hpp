@@ -204,13 +204,6 @@ struct ShardCommit {
   friend bool operator==(const ShardCommit&, const ShardCommit&) = default;
 };
 
-// All parts of the commit are durable at the master.
-struct CommitAck {
-  LeaseRef lease;
-  RoundIndex round = 0;
-  friend bool operator==(const CommitAck&, const CommitAck&) = default;
-};
-
 // `parts` of the receiver's commits have left the master's memory, for the store or because
 // nobody wants them: as many more may come (see kCommitPartsInFlight).
 struct CommitCredit {
@@ -431,11 +424,11 @@ struct RunStatus {
   friend bool operator==(const RunStatus&, const RunStatus&) = default;
 };
 
-using Message = std::variant<Hello, Welcome, Refusal, LeaseGrant, ChunkRequest, ShardChunk,
-                             ShardReady, ReleaseRequest, HandOver, Revoke, TrainUnit, UnitResult,
-                             ShardCommit, CommitAck, EvalUnit, EvalResult, Heartbeat, Leaving,
-                             Goodbye, ShardOffer, Observe, RunStatus, InputUnit, InputResult,
-                             PointsRequest, Points, CommitCredit, AccessRequest, AccessAnswer>;
+using Message =
+    std::variant<Hello, Welcome, Refusal, LeaseGrant, ChunkRequest, ShardChunk, ShardReady,
+                 ReleaseRequest, HandOver, Revoke, TrainUnit, UnitResult, ShardCommit, CommitCredit,
+                 EvalUnit, EvalResult, Heartbeat, Leaving, Goodbye, ShardOffer, Observe, RunStatus,
+                 InputUnit, InputResult, PointsRequest, Points, AccessAnswer, AccessRequest>;
 
 // Whether a message may go before those that were sent earlier. What the run waits for, batch by
 // batch, does: units, results, what answers or asks for shards and commits. Shards and commits

@@ -13,7 +13,7 @@ template <typename T>
 constexpr std::uint64_t Traffic::*kind_of() {
   if (is_one_of<T, TrainUnit, UnitResult, InputUnit, InputResult>) return &Traffic::units;
   if (is_one_of<T, EvalUnit, EvalResult>) return &Traffic::evaluation;
-  if (is_one_of<T, ShardCommit, CommitAck, CommitCredit>) return &Traffic::commits;
+  if (is_one_of<T, ShardCommit, CommitCredit>) return &Traffic::commits;
   if (is_one_of<T, PointsRequest, Points>) return &Traffic::points;
   if (is_one_of<T, LeaseGrant, ChunkRequest, ShardChunk, ShardReady, ReleaseRequest, HandOver,
                 Revoke, ShardOffer>) {

@@ -14,7 +14,7 @@ struct Traffic {
   // Of these:
   std::uint64_t units = 0;       // of training, and their results; all units of input shards
   std::uint64_t evaluation = 0;  // units of output shards for an evaluation, and their results
-  std::uint64_t commits = 0;     // and their acknowledgements
+  std::uint64_t commits = 0;     // and credit for them
   std::uint64_t shards = 0;      // lent, loaded, moved, offered after a reconnect
   std::uint64_t points = 0;      // that holders of the input layer ask for
 

@@ -56,7 +56,7 @@ capnp::ReaderOptions reader_options(std::size_t words) {
   return options;
 }
 
-static_assert(wire::Envelope::ACCESS_ANSWER + 1 == std::variant_size_v<Message>,
+static_assert(wire::Envelope::ACCESS_REQUEST + 1 == std::variant_size_v<Message>,
               "the envelope's members stand in the order of Message, which names them");
 
 Message read_union(wire::Envelope::Reader envelope) {
@@ -87,8 +87,6 @@ Message read_union(wire::Envelope::Reader envelope) {
       return read(envelope.getUnitResult());
     case wire::Envelope::SHARD_COMMIT:
       return read(envelope.getShardCommit());
-    case wire::Envelope::COMMIT_ACK:
-      return read(envelope.getCommitAck());
     case wire::Envelope::COMMIT_CREDIT:
       return read(envelope.getCommitCredit());
     case wire::Envelope::EVAL_UNIT:

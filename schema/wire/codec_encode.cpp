@@ -151,8 +151,6 @@ struct EnvelopeWriter {
 
   void operator()(const ShardCommit& from) { write(from, to.initShardCommit()); }
 
-  void operator()(const CommitAck& from) { write(from, to.initCommitAck()); }
-
   void operator()(const EvalUnit& from) { write(from, to.initEvalUnit()); }
 
   void operator()(const EvalResult& from) { write(from, to.initEvalResult()); }

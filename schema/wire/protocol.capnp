@@ -21,7 +21,7 @@ struct Envelope {
     trainUnit @10 :TrainUnit;
     unitResult @11 :UnitResult;
     shardCommit @12 :ShardCommit;
-    commitAck @13 :CommitAck;
+    commitCredit @13 :CommitCredit;
     evalUnit @14 :EvalUnit;
     evalResult @15 :EvalResult;
     heartbeat @16 :Heartbeat;
@@ -34,9 +34,8 @@ struct Envelope {
     inputResult @23 :InputResult;
     pointsRequest @24 :PointsRequest;
     points @25 :Points;
-    commitCredit @26 :CommitCredit;
+    accessAnswer @26 :AccessAnswer;
     accessRequest @27 :AccessRequest;
-    accessAnswer @28 :AccessAnswer;
   }
 }
 
@@ -200,11 +199,6 @@ struct ShardCommit {
   part @2 :UInt32;
   parts @3 :UInt32;
   update @4 :Update;
-}
-
-struct CommitAck {
-  lease @0 :Lease;
-  round @1 :UInt32;
 }
 
 struct CommitCredit {

@@ -95,7 +95,6 @@ void write(const ReleaseRequest& from, wire::ReleaseRequest::Builder to);
 void write(const HandOver& from, wire::HandOver::Builder to);
 void write(const Revoke& from, wire::Revoke::Builder to);
 void write(const ShardCommit& from, wire::ShardCommit::Builder to);
-void write(const CommitAck& from, wire::CommitAck::Builder to);
 void write(const CommitCredit& from, wire::CommitCredit::Builder to);
 void write(const ShardRows& from, wire::Rows::Builder to);
 LeaseGrant read(wire::LeaseGrant::Reader from);
@@ -107,7 +106,6 @@ ReleaseRequest read(wire::ReleaseRequest::Reader from);
 HandOver read(wire::HandOver::Reader from);
 Revoke read(wire::Revoke::Reader from);
 ShardCommit read(wire::ShardCommit::Reader from);
-CommitAck read(wire::CommitAck::Reader from);
 CommitCredit read(wire::CommitCredit::Reader from);
 ShardRows read(wire::Rows::Reader from);
 

@@ -190,15 +190,6 @@ ShardCommit read(wire::ShardCommit::Reader from) {
   return to;
 }
 
-void write(const CommitAck& from, wire::CommitAck::Builder to) {
-  write(from.lease, to.initLease());
-  to.setRound(from.round);
-}
-
-CommitAck read(wire::CommitAck::Reader from) {
-  return CommitAck{read_lease(from.getLease()), from.getRound()};
-}
-
 void write(const CommitCredit& from, wire::CommitCredit::Builder to) {
   to.setParts(from.parts);
 }

@@ -397,7 +397,7 @@ Message random_message(std::size_t kind, Rng& rng) {
       return ShardCommit{lease(rng), number(rng), parts - 1, parts, random_update(rng)};
     }
     case 13:
-      return CommitAck{lease(rng), number(rng)};
+      return CommitCredit{std::max(1u, number(rng))};
     case 14:
       return eval_unit(rng);
     case 15:
@@ -426,11 +426,9 @@ Message random_message(std::size_t kind, Rng& rng) {
     case 25:
       return points(rng);
     case 26:
-      return CommitCredit{std::max(1u, number(rng))};
+      return access_answer(rng);
     case 27:
       return access_request(rng);
-    case 28:
-      return access_answer(rng);
     default:
       return lease_message(kind, rng);
   }

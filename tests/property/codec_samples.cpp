@@ -99,7 +99,7 @@ std::vector<Message> training_samples() {
   return {unit,
           result,
           ShardCommit{kLease, 4, 0, 2, sample_update()},
-          CommitAck{kLease, 4},
+          CommitCredit{3},
           EvalUnit{UnitId{32}, leases, 5, packed},
           EvalResult{UnitId{32}, 2, {{4, 1.5F}, {2, 1.0F}, {1, -3.0F}, {8, -3.0F}}, 99}};
 }
@@ -186,14 +186,13 @@ std::vector<Message> sample_messages() {
   messages.push_back(Observe{4, 5, "0.1.0", "secret"});
   messages.push_back(sample_status());
   for (auto& message : input_samples()) messages.push_back(std::move(message));
-  messages.emplace_back(CommitCredit{3});
-  messages.emplace_back(AccessRequest{4, 5, "0.1.0", "secret", AccessVerb::kBan, "bilbo",
-                                      Role::kVolunteer, true, false, 600, "sent wrong sums"});
   messages.emplace_back(AccessAnswer{
       5,
       "bilbo is banned",
       {{"mfzwizlt", Role::kAdmin, true, false, "open", 7, 8, "gleaner://h:1/k.i", "mine"}},
       {{"aaaa", "bilbo", "10.0.0.2:4", "mfzwizlt", true, false, true, "wrong sums"}}});
+  messages.emplace_back(AccessRequest{4, 5, "0.1.0", "secret", AccessVerb::kBan, "bilbo",
+                                      Role::kVolunteer, true, false, 600, "sent wrong sums"});
   return messages;
 }
 

@@ -87,6 +87,13 @@ struct Stored {
     run = require_value(
         RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity)));
   }
+
+  // Ann's commit of output shard 0 for round 0 becomes durable, and `checker` hears of it.
+  void stage_shard_0(Checker& checker) {
+    const StageTask task{kAnn, ShardId{0}, 0, 0, 1, nullptr};
+    require_ok(run->stage(0, ShardId{0}, 0, 1, test::make_update(run->shard_map(), ShardId{0}, 0)));
+    checker.stored(StorageTask(task), Staged{kAnn, ShardId{0}, 0, 0}, *run);
+  }
 };
 
 }  // namespace
@@ -184,23 +191,28 @@ TEST_CASE("checkers: a shard that is ahead of the forward pass is seen", "[sim]"
   REQUIRE(fed.first_violation() == "batches: shard 0 is ahead of the forward pass");
 }
 
-TEST_CASE("checkers: an acknowledgement before the commit is durable is seen", "[sim]") {
+TEST_CASE("checkers: a commit that counts before it is durable is seen", "[sim]") {
   Fed fed;
   const auto checker = make_commit_checker(fed.log);
-  checker->effect(send(kAnn, CommitAck{{ShardId{3}, LeaseEpoch{1}}, 2}));
-  REQUIRE(fed.first_violation() ==
-          "commits: round 2 of shard 3 is acknowledged before it is durable");
+  Core master;
+  master.commit_shard_0();
+  SECTION("durable") {
+    Stored stored;
+    stored.stage_shard_0(*checker);
+    checker->state(master.core);
+    REQUIRE(fed.first_violation().empty());
+  }
+  SECTION("not durable") {
+    checker->state(master.core);
+    REQUIRE(fed.first_violation() == "commits: round 0 of shard 0 counts before it is durable");
+  }
 }
 
-TEST_CASE("checkers: a commit that was acknowledged and is lost is seen", "[sim]") {
+TEST_CASE("checkers: a commit that was durable and is lost is seen", "[sim]") {
   Fed fed;
   const auto checker = make_commit_checker(fed.log);
   Stored stored;
-  const StageTask task{kAnn, ShardId{0}, 0, 0, 1, nullptr};
-  require_ok(stored.run->stage(0, ShardId{0}, 0, 1,
-                               test::make_update(stored.run->shard_map(), ShardId{0}, 0)));
-  checker->stored(StorageTask(task), Staged{kAnn, ShardId{0}, 0, 0}, *stored.run);
-  checker->effect(send(kAnn, CommitAck{{ShardId{0}, LeaseEpoch{1}}, 0}));
+  stored.stage_shard_0(*checker);
   SECTION("still there") {
     checker->store_opened(*stored.run);
     REQUIRE(fed.first_violation().empty());
@@ -208,34 +220,13 @@ TEST_CASE("checkers: a commit that was acknowledged and is lost is seen", "[sim]
   SECTION("gone") {
     Stored other;
     checker->store_opened(*other.run);
-    REQUIRE(fed.first_violation() == "commits: round 0 of shard 0 was acknowledged and is lost");
+    REQUIRE(fed.first_violation() == "commits: round 0 of shard 0 was durable and is lost");
   }
-}
-
-TEST_CASE("checkers: a durable commit that nobody acknowledges is seen", "[sim]") {
-  Fed fed;
-  const auto checker = make_commit_checker(fed.log);
-  Core master;
-  master.join_ann();
-  Stored stored;
-  require_ok(stored.run->stage(0, ShardId{0}, 0, 1,
-                               test::make_update(stored.run->shard_map(), ShardId{0}, 0)));
-  const StageTask task{kAnn, ShardId{0}, 0, 0, 1, nullptr};
-  ShardCommit commit;
-  commit.lease = master.lease_0();
-  checker->event(SessionOpened{kAnn, "peer", kAnnsStanding});
-  checker->event(MessageReceived{kAnn, commit, 0});
-  checker->effect(StorageTask(task));
-  checker->stored(StorageTask(task), Staged{kAnn, ShardId{0}, 0, 0}, *stored.run);
-  checker->event(Staged{kAnn, ShardId{0}, 0, 0});
-  SECTION("acknowledged") {
-    checker->effect(send(kAnn, CommitAck{master.lease_0(), 0}));
-    checker->state(master.core);
+  SECTION("gone with a round that diverged") {
+    Stored other;
+    checker->effect(Done{Outcome::kDiverged, {}, {}});
+    checker->store_opened(*other.run);
     REQUIRE(fed.first_violation().empty());
-  }
-  SECTION("not acknowledged") {
-    checker->state(master.core);
-    REQUIRE(fed.first_violation() == "commits: round 0 of shard 0 is durable and not acknowledged");
   }
 }
 

@@ -127,9 +127,6 @@ std::string describe(const Message& message) {
             return fmt::format("ShardCommit {} round {} part {} of {}", shard_of(m.lease), m.round,
                                m.part + 1, m.parts);
           },
-          [](const CommitAck& m) {
-            return fmt::format("CommitAck {} round {}", shard_of(m.lease), m.round);
-          },
           [](const CommitCredit& m) { return fmt::format("CommitCredit {}", m.parts); },
           [](const HandOver& m) {
             return fmt::format("HandOver {} before batch {}, part {} of {}", shard_of(m.lease),

@@ -142,7 +142,6 @@ class VolunteerCore {
   void on_message(EvalUnit& message);
   void on_message(InputUnit& message);
   void on_message(Points& message);
-  void on_message(CommitAck& message);
   void on_message(CommitCredit& message);
   void on_message(Heartbeat& message);
   void on_message(Goodbye& message);

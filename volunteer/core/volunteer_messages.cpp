@@ -176,8 +176,6 @@ void VolunteerCore::on_message(Points& points) {
   queue_work(Message(std::move(points)), message_bytes_);
 }
 
-void VolunteerCore::on_message(CommitAck&) {}
-
 void VolunteerCore::on_message(CommitCredit& credit) {
   if (credit.parts > commit_parts_) {
     hang_up(ErrorCode::kProtocol,

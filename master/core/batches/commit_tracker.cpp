@@ -23,13 +23,6 @@ bool CommitTracker::staged(RoundIndex round, ShardId shard, std::uint32_t part) 
   return completes;
 }
 
-bool CommitTracker::is_committed(RoundIndex round, ShardId shard) const {
-  const auto open = rounds_.find(round);
-  if (open == rounds_.end()) return false;
-  const auto progress = open->second.shards.find(shard);
-  return progress != open->second.shards.end() && progress->second.is_complete();
-}
-
 bool CommitTracker::is_last_part(RoundIndex round, ShardId shard, std::uint32_t part) const {
   const auto open = rounds_.find(round);
   if (open == rounds_.end()) return false;

@@ -25,7 +25,6 @@ class CommitTracker {
   // A part is durable. Returns true when it completes the shard's commit.
   bool staged(RoundIndex round, ShardId shard, std::uint32_t part);
 
-  [[nodiscard]] bool is_committed(RoundIndex round, ShardId shard) const;
   // Whether `part` is the last of the shard's commit, as its sender said.
   [[nodiscard]] bool is_last_part(RoundIndex round, ShardId shard, std::uint32_t part) const;
   // Every shard's commit of `round` is durable.

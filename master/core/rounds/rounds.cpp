@@ -128,17 +128,14 @@ void Rounds::on(const Staged& event) {
   if (session != nullptr) outbox_.send(event.session, CommitCredit{});
   const bool completes = commits_.staged(event.round, event.shard, event.part);
   if (raw(event.shard) >= leases_.size()) return;  // the worker's
-  ShardLease& lease = leases_.at(event.shard);
-  if (completes) lease.committed = std::max(lease.committed, event.round + 1);
-  // A holder is told of its own commit, even where that of a holder before made the round durable.
-  const bool is_holders = session != nullptr && lease.state != LeaseState::kFree &&
-                          lease.holder == event.session && lease.next_commit > event.round;
-  if (!is_holders || !commits_.is_committed(event.round, event.shard) ||
-      !commits_.is_last_part(event.round, event.shard, event.part)) {
-    return;
+  if (completes) {
+    ShardLease& lease = leases_.at(event.shard);
+    lease.committed = std::max(lease.committed, event.round + 1);
   }
-  ++sessions_.account(*session).commits;
-  outbox_.send(event.session, CommitAck{{event.shard, lease.epoch}, event.round});
+  // Counted for each sender, also where an earlier holder's commit had made the round durable.
+  if (session != nullptr && commits_.is_last_part(event.round, event.shard, event.part)) {
+    ++sessions_.account(*session).commits;
+  }
 }
 
 // ---- Checkpoints -------------------------------------------------------------------------------

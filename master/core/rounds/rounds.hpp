@@ -3,7 +3,7 @@
 //
 // Owns the checkpoint, which commits are durable, what was learned so far, and a stop under way.
 // Invariants
-// - Durable before visible: a commit is acknowledged after `Staged`, and a round is folded when
+// - Durable before visible: a commit counts after `Staged`, and a round is folded when
 //   every part of it is durable and no holder still replays it.
 // - At most two rounds are open. This bounds the replay log.
 // - Whether a round diverged follows from the model and the data alone.

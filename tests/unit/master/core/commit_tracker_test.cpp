@@ -9,9 +9,7 @@ TEST_CASE("commit tracker: a commit is complete when its last part is durable", 
   commits.expect(0, ShardId{0}, 3);
   REQUIRE_FALSE(commits.staged(0, ShardId{0}, 2));
   REQUIRE_FALSE(commits.staged(0, ShardId{0}, 0));
-  REQUIRE_FALSE(commits.is_committed(0, ShardId{0}));
   REQUIRE(commits.staged(0, ShardId{0}, 1));
-  REQUIRE(commits.is_committed(0, ShardId{0}));
 }
 
 TEST_CASE("commit tracker: a part that comes twice counts once", "[commit]") {
@@ -47,7 +45,6 @@ TEST_CASE("commit tracker: a forgotten round is as if it had never been", "[comm
     commits.staged(round, ShardId{0}, 0);
   }
   commits.forget(0);
-  REQUIRE_FALSE(commits.is_committed(0, ShardId{0}));
   REQUIRE_FALSE(commits.is_whole(0));
   REQUIRE(commits.is_whole(1));
 }

@@ -100,7 +100,7 @@ TEST_CASE("admission: a second Hello ends the session and frees its shards", "[m
 TEST_CASE("admission: messages for volunteers are refused from volunteers", "[master]") {
   MasterDriver master(tiny_model(), tiny_core_config());
   for (const Message& message :
-       {Message(Welcome{}), Message(TrainUnit{}), Message(CommitAck{}), Message(Revoke{})}) {
+       {Message(Welcome{}), Message(TrainUnit{}), Message(CommitCredit{}), Message(Revoke{})}) {
     const SessionId id = master.join("ann");
     master.say(id, message);
     REQUIRE_THAT(master.take<Refusal>(id).sentence,

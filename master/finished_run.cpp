@@ -11,11 +11,6 @@
 namespace gleaner {
 namespace {
 
-Scores scores_of(const HistoryRecord& record) {
-  return {record.p_at_1,   record.p_at_3,   record.p_at_5,          record.psp_at_1,
-          record.psp_at_3, record.psp_at_5, record.p_at_1_halfwidth};
-}
-
 // Examples a second over all rounds that were timed; negative when none was.
 double speed_over(const std::vector<HistoryRecord>& history, const RunPlan& plan) {
   double seconds = 0;
@@ -50,7 +45,7 @@ Result<RunFinished> finished_run(RunStore& run) {
   finished.examples_per_second = speed_over(*history, plan);
   for (const HistoryRecord& record : *history) {
     if (record.checkpoint != finished.checkpoint) continue;
-    finished.scores = scores_of(record);
+    finished.precision = record.precision;
     finished.evaluated = record.evaluated;
     finished.evaluated_all = record.evaluated_all;
   }

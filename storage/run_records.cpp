@@ -52,13 +52,7 @@ void visit_fields(HistoryRecord& r, const Visit& visit) {
   visit("bytes_up", r.bytes_up);
   visit("evaluated", r.evaluated);
   visit("evaluated_all", r.evaluated_all);
-  visit("p_at_1", r.p_at_1);
-  visit("p_at_3", r.p_at_3);
-  visit("p_at_5", r.p_at_5);
-  visit("psp_at_1", r.psp_at_1);
-  visit("psp_at_3", r.psp_at_3);
-  visit("psp_at_5", r.psp_at_5);
-  visit("p_at_1_halfwidth", r.p_at_1_halfwidth);
+  visit_precision(r.precision, visit);
   visit("wall_seconds", r.wall_seconds);
   visit("rate_cuts", r.rate_cuts);
   visit("rows_digest", r.rows_digest);

@@ -15,6 +15,7 @@
 #include "common/access/key_id.hpp"
 #include "common/ids.hpp"
 #include "common/model/model_config.hpp"
+#include "common/model/precision.hpp"
 #include "common/model/shard_digest.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
@@ -46,9 +47,7 @@ struct HistoryRecord {
   double bytes_up = -1;
   std::uint64_t evaluated = 0;  // test points scored; 0 when this checkpoint was not evaluated
   bool evaluated_all = false;   // the whole held-out file
-  double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
-  double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
-  double p_at_1_halfwidth = -1;   // of its 95 % interval; negative when all were scored
+  Precision precision;
   std::int64_t wall_seconds = 0;  // seconds since 1970
   // Set by fold(): how often the rates had been halved before the round, and rows_digest() of the
   // checkpoint, which is 0 of a run that an older program folded.

@@ -11,6 +11,7 @@
 #include "common/console/log.hpp"
 #include "common/exit_code.hpp"
 #include "common/ids.hpp"
+#include "common/model/precision.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
@@ -25,17 +26,6 @@ enum class RunPhase : std::uint8_t {
   kFinished,
 };
 
-// Shares between 0 and 1 over the held-out points that were scored; negative when not measured.
-struct Scores {
-  double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
-  double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
-  double p_at_1_halfwidth = -1;  // of its 95 % interval; negative when all points were scored
-
-  [[nodiscard]] bool measured() const { return p_at_1 >= 0; }
-
-  friend bool operator==(const Scores&, const Scores&) = default;
-};
-
 // The run at one moment.
 struct RunSnapshot {
   RunPhase phase = RunPhase::kLoading;
@@ -46,9 +36,9 @@ struct RunSnapshot {
   std::uint32_t epochs_done = 0;
   std::uint32_t epochs = 0;
   double examples_per_second = -1;
-  double loss = -1;    // nats an example, of the latest batches
-  double active = -1;  // active neurons an example
-  Scores scores;       // of the latest evaluation
+  double loss = -1;     // nats an example, of the latest batches
+  double active = -1;   // active neurons an example
+  Precision precision;  // of the latest evaluation
   std::uint32_t volunteers = 0;
   std::uint32_t staleness = 0;  // batches of lag in use
   double bytes_down = -1;       // an example and volunteer, work units only
@@ -140,7 +130,7 @@ struct Evaluated {
   std::uint32_t epochs_done = 0, epochs = 0;
   std::uint64_t points = 0;  // scored
   bool all = false;          // the whole held-out file
-  Scores scores;
+  Precision precision;
   double seconds = -1;
   std::uint64_t test_points = 0;  // in the whole held-out file
 };
@@ -199,7 +189,7 @@ struct CentroidComparison {
 
 struct RunFinished {
   std::uint32_t epochs = 0;
-  Scores scores;
+  Precision precision;
   double examples_per_second = -1;  // over the times of all rounds, without evaluations
   std::string digest;
   RoundIndex checkpoint = 0;

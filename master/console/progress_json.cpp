@@ -1,17 +1,13 @@
 #include "master/console/progress_json.hpp"
 
 #include <cmath>
-#include <nlohmann/json.hpp>
+
+#include "master/console/known_json.hpp"
 
 namespace gleaner {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-// What is unknown is null, so that nobody takes -1 for a measurement.
-Json known(double value) {
-  return value < 0 || !std::isfinite(value) ? Json() : Json(value);
-}
 
 // For measurements of which more digits say nothing.
 Json tenths(double value) {
@@ -41,16 +37,6 @@ const char* phase_name(RunPhase phase) {
 std::string line(const Json& json) {
   // Names come from peers; a broken one must not stop the program.
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
-}
-
-void add_scores(Json& json, const Scores& s) {
-  json["p_at_1"] = known(s.p_at_1);
-  json["p_at_3"] = known(s.p_at_3);
-  json["p_at_5"] = known(s.p_at_5);
-  json["psp_at_1"] = known(s.psp_at_1);
-  json["psp_at_3"] = known(s.psp_at_3);
-  json["psp_at_5"] = known(s.psp_at_5);
-  json["p_at_1_halfwidth"] = known(s.p_at_1_halfwidth);
 }
 
 struct EventJson {
@@ -127,7 +113,7 @@ struct EventJson {
     Json json = {{"event", "evaluated"},         {"checkpoint", e.checkpoint},
                  {"epochs_done", e.epochs_done}, {"epochs", e.epochs},
                  {"points", e.points},           {"all", e.all}};
-    add_scores(json, e.scores);
+    add_precision(json, e.precision);
     json["seconds"] = known(e.seconds);
     return json;
   }
@@ -161,33 +147,28 @@ struct EventJson {
             {"store", e.store}};
   }
 
-  // The first eight members are a promise to programs, in this order.
   Json operator()(const RunFinished& e) const {
-    return {{"event", "finished"},
-            {"epochs", e.epochs},
-            {"p_at_1", known(e.scores.p_at_1)},
-            {"p_at_3", known(e.scores.p_at_3)},
-            {"p_at_5", known(e.scores.p_at_5)},
-            {"psp_at_1", known(e.scores.psp_at_1)},
-            {"examples_per_second", tenths(e.examples_per_second)},
-            {"digest", e.digest},
-            {"psp_at_3", known(e.scores.psp_at_3)},
-            {"psp_at_5", known(e.scores.psp_at_5)},
-            {"p_at_1_halfwidth", known(e.scores.p_at_1_halfwidth)},
-            {"evaluated", e.evaluated},
-            {"evaluated_all", e.evaluated_all},
-            {"checkpoint", e.checkpoint},
-            {"seconds", known(e.seconds)},
-            {"already", e.already},
-            {"ended_early", e.evaluations_since_best > 0},
-            {"best_checkpoint", e.best_checkpoint},
-            {"best_p_at_1", known(e.best_p_at_1)},
-            {"best_store", e.best_store.empty() ? Json() : Json(e.best_store)},
-            {"store", e.store},
-            {"compared", e.centroids ? e.centroids->examples : 0},
-            {"compared_p_at_1", known(e.centroids ? e.centroids->network_p_at_1 : -1)},
-            {"centroid_p_at_1", known(e.centroids ? e.centroids->centroid_p_at_1 : -1)},
-            {"below_centroid", e.centroids && e.centroids->network_is_below()}};
+    Json json = {{"event", "finished"}, {"epochs", e.epochs}};
+    // The first eight members are a promise to programs, in this order.
+    for (const char* const name : {"p_at_1", "p_at_3", "p_at_5", "psp_at_1"}) json[name] = Json();
+    json["examples_per_second"] = tenths(e.examples_per_second);
+    json["digest"] = e.digest;
+    add_precision(json, e.precision);
+    json.update({{"evaluated", e.evaluated},
+                 {"evaluated_all", e.evaluated_all},
+                 {"checkpoint", e.checkpoint},
+                 {"seconds", known(e.seconds)},
+                 {"already", e.already},
+                 {"ended_early", e.evaluations_since_best > 0},
+                 {"best_checkpoint", e.best_checkpoint},
+                 {"best_p_at_1", known(e.best_p_at_1)},
+                 {"best_store", e.best_store.empty() ? Json() : Json(e.best_store)},
+                 {"store", e.store},
+                 {"compared", e.centroids ? e.centroids->examples : 0},
+                 {"compared_p_at_1", known(e.centroids ? e.centroids->network_p_at_1 : -1)},
+                 {"centroid_p_at_1", known(e.centroids ? e.centroids->centroid_p_at_1 : -1)},
+                 {"below_centroid", e.centroids && e.centroids->network_is_below()}});
+    return json;
   }
 
   Json operator()(const RunFailed& e) const {
@@ -220,7 +201,7 @@ std::string progress_json(const RunSnapshot& s) {
                {"examples_per_second", tenths(s.examples_per_second)},
                {"loss", known(s.loss)},
                {"active", tenths(s.active)}};
-  add_scores(json, s.scores);
+  add_precision(json, s.precision);
   json["volunteers"] = s.volunteers;
   json["staleness"] = s.staleness;
   json["bytes_down"] = tenths(s.bytes_down);

@@ -28,10 +28,6 @@ RunPhase phase_of(CoreSnapshot::Phase phase) {
   return RunPhase::kWaiting;
 }
 
-Scores scores_of(const Evaluation& e) {
-  return {e.p_at_1, e.p_at_3, e.p_at_5, e.psp_at_1, e.psp_at_3, e.psp_at_5, e.p_at_1_halfwidth};
-}
-
 LogLevel level_of(Severity severity) {
   switch (severity) {
     case Severity::kInfo:
@@ -79,7 +75,7 @@ struct EventOf {
     evaluated.epochs = shape.epochs;
     evaluated.points = n.evaluation.points;
     evaluated.all = n.evaluation.all_points;
-    evaluated.scores = scores_of(n.evaluation);
+    evaluated.precision = n.evaluation.precision;
     evaluated.test_points = n.evaluation.test_points;
     return evaluated;
   }
@@ -117,7 +113,7 @@ RunSnapshot ProgressSource::snapshot(const CoreSnapshot& core, Instant now) {
   s.examples_per_second = examples_per_second_;
   s.loss = core.loss;
   s.active = core.active;
-  s.scores = scores_of(core.last_evaluation);
+  s.precision = core.last_evaluation.precision;
   s.volunteers = static_cast<std::uint32_t>(core.volunteers.size());
   s.staleness = core.staleness;
   s.bytes_down = bytes_down_;

@@ -96,8 +96,8 @@ std::vector<Part> parts_of(const RunSnapshot& s) {
   if (s.loss >= 0) {
     parts.push_back({fmt::format("loss {:.3f}", s.loss), fmt::format("loss {:.2f}", s.loss), 60});
   }
-  if (s.scores.measured()) {
-    const std::string precision = fmt::format("P@1 {:.3f}", s.scores.p_at_1);
+  if (s.precision.is_measured()) {
+    const std::string precision = fmt::format("P@1 {:.3f}", s.precision.at_1());
     parts.push_back({precision, precision, 80, Colour::kGreen});
   }
   parts.push_back({people(s.volunteers), fmt::format("{} vol", s.volunteers), 55});
@@ -154,15 +154,8 @@ std::string bar(double share, std::size_t width, TextStyle style) {
   return coloured(done, Colour::kCyan, style) + coloured(open, Colour::kDim, style);
 }
 
-std::string scores_text(const Scores& s, TextStyle style) {
-  if (!s.measured()) return "not evaluated";
-  const std::string interval =
-      s.p_at_1_halfwidth < 0
-          ? ""
-          : fmt::format(" {} {:.4f}", style.utf8 ? "±" : "+/-", s.p_at_1_halfwidth);
-  return fmt::format(
-      "P@1 {:.4f}{}  P@3 {:.4f}  P@5 {:.4f}  PSP@1 {:.4f}  PSP@3 {:.4f}  PSP@5 {:.4f}", s.p_at_1,
-      interval, s.p_at_3, s.p_at_5, s.psp_at_1, s.psp_at_3, s.psp_at_5);
+std::string precision_text(const Precision& precision, TextStyle style) {
+  return to_text(precision, style.utf8 ? "±" : "+/-");
 }
 
 // ---- Events ------------------------------------------------------------------------------------
@@ -250,7 +243,7 @@ struct EventText {
         e.all ? fmt::format("all {}", grouped(e.points))
               : fmt::format("a sample of {} of {}", grouped(e.points), grouped(e.test_points));
     return fmt::format("epoch {} of {}: {}  ({} test examples{})", e.epochs_done, e.epochs,
-                       coloured(scores_text(e.scores, style), Colour::kGreen, style), which,
+                       coloured(precision_text(e.precision, style), Colour::kGreen, style), which,
                        e.seconds < 0 ? "" : fmt::format(" in {:.1f} s", e.seconds));
   }
 
@@ -294,7 +287,7 @@ struct EventText {
           counted(e.evaluations_since_best, "evaluation"), e.best_p_at_1, e.best_checkpoint,
           e.best_store.empty() ? "" : ", kept as " + e.best_store);
     }
-    std::string facts = scores_text(e.scores, style);
+    std::string facts = precision_text(e.precision, style);
     if (e.examples_per_second >= 0)
       facts += fmt::format("; {} examples/s", rate(e.examples_per_second));
     if (e.seconds >= 0) facts += fmt::format("; {}", seconds_shown(e.seconds));
@@ -302,7 +295,7 @@ struct EventText {
         fmt::format("{}\n{}\nmodel digest {}  (checkpoint {} in {})",
                     coloured(head, Colour::kBold, style), facts, e.digest, e.checkpoint, e.store);
     if (e.centroids && e.centroids->network_is_below()) text += below_centroids(e);
-    if (e.scores.measured() && !e.evaluated_all && !e.test.empty()) {
+    if (e.precision.is_measured() && !e.evaluated_all && !e.test.empty()) {
       text += fmt::format(
           "\nThe precisions above are of a sample of {} test examples. To score all {}, run: "
           "gleaner evaluate {} --data {}",

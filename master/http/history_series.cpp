@@ -14,7 +14,8 @@ HistorySeries::Record record_of(const HistoryRecord& r) {
           r.epoch,
           r.wall_seconds,
           {r.loss, r.active, r.examples_per_second, static_cast<double>(r.volunteers), r.bytes_down,
-           r.bytes_up, r.p_at_1, r.p_at_3, r.p_at_5, r.p_at_1_halfwidth}};
+           r.bytes_up, r.precision.p[0], r.precision.p[1], r.precision.p[2],
+           r.precision.p_at_1_halfwidth}};
 }
 
 bool is_before(const HistorySeries::Record& record, RoundIndex checkpoint) {

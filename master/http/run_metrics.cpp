@@ -77,12 +77,11 @@ void add_progress(Families& all, const PageView& view) {
   all.gauge("loss_nats", "Mean training loss per example, of the last round.", view.progress.loss);
   all.gauge("active_neurons", "Mean active neurons per example, of the last round.",
             view.progress.active);
-  if (view.progress.scores.measured()) {
-    const Scores& scores = view.progress.scores;
+  if (const Precision& precision = view.progress.precision; precision.is_measured()) {
     all.begin(MetricType::Gauge, "precision_ratio", "Precision at k of the last evaluation.");
-    all.add(scores.p_at_1, "k", "1");
-    all.add(scores.p_at_3, "k", "3");
-    all.add(scores.p_at_5, "k", "5");
+    for (std::size_t d = 0; d < precision.p.size(); ++d) {
+      all.add(precision.p[d], "k", std::to_string(Precision::kDepths[d]));
+    }
   }
   all.counter("examples_trained_total", "Examples trained in this process's life.",
               count(view.examples));

@@ -1,11 +1,10 @@
 #include "master/http/view_json.hpp"
 
 #include <algorithm>
-#include <cmath>
 #include <map>
-#include <nlohmann/json.hpp>
 
 #include "common/console/terminal.hpp"
+#include "master/console/known_json.hpp"
 #include "master/console/status_words.hpp"
 #include "master/console/why_sentences.hpp"
 
@@ -13,10 +12,6 @@ namespace gleaner {
 namespace {
 
 using Json = nlohmann::ordered_json;
-
-Json known(double value) {
-  return value < 0 || !std::isfinite(value) ? Json() : Json(value);
-}
 
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json() : Json(printable(text));
@@ -45,14 +40,10 @@ Json progress_of(const PageView& view) {
           {"active", known(view.progress.active)}};
 }
 
-Json precision_of(const Scores& s) {
-  return {{"p_at_1", known(s.p_at_1)},
-          {"p_at_3", known(s.p_at_3)},
-          {"p_at_5", known(s.p_at_5)},
-          {"psp_at_1", known(s.psp_at_1)},
-          {"psp_at_3", known(s.psp_at_3)},
-          {"psp_at_5", known(s.psp_at_5)},
-          {"p_at_1_halfwidth", known(s.p_at_1_halfwidth)}};
+Json precision_of(const Precision& precision) {
+  Json json;
+  add_precision(json, precision);
+  return json;
 }
 
 Json times_of(const PageView& view) {
@@ -117,7 +108,7 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
       {"wall_seconds", view.wall_seconds},
       {"stage", stage_name(s.stage)},
       {"progress", progress_of(view)},
-      {"precision", precision_of(view.progress.scores)},
+      {"precision", precision_of(view.progress.precision)},
       {"wait",
        {{"waits_for", text_or_null(s.waits_for)},
         {"owner", owner_name(s.wait_owner)},

@@ -54,13 +54,7 @@ Receipts to_receipts(const std::vector<ReceiptRecord>& records,
 void set_evaluation(HistoryRecord& record, const Evaluation& evaluation) {
   record.evaluated = evaluation.points;
   record.evaluated_all = evaluation.all_points;
-  record.p_at_1 = evaluation.p_at_1;
-  record.p_at_3 = evaluation.p_at_3;
-  record.p_at_5 = evaluation.p_at_5;
-  record.psp_at_1 = evaluation.psp_at_1;
-  record.psp_at_3 = evaluation.psp_at_3;
-  record.psp_at_5 = evaluation.psp_at_5;
-  record.p_at_1_halfwidth = evaluation.p_at_1_halfwidth;
+  record.precision = evaluation.precision;
 }
 
 }  // namespace gleaner

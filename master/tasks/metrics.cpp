@@ -69,24 +69,16 @@ void MetricSums::add(std::span<const std::uint32_t> labels, std::span<const std:
   }
 }
 
-Metrics MetricSums::metrics() const {
-  Metrics metrics;
-  metrics.evaluated = evaluated_;
-  if (evaluated_ == 0) return metrics;
-  const auto precision = [&](std::size_t depth) {
-    return static_cast<double>(hits_[depth]) /
-           (static_cast<double>(kDepths[depth]) * static_cast<double>(evaluated_));
-  };
-  const auto scored = [&](std::size_t depth) {
-    return static_cast<double>(weighted_hits_[depth]) / static_cast<double>(weighted_best_[depth]);
-  };
-  metrics.p_at_1 = precision(0);
-  metrics.p_at_3 = precision(1);
-  metrics.p_at_5 = precision(2);
-  metrics.psp_at_1 = scored(0);
-  metrics.psp_at_3 = scored(1);
-  metrics.psp_at_5 = scored(2);
-  return metrics;
+Precision MetricSums::precision() const {
+  Precision precision;
+  if (evaluated_ == 0) return precision;
+  for (std::size_t d = 0; d < kDepths.size(); ++d) {
+    precision.p[d] = static_cast<double>(hits_[d]) /
+                     (static_cast<double>(kDepths[d]) * static_cast<double>(evaluated_));
+    precision.psp[d] =
+        static_cast<double>(weighted_hits_[d]) / static_cast<double>(weighted_best_[d]);
+  }
+  return precision;
 }
 
 }  // namespace gleaner

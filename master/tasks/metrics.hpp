@@ -9,6 +9,7 @@
 #include <span>
 #include <vector>
 
+#include "common/model/precision.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {
@@ -44,13 +45,6 @@ class InversePropensities {
   std::uint64_t unseen_ = 0;
 };
 
-struct Metrics {
-  std::uint64_t evaluated = 0;  // examples that count: those with a label
-  // Between 0 and 1; negative when nothing was evaluated.
-  double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
-  double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
-};
-
 // Half the width of the 95 % interval of a mean precision@1 `precision` of `evaluated` examples
 // that stands for `total` examples of which `scored` were drawn: the normal approximation, times
 // the correction for drawing a good part of a finite set. Negative when there is nothing to doubt,
@@ -70,11 +64,15 @@ class MetricSums {
   // after the fifth do not count and missing ones are misses.
   void add(std::span<const std::uint32_t> labels, std::span<const std::uint32_t> ranked);
 
-  [[nodiscard]] Metrics metrics() const;
+  // Examples that count: those with a label.
+  [[nodiscard]] std::uint64_t evaluated() const { return evaluated_; }
+
+  // Not measured when no example counts. How sure it is of a sample is not said.
+  [[nodiscard]] Precision precision() const;
 
  private:
-  static constexpr std::array<std::uint32_t, 3> kDepths = {1, 3, 5};
-  static constexpr std::uint32_t kDepthMax = 5;
+  static constexpr auto kDepths = Precision::kDepths;
+  static constexpr std::uint32_t kDepthMax = kDepths.back();
 
   const InversePropensities& propensities_;
   std::uint64_t evaluated_ = 0;

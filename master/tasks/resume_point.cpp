@@ -13,7 +13,7 @@ LearningSoFar learning_so_far(std::span<const HistoryRecord> history, RoundIndex
   for (const HistoryRecord& record : history) {
     if (record.checkpoint > checkpoint) break;
     learning.add_round(record.loss, record.code_length);
-    if (record.evaluated > 0) learning.add_evaluation(record.checkpoint, record.p_at_1);
+    if (record.evaluated > 0) learning.add_evaluation(record.checkpoint, record.precision.at_1());
   }
   return learning;
 }

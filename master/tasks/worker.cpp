@@ -204,18 +204,12 @@ Event Worker::run_task(const EvalScoreTask& task) {
 }
 
 Event Worker::run_task(const EvalFinishTask&) {
-  const Metrics metrics = sums_->metrics();
   Evaluation evaluation;
-  evaluation.points = metrics.evaluated;
+  evaluation.points = sums_->evaluated();
   evaluation.all_points = scored_ == test_->points();
-  evaluation.p_at_1 = metrics.p_at_1;
-  evaluation.p_at_3 = metrics.p_at_3;
-  evaluation.p_at_5 = metrics.p_at_5;
-  evaluation.psp_at_1 = metrics.psp_at_1;
-  evaluation.psp_at_3 = metrics.psp_at_3;
-  evaluation.psp_at_5 = metrics.psp_at_5;
-  evaluation.p_at_1_halfwidth =
-      precision_halfwidth(metrics.p_at_1, metrics.evaluated, scored_, test_->points());
+  evaluation.precision = sums_->precision();
+  evaluation.precision.p_at_1_halfwidth =
+      precision_halfwidth(evaluation.precision.at_1(), evaluation.points, scored_, test_->points());
   evaluation.test_points = test_->points();
   return EvalFinished{evaluation};
 }

@@ -63,10 +63,10 @@ bool is_share(double value) {
 std::optional<std::string> history_fault(const HistoryRecord& record, RoundIndex key,
                                          const AuditedRun& run) {
   if (record.checkpoint != key) return "it is not a history record of its key";
-  for (const double share : {record.p_at_1, record.p_at_3, record.p_at_5, record.psp_at_1,
-                             record.psp_at_3, record.psp_at_5}) {
-    if (!is_share(share)) return "it has a precision above 1";
-  }
+  bool are_fractions = true;
+  visit_depths(record.precision,
+               [&](const char*, const char*, double value) { are_fractions &= is_share(value); });
+  if (!are_fractions) return "it has a precision above 1";
   if (!run.model || !run.progress) return std::nullopt;
   if (key == 0 || key > run.progress->checkpoint) return "the run has no such checkpoint";
   const RunPlan plan(*run.model);

@@ -11,8 +11,8 @@ constexpr std::uint32_t kTopK = 5;
 
 }  // namespace
 
-Result<Evaluation> evaluate(OneProcessRun& run, std::uint64_t train_points,
-                            const PackedDataset& test, std::uint64_t points_max) {
+Result<HeldOutPrecision> evaluate(OneProcessRun& run, std::uint64_t train_points,
+                                  const PackedDataset& test, std::uint64_t points_max) {
   const InversePropensities propensities(run.label_counts(), train_points);
   MetricSums sums(propensities);
   BucketSums buckets(run.label_counts(), propensities);
@@ -33,7 +33,7 @@ Result<Evaluation> evaluate(OneProcessRun& run, std::uint64_t train_points,
       buckets.add(examples[e].labels, ranked);
     }
   }
-  return Evaluation{sums.metrics(), buckets.metrics()};
+  return HeldOutPrecision{sums.evaluated(), sums.precision(), buckets.precision()};
 }
 
 OneProcessRun run_on(const ModelConfig& config, const PackedDataset& train, ThreadPool& pool) {

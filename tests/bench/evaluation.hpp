@@ -12,14 +12,15 @@
 
 namespace gleaner {
 
-struct Evaluation {
-  Metrics whole;
-  std::array<Metrics, kFrequencyBuckets.size()> buckets;
+struct HeldOutPrecision {
+  std::uint64_t evaluated = 0;  // examples with a label
+  Precision whole;
+  std::array<Precision, kFrequencyBuckets.size()> buckets;
 };
 
 // On the first `points_max` points of `test`; the run was trained on `train_points`.
-Result<Evaluation> evaluate(OneProcessRun& run, std::uint64_t train_points,
-                            const PackedDataset& test, std::uint64_t points_max);
+Result<HeldOutPrecision> evaluate(OneProcessRun& run, std::uint64_t train_points,
+                                  const PackedDataset& test, std::uint64_t points_max);
 
 // A run on a packed file, which outlives it.
 OneProcessRun run_on(const ModelConfig& config, const PackedDataset& train, ThreadPool& pool);

@@ -28,10 +28,10 @@ void BucketSums::add(std::span<const std::uint32_t> labels, std::span<const std:
   }
 }
 
-std::array<Metrics, kFrequencyBuckets.size()> BucketSums::metrics() const {
-  std::array<Metrics, kFrequencyBuckets.size()> result;
+std::array<Precision, kFrequencyBuckets.size()> BucketSums::precision() const {
+  std::array<Precision, kFrequencyBuckets.size()> result;
   for (std::size_t bucket = 0; bucket < sums_.size(); ++bucket) {
-    result[bucket] = sums_[bucket].metrics();
+    result[bucket] = sums_[bucket].precision();
   }
   return result;
 }

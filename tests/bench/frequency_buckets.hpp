@@ -29,7 +29,7 @@ class BucketSums {
 
   void add(std::span<const std::uint32_t> labels, std::span<const std::uint32_t> ranked);
 
-  [[nodiscard]] std::array<Metrics, kFrequencyBuckets.size()> metrics() const;
+  [[nodiscard]] std::array<Precision, kFrequencyBuckets.size()> precision() const;
 
  private:
   std::span<const std::uint32_t> label_counts_;

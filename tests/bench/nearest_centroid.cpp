@@ -14,7 +14,7 @@
 
 #include "common/dataset/nearest_centroids.hpp"
 #include "common/dataset/open_or_pack.hpp"
-#include "tests/bench/metrics_line.hpp"
+#include "master/tasks/metrics.hpp"
 #include "tests/bench/tiny_dataset.hpp"
 
 namespace gleaner {
@@ -28,8 +28,8 @@ int fail(const Error& error) {
   return 1;
 }
 
-Result<Metrics> run(const PackedDataset& train, const PackedDataset& test,
-                    std::uint64_t points_max) {
+Result<Precision> run(const PackedDataset& train, const PackedDataset& test,
+                      std::uint64_t points_max) {
   const auto centroids = NearestCentroids::open(train);
   if (!centroids) return centroids.error();
   std::vector<ExampleView> examples;
@@ -42,17 +42,17 @@ Result<Metrics> run(const PackedDataset& train, const PackedDataset& test,
   const InversePropensities propensities(count_labels(train), train.points());
   MetricSums sums(propensities);
   for (std::size_t p = 0; p < examples.size(); ++p) sums.add(examples[p].labels, (*nearest)[p]);
-  const Metrics metrics = sums.metrics();
-  fmt::print("{}\n", metrics_line(metrics));
-  return metrics;
+  const Precision precision = sums.precision();
+  fmt::print("{}  of {}\n", to_text(precision), sums.evaluated());
+  return precision;
 }
 
 int run_tiny() {
   const auto tiny = TinyDataset::make();
   if (!tiny) return fail(tiny.error());
-  const auto metrics = run((*tiny)->train(), (*tiny)->test(), kAllPoints);
-  if (!metrics) return fail(metrics.error());
-  return metrics->p_at_1 > 0.5 ? 0 : 1;
+  const auto precision = run((*tiny)->train(), (*tiny)->test(), kAllPoints);
+  if (!precision) return fail(precision.error());
+  return precision->at_1() > 0.5 ? 0 : 1;
 }
 
 int main_program(int argc, char** argv) {
@@ -76,8 +76,8 @@ int main_program(int argc, char** argv) {
                  fmt::format("{} has {} features, {} {}", test_file, (*test)->features(),
                              train_file, (*train)->features())});
   }
-  const auto metrics = run(**train, **test, points);
-  return metrics ? 0 : fail(metrics.error());
+  const auto precision = run(**train, **test, points);
+  return precision ? 0 : fail(precision.error());
 }
 
 }  // namespace

@@ -20,7 +20,6 @@
 #include "common/limits.hpp"
 #include "common/model/recipe.hpp"
 #include "tests/bench/evaluation.hpp"
-#include "tests/bench/metrics_line.hpp"
 #include "tests/bench/tiny_dataset.hpp"
 
 namespace gleaner {
@@ -122,7 +121,7 @@ DatasetFacts facts_of(const PackedDataset& train) {
   return facts;
 }
 
-void print_buckets(const std::array<Metrics, kFrequencyBuckets.size()>& buckets) {
+void print_buckets(const std::array<Precision, kFrequencyBuckets.size()>& buckets) {
   for (std::size_t b = 0; b < buckets.size(); ++b) {
     const std::string until =
         b + 1 < buckets.size() ? fmt::format(" to {}", kFrequencyBuckets[b + 1].count_min - 1) : "";
@@ -130,8 +129,8 @@ void print_buckets(const std::array<Metrics, kFrequencyBuckets.size()>& buckets)
         "\n  of it {:5} (labels of {}{} training points): P@1 {:.4f} P@5 {:.4f} PSP@1 {:.4f} "
         "PSP@5 {:.4f}",
         kFrequencyBuckets[b].name, kFrequencyBuckets[b].count_min,
-        until.empty() ? " or more" : until, buckets[b].p_at_1, buckets[b].p_at_5,
-        buckets[b].psp_at_1, buckets[b].psp_at_5);
+        until.empty() ? " or more" : until, buckets[b].p[0], buckets[b].p[2], buckets[b].psp[0],
+        buckets[b].psp[2]);
   }
 }
 
@@ -164,9 +163,8 @@ int run(const Options& options, const PackedDataset& train, const PackedDataset&
     if ((epoch + 1) % options.eval_every == 0 || epoch + 1 == config.epochs) {
       const auto metrics = evaluate(run, train.points(), test, options.eval_points);
       if (!metrics) return fail(metrics.error());
-      const Metrics& whole = metrics->whole;
-      fmt::print(" | {}", metrics_line(whole));
-      precision = whole.p_at_1;
+      fmt::print(" | {}  of {}", to_text(metrics->whole), metrics->evaluated);
+      precision = metrics->whole.at_1();
       if (epoch + 1 == config.epochs) print_buckets(metrics->buckets);
     }
     fmt::print("\n");

@@ -245,9 +245,9 @@ Event MasterDriver::answer(const EvalScoreTask& task) const {
 Event MasterDriver::answer(const EvalFinishTask&) {
   Evaluation evaluation;
   evaluation.points = 1;
-  evaluation.p_at_1 = 0.5;
+  evaluation.precision.p[0] = 0.5;
   if (!precisions.empty()) {
-    evaluation.p_at_1 = precisions.front();
+    evaluation.precision.p[0] = precisions.front();
     precisions.pop_front();
   }
   return EvalFinished{evaluation};

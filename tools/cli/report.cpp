@@ -102,6 +102,19 @@ Cell cell_measured_share(double share) {
   return share < 0 ? cell_none() : cell_share(share);
 }
 
+void add_precision_columns(std::vector<Column>& columns) {
+  Precision none;
+  visit_depths(none, [&](const char* name, const char* title, double) {
+    columns.push_back({name, title});
+  });
+}
+
+void add_precision_cells(std::vector<Cell>& row, const Precision& precision) {
+  visit_depths(precision, [&](const char*, const char*, double value) {
+    row.push_back(cell_measured_share(value));
+  });
+}
+
 Cell cell_time(std::int64_t wall_seconds) {
   constexpr std::int64_t kLatest = 253'402'300'799;  // the year 9999
   if (wall_seconds <= 0 || wall_seconds > kLatest) return cell_none();

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "common/console/terminal.hpp"
+#include "common/model/precision.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
@@ -47,6 +48,10 @@ struct Column {
   bool is_left = false;       // words; numbers stand on the right
   bool is_for_people = true;  // programs get all columns
 };
+
+// A column for precision@k and propensity-scored precision@k at each depth, and its cells.
+void add_precision_columns(std::vector<Column>& columns);
+void add_precision_cells(std::vector<Cell>& row, const Precision& precision);
 
 struct ReportTable {
   std::string key;

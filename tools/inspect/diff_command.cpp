@@ -139,8 +139,8 @@ Result<void> add_metrics(Report& report, RunStore& left, RunStore& right) {
     if (!history) return history.error();
     const HistoryRecord last = history->empty() ? HistoryRecord() : history->back();
     table.rows.push_back({cell_text(name), cell_count(run->checkpoint()),
-                          cell_measured(last.loss, 4), cell_measured_share(last.p_at_1),
-                          cell_measured_share(last.p_at_5), cell_time(last.wall_seconds)});
+                          cell_measured(last.loss, 4), cell_measured_share(last.precision.at_1()),
+                          cell_measured_share(last.precision.p[2]), cell_time(last.wall_seconds)});
   }
   return {};
 }

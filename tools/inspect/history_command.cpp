@@ -27,28 +27,25 @@ Cell percent(const HistoryRecord& record, double share) {
 }
 
 std::vector<Cell> row_of(const HistoryRecord& r) {
-  return {{r.checkpoint, std::to_string(r.checkpoint)},
-          cell_count(r.batches),
-          {r.epoch, std::to_string(r.epoch)},
-          cell_measured(r.loss, 4),
-          cell_measured(r.active, 1),
-          cell_measured(r.code_length, 3),
-          cell_measured(r.examples_per_second, 0),
-          {r.volunteers, std::to_string(r.volunteers)},
-          cell_measured(r.bytes_down, 0),
-          cell_measured(r.bytes_up, 0),
-          cell_count(r.evaluated),
-          {r.evaluated_all, r.evaluated_all ? "yes" : "no"},
-          percent(r, r.p_at_1),
-          percent(r, r.p_at_3),
-          percent(r, r.p_at_5),
-          percent(r, r.psp_at_1),
-          percent(r, r.psp_at_3),
-          percent(r, r.psp_at_5),
-          percent(r, r.p_at_1_halfwidth),
-          {r.wall_seconds, ""},
-          {r.rate_cuts, std::to_string(r.rate_cuts)},
-          r.rows_digest == 0 ? cell_none() : cell_text(fmt::format("{:016x}", r.rows_digest))};
+  std::vector<Cell> row = {{r.checkpoint, std::to_string(r.checkpoint)},
+                           cell_count(r.batches),
+                           {r.epoch, std::to_string(r.epoch)},
+                           cell_measured(r.loss, 4),
+                           cell_measured(r.active, 1),
+                           cell_measured(r.code_length, 3),
+                           cell_measured(r.examples_per_second, 0),
+                           {r.volunteers, std::to_string(r.volunteers)},
+                           cell_measured(r.bytes_down, 0),
+                           cell_measured(r.bytes_up, 0),
+                           cell_count(r.evaluated),
+                           {r.evaluated_all, r.evaluated_all ? "yes" : "no"}};
+  visit_precision(r.precision,
+                  [&](const char*, double value) { row.push_back(percent(r, value)); });
+  row.push_back({r.wall_seconds, ""});
+  row.push_back({r.rate_cuts, std::to_string(r.rate_cuts)});
+  row.push_back(r.rows_digest == 0 ? cell_none()
+                                   : cell_text(fmt::format("{:016x}", r.rows_digest)));
+  return row;
 }
 
 }  // namespace

@@ -66,37 +66,29 @@ void add_metrics(Report& report, const std::vector<HistoryRecord>& history, cons
   const HistoryRecord* best = nullptr;
   const HistoryRecord* last = nullptr;
   for (const HistoryRecord& record : history) {
-    if (record.evaluated == 0 || record.p_at_1 < 0) continue;
+    if (record.evaluated == 0 || !record.precision.is_measured()) continue;
     const double epoch = plan.batches_per_epoch() == 0
                              ? 0
                              : static_cast<double>(plan.round_begin(record.checkpoint)) /
                                    static_cast<double>(plan.batches_per_epoch());
-    curves[0].points.emplace_back(epoch, record.p_at_1);
-    if (record.p_at_3 >= 0) curves[1].points.emplace_back(epoch, record.p_at_3);
-    if (record.p_at_5 >= 0) curves[2].points.emplace_back(epoch, record.p_at_5);
+    for (std::size_t d = 0; d < curves.size(); ++d) {
+      if (record.precision.p[d] >= 0) curves[d].points.emplace_back(epoch, record.precision.p[d]);
+    }
     last = &record;
-    if (best == nullptr || record.p_at_1 > best->p_at_1) best = &record;
+    if (best == nullptr || record.precision.at_1() > best->precision.at_1()) best = &record;
   }
   report.section("precision", "Precision on held-out points");
   if (last == nullptr) {
     report.text("  not evaluated yet\n");
     return;
   }
-  auto& table = report.table("evaluations", {{"which", "", true},
-                                             {"checkpoint", "checkpoint"},
-                                             {"evaluated", "points"},
-                                             {"p_at_1", "P@1"},
-                                             {"p_at_3", "P@3"},
-                                             {"p_at_5", "P@5"},
-                                             {"psp_at_1", "PSP@1"},
-                                             {"psp_at_3", "PSP@3"},
-                                             {"psp_at_5", "PSP@5"}});
+  auto& table = report.table(
+      "evaluations", {{"which", "", true}, {"checkpoint", "checkpoint"}, {"evaluated", "points"}});
+  add_precision_columns(table.columns);
   for (const auto& [which, record] : {std::pair("last", last), std::pair("best", best)}) {
-    table.rows.push_back(
-        {cell_text(which), cell_count(record->checkpoint), cell_count(record->evaluated),
-         cell_measured_share(record->p_at_1), cell_measured_share(record->p_at_3),
-         cell_measured_share(record->p_at_5), cell_measured_share(record->psp_at_1),
-         cell_measured_share(record->psp_at_3), cell_measured_share(record->psp_at_5)});
+    std::vector<Cell>& row = table.rows.emplace_back(std::vector<Cell>{
+        cell_text(which), cell_count(record->checkpoint), cell_count(record->evaluated)});
+    add_precision_cells(row, record->precision);
   }
   const std::string chart = curve_chart(curves, "epoch", {.style = style});
   if (!chart.empty()) report.text("\n" + chart);
@@ -184,7 +176,7 @@ Result<Report> inspect_checkpoints(RunStore& run, const InspectRequest&) {
                           cell_count(record.epoch),
                           cell_time(record.wall_seconds),
                           before == 0 ? cell_none() : cell_duration(seconds),
-                          cell_measured_share(record.p_at_1),
+                          cell_measured_share(record.precision.at_1()),
                           {is_current, is_current ? "in the store" : ""}});
     before = record.wall_seconds;
   }

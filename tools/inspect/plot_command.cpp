@@ -71,17 +71,16 @@ double mean_staleness(const RunPlan& plan, RoundIndex round) {
   return sum / static_cast<double>(last - first);
 }
 
-using Share = double HistoryRecord::*;
+using Depths = std::array<double, 3> Precision::*;
 
 // Of `measure` at 1, 3 and 5.
 Plot precision_plot(const char* name, const char* title, const std::string& measure,
                     const std::vector<HistoryRecord>& history, const AxisPlace& epochs,
-                    const std::array<Share, 3>& shares) {
-  constexpr std::array<int, 3> kDepths = {1, 3, 5};
+                    Depths figures) {
   Plot plot{name, title, "epochs", measure + "k (%)", {}, false};
-  for (std::size_t i = 0; i < shares.size(); ++i) {
-    add_series(plot, history, fmt::format("{}{}", measure, kDepths[i]), epochs,
-               [&](const HistoryRecord& r) { return 100 * (r.*shares[i]); });
+  for (std::size_t i = 0; i < Precision::kDepths.size(); ++i) {
+    add_series(plot, history, fmt::format("{}{}", measure, Precision::kDepths[i]), epochs,
+               [&](const HistoryRecord& r) { return 100 * (r.precision.*figures)[i]; });
   }
   return plot;
 }
@@ -167,9 +166,9 @@ std::vector<Plot> plots_of(const std::vector<HistoryRecord>& history, const Mode
   plots.push_back(std::move(loss));
   using R = HistoryRecord;
   plots.push_back(precision_plot("precision", "Precision on held-out points", "P@", history, epochs,
-                                 {&R::p_at_1, &R::p_at_3, &R::p_at_5}));
+                                 &Precision::p));
   plots.push_back(precision_plot("psp", "Propensity-scored precision on held-out points", "PSP@",
-                                 history, epochs, {&R::psp_at_1, &R::psp_at_3, &R::psp_at_5}));
+                                 history, epochs, &Precision::psp));
   Plot active{"active", "Active neurons", "epochs", "neurons an example, mean over a round", {}};
   add_series(active, history, "active", epochs, [](const R& r) { return r.active; });
   plots.push_back(std::move(active));

@@ -145,7 +145,7 @@ Result<Report> stored_status(RunStore& run, const std::string& folder, const std
   report.fact("batch", "batches", std::move(batch));
   report.fact("wall_seconds", "written (UTC)", cell_time(last.wall_seconds));
   report.fact("loss", "loss", cell_measured(last.loss, 4));
-  report.fact("p_at_1", "P@1", cell_measured_share(last.p_at_1));
+  report.fact("p_at_1", "P@1", cell_measured_share(last.precision.at_1()));
   report.section("disk", "Disk");
   report.fact("store_bytes", "store", cell_bytes(folder_bytes(folder)));
   const auto free = free_bytes(folder);

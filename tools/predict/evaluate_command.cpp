@@ -167,27 +167,21 @@ Report Evaluation::report() const {
         cell_share(static_cast<double>(found_entries_) / static_cast<double>(exact_entries_)));
   }
   report.section("", "");
-  ReportTable& table = report.table("ways", {{"way", "scored", true},
-                                             {"p_at_1", "P@1"},
-                                             {"p_at_3", "P@3"},
-                                             {"p_at_5", "P@5"},
-                                             {"psp_at_1", "PSP@1"},
-                                             {"psp_at_3", "PSP@3"},
-                                             {"psp_at_5", "PSP@5"},
-                                             {"ndcg_at_3", "nDCG@3"},
+  ReportTable& table = report.table("ways", {{"way", "scored", true}});
+  add_precision_columns(table.columns);
+  table.columns.insert(table.columns.end(), {{"ndcg_at_3", "nDCG@3"},
                                              {"ndcg_at_5", "nDCG@5"},
                                              {"recall_at_5", "R@5"},
                                              {"examples_per_second", "points/s"}});
   for (const Way& way : ways_) {
-    const Metrics m = way.quality.metrics();
     const double seconds = static_cast<double>(way.elapsed.count()) / 1e6;
-    table.rows.push_back({cell_text(way.name), cell_measured_share(m.p_at_1),
-                          cell_measured_share(m.p_at_3), cell_measured_share(m.p_at_5),
-                          cell_measured_share(m.psp_at_1), cell_measured_share(m.psp_at_3),
-                          cell_measured_share(m.psp_at_5), cell_measured_share(way.quality.ndcg(1)),
-                          cell_measured_share(way.quality.ndcg(2)),
-                          cell_measured_share(way.quality.recall(2)),
-                          cell_number(static_cast<double>(points_read_) / seconds, 0)});
+    std::vector<Cell>& row = table.rows.emplace_back();
+    row.push_back(cell_text(way.name));
+    add_precision_cells(row, way.quality.precision());
+    for (const double value : {way.quality.ndcg(1), way.quality.ndcg(2), way.quality.recall(2)}) {
+      row.push_back(cell_measured_share(value));
+    }
+    row.push_back(cell_number(static_cast<double>(points_read_) / seconds, 0));
   }
   constexpr const char* kNames[] = {"head", "torso", "tail"};
   for (const Way& way : ways_) {

@@ -15,8 +15,8 @@ namespace gleaner {
 
 class Quality {
  public:
-  static constexpr std::array<std::uint32_t, 3> kDepths = {1, 3, 5};
-  static constexpr std::uint32_t kDepthMax = 5;
+  static constexpr auto kDepths = Precision::kDepths;
+  static constexpr std::uint32_t kDepthMax = kDepths.back();
 
   // Both outlive this.
   Quality(const InversePropensities& propensities, const FrequencyClasses& classes)
@@ -30,7 +30,7 @@ class Quality {
     std::array<std::uint64_t, 3> hits{};  // by depth
   };
 
-  [[nodiscard]] Metrics metrics() const { return sums_.metrics(); }
+  [[nodiscard]] Precision precision() const { return sums_.precision(); }
 
   [[nodiscard]] std::uint64_t points() const { return points_; }
 

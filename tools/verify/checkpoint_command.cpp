@@ -58,8 +58,8 @@ Result<void> list(const CheckpointFlags& flags) {
     if (!last) return last.error();
     table.rows.push_back({std::move(name), cell_count((*run)->checkpoint()),
                           cell_count(last->batches), cell_time(last->wall_seconds),
-                          cell_measured_share(last->p_at_1), cell_bytes(folder_bytes(path)),
-                          cell_text(path)});
+                          cell_measured_share(last->precision.at_1()),
+                          cell_bytes(folder_bytes(path)), cell_text(path)});
     return {};
   };
   if (auto added = add({nullptr, "(the last)"}, flags.store); !added) return added;
@@ -86,8 +86,8 @@ Result<void> show(const CheckpointFlags& flags) {
   report.fact("epoch", "epochs", cell_count(last->epoch));
   report.fact("wall_seconds", "written (UTC)", cell_time(last->wall_seconds));
   report.fact("loss", "loss", cell_measured(last->loss, 4));
-  report.fact("p_at_1", "P@1", cell_measured_share(last->p_at_1));
-  report.fact("p_at_5", "P@5", cell_measured_share(last->p_at_5));
+  report.fact("p_at_1", "P@1", cell_measured_share(last->precision.at_1()));
+  report.fact("p_at_5", "P@5", cell_measured_share(last->precision.p[2]));
   report.fact("bytes", "files", cell_bytes(folder_bytes(path)));
   report.fact("digest", "digest", cell_text(*digest));
   return print_report(report, flags.form(), "checkpoint show", flags.store);

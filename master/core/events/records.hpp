@@ -8,6 +8,7 @@
 
 #include "common/access/key_id.hpp"
 #include "common/ids.hpp"
+#include "common/model/precision.hpp"
 #include "schema/messages.hpp"
 #include "schema/traffic.hpp"
 
@@ -16,9 +17,7 @@ namespace gleaner {
 struct Evaluation {
   std::uint64_t points = 0;  // held-out points scored
   bool all_points = false;   // the whole held-out file
-  double p_at_1 = -1, p_at_3 = -1, p_at_5 = -1;
-  double psp_at_1 = -1, psp_at_3 = -1, psp_at_5 = -1;
-  double p_at_1_halfwidth = -1;   // see precision_halfwidth(); negative when all were scored
+  Precision precision;
   std::uint64_t test_points = 0;  // of the whole held-out file
 };
 

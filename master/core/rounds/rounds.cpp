@@ -242,7 +242,7 @@ void Rounds::begin_evaluation_if_due() {
 }
 
 void Rounds::on(const EvalFinished& event) {
-  learning_.add_evaluation(checkpoint_, event.evaluation.p_at_1);
+  learning_.add_evaluation(checkpoint_, event.evaluation.precision.at_1());
   evaluations_.finished(checkpoint_, event.evaluation);
   outbox_.push(StorageTask(RecordEvaluationTask{event.evaluation, sessions_.hand_in_accounts()}));
   outbox_.tell(

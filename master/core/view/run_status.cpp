@@ -60,7 +60,7 @@ RunStatus RunView::status() const {
   view.staleness = now.staleness;
   view.loss = static_cast<float>(now.loss);
   view.active = static_cast<float>(now.active);
-  view.precision_at_1 = static_cast<float>(now.last_evaluation.p_at_1);
+  view.precision_at_1 = static_cast<float>(now.last_evaluation.precision.at_1());
   const Wait wait = this->wait();
   view.wait_owner = wait.owner;
   view.is_held_up = is_held_up(wait);

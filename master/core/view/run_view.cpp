@@ -47,7 +47,7 @@ RunNews RunView::news() const {
   news.epoch = applied < run_.plan.batch_count() ? run_.plan.epoch_of(applied) : run_.model.epochs;
   news.epochs = run_.model.epochs;
   news.volunteers = sessions_.active();
-  news.precision_at_1 = static_cast<float>(evaluations_.last().p_at_1);
+  news.precision_at_1 = static_cast<float>(evaluations_.last().precision.at_1());
   // Volunteers are not told of each other.
   news.waiting_for = wait().owner == WaitOwner::kVolunteers && !waiting_for().empty()
                          ? "the work of other volunteers"

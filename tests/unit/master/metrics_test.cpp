@@ -87,17 +87,15 @@ TEST_CASE("metrics: agree with the definitions written out slowly", "[metrics]")
     const InversePropensities propensities(counts, 1000, model);
     MetricSums sums(propensities);
     for (const Case& c : cases) sums.add(c.labels, c.ranked);
-    const Metrics metrics = sums.metrics();
-    REQUIRE(metrics.evaluated < 700);
-    const auto agree = [&](std::size_t k, double precision, double scored) {
-      const SlowMetrics slow = slow_metrics(cases, counts, 1000, model.a, model.b, k);
-      REQUIRE(precision == Approx(slow.precision).epsilon(1e-12));
-      REQUIRE(scored == Approx(slow.scored).epsilon(1e-6));
-      REQUIRE(precision > 0.05);
-    };
-    agree(1, metrics.p_at_1, metrics.psp_at_1);
-    agree(3, metrics.p_at_3, metrics.psp_at_3);
-    agree(5, metrics.p_at_5, metrics.psp_at_5);
+    const Precision precision = sums.precision();
+    REQUIRE(sums.evaluated() < 700);
+    for (std::size_t d = 0; d < Precision::kDepths.size(); ++d) {
+      const SlowMetrics slow =
+          slow_metrics(cases, counts, 1000, model.a, model.b, Precision::kDepths[d]);
+      REQUIRE(precision.p[d] == Approx(slow.precision).epsilon(1e-12));
+      REQUIRE(precision.psp[d] == Approx(slow.scored).epsilon(1e-6));
+      REQUIRE(precision.p[d] > 0.05);
+    }
   }
 }
 
@@ -110,9 +108,7 @@ TEST_CASE("metrics: the order of the examples leaves no trace", "[metrics]") {
   std::reverse(cases.begin(), cases.end());
   MetricSums backwards(propensities);
   for (const Case& c : cases) backwards.add(c.labels, c.ranked);
-  REQUIRE(forwards.metrics().psp_at_1 == backwards.metrics().psp_at_1);
-  REQUIRE(forwards.metrics().psp_at_5 == backwards.metrics().psp_at_5);
-  REQUIRE(forwards.metrics().p_at_3 == backwards.metrics().p_at_3);
+  REQUIRE(forwards.precision() == backwards.precision());
 }
 
 TEST_CASE("metrics: points without labels are skipped, and nothing evaluated is negative",
@@ -121,14 +117,14 @@ TEST_CASE("metrics: points without labels are skipped, and nothing evaluated is 
   const InversePropensities propensities(counts, 2);
   MetricSums sums(propensities);
   sums.add({}, Labels{0, 1});
-  REQUIRE(sums.metrics().evaluated == 0);
-  REQUIRE(sums.metrics().p_at_1 < 0);
-  REQUIRE(sums.metrics().psp_at_5 < 0);
+  REQUIRE(sums.evaluated() == 0);
+  REQUIRE(sums.precision().p[0] < 0);
+  REQUIRE(sums.precision().psp[2] < 0);
   sums.add(Labels{1}, Labels{1, 0});
-  REQUIRE(sums.metrics().evaluated == 1);
-  REQUIRE(sums.metrics().p_at_1 == 1.0);
-  REQUIRE(sums.metrics().p_at_5 == Approx(0.2));
-  REQUIRE(sums.metrics().psp_at_5 == 1.0);
+  REQUIRE(sums.evaluated() == 1);
+  REQUIRE(sums.precision().p[0] == 1.0);
+  REQUIRE(sums.precision().p[2] == Approx(0.2));
+  REQUIRE(sums.precision().psp[2] == 1.0);
 }
 
 TEST_CASE("metrics: a hit on a rare label weighs more than on a frequent one", "[metrics]") {

@@ -85,9 +85,9 @@ TEST_CASE("progress source: notices become events", "[progress_source]") {
   const RunEvent sixth = progress.event(CheckpointReached{record});
   REQUIRE_FALSE(std::get<CheckpointSaved>(sixth).ends_epoch);
 
-  const RunEvent evaluated = progress.event(
-      CheckpointEvaluated{5, 1, {70, false, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05, 99}});
-  REQUIRE(std::get<Evaluated>(evaluated).scores == Scores{0.6, 0.5, 0.4, 0.3, 0.2, 0.1, 0.05});
+  const Precision precision{{0.6, 0.5, 0.4}, {0.3, 0.2, 0.1}, 0.05};
+  const RunEvent evaluated = progress.event(CheckpointEvaluated{5, 1, {70, false, precision, 99}});
+  REQUIRE(std::get<Evaluated>(evaluated).precision == precision);
   REQUIRE_FALSE(std::get<Evaluated>(evaluated).all);
   REQUIRE(std::get<Evaluated>(evaluated).test_points == 99);
   REQUIRE(std::get<Evaluated>(evaluated).points == 70);

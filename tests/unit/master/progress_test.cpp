@@ -170,7 +170,7 @@ TEST_CASE("console: with JSON an error is an event and a sentence on the other s
 TEST_CASE("json: the finished event begins with the members that programs rely on", "[console]") {
   RunFinished finished;
   finished.epochs = 3;
-  finished.scores = {0.5, 0.25, 0.125, 0.0625, 0.75, 0.875};
+  finished.precision = {{0.5, 0.25, 0.125}, {0.0625, 0.75, 0.875}};
   finished.examples_per_second = 5012.34;
   finished.digest = "00ff";
   REQUIRE_THAT(event_json(finished),

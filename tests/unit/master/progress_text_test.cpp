@@ -22,7 +22,7 @@ RunSnapshot busy() {
   s.epochs = 5;
   s.examples_per_second = 5012.4;
   s.loss = 3.2104;
-  s.scores.p_at_1 = 0.5941;
+  s.precision.p[0] = 0.5941;
   s.volunteers = 3;
   s.staleness = 2;
   s.bytes_down = 112.3;
@@ -152,11 +152,11 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
   finished.checkpoint = 60;
   REQUIRE(event_line(finished, kPlain) ==
           "Finished 5 epochs.\nnot evaluated\nmodel digest abc  (checkpoint 60 in dir)");
-  finished.scores = evaluated.scores;
+  finished.precision = evaluated.precision;
   REQUIRE_THAT(
       event_line(finished, kPlain),
       Contains("\nP@1 0.6000") && EndsWith("0.1000\nmodel digest abc  (checkpoint 60 in dir)"));
-  finished.scores = sample.scores;
+  finished.precision = sample.precision;
   finished.evaluated = 10'000;
   finished.test_points = 99'570;
   finished.test = "test.txt";

@@ -167,18 +167,19 @@ TEST_CASE("worker: an evaluation counts the best of all shards, over a sample or
   const Evaluation all = evaluated(40);
   REQUIRE(all.all_points);
   REQUIRE(all.points == 40);
-  REQUIRE(all.p_at_5 > 0);
-  REQUIRE(all.p_at_1_halfwidth < 0);
+  REQUIRE(all.precision.p[2] > 0);
+  REQUIRE(all.precision.p_at_1_halfwidth < 0);
   const Evaluation sample = evaluated(15);
   REQUIRE_FALSE(sample.all_points);
   REQUIRE(sample.points == 15);
   REQUIRE(sample.test_points == 40);
   REQUIRE(bench.owner.judged().size() == 15);
   REQUIRE(std::ranges::count(bench.owner.judged(), true, &JudgedExample::is_hit) ==
-          std::lround(15 * sample.p_at_1));
-  REQUIRE(sample.p_at_1_halfwidth == precision_halfwidth(sample.p_at_1, 15, 15, 40));
+          std::lround(15 * sample.precision.at_1()));
+  REQUIRE(sample.precision.p_at_1_halfwidth ==
+          precision_halfwidth(sample.precision.at_1(), 15, 15, 40));
   // Nothing of the sample is left.
-  REQUIRE(evaluated(40).psp_at_5 == all.psp_at_5);
+  REQUIRE(evaluated(40).precision.psp[2] == all.precision.psp[2]);
 }
 
 TEST_CASE("worker: a gradient is cut into the parts of the input shards", "[worker]") {

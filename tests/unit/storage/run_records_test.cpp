@@ -20,13 +20,7 @@ HistoryRecord full_history() {
   record.bytes_up = 202.5;
   record.evaluated = 1000;
   record.evaluated_all = true;
-  record.p_at_1 = 0.6130000000000001;
-  record.p_at_3 = 0.5;
-  record.p_at_5 = 0.4;
-  record.psp_at_1 = 0.3;
-  record.psp_at_3 = 0.2;
-  record.psp_at_5 = 0.1;
-  record.p_at_1_halfwidth = 0.01;
+  record.precision = {{0.6130000000000001, 0.5, 0.4}, {0.3, 0.2, 0.1}, 0.01};
   record.wall_seconds = -5;
   record.rows_digest = ~std::uint64_t{0} - 4;
   return record;

@@ -351,7 +351,7 @@ TEST_CASE("run store: history is kept by checkpoint and replaced", "[storage]") 
   const std::vector<HistoryRecord> before = require_value(run->history());
   HistoryRecord evaluated = before.at(1);
   evaluated.evaluated = 17;
-  evaluated.p_at_1 = 0.5;
+  evaluated.precision.p[0] = 0.5;
   require_ok(run->put_history(evaluated));
   const auto again = require_value(RunStore::open(disk.share()));
   CHECK(require_value(again->history()) ==

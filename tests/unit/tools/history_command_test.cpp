@@ -26,10 +26,10 @@ std::vector<HistoryRecord> two_records() {
   full.bytes_up = 187.6;
   full.evaluated = 8000;
   full.evaluated_all = true;
-  full.p_at_1 = 0.6125;
-  full.p_at_3 = 1;
-  full.p_at_5 = 0;
-  full.psp_at_1 = 0.25;
+  full.precision.p[0] = 0.6125;
+  full.precision.p[1] = 1;
+  full.precision.p[2] = 0;
+  full.precision.psp[0] = 0.25;
   full.wall_seconds = 1'700'000'000;
   return {plain, full};
 }

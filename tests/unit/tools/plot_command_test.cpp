@@ -31,7 +31,7 @@ std::vector<HistoryRecord> some_history() {
     record.loss = 9.0 / static_cast<double>(round + 1);
     record.volunteers = 3;
     record.wall_seconds = 1'700'000'000 + 600 * static_cast<std::int64_t>(round);
-    if (plan.ends_epoch(round)) record.p_at_1 = 0.25;
+    if (plan.ends_epoch(round)) record.precision.p[0] = 0.25;
     history.push_back(record);
   }
   return history;

@@ -134,13 +134,13 @@ TEST_CASE("predict: precision of its output is what the run's evaluation recorde
     INFO("l2_normalise " << l2_normalise);
     const TrainedRun& run = trained_run(l2_normalise);
     // Something was learned, and not everything: the figures are of use in a comparison.
-    REQUIRE(run.recorded.p_at_1 > 0.1);
-    REQUIRE(run.recorded.p_at_1 < 1.0);
+    REQUIRE(run.recorded.precision.p[0] > 0.1);
+    REQUIRE(run.recorded.precision.p[0] < 1.0);
     const auto objects = run.predict(run.flags());
     REQUIRE(objects.size() == 400);
-    CHECK(precision(objects, 1) == Approx(run.recorded.p_at_1).epsilon(1e-12));
-    CHECK(precision(objects, 3) == Approx(run.recorded.p_at_3).epsilon(1e-12));
-    CHECK(precision(objects, 5) == Approx(run.recorded.p_at_5).epsilon(1e-12));
+    CHECK(precision(objects, 1) == Approx(run.recorded.precision.p[0]).epsilon(1e-12));
+    CHECK(precision(objects, 3) == Approx(run.recorded.precision.p[1]).epsilon(1e-12));
+    CHECK(precision(objects, 5) == Approx(run.recorded.precision.p[2]).epsilon(1e-12));
   }
 }
 

@@ -46,7 +46,7 @@ TEST_CASE("quality: nDCG and recall are those of the definitions", "[quality]") 
   CHECK(quality.by_class(1).hits[1] == 0);
   CHECK(quality.by_class(1).hits[2] == 1);
   CHECK(quality.by_class(2).hits[2] == 0);
-  CHECK(quality.metrics().p_at_5 == Approx(0.4));
+  CHECK(quality.precision().p[2] == Approx(0.4));
 }
 
 TEST_CASE("quality: a short ranking is a miss at the places that it lacks", "[quality]") {
@@ -58,7 +58,7 @@ TEST_CASE("quality: a short ranking is a miss at the places that it lacks", "[qu
   quality.add(labels, ranked);
   CHECK(quality.ndcg(2) == 1);
   CHECK(quality.recall(2) == 1);
-  CHECK(quality.metrics().p_at_5 == Approx(0.2));
+  CHECK(quality.precision().p[2] == Approx(0.2));
 }
 
 }  // namespace gleaner

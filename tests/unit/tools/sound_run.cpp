@@ -48,7 +48,7 @@ Result<void> make_sound_run(std::unique_ptr<Store> store, RoundIndex checkpoint,
     if (auto staged = stage_sound_round(run, round); !staged) return staged;
     HistoryRecord record = make_history(round + 1);
     record.batches = plan.round_end(round);
-    record.p_at_1 = 0.5;
+    record.precision.p[0] = 0.5;
     record.evaluated = 10;
     if (auto begun = run.begin_fold(round, record, make_receipts(run.shard_map(), round)); !begun) {
       return begun;

@@ -132,7 +132,7 @@ TEST_CASE("repair: entries and metrics need no backup of the same checkpoint", "
   CHECK(is_whole(target));
   CHECK(digest_of(target) == digest);
   auto run = require_value(RunStore::open(target.share()));
-  CHECK(require_value(run->history()).back().p_at_1 < 0);
+  CHECK(require_value(run->history()).back().precision.p[0] < 0);
   // Beyond any that may have been handed out since the backup.
   CHECK(raw(require_value(run->reserve_lease_epochs(1))) > 65);
 }

@@ -59,12 +59,12 @@ TEST_CASE("evaluations: one that is done is owed no more, and is recorded when t
   evaluations.begin();
   REQUIRE(evaluations.current()->points() == std::min<std::uint64_t>(config.evaluate_sample, 6));
   Evaluation result;
-  result.p_at_1 = 0.25;
+  result.precision.p[0] = 0.25;
   evaluations.finished(2, result);
   REQUIRE_FALSE(evaluations.current());
   REQUIRE_FALSE(evaluations.owes(2));
   REQUIRE(evaluations.owes(4));
-  REQUIRE(evaluations.last().p_at_1 == 0.25);
+  REQUIRE(evaluations.last().precision.at_1() == 0.25);
   REQUIRE_FALSE(evaluations.is_recorded());
   evaluations.recorded();
   REQUIRE(evaluations.is_recorded());

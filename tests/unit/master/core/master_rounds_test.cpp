@@ -252,7 +252,7 @@ TEST_CASE("evaluation: training waits until an epoch's checkpoint is evaluated",
   REQUIRE(evaluated[0].epoch == 1);
   REQUIRE(evaluated[1].checkpoint == 4);
   REQUIRE(std::count(master.stored.begin(), master.stored.end(), "evaluation") == 2);
-  REQUIRE(master.core().snapshot().last_evaluation.p_at_1 == 0.5);
+  REQUIRE(master.core().snapshot().last_evaluation.precision.at_1() == 0.5);
 }
 
 TEST_CASE("evaluation: rounds of several epochs are evaluated where one is due within",

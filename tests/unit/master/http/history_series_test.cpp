@@ -10,7 +10,7 @@ HistoryRecord record(RoundIndex checkpoint, double loss, double p_at_1 = -1) {
   made.checkpoint = checkpoint;
   made.batches = 10 * checkpoint;
   made.loss = loss;
-  made.p_at_1 = p_at_1;
+  made.precision.p[0] = p_at_1;
   return made;
 }
 

@@ -15,6 +15,10 @@ struct MonotonicClockTag {
   using duration = Micros;
 };
 
+constexpr double seconds_in(Micros time) {
+  return static_cast<double>(time.count()) / 1e6;
+}
+
 // Microseconds since an arbitrary start. Wall time exists only in logs and records.
 using Instant = std::chrono::time_point<MonotonicClockTag, Micros>;
 

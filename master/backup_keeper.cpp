@@ -11,7 +11,7 @@ namespace gleaner {
 namespace {
 
 double seconds_since(Instant start) {
-  return static_cast<double>((monotonic_now() - start).count()) / 1e6;
+  return seconds_in(monotonic_now() - start);
 }
 
 }  // namespace

@@ -124,7 +124,7 @@ void CoreRunner::arrived(SessionId id, Connection& connection, const Result<Mess
   Message& last = std::get<Message>(verdict);
   if (const auto* refusal = std::get_if<Refusal>(&last)) {
     perform(Notice(
-        Remark{Severity::kWarning, "turned_away", connection.peer + ": " + refusal->sentence}));
+        LogLine{LogLevel::kWarning, connection.peer + ": " + refusal->sentence, "turned_away"}));
   }
   send_away(id, std::move(last));
 }

@@ -43,11 +43,6 @@ constexpr std::chrono::seconds kDiskPeriod{1};
 // How long goodbyes may take to leave.
 constexpr std::chrono::seconds kFarewell{3};
 
-RunShape shape_of(const ModelConfig& model) {
-  const RunPlan plan(model);
-  return {plan.round_count(), model.epochs, plan.batches_per_epoch(), model.batch_examples};
-}
-
 class MasterRun {
  public:
   MasterRun(MasterConfig& config, const RunData& data, RunStore& store, Console& console,
@@ -57,9 +52,9 @@ class MasterRun {
         store_(store),
         console_(console),
         web_(web),
-        shape_(shape_of(data.model)),
+        rounds_(RunPlan(data.model).round_count()),
         threads_(effective_threads(config, machine_facts().cores)),
-        progress_(shape_),
+        progress_(data.model.batch_examples),
         pool_(threads_),
         worker_(data.model, *data.train, data.test.get(), data.label_counts, pool_,
                 config.run.input_layer == InputHolder::kVolunteers),
@@ -82,6 +77,7 @@ class MasterRun {
   void announce(const ResumePoint& resume);
   void report(const Notice& notice);
   void keep_out(const VolunteerConvicted& guilty);
+
   void watch_signals();
   void start_local(std::uint32_t count);
   [[nodiscard]] LocalVolunteersOptions local_options(std::uint32_t count);
@@ -109,8 +105,8 @@ class MasterRun {
   const RunData& data_;
   RunStore& store_;
   Console& console_;
-  RunWeb* const web_;  // may be null
-  const RunShape shape_;
+  RunWeb* const web_;        // may be null
+  const RoundIndex rounds_;  // of the run
   const std::uint32_t threads_;
   ProgressSource progress_;
   ThreadPool pool_;
@@ -161,7 +157,7 @@ void MasterRun::announce(const ResumePoint& resume) {
   started.store = config_.run.store;
   started.resumed = resume.checkpoint > 0;
   started.checkpoint = resume.checkpoint;
-  started.rounds = shape_.rounds;
+  started.rounds = rounds_;
   started.points = data_.train->points();
   started.test_points = data_.test ? data_.test->points() : 0;
   started.features = data_.model.features;
@@ -181,19 +177,22 @@ void MasterRun::announce(const ResumePoint& resume) {
 // The log of connections that nobody introduced follows from what strangers do, and may be
 // written without end; everything else follows from the run.
 void MasterRun::report(const Notice& notice) {
-  const Remark* remark = std::get_if<Remark>(&notice);
-  if (remark != nullptr && remark->kind == "turned_away") {
-    entrance_.warn_of_stranger(remark->text);
-  } else {
-    console_.event(progress_.event(notice));
+  if (const auto* line = std::get_if<LogLine>(&notice); line && line->kind == "turned_away") {
+    return entrance_.warn_of_stranger(line->message);
   }
-  if (std::holds_alternative<RefereeWanted>(notice)) {
-    asio::post(io_, [this] {
-      if (!done_ && !referee_) start_referee();
-    });
-  }
-  const auto* convicted = std::get_if<VolunteerConvicted>(&notice);
-  if (convicted != nullptr && entrance_.is_open()) keep_out(*convicted);
+  std::visit(
+      [this]<typename T>(const T& one) {
+        if constexpr (std::is_same_v<T, RefereeWanted>) {
+          asio::post(io_, [this] {
+            if (!done_ && !referee_) start_referee();
+          });
+        } else if constexpr (std::is_same_v<T, VolunteerConvicted>) {
+          if (entrance_.is_open()) keep_out(one);
+        } else {
+          console_.event(one);
+        }
+      },
+      notice);
   if (web_ != nullptr) web_->notice(notice);
 }
 
@@ -337,7 +336,7 @@ Result<ExitCode> MasterRun::conclude_finished(bool already) {
   }
   drop_kept_to_go_back(config_.run.store);
   finished->best_store = kept_best(config_.run.store, finished->best_checkpoint);
-  finished->seconds = static_cast<double>((monotonic_now() - started_).count()) / 1e6;
+  finished->seconds = seconds_in(monotonic_now() - started_);
   console_.event(*finished);
   return ExitCode::kOk;
 }
@@ -392,7 +391,7 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
     return fail(done.error, exit_code_of(done.error.code));
   }
   if (done.outcome == Outcome::kFinished) return conclude_finished(false);
-  console_.event(RunStopped{store_.checkpoint(), shape_.rounds, done.outcome == Outcome::kStopped,
+  console_.event(RunStopped{store_.checkpoint(), rounds_, done.outcome == Outcome::kStopped,
                             config_.run.store});
   return ExitCode::kOk;
 }
@@ -419,8 +418,8 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   if (!resume) return fail(resume.error(), ExitCode::kStore);
   // Where the last start ended between the two.
   if (resume->is_evaluated) keep_best();
-  const bool is_complete = resume->checkpoint >= shape_.rounds ||
-                           resume->learning.is_past_best(config_.evaluation.patience);
+  const bool is_complete =
+      resume->checkpoint >= rounds_ || resume->learning.is_past_best(config_.evaluation.patience);
   if (is_complete && (resume->is_evaluated || !data_.test)) return conclude_finished(true);
 
   if (auto loaded = worker_.load(store_); !loaded) return fail(loaded.error(), ExitCode::kStore);

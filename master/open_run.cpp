@@ -58,9 +58,7 @@ class Pause {
     return is_stopped_;
   }
 
-  [[nodiscard]] double seconds() const {
-    return static_cast<double>((monotonic_now() - since_).count()) / 1e6;
-  }
+  [[nodiscard]] double seconds() const { return seconds_in(monotonic_now() - since_); }
 
  private:
   const Instant since_ = monotonic_now();

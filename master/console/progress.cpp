@@ -67,7 +67,7 @@ bool Console::is_due(const RunSnapshot& snapshot, Instant now) const {
   const bool is_new_wait = snapshot.waiting_for != shown_.waiting_for;
   switch (options_.mode) {
     case ConsoleMode::kTerminal:
-      return since >= kTerminalPace || is_new_wait || snapshot.phase != shown_.phase;
+      return since >= kTerminalPace || is_new_wait || snapshot.stage != shown_.stage;
     case ConsoleMode::kPlain:
       // Phases alternate with every round; only a wait is worth a line of its own.
       if (is_new_wait && !snapshot.waiting_for.empty()) return true;

@@ -37,7 +37,7 @@ class Console : public LogSink {
   Console(std::FILE* out, std::FILE* error, ConsoleOptions options, std::function<unsigned()> width,
           std::function<Instant()> clock);
 
-  // Call as often as you like: it prints at the pace of its mode, and at once when the phase or
+  // Call as often as you like: it prints at the pace of its mode, and at once when the stage or
   // what the run waits for has changed.
   void update(const RunSnapshot& snapshot);
   // RunFinished, RunStopped and RunFailed are the last word: of what follows, updates are ignored,

@@ -1,5 +1,6 @@
-// What the console is told: a snapshot of the run as often as one likes, and events as they happen.
-// Plain immutable values; the JSON form of each stands in EVENTS.md. What is unknown is negative.
+// What the console is told: a snapshot of the run as often as one likes, and events as they happen,
+// those of the core (notices.hpp) and the shell's. Plain immutable values; the JSON form of each
+// stands in EVENTS.md. What is unknown is negative.
 #pragma once
 
 #include <cstdint>
@@ -8,27 +9,17 @@
 #include <variant>
 #include <vector>
 
-#include "common/console/log.hpp"
 #include "common/exit_code.hpp"
 #include "common/ids.hpp"
 #include "common/model/precision.hpp"
 #include "common/result.hpp"
+#include "master/core/events/notices.hpp"
 
 namespace gleaner {
 
-enum class RunPhase : std::uint8_t {
-  kLoading,     // reading data, opening the store
-  kWaiting,     // for volunteers, or for one that lags
-  kTraining,    // batches are in flight
-  kCommitting,  // a round drains and is written
-  kEvaluating,
-  kStopping,
-  kFinished,
-};
-
 // The run at one moment.
 struct RunSnapshot {
-  RunPhase phase = RunPhase::kLoading;
+  RunStage stage = RunStage::kWaiting;
   RoundIndex rounds_done = 0;  // whole checkpoints
   RoundIndex rounds = 0;
   BatchIndex batches_done = 0;
@@ -94,54 +85,6 @@ struct PageServed {
   };
 
   std::optional<Program> program;
-};
-
-struct VolunteerJoined {
-  std::string name;
-  std::string address;  // empty for a local one
-  std::uint32_t threads = 0;
-  std::uint64_t memory_bytes = 0;
-  std::string simd;
-  std::uint32_t volunteers = 0;  // now
-};
-
-struct VolunteerLeft {
-  std::string name;
-  std::string reason;        // "said goodbye", "connection lost: …"
-  bool polite = false;       // it handed its shards over
-  std::uint32_t shards = 0;  // that others take over
-  std::uint32_t volunteers = 0;
-};
-
-struct CheckpointSaved {
-  RoundIndex checkpoint = 0;  // rounds done
-  RoundIndex rounds = 0;
-  BatchIndex batches = 0;  // done
-  std::uint32_t epochs_done = 0, epochs = 0;
-  bool ends_epoch = false;
-  double loss = -1;  // over the round
-  double active = -1;
-  double examples_per_second = -1;
-  double bytes_down = -1, bytes_up = -1;
-};
-
-struct Evaluated {
-  RoundIndex checkpoint = 0;
-  std::uint32_t epochs_done = 0, epochs = 0;
-  std::uint64_t points = 0;  // scored
-  bool all = false;          // the whole held-out file
-  Precision precision;
-  double seconds = -1;
-  std::uint64_t test_points = 0;  // in the whole held-out file
-};
-
-// Training waits until the store's disk has room; it goes on by itself.
-struct Paused {
-  std::string reason;
-};
-
-struct Resumed {
-  double seconds = 0;  // that it was paused
 };
 
 // A round has diverged: it is discarded, and trained again at half the rates.
@@ -213,11 +156,6 @@ struct RunFinished {
 struct RunFailed {
   Error error;
   ExitCode exit = ExitCode::kFailure;
-};
-
-struct LogLine {
-  LogLevel level = LogLevel::kInfo;
-  std::string message;
 };
 
 using RunEvent = std::variant<RecipeChosen, RunStarted, Listening, PageServed, VolunteerJoined,

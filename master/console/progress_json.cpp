@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "master/console/known_json.hpp"
+#include "master/console/status_words.hpp"
 
 namespace gleaner {
 namespace {
@@ -12,26 +13,6 @@ using Json = nlohmann::ordered_json;
 // For measurements of which more digits say nothing.
 Json tenths(double value) {
   return known(value < 0 ? value : std::round(value * 10) / 10);
-}
-
-const char* phase_name(RunPhase phase) {
-  switch (phase) {
-    case RunPhase::kLoading:
-      return "loading";
-    case RunPhase::kWaiting:
-      return "waiting";
-    case RunPhase::kTraining:
-      return "training";
-    case RunPhase::kCommitting:
-      return "committing";
-    case RunPhase::kEvaluating:
-      return "evaluating";
-    case RunPhase::kStopping:
-      return "stopping";
-    case RunPhase::kFinished:
-      return "finished";
-  }
-  return "unknown";
 }
 
 std::string line(const Json& json) {
@@ -95,25 +76,26 @@ struct EventJson {
   }
 
   Json operator()(const CheckpointSaved& e) const {
+    const RoundRecord& record = e.record;
     return {{"event", "checkpoint"},
-            {"checkpoint", e.checkpoint},
+            {"checkpoint", record.round + 1},
             {"rounds", e.rounds},
-            {"batches", e.batches},
-            {"epochs_done", e.epochs_done},
+            {"batches", record.batches},
+            {"epochs_done", record.epoch},
             {"epochs", e.epochs},
             {"ends_epoch", e.ends_epoch},
-            {"loss", known(e.loss)},
-            {"active", tenths(e.active)},
-            {"examples_per_second", tenths(e.examples_per_second)},
-            {"bytes_down", tenths(e.bytes_down)},
-            {"bytes_up", tenths(e.bytes_up)}};
+            {"loss", known(record.loss)},
+            {"active", tenths(record.active)},
+            {"examples_per_second", tenths(record.examples_per_second)},
+            {"bytes_down", tenths(record.bytes_down)},
+            {"bytes_up", tenths(record.bytes_up)}};
   }
 
   Json operator()(const Evaluated& e) const {
-    Json json = {{"event", "evaluated"},         {"checkpoint", e.checkpoint},
-                 {"epochs_done", e.epochs_done}, {"epochs", e.epochs},
-                 {"points", e.points},           {"all", e.all}};
-    add_precision(json, e.precision);
+    Json json = {{"event", "evaluated"},          {"checkpoint", e.checkpoint},
+                 {"epochs_done", e.epochs_done},  {"epochs", e.epochs},
+                 {"points", e.evaluation.points}, {"all", e.evaluation.all_points}};
+    add_precision(json, e.evaluation.precision);
     json["seconds"] = known(e.seconds);
     return json;
   }
@@ -191,7 +173,7 @@ std::string event_json(const RunEvent& event) {
 
 std::string progress_json(const RunSnapshot& s) {
   Json json = {{"event", "progress"},
-               {"phase", phase_name(s.phase)},
+               {"phase", s.stage == RunStage::kDone ? "finished" : stage_name(s.stage)},
                {"rounds_done", s.rounds_done},
                {"rounds", s.rounds},
                {"batches_done", s.batches_done},

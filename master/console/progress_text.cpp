@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/counted.hpp"
+#include "master/console/status_words.hpp"
 
 namespace gleaner {
 namespace {
@@ -29,26 +30,6 @@ std::string rate(double value) {
   return grouped(static_cast<std::uint64_t>(std::llround(std::clamp(value, 0.0, 1e15))));
 }
 
-const char* phase_word(RunPhase phase) {
-  switch (phase) {
-    case RunPhase::kLoading:
-      return "loading";
-    case RunPhase::kWaiting:
-      return "waiting";
-    case RunPhase::kTraining:
-      return "training";
-    case RunPhase::kCommitting:
-      return "saving";
-    case RunPhase::kEvaluating:
-      return "evaluating";
-    case RunPhase::kStopping:
-      return "stopping";
-    case RunPhase::kFinished:
-      return "finished";
-  }
-  return "";
-}
-
 std::string people(std::uint32_t volunteers) {
   return fmt::format("{} volunteer{}", volunteers, volunteers == 1 ? "" : "s");
 }
@@ -69,8 +50,8 @@ std::string seconds_shown(double seconds) {
 }
 
 void add_position(std::vector<Part>& parts, const RunSnapshot& s) {
-  if (s.phase != RunPhase::kTraining) {
-    parts.push_back({phase_word(s.phase), phase_word(s.phase), 90, Colour::kYellow});
+  if (s.stage != RunStage::kTraining) {
+    parts.push_back({stage_name(s.stage), stage_name(s.stage), 90, Colour::kYellow});
   }
   if (s.batches == 0) return;
   // Rounded down: 100 % appears when the last batch is done.
@@ -106,7 +87,7 @@ std::vector<Part> parts_of(const RunSnapshot& s) {
     parts.push_back({fmt::format("{:.0f} B down {:.0f} B up an example", s.bytes_down, s.bytes_up),
                      fmt::format("{:.0f}/{:.0f} B", s.bytes_down, s.bytes_up), 30});
   }
-  if (s.eta_seconds >= 0 && s.phase != RunPhase::kFinished) {
+  if (s.eta_seconds >= 0 && s.stage != RunStage::kDone) {
     const std::string eta = "ETA " + seconds_shown(s.eta_seconds);
     parts.push_back({eta, eta, 65});
   }
@@ -229,22 +210,28 @@ struct EventText {
   }
 
   std::string operator()(const CheckpointSaved& e) const {
-    std::string text = fmt::format("checkpoint {} of {} saved", e.checkpoint, e.rounds);
-    if (e.ends_epoch) text += fmt::format(", epoch {} of {} done", e.epochs_done, e.epochs);
-    if (e.loss >= 0) text += fmt::format(": loss {:.4f}", e.loss);
-    if (e.active >= 0) text += fmt::format(", {} active neurons an example", rate(e.active));
-    if (e.examples_per_second >= 0)
-      text += fmt::format(", {} examples/s", rate(e.examples_per_second));
+    const RoundRecord& record = e.record;
+    std::string text = fmt::format("checkpoint {} of {} saved", record.round + 1, e.rounds);
+    if (e.ends_epoch) text += fmt::format(", epoch {} of {} done", record.epoch, e.epochs);
+    if (record.loss >= 0) text += fmt::format(": loss {:.4f}", record.loss);
+    if (record.active >= 0) {
+      text += fmt::format(", {} active neurons an example", rate(record.active));
+    }
+    if (record.examples_per_second >= 0) {
+      text += fmt::format(", {} examples/s", rate(record.examples_per_second));
+    }
     return text;
   }
 
   std::string operator()(const Evaluated& e) const {
-    const std::string which =
-        e.all ? fmt::format("all {}", grouped(e.points))
-              : fmt::format("a sample of {} of {}", grouped(e.points), grouped(e.test_points));
+    const Evaluation& evaluation = e.evaluation;
+    const std::string which = evaluation.all_points
+                                  ? fmt::format("all {}", grouped(evaluation.points))
+                                  : fmt::format("a sample of {} of {}", grouped(evaluation.points),
+                                                grouped(evaluation.test_points));
     return fmt::format("epoch {} of {}: {}  ({} test examples{})", e.epochs_done, e.epochs,
-                       coloured(precision_text(e.precision, style), Colour::kGreen, style), which,
-                       e.seconds < 0 ? "" : fmt::format(" in {:.1f} s", e.seconds));
+                       coloured(precision_text(evaluation.precision, style), Colour::kGreen, style),
+                       which, e.seconds < 0 ? "" : fmt::format(" in {:.1f} s", e.seconds));
   }
 
   std::string operator()(const Paused& e) const {

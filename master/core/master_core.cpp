@@ -68,6 +68,8 @@ void MasterCore::schedule() {
   if (audits_.wants_referee() && !life_.has_called_referee) {
     life_.has_called_referee = true;
     outbox_.tell(RefereeWanted{});
+    outbox_.log(LogLevel::kInfo, "referee",
+                "there is nobody to do a volunteer's work again: this process does it");
   }
   units_.count_confirmed();
   rounds_.begin_evaluation_if_due();
@@ -104,7 +106,9 @@ void MasterCore::on(Folded& event) {
   pipeline_.forget_before(begin);
   if (input_) input_->forget_before(begin);
   placement_.weigh_balance();
-  outbox_.tell(CheckpointReached{rounds_.last_record()});
+  const RoundRecord& record = rounds_.last_record();
+  outbox_.tell(CheckpointSaved{record, run_.plan.round_count(), run_.model.epochs,
+                               run_.plan.ends_epoch(record.round)});
 }
 
 void MasterCore::on(ChunkRead& event) {
@@ -270,6 +274,8 @@ void MasterCore::judge() {
   std::vector<KeyId> convicted;
   for (const Conviction& guilty : audits_.take_convictions()) {
     outbox_.tell(VolunteerConvicted{guilty.identity, guilty.name, guilty.what});
+    outbox_.log(LogLevel::kError, "convicted",
+                fmt::format("{} is kept out of this run: {}", guilty.name, guilty.what));
     if (const SessionState* const session = sessions_.find(guilty.session)) {
       ++sessions_.account(*session).faults;
       refuse(guilty.session, {ErrorCode::kFault, "its answers are false: " + guilty.what});
@@ -297,7 +303,7 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
   const std::optional<SessionState> session = sessions_.take(id);
   if (!session) return;
   if (session->phase == SessionPhase::kIntroducing) {
-    outbox_.remark(Severity::kWarning, "turned_away", session->peer + ": " + reason);
+    outbox_.log(LogLevel::kWarning, "turned_away", session->peer + ": " + reason);
     return;
   }
   const std::uint32_t freed =

@@ -120,9 +120,9 @@ void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history) {
 }
 
 void RunWeb::notice(const Notice& notice) {
-  if (const auto* reached = std::get_if<CheckpointReached>(&notice)) {
-    add_record(history_record(reached->record, wall_seconds()));
-  } else if (const auto* evaluated = std::get_if<CheckpointEvaluated>(&notice)) {
+  if (const auto* saved = std::get_if<CheckpointSaved>(&notice)) {
+    add_record(history_record(saved->record, wall_seconds()));
+  } else if (const auto* evaluated = std::get_if<Evaluated>(&notice)) {
     HistoryRecord record = last_record_;
     set_evaluation(record, evaluated->evaluation);
     add_record(std::move(record));

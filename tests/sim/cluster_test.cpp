@@ -75,7 +75,7 @@ TEST_CASE("cluster: a volunteer that joins half-way changes nothing", "[sim]") {
   ClusterOptions options = small_options();
   options.join_spread_ms = 400;
   const ClusterResult result = run(options);
-  REQUIRE(result.happened.at("remark.moving") > 0);
+  REQUIRE(result.happened.at("log.moving") > 0);
   REQUIRE(result.reached.digests == options.expected->digests);
 }
 
@@ -95,7 +95,7 @@ TEST_CASE("cluster: a volunteer that outlives the master downloads nothing again
     INFO("seed " << seed);
     REQUIRE(result.reached.digests == options.expected->digests);
     REQUIRE(result.happened.count("branch.loads_a_checkpoint") == 0);
-    const auto times = result.happened.find("remark.rejoined");
+    const auto times = result.happened.find("log.rejoined");
     if (times != result.happened.end()) rejoined += times->second;
   }
   REQUIRE(rejoined > 40);
@@ -109,7 +109,7 @@ TEST_CASE("cluster: volunteers that vanish for good without a word are missed in
     options.volunteers = 4;
     options.faults.until = Millis(3'000);
     options.faults[Fault::kVolunteerGone] = Millis(100);
-    missed += run(options).happened["notice.gone"];
+    missed += run(options).happened["notice.left"];
   }
   REQUIRE(missed >= 10);
 }

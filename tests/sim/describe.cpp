@@ -62,27 +62,23 @@ std::string describe_task(const StorageTask& task) {
 }
 
 std::string describe_notice(const Notice& notice) {
-  return std::visit(Overloaded{
-                        [](const VolunteerCame& n) { return fmt::format("{} came", n.name); },
-                        [](const VolunteerGone& n) {
-                          return fmt::format("{} is gone: {}; {} shards to lend", n.name, n.reason,
-                                             n.shards);
-                        },
-                        [](const CheckpointReached& n) {
-                          return fmt::format("checkpoint {}", n.record.round + 1);
-                        },
-                        [](const CheckpointEvaluated& n) {
-                          return fmt::format("checkpoint {} evaluated", n.checkpoint);
-                        },
-                        [](const Remark& n) { return fmt::format("{}: {}", n.kind, n.text); },
-                        [](const TrainingPaused& n) { return "pauses: " + n.reason; },
-                        [](const TrainingResumed&) { return std::string("goes on"); },
-                        [](const VolunteerConvicted& n) {
-                          return fmt::format("{} is convicted: {}", n.name, n.what);
-                        },
-                        [](const RefereeWanted&) { return std::string("a referee is wanted"); },
-                    },
-                    notice);
+  return std::visit(
+      Overloaded{
+          [](const VolunteerJoined& n) { return fmt::format("{} joined", n.name); },
+          [](const VolunteerLeft& n) {
+            return fmt::format("{} left: {}; {} shards to lend", n.name, n.reason, n.shards);
+          },
+          [](const CheckpointSaved& n) { return fmt::format("checkpoint {}", n.record.round + 1); },
+          [](const Evaluated& n) { return fmt::format("checkpoint {} evaluated", n.checkpoint); },
+          [](const LogLine& n) { return fmt::format("{}: {}", n.kind, n.message); },
+          [](const Paused& n) { return "paused: " + n.reason; },
+          [](const Resumed&) { return std::string("resumed"); },
+          [](const VolunteerConvicted& n) {
+            return fmt::format("{} is convicted: {}", n.name, n.what);
+          },
+          [](const RefereeWanted&) { return std::string("a referee is wanted"); },
+      },
+      notice);
 }
 
 }  // namespace

@@ -296,7 +296,7 @@ void MasterProcess::note_checkpoint() {
 
 void MasterProcess::perform(Notice& effect) {
   context_.clock.note(effect.index());
-  const char* kinds[] = {"came",   "gone",    "checkpoint", "evaluated", "remark",
+  const char* kinds[] = {"joined", "left",    "checkpoint", "evaluated", "log",
                          "paused", "resumed", "convicted",  "referee"};
   context_.log.mark(std::string("notice.") + kinds[effect.index()]);
   if (std::holds_alternative<RefereeWanted>(effect)) {
@@ -309,11 +309,12 @@ void MasterProcess::perform(Notice& effect) {
     result_.convicted.insert(convicted->name);
     context_.log.line("master", "convicts " + convicted->name + ": " + convicted->what);
   }
-  const auto* remark = std::get_if<Remark>(&effect);
-  if (remark == nullptr) return;
-  context_.log.mark("remark." + remark->kind);
-  if (remark->severity == Severity::kError) {
-    context_.log.violation(remark->kind + ": " + remark->text);
+  const auto* line = std::get_if<LogLine>(&effect);
+  if (line == nullptr) return;
+  context_.log.mark("log." + line->kind);
+  // Who is convicted is judged by name.
+  if (line->level == LogLevel::kError && line->kind != "convicted") {
+    context_.log.violation(line->kind + ": " + line->message);
   }
 }
 

@@ -72,14 +72,14 @@ TEST_CASE("storm: no storm of faults changes a bit of any checkpoint", "[sim]") 
                            "exit.success",
                            "network.cut_inside_packet",
                            "network.held_back",
-                           "notice.gone",
-                           "remark.leaving",
+                           "notice.left",
+                           "log.leaving",
                            "notice.paused",
                            "notice.resumed",
-                           "remark.moving",
-                           "remark.rejoined",
-                           "remark.stopping",
-                           "remark.turned_away"}) {
+                           "log.moving",
+                           "log.rejoined",
+                           "log.stopping",
+                           "log.turned_away"}) {
     INFO(mark);
     REQUIRE(reached[mark] > 0);
   }

@@ -64,6 +64,7 @@ INCLUDES = {
 CORE_ROOMS = ["events", "batches", "sessions", "placement", "audits", "rounds", "units", "view"]
 for count, room in enumerate(CORE_ROOMS, 1):
     INCLUDES["master/core/" + room] = CORE_SEES | {"master/core/" + r for r in CORE_ROOMS[:count]}
+INCLUDES["master/core/events"] = INCLUDES["master/core/events"] | {"common/console"}  # levels of log lines
 INCLUDES["master/core"] = CORE_SEES | {"master/core"} | {"master/core/" + r for r in CORE_ROOMS}
 # The verbs of gleaner: each folder sees everything below tools, and these folders of tools.
 TOOLS_INCLUDE = {

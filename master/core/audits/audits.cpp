@@ -193,12 +193,11 @@ bool Audits::agree(CaseId id, Case& own, const Place& place, const Fingerprint& 
   }
   if (is_same) return true;
   if (auditor != nullptr) own.dissent = Dissent{place, again, person(*own.auditor, *auditor)};
-  outbox_.remark(
-      Severity::kWarning, "audit_differs",
-      fmt::format("{} of {} differs from what {} gets: a trusted volunteer does it again "
-                  "and decides",
-                  describe(own, place), own.who.name,
-                  auditor == nullptr ? "another" : auditor->name()));
+  outbox_.log(LogLevel::kWarning, "audit_differs",
+              fmt::format("{} of {} differs from what {} gets: a trusted volunteer does it again "
+                          "and decides",
+                          describe(own, place), own.who.name,
+                          auditor == nullptr ? "another" : auditor->name()));
   dismiss_auditor(id, own);
   return false;
 }

@@ -23,7 +23,7 @@
 #include "common/result.hpp"
 #include "common/time.hpp"
 #include "master/core/events/divergence.hpp"
-#include "master/core/events/records.hpp"
+#include "master/core/events/notices.hpp"
 #include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"
 
@@ -136,66 +136,6 @@ struct Send {
 struct CloseSession {
   SessionId session{};
 };
-
-enum class Severity : std::uint8_t { kInfo, kWarning, kError };
-
-// News for people and programs.
-struct VolunteerCame {
-  std::string name;
-  std::string peer;
-  std::uint32_t cores = 0;
-  std::uint64_t memory_bytes = 0;
-  std::string simd;
-  std::uint32_t volunteers = 0;  // now
-};
-
-struct VolunteerGone {
-  std::string name;
-  std::string reason;
-  bool is_polite = false;    // it handed its shards over
-  std::uint32_t shards = 0;  // that others take over
-  std::uint32_t volunteers = 0;
-};
-
-struct CheckpointReached {
-  RoundRecord record;
-};
-
-struct CheckpointEvaluated {
-  RoundIndex checkpoint = 0;
-  std::uint32_t epoch = 0;  // epochs complete
-  Evaluation evaluation;
-};
-
-// The store can take nothing more for now, and training waits for it.
-struct TrainingPaused {
-  std::string reason;
-};
-
-struct TrainingResumed {
-  Micros paused{};
-};
-
-// A volunteer's answer was false: it is to be kept out.
-struct VolunteerConvicted {
-  KeyId identity;
-  std::string name;
-  std::string what;
-};
-
-// An audit needs a trusted volunteer, and none is here: see kRefereeIdentity.
-struct RefereeWanted {};
-
-// Anything else worth a sentence; `kind` tells which sort, for tests.
-struct Remark {
-  Severity severity = Severity::kInfo;
-  std::string kind;
-  std::string text;
-};
-
-using Notice =
-    std::variant<VolunteerCame, VolunteerGone, CheckpointReached, CheckpointEvaluated, Remark,
-                 TrainingPaused, TrainingResumed, VolunteerConvicted, RefereeWanted>;
 
 enum class Outcome : std::uint8_t {
   kFinished,   // every round folded and the last one evaluated

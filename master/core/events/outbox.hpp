@@ -29,8 +29,8 @@ class Outbox {
 
   void tell(Notice notice) { effects_.emplace_back(std::move(notice)); }
 
-  void remark(Severity severity, std::string kind, std::string text) {
-    tell(Remark{severity, std::move(kind), std::move(text)});
+  void log(LogLevel level, std::string kind, std::string message) {
+    tell(LogLine{level, std::move(message), std::move(kind)});
   }
 
   void push(Done done) { effects_.emplace_back(std::move(done)); }

@@ -83,8 +83,7 @@ struct VolunteerView {
 
 // The run at one instant, immutable; progress, dashboards and tests read it.
 struct CoreSnapshot {
-  using Phase = RunStage;
-  Phase phase = Phase::kWaiting;
+  RunStage stage = RunStage::kWaiting;
   RoundIndex round = 0, rounds = 0;
   BatchIndex batch = 0, batches = 0;                     // batches applied
   std::uint32_t epoch = 0, epochs = 0;                   // epoch being trained, from 0

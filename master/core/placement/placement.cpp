@@ -188,9 +188,9 @@ void Placement::ask_back(SessionId id, const SessionState& session, const std::s
       leases_.set_state(shard, LeaseState::kReleasing, outbox_.now());
     }
   }
-  outbox_.remark(Severity::kInfo, "leaving",
-                 fmt::format("{} is leaving ({}) and hands over {}", session.name(), reason,
-                             counted(leases_.count_held_by(id), "shard")));
+  outbox_.log(LogLevel::kInfo, "leaving",
+              fmt::format("{} is leaving ({}) and hands over {}", session.name(), reason,
+                          counted(leases_.count_held_by(id), "shard")));
 }
 
 std::uint32_t Placement::holder_gone(SessionId id, const std::string& name,

@@ -129,8 +129,8 @@ void Placement::notice_held_back() {
         "its link keeps all waiting: a unit is {:.0f} ms on its way, others are done within "
         "{:.0f} ms",
         session->transit_us / 1e3, typical_us / 1e3);
-    outbox_.remark(Severity::kInfo, "no_shards",
-                   fmt::format("{} gets no shards: {}", session->name(), session->no_shards));
+    outbox_.log(LogLevel::kInfo, "no_shards",
+                fmt::format("{} gets no shards: {}", session->name(), session->no_shards));
     return;  // one at a time: without it the others may be in time
   }
 }
@@ -156,8 +156,8 @@ void Placement::explain_shares(std::span<const Holder> holders) {
           100 * holders[i].speed / std::max(total, 1e-9), run_.map.output_shards(),
           100.0 / run_.map.output_shards());
     }
-    outbox_.remark(Severity::kInfo, "no_shards",
-                   fmt::format("{} gets no shards: {}", session.name(), session.no_shards));
+    outbox_.log(LogLevel::kInfo, "no_shards",
+                fmt::format("{} gets no shards: {}", session.name(), session.no_shards));
   }
 }
 
@@ -218,9 +218,9 @@ void Placement::move_shards(Layer layer, const std::vector<Holder>& candidates, 
       leases_.set_state(shard, LeaseState::kReleasing, outbox_.now());
       leases_.at(shard).moved_why = source.no_shards.empty() ? why : source.no_shards;
     }
-    outbox_.remark(Severity::kInfo, "moving",
-                   fmt::format("{} {} away from {}", counted(move.shards, "shard"),
-                               move.shards == 1 ? "moves" : "move", source.name()));
+    outbox_.log(LogLevel::kInfo, "moving",
+                fmt::format("{} {} away from {}", counted(move.shards, "shard"),
+                            move.shards == 1 ? "moves" : "move", source.name()));
   }
 }
 

@@ -60,14 +60,14 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
   }
   if (accepted.empty()) has_newcomer_ = true;
   if (!accepted.empty()) {
-    outbox_.remark(Severity::kInfo, "rejoined",
-                   fmt::format("{} is back with {} as of checkpoint {}: nothing to download",
-                               session.name(), counted(accepted.size(), "shard"), checkpoint));
+    outbox_.log(LogLevel::kInfo, "rejoined",
+                fmt::format("{} is back with {} as of checkpoint {}: nothing to download",
+                            session.name(), counted(accepted.size(), "shard"), checkpoint));
   }
   if (!different.empty()) {
     ++sessions_.account(session).faults;
-    outbox_.remark(
-        Severity::kWarning, "different_content",
+    outbox_.log(
+        LogLevel::kWarning, "different_content",
         fmt::format("{} offers shard {}{} with a different content: loaded from the store "
                     "instead",
                     session.name(), raw(different.front()),

@@ -12,7 +12,8 @@ bool Evaluations::is_due(RoundIndex checkpoint) const {
   return run_.plan.epochs_done(checkpoint) / every > run_.plan.epochs_done(checkpoint - 1) / every;
 }
 
-void Evaluations::begin() {
+void Evaluations::begin(Instant now) {
+  began_ = now;
   const CoreConfig& config = run_.config;
   const std::uint64_t points = config.evaluate_sample == 0
                                    ? config.test_points

@@ -23,11 +23,14 @@ class Evaluations {
     return is_due(checkpoint) && evaluated_ < checkpoint;
   }
 
-  void begin();
+  void begin(Instant now);
   // The evaluation under way is done, and its result is on its way to the store.
   void finished(RoundIndex checkpoint, const Evaluation& result);
 
   void recorded() { is_recorded_ = true; }
+
+  // When the last evaluation began.
+  [[nodiscard]] Instant began() const { return began_; }
 
   // The evaluation under way.
   [[nodiscard]] std::optional<EvaluationRun>& current() { return current_; }
@@ -47,6 +50,7 @@ class Evaluations {
 
   const RunSetup& run_;
   std::optional<EvaluationRun> current_;
+  Instant began_{};
   RoundIndex evaluated_;
   bool is_recorded_ = true;
   Evaluation last_;

@@ -39,7 +39,7 @@ RoundRecord RoundMeter::record(RoundIndex round, const RunPlan& plan, const Pipe
   record.loss = to_nats(loss) / count;
   record.active = static_cast<double>(active) / count;
   record.code_length = code_lengths / count;
-  const double seconds = static_cast<double>((now - round_started_).count()) / 1e6;
+  const double seconds = seconds_in(now - round_started_);
   if (seconds > 0) record.examples_per_second = count / seconds;
   if (round_unit_examples_ > 0) {
     const auto carried = static_cast<double>(round_unit_examples_);

@@ -168,8 +168,8 @@ std::optional<Done> Rounds::close() {
   }
   if (const auto& weak = lengths.weak_start(); weak && !has_warned_of_codes_) {
     has_warned_of_codes_ = true;
-    outbox_.remark(
-        Severity::kWarning, "weak_codes",
+    outbox_.log(
+        LogLevel::kWarning, "weak_codes",
         fmt::format("round {} began with hidden codes of a length of {:.3g}, which had been "
                     "{:.3g}: the rounds before have ruined the hidden layer, and it may not "
                     "recover; begin again with a smaller --input-rate or --staleness",
@@ -238,15 +238,15 @@ void Rounds::on(Folded& event) {
 
 void Rounds::begin_evaluation_if_due() {
   if (evaluations_.current() || is_folding_ || stop_at_ || !evaluations_.owes(checkpoint_)) return;
-  evaluations_.begin();
+  evaluations_.begin(outbox_.now());
 }
 
 void Rounds::on(const EvalFinished& event) {
   learning_.add_evaluation(checkpoint_, event.evaluation.precision.at_1());
   evaluations_.finished(checkpoint_, event.evaluation);
   outbox_.push(StorageTask(RecordEvaluationTask{event.evaluation, sessions_.hand_in_accounts()}));
-  outbox_.tell(
-      CheckpointEvaluated{checkpoint_, run_.plan.epochs_done(checkpoint_), event.evaluation});
+  outbox_.tell(Evaluated{checkpoint_, run_.plan.epochs_done(checkpoint_), run_.model.epochs,
+                         event.evaluation, seconds_in(outbox_.now() - evaluations_.began())});
 }
 
 void Rounds::on(const HistoryRecorded&) {
@@ -269,9 +269,9 @@ std::optional<Done> Rounds::on(const StopRequested&) {
   stop_deadline_ = outbox_.now() + run_.config.stop_grace;
   if (auto done = stop_if_full()) return done;
   if (*stop_at_ > checkpoint_) {
-    outbox_.remark(Severity::kInfo, "stopping",
-                   fmt::format("stopping: finishing round {} first, for at most {} s",
-                               *stop_at_ - 1, run_.config.stop_grace.count() / 1000));
+    outbox_.log(LogLevel::kInfo, "stopping",
+                fmt::format("stopping: finishing round {} first, for at most {} s", *stop_at_ - 1,
+                            run_.config.stop_grace.count() / 1000));
   }
   return std::nullopt;
 }
@@ -280,7 +280,7 @@ std::optional<Done> Rounds::on(const StoreFull& event) {
   if (store_full_since_) return std::nullopt;
   store_full_since_ = outbox_.now();
   store_full_reason_ = event.error.message;
-  outbox_.tell(TrainingPaused{store_full_reason_});
+  outbox_.tell(Paused{store_full_reason_});
   return stop_if_full();
 }
 
@@ -292,7 +292,7 @@ std::optional<Done> Rounds::stop_if_full() const {
 
 void Rounds::store_answered() {
   if (!store_full_since_) return;
-  outbox_.tell(TrainingResumed{outbox_.now() - *store_full_since_});
+  outbox_.tell(Resumed{seconds_in(outbox_.now() - *store_full_since_)});
   store_full_since_.reset();
   sessions_.restart_debts();
 }

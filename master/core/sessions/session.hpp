@@ -60,7 +60,7 @@ struct SessionState {
   Instant last_said{};
   Instant last_progress{};            // last time it did what it owed us
   std::string paused;                 // why it computes nothing at present; empty while it works
-  std::optional<Instant> pause_told;  // the last remark on a pause
+  std::optional<Instant> pause_told;  // when a pause was last logged
   bool is_pause_told = false;         // there was one on the present pause
   Instant paused_at{};                // the last time it was heard to be paused
   std::map<UnitId, UnitInFlight> units;

@@ -112,8 +112,8 @@ Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello
   welcome.test_fingerprint = run_.config.test_fingerprint;
   welcome.first_epoch = first_epoch_;
   outbox_.send(id, std::move(welcome));
-  outbox_.tell(VolunteerCame{session.name(), session.peer, session.hello.cores,
-                             session.hello.memory_bytes, session.hello.simd, active()});
+  outbox_.tell(VolunteerJoined{session.name(), session.peer, session.hello.cores,
+                               session.hello.memory_bytes, session.hello.simd, active()});
   return {};
 }
 
@@ -211,23 +211,23 @@ void Sessions::heard(SessionState& session, const Heartbeat& heartbeat) const {
   const std::int64_t now_us = outbox_.now().time_since_epoch().count();
   const auto echoed = static_cast<std::int64_t>(heartbeat.echoed_us);
   if (echoed > 0 && echoed <= now_us) session.round_trip_us = now_us - echoed;
-  remark_pause(session, heartbeat.paused);
+  log_pause(session, heartbeat.paused);
   session.paused = heartbeat.paused;
   if (session.is_paused()) session.paused_at = outbox_.now();
 }
 
 // The peer decides how often it pauses, but not how long the log is. The end of a pause is told
 // where its beginning was.
-void Sessions::remark_pause(SessionState& session, const std::string& paused) const {
+void Sessions::log_pause(SessionState& session, const std::string& paused) const {
   const Instant now = outbox_.now();
   if (session.is_paused() && paused.empty() && session.is_pause_told) {
-    outbox_.remark(Severity::kInfo, "paused", fmt::format("{} works again", session.name()));
+    outbox_.log(LogLevel::kInfo, "paused", fmt::format("{} works again", session.name()));
   } else if (!session.is_paused() && !paused.empty()) {
     session.is_pause_told = !session.pause_told || now - *session.pause_told >= kPauseRemarkPeriod;
     if (!session.is_pause_told) return;
     session.pause_told = now;
-    outbox_.remark(
-        Severity::kInfo, "paused",
+    outbox_.log(
+        LogLevel::kInfo, "paused",
         fmt::format("{} is paused and keeps its shards for a while: {}", session.name(), paused));
   }
 }
@@ -251,7 +251,7 @@ void Sessions::departed(const SessionState& session, const std::string& reason,
   gone_.push_back({session.name(), reason, outbox_.now(), shards});
   if (gone_.size() > kDeparturesMax) gone_.pop_front();
   accounts_.end(session);
-  outbox_.tell(VolunteerGone{session.name(), reason,
+  outbox_.tell(VolunteerLeft{session.name(), reason,
                              session.phase == SessionPhase::kLeaving && shards == 0, shards,
                              active()});
 }

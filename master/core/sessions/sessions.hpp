@@ -108,7 +108,7 @@ class Sessions {
   [[nodiscard]] std::vector<AccountRecord> accounts() const { return accounts_.all(); }
 
  private:
-  void remark_pause(SessionState& session, const std::string& paused) const;
+  void log_pause(SessionState& session, const std::string& paused) const;
   // How long the session may owe work before it is ended: CoreConfig::stall. A stranger that has a
   // unit gets 20 times the time that others take for a unit, since the whole run waits for it.
   [[nodiscard]] Millis patience(const SessionState& session) const;

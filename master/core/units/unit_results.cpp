@@ -86,8 +86,8 @@ Result<void> Units::receive(SessionId id, SessionState& session, const UnitResul
     ++account.units_refused;
     if (added.error().code == ErrorCode::kFault) {
       ++account.faults;
-      outbox_.remark(Severity::kError, "fault",
-                     fmt::format("{}: {}", session.name(), added.error().message));
+      outbox_.log(LogLevel::kError, "fault",
+                  fmt::format("{}: {}", session.name(), added.error().message));
     }
     return added;
   }

@@ -50,7 +50,7 @@ RunStatus RunView::status() const {
   RunStatus view;
   view.build = kBuildVersion;
   view.life = raw(life_number_);
-  view.stage = now.phase;
+  view.stage = now.stage;
   view.round = now.round;
   view.rounds = now.rounds;
   view.batch = now.batch;

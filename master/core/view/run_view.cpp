@@ -6,13 +6,12 @@ namespace gleaner {
 
 CoreSnapshot RunView::snapshot() const {
   CoreSnapshot view;
-  using Phase = CoreSnapshot::Phase;
   view.waiting_for = waiting_for();
-  view.phase = life_.is_done                                  ? Phase::kDone
-               : rounds_.is_stopping()                        ? Phase::kStopping
-               : evaluations_.current()                       ? Phase::kEvaluating
-               : !life_.is_started || sessions_.active() == 0 ? Phase::kWaiting
-                                                              : Phase::kTraining;
+  view.stage = life_.is_done                                  ? RunStage::kDone
+               : rounds_.is_stopping()                        ? RunStage::kStopping
+               : evaluations_.current()                       ? RunStage::kEvaluating
+               : !life_.is_started || sessions_.active() == 0 ? RunStage::kWaiting
+                                                              : RunStage::kTraining;
   view.round = rounds_.checkpoint();
   view.rounds = run_.plan.round_count();
   view.batch = pipeline_.applied();

@@ -53,7 +53,7 @@ RunView::Wait RunView::wait_for_holders() const {
   if (until && outbox_.now() < *until) {
     return {WaitOwner::kVolunteers,
             fmt::format("shards of volunteers that may come back, {:.1f} s more",
-                        static_cast<double>((*until - outbox_.now()).count()) / 1e6),
+                        seconds_in(*until - outbox_.now())),
             *until - run_.config.rejoin_grace};
   }
   for (const auto& [id, session] : sessions_.all()) {

@@ -9,7 +9,7 @@ constexpr Instant kStart{Micros{5'000'000}};
 
 CoreSnapshot training(std::uint64_t examples) {
   CoreSnapshot core;
-  core.phase = CoreSnapshot::Phase::kTraining;
+  core.stage = RunStage::kTraining;
   core.rounds = 10;
   core.batches = 1000;
   core.batch = examples / 100;
@@ -22,7 +22,7 @@ CoreSnapshot training(std::uint64_t examples) {
 }
 
 ProgressSource source() {
-  return ProgressSource({10, 2, 500, 100});
+  return ProgressSource(100);
 }
 
 }  // namespace
@@ -55,9 +55,9 @@ TEST_CASE("progress source: a pause does not count as slow training", "[progress
   REQUIRE(progress.snapshot(training(1000), kStart + Millis{2000}).examples_per_second ==
           Approx(500));
   CoreSnapshot evaluating = training(1000);
-  evaluating.phase = CoreSnapshot::Phase::kEvaluating;
+  evaluating.stage = RunStage::kEvaluating;
   const RunSnapshot during = progress.snapshot(evaluating, kStart + Millis{4000});
-  REQUIRE(during.phase == RunPhase::kEvaluating);
+  REQUIRE(during.stage == RunStage::kEvaluating);
   REQUIRE(during.examples_per_second == Approx(500));
   CoreSnapshot waiting = training(1000);
   waiting.waiting_for = "a volunteer";
@@ -65,42 +65,6 @@ TEST_CASE("progress source: a pause does not count as slow training", "[progress
   progress.snapshot(training(1000), kStart + Millis{60'000});
   REQUIRE(progress.snapshot(training(2000), kStart + Millis{61'000}).examples_per_second ==
           Approx(1000));
-}
-
-TEST_CASE("progress source: notices become events", "[progress_source]") {
-  const ProgressSource progress = source();
-  RoundRecord record;
-  record.round = 4;
-  record.batches = 500;
-  record.epoch = 1;
-  record.loss = 2.5;
-  const RunEvent fifth = progress.event(CheckpointReached{record});
-  const auto& saved = std::get<CheckpointSaved>(fifth);
-  REQUIRE(saved.checkpoint == 5);
-  REQUIRE(saved.rounds == 10);
-  REQUIRE(saved.ends_epoch);
-  REQUIRE(saved.loss == 2.5);
-  record.round = 5;
-  record.batches = 600;
-  const RunEvent sixth = progress.event(CheckpointReached{record});
-  REQUIRE_FALSE(std::get<CheckpointSaved>(sixth).ends_epoch);
-
-  const Precision precision{{0.6, 0.5, 0.4}, {0.3, 0.2, 0.1}, 0.05};
-  const RunEvent evaluated = progress.event(CheckpointEvaluated{5, 1, {70, false, precision, 99}});
-  REQUIRE(std::get<Evaluated>(evaluated).precision == precision);
-  REQUIRE_FALSE(std::get<Evaluated>(evaluated).all);
-  REQUIRE(std::get<Evaluated>(evaluated).test_points == 99);
-  REQUIRE(std::get<Evaluated>(evaluated).points == 70);
-
-  const RunEvent left = progress.event(VolunteerGone{"box", "silent", true, 3, 1});
-  REQUIRE(std::get<VolunteerLeft>(left).shards == 3);
-  REQUIRE(std::get<VolunteerLeft>(left).polite);
-  const RunEvent joined = progress.event(VolunteerCame{"box", "h:1", 4, 99, "avx2", 2});
-  REQUIRE(std::get<VolunteerJoined>(joined).threads == 4);
-  REQUIRE(std::get<VolunteerJoined>(joined).memory_bytes == 99);
-  const RunEvent remark = progress.event(Remark{Severity::kWarning, "kind", "words"});
-  REQUIRE(std::get<LogLine>(remark).level == LogLevel::kWarning);
-  REQUIRE(std::get<LogLine>(remark).message == "words");
 }
 
 }  // namespace gleaner

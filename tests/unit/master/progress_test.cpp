@@ -30,7 +30,7 @@ struct Stage {
 
 RunSnapshot at_batch(BatchIndex batch) {
   RunSnapshot s;
-  s.phase = RunPhase::kTraining;
+  s.stage = RunStage::kTraining;
   s.batches_done = batch;
   s.batches = 100;
   s.rounds = 10;
@@ -77,11 +77,11 @@ TEST_CASE("console: a log gets a line every ten seconds, later every minute", "[
   REQUIRE_THAT(stage.out.text(), Catch::Matchers::StartsWith("[0:00] 1%, epoch 1/1"));
 }
 
-TEST_CASE("console: a log says at once what the run waits for, and not every phase", "[console]") {
+TEST_CASE("console: a log says at once what the run waits for, and not every stage", "[console]") {
   Stage stage({ConsoleMode::kPlain, {}, false, false});
   RunSnapshot s = at_batch(1);
   stage.console.update(s);
-  s.phase = RunPhase::kCommitting;
+  s.stage = RunStage::kEvaluating;
   stage.console.update(s);
   REQUIRE(lines(stage.out.text()) == 1);
   s.waiting_for = "a volunteer";

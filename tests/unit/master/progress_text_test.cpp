@@ -13,7 +13,7 @@ constexpr TextStyle kRich{true, true};
 
 RunSnapshot busy() {
   RunSnapshot s;
-  s.phase = RunPhase::kTraining;
+  s.stage = RunStage::kTraining;
   s.rounds_done = 11;
   s.rounds = 60;
   s.batches_done = 768;
@@ -61,7 +61,7 @@ TEST_CASE("progress: a line never exceeds the width, with or without colours", "
   waiting.waiting_for = "1 volunteer: start gleaner-volunteer höst:7070 somewhere";
   RunSnapshot starting;
   RunSnapshot evaluating = busy();
-  evaluating.phase = RunPhase::kEvaluating;
+  evaluating.stage = RunStage::kEvaluating;
   for (const RunSnapshot& snapshot : {busy(), waiting, starting, evaluating}) {
     for (unsigned width = 0; width < 200; ++width) {
       const std::string plain = progress_line(snapshot, width, kPlain);
@@ -86,7 +86,7 @@ TEST_CASE("progress: the bar is full when the last batch is done and not before"
 
 TEST_CASE("progress: a run that waits says for what", "[progress]") {
   RunSnapshot s = busy();
-  s.phase = RunPhase::kWaiting;
+  s.stage = RunStage::kWaiting;
   s.volunteers = 1;
   s.waiting_for = "shard 3 of box\x1b[2J to answer";
   REQUIRE(progress_line(s, 120, kPlain) ==
@@ -102,7 +102,7 @@ TEST_CASE("progress: a log line holds every fact in words", "[progress]") {
 
 TEST_CASE("progress: what is not measured yet is left out", "[progress]") {
   RunSnapshot s;
-  s.phase = RunPhase::kTraining;
+  s.stage = RunStage::kTraining;
   s.rounds = 2;
   s.batches = 10;
   s.epochs = 1;
@@ -123,22 +123,22 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
   REQUIRE(event_line(VolunteerLeft{"box1", "said goodbye", true, 1, 0}, kPlain) ==
           "- box1 left: said goodbye; 1 shard handed over to others (0 volunteers now)");
   CheckpointSaved saved;
-  saved.checkpoint = 12;
+  saved.record.round = 11;
   saved.rounds = 60;
-  saved.epochs_done = 1;
+  saved.record.epoch = 1;
   saved.epochs = 5;
   saved.ends_epoch = true;
-  saved.loss = 3.2;
-  saved.active = 1016.4;
-  saved.examples_per_second = 5012;
+  saved.record.loss = 3.2;
+  saved.record.active = 1016.4;
+  saved.record.examples_per_second = 5012;
   REQUIRE(event_line(saved, kPlain) ==
           "checkpoint 12 of 60 saved, epoch 1 of 5 done: loss 3.2000, 1,016 active neurons an "
           "example, 5,012 examples/s");
-  const Evaluated evaluated{12, 1, 5, 5188, true, {0.6, 0.5, 0.4, 0.3, 0.2, 0.1}, 2.25};
+  const Evaluated evaluated{12, 1, 5, {5188, true, {{0.6, 0.5, 0.4}, {0.3, 0.2, 0.1}}, 5188}, 2.25};
   REQUIRE(event_line(evaluated, kPlain) ==
           "epoch 1 of 5: P@1 0.6000  P@3 0.5000  P@5 0.4000  PSP@1 0.3000  PSP@3 0.2000  PSP@5 "
           "0.1000  (all 5,188 test examples in 2.2 s)");
-  Evaluated sample{12, 2, 6, 10'000, false, {0.532, 0.5, 0.4, 0.3, 0.2, 0.1, 0.0098}, -1, 99'570};
+  Evaluated sample{12, 2, 6, {10'000, false, {{0.532, 0.5, 0.4}, {0.3, 0.2, 0.1}, 0.0098}, 99'570}};
   REQUIRE_THAT(event_line(sample, kPlain),
                StartsWith("epoch 2 of 6: P@1 0.5320 +/- 0.0098  P@3 0.5000") &&
                    EndsWith("  (a sample of 10,000 of 99,570 test examples)"));
@@ -152,11 +152,11 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
   finished.checkpoint = 60;
   REQUIRE(event_line(finished, kPlain) ==
           "Finished 5 epochs.\nnot evaluated\nmodel digest abc  (checkpoint 60 in dir)");
-  finished.precision = evaluated.precision;
+  finished.precision = evaluated.evaluation.precision;
   REQUIRE_THAT(
       event_line(finished, kPlain),
       Contains("\nP@1 0.6000") && EndsWith("0.1000\nmodel digest abc  (checkpoint 60 in dir)"));
-  finished.precision = sample.precision;
+  finished.precision = sample.evaluation.precision;
   finished.evaluated = 10'000;
   finished.test_points = 99'570;
   finished.test = "test.txt";

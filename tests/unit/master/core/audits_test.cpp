@@ -79,7 +79,7 @@ std::string remarks(const MasterDriver& master) {
   std::string all = master.core_snapshot().waiting_for;
   const CoreSnapshot now = master.core_snapshot();
   all += "\nround " + std::to_string(now.round) + ", batch " + std::to_string(now.batch);
-  for (const Remark& remark : master.notices<Remark>()) all += "\n" + remark.text;
+  for (const LogLine& remark : master.notices<LogLine>()) all += "\n" + remark.message;
   return all;
 }
 

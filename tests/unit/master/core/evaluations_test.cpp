@@ -56,7 +56,7 @@ TEST_CASE("evaluations: one that is done is owed no more, and is recorded when t
   const RunSetup run(tiny_model(), config, {});
   Evaluations evaluations(run, {});
   REQUIRE(evaluations.is_recorded());
-  evaluations.begin();
+  evaluations.begin(Instant{});
   REQUIRE(evaluations.current()->points() == std::min<std::uint64_t>(config.evaluate_sample, 6));
   Evaluation result;
   result.precision.p[0] = 0.25;

@@ -29,7 +29,7 @@ TEST_CASE("admission: an acceptable Hello is welcomed with the whole model", "[m
   REQUIRE(welcome.model == tiny_model());
   REQUIRE(welcome.heartbeat_ms == 1234);
   REQUIRE(welcome.silence_ms == 5678);
-  const auto came = master.notices<VolunteerCame>();
+  const auto came = master.notices<VolunteerJoined>();
   REQUIRE(came.size() == 1);
   REQUIRE(came[0].name == "ann");
   REQUIRE(came[0].volunteers == 1);
@@ -83,8 +83,8 @@ TEST_CASE("admission: anything before Hello is refused by name", "[master]") {
   REQUIRE(refusal.code == ErrorCode::kProtocol);
   REQUIRE_THAT(refusal.sentence, Catch::StartsWith("Heartbeat before Hello"));
   REQUIRE(master.is_closed(id));
-  REQUIRE(master.notices<VolunteerGone>().empty());
-  REQUIRE(master.notices<Remark>().at(0).kind == "turned_away");
+  REQUIRE(master.notices<VolunteerLeft>().empty());
+  REQUIRE(master.notices<LogLine>().at(0).kind == "turned_away");
 }
 
 TEST_CASE("admission: a second Hello ends the session and frees its shards", "[master]") {
@@ -124,11 +124,11 @@ TEST_CASE("admission: the same identity connecting again closes its old session"
   REQUIRE_FALSE(master.is_closed(other));
   REQUIRE(master.held_by(old) == 0);
   REQUIRE(master.held_by(renewed) + master.held_by(other) == 4);
-  REQUIRE(master.notices<VolunteerGone>().at(0).reason == "it connected again");
+  REQUIRE(master.notices<VolunteerLeft>().at(0).reason == "it connected again");
   // What the old connection still brings is nobody's.
   master.say(old, Heartbeat{});
   master.close(old);
-  REQUIRE(master.notices<VolunteerGone>().size() == 1);
+  REQUIRE(master.notices<VolunteerLeft>().size() == 1);
 }
 
 TEST_CASE("admission: of two processes with one key the one that started last stays", "[master]") {

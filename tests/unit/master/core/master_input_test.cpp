@@ -236,7 +236,7 @@ TEST_CASE("lent input: a leaver answers what it has, asks for points, and hands 
   answer(master, ann, *unit);
   while (!master.is_closed(ann)) REQUIRE(master.serve(ann));
   REQUIRE(master.take<Goodbye>(ann).code == ErrorCode::kShuttingDown);
-  REQUIRE(master.notices<VolunteerGone>().at(0).is_polite);
+  REQUIRE(master.notices<VolunteerLeft>().at(0).polite);
   const LeaseGrant grant = take_input_grant(master, bob);
   REQUIRE(grant.lease.shard == given);
   REQUIRE(grant.next_batch == stands_before);
@@ -316,7 +316,7 @@ TEST_CASE("lent input: who holds input shards alone is not told that it has none
   REQUIRE(master.core().leases().held_by(bob) == std::vector<ShardId>{kFour, kFive});
   master.settle();
   require_trained(master);
-  for (const Remark& remark : master.notices<Remark>()) REQUIRE(remark.kind != "no_shards");
+  for (const LogLine& remark : master.notices<LogLine>()) REQUIRE(remark.kind != "no_shards");
 }
 
 TEST_CASE("lent input: one too slow for an output shard gets another chance all the same",
@@ -364,7 +364,7 @@ TEST_CASE("lent input: a slow link keeps the shards that nobody else has the mem
     master.unhold(bob);
     REQUIRE(master.serve(bob));
   }
-  for (const Remark& remark : master.notices<Remark>()) REQUIRE(remark.kind != "no_shards");
+  for (const LogLine& remark : master.notices<LogLine>()) REQUIRE(remark.kind != "no_shards");
   require_trained(master);
 }
 

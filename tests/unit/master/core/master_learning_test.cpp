@@ -113,9 +113,9 @@ TEST_CASE("learning: what the rounds before have ruined is logged, not trained a
   master.code_length = [](BatchIndex) { return 8.0; };
   train(master, [](BatchIndex) { return kNat / 1000; });
   REQUIRE(master.outcome() == Outcome::kFinished);
-  const auto remarks = master.notices<Remark>();
-  REQUIRE(std::any_of(remarks.begin(), remarks.end(), [](const Remark& remark) {
-    return remark.kind == "weak_codes" && remark.text.find("had been 200") != std::string::npos;
+  const auto remarks = master.notices<LogLine>();
+  REQUIRE(std::any_of(remarks.begin(), remarks.end(), [](const LogLine& remark) {
+    return remark.kind == "weak_codes" && remark.message.find("had been 200") != std::string::npos;
   }));
 }
 

@@ -50,7 +50,7 @@ TEST_CASE("pause: a paused volunteer gets no units and no shards, and is not let
   MasterDriver& master = run.master;
   const std::size_t had = master.count<TrainUnit>(run.ann);
   run.say_paused(run.ann, "the machine is in use");
-  REQUIRE(master.notices<Remark>().back().kind == "paused");
+  REQUIRE(master.notices<LogLine>().back().kind == "paused");
   REQUIRE(master.core().status().volunteers.at(0).no_shards ==
           "it is paused: the machine is in use");
   while (master.run_worker() || master.serve(run.bob)) {
@@ -90,7 +90,7 @@ TEST_CASE("pause: a paused volunteer that leaves hands over as any other", "[mas
   run.say_paused(run.ann, "the machine is in use");
   master.say(run.ann, Leaving{"the machine is in use"});
   while (!master.is_closed(run.ann)) REQUIRE((master.serve(run.ann) || master.run_storage()));
-  REQUIRE(master.notices<VolunteerGone>().at(0).is_polite);
+  REQUIRE(master.notices<VolunteerLeft>().at(0).polite);
   master.settle();
   REQUIRE(master.outcome() == Outcome::kFinished);
 }

@@ -141,9 +141,9 @@ TEST_CASE("placement: the shards of a vanished volunteer go to several others at
   master.close(big);
   REQUIRE(master.held_by(ann) == 2);
   REQUIRE(master.held_by(bob) == 2);
-  const auto gone = master.notices<VolunteerGone>().at(0);
+  const auto gone = master.notices<VolunteerLeft>().at(0);
   REQUIRE(gone.shards == 2);
-  REQUIRE_FALSE(gone.is_polite);
+  REQUIRE_FALSE(gone.polite);
 }
 
 TEST_CASE("placement: a replay is compared, not added again", "[master]") {
@@ -193,7 +193,7 @@ TEST_CASE("placement: a volunteer whose replay differs is a fault on its account
     for (Message& reply : master.volunteer(bob).replies_to(*task)) master.say(bob, reply);
   }
   REQUIRE(master.take<Refusal>(bob).code == ErrorCode::kFault);
-  REQUIRE(master.notices<Remark>().back().severity == Severity::kError);
+  REQUIRE(master.notices<LogLine>().back().level == LogLevel::kError);
   std::uint64_t faults = 0;
   for (const AccountRecord& account : master.core().accounts()) faults += account.faults;
   REQUIRE(faults == 1);
@@ -216,12 +216,12 @@ TEST_CASE("placement: a polite leave ends in Goodbye once every shard is handed 
   master.say(ann, Leaving{"the owner is back"});
   REQUIRE(master.count<ReleaseRequest>(ann) == 2);
   REQUIRE_FALSE(master.is_closed(ann));
-  REQUIRE(master.notices<Remark>().back().kind == "leaving");
+  REQUIRE(master.notices<LogLine>().back().kind == "leaving");
   // It answers what it has, then hands over; no new unit reaches it.
   while (!master.is_closed(ann)) REQUIRE(master.serve(ann));
   REQUIRE(master.take<Goodbye>(ann).code == ErrorCode::kShuttingDown);
-  const auto gone = master.notices<VolunteerGone>().at(0);
-  REQUIRE(gone.is_polite);
+  const auto gone = master.notices<VolunteerLeft>().at(0);
+  REQUIRE(gone.polite);
   REQUIRE(gone.shards == 0);
   REQUIRE(master.held_by(bob) == 4);
   master.settle();
@@ -243,8 +243,8 @@ TEST_CASE("placement: a leaver that breaks off did not leave politely", "[master
   load(master, ann);
   master.say(ann, Leaving{"going"});
   master.close(ann);
-  const auto gone = master.notices<VolunteerGone>().at(0);
-  REQUIRE_FALSE(gone.is_polite);
+  const auto gone = master.notices<VolunteerLeft>().at(0);
+  REQUIRE_FALSE(gone.polite);
   REQUIRE(gone.shards == 4);
 }
 
@@ -262,8 +262,8 @@ TEST_CASE("placement: one whose link keeps all waiting gets no shards and is tol
   master.hold(bob);
   const auto reason = [&] {
     std::string text;
-    for (const Remark& remark : master.notices<Remark>()) {
-      if (remark.kind == "no_shards") text = remark.text;
+    for (const LogLine& remark : master.notices<LogLine>()) {
+      if (remark.kind == "no_shards") text = remark.message;
     }
     return text;
   };
@@ -302,10 +302,10 @@ TEST_CASE("placement: one too slow for a single shard gets none, and in time ano
   const SessionId bob = master.join("bob");
   master.volunteer(bob).set_compute_us(1'000'000);
   const auto is_explained = [&] {
-    const auto remarks = master.notices<Remark>();
-    return std::any_of(remarks.begin(), remarks.end(), [](const Remark& remark) {
+    const auto remarks = master.notices<LogLine>();
+    return std::any_of(remarks.begin(), remarks.end(), [](const LogLine& remark) {
       return remark.kind == "no_shards" &&
-             remark.text.find("bob gets no shards: others are done sooner") != std::string::npos;
+             remark.message.find("bob gets no shards: others are done sooner") != std::string::npos;
     });
   };
   while (!is_explained()) {

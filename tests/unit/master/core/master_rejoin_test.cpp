@@ -48,7 +48,7 @@ ShardOffer offer(const std::vector<std::uint32_t>& shards, RoundIndex checkpoint
 
 std::size_t remarks(const MasterDriver& master, const std::string& kind) {
   std::size_t count = 0;
-  for (const Remark& remark : master.notices<Remark>()) count += remark.kind == kind ? 1 : 0;
+  for (const LogLine& remark : master.notices<LogLine>()) count += remark.kind == kind ? 1 : 0;
   return count;
 }
 
@@ -105,7 +105,7 @@ TEST_CASE("rejoin: a different content is remarked, counted and loaded from the 
   REQUIRE(master.take<LeaseGrant>(ann).is_held);  // shard 1
   for (int i = 0; i < 3; ++i) REQUIRE(master.take<LeaseGrant>(ann).chunks == 2);
   REQUIRE(remarks(master, "different_content") == 1);
-  REQUIRE_THAT(master.notices<Remark>().back().text,
+  REQUIRE_THAT(master.notices<LogLine>().back().message,
                Catch::Contains("ann offers shard 0 and 1 more with a different content"));
   REQUIRE(master.core().accounts().front().faults == 1);
 }

@@ -34,7 +34,7 @@ TEST_CASE("rounds: a run trains every batch, folds every round, and says goodbye
   REQUIRE(master.core().checkpoint() == 4);
   REQUIRE(master.is_closed(ann));
   REQUIRE(master.take<Goodbye>(ann).code == ErrorCode::kFinished);
-  const auto reached = master.notices<CheckpointReached>();
+  const auto reached = master.notices<CheckpointSaved>();
   REQUIRE(reached.size() == 4);
   // Each shard reports one nat and five neurons a batch of two examples.
   REQUIRE(reached[0].record.loss == Approx(2.0));
@@ -57,7 +57,7 @@ TEST_CASE("rounds: a full disk pauses the run, blames nobody, and lets it go on"
   const Error full{ErrorCode::kDiskFull, "7 MiB are free"};
   master.refuse_storage(full);
   master.refuse_storage(full);
-  const auto paused = master.notices<TrainingPaused>();
+  const auto paused = master.notices<Paused>();
   REQUIRE(paused.size() == 1);
   REQUIRE(paused[0].reason == "7 MiB are free");
   REQUIRE(master.core().snapshot().waiting_for == "disk space: 7 MiB are free");
@@ -69,8 +69,8 @@ TEST_CASE("rounds: a full disk pauses the run, blames nobody, and lets it go on"
   master.tick();
   REQUIRE_FALSE(master.is_closed(ann));
   REQUIRE(master.core().snapshot().waiting_for.find("disk") == std::string::npos);
-  REQUIRE(master.notices<TrainingResumed>().size() == 1);
-  REQUIRE(master.notices<TrainingResumed>()[0].paused == 3 * patient.stall);
+  REQUIRE(master.notices<Resumed>().size() == 1);
+  REQUIRE(master.notices<Resumed>()[0].seconds == Approx(seconds_in(3 * patient.stall)));
   finish(master);
 }
 
@@ -246,10 +246,10 @@ TEST_CASE("evaluation: training waits until an epoch's checkpoint is evaluated",
   REQUIRE(std::vector<std::string>(master.worked.begin() + static_cast<std::ptrdiff_t>(begin),
                                    master.worked.begin() + static_cast<std::ptrdiff_t>(end) + 1) ==
           std::vector<std::string>{"E0", "E4", "S0", "E8", "S4", "S8", "X"});
-  const auto evaluated = master.notices<CheckpointEvaluated>();
+  const auto evaluated = master.notices<Evaluated>();
   REQUIRE(evaluated.size() == 2);
   REQUIRE(evaluated[0].checkpoint == 2);
-  REQUIRE(evaluated[0].epoch == 1);
+  REQUIRE(evaluated[0].epochs_done == 1);
   REQUIRE(evaluated[1].checkpoint == 4);
   REQUIRE(std::count(master.stored.begin(), master.stored.end(), "evaluation") == 2);
   REQUIRE(master.core().snapshot().last_evaluation.precision.at_1() == 0.5);
@@ -268,9 +268,9 @@ TEST_CASE("evaluation: rounds of several epochs are evaluated where one is due w
     master.join("ann");
     finish(master);
     std::vector<std::uint32_t> epochs;
-    for (const auto& notice : master.notices<CheckpointEvaluated>()) {
-      REQUIRE(notice.epoch == 2 * notice.checkpoint);
-      epochs.push_back(notice.epoch);
+    for (const auto& notice : master.notices<Evaluated>()) {
+      REQUIRE(notice.epochs_done == 2 * notice.checkpoint);
+      epochs.push_back(notice.epochs_done);
     }
     return epochs;
   };
@@ -287,7 +287,7 @@ TEST_CASE("evaluation: every evaluation of a run scores the same sample", "[mast
   MasterDriver master(tiny_model(), settings);
   master.join("ann");
   finish(master);
-  REQUIRE(master.notices<CheckpointEvaluated>().size() == 2);
+  REQUIRE(master.notices<Evaluated>().size() == 2);
   REQUIRE(std::count(master.worked.begin(), master.worked.end(), "E0") == 2);
   REQUIRE(std::count(master.worked.begin(), master.worked.end(), "E4") == 0);
 }
@@ -299,8 +299,8 @@ TEST_CASE("evaluation: with no interval only the end is evaluated", "[master]") 
   MasterDriver master(tiny_model(), settings);
   master.join("ann");
   finish(master);
-  REQUIRE(master.notices<CheckpointEvaluated>().size() == 1);
-  REQUIRE(master.notices<CheckpointEvaluated>()[0].checkpoint == 4);
+  REQUIRE(master.notices<Evaluated>().size() == 1);
+  REQUIRE(master.notices<Evaluated>()[0].checkpoint == 4);
 }
 
 TEST_CASE("evaluation: what a vanished volunteer was scoring is scored by another", "[master]") {
@@ -314,10 +314,10 @@ TEST_CASE("evaluation: what a vanished volunteer was scoring is scored by anothe
     REQUIRE(
         (master.run_worker() || master.run_storage() || master.serve(bob) || master.serve(ann)));
   }
-  REQUIRE(master.core().snapshot().phase == CoreSnapshot::Phase::kEvaluating);
+  REQUIRE(master.core().snapshot().stage == RunStage::kEvaluating);
   master.close(ann);
   finish(master);
-  REQUIRE(master.notices<CheckpointEvaluated>().size() == 2);
+  REQUIRE(master.notices<Evaluated>().size() == 2);
 }
 
 TEST_CASE("evaluation: the run ends only after the last one is on record", "[master]") {
@@ -326,9 +326,9 @@ TEST_CASE("evaluation: the run ends only after the last one is on record", "[mas
   settings.evaluate_every_epochs = 0;
   MasterDriver master(tiny_model(), settings);
   master.join("ann");
-  while (master.notices<CheckpointEvaluated>().empty()) {
+  while (master.notices<Evaluated>().empty()) {
     master.settle_without_storage();
-    if (master.notices<CheckpointEvaluated>().empty()) REQUIRE(master.run_storage());
+    if (master.notices<Evaluated>().empty()) REQUIRE(master.run_storage());
   }
   REQUIRE_FALSE(master.done.has_value());
   master.settle();
@@ -350,7 +350,7 @@ TEST_CASE("stop: the open round is finished, the next is not begun", "[master]")
   REQUIRE(master.run_worker());
   master.stop();
   REQUIRE_FALSE(master.done.has_value());
-  REQUIRE(master.core().snapshot().phase == CoreSnapshot::Phase::kStopping);
+  REQUIRE(master.core().snapshot().stage == RunStage::kStopping);
   master.settle();
   REQUIRE(master.outcome() == Outcome::kStopped);
   REQUIRE(master.core().checkpoint() == 1);
@@ -436,7 +436,7 @@ TEST_CASE("resume: a checkpoint whose evaluation is missing is evaluated first",
   finish(master);
   REQUIRE(master.worked.front() == "E0");
   REQUIRE(position(master.worked, "X") < position(master.worked, "F5"));
-  REQUIRE(master.notices<CheckpointEvaluated>().size() == 2);
+  REQUIRE(master.notices<Evaluated>().size() == 2);
 }
 
 TEST_CASE("resume: a checkpoint whose evaluation is on record is not evaluated again", "[master]") {
@@ -446,7 +446,7 @@ TEST_CASE("resume: a checkpoint whose evaluation is on record is not evaluated a
   master.join("ann");
   finish(master);
   REQUIRE(master.worked.front() == "F5");
-  REQUIRE(master.notices<CheckpointEvaluated>().size() == 1);
+  REQUIRE(master.notices<Evaluated>().size() == 1);
 }
 
 TEST_CASE("resume: a run that only lacks its last evaluation gets just that", "[master]") {

@@ -33,8 +33,8 @@ TEST_CASE("status: who asks is answered, and leaves nothing behind", "[master]")
   REQUIRE(status.volunteers.size() == 1);
   REQUIRE(status.volunteers[0].name == "ann");
   // Neither somebody who came nor somebody who was turned away.
-  REQUIRE(master.notices<VolunteerCame>().size() == 1);
-  for (const Remark& remark : master.notices<Remark>()) REQUIRE(remark.kind != "turned_away");
+  REQUIRE(master.notices<VolunteerJoined>().size() == 1);
+  for (const LogLine& remark : master.notices<LogLine>()) REQUIRE(remark.kind != "turned_away");
   REQUIRE(master.core().accounts().size() == 1);
   REQUIRE(master.held_by(ann) == tiny_model().output_shards);
 }

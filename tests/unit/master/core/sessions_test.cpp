@@ -102,7 +102,7 @@ TEST_CASE(
   const Effects effects = scene.outbox.take();
   const auto& welcome = std::get<Welcome>(std::get<Send>(effects.at(effects.size() - 2)).message);
   REQUIRE(welcome.checkpoint == 7);
-  REQUIRE(std::get<VolunteerCame>(std::get<Notice>(effects.back())).volunteers == 2);
+  REQUIRE(std::get<VolunteerJoined>(std::get<Notice>(effects.back())).volunteers == 2);
 }
 
 TEST_CASE("sessions: an identity is found while its session lasts, and not before its Hello",

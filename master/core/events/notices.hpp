@@ -1,0 +1,78 @@
+// What happens in a run, as the core tells it and as people and programs see it: the console, its
+// JSON (EVENTS.md) and the run's page take these as they are. Plain values; what is unknown is
+// negative.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <variant>
+
+#include "common/access/key_id.hpp"
+#include "common/console/log.hpp"
+#include "common/ids.hpp"
+#include "master/core/events/records.hpp"
+
+namespace gleaner {
+
+struct VolunteerJoined {
+  std::string name;
+  std::string address;  // empty for a local one
+  std::uint32_t threads = 0;
+  std::uint64_t memory_bytes = 0;
+  std::string simd;
+  std::uint32_t volunteers = 0;  // now
+};
+
+struct VolunteerLeft {
+  std::string name;
+  std::string reason;        // "said goodbye", "connection lost: …"
+  bool polite = false;       // it handed its shards over
+  std::uint32_t shards = 0;  // that others take over
+  std::uint32_t volunteers = 0;
+};
+
+// A round is whole and durable.
+struct CheckpointSaved {
+  RoundRecord record;
+  RoundIndex rounds = 0;  // of the run
+  std::uint32_t epochs = 0;
+  bool ends_epoch = false;
+};
+
+struct Evaluated {
+  RoundIndex checkpoint = 0;
+  std::uint32_t epochs_done = 0, epochs = 0;
+  Evaluation evaluation;
+  double seconds = -1;  // that it took
+};
+
+// Anything else worth a sentence; `kind` tells which sort, for programs that read no sentences.
+struct LogLine {
+  LogLevel level = LogLevel::kInfo;
+  std::string message;
+  std::string kind = {};
+};
+
+// The store can take nothing more for now: training waits for room, and goes on by itself.
+struct Paused {
+  std::string reason;
+};
+
+struct Resumed {
+  double seconds = 0;  // since it was paused
+};
+
+// A volunteer's answer was false: it is to be kept out.
+struct VolunteerConvicted {
+  KeyId identity;
+  std::string name;
+  std::string what;
+};
+
+// An audit needs a trusted volunteer, and none is here: see kRefereeIdentity.
+struct RefereeWanted {};
+
+using Notice = std::variant<VolunteerJoined, VolunteerLeft, CheckpointSaved, Evaluated, LogLine,
+                            Paused, Resumed, VolunteerConvicted, RefereeWanted>;
+
+}  // namespace gleaner

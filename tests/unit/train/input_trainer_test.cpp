@@ -417,6 +417,9 @@ TEST_CASE(
   grant.base_round = 0;
   REQUIRE(trainer.adopt(grant).error().code == ErrorCode::kProtocol);
   grant.base_round = 1;
+  grant.is_held = false;
+  REQUIRE(trainer.adopt(grant).error().code == ErrorCode::kProtocol);
+  grant.is_held = true;
   REQUIRE(trainer.adopt(grant).ok());
   REQUIRE(trainer.adopt(grant).error().code == ErrorCode::kStaleLease);
   // Stepped back again it is the same, and what was not adopted is still offered.

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 #include <array>
-#include <map>
+#include <memory>
 #include <optional>
 #include <utility>
 
@@ -13,25 +13,17 @@
 #include "common/lsh/sim_hash.hpp"
 #include "common/model/run_plan.hpp"
 #include "schema/gradient.hpp"
-#include "volunteer/train/lease_parts.hpp"
+#include "volunteer/train/leased_shards.hpp"
 #include "volunteer/train/output/exact_top.hpp"
+#include "volunteer/train/output/held_output_shard.hpp"
 #include "volunteer/train/output/output_layer.hpp"
 #include "volunteer/train/output/query_batch.hpp"
-#include "volunteer/train/output/shard_loader.hpp"
 #include "volunteer/train/output/unit_check.hpp"
 
 namespace gleaner {
 namespace {
 
-// A shard under a lease: being loaded, or loaded and standing before `next_batch`.
-struct Holding {
-  LeaseRef lease;
-  RoundIndex base_round = 0;  // checkpoint of the shard's last commit
-  BatchIndex next_batch = 0;
-  std::unique_ptr<ShardLoader> loader;
-  std::unique_ptr<OutputShard> shard;
-  bool is_offered = false;  // stepped back; the lease is an earlier one
-};
+using Holding = LeasedShards<HeldOutputShard>::Holding;
 
 // Examples x hidden units of fused batches. Their gradients are what is random in a step's access:
 // they have to fit the second cache level.
@@ -55,8 +47,8 @@ struct ShardTrainer::Impl {
   std::vector<QueryBatch> queries;    // of the batches that are trained together
   std::vector<ShardScratch> scratch;  // one a worker
   OutputLayer layer;                  // the shards that are loaded
-  bool has_changed = true;            // since the layer was last told which these are
-  std::map<ShardId, Holding> holdings;
+  LeasedShards<HeldOutputShard> shards;
+  std::optional<std::uint64_t> layer_version;  // of the shards, as the layer was last told
 
   Impl(const ModelConfig& model, ThreadPool& threads, const Kernels& table)
       : config(model),
@@ -68,17 +60,9 @@ struct ShardTrainer::Impl {
         context{config, map, kernels, sim_hash.get()},
         queries(kFusedBatches, QueryBatch(config, sim_hash.get())),
         scratch(threads.threads(), ShardScratch(config)),
-        layer(context, threads, scratch) {}
+        layer(context, threads, scratch),
+        shards(config, map, plan, /*are_output=*/true) {}
 
-  // The holding under exactly this lease, or null.
-  Holding* find(const LeaseRef& lease) {
-    const auto it = holdings.find(lease.shard);
-    const bool is_held =
-        it != holdings.end() && it->second.lease == lease && !it->second.is_offered;
-    return is_held ? &it->second : nullptr;
-  }
-
-  Result<std::vector<Holding*>> find_loaded(std::span<const LeaseRef> leases);
   // How many of these can be fused: up to one after which rows are hashed again.
   [[nodiscard]] std::size_t fusible(std::span<const UnitBatch> batches) const;
   // Trains such batches; appends their results and commits.
@@ -89,20 +73,6 @@ struct ShardTrainer::Impl {
   // The sum of the workers' gradients of a batch.
   Bytes pack_gradients(std::size_t batch, const HiddenCodes& codes);
 };
-
-Result<std::vector<Holding*>> ShardTrainer::Impl::find_loaded(std::span<const LeaseRef> leases) {
-  std::vector<Holding*> held;
-  for (const LeaseRef& lease : leases) {
-    Holding* holding = find(lease);
-    if (holding == nullptr) return stale_lease(lease);
-    if (holding->shard == nullptr) {
-      return Error{ErrorCode::kProtocol,
-                   fmt::format("shard {} is still being loaded", raw(lease.shard))};
-    }
-    held.push_back(holding);
-  }
-  return held;
-}
 
 std::size_t ShardTrainer::Impl::fusible(std::span<const UnitBatch> batches) const {
   const std::size_t cells = std::size_t{config.batch_examples} * config.hidden;
@@ -115,11 +85,10 @@ std::size_t ShardTrainer::Impl::fusible(std::span<const UnitBatch> batches) cons
 }
 
 void ShardTrainer::Impl::hold_loaded() {
-  if (!std::exchange(has_changed, false)) return;
+  if (layer_version == shards.version()) return;
+  layer_version = shards.version();
   std::vector<OutputShard*> loaded;
-  for (const auto& [id, holding] : holdings) {
-    if (holding.shard != nullptr && !holding.is_offered) loaded.push_back(holding.shard.get());
-  }
+  for (HeldOutputShard* const held : shards.loaded()) loaded.push_back(&held->shard());
   layer.hold(loaded);
 }
 
@@ -131,21 +100,21 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
     queries[i].prepare(batches[i].batch, codes[i], pool);
     work[i] = {&queries[i], &batches[i].positives, batches[i].output_rate};
   }
-  std::vector<OutputShard*> shards;
-  for (const Holding* holding : held) shards.push_back(holding->shard.get());
-  std::vector<ShardOutcome> outcomes(shards.size() * batches.size());
+  std::vector<OutputShard*> trained;
+  for (const Holding* holding : held) trained.push_back(&holding->shard->shard());
+  std::vector<ShardOutcome> outcomes(trained.size() * batches.size());
   hold_loaded();
-  layer.train(std::span(work).first(batches.size()), shards, outcomes);
+  layer.train(std::span(work).first(batches.size()), trained, outcomes);
 
   const BatchIndex last = batches.back().batch;
   const bool ends_round = plan.is_round_end(last + 1);
-  std::vector<std::vector<SparseUpdate>> updates(shards.size());
+  std::vector<std::vector<SparseUpdate>> updates(trained.size());
   if (ends_round || plan.rehashes_after(last)) {
-    layer.for_each_shard(shards.size(), [&](std::size_t index, Team team) {
+    layer.for_each_shard(trained.size(), [&](std::size_t index, Team team) {
       if (ends_round) {
-        updates[index] = shards[index]->commit(team);
+        updates[index] = trained[index]->commit(team);
       } else {
-        shards[index]->rehash(team);
+        trained[index]->rehash(team);
       }
     });
     layer.mark_codes_changed();
@@ -167,9 +136,7 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
     Holding& holding = *held[i];
     holding.next_batch = last + 1;
     if (!ends_round) continue;
-    const RoundIndex round = plan.round_of(last);
-    holding.base_round = round + 1;
-    append_commit(holding.lease, round, std::move(updates[i]), outcome.commits);
+    shards.end_round(holding, plan.round_of(last), std::move(updates[i]), outcome.commits);
   }
 }
 
@@ -188,109 +155,45 @@ ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool, const Ke
 ShardTrainer::~ShardTrainer() = default;
 
 Result<void> ShardTrainer::begin_load(const LeaseGrant& grant) {
-  if (!impl_->map.is_output(grant.lease.shard)) {
-    return Error{ErrorCode::kProtocol,
-                 fmt::format("shard {} is no output shard", raw(grant.lease.shard))};
-  }
-  if (auto checked = check_grant(grant, impl_->config, impl_->map, impl_->plan); !checked) {
-    return checked;
-  }
-  const auto held = impl_->holdings.find(grant.lease.shard);
-  // What is offered is of an earlier connection, perhaps to a master that counted its own epochs.
-  if (held != impl_->holdings.end() && !held->second.is_offered &&
-      raw(held->second.lease.epoch) > raw(grant.lease.epoch)) {
-    return stale_lease(grant.lease);
-  }
-  // The old state goes first, so that the machine need not hold both.
-  impl_->has_changed = true;
-  if (held != impl_->holdings.end()) impl_->holdings.erase(held);
-  Holding holding{.lease = grant.lease,
-                  .base_round = grant.base_round,
-                  .next_batch = grant.next_batch,
-                  .loader = std::make_unique<ShardLoader>(impl_->context, grant),
-                  .shard = nullptr};
-  impl_->holdings.emplace(grant.lease.shard, std::move(holding));
-  return {};
+  return impl_->shards.begin_load(grant, [&] {
+    return std::make_unique<HeldOutputShard>(impl_->context, impl_->pool, impl_->scratch, grant);
+  });
 }
 
 Result<void> ShardTrainer::load_chunk(const ShardChunk& chunk) {
-  Holding* holding = impl_->find(chunk.lease);
-  if (holding == nullptr) return stale_lease(chunk.lease);
-  if (holding->loader == nullptr) {
-    return Error{ErrorCode::kProtocol,
-                 fmt::format("shard {}: chunk {} came after the shard was loaded",
-                             raw(chunk.lease.shard), chunk.chunk)};
-  }
-  return holding->loader->add(chunk);
+  return impl_->shards.load_chunk(chunk);
 }
 
 Result<ShardReady> ShardTrainer::finish_load(const LeaseRef& lease) {
-  Holding* holding = impl_->find(lease);
-  if (holding == nullptr) return stale_lease(lease);
-  if (holding->loader == nullptr) return ShardReady{lease};
-  auto shard = holding->loader->finish(impl_->pool, impl_->scratch);
-  if (!shard) return shard.error();
-  holding->shard = std::move(*shard);
-  impl_->has_changed = true;
-  holding->loader.reset();
-  return ShardReady{lease};
+  return impl_->shards.finish_load(lease);
 }
 
 std::vector<OfferedShard> ShardTrainer::step_back(RoundIndex checkpoint) {
-  impl_->has_changed = true;
-  std::vector<Holding*> kept;
-  for (auto entry = impl_->holdings.begin(); entry != impl_->holdings.end();) {
-    Holding& holding = entry->second;
-    if (holding.shard != nullptr && holding.base_round >= checkpoint &&
-        holding.shard->step_back(holding.base_round - checkpoint)) {
-      kept.push_back(&holding);
-      ++entry;
-    } else {
-      entry = impl_->holdings.erase(entry);
-    }
-  }
+  const std::vector<Holding*> kept = impl_->shards.step_back(checkpoint);
   std::vector<OfferedShard> offered(kept.size());
   impl_->pool.parallel_for(kept.size(), [&](std::size_t i, unsigned /*worker*/) {
-    offered[i] = {kept[i]->lease, kept[i]->shard->digest()};
+    offered[i] = {kept[i]->lease, kept[i]->shard->shard().digest()};
   });
-  for (Holding* holding : kept) {
-    holding->is_offered = true;
-    holding->base_round = checkpoint;
-    holding->next_batch = impl_->plan.round_begin(checkpoint);
-  }
   return offered;
 }
 
 Result<ShardReady> ShardTrainer::adopt(const LeaseGrant& grant) {
-  const auto held = impl_->holdings.find(grant.lease.shard);
-  if (held == impl_->holdings.end() || !held->second.is_offered) return stale_lease(grant.lease);
-  Holding& holding = held->second;
-  if (!grant.is_held || grant.base_round != holding.base_round ||
-      grant.next_batch != holding.next_batch) {
-    return Error{ErrorCode::kProtocol,
-                 fmt::format("shard {} is here as of checkpoint {}, not as it is lent",
-                             raw(grant.lease.shard), holding.base_round)};
-  }
-  holding.lease = grant.lease;
-  holding.is_offered = false;
-  impl_->has_changed = true;
-  holding.shard->finish_loading({impl_->pool, impl_->scratch});
-  return ShardReady{grant.lease};
+  return impl_->shards.adopt(grant);
 }
 
 void ShardTrainer::drop(const LeaseRef& lease) {
-  const auto it = impl_->holdings.find(lease.shard);
-  // A late revocation of an earlier lease must not take the present one.
-  if (it == impl_->holdings.end() || raw(it->second.lease.epoch) > raw(lease.epoch)) return;
-  impl_->has_changed = true;
-  impl_->holdings.erase(it);
+  impl_->shards.drop(lease);
+}
+
+Result<std::vector<HandOver>> ShardTrainer::hand_over(const LeaseRef& lease) {
+  return impl_->shards.hand_over(lease);
 }
 
 Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
   const Result<std::vector<HiddenCodes>> codes =
       check_unit(unit, impl_->config, impl_->map, impl_->plan, impl_->pool);
   if (!codes) return codes.error();
-  const Result<std::vector<Holding*>> held = impl_->find_loaded(unit.leases);
+  const Result<std::vector<Holding*>> held = impl_->shards.find_loaded(unit.leases);
   if (!held) return held.error();
   for (const Holding* holding : *held) {
     if (holding->next_batch != unit.batches[0].batch) {
@@ -318,13 +221,13 @@ Result<EvalResult> ShardTrainer::evaluate(const EvalUnit& unit) {
         ErrorCode::kProtocol,
         fmt::format("the best {} are asked for, where 1 to {} can be", unit.top_k, kTopKMax)};
   }
-  const Result<std::vector<Holding*>> held = impl_->find_loaded(unit.leases);
+  const Result<std::vector<Holding*>> held = impl_->shards.find_loaded(unit.leases);
   if (!held) return held.error();
   const Result<HiddenCodes> codes =
       unpack_checked(unit.hidden, impl_->config, fmt::format("evaluation {}", raw(unit.unit)));
   if (!codes) return codes.error();
   std::vector<const OutputShard*> shards;
-  for (const Holding* holding : *held) shards.push_back(holding->shard.get());
+  for (const Holding* holding : *held) shards.push_back(&holding->shard->shard());
   EvalResult result;
   result.unit = unit.unit;
   result.top_k = exact_top_entries(shards, unit.top_k);
@@ -332,24 +235,9 @@ Result<EvalResult> ShardTrainer::evaluate(const EvalUnit& unit) {
   return result;
 }
 
-Result<std::vector<HandOver>> ShardTrainer::hand_over(const LeaseRef& lease) {
-  Holding* holding = impl_->find(lease);
-  if (holding == nullptr) return stale_lease(lease);
-  if (holding->shard == nullptr) return nothing_to_hand_over(lease);
-  std::vector<HandOver> result = hand_over_parts(lease, holding->base_round, holding->next_batch,
-                                                 holding->shard->touched_rows());
-  impl_->has_changed = true;
-  impl_->holdings.erase(lease.shard);
-  return result;
-}
-
 std::uint64_t ShardTrainer::memory_bytes() const {
-  std::uint64_t bytes = impl_->layer.memory_bytes();
+  std::uint64_t bytes = impl_->layer.memory_bytes() + impl_->shards.memory_bytes();
   for (const QueryBatch& queries : impl_->queries) bytes += queries.memory_bytes();
-  for (const auto& [shard, holding] : impl_->holdings) {
-    if (holding.loader != nullptr) bytes += holding.loader->memory_bytes();
-    if (holding.shard != nullptr) bytes += holding.shard->memory_bytes();
-  }
   for (const ShardScratch& scratch : impl_->scratch) bytes += scratch.memory_bytes();
   return bytes;
 }
@@ -368,9 +256,7 @@ std::uint64_t ShardTrainer::shard_bytes(const ModelConfig& config) {
 }
 
 std::vector<LeaseRef> ShardTrainer::leases() const {
-  std::vector<LeaseRef> result;
-  for (const auto& [shard, holding] : impl_->holdings) result.push_back(holding.lease);
-  return result;
+  return impl_->shards.leases();
 }
 
 }  // namespace gleaner

@@ -29,20 +29,14 @@ class ShardTrainer {
   ShardTrainer(const ShardTrainer&) = delete;
   ShardTrainer& operator=(const ShardTrainer&) = delete;
 
-  // Loading: begin, then each chunk once in any order, then finish. A shard being loaded or loaded
-  // already under another lease is replaced.
+  // As LeasedShards says.
   Result<void> begin_load(const LeaseGrant& grant);
   Result<void> load_chunk(const ShardChunk& chunk);
   Result<ShardReady> finish_load(const LeaseRef& lease);
-  // Steps every loaded shard back to `checkpoint` and returns what is then held, ascending. Shards
-  // that cannot go there and shards being loaded are forgotten. No earlier lease counts any more:
-  // a shard is adopted, replaced or dropped.
   std::vector<OfferedShard> step_back(RoundIndex checkpoint);
-  // Puts a shard that was stepped back under the grant's lease, ready to be trained. Requires a
-  // grant that is held, as of the shard's checkpoint (kStaleLease, kProtocol).
   Result<ShardReady> adopt(const LeaseGrant& grant);
-  // Forgets the shard, whatever its state; unknown ones are ignored.
   void drop(const LeaseRef& lease);
+  Result<std::vector<HandOver>> hand_over(const LeaseRef& lease);
 
   // The caller measures `compute_us`, here and in EvalResult: a function of its input reads no
   // clock.
@@ -55,8 +49,6 @@ class ShardTrainer {
   Result<UnitOutcome> train(const TrainUnit& unit);
   // Scores with the shards as they stand.
   Result<EvalResult> evaluate(const EvalUnit& unit);
-  // The shard's state beyond its last commit, in parts; then forgets the shard.
-  Result<std::vector<HandOver>> hand_over(const LeaseRef& lease);
 
   // Bytes held for shards, for the memory limit and the status line.
   [[nodiscard]] std::uint64_t memory_bytes() const;

@@ -55,6 +55,12 @@ std::uint32_t RunPlan::epochs_done(RoundIndex checkpoint) const {
   return epoch_of(round_begin(checkpoint));
 }
 
+bool RunPlan::evaluates_at(RoundIndex checkpoint, std::uint32_t every_epochs) const {
+  if (checkpoint == 0 || checkpoint >= round_count()) return checkpoint == round_count();
+  return every_epochs > 0 &&
+         epochs_done(checkpoint) / every_epochs > epochs_done(checkpoint - 1) / every_epochs;
+}
+
 std::uint32_t RunPlan::lag(BatchIndex batch) const {
   if (staleness_rise_ == 0) return staleness_;
   const std::uint64_t risen = 1 + batch / staleness_rise_;

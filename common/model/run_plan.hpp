@@ -46,6 +46,15 @@ class RunPlan {
   // Whole epochs that the first `checkpoint` rounds have.
   [[nodiscard]] std::uint32_t epochs_done(RoundIndex checkpoint) const;
 
+  // The same with fractions, of the first `batches` batches.
+  [[nodiscard]] double epochs_in(BatchIndex batches) const {
+    return static_cast<double>(batches) / static_cast<double>(batches_per_epoch_);
+  }
+
+  // Whether a run that is evaluated every `every_epochs` epochs, or only at its end where that is
+  // 0, is evaluated at `checkpoint`: where rounds are longer, at the first one after those epochs.
+  [[nodiscard]] bool evaluates_at(RoundIndex checkpoint, std::uint32_t every_epochs) const;
+
   // The lag that `batch` is trained with: `staleness`, or less while it rises to that.
   [[nodiscard]] std::uint32_t lag(BatchIndex batch) const;
 

@@ -281,7 +281,7 @@ Result<void> Repairer::settle_history() {
       HistoryRecord blank;
       blank.checkpoint = checkpoint;
       blank.batches = plan.round_begin(checkpoint);
-      blank.epoch = static_cast<std::uint32_t>(blank.batches / plan.batches_per_epoch());
+      blank.epoch = plan.epochs_done(checkpoint);
       did("history, " + where, "its metrics are lost: a line without them");
       done = put_text(Table::kHistory, key, encode_history(blank));
     }

@@ -89,8 +89,7 @@ int run(const Options& options, ModelConfig config, const PackedDataset& train) 
   SamplingQuality first;
   SamplingQuality last;
   for (std::uint32_t epoch = 0; epoch < config.epochs; ++epoch) {
-    const BatchIndex begin = epoch * run.plan().batches_per_epoch();
-    const auto report = run.train(begin, begin + run.plan().batches_per_epoch());
+    const auto report = run.train((epoch + 1) * run.plan().batches_per_epoch());
     if (!report) return fail(report.error());
     const std::vector<ModelConfig> variants = variants_of(config);
     for (const ModelConfig& variant : variants) {

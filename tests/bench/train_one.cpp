@@ -151,8 +151,7 @@ int run(const Options& options, const PackedDataset& train, const PackedDataset&
   if (const auto begun = run.begin(); !begun) return fail(begun.error());
   double precision = 0;
   for (std::uint32_t epoch = 0; epoch < config.epochs; ++epoch) {
-    const BatchIndex first = epoch * run.plan().batches_per_epoch();
-    const auto report = run.train(first, first + run.plan().batches_per_epoch());
+    const auto report = run.train((epoch + 1) * run.plan().batches_per_epoch());
     if (!report) return fail(report.error());
     const auto examples = static_cast<double>(report->examples);
     fmt::print(

@@ -20,7 +20,7 @@
 #include "common/counter_random.hpp"
 #include "common/kernels/simd_level.hpp"
 #include "common/model/model_config.hpp"
-#include "common/model/run_plan.hpp"
+#include "common/model/schedule.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/gradient.hpp"
@@ -130,18 +130,17 @@ class Training {
 
   // Trains a whole round, its lag included, and prints what came of it.
   void run_round(RoundIndex round) {
-    const BatchIndex begin = plan_.round_begin(round);
-    const BatchIndex end = plan_.round_end(round);
-    BatchIndex applied = begin;
-    for (BatchIndex batch = begin; batch < end; ++batch) {
-      for (; applied < plan_.applied_before(batch); ++applied) apply(applied);
-      forward(batch);
-      train(batch);
-    }
-    for (; applied < end; ++applied) apply(applied);
-    for (std::uint32_t shard = 0; shard < map_.input_shards(); ++shard) {
-      for (const SparseUpdate& part : input_.commit(map_.input_shard(shard)))
-        input_commit_.add(part);
+    for (bool is_whole = false; !is_whole; schedule_.advance()) {
+      const Schedule::Step step = schedule_.next().value();
+      is_whole = step.kind == Schedule::Kind::kCommit;
+      if (is_whole) {
+        commit();
+      } else if (step.kind == Schedule::Kind::kForward) {
+        forward(step.index);
+      } else {
+        train(step.index);
+        apply(step.index);
+      }
     }
     fmt::print("round {}\n  hidden codes    {:016x}\n  gradients       {:016x}\n", round,
                hidden_.value(), gradients_.value());
@@ -217,6 +216,13 @@ class Training {
     for (const ShardCommit& commit : outcome.commits) output_commits_.add(commit.update);
   }
 
+  void commit() {
+    for (std::uint32_t shard = 0; shard < map_.input_shards(); ++shard) {
+      for (const SparseUpdate& part : input_.commit(map_.input_shard(shard)))
+        input_commit_.add(part);
+    }
+  }
+
   void apply(BatchIndex batch) {
     const InFlight& flight = in_flight_[batch];
     input_.backward(batch, plan_.rates(batch).input, flight.examples, flight.codes,
@@ -227,6 +233,7 @@ class Training {
   ModelConfig config_;
   Points points_;
   RunPlan plan_;
+  Schedule schedule_{plan_, 0};
   ShardMap map_;
   ThreadPool pool_;
   InputLayer input_;

@@ -79,10 +79,10 @@ StepTime time_steps(const StepRun& run, const StepPoints& points, std::uint32_t 
   // The program's own points and configuration: a failure is a bug.
   const auto begun = training.begin();
   GLEANER_CHECK(begun.ok());
-  const auto warmed = training.train(0, next);
+  const auto warmed = training.train(next);
   GLEANER_CHECK(warmed.ok());
   for (OneProcessRun::Report& report : reports) {
-    const auto trained = training.train(next, next + step_batches);
+    const auto trained = training.train(next + step_batches);
     GLEANER_CHECK(trained.ok());
     report = *trained;
     next += step_batches;

@@ -60,32 +60,38 @@ Positives OneProcessRun::positives_of(std::span<const ExampleView> examples) con
   return positives;
 }
 
-void OneProcessRun::apply_before(BatchIndex batch, Report& report) {
-  const double start = cpu_seconds();
-  while (!in_flight_.empty() && in_flight_.front().batch < batch) {
-    const InFlight& done = in_flight_.front();
-    input_.backward(done.batch, plan_.rates(done.batch).input, done.examples, done.codes,
-                    done.gradient);
-    in_flight_.pop_front();
+void OneProcessRun::forward(BatchIndex batch, Report& report) {
+  InFlight& flight = in_flight_.emplace_back();
+  flight.batch = batch;
+  for (const std::uint64_t point : plan_.points_of(batch)) {
+    flight.examples.push_back(points_(point));
   }
+  const double start = cpu_seconds();
+  flight.codes = input_.forward(flight.examples, batch);
   report.input_cpu_seconds += cpu_seconds() - start;
 }
 
-BatchIndex OneProcessRun::unit_end(BatchIndex begin, BatchIndex end) const {
-  BatchIndex next = begin + 1;
-  while (next < end && next - begin < batches_per_unit_ && !plan_.is_round_end(next) &&
-         plan_.applied_before(next) <= begin) {
-    ++next;
-  }
-  return next;
+void OneProcessRun::backward(Report& report) {
+  const double start = cpu_seconds();
+  const InFlight& done = in_flight_.front();
+  input_.backward(done.batch, plan_.rates(done.batch).input, done.examples, done.codes,
+                  done.gradient);
+  in_flight_.erase(in_flight_.begin());
+  report.input_cpu_seconds += cpu_seconds() - start;
 }
 
-Result<ShardTrainer::UnitOutcome> OneProcessRun::train_shards(BatchIndex begin, Report& report) {
+void OneProcessRun::commit(Report& report) {
+  const double start = cpu_seconds();
+  for (std::uint32_t s = 0; s < map_.input_shards(); ++s) (void)input_.commit(map_.input_shard(s));
+  report.input_cpu_seconds += cpu_seconds() - start;
+}
+
+Result<ShardTrainer::UnitOutcome> OneProcessRun::train_shards(std::span<const InFlight> flights,
+                                                              Report& report) {
   TrainUnit unit;
-  unit.unit = UnitId{begin};
+  unit.unit = UnitId{flights.front().batch};
   unit.leases = leases_;
-  for (const InFlight& flight : in_flight_) {
-    if (flight.batch < begin) continue;
+  for (const InFlight& flight : flights) {
     unit.batches.push_back({flight.batch, std::make_shared<const Bytes>(pack(flight.codes)),
                             positives_of(flight.examples), plan_.rates(flight.batch).output});
   }
@@ -111,46 +117,42 @@ Result<void> OneProcessRun::take(const BatchResult& result, InFlight& flight,
   return {};
 }
 
-Result<void> OneProcessRun::train_unit(BatchIndex begin, BatchIndex end, Report& report) {
-  for (BatchIndex batch = begin; batch < end; ++batch) {
-    apply_before(plan_.applied_before(batch), report);
-    InFlight& flight = in_flight_.emplace_back();
-    flight.batch = batch;
-    for (const std::uint64_t point : plan_.points_of(batch)) {
-      flight.examples.push_back(points_(point));
-    }
-    const double start = cpu_seconds();
-    flight.codes = input_.forward(flight.examples, batch);
-    report.input_cpu_seconds += cpu_seconds() - start;
-  }
-  const auto outcome = train_shards(begin, report);
+Result<void> OneProcessRun::train_unit(Report& report) {
+  const std::size_t done = trained_ - in_flight_.front().batch;
+  const std::size_t count = std::min<std::size_t>(batches_per_unit_, in_flight_.size() - done);
+  const std::span<InFlight> flights = std::span(in_flight_).subspan(done, count);
+  const auto outcome = train_shards(flights, report);
   if (!outcome) return outcome.error();
   if (observer_) {
     for (const ShardCommit& commit : outcome->commits) observer_(commit);
   }
-  for (InFlight& flight : in_flight_) {
-    if (flight.batch < begin) continue;
-    const BatchResult& result = outcome->result.batches.at(flight.batch - begin);
-    if (auto taken = take(result, flight, report); !taken) return taken;
+  for (std::size_t i = 0; i < count; ++i) {
+    if (auto taken = take(outcome->result.batches.at(i), flights[i], report); !taken) return taken;
   }
+  trained_ += count;
   return {};
 }
 
-void OneProcessRun::end_round(BatchIndex next, Report& report) {
-  apply_before(next, report);
-  const double start = cpu_seconds();
-  for (std::uint32_t s = 0; s < map_.input_shards(); ++s) (void)input_.commit(map_.input_shard(s));
-  report.input_cpu_seconds += cpu_seconds() - start;
-}
-
-Result<OneProcessRun::Report> OneProcessRun::train(BatchIndex begin, BatchIndex end) {
+Result<OneProcessRun::Report> OneProcessRun::train(BatchIndex end) {
   Report report;
   const Instant start = monotonic_now();
   const double cpu_start = cpu_seconds();
-  for (BatchIndex batch = begin, next = begin; batch < end; batch = next) {
-    next = unit_end(batch, end);
-    if (auto trained = train_unit(batch, next, report); !trained) return trained.error();
-    if (plan_.is_round_end(next)) end_round(next, report);
+  while (const auto step = schedule_.next()) {
+    if (step->kind == Schedule::Kind::kForward) {
+      if (step->index >= end) break;
+      forward(step->index, report);
+    } else if (step->kind == Schedule::Kind::kBackward) {
+      if (step->index >= trained_) {
+        if (auto trained = train_unit(report); !trained) return trained.error();
+      }
+      backward(report);
+    } else {
+      commit(report);
+    }
+    schedule_.advance();
+  }
+  while (trained_ < end) {
+    if (auto trained = train_unit(report); !trained) return trained.error();
   }
   report.cpu_seconds = cpu_seconds() - cpu_start;
   report.seconds = seconds_since(start);

@@ -1,10 +1,9 @@
 // The whole training in one process and on one strand: input layer and all output shards, in the
-// order that RunPlan's fixed lag prescribes, without network, store or scheduling. What a
+// order of the Schedule, without network, store or scheduling. What a
 // distributed run is compared with, in speed and in what it learns. One thread at a time.
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <optional>
 #include <span>
@@ -13,7 +12,7 @@
 #include "common/dataset/packed_dataset.hpp"
 #include "common/kernels/kernels.hpp"
 #include "common/model/model_config.hpp"
-#include "common/model/run_plan.hpp"
+#include "common/model/schedule.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
@@ -50,8 +49,8 @@ class OneProcessRun {
 
   // Lends all output shards to the one trainer.
   Result<void> begin();
-  // Trains on batches [begin, end); all before `begin` were trained.
-  Result<Report> train(BatchIndex begin, BatchIndex end);
+  // Trains on the batches before `end`; reports on those that were not trained before.
+  Result<Report> train(BatchIndex end);
 
   // The `top_k` neurons with the highest scores of each example, as evaluation sees them.
   Result<EvalResult> score(std::span<const ExampleView> examples, std::uint32_t top_k);
@@ -87,24 +86,27 @@ class OneProcessRun {
     std::vector<std::int32_t> gradient;
   };
 
-  // Of batches from this one on whose forward passes need no update of one among them.
-  [[nodiscard]] BatchIndex unit_end(BatchIndex begin, BatchIndex end) const;
-  Result<void> train_unit(BatchIndex begin, BatchIndex end, Report& report);
-  // The last of in_flight_, from `begin` on.
-  Result<ShardTrainer::UnitOutcome> train_shards(BatchIndex begin, Report& report);
+  void forward(BatchIndex batch, Report& report);
+  // The update of the oldest batch in flight, of which the gradient is known.
+  void backward(Report& report);
+  void commit(Report& report);
+  // The output shards' part of the batches in flight that are not trained yet, as many as make a
+  // unit.
+  Result<void> train_unit(Report& report);
+  Result<ShardTrainer::UnitOutcome> train_shards(std::span<const InFlight> flights, Report& report);
   Result<void> take(const BatchResult& result, InFlight& flight, Report& report) const;
-  void apply_before(BatchIndex batch, Report& report);
-  void end_round(BatchIndex next, Report& report);
 
   PointSource points_;
   std::vector<std::uint32_t> label_counts_;
   RunPlan plan_;
+  Schedule schedule_{plan_, 0};
   ShardMap map_;
   InputLayer input_;
   ShardTrainer output_;
   std::vector<LeaseRef> leases_;
   std::uint32_t batches_per_unit_ = 1;
-  std::deque<InFlight> in_flight_;
+  std::vector<InFlight> in_flight_;
+  BatchIndex trained_ = 0;  // batches below it, by the output shards
   std::function<void(const ShardCommit&)> observer_;
 };
 

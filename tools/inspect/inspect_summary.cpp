@@ -67,10 +67,7 @@ void add_metrics(Report& report, const std::vector<HistoryRecord>& history, cons
   const HistoryRecord* last = nullptr;
   for (const HistoryRecord& record : history) {
     if (record.evaluated == 0 || !record.precision.is_measured()) continue;
-    const double epoch = plan.batches_per_epoch() == 0
-                             ? 0
-                             : static_cast<double>(plan.round_begin(record.checkpoint)) /
-                                   static_cast<double>(plan.batches_per_epoch());
+    const double epoch = plan.epochs_in(plan.round_begin(record.checkpoint));
     for (std::size_t d = 0; d < curves.size(); ++d) {
       if (record.precision.p[d] >= 0) curves[d].points.emplace_back(epoch, record.precision.p[d]);
     }

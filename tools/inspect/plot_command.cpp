@@ -148,10 +148,7 @@ std::string y_range_of(const Plot& plot) {
 
 std::vector<Plot> plots_of(const std::vector<HistoryRecord>& history, const ModelConfig& model) {
   const RunPlan plan(model);
-  const auto batches_per_epoch = static_cast<double>(plan.batches_per_epoch());
-  const AxisPlace epochs = [=](const HistoryRecord& r) {
-    return static_cast<double>(r.batches) / batches_per_epoch;
-  };
+  const AxisPlace epochs = [&](const HistoryRecord& r) { return plan.epochs_in(r.batches); };
   const std::int64_t begin = history.empty() ? 0 : history.front().wall_seconds;
   const std::int64_t end = history.empty() ? 0 : history.back().wall_seconds;
   const TimeUnit unit = unit_for(static_cast<double>(end - begin));

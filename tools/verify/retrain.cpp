@@ -4,7 +4,7 @@
 #include <deque>
 #include <utility>
 
-#include "common/model/run_plan.hpp"
+#include "common/model/schedule.hpp"
 #include "master/tasks/worker.hpp"
 #include "schema/gradient.hpp"
 #include "volunteer/train/output/shard_trainer.hpp"
@@ -21,6 +21,7 @@ class Retraining {
       : run_(run),
         model_(run.identity().model),
         plan_(model_, rate_cuts),
+        schedule_(plan_, run.checkpoint()),
         map_(model_),
         worker_(model_, train, nullptr, count_labels(train), pool, /*lends_input=*/false),
         output_(model_, pool) {}
@@ -34,7 +35,8 @@ class Retraining {
   Result<void> load_shard(ShardId shard);
   Result<void> forward(BatchIndex batch);
   // The output shards' part of the oldest batch under way, then the input layer's.
-  Result<void> train_batch(BatchIndex batch);
+  Result<void> backward(BatchIndex batch);
+  Result<void> commit(RoundIndex round);
 
   Result<void> stage(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
                      const SparseUpdate& update) {
@@ -44,6 +46,7 @@ class Retraining {
   RunStore& run_;
   const ModelConfig model_;
   const RunPlan plan_;
+  Schedule schedule_;
   const ShardMap map_;
   Worker worker_;
   ShardTrainer output_;
@@ -98,7 +101,7 @@ Result<void> Retraining::forward(BatchIndex batch) {
   return {};
 }
 
-Result<void> Retraining::train_batch(BatchIndex batch) {
+Result<void> Retraining::backward(BatchIndex batch) {
   ForwardDone done = std::move(under_way_.front());
   under_way_.pop_front();
   TrainUnit unit;
@@ -124,17 +127,7 @@ Result<void> Retraining::train_batch(BatchIndex batch) {
   return {};
 }
 
-Result<void> Retraining::train_round(RoundIndex round, const std::function<void()>& on_batch) {
-  const BatchIndex begin = plan_.round_begin(round);
-  const BatchIndex end = plan_.round_end(round);
-  BatchIndex next = begin;
-  for (BatchIndex batch = begin; batch < end; ++batch) {
-    for (; next < end && plan_.applied_before(next) <= batch; ++next) {
-      if (auto made = forward(next); !made) return made;
-    }
-    if (auto trained = train_batch(batch); !trained) return trained;
-    on_batch();
-  }
+Result<void> Retraining::commit(RoundIndex round) {
   Event committed = worker_.run(CommitInputTask{round});
   if (const auto* failed = std::get_if<TaskFailed>(&committed)) return failed->error;
   for (const InputCommitted::Part& part : std::get<InputCommitted>(committed).parts) {
@@ -144,8 +137,26 @@ Result<void> Retraining::train_round(RoundIndex round, const std::function<void(
   }
   HistoryRecord record;
   record.checkpoint = round + 1;
-  record.batches = end;
+  record.batches = plan_.round_end(round);
   return run_.fold(round, record);
+}
+
+Result<void> Retraining::train_round(RoundIndex round, const std::function<void()>& on_batch) {
+  while (run_.checkpoint() == round) {
+    const Schedule::Step step = schedule_.next().value();
+    Result<void> done;
+    if (step.kind == Schedule::Kind::kForward) {
+      done = forward(step.index);
+    } else if (step.kind == Schedule::Kind::kBackward) {
+      done = backward(step.index);
+      on_batch();
+    } else {
+      done = commit(round);
+    }
+    if (!done) return done;
+    schedule_.advance();
+  }
+  return {};
 }
 
 }  // namespace

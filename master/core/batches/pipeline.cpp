@@ -10,28 +10,26 @@ namespace gleaner {
 Pipeline::Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoint)
     : plan_(plan),
       map_(map),
-      next_forward_(plan.round_begin(checkpoint)),
-      next_backward_(next_forward_),
-      frontier_(next_forward_),
-      applied_(next_forward_) {}
+      schedule_(plan, checkpoint),
+      frontier_(plan.round_begin(checkpoint)),
+      applied_(frontier_) {}
 
 std::vector<WorkerTask> Pipeline::advance(RoundIndex rounds_open) {
   std::vector<WorkerTask> tasks;
-  while (true) {
-    // Every forward pass that the updates issued so far allow comes before the next update.
-    while (next_forward_ < plan_.batch_count() && plan_.round_of(next_forward_) < rounds_open &&
-           plan_.applied_before(next_forward_) <= next_backward_) {
-      tasks.emplace_back(ForwardTask{next_forward_++});
+  while (const auto step = schedule_.next()) {
+    if (step->kind == Schedule::Kind::kForward) {
+      if (plan_.round_of(step->index) >= rounds_open) break;
+      tasks.emplace_back(ForwardTask{step->index});
+    } else if (step->kind == Schedule::Kind::kBackward) {
+      if (step->index >= frontier_) break;
+      BatchRecord& record = log_.at(step->index);
+      if (record.covered_count < map_.output_shards()) break;
+      tasks.emplace_back(BackwardTask{step->index, plan_.rates(step->index).input,
+                                      std::move(record.codes), std::move(record.gradient)});
+    } else {
+      tasks.emplace_back(CommitInputTask{static_cast<RoundIndex>(step->index)});
     }
-    if (next_backward_ >= frontier_) break;
-    BatchRecord& record = log_.at(next_backward_);
-    if (record.covered_count < map_.output_shards()) break;
-    tasks.emplace_back(BackwardTask{next_backward_, plan_.rates(next_backward_).input,
-                                    std::move(record.codes), std::move(record.gradient)});
-    ++next_backward_;
-    if (plan_.is_round_end(next_backward_)) {
-      tasks.emplace_back(CommitInputTask{plan_.round_of(next_backward_ - 1)});
-    }
+    schedule_.advance();
   }
   return tasks;
 }
@@ -52,7 +50,7 @@ void Pipeline::forward_done(const ForwardDone& done) {
 }
 
 void Pipeline::backward_done(BatchIndex batch) {
-  GLEANER_CHECK(batch == applied_ && batch < next_backward_);
+  GLEANER_CHECK(batch == applied_ && batch < schedule_.next_backward());
   ++applied_;
 }
 

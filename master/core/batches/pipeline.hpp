@@ -1,9 +1,8 @@
 // Batches on their way: forward pass, gradients from every output shard, update of the input layer,
 // and the log that lets a shard be replayed. Pure state; used from the core only.
 //
-// The worker's tasks come out in one fixed order, a function of the plan alone. With lag s and a
-// round [b, e): forward b .. b+s; then for each t in [b, e): backward t, forward t+s+1 (if < e);
-// then the round's commit. Results only decide *when* the next task comes out, never which.
+// The worker's tasks come out in the one order of the Schedule. Results only decide *when* the next
+// task comes out, never which.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +12,7 @@
 #include <vector>
 
 #include "common/model/run_plan.hpp"
+#include "common/model/schedule.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/result.hpp"
 #include "master/core/events/events.hpp"
@@ -58,7 +58,8 @@ class Pipeline {
 
   // Rounds below this have had a batch's forward pass issued.
   [[nodiscard]] RoundIndex rounds_started() const {
-    return next_forward_ == 0 ? 0 : plan_.round_of(next_forward_ - 1) + 1;
+    const BatchIndex next = schedule_.next_forward();
+    return next == 0 ? 0 : plan_.round_of(next - 1) + 1;
   }
 
   // Requires a batch in the log: not yet forgotten and below the frontier.
@@ -89,8 +90,7 @@ class Pipeline {
 
   const RunPlan& plan_;
   const ShardMap& map_;
-  BatchIndex next_forward_;  // next to be issued to the worker
-  BatchIndex next_backward_;
+  Schedule schedule_;  // of what has been issued to the worker
   BatchIndex frontier_;
   BatchIndex applied_;
   std::map<BatchIndex, BatchRecord> log_;

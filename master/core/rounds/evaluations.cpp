@@ -4,14 +4,6 @@
 
 namespace gleaner {
 
-bool Evaluations::is_due(RoundIndex checkpoint) const {
-  if (run_.config.test_points == 0 || checkpoint == 0) return false;
-  if (checkpoint == run_.plan.round_count()) return true;
-  const std::uint32_t every = run_.config.evaluate_every_epochs;
-  if (every == 0 || checkpoint > run_.plan.round_count()) return false;
-  return run_.plan.epochs_done(checkpoint) / every > run_.plan.epochs_done(checkpoint - 1) / every;
-}
-
 void Evaluations::begin(Instant now) {
   began_ = now;
   const CoreConfig& config = run_.config;

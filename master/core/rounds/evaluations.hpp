@@ -20,7 +20,8 @@ class Evaluations {
 
   // Whether the checkpoint is to be evaluated and has not been.
   [[nodiscard]] bool owes(RoundIndex checkpoint) const {
-    return is_due(checkpoint) && evaluated_ < checkpoint;
+    return run_.config.test_points > 0 && evaluated_ < checkpoint &&
+           run_.plan.evaluates_at(checkpoint, run_.config.evaluate_every_epochs);
   }
 
   void begin(Instant now);
@@ -46,8 +47,6 @@ class Evaluations {
   [[nodiscard]] const Evaluation& last() const { return last_; }
 
  private:
-  [[nodiscard]] bool is_due(RoundIndex checkpoint) const;
-
   const RunSetup& run_;
   std::optional<EvaluationRun> current_;
   Instant began_{};

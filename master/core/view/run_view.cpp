@@ -1,7 +1,5 @@
 #include "master/core/view/run_view.hpp"
 
-#include <algorithm>
-
 namespace gleaner {
 
 CoreSnapshot RunView::snapshot() const {
@@ -16,8 +14,7 @@ CoreSnapshot RunView::snapshot() const {
   view.rounds = run_.plan.round_count();
   view.batch = pipeline_.applied();
   view.batches = run_.plan.batch_count();
-  view.epoch = std::min(run_.model.epochs,
-                        static_cast<std::uint32_t>(view.batch / run_.plan.batches_per_epoch()));
+  view.epoch = run_.plan.epoch_of(view.batch);
   view.epochs = run_.model.epochs;
   view.staleness = run_.plan.lag(view.batch);
   view.examples = meter_.examples();
@@ -43,7 +40,7 @@ RunNews RunView::news() const {
   const BatchIndex applied = pipeline_.applied();
   news.round = rounds_.checkpoint();
   news.rounds = run_.plan.round_count();
-  news.epoch = applied < run_.plan.batch_count() ? run_.plan.epoch_of(applied) : run_.model.epochs;
+  news.epoch = run_.plan.epoch_of(applied);
   news.epochs = run_.model.epochs;
   news.volunteers = sessions_.active();
   news.precision_at_1 = static_cast<float>(evaluations_.last().precision.at_1());

@@ -49,12 +49,13 @@ class UnitsOn {
     }
   }
 
-  [[nodiscard]] std::size_t count(std::size_t example) const {
-    std::size_t count = 0;
-    for (std::size_t i = 0; i < words_per_example_; ++i) {
-      count += static_cast<std::size_t>(std::popcount(words_[example * words_per_example_ + i]));
+  // By example.
+  [[nodiscard]] std::vector<std::uint32_t> counts() const {
+    std::vector<std::uint32_t> counts(words_.size() / words_per_example_);
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      counts[i / words_per_example_] += static_cast<std::uint32_t>(std::popcount(words_[i]));
     }
-    return count;
+    return counts;
   }
 
   // Calls visit(index) for the entries of `example` whose unit is on, ascending.
@@ -70,23 +71,6 @@ class UnitsOn {
   std::size_t words_per_example_;
   std::vector<std::uint64_t> words_;
 };
-
-Result<void> check_sizes(const HiddenCodes& codes, const UnitsOn& units, ByteView packed) {
-  if (packed.size() < codes.examples) return broken_gradient("cut off in the widths");
-  std::size_t bits = 0;
-  for (std::size_t i = 0; i < codes.examples; ++i) {
-    if (packed[i] > kWidthMax) {
-      return broken_gradient(
-          fmt::format("width {} of example {}, at most {}", packed[i], i, kWidthMax));
-    }
-    bits += units.count(i) * packed[i];
-  }
-  if (packed.size() - codes.examples != (bits + 7) / 8) {
-    return broken_gradient(fmt::format("{} bytes of entries, expected {}",
-                                       packed.size() - codes.examples, (bits + 7) / 8));
-  }
-  return {};
-}
 
 bool is_well_shaped(const HiddenCodes& codes, std::size_t entries) {
   const std::size_t cells = std::size_t{codes.examples} * codes.hidden;
@@ -119,10 +103,32 @@ Bytes pack_gradient(const HiddenCodes& codes, std::span<const std::int32_t> grad
   return packed;
 }
 
+std::vector<std::uint32_t> count_units_on(const HiddenCodes& codes) {
+  return UnitsOn(codes).counts();
+}
+
+Result<void> check_gradient_size(std::span<const std::uint32_t> units_on, ByteView packed) {
+  if (packed.size() < units_on.size()) return broken_gradient("cut off in the widths");
+  std::size_t bits = 0;
+  for (std::size_t i = 0; i < units_on.size(); ++i) {
+    if (packed[i] > kWidthMax) {
+      return broken_gradient(
+          fmt::format("width {} of example {}, at most {}", packed[i], i, kWidthMax));
+    }
+    bits += std::size_t{units_on[i]} * packed[i];
+  }
+  if (packed.size() - units_on.size() != (bits + 7) / 8) {
+    return broken_gradient(fmt::format("{} bytes of entries, expected {}",
+                                       packed.size() - units_on.size(), (bits + 7) / 8));
+  }
+  return {};
+}
+
 Result<void> add_gradient(const HiddenCodes& codes, ByteView packed, std::span<std::int32_t> sum) {
   GLEANER_CHECK(is_well_shaped(codes, sum.size()));
   const UnitsOn units(codes);
-  if (auto sizes = check_sizes(codes, units, packed); !sizes) return sizes;
+  if (auto checked = check_gradient_size(units.counts(), packed); !checked) return checked;
+  Result<void> encoding;
   BitReader reader(packed.subspan(codes.examples));
   for (std::size_t i = 0; i < codes.examples; ++i) {
     const unsigned width = packed[i];
@@ -134,13 +140,15 @@ Result<void> add_gradient(const HiddenCodes& codes, ByteView packed, std::span<s
       bits |= folded;
       sum[unit] = add(sum[unit], unfold_sign(folded));
     });
-    if (static_cast<unsigned>(std::bit_width(bits)) != width) {
-      return broken_gradient(fmt::format("width {} of example {}, but {} bits suffice", width, i,
-                                         std::bit_width(bits)));
+    if (static_cast<unsigned>(std::bit_width(bits)) != width && encoding.ok()) {
+      encoding = broken_gradient(fmt::format("width {} of example {}, but {} bits suffice", width,
+                                             i, std::bit_width(bits)));
     }
   }
-  if (!reader.padding_is_zero()) return broken_gradient("the last byte's padding is not zero");
-  return {};
+  if (!reader.padding_is_zero() && encoding.ok()) {
+    encoding = broken_gradient("the last byte's padding is not zero");
+  }
+  return encoding;
 }
 
 }  // namespace gleaner

@@ -20,8 +20,16 @@ inline constexpr int kGradientBits = 26;
 // are not read.
 Bytes pack_gradient(const HiddenCodes& codes, std::span<const std::int32_t> gradient);
 
+// How many units of each example are on, from which a packed gradient's size follows.
+std::vector<std::uint32_t> count_units_on(const HiddenCodes& codes);
+
+// Whether a packed gradient has a size that pack_gradient can have given it for such a batch; then
+// add_gradient adds all of it. Costs next to nothing.
+Result<void> check_gradient_size(std::span<const std::uint32_t> units_on, ByteView packed);
+
 // Adds the packed gradient to `sum` (codes.examples x codes.hidden). Refuses what pack_gradient
-// cannot have written; `sum` is then unspecified.
+// cannot have written: a wrong size, of which nothing is added; or numbers in another encoding than
+// theirs, which are added all the same.
 Result<void> add_gradient(const HiddenCodes& codes, ByteView packed, std::span<std::int32_t> sum);
 
 }  // namespace gleaner

@@ -39,6 +39,8 @@ Effects MasterCore::handle(Event event, Instant now) {
     return {};
   }
   if (life_.is_done) return {};
+  // Nothing waits for a sum but the worker's next task.
+  if (const auto* added = std::get_if<GradientsAdded>(&event); added && !added->error) return {};
   outbox_.set_now(now);
   if (life_.born == Instant{}) life_.born = now;
   std::visit([this](auto& e) { on(e); }, event);
@@ -109,6 +111,10 @@ void MasterCore::on(Folded& event) {
   const RoundRecord& record = rounds_.last_record();
   outbox_.tell(CheckpointSaved{record, run_.plan.round_count(), run_.model.epochs,
                                run_.plan.ends_epoch(record.round)});
+}
+
+void MasterCore::on(const GradientsAdded& event) {
+  if (sessions_.find(event.session) != nullptr) refuse(event.session, *event.error);
 }
 
 void MasterCore::on(ChunkRead& event) {

@@ -82,6 +82,7 @@ class MasterCore {
 
   void on(const Staged& event);
   void on(Folded& event);
+  void on(const GradientsAdded& event);
   void on(ChunkRead& event);
   void on(const HistoryRecorded& event);
 

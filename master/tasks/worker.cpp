@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "common/counter_random.hpp"
+#include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
 
 namespace gleaner {
@@ -99,6 +100,15 @@ Event Worker::eval_forward_done(std::uint64_t begin, std::uint64_t end, const Hi
 Event Worker::run_task(const ForwardTask& task) {
   const std::vector<ExampleView> examples = examples_of(task.batch);
   return forward_done(task.batch, examples, input_->forward(examples, task.batch));
+}
+
+Event Worker::run_task(const AddGradientsTask& task) {
+  GradientsAdded done{task.session, {}};
+  for (const AddGradientsTask::Part& part : task.parts) {
+    const auto added = add_gradient(*part.codes, *part.packed, *part.sum);
+    if (!added && !done.error) done.error = added.error();
+  }
+  return done;
 }
 
 Event Worker::run_task(const BackwardTask& task) {

@@ -41,6 +41,7 @@ class Worker {
 
  private:
   Event run_task(const ForwardTask& task);
+  static Event run_task(const AddGradientsTask& task);
   Event run_task(const BackwardTask& task);
   Event run_task(const CommitInputTask& task);
   Event run_task(const EvalForwardTask& task);

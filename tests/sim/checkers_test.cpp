@@ -173,9 +173,9 @@ TEST_CASE("checkers: another gradient than the calm run's is seen", "[sim]") {
   fed.options.expected = &expected;
   const auto checker = make_batch_checker(fed.log, fed.options);
   checker->master_started({}, {});
-  checker->effect(WorkerTask(BackwardTask{0, 0, {}, gradient}));
+  checker->working(WorkerTask(BackwardTask{0, 0, {}, gradient}));
   REQUIRE(fed.first_violation().empty());
-  checker->effect(WorkerTask(BackwardTask{1, 0, {}, gradient}));
+  checker->working(WorkerTask(BackwardTask{1, 0, {}, gradient}));
   REQUIRE(fed.first_violation() == "batches: update 1 is not that of the calm run");
 }
 

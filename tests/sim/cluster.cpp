@@ -23,9 +23,8 @@ class GradientRecorder : public Checker {
     rate_cuts_ = resume.rate_cuts.size();
   }
 
-  void effect(const Effect& effect) override {
-    const auto* task = std::get_if<WorkerTask>(&effect);
-    const auto* backward = task == nullptr ? nullptr : std::get_if<BackwardTask>(task);
+  void working(const WorkerTask& task) override {
+    const auto* backward = std::get_if<BackwardTask>(&task);
     if (backward == nullptr || !backward->gradient) return;
     result_.reached.gradient_digests[{rate_cuts_, backward->batch}] =
         digest_of(*backward->gradient);

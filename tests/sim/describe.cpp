@@ -40,6 +40,9 @@ std::string describe_task(const WorkerTask& task) {
             return fmt::format("read {} points from {}", t.request.points.size(),
                                t.request.points.front());
           },
+          [](const AddGradientsTask& t) {
+            return fmt::format("add gradients of {} batches", t.parts.size());
+          },
       },
       task);
 }

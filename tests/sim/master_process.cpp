@@ -210,7 +210,9 @@ void MasterProcess::perform(CloseSession& effect) {
 void MasterProcess::perform(WorkerTask& task) {
   worker_free_ = std::max(worker_free_, context_.clock.now()) + tasks_->cost(task);
   context_.clock.at(worker_free_, [this, life = life_, task = std::move(task)] {
-    if (life == life_) handle(tasks_->run(task));
+    if (life != life_) return;
+    context_.tell_checkers([&](Checker& c) { c.working(task); });
+    handle(tasks_->run(task));
   });
 }
 

@@ -6,6 +6,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
 #include "schema/versions.hpp"
 
@@ -108,9 +109,13 @@ void MasterDriver::stop() {
 
 bool MasterDriver::run_worker() {
   if (worker.empty()) return false;
-  const WorkerTask task = std::move(worker.front());
-  worker.pop_front();
-  handle(std::visit([this](const auto& t) -> Event { return answer(t); }, task));
+  // Sums come with what follows them, the only thing that waits for them.
+  for (bool is_sum = true; is_sum && !worker.empty();) {
+    const WorkerTask task = std::move(worker.front());
+    worker.pop_front();
+    is_sum = std::holds_alternative<AddGradientsTask>(task);
+    handle(std::visit([this](const auto& t) -> Event { return answer(t); }, task));
+  }
   return true;
 }
 
@@ -188,7 +193,17 @@ Event MasterDriver::answer(const ForwardTask& task) const {
   return event;
 }
 
-Event MasterDriver::answer(const BackwardTask& task) const {
+Event MasterDriver::answer(const AddGradientsTask& task) {
+  GradientsAdded event{task.session, {}};
+  for (const AddGradientsTask::Part& part : task.parts) {
+    const auto added = add_gradient(*part.codes, *part.packed, *part.sum);
+    if (!added) event.error = added.error();
+  }
+  return event;
+}
+
+Event MasterDriver::answer(const BackwardTask& task) {
+  gradients[task.batch] = *task.gradient;
   BackwardDone event{task.batch, {}};
   if (!core_.input_stream()) return event;
   for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
@@ -299,7 +314,6 @@ void MasterDriver::perform(WorkerTask& task) {
       std::visit(Overloaded{
                      [](const ForwardTask& t) { return fmt::format("F{}", t.batch); },
                      [this](const BackwardTask& t) {
-                       gradients[t.batch] = *t.gradient;
                        input_rates[t.batch] = t.rate;
                        return fmt::format("B{}", t.batch);
                      },
@@ -312,8 +326,10 @@ void MasterDriver::perform(WorkerTask& task) {
                        return fmt::format("{}{}", t.is_held_out ? "e" : "f", t.begin);
                      },
                      [](const ReadPointsTask&) { return std::string("P"); },
+                     [](const AddGradientsTask&) { return std::string(); },
                  },
                  task));
+  if (worked.back().empty()) worked.pop_back();
   worker.push_back(std::move(task));
 }
 

@@ -149,7 +149,8 @@ class MasterDriver {
   void perform(Notice& notice);
   void perform(Done& effect);
   [[nodiscard]] Event answer(const ForwardTask& task) const;
-  [[nodiscard]] Event answer(const BackwardTask& task) const;
+  [[nodiscard]] static Event answer(const AddGradientsTask& task);
+  Event answer(const BackwardTask& task);
   [[nodiscard]] Event answer(const CommitInputTask& task) const;
   [[nodiscard]] Event answer(const EvalForwardTask& task) const;
   [[nodiscard]] Event answer(const EncodeTask& task) const;

@@ -44,6 +44,7 @@ void Pipeline::forward_done(const ForwardDone& done) {
   record.code_length = done.code_length;
   record.covered.resize(map_.output_shards());
   record.digests.resize(map_.output_shards());
+  record.units_on = count_units_on(*done.codes);
   record.gradient = std::make_shared<std::vector<std::int32_t>>(done.codes->codes.size());
   log_.emplace(done.batch, std::move(record));
   ++frontier_;
@@ -78,38 +79,34 @@ Result<void> Pipeline::check_digests(const BatchRecord& record, BatchIndex batch
   return {};
 }
 
-Result<std::shared_ptr<std::vector<std::int32_t>>> Pipeline::sum_with(const BatchRecord& record,
-                                                                      const BatchResult& result) {
+Result<void> Pipeline::check_gradient(const BatchRecord& record, const BatchResult& result) {
   if (!record.gradient) {
     return Error{ErrorCode::kProtocol,
                  fmt::format("a gradient for batch {}, which has been applied", result.batch)};
   }
-  // On a copy: a gradient that turns out malformed half-way must leave no trace.
-  auto sum = std::make_shared<std::vector<std::int32_t>>(*record.gradient);
-  if (auto added = add_gradient(*record.codes, result.gradient, *sum); !added) {
-    return added.error();
-  }
-  return sum;
+  return check_gradient_size(record.units_on, result.gradient);
 }
 
-Result<void> Pipeline::add_results(const std::vector<BatchResult>& results, bool has_gradient,
-                                   bool is_audited) {
-  std::vector<std::shared_ptr<std::vector<std::int32_t>>> sums(results.size());
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    const BatchRecord& record = at(results[i].batch);
+Result<std::vector<AddGradientsTask::Part>> Pipeline::add_results(std::vector<BatchResult> results,
+                                                                  bool has_gradient,
+                                                                  bool is_audited) {
+  for (const BatchResult& result : results) {
+    const BatchRecord& record = at(result.batch);
     if (!is_audited) {
-      auto same = check_digests(record, results[i].batch, results[i].shards);
-      if (!same) return same;
+      auto same = check_digests(record, result.batch, result.shards);
+      if (!same) return same.error();
     }
     if (!has_gradient) continue;
-    auto sum = sum_with(record, results[i]);
-    if (!sum) return sum.error();
-    sums[i] = std::move(*sum);
+    if (auto fits = check_gradient(record, result); !fits) return fits.error();
   }
-  for (std::size_t i = 0; i < results.size(); ++i) {
-    BatchRecord& record = log_.at(results[i].batch);
-    if (has_gradient) record.gradient = std::move(sums[i]);
-    for (const ShardOutcome& outcome : results[i].shards) {
+  std::vector<AddGradientsTask::Part> parts;
+  for (BatchResult& result : results) {
+    BatchRecord& record = log_.at(result.batch);
+    if (has_gradient) {
+      parts.push_back({record.codes, std::make_shared<const Bytes>(std::move(result.gradient)),
+                       record.gradient});
+    }
+    for (const ShardOutcome& outcome : result.shards) {
       const std::uint32_t shard = raw(outcome.shard);
       if (!is_audited) record.digests[shard] = outcome.gradient_digest;
       if (record.covered[shard] != 0) continue;
@@ -119,7 +116,7 @@ Result<void> Pipeline::add_results(const std::vector<BatchResult>& results, bool
       ++record.covered_count;
     }
   }
-  return {};
+  return parts;
 }
 
 void Pipeline::forget_before(BatchIndex batch) {

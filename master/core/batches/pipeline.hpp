@@ -30,8 +30,10 @@ struct BatchRecord {
   // Digests of the gradients, by output shard; only those that a volunteer sent who is not audited.
   std::vector<std::optional<std::uint64_t>> digests;
   std::uint32_t covered_count = 0;
-  std::shared_ptr<std::vector<std::int32_t>> gradient;  // running sum, until the batch is applied
-  std::int64_t loss = 0;                                // 2^-20 nats, of covered shards
+  std::vector<std::uint32_t> units_on;  // by example
+  // Running sum, until the batch is applied; the worker's alone to read and to change.
+  std::shared_ptr<std::vector<std::int32_t>> gradient;
+  std::int64_t loss = 0;  // 2^-20 nats, of covered shards
   std::uint64_t active = 0;
 };
 
@@ -66,12 +68,14 @@ class Pipeline {
   [[nodiscard]] const BatchRecord& at(BatchIndex batch) const;
   [[nodiscard]] bool is_covered(BatchIndex batch, ShardId shard) const;
 
-  // Adds a unit's results, of different batches; each gradient must be the sum of the shards that
-  // are covered now when `has_gradient`. A volunteer that is not audited must bring the digests
-  // that others like it have brought (kFault). kProtocol for bytes that are no gradient. Nothing
-  // changes on an error, in any of the batches.
-  Result<void> add_results(const std::vector<BatchResult>& results, bool has_gradient,
-                           bool is_audited = false);
+  // Takes a unit's results, of different batches; each gradient must be the sum of the shards that
+  // are covered now when `has_gradient`. Returns what the worker is to add, before it gets any
+  // other task that advance() gives. A volunteer that is not audited must bring the digests that
+  // others like it have brought (kFault). kProtocol for a gradient that cannot be one by its size.
+  // Nothing changes on an error, in any of the batches.
+  Result<std::vector<AddGradientsTask::Part>> add_results(std::vector<BatchResult> results,
+                                                          bool has_gradient,
+                                                          bool is_audited = false);
 
   // The log may forget batches below `batch`.
   void forget_before(BatchIndex batch);
@@ -82,9 +86,7 @@ class Pipeline {
   [[nodiscard]] Positives positives_in(BatchIndex batch, const std::vector<LeaseRef>& shards) const;
 
  private:
-  // The batch's sum of gradients with this one.
-  static Result<std::shared_ptr<std::vector<std::int32_t>>> sum_with(const BatchRecord& record,
-                                                                     const BatchResult& result);
+  static Result<void> check_gradient(const BatchRecord& record, const BatchResult& result);
   Result<void> check_digests(const BatchRecord& record, BatchIndex batch,
                              const std::vector<ShardOutcome>& shards) const;
 

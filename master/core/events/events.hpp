@@ -36,6 +36,19 @@ struct ForwardTask {
   BatchIndex batch = 0;
 };
 
+// Add gradients that a volunteer sent to the sums of their batches -> GradientsAdded. Comes before
+// the BackwardTask of each of these batches.
+struct AddGradientsTask {
+  struct Part {
+    std::shared_ptr<const HiddenCodes> codes;
+    SharedBytes packed;                              // of the right size
+    std::shared_ptr<std::vector<std::int32_t>> sum;  // examples x H
+  };
+
+  SessionId session{};
+  std::vector<Part> parts;
+};
+
 // Update of the input layer by a batch whose gradient is complete, or, where volunteers hold it,
 // the packing of the gradient for them -> BackwardDone.
 struct BackwardTask {
@@ -83,8 +96,9 @@ struct EvalScoreTask {
 // Close the metrics -> EvalFinished.
 struct EvalFinishTask {};
 
-using WorkerTask = std::variant<ForwardTask, BackwardTask, CommitInputTask, EvalForwardTask,
-                                EvalScoreTask, EvalFinishTask, EncodeTask, ReadPointsTask>;
+using WorkerTask =
+    std::variant<ForwardTask, BackwardTask, CommitInputTask, EvalForwardTask, EvalScoreTask,
+                 EvalFinishTask, EncodeTask, ReadPointsTask, AddGradientsTask>;
 
 // ---- Work on the store -------------------------------------------------------------------------
 
@@ -200,6 +214,12 @@ struct BackwardDone {
   std::vector<SharedBytes> packed;
 };
 
+// With an error, the volunteer encodes numbers as no volunteer does. They are added all the same.
+struct GradientsAdded {
+  SessionId session{};
+  std::optional<Error> error;
+};
+
 // The answer, in parts; an error when a point does not exist.
 struct PointsRead {
   SessionId session{};
@@ -274,6 +294,6 @@ struct Tick {};
 using Event = std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
                            PointsRead, InputCommitted, EvalForwardDone, EvalChunkScored,
                            EvalFinished, Staged, Folded, ChunkRead, HistoryRecorded, StoreFull,
-                           TaskFailed, StopRequested, Tick, MessageSent>;
+                           TaskFailed, StopRequested, Tick, MessageSent, GradientsAdded>;
 
 }  // namespace gleaner

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "master/core/events/protocol_error.hpp"
@@ -58,24 +59,27 @@ Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
 }
 
 Result<void> Units::add(SessionId id, const SessionState& session, const UnitInFlight& unit,
-                        const UnitResult& result) {
+                        UnitResult& result) {
   const bool is_audited = placement_.is_audited(session);
-  // Where audits decide who is right, a difference from an earlier answer convicts nobody.
-  const auto added = pipeline_.add_results(result.batches, unit.wants_gradient, is_audited);
-  if (!added) return added;
-  for (const BatchResult& batch : result.batches) {
-    meter_.carried(pipeline_.at(batch.batch).examples);
+  std::optional<AuditedPiece> piece;
+  if (is_audited) {
+    piece.emplace();
+    piece->unit = unit;
+    piece->round = run_.plan.round_of(unit.first);
+    piece->claimed = fingerprint(result);
   }
-  if (!is_audited) return {};
-  AuditedPiece piece;
-  piece.unit = unit;
-  piece.round = run_.plan.round_of(unit.first);
-  piece.claimed = fingerprint(result);
-  audits_.answered(id, session, std::move(piece));
+  // Where audits decide who is right, a difference from an earlier answer convicts nobody.
+  auto parts = pipeline_.add_results(std::move(result.batches), unit.wants_gradient, is_audited);
+  if (!parts) return parts.error();
+  if (!parts->empty()) outbox_.push(WorkerTask(AddGradientsTask{id, std::move(*parts)}));
+  for (std::uint64_t i = 0; i < unit.batches; ++i) {
+    meter_.carried(pipeline_.at(unit.first + i).examples);
+  }
+  if (piece) audits_.answered(id, session, std::move(*piece));
   return {};
 }
 
-Result<void> Units::receive(SessionId id, SessionState& session, const UnitResult& result) {
+Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& result) {
   const Result<UnitInFlight> taken = take(session, result.unit, UnitInFlight::Kind::kTrain);
   if (!taken) return taken.error();
   const UnitInFlight& unit = *taken;

@@ -50,7 +50,7 @@ class Units {
   void perform(WorkerTask task);
 
   // -- answers (unit_results.cpp, units_input.cpp). An error ends the session.
-  Result<void> receive(SessionId id, SessionState& session, const UnitResult& result);
+  Result<void> receive(SessionId id, SessionState& session, UnitResult& result);
   Result<void> receive(SessionId id, SessionState& session, EvalResult& result,
                        RoundIndex checkpoint);
   Result<void> receive(SessionState& session, const InputResult& result);
@@ -72,7 +72,7 @@ class Units {
   void send_evaluation(SessionId id, SessionState& session, UnitInFlight unit);
   // Adds what a holder got, which an audit has yet to confirm if it is audited.
   Result<void> add(SessionId id, const SessionState& session, const UnitInFlight& unit,
-                   const UnitResult& result);
+                   UnitResult& result);
   void issue_evaluation(SessionId id, SessionState& session, RoundIndex checkpoint);
   void issue_input(SessionId id, SessionState& session);
   [[nodiscard]] UnitInFlight next_unit(SessionId id, const SessionState& session) const;

@@ -31,6 +31,11 @@ class BatchChecker : public Checker {
     if (const auto* encode = std::get_if<EncodeTask>(task)) check(*encode);
   }
 
+  // Only now the gradient is whole.
+  void working(const WorkerTask& task) override {
+    if (const auto* backward = std::get_if<BackwardTask>(&task)) check_gradient(*backward);
+  }
+
   void state(const MasterCore& core) override {
     checkpoint_ = core.checkpoint();
     const LeaseTable& leases = core.leases();
@@ -73,6 +78,9 @@ class BatchChecker : public Checker {
       fail(fmt::format("batches: update {} where {} is next", task.batch, next_backward_));
     }
     next_backward_ = task.batch + 1;
+  }
+
+  void check_gradient(const BackwardTask& task) {
     if (expected_ == nullptr || !task.gradient) return;
     const auto& digests = expected_->gradient_digests;
     const auto calm = digests.find({rate_cuts_, task.batch});

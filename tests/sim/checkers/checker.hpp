@@ -41,6 +41,9 @@ class Checker {
 
   virtual void state(const MasterCore&) {}
 
+  // The worker begins a task; those before it are done.
+  virtual void working(const WorkerTask&) {}
+
   // The store's work is done; the core has not been told.
   virtual void stored(const StorageTask&, const Event&, RunStore&) {}
 

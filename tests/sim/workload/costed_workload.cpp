@@ -16,6 +16,7 @@ constexpr std::uint32_t kExamples = 8;  // a batch of the small model
 constexpr double kSmallMessageBytes = 150;
 constexpr double kMebibyte = 1 << 20;
 constexpr Micros kFoldStep{5'000};
+constexpr double kAddedGradientUs = 0.5;  // for each example of a batch
 
 Micros micros(double us) {
   return Micros(static_cast<std::int64_t>(us));
@@ -58,6 +59,9 @@ class CostedMaster : public MasterTasks {
     if (const auto* backward = std::get_if<BackwardTask>(&task)) {
       return BackwardDone{backward->batch, {}};
     }
+    if (const auto* add = std::get_if<AddGradientsTask>(&task)) {
+      return GradientsAdded{add->session, {}};
+    }
     InputCommitted done;
     done.round = std::get<CommitInputTask>(task).round;
     for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
@@ -83,6 +87,10 @@ class CostedMaster : public MasterTasks {
   }
 
   [[nodiscard]] Micros cost(const WorkerTask& task) const override {
+    if (const auto* add = std::get_if<AddGradientsTask>(&task)) {
+      const double batches = static_cast<double>(add->parts.size());
+      return micros(batches * cost_.batch_examples * kAddedGradientUs);
+    }
     const bool is_pass =
         std::holds_alternative<ForwardTask>(task) || std::holds_alternative<BackwardTask>(task);
     return micros(is_pass ? cost_.batch_examples * cost_.example_us * cost_.input_share : 5'000);

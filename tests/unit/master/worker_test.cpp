@@ -208,6 +208,22 @@ TEST_CASE("worker: a gradient is cut into the parts of the input shards", "[work
   }
 }
 
+TEST_CASE("worker: gradients are added to the sums of their batches", "[worker]") {
+  Bench bench;
+  const Event forward = bench.owner.run(ForwardTask{0});
+  const auto& codes = std::get<ForwardDone>(forward).codes;
+  const auto packed = std::make_shared<const Bytes>(
+      pack_gradient(*codes, std::vector<std::int32_t>(codes->codes.size(), 3)));
+  const auto sum = std::make_shared<std::vector<std::int32_t>>(codes->codes.size());
+  const AddGradientsTask task{SessionId{7}, {{codes, packed, sum}, {codes, packed, sum}}};
+  const Event added = bench.owner.run(task);
+  REQUIRE(std::get<GradientsAdded>(added).session == SessionId{7});
+  REQUIRE_FALSE(std::get<GradientsAdded>(added).error);
+  for (std::size_t i = 0; i < sum->size(); ++i) {
+    REQUIRE((*sum)[i] == (codes->codes[i] != 0 ? 6 : 0));
+  }
+}
+
 TEST_CASE("worker: points are read as they are, without their labels", "[worker]") {
   Bench bench;
   const std::vector<Points> parts = bench.read(PointSet::kTraining, {3, 50, 95});

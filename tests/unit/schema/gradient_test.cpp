@@ -130,6 +130,22 @@ TEST_CASE("gradient: what pack_gradient cannot have written is refused", "[gradi
   REQUIRE_FALSE(is_refused(codes, {3, 0b11100001, 0b1}));
 }
 
+TEST_CASE("gradient: of a wrong size nothing is added, in another encoding all of it",
+          "[gradient]") {
+  const HiddenCodes codes = one_example(3);
+  REQUIRE(count_units_on(codes) == std::vector<std::uint32_t>{3});
+  std::vector<std::int32_t> sum(16);
+  const Bytes cut{3, 0b11100001};
+  REQUIRE_FALSE(check_gradient_size(count_units_on(codes), cut).ok());
+  REQUIRE_FALSE(add_gradient(codes, cut, sum).ok());
+  REQUIRE(sum == std::vector<std::int32_t>(16));
+  const Bytes wide{3, 0b01001001, 0b0};  // one bit would do
+  REQUIRE(check_gradient_size(count_units_on(codes), wide).ok());
+  REQUIRE_FALSE(add_gradient(codes, wide, sum).ok());
+  REQUIRE(std::vector<std::int32_t>(sum.begin(), sum.begin() + 4) ==
+          std::vector<std::int32_t>{-1, -1, -1, 0});
+}
+
 TEST_CASE("gradient: a sum that leaves the range comes back at its other end", "[gradient]") {
   const HiddenCodes codes = one_example(1);
   std::vector<std::int32_t> gradient(16);

@@ -150,7 +150,12 @@ std::string order_at_lag(std::uint32_t lag) {
       done.positives.offsets.resize(codes->examples + 1);
       pipeline.forward_done(done);
       for (std::uint32_t s = 0; s < bench.map.output_shards(); ++s) {
-        REQUIRE(pipeline.add_results({{task.begin, {{ShardId{s}, 1, 1, 1}}, gradient}}, true).ok());
+        const auto parts =
+            pipeline.add_results({{task.begin, {{ShardId{s}, 1, 1, 1}}, gradient}}, true);
+        REQUIRE(parts.ok());
+        for (const AddGradientsTask::Part& part : *parts) {
+          REQUIRE(add_gradient(*part.codes, *part.packed, *part.sum).ok());
+        }
       }
     }
   }

@@ -2,6 +2,7 @@
 // lent to others, and the run goes on to the same sums.
 #include <catch2/catch.hpp>
 #include <functional>
+#include <numeric>
 
 #include "schema/gradient.hpp"
 #include "tests/support/master_driver.hpp"
@@ -360,6 +361,32 @@ TEST_CASE("refusal: parts whose rows do not follow one another", "[master]") {
   part.part = 1;
   scene.master.say(scene.leaver, part);
   REQUIRE(scene.master.is_closed(scene.leaver));
+}
+
+TEST_CASE("refusal: a gradient in another encoding than its numbers', when the worker adds it",
+          "[master]") {
+  MasterDriver master(tiny_model(), tiny_core_config());
+  const SessionId liar = master.join("liar");
+  // Zeros, of one bit each.
+  master.corrupt(liar, [&master](Message& message) {
+    auto* result = std::get_if<UnitResult>(&message);
+    if (result == nullptr) return;
+    for (BatchResult& batch : result->batches) {
+      const std::vector<std::uint32_t> units_on =
+          count_units_on(tiny_codes(master.plan(), batch.batch, tiny_model().hidden));
+      const std::size_t bits = std::accumulate(units_on.begin(), units_on.end(), std::size_t{0});
+      batch.gradient.assign(units_on.size(), 1);
+      batch.gradient.resize(units_on.size() + (bits + 7) / 8);
+    }
+  });
+  master.settle();
+  const auto refusal = master.take<Refusal>(liar);
+  REQUIRE(refusal.code == ErrorCode::kProtocol);
+  REQUIRE_THAT(refusal.sentence, Catch::Contains("0 bits suffice"));
+  REQUIRE(master.is_closed(liar));
+  master.join("ann");
+  master.settle();
+  REQUIRE(master.outcome() == Outcome::kFinished);
 }
 
 }  // namespace gleaner

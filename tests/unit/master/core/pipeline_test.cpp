@@ -51,8 +51,19 @@ struct PipelineBench {
   Result<void> answer(BatchIndex batch, std::uint32_t shard, std::int32_t entry,
                       bool with_gradient = true) {
     const ShardOutcome outcome{ShardId{shard}, static_cast<std::uint64_t>(entry), 1 << 20, 3};
-    return pipeline.add_results(
-        {{batch, {outcome}, with_gradient ? gradient(batch, entry) : Bytes{}}}, with_gradient);
+    return add({{batch, {outcome}, with_gradient ? gradient(batch, entry) : Bytes{}}},
+               with_gradient);
+  }
+
+  // Results are taken, and what the worker is to add is added.
+  Result<void> add(std::vector<BatchResult> results, bool has_gradient, bool is_audited = false) {
+    const auto parts = pipeline.add_results(std::move(results), has_gradient, is_audited);
+    if (!parts) return parts.error();
+    REQUIRE(parts->empty() == !has_gradient);
+    for (const AddGradientsTask::Part& part : *parts) {
+      REQUIRE(add_gradient(*part.codes, *part.packed, *part.sum).ok());
+    }
+    return {};
   }
 
   void cover(BatchIndex batch) {
@@ -199,7 +210,7 @@ TEST_CASE("pipeline: one result may cover several shards", "[pipeline]") {
   PipelineBench bench(tiny_model());
   bench.start();
   const std::vector<ShardOutcome> outcomes = {{ShardId{1}, 11, 5, 1}, {ShardId{3}, 13, 6, 2}};
-  REQUIRE(bench.pipeline.add_results({{0, outcomes, bench.gradient(0, 24)}}, true).ok());
+  REQUIRE(bench.add({{0, outcomes, bench.gradient(0, 24)}}, true).ok());
   REQUIRE(bench.pipeline.is_covered(0, ShardId{1}));
   REQUIRE(bench.pipeline.is_covered(0, ShardId{3}));
   REQUIRE_FALSE(bench.pipeline.is_covered(0, ShardId{0}));
@@ -214,7 +225,7 @@ TEST_CASE("pipeline: a replay that gives something else is a fault and leaves no
   REQUIRE(bench.answer(0, 0, 5).ok());
   // Shard 1 is new, shard 0 differs from before: neither may count.
   const std::vector<ShardOutcome> outcomes = {{ShardId{0}, 6, 1, 1}, {ShardId{1}, 7, 1, 1}};
-  const auto result = bench.pipeline.add_results({{0, outcomes, bench.gradient(0, 7)}}, true);
+  const auto result = bench.add({{0, outcomes, bench.gradient(0, 7)}}, true);
   REQUIRE_FALSE(result.ok());
   REQUIRE(result.error().code == ErrorCode::kFault);
   REQUIRE_THAT(result.error().message, Catch::Contains("batch 0 on shard 0"));
@@ -228,7 +239,7 @@ TEST_CASE("pipeline: what the audited have said convicts nobody", "[pipeline]") 
   PipelineBench bench(tiny_model());
   bench.start();
   const auto say = [&](std::uint64_t digest, bool is_audited) {
-    return bench.pipeline.add_results({{0, {{ShardId{0}, digest, 1, 1}}, {}}}, false, is_audited);
+    return bench.add({{0, {{ShardId{0}, digest, 1, 1}}, {}}}, false, is_audited);
   };
   REQUIRE(say(1, true).ok());
   REQUIRE(say(2, true).ok());
@@ -244,12 +255,11 @@ TEST_CASE("pipeline: a malformed gradient leaves no trace", "[pipeline]") {
   Bytes broken = bench.gradient(0, 1000);
   broken.pop_back();
   const std::vector<ShardOutcome> outcome = {{ShardId{1}, 1, 1, 1}};
-  const auto cut = bench.pipeline.add_results({{0, outcome, broken}}, true);
+  const auto cut = bench.add({{0, outcome, broken}}, true);
   REQUIRE(cut.error().code == ErrorCode::kProtocol);
-  // The first example is added before the second turns out to have a width that is too large.
   broken = bench.gradient(0, 1000);
   broken[1] = 27;
-  const auto wide = bench.pipeline.add_results({{0, outcome, broken}}, true);
+  const auto wide = bench.add({{0, outcome, broken}}, true);
   REQUIRE(wide.error().code == ErrorCode::kProtocol);
   REQUIRE_FALSE(bench.pipeline.is_covered(0, ShardId{1}));
   REQUIRE(*bench.pipeline.at(0).gradient == std::vector<std::int32_t>(32, 5));
@@ -262,8 +272,7 @@ TEST_CASE("pipeline: a unit with one malformed gradient leaves no trace in its o
   Bytes broken = bench.gradient(1, 1000);
   broken.pop_back();
   const std::vector<ShardOutcome> outcome = {{ShardId{1}, 1, 1, 1}};
-  const auto result =
-      bench.pipeline.add_results({{0, outcome, bench.gradient(0, 7)}, {1, outcome, broken}}, true);
+  const auto result = bench.add({{0, outcome, bench.gradient(0, 7)}, {1, outcome, broken}}, true);
   REQUIRE(result.error().code == ErrorCode::kProtocol);
   REQUIRE_FALSE(bench.pipeline.is_covered(0, ShardId{1}));
   REQUIRE(*bench.pipeline.at(0).gradient == std::vector<std::int32_t>(32, 0));

@@ -44,8 +44,8 @@ int start(const std::vector<std::string>& arguments) {
   const MasterConfig& config = loaded->config;
   Console console(
       stdout, stderr,
-      console_options(terminal_facts(stdout), config.output.json, config.output.quiet,
-                      config.output.verbose),
+      output_options(terminal_facts(stdout), config.output.json, config.output.quiet,
+                     config.output.verbose),
       [] { return terminal_width(stdout); }, &monotonic_now);
   if (auto level = simd_level_from_environment(); !level) {
     return static_cast<int>(fail(console, level.error(), ExitCode::kUsage));

@@ -189,20 +189,7 @@ std::string status_json(const VolunteerStatus& s) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-StatusOptions status_options(const TerminalFacts& out, bool json, bool quiet, bool verbose) {
-  StatusOptions options;
-  options.quiet = quiet;
-  options.verbose = verbose;
-  if (json) {
-    options.mode = StatusMode::kJson;
-  } else if (out.is_terminal) {
-    options.mode = StatusMode::kTerminal;
-    options.style = out.style;
-  }
-  return options;
-}
-
-StatusLine::StatusLine(std::FILE* out, std::FILE* error, StatusOptions options,
+StatusLine::StatusLine(std::FILE* out, std::FILE* error, OutputOptions options,
                        std::function<unsigned()> width, std::function<Instant()> clock)
     : out_(out),
       error_(error),
@@ -216,7 +203,7 @@ void StatusLine::update(const VolunteerStatus& status) {
   if (options_.quiet && !is_refusal) return;
   const std::string news = status_news(status);
   const bool is_news = news != news_;
-  if (options_.mode == StatusMode::kTerminal) {
+  if (options_.mode == OutputMode::kTerminal) {
     const Instant now = clock_();
     if (!is_news && shown_at_ && now - *shown_at_ < kTerminalPace) return;
     shown_at_ = now;
@@ -232,15 +219,12 @@ void StatusLine::update(const VolunteerStatus& status) {
   if (!is_news || is_attempt) return;
   is_retrying_ = status.activity == VolunteerActivity::kRetrying || is_refusal;
   news_ = news;
-  print(options_.mode == StatusMode::kJson ? status_json(status) : news);
+  print(options_.mode == OutputMode::kJson ? status_json(status) : news);
 }
 
 void StatusLine::log(LogLevel level, std::string_view message) {
-  const LogLevel wanted = options_.quiet     ? LogLevel::kWarning
-                          : options_.verbose ? LogLevel::kDebug
-                                             : LogLevel::kInfo;
-  if (level < wanted) return;
-  if (options_.mode == StatusMode::kJson) {
+  if (!options_.shows(level)) return;
+  if (options_.mode == OutputMode::kJson) {
     const Json json = {{"event", "log"}, {"level", log_level_name(level)}, {"message", message}};
     print(json.dump(-1, ' ', false, Json::error_handler_t::replace));
     return;
@@ -258,7 +242,7 @@ void StatusLine::log(LogLevel level, std::string_view message) {
 }
 
 void StatusLine::print(const std::string& text) {
-  if (options_.mode == StatusMode::kTerminal) {
+  if (options_.mode == OutputMode::kTerminal) {
     line_.print(text);
     return;
   }

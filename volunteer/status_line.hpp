@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "common/console/log.hpp"
+#include "common/console/output_options.hpp"
 #include "common/console/terminal.hpp"
 #include "common/ids.hpp"
 #include "common/time.hpp"
@@ -59,21 +60,10 @@ std::string status_news(const VolunteerStatus& status);
 // {"event":"status","activity":"training",...} without a newline.
 std::string status_json(const VolunteerStatus& status);
 
-enum class StatusMode : std::uint8_t { kTerminal, kPlain, kJson };
-
-struct StatusOptions {
-  StatusMode mode = StatusMode::kPlain;
-  TextStyle style;
-  bool quiet = false;
-  bool verbose = false;
-};
-
-StatusOptions status_options(const TerminalFacts& out, bool json, bool quiet, bool verbose);
-
 class StatusLine : public LogSink {
  public:
   // The streams outlive this; `width` and `clock` are asked at every update.
-  StatusLine(std::FILE* out, std::FILE* error, StatusOptions options,
+  StatusLine(std::FILE* out, std::FILE* error, OutputOptions options,
              std::function<unsigned()> width, std::function<Instant()> clock);
 
   // Call whenever anything changed, as often as you like.
@@ -86,7 +76,7 @@ class StatusLine : public LogSink {
 
   std::FILE* out_;
   std::FILE* error_;
-  StatusOptions options_;
+  OutputOptions options_;
   std::function<unsigned()> width_;
   std::function<Instant()> clock_;
   std::optional<Instant> shown_at_;

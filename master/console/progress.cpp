@@ -17,20 +17,7 @@ constexpr Millis kPlainStart{120'000};
 
 }  // namespace
 
-ConsoleOptions console_options(const TerminalFacts& out, bool json, bool quiet, bool verbose) {
-  ConsoleOptions options;
-  options.quiet = quiet;
-  options.verbose = verbose;
-  if (json) {
-    options.mode = ConsoleMode::kJson;
-  } else if (out.is_terminal) {
-    options.mode = ConsoleMode::kTerminal;
-    options.style = out.style;
-  }
-  return options;
-}
-
-Console::Console(std::FILE* out, std::FILE* error, ConsoleOptions options,
+Console::Console(std::FILE* out, std::FILE* error, OutputOptions options,
                  std::function<unsigned()> width, std::function<Instant()> clock)
     : out_(out),
       error_(error),
@@ -46,16 +33,16 @@ void Console::update(const RunSnapshot& snapshot) {
   shown_at_ = now;
   shown_ = snapshot;
   switch (options_.mode) {
-    case ConsoleMode::kTerminal: {
+    case OutputMode::kTerminal: {
       // One column less than there is: some terminals wrap as soon as the last one is written.
       const unsigned width = width_();
       line_.update(progress_line(snapshot, width > 1 ? width - 1 : width, options_.style));
       return;
     }
-    case ConsoleMode::kPlain:
+    case OutputMode::kPlain:
       print(progress_log_line(snapshot));
       return;
-    case ConsoleMode::kJson:
+    case OutputMode::kJson:
       print(progress_json(snapshot));
       return;
   }
@@ -66,13 +53,13 @@ bool Console::is_due(const RunSnapshot& snapshot, Instant now) const {
   const Micros since = now - *shown_at_;
   const bool is_new_wait = snapshot.waiting_for != shown_.waiting_for;
   switch (options_.mode) {
-    case ConsoleMode::kTerminal:
+    case OutputMode::kTerminal:
       return since >= kTerminalPace || is_new_wait || snapshot.stage != shown_.stage;
-    case ConsoleMode::kPlain:
+    case OutputMode::kPlain:
       // Phases alternate with every round; only a wait is worth a line of its own.
       if (is_new_wait && !snapshot.waiting_for.empty()) return true;
       return since >= (now - start_ < kPlainStart ? kPlainPace : kPlainPaceLong);
-    case ConsoleMode::kJson:
+    case OutputMode::kJson:
       return since >= kJsonPace || is_new_wait;
   }
   return false;
@@ -89,13 +76,13 @@ void Console::event(const RunEvent& event) {
     is_over_ = true;
     line_.clear();
   }
-  if (options_.mode == ConsoleMode::kJson) {
+  if (options_.mode == OutputMode::kJson) {
     // Programs filter for themselves, except for what only a person asks for.
-    if (!was_over && (!is_log || is_wanted(level))) print(event_json(event));
+    if (!was_over && (!is_log || options_.shows(level))) print(event_json(event));
     if (is_failure) print_error(event_line(event, {}));
     return;
   }
-  if (!is_wanted(level)) return;
+  if (!options_.shows(level)) return;
   const std::string text = event_line(event, options_.style);
   if (is_failure || (is_log && level >= LogLevel::kWarning)) {
     print_error(text);
@@ -108,11 +95,6 @@ void Console::log(LogLevel level, std::string_view message) {
   event(LogLine{level, std::string(message)});
 }
 
-bool Console::is_wanted(LogLevel level) const {
-  if (options_.quiet) return level >= LogLevel::kWarning;
-  return options_.verbose || level >= LogLevel::kInfo;
-}
-
 std::string Console::stamped(const std::string& text) const {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(clock_() - start_).count();
   return fmt::format("[{}] {}",
@@ -120,11 +102,11 @@ std::string Console::stamped(const std::string& text) const {
 }
 
 void Console::print(const std::string& text) {
-  if (options_.mode == ConsoleMode::kTerminal) {
+  if (options_.mode == OutputMode::kTerminal) {
     line_.print(text);
     return;
   }
-  const std::string shown = options_.mode == ConsoleMode::kPlain ? stamped(text) : text;
+  const std::string shown = options_.mode == OutputMode::kPlain ? stamped(text) : text;
   std::fprintf(out_, "%s\n", shown.c_str());
   std::fflush(out_);
 }

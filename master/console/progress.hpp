@@ -13,28 +13,17 @@
 #include <utility>
 
 #include "common/console/log.hpp"
+#include "common/console/output_options.hpp"
 #include "common/console/terminal.hpp"
 #include "common/time.hpp"
 #include "master/console/progress_events.hpp"
 
 namespace gleaner {
 
-enum class ConsoleMode : std::uint8_t { kTerminal, kPlain, kJson };
-
-struct ConsoleOptions {
-  ConsoleMode mode = ConsoleMode::kPlain;
-  TextStyle style;
-  bool quiet = false;
-  bool verbose = false;
-};
-
-// What suits the stream: JSON when asked for, else by what it leads to.
-ConsoleOptions console_options(const TerminalFacts& out, bool json, bool quiet, bool verbose);
-
 class Console : public LogSink {
  public:
   // The streams outlive this. `width` is asked before every progress line; `clock` at every event.
-  Console(std::FILE* out, std::FILE* error, ConsoleOptions options, std::function<unsigned()> width,
+  Console(std::FILE* out, std::FILE* error, OutputOptions options, std::function<unsigned()> width,
           std::function<Instant()> clock);
 
   // Call as often as you like: it prints at the pace of its mode, and at once when the stage or
@@ -50,7 +39,6 @@ class Console : public LogSink {
   void log(LogLevel level, std::string_view message) override;
 
  private:
-  [[nodiscard]] bool is_wanted(LogLevel level) const;
   [[nodiscard]] bool is_due(const RunSnapshot& snapshot, Instant now) const;
   void print(const std::string& text);
   void print_error(const std::string& text);
@@ -58,7 +46,7 @@ class Console : public LogSink {
 
   std::FILE* out_;
   std::FILE* error_;
-  ConsoleOptions options_;
+  OutputOptions options_;
   std::function<unsigned()> width_;
   std::function<Instant()> clock_;
   std::function<void(const RunEvent&)> listener_;

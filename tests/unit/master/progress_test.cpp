@@ -16,7 +16,7 @@ using Catch::Matchers::Contains;
 
 // A console whose streams are read back and whose clock is set by hand.
 struct Stage {
-  explicit Stage(ConsoleOptions options)
+  explicit Stage(OutputOptions options)
       : console(
             out.stream(), error.stream(), options, [] { return 41u; }, [this] { return now; }) {}
 
@@ -54,16 +54,16 @@ std::vector<RunEvent> every_event() {
 
 TEST_CASE("console: the mode follows the stream and the flag", "[console]") {
   const TerminalFacts terminal{true, {true, true}};
-  REQUIRE(console_options(terminal, false, false, false).mode == ConsoleMode::kTerminal);
-  REQUIRE(console_options(terminal, false, false, false).style.colour);
-  REQUIRE(console_options(terminal, true, false, false).mode == ConsoleMode::kJson);
-  REQUIRE_FALSE(console_options(terminal, true, false, false).style.colour);
-  REQUIRE(console_options({false, {true, true}}, false, false, false).mode == ConsoleMode::kPlain);
-  REQUIRE_FALSE(console_options({false, {true, true}}, false, false, false).style.colour);
+  REQUIRE(output_options(terminal, false, false, false).mode == OutputMode::kTerminal);
+  REQUIRE(output_options(terminal, false, false, false).style.colour);
+  REQUIRE(output_options(terminal, true, false, false).mode == OutputMode::kJson);
+  REQUIRE_FALSE(output_options(terminal, true, false, false).style.colour);
+  REQUIRE(output_options({false, {true, true}}, false, false, false).mode == OutputMode::kPlain);
+  REQUIRE_FALSE(output_options({false, {true, true}}, false, false, false).style.colour);
 }
 
 TEST_CASE("console: a log gets a line every ten seconds, later every minute", "[console]") {
-  Stage stage({ConsoleMode::kPlain, {}, false, false});
+  Stage stage({OutputMode::kPlain, {}, false, false});
   for (int tenth = 0; tenth < 1200; ++tenth) {
     stage.console.update(at_batch(1));
     stage.after(Millis{100});
@@ -78,7 +78,7 @@ TEST_CASE("console: a log gets a line every ten seconds, later every minute", "[
 }
 
 TEST_CASE("console: a log says at once what the run waits for, and not every stage", "[console]") {
-  Stage stage({ConsoleMode::kPlain, {}, false, false});
+  Stage stage({OutputMode::kPlain, {}, false, false});
   RunSnapshot s = at_batch(1);
   stage.console.update(s);
   s.stage = RunStage::kEvaluating;
@@ -93,7 +93,7 @@ TEST_CASE("console: a log says at once what the run waits for, and not every sta
 }
 
 TEST_CASE("console: a terminal gets one line in place, below those that stay", "[console]") {
-  Stage stage({ConsoleMode::kTerminal, {}, false, false});
+  Stage stage({OutputMode::kTerminal, {}, false, false});
   stage.console.update(at_batch(1));
   stage.console.update(at_batch(2));  // too early
   stage.after(Millis{100});
@@ -110,7 +110,7 @@ TEST_CASE("console: a terminal gets one line in place, below those that stay", "
 }
 
 TEST_CASE("console: warnings and errors go to the other stream", "[console]") {
-  Stage stage({ConsoleMode::kPlain, {}, false, false});
+  Stage stage({OutputMode::kPlain, {}, false, false});
   stage.console.log(LogLevel::kInfo, "good");
   stage.console.log(LogLevel::kWarning, "odd");
   stage.console.log(LogLevel::kDebug, "detail");
@@ -120,8 +120,8 @@ TEST_CASE("console: warnings and errors go to the other stream", "[console]") {
 }
 
 TEST_CASE("console: --quiet leaves results, --verbose adds detail", "[console]") {
-  Stage quiet({ConsoleMode::kPlain, {}, true, false});
-  Stage verbose({ConsoleMode::kPlain, {}, false, true});
+  Stage quiet({OutputMode::kPlain, {}, true, false});
+  Stage verbose({OutputMode::kPlain, {}, false, true});
   for (Stage* stage : {&quiet, &verbose}) {
     stage->console.update(at_batch(1));
     stage->console.event(CheckpointSaved{});
@@ -135,7 +135,7 @@ TEST_CASE("console: --quiet leaves results, --verbose adds detail", "[console]")
 }
 
 TEST_CASE("console: JSON is one object a line, and finished is the last", "[console]") {
-  Stage stage({ConsoleMode::kJson, {}, false, false});
+  Stage stage({OutputMode::kJson, {}, false, false});
   stage.console.update(at_batch(1));
   stage.console.update(at_batch(2));
   stage.after(Millis{1000});
@@ -159,7 +159,7 @@ TEST_CASE("console: JSON is one object a line, and finished is the last", "[cons
 
 TEST_CASE("console: with JSON an error is an event and a sentence on the other stream",
           "[console]") {
-  Stage stage({ConsoleMode::kJson, {}, false, false});
+  Stage stage({OutputMode::kJson, {}, false, false});
   stage.console.event(RunFailed{{ErrorCode::kInvalidData, "bad file"}, ExitCode::kData});
   REQUIRE(stage.out.text() ==
           R"({"event":"error","code":"invalid_data","message":"bad file","exit":3})"

@@ -62,7 +62,7 @@ struct TrainedRun {
         data.label_counts));
     CapturedStream out;
     Console console(
-        out.stream(), out.stream(), console_options({}, false, true, false), [] { return 80U; },
+        out.stream(), out.stream(), output_options({}, false, true, false), [] { return 80U; },
         &monotonic_now);
     INFO(out.text());
     MasterConfig config = start.config;

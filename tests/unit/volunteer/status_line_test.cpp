@@ -16,7 +16,7 @@ using Catch::Matchers::Contains;
 using Json = nlohmann::json;
 
 struct Stage {
-  explicit Stage(StatusOptions options)
+  explicit Stage(OutputOptions options)
       : status(
             out.stream(), error.stream(), options, [] { return 61u; }, [this] { return now; }) {}
 
@@ -96,7 +96,7 @@ TEST_CASE("status: every activity has a sentence and a name", "[status]") {
 }
 
 TEST_CASE("status: a log gets a line when something changes, not when a number moves", "[status]") {
-  Stage stage({StatusMode::kPlain, {}, false, false});
+  Stage stage({OutputMode::kPlain, {}, false, false});
   VolunteerStatus s = training();
   stage.status.update(s);
   for (RoundIndex round = 6; round < 12; ++round) {
@@ -118,7 +118,7 @@ TEST_CASE("status: a log gets a line when something changes, not when a number m
 }
 
 TEST_CASE("status: a night of retries is one line in a log", "[status]") {
-  Stage stage({StatusMode::kPlain, {}, false, false});
+  Stage stage({OutputMode::kPlain, {}, false, false});
   stage.status.update(doing(VolunteerActivity::kConnecting, ""));
   for (int attempt = 0; attempt < 100; ++attempt) {
     VolunteerStatus pause = doing(VolunteerActivity::kRetrying, "connection refused");
@@ -156,7 +156,7 @@ TEST_CASE("status: what the core reports is shown, shards by number", "[status]"
 }
 
 TEST_CASE("status: a night of retries in the core's words is one line too", "[status]") {
-  Stage stage({StatusMode::kPlain, {}, false, false});
+  Stage stage({OutputMode::kPlain, {}, false, false});
   volunteer::Snapshot connecting;
   connecting.sentence = "connecting to alpha:7070";
   volunteer::Snapshot pausing;
@@ -176,7 +176,7 @@ TEST_CASE("status: a night of retries in the core's words is one line too", "[st
 }
 
 TEST_CASE("status: on a terminal the line is cut to the width and updated in place", "[status]") {
-  Stage stage({StatusMode::kTerminal, {}, false, false});
+  Stage stage({OutputMode::kTerminal, {}, false, false});
   stage.status.update(training());
   REQUIRE(stage.out.text() ==
           "\rtraining shards 3, 7, 12 (round 5 of 60, epoch 1 of 5, 4,...\x1b[K");
@@ -193,7 +193,7 @@ TEST_CASE("status: on a terminal the line is cut to the width and updated in pla
 }
 
 TEST_CASE("status: JSON is one object a line with what is known", "[status]") {
-  Stage stage({StatusMode::kJson, {}, false, false});
+  Stage stage({OutputMode::kJson, {}, false, false});
   stage.status.update(training());
   stage.status.log(LogLevel::kWarning, "odd\n\xff");
   std::istringstream text(stage.out.text());
@@ -212,7 +212,7 @@ TEST_CASE("status: JSON is one object a line with what is known", "[status]") {
 }
 
 TEST_CASE("status: --quiet leaves refusals, warnings and errors", "[status]") {
-  Stage stage({StatusMode::kPlain, {}, true, false});
+  Stage stage({OutputMode::kPlain, {}, true, false});
   stage.status.update(training());
   stage.status.log(LogLevel::kInfo, "news");
   stage.status.log(LogLevel::kError, "bad\x1b");

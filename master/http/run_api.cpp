@@ -7,7 +7,8 @@
 #include <limits>
 #include <utility>
 
-#include "master/http/page_asset_reply.hpp"
+#include "common/http/page_asset_reply.hpp"
+#include "master/http/run_page_assets.hpp"
 #include "master/http/view_json.hpp"
 
 namespace gleaner {
@@ -196,7 +197,7 @@ HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, I
     return text_reply(200, "text/plain; version=0.0.4; charset=utf-8",
                       run_metrics(*view_, counts_, counts));
   }
-  if (auto asset = asset_reply(path)) return *std::move(asset);
+  if (auto asset = asset_reply(path, run_page_assets())) return *std::move(asset);
   return text_reply(404, kHttpText, "There is nothing here; the page is at /.\n");
 }
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
+#include "common/http/http_server.hpp"
 #include "master/http/history_series.hpp"
-#include "master/http/http_server.hpp"
 #include "master/http/page_view.hpp"
 #include "master/http/run_metrics.hpp"
 

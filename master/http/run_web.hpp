@@ -11,10 +11,10 @@
 #include <string>
 #include <vector>
 
+#include "common/http/http_server.hpp"
 #include "common/model/run_plan.hpp"
 #include "master/core/events/events.hpp"
 #include "master/core/events/records.hpp"
-#include "master/http/http_server.hpp"
 #include "master/http/predict_api.hpp"
 #include "master/http/run_api.hpp"
 

@@ -13,11 +13,12 @@
 #include <utility>
 
 #include "common/host_port.hpp"
+#include "common/http/http_server.hpp"
+#include "common/http/page_asset_reply.hpp"
 #include "common/kernels/simd_level.hpp"
 #include "common/limits.hpp"
-#include "master/http/http_server.hpp"
-#include "master/http/page_asset_reply.hpp"
 #include "master/http/predict_api.hpp"
+#include "master/http/run_page_assets.hpp"
 #include "master/predict/predict_desk.hpp"
 #include "storage/master_note.hpp"
 #include "tools/cli/report.hpp"
@@ -51,7 +52,8 @@ HttpReply answer(const PredictApi& api, const HttpRequest& request) {
     made.body = std::make_shared<const std::string>("ok\n");
     return made;
   }
-  if (auto asset = asset_reply(request.path == "/" ? "/serve.html" : request.path)) {
+  if (auto asset =
+          asset_reply(request.path == "/" ? "/serve.html" : request.path, run_page_assets())) {
     return *std::move(asset);
   }
   made.status = 404;

@@ -6,7 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "master/http/page_assets.hpp"
+#include "master/http/run_page_assets.hpp"
 
 namespace gleaner {
 namespace {
@@ -216,7 +216,9 @@ TEST_CASE("page: its files are small, known by their content, and hold nothing f
           "[http]") {
   RunApi api("a");
   std::size_t bytes = 0;
-  for (const PageAsset& asset : page_assets()) {
+  std::vector<PageAsset> assets(run_page_assets().begin(), run_page_assets().end());
+  assets.insert(assets.end(), shared_page_assets().begin(), shared_page_assets().end());
+  for (const PageAsset& asset : assets) {
     INFO(asset.path);
     REQUIRE_FALSE(asset.content.empty());
     REQUIRE_FALSE(ask(api, asset.path).etag.empty());

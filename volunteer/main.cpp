@@ -56,11 +56,15 @@ void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status
   std::_Exit(status);
 }
 
-Guest::Options guest_options(const VolunteerConfig& config, const std::string& master) {
+Guest::Options guest_options(const VolunteerConfig& config, const VolunteerOffer& offer,
+                             const std::string& master, const KeyPair& key) {
   Guest::Options options;
   options.rules = lending_rules(config);
   options.keep_shards = Millis(std::int64_t{config.keep_shards_s} * 1000);
+  options.name = offer.name;
   options.master = master;
+  // The same key as long as the volunteer has its own, so that a bookmark stays good.
+  if (!config.http.empty()) options.page = {*parse_host_port(config.http), key.derive("page")};
   options.state_folder = config.cache_dir;
   // For tests, which put a folder in the place of the machine.
   const char* root =
@@ -145,7 +149,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   {
     Client client(io, std::move(options));
     watch_signals(signals, client, status);
-    guest = std::make_unique<Guest>(io, client, status, guest_options(config, master));
+    guest = std::make_unique<Guest>(io, client, status, guest_options(config, offer, master, key));
     guest->on_first_verdict = [&] { client.start(); };
     while (!exit) io.run_one();
     // What was said last, a goodbye for instance, still has to leave.

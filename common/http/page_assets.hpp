@@ -12,7 +12,7 @@ struct PageAsset {
   std::string_view content;
 };
 
-// The style sheet, the icon and what formats numbers.
+// The style sheet, the icon, tiles of figures and what formats numbers.
 std::span<const PageAsset> shared_page_assets();
 
 }  // namespace gleaner

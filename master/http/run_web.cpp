@@ -15,8 +15,6 @@ namespace {
 
 // Ports that are tried when the one that was asked for is taken.
 constexpr std::uint16_t kPortsTried = 16;
-// Bytes per second are measured over this time.
-constexpr Millis kBytesWindow{10'000};
 
 // A list of what a recipe chose stands in the configuration; here its first line says enough.
 std::string first_line(std::string text) {
@@ -139,16 +137,10 @@ void RunWeb::event(const RunEvent& event) {
 }
 
 void RunWeb::measure_bytes(PageView& view) {
-  samples_.push_back({view.at, view.unit_bytes_down, view.unit_bytes_up});
-  while (samples_.size() > 2 && view.at - samples_[1].at >= kBytesWindow) samples_.pop_front();
-  const Sample& first = samples_.front();
-  // A core that begins again counts from nothing.
-  if (first.down > view.unit_bytes_down) samples_.erase(samples_.begin(), samples_.end() - 1);
-  const double seconds = static_cast<double>((view.at - samples_.front().at).count()) / 1e6;
-  if (seconds < 1) return;
-  const Sample& begin = samples_.front();
-  view.bytes_per_second_down = static_cast<double>(view.unit_bytes_down - begin.down) / seconds;
-  view.bytes_per_second_up = static_cast<double>(view.unit_bytes_up - begin.up) / seconds;
+  down_.add(view.at, view.unit_bytes_down);
+  up_.add(view.at, view.unit_bytes_up);
+  view.bytes_per_second_down = down_.per_second().value_or(-1);
+  view.bytes_per_second_up = up_.per_second().value_or(-1);
 }
 
 void RunWeb::publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,

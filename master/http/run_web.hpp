@@ -4,13 +4,13 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/console/rate_window.hpp"
 #include "common/http/http_server.hpp"
 #include "common/model/run_plan.hpp"
 #include "master/core/events/events.hpp"
@@ -53,11 +53,6 @@ class RunWeb {
  private:
   static constexpr Millis kPeriod{1000};
 
-  struct Sample {
-    Instant at;
-    std::uint64_t down = 0, up = 0;
-  };
-
   RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk);
   HttpReply answer(const HttpRequest& request);
   void add_record(HistoryRecord record);
@@ -71,7 +66,8 @@ class RunWeb {
   PageView last_;
   HistoryRecord last_record_;
   TimeSpent time_;
-  std::deque<Sample> samples_;
+  // Bytes per second are measured over this time.
+  RateWindow down_{Millis{10'000}}, up_{Millis{10'000}};
   EventCounts counts_;
 
   // News that the server's thread has not taken yet; the lock is held for moving pointers alone.

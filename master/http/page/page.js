@@ -7,6 +7,7 @@ import { Events } from "./events.js";
 import { brief, byId, bytes, clock, count, darkMode, duration, element, fixed, holderColour, percent, setText } from "./format.js";
 import { preparePredict } from "./predict.js";
 import { ShardMap } from "./shards.js";
+import { tile } from "./tiles.js";
 import { Volunteers } from "./volunteers.js";
 
 const charts = new Charts();
@@ -16,17 +17,6 @@ const events = new Events();
 let life = null;
 let run = null;
 let historyVersion = null;
-const tiles = new Map();
-
-function tile(key, label, value, note) {
-  if (!tiles.has(key)) {
-    const parts = { value: element("div", { className: "value", id: `tile-${key}` }), note: element("div", { className: "note" }) };
-    tiles.set(key, parts);
-    byId("tiles").append(element("div", { className: "tile" }, element("div", { className: "label" }, label), parts.value, parts.note));
-  }
-  setText(tiles.get(key).value, value);
-  setText(tiles.get(key).note, note);
-}
 
 function showTiles({ progress, precision, traffic, checkpoint, disk, volunteers_here: here, shards }) {
   tile("done", "Done", percent(progress.batches ? progress.batch / progress.batches : 0, 1), `epoch ${Math.min(progress.epoch + 1, progress.epochs)} of ${progress.epochs}`);

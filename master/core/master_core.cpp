@@ -103,7 +103,7 @@ void MasterCore::on(Folded& event) {
   pipeline_.forget_before(begin);
   if (input_) input_->forget_before(begin);
   placement_.weigh_balance();
-  outbox_.tell(CheckpointReached{rounds_.last_record()});
+  outbox_.tell(CheckpointReached{rounds_.last_record(), rounds_.last_receipts()});
 }
 
 void MasterCore::on(ChunkRead& event) {

@@ -19,6 +19,7 @@ constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
 constexpr std::size_t kHistoryPieces = 600;
 // Ranges of the history of which the text is kept until there is another checkpoint.
 constexpr std::size_t kHistoriesKept = 16;
+constexpr std::uint64_t kReceiptsPerPage = 100, kReceiptsPerPageMax = 1000;
 
 HttpReply shared_reply(const char* type, SharedText text) {
   HttpReply made;
@@ -54,6 +55,11 @@ void RunApi::take(RunNewsForPage news) {
   if (news.facts) facts_ = std::move(news.facts);
   if (news.history) history_.replace(*news.history);
   for (const HistoryRecord& record : news.records) history_.add(record);
+  if (news.stored_receipts) {
+    receipts_.clear();
+    for (const RoundReceipts& round : *news.stored_receipts) receipts_.add(round);
+  }
+  for (RoundReceipts& round : news.receipts) receipts_.add(std::move(round));
   for (const EventShown& event : news.events) {
     const std::string id = fmt::format("{}-{}", life_, first_event_ + events_.size());
     std::string json = event_shown_json(event, id);
@@ -154,6 +160,24 @@ HttpReply RunApi::history(const HttpRequest& request) {
   return shared_reply(kHttpJson, text);
 }
 
+HttpReply RunApi::receipts(const HttpRequest& request) const {
+  const auto numbered = [&](const char* key, std::uint64_t otherwise) {
+    const std::string_view text = request.query(key);
+    return text.empty() ? std::optional(otherwise) : number(text);
+  };
+  const RoundIndex latest = receipts_.rounds().empty() ? 0 : receipts_.rounds().back().round;
+  const auto round = numbered("round", latest);
+  const auto first = numbered("first", 0);
+  const auto count = numbered("count", kReceiptsPerPage);
+  if (!round || !first || !count || *count == 0 || *count > kReceiptsPerPageMax) {
+    return text_reply(400, kHttpText,
+                      fmt::format("round and first are numbers, of a round and a shard, and count "
+                                  "is one from 1 to {}.\n",
+                                  kReceiptsPerPageMax));
+  }
+  return text_reply(200, kHttpJson, receipts_json(receipts_, checkpoint(*round), *first, *count));
+}
+
 HttpReply RunApi::health(const HttpRequest& request, Instant now) const {
   const bool is_alive = view_->version > 0 && now - view_->at <= kViewAgeMax;
   if (request.path == "/healthz") {
@@ -192,6 +216,7 @@ HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, I
   if (path == "/api/v1/history.csv") {
     return text_reply(200, "text/csv; charset=utf-8", history_.csv());
   }
+  if (path == "/api/v1/receipts") return receipts(request);
   if (path == "/healthz" || path == "/readyz") return health(request, now);
   if (path == "/metrics") {
     return text_reply(200, "text/plain; version=0.0.4; charset=utf-8",

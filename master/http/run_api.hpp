@@ -11,6 +11,7 @@
 #include "common/http/http_server.hpp"
 #include "master/http/history_series.hpp"
 #include "master/http/page_view.hpp"
+#include "master/http/receipt_log.hpp"
 #include "master/http/run_metrics.hpp"
 
 namespace gleaner {
@@ -28,6 +29,9 @@ struct RunNewsForPage {
   std::vector<HistoryRecord> records;
   std::vector<EventShown> events;
   EventCounts counts;
+  // As history and records.
+  std::shared_ptr<const std::vector<RoundReceipts>> stored_receipts{};
+  std::vector<RoundReceipts> receipts{};
 };
 
 class RunApi {
@@ -44,6 +48,7 @@ class RunApi {
  private:
   [[nodiscard]] HttpReply events(const HttpRequest& request);
   [[nodiscard]] HttpReply history(const HttpRequest& request);
+  [[nodiscard]] HttpReply receipts(const HttpRequest& request) const;
   [[nodiscard]] HttpReply health(const HttpRequest& request, Instant now) const;
   // The text that `make` gives for the present view; made once.
   template <typename Make>
@@ -54,6 +59,7 @@ class RunApi {
   std::shared_ptr<const PageView> view_ = std::make_shared<const PageView>();
   std::shared_ptr<const RunFacts> facts_ = std::make_shared<const RunFacts>();
   HistorySeries history_;
+  ReceiptLog receipts_;
   EventCounts counts_;
 
   struct EventKept {

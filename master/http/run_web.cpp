@@ -96,12 +96,16 @@ std::string RunWeb::url() const {
   return "http://" + to_text(server_->address());
 }
 
-void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history) {
+void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history,
+                   std::vector<RoundReceipts> receipts) {
   last_record_ = history.empty() ? HistoryRecord() : history.back();
   auto shared_facts = std::make_shared<const RunFacts>(std::move(facts));
   auto shared_history = std::make_shared<const std::vector<HistoryRecord>>(std::move(history));
+  auto shared_receipts = std::make_shared<const std::vector<RoundReceipts>>(std::move(receipts));
   const std::lock_guard guard(lock_);
   news_.facts = std::move(shared_facts);
+  news_.stored_receipts = std::move(shared_receipts);
+  news_.receipts.clear();
   news_.history = std::move(shared_history);
   news_.records.clear();
 }
@@ -109,6 +113,10 @@ void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history) {
 void RunWeb::notice(const Notice& notice) {
   if (const auto* reached = std::get_if<CheckpointReached>(&notice)) {
     add_record(history_record(reached->record, wall_seconds()));
+    if (!reached->receipts) return;
+    auto receipts = std::make_shared<const std::vector<Receipt>>(to_receipts(*reached->receipts));
+    const std::lock_guard guard(lock_);
+    news_.receipts.push_back({reached->record.round, std::move(receipts)});
   } else if (const auto* evaluated = std::get_if<CheckpointEvaluated>(&notice)) {
     HistoryRecord record = last_record_;
     set_evaluation(record, evaluated->evaluation);
@@ -144,8 +152,10 @@ void RunWeb::measure_bytes(PageView& view) {
 }
 
 void RunWeb::publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,
-                     std::vector<AccountRecord> accounts, Instant now) {
+                     std::vector<AccountRecord> accounts, std::vector<BanShown> banned,
+                     Instant now) {
   PageView view;
+  view.banned = std::move(banned);
   view.status = std::move(status);
   view.progress = progress;
   view.accounts = std::move(accounts);

@@ -35,8 +35,9 @@ class RunWeb {
 
   [[nodiscard]] bool has_other_port() const { return has_other_port_; }
 
-  // A run begins, or begins again, with the history that its store has.
-  void begin(RunFacts facts, std::vector<HistoryRecord> history);
+  // A run begins, or begins again, with the history that its store has and its latest receipts.
+  void begin(RunFacts facts, std::vector<HistoryRecord> history,
+             std::vector<RoundReceipts> receipts);
   // Takes news of the core: the history grows by its checkpoints and evaluations.
   void notice(const Notice& notice);
   // Takes an event that people are told.
@@ -46,7 +47,7 @@ class RunWeb {
   [[nodiscard]] bool is_due(Instant now) const { return now - published_ >= kPeriod; }
 
   void publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,
-               std::vector<AccountRecord> accounts, Instant now);
+               std::vector<AccountRecord> accounts, std::vector<BanShown> banned, Instant now);
   // No core runs: the disk is full, and `reason` says what is needed.
   void publish_paused(const std::string& reason, Instant now);
 

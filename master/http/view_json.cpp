@@ -5,6 +5,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/access/key_id.hpp"
 #include "common/console/terminal.hpp"
 #include "master/console/status_words.hpp"
 #include "master/console/why_sentences.hpp"
@@ -212,11 +213,17 @@ std::string volunteers_json(const PageView& view) {
                              {"commits", c.commits},
                              {"faults", c.faults}});
   }
+  Json banned = Json::array();
+  for (const BanShown& ban : view.banned) {
+    banned.push_back(
+        {{"key", ban.key}, {"name", printable(ban.name)}, {"reason", printable(ban.reason)}});
+  }
   return dump({{"version", view.version},
                {"volunteers_here", s.volunteers_here},
                {"here", std::move(here)},
                {"gone", std::move(gone)},
-               {"contributions", std::move(contributions)}});
+               {"contributions", std::move(contributions)},
+               {"banned", std::move(banned)}});
 }
 
 std::string configuration_json(const RunFacts& facts) {
@@ -241,6 +248,36 @@ std::string configuration_json(const RunFacts& facts) {
                  {"output_shards", facts.output_shards}}},
                {"settings", std::move(settings)},
                {"recipe", {{"name", facts.recipe.recipe}, {"values", std::move(values)}}}});
+}
+
+std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
+                          std::size_t count) {
+  std::map<std::string, std::uint64_t> verdicts{{"confirmed", 0}, {"trusted", 0}, {"unaudited", 0}};
+  Json receipts = Json::array();
+  const RoundReceipts* const found = log.find(round);
+  const std::vector<Receipt> none;
+  const std::vector<Receipt>& all = found != nullptr ? *found->receipts : none;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Receipt& receipt = all[i];
+    ++verdicts[receipt.verdict];
+    if (i < first || i - first >= count) continue;
+    const bool has_auditor = receipt.auditor != KeyId{};
+    receipts.push_back(
+        {{"shard", raw(receipt.shard)},
+         {"holder", printable(receipt.holder_name)},
+         {"holder_key", receipt.holder == KeyId{} ? Json() : Json(to_text(receipt.holder))},
+         {"auditor", has_auditor ? Json(printable(receipt.auditor_name)) : Json()},
+         {"auditor_key", has_auditor ? Json(to_text(receipt.auditor)) : Json()},
+         {"verdict", receipt.verdict}});
+  }
+  const auto& rounds = log.rounds();
+  return dump({{"checked_up_to", log.checked_up_to()},
+               {"first_round", rounds.empty() ? Json() : Json(rounds.front().round)},
+               {"last_round", rounds.empty() ? Json() : Json(rounds.back().round)},
+               {"round", round},
+               {"shards", all.size()},
+               {"verdicts", verdicts},
+               {"receipts", std::move(receipts)}});
 }
 
 std::string event_shown_json(const EventShown& event, const std::string& id) {

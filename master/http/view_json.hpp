@@ -7,6 +7,7 @@
 #include "common/result.hpp"
 #include "master/http/history_series.hpp"
 #include "master/http/page_view.hpp"
+#include "master/http/receipt_log.hpp"
 
 namespace gleaner {
 
@@ -14,6 +15,9 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
 std::string shards_json(const PageView& view);
 std::string volunteers_json(const PageView& view);
 std::string configuration_json(const RunFacts& facts);
+// Those of `count` shards of a round, from the shard `first` on.
+std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
+                          std::size_t count);
 // `id` names the event for a reader that comes back.
 std::string event_shown_json(const EventShown& event, const std::string& id);
 std::string history_json(const HistorySeries& history, RoundIndex from, RoundIndex to,

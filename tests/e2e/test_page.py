@@ -194,6 +194,25 @@ class Page(PageCase):
         self.assertIn("volunteer_left", events)
         self.assertIn('gleaner_volunteers_left_total{polite="no"} 1', ask(port, "/metrics")[2])
 
+    def test_receipts_are_the_stores(self):
+        master, port, helpers = self.start(volunteers=2)
+        master.wait_event("evaluated")
+        for helper in helpers:
+            helper.pause()
+        self.wait_run(port, lambda r: r["wait"]["is_held_up"], "a run that stands still")
+        latest = self.get(port, "/api/v1/receipts?count=1000")
+        self.assertEqual(latest["checked_up_to"], latest["last_round"] + 1)
+        self.assertEqual(latest["first_round"], 0)
+        stored = json.loads(self.cluster.gleaner("receipts", self.store, "--round", latest["round"], "--json"))
+        self.assertEqual([(r["shard"], r["holder"], r["holder_key"], r["auditor"], r["verdict"])
+                          for r in latest["receipts"]],
+                         [(r["shard"], r["holder_name"], r["holder"], r["auditor_name"], r["verdict"])
+                          for r in stored["receipts"]])
+        self.assertLessEqual({r["holder"] for r in latest["receipts"]}, {"v1", "v2", "the master"})
+        self.assertEqual(self.get(port, "/api/v1/volunteers")["banned"], [])
+        for helper in helpers:
+            helper.go_on()
+
     def test_strangers_read_nothing_and_change_nothing(self):
         master, port, _ = self.start()
         for headers in ({"Host": "evil.example"}, {"Host": f"evil.example:{port}"},

@@ -103,7 +103,7 @@ struct FoldTask {
   RoundIndex round = 0;
   RoundRecord record;
   std::vector<AccountRecord> accounts;
-  std::vector<ReceiptRecord> receipts{};  // one a shard
+  std::shared_ptr<const Receipts> receipts{};  // null: none are kept
 };
 
 // Read a chunk of a shard for its new holder -> ChunkRead.
@@ -158,6 +158,7 @@ struct VolunteerGone {
 
 struct CheckpointReached {
   RoundRecord record;
+  std::shared_ptr<const Receipts> receipts{};  // null where the round was folded before
 };
 
 struct CheckpointEvaluated {

@@ -52,6 +52,8 @@ struct ReceiptRecord {
   std::string auditor_name;
 };
 
+using Receipts = std::vector<ReceiptRecord>;  // of a round, one a shard
+
 // What one volunteer, by its identity, did in this process's life, or since the last record of it
 // that was final. Units are training and
 // evaluation units alike: units_issued = units + units_refused + units_expired + those that are out

@@ -177,15 +177,16 @@ std::optional<Done> Rounds::close() {
                     checkpoint_, weak->value, weak->before));
   }
   is_folding_ = true;
+  last_receipts_ = std::make_shared<const Receipts>(take_receipts());
   outbox_.push(StorageTask(
-      FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts(), take_receipts()}));
+      FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts(), last_receipts_}));
   audits_.decided(checkpoint_ + 1);
   meter_.begin_round(outbox_.now());
   return std::nullopt;
 }
 
-std::vector<ReceiptRecord> Rounds::take_receipts() {
-  std::vector<ReceiptRecord> receipts;
+Receipts Rounds::take_receipts() {
+  Receipts receipts;
   for (std::uint32_t s = 0; s < run_.map.shard_count(); ++s) {
     ReceiptRecord& receipt = receipts.emplace_back();
     receipt.shard = ShardId{s};

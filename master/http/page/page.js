@@ -6,6 +6,7 @@ import { showConfiguration, showJoin } from "./configuration.js";
 import { Events } from "./events.js";
 import { brief, byId, bytes, clock, count, darkMode, duration, element, fixed, holderColour, percent, setText } from "./format.js";
 import { preparePredict } from "./predict.js";
+import { Receipts } from "./receipts.js";
 import { ShardMap } from "./shards.js";
 import { tile } from "./tiles.js";
 import { Volunteers } from "./volunteers.js";
@@ -13,6 +14,7 @@ import { Volunteers } from "./volunteers.js";
 const charts = new Charts();
 const shardMap = new ShardMap();
 const volunteers = new Volunteers();
+const receipts = new Receipts();
 const events = new Events();
 let life = null;
 let run = null;
@@ -82,6 +84,7 @@ function showRun(next) {
   if (historyVersion !== run.history_version) {
     historyVersion = run.history_version;
     charts.load();
+    receipts.load();
   }
 }
 
@@ -99,7 +102,10 @@ async function askForTables() {
   isAsking = true;
   asked = performance.now();
   try {
-    await Promise.all([get("/api/v1/shards", (data) => shardMap.show(data)), get("/api/v1/volunteers", (data) => volunteers.show(data))]);
+    await Promise.all([get("/api/v1/shards", (data) => shardMap.show(data)), get("/api/v1/volunteers", (data) => {
+      volunteers.show(data);
+      receipts.showPeople(data);
+    })]);
   } catch {
     // The event stream says that the master is gone.
   }

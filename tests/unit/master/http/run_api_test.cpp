@@ -130,6 +130,52 @@ TEST_CASE("run api: a stream's reader gets the newest run once, and each event o
   REQUIRE(api.next_piece(position) == nullptr);
 }
 
+TEST_CASE("run api: receipts come round by round and page by page, and older rounds are let go",
+          "[http]") {
+  RunApi api("a");
+  REQUIRE(Json::parse(*ask(api, "/api/v1/receipts").body)["last_round"].is_null());
+  const auto round = [](RoundIndex number, std::size_t shards, const char* verdict) {
+    std::vector<Receipt> receipts(shards);
+    for (std::size_t i = 0; i < shards; ++i) {
+      receipts[i].shard = ShardId{static_cast<std::uint32_t>(i)};
+      receipts[i].holder_name = "h\x1b";
+      receipts[i].verdict = verdict;
+      if (receipts[i].verdict == "confirmed") receipts[i].auditor = KeyId{1, 2};
+    }
+    return RoundReceipts{number, std::make_shared<const std::vector<Receipt>>(std::move(receipts))};
+  };
+  RunNewsForPage news;
+  news.stored_receipts = std::make_shared<const std::vector<RoundReceipts>>(
+      std::vector{round(3, 5, "confirmed"), round(4, 5, "trusted")});
+  news.receipts = {round(5, 5, "unaudited"), round(5, 5, "confirmed"), round(6, 5, "unaudited")};
+  api.take(std::move(news));
+  const Json latest = Json::parse(*ask(api, "/api/v1/receipts").body);
+  REQUIRE(latest["round"] == 6);
+  REQUIRE(latest["checked_up_to"] == 6);
+  REQUIRE(latest["verdicts"]["unaudited"] == 5);
+  REQUIRE(latest["receipts"][0]["auditor_key"].is_null());
+  const Json page = Json::parse(
+      *ask(api, "/api/v1/receipts", {{{"round", "5"}, {"first", "3"}, {"count", "9"}}, {}, {}})
+           .body);
+  REQUIRE(page["shards"] == 5);
+  REQUIRE(page["receipts"].size() == 2);
+  REQUIRE(page["receipts"][0]["shard"] == 3);
+  REQUIRE(page["receipts"][0]["auditor_key"] == to_text(KeyId{1, 2}));
+  for (const char* wrong : {"-1", "x", "0x1", "1 ", "99999999999999999999999"}) {
+    INFO(wrong);
+    REQUIRE(ask(api, "/api/v1/receipts", {{{"round", wrong}}, {}, {}}).status == 400);
+  }
+  REQUIRE(ask(api, "/api/v1/receipts", {{{"count", "0"}}, {}, {}}).status == 400);
+  REQUIRE(ask(api, "/api/v1/receipts", {{{"count", "1001"}}, {}, {}}).status == 400);
+  RunNewsForPage many;
+  many.receipts = {round(7, kReceiptsKept - 5, "trusted"), round(8, 1, "trusted")};
+  api.take(std::move(many));
+  const Json cut = Json::parse(*ask(api, "/api/v1/receipts", {{{"round", "6"}}, {}, {}}).body);
+  REQUIRE(cut["first_round"] == 7);
+  REQUIRE(cut["checked_up_to"] == 9);
+  REQUIRE(cut["shards"] == 0);
+}
+
 TEST_CASE("run api: readers of one view share its text", "[http]") {
   RunApi api("a");
   api.take({view(1), {}, {}, {}, {}, {}});

@@ -165,7 +165,7 @@ void MasterRun::announce(const ResumePoint& resume) {
   started.local = config_.run.local;
   if (!started.resumed) console_.event(data_.recipe);
   console_.event(started);
-  if (web_ != nullptr) console_.event(PageServed{web_->url(), web_->has_other_port()});
+  if (web_ != nullptr) console_.event(PageServed{web_->url(), web_->key(), web_->has_other_port()});
 }
 
 // The log of connections that nobody introduced follows from what strangers do, and may be

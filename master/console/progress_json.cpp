@@ -87,7 +87,9 @@ struct EventJson {
             {"join", e.join.empty() ? Json() : Json(e.join)}};
   }
 
-  Json operator()(const PageServed& e) const { return {{"event", "page"}, {"url", e.url}}; }
+  Json operator()(const PageServed& e) const {
+    return {{"event", "page"}, {"url", e.url}, {"key", e.key}};
+  }
 
   Json operator()(const VolunteerJoined& e) const {
     return {{"event", "volunteer_joined"},    {"name", e.name},

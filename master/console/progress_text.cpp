@@ -208,7 +208,7 @@ struct EventText {
   }
 
   std::string operator()(const PageServed& e) const {
-    return fmt::format("See the run at {}{}", e.url,
+    return fmt::format("See the run at {}{}{}", e.url, e.key.empty() ? "" : "/#" + e.key,
                        e.has_other_port ? " (the port that was asked for is taken)" : "");
   }
 

@@ -7,6 +7,7 @@
 #include <limits>
 #include <utility>
 
+#include "common/access/page_key.hpp"
 #include "common/http/page_asset_reply.hpp"
 #include "master/http/run_page_assets.hpp"
 #include "master/http/view_json.hpp"
@@ -49,7 +50,7 @@ std::string frame(std::string_view event, std::string_view id, const std::string
 
 }  // namespace
 
-RunApi::RunApi(std::string life) : life_(std::move(life)) {}
+RunApi::RunApi(std::string life, const InviteSecret& key) : life_(std::move(life)), key_(key) {}
 
 void RunApi::take(RunNewsForPage news) {
   if (news.facts) facts_ = std::move(news.facts);
@@ -70,6 +71,7 @@ void RunApi::take(RunNewsForPage news) {
       ++first_event_;
     }
   }
+  if (news.join_line) join_line_ = *std::move(news.join_line);
   counts_ = news.counts;
   if (!news.view) return;
   view_ = std::move(news.view);
@@ -160,6 +162,19 @@ HttpReply RunApi::history(const HttpRequest& request) {
   return shared_reply(kHttpJson, text);
 }
 
+HttpReply RunApi::join(const HttpRequest& request) const {
+  if (join_line_.empty()) {
+    return text_reply(404, kHttpText, "No machine can join: no invite is open, or none listens.\n");
+  }
+  const bool is_secret = join_line_.find("://") != std::string::npos;
+  if (is_secret && !(request.is_local && is_page_key(request.page_key, key_))) {
+    return text_reply(403, kHttpText,
+                      "The line lets in whoever has it: open the page's whole address, which the "
+                      "master prints.\n");
+  }
+  return text_reply(200, kHttpJson, join_json(join_line_));
+}
+
 HttpReply RunApi::receipts(const HttpRequest& request) const {
   const auto numbered = [&](const char* key, std::uint64_t otherwise) {
     const std::string_view text = request.query(key);
@@ -216,6 +231,7 @@ HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, I
   if (path == "/api/v1/history.csv") {
     return text_reply(200, "text/csv; charset=utf-8", history_.csv());
   }
+  if (path == "/api/v1/join") return join(request);
   if (path == "/api/v1/receipts") return receipts(request);
   if (path == "/healthz" || path == "/readyz") return health(request, now);
   if (path == "/metrics") {

@@ -5,9 +5,12 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/access/invite_key.hpp"
 #include "common/http/http_server.hpp"
 #include "master/http/history_series.hpp"
 #include "master/http/page_view.hpp"
@@ -32,12 +35,13 @@ struct RunNewsForPage {
   // As history and records.
   std::shared_ptr<const std::vector<RoundReceipts>> stored_receipts{};
   std::vector<RoundReceipts> receipts{};
+  std::optional<std::string> join_line{};  // what a machine joins by; it may hold an invite
 };
 
 class RunApi {
  public:
-  // `life` makes the ids of events differ from those of another process.
-  explicit RunApi(std::string life);
+  // `life` makes the ids of events differ from those of another process; `key` is the page's.
+  RunApi(std::string life, const InviteSecret& key);
 
   void take(RunNewsForPage news);
 
@@ -48,6 +52,7 @@ class RunApi {
  private:
   [[nodiscard]] HttpReply events(const HttpRequest& request);
   [[nodiscard]] HttpReply history(const HttpRequest& request);
+  [[nodiscard]] HttpReply join(const HttpRequest& request) const;
   [[nodiscard]] HttpReply receipts(const HttpRequest& request) const;
   [[nodiscard]] HttpReply health(const HttpRequest& request, Instant now) const;
   // The text that `make` gives for the present view; made once.
@@ -56,6 +61,8 @@ class RunApi {
   [[nodiscard]] std::uint64_t position_of(std::string_view event_id) const;
 
   std::string life_;
+  InviteSecret key_;
+  std::string join_line_;
   std::shared_ptr<const PageView> view_ = std::make_shared<const PageView>();
   std::shared_ptr<const RunFacts> facts_ = std::make_shared<const RunFacts>();
   HistorySeries history_;

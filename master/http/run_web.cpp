@@ -23,6 +23,13 @@ std::string first_line(std::string text) {
   return text;
 }
 
+// Readers are not told what lets a machine in or shows them more.
+RunEvent without_secrets(RunEvent event) {
+  if (auto* const listening = std::get_if<Listening>(&event)) listening->join.clear();
+  if (auto* const page = std::get_if<PageServed>(&event)) page->key.clear();
+  return event;
+}
+
 struct Count {
   EventCounts& counts;
 
@@ -49,7 +56,7 @@ struct Count {
 
 RunWeb::RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk)
     : plan_(model),
-      api_(fmt::format("{:x}", wall_seconds())),
+      api_(fmt::format("{:x}", wall_seconds()), key_),
       desk_(std::move(desk)),
       predict_(*desk_) {}
 
@@ -133,13 +140,17 @@ void RunWeb::add_record(HistoryRecord record) {
 void RunWeb::event(const RunEvent& event) {
   constexpr TextStyle kPlain{false, true};
   std::visit(Count{counts_}, event);
-  EventShown shown{wall_seconds(), importance(event), first_line(event_line(event, kPlain)),
-                   event_json(event)};
+  const RunEvent told = without_secrets(event);
+  // The first line of one that says how to join has no secret.
+  const bool is_listening = std::holds_alternative<Listening>(event);
+  EventShown shown{wall_seconds(), importance(event),
+                   first_line(event_line(is_listening ? event : told, kPlain)), event_json(told)};
   {
     const std::lock_guard guard(lock_);
     if (news_.events.size() >= kEventsKept) news_.events.erase(news_.events.begin());
     news_.events.push_back(std::move(shown));
     news_.counts = counts_;
+    if (const auto* listening = std::get_if<Listening>(&event)) news_.join_line = listening->join;
   }
   server_->wake();
 }

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "common/access/page_key.hpp"
 #include "common/console/rate_window.hpp"
 #include "common/http/http_server.hpp"
 #include "common/model/run_plan.hpp"
@@ -32,6 +33,9 @@ class RunWeb {
 
   // "http://127.0.0.1:8080".
   [[nodiscard]] std::string url() const;
+
+  // See page_key.hpp; another one at each start.
+  [[nodiscard]] std::string key() const { return page_key_text(key_); }
 
   [[nodiscard]] bool has_other_port() const { return has_other_port_; }
 
@@ -61,6 +65,7 @@ class RunWeb {
   void hand_in(PageView view);
 
   RunPlan plan_;
+  const InviteSecret key_ = make_page_key();
   bool has_other_port_ = false;
   Instant published_{};
   std::uint64_t version_ = 0;

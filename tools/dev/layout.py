@@ -106,6 +106,7 @@ DOORS = [
     (r"nlohmann/", r"(master|volunteer)/[^/]*$|(master/console|master/http|master/predict|volunteer/control)/.*\.cpp$|common/(words/)?[^/]*\.cpp$|storage/.*\.cpp$|tools/",
      "shells, tools, and sources in common and storage"),
     (r"microhttpd\.h$", r"common/http/http_(calls\.hpp|\w+\.cpp)$", "common/http/http_*"),
+    (r"qrencode\.h$", r"master/http/qr_code\.cpp$", "master/http/qr_code.cpp"),
     (r"prometheus/", r"master/http/.*\.cpp$", "sources in master/http"),
     (r"spdlog/", r"(.*/)?[^/]*(log|main)[^/]*\.cpp$", "log and main sources"),
     (r"openssl/", r"(common|storage)/.*\.cpp$", "sources in common and storage"),

@@ -1,12 +1,9 @@
 #include "volunteer/page/volunteer_page.hpp"
 
-#include <algorithm>
-#include <optional>
 #include <string_view>
 #include <utility>
 
-#include "common/access/base32.hpp"
-#include "common/access/key_pair.hpp"
+#include "common/access/page_key.hpp"
 #include "common/http/page_asset_reply.hpp"
 #include "volunteer/page/volunteer_page_assets.hpp"
 
@@ -17,14 +14,6 @@ constexpr std::string_view kControlPath = "/api/v1/control";
 
 HttpReply reply(unsigned status, const char* text) {
   return text_reply(status, kHttpText, text);
-}
-
-bool is_key(const std::string& text, const InviteSecret& key) {
-  const std::optional<Bytes> bytes = from_base32(text, key.size());
-  if (!bytes) return false;
-  InviteSecret given{};
-  std::copy(bytes->begin(), bytes->end(), given.begin());
-  return is_same_secret(given, key);
 }
 
 }  // namespace
@@ -49,7 +38,7 @@ Result<std::unique_ptr<VolunteerPage>> VolunteerPage::open(const Options& option
 std::string VolunteerPage::url() const {
   HostPort address = server_->address();
   if (address.host == "0.0.0.0" || address.host == "::") address.host = "localhost";
-  return "http://" + to_text(address) + "/#" + to_base32({key_.data(), key_.size()});
+  return "http://" + to_text(address) + "/#" + page_key_text(key_);
 }
 
 void VolunteerPage::publish(std::string status) {
@@ -97,7 +86,7 @@ void VolunteerPage::take(HttpPost post) {
     post.answer(reply(403, "The buttons work on the volunteer's own machine alone.\n"));
     return;
   }
-  if (!is_key(post.page_key, key_)) {
+  if (!is_page_key(post.page_key, key_)) {
     post.answer(reply(403,
                       "The buttons take the page's whole address, which 'gleaner-volunteer "
                       "status' prints.\n"));

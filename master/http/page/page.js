@@ -147,5 +147,6 @@ document.addEventListener("visibilitychange", () => {
   showRun(run);
   askForTables();
 });
+addEventListener("hashchange", () => location.reload());
 preparePredict();
 listen();

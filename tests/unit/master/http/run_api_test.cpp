@@ -75,7 +75,7 @@ std::size_t count_of(const std::string& text, const std::string& piece) {
 }  // namespace
 
 TEST_CASE("run api: every path answers, before the run has begun too", "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   for (const char* path : {"/api/v1/run", "/api/v1/shards", "/api/v1/volunteers", "/api/v1/events",
                            "/api/v1/configuration", "/api/v1/history", "/api/v1/openapi.json"}) {
     INFO(path);
@@ -93,7 +93,7 @@ TEST_CASE("run api: every path answers, before the run has begun too", "[http]")
 }
 
 TEST_CASE("run api: hostile names are valid JSON, and cannot leave a text", "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   RunNewsForPage news;
   news.view = view(1);
   news.events.push_back({1, LogLevel::kInfo, kHostile, "{\"event\":\"log\"}"});
@@ -113,7 +113,7 @@ TEST_CASE("run api: hostile names are valid JSON, and cannot leave a text", "[ht
 }
 
 TEST_CASE("run api: a stream's reader gets the newest run once, and each event once", "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   StreamPosition position;
   REQUIRE(api.next_piece(position) == nullptr);
   RunNewsForPage news = events(1, 3);
@@ -132,7 +132,7 @@ TEST_CASE("run api: a stream's reader gets the newest run once, and each event o
 
 TEST_CASE("run api: receipts come round by round and page by page, and older rounds are let go",
           "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   REQUIRE(Json::parse(*ask(api, "/api/v1/receipts").body)["last_round"].is_null());
   const auto round = [](RoundIndex number, std::size_t shards, const char* verdict) {
     std::vector<Receipt> receipts(shards);
@@ -177,7 +177,7 @@ TEST_CASE("run api: receipts come round by round and page by page, and older rou
 }
 
 TEST_CASE("run api: readers of one view share its text", "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   api.take({view(1), {}, {}, {}, {}, {}});
   StreamPosition first, second;
   REQUIRE(api.next_piece(first).get() == api.next_piece(second).get());
@@ -193,7 +193,7 @@ TEST_CASE("run api: readers of one view share its text", "[http]") {
 
 TEST_CASE("run api: a reader that falls behind misses the oldest events, and nothing grows",
           "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   StreamPosition position;
   api.take(events(1, kEventsKept + 500));
   std::string all;
@@ -208,7 +208,7 @@ TEST_CASE("run api: a reader that falls behind misses the oldest events, and not
 
 TEST_CASE("run api: who comes back goes on after the last event it had, if it is of this life",
           "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   api.take(events(1, 5));
   const auto listed = [&](const std::string& id) {
     return Json::parse(*ask(api, "/api/v1/events", {{}, {}, id}).body).at("events").size();
@@ -226,7 +226,7 @@ TEST_CASE("run api: who comes back goes on after the last event it had, if it is
 }
 
 TEST_CASE("run api: a history's range that makes no sense is refused", "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   const auto status = [&](std::map<std::string, std::string> query) {
     return ask(api, "/api/v1/history", {std::move(query), {}, {}}).status;
   };
@@ -243,7 +243,7 @@ TEST_CASE("run api: a history's range that makes no sense is refused", "[http]")
 TEST_CASE(
     "run api: health says when the run's thread was last heard, and readiness what is awaited",
     "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   api.take({view(1), {}, {}, {}, {}, {}});
   const Instant soon(Micros(2));
   REQUIRE(ask(api, "/healthz", {}, soon).status == 200);
@@ -260,7 +260,7 @@ TEST_CASE(
 
 TEST_CASE("page: its files are small, known by their content, and hold nothing from elsewhere",
           "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   std::size_t bytes = 0;
   std::vector<PageAsset> assets(run_page_assets().begin(), run_page_assets().end());
   assets.insert(assets.end(), shared_page_assets().begin(), shared_page_assets().end());

@@ -162,12 +162,16 @@ HttpReply RunApi::history(const HttpRequest& request) {
   return shared_reply(kHttpJson, text);
 }
 
+bool RunApi::is_admin(const HttpRequest& request) const {
+  return request.is_local && is_page_key(request.page_key, key_);
+}
+
 HttpReply RunApi::join(const HttpRequest& request) const {
   if (join_line_.empty()) {
     return text_reply(404, kHttpText, "No machine can join: no invite is open, or none listens.\n");
   }
   const bool is_secret = join_line_.find("://") != std::string::npos;
-  if (is_secret && !(request.is_local && is_page_key(request.page_key, key_))) {
+  if (is_secret && !is_admin(request)) {
     return text_reply(403, kHttpText,
                       "The line lets in whoever has it: open the page's whole address, which the "
                       "master prints.\n");
@@ -190,7 +194,9 @@ HttpReply RunApi::receipts(const HttpRequest& request) const {
                                   "is one from 1 to {}.\n",
                                   kReceiptsPerPageMax));
   }
-  return text_reply(200, kHttpJson, receipts_json(receipts_, checkpoint(*round), *first, *count));
+  return text_reply(200, kHttpJson,
+                    receipts_json(receipts_, checkpoint(*round), *first, *count,
+                                  is_admin(request) ? view_.get() : nullptr));
 }
 
 HttpReply RunApi::health(const HttpRequest& request, Instant now) const {

@@ -52,6 +52,8 @@ class RunApi {
  private:
   [[nodiscard]] HttpReply events(const HttpRequest& request);
   [[nodiscard]] HttpReply history(const HttpRequest& request);
+  // Whether the request is of an administrator: from this machine, with the page's key.
+  [[nodiscard]] bool is_admin(const HttpRequest& request) const;
   [[nodiscard]] HttpReply join(const HttpRequest& request) const;
   [[nodiscard]] HttpReply receipts(const HttpRequest& request) const;
   [[nodiscard]] HttpReply health(const HttpRequest& request, Instant now) const;

@@ -247,17 +247,11 @@ std::string volunteers_json(const PageView& view) {
                              {"commits", c.commits},
                              {"faults", c.faults}});
   }
-  Json banned = Json::array();
-  for (const BanShown& ban : view.banned) {
-    banned.push_back(
-        {{"key", ban.key}, {"name", printable(ban.name)}, {"reason", printable(ban.reason)}});
-  }
   return dump({{"version", view.version},
                {"volunteers_here", s.volunteers_here},
                {"here", std::move(here)},
                {"gone", std::move(gone)},
-               {"contributions", std::move(contributions)},
-               {"banned", std::move(banned)}});
+               {"contributions", std::move(contributions)}});
 }
 
 std::string configuration_json(const RunFacts& facts) {
@@ -292,7 +286,7 @@ std::string join_json(const std::string& line) {
 }
 
 std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
-                          std::size_t count) {
+                          std::size_t count, const PageView* people) {
   std::map<std::string, std::uint64_t> verdicts{{"confirmed", 0}, {"trusted", 0}, {"unaudited", 0}};
   Json receipts = Json::array();
   const RoundReceipts* const found = log.find(round);
@@ -301,7 +295,7 @@ std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t f
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Receipt& receipt = all[i];
     ++verdicts[receipt.verdict];
-    if (i < first || i - first >= count) continue;
+    if (people == nullptr || i < first || i - first >= count) continue;
     const bool has_auditor = receipt.auditor != KeyId{};
     receipts.push_back(
         {{"shard", raw(receipt.shard)},
@@ -311,6 +305,11 @@ std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t f
          {"auditor_key", has_auditor ? Json(to_text(receipt.auditor)) : Json()},
          {"verdict", receipt.verdict}});
   }
+  Json banned = Json::array();
+  for (const BanShown& ban : people == nullptr ? std::vector<BanShown>() : people->banned) {
+    banned.push_back(
+        {{"key", ban.key}, {"name", printable(ban.name)}, {"reason", printable(ban.reason)}});
+  }
   const auto& rounds = log.rounds();
   return dump({{"checked_up_to", log.checked_up_to()},
                {"first_round", rounds.empty() ? Json() : Json(rounds.front().round)},
@@ -318,7 +317,8 @@ std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t f
                {"round", round},
                {"shards", all.size()},
                {"verdicts", verdicts},
-               {"receipts", std::move(receipts)}});
+               {"receipts", std::move(receipts)},
+               {"banned", std::move(banned)}});
 }
 
 std::string event_shown_json(const EventShown& event, const std::string& id) {

@@ -138,6 +138,8 @@ class BrowserTest(PageCase):
     def test_receipts_are_paged(self):
         _, port, _ = self.start()
         window = self.open(port)
+        window.wait("return document.querySelector('#receipts').textContent.includes('whole address')", "sums alone")
+        window.open(f"http://127.0.0.1:{port}/#{self.key}")
         rows = "return document.querySelectorAll('#receipts tbody tr').length"
         window.wait(f"{rows} >= 11", "receipts")
         window.run("const first = document.querySelector('#receipts-first'); first.value = 9;"

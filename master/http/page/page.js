@@ -104,7 +104,7 @@ async function askForTables() {
   try {
     await Promise.all([get("/api/v1/shards", (data) => shardMap.show(data)), get("/api/v1/volunteers", (data) => {
       volunteers.show(data);
-      receipts.showPeople(data);
+      receipts.showFaults(data);
     })]);
   } catch {
     // The event stream says that the master is gone.

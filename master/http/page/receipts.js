@@ -1,4 +1,5 @@
-// Receipts of a round, a page of shards at a time; who is kept out, and whose answers were at fault.
+// Receipts of a round, a page of shards at a time, and who is kept out: of both there are sums alone
+// without the key that ends the page's whole address. Also whose answers were at fault.
 
 import { byId, count, element, setText, unknown } from "./format.js";
 
@@ -12,6 +13,7 @@ const verdicts = {
 export class Receipts {
   constructor() {
     this.round = null;  // the latest
+    this.key = location.hash.slice(1);
     byId("receipts-round").addEventListener("change", (event) => {
       this.round = event.target.value === "" ? null : Number(event.target.value);
       this.load();
@@ -26,12 +28,13 @@ export class Receipts {
   async load() {
     const query = new URLSearchParams({ count: perPage, first: Number(byId("receipts-first").value) || 0 });
     if (this.round !== null) query.set("round", this.round);
-    const answer = await fetch(`/api/v1/receipts?${query}`);
+    const answer = await fetch(`/api/v1/receipts?${query}`, { headers: { "X-Gleaner-Key": this.key } });
     if (answer.ok) this.show(await answer.json());
     else setText(byId("checked"), (await answer.text()).trim());
   }
 
-  show({ checked_up_to: checked, first_round: first, last_round: last, round, shards, verdicts: all, receipts }) {
+  show({ checked_up_to: checked, first_round: first, last_round: last, round, shards, verdicts: all, receipts, banned }) {
+    this.showBanned(banned);
     if (last === null) {
       setText(byId("checked"), "No round is whole yet.");
       return;
@@ -52,18 +55,23 @@ export class Receipts {
       element("p", { className: "hint" }, shards === 0
         ? `Round ${count(round)} has no receipts here: rounds ${count(first)} to ${count(last)} do. 'gleaner receipts' has all.`
         : `Round ${count(round)}: ${told}.`),
-      element("table", {},
+      receipts.length || shards === 0 ? element("table", {},
         element("thead", {}, element("tr", {}, ...["Shard", "Holder", "Auditor", "Verdict"].map(heading))),
         element("tbody", {}, ...receipts.map((one) => element("tr", {}, element("th", { scope: "row" }, String(one.shard)),
-          person(one.holder, one.holder_key), person(one.auditor, one.auditor_key), element("td", {}, verdicts[one.verdict] ?? one.verdict))))));
+          person(one.holder, one.holder_key), person(one.auditor, one.auditor_key), element("td", {}, verdicts[one.verdict] ?? one.verdict)))))
+        : element("p", { className: "hint" }, "The whole address of this page, which the master printed, shows whose work each shard is."));
   }
 
-  showPeople({ contributions, banned }) {
+  showFaults({ contributions }) {
     const faults = contributions.filter((one) => one.faults > 0).map((one) => `${one.name}: ${count(one.faults)}`);
+    setText(byId("faults"), faults.length ? `Faults since the master began, by volunteer: ${faults.join(", ")}.` : "No volunteer was at fault since the master began.");
+  }
+
+  showBanned(banned) {
+    if (this.key === "") return;
     byId("banned").replaceChildren(
-      element("p", { className: "hint" }, faults.length ? `Faults since the master began, by volunteer: ${faults.join(", ")}.` : "No volunteer was at fault since the master began."),
       element("p", { className: "hint" }, banned.length ? "Kept out:" : "Nobody is kept out."),
       element("ul", {}, ...banned.slice(0, 100).map(({ key, name, reason }) => element("li", {}, `${name} (${key}): ${reason}`))),
-      ...(banned.length > 100 ? [element("p", { className: "hint" }, `and ${count(banned.length - 100)} others; 'gleaner peer list' has all.`)] : []));
+      ...(banned.length > 100 ? [element("p", { className: "hint" }, `and ${count(banned.length - 100)} others; 'gleaner peers' has all.`)] : []));
   }
 }

@@ -6,6 +6,7 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "common/access/page_key.hpp"
 #include "master/http/run_page_assets.hpp"
 
 namespace gleaner {
@@ -17,6 +18,7 @@ struct Asked {
   std::map<std::string, std::string> query;
   std::string accept;
   std::string last_event_id;
+  std::string page_key{};
 };
 
 HttpReply ask(RunApi& api, std::string_view path, const Asked& asked = {}, Instant now = {}) {
@@ -24,6 +26,8 @@ HttpReply ask(RunApi& api, std::string_view path, const Asked& asked = {}, Insta
   request.path = path;
   request.accept = asked.accept;
   request.last_event_id = asked.last_event_id;
+  request.page_key = asked.page_key;
+  request.is_local = true;
   request.query = [&](const char* key) -> std::string_view {
     const auto found = asked.query.find(key);
     return found == asked.query.end() ? std::string_view() : std::string_view(found->second);
@@ -132,7 +136,8 @@ TEST_CASE("run api: a stream's reader gets the newest run once, and each event o
 
 TEST_CASE("run api: receipts come round by round and page by page, and older rounds are let go",
           "[http]") {
-  RunApi api("a", {});
+  RunApi api("a", InviteSecret{1});
+  const std::string key = page_key_text(InviteSecret{1});
   REQUIRE(Json::parse(*ask(api, "/api/v1/receipts").body)["last_round"].is_null());
   const auto round = [](RoundIndex number, std::size_t shards, const char* verdict) {
     std::vector<Receipt> receipts(shards);
@@ -149,13 +154,19 @@ TEST_CASE("run api: receipts come round by round and page by page, and older rou
       std::vector{round(3, 5, "confirmed"), round(4, 5, "trusted")});
   news.receipts = {round(5, 5, "unaudited"), round(5, 5, "confirmed"), round(6, 5, "unaudited")};
   api.take(std::move(news));
-  const Json latest = Json::parse(*ask(api, "/api/v1/receipts").body);
+  const Json latest = Json::parse(*ask(api, "/api/v1/receipts", {{}, {}, {}, key}).body);
   REQUIRE(latest["round"] == 6);
   REQUIRE(latest["checked_up_to"] == 6);
   REQUIRE(latest["verdicts"]["unaudited"] == 5);
   REQUIRE(latest["receipts"][0]["auditor_key"].is_null());
+  REQUIRE(latest["receipts"].size() == 5);
+  for (const std::string& other : {std::string(), page_key_text(InviteSecret{2}), key + "a"}) {
+    const Json sums = Json::parse(*ask(api, "/api/v1/receipts", {{}, {}, {}, other}).body);
+    REQUIRE(sums["verdicts"] == latest["verdicts"]);
+    REQUIRE(sums["receipts"].empty());
+  }
   const Json page = Json::parse(
-      *ask(api, "/api/v1/receipts", {{{"round", "5"}, {"first", "3"}, {"count", "9"}}, {}, {}})
+      *ask(api, "/api/v1/receipts", {{{"round", "5"}, {"first", "3"}, {"count", "9"}}, {}, {}, key})
            .body);
   REQUIRE(page["shards"] == 5);
   REQUIRE(page["receipts"].size() == 2);

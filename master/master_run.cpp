@@ -302,9 +302,9 @@ void MasterRun::show_progress() {
 
 void MasterRun::publish_web(const CoreSnapshot& now) {
   if (web_ == nullptr) return;
-  const Instant instant = monotonic_now();
-  shown_ = progress_.snapshot(now, instant);
-  web_->publish(now, runner_->status(), shown_, runner_->accounts(), instant);
+  shown_ = progress_.snapshot(now, monotonic_now());
+  web_->publish(now, runner_->status(), shown_, runner_->accounts(), bans_shown(entrance_),
+                monotonic_now());
 }
 
 // Before the store is another thread's.
@@ -312,7 +312,9 @@ Result<void> MasterRun::begin_web() {
   if (web_ == nullptr) return {};
   auto history = store_.history();
   if (!history) return history.error();
-  web_->begin(run_facts(config_, data_), std::move(*history));
+  auto receipts = latest_receipts(store_);
+  if (!receipts) return receipts.error();
+  web_->begin(run_facts(config_, data_), std::move(*history), std::move(*receipts));
   return {};
 }
 

@@ -53,4 +53,12 @@ RunFacts run_facts(const MasterConfig& config, const RunData& data) {
   return facts;
 }
 
+std::vector<BanShown> bans_shown(Entrance& entrance) {
+  std::vector<BanShown> shown;
+  if (!entrance.is_open()) return shown;
+  for (auto& [key, rule] : entrance.gate().banned())
+    shown.push_back({to_text(key), rule.name, rule.reason});
+  return shown;
+}
+
 }  // namespace gleaner

@@ -1,8 +1,11 @@
 // Facts of a run that the page shows besides its progress: the configuration in effect, what the
-// recipe chose, and how a machine joins.
+// recipe chose, how a machine joins, and who may not.
 #pragma once
 
+#include <vector>
+
 #include "master/config/config.hpp"
+#include "master/entrance/entrance.hpp"
 #include "master/http/page_view.hpp"
 #include "master/run_data.hpp"
 
@@ -10,5 +13,8 @@ namespace gleaner {
 
 // `config` with the port in use where it listens. The join token is no part of it.
 RunFacts run_facts(const MasterConfig& config, const RunData& data);
+
+// Keys that the master keeps out; none where it is closed to all.
+std::vector<BanShown> bans_shown(Entrance& entrance);
 
 }  // namespace gleaner

@@ -1,5 +1,6 @@
 #include "volunteer/config.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
@@ -12,6 +13,7 @@
 #include "common/access/master_address.hpp"
 #include "common/access/secret_file.hpp"
 #include "common/console/terminal.hpp"
+#include "common/host_port.hpp"
 #include "common/limits.hpp"
 #include "schema/versions.hpp"
 #include "volunteer/control/until.hpp"
@@ -156,6 +158,14 @@ void add_when(Settings& settings, VolunteerConfig& c) {
                "Unix socket for status, pause and the other verbs. Empty: in $RUNTIME_DIRECTORY, "
                "in $XDG_RUNTIME_DIR or in the cache folder, whichever there is.",
                text_setting(c.control, "PATH"));
+  SettingValue http =
+      or_word(c.http, host_port_setting(c.http, false), std::string("off"), std::string());
+  http.range = "such as 127.0.0.1:8091, an address in numbers";
+  settings.add("http", scope, "",
+               "Address of a page that shows this volunteer and can pause it; port 0 takes a free "
+               "one. With 127.0.0.1 this machine alone reaches it; with an address of a network, "
+               "or 0.0.0.0, others see it too, but cannot pause anything. off: none.",
+               std::move(http));
 }
 
 void add_network(Settings& settings, VolunteerConfig& c) {
@@ -238,6 +248,21 @@ Result<void> read_line_file(VolunteerConfig& config) {
   return {};
 }
 
+Result<void> check_page(const std::string& http) {
+  if (http.empty()) return {};
+  const auto address = parse_host_port(http);
+  std::array<unsigned char, sizeof(in6_addr)> bytes{};
+  if (address &&
+      (is_loopback(address->host) || inet_pton(AF_INET, address->host.c_str(), bytes.data()) == 1 ||
+       inet_pton(AF_INET6, address->host.c_str(), bytes.data()) == 1)) {
+    return {};
+  }
+  return invalid(fmt::format(
+      "lending.http is {}: give an address in numbers, such as 127.0.0.1:8091 for this machine "
+      "alone.",
+      http));
+}
+
 // At most `bytes` of printable text, cut between code points.
 std::string bounded_name(const std::string& name, std::size_t bytes) {
   std::string text = printable(name);
@@ -310,6 +335,7 @@ Result<void> check(const VolunteerConfig& c) {
       return invalid("volunteer.until: " + until.error().message + ".");
     }
   }
+  if (auto usable = check_page(c.http); !usable) return usable.error();
   if (c.name.size() > kNameBytesMax) {
     return invalid(fmt::format("volunteer.name is longer than {} bytes: choose a shorter one.",
                                kNameBytesMax));

@@ -48,6 +48,7 @@ struct VolunteerConfig {
   std::optional<std::uint64_t> up_bytes_per_day;  // unset: no limit
   std::optional<std::uint64_t> down_bytes_per_day;
   std::string control;  // empty: the first of volunteer::control_paths
+  std::string http;     // HOST:PORT of the volunteer's page; empty: none
   bool json = false;
   bool quiet = false;
   bool verbose = false;

@@ -15,12 +15,11 @@
 namespace gleaner::volunteer {
 namespace {
 
-using Json = nlohmann::ordered_json;
-
 constexpr std::size_t kSaidMax = 200;
 constexpr Millis kHandOverGrace{600'000};
 constexpr Millis kSuspendGrace{4'000};
 constexpr std::chrono::seconds kSave{60};
+constexpr Millis kPublish{1'000};
 
 // Where memory is what is short, keeping the shards would be the harm.
 bool keeps_shards(PauseReason reason) {
@@ -41,8 +40,23 @@ const char* when_name(When when) {
 }
 
 template <typename T>
-Json or_null(const std::optional<T>& value) {
-  return value ? Json(*value) : Json();
+nlohmann::ordered_json or_null(const std::optional<T>& value) {
+  return value ? nlohmann::ordered_json(*value) : nlohmann::ordered_json();
+}
+
+std::string dump(const nlohmann::ordered_json& json) {
+  return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+nlohmann::ordered_json run_json(const std::optional<RunNews>& news) {
+  if (!news) return {};
+  return {{"round", news->round},
+          {"rounds", news->rounds},
+          {"epoch", news->epoch},
+          {"epochs", news->epochs},
+          {"volunteers", news->volunteers},
+          {"p_at_1", news->precision_at_1 < 0 ? nlohmann::ordered_json()
+                                              : nlohmann::ordered_json(news->precision_at_1)}};
 }
 
 }  // namespace
@@ -64,6 +78,7 @@ Guest::Guest(asio::io_context& io, Client& client, LogSink& log, Options options
       log_.log(LogLevel::kWarning, "no control socket: " + server.error().message);
     }
   }
+  if (options_.page) open_page(*options_.page);
   save_every_minute();
   Watch::Options watch;
   watch.root = options_.root;
@@ -79,6 +94,7 @@ Guest::Guest(asio::io_context& io, Client& client, LogSink& log, Options options
 }
 
 Guest::~Guest() {
+  page_.reset();
   count();
   watch_.reset();
   alive_.reset();
@@ -90,12 +106,41 @@ void Guest::note(const Snapshot& snapshot, std::uint64_t held_bytes) {
   held_bytes_ = held_bytes;
   const bool is_suspending = verdict_ && verdict_->reason == PauseReason::kSuspending;
   if (is_suspending && !snapshot.is_connected && held_bytes == 0) watch_->allow_sleep();
+  if (page_ && monotonic_now() - published_ >= kPublish) publish();
+}
+
+void Guest::open_page(const VolunteerPage::Options& options) {
+  auto page =
+      VolunteerPage::open(options, [this, alive = std::weak_ptr<int>(alive_)](
+                                       std::string request, std::function<void(std::string)> give) {
+        asio::post(io_, [this, alive, request = std::move(request), give = std::move(give)] {
+          if (!alive.expired()) give(answer(request));
+        });
+      });
+  if (!page) {
+    log_.log(LogLevel::kWarning, page.error().message + "; the volunteer goes on without it");
+    return;
+  }
+  page_ = std::move(*page);
+  log_.log(LogLevel::kInfo, "see and steer this volunteer at " + page_->url());
+}
+
+void Guest::publish() {
+  count();
+  published_ = monotonic_now();
+  Json json = status();
+  json.erase("uses");
+  page_->publish(dump(json));
 }
 
 void Guest::count() {
   const Client::Traffic& traffic = client_.traffic();
   ledger_.note({snapshot_.examples, traffic.up_bytes, traffic.down_bytes},
                day_name(wall_seconds()));
+  const Instant now = monotonic_now();
+  examples_.add(now, snapshot_.examples);
+  up_.add(now, traffic.up_bytes);
+  down_.add(now, traffic.down_bytes);
 }
 
 void Guest::weigh(Readings readings) {
@@ -183,10 +228,13 @@ std::string Guest::answer(const std::string& request) {
   }
   if (verdict_) apply(manners_.decide(readings_, now));
   count();
-  return status();
+  if (page_) publish();
+  Json told = status();
+  told["page"] = page_ ? Json(page_->url()) : Json();
+  return dump(told);
 }
 
-std::string Guest::status() const {
+Guest::Json Guest::status() const {
   const Instant now = monotonic_now();
   const auto seconds = [](Micros duration) { return static_cast<double>(duration.count()) / 1e6; };
   const Verdict verdict = verdict_.value_or(
@@ -204,33 +252,44 @@ std::string Guest::status() const {
       verdict.works() || is_leaving ? snapshot_.sentence : "paused: " + verdict.sentence();
   const std::string because = verdict.works() && !is_leaving ? " (" + verdict.why + ")" : "";
   const DayFigures& today = ledger_.today();
-  const Json json = {
-      {"sentence", doing + because},
-      {"verdict",
-       {{"works", verdict.works()},
-        {"reason", pause_reason_name(verdict.reason)},
-        {"why", verdict.why},
-        {"ends", verdict.ends},
-        {"until_seconds",
-         verdict.until ? Json(std::max(0.0, seconds(*verdict.until - now))) : Json()}}},
-      {"when", when_name(manners_.when(readings_))},
-      {"master", options_.master},
-      {"shards", shards},
-      {"held_bytes", held_bytes_},
-      {"today",
-       {{"examples", today.examples},
-        {"up_bytes", today.up_bytes},
-        {"down_bytes", today.down_bytes}}},
-      {"uses", uses},
-      {"machine",
-       {{"confinement", readings_.confinement},
-        {"on_battery", or_null(readings_.on_battery)},
-        {"metered", or_null(readings_.is_metered)},
-        {"celsius", or_null(readings_.celsius)},
-        {"memory_bytes", or_null(readings_.memory_bytes)},
-        {"cpu_pressure", or_null(readings_.cpu_pressure)},
-        {"memory_pressure", or_null(readings_.memory_pressure)}}}};
-  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+  const Client::Traffic& traffic = client_.traffic();
+  return {{"sentence", doing + because},
+          {"name", options_.name},
+          {"verdict",
+           {{"works", verdict.works()},
+            {"reason", pause_reason_name(verdict.reason)},
+            {"why", verdict.why},
+            {"ends", verdict.ends},
+            {"until_seconds",
+             verdict.until ? Json(std::max(0.0, seconds(*verdict.until - now))) : Json()}}},
+          {"when", when_name(manners_.when(readings_))},
+          {"master", options_.master},
+          {"run", run_json(snapshot_.news)},
+          {"shards", shards},
+          {"loading", snapshot_.loading},
+          {"held_bytes", held_bytes_},
+          {"today",
+           {{"examples", today.examples},
+            {"up_bytes", today.up_bytes},
+            {"down_bytes", today.down_bytes}}},
+          {"life",
+           {{"examples", snapshot_.examples},
+            {"units", snapshot_.units},
+            {"up_bytes", traffic.up_bytes},
+            {"down_bytes", traffic.down_bytes}}},
+          {"rates",
+           {{"examples_per_second", or_null(examples_.per_second())},
+            {"up_bytes_per_second", or_null(up_.per_second())},
+            {"down_bytes_per_second", or_null(down_.per_second())}}},
+          {"uses", uses},
+          {"machine",
+           {{"confinement", readings_.confinement},
+            {"on_battery", or_null(readings_.on_battery)},
+            {"metered", or_null(readings_.is_metered)},
+            {"celsius", or_null(readings_.celsius)},
+            {"memory_bytes", or_null(readings_.memory_bytes)},
+            {"cpu_pressure", or_null(readings_.cpu_pressure)},
+            {"memory_pressure", or_null(readings_.memory_pressure)}}}};
 }
 
 }  // namespace gleaner::volunteer

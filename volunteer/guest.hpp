@@ -1,5 +1,6 @@
 // A volunteer's manners at work: readings of the machine become a verdict, the verdict pauses and
-// resumes the client, and a person is told and obeyed over the control socket. I/O thread only.
+// resumes the client, and a person is told and obeyed over the control socket and on the page. I/O
+// thread only.
 #pragma once
 
 #include <asio/io_context.hpp>
@@ -7,14 +8,18 @@
 #include <deque>
 #include <functional>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <optional>
 #include <string>
 
 #include "common/console/log.hpp"
+#include "common/console/rate_window.hpp"
 #include "volunteer/client.hpp"
 #include "volunteer/control/control_server.hpp"
 #include "volunteer/control/day_ledger.hpp"
 #include "volunteer/idle/manners.hpp"
 #include "volunteer/idle/watch.hpp"
+#include "volunteer/page/volunteer_page.hpp"
 
 namespace gleaner::volunteer {
 
@@ -24,9 +29,11 @@ class Guest {
     Rules rules;
     Millis keep_shards{120'000};
     std::string root;  // of the files that tell of the machine; empty on a real one
+    std::string name;
     std::string master;
-    std::string control_path;  // empty: no socket
-    std::string state_folder;  // for the day's figures; empty: they begin at zero
+    std::string control_path;                    // empty: no socket
+    std::string state_folder;                    // for the day's figures; empty: they begin at zero
+    std::optional<VolunteerPage::Options> page;  // unset: none
   };
 
   // All three outlive the guest. The client has not been started.
@@ -42,13 +49,21 @@ class Guest {
   std::function<void()> on_first_verdict;
 
  private:
+  using Json = nlohmann::ordered_json;
+
+  static constexpr Millis kRateWindow{10'000};
+
   // Counts of what was done and moved since the last time.
   void count();
   void weigh(Readings readings);
   void apply(Verdict verdict);
   void save_every_minute();
   std::string answer(const std::string& request);
-  std::string status() const;
+  // What a person is told, but for the page's address.
+  Json status() const;
+  void open_page(const VolunteerPage::Options& options);
+  // Everything but what tells when the machine's owner was there.
+  void publish();
   void say(const std::string& sentence);
 
   asio::io_context& io_;
@@ -62,8 +77,11 @@ class Guest {
   Snapshot snapshot_;
   std::uint64_t held_bytes_ = 0;
   std::deque<std::string> said_;
+  RateWindow examples_{kRateWindow}, up_{kRateWindow}, down_{kRateWindow};
+  Instant published_{};
   asio::steady_timer save_timer_;
   std::unique_ptr<ControlServer> server_;
+  std::unique_ptr<VolunteerPage> page_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // posted readings hold it weakly
   std::unique_ptr<Watch> watch_;                           // last: it posts to all the others
 };

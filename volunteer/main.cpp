@@ -63,11 +63,15 @@ void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status
   std::_Exit(status);
 }
 
-Guest::Options guest_options(const VolunteerConfig& config, const std::string& master) {
+Guest::Options guest_options(const VolunteerConfig& config, const VolunteerOffer& offer,
+                             const std::string& master, const KeyPair& key) {
   Guest::Options options;
   options.rules = lending_rules(config);
   options.keep_shards = Millis(std::int64_t{config.keep_shards_s} * 1000);
+  options.name = offer.name;
   options.master = master;
+  // The same key as long as the volunteer has its own, so that a bookmark stays good.
+  if (!config.http.empty()) options.page = {*parse_host_port(config.http), key.derive("page")};
   options.state_folder = config.cache_dir;
   // For tests, which put a folder in the place of the machine.
   const char* root =
@@ -107,9 +111,8 @@ TcpLinkOptions link_options_of(const VolunteerConfig& config, const MasterAddres
 }
 
 // All but what is to be called.
-Client::Options client_options(const VolunteerConfig& config, const MasterAddress& address,
-                               const KeyPair& key) {
-  const VolunteerOffer offer = effective_offer(config, machine_facts());
+Client::Options client_options(const VolunteerConfig& config, const VolunteerOffer& offer,
+                               const MasterAddress& address, const KeyPair& key) {
   const std::string invite = address.secure ? to_text(address.secure->invite) : "";
   Client::Options options;
   options.core.hello = make_hello(offer.name, invite, offer.threads, offer.memory_bytes);
@@ -132,6 +135,7 @@ Client::Options client_options(const VolunteerConfig& config, const MasterAddres
 int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPair& key) {
   std::optional<QuietSession> session;
   session.emplace("", config.nice);
+  const VolunteerOffer offer = effective_offer(config, machine_facts());
   const std::string master = to_text(address.where);
   TlsContext tls(key);
   asio::io_context io(1);
@@ -144,7 +148,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   });
 
   std::optional<Exit> exit;
-  Client::Options options = client_options(config, address, key);
+  Client::Options options = client_options(config, offer, address, key);
   const TcpLinkOptions link_options = link_options_of(config, address, tls);
   bool has_warned = false;
   options.dial = [&](const Client::Dialled& on_dialled) {
@@ -170,7 +174,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   {
     Client client(io, std::move(options));
     watch_signals(signals, client, status);
-    guest = std::make_unique<Guest>(io, client, status, guest_options(config, master));
+    guest = std::make_unique<Guest>(io, client, status, guest_options(config, offer, master, key));
     guest->on_first_verdict = [&] { client.start(); };
     // This thread decrypts and unpacks all that is computed on, which is a fifth of the work. It
     // gives way less than the compute threads, which wait for it and so does the master. The watch

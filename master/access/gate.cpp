@@ -191,6 +191,14 @@ void Gate::remember(const Standing& standing, const std::string& name, const std
   seen_[standing.identity] = {standing.identity, name, peer, standing.invite, true};
 }
 
+std::vector<std::pair<KeyId, PeerRule>> Gate::banned() const {
+  std::vector<std::pair<KeyId, PeerRule>> all;
+  for (const auto& [key, rule] : book_.peers) {
+    if (rule.is_banned) all.emplace_back(key, rule);
+  }
+  return all;
+}
+
 void Gate::gone(const Standing& standing) {
   const auto here = here_.find(standing.identity);
   if (here != here_.end() && --here->second == 0) here_.erase(here);

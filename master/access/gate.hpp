@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -49,6 +50,8 @@ class Gate {
                                         const Message& first, std::int64_t now);
   // Keeps a key out from now on and after every start: its answers were false.
   Result<void> ban(const KeyId& key, const std::string& name, const std::string& reason);
+  // Keys that are kept out, with the name that each had and why.
+  [[nodiscard]] std::vector<std::pair<KeyId, PeerRule>> banned() const;
   // Who was admitted has gone.
   void gone(const Standing& standing);
 

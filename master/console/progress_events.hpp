@@ -75,6 +75,7 @@ struct Listening {
 // The run's page answers.
 struct PageServed {
   std::string url;
+  std::string key;  // after url and "/#", the page shows more; see common/access/page_key.hpp
   bool has_other_port = false;  // the one that was asked for is taken
 
   // The volunteer's program, for machines that have none.

@@ -183,7 +183,7 @@ struct EventText {
 
   std::string operator()(const PageServed& e) const {
     const std::string page =
-        fmt::format("See the run at {}{}", e.url,
+        fmt::format("See the run at {}{}{}", e.url, e.key.empty() ? "" : "/#" + e.key,
                     e.has_other_port ? " (the port that was asked for is taken)" : "");
     if (!e.program) return page;
     // The page answers on the master's own machine alone.

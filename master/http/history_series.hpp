@@ -60,4 +60,11 @@ class HistorySeries {
   std::uint64_t version_ = 0;
 };
 
+// The history of one of several runs.
+struct RunHistory {
+  std::string name;
+  std::uint64_t batches_per_epoch = 1;
+  HistorySeries series;
+};
+
 }  // namespace gleaner

@@ -14,6 +14,13 @@
 
 namespace gleaner {
 
+// A key that is kept out.
+struct BanShown {
+  std::string key;
+  std::string name;  // as it called itself
+  std::string reason;
+};
+
 struct PageView {
   std::uint64_t version = 0;  // counts up; 0: the run has not begun
   Instant at{};
@@ -29,6 +36,7 @@ struct PageView {
   std::int64_t checkpoint_wall_seconds = 0;  // when the last one was kept; 0: there is none
   std::vector<std::uint8_t> is_committing;   // one a shard: its next commit is awaited
   TimeSpent::Seconds time_all{}, time_recent{};
+  std::vector<BanShown> banned;
 };
 
 // A setting in effect, for people.

@@ -6,7 +6,7 @@
 #include <string>
 #include <string_view>
 
-#include "master/http/http_server.hpp"
+#include "common/http/http_server.hpp"
 #include "master/predict/predict_desk.hpp"
 
 namespace gleaner {

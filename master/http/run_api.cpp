@@ -7,7 +7,9 @@
 #include <limits>
 #include <utility>
 
-#include "master/http/page_asset_reply.hpp"
+#include "common/access/page_key.hpp"
+#include "common/http/page_asset_reply.hpp"
+#include "master/http/run_page_assets.hpp"
 #include "master/http/view_json.hpp"
 
 namespace gleaner {
@@ -18,6 +20,7 @@ constexpr std::size_t kPieceBytes = std::size_t{16} << 10;
 constexpr std::size_t kHistoryPieces = 600;
 // Ranges of the history of which the text is kept until there is another checkpoint.
 constexpr std::size_t kHistoriesKept = 16;
+constexpr std::uint64_t kReceiptsPerPage = 100, kReceiptsPerPageMax = 1000;
 
 HttpReply shared_reply(const char* type, SharedText text) {
   HttpReply made;
@@ -47,12 +50,17 @@ std::string frame(std::string_view event, std::string_view id, const std::string
 
 }  // namespace
 
-RunApi::RunApi(std::string life) : life_(std::move(life)) {}
+RunApi::RunApi(std::string life, const InviteSecret& key) : life_(std::move(life)), key_(key) {}
 
 void RunApi::take(RunNewsForPage news) {
   if (news.facts) facts_ = std::move(news.facts);
   if (news.history) history_.replace(*news.history);
   for (const HistoryRecord& record : news.records) history_.add(record);
+  if (news.stored_receipts) {
+    receipts_.clear();
+    for (const LoggedReceipts& round : *news.stored_receipts) receipts_.add(round);
+  }
+  for (LoggedReceipts& round : news.receipts) receipts_.add(std::move(round));
   for (const EventShown& event : news.events) {
     const std::string id = fmt::format("{}-{}", life_, first_event_ + events_.size());
     std::string json = event_shown_json(event, id);
@@ -63,6 +71,7 @@ void RunApi::take(RunNewsForPage news) {
       ++first_event_;
     }
   }
+  if (news.join_line) join_line_ = *std::move(news.join_line);
   counts_ = news.counts;
   if (!news.view) return;
   view_ = std::move(news.view);
@@ -153,6 +162,43 @@ HttpReply RunApi::history(const HttpRequest& request) {
   return shared_reply(kHttpJson, text);
 }
 
+bool RunApi::is_admin(const HttpRequest& request) const {
+  return request.is_local && is_page_key(request.page_key, key_);
+}
+
+HttpReply RunApi::join(const HttpRequest& request) const {
+  if (join_line_.empty()) {
+    return text_reply(404, kHttpText, "No machine can join: no invite is open, or none listens.\n");
+  }
+  const bool is_secret = join_line_.find("://") != std::string::npos;
+  if (is_secret && !is_admin(request)) {
+    return text_reply(403, kHttpText,
+                      "The line lets in whoever has it: open the page's whole address, which the "
+                      "master prints.\n");
+  }
+  return text_reply(200, kHttpJson, join_json(join_line_));
+}
+
+HttpReply RunApi::receipts(const HttpRequest& request) const {
+  const auto numbered = [&](const char* key, std::uint64_t otherwise) {
+    const std::string_view text = request.query(key);
+    return text.empty() ? std::optional(otherwise) : number(text);
+  };
+  const RoundIndex latest = receipts_.rounds().empty() ? 0 : receipts_.rounds().back().round;
+  const auto round = numbered("round", latest);
+  const auto first = numbered("first", 0);
+  const auto count = numbered("count", kReceiptsPerPage);
+  if (!round || !first || !count || *count == 0 || *count > kReceiptsPerPageMax) {
+    return text_reply(400, kHttpText,
+                      fmt::format("round and first are numbers, of a round and a shard, and count "
+                                  "is one from 1 to {}.\n",
+                                  kReceiptsPerPageMax));
+  }
+  return text_reply(200, kHttpJson,
+                    receipts_json(receipts_, checkpoint(*round), *first, *count,
+                                  is_admin(request) ? view_.get() : nullptr));
+}
+
 HttpReply RunApi::health(const HttpRequest& request, Instant now) const {
   const bool is_alive = view_->version > 0 && now - view_->at <= kViewAgeMax;
   if (request.path == "/healthz") {
@@ -191,12 +237,14 @@ HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, I
   if (path == "/api/v1/history.csv") {
     return text_reply(200, "text/csv; charset=utf-8", history_.csv());
   }
+  if (path == "/api/v1/join") return join(request);
+  if (path == "/api/v1/receipts") return receipts(request);
   if (path == "/healthz" || path == "/readyz") return health(request, now);
   if (path == "/metrics") {
     return text_reply(200, "text/plain; version=0.0.4; charset=utf-8",
                       run_metrics(*view_, counts_, counts));
   }
-  if (auto asset = asset_reply(path)) return *std::move(asset);
+  if (auto asset = asset_reply(path, run_page_assets())) return *std::move(asset);
   return text_reply(404, kHttpText, "There is nothing here; the page is at /.\n");
 }
 

@@ -5,12 +5,16 @@
 #include <cstdint>
 #include <deque>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "common/access/invite_key.hpp"
+#include "common/http/http_server.hpp"
 #include "master/http/history_series.hpp"
-#include "master/http/http_server.hpp"
 #include "master/http/page_view.hpp"
+#include "master/http/receipt_log.hpp"
 #include "master/http/run_metrics.hpp"
 
 namespace gleaner {
@@ -28,12 +32,16 @@ struct RunNewsForPage {
   std::vector<HistoryRecord> records;
   std::vector<EventShown> events;
   EventCounts counts;
+  // As history and records.
+  std::shared_ptr<const std::vector<LoggedReceipts>> stored_receipts{};
+  std::vector<LoggedReceipts> receipts{};
+  std::optional<std::string> join_line{};  // what a machine joins by; it may hold an invite
 };
 
 class RunApi {
  public:
-  // `life` makes the ids of events differ from those of another process.
-  explicit RunApi(std::string life);
+  // `life` makes the ids of events differ from those of another process; `key` is the page's.
+  RunApi(std::string life, const InviteSecret& key);
 
   void take(RunNewsForPage news);
 
@@ -44,6 +52,10 @@ class RunApi {
  private:
   [[nodiscard]] HttpReply events(const HttpRequest& request);
   [[nodiscard]] HttpReply history(const HttpRequest& request);
+  // Whether the request is of an administrator: from this machine, with the page's key.
+  [[nodiscard]] bool is_admin(const HttpRequest& request) const;
+  [[nodiscard]] HttpReply join(const HttpRequest& request) const;
+  [[nodiscard]] HttpReply receipts(const HttpRequest& request) const;
   [[nodiscard]] HttpReply health(const HttpRequest& request, Instant now) const;
   // The text that `make` gives for the present view; made once.
   template <typename Make>
@@ -51,9 +63,12 @@ class RunApi {
   [[nodiscard]] std::uint64_t position_of(std::string_view event_id) const;
 
   std::string life_;
+  InviteSecret key_;
+  std::string join_line_;
   std::shared_ptr<const PageView> view_ = std::make_shared<const PageView>();
   std::shared_ptr<const RunFacts> facts_ = std::make_shared<const RunFacts>();
   HistorySeries history_;
+  ReceiptLog receipts_;
   EventCounts counts_;
 
   struct EventKept {

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "master/http/http_server.hpp"
+#include "common/http/http_server.hpp"
 #include "master/http/page_view.hpp"
 
 namespace gleaner {

@@ -15,14 +15,19 @@ namespace {
 
 // Ports that are tried when the one that was asked for is taken.
 constexpr std::uint16_t kPortsTried = 16;
-// Bytes per second are measured over this time.
-constexpr Millis kBytesWindow{10'000};
 
 // A list of what a recipe chose stands in the configuration; here its first line says enough.
 std::string first_line(std::string text) {
   const std::size_t end = text.find('\n');
   if (end != std::string::npos) text.resize(end);
   return text;
+}
+
+// Readers are not told what lets a machine in or shows them more.
+RunEvent without_secrets(RunEvent event) {
+  if (auto* const listening = std::get_if<Listening>(&event)) listening->join.clear();
+  if (auto* const page = std::get_if<PageServed>(&event)) page->key.clear();
+  return event;
 }
 
 struct Count {
@@ -52,7 +57,7 @@ struct Count {
 RunWeb::RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk,
                std::optional<ServedProgram> program)
     : plan_(model),
-      api_(fmt::format("{:x}", wall_seconds())),
+      api_(fmt::format("{:x}", wall_seconds()), key_),
       desk_(std::move(desk)),
       predict_(*desk_),
       program_(std::move(program)) {}
@@ -101,7 +106,8 @@ Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const Mode
 }
 
 PageServed RunWeb::served() const {
-  PageServed served{"http://" + to_text(server_->address()), has_other_port_, {}};
+  PageServed served{
+      "http://" + to_text(server_->address()), page_key_text(key_), has_other_port_, {}};
   if (program_) {
     served.program = PageServed::Program{served.url + ServedProgram::kPath, program_->machine(),
                                          program_->sha256()};
@@ -109,12 +115,16 @@ PageServed RunWeb::served() const {
   return served;
 }
 
-void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history) {
+void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history,
+                   std::vector<LoggedReceipts> receipts) {
   last_record_ = history.empty() ? HistoryRecord() : history.back();
   auto shared_facts = std::make_shared<const RunFacts>(std::move(facts));
   auto shared_history = std::make_shared<const std::vector<HistoryRecord>>(std::move(history));
+  auto shared_receipts = std::make_shared<const std::vector<LoggedReceipts>>(std::move(receipts));
   const std::lock_guard guard(lock_);
   news_.facts = std::move(shared_facts);
+  news_.stored_receipts = std::move(shared_receipts);
+  news_.receipts.clear();
   news_.history = std::move(shared_history);
   news_.records.clear();
 }
@@ -122,6 +132,10 @@ void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history) {
 void RunWeb::notice(const Notice& notice) {
   if (const auto* saved = std::get_if<CheckpointSaved>(&notice)) {
     add_record(history_record(saved->record, wall_seconds()));
+    if (!saved->receipts) return;
+    auto receipts = std::make_shared<const Receipts>(to_receipts(*saved->receipts));
+    const std::lock_guard guard(lock_);
+    news_.receipts.push_back({saved->record.round, std::move(receipts)});
   } else if (const auto* evaluated = std::get_if<Evaluated>(&notice)) {
     HistoryRecord record = last_record_;
     set_evaluation(record, evaluated->evaluation);
@@ -138,33 +152,33 @@ void RunWeb::add_record(HistoryRecord record) {
 void RunWeb::event(const RunEvent& event) {
   constexpr TextStyle kPlain{false, true};
   std::visit(Count{counts_}, event);
-  EventShown shown{wall_seconds(), importance(event), first_line(event_line(event, kPlain)),
-                   event_json(event)};
+  const RunEvent told = without_secrets(event);
+  // The first line of one that says how to join has no secret.
+  const bool is_listening = std::holds_alternative<Listening>(event);
+  EventShown shown{wall_seconds(), importance(event),
+                   first_line(event_line(is_listening ? event : told, kPlain)), event_json(told)};
   {
     const std::lock_guard guard(lock_);
     if (news_.events.size() >= kEventsKept) news_.events.erase(news_.events.begin());
     news_.events.push_back(std::move(shown));
     news_.counts = counts_;
+    if (const auto* listening = std::get_if<Listening>(&event)) news_.join_line = listening->join;
   }
   server_->wake();
 }
 
 void RunWeb::measure_bytes(PageView& view) {
-  samples_.push_back({view.at, view.unit_bytes_down, view.unit_bytes_up});
-  while (samples_.size() > 2 && view.at - samples_[1].at >= kBytesWindow) samples_.pop_front();
-  const Sample& first = samples_.front();
-  // A core that begins again counts from nothing.
-  if (first.down > view.unit_bytes_down) samples_.erase(samples_.begin(), samples_.end() - 1);
-  const double seconds = static_cast<double>((view.at - samples_.front().at).count()) / 1e6;
-  if (seconds < 1) return;
-  const Sample& begin = samples_.front();
-  view.bytes_per_second_down = static_cast<double>(view.unit_bytes_down - begin.down) / seconds;
-  view.bytes_per_second_up = static_cast<double>(view.unit_bytes_up - begin.up) / seconds;
+  down_.add(view.at, view.unit_bytes_down);
+  up_.add(view.at, view.unit_bytes_up);
+  view.bytes_per_second_down = down_.per_second().value_or(-1);
+  view.bytes_per_second_up = up_.per_second().value_or(-1);
 }
 
 void RunWeb::publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,
-                     std::vector<AccountRecord> accounts, Instant now) {
+                     std::vector<AccountRecord> accounts, std::vector<BanShown> banned,
+                     Instant now) {
   PageView view;
+  view.banned = std::move(banned);
   view.status = std::move(status);
   view.progress = progress;
   view.accounts = std::move(accounts);

@@ -4,17 +4,18 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "common/access/page_key.hpp"
+#include "common/console/rate_window.hpp"
+#include "common/http/http_server.hpp"
 #include "common/model/run_plan.hpp"
 #include "master/core/events/events.hpp"
 #include "master/core/events/records.hpp"
-#include "master/http/http_server.hpp"
 #include "master/http/predict_api.hpp"
 #include "master/http/run_api.hpp"
 #include "master/http/served_program.hpp"
@@ -36,8 +37,9 @@ class RunWeb {
   // What people are told of it.
   [[nodiscard]] PageServed served() const;
 
-  // A run begins, or begins again, with the history that its store has.
-  void begin(RunFacts facts, std::vector<HistoryRecord> history);
+  // A run begins, or begins again, with the history that its store has and its latest receipts.
+  void begin(RunFacts facts, std::vector<HistoryRecord> history,
+             std::vector<LoggedReceipts> receipts);
   // Takes news of the core: the history grows by its checkpoints and evaluations.
   void notice(const Notice& notice);
   // Takes an event that people are told.
@@ -47,17 +49,12 @@ class RunWeb {
   [[nodiscard]] bool is_due(Instant now) const { return now - published_ >= kPeriod; }
 
   void publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,
-               std::vector<AccountRecord> accounts, Instant now);
+               std::vector<AccountRecord> accounts, std::vector<BanShown> banned, Instant now);
   // No core runs: the disk is full, and `reason` says what is needed.
   void publish_paused(const std::string& reason, Instant now);
 
  private:
   static constexpr Millis kPeriod{1000};
-
-  struct Sample {
-    Instant at;
-    std::uint64_t down = 0, up = 0;
-  };
 
   RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk,
          std::optional<ServedProgram> program);
@@ -67,13 +64,15 @@ class RunWeb {
   void hand_in(PageView view);
 
   RunPlan plan_;
+  const InviteSecret key_ = make_page_key();
   bool has_other_port_ = false;
   Instant published_{};
   std::uint64_t version_ = 0;
   PageView last_;
   HistoryRecord last_record_;
   TimeSpent time_;
-  std::deque<Sample> samples_;
+  // Bytes per second are measured over this time.
+  RateWindow down_{Millis{10'000}}, up_{Millis{10'000}};
   EventCounts counts_;
 
   // News that the server's thread has not taken yet; the lock is held for moving pointers alone.

@@ -5,8 +5,8 @@
 #include <optional>
 #include <string>
 
+#include "common/http/http_server.hpp"
 #include "common/result.hpp"
-#include "master/http/http_server.hpp"
 
 namespace gleaner {
 

@@ -3,10 +3,12 @@
 #include <algorithm>
 #include <map>
 
+#include "common/access/key_id.hpp"
 #include "common/console/terminal.hpp"
 #include "master/console/known_json.hpp"
 #include "master/console/status_words.hpp"
 #include "master/console/why_sentences.hpp"
+#include "master/http/qr_code.hpp"
 
 namespace gleaner {
 namespace {
@@ -90,6 +92,38 @@ std::map<std::string, Contribution> contributions_of(const PageView& view) {
     one.faults += account.faults;
   }
   return all;
+}
+
+Json history_of(const HistorySeries& history, RoundIndex from, RoundIndex to, std::size_t pieces) {
+  const std::vector<HistorySeries::Piece> all = history.pieces(from, to, pieces);
+  const auto& records = history.records();
+  Json checkpoints = Json::array(), batches = Json::array(), epochs = Json::array(),
+       walls = Json::array();
+  for (const HistorySeries::Piece& piece : all) {
+    checkpoints.push_back(piece.last.checkpoint);
+    batches.push_back(piece.last.batches);
+    epochs.push_back(piece.last.epoch);
+    walls.push_back(piece.last.wall_seconds);
+  }
+  Json series = Json::object();
+  for (std::size_t c = 0; c < HistorySeries::kColumns.size(); ++c) {
+    Json last = Json::array(), low = Json::array(), high = Json::array();
+    for (const HistorySeries::Piece& piece : all) {
+      last.push_back(known(piece.last.values[c]));
+      low.push_back(known(piece.low[c]));
+      high.push_back(known(piece.high[c]));
+    }
+    series[std::string(HistorySeries::kColumns[c])] = {
+        {"last", std::move(last)}, {"low", std::move(low)}, {"high", std::move(high)}};
+  }
+  return {{"version", history.version()},
+          {"first", records.empty() ? 0 : records.front().checkpoint},
+          {"last", records.empty() ? 0 : records.back().checkpoint},
+          {"checkpoint", std::move(checkpoints)},
+          {"batches", std::move(batches)},
+          {"epoch", std::move(epochs)},
+          {"wall_seconds", std::move(walls)},
+          {"series", std::move(series)}};
 }
 
 }  // namespace
@@ -234,6 +268,49 @@ std::string configuration_json(const RunFacts& facts) {
                {"recipe", {{"name", facts.recipe.recipe}, {"values", std::move(values)}}}});
 }
 
+std::string join_json(const std::string& line) {
+  // A camera's reader takes an address, and flags are none of it.
+  const std::string address = line.substr(0, line.find(' '));
+  return dump(
+      {{"line", address}, {"command", "gleaner-volunteer " + line}, {"qr", qr_rows(address)}});
+}
+
+std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
+                          std::size_t count, const PageView* people) {
+  std::map<std::string, std::uint64_t> verdicts{{"confirmed", 0}, {"trusted", 0}, {"unaudited", 0}};
+  Json receipts = Json::array();
+  const LoggedReceipts* const found = log.find(round);
+  const std::vector<Receipt> none;
+  const std::vector<Receipt>& all = found != nullptr ? found->receipts->shards : none;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Receipt& receipt = all[i];
+    ++verdicts[receipt.verdict];
+    if (people == nullptr || i < first || i - first >= count) continue;
+    const bool has_auditor = receipt.auditor != KeyId{};
+    receipts.push_back(
+        {{"shard", raw(receipt.shard)},
+         {"holder", printable(receipt.holder_name)},
+         {"holder_key", receipt.holder == KeyId{} ? Json() : Json(to_text(receipt.holder))},
+         {"auditor", has_auditor ? Json(printable(receipt.auditor_name)) : Json()},
+         {"auditor_key", has_auditor ? Json(to_text(receipt.auditor)) : Json()},
+         {"verdict", receipt.verdict}});
+  }
+  Json banned = Json::array();
+  for (const BanShown& ban : people == nullptr ? std::vector<BanShown>() : people->banned) {
+    banned.push_back(
+        {{"key", ban.key}, {"name", printable(ban.name)}, {"reason", printable(ban.reason)}});
+  }
+  const auto& rounds = log.rounds();
+  return dump({{"checked_up_to", log.checked_up_to()},
+               {"first_round", rounds.empty() ? Json() : Json(rounds.front().round)},
+               {"last_round", rounds.empty() ? Json() : Json(rounds.back().round)},
+               {"round", round},
+               {"shards", all.size()},
+               {"verdicts", verdicts},
+               {"receipts", std::move(receipts)},
+               {"banned", std::move(banned)}});
+}
+
 std::string event_shown_json(const EventShown& event, const std::string& id) {
   const Json parsed = Json::parse(event.json, nullptr, false);
   return dump({{"id", id},
@@ -245,35 +322,17 @@ std::string event_shown_json(const EventShown& event, const std::string& id) {
 
 std::string history_json(const HistorySeries& history, RoundIndex from, RoundIndex to,
                          std::size_t pieces) {
-  const std::vector<HistorySeries::Piece> all = history.pieces(from, to, pieces);
-  const auto& records = history.records();
-  Json checkpoints = Json::array(), batches = Json::array(), epochs = Json::array(),
-       walls = Json::array();
-  for (const HistorySeries::Piece& piece : all) {
-    checkpoints.push_back(piece.last.checkpoint);
-    batches.push_back(piece.last.batches);
-    epochs.push_back(piece.last.epoch);
-    walls.push_back(piece.last.wall_seconds);
+  return dump(history_of(history, from, to, pieces));
+}
+
+std::string histories_json(const std::vector<RunHistory>& runs, std::size_t pieces) {
+  Json all = Json::array();
+  for (const RunHistory& run : runs) {
+    Json one = {{"name", printable(run.name)}, {"batches_per_epoch", run.batches_per_epoch}};
+    one.update(history_of(run.series, 0, std::numeric_limits<RoundIndex>::max(), pieces));
+    all.push_back(std::move(one));
   }
-  Json series = Json::object();
-  for (std::size_t c = 0; c < HistorySeries::kColumns.size(); ++c) {
-    Json last = Json::array(), low = Json::array(), high = Json::array();
-    for (const HistorySeries::Piece& piece : all) {
-      last.push_back(known(piece.last.values[c]));
-      low.push_back(known(piece.low[c]));
-      high.push_back(known(piece.high[c]));
-    }
-    series[std::string(HistorySeries::kColumns[c])] = {
-        {"last", std::move(last)}, {"low", std::move(low)}, {"high", std::move(high)}};
-  }
-  return dump({{"version", history.version()},
-               {"first", records.empty() ? 0 : records.front().checkpoint},
-               {"last", records.empty() ? 0 : records.back().checkpoint},
-               {"checkpoint", std::move(checkpoints)},
-               {"batches", std::move(batches)},
-               {"epoch", std::move(epochs)},
-               {"wall_seconds", std::move(walls)},
-               {"series", std::move(series)}});
+  return dump({{"runs", std::move(all)}});
 }
 
 }  // namespace gleaner

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "common/result.hpp"
 #include "master/http/history_series.hpp"
 #include "master/http/page_view.hpp"
+#include "master/http/receipt_log.hpp"
 
 namespace gleaner {
 
@@ -14,9 +16,17 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
 std::string shards_json(const PageView& view);
 std::string volunteers_json(const PageView& view);
 std::string configuration_json(const RunFacts& facts);
+// How a machine joins by `line`, and the line as a QR code.
+std::string join_json(const std::string& line);
+// Those of `count` shards of a round, from the shard `first` on, and who is kept out. Without
+// `people`, for observers, there are sums alone.
+std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
+                          std::size_t count, const PageView* people);
 // `id` names the event for a reader that comes back.
 std::string event_shown_json(const EventShown& event, const std::string& id);
 std::string history_json(const HistorySeries& history, RoundIndex from, RoundIndex to,
                          std::size_t pieces);
+// Each run whole, in at most `pieces` pieces.
+std::string histories_json(const std::vector<RunHistory>& runs, std::size_t pieces);
 
 }  // namespace gleaner

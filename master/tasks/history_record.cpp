@@ -34,12 +34,11 @@ const char* word_of(Verdict verdict) {
 
 }  // namespace
 
-Receipts to_receipts(const std::vector<ReceiptRecord>& records,
-                     const std::vector<KeyId>& unaudited) {
+Receipts to_receipts(const ReceiptRecords& records) {
   Receipts receipts;
-  receipts.unaudited = unaudited;
-  receipts.shards.reserve(records.size());
-  for (const ReceiptRecord& record : records) {
+  receipts.unaudited = records.unaudited;
+  receipts.shards.reserve(records.shards.size());
+  for (const ReceiptRecord& record : records.shards) {
     receipts.shards.push_back({record.shard,
                                {},
                                record.holder,

@@ -12,7 +12,6 @@ namespace gleaner {
 // The record of the checkpoint that a round became, not evaluated yet. `wall_seconds` since 1970.
 HistoryRecord history_record(const RoundRecord& round, std::int64_t wall_seconds);
 void set_evaluation(HistoryRecord& record, const Evaluation& evaluation);
-Receipts to_receipts(const std::vector<ReceiptRecord>& records,
-                     const std::vector<KeyId>& unaudited);
+Receipts to_receipts(const ReceiptRecords& records);
 
 }  // namespace gleaner

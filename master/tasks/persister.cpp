@@ -39,7 +39,8 @@ std::optional<Event> Persister::run_task(const StageTask& task) {
 Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_seconds) {
   if (!is_folding_) {
     const HistoryRecord record = history_record(task.record, wall_seconds);
-    auto begun = store_.begin_fold(task.round, record, to_receipts(task.receipts, task.unaudited));
+    auto begun = store_.begin_fold(task.round, record,
+                                   task.receipts ? to_receipts(*task.receipts) : Receipts());
     if (!begun) return begun.error();
   }
   const Result<bool> folded = store_.step_fold();

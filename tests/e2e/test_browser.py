@@ -126,6 +126,30 @@ class BrowserTest(PageCase):
         window.wait("return !document.body.classList.contains('is-lost')", "the master again", 60 * TIME_FACTOR)
         window.wait("return document.querySelector('#join').textContent.includes('takes no connections')", "news")
 
+    def test_the_line_is_a_qr_code_for_who_has_the_whole_address(self):
+        master, port, _ = self.start()
+        window = self.open(port)
+        window.wait("return document.querySelector('#join').textContent.includes('whole address')", "where the line is")
+        self.assertEqual(window.run("return document.querySelectorAll('#join svg').length"), 0)
+        window.open(f"http://127.0.0.1:{port}/#{self.key}")
+        window.wait("return document.querySelectorAll('#join svg path').length === 1", "a code", 30 * TIME_FACTOR)
+        self.assertEqual(window.text("#join code"), "gleaner-volunteer " + master.wait_event("listening")["join"])
+
+    def test_receipts_are_paged(self):
+        _, port, _ = self.start()
+        window = self.open(port)
+        window.wait("return document.querySelector('#receipts').textContent.includes('whole address')", "sums alone")
+        window.open(f"http://127.0.0.1:{port}/#{self.key}")
+        rows = "return document.querySelectorAll('#receipts tbody tr').length"
+        window.wait(f"{rows} >= 11", "receipts")
+        window.run("const first = document.querySelector('#receipts-first'); first.value = 9;"
+                   "first.dispatchEvent(new Event('change'))")
+        window.wait(f"{rows} <= 3", "the last shards' receipts")
+        window.run("const round = document.querySelector('#receipts-round'); round.value = 0;"
+                   "round.dispatchEvent(new Event('change'))")
+        window.wait("return document.querySelector('#receipts').textContent.includes('Round 0:')", "the first round's")
+        self.assertIn("unchecked", window.text("#checked"))
+
     def test_the_end_is_told(self):
         self.setup = self.setup.with_flag("--epochs", 6)
         master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--http", "127.0.0.1:0",

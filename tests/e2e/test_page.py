@@ -98,14 +98,16 @@ class PageCase(EndToEndTest):
         self.setup = small_setup(self.cluster)
         self.store = self.cluster.path("store")
 
-    def start(self, *flags, volunteers=1):
+    def start(self, *flags, volunteers=1, checkpoints=2):
         """A master with its page, and volunteers that train."""
         master = self.setup.with_flag("--epochs", 200).start_master(
             self.cluster, self.store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--threads", 1, *flags)
-        port = port_of(master.wait_event("page")["url"])
+        page = master.wait_event("page")
+        port, self.key = port_of(page["url"]), page["key"]
         self.address = master.wait_event("listening")["address"]
         helpers = [self.cluster.volunteer(self.address) for _ in range(volunteers)]
-        master.wait_checkpoint(2)
+        if checkpoints:
+            master.wait_checkpoint(checkpoints)
         return master, port, helpers
 
     def get(self, port, path):
@@ -137,10 +139,10 @@ class Page(PageCase):
         _, port, _ = self.start("--verbose")
         self.wait_run(port, lambda r: r["stage"] == "training", "a run that trains")
         for path, item in OPENAPI["paths"].items():
-            if "get" not in item:
+            if "get" not in item or "serve" in item["get"].get("tags", ()):
                 continue
             with self.subTest(path=path):
-                status, headers, body = ask(port, path)
+                status, headers, body = ask(port, path, {"X-Gleaner-Key": self.key})
                 self.assertEqual(status, 200, body)
                 content = item["get"]["responses"]["200"]["content"]
                 kind = headers["Content-Type"].split(";")[0]
@@ -193,6 +195,50 @@ class Page(PageCase):
         events = [event["event"]["event"] for event in self.get(port, "/api/v1/events")["events"]]
         self.assertIn("volunteer_left", events)
         self.assertIn('gleaner_volunteers_left_total{polite="no"} 1', ask(port, "/metrics")[2])
+
+    def test_receipts_are_the_stores(self):
+        master, port, helpers = self.start(volunteers=2)
+        master.wait_event("evaluated")
+        for helper in helpers:
+            helper.pause()
+        self.wait_run(port, lambda r: r["wait"]["is_held_up"], "a run that stands still")
+        summed = self.get(port, "/api/v1/receipts?count=1000")
+        latest = json.loads(ask(port, "/api/v1/receipts?count=1000", {"X-Gleaner-Key": self.key})[2])
+        self.assertEqual(summed, {**latest, "receipts": []})
+        self.assertEqual(latest["banned"], [])
+        self.assertEqual(latest["checked_up_to"], latest["last_round"] + 1)
+        self.assertEqual(latest["first_round"], 0)
+        stored = json.loads(self.cluster.gleaner("receipts", self.store, "--round", latest["round"], "--json"))
+        self.assertEqual([(r["shard"], r["holder"], r["holder_key"], r["auditor"], r["verdict"])
+                          for r in latest["receipts"]],
+                         [(r["shard"], r["holder_name"], r["holder"], r["auditor_name"], r["verdict"])
+                          for r in stored["receipts"]])
+        self.assertLessEqual({r["holder"] for r in latest["receipts"]}, {"v1", "v2", "the master"})
+        for helper in helpers:
+            helper.go_on()
+
+    def test_the_line_is_told_to_the_holder_of_the_pages_key(self):
+        master, port, _ = self.start()
+        line = master.wait_event("listening")["join"]
+        status, _, body = ask(port, "/api/v1/join", {"X-Gleaner-Key": self.key})
+        self.assertEqual(status, 200)
+        told = json.loads(body)
+        self.assertEqual((told["line"], told["command"]), (line, f"gleaner-volunteer {line}"))
+        self.assertEqual({len(row) for row in told["qr"]}, {len(told["qr"])})
+        self.assertEqual({row[:7] for row in (told["qr"][0], told["qr"][6])}, {"1111111"})  # a corner's mark
+        for key in ("", self.key[:-1], self.key[::-1]):
+            status, _, body = ask(port, "/api/v1/join", {"X-Gleaner-Key": key})
+            self.assertEqual(status, 403)
+            self.assertNotIn("://", body)
+        everything = "".join(ask(port, path)[2] for path in ("/api/v1/run", "/api/v1/events", "/api/v1/configuration"))
+        self.assertNotIn(line, everything)
+        self.assertNotIn(self.key, everything)
+        open_master = self.setup.start_master(
+            self.cluster, self.cluster.path("open"), "--listen", "127.0.0.1:0", "--insecure", "--http", "127.0.0.1:0")
+        other = port_of(open_master.wait_event("page")["url"])
+        address = open_master.wait_event("listening")["address"]
+        told = self.get(other, "/api/v1/join")
+        self.assertEqual((told["line"], told["command"]), (address, f"gleaner-volunteer {address} --insecure"))
 
     def test_strangers_read_nothing_and_change_nothing(self):
         master, port, _ = self.start()

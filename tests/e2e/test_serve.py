@@ -228,6 +228,23 @@ class Serve(ServeCase):
         master.signal(15)
         master.wait_exit()
 
+    def test_histories_of_several_stores_are_compared(self):
+        setup, stores = small_setup(self.cluster), [self.cluster.path(name) for name in ("short", "long")]
+        for epochs, store in zip((2, 4), stores):
+            setup.with_flag("--epochs", epochs).run_local(self.cluster, store)
+        _, port = self.serve(*stores)
+        status, _, body = ask(port, "/api/v1/histories")
+        self.assertEqual(status, 200)
+        told = json.loads(body)
+        fits(told, {"$ref": "#/components/schemas/Histories"})
+        self.assertEqual([run["name"] for run in told["runs"]], [str(store) for store in stores])
+        for run, store, epochs in zip(told["runs"], stores, (2, 4)):
+            records = self.cluster.history(store)
+            self.assertEqual(run["checkpoint"], [record["checkpoint"] for record in records])
+            self.assertEqual(run["series"]["loss"]["last"], [record["loss"] for record in records])
+            self.assertEqual(run["batches"][-1], epochs * run["batches_per_epoch"])
+        self.assertEqual(self.cluster.run("gleaner", "serve", stores[0], "/nowhere")[0], 4)
+
     def test_a_model_file_answers_and_strange_flags_are_refused(self):
         folder, store = self.trained_on_texts()
         model = self.cluster.path("model.safetensors")
@@ -267,6 +284,31 @@ class ServePage(ServeCase):
         self.assertEqual(window.console(), [])
         window.run(asking, "nobody", "example")
         window.wait("return document.querySelector('#predict-answer').textContent.includes('no test example')", "why not")
+
+    def test_charts_of_several_runs_are_saved_as_picture_and_table(self):
+        setup, stores = small_setup(self.cluster), [self.cluster.path(name) for name in ("short", "long")]
+        for epochs, store in zip((2, 4), stores):
+            setup.with_flag("--epochs", epochs).run_local(self.cluster, store)
+        _, port = self.serve(*stores)
+        window = browser.Browser()
+        self.addCleanup(window.close)
+        window.open(f"http://127.0.0.1:{port}/")
+        window.wait("return document.querySelectorAll('#compare .chart').length === 4", "charts")
+        self.assertIn("short", window.text("#compare .chart h3"))
+        window.run("window.saved = []; const make = URL.createObjectURL.bind(URL);"
+                   "URL.createObjectURL = (blob) => { blob.arrayBuffer().then((b) => saved.push("
+                   "[blob.type, blob.size, new TextDecoder().decode(b.slice(0, 60))])); return make(blob); };"
+                   "document.querySelectorAll('#compare .chart:first-child .saves button').forEach((b) => b.click())")
+        window.wait("return saved.length === 2", "two files")
+        (_, size, picture), (_, _, table) = sorted(window.run("return saved"))
+        self.assertEqual(picture[1:4], "PNG")
+        self.assertGreater(size, 2000)
+        self.assertTrue(table.startswith('run,checkpoint,batches,epoch,wall_seconds,loss\n"short",1,'), table)
+        window.run("const axis = document.querySelector('#compare-axis'); axis.value = 'hour';"
+                   "axis.dispatchEvent(new Event('change'))")
+        self.assertIn("over the hours", window.run(
+            "return document.querySelector('#compare canvas').getAttribute('aria-label')"))
+        self.assertEqual(window.console(), [])
 
 
 if __name__ == "__main__":

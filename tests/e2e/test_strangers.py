@@ -4,9 +4,11 @@ nobody else is."""
 import json
 import signal
 import subprocess
+import time
 import unittest
 
-from harness import BIN, IS_LONG, Cluster, EndToEndTest, finished, free_port, small_setup
+from harness import BIN, IS_LONG, RUN_SECONDS, Cluster, EndToEndTest, finished, free_port, small_setup
+from test_page import ask, port_of
 
 LIAR = BIN.parent / "tests" / "gleaner-liar"
 
@@ -82,6 +84,27 @@ class Strangers(EndToEndTest):
         self.check_honest(master)
         self.assertIn("this process does it", master.said())
         self.assertEqual(self.banned(), [])
+
+    def test_the_page_says_who_confirmed_whom_and_who_is_kept_out(self):
+        self.setup = self.setup.with_flag("--epochs", 300)
+        master = self.start(3, "--http", "127.0.0.1:0")
+        for _ in range(2):
+            self.cluster.volunteer(self.invite(), once=False)
+        self.cluster.start("../tests/gleaner-liar", self.invite(), self.cluster.path("liar"), "gradient", 0)
+        page = master.wait_event("page")
+        port, key = port_of(page["url"]), {"X-Gleaner-Key": page["key"]}
+        deadline = time.monotonic() + RUN_SECONDS
+        told = {"banned": [], "receipts": []}
+        while not (told["banned"] and told["receipts"]):
+            self.assertLess(time.monotonic(), deadline, told)
+            told = json.loads(ask(port, "/api/v1/receipts", key)[2])
+        self.assertEqual([ban["name"] for ban in told["banned"]], ["eve"])
+        self.assertIn("its answers were false", told["banned"][0]["reason"])
+        self.assertEqual(told["checked_up_to"], told["last_round"] + 1)
+        confirmed = [receipt for receipt in told["receipts"] if receipt["verdict"] == "confirmed"]
+        self.assertGreater(len(confirmed), 0)
+        self.assertNotIn("eve", {receipt["auditor"] for receipt in confirmed})
+        self.assertEqual(json.loads(ask(port, "/api/v1/receipts")[2])["banned"], [])
 
     def test_a_liar_beside_two_honest_volunteers(self):
         lies = subprocess.run([LIAR, "--list"], check=True, capture_output=True, text=True).stdout.split()

@@ -11,26 +11,30 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "common/host_port.hpp"
+#include "common/http/http_server.hpp"
+#include "common/http/page_asset_reply.hpp"
 #include "common/kernels/simd_level.hpp"
 #include "common/limits.hpp"
-#include "master/http/http_server.hpp"
-#include "master/http/page_asset_reply.hpp"
 #include "master/http/predict_api.hpp"
+#include "master/http/run_page_assets.hpp"
 #include "master/predict/predict_desk.hpp"
 #include "storage/master_note.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
+#include "tools/predict/run_histories.hpp"
 #include "volunteer/config.hpp"
 
 namespace gleaner {
 namespace {
 
 constexpr std::uint32_t kThreadsMax = 1024;
+constexpr int kStoresMax = 16;
 
 struct ServeFlags {
-  std::string store;
+  std::vector<std::string> stores;  // the first one answers
   std::string data;
   std::string http = "127.0.0.1:8090";
   std::uint32_t threads = 0;     // 0: one a core
@@ -39,7 +43,7 @@ struct ServeFlags {
   bool json = false;
 };
 
-HttpReply answer(const PredictApi& api, const HttpRequest& request) {
+HttpReply answer(const PredictApi& api, RunHistories& histories, const HttpRequest& request) {
   if (auto reply = api.answer(request)) return *std::move(reply);
   HttpReply made;
   if (request.path == "/metrics") {
@@ -47,11 +51,17 @@ HttpReply answer(const PredictApi& api, const HttpRequest& request) {
     made.body = std::make_shared<const std::string>(api.metrics());
     return made;
   }
+  if (request.path == "/api/v1/histories") {
+    made.type = kHttpJson;
+    made.body = histories.json(monotonic_now());
+    return made;
+  }
   if (request.path == "/healthz") {
     made.body = std::make_shared<const std::string>("ok\n");
     return made;
   }
-  if (auto asset = asset_reply(request.path == "/" ? "/serve.html" : request.path)) {
+  if (auto asset =
+          asset_reply(request.path == "/" ? "/serve.html" : request.path, run_page_assets())) {
     return *std::move(asset);
   }
   made.status = 404;
@@ -80,13 +90,16 @@ Result<void> serve(const ServeFlags& flags) {
   options.candidates = flags.candidates;
   // Twice as much is in memory while a new checkpoint is read.
   options.kept_bytes_max = std::max(options.kept_bytes_max, machine_facts().memory_bytes / 4);
-  const PredictDesk::Source source{[&flags] { return open_run_to_read(flags.store); },
-                                   [&flags] { return writer_of(flags.store).has_value(); }};
+  const std::string& store = flags.stores.front();
+  const PredictDesk::Source source{[&store] { return open_run_to_read(store); },
+                                   [&store] { return writer_of(store).has_value(); }};
   auto desk = PredictDesk::follow(source, options, flags.data);
-  if (!desk) return name_folder(desk.error(), flags.store);
+  if (!desk) return name_folder(desk.error(), store);
+  auto histories = RunHistories::open(flags.stores);
+  if (!histories) return histories.error();
   PredictApi api(**desk);
   HttpHandler handler;
-  handler.answer = [&api](const HttpRequest& request) { return answer(api, request); };
+  handler.answer = [&](const HttpRequest& request) { return answer(api, **histories, request); };
   handler.next_piece = [](StreamPosition& /*position*/) { return SharedText(); };
   api.handle_posts(handler);
   auto server = HttpServer::prepare(*address, std::move(handler));
@@ -94,10 +107,9 @@ Result<void> serve(const ServeFlags& flags) {
   (*server)->start();
   const RoundIndex checkpoint = (*desk)->figures().checkpoint;
   const std::string url = "http://" + to_text((*server)->address());
-  const auto said =
-      print_done(flags.json, "serve", flags.store, {{"url", url}, {"checkpoint", checkpoint}},
-                 fmt::format("Checkpoint {} of {} answers at {} (Ctrl-C ends it).\n", checkpoint,
-                             flags.store, url));
+  const auto said = print_done(
+      flags.json, "serve", store, {{"url", url}, {"checkpoint", checkpoint}},
+      fmt::format("Checkpoint {} of {} answers at {} (Ctrl-C ends it).\n", checkpoint, store, url));
   if (!said) return said;
   std::fflush(stdout);
   int signal = 0;
@@ -107,9 +119,11 @@ Result<void> serve(const ServeFlags& flags) {
 }
 
 void add_flags(CLI::App& verb, ServeFlags& flags) {
-  verb.add_option("store", flags.store,
-                  "folder that gleaner-master was given as --store, or a file of gleaner export")
-      ->required();
+  verb.add_option("store", flags.stores,
+                  "folder that gleaner-master was given as --store, or a file of gleaner export; "
+                  "the page compares how further ones were trained with the first, which answers")
+      ->required()
+      ->expected(1, kStoresMax);
   verb.add_option("--data", flags.data,
                   "folder of 'gleaner dataset debian' or 'convert --text': reads texts, knows "
                   "names and test examples");
@@ -134,6 +148,7 @@ constexpr const char* kFooter =
     "and /metrics.\n\n"
     "Examples:\n"
     "  gleaner serve run1 --data debian\n"
+    "  gleaner serve run1 run2 run3\n"
     "  gleaner serve model.safetensors --tables 500 --threads 1 --http 127.0.0.1:0 --json\n"
     "  curl http://127.0.0.1:8090/v1/predict -d '{\"inputs\":[{\"text\":\"fast json "
     "parser\"}]}'\n\n"

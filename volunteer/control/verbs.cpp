@@ -127,6 +127,8 @@ std::string table(const Json& status) {
     row("use", fmt::format("{}: {} ({})", use.at("source").get<std::string>(),
                            ago(use.at("seconds_ago")), use.at("detail").get<std::string>()));
   }
+  const Json& page = status.at("page");
+  if (page.is_string()) row("page", page.get<std::string>());
   const Json& machine = status.at("machine");
   row("power", known(machine.at("on_battery"), "battery", "mains", "no battery is known"));
   row("network", known(machine.at("metered"), "metered", "not metered",

@@ -117,8 +117,7 @@ struct FoldTask {
   RoundIndex round = 0;
   RoundRecord record;
   std::vector<AccountRecord> accounts;
-  std::vector<ReceiptRecord> receipts{};  // one a shard
-  std::vector<KeyId> unaudited{};         // strangers who took part and were not audited
+  std::shared_ptr<const ReceiptRecords> receipts{};  // null: none are kept
 };
 
 // Read a chunk of a shard for its new holder -> ChunkRead.

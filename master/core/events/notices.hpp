@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <variant>
 
@@ -37,6 +38,7 @@ struct CheckpointSaved {
   RoundIndex rounds = 0;  // of the run
   std::uint32_t epochs = 0;
   bool ends_epoch = false;
+  std::shared_ptr<const ReceiptRecords> receipts{};  // null where the round was folded before
 };
 
 struct Evaluated {

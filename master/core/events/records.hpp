@@ -51,6 +51,12 @@ struct ReceiptRecord {
   std::string auditor_name;
 };
 
+// Of a round.
+struct ReceiptRecords {
+  std::vector<ReceiptRecord> shards;  // one a shard
+  std::vector<KeyId> unaudited;       // strangers who took part, and whose work nobody did again
+};
+
 // What one volunteer, by its identity, did in this process's life, or since the last record of it
 // that was final. Units are training and
 // evaluation units alike: units_issued = units + units_refused + units_expired + those that are out

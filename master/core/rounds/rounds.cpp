@@ -176,17 +176,19 @@ std::optional<Done> Rounds::close() {
                     checkpoint_, weak->value, weak->before));
   }
   is_folding_ = true;
-  outbox_.push(StorageTask(FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts(),
-                                    take_receipts(), audits_.excused_in(checkpoint_)}));
+  last_receipts_ = std::make_shared<const ReceiptRecords>(take_receipts());
+  outbox_.push(StorageTask(
+      FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts(), last_receipts_}));
   audits_.decided(checkpoint_ + 1);
   meter_.begin_round(outbox_.now());
   return std::nullopt;
 }
 
-std::vector<ReceiptRecord> Rounds::take_receipts() {
-  std::vector<ReceiptRecord> receipts;
+ReceiptRecords Rounds::take_receipts() {
+  ReceiptRecords receipts;
+  receipts.unaudited = audits_.excused_in(checkpoint_);
   for (std::uint32_t s = 0; s < run_.map.shard_count(); ++s) {
-    ReceiptRecord& receipt = receipts.emplace_back();
+    ReceiptRecord& receipt = receipts.shards.emplace_back();
     receipt.shard = ShardId{s};
     receipt.holder_name = "the master";
     const auto known = receipts_.find({checkpoint_, receipt.shard});

@@ -43,6 +43,11 @@ class Rounds {
 
   [[nodiscard]] const RoundRecord& last_record() const { return last_record_; }
 
+  // Of the round that was folded last.
+  [[nodiscard]] const std::shared_ptr<const ReceiptRecords>& last_receipts() const {
+    return last_receipts_;
+  }
+
   // Since when the store has had no room for its next task, and what it needs, in words.
   [[nodiscard]] const std::optional<Instant>& store_full_since() const { return store_full_since_; }
 
@@ -81,7 +86,7 @@ class Rounds {
   [[nodiscard]] bool is_done_by_all() const;
   // The receipts of the oldest open round, one per shard. Requires that its audits are confirmed;
   // the receipts are forgotten.
-  [[nodiscard]] std::vector<ReceiptRecord> take_receipts();
+  [[nodiscard]] ReceiptRecords take_receipts();
   // A stop does not wait for room on the disk.
   [[nodiscard]] std::optional<Done> stop_if_full() const;
   [[nodiscard]] std::optional<Divergence> divergence_of(const RoundRecord& record,
@@ -108,6 +113,7 @@ class Rounds {
   bool is_folding_ = false;
   LearningSoFar learning_;
   RoundRecord last_record_;
+  std::shared_ptr<const ReceiptRecords> last_receipts_;
   bool has_warned_of_codes_ = false;
   std::optional<Instant> store_full_since_;
   std::string store_full_reason_;

@@ -23,7 +23,9 @@ export class Charts {
     this.asked = 0;
   }
 
-  zoom(from, to) {
+  zoom(begin, end) {
+    const from = begin === undefined ? undefined : Math.floor(begin);
+    const to = begin === undefined ? undefined : Math.ceil(end);
     const whole = from === undefined || !this.data || (from <= this.data.first && to >= this.data.last);
     this.range = whole ? null : { from: Math.max(from, this.data.first), to: Math.min(to, this.data.last) };
     if (this.range && this.range.to <= this.range.from) this.range.to = this.range.from + 1;
@@ -39,6 +41,6 @@ export class Charts {
     const data = await answer.json();
     if (number !== this.asked) return;  // a later question was asked meanwhile
     this.data = data;
-    for (const chart of this.charts) chart.show(data);
+    for (const chart of this.charts) chart.show([{ ...data, x: data.checkpoint }], "checkpoint");
   }
 }

@@ -8,20 +8,41 @@ function table(headings, rows) {
     element("tbody", {}, ...rows.map((row) => element("tr", {}, ...row.map((cell) => element("td", {}, cell))))));
 }
 
-export function showJoin(command) {
+// The rows of a QR code, a '1' for each dark module, as a picture.
+function picture(rows) {
+  const make = (tag, attributes) => {
+    const made = document.createElementNS("http://www.w3.org/2000/svg", tag);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    return made;
+  };
+  const quiet = 4;
+  const side = rows.length + 2 * quiet;
+  const dark = rows.flatMap((row, y) => [...row.matchAll(/1+/g)].map((run) =>
+    `M${run.index + quiet} ${y + quiet}h${run[0].length}v1h-${run[0].length}z`));
+  const made = make("svg", { viewBox: `0 0 ${side} ${side}`, role: "img", "aria-label": "The line as a QR code", "shape-rendering": "crispEdges" });
+  made.append(make("path", { d: dark.join(""), fill: "currentColor" }));
+  return made;
+}
+
+// With the key that ends the page's whole address, the line itself; else where it is to be had.
+export async function showJoin(command) {
   if (command === null) {
     byId("join").replaceChildren(element("p", {},
       "This run takes no connections: it was started without --listen, and trains with its own volunteers."));
     return;
   }
+  const answer = await fetch("/api/v1/join", { headers: { "X-Gleaner-Key": location.hash.slice(1) } });
+  const told = answer.ok ? await answer.json() : { command, qr: [] };
   const button = element("button", { type: "button" }, "Copy");
   button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(command);
+    await navigator.clipboard.writeText(told.command);
     button.textContent = "Copied";
   });
   byId("join").replaceChildren(
     element("p", {}, "On the machine that helps; it may vanish at any time:"),
-    element("div", { className: "command" }, element("code", {}, command), button));
+    element("div", { className: "command" }, element("code", {}, told.command), button),
+    ...(told.qr.length ? [picture(told.qr)] : []),
+    ...(answer.status === 403 ? [element("p", { className: "hint" }, "The whole address of this page, which the master printed, shows the line here, and as a QR code.")] : []));
 }
 
 export async function showConfiguration() {

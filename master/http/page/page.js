@@ -6,27 +6,19 @@ import { showConfiguration, showJoin } from "./configuration.js";
 import { Events } from "./events.js";
 import { brief, byId, bytes, clock, count, darkMode, duration, element, fixed, holderColour, percent, setText } from "./format.js";
 import { preparePredict } from "./predict.js";
+import { Receipts } from "./receipts.js";
 import { ShardMap } from "./shards.js";
+import { tile } from "./tiles.js";
 import { Volunteers } from "./volunteers.js";
 
 const charts = new Charts();
 const shardMap = new ShardMap();
 const volunteers = new Volunteers();
+const receipts = new Receipts();
 const events = new Events();
 let life = null;
 let run = null;
 let historyVersion = null;
-const tiles = new Map();
-
-function tile(key, label, value, note) {
-  if (!tiles.has(key)) {
-    const parts = { value: element("div", { className: "value", id: `tile-${key}` }), note: element("div", { className: "note" }) };
-    tiles.set(key, parts);
-    byId("tiles").append(element("div", { className: "tile" }, element("div", { className: "label" }, label), parts.value, parts.note));
-  }
-  setText(tiles.get(key).value, value);
-  setText(tiles.get(key).note, note);
-}
 
 function showTiles({ progress, precision, traffic, checkpoint, disk, volunteers_here: here, shards }) {
   tile("done", "Done", percent(progress.batches ? progress.batch / progress.batches : 0, 1), `epoch ${Math.min(progress.epoch + 1, progress.epochs)} of ${progress.epochs}`);
@@ -92,6 +84,7 @@ function showRun(next) {
   if (historyVersion !== run.history_version) {
     historyVersion = run.history_version;
     charts.load();
+    receipts.load();
   }
 }
 
@@ -109,7 +102,10 @@ async function askForTables() {
   isAsking = true;
   asked = performance.now();
   try {
-    await Promise.all([get("/api/v1/shards", (data) => shardMap.show(data)), get("/api/v1/volunteers", (data) => volunteers.show(data))]);
+    await Promise.all([get("/api/v1/shards", (data) => shardMap.show(data)), get("/api/v1/volunteers", (data) => {
+      volunteers.show(data);
+      receipts.showFaults(data);
+    })]);
   } catch {
     // The event stream says that the master is gone.
   }
@@ -151,5 +147,6 @@ document.addEventListener("visibilitychange", () => {
   showRun(run);
   askForTables();
 });
+addEventListener("hashchange", () => location.reload());
 preparePredict();
 listen();

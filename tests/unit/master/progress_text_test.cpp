@@ -111,7 +111,7 @@ TEST_CASE("progress: what is not measured yet is left out", "[progress]") {
 
 TEST_CASE("progress: events read as sentences", "[progress]") {
   const PageServed::Program program{"http://127.0.0.1:8080/gleaner-volunteer", "aarch64", "0a1b"};
-  REQUIRE_THAT(event_line(PageServed{"http://127.0.0.1:8080", true, program}, kPlain),
+  REQUIRE_THAT(event_line(PageServed{"http://127.0.0.1:8080", "", true, program}, kPlain),
                Contains("is taken)") && Contains("aarch64 Linux") &&
                    Contains("ssh HOST curl -sS " + program.url + " > gleaner-volunteer") &&
                    Contains("'0a1b  gleaner-volunteer' | sha256sum -c"));

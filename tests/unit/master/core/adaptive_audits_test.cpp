@@ -67,13 +67,13 @@ TEST_CASE("adaptive audits: first rounds are audited, and of the later ones the 
     const FoldTask& last = master.last_fold.value();
     if (share == 1) {
       CHECK(examples_done(master) == 2 * once);
-      CHECK(last.unaudited.empty());
+      CHECK(last.receipts->unaudited.empty());
     } else {
       CHECK(examples_done(master) > once);
       CHECK(examples_done(master) < once + once / 2);
-      CHECK(last.unaudited.size() == 3);
+      CHECK(last.receipts->unaudited.size() == 3);
     }
-    for (const ReceiptRecord& receipt : last.receipts) {
+    for (const ReceiptRecord& receipt : last.receipts->shards) {
       if (!master.map().is_output(receipt.shard)) continue;  // the master's
       CHECK(receipt.verdict == (share == 1 ? Verdict::kConfirmed : Verdict::kUnaudited));
       CHECK((receipt.auditor == KeyId{}) == (share == 0));

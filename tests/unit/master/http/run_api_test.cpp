@@ -6,7 +6,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "master/http/page_assets.hpp"
+#include "common/access/page_key.hpp"
+#include "master/http/run_page_assets.hpp"
 
 namespace gleaner {
 namespace {
@@ -17,6 +18,7 @@ struct Asked {
   std::map<std::string, std::string> query;
   std::string accept;
   std::string last_event_id;
+  std::string page_key{};
 };
 
 HttpReply ask(RunApi& api, std::string_view path, const Asked& asked = {}, Instant now = {}) {
@@ -24,6 +26,8 @@ HttpReply ask(RunApi& api, std::string_view path, const Asked& asked = {}, Insta
   request.path = path;
   request.accept = asked.accept;
   request.last_event_id = asked.last_event_id;
+  request.page_key = asked.page_key;
+  request.is_local = true;
   request.query = [&](const char* key) -> std::string_view {
     const auto found = asked.query.find(key);
     return found == asked.query.end() ? std::string_view() : std::string_view(found->second);
@@ -75,7 +79,7 @@ std::size_t count_of(const std::string& text, const std::string& piece) {
 }  // namespace
 
 TEST_CASE("run api: every path answers, before the run has begun too", "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   for (const char* path : {"/api/v1/run", "/api/v1/shards", "/api/v1/volunteers", "/api/v1/events",
                            "/api/v1/configuration", "/api/v1/history", "/api/v1/openapi.json"}) {
     INFO(path);
@@ -93,7 +97,7 @@ TEST_CASE("run api: every path answers, before the run has begun too", "[http]")
 }
 
 TEST_CASE("run api: hostile names are valid JSON, and cannot leave a text", "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   RunNewsForPage news;
   news.view = view(1);
   news.events.push_back({1, LogLevel::kInfo, kHostile, "{\"event\":\"log\"}"});
@@ -113,7 +117,7 @@ TEST_CASE("run api: hostile names are valid JSON, and cannot leave a text", "[ht
 }
 
 TEST_CASE("run api: a stream's reader gets the newest run once, and each event once", "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   StreamPosition position;
   REQUIRE(api.next_piece(position) == nullptr);
   RunNewsForPage news = events(1, 3);
@@ -130,8 +134,62 @@ TEST_CASE("run api: a stream's reader gets the newest run once, and each event o
   REQUIRE(api.next_piece(position) == nullptr);
 }
 
+TEST_CASE("run api: receipts come round by round and page by page, and older rounds are let go",
+          "[http]") {
+  RunApi api("a", InviteSecret{1});
+  const std::string key = page_key_text(InviteSecret{1});
+  REQUIRE(Json::parse(*ask(api, "/api/v1/receipts").body)["last_round"].is_null());
+  const auto round = [](RoundIndex number, std::size_t shards, const char* verdict) {
+    std::vector<Receipt> receipts(shards);
+    for (std::size_t i = 0; i < shards; ++i) {
+      receipts[i].shard = ShardId{static_cast<std::uint32_t>(i)};
+      receipts[i].holder_name = "h\x1b";
+      receipts[i].verdict = verdict;
+      if (receipts[i].verdict == "confirmed") receipts[i].auditor = KeyId{1, 2};
+    }
+    return LoggedReceipts{number,
+                          std::make_shared<const Receipts>(Receipts{std::move(receipts), {}})};
+  };
+  RunNewsForPage news;
+  news.stored_receipts = std::make_shared<const std::vector<LoggedReceipts>>(
+      std::vector{round(3, 5, "confirmed"), round(4, 5, "trusted")});
+  news.receipts = {round(5, 5, "unaudited"), round(5, 5, "confirmed"), round(6, 5, "unaudited")};
+  api.take(std::move(news));
+  const Json latest = Json::parse(*ask(api, "/api/v1/receipts", {{}, {}, {}, key}).body);
+  REQUIRE(latest["round"] == 6);
+  REQUIRE(latest["checked_up_to"] == 6);
+  REQUIRE(latest["verdicts"]["unaudited"] == 5);
+  REQUIRE(latest["receipts"][0]["auditor_key"].is_null());
+  REQUIRE(latest["receipts"].size() == 5);
+  for (const std::string& other : {std::string(), page_key_text(InviteSecret{2}), key + "a"}) {
+    const Json sums = Json::parse(*ask(api, "/api/v1/receipts", {{}, {}, {}, other}).body);
+    REQUIRE(sums["verdicts"] == latest["verdicts"]);
+    REQUIRE(sums["receipts"].empty());
+  }
+  const Json page = Json::parse(
+      *ask(api, "/api/v1/receipts", {{{"round", "5"}, {"first", "3"}, {"count", "9"}}, {}, {}, key})
+           .body);
+  REQUIRE(page["shards"] == 5);
+  REQUIRE(page["receipts"].size() == 2);
+  REQUIRE(page["receipts"][0]["shard"] == 3);
+  REQUIRE(page["receipts"][0]["auditor_key"] == to_text(KeyId{1, 2}));
+  for (const char* wrong : {"-1", "x", "0x1", "1 ", "99999999999999999999999"}) {
+    INFO(wrong);
+    REQUIRE(ask(api, "/api/v1/receipts", {{{"round", wrong}}, {}, {}}).status == 400);
+  }
+  REQUIRE(ask(api, "/api/v1/receipts", {{{"count", "0"}}, {}, {}}).status == 400);
+  REQUIRE(ask(api, "/api/v1/receipts", {{{"count", "1001"}}, {}, {}}).status == 400);
+  RunNewsForPage many;
+  many.receipts = {round(7, kReceiptsKept - 5, "trusted"), round(8, 1, "trusted")};
+  api.take(std::move(many));
+  const Json cut = Json::parse(*ask(api, "/api/v1/receipts", {{{"round", "6"}}, {}, {}}).body);
+  REQUIRE(cut["first_round"] == 7);
+  REQUIRE(cut["checked_up_to"] == 9);
+  REQUIRE(cut["shards"] == 0);
+}
+
 TEST_CASE("run api: readers of one view share its text", "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   api.take({view(1), {}, {}, {}, {}, {}});
   StreamPosition first, second;
   REQUIRE(api.next_piece(first).get() == api.next_piece(second).get());
@@ -147,7 +205,7 @@ TEST_CASE("run api: readers of one view share its text", "[http]") {
 
 TEST_CASE("run api: a reader that falls behind misses the oldest events, and nothing grows",
           "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   StreamPosition position;
   api.take(events(1, kEventsKept + 500));
   std::string all;
@@ -162,7 +220,7 @@ TEST_CASE("run api: a reader that falls behind misses the oldest events, and not
 
 TEST_CASE("run api: who comes back goes on after the last event it had, if it is of this life",
           "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   api.take(events(1, 5));
   const auto listed = [&](const std::string& id) {
     return Json::parse(*ask(api, "/api/v1/events", {{}, {}, id}).body).at("events").size();
@@ -180,7 +238,7 @@ TEST_CASE("run api: who comes back goes on after the last event it had, if it is
 }
 
 TEST_CASE("run api: a history's range that makes no sense is refused", "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   const auto status = [&](std::map<std::string, std::string> query) {
     return ask(api, "/api/v1/history", {std::move(query), {}, {}}).status;
   };
@@ -197,7 +255,7 @@ TEST_CASE("run api: a history's range that makes no sense is refused", "[http]")
 TEST_CASE(
     "run api: health says when the run's thread was last heard, and readiness what is awaited",
     "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   api.take({view(1), {}, {}, {}, {}, {}});
   const Instant soon(Micros(2));
   REQUIRE(ask(api, "/healthz", {}, soon).status == 200);
@@ -214,9 +272,11 @@ TEST_CASE(
 
 TEST_CASE("page: its files are small, known by their content, and hold nothing from elsewhere",
           "[http]") {
-  RunApi api("a");
+  RunApi api("a", {});
   std::size_t bytes = 0;
-  for (const PageAsset& asset : page_assets()) {
+  std::vector<PageAsset> assets(run_page_assets().begin(), run_page_assets().end());
+  assets.insert(assets.end(), shared_page_assets().begin(), shared_page_assets().end());
+  for (const PageAsset& asset : assets) {
     INFO(asset.path);
     REQUIRE_FALSE(asset.content.empty());
     REQUIRE_FALSE(ask(api, asset.path).etag.empty());

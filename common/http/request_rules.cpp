@@ -1,4 +1,9 @@
-#include "master/http/request_rules.hpp"
+#include "common/http/request_rules.hpp"
+
+#include <arpa/inet.h>
+
+#include <array>
+#include <string>
 
 #include "common/host_port.hpp"
 
@@ -8,6 +13,13 @@ namespace {
 bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= 5 &&
          text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+bool is_numeric(std::string_view host) {
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  const std::string text(host);
+  return inet_pton(AF_INET, text.c_str(), address.data()) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), address.data()) == 1;
 }
 
 }  // namespace
@@ -30,10 +42,14 @@ std::string_view host_of(std::string_view header) {
   return host;
 }
 
-std::string_view refusal_of(const RequestOrigin& request) {
-  if (!is_loopback(host_of(request.host))) {
+std::string_view refusal_of(const RequestOrigin& request, HttpReach reach) {
+  const std::string_view host = host_of(request.host);
+  if (!is_loopback(host) && reach == HttpReach::kThisMachine) {
     return "This page answers under the names of this machine itself alone: localhost, 127.0.0.1 "
            "or [::1].";
+  }
+  if (!is_loopback(host) && !is_numeric(host)) {
+    return "This page answers under localhost and addresses in numbers alone, such as 192.168.1.5.";
   }
   constexpr std::string_view kScheme = "http://";
   const bool is_foreign =

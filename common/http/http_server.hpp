@@ -22,6 +22,7 @@
 #include <unordered_set>
 
 #include "common/host_port.hpp"
+#include "common/http/request_rules.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
 
@@ -47,6 +48,8 @@ struct HttpRequest {
   std::string_view accept;         // header Accept
   std::string_view last_event_id;  // header Last-Event-ID
   std::string_view if_none_match;  // header If-None-Match
+  std::string_view page_key;       // header X-Gleaner-Key
+  bool is_local = false;           // from this machine, under a loopback address or localhost
   // Value of a query's key; empty when there is none.
   std::function<std::string_view(const char* key)> query;
 };
@@ -90,8 +93,10 @@ class HttpAnswerer {
 
 struct HttpPost {
   std::string path;
-  std::string accept;  // header Accept
-  std::string body;    // at most kHttpPostBytesMax
+  std::string accept;     // header Accept
+  std::string body;       // at most kHttpPostBytesMax
+  std::string page_key;   // header X-Gleaner-Key, which no page of another origin can send
+  bool is_local = false;  // as HttpRequest's
   HttpAnswerer answer;
 };
 
@@ -118,9 +123,11 @@ struct HttpCounts {
 
 class HttpServer {
  public:
-  // Listens. `address` is one of this machine's loopback addresses, or localhost; port 0 takes a
-  // free one. kIo when the port is taken, or cannot be had.
-  static Result<std::unique_ptr<HttpServer>> prepare(const HostPort& address, HttpHandler handler);
+  // Listens. `address` is one of this machine's loopback addresses, or localhost; with kNetwork
+  // also any other of its addresses in numbers. Port 0 takes a free one. kIo when the port is
+  // taken, or cannot be had.
+  static Result<std::unique_ptr<HttpServer>> prepare(const HostPort& address, HttpHandler handler,
+                                                     HttpReach reach = HttpReach::kThisMachine);
   // Serves, from then on.
   void start();
   // Gives readers a moment to take what is left, then closes all connections.
@@ -145,7 +152,7 @@ class HttpServer {
  private:
   friend struct MhdCalls;  // what libmicrohttpd calls
 
-  HttpServer(HostPort address, HttpHandler handler);
+  HttpServer(HostPort address, HttpHandler handler, HttpReach reach);
   Result<void> listen();
   void serve();
   void resume_readers();
@@ -156,6 +163,7 @@ class HttpServer {
 
   HostPort address_;
   HttpHandler handler_;
+  const HttpReach reach_;
   HttpCounts counts_;
   int listener_ = -1;
   int wake_fd_ = -1;

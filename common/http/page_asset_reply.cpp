@@ -1,4 +1,4 @@
-#include "master/http/page_asset_reply.hpp"
+#include "common/http/page_asset_reply.hpp"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -6,8 +6,6 @@
 #include <map>
 #include <memory>
 #include <string>
-
-#include "master/http/page_assets.hpp"
 
 namespace gleaner {
 namespace {
@@ -34,9 +32,11 @@ HttpReply asset(const PageAsset& found) {
 
 }  // namespace
 
-std::optional<HttpReply> asset_reply(std::string_view path) {
-  for (const PageAsset& found : page_assets()) {
-    if (found.path == path) return asset(found);
+std::optional<HttpReply> asset_reply(std::string_view path, std::span<const PageAsset> own) {
+  for (const auto assets : {own, shared_page_assets()}) {
+    for (const PageAsset& found : assets) {
+      if (found.path == path) return asset(found);
+    }
   }
   return std::nullopt;
 }

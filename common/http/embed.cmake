@@ -1,5 +1,5 @@
-# Writes OUTPUT, a C++ source that holds the page's FILES as bytes (see page_assets.hpp).
-# cmake -DOUTPUT=... -DFOLDER=... -DFILES=index.html,page.js,... -P embed.cmake
+# Writes OUTPUT, a C++ source of the FUNCTION that gives the page's FILES as bytes (see page_assets.hpp).
+# cmake -DOUTPUT=... -DFOLDER=... -DFUNCTION=... -DFILES=index.html,page.js,... -P embed.cmake
 string(REPLACE "," ";" FILES "${FILES}")
 set(arrays "")
 set(table "")
@@ -34,7 +34,7 @@ foreach(file IN LISTS FILES)
     "    {\"${path}\", \"${type}\", {reinterpret_cast<const char*>(kBytes${number}), sizeof(kBytes${number})}},\n")
   math(EXPR number "${number} + 1")
 endforeach()
-file(WRITE ${OUTPUT} "#include \"master/http/page_assets.hpp\"
+file(WRITE ${OUTPUT} "#include \"common/http/page_assets.hpp\"
 
 namespace gleaner {
 namespace {
@@ -42,7 +42,7 @@ namespace {
 ${arrays}
 }  // namespace
 
-std::span<const PageAsset> page_assets() {
+std::span<const PageAsset> ${FUNCTION}() {
   static const PageAsset kAssets[] = {
 ${table}  };
   return kAssets;

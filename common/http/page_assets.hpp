@@ -1,4 +1,4 @@
-// The page's files, which the build puts into the program.
+// Files of pages, which the build puts into the programs: see gleaner_page() in CMakeLists.txt.
 #pragma once
 
 #include <span>
@@ -12,6 +12,7 @@ struct PageAsset {
   std::string_view content;
 };
 
-std::span<const PageAsset> page_assets();
+// The style sheet, the icon, tiles of figures and what formats numbers.
+std::span<const PageAsset> shared_page_assets();
 
 }  // namespace gleaner

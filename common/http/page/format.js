@@ -78,6 +78,13 @@ export function holderColour(place, isDark) {
                 : `hsl(${hue} ${52 - ring * 6}% ${44 - ring * 7}%)`;
 }
 
+// Lets the person keep `blob` as a file.
+export function save(blob, name) {
+  const link = element("a", { href: URL.createObjectURL(blob), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 10_000);
+}
+
 // What one rem is, in pixels: canvases grow with the text around them.
 export function rem() {
   return parseFloat(getComputedStyle(document.documentElement).fontSize);

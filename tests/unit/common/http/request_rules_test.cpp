@@ -1,4 +1,4 @@
-#include "master/http/request_rules.hpp"
+#include "common/http/request_rules.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -10,7 +10,7 @@ TEST_CASE("request rules: names of this machine are answered, with and without a
   for (const char* host : {"localhost", "localhost:8080", "127.0.0.1", "127.0.0.1:1",
                            "127.9.8.7:80", "[::1]", "[::1]:65535"}) {
     INFO(host);
-    REQUIRE(refusal_of({host, {}, {}, {}}).empty());
+    REQUIRE(refusal_of({host, {}, {}, {}}, HttpReach::kThisMachine).empty());
   }
 }
 
@@ -40,22 +40,37 @@ TEST_CASE("request rules: a name that is let point here is refused, whatever it 
                            "127..0.1",
                            "+127.0.0.1"}) {
     INFO(host);
-    REQUIRE_FALSE(refusal_of({host, {}, {}, {}}).empty());
+    REQUIRE_FALSE(refusal_of({host, {}, {}, {}}, HttpReach::kThisMachine).empty());
+  }
+}
+
+TEST_CASE("request rules: on a network, addresses in numbers are answered, and no names",
+          "[http]") {
+  for (const char* host : {"192.168.1.5", "10.0.0.1:8091", "[fe80::1]:80", "localhost:1"}) {
+    INFO(host);
+    REQUIRE(refusal_of({host, {}, {}, {}}, HttpReach::kNetwork).empty());
+    REQUIRE_FALSE(refusal_of({host, "http://evil.example", {}, {}}, HttpReach::kNetwork).empty());
+  }
+  for (const char* host : {"", "evil.example", "192.168.1.5.evil.example", "1.2.3", "[1.2.3.4]"}) {
+    INFO(host);
+    REQUIRE_FALSE(refusal_of({host, {}, {}, {}}, HttpReach::kNetwork).empty());
   }
 }
 
 TEST_CASE("request rules: pages of other origins are refused, links to the page are not",
           "[http]") {
   const char* const host = "127.0.0.1:8080";
-  REQUIRE(refusal_of({host, "http://127.0.0.1:8080", "same-origin", "cors"}).empty());
-  REQUIRE(refusal_of({host, {}, "none", "navigate"}).empty());
-  REQUIRE(refusal_of({host, {}, "cross-site", "navigate"}).empty());
-  REQUIRE_FALSE(refusal_of({host, {}, "cross-site", "no-cors"}).empty());
-  REQUIRE_FALSE(refusal_of({host, {}, "same-site", "cors"}).empty());
+  REQUIRE(
+      refusal_of({host, "http://127.0.0.1:8080", "same-origin", "cors"}, HttpReach::kThisMachine)
+          .empty());
+  REQUIRE(refusal_of({host, {}, "none", "navigate"}, HttpReach::kThisMachine).empty());
+  REQUIRE(refusal_of({host, {}, "cross-site", "navigate"}, HttpReach::kThisMachine).empty());
+  REQUIRE_FALSE(refusal_of({host, {}, "cross-site", "no-cors"}, HttpReach::kThisMachine).empty());
+  REQUIRE_FALSE(refusal_of({host, {}, "same-site", "cors"}, HttpReach::kThisMachine).empty());
   for (const char* origin : {"http://127.0.0.1:8081", "http://localhost:8080", "null",
                              "https://127.0.0.1:8080", "http://evil.example"}) {
     INFO(origin);
-    REQUIRE_FALSE(refusal_of({host, origin, {}, {}}).empty());
+    REQUIRE_FALSE(refusal_of({host, origin, {}, {}}, HttpReach::kThisMachine).empty());
   }
 }
 

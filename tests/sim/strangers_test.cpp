@@ -56,7 +56,9 @@ TEST_CASE("strangers: honest ones give the honest model, and nobody is banned", 
 TEST_CASE("strangers: every kind of lie is found, whoever tells it", "[sim]") {
   SmallWorld world;
   for (const auto& [name, lie] : lies()) {
-    for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+    std::size_t told = 0;
+    // Some lies can only be told of units of several batches.
+    for (std::uint64_t seed = 1; seed <= 4 || (told == 0 && seed <= 40); ++seed) {
       ClusterOptions options = three_strangers(world);
       options.seed = seed;
       options.strangers.liars = 1;
@@ -64,12 +66,14 @@ TEST_CASE("strangers: every kind of lie is found, whoever tells it", "[sim]") {
       options.strangers.one_in = seed == 1 ? 1 : 5;
       INFO(name << " with seed " << seed);
       const ClusterResult result = keep_promises(world, options);
-      if (seed == 1) REQUIRE(result.liars.size() == 1);
+      told += result.liars.size();
       // What no honest arithmetic gives is refused at once; the rest is compared.
       std::set<std::string> found = result.convicted;
       found.insert(result.sent_away.begin(), result.sent_away.end());
       REQUIRE(found == result.liars);
     }
+    INFO(name);
+    REQUIRE(told > 0);
   }
 }
 

@@ -14,6 +14,7 @@ namespace gleaner::sim {
 namespace {
 
 constexpr Micros kWorkerCost{500};
+constexpr Micros kAddingCost = kWorkerCost / 10;
 constexpr Micros kStorageCost{1'000};
 constexpr Micros kWorkCost{1'000};
 
@@ -36,7 +37,9 @@ class RealMaster : public MasterTasks {
 
   std::optional<Event> run(const StorageTask& task) override { return persister_.run(task); }
 
-  [[nodiscard]] Micros cost(const WorkerTask&) const override { return kWorkerCost; }
+  [[nodiscard]] Micros cost(const WorkerTask& task) const override {
+    return std::holds_alternative<AddGradientsTask>(task) ? kAddingCost : kWorkerCost;
+  }
 
   [[nodiscard]] Micros cost(const StorageTask&) const override { return kStorageCost; }
 

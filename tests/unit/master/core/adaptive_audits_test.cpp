@@ -173,4 +173,21 @@ TEST_CASE("adaptive audits: the lot falls as often as it should, and stays", "[m
   }
 }
 
+// Run by hand: how much is computed for each example and shard where a tenth is audited.
+TEST_CASE("adaptive audits: work against a run without audits", "[.measure]") {
+  ModelConfig model = tiny_model();
+  for (const std::uint32_t epochs : {5u, 25u, 100u, 400u}) {
+    model.epochs = epochs;
+    CoreConfig config = adaptive_config(model, 0.1);
+    config.newcomer_rounds = 2;
+    MasterDriver master(model, config);
+    for (const char* name : {"ann", "bob", "cid"}) master.join_stranger(name);
+    master.settle();
+    REQUIRE(master.outcome() == Outcome::kFinished);
+    const double once = static_cast<double>(model.points) * epochs * model.output_shards;
+    WARN(master.plan().round_count()
+         << " rounds: " << static_cast<double>(examples_done(master)) / once);
+  }
+}
+
 }  // namespace gleaner

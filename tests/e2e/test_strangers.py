@@ -145,11 +145,14 @@ class Strangers(EndToEndTest):
         self.assertEqual(master.wait_exit(), 0, master.said())
         kept = self.cluster.gleaner("checkpoint", "list", self.store)
         self.assertIn("audit-0", kept)
-        told = json.loads(self.cluster.gleaner("receipts", self.store, "--json"))["receipts"]
+        all_told = json.loads(self.cluster.gleaner("receipts", self.store, "--json"))
+        told = all_told["receipts"]
         unaudited = [receipt for receipt in told if receipt["verdict"] == "unaudited"]
         self.assertGreater(len(unaudited), 0)
         first = min(receipt["round"] for receipt in unaudited)
         bad = next(receipt for receipt in unaudited if receipt["round"] == first)
+        self.assertIn({"round": first, "key": bad["holder"]}, all_told["unaudited"])
+        self.assertIn("took part unaudited", self.cluster.gleaner("receipts", self.store))
         self.cluster.gleaner("ban", bad["holder"], self.store)
         again = self.start(2, *flags, port=port)
         self.check_honest(again)

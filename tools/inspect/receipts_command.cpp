@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <map>
 #include <memory>
 #include <optional>
@@ -51,6 +52,16 @@ void add_shards(Report& report, const std::vector<RoundReceipts>& rounds) {
   }
 }
 
+// Keys of strangers of whose work in a round nobody did any again.
+void add_unaudited(Report& report, const std::vector<RoundReceipts>& rounds) {
+  ReportTable& table = report.table("unaudited", {{"round", ""}, {"key", ""}});
+  for (const RoundReceipts& round : rounds) {
+    for (const KeyId& key : round.receipts.unaudited) {
+      table.rows.push_back({cell_count(round.round), key_cell(key)});
+    }
+  }
+}
+
 void add_people(Report& report, const std::vector<RoundReceipts>& rounds) {
   ReportTable& table = report.table("receipts", {{"round", "round"},
                                                  {"shards", "shards"},
@@ -76,6 +87,11 @@ void add_people(Report& report, const std::vector<RoundReceipts>& rounds) {
       "Of all shards in all these rounds: {} confirmed by an auditor who did the same work, {} of\n"
       "the master or volunteers that somebody vouches for, {} of strangers whom nobody audited.\n",
       verdicts["confirmed"], verdicts["trusted"], verdicts["unaudited"]));
+  const auto partly = std::ranges::count_if(
+      rounds, [](const RoundReceipts& round) { return !round.receipts.unaudited.empty(); });
+  if (partly > 0) {
+    report.text(fmt::format("Rounds in which a stranger took part unaudited: {}.\n", partly));
+  }
   if (without > 0) report.text(fmt::format("Rounds without receipts: {}.\n", without));
 }
 
@@ -104,6 +120,7 @@ Report receipts_report(const std::vector<RoundReceipts>& rounds, ReportForm form
     add_people(report, rounds);
   } else {
     add_shards(report, rounds);
+    if (form == ReportForm::kJson) add_unaudited(report, rounds);  // CSV has one table
   }
   return report;
 }

@@ -29,11 +29,7 @@ ClusterOptions some_liars(SmallWorld& world, std::uint64_t seed, std::uint32_t v
   options.slowness_max = 1;
   options.strangers.are_there = true;
   options.strangers.liars = volunteers * 3 / 10;
-  options.strangers.rounds = 0.5;
-  options.master.audit = AuditMode::kAdaptive;
-  options.master.audit_share = 0.25;
-  options.master.newcomer_rounds = 0;
-  options.master.audit_secret = seed;
+  SmallWorld::audit_by_lot(options);
   return options;
 }
 

@@ -88,12 +88,16 @@ ClusterOptions SmallWorld::storm_of_strangers(std::uint64_t seed) {
 
 ClusterOptions SmallWorld::adaptive_storm(std::uint64_t seed) {
   ClusterOptions options = storm_of_strangers(seed);
+  audit_by_lot(options);
+  return options;
+}
+
+void SmallWorld::audit_by_lot(ClusterOptions& options) {
   options.strangers.rounds = 0.5;
   options.master.audit = AuditMode::kAdaptive;
   options.master.newcomer_rounds = 0;
   options.master.audit_share = 0.25;
-  options.master.audit_secret = seed;
-  return options;
+  options.master.audit_secret = options.seed;
 }
 
 }  // namespace gleaner::sim

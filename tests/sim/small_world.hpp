@@ -34,6 +34,9 @@ class SmallWorld {
   // The same where a quarter of the rounds is audited, and liars lie in half of theirs.
   ClusterOptions adaptive_storm(std::uint64_t seed);
 
+  // Makes the strangers of these options audited so.
+  static void audit_by_lot(ClusterOptions& options);
+
  private:
   // What runs differ in.
   using Drawn =

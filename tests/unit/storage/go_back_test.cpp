@@ -64,9 +64,8 @@ void check_is_back(RunStore& run) {
 TEST_CASE("go back: the run is where it was, and trains on from there", "[storage]") {
   MemoryStore disk;
   const auto kept_disk = go_astray(disk);
-  LeaseEpoch used{};
   const auto run = open_small(disk);
-  used = require_value(run->reserve_lease_epochs(10));
+  const LeaseEpoch used = require_value(run->reserve_lease_epochs(10));
   const auto kept = require_value(RunStore::open(kept_disk->share()));
   SECTION("in this process") {
     require_ok(run->go_back(*kept));

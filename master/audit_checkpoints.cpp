@@ -42,7 +42,8 @@ Result<RoundIndex> go_back(const std::string& store, RunStore& run, RoundIndex r
   std::ranges::reverse(checkpoints);
   for (const RoundIndex checkpoint : checkpoints) {
     if (checkpoint > round) continue;
-    // What was kept just before the power failed may be damaged; an earlier one does as well.
+    // A checkpoint that was kept just before the power failed may be damaged. An earlier one serves
+    // as well.
     auto folder = open_rocks_store(kept_path(store, name_of(checkpoint)), OpenMode::kReadOnly);
     if (!folder) continue;
     const auto kept = RunStore::open(std::move(*folder));
@@ -100,7 +101,7 @@ Result<void> undo_work_of_banned(const std::string& store, RunStore& run, Consol
 
 void drop_kept_to_go_back(const std::string& store) {
   for (const RoundIndex checkpoint : kept_checkpoints(store)) {
-    // What stays takes room and is named in the folder; nothing depends on it.
+    // If one cannot be dropped, it takes room, and nothing else depends on it.
     static_cast<void>(drop_kept(store, name_of(checkpoint)));
   }
 }

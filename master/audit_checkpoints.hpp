@@ -22,7 +22,7 @@ Result<void> keep_to_go_back(const std::string& store, RoundIndex now);
 // told, also where no such checkpoint is kept.
 Result<void> undo_work_of(const std::string& store, RunStore& run, const std::vector<KeyId>& liars,
                           Console& console);
-// The same for all keys that are banned: of an earlier life of the master, or by hand.
+// Does so for all keys that are banned, by an earlier process of this run or by hand.
 Result<void> undo_work_of_banned(const std::string& store, RunStore& run, Console& console);
 
 // Drops all of them: the run is over.

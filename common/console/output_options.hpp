@@ -22,7 +22,7 @@ struct OutputOptions {
   }
 };
 
-// What suits the stream: JSON when asked for, else by what it leads to.
+// Chooses JSON when it is asked for, and otherwise the form that suits the stream's other end.
 inline OutputOptions output_options(const TerminalFacts& out, bool json, bool quiet, bool verbose) {
   OutputOptions options;
   options.quiet = quiet;

@@ -1,5 +1,5 @@
-// What libmicrohttpd calls while a server runs, and what these calls keep. Private to http_server
-// and http_calls; on the server's thread only, but for the mailbox.
+// The functions that libmicrohttpd calls while a server runs, and their state. Private to
+// http_server and http_calls. Used on the server's thread only; the mailbox may be used on any.
 #pragma once
 
 #include <microhttpd.h>

@@ -46,7 +46,7 @@ class RunPlan {
   // Whole epochs that the first `checkpoint` rounds have.
   [[nodiscard]] std::uint32_t epochs_done(RoundIndex checkpoint) const;
 
-  // The same with fractions, of the first `batches` batches.
+  // Epochs that the first `batches` batches make, with fractions.
   [[nodiscard]] double epochs_in(BatchIndex batches) const {
     return static_cast<double>(batches) / static_cast<double>(batches_per_epoch_);
   }

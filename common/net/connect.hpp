@@ -25,7 +25,8 @@ Result<asio::ip::tcp::acceptor> listen(const asio::any_io_executor& executor,
 // ADDRESS:PORT; "unknown" when the connection is gone already.
 std::string remote_text(const asio::ip::tcp::socket& socket);
 std::string to_text(const asio::ip::tcp::endpoint& endpoint);
-// What one subscriber of a network has: an address of IPv4, or the first 64 bits of one of IPv6.
+// The part of an address that belongs to one subscriber: all of an IPv4 address, and the first 64
+// bits of an IPv6 address.
 std::string network_of(const asio::ip::address& address);
 
 }  // namespace gleaner

@@ -66,7 +66,7 @@ class Gate {
   std::optional<KeyPair> key_;
   AccessBook book_;
   std::function<void(const Verdict&)> on_change_;
-  // Of volunteers that nobody vouches for, by their invites.
+  // How often volunteers that nobody vouches for may join, in all and by one invite.
   RateBudget joins_{{1024, 16}, {64, 2}};
   std::map<KeyId, SeenPeer> seen_;       // of late
   std::map<KeyId, std::uint32_t> here_;  // connections of each

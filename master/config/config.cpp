@@ -203,7 +203,7 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
       integer_setting(c.evaluation.patience, 0, 100'000), "patience");
 }
 
-// Of the section "network".
+// Adds the settings of the section "network" that concern the page.
 void add_page(Settings& settings, MasterConfig& c) {
   SettingValue http = or_word(c.network.http, host_port_setting(c.network.http, false),
                               std::string("off"), std::string());
@@ -218,6 +218,7 @@ void add_page(Settings& settings, MasterConfig& c) {
                text_setting(c.network.serve_program, "FILE"));
 }
 
+// Adds the limits of the section "network".
 void add_limits(Settings& settings, MasterConfig& c) {
   settings.add("send_queue_bytes", SettingScope::kMachine, "",
                "What may wait to be sent to one volunteer; one that falls further behind is cut "

@@ -1,6 +1,6 @@
-// What the console is told: a snapshot of the run as often as one likes, and events as they happen,
-// those of the core (notices.hpp) and the shell's. Plain immutable values; the JSON form of each
-// stands in EVENTS.md. What is unknown is negative.
+// The console is given these: a snapshot of the run as often as the caller likes, and events as
+// they happen. Some events are the core's (notices.hpp), the others the shell's. Plain immutable
+// values; the JSON form of each stands in EVENTS.md. What is unknown is negative.
 #pragma once
 
 #include <cstdint>

@@ -370,10 +370,10 @@ Result<void> MasterProcess::undo_work_of_banned(RunStore& run) {
   const auto& [checkpoint, disk] = *std::prev(kept);
   const auto earlier = RunStore::open(disk->share());
   if (!earlier) return earlier.error();
+  context_.log.line("master", "goes back to checkpoint " + std::to_string(checkpoint));
+  context_.tell_checkers([&, to = checkpoint](Checker& c) { c.goes_back(to); });
   if (auto gone = run.go_back(**earlier); !gone) return gone;
   context_.log.mark("branch.went_back");
-  context_.log.line("master", "goes back to checkpoint " + std::to_string(checkpoint));
-  context_.tell_checkers([&, to = checkpoint](Checker& c) { c.went_back(to); });
   return {};
 }
 

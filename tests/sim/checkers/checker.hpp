@@ -29,8 +29,9 @@ class Checker {
   // It starts from here.
   virtual void master_started(const ResumePoint&, const CoreConfig&) {}
 
-  // It has put the run back to this checkpoint, to undo what nobody had audited.
-  virtual void went_back(RoundIndex) {}
+  // It is about to put the run back to this checkpoint, to undo what nobody had audited. The disk
+  // may fail before that is done, and after it is.
+  virtual void goes_back(RoundIndex) {}
 
   virtual void master_gone() {}
 

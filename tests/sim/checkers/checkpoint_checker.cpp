@@ -39,7 +39,7 @@ class CheckpointChecker : public Checker {
     folded_ = resume.checkpoint;
   }
 
-  void went_back(RoundIndex checkpoint) override { folded_ = checkpoint; }
+  void goes_back(RoundIndex checkpoint) override { folded_ = checkpoint; }
 
  private:
   static bool may_fold_lies(const ClusterOptions& options) {

@@ -36,7 +36,7 @@ class CommitChecker : public Checker {
     resumed_ = resume.checkpoint;
   }
 
-  void went_back(RoundIndex checkpoint) override {
+  void goes_back(RoundIndex checkpoint) override {
     std::erase_if(durable_,
                   [checkpoint](const auto& commit) { return commit.first >= checkpoint; });
   }

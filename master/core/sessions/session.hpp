@@ -32,7 +32,7 @@ struct UnitInFlight {
   enum class Kind : std::uint8_t { kTrain, kEvaluate, kInput };
   Kind kind = Kind::kTrain;
   std::vector<LeaseRef> leases;
-  BatchIndex first = 0;  // training; input: before which batch the shards stood
+  BatchIndex first = 0;  // before which the shards stand when it begins
   std::uint32_t batches = 0;
   bool wants_gradient = true;
   std::uint64_t eval_begin = 0;

@@ -139,6 +139,7 @@ void Units::issue_evaluation(SessionId id, SessionState& session, RoundIndex che
     if (assignment.shards.empty()) return;
     UnitInFlight unit;
     unit.kind = UnitInFlight::Kind::kEvaluate;
+    unit.first = at;
     unit.eval_begin = assignment.begin;
     unit.leases = leases_of(assignment.shards);
     unit.hidden = assignment.packed;

@@ -27,6 +27,7 @@ struct Bench {
   std::uint32_t shards_a_volunteer = 2;
   double seconds = 120;  // of simulated time, when calm
   std::uint64_t seed = 1;
+  bool are_strangers = false;  // all their work is done again by others
 };
 
 ClusterOptions options_of(const Bench& bench, const Setting& setting, const Workload& workload) {
@@ -45,6 +46,10 @@ ClusterOptions options_of(const Bench& bench, const Setting& setting, const Work
   options.master_bytes_per_second = setting.master_mbit * kMegabit;
   options.restart_after_most = Millis(2'000);
   options.is_checked = false;
+  if (bench.are_strangers) {
+    options.strangers.are_there = true;
+    options.master.audit = AuditMode::kAll;
+  }
   return options;
 }
 
@@ -128,8 +133,10 @@ int run(int argc, char** argv) {
   app.add_option("--example-us", bench.cost.example_us, "processor time of an example")
       ->capture_default_str();
   app.add_option("--lag", bench.cost.staleness, "batches")->capture_default_str();
+  app.add_option("--round-batches", bench.cost.round_batches, "batches")->capture_default_str();
   app.add_option("--shards", bench.shards_a_volunteer, "shards a volunteer")->capture_default_str();
   app.add_option("--seed", bench.seed, "of latencies and kills")->capture_default_str();
+  app.add_flag("--strangers", bench.are_strangers, "all work is done again by others");
   app.add_flag("--tiny", is_tiny, "for ctest");
   CLI11_PARSE(app, argc, argv);
   if (is_tiny) {

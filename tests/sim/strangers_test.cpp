@@ -80,8 +80,8 @@ TEST_CASE("strangers: every kind of lie is found, whoever tells it", "[sim]") {
 // Each of these seeds has once broken a promise.
 TEST_CASE("strangers: storms that a promise was once broken in", "[sim]") {
   SmallWorld world;
-  for (const std::uint64_t seed : {81, 337, 615, 1508, 1599, 2242, 6552, 6960, 8151, 8389, 8968,
-                                   14233, 14950, 15919, 63558, 68215}) {
+  for (const std::uint64_t seed : {81, 337, 615, 988, 1508, 1599, 2242, 6552, 6960, 8151, 8389,
+                                   8968, 14233, 14950, 15919, 63558, 68215}) {
     keep_promises(world, world.storm_of_strangers(seed));
   }
 }
@@ -100,7 +100,8 @@ TEST_CASE("strangers: liars in storms change no checkpoint", "[sim]") {
   }
   if (seeds < 40) return;
   REQUIRE(convicted > seeds / 8);
-  for (const char* mark : {"notice.convicted", "notice.referee", "done.falsified"}) {
+  for (const char* mark :
+       {"notice.convicted", "notice.referee", "done.falsified", "log.took_over"}) {
     INFO(mark);
     REQUIRE(reached[mark] > 0);
   }

@@ -96,7 +96,7 @@ void Audits::release_misplaced(CaseId id, Case& own) {
     const bool owes = auditor.has_unit_out(lease.shard, run_.plan.batch_count()) ||
                       shadow.next_batch >= run_.plan.round_end(shadow.next_commit);
     if (!serves(lease.shard, id) || shadow.state != LeaseState::kReady || owes ||
-        shadow.next_batch == begin_of(piece)) {
+        shadow.next_batch == piece.unit.first) {
       continue;
     }
     release(lease.shard);
@@ -108,7 +108,7 @@ void Audits::update_shadows(CaseId id, Case& own) {
   release_misplaced(id, own);
   for (auto entry = own.shards.begin(); entry != own.shards.end();) {
     const auto& [shard, work] = *entry;
-    if (!needs(own, shard, work)) {
+    if (!needs(own, shard, work) && !is_standby(shard, id)) {
       if (serves(shard, id)) release(shard);
       entry = own.shards.erase(entry);
       continue;
@@ -150,6 +150,7 @@ void Audits::update() {
   for (auto entry = cases_.begin(); entry != cases_.end();) {
     auto& [id, own] = *entry;
     update_auditor(id, own);
+    stand_by(id, own);
     update_shadows(id, own);
     const bool is_done = own.has_left && own.open == 0;
     if (is_done) dismiss_auditor(id, own);

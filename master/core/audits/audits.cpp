@@ -93,11 +93,6 @@ std::optional<std::uint64_t> Audits::next_of(const Case& own) const {
   return number < end ? std::optional(number) : std::nullopt;
 }
 
-BatchIndex Audits::begin_of(const AuditedPiece& piece) const {
-  return piece.unit.kind == UnitInFlight::Kind::kEvaluate ? run_.plan.round_begin(piece.round)
-                                                          : piece.unit.first;
-}
-
 bool Audits::serves(ShardId shard, CaseId id) const {
   const auto found = shadow_of_.find(shard);
   return found != shadow_of_.end() && found->second == id;
@@ -118,7 +113,7 @@ std::optional<UnitInFlight> Audits::next(SessionId auditor) const {
     for (LeaseRef& lease : unit.leases) {
       const ShardLease& shadow = shadows.at(lease.shard);
       is_ready = is_ready && serves(lease.shard, id) && shadow.state == LeaseState::kReady &&
-                 shadow.next_batch == begin_of(piece);
+                 shadow.next_batch == piece.unit.first;
       lease.epoch = shadow.epoch;
     }
     if (is_ready) return unit;
@@ -224,8 +219,10 @@ void Audits::convict(Conviction who, const Case& own, const Place& place) {
 
 void Audits::session_gone(SessionId id) {
   if (const auto held = by_holder_.find(id); held != by_holder_.end()) {
-    cases_.at(held->second).has_left = true;
+    const CaseId own = held->second;
+    cases_.at(own).has_left = true;
     by_holder_.erase(held);
+    stand_by(own, cases_.at(own));
   }
   auditor_leaves(id);
 }

@@ -186,8 +186,6 @@ class Audits {
   [[nodiscard]] bool is_over(const AuditedPiece& piece) const;
   // The piece to be sent next, by number.
   [[nodiscard]] std::optional<std::uint64_t> next_of(const Case& own) const;
-  // The batch before which its shards must stand when the piece begins.
-  [[nodiscard]] BatchIndex begin_of(const AuditedPiece& piece) const;
   // Whether the shard's shadow lease is for this case.
   [[nodiscard]] bool serves(ShardId shard, CaseId id) const;
   // Takes back shadows that cannot come to the next piece, to be lent again: all earlier pieces are
@@ -200,6 +198,13 @@ class Audits {
   [[nodiscard]] bool holds(SessionId id, ShardId shard) const;
   // Whether the session holds a shard of the case itself that is due.
   [[nodiscard]] bool holds_of(const Case& own, SessionId id) const;
+  // Hot standby (standby.cpp): when a holder is gone, its auditor goes on with its shards from
+  // where it stood, as soon as the auditor has done the case. Until then nobody is lent them.
+  void stand_by(CaseId id, Case& own);
+  void go_on(const Case& own, const std::vector<ShardId>& shards);
+  // The new holder's work goes on from pieces that it has done as an auditor.
+  void inherit(SessionId heir, const Case& from);
+  [[nodiscard]] bool is_standby(ShardId shard, CaseId id) const;
   void release(ShardId shard);
   // Whether the case still needs the shard at its auditor.
   [[nodiscard]] bool needs(const Case& own, ShardId shard, const ShardWork& work);

@@ -27,6 +27,21 @@ LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, RoundIndex base_roun
   return {shard, lease.epoch};
 }
 
+void LeaseTable::take_over(ShardId shard, const ShardLease& shadow, Instant now) {
+  ShardLease& lease = at(shard);
+  GLEANER_CHECK(lease.state == LeaseState::kFree && shadow.state == LeaseState::kReady &&
+                shadow.epoch > lease.epoch);
+  lease.holder = shadow.holder;
+  set_state(shard, LeaseState::kReady, now);
+  lease.epoch = shadow.epoch;
+  lease.base_round = shadow.base_round;
+  lease.next_batch = shadow.next_batch;
+  lease.next_commit = shadow.next_commit;
+  lease.parts_arrived = 0;
+  lease.rows_from = 0;
+  lease.handed_over.reset();
+}
+
 ShardLease* LeaseTable::find(const LeaseRef& lease, SessionId session) {
   if (raw(lease.shard) >= shards_.size()) return nullptr;
   ShardLease& shard = at(lease.shard);
@@ -50,6 +65,7 @@ void LeaseTable::set_state(ShardId shard, LeaseState state, Instant now) {
 }
 
 void LeaseTable::release(ShardId shard, Instant now) {
+  at(shard).is_standby = false;
   set_state(shard, LeaseState::kFree, now);
 }
 

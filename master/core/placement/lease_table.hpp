@@ -47,6 +47,7 @@ struct ShardLease {
   std::uint32_t chunks_sent = 0;
   std::string held_before;
   std::string moved_why;
+  bool is_standby = false;  // of a shadow: its holder is to go on with the shard, which is free
 };
 
 // Numbers leases. All tables of a master share one, so that a lease's number does not tell its
@@ -76,6 +77,10 @@ class LeaseTable {
   // stands before `next_batch`.
   LeaseRef grant(ShardId shard, SessionId holder, RoundIndex base_round, BatchIndex next_batch,
                  Instant now);
+
+  // Requires a free shard, and in `shadow` a later lease of it. Its holder goes on under that
+  // lease.
+  void take_over(ShardId shard, const ShardLease& shadow, Instant now);
 
   // The lease if `session` holds it under this epoch; nullptr for anything else a peer may claim.
   [[nodiscard]] ShardLease* find(const LeaseRef& lease, SessionId session);

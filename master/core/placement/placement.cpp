@@ -71,6 +71,35 @@ void Placement::lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_ro
   outbox_.send(auditor, std::move(message));
 }
 
+std::uint32_t Placement::room_to_take_over(SessionId id) const {
+  const SessionState& session = sessions_.at(id);
+  if (session.phase != SessionPhase::kActive || session.is_paused() || session.is_referee() ||
+      outbox_.now() < session.held_back_until) {
+    return 0;
+  }
+  if (!is_audited(session)) return shards_in(Layer::kOutput);
+  const auto held = static_cast<std::uint32_t>(held_by(id, Layer::kOutput).size());
+  return limit(session) - std::min(limit(session), held);
+}
+
+bool Placement::can_take_over(ShardId shard) const {
+  const ShardLease& lease = leases_.at(shard);
+  const ShardLease& shadow = shadows_.at(shard);
+  // A commit that it has sent as an auditor, even in part, is not kept.
+  return shadow.epoch > lease.epoch && shadow.parts_arrived == 0 &&
+         shadow.next_commit <= lease.committed;
+}
+
+bool Placement::is_on_standby(ShardId shard) const {
+  return layer_of(shard) == Layer::kOutput && shadows_.at(shard).is_standby;
+}
+
+void Placement::take_over(ShardId shard) {
+  ShardLease& shadow = shadows_.at(shard);
+  leases_.take_over(shard, shadow, outbox_.now());
+  shadows_.release(shard, outbox_.now());
+}
+
 // ---- Lending -----------------------------------------------------------------------------------
 
 void Placement::update() {
@@ -110,6 +139,7 @@ void Placement::lend_free_shards() {
     if (free.handed_over && free.handed_over->base_round > free.committed) continue;
     const Layer layer = layer_of(shard);
     if (full.contains(layer)) continue;
+    if (is_on_standby(shard)) continue;
     std::vector<Holder> candidates = holders(layer);
     // Nobody holds a shard twice.
     const bool is_shadowed =

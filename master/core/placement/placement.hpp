@@ -57,6 +57,15 @@ class Placement {
                                           std::size_t shadows) const;
   // Lends an auditor a shard as of a checkpoint.
   void lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_round);
+  // How many output shards whose shadows the session holds it may hold in earnest.
+  [[nodiscard]] std::uint32_t room_to_take_over(SessionId id) const;
+  // Whether the holder of the shadow could go on in place of the shard's last holder, from where
+  // the shadow stands.
+  [[nodiscard]] bool can_take_over(ShardId shard) const;
+  // Whether a free shard is kept for the holder of its shadow.
+  [[nodiscard]] bool is_on_standby(ShardId shard) const;
+  // The shadow becomes the lease. Its holder is not told: it goes on under the same number.
+  void take_over(ShardId shard);
 
   // Number of shards of the layer that volunteers hold.
   [[nodiscard]] std::uint32_t shards_in(Layer layer) const;

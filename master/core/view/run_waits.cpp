@@ -56,6 +56,14 @@ RunView::Wait RunView::wait_for_holders() const {
                         seconds_in(*until - outbox_.now())),
             *until - run_.config.rejoin_grace};
   }
+  for (const ShardId shard : free) {
+    if (!placement_.is_on_standby(shard)) continue;
+    const ShardLease& shadow = placement_.shadows().at(shard);
+    return {WaitOwner::kVolunteers,
+            fmt::format("{} to do again what the last holder of shard {} did, and go on with it",
+                        sessions_.name_of(shadow.holder), raw(shard)),
+            leases_.at(shard).since};
+  }
   for (const auto& [id, session] : sessions_.all()) {
     if (!session.awaits_offer) continue;
     return {WaitOwner::kVolunteers,

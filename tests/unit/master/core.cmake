@@ -16,5 +16,5 @@ gleaner_test(master_core_test LABEL unit
           core/master_rejoin_test.cpp core/master_rounds_test.cpp core/master_units_test.cpp
   LINK gleaner_master_driver)
 gleaner_test(master_audits_test LABEL unit
-  SOURCES core/adaptive_audits_test.cpp core/audits_test.cpp
+  SOURCES core/adaptive_audits_test.cpp core/audits_test.cpp core/standby_test.cpp
   LINK gleaner_master_driver)

@@ -1,4 +1,5 @@
-# Messages between master and volunteer. README.md describes every field: unit, range, who sends it.
+# Messages between master and volunteer. messages.hpp says what each field means and who sends it; limits.hpp has the
+# bounds, and README.md in the folder above the packed forms. Enumerators count from 0 in the order of messages.hpp.
 # Rules of change: fields are only ever added, at the end, with a default that means what their
 # absence meant; nothing is removed, renumbered or retyped within a protocol version.
 @0xd2a1f7c05b6e9341;
@@ -111,7 +112,7 @@ struct LeaseGrant {
   nextBatch @2 :UInt64;
   baseChunks @3 :UInt32;
   chunks @4 :UInt32;
-  labelCounts @5 :Data;
+  labelCounts @5 :Data;  # varints
   isHeld @6 :Bool;
 }
 
@@ -176,7 +177,7 @@ struct TrainUnit {
 
 struct ShardOutcome {
   shard @0 :UInt32;
-  gradientDigest @1 :UInt64;
+  gradientDigest @1 :UInt64;  # XXH3-64 of a checksum of the shard's own gradient
   loss @2 :Int64;
   active @3 :UInt64;
 }
@@ -314,7 +315,7 @@ struct VolunteerEntry {
 
 struct ShardEntry {
   state @0 :UInt8;
-  holder @1 :UInt32;
+  holder @1 :UInt32;  # its place among the volunteers plus one; 0 for none
   sinceUs @2 :UInt64;
   committed @3 :UInt32;
   nextBatch @4 :UInt64;

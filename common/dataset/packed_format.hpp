@@ -1,5 +1,6 @@
-// The bytes of a packed file, version 1; README.md in this folder has the same as a table. All
-// numbers are little-endian and the file is read in place, so the host must be too.
+// The bytes of a packed file, version 1; README.md in this folder says what follows the header. All
+// numbers are little-endian and the file is read in place, so the host must be too. Offsets are
+// from the file's start.
 #pragma once
 
 #include <bit>

@@ -10,7 +10,7 @@ from pathlib import Path
 GLEANER, MASTER = sys.argv[1], sys.argv[2]
 SECONDS = 120
 
-# What tools/README.md shows, once for each form of the file.
+# What tools/predict/README.md shows, once for each form of the file.
 SCRIPT = """
 import json, sys
 import numpy as np

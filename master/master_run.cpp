@@ -18,15 +18,13 @@
 #include "master/access/aggregates.hpp"
 #include "master/access/gate.hpp"
 #include "master/aside.hpp"
-#include "master/audit_checkpoints.hpp"
-#include "master/backup_keeper.hpp"
-#include "master/best_checkpoint.hpp"
 #include "master/console/progress_source.hpp"
 #include "master/core_runner.hpp"
 #include "master/core_settings.hpp"
 #include "master/entrance/entrance.hpp"
 #include "master/fallback.hpp"
 #include "master/finished_run.hpp"
+#include "master/keep/keeper.hpp"
 #include "master/local_volunteers.hpp"
 #include "master/run_facts.hpp"
 #include "master/tasks/resume_point.hpp"
@@ -65,15 +63,24 @@ class MasterRun {
         signals_(io_, SIGINT, SIGTERM),
         progress_timer_(io_),
         entrance_(io_, tasks_, config, console),
-        fallback_(std::chrono::seconds(config.run.fallback_local_s)),
-        may_miss_lies_(config.network.audit == AuditMode::kAdaptive &&
-                       !config.network.listen.empty()) {}
+        keeper_(config, store,
+                [this](RunEvent event) {
+                  asio::post(io_, [this, event = std::move(event)] { console_.event(event); });
+                }),
+        fallback_(std::chrono::seconds(config.run.fallback_local_s)) {}
 
   // `goes_on`: after a round that diverged, so that everybody has been told what the run is.
   Result<ExitCode> run(bool goes_on);
 
  private:
+  // -- the steps of a run
   Result<void> settle();
+  [[nodiscard]] bool is_complete(const ResumePoint& resume) const;
+  void make_core(const ResumePoint& resume, bool goes_on);
+  // Returns when the core is done.
+  void train(const ResumePoint& resume);
+  void close();
+
   void announce(const ResumePoint& resume);
   void report(const Notice& notice);
   void keep_out(const VolunteerConvicted& guilty);
@@ -89,11 +96,6 @@ class MasterRun {
   void complete(RunStatus& status, const Standing& standing) const;
   void measure_disk();
   void end_backups();
-  // -- on the thread of the store, or before there is one
-  void warn(std::string text);
-  void keep_best();
-  // Keeps the checkpoint while strangers' work may go unaudited.
-  void keep_for_audits(RoundIndex checkpoint);
 
   Result<ExitCode> conclude(const Done& done);
   // Error kDiverged: the run is to go on from its checkpoint.
@@ -116,14 +118,13 @@ class MasterRun {
   asio::signal_set signals_;
   asio::steady_timer progress_timer_;
   Entrance entrance_;
+  Keeper keeper_;
   std::optional<MasterCore> core_;
-  std::optional<BackupKeeper> backups_;
   std::optional<Persister> persister_;
   std::optional<CoreRunner> runner_;
   std::optional<LocalVolunteers> local_;
   std::optional<LocalVolunteers> referee_;
   Fallback fallback_;
-  const bool may_miss_lies_;       // not all work of strangers is audited
   bool is_stepping_back_ = false;  // the fallback is leaving
   std::optional<Done> done_;
   std::optional<MasterNote> note_;
@@ -136,9 +137,7 @@ class MasterRun {
 };
 
 Result<void> MasterRun::settle() {
-  Result<void> undone;
-  if (may_miss_lies_) undone = undo_work_of_banned(config_.run.store, store_, console_);
-  if (!undone) return undone;
+  if (auto undone = keeper_.undo_work_of_banned(console_); !undone) return undone;
   return settle_staged(
       store_,
       [this](RoundIndex round) {
@@ -336,31 +335,11 @@ Result<ExitCode> MasterRun::conclude_finished(bool already) {
   if (!already && !worker_.judged().empty()) {
     compare_with_centroids(*finished, *data_.train, worker_.judged(), {io_, signals_}, console_);
   }
-  drop_kept_to_go_back(config_.run.store);
-  finished->best_store = kept_best(config_.run.store, finished->best_checkpoint);
+  keeper_.run_is_complete();
+  finished->best_store = keeper_.best(finished->best_checkpoint);
   finished->seconds = seconds_in(monotonic_now() - started_);
   console_.event(*finished);
   return ExitCode::kOk;
-}
-
-void MasterRun::warn(std::string text) {
-  asio::post(io_, [this, said = std::move(text)] { console_.log(LogLevel::kWarning, said); });
-}
-
-void MasterRun::keep_best() {
-  if (config_.evaluation.patience == 0) return;
-  const auto kept = keep_if_best(config_.run.store, store_);
-  if (!kept) warn("the best checkpoint is not kept: " + kept.error().message);
-}
-
-void MasterRun::keep_for_audits(RoundIndex checkpoint) {
-  if (!may_miss_lies_) return;
-  const auto kept = keep_to_go_back(config_.run.store, checkpoint);
-  if (kept) return;
-  warn(
-      fmt::format("checkpoint {} is not kept, so that the run goes back further if work of a "
-                  "stranger proves false: {}",
-                  checkpoint, kept.error().message));
 }
 
 Result<ExitCode> MasterRun::cut_rates(const Done& done) {
@@ -384,7 +363,7 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
   if (done.outcome == Outcome::kDiverged) return cut_rates(done);
   if (done.outcome == Outcome::kFalsified) {
     console_.log(LogLevel::kWarning, done.error.message);
-    if (auto undone = undo_work_of(config_.run.store, store_, done.convicted, console_); !undone) {
+    if (auto undone = keeper_.undo_work_of(done.convicted, console_); !undone) {
       return fail(undone.error(), ExitCode::kStore);
     }
     return Error{ErrorCode::kDiverged, done.error.message};
@@ -399,50 +378,34 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
 }
 
 void MasterRun::end_backups() {
-  if (!backups_) return;
+  if (!keeper_.makes_backups()) return;
   io_.restart();
   if (done_->outcome == Outcome::kFinished) {
     run_aside(
-        io_, signals_, [this] { backups_->finish(store_); },
+        io_, signals_, [this] { keeper_.finish_backups(); },
         [this] {
           console_.log(LogLevel::kWarning, "asked to stop: the last backup is given up");
-          backups_->stop();
+          keeper_.give_up_backups();
         });
   }
-  backups_.reset();
+  keeper_.end_backups();
   io_.restart();
   io_.poll();  // shows what became of the last one
 }
 
-Result<ExitCode> MasterRun::run(bool goes_on) {
-  if (auto settled = settle(); !settled) return fail(settled.error(), ExitCode::kStore);
-  const auto resume = read_resume_point(store_);
-  if (!resume) return fail(resume.error(), ExitCode::kStore);
-  // Where the last start ended between the two.
-  if (resume->is_evaluated) keep_best();
-  const bool is_complete =
-      resume->checkpoint >= rounds_ || resume->learning.is_past_best(config_.evaluation.patience);
-  if (is_complete && (resume->is_evaluated || !data_.test)) return conclude_finished(true);
+bool MasterRun::is_complete(const ResumePoint& resume) const {
+  const bool is_trained =
+      resume.checkpoint >= rounds_ || resume.learning.is_past_best(config_.evaluation.patience);
+  return is_trained && (resume.is_evaluated || !data_.test);
+}
 
-  if (auto loaded = worker_.load(store_); !loaded) return fail(loaded.error(), ExitCode::kStore);
+void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
   CoreConfig core = core_config(config_, data_);
   if (goes_on) core.min_volunteers = 1;  // they have been here
-  core_.emplace(data_.model, std::move(core), *resume);
-  if (!config_.backup.folder.empty()) {
-    backups_.emplace(
-        config_.backup,
-        [this](RunEvent event) {
-          asio::post(io_, [this, event = std::move(event)] { console_.event(event); });
-        },
-        monotonic_now());
-  }
+  core_.emplace(data_.model, std::move(core), resume);
   persister_.emplace(
-      store_, &wall_seconds,
-      [this](RoundIndex checkpoint) {
-        if (backups_) backups_->folded(store_, monotonic_now());
-        keep_for_audits(checkpoint);
-      },
-      [this](RoundIndex) { keep_best(); });
+      store_, &wall_seconds, [this](RoundIndex checkpoint) { keeper_.folded(checkpoint); },
+      [this](RoundIndex) { keeper_.evaluated(); });
   CoreRunner::Observer observer;
   observer.on_notice = [this](const Notice& notice) { report(notice); };
   observer.on_done = [this](const Done& done) { done_ = done; };
@@ -455,15 +418,11 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   };
   observer.on_gone = [this](const Standing& standing) { entrance_.gate().gone(standing); };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
+}
 
-  if (!goes_on) announce(*resume);
-  auto opened = entrance_.open({[this](Arrival arrival) { runner_->receive(std::move(arrival)); },
-                                [this](const Gate::Verdict& verdict) { runner_->expel(verdict); }});
-  if (!opened) return fail(opened.error(), ExitCode::kNetwork);
-  keep_for_audits(resume->checkpoint);
-  if (auto begun = begin_web(); !begun) return fail(begun.error(), ExitCode::kStore);
+void MasterRun::train(const ResumePoint& resume) {
   if (entrance_.is_open()) {
-    note_.emplace(config_.run.store, RunningMaster{config_.network.listen, raw(resume->first_epoch),
+    note_.emplace(config_.run.store, RunningMaster{config_.network.listen, raw(resume.first_epoch),
                                                    !config_.network.insecure});
   }
   if (config_.run.local > 0) start_local(config_.run.local);
@@ -471,7 +430,9 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   runner_->start();
   show_progress();
   while (!done_) io_.run_one();
+}
 
+void MasterRun::close() {
   signals_.cancel();
   progress_timer_.cancel();
   entrance_.close();
@@ -482,6 +443,26 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   if (done_->outcome != Outcome::kDiverged) publish_web(runner_->snapshot());
   runner_.reset();
   end_backups();
+}
+
+Result<ExitCode> MasterRun::run(bool goes_on) {
+  if (auto settled = settle(); !settled) return fail(settled.error(), ExitCode::kStore);
+  const auto resume = read_resume_point(store_);
+  if (!resume) return fail(resume.error(), ExitCode::kStore);
+  // Where the last start ended between the two.
+  if (resume->is_evaluated) keeper_.evaluated();
+  if (is_complete(*resume)) return conclude_finished(true);
+
+  if (auto loaded = worker_.load(store_); !loaded) return fail(loaded.error(), ExitCode::kStore);
+  make_core(*resume, goes_on);
+  if (!goes_on) announce(*resume);
+  auto opened = entrance_.open({[this](Arrival arrival) { runner_->receive(std::move(arrival)); },
+                                [this](const Gate::Verdict& verdict) { runner_->expel(verdict); }});
+  if (!opened) return fail(opened.error(), ExitCode::kNetwork);
+  keeper_.begin(resume->checkpoint);
+  if (auto begun = begin_web(); !begun) return fail(begun.error(), ExitCode::kStore);
+  train(*resume);
+  close();
   return conclude(*done_);
 }
 

@@ -1,4 +1,4 @@
-#include "master/backup_keeper.hpp"
+#include "master/keep/backup_keeper.hpp"
 
 #include <fmt/format.h>
 

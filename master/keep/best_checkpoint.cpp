@@ -1,4 +1,4 @@
-#include "master/best_checkpoint.hpp"
+#include "master/keep/best_checkpoint.hpp"
 
 #include <utility>
 

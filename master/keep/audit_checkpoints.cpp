@@ -1,4 +1,4 @@
-#include "master/audit_checkpoints.hpp"
+#include "master/keep/audit_checkpoints.hpp"
 
 #include <fmt/format.h>
 

@@ -1,0 +1,63 @@
+#include "master/keep/keeper.hpp"
+
+#include <fmt/format.h>
+
+#include <utility>
+
+#include "master/keep/audit_checkpoints.hpp"
+#include "master/keep/best_checkpoint.hpp"
+
+namespace gleaner {
+
+Keeper::Keeper(const MasterConfig& config, RunStore& store, std::function<void(RunEvent)> tell)
+    : config_(config),
+      store_(store),
+      tell_(std::move(tell)),
+      may_miss_lies_(config.network.audit == AuditMode::kAdaptive &&
+                     !config.network.listen.empty()) {
+  if (!config.backup.folder.empty()) backups_.emplace(config.backup, tell_, monotonic_now());
+}
+
+Result<void> Keeper::undo_work_of_banned(Console& console) {
+  if (!may_miss_lies_) return {};
+  return gleaner::undo_work_of_banned(config_.run.store, store_, console);
+}
+
+Result<void> Keeper::undo_work_of(const std::vector<KeyId>& liars, Console& console) {
+  return gleaner::undo_work_of(config_.run.store, store_, liars, console);
+}
+
+void Keeper::folded(RoundIndex checkpoint) {
+  if (backups_) backups_->folded(store_, monotonic_now());
+  keep_to_go_back(checkpoint);
+}
+
+void Keeper::evaluated() {
+  if (config_.evaluation.patience == 0) return;
+  const auto kept = keep_if_best(config_.run.store, store_);
+  if (!kept) warn("the best checkpoint is not kept: " + kept.error().message);
+}
+
+void Keeper::keep_to_go_back(RoundIndex checkpoint) {
+  if (!may_miss_lies_) return;
+  const auto kept = gleaner::keep_to_go_back(config_.run.store, checkpoint);
+  if (kept) return;
+  warn(
+      fmt::format("checkpoint {} is not kept, so that the run goes back further if work of a "
+                  "stranger proves false: {}",
+                  checkpoint, kept.error().message));
+}
+
+void Keeper::run_is_complete() {
+  drop_kept_to_go_back(config_.run.store);
+}
+
+std::string Keeper::best(RoundIndex best) const {
+  return kept_best(config_.run.store, best);
+}
+
+void Keeper::warn(std::string text) {
+  tell_(LogLine{LogLevel::kWarning, std::move(text)});
+}
+
+}  // namespace gleaner

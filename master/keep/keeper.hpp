@@ -1,0 +1,68 @@
+// What a run keeps beside its store while it trains: backups, the best checkpoint, and those to go
+// back to while strangers' work may go unaudited. What cannot be kept is a warning, and training
+// goes on.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/access/key_id.hpp"
+#include "master/config/config.hpp"
+#include "master/console/progress.hpp"
+#include "master/console/progress_events.hpp"
+#include "master/keep/backup_keeper.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+class Keeper {
+ public:
+  // `config` and `store` outlive it. `tell` is called on the thread of the store, and on one of the
+  // keeper's own.
+  Keeper(const MasterConfig& config, RunStore& store, std::function<void(RunEvent)> tell);
+
+  // -- before the run begins. They leave the store at the checkpoint to begin from.
+  // Undoes what volunteers that have been banned did unaudited; the console is told.
+  Result<void> undo_work_of_banned(Console& console);
+  Result<void> undo_work_of(const std::vector<KeyId>& liars, Console& console);
+
+  // -- by the thread that uses the store, between two tasks
+  // The run begins with the checkpoint.
+  void begin(RoundIndex checkpoint) { keep_to_go_back(checkpoint); }
+
+  // The checkpoint is new.
+  void folded(RoundIndex checkpoint);
+  // An evaluation of the checkpoint is on record.
+  void evaluated();
+
+  // -- after training
+  [[nodiscard]] bool makes_backups() const { return backups_.has_value(); }
+
+  // Waits for the backup that is being made, and backs up the last checkpoint.
+  void finish_backups() { backups_->finish(store_); }
+
+  // Gives up the backup that is being made, and makes no other. From any thread.
+  void give_up_backups() { backups_->stop(); }
+
+  // Gives them up and waits for the threads that make them.
+  void end_backups() { backups_.reset(); }
+
+  // The run is complete: drops what only an unfinished one needs.
+  void run_is_complete();
+  // Where checkpoint `best` is kept; empty: nowhere.
+  [[nodiscard]] std::string best(RoundIndex best) const;
+
+ private:
+  void keep_to_go_back(RoundIndex checkpoint);
+  void warn(std::string text);
+
+  const MasterConfig& config_;
+  RunStore& store_;
+  const std::function<void(RunEvent)> tell_;
+  const bool may_miss_lies_;  // not all work of strangers is audited
+  std::optional<BackupKeeper> backups_;
+};
+
+}  // namespace gleaner

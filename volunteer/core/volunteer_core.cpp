@@ -267,6 +267,9 @@ void VolunteerCore::on(const Tick&) {
   }
   switch (phase_) {
     case Phase::kRetrying:
+      if (!(kept_.empty() && kept_shards_.empty()) && now_ - last_met_ >= config_.keep_alone) {
+        stop_keeping();
+      }
       if (config_.give_up && now_ - last_met_ >= *config_.give_up) {
         exit(false, {ErrorCode::kIo, fmt::format("no master for {} s, so it gives up: {}",
                                                  config_.give_up->count() / 1000, why_)});

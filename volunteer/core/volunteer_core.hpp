@@ -37,6 +37,8 @@ struct CoreConfig {
   Millis retry_first{500};
   Millis retry_longest{30'000};
   Millis retry_keeping{1'000};  // the longest while it keeps shards, so as not to come too late
+  // After that without a master it has most likely ended: the memory is given back.
+  Millis keep_alone{600'000};
   std::optional<Millis>
       give_up;  // exit when no master has been reached for this time; unset: never
   Millis welcome_deadline{10'000};

@@ -1,4 +1,5 @@
 // Coming back with shards that were kept: announcing, offering, being granted or turned down.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "tests/support/volunteer_driver.hpp"
@@ -172,6 +173,27 @@ TEST_CASE("rejoin: while it keeps shards it tries again every second", "[volunte
     REQUIRE(waited <= VolunteerDriver::tiny_config().retry_keeping + Millis(10));
     driver.handle(ConnectFailed{"connection refused"});
   }
+}
+
+TEST_CASE("rejoin: shards of a master that stays away are given up", "[volunteer]") {
+  VolunteerDriver driver = holder();
+  driver.handle(Disconnected{"reset"});
+  const auto has_forgotten = [&driver] {
+    return std::ranges::any_of(driver.work, [](const StartWork& work) {
+      return std::holds_alternative<Forget>(work.work);
+    });
+  };
+  const Instant end = driver.now() + VolunteerDriver::tiny_config().keep_alone;
+  while (driver.now() < end) {
+    REQUIRE_FALSE(has_forgotten());
+    const std::uint32_t before = driver.connects;
+    driver.tick(Millis(1'000));
+    if (driver.connects != before) driver.handle(ConnectFailed{"connection refused"});
+  }
+  driver.tick(Millis(60'000));
+  REQUIRE(has_forgotten());
+  driver.handle(ConnectFailed{"connection refused"});
+  REQUIRE(dial_again(driver).kept_shards == 0);
 }
 
 }  // namespace gleaner::volunteer

@@ -154,7 +154,7 @@ Millis Sessions::patience(const SessionState& session) const {
   // A paused volunteer may keep its shards for a while, since its owner may be gone again soon. The
   // bound is on all pauses since its last progress together: nobody holds a run up by pausing.
   if (session.paused_at > session.last_progress) return run_.config.stall * kPauseStalls;
-  const bool is_stranger = run_.config.audit == AuditMode::kAll && !session.is_trusted();
+  const bool is_stranger = run_.config.audit != AuditMode::kOff && !session.is_trusted();
   if (!is_stranger || session.units.empty()) return run_.config.stall;
   std::vector<double> others;
   for (const auto& [id, other] : sessions_) {

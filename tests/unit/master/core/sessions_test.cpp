@@ -147,7 +147,7 @@ TEST_CASE("sessions: each deadline strikes when its time is full and not a micro
 
 TEST_CASE("sessions: a stranger that others wait for has less time, and no shards for a while",
           "[sessions]") {
-  SessionsScene scene(AuditMode::kAll);
+  SessionsScene scene(GENERATE(AuditMode::kAll, AuditMode::kAdaptive));
   SessionState& eve = scene.join(1);
   eve.standing.is_trusted = false;
   SessionState& ann = scene.join(2);

@@ -209,8 +209,8 @@ Work work_of(const PlanInput& input, const MachineCosts& costs, const Shape& s, 
   w.layer = whole * layer_seconds(input, costs, s, bytes);
   w.volunteer =
       whole * around_seconds(costs, s) + busy * messages(costs, s, t.unit_down + t.unit_up);
-  w.worker = s.batch * h * costs.pack_codes;
-  w.network = s.batch * h * costs.add_gradient + messages(costs, s, t.unit_down + t.unit_up);
+  w.worker = s.batch * h * (costs.pack_codes + s.holders * costs.add_gradient);
+  w.network = messages(costs, s, t.unit_down + t.unit_up);
   if (s.input_share > 0) {
     w.input = features;
     w.input_holder =

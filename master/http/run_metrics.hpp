@@ -1,5 +1,6 @@
 // The run as Prometheus reads it: base units, and labels from short lists that are known beforehand
-// (a volunteer's name is no label). README.md explains each; dashboards/ has rules and a dashboard.
+// (a volunteer's name is no label). Each explains itself in its help text; dashboards/ has rules
+// and a dashboard.
 #pragma once
 
 #include <array>

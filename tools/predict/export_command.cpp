@@ -349,7 +349,7 @@ void add_export_command(CLI::App& app, int& exit_status) {
   verb.add_flag("--json", flags->json, "one JSON object about what was written");
   verb.footer(std::string("Weights and biases of the last whole checkpoint in single precision, "
                           "labels in their own order,\nwith configuration and digest. "
-                          "tools/README.md lists the tensors and has a NumPy script that "
+                          "tools/predict/README.md lists the tensors and has a NumPy script that "
                           "predicts\nwith them. Several stores are of the same training file, "
                           "with other seeds or settings: together they\npredict better than each "
                           "(an ensemble), and their model is used like any.\n\n"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "master/core_runner.hpp"
+#include "master/runner/core_runner.hpp"
 #include "volunteer/client.hpp"
 
 namespace gleaner {

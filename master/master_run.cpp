@@ -19,7 +19,6 @@
 #include "master/access/gate.hpp"
 #include "master/aside.hpp"
 #include "master/console/progress_source.hpp"
-#include "master/core_runner.hpp"
 #include "master/core_settings.hpp"
 #include "master/entrance/entrance.hpp"
 #include "master/fallback.hpp"
@@ -28,6 +27,7 @@
 #include "master/local_volunteers.hpp"
 #include "master/run_facts.hpp"
 #include "master/tasks/resume_point.hpp"
+#include "master/threaded_runner.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/identity.hpp"
 #include "storage/master_note.hpp"
@@ -121,7 +121,7 @@ class MasterRun {
   Keeper keeper_;
   std::optional<MasterCore> core_;
   std::optional<Persister> persister_;
-  std::optional<CoreRunner> runner_;
+  std::optional<ThreadedRunner> runner_;
   std::optional<LocalVolunteers> local_;
   std::optional<LocalVolunteers> referee_;
   Fallback fallback_;

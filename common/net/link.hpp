@@ -4,8 +4,10 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
+#include "common/access/key_id.hpp"
 #include "common/bytes.hpp"
 #include "common/lane.hpp"
 
@@ -37,6 +39,13 @@ class Link {
   virtual void close() = 0;
   // Forgets the handlers and closes at once.
   virtual void abandon() = 0;
+};
+
+// Who has introduced itself: the link's first frame is the introduction, which has arrived.
+struct Arrival {
+  std::shared_ptr<Link> link;
+  std::string peer;          // ADDRESS:PORT
+  std::optional<KeyId> key;  // which it has proved to have; none in plain text
 };
 
 }  // namespace gleaner

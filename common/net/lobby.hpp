@@ -37,13 +37,6 @@ struct LobbyLimits {
   RateBudget::Rate handshakes_per_address{64, 32};
 };
 
-// Who has introduced itself: the link's first frame is the introduction, which has arrived.
-struct Arrival {
-  std::shared_ptr<Link> link;
-  std::string peer;          // ADDRESS:PORT
-  std::optional<KeyId> key;  // which it has proved to have; none in plain text
-};
-
 class Lobby {
  public:
   struct Observer {

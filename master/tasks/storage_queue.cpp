@@ -18,14 +18,10 @@ bool may_go_between(const StorageTask& task) {
 
 }  // namespace
 
-void StorageQueue::clear() {
-  *this = {};
-}
-
-const StorageTask& StorageQueue::next() {
+std::shared_ptr<const StorageTask> StorageQueue::next() {
   GLEANER_CHECK(!tasks_.empty());
   if (!is_chosen_) {
-    const bool has_other = tasks_.size() > 1 && may_go_between(tasks_[1]);
+    const bool has_other = tasks_.size() > 1 && may_go_between(*tasks_[1]);
     const bool goes_between = has_begun_ && has_other && in_between_ < kInBetweenMax;
     chosen_ = goes_between ? 1 : 0;
     in_between_ = goes_between ? in_between_ + 1 : 0;

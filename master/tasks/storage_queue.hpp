@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <deque>
+#include <memory>
 #include <utility>
 
 #include "master/core/events/events.hpp"
@@ -14,25 +15,22 @@ namespace gleaner {
 
 class StorageQueue {
  public:
-  void push(StorageTask task) { tasks_.push_back(std::move(task)); }
-
-  void clear();
+  void push(StorageTask task) {
+    tasks_.push_back(std::make_shared<const StorageTask>(std::move(task)));
+  }
 
   [[nodiscard]] bool empty() const { return tasks_.empty(); }
 
-  // Chooses the task to run; the same one until one of the calls below tells how it went. The
-  // reference stays valid until then, whatever is pushed. Requires !empty().
-  const StorageTask& next();
+  // Chooses the task to run; the same one until one of the calls below tells how it went. Requires
+  // !empty().
+  std::shared_ptr<const StorageTask> next();
   // It is done, and leaves the queue.
   void done();
   // It has more steps, and goes on when it is chosen again.
   void stepped();
 
-  // Whether the task at the head has begun and is not done.
-  [[nodiscard]] bool is_between_steps() const { return has_begun_; }
-
  private:
-  std::deque<StorageTask> tasks_;
+  std::deque<std::shared_ptr<const StorageTask>> tasks_;
   bool is_chosen_ = false;
   std::size_t chosen_ = 0;
   bool has_begun_ = false;      // the head

@@ -6,12 +6,16 @@
 #include <utility>
 
 #include "master/tasks/going_back.hpp"
+#include "schema/wire/codec.hpp"
 #include "tests/sim/describe.hpp"
+#include "tests/sim/network/sim_link.hpp"
 
 namespace gleaner::sim {
 namespace {
 
-constexpr Millis kStorageRetry{200};
+// From the end of a write to the core's learning of it.
+constexpr Micros kHandOver{200};
+constexpr RunnerPace kPace{kTick, Millis(200)};
 
 }  // namespace
 
@@ -72,7 +76,22 @@ void MasterProcess::start() {
     context_.log.line("master",
                       "starts at checkpoint " + std::to_string(opened->resume.checkpoint));
   }
-  tick(life_);
+  run();
+}
+
+void MasterProcess::run() {
+  CoreRunner::Observer observer;
+  observer.on_event = [this](const Event& event) { saw(event); };
+  observer.on_effects = [this](const Effects& effects) { saw(effects); };
+  observer.on_notice = [this](const Notice& notice) { saw(notice); };
+  observer.on_done = [this, life = life_](const Done& done) {
+    context_.clock.after(Micros(0), [this, life, done] {
+      if (life == life_) conclude(done);
+    });
+  };
+  runner_ = std::make_unique<CoreRunner>(context_.clock, *core_, *this, *this, std::move(observer),
+                                         kPace);
+  runner_->start();
 }
 
 bool MasterProcess::dies_of_disk(const Error& error) {
@@ -95,15 +114,14 @@ bool MasterProcess::dies_of_disk(const Error& error) {
 void MasterProcess::die(Death death) {
   context_.log.line("master", death == Death::kProcess ? "dies" : "loses its power");
   ++life_;
-  core_.reset();
-  tasks_.reset();
-  storage_queue_.clear();
-  for (const auto& [id, is_live] : links_) {
+  for (const ConnectionId id : context_.network.attached(End::kMaster)) {
     context_.network.abandon(id, End::kMaster,
                              death == Death::kProcess || context_.random.chance(1, 3));
   }
-  links_.clear();
-  dies_in_fold_ = false;
+  runner_.reset();
+  core_.reset();
+  tasks_.reset();
+  dies_in_fold_ = is_within_fold_ = false;
   if (referee_over_) referee_over_();
   context_.tell_checkers([](Checker& c) { c.master_gone(); });
   if (death == Death::kMachine) {
@@ -127,11 +145,11 @@ void MasterProcess::restart_later() {
 }
 
 void MasterProcess::ask_to_stop() {
-  handle(StopRequested{});
+  if (is_running()) runner_->stop();
 }
 
 std::string MasterProcess::waiting_for() const {
-  return core_ ? core_->snapshot().waiting_for : "the master to start";
+  return runner_ ? runner_->snapshot().waiting_for : "the master to start";
 }
 
 void MasterProcess::fail_next_write() {
@@ -154,115 +172,79 @@ void MasterProcess::fill_disk(Instant until) {
   });
 }
 
-void MasterProcess::tick(std::uint64_t life) {
-  if (!is_running() || life != life_) return;
-  handle(Tick{});
-  context_.clock.after(kTick, [this, life] { tick(life); });
-}
+// ---- What the runner does ----------------------------------------------------------------------
 
-// ---- Events and effects ------------------------------------------------------------------------
-
-void MasterProcess::handle(Event event) {
-  if (!is_running() || result_.finished || !context_.log.violations().empty()) return;
+void MasterProcess::saw(const Event& event) {
   context_.clock.note(event.index());
   if (std::holds_alternative<BackwardDone>(event)) result_.applied.push_back(context_.clock.now());
   if (context_.log.is_traced()) {
     if (const std::string text = describe(event); !text.empty()) context_.log.line("master", text);
   }
-  context_.tell_checkers([&](Checker& c) { c.event(event); });
-  const std::uint64_t life = life_;
-  perform(core_->handle(std::move(event), context_.clock.now()));
-  // After its last effect the core keeps its tables as they were.
-  if (life == life_ && !result_.finished) {
-    context_.tell_checkers([&](Checker& c) { c.state(*core_); });
-  }
+  context_.tell_checkers([&](Checker& c) {
+    c.event(event);
+    c.bytes_waiting(context_.network.queued_bytes_most());
+  });
 }
 
-void MasterProcess::perform(Effects effects) {
-  const std::uint64_t life = life_;
-  for (Effect& effect : effects) {
-    if (life != life_) return;
+void MasterProcess::saw(const Effects& effects) {
+  bool is_done = false;
+  for (const Effect& effect : effects) {
     if (context_.log.is_traced()) {
       if (const std::string text = describe(effect); !text.empty()) {
         context_.log.line("master", text);
       }
     }
     context_.tell_checkers([&](Checker& c) { c.effect(effect); });
-    std::visit([this](auto& e) { perform(e); }, effect);
+    is_done = is_done || std::holds_alternative<Done>(effect);
   }
+  // After its last effect the core keeps its tables as they were.
+  if (!is_done) context_.tell_checkers([&](Checker& c) { c.state(*core_); });
 }
 
-void MasterProcess::perform(Send& effect) {
-  const ConnectionId id = raw(effect.session);
-  if (!links_.contains(id)) return;
-  Packet packet = context_.workload.pack(effect.message);
-  core_->handle(MessageSent{effect.session, effect.message.index(), packet.wire_bytes},
-                context_.clock.now());
-  context_.network.send(id, End::kMaster, std::move(packet));
-  const std::size_t waiting = context_.network.queued_bytes(id, End::kMaster);
-  context_.tell_checkers([&](Checker& c) { c.bytes_waiting(waiting); });
-}
-
-void MasterProcess::perform(CloseSession& effect) {
-  context_.network.close(raw(effect.session), End::kMaster);
-}
-
-void MasterProcess::perform(WorkerTask& task) {
+void MasterProcess::run(WorkerTask task, std::function<void(Event)> done) {
   worker_free_ = std::max(worker_free_, context_.clock.now()) + tasks_->cost(task);
-  context_.clock.at(worker_free_, [this, life = life_, task = std::move(task)] {
-    if (life != life_) return;
-    context_.tell_checkers([&](Checker& c) { c.working(task); });
-    handle(tasks_->run(task));
-  });
+  context_.clock.at(worker_free_,
+                    [this, life = life_, task = std::move(task), done = std::move(done)] {
+                      if (life != life_) return;
+                      context_.tell_checkers([&](Checker& c) { c.working(task); });
+                      done(tasks_->run(task));
+                    });
 }
 
-void MasterProcess::perform(StorageTask& task) {
-  const bool is_idle = storage_queue_.empty();
-  storage_queue_.push(std::move(task));
-  if (is_idle) do_storage();
-}
-
-void MasterProcess::do_storage() {
-  Micros cost = tasks_->cost(storage_queue_.next());
+void MasterProcess::run(std::shared_ptr<const StorageTask> task,
+                        std::function<void(std::optional<Event>)> done) {
+  Micros cost = tasks_->cost(*task);
   if (context_.clock.now() < disk_slow_until_) cost *= disk_slowness_;
-  context_.clock.after(cost, [this, life = life_] {
-    if (life == life_) store(life);
+  context_.clock.after(cost, [this, life = life_, task = std::move(task), done = std::move(done)] {
+    if (life == life_) store(*task, done);
   });
 }
 
-void MasterProcess::store(std::uint64_t life) {
-  const StorageTask& task = storage_queue_.next();
+void MasterProcess::store(const StorageTask& task,
+                          const std::function<void(std::optional<Event>)>& done) {
   const bool is_fold = std::holds_alternative<FoldTask>(task);
-  const bool is_begun = storage_queue_.is_between_steps();
   const bool dies = is_fold && dies_in_fold_;
-  if (dies && context_.random.chance(1, is_begun ? 16 : 3)) {
-    context_.log.mark(is_begun ? "branch.died_within_a_fold" : "branch.died_before_a_fold");
+  if (dies && context_.random.chance(1, is_within_fold_ ? 16 : 3)) {
+    context_.log.mark(is_within_fold_ ? "branch.died_within_a_fold" : "branch.died_before_a_fold");
     die(Death::kMachine);
     return;
   }
-  if (is_begun && !is_fold) context_.log.mark("branch.overtook_a_fold");
+  if (is_within_fold_ && !is_fold) context_.log.mark("branch.overtook_a_fold");
   std::optional<Event> outcome = tasks_->run(task);
   if (!outcome) {
-    storage_queue_.stepped();
-    do_storage();
-    return;
+    is_within_fold_ = true;
+    return done(std::nullopt);
   }
-  Event& done = *outcome;
   if (is_fold) dies_in_fold_ = false;
-  if (std::holds_alternative<StoreFull>(done)) {
-    handle(std::move(done));
-    context_.clock.after(kStorageRetry, [this, life] {
-      if (life == life_) do_storage();
-    });
-    return;
-  }
+  if (std::holds_alternative<StoreFull>(*outcome)) return done(std::move(outcome));
+  if (is_fold) is_within_fold_ = false;
   if (RunStore* run = tasks_->store()) {
     disk_faults_.is_looked_at = true;
-    context_.tell_checkers([&](Checker& c) { c.stored(task, done, *run); });
+    context_.tell_checkers([&](Checker& c) { c.stored(task, *outcome, *run); });
     disk_faults_.is_looked_at = false;
-    if (std::holds_alternative<Folded>(done)) note_checkpoint();
+    if (std::holds_alternative<Folded>(*outcome)) note_checkpoint();
   }
-  const auto* failed = std::get_if<TaskFailed>(&done);
+  const auto* failed = std::get_if<TaskFailed>(&*outcome);
   if (failed != nullptr && is_crash_point_armed_ && dies_of_disk(failed->error)) {
     if (is_fold) context_.log.mark("branch.power_failed_in_a_fold");
     return;
@@ -272,13 +254,11 @@ void MasterProcess::store(std::uint64_t life) {
     die(Death::kMachine);
     return;
   }
-  storage_queue_.done();
-  if (!storage_queue_.empty()) do_storage();
   // Between the write and the core's learning of it the process may die, and right after that.
-  context_.clock.after(Micros(200), [this, life, dies, done = std::move(*outcome)]() mutable {
+  context_.clock.after(kHandOver, [this, life = life_, dies, done, outcome]() mutable {
     if (life != life_) return;
-    handle(std::move(done));
-    if (!dies || life != life_ || result_.finished) return;
+    done(std::move(outcome));
+    if (!dies || runner_->is_done()) return;
     context_.log.mark("branch.died_after_folded");
     die(Death::kMachine);
   });
@@ -296,22 +276,22 @@ void MasterProcess::note_checkpoint() {
   kept_[now] = disk_.copy();
 }
 
-void MasterProcess::perform(Notice& effect) {
-  context_.clock.note(effect.index());
+void MasterProcess::saw(const Notice& notice) {
+  context_.clock.note(notice.index());
   const char* kinds[] = {"joined", "left",    "checkpoint", "evaluated", "log",
                          "paused", "resumed", "convicted",  "referee"};
-  context_.log.mark(std::string("notice.") + kinds[effect.index()]);
-  if (std::holds_alternative<RefereeWanted>(effect)) {
+  context_.log.mark(std::string("notice.") + kinds[notice.index()]);
+  if (std::holds_alternative<RefereeWanted>(notice)) {
     context_.clock.after(Micros(1), [this, life = life_] {
       if (life == life_) referee_wanted_();
     });
   }
-  if (const auto* convicted = std::get_if<VolunteerConvicted>(&effect)) {
+  if (const auto* convicted = std::get_if<VolunteerConvicted>(&notice)) {
     banned_.insert(convicted->identity);
     result_.convicted.insert(convicted->name);
     context_.log.line("master", "convicts " + convicted->name + ": " + convicted->what);
   }
-  const auto* line = std::get_if<LogLine>(&effect);
+  const auto* line = std::get_if<LogLine>(&notice);
   if (line == nullptr) return;
   context_.log.mark("log." + line->kind);
   // Who is convicted is judged by name.
@@ -320,10 +300,10 @@ void MasterProcess::perform(Notice& effect) {
   }
 }
 
-void MasterProcess::perform(Done& effect) {
+void MasterProcess::conclude(const Done& done) {
   const char* outcomes[] = {"finished", "stopped", "abandoned", "diverged", "falsified", "failed"};
-  context_.log.mark(std::string("done.") + outcomes[static_cast<std::size_t>(effect.outcome)]);
-  switch (effect.outcome) {
+  context_.log.mark(std::string("done.") + outcomes[static_cast<std::size_t>(done.outcome)]);
+  switch (done.outcome) {
     case Outcome::kFinished:
       result_.finished = true;
       result_.evaluation = core_->snapshot().last_evaluation;
@@ -342,8 +322,8 @@ void MasterProcess::perform(Done& effect) {
       die(Death::kProcess);
       break;
     case Outcome::kFailed:
-      if (!dies_of_disk(effect.error)) {
-        context_.log.violation("the master failed: " + effect.error.message);
+      if (!dies_of_disk(done.error)) {
+        context_.log.violation("the master failed: " + done.error.message);
       }
       break;
   }
@@ -380,42 +360,21 @@ Result<void> MasterProcess::undo_work_of_banned(RunStore& run) {
 // ---- Links -------------------------------------------------------------------------------------
 
 ConnectionId MasterProcess::admit(std::size_t volunteer, const Standing& standing,
-                                  const LinkShape& link, Network::Hearing other) {
-  // The number is only known once the connection is open.
-  const auto own = std::make_shared<ConnectionId>();
-  Network::Hearing hearing;
-  hearing.on_packet = [this, own, life = life_](Packet packet) {
-    if (life == life_) received(*own, std::move(packet));
-  };
-  hearing.on_closed = [this, own, life = life_] {
-    if (life != life_ || links_.erase(*own) == 0) return;
-    handle(SessionClosed{SessionId{*own}, "the connection broke"});
-  };
-  *own = context_.network.open(volunteer, link, std::move(hearing), std::move(other));
+                                  const LinkShape& shape, Network::Hearing other) {
+  const auto link = std::make_shared<SimLink>(
+      context_.network, End::kMaster,
+      [this](const Bytes& payload) { return context_.workload.wire_bytes(payload); });
+  const ConnectionId id =
+      context_.network.open(volunteer, shape, link->hearing(), std::move(other));
+  link->join(id);
   if (banned_.contains(standing.identity)) {
-    context_.network.send(
-        *own, End::kMaster,
-        context_.workload.pack(Refusal{ErrorCode::kInvite, "this key is banned", false}));
-    context_.network.close(*own, End::kMaster);
-    return *own;
+    const Message refusal = Refusal{ErrorCode::kInvite, "this key is banned", false};
+    link->send(encode(refusal), lane_of(refusal));
+    link->close();
+  } else {
+    runner_->admit(link, "sim:" + std::to_string(id), standing);
   }
-  links_[*own] = true;
-  handle(SessionOpened{SessionId{*own}, "sim:" + std::to_string(*own), standing});
-  return *own;
-}
-
-void MasterProcess::received(ConnectionId id, Packet packet) {
-  if (!links_.contains(id)) return;
-  auto message = context_.workload.unpack(packet);
-  if (message) {
-    handle(MessageReceived{SessionId{id}, std::move(*message), packet.wire_bytes});
-    return;
-  }
-  context_.log.mark("branch.nonsense_received");
-  Send refusal{SessionId{id}, Refusal{message.error().code, message.error().message, false}};
-  perform(refusal);
-  context_.network.close(id, End::kMaster);
-  handle(SessionClosed{SessionId{id}, "sent nonsense: " + message.error().message});
+  return id;
 }
 
 }  // namespace gleaner::sim

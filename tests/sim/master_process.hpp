@@ -1,5 +1,5 @@
-// The master as a process on a machine: its core, its task threads, its links, and its disk, which
-// outlives it. What `master/core_runner` and `master/master_run` do with real threads and sockets.
+// The master as a process on a machine: the real `CoreRunner` over threads, links and a clock that
+// are simulated, and its disk, which outlives it.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,14 @@
 #include <string>
 #include <vector>
 
-#include "master/tasks/storage_queue.hpp"
+#include "master/runner/core_runner.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/sim/faulty_store.hpp"
 #include "tests/sim/sim_context.hpp"
 
 namespace gleaner::sim {
 
-class MasterProcess {
+class MasterProcess : public WorkerThread, public StorageThread {
  public:
   MasterProcess(SimContext& context, ClusterResult& result);
 
@@ -27,14 +27,14 @@ class MasterProcess {
   void die(Death death);
   void ask_to_stop();
 
-  [[nodiscard]] bool is_running() const { return core_ != nullptr; }
+  [[nodiscard]] bool is_running() const { return runner_ != nullptr; }
 
   // Why the run stands still, in the master's words.
   [[nodiscard]] std::string waiting_for() const;
 
   // A connection arrived from volunteer `volunteer`, any number where it is none. A banned one is
   // told so and hung up on.
-  ConnectionId admit(std::size_t volunteer, const Standing& standing, const LinkShape& link,
+  ConnectionId admit(std::size_t volunteer, const Standing& standing, const LinkShape& shape,
                      Network::Hearing other);
 
   // Called when an audit needs a volunteer in the master's own process; it ends with the process.
@@ -60,22 +60,20 @@ class MasterProcess {
  private:
   void arm_disk();
   bool dies_of_disk(const Error& error);
-  void tick(std::uint64_t life);
-  void handle(Event event);
-  void perform(Effects effects);
-  void perform(Send& effect);
-  void perform(CloseSession& effect);
-  void perform(WorkerTask& task);
-  void perform(StorageTask& task);
-  void perform(Notice& effect);
-  void perform(Done& effect);
+  void run();
+  void saw(const Event& event);
+  void saw(const Effects& effects);
+  void saw(const Notice& notice);
+  void conclude(const Done& done);
   void cut_rates();
   // Puts the store back to before what the banned have done that nobody audited.
   Result<void> undo_work_of_banned(RunStore& run);
-  void do_storage();
-  void store(std::uint64_t life);
+  // On the worker's thread and on that of the store.
+  void run(WorkerTask task, std::function<void(Event)> done) override;
+  void run(std::shared_ptr<const StorageTask> task,
+           std::function<void(std::optional<Event>)> done) override;
+  void store(const StorageTask& task, const std::function<void(std::optional<Event>)>& done);
   void note_checkpoint();
-  void received(ConnectionId id, Packet packet);
   void restart_later();
 
   SimContext& context_;
@@ -96,10 +94,10 @@ class MasterProcess {
   std::uint64_t life_ = 0;  // grows with every start and death; closures of an earlier one are void
   std::unique_ptr<MasterTasks> tasks_;
   std::unique_ptr<MasterCore> core_;
+  std::unique_ptr<CoreRunner> runner_;
   Instant worker_free_{};
-  StorageQueue storage_queue_;
-  std::map<ConnectionId, bool> links_;
-  std::set<KeyId> banned_;  // what the access book remembers over restarts
+  bool is_within_fold_ = false;  // some of its steps are done
+  std::set<KeyId> banned_;       // what the access book remembers over restarts
   std::function<void()> referee_wanted_;
   std::function<void()> referee_over_;
 };

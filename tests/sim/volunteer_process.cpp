@@ -7,6 +7,7 @@
 
 #include "common/model/run_plan.hpp"
 #include "schema/versions.hpp"
+#include "schema/wire/codec.hpp"
 #include "tests/sim/describe.hpp"
 
 namespace gleaner::sim {
@@ -236,7 +237,7 @@ void VolunteerProcess::connect(std::uint64_t life) {
 }
 
 void VolunteerProcess::received(std::uint64_t life, const Packet& packet) {
-  auto message = context_.workload.unpack(packet);
+  auto message = decode(packet.bytes);
   if (!message) {
     context_.log.violation("a message does not decode: " + message.error().message);
     return;
@@ -254,8 +255,10 @@ void VolunteerProcess::perform(volunteer::Disconnect&) {
 void VolunteerProcess::perform(volunteer::Send& effect) {
   if (connection_ == 0) return;
   if (lie_) falsify(effect.message);
+  Bytes payload = encode(effect.message);
+  const std::size_t wire_bytes = context_.workload.wire_bytes(payload);
   context_.network.send(connection_, End::kVolunteer,
-                        context_.workload.pack(std::move(effect.message)));
+                        {std::move(payload), wire_bytes, lane_of(effect.message)});
 }
 
 void VolunteerProcess::perform(volunteer::StartWork& effect) {

@@ -11,7 +11,7 @@ FOLDER_FILES_MAX = 30
 # Folder -> folders whose headers it may include; the longest match of a path's folder counts.
 CORE_SEES = {"common", "common/access", "common/dataset", "common/kernels", "common/lsh", "common/model", "schema"}
 TRAIN = {"volunteer/train", "volunteer/train/input", "volunteer/train/output"}
-SHELL_SEES = {"common/console", "common/net", "common/settings", "schema/wire"}
+SHELL_SEES = {"common/console", "common/net", "common/settings", "common/shell", "schema/wire"}
 INCLUDES = {
     "common": {"common"},
     "common/console": {"common", "common/console"},
@@ -23,7 +23,8 @@ INCLUDES = {
     "common/words": {"common", "common/dataset", "common/words"},
     "common/access": {"common", "common/access"},
     "common/http": {"common", "common/http"},
-    "common/net": {"common", "common/access", "common/net"},
+    "common/net": {"common", "common/access", "common/net", "common/shell"},
+    "common/shell": {"common", "common/shell"},
     "schema": {"common", "common/access", "common/model", "schema"},
     "schema/wire": {"common", "common/access", "common/model", "schema", "schema/wire"},
     "storage/engine": {"common", "storage/engine"},
@@ -55,10 +56,11 @@ INCLUDES = {
                                            "storage/model"},
     "master/tasks": CORE_SEES | {"master/console", "master/core/events", "master/tasks", "storage",
                                  "storage/engine", "volunteer/train/input"},
+    "master/runner": CORE_SEES | SHELL_SEES | {"master/core", "master/core/events", "master/runner", "master/tasks"},
     "master": CORE_SEES | SHELL_SEES | TRAIN | {
         "storage", "storage/engine", "storage/model", "master", "master/access", "master/config",
         "master/console", "master/core", "master/core/events", "master/entrance", "master/http", "master/predict",
-        "master/tasks", "volunteer", "volunteer/core"},
+        "master/runner", "master/tasks", "volunteer", "volunteer/core"},
     "tools": None,  # everything but tests
     "tests": None,
 }

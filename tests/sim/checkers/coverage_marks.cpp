@@ -17,6 +17,8 @@ class CoverageMarks : public Checker {
     if (resume.checkpoint > 0 && !resume.is_evaluated) log_.mark("branch.resumed_unevaluated");
   }
 
+  void master_gone() override { sessions_open_.clear(); }
+
   void event(const Event& event) override {
     if (const auto* read = std::get_if<ChunkRead>(&event)) {
       if (!sessions_open_[read->session]) log_.mark("branch.chunk_read_for_nobody");
@@ -26,6 +28,9 @@ class CoverageMarks : public Checker {
     }
     if (const auto* closed = std::get_if<SessionClosed>(&event)) {
       sessions_open_.erase(closed->session);
+      if (closed->reason.starts_with("its message cannot be read")) {
+        log_.mark("branch.nonsense_received");
+      }
     }
     const auto* received = std::get_if<MessageReceived>(&event);
     if (received == nullptr) return;

@@ -58,7 +58,7 @@ void Network::send(ConnectionId id, End from, Packet packet) {
   const bool is_full = from == End::kMaster && flow.queued_bytes > 0 &&
                        flow.queued_bytes + packet.wire_bytes > queue_bytes_max_;
   flow.queued_bytes += packet.wire_bytes;
-  queued_bytes_most_ = std::max(queued_bytes_most_, flow.queued_bytes);
+  if (from == End::kMaster) queued_bytes_most_ = std::max(queued_bytes_most_, flow.queued_bytes);
   if (is_full) {
     log_.mark("network.queue_full");
     cut(id, true, true);
@@ -307,6 +307,14 @@ std::vector<ConnectionId> Network::open_connections() const {
     if (!connection.is_broken) open.push_back(id);
   }
   return open;
+}
+
+std::vector<ConnectionId> Network::attached(End end) const {
+  std::vector<ConnectionId> attached;
+  for (const auto& [id, connection] : connections_) {
+    if (connection.is_attached[index_of(end)]) attached.push_back(id);
+  }
+  return attached;
 }
 
 std::size_t Network::queued_bytes(ConnectionId id, End from) const {

@@ -13,14 +13,12 @@
 #include <deque>
 #include <functional>
 #include <map>
-#include <memory>
 #include <optional>
 #include <vector>
 
 #include "common/bytes.hpp"
 #include "common/counter_random.hpp"
 #include "common/net/link.hpp"
-#include "schema/messages.hpp"
 #include "tests/sim/network/sim_clock.hpp"
 #include "tests/sim/network/sim_log.hpp"
 
@@ -41,10 +39,8 @@ struct LinkShape {
   std::uint64_t bytes_per_second = 0;
 };
 
-// A message as bytes, or, where only its size matters, as itself.
 struct Packet {
   Bytes bytes;
-  std::shared_ptr<const Message> message;
   std::size_t wire_bytes = 0;
   Lane lane = Lane::kOrdered;
 };
@@ -82,9 +78,11 @@ class Network {
 
   // Connections that no end has given up.
   [[nodiscard]] std::vector<ConnectionId> open_connections() const;
+  // Connections that the process at this end has not seen the end of.
+  [[nodiscard]] std::vector<ConnectionId> attached(End end) const;
   [[nodiscard]] std::size_t queued_bytes(ConnectionId id, End from) const;
 
-  // Largest that any sender ever had waiting.
+  // Largest that the master ever had waiting on a connection.
   [[nodiscard]] std::size_t queued_bytes_most() const { return queued_bytes_most_; }
 
   [[nodiscard]] Micros latency(const LinkShape& link);

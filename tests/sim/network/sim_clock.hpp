@@ -8,19 +8,19 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/time.hpp"
+#include "common/shell/clock.hpp"
 
 namespace gleaner::sim {
 
-class SimClock {
+class SimClock : public Clock {
  public:
-  [[nodiscard]] Instant now() const { return now_; }
+  [[nodiscard]] Instant now() const override { return now_; }
 
   void at(Instant when, std::function<void()> run) {
     queue_.push({std::max(when, now_), next_++, std::move(run)});
   }
 
-  void after(Micros delay, std::function<void()> run) { at(now_ + delay, std::move(run)); }
+  void after(Micros delay, std::function<void()> run) override { at(now_ + delay, std::move(run)); }
 
   // Runs the next closure; false when there is none.
   bool step() {

@@ -7,6 +7,7 @@
 #include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
+#include "schema/wire/codec.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace gleaner::sim {
@@ -210,16 +211,8 @@ double CostedWorkload::size_of(const Message& message) const {
   return 0;
 }
 
-Packet CostedWorkload::pack(Message message) const {
-  Packet packet;
-  packet.lane = lane_of(message);
-  packet.wire_bytes = static_cast<std::size_t>(size_of(message) + kSmallMessageBytes);
-  packet.message = std::make_shared<const Message>(std::move(message));
-  return packet;
-}
-
-Result<Message> CostedWorkload::unpack(const Packet& packet) const {
-  return *packet.message;
+std::size_t CostedWorkload::wire_bytes(const Bytes& payload) const {
+  return static_cast<std::size_t>(size_of(decode(payload).value()) + kSmallMessageBytes);
 }
 
 }  // namespace gleaner::sim

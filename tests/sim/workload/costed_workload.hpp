@@ -1,6 +1,6 @@
 // Only the messages of training, in their sizes, and its time: for questions about throughput. One
-// example of the small model stands for many of the run it models; messages cross the network as
-// themselves with the sizes that the modelled ones have (schema/README.md, "Sizes").
+// example of the small model stands for many of the run it models; its messages take as long on the
+// network as the modelled ones would (schema/README.md, "Sizes").
 #pragma once
 
 #include "tests/sim/workload/workload.hpp"
@@ -38,8 +38,7 @@ class CostedWorkload : public Workload {
 
   [[nodiscard]] const ModelConfig& model() const override { return model_; }
 
-  [[nodiscard]] Packet pack(Message message) const override;
-  [[nodiscard]] Result<Message> unpack(const Packet& packet) const override;
+  [[nodiscard]] std::size_t wire_bytes(const Bytes& payload) const override;
 
   // Examples of the modelled run that one of the small model's stands for.
   [[nodiscard]] std::uint32_t scale() const { return cost_.batch_examples / model_.batch_examples; }

@@ -6,7 +6,6 @@
 #include "master/tasks/persister.hpp"
 #include "master/tasks/resume_point.hpp"
 #include "master/tasks/worker.hpp"
-#include "schema/wire/codec.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/executor.hpp"
 
@@ -104,18 +103,6 @@ void RealWorkload::complete(CoreConfig& config) const {
   config.test_points = test_.points();
   config.test_fingerprint = test_.fingerprint();
   config.label_counts = label_counts_;
-}
-
-Packet RealWorkload::pack(Message message) const {
-  Packet packet;
-  packet.bytes = encode(message);
-  packet.wire_bytes = packet.bytes.size();
-  packet.lane = lane_of(message);
-  return packet;
-}
-
-Result<Message> RealWorkload::unpack(const Packet& packet) const {
-  return decode(packet.bytes);
 }
 
 }  // namespace gleaner::sim

@@ -19,8 +19,9 @@ class RealWorkload : public Workload {
 
   [[nodiscard]] const ModelConfig& model() const override { return model_; }
 
-  [[nodiscard]] Packet pack(Message message) const override;
-  [[nodiscard]] Result<Message> unpack(const Packet& packet) const override;
+  [[nodiscard]] std::size_t wire_bytes(const Bytes& payload) const override {
+    return payload.size();
+  }
 
  private:
   const ModelConfig model_;

@@ -9,12 +9,12 @@
 #include <variant>
 #include <vector>
 
+#include "common/bytes.hpp"
 #include "common/model/model_config.hpp"
 #include "common/time.hpp"
 #include "master/core/events/core_config.hpp"
 #include "master/core/events/events.hpp"
 #include "storage/engine/store.hpp"
-#include "tests/sim/network/network.hpp"
 #include "volunteer/core/events.hpp"
 
 namespace gleaner {
@@ -65,8 +65,8 @@ class Workload {
   virtual void complete(CoreConfig& config) const = 0;
   [[nodiscard]] virtual const ModelConfig& model() const = 0;
 
-  [[nodiscard]] virtual Packet pack(Message message) const = 0;
-  [[nodiscard]] virtual Result<Message> unpack(const Packet& packet) const = 0;
+  // Of an encoded message.
+  [[nodiscard]] virtual std::size_t wire_bytes(const Bytes& payload) const = 0;
 };
 
 }  // namespace gleaner::sim

@@ -1,10 +1,8 @@
-// Runs the master's core for real: links carry its messages, one thread does its worker tasks, one
-// its storage tasks, a timer lets its time pass. I/O thread only.
+// Performs what the master's core decides: links carry its messages, one thread does its worker
+// tasks, one its storage tasks, a clock lets its time pass. Programs and simulations give it
+// theirs. I/O thread only.
 #pragma once
 
-#include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
-#include <asio/thread_pool.hpp>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -16,13 +14,23 @@
 
 #include "common/access/role.hpp"
 #include "common/net/link.hpp"
-#include "common/net/lobby.hpp"
+#include "common/shell/clock.hpp"
+#include "common/shell/lifetime.hpp"
+#include "common/shell/task_thread.hpp"
 #include "master/core/master_core.hpp"
-#include "master/tasks/persister.hpp"
 #include "master/tasks/storage_queue.hpp"
-#include "master/tasks/worker.hpp"
 
 namespace gleaner {
+
+using WorkerThread = TaskThread<WorkerTask, Event>;
+// Given one task at a time; answers as Persister::run does.
+using StorageThread = TaskThread<std::shared_ptr<const StorageTask>, std::optional<Event>>;
+
+struct RunnerPace {
+  Millis tick{100};
+  // A task for which the disk had no room is tried again this often.
+  Millis storage_retry{1'000};
+};
 
 class CoreRunner {
  public:
@@ -39,12 +47,14 @@ class CoreRunner {
         on_arrival{};
     // Who was admitted by on_arrival has gone. May be empty.
     std::function<void(const Standing&)> on_gone{};
+    // Before the core handles an event, and before what follows from it is performed. May be empty.
+    std::function<void(const Event&)> on_event{};
+    std::function<void(const Effects&)> on_effects{};
   };
 
-  // Everything outlives the runner. `worker` and `persister` are used by the runner's threads only.
-  CoreRunner(asio::io_context& io, MasterCore& core, Worker& worker, Persister& persister,
-             Observer observer);
-  // Waits for tasks that are being done.
+  // Everything outlives the runner; answers that the threads give afterwards are not heard.
+  CoreRunner(Clock& clock, MasterCore& core, WorkerThread& worker, StorageThread& storage,
+             Observer observer, const RunnerPace& pace = {});
   ~CoreRunner();
   CoreRunner(const CoreRunner&) = delete;
   CoreRunner& operator=(const CoreRunner&) = delete;
@@ -97,21 +107,18 @@ class CoreRunner {
   void closed(SessionId id, std::string reason);
   void tick();
 
-  asio::io_context& io_;
+  Clock& clock_;
   MasterCore& core_;
-  Worker& worker_;
-  Persister& persister_;
+  WorkerThread& worker_;
+  StorageThread& storage_;
   Observer observer_;
-  asio::thread_pool worker_thread_{1};
-  asio::thread_pool storage_thread_{1};
-  asio::steady_timer timer_;
+  const RunnerPace pace_;
   StorageQueue storage_queue_;
   bool is_storing_ = false;
-  asio::steady_timer storage_retry_;
   std::map<SessionId, Connection> connections_;
   std::uint64_t last_session_ = 0;
   bool is_done_ = false;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks hold it weakly
+  Lifetime lifetime_;
 };
 
 }  // namespace gleaner

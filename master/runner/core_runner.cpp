@@ -1,7 +1,5 @@
-#include "master/core_runner.hpp"
+#include "master/runner/core_runner.hpp"
 
-#include <asio/post.hpp>
-#include <chrono>
 #include <new>
 #include <utility>
 #include <vector>
@@ -9,29 +7,19 @@
 #include "schema/wire/codec.hpp"
 
 namespace gleaner {
-namespace {
 
-constexpr std::chrono::milliseconds kTick{100};
-// A task for which the disk had no room is tried again this often.
-constexpr std::chrono::seconds kStorageRetry{1};
-
-}  // namespace
-
-CoreRunner::CoreRunner(asio::io_context& io, MasterCore& core, Worker& worker, Persister& persister,
-                       Observer observer)
-    : io_(io),
+CoreRunner::CoreRunner(Clock& clock, MasterCore& core, WorkerThread& worker, StorageThread& storage,
+                       Observer observer, const RunnerPace& pace)
+    : clock_(clock),
       core_(core),
       worker_(worker),
-      persister_(persister),
+      storage_(storage),
       observer_(std::move(observer)),
-      timer_(io),
-      storage_retry_(io) {}
+      pace_(pace) {}
 
 CoreRunner::~CoreRunner() {
-  alive_.reset();
+  lifetime_.end();
   for (auto& [id, connection] : connections_) connection.link->abandon();
-  worker_thread_.join();
-  storage_thread_.join();
 }
 
 void CoreRunner::start() {
@@ -50,12 +38,11 @@ RunStatus CoreRunner::status() const {
 }
 
 void CoreRunner::tick() {
-  timer_.expires_after(kTick);
-  timer_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
-    if (alive.expired() || error || is_done_) return;
+  clock_.after(pace_.tick, lifetime_.guard([this] {
+    if (is_done_) return;
     handle(Tick{});
     tick();
-  });
+  }));
 }
 
 SessionId CoreRunner::connect(Connection connection) {
@@ -65,14 +52,13 @@ SessionId CoreRunner::connect(Connection connection) {
 }
 
 void CoreRunner::start(SessionId id) {
-  const std::weak_ptr<int> alive = alive_;
   Link::Handler handler;
-  handler.on_frame = [this, alive, id](const Bytes& payload, std::size_t wire_bytes) {
-    if (!alive.expired()) received(id, payload, wire_bytes);
-  };
-  handler.on_closed = [this, alive, id](std::string reason) {
-    if (!alive.expired()) closed(id, std::move(reason));
-  };
+  handler.on_frame =
+      lifetime_.guard<Bytes, std::size_t>([this, id](const Bytes& payload, std::size_t wire_bytes) {
+        received(id, payload, wire_bytes);
+      });
+  handler.on_closed = lifetime_.guard<std::string>(
+      [this, id](std::string reason) { closed(id, std::move(reason)); });
   connections_.at(id).link->start(std::move(handler));
 }
 
@@ -159,7 +145,9 @@ void CoreRunner::closed(SessionId id, std::string reason) {
 
 void CoreRunner::handle(Event event) {
   if (is_done_) return;
-  Effects effects = core_.handle(std::move(event), monotonic_now());
+  if (observer_.on_event) observer_.on_event(event);
+  Effects effects = core_.handle(std::move(event), clock_.now());
+  if (observer_.on_effects) observer_.on_effects(effects);
   for (Effect& effect : effects) {
     std::visit([this](auto& e) { perform(e); }, effect);
   }
@@ -175,7 +163,7 @@ void CoreRunner::perform(Send& effect) {
   }
   const std::size_t wire_bytes =
       connection.link->send(encode(effect.message), lane_of(effect.message));
-  core_.handle(MessageSent{effect.session, effect.message.index(), wire_bytes}, monotonic_now());
+  core_.handle(MessageSent{effect.session, effect.message.index(), wire_bytes}, clock_.now());
 }
 
 void CoreRunner::perform(const CloseSession& effect) {
@@ -185,12 +173,8 @@ void CoreRunner::perform(const CloseSession& effect) {
 }
 
 void CoreRunner::perform(WorkerTask& task) {
-  asio::post(worker_thread_, [this, alive = std::weak_ptr<int>(alive_), task = std::move(task)] {
-    Event done = worker_.run(task);
-    asio::post(io_, [this, alive, done = std::move(done)]() mutable {
-      if (!alive.expired()) handle(std::move(done));
-    });
-  });
+  worker_.run(std::move(task),
+              lifetime_.guard<Event>([this](Event done) { handle(std::move(done)); }));
 }
 
 void CoreRunner::perform(StorageTask& task) {
@@ -201,37 +185,27 @@ void CoreRunner::perform(StorageTask& task) {
 void CoreRunner::do_storage() {
   if (is_storing_ || is_done_ || storage_queue_.empty()) return;
   is_storing_ = true;
-  // The task stays where it is until it is done, and the destructor waits for the thread.
-  asio::post(storage_thread_,
-             [this, alive = std::weak_ptr<int>(alive_), &task = storage_queue_.next()] {
-               std::optional<Event> done = persister_.run(task);
-               asio::post(io_, [this, alive, done = std::move(done)]() mutable {
-                 if (!alive.expired()) stored(std::move(done));
-               });
-             });
+  storage_.run(storage_queue_.next(), lifetime_.guard<std::optional<Event>>(
+                                          [this](auto done) { stored(std::move(done)); }));
 }
 
 void CoreRunner::stored(std::optional<Event> done) {
-  if (!done) {
-    storage_queue_.stepped();
-    is_storing_ = false;
-    do_storage();
-    return;
-  }
-  if (std::holds_alternative<StoreFull>(*done)) {
+  if (done && std::holds_alternative<StoreFull>(*done)) {
     handle(std::move(*done));
-    storage_retry_.expires_after(kStorageRetry);
-    storage_retry_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
-      if (alive.expired() || error) return;
+    clock_.after(pace_.storage_retry, lifetime_.guard([this] {
       is_storing_ = false;
       do_storage();
-    });
+    }));
     return;
   }
   is_storing_ = false;
-  storage_queue_.done();
+  if (done) {
+    storage_queue_.done();
+  } else {
+    storage_queue_.stepped();
+  }
   do_storage();
-  handle(std::move(*done));
+  if (done) handle(std::move(*done));
 }
 
 void CoreRunner::perform(const Notice& effect) {
@@ -240,8 +214,6 @@ void CoreRunner::perform(const Notice& effect) {
 
 void CoreRunner::perform(const Done& effect) {
   is_done_ = true;
-  timer_.cancel();
-  storage_retry_.cancel();
   if (observer_.on_done) observer_.on_done(effect);
 }
 

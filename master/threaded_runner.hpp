@@ -1,0 +1,52 @@
+// Runs the master's core on the machine's clock, with one thread for its worker tasks and one for
+// its storage tasks. I/O thread only.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/net/io_clock.hpp"
+#include "common/net/io_task_thread.hpp"
+#include "master/runner/core_runner.hpp"
+#include "master/tasks/persister.hpp"
+#include "master/tasks/worker.hpp"
+
+namespace gleaner {
+
+// What a runner stands on, and what is therefore there before it and after it.
+struct RunnerGround {
+  RunnerGround(asio::io_context& io, Worker& worker, Persister& persister)
+      : clock(io),
+        worker_thread(io, [&](const WorkerTask& task) { return worker.run(task); }),
+        storage_thread(io, [&](const std::shared_ptr<const StorageTask>& task) {
+          return persister.run(*task);
+        }) {}
+
+  IoClock clock;
+  IoTaskThread<WorkerTask, Event> worker_thread;
+  IoTaskThread<std::shared_ptr<const StorageTask>, std::optional<Event>> storage_thread;
+};
+
+class ThreadedRunner : private RunnerGround, public CoreRunner {
+ public:
+  // Everything outlives the runner. `worker` and `persister` are used by its threads only. Its end
+  // waits for tasks that are being done.
+  ThreadedRunner(asio::io_context& io, MasterCore& core, Worker& worker, Persister& persister,
+                 Observer observer)
+      : RunnerGround(io, worker, persister),
+        CoreRunner(clock, core, worker_thread, storage_thread, ending(std::move(observer))) {}
+
+ private:
+  // With the run its ticks end, so that its I/O thread runs out of work.
+  Observer ending(Observer observer) {
+    observer.on_done = [this, on_done = std::move(observer.on_done)](const Done& done) {
+      clock.stop();
+      on_done(done);
+    };
+    return observer;
+  }
+};
+
+}  // namespace gleaner

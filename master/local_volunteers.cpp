@@ -18,7 +18,7 @@ LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
   for (std::uint32_t i = 1; i <= options.count; ++i) {
     const std::string name = options.is_referee ? "referee" : fmt::format("local-{}", i);
     const KeyId identity = options.is_referee ? kRefereeIdentity : KeyId{0, i};
-    volunteer::Client::Options client;
+    volunteer::ThreadedClient::Options client;
     client.core.hello = measured;
     client.core.hello.name = name;
     client.core.master = "the master in this process";
@@ -39,7 +39,7 @@ LocalVolunteers::LocalVolunteers(asio::io_context& io, CoreRunner& runner,
       if (!exit.success && on_failure) on_failure(name, exit.error);
       if (--present_ == 0 && on_left) on_left();
     };
-    clients_.push_back(std::make_unique<volunteer::Client>(io, std::move(client)));
+    clients_.push_back(std::make_unique<volunteer::ThreadedClient>(io, std::move(client)));
   }
 }
 

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "master/runner/core_runner.hpp"
-#include "volunteer/client.hpp"
+#include "volunteer/threaded_client.hpp"
 
 namespace gleaner {
 
@@ -36,7 +36,7 @@ class LocalVolunteers {
 
  private:
   std::size_t present_;
-  std::vector<std::unique_ptr<volunteer::Client>> clients_;
+  std::vector<std::unique_ptr<volunteer::ThreadedClient>> clients_;
 };
 
 }  // namespace gleaner

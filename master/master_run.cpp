@@ -6,7 +6,6 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
-#include <asio/steady_timer.hpp>
 #include <asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
@@ -36,7 +35,7 @@
 namespace gleaner {
 namespace {
 
-constexpr std::chrono::milliseconds kProgressPeriod{200};
+constexpr Millis kProgressPeriod{200};
 constexpr std::chrono::seconds kDiskPeriod{1};
 // How long goodbyes may take to leave.
 constexpr std::chrono::seconds kFarewell{3};
@@ -61,7 +60,6 @@ class MasterRun {
                  console_.log(LogLevel::kError, task + ": " + what);
                }),
         signals_(io_, SIGINT, SIGTERM),
-        progress_timer_(io_),
         entrance_(io_, tasks_, config, console),
         keeper_(config, store,
                 [this](RunEvent event) {
@@ -116,7 +114,6 @@ class MasterRun {
   asio::io_context io_{1};
   TaskGroup tasks_;
   asio::signal_set signals_;
-  asio::steady_timer progress_timer_;
   Entrance entrance_;
   Keeper keeper_;
   std::optional<MasterCore> core_;
@@ -293,10 +290,7 @@ void MasterRun::show_progress() {
   if (web_ != nullptr && web_->is_due(monotonic_now())) publish_web(now);
   measure_disk();
   fall_back(now);
-  progress_timer_.expires_after(kProgressPeriod);
-  progress_timer_.async_wait([this](asio::error_code error) {
-    if (!error && !done_) show_progress();
-  });
+  runner_->clock.after(kProgressPeriod, [this] { show_progress(); });
 }
 
 void MasterRun::publish_web(const CoreSnapshot& now) {
@@ -434,7 +428,7 @@ void MasterRun::train(const ResumePoint& resume) {
 
 void MasterRun::close() {
   signals_.cancel();
-  progress_timer_.cancel();
+  runner_->clock.stop();
   entrance_.close();
   local_.reset();
   referee_.reset();

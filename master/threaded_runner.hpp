@@ -7,8 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/net/io_clock.hpp"
-#include "common/net/io_task_thread.hpp"
+#include "common/net/io_ground.hpp"
 #include "master/runner/core_runner.hpp"
 #include "master/tasks/persister.hpp"
 #include "master/tasks/worker.hpp"
@@ -29,24 +28,14 @@ struct RunnerGround {
   IoTaskThread<std::shared_ptr<const StorageTask>, std::optional<Event>> storage_thread;
 };
 
-class ThreadedRunner : private RunnerGround, public CoreRunner {
+class ThreadedRunner : public RunnerGround, public CoreRunner {
  public:
   // Everything outlives the runner. `worker` and `persister` are used by its threads only. Its end
   // waits for tasks that are being done.
   ThreadedRunner(asio::io_context& io, MasterCore& core, Worker& worker, Persister& persister,
                  Observer observer)
       : RunnerGround(io, worker, persister),
-        CoreRunner(clock, core, worker_thread, storage_thread, ending(std::move(observer))) {}
-
- private:
-  // With the run its ticks end, so that its I/O thread runs out of work.
-  Observer ending(Observer observer) {
-    observer.on_done = [this, on_done = std::move(observer.on_done)](const Done& done) {
-      clock.stop();
-      on_done(done);
-    };
-    return observer;
-  }
+        CoreRunner(clock, core, worker_thread, storage_thread, std::move(observer)) {}
 };
 
 }  // namespace gleaner

@@ -1,40 +1,18 @@
 #include "volunteer/client.hpp"
 
-#include <asio/post.hpp>
-#include <chrono>
 #include <new>
-#include <optional>
 #include <utility>
 
 #include "schema/wire/codec.hpp"
 
 namespace gleaner::volunteer {
-namespace {
 
-constexpr std::chrono::milliseconds kTick{100};
-// While this much waits to be sent, no work is begun whose results would have to wait as well.
-constexpr std::size_t kSendQueueBytes = std::size_t{32} << 20;
-
-}  // namespace
-
-Client::Client(asio::io_context& io, Options options)
-    : io_(io),
-      options_(std::move(options)),
-      core_(options_.core),
-      pool_(options_.threads, options_.nice, options_.pins_threads),
-      executor_(pool_, options_.memory_bytes, options_.points),
-      timer_(io) {
-  asio::post(work_, [nice = options_.nice, is_pinned = options_.pins_threads] {
-    give_way(nice);
-    if (is_pinned) pin_to_processor(0);
-  });
-}
+Client::Client(Clock& clock, WorkThread& work, PauseGate& gate, Options options)
+    : clock_(clock), work_(work), gate_(gate), options_(std::move(options)), core_(options_.core) {}
 
 Client::~Client() {
-  alive_.reset();
+  lifetime_.end();
   if (link_) link_->abandon();
-  pool_.gate().open();
-  work_.join();
 }
 
 void Client::start() {
@@ -55,67 +33,66 @@ void Client::resume() {
 }
 
 void Client::tick() {
-  timer_.expires_after(kTick);
-  timer_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
-    if (alive.expired() || error || has_exited_) return;
+  clock_.after(options_.tick, lifetime_.guard([this] {
+    if (has_exited_) return;
     handle(Tick{});
     tick();
-  });
+  }));
 }
 
 void Client::handle(Event event) {
   if (has_exited_) return;
-  Effects effects = core_.handle(std::move(event), monotonic_now());
+  if (options_.on_event) options_.on_event(event);
+  Effects effects = core_.handle(std::move(event), clock_.now());
+  if (options_.on_effects) options_.on_effects(core_, effects);
   for (Effect& effect : effects) {
     std::visit([this](auto& e) { perform(e); }, effect);
   }
   if (link_) link_->set_listening(core_.wants_more());
   if (core_.may_compute()) {
-    pool_.gate().open();
+    gate_.open();
   } else {
-    pool_.gate().close();
+    gate_.close();
   }
   if (options_.on_change) options_.on_change(core_.snapshot(), held_bytes_);
 }
 
 void Client::perform(const Connect&) {
   const std::uint64_t connection = ++connection_;
-  options_.dial([this, connection,
-                 alive = std::weak_ptr<int>(alive_)](Result<std::shared_ptr<Link>> dialled) {
-    if (alive.expired() || has_exited_ || connection != connection_) {
-      if (dialled) (*dialled)->abandon();
-      return;
-    }
-    if (dialled) {
-      use(*dialled);
-      handle(Connected{});
-    } else {
-      handle(ConnectFailed{dialled.error().message});
-    }
-  });
+  options_.dial(lifetime_.guard<Result<std::shared_ptr<Link>>>(
+      [this, connection](const Result<std::shared_ptr<Link>>& dialled) {
+        if (has_exited_ || connection != connection_) {
+          if (dialled) (*dialled)->abandon();
+        } else if (dialled) {
+          use(*dialled);
+          handle(Connected{});
+        } else {
+          handle(ConnectFailed{dialled.error().message});
+        }
+      }));
 }
 
 void Client::use(std::shared_ptr<Link> link) {
   link_ = std::move(link);
   start_work();
-  const std::uint64_t connection = connection_;
-  const auto is_current = [this, connection, alive = std::weak_ptr<int>(alive_)] {
-    return !alive.expired() && !has_exited_ && connection == connection_;
+  const auto is_current = [this, connection = connection_] {
+    return !has_exited_ && connection == connection_;
   };
   Link::Handler handler;
-  handler.on_frame = [this, is_current](const Bytes& payload, std::size_t wire_bytes) {
-    if (!is_current()) return;
-    traffic_.down_bytes += wire_bytes;
-    receive(payload, wire_bytes);
-  };
-  handler.on_closed = [this, is_current](std::string reason) {
+  handler.on_frame = lifetime_.guard<Bytes, std::size_t>(
+      [this, is_current](const Bytes& payload, std::size_t wire_bytes) {
+        if (!is_current()) return;
+        traffic_.down_bytes += wire_bytes;
+        receive(payload, wire_bytes);
+      });
+  handler.on_closed = lifetime_.guard<std::string>([this, is_current](std::string reason) {
     if (!is_current()) return;
     hang_up();
     handle(Disconnected{std::move(reason)});
-  };
-  handler.on_sent = [this, is_current] {
+  });
+  handler.on_sent = lifetime_.guard([this, is_current] {
     if (is_current()) start_work();
-  };
+  });
   link_->start(std::move(handler));
 }
 
@@ -161,29 +138,25 @@ void Client::perform(StartWork& effect) {
 }
 
 void Client::start_work() {
-  if (!next_work_ || (link_ && link_->bytes_waiting() > kSendQueueBytes)) return;
+  if (!next_work_ || (link_ && link_->bytes_waiting() > options_.send_queue_bytes)) return;
   is_working_ = true;
-  asio::post(work_, [this, alive = std::weak_ptr<int>(alive_),
-                     effect = std::move(*std::exchange(next_work_, std::nullopt))] {
-    auto replies = executor_.execute(effect.work);
-    WorkDone done{effect.generation, {}, {}};
-    if (replies) {
-      done.replies = std::move(*replies);
-    } else {
-      done.error = replies.error();
-    }
-    asio::post(io_, [this, alive, done = std::move(done), held = executor_.held_bytes()]() mutable {
-      if (alive.expired()) return;
-      held_bytes_ = held;
-      is_working_ = false;
-      handle(std::move(done));
-    });
-  });
+  StartWork next = *std::exchange(next_work_, std::nullopt);
+  work_.run(std::move(next.work),
+            lifetime_.guard<Worked>([this, generation = next.generation](Worked worked) {
+              held_bytes_ = worked.held_bytes;
+              is_working_ = false;
+              WorkDone done{generation, {}, {}};
+              if (worked.replies) {
+                done.replies = std::move(*worked.replies);
+              } else {
+                done.error = worked.replies.error();
+              }
+              handle(std::move(done));
+            }));
 }
 
 void Client::perform(Exit& effect) {
   has_exited_ = true;
-  timer_.cancel();
   if (link_) link_->close();
   if (options_.on_exit) options_.on_exit(effect);
 }

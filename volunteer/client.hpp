@@ -1,24 +1,30 @@
-// Runs a volunteer's core against a real master: performs its effects on a link, a compute thread
-// and a timer. The same for a volunteer process and for one inside the master. I/O thread only; the
-// executor has a thread of its own.
+// Performs what a volunteer's core decides, on a link, a thread that computes and a clock: those of
+// a volunteer process, of one inside the master, or of a simulation. I/O thread only.
 #pragma once
 
-#include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
-#include <asio/thread_pool.hpp>
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
+#include "common/net/ground.hpp"
 #include "common/net/link.hpp"
+#include "common/pause_gate.hpp"
 #include "common/result.hpp"
-#include "common/thread_pool.hpp"
-#include "common/thread_priority.hpp"
 #include "volunteer/core/volunteer_core.hpp"
-#include "volunteer/executor.hpp"
 
 namespace gleaner::volunteer {
+
+// What a piece of work gave, and what shards and points take after it.
+struct Worked {
+  Result<std::vector<Message>> replies;
+  std::uint64_t held_bytes = 0;
+};
+
+using WorkThread = TaskThread<Work, Worked>;
 
 class Client {
  public:
@@ -26,21 +32,22 @@ class Client {
 
   struct Options {
     CoreConfig core;
-    std::uint32_t threads = 1;
-    int nice = kVolunteerNice;  // of the threads that compute
-    bool pins_threads = false;  // each to a processor
-    std::uint64_t memory_bytes = 0;
-    PointStoreOptions points{};
+    Millis tick{100};
+    // While more waits to be sent, no work is begun whose results would have to wait as well.
+    std::size_t send_queue_bytes = std::size_t{32} << 20;
     // Makes a connection and calls back, once, from the I/O thread.
     std::function<void(Dialled)> dial;
     // After every event and tick, with the memory that the shards take.
     std::function<void(const Snapshot&, std::uint64_t held_bytes)> on_change;
     // Once; the client does nothing afterwards.
     std::function<void(const Exit&)> on_exit;
+    // Before the core handles an event, and before what follows from it is performed. May be empty.
+    std::function<void(const Event&)> on_event{};
+    std::function<void(const VolunteerCore&, const Effects&)> on_effects{};
   };
 
-  Client(asio::io_context& io, Options options);
-  // Waits for work that is being done.
+  // All outlive the client. `gate` is open while the core lets `work` compute.
+  Client(Clock& clock, WorkThread& work, PauseGate& gate, Options options);
   ~Client();
   Client(const Client&) = delete;
   Client& operator=(const Client&) = delete;
@@ -79,13 +86,11 @@ class Client {
   void hang_up();
   void tick();
 
-  asio::io_context& io_;
+  Clock& clock_;
+  WorkThread& work_;
+  PauseGate& gate_;
   Options options_;
   VolunteerCore core_;
-  ThreadPool pool_;
-  Executor executor_;
-  asio::thread_pool work_{1};
-  asio::steady_timer timer_;
   std::shared_ptr<Link> link_;
   std::optional<StartWork> next_work_;  // until results of earlier work have left
   std::uint64_t connection_ = 0;        // callbacks of earlier ones are void
@@ -93,7 +98,7 @@ class Client {
   bool is_working_ = false;
   Traffic traffic_;
   bool has_exited_ = false;
-  std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // callbacks hold it weakly
+  Lifetime lifetime_;
 };
 
 }  // namespace gleaner::volunteer

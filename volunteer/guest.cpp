@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kSaidMax = 200;
 constexpr Millis kHandOverGrace{600'000};
 constexpr Millis kSuspendGrace{4'000};
-constexpr std::chrono::seconds kSave{60};
+constexpr Millis kSave{60'000};
 constexpr Millis kPublish{1'000};
 
 // Where memory is what is short, keeping the shards would be the harm.
@@ -68,7 +68,7 @@ Guest::Guest(asio::io_context& io, Client& client, LogSink& log, Options options
       options_(std::move(options)),
       manners_(options_.rules),
       ledger_(options_.state_folder, day_name(wall_seconds())),
-      save_timer_(io) {
+      clock_(io) {
   if (!options_.control_path.empty()) {
     auto server = ControlServer::listen(
         io, options_.control_path, [this](const std::string& request) { return answer(request); });
@@ -172,9 +172,7 @@ void Guest::apply(Verdict verdict) {
 }
 
 void Guest::save_every_minute() {
-  save_timer_.expires_after(kSave);
-  save_timer_.async_wait([this, alive = std::weak_ptr<int>(alive_)](asio::error_code error) {
-    if (alive.expired() || error) return;
+  clock_.after(kSave, [this] {
     if (const auto saved = ledger_.save(); !saved) {
       log_.log(LogLevel::kWarning, "the day's figures are not kept: " + saved.error().message);
     }

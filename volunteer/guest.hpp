@@ -4,7 +4,6 @@
 #pragma once
 
 #include <asio/io_context.hpp>
-#include <asio/steady_timer.hpp>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -14,6 +13,7 @@
 
 #include "common/console/log.hpp"
 #include "common/console/rate_window.hpp"
+#include "common/net/io_ground.hpp"
 #include "volunteer/client.hpp"
 #include "volunteer/control/control_server.hpp"
 #include "volunteer/control/day_ledger.hpp"
@@ -79,7 +79,7 @@ class Guest {
   std::deque<std::string> said_;
   RateWindow examples_{kRateWindow}, up_{kRateWindow}, down_{kRateWindow};
   Instant published_{};
-  asio::steady_timer save_timer_;
+  IoClock clock_;
   std::unique_ptr<ControlServer> server_;
   std::unique_ptr<VolunteerPage> page_;
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);  // posted readings hold it weakly

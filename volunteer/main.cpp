@@ -19,7 +19,6 @@
 #include "common/net/tcp_link.hpp"
 #include "common/net/tls_context.hpp"
 #include "schema/versions.hpp"
-#include "volunteer/client.hpp"
 #include "volunteer/config.hpp"
 #include "volunteer/control/control_client.hpp"
 #include "volunteer/control/until.hpp"
@@ -30,6 +29,7 @@
 #include "volunteer/idle/quiet_session.hpp"
 #include "volunteer/status_line.hpp"
 #include "volunteer/status_source.hpp"
+#include "volunteer/threaded_client.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -111,10 +111,10 @@ TcpLinkOptions link_options_of(const VolunteerConfig& config, const MasterAddres
 }
 
 // All but what is to be called.
-Client::Options client_options(const VolunteerConfig& config, const VolunteerOffer& offer,
-                               const MasterAddress& address, const KeyPair& key) {
+ThreadedClient::Options client_options(const VolunteerConfig& config, const VolunteerOffer& offer,
+                                       const MasterAddress& address, const KeyPair& key) {
   const std::string invite = address.secure ? to_text(address.secure->invite) : "";
-  Client::Options options;
+  ThreadedClient::Options options;
   options.core.hello = make_hello(offer.name, invite, offer.threads, offer.memory_bytes);
   options.core.master = to_text(address.where);
   options.core.once = config.once;
@@ -148,7 +148,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   });
 
   std::optional<Exit> exit;
-  Client::Options options = client_options(config, offer, address, key);
+  ThreadedClient::Options options = client_options(config, offer, address, key);
   const TcpLinkOptions link_options = link_options_of(config, address, tls);
   bool has_warned = false;
   options.dial = [&](const Client::Dialled& on_dialled) {
@@ -172,7 +172,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
     signals.cancel();
   };
   {
-    Client client(io, std::move(options));
+    ThreadedClient client(io, std::move(options));
     watch_signals(signals, client, status);
     guest = std::make_unique<Guest>(io, client, status, guest_options(config, offer, master, key));
     guest->on_first_verdict = [&] { client.start(); };
@@ -183,6 +183,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
     while (!exit) io.run_one();
     // What was said last, a goodbye for instance, still has to leave.
     tasks.cancel();
+    client.clock.stop();
     guest.reset();
     io.run_for(std::chrono::seconds(1));
     if (client.is_working()) {

@@ -13,10 +13,8 @@
 #include <vector>
 
 #include "common/access/role.hpp"
+#include "common/net/ground.hpp"
 #include "common/net/link.hpp"
-#include "common/shell/clock.hpp"
-#include "common/shell/lifetime.hpp"
-#include "common/shell/task_thread.hpp"
 #include "master/core/master_core.hpp"
 #include "master/tasks/storage_queue.hpp"
 

@@ -17,9 +17,9 @@
 #include "common/net/tls_context.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/support/lies.hpp"
-#include "volunteer/client.hpp"
 #include "volunteer/hello.hpp"
 #include "volunteer/identity.hpp"
+#include "volunteer/threaded_client.hpp"
 
 namespace gleaner {
 namespace {
@@ -75,7 +75,7 @@ int run(const std::string& line, const std::string& cache, const Lie* lie, int f
   link_options.tls = &tls;
   link_options.master = address->secure->key;
   std::optional<volunteer::Exit> exit;
-  volunteer::Client::Options options;
+  volunteer::ThreadedClient::Options options;
   options.memory_bytes = std::uint64_t{1} << 30;
   options.core.hello =
       volunteer::make_hello("eve", to_text(address->secure->invite), 1, options.memory_bytes);
@@ -92,7 +92,7 @@ int run(const std::string& line, const std::string& cache, const Lie* lie, int f
              });
   };
   options.on_exit = [&](const volunteer::Exit& reason) { exit = reason; };
-  volunteer::Client client(io, std::move(options));
+  volunteer::ThreadedClient client(io, std::move(options));
   client.start();
   while (!exit) io.run_one();
   std::printf("%s\n", exit->error.message.c_str());

@@ -363,7 +363,8 @@ ConnectionId MasterProcess::admit(std::size_t volunteer, const Standing& standin
                                   const LinkShape& shape, Network::Hearing other) {
   const auto link = std::make_shared<SimLink>(
       context_.network, End::kMaster,
-      [this](const Bytes& payload) { return context_.workload.wire_bytes(payload); });
+      [this](Bytes payload, Lane lane) { return context_.pack(std::move(payload), lane); },
+      [](const std::function<void()>& call) { call(); });
   const ConnectionId id =
       context_.network.open(volunteer, shape, link->hearing(), std::move(other));
   link->join(id);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "common/access/role.hpp"
@@ -33,6 +34,11 @@ struct SimContext {
 
   Millis uniform(Millis low, Millis high) {
     return low + Millis(random.next_below(static_cast<std::uint64_t>((high - low).count()) + 1));
+  }
+
+  [[nodiscard]] Packet pack(Bytes payload, Lane lane) const {
+    const std::size_t wire_bytes = workload.wire_bytes(payload);
+    return {std::move(payload), wire_bytes, lane};
   }
 
   template <typename Tell>

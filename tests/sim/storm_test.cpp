@@ -66,6 +66,7 @@ TEST_CASE("storm: no storm of faults changes a bit of any checkpoint", "[sim]") 
                            "branch.unsynced_writes_lost",
                            "branch.work_failed_for_memory",
                            "branch.work_waits_for_the_link",
+                           "branch.write_deadline",
                            "branch.write_failed",
                            "done.abandoned",
                            "done.stopped",

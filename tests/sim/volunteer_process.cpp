@@ -1,7 +1,6 @@
 #include "tests/sim/volunteer_process.hpp"
 
 #include <algorithm>
-#include <limits>
 #include <optional>
 #include <utility>
 
@@ -14,11 +13,6 @@ namespace gleaner::sim {
 namespace {
 
 constexpr std::uint64_t kMemoryBytes = std::uint64_t{1} << 30;
-// How soon it is seen that what was to be sent has left.
-constexpr Millis kSendPoll{1};
-// A connection on which nothing leaves meanwhile has broken: what the deadline of a write is to a
-// socket.
-constexpr Millis kWriteDeadline{3'000};
 
 }  // namespace
 
@@ -30,45 +24,57 @@ VolunteerProcess::VolunteerProcess(SimContext& context, MasterProcess& master, s
       standing_(standing),
       slowness_(slowness),
       name_(standing.is_local ? "referee" : "v" + std::to_string(index + 1)),
-      link_(context.options.link) {
+      shape_(context.options.link) {
   if (context.options.has_steady_latency) {
-    link_.latency_min = link_.latency_max = context.network.latency(link_);
+    shape_.latency_min = shape_.latency_max = context.network.latency(shape_);
   }
 }
 
 void VolunteerProcess::start() {
   if (is_removed_) return;
   ++life_;
-  volunteer::CoreConfig config = context_.options.volunteer;
-  config.master = "master";
-  config.hello.protocol_min = kProtocolMin;
-  config.hello.protocol_max = kProtocolMax;
-  config.hello.name = name_;
-  config.hello.cores = 1;
-  config.hello.memory_bytes = kMemoryBytes;
-  config.hello.simd = "scalar";
-  config.hello.speed = 1;
-  config.hello.process = std::uint64_t{life_} << 32 | index_;
-  config.seed = context_.options.seed * 1000 + index_;
-  core_ = std::make_unique<volunteer::VolunteerCore>(config);
   const bool is_starved = context_.clock.now() < starved_until_;
   tasks_ = context_.workload.start_volunteer(is_starved ? 1 : kMemoryBytes);
   frozen_until_ = work_free_ = context_.clock.now();
-  while_frozen_.clear();
-  next_work_.reset();
-  unheard_.clear();
-  connection_ = 0;
   context_.log.line(name_, "starts");
-  handle(life_, volunteer::Started{});
-  tick(life_);
+  client_ = std::make_unique<volunteer::Client>(*this, *this, gate_, options());
+  client_->start();
+}
+
+volunteer::Client::Options VolunteerProcess::options() {
+  volunteer::Client::Options options;
+  options.core = context_.options.volunteer;
+  options.core.master = "master";
+  options.core.hello.protocol_min = kProtocolMin;
+  options.core.hello.protocol_max = kProtocolMax;
+  options.core.hello.name = name_;
+  options.core.hello.cores = 1;
+  options.core.hello.memory_bytes = kMemoryBytes;
+  options.core.hello.simd = "scalar";
+  options.core.hello.speed = 1;
+  options.core.hello.process = std::uint64_t{life_} << 32 | index_;
+  options.core.seed = context_.options.seed * 1000 + index_;
+  options.tick = kTick;
+  options.send_queue_bytes = context_.options.volunteer_queue_bytes_max;
+  options.dial = [this](Dialled on_dialled) { dial(std::move(on_dialled)); };
+  options.on_exit = [this, life = life_](const volunteer::Exit& exit) {
+    context_.clock.after(Micros(0), [this, life, exit] {
+      if (life == life_) conclude(exit);
+    });
+  };
+  options.on_event = [this](const volunteer::Event& event) { saw(event); };
+  options.on_effects = [this](const volunteer::VolunteerCore& core,
+                              const volunteer::Effects& effects) { saw(core, effects); };
+  return options;
 }
 
 void VolunteerProcess::end(bool is_told) {
   ++life_;
-  core_.reset();
+  if (last_link_) last_link_->abandon(is_told);
+  last_link_.reset();
+  while_frozen_.clear();
+  client_.reset();
   tasks_.reset();
-  if (connection_ != 0) context_.network.abandon(connection_, End::kVolunteer, is_told);
-  connection_ = 0;
 }
 
 void VolunteerProcess::start_later() {
@@ -129,7 +135,7 @@ void VolunteerProcess::falsify(Message& message) {
 }
 
 void VolunteerProcess::ask_to_stop() {
-  if (is_running()) handle(life_, volunteer::StopRequested{"stopped by the test"});
+  if (is_running()) pass([this] { client_->stop("stopped by the test"); });
 }
 
 void VolunteerProcess::freeze(Instant until) {
@@ -141,8 +147,17 @@ void VolunteerProcess::freeze(Instant until) {
 void VolunteerProcess::thaw(std::uint64_t life) {
   if (life != life_ || context_.clock.now() < frozen_until_) return;
   // What came meanwhile comes now, in its order.
-  std::deque<volunteer::Event> events = std::exchange(while_frozen_, {});
-  for (volunteer::Event& event : events) handle(life, std::move(event));
+  for (auto& call : std::exchange(while_frozen_, {})) {
+    if (life == life_) pass(std::move(call));
+  }
+}
+
+void VolunteerProcess::pass(std::function<void()> call) {
+  if (context_.clock.now() < frozen_until_) {
+    while_frozen_.push_back(std::move(call));
+  } else {
+    call();
+  }
 }
 
 void VolunteerProcess::slow(Instant until, std::int64_t factor) {
@@ -159,166 +174,92 @@ void VolunteerProcess::restart_without_memory(Instant until) {
   });
 }
 
-void VolunteerProcess::tick(std::uint64_t life) {
-  if (life != life_) return;
-  handle(life, volunteer::Tick{});
-  context_.clock.after(kTick, [this, life] { tick(life); });
+// ---- What the client stands on -----------------------------------------------------------------
+
+void VolunteerProcess::after(Micros delay, std::function<void()> call) {
+  context_.clock.after(delay, [this, call = std::move(call)] { pass(call); });
 }
 
-// ---- Events and effects ------------------------------------------------------------------------
-
-void VolunteerProcess::handle(std::uint64_t life, volunteer::Event event) {
-  if (life != life_ || !is_running()) return;
-  if (context_.clock.now() < frozen_until_) {
-    while_frozen_.push_back(std::move(event));
-    return;
-  }
-  context_.clock.note(event.index() + 100);
-  volunteer::Effects effects = core_->handle(std::move(event), context_.clock.now());
-  const std::size_t waiting = core_->work_waiting();
-  context_.tell_checkers([&](Checker& c) { c.work_waiting(waiting); });
-  for (volunteer::Effect& effect : effects) {
-    if (life != life_) return;
-    if (context_.log.is_traced()) {
-      if (const std::string text = describe(effect); !text.empty()) context_.log.line(name_, text);
-    }
-    std::visit([this](auto& e) { perform(e); }, effect);
-  }
-  if (life == life_ && is_running()) listen_again();
-}
-
-void VolunteerProcess::listen_again() {
-  if (unheard_.empty() || !core_->wants_more()) return;
-  std::optional<Packet> first = std::move(unheard_.front());
-  unheard_.pop_front();
-  // One after the other: each may make the core want no more.
-  if (first) {
-    received(life_, *first);
-  } else {
-    disconnected();
-  }
-}
-
-void VolunteerProcess::disconnected() {
-  connection_ = 0;
-  handle(life_, volunteer::Disconnected{"the connection broke"});
-}
-
-void VolunteerProcess::perform(volunteer::Connect&) {
-  const Instant reachable = std::max(context_.clock.now() + context_.network.latency(link_),
-                                     context_.network.stalled_until(index_));
-  context_.clock.at(reachable, [this, life = life_] { connect(life); });
-}
-
-void VolunteerProcess::connect(std::uint64_t life) {
-  if (life != life_) return;
-  if (!master_.is_running()) {
-    handle(life, volunteer::ConnectFailed{"connection refused"});
-    return;
-  }
-  if (connection_ != 0) context_.network.abandon(connection_, End::kVolunteer, true);
-  Network::Hearing hearing;
-  // A connection that has been given up must not be heard any more.
-  const auto own = std::make_shared<ConnectionId>();
-  hearing.on_packet = [this, life, own](Packet packet) {
-    if (life != life_ || connection_ != *own) return;
-    if (unheard_.empty() && core_->wants_more()) return received(life, packet);
-    context_.log.mark("branch.not_listening");
-    unheard_.emplace_back(std::move(packet));
-  };
-  hearing.on_closed = [this, life, own] {
-    if (life != life_ || connection_ != *own) return;
-    if (unheard_.empty()) return disconnected();
-    unheard_.emplace_back(std::nullopt);
-  };
-  unheard_.clear();
-  connection_ = *own = master_.admit(index_, standing_, link_, std::move(hearing));
-  handle(life, volunteer::Connected{});
-}
-
-void VolunteerProcess::received(std::uint64_t life, const Packet& packet) {
-  auto message = decode(packet.bytes);
-  if (!message) {
-    context_.log.violation("a message does not decode: " + message.error().message);
-    return;
-  }
-  if (context_.log.is_traced() && !std::holds_alternative<Heartbeat>(*message)) {
-    context_.log.line(name_, "<- " + describe(*message));
-  }
-  handle(life, volunteer::MessageReceived{std::move(*message), packet.wire_bytes});
-}
-
-void VolunteerProcess::perform(volunteer::Disconnect&) {
-  if (connection_ != 0) context_.network.close(connection_, End::kVolunteer);
-}
-
-void VolunteerProcess::perform(volunteer::Send& effect) {
-  if (connection_ == 0) return;
-  if (lie_) falsify(effect.message);
-  Bytes payload = encode(effect.message);
-  const std::size_t wire_bytes = context_.workload.wire_bytes(payload);
-  context_.network.send(connection_, End::kVolunteer,
-                        {std::move(payload), wire_bytes, lane_of(effect.message)});
-}
-
-void VolunteerProcess::perform(volunteer::StartWork& effect) {
-  next_work_ = std::move(effect);
-  waiting_bytes_ = std::numeric_limits<std::size_t>::max();
-  start_work();
-}
-
-void VolunteerProcess::start_work() {
-  if (!next_work_) return;
-  const std::size_t waiting =
-      connection_ == 0 ? 0 : context_.network.queued_bytes(connection_, End::kVolunteer);
-  if (waiting > context_.options.volunteer_queue_bytes_max) {
-    context_.log.mark("branch.work_waits_for_the_link");
-    context_.clock.after(kSendPoll, [this, life = life_] {
-      if (life == life_) start_work();
-    });
-    if (waiting < waiting_bytes_) waiting_since_ = context_.clock.now();
-    waiting_bytes_ = waiting;
-    if (context_.clock.now() - waiting_since_ >= kWriteDeadline) {
-      context_.log.mark("branch.write_deadline");
-      context_.network.abandon(connection_, End::kVolunteer, false);
-      unheard_.clear();
-      disconnected();
-    }
-    return;
-  }
-  volunteer::StartWork effect = std::move(*next_work_);
-  next_work_.reset();
-  Micros cost = tasks_->cost(effect.work) * static_cast<std::int64_t>(slowness_);
+void VolunteerProcess::run(volunteer::Work work, std::function<void(volunteer::Worked)> done) {
+  Micros cost = tasks_->cost(work) * static_cast<std::int64_t>(slowness_);
   if (context_.clock.now() < slow_until_) cost *= slow_factor_;
   work_free_ = std::max(work_free_, context_.clock.now()) + cost;
-  context_.clock.at(work_free_, [this, life = life_, cost, effect = std::move(effect)] {
+  context_.clock.at(work_free_, [this, life = life_, cost, work = std::move(work),
+                                 done = std::move(done)] {
     if (life != life_) return;
-    auto replies = tasks_->execute(effect.work);
-    volunteer::WorkDone done{effect.generation, {}, {}};
-    if (replies) {
-      done.replies = std::move(*replies);
-      for (Message& reply : done.replies) {
+    volunteer::Worked worked{tasks_->execute(work)};
+    if (worked.replies) {
+      for (Message& reply : *worked.replies) {
         // The time that the work took in the simulation, not on this machine.
         if (auto* result = std::get_if<UnitResult>(&reply)) {
           result->compute_us = static_cast<std::uint64_t>(cost.count());
         }
       }
     } else {
-      done.error = replies.error();
-      const bool is_expected =
-          replies.error().code == ErrorCode::kResources && starved_until_ > Instant{};
+      const Error& error = worked.replies.error();
+      const bool is_expected = error.code == ErrorCode::kResources && starved_until_ > Instant{};
       context_.log.mark("branch.work_failed_for_memory");
-      if (!is_expected) context_.log.violation("work failed: " + replies.error().message);
+      if (!is_expected) context_.log.violation("work failed: " + error.message);
     }
-    handle(life, std::move(done));
+    pass([done, worked = std::move(worked)]() mutable { done(std::move(worked)); });
   });
 }
 
-void VolunteerProcess::perform(volunteer::Exit& effect) {
-  context_.log.mark(effect.success ? "exit.success" : "exit.failure");
-  const bool is_sent_away = !effect.success && effect.error.code != ErrorCode::kIdentity;
+void VolunteerProcess::dial(Dialled on_dialled) {
+  const Instant reachable = std::max(context_.clock.now() + context_.network.latency(shape_),
+                                     context_.network.stalled_until(index_));
+  context_.clock.at(reachable, [this, life = life_, on_dialled = std::move(on_dialled)] {
+    if (life == life_) connect(on_dialled);
+  });
+}
+
+void VolunteerProcess::connect(const Dialled& on_dialled) {
+  if (!master_.is_running()) {
+    return pass([on_dialled] { on_dialled(Error{ErrorCode::kIo, "connection refused"}); });
+  }
+  if (last_link_) last_link_->abandon();
+  const auto pack = [this](Bytes payload, Lane lane) {
+    if (lie_) {
+      Message message = decode(payload).value();
+      falsify(message);
+      payload = encode(message);
+    }
+    return context_.pack(std::move(payload), lane);
+  };
+  last_link_ =
+      std::make_shared<SimLink>(context_.network, End::kVolunteer, pack,
+                                [this](std::function<void()> call) { pass(std::move(call)); });
+  last_link_->join(master_.admit(index_, standing_, shape_, last_link_->hearing()));
+  pass([on_dialled, link = last_link_] { on_dialled(std::shared_ptr<Link>(link)); });
+}
+
+// ---- What the client does ----------------------------------------------------------------------
+
+void VolunteerProcess::saw(const volunteer::Event& event) {
+  context_.clock.note(event.index() + 100);
+  const auto* received = std::get_if<volunteer::MessageReceived>(&event);
+  if (received == nullptr || std::holds_alternative<Heartbeat>(received->message)) return;
+  if (context_.log.is_traced()) context_.log.line(name_, "<- " + describe(received->message));
+}
+
+void VolunteerProcess::saw(const volunteer::VolunteerCore& core,
+                           const volunteer::Effects& effects) {
+  context_.tell_checkers([&](Checker& c) { c.work_waiting(core.work_waiting()); });
+  for (const volunteer::Effect& effect : effects) {
+    if (std::holds_alternative<volunteer::StartWork>(effect) && last_link_ &&
+        last_link_->bytes_waiting() > context_.options.volunteer_queue_bytes_max) {
+      context_.log.mark("branch.work_waits_for_the_link");
+    }
+    if (!context_.log.is_traced()) continue;
+    if (const std::string text = describe(effect); !text.empty()) context_.log.line(name_, text);
+  }
+}
+
+void VolunteerProcess::conclude(const volunteer::Exit& exit) {
+  context_.log.mark(exit.success ? "exit.success" : "exit.failure");
+  const bool is_sent_away = !exit.success && exit.error.code != ErrorCode::kIdentity;
   if (is_sent_away && context_.options.strangers.are_there) {
-    if (!lie_) context_.log.violation(name_ + ", which is honest, ends: " + effect.error.message);
+    if (!lie_) context_.log.violation(name_ + ", which is honest, ends: " + exit.error.message);
     if (lie_) on_sent_away_();
     is_removed_ = true;
   }

@@ -1,20 +1,22 @@
-// A volunteer as a process on a machine: its core, its compute thread, its link. What
-// `volunteer/client` does with real threads and sockets.
+// A volunteer as a process on a machine: the real `Client` over a clock, a thread and links that
+// are simulated.
 #pragma once
 
-#include <deque>
 #include <functional>
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "tests/sim/master_process.hpp"
+#include "tests/sim/network/sim_link.hpp"
 #include "tests/sim/sim_context.hpp"
 #include "tests/support/lies.hpp"
+#include "volunteer/client.hpp"
 
 namespace gleaner::sim {
 
-class VolunteerProcess {
+class VolunteerProcess : public Clock, public volunteer::WorkThread {
  public:
   // `index` names its machine: its links stand still together. `standing` is what the master takes
   // it for.
@@ -40,26 +42,28 @@ class VolunteerProcess {
   // It starts again where loading a shard fails for want of memory, until `until`.
   void restart_without_memory(Instant until);
 
-  [[nodiscard]] bool is_running() const { return core_ != nullptr; }
+  [[nodiscard]] bool is_running() const { return client_ != nullptr; }
+
+  // -- what its client stands on; nothing of it moves while the process is frozen
+  [[nodiscard]] Instant now() const override { return context_.clock.now(); }
+
+  void after(Micros delay, std::function<void()> call) override;
+  void run(volunteer::Work work, std::function<void(volunteer::Worked)> done) override;
 
  private:
+  using Dialled = volunteer::Client::Dialled;
+
+  [[nodiscard]] volunteer::Client::Options options();
+  // Calls, now or when it thaws.
+  void pass(std::function<void()> call);
   // Lies, if it is to and the message allows it.
   void falsify(Message& message);
-  void tick(std::uint64_t life);
+  void saw(const volunteer::Event& event);
+  void saw(const volunteer::VolunteerCore& core, const volunteer::Effects& effects);
+  void conclude(const volunteer::Exit& exit);
+  void dial(Dialled on_dialled);
+  void connect(const Dialled& on_dialled);
   void thaw(std::uint64_t life);
-  void handle(std::uint64_t life, volunteer::Event event);
-  void perform(volunteer::Connect& effect);
-  void perform(volunteer::Disconnect& effect);
-  void perform(volunteer::Send& effect);
-  void perform(volunteer::StartWork& effect);
-  void perform(volunteer::Exit& effect);
-  // Does the work that waits, if what is to be sent is little enough.
-  void start_work();
-  // Hears the first of what came while the core wanted no more.
-  void listen_again();
-  void disconnected();
-  void connect(std::uint64_t life);
-  void received(std::uint64_t life, const Packet& packet);
   void end(bool is_told);
   void start_later();
 
@@ -69,22 +73,18 @@ class VolunteerProcess {
   const Standing standing_;
   const std::uint64_t slowness_;
   const std::string name_;
-  LinkShape link_;
+  LinkShape shape_;
   Lie lie_;
   std::function<void(std::optional<RoundIndex>)> on_lie_;
   std::function<void()> on_sent_away_;
   bool is_removed_ = false;
   std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void
-  std::unique_ptr<volunteer::VolunteerCore> core_;
   std::unique_ptr<VolunteerTasks> tasks_;
-  ConnectionId connection_ = 0;  // 0: none
-  std::optional<volunteer::StartWork> next_work_;
-  std::size_t waiting_bytes_ = 0;  // to be sent, when it was last looked at
-  Instant waiting_since_{};        // it has not become less
-  // What came on this connection while the core wanted no more; nullopt is its end.
-  std::deque<std::optional<Packet>> unheard_;
+  PauseGate gate_;
+  std::unique_ptr<volunteer::Client> client_;
+  std::shared_ptr<SimLink> last_link_;  // may be null
   Instant frozen_until_{};
-  std::deque<volunteer::Event> while_frozen_;
+  std::vector<std::function<void()>> while_frozen_;
   Instant slow_until_{};
   std::int64_t slow_factor_ = 1;
   Instant starved_until_{};

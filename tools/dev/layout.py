@@ -11,7 +11,7 @@ FOLDER_FILES_MAX = 30
 # Folder -> folders whose headers it may include; the longest match of a path's folder counts.
 CORE_SEES = {"common", "common/access", "common/dataset", "common/kernels", "common/lsh", "common/model", "schema"}
 TRAIN = {"volunteer/train", "volunteer/train/input", "volunteer/train/output"}
-SHELL_SEES = {"common/console", "common/net", "common/settings", "common/shell", "schema/wire"}
+SHELL_SEES = {"common/console", "common/net", "common/settings", "schema/wire"}
 INCLUDES = {
     "common": {"common"},
     "common/console": {"common", "common/console"},
@@ -23,8 +23,7 @@ INCLUDES = {
     "common/words": {"common", "common/dataset", "common/words"},
     "common/access": {"common", "common/access"},
     "common/http": {"common", "common/http"},
-    "common/net": {"common", "common/access", "common/net", "common/shell"},
-    "common/shell": {"common", "common/shell"},
+    "common/net": {"common", "common/access", "common/net"},
     "schema": {"common", "common/access", "common/model", "schema"},
     "schema/wire": {"common", "common/access", "common/model", "schema", "schema/wire"},
     "storage/engine": {"common", "storage/engine"},

@@ -231,7 +231,10 @@ void Network::arrive(ConnectionId id, End from, Lane lane) {
   if (!connection.is_attached[index_of(to)]) return;
   clock_.note(item.packet.wire_bytes);
   const auto on_packet = connection.hearing[index_of(to)].on_packet;
+  const auto on_sent = connection.hearing[index_of(from)].on_sent;
+  const bool is_sender_there = connection.is_attached[index_of(from)];
   on_packet(std::move(item.packet));
+  if (on_sent && is_sender_there) on_sent();
 }
 
 // ---- Breaking ----------------------------------------------------------------------------------

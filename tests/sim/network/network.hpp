@@ -52,6 +52,8 @@ class Network {
   struct Hearing {
     std::function<void(Packet)> on_packet;
     std::function<void()> on_closed;
+    // Something that this end sent has arrived. May be empty.
+    std::function<void()> on_sent{};
   };
 
   // `queue_bytes_max`: a sender with more than this waiting ends the connection, as a framed socket
@@ -86,6 +88,10 @@ class Network {
   [[nodiscard]] std::size_t queued_bytes_most() const { return queued_bytes_most_; }
 
   [[nodiscard]] Micros latency(const LinkShape& link);
+
+  [[nodiscard]] SimClock& clock() const { return clock_; }
+
+  [[nodiscard]] SimLog& log() const { return log_; }
 
  private:
   struct Item {

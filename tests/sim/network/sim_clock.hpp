@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/shell/clock.hpp"
+#include "common/net/ground.hpp"
 
 namespace gleaner::sim {
 

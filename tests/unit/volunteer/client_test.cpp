@@ -1,6 +1,4 @@
 // The shell between a link and the executor's thread: what it holds back, and what it survives.
-#include "volunteer/client.hpp"
-
 #include <asio/post.hpp>
 #include <catch2/catch.hpp>
 #include <utility>
@@ -10,6 +8,7 @@
 #include "schema/wire/codec.hpp"
 #include "tests/support/tiny_run.hpp"
 #include "tests/support/watched_memory.hpp"
+#include "volunteer/threaded_client.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -59,8 +58,8 @@ struct Bench {
     run_until([&] { return links[0]->count<ShardReady>() == 1; });
   }
 
-  Client::Options options() {
-    Client::Options options;
+  ThreadedClient::Options options() {
+    ThreadedClient::Options options;
     options.core.hello.memory_bytes = options.memory_bytes = kMuch;
     options.core.work_bytes_max = 1;
     options.core.retry_first = options.core.retry_keeping = Millis(1);
@@ -92,7 +91,7 @@ struct Bench {
 
   asio::io_context io;
   std::vector<std::shared_ptr<HandLink>> links;
-  Client client;
+  ThreadedClient client;
 };
 
 }  // namespace

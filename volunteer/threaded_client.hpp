@@ -1,0 +1,58 @@
+// A volunteer's client on the machine's clock, with a thread that computes. I/O thread only; the
+// executor has a thread of its own.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <cstdint>
+#include <utility>
+
+#include "common/net/io_ground.hpp"
+#include "common/thread_pool.hpp"
+#include "common/thread_priority.hpp"
+#include "volunteer/client.hpp"
+#include "volunteer/executor.hpp"
+
+namespace gleaner::volunteer {
+
+struct ComputeOptions {
+  std::uint32_t threads = 1;
+  int nice = kVolunteerNice;  // of the threads that compute
+  bool pins_threads = false;  // each to a processor
+  std::uint64_t memory_bytes = 0;
+  PointStoreOptions points{};
+};
+
+// What a client stands on, and what is therefore there before it and after it.
+struct ClientGround {
+  ClientGround(asio::io_context& io, const ComputeOptions& options)
+      : clock(io),
+        pool(options.threads, options.nice, options.pins_threads),
+        executor(pool, options.memory_bytes, options.points),
+        thread(io, [this, options, is_ready = false](const Work& work) mutable {
+          if (!std::exchange(is_ready, true)) {
+            give_way(options.nice);
+            if (options.pins_threads) pin_to_processor(0);
+          }
+          auto replies = executor.execute(work);
+          return Worked{std::move(replies), executor.held_bytes()};
+        }) {}
+
+  // Work that waits at the gate goes on, so that it ends.
+  ~ClientGround() { pool.gate().open(); }
+
+  IoClock clock;
+  ThreadPool pool;
+  Executor executor;
+  IoTaskThread<Work, Worked> thread;
+};
+
+class ThreadedClient : public ClientGround, public Client {
+ public:
+  struct Options : Client::Options, ComputeOptions {};
+
+  // Its end waits for work that is being done.
+  ThreadedClient(asio::io_context& io, const Options& options)
+      : ClientGround(io, options), Client(clock, thread, pool.gate(), options) {}
+};
+
+}  // namespace gleaner::volunteer

@@ -170,8 +170,7 @@ void MasterRun::announce(const ResumePoint& resume) {
   if (web_ != nullptr) console_.event(web_->served());
 }
 
-// The log of connections that nobody introduced follows from what strangers do, and may be
-// written without end; everything else follows from the run.
+// How much is logged of connections that nobody introduced is up to strangers: it has a bound.
 void MasterRun::report(const Notice& notice) {
   if (const auto* line = std::get_if<LogLine>(&notice); line && line->kind == "turned_away") {
     return entrance_.warn_of_stranger(line->message);
@@ -289,6 +288,7 @@ void MasterRun::show_progress() {
   console_.update(shown_);
   if (web_ != nullptr && web_->is_due(monotonic_now())) publish_web(now);
   measure_disk();
+  if (entrance_.is_open()) entrance_.gate().tick(wall_seconds());
   fall_back(now);
   runner_->clock.after(kProgressPeriod, [this] { show_progress(); });
 }

@@ -80,6 +80,10 @@ bool read_peer(const std::vector<std::string_view>& fields, AccessBook& book) {
   return book.peers.size() < kPeersMax && book.peers.emplace(*id, std::move(rule)).second;
 }
 
+bool is_expired(const Invite& invite, std::int64_t now) {
+  return invite.expires != 0 && invite.expires <= now;
+}
+
 }  // namespace
 
 InviteKey invite_key(const KeyPair& master, InviteId id) {
@@ -88,15 +92,14 @@ InviteKey invite_key(const KeyPair& master, InviteId id) {
 
 const char* state_of(const Invite& invite, std::int64_t now) {
   if (invite.is_revoked) return "revoked";
-  if (invite.expires != 0 && invite.expires <= now) return "expired";
+  if (is_expired(invite, now)) return "expired";
   return invite.used_by ? "used" : "open";
 }
 
 Result<InviteId> add_invite(AccessBook& book, Invite invite) {
   if (book.invites.size() >= kInvitesMax) {
     const auto is_over = [&](const auto& entry) {
-      return entry.second.is_revoked ||
-             (entry.second.expires != 0 && entry.second.expires <= invite.created);
+      return entry.second.is_revoked || is_expired(entry.second, invite.created);
     };
     auto oldest = book.invites.end();
     for (auto entry = book.invites.begin(); entry != book.invites.end(); ++entry) {
@@ -138,7 +141,7 @@ Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key
   if (entry.is_revoked) {
     return refused("the invite was revoked: ask the master's owner for another one");
   }
-  if (entry.expires != 0 && entry.expires <= now) {
+  if (is_expired(entry, now)) {
     return refused("the invite has expired: ask the master's owner for another one");
   }
   const auto rule = book.peers.find(key);
@@ -166,7 +169,7 @@ Result<PeerRule*> rule_of(AccessBook& book, const KeyId& key) {
   return &book.peers[key];
 }
 
-std::string reason_to_go(const AccessBook& book, const Standing& standing) {
+std::string reason_to_go(const AccessBook& book, const Standing& standing, std::int64_t now) {
   if (standing.is_local || raw(standing.invite) == 0) return "";
   const auto rule = book.peers.find(standing.identity);
   if (rule != book.peers.end() && rule->second.is_banned) {
@@ -176,6 +179,11 @@ std::string reason_to_go(const AccessBook& book, const Standing& standing) {
   const auto invite = book.invites.find(standing.invite);
   if (invite == book.invites.end() || invite->second.is_revoked) {
     return "the master's owner has revoked the invite by which this volunteer came";
+  }
+  if (is_expired(invite->second, now)) {
+    return "the invite by which this volunteer came has expired: ask the master's owner for "
+           "another "
+           "one";
   }
   return "";
 }

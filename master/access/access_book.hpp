@@ -60,9 +60,9 @@ const char* state_of(const Invite& invite, std::int64_t now);
 Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key,
                        std::string_view invite, std::int64_t now);
 
-// Why one who was admitted must go now: its key was banned or its invite revoked. Empty: it may
-// stay.
-std::string reason_to_go(const AccessBook& book, const Standing& standing);
+// Why one who was admitted must go now: its key was banned, or its invite was revoked or has
+// expired. Empty: it may stay.
+std::string reason_to_go(const AccessBook& book, const Standing& standing, std::int64_t now);
 
 // Trusted by its invite or by approval.
 bool is_trusted(const AccessBook& book, const KeyId& key, const Invite& invite);

@@ -164,20 +164,31 @@ std::variant<Standing, Message> Gate::manage_for(const AccessRequest& request, s
   if (!answer) return refusal(answer.error());
   const bool is_change = !(changed == book_);
   if (auto stored = store_changes(std::move(changed)); !stored) return refusal(stored.error());
-  if (is_change && on_change_) {
-    on_change_([this](const Standing& standing) -> std::optional<Refusal> {
-      if (const std::string reason = reason_to_go(book_, standing); !reason.empty()) {
-        return Refusal{ErrorCode::kInvite, reason, false};
-      }
-      const auto invite = book_.invites.find(standing.invite);
-      const bool is_promoted = !standing.is_trusted && invite != book_.invites.end() &&
-                               is_trusted(book_, standing.identity, invite->second);
-      if (!is_promoted) return std::nullopt;
-      return Refusal{ErrorCode::kInvite, "the master's owner trusts this volunteer: it comes again",
-                     true};
-    });
-  }
+  if (is_change) judge(now);
   return std::move(*answer);
+}
+
+void Gate::judge(std::int64_t now) {
+  if (!on_change_) return;
+  on_change_([this, now](const Standing& standing) -> std::optional<Refusal> {
+    if (const std::string reason = reason_to_go(book_, standing, now); !reason.empty()) {
+      return Refusal{ErrorCode::kInvite, reason, false};
+    }
+    const auto invite = book_.invites.find(standing.invite);
+    const bool is_promoted = !standing.is_trusted && invite != book_.invites.end() &&
+                             is_trusted(book_, standing.identity, invite->second);
+    if (!is_promoted) return std::nullopt;
+    return Refusal{ErrorCode::kInvite, "the master's owner trusts this volunteer: it comes again",
+                   true};
+  });
+}
+
+void Gate::tick(std::int64_t now) {
+  const bool has_news = std::ranges::any_of(book_.invites, [&](const auto& entry) {
+    return entry.second.expires > last_tick_ && entry.second.expires <= now;
+  });
+  last_tick_ = now;
+  if (has_news) judge(now);
 }
 
 void Gate::remember(const Standing& standing, const std::string& name, const std::string& peer) {

@@ -31,7 +31,7 @@ class Gate {
 
   // Opens the gate of a master that encrypts. Makes what is missing in the folder `store`: a key, a
   // book, and for a new book one reusable invite for trusted volunteers. `on_change` is called with
-  // a verdict that is to be applied to all who are here.
+  // a verdict that is to be applied to all who are here; the verdict lasts for the call.
   static Result<std::unique_ptr<Gate>> open(const std::string& store,
                                             std::function<void(const Verdict&)> on_change);
   // Opens the gate of a master that does not encrypt: whoever comes is a trusted volunteer, or an
@@ -52,6 +52,8 @@ class Gate {
   Result<void> ban(const KeyId& key, const std::string& name, const std::string& reason);
   // Keys that are kept out, with the name that each had and why.
   [[nodiscard]] std::vector<std::pair<KeyId, PeerRule>> banned() const;
+  // Time has passed: invites may have expired.
+  void tick(std::int64_t now);
   // Who was admitted has gone.
   void gone(const Standing& standing);
 
@@ -60,6 +62,8 @@ class Gate {
   std::variant<Standing, Message> manage_for(const AccessRequest& request, std::int64_t now);
   void remember(const Standing& standing, const std::string& name, const std::string& peer);
   Result<void> store_changes(AccessBook changed);
+  // Lets on_change judge who is here.
+  void judge(std::int64_t now);
 
   std::string store_;
   std::unique_ptr<AccessLock> lock_;
@@ -70,6 +74,7 @@ class Gate {
   RateBudget joins_{{1024, 16}, {64, 2}};
   std::map<KeyId, SeenPeer> seen_;       // of late
   std::map<KeyId, std::uint32_t> here_;  // connections of each
+  std::int64_t last_tick_ = 0;
 };
 
 }  // namespace gleaner

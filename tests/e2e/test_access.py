@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from harness import Cluster, EndToEndTest, finished, small_setup
+from harness import TIME_FACTOR, Cluster, EndToEndTest, finished, small_setup
 
 NETWORK = 5
 SECRET = 34  # characters of an invite
@@ -118,6 +118,20 @@ class Access(EndToEndTest):
                                         "--threads", 1)
         self.assertEqual(master.wait_event("listening")["join"], listening["join"])
         self.refused(made["address"], "the invite was revoked")
+
+    def test_an_invite_that_expires_ends_its_sessions_within_a_second(self):
+        master, listening = self.listening()
+        kept = self.cluster.volunteer(listening["join"])
+        made = self.invite("--trusted", "--reusable", "--expires", "8s")
+        latest = time.time() + 8
+        gone = self.cluster.volunteer(made["address"])
+        master.wait_event("volunteer_joined", lambda e: e["name"] == "v2")
+        self.assertTrue(gone.is_running())
+        master.wait_event("volunteer_left", lambda e: e["name"] == "v2")
+        self.assertLess(time.time() - latest, 1 * TIME_FACTOR)
+        self.assertEqual(gone.wait_exit(), NETWORK)
+        self.assertIn("has expired", gone.said())
+        self.assertTrue(kept.is_running())
 
     def test_an_invite_for_one_is_used_once_and_an_expired_one_never(self):
         _, listening = self.listening()

@@ -169,7 +169,7 @@ void add_invite_commands(CLI::App& app, int& exit_status) {
                   "its volunteers are trusted; otherwise they are strangers");
   create.add_flag("--reusable", made->request.is_reusable,
                   "any number of keys may come by it; otherwise the first one alone");
-  create.add_option("--expires", made->expires, "it admits nobody after this time, such as 7d");
+  create.add_option("--expires", made->expires, "nobody is here by it after this time, such as 7d");
   create.add_option("--label", made->request.label, "a note for the list");
   add_where(create, made,
             "Examples:\n"

@@ -80,22 +80,24 @@ TEST_CASE("access: expired and revoked invites and banned keys are told apart", 
   Fixture f;
   const InviteId id = f.add();
   f.book.invites.at(id).expires = kNow + 10;
-  REQUIRE(f.come(f.ann, id, kNow + 9).ok());
+  const Standing brief = f.come(f.ann, id, kNow + 9).value();
+  REQUIRE(reason_to_go(f.book, brief, kNow + 9).empty());
+  REQUIRE_THAT(reason_to_go(f.book, brief, kNow + 10), Contains("has expired"));
   REQUIRE_THAT(f.come(f.ann, id, kNow + 10).error().message, Contains("expired"));
   const InviteId second = f.add();
   const Standing here = f.come(f.ann, second).value();
-  REQUIRE(reason_to_go(f.book, here).empty());
+  REQUIRE(reason_to_go(f.book, here, kNow).empty());
   REQUIRE(f.ask(AccessVerb::kBan, "ann", "it lied").ok());
   REQUIRE_THAT(f.come(f.ann, second).error().message, Contains("banned (it lied)"));
-  REQUIRE_THAT(reason_to_go(f.book, here), Contains("banned this key (it lied)"));
+  REQUIRE_THAT(reason_to_go(f.book, here, kNow), Contains("banned this key (it lied)"));
   REQUIRE(f.come(f.bob, second).ok());
   REQUIRE(f.ask(AccessVerb::kUnban, to_text(f.ann).substr(0, 6)).ok());
   REQUIRE(f.come(f.ann, second).ok());
   REQUIRE(f.ask(AccessVerb::kRevokeInvite, to_text(second)).ok());
   REQUIRE_THAT(f.come(f.ann, second).error().message, Contains("revoked"));
-  REQUIRE_THAT(reason_to_go(f.book, here), Contains("revoked the invite"));
+  REQUIRE_THAT(reason_to_go(f.book, here, kNow), Contains("revoked the invite"));
   // The owner of the store and volunteers in the process come by no invite.
-  REQUIRE(reason_to_go(f.book, Standing{f.ann, Role::kVolunteer, true, true, {}}).empty());
+  REQUIRE(reason_to_go(f.book, Standing{f.ann, Role::kVolunteer, true, true, {}}, kNow).empty());
 }
 
 TEST_CASE("access: a stranger who is approved is trusted, and a name that two have is not guessed",

@@ -39,11 +39,15 @@ struct Door {
   // As who has the store's folder.
   AccessAnswer manage(AccessVerb verb, const std::string& subject) {
     AccessRequest request;
+    request.verb = verb;
+    request.subject = subject;
+    return manage(std::move(request));
+  }
+
+  AccessAnswer manage(AccessRequest request) {
     request.protocol_min = kProtocolMin;
     request.protocol_max = kProtocolMax;
     request.invite = to_text(invite_key(*gate->key(), InviteId{}));
-    request.verb = verb;
-    request.subject = subject;
     auto answer = say(request, {9, 9});
     return std::get<AccessAnswer>(std::get<Message>(std::move(answer)));
   }
@@ -97,19 +101,36 @@ TEST_CASE("gate: revocation and bans reach who is here and outlive the master", 
   REQUIRE_THAT(refusal_of(door.say(hello(invite))).sentence, Contains("revoked"));
 }
 
+TEST_CASE("gate: an invite that expires ends the sessions of those who came by it", "[access]") {
+  const TemporaryFolder store;
+  Door door(store.path());
+  AccessRequest request;
+  request.verb = AccessVerb::kCreateInvite;
+  request.expires_s = 10;
+  const auto made = parse_master_address(door.manage(request).invites.at(0).address);
+  door.standing = std::get<Standing>(door.say(hello(to_text(made->secure->invite))));
+  door.gate->tick(kGateTime + 9);
+  REQUIRE_FALSE(door.verdict.has_value());
+  door.gate->tick(kGateTime + 10);
+  REQUIRE(door.verdict.has_value());
+  REQUIRE_FALSE(door.verdict->retry);
+  REQUIRE_THAT(door.verdict->sentence, Contains("has expired"));
+  // It is judged once.
+  door.verdict.reset();
+  door.gate->tick(kGateTime + 11);
+  REQUIRE_FALSE(door.verdict.has_value());
+}
+
 TEST_CASE("gate: by one invite, strangers come as fast as others bear, and trusted ones at once",
           "[access]") {
   const TemporaryFolder store;
   Door door(store.path());
   const auto invite = [&](bool is_trusted) {
     AccessRequest request;
-    request.protocol_min = kProtocolMin;
-    request.protocol_max = kProtocolMax;
-    request.invite = to_text(invite_key(*door.gate->key(), InviteId{}));
     request.verb = AccessVerb::kCreateInvite;
     request.is_reusable = true;
     request.is_trusted = is_trusted;
-    const auto answer = std::get<AccessAnswer>(std::get<Message>(door.say(request, {9, 9})));
+    const AccessAnswer answer = door.manage(request);
     return to_text(parse_master_address(answer.invites.at(0).address)->secure->invite);
   };
   const std::string own = invite(false);

@@ -222,7 +222,7 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Im
 // ---- Writing -----------------------------------------------------------------------------------
 
 bool FramedSocket::Impl::send(SharedBytes payload, Lane lane) {
-  if (!is_open() || is_finishing_ || is_write_broken_) return false;
+  if (!takes_frames()) return false;
   QueuedFrame frame{frame_header(*payload), std::move(payload)};
   if (bytes_waiting_ > 0 && bytes_waiting_ + frame.bytes() > limits_.send_queue_bytes_max) {
     close(fmt::format("the peer is too slow: {} bytes wait to be sent to it", bytes_waiting_));
@@ -353,6 +353,10 @@ void FramedSocket::close(std::string reason) {
 
 bool FramedSocket::is_open() const {
   return impl_->is_open();
+}
+
+bool FramedSocket::takes_frames() const {
+  return impl_->takes_frames();
 }
 
 const std::string& FramedSocket::close_reason() const {

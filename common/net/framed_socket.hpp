@@ -96,6 +96,8 @@ class FramedSocket {
   void close(std::string reason);
 
   [[nodiscard]] bool is_open() const;
+  // Open, and neither finishing nor broken, so that send() can succeed.
+  [[nodiscard]] bool takes_frames() const;
   // Why the socket closed or finishes; empty before.
   [[nodiscard]] const std::string& close_reason() const;
   // ADDRESS:PORT of the other side.

@@ -51,6 +51,10 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
 
   [[nodiscard]] bool is_open() const { return socket_.is_open(); }
 
+  [[nodiscard]] bool takes_frames() const {
+    return is_open() && !is_finishing_ && !is_write_broken_;
+  }
+
   [[nodiscard]] bool is_finishing() const { return is_finishing_; }
 
   [[nodiscard]] const std::string& close_reason() const { return close_reason_; }

@@ -67,7 +67,8 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
   // Holds the link, so that it lives until its reader has ended.
   static asio::awaitable<void> read(std::shared_ptr<TcpLink> self) {
     while (true) {
-      while (!self->is_listening_ && self->socket_->is_open()) {
+      // Where nothing can be sent any more, the peer's last words come before the end.
+      while (!self->is_listening_ && self->socket_->takes_frames()) {
         self->listening_again_.expires_after(kListeningPause);
         const WaitOutcome waited = co_await self->listening_again_.async_wait(kAsTuple);
         const bool is_woken = static_cast<bool>(std::get<0>(waited));
@@ -81,10 +82,12 @@ class TcpLink : public Link, public std::enable_shared_from_this<TcpLink> {
           frame = co_await self->socket_->read_frame(self->silence_max_);
         } catch (const std::bad_alloc&) {
           frame = Error{ErrorCode::kResources, "there is no memory for what arrives"};
+          self->socket_->close(frame.error().message);
         }
       }
       if (!frame) {
-        self->socket_->close(frame.error().message);
+        // The socket has closed, or has something left to send and closes by itself: whoever is
+        // refused while it sends must hear why.
         const Handler handler = std::exchange(self->handler_, {});
         if (handler.on_closed) handler.on_closed(frame.error().message);
         co_return;

@@ -110,6 +110,54 @@ TEST_CASE("tcp link: what comes while its owner does not listen waits, and the e
   REQUIRE(ends.closed.size() == 1);
 }
 
+TEST_CASE("tcp link: last words arrive though the peer sends, and frames before them are under way",
+          "[tcp_link]") {
+  LinkAndPeer ends;
+  const Bytes large(8'000'000, 1);
+  ends.link->send(large, Lane::kOrdered);  // more than the kernel takes at once
+  ends.link->send(Bytes(9, 2), Lane::kOrdered);
+  ends.link->close();
+  const Bytes stream = framed(Bytes(3, 1));
+  asio::write(ends.pair.b, asio::buffer(stream));
+  asio::write(ends.pair.b, asio::buffer(stream));
+  while (ends.closed.empty()) ends.io.run_one();
+  Bytes received;
+  Bytes piece(1 << 20);
+  asio::error_code error;
+  while (!error) {
+    ends.io.poll();
+    ends.io.restart();
+    const std::size_t got = ends.pair.b.read_some(asio::buffer(piece), error);
+    received.insert(received.end(), piece.begin(), piece.begin() + static_cast<long>(got));
+  }
+  REQUIRE(error == asio::error::eof);
+  const Bytes last = framed(Bytes(9, 2));
+  REQUIRE(received.size() == large.size() + kFrameHeaderBytes + last.size());
+  REQUIRE(std::equal(last.rbegin(), last.rend(), received.rbegin()));
+}
+
+TEST_CASE("tcp link: whoever does not listen hears the last words of a peer that has gone",
+          "[tcp_link]") {
+  TcpLinkOptions options;
+  options.limits.linger_max = Millis(3000);
+  LinkAndPeer ends(options);
+  ends.io.poll();
+  ends.link->send(Bytes(5, 1), Lane::kOrdered);
+  ends.link->set_listening(false);
+  ends.io.restart();
+  ends.io.poll();
+  // One frame is read before the owner's wish counts; the next waits.
+  const Bytes stream = framed(Bytes(3, 1));
+  asio::write(ends.pair.b, asio::buffer(stream));
+  while (ends.frames.empty()) ends.io.run_one();
+  asio::write(ends.pair.b, asio::buffer(stream));
+  ends.pair.b.close();  // with bytes unread: the kernel resets the connection
+  ends.link->send(Bytes(5, 1), Lane::kOrdered);
+  ends.io.restart();
+  while (ends.closed.empty()) ends.io.run_one();
+  REQUIRE(ends.frames.size() == 2);
+}
+
 TEST_CASE("tcp link: a frame for which there is no memory ends it in words", "[tcp_link]") {
   LinkAndPeer ends;
   const Bytes stream = framed(Bytes(1'000'000, 1));

@@ -221,7 +221,7 @@ Result<void> MasterCore::answer(SessionId id, const SessionState& session, const
 
 void MasterCore::leave(SessionId id, SessionState& session, const Leaving& leaving) {
   if (session.phase != SessionPhase::kActive) return;
-  session.phase = SessionPhase::kLeaving;
+  sessions_.leaves(id, session);
   session.begin_debt(outbox_.now());
   audits_.auditor_leaves(id);
   placement_.ask_back(id, session, leaving.reason);
@@ -262,11 +262,8 @@ void MasterCore::on(const Tick&) {
 
 void MasterCore::let_leavers_go() {
   std::vector<SessionId> gone;
-  for (const auto& [id, session] : sessions_.all()) {
-    if (session.phase == SessionPhase::kLeaving && session.units.empty() &&
-        leases().count_held_by(id) == 0) {
-      gone.push_back(id);
-    }
+  for (const SessionId id : sessions_.leaving()) {
+    if (sessions_.at(id).units.empty() && leases().count_held_by(id) == 0) gone.push_back(id);
   }
   for (const SessionId id : gone) {
     outbox_.send(id, Goodbye{ErrorCode::kShuttingDown, "all its shards are handed over"});

@@ -238,11 +238,17 @@ void Sessions::restart_debts() {
 
 // ---- Going -------------------------------------------------------------------------------------
 
+void Sessions::leaves(SessionId id, SessionState& session) {
+  session.phase = SessionPhase::kLeaving;
+  leaving_.insert(id);
+}
+
 std::optional<SessionState> Sessions::take(SessionId id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return std::nullopt;
   SessionState session = std::move(found->second);
   sessions_.erase(found);
+  leaving_.erase(id);
   return session;
 }
 

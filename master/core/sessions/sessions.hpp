@@ -14,6 +14,7 @@
 #include <functional>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +93,12 @@ class Sessions {
   void restart_debts();
 
   // -- going
+  // It asked to go; its shards are being handed over.
+  void leaves(SessionId id, SessionState& session);
+
+  // Those that asked to go. Few among many, so that nobody else costs anything.
+  [[nodiscard]] const std::set<SessionId>& leaving() const { return leaving_; }
+
   // The session is over. Nullopt when it was.
   std::optional<SessionState> take(SessionId id);
   // One that had introduced itself is over, and `shards` that it held are free.
@@ -121,6 +128,7 @@ class Sessions {
   Outbox& outbox_;
   LeaseEpoch first_epoch_;
   std::map<SessionId, SessionState> sessions_;
+  std::set<SessionId> leaving_;
   Accounts accounts_;
   std::deque<Departure> gone_;
   std::map<KeyId, Instant> held_back_until_;  // volunteers, with or without a session

@@ -70,10 +70,11 @@ Result<void> Entrance::open_gate(std::function<void(const Gate::Verdict&)> on_ch
 void Entrance::warn_of_stranger(const std::string& text) {
   const std::string peer = text.substr(0, text.find(": "));
   const std::size_t port = peer.rfind(':');
-  const std::string line =
-      port == std::string::npos ? text : peer.substr(0, port) + text.substr(peer.size());
+  const bool has_address = port != std::string::npos;
+  const std::string address = has_address ? peer.substr(0, port) : std::string();
+  const std::string line = has_address ? address + text.substr(peer.size()) : text;
   if (const auto shown = stranger_log_.pass(line, monotonic_now())) {
-    console_.log(LogLevel::kWarning, *shown);
+    console_.event(LogLine{LogLevel::kWarning, *shown, {}, address});
   }
 }
 

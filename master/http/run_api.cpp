@@ -225,8 +225,10 @@ HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, I
                         cached("/api/v1/shards", [this] { return shards_json(*view_); }));
   }
   if (path == "/api/v1/volunteers") {
-    return shared_reply(kHttpJson,
-                        cached("/api/v1/volunteers", [this] { return volunteers_json(*view_); }));
+    const bool with_addresses = is_admin(request);
+    return shared_reply(kHttpJson, cached(with_addresses ? "volunteers, with addresses"
+                                                         : "volunteers, without addresses",
+                                          [&] { return volunteers_json(*view_, with_addresses); }));
   }
   if (path == "/api/v1/configuration") {
     return shared_reply(

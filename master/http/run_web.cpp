@@ -23,10 +23,17 @@ std::string first_line(std::string text) {
   return text;
 }
 
-// Readers are not told what lets a machine in or shows them more.
-RunEvent without_secrets(RunEvent event) {
+// Readers are not told what lets a machine in or shows them more, nor from where anybody came.
+RunEvent for_everybody(RunEvent event) {
   if (auto* const listening = std::get_if<Listening>(&event)) listening->join.clear();
   if (auto* const page = std::get_if<PageServed>(&event)) page->key.clear();
+  if (auto* const joined = std::get_if<VolunteerJoined>(&event)) joined->address.clear();
+  if (auto* const line = std::get_if<LogLine>(&event); line != nullptr && !line->peer.empty()) {
+    if (line->message.starts_with(line->peer)) {
+      line->message.replace(0, line->peer.size(), "a connection");
+    }
+    line->peer.clear();
+  }
   return event;
 }
 
@@ -152,7 +159,7 @@ void RunWeb::add_record(HistoryRecord record) {
 void RunWeb::event(const RunEvent& event) {
   constexpr TextStyle kPlain{false, true};
   std::visit(Count{counts_}, event);
-  const RunEvent told = without_secrets(event);
+  const RunEvent told = for_everybody(event);
   // The first line of one that says how to join has no secret.
   const bool is_listening = std::holds_alternative<Listening>(event);
   EventShown shown{wall_seconds(), importance(event),

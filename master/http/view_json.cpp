@@ -190,7 +190,7 @@ std::string shards_json(const PageView& view) {
   return dump({{"version", view.version}, {"batch", s.batch}, {"shards", std::move(shards)}});
 }
 
-std::string volunteers_json(const PageView& view) {
+std::string volunteers_json(const PageView& view, bool with_addresses) {
   const RunStatus& s = view.status;
   std::vector<std::uint32_t> held(s.volunteers.size());
   std::vector<std::uint32_t> ready(s.volunteers.size());
@@ -206,7 +206,7 @@ std::string volunteers_json(const PageView& view) {
     const VolunteerEntry& v = s.volunteers[i];
     here.push_back(
         {{"name", printable(v.name)},
-         {"address", text_or_null(v.peer)},
+         {"address", with_addresses ? text_or_null(v.peer) : Json()},
          {"is_local", v.is_local},
          {"state", volunteer_state(v, held[i], ready[i])},
          {"threads", v.cores},

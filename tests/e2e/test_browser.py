@@ -135,6 +135,21 @@ class BrowserTest(PageCase):
         window.wait("return document.querySelectorAll('#join svg path').length === 1", "a code", 30 * TIME_FACTOR)
         self.assertEqual(window.text("#join code"), "gleaner-volunteer " + master.wait_event("listening")["join"])
 
+    def test_addresses_are_shown_to_who_has_the_whole_address(self):
+        _, port, _ = self.start()
+        window = self.open(port)
+        head, rows = "#volunteers thead", "return document.querySelector('#volunteers tbody').textContent"
+        window.wait(f"{rows}.includes('v1')", "a row")
+        self.assertNotIn("Address", window.text(head))
+        window.run("document.querySelector('#volunteers td button').click()")
+        self.assertNotIn("Address", window.text("#dialog-facts"))
+        self.assertNotIn("127.0.0.1:", window.text("#volunteers") + window.text("#dialog-facts"))
+        self.assertNotIn("v1 (127", window.text("#events"))
+        window.open(f"http://127.0.0.1:{port}/#{self.key}")
+        window.wait(f"{rows}.includes('127.0.0.1:')", "its address", 30 * TIME_FACTOR)
+        self.assertIn("Address", window.text(head))
+        self.assert_no_complaint(window)
+
     def test_receipts_are_paged(self):
         _, port, _ = self.start()
         window = self.open(port)

@@ -25,6 +25,12 @@ def port_of(url):
     return int(url.rsplit(":", 1)[1])
 
 
+def port_address(text):
+    """("HOST", PORT) of the line by which volunteers join."""
+    host, port = re.search(r"([\d.]+):(\d+)", text).groups()
+    return host, int(port)
+
+
 def ask(port, path, headers=None, method="GET", host="127.0.0.1"):
     """(status, headers, body) of one request."""
     connection = http.client.HTTPConnection(host, port, timeout=20 * TIME_FACTOR)
@@ -239,6 +245,30 @@ class Page(PageCase):
         address = open_master.wait_event("listening")["address"]
         told = self.get(other, "/api/v1/join")
         self.assertEqual((told["line"], told["command"]), (address, f"gleaner-volunteer {address} --insecure"))
+
+    def test_addresses_are_told_to_the_holder_of_the_pages_key(self):
+        master, port, _ = self.start("--verbose")
+        with socket.create_connection(port_address(self.address), 20 * TIME_FACTOR, ("127.0.0.77", 0)) as noise:
+            noise.sendall(b"GET / HTTP/1.1\r\n\r\n")
+            master.wait_event("log", lambda event: "127.0.0.77" in event["message"])
+        self.wait_run(port, lambda r: r["volunteers_here"] == 1, "the volunteer")
+        told = json.loads(ask(port, "/api/v1/volunteers", {"X-Gleaner-Key": self.key})[2])
+        addresses = [volunteer["address"] for volunteer in told["here"]]
+        self.assertEqual(addresses, [master.wait_event("volunteer_joined")["address"]])
+        stream = Stream(port)
+        stream.wait_for(b"a connection: ")
+        everything = stream.text.decode() + "".join(
+            ask(port, path)[2] for path, item in OPENAPI["paths"].items()
+            if "get" in item and "serve" not in item["get"].get("tags", ()))
+        stream.close()
+        self.assertIn("v1 joined", everything)
+        for address in (*addresses, "127.0.0.77"):
+            self.assertNotIn(address, everything)
+        # Observers who ask from anywhere get figures alone.
+        line = self.cluster.gleaner("invite", "create", self.store, "--role", "observer")
+        seen = self.cluster.gleaner("status", re.search(r"gleaner://\S+", line).group(), "--json")
+        for secret in ("v1", *addresses):
+            self.assertNotIn(f'"{secret}"', seen)
 
     def test_strangers_read_nothing_and_change_nothing(self):
         master, port, _ = self.start()

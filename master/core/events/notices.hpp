@@ -53,6 +53,7 @@ struct LogLine {
   LogLevel level = LogLevel::kInfo;
   std::string message;
   std::string kind = {};
+  std::string peer = {};  // the address that the message begins with, where it begins with one
 };
 
 // The store can take nothing more for now: training waits for room, and goes on by itself.

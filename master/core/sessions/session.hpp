@@ -90,7 +90,7 @@ struct SessionState {
     return standing.is_local && standing.identity == kRefereeIdentity;
   }
 
-  [[nodiscard]] std::string name() const { return hello.name.empty() ? peer : hello.name; }
+  [[nodiscard]] std::string name() const { return hello.name.empty() ? "unnamed" : hello.name; }
 
   [[nodiscard]] bool is_paused() const { return !paused.empty(); }
 

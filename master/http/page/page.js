@@ -102,10 +102,8 @@ async function askForTables() {
   isAsking = true;
   asked = performance.now();
   try {
-    await Promise.all([get("/api/v1/shards", (data) => shardMap.show(data)), get("/api/v1/volunteers", (data) => {
-      volunteers.show(data);
-      receipts.showFaults(data);
-    })]);
+    const [, data] = await Promise.all([get("/api/v1/shards", (shards) => shardMap.show(shards)), volunteers.load()]);
+    if (data !== null) receipts.showFaults(data);
   } catch {
     // The event stream says that the master is gone.
   }

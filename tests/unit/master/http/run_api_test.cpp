@@ -116,6 +116,23 @@ TEST_CASE("run api: hostile names are valid JSON, and cannot leave a text", "[ht
   REQUIRE(count_of(*piece, "\n\n") == 2);  // the run and the event: a newline ends no frame early
 }
 
+TEST_CASE("run api: addresses of volunteers are told with the page's key alone", "[http]") {
+  RunApi api("a", InviteSecret{1});
+  auto made = std::make_shared<PageView>(*view(1));
+  made->status.volunteers[0].peer = "192.0.2.7:4000";
+  RunNewsForPage news;
+  news.view = made;
+  api.take(std::move(news));
+  const auto address = [&](const std::string& key) {
+    Asked asked;
+    asked.page_key = key;
+    return Json::parse(*ask(api, "/api/v1/volunteers", asked).body)["here"][0]["address"];
+  };
+  REQUIRE(address(page_key_text(InviteSecret{1})) == "192.0.2.7:4000");
+  REQUIRE(address("").is_null());
+  REQUIRE(address(page_key_text(InviteSecret{2})).is_null());
+}
+
 TEST_CASE("run api: a stream's reader gets the newest run once, and each event once", "[http]") {
   RunApi api("a", {});
   StreamPosition position;

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -55,6 +56,7 @@ struct RunFacts {
   std::uint32_t hidden = 0, output_shards = 0;
   std::vector<SettingShown> settings;
   RecipeChosen recipe;
+  std::optional<PageServed::Program> program;
 };
 
 // Something that happened, ready to be sent.

@@ -124,6 +124,7 @@ PageServed RunWeb::served() const {
 
 void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history,
                    std::vector<LoggedReceipts> receipts) {
+  facts.program = served().program;
   last_record_ = history.empty() ? HistoryRecord() : history.back();
   auto shared_facts = std::make_shared<const RunFacts>(std::move(facts));
   auto shared_history = std::make_shared<const std::vector<HistoryRecord>>(std::move(history));

@@ -129,6 +129,12 @@ Json history_of(const HistorySeries& history, RoundIndex from, RoundIndex to, st
 }  // namespace
 
 std::string run_json(const PageView& view, const RunFacts& facts, const HistorySeries& history) {
+  Json program;
+  if (facts.program) {
+    program = {{"url", facts.program->url},
+               {"machine", facts.program->machine},
+               {"sha256", facts.program->sha256}};
+  }
   const RunStatus& s = view.status;
   const std::int64_t age = view.wall_seconds - view.checkpoint_wall_seconds;
   const Json body = {
@@ -164,7 +170,8 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
       {"time", times_of(view)},
       {"history_version", history.version()},
       {"history_records", history.records().size()},
-      {"join", text_or_null(facts.join)}};
+      {"join", text_or_null(facts.join)},
+      {"program", std::move(program)}};
   return dump(body);
 }
 

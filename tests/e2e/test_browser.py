@@ -1,11 +1,12 @@
 """The run's page in a real browser beside a run that trains: right figures, live, whatever names
 volunteers choose, and without one complaint of the browser."""
 
+import hashlib
 import sys
 import unittest
 
 import browser
-from harness import TIME_FACTOR, finished
+from harness import BIN, TIME_FACTOR, finished
 from test_page import PageCase, ask, port_of
 
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
@@ -134,6 +135,21 @@ class BrowserTest(PageCase):
         window.open(f"http://127.0.0.1:{port}/#{self.key}")
         window.wait("return document.querySelectorAll('#join svg path').length === 1", "a code", 30 * TIME_FACTOR)
         self.assertEqual(window.text("#join code"), "gleaner-volunteer " + master.wait_event("listening")["join"])
+
+    def test_the_join_box_has_the_programs_hash_and_the_program(self):
+        program = BIN / "gleaner-volunteer"
+        _, port, _ = self.start("--serve-program", program)
+        window = self.open(port)
+        sha256 = hashlib.sha256(program.read_bytes()).hexdigest()
+        self.text_matches(window, "#program-sha256", sha256)
+        self.assertIn(f"ssh HOST curl -sS http://127.0.0.1:{port}/gleaner-volunteer > gleaner-volunteer && "
+                      f"echo '{sha256}  gleaner-volunteer' | sha256sum -c", window.text("#join"))
+        fetched = window.run(
+            "return fetch(document.querySelector('#join a[download]').href).then((a) => a.arrayBuffer())"
+            ".then((bytes) => crypto.subtle.digest('SHA-256', bytes))"
+            ".then((sum) => [...new Uint8Array(sum)].map((byte) => byte.toString(16).padStart(2, '0')).join(''))")
+        self.assertEqual(fetched, sha256)
+        self.assert_no_complaint(window)
 
     def test_addresses_are_shown_to_who_has_the_whole_address(self):
         _, port, _ = self.start()

@@ -431,6 +431,7 @@ class ProgramForOthers(PageCase):
                        cwd=program, stdout=subprocess.DEVNULL)
         self.assertEqual((program / "gleaner-volunteer").read_bytes(), original.read_bytes())
         port = int(told["url"].split(":")[2].split("/")[0])
+        self.assertEqual(self.get(port, "/api/v1/run")["program"], told)
         status, headers, sums = ask(port, "/gleaner-volunteer.sha256")
         self.assertEqual((status, sums), (200, f"{told['sha256']}  gleaner-volunteer\n"))
         status, headers, body = ask(port, "/gleaner-volunteer", method="HEAD")

@@ -24,8 +24,33 @@ function picture(rows) {
   return made;
 }
 
+// Something to type, with a button that copies it.
+function copied(text) {
+  const button = element("button", { type: "button" }, "Copy");
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(text);
+    button.textContent = "Copied";
+  });
+  return element("div", { className: "command" }, element("code", {}, text), button);
+}
+
+// Where a machine without Gleaner gets the program, and what proves that it arrived whole.
+function programNodes(program) {
+  const hint = (...text) => element("p", { className: "hint" }, ...text);
+  if (program === null) {
+    return [hint("A machine without Gleaner needs the portable program: a master that was started with --serve-program FILE hands it out here.")];
+  }
+  const { url, machine, sha256 } = program;
+  return [
+    element("h3", {}, "A machine without Gleaner"),
+    hint(`The portable program for ${machine} Linux, from HOST, which is the master's machine; its SHA-256 is checked:`),
+    copied(`ssh HOST curl -sS ${url} > gleaner-volunteer && echo '${sha256}  gleaner-volunteer' | sha256sum -c && chmod +x gleaner-volunteer`),
+    hint("Or ", element("a", { href: new URL(url).pathname, download: "gleaner-volunteer" }, "take the file"), " from here. SHA-256: ",
+      element("code", { id: "program-sha256" }, sha256))];
+}
+
 // With the key that ends the page's whole address, the line itself; else where it is to be had.
-export async function showJoin(command) {
+export async function showJoin(command, program) {
   if (command === null) {
     byId("join").replaceChildren(element("p", {},
       "This run takes no connections: it was started without --listen, and trains with its own volunteers."));
@@ -33,16 +58,12 @@ export async function showJoin(command) {
   }
   const answer = await fetch("/api/v1/join", { headers: { "X-Gleaner-Key": location.hash.slice(1) } });
   const told = answer.ok ? await answer.json() : { command, qr: [] };
-  const button = element("button", { type: "button" }, "Copy");
-  button.addEventListener("click", async () => {
-    await navigator.clipboard.writeText(told.command);
-    button.textContent = "Copied";
-  });
   byId("join").replaceChildren(
     element("p", {}, "On the machine that helps; it may vanish at any time:"),
-    element("div", { className: "command" }, element("code", {}, told.command), button),
+    copied(told.command),
     ...(told.qr.length ? [picture(told.qr)] : []),
-    ...(answer.status === 403 ? [element("p", { className: "hint" }, "The whole address of this page, which the master printed, shows the line here, and as a QR code.")] : []));
+    ...(answer.status === 403 ? [element("p", { className: "hint" }, "The whole address of this page, which the master printed, shows the line here, and as a QR code.")] : []),
+    ...programNodes(program));
 }
 
 export async function showConfiguration() {

@@ -19,6 +19,7 @@ const events = new Events();
 let life = null;
 let run = null;
 let historyVersion = null;
+let joinShown = null;
 
 function showTiles({ progress, precision, traffic, checkpoint, disk, volunteers_here: here, shards }) {
   tile("done", "Done", percent(progress.batches ? progress.batch / progress.batches : 0, 1), `epoch ${Math.min(progress.epoch + 1, progress.epochs)} of ${progress.epochs}`);
@@ -79,8 +80,10 @@ function showRun(next) {
     life = run.life;
     showConfiguration();
   }
-  showJoin.shown !== run.join && showJoin(run.join);
-  showJoin.shown = run.join;
+  if (joinShown !== JSON.stringify([run.join, run.program])) {
+    joinShown = JSON.stringify([run.join, run.program]);
+    showJoin(run.join, run.program);
+  }
   if (historyVersion !== run.history_version) {
     historyVersion = run.history_version;
     charts.load();

@@ -67,8 +67,9 @@ class Pause {
   bool is_stopped_ = false;
 };
 
-// Whoever asks on the page costs the run no more than one core that gives way to all others, and
-// about this much memory while they ask.
+// However many ask on the page, it costs the run this much of one processor, on a thread that gives
+// way to all others, and about this much memory while they ask.
+constexpr AnswerLimits kPredictLimits{0.02, 5, 16};
 constexpr std::uint64_t kPredictInputBytesMax = std::uint64_t{1} << 30;
 constexpr std::uint64_t kPredictKeptBytesMax = std::uint64_t{256} << 20;
 
@@ -77,6 +78,7 @@ std::unique_ptr<PredictDesk> predict_desk(const MasterConfig& config, const Mode
   AnsweringOptions options;
   options.nice = kNiceMax;
   options.kept_bytes_max = kPredictKeptBytesMax;
+  options.limits = kPredictLimits;
   const std::uint64_t input_bytes = std::uint64_t{model.features} * model.hidden * sizeof(float);
   PredictDesk::Source source;
   source.open = [store = config.run.store, input_bytes]() -> Result<std::unique_ptr<RunStore>> {

@@ -82,8 +82,9 @@ void add_headers(MHD_Response* response, const HttpReply& reply) {
   if (reply.status == MHD_HTTP_METHOD_NOT_ALLOWED) {
     MHD_add_response_header(response, "Allow", reply.allow);
   }
-  if (reply.status == MHD_HTTP_SERVICE_UNAVAILABLE) {
-    MHD_add_response_header(response, "Retry-After", "1");
+  if (reply.status == MHD_HTTP_SERVICE_UNAVAILABLE || reply.status == MHD_HTTP_TOO_MANY_REQUESTS) {
+    const std::string seconds = std::to_string(reply.retry_after_s);
+    MHD_add_response_header(response, "Retry-After", seconds.c_str());
   }
 }
 

@@ -70,6 +70,7 @@ struct HttpReply {
   std::string etag;                      // empty: nothing may be kept by the browser
   std::optional<StreamPosition> stream;  // instead of a body: a stream that begins there
   const char* allow = "GET, HEAD";       // for status 405
+  unsigned retry_after_s = 1;            // for status 429 and 503
 };
 
 // A reply whose body is this text, of the media type `type`.

@@ -44,8 +44,10 @@ void PredictApi::handle_posts(HttpHandler& handler) {
     request.is_lines = post.accept.find(kLinesType) != std::string::npos;
     const char* const type = request.is_lines ? kLinesType : kHttpJson;
     request.answer = [give = post.answer, type](PredictAnswer answer) {
-      give(text_reply(answer.status, answer.status == 200 ? type : kHttpText,
-                      std::move(answer.body)));
+      HttpReply reply = text_reply(answer.status, answer.status == 200 ? type : kHttpText,
+                                   std::move(answer.body));
+      reply.retry_after_s = answer.retry_after_s;
+      give(std::move(reply));
     };
     if (!desk_.ask(std::move(request))) {
       post.answer(

@@ -10,6 +10,7 @@
 #include "common/dataset/packed_dataset.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
+#include "master/predict/answer_budget.hpp"
 #include "master/predict/stored_model.hpp"
 #include "master/predict/table_search.hpp"
 #include "storage/run_store.hpp"
@@ -21,6 +22,7 @@ struct AnsweringOptions {
   int nice = 0;                  // how far they give way
   std::uint32_t candidates = 0;  // neurons that the tables may propose; 0: no tables
   std::uint64_t kept_bytes_max = StoredModel::kKeptBytesMax;  // of output shards
+  AnswerLimits limits;                                        // for the desk
 };
 
 class AnsweringModel {

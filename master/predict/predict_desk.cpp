@@ -1,6 +1,7 @@
 #include "master/predict/predict_desk.hpp"
 
 #include <fmt/format.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
@@ -32,6 +33,16 @@ PredictAnswer refusal(unsigned status, const Error& error) {
   return {status, error.message + "\n"};
 }
 
+// Of processor, of the calling thread.
+double thread_seconds() {
+  rusage used{};
+  getrusage(RUSAGE_THREAD, &used);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + 1e-6 * static_cast<double>(time.tv_usec);
+  };
+  return seconds(used.ru_utime) + seconds(used.ru_stime);
+}
+
 // kInvalidArgument is the asker's; kNotFound, kResources and data that do not fit mean that nobody
 // can be answered yet.
 unsigned status_of(ErrorCode code) {
@@ -61,7 +72,8 @@ PredictDesk::PredictDesk(Source source, AnsweringOptions options, std::string da
     : source_(std::move(source)),
       options_(options),
       data_folder_(std::move(data_folder)),
-      follows_(follows) {}
+      follows_(follows),
+      budget_(options_.limits) {}
 
 Result<std::unique_ptr<PredictDesk>> PredictDesk::follow(Source source, AnsweringOptions options,
                                                          const std::string& data_folder) {
@@ -120,7 +132,7 @@ void PredictDesk::use(std::unique_ptr<AnsweringModel> model) {
 
 Result<void> PredictDesk::refresh() {
   const Instant now = monotonic_now();
-  if (model_ != nullptr && now - looked_ < kNewest) return {};
+  if (model_ != nullptr && (now - looked_ < kNewest || !budget_.has_plenty(now))) return {};
   auto run = source_.open();
   if (!run) return run.error();
   if (model_ == nullptr || model_->checkpoint() != (*run)->checkpoint()) {
@@ -165,7 +177,7 @@ void PredictDesk::answer_all() {
     if (!is_woken && !follows_) use(nullptr);
     for (const PredictRequest& request : requests) {
       std::uint64_t examples = 0;
-      PredictAnswer given = answer(request, examples);
+      PredictAnswer given = answer_within_budget(request, examples);
       note(given, examples, request.asked);
       request.answer(std::move(given));
     }
@@ -203,6 +215,21 @@ void PredictDesk::follow_store() {
   }
 }
 
+PredictAnswer PredictDesk::answer_within_budget(const PredictRequest& request,
+                                                std::uint64_t& examples) {
+  if (const unsigned wait = budget_.seconds_to_wait(monotonic_now()); wait > 0) {
+    return {429,
+            fmt::format("The questions so far took all that this run spares for them: ask again in "
+                        "{} s, or start gleaner serve, which has no such limit.\n",
+                        wait),
+            wait};
+  }
+  const double before = thread_seconds();
+  PredictAnswer given = answer(request, examples);
+  budget_.spend(thread_seconds() - before, monotonic_now());
+  return given;
+}
+
 PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& examples) {
   if (!follows_) {
     if (auto read = refresh(); !read) return refusal(status_of(read.error().code), read.error());
@@ -210,6 +237,11 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
   }
   auto questions = read_questions(request.body, data_, model_->config(), model_->has_tables());
   if (!questions) return refusal(status_of(questions.error().code), questions.error());
+  if (questions->inputs.size() > options_.limits.inputs_max) {
+    return {400, fmt::format("inputs: there are {}, and beside a training at most {} are answered "
+                             "at once: send them in parts, or start gleaner serve\n",
+                             questions->inputs.size(), options_.limits.inputs_max)};
+  }
   std::vector<std::vector<float>> values;
   std::vector<ExampleView> views;
   for (const Prediction& input : questions->inputs) {

@@ -26,8 +26,9 @@ namespace gleaner {
 inline constexpr std::size_t kRequestsWaitingMax = 32;
 
 struct PredictAnswer {
-  unsigned status = 200;  // as HTTP has them: 400, 500 and 503 come with a sentence
+  unsigned status = 200;  // as HTTP has them: 400, 429, 500 and 503 come with a sentence
   std::string body;
+  unsigned retry_after_s = 1;  // of 429 and 503
 };
 
 struct PredictRequest {
@@ -90,6 +91,8 @@ class PredictDesk {
   Result<void> refresh();
   void use(std::unique_ptr<AnsweringModel> model);
   Result<void> open_data();
+  // Refuses when the budget is used up, and counts what an answer took.
+  PredictAnswer answer_within_budget(const PredictRequest& request, std::uint64_t& examples);
   PredictAnswer answer(const PredictRequest& request, std::uint64_t& examples);
   void note(const PredictAnswer& answer, std::uint64_t examples, Instant asked);
 
@@ -103,6 +106,7 @@ class PredictDesk {
   PredictData data_;
   bool has_data_ = false;
   Instant looked_{};
+  AnswerBudget budget_;
 
   mutable std::mutex lock_;
   std::condition_variable change_;

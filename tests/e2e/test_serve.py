@@ -225,6 +225,8 @@ class Serve(ServeCase):
         self.assertEqual(status, 200, body)
         fits(json.loads(body), PREDICTIONS)
         self.assertGreaterEqual(json.loads(body)["checkpoint"], first["checkpoint"])
+        status, body = post(page, {"inputs": question["inputs"] * 17})
+        self.assertEqual((status, body.split(":")[0]), (400, "inputs"))
         master.signal(15)
         master.wait_exit()
 

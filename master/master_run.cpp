@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
@@ -11,7 +10,6 @@
 #include <csignal>
 #include <memory>
 #include <optional>
-#include <thread>
 #include <utility>
 
 #include "master/access/aggregates.hpp"
@@ -20,10 +18,9 @@
 #include "master/console/progress_source.hpp"
 #include "master/core_settings.hpp"
 #include "master/entrance/entrance.hpp"
-#include "master/fallback.hpp"
 #include "master/finished_run.hpp"
 #include "master/keep/keeper.hpp"
-#include "master/local_volunteers.hpp"
+#include "master/own/own_volunteers.hpp"
 #include "master/run_facts.hpp"
 #include "master/tasks/resume_point.hpp"
 #include "master/threaded_runner.hpp"
@@ -61,11 +58,9 @@ class MasterRun {
                }),
         signals_(io_, SIGINT, SIGTERM),
         entrance_(io_, tasks_, config, console),
-        keeper_(config, store,
-                [this](RunEvent event) {
-                  asio::post(io_, [this, event = std::move(event)] { console_.event(event); });
-                }),
-        fallback_(std::chrono::seconds(config.run.fallback_local_s)) {}
+        keeper_(config, store, [this](RunEvent event) {
+          asio::post(io_, [this, event = std::move(event)] { console_.event(event); });
+        }) {}
 
   // `goes_on`: after a round that diverged, so that everybody has been told what the run is.
   Result<ExitCode> run(bool goes_on);
@@ -84,10 +79,6 @@ class MasterRun {
   void keep_out(const VolunteerConvicted& guilty);
 
   void watch_signals();
-  void start_local(std::uint32_t count);
-  [[nodiscard]] LocalVolunteersOptions local_options(std::uint32_t count);
-  void start_referee();
-  void fall_back(const CoreSnapshot& now);
   void show_progress();
   void publish_web(const CoreSnapshot& now);
   Result<void> begin_web();
@@ -119,10 +110,7 @@ class MasterRun {
   std::optional<MasterCore> core_;
   std::optional<Persister> persister_;
   std::optional<ThreadedRunner> runner_;
-  std::optional<LocalVolunteers> local_;
-  std::optional<LocalVolunteers> referee_;
-  Fallback fallback_;
-  bool is_stepping_back_ = false;  // the fallback is leaving
+  std::optional<OwnVolunteers> own_;
   std::optional<Done> done_;
   std::optional<MasterNote> note_;
   RunSnapshot shown_;  // the last one
@@ -179,7 +167,7 @@ void MasterRun::report(const Notice& notice) {
       [this]<typename T>(const T& one) {
         if constexpr (std::is_same_v<T, RefereeWanted>) {
           asio::post(io_, [this] {
-            if (!done_ && !referee_) start_referee();
+            if (!done_) own_->start_referee();
           });
         } else if constexpr (std::is_same_v<T, VolunteerConvicted>) {
           if (entrance_.is_open()) keep_out(one);
@@ -206,56 +194,6 @@ void MasterRun::watch_signals() {
     runner_->stop();
     if (!done_) watch_signals();
   });
-}
-
-LocalVolunteersOptions MasterRun::local_options(std::uint32_t count) {
-  LocalVolunteersOptions options;
-  options.count = count;
-  options.threads = threads_;
-  options.memory_bytes = machine_facts().memory_bytes;
-  options.on_failure = [this](const std::string& name, const Error& error) {
-    asio::post(io_, [this, failure = Error{error.code, name + " gave up: " + error.message}] {
-      if (!done_) runner_->fail(failure);
-    });
-  };
-  return options;
-}
-
-// Decides audits when no other trusted volunteer is here; stays until the end.
-void MasterRun::start_referee() {
-  LocalVolunteersOptions options = local_options(1);
-  options.is_referee = true;
-  referee_.emplace(io_, *runner_, options);
-  referee_->start();
-}
-
-void MasterRun::start_local(std::uint32_t count) {
-  LocalVolunteersOptions options = local_options(count);
-  options.on_left = [this] {
-    asio::post(io_, [this] {
-      local_.reset();
-      is_stepping_back_ = false;
-    });
-  };
-  local_.emplace(io_, *runner_, options);
-  local_->start();
-}
-
-void MasterRun::fall_back(const CoreSnapshot& now) {
-  if (config_.run.fallback_local_s == 0) return;
-  const auto others = std::count_if(now.volunteers.begin(), now.volunteers.end(),
-                                    [](const VolunteerView& v) { return !v.is_local; });
-  const bool takes_part = fallback_.observe(static_cast<std::uint32_t>(others), monotonic_now());
-  if (takes_part && !local_) {
-    console_.log(LogLevel::kWarning,
-                 fmt::format("no volunteer has been here for {} s: this process trains until "
-                             "somebody comes",
-                             config_.run.fallback_local_s));
-    start_local(1);
-  } else if (!takes_part && local_ && !is_stepping_back_) {
-    is_stepping_back_ = true;
-    local_->stop("volunteers are here again");
-  }
 }
 
 void MasterRun::complete(RunStatus& status, const Standing& standing) const {
@@ -289,7 +227,7 @@ void MasterRun::show_progress() {
   if (web_ != nullptr && web_->is_due(monotonic_now())) publish_web(now);
   measure_disk();
   if (entrance_.is_open()) entrance_.gate().tick(wall_seconds());
-  fall_back(now);
+  own_->observe(now);
   runner_->clock.after(kProgressPeriod, [this] { show_progress(); });
 }
 
@@ -412,6 +350,9 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
   };
   observer.on_gone = [this](const Standing& standing) { entrance_.gate().gone(standing); };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
+  own_.emplace(io_, *runner_, config_.run, threads_, console_, [this](const Error& error) {
+    if (!done_) runner_->fail(error);
+  });
 }
 
 void MasterRun::train(const ResumePoint& resume) {
@@ -419,7 +360,7 @@ void MasterRun::train(const ResumePoint& resume) {
     note_.emplace(config_.run.store, RunningMaster{config_.network.listen, raw(resume.first_epoch),
                                                    !config_.network.insecure});
   }
-  if (config_.run.local > 0) start_local(config_.run.local);
+  own_->start();
   watch_signals();
   runner_->start();
   show_progress();
@@ -430,11 +371,11 @@ void MasterRun::close() {
   signals_.cancel();
   runner_->clock.stop();
   entrance_.close();
-  local_.reset();
-  referee_.reset();
+  own_->end();
   io_.run_for(kFarewell);  // returns when nothing is left to do
   tasks_.cancel();
   if (done_->outcome != Outcome::kDiverged) publish_web(runner_->snapshot());
+  own_.reset();
   runner_.reset();
   end_backups();
 }

@@ -1,4 +1,4 @@
-#include "master/fallback.hpp"
+#include "master/own/fallback.hpp"
 
 #include <catch2/catch.hpp>
 

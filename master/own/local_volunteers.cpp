@@ -1,4 +1,4 @@
-#include "master/local_volunteers.hpp"
+#include "master/own/local_volunteers.hpp"
 
 #include <fmt/format.h>
 

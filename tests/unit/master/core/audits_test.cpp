@@ -83,15 +83,6 @@ std::string remarks(const MasterDriver& master) {
   return all;
 }
 
-std::map<BatchIndex, std::vector<std::int32_t>> honest_gradients() {
-  const ModelConfig model = tiny_model();
-  MasterDriver master(model, tiny_core_config(model));
-  master.join_stranger("ann");
-  master.settle();
-  REQUIRE(master.outcome() == Outcome::kFinished);
-  return master.gradients;
-}
-
 }  // namespace
 
 TEST_CASE("audits: all work is done twice, and the sums are those of a run without audits",

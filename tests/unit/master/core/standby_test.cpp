@@ -24,15 +24,6 @@ std::size_t times_taken_over(const MasterDriver& master) {
       std::ranges::count_if(lines, [](const LogLine& line) { return line.kind == "took_over"; }));
 }
 
-std::map<BatchIndex, std::vector<std::int32_t>> sums_without_audits() {
-  const ModelConfig model = tiny_model();
-  MasterDriver master(model, tiny_core_config(model));
-  master.join("ann");
-  master.settle();
-  REQUIRE(master.outcome() == Outcome::kFinished);
-  return master.gradients;
-}
-
 // All move in turn until `who` has answered so often. False when the run is over before.
 bool run_until(MasterDriver& master, const std::vector<SessionId>& all, SessionId who,
                int answers) {
@@ -52,7 +43,7 @@ bool run_until(MasterDriver& master, const std::vector<SessionId>& all, SessionI
 
 TEST_CASE("standby: whenever a stranger vanishes, the run ends with the honest sums", "[master]") {
   const ModelConfig model = tiny_model();
-  const auto honest = sums_without_audits();
+  const auto honest = honest_gradients();
   std::size_t taken_over = 0;
   for (int answers = 0; answers < 40; ++answers) {
     INFO("after " << answers << " answers");
@@ -99,7 +90,7 @@ TEST_CASE("standby: whoever goes on keeps the lease that it audited under", "[ma
   CHECK(master.core().leases().at(shards.front()).epoch == epoch);
   master.run_to_end();
   REQUIRE(master.outcome() == Outcome::kFinished);
-  CHECK(master.gradients == sums_without_audits());
+  CHECK(master.gradients == honest_gradients());
 }
 
 TEST_CASE("standby: who lies after having taken over is convicted", "[master]") {
@@ -130,7 +121,7 @@ TEST_CASE("standby: who lies after having taken over is convicted", "[master]") 
 
 TEST_CASE("standby: a polite leaver's auditor goes on too", "[master]") {
   const ModelConfig model = tiny_model();
-  const auto honest = sums_without_audits();
+  const auto honest = honest_gradients();
   std::size_t taken_over = 0;
   for (int answers = 1; answers < 20; ++answers) {
     MasterDriver master(model, all_audited(model));

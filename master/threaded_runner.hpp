@@ -7,16 +7,16 @@
 #include <optional>
 #include <utility>
 
-#include "common/net/io_ground.hpp"
+#include "common/net/io_clock_and_threads.hpp"
 #include "master/runner/core_runner.hpp"
 #include "master/tasks/persister.hpp"
 #include "master/tasks/worker.hpp"
 
 namespace gleaner {
 
-// What a runner stands on, and what is therefore there before it and after it.
-struct RunnerGround {
-  RunnerGround(asio::io_context& io, Worker& worker, Persister& persister)
+// The clock and the threads of a runner. They are made before it and end after it.
+struct RunnerThreads {
+  RunnerThreads(asio::io_context& io, Worker& worker, Persister& persister)
       : clock(io),
         worker_thread(io, [&](const WorkerTask& task) { return worker.run(task); }),
         storage_thread(io, [&](const std::shared_ptr<const StorageTask>& task) {
@@ -28,13 +28,13 @@ struct RunnerGround {
   IoTaskThread<std::shared_ptr<const StorageTask>, std::optional<Event>> storage_thread;
 };
 
-class ThreadedRunner : public RunnerGround, public CoreRunner {
+class ThreadedRunner : public RunnerThreads, public CoreRunner {
  public:
   // Everything outlives the runner. `worker` and `persister` are used by its threads only. Its end
   // waits for tasks that are being done.
   ThreadedRunner(asio::io_context& io, MasterCore& core, Worker& worker, Persister& persister,
                  Observer observer)
-      : RunnerGround(io, worker, persister),
+      : RunnerThreads(io, worker, persister),
         CoreRunner(clock, core, worker_thread, storage_thread, std::move(observer)) {}
 };
 

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/net/ground.hpp"
+#include "common/net/clock_and_threads.hpp"
 #include "common/net/link.hpp"
 #include "common/pause_gate.hpp"
 #include "common/result.hpp"

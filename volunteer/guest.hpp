@@ -13,7 +13,7 @@
 
 #include "common/console/log.hpp"
 #include "common/console/rate_window.hpp"
-#include "common/net/io_ground.hpp"
+#include "common/net/io_clock_and_threads.hpp"
 #include "volunteer/client.hpp"
 #include "volunteer/control/control_server.hpp"
 #include "volunteer/control/day_ledger.hpp"

@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <utility>
 
-#include "common/net/io_ground.hpp"
+#include "common/net/io_clock_and_threads.hpp"
 #include "common/thread_pool.hpp"
 #include "common/thread_priority.hpp"
 #include "volunteer/client.hpp"
@@ -22,9 +22,9 @@ struct ComputeOptions {
   PointStoreOptions points{};
 };
 
-// What a client stands on, and what is therefore there before it and after it.
-struct ClientGround {
-  ClientGround(asio::io_context& io, const ComputeOptions& options)
+// The clock and the threads of a client. They are made before it and end after it.
+struct ClientThreads {
+  ClientThreads(asio::io_context& io, const ComputeOptions& options)
       : clock(io),
         pool(options.threads, options.nice, options.pins_threads),
         executor(pool, options.memory_bytes, options.points),
@@ -38,7 +38,7 @@ struct ClientGround {
         }) {}
 
   // Work that waits at the gate goes on, so that it ends.
-  ~ClientGround() { pool.gate().open(); }
+  ~ClientThreads() { pool.gate().open(); }
 
   IoClock clock;
   ThreadPool pool;
@@ -46,13 +46,13 @@ struct ClientGround {
   IoTaskThread<Work, Worked> thread;
 };
 
-class ThreadedClient : public ClientGround, public Client {
+class ThreadedClient : public ClientThreads, public Client {
  public:
   struct Options : Client::Options, ComputeOptions {};
 
   // Its end waits for work that is being done.
   ThreadedClient(asio::io_context& io, const Options& options)
-      : ClientGround(io, options), Client(clock, thread, pool.gate(), options) {}
+      : ClientThreads(io, options), Client(clock, thread, pool.gate(), options) {}
 };
 
 }  // namespace gleaner::volunteer

@@ -1,6 +1,6 @@
-// What a shell stands on beside its links, so that it runs unchanged in a program (io_ground.hpp)
-// and in a simulation: time, and threads that do its tasks. A shell is on one thread, on which it
-// is called back, never from within its asking.
+// The clock and the threads of a shell. A program gives it those of the machine
+// (io_clock_and_threads.hpp), a simulation gives it simulated ones. A shell is used on one thread,
+// and every call back comes on that thread, after the call that asked for it has returned.
 #pragma once
 
 #include <functional>
@@ -16,6 +16,7 @@ class Clock {
   virtual ~Clock() = default;
 
   [[nodiscard]] virtual Instant now() const = 0;
+  // Makes the call when `delay` has passed.
   virtual void after(Micros delay, std::function<void()> call) = 0;
 };
 
@@ -24,6 +25,7 @@ template <typename Task, typename Answer>
 class TaskThread {
  public:
   virtual ~TaskThread() = default;
+  // Calls `done` with the task's answer.
   virtual void run(Task task, std::function<void(Answer)> done) = 0;
 };
 

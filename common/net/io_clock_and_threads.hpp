@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "common/net/ground.hpp"
+#include "common/net/clock_and_threads.hpp"
 
 namespace gleaner {
 

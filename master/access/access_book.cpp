@@ -182,8 +182,7 @@ std::string reason_to_go(const AccessBook& book, const Standing& standing, std::
   }
   if (is_expired(invite->second, now)) {
     return "the invite by which this volunteer came has expired: ask the master's owner for "
-           "another "
-           "one";
+           "another one";
   }
   return "";
 }

@@ -33,7 +33,7 @@ PredictAnswer refusal(unsigned status, const Error& error) {
   return {status, error.message + "\n"};
 }
 
-// Of processor, of the calling thread.
+// The processor time that the calling thread has used.
 double thread_seconds() {
   rusage used{};
   getrusage(RUSAGE_THREAD, &used);

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "common/access/role.hpp"
-#include "common/net/ground.hpp"
+#include "common/net/clock_and_threads.hpp"
 #include "common/net/link.hpp"
 #include "master/core/master_core.hpp"
 #include "master/tasks/storage_queue.hpp"

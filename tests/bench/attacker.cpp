@@ -41,7 +41,7 @@ namespace {
 using asio::ip::tcp;
 
 constexpr std::size_t kUnfinishedBytes = std::size_t{63} << 20;
-// Of one network of the loopback addresses come this many connections before the next is used.
+// After this many connections from one network of loopback addresses, the next network is used.
 constexpr std::uint32_t kAddresses = 250;
 
 struct Attack {
@@ -191,7 +191,7 @@ asio::awaitable<void> idle(Attack* attack) {
   }
 }
 
-// What a TLS client says first.
+// The first message of a TLS client.
 Bytes client_hello() {
   TlsContext tls(KeyPair::make());
   SSL* const connection = SSL_new(tls.native().native_handle());

@@ -96,7 +96,7 @@ class Sessions {
   // It asked to go; its shards are being handed over.
   void leaves(SessionId id, SessionState& session);
 
-  // Those that asked to go. Few among many, so that nobody else costs anything.
+  // The sessions that asked to go.
   [[nodiscard]] const std::set<SessionId>& leaving() const { return leaving_; }
 
   // The session is over. Nullopt when it was.

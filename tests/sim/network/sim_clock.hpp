@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/net/ground.hpp"
+#include "common/net/clock_and_threads.hpp"
 
 namespace gleaner::sim {
 

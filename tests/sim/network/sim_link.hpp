@@ -15,7 +15,7 @@ namespace gleaner::sim {
 
 class SimLink : public Link, public std::enable_shared_from_this<SimLink> {
  public:
-  // What is sent for a payload.
+  // Makes the packet that carries a payload.
   using Pack = std::function<Packet(Bytes payload, Lane lane)>;
   // Calls, now or when the process at this end goes on.
   using Pass = std::function<void(std::function<void()>)>;
@@ -24,7 +24,7 @@ class SimLink : public Link, public std::enable_shared_from_this<SimLink> {
   SimLink(Network& network, End end, Pack pack, Pass pass)
       : network_(network), end_(end), pack_(std::move(pack)), pass_(std::move(pass)) {}
 
-  // What the network is to tell of the connection, and which one it is.
+  // Tells the link what the network reports of its connection.
   [[nodiscard]] Network::Hearing hearing() {
     return {[self = shared_from_this()](Packet packet) { self->hear(std::move(packet)); },
             [self = shared_from_this()] { self->hear(std::nullopt); },

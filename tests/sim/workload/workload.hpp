@@ -65,7 +65,7 @@ class Workload {
   virtual void complete(CoreConfig& config) const = 0;
   [[nodiscard]] virtual const ModelConfig& model() const = 0;
 
-  // Of an encoded message.
+  // How many bytes an encoded message takes on the wire.
   [[nodiscard]] virtual std::size_t wire_bytes(const Bytes& payload) const = 0;
 };
 

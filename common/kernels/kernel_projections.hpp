@@ -5,14 +5,11 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/kernels/kernel_vectors.hpp"
 #include "common/kernels/kernels.hpp"
 
 namespace gleaner {
 namespace {
-
-constexpr std::size_t kWidth = 16;  // floats of a Vec
-// How many rows before its use a row is fetched from memory.
-constexpr std::size_t kPrefetchRows = 4;
 
 // The levels of a Walsh-Hadamard transform that combine vectors, from `distance` on.
 void hadamard_between(Vec* values, std::size_t count, std::size_t distance) {

@@ -1,0 +1,88 @@
+// One operation over whole vectors of floats or integers. Included by kernel_bodies.hpp, as it is:
+// once a level, with that level's `Vec`.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/kernels/kernels.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kWidth = 16;  // floats of a Vec
+// How many rows before its use a row is fetched from memory.
+constexpr std::size_t kPrefetchRows = 4;
+
+float dot_kernel(const float* a, const float* b, std::size_t n) {
+  Vec sum = Vec::zero();
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    sum = Vec::fma(Vec::load(a + i), Vec::load(b + i), sum);
+  }
+  return Vec::reduce(sum);
+}
+
+void axpy_kernel(float a, const float* x, float* y, std::size_t n) {
+  const Vec factor = Vec::broadcast(a);
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    Vec::fma(factor, Vec::load(x + i), Vec::load(y + i)).store(y + i);
+  }
+}
+
+float sum_of_squares_kernel(const float* x, std::size_t n) {
+  return dot_kernel(x, x, n);
+}
+
+// Sixteen rows' steps at once: a square root and two divisions, one after the other, are long to
+// wait for.
+void rms_steps_kernel(const RmsRule& rule, const float* squares, std::size_t n, float* states,
+                      float* factors) {
+  const Vec mean = Vec::div(Vec::load(squares), Vec::broadcast(static_cast<float>(n)));
+  const Vec before = Vec::load(states);
+  const Vec share = Vec::select_nonzero(before, Vec::broadcast(rule.decay_complement),
+                                        Vec::broadcast(rule.first_share));
+  const Vec after = Vec::fma(Vec::broadcast(rule.decay), before, Vec::mul(share, mean));
+  after.store(states);
+  const Vec root = Vec::add(Vec::sqrt(after), Vec::broadcast(rule.epsilon));
+  Vec::negate(Vec::div(Vec::broadcast(rule.rate), root)).store(factors);
+}
+
+void dequantise_kernel(float scale, const std::uint8_t* codes, float* values, std::size_t n) {
+  const Vec factor = Vec::broadcast(scale);
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    Vec::mul(factor, Vec::load_codes(codes + i)).store(values + i);
+  }
+}
+
+// Sixteen integers; GCC makes of them what the instruction set has.
+using Words = std::uint32_t __attribute__((vector_size(64), aligned(4), may_alias));
+
+void round_gradient_kernel(const GradientRounding& work) {
+  constexpr std::uint32_t kHalf = 1U << (kGradientGuardBits - 1);
+  constexpr std::uint32_t kWhole = ~((1U << kGradientGuardBits) - 1);
+  const std::size_t width = work.width;
+  std::uint32_t* const first = work.sums[0];
+  for (std::size_t k = 1; k < work.sum_count; ++k) {
+    std::uint32_t* const other = work.sums[k];
+    for (std::size_t i = 0; i < width; i += kWidth) {
+      *reinterpret_cast<Words*>(first + i) += *reinterpret_cast<Words*>(other + i);
+      *reinterpret_cast<Words*>(other + i) = Words{};
+    }
+  }
+  const Words begin = Words{} + (kHalf - work.addend);
+  Words check{};
+  Words factor;
+  for (std::uint32_t l = 0; l < kWidth; ++l) factor[l] = 2 * (l * 0x9e3779b9U) + 1;
+  const Words stride = Words{} + 0x85ebca6aU;  // even: factors stay odd
+  for (std::size_t i = 0; i < width; i += kWidth) {
+    Words& sum = *reinterpret_cast<Words*>(first + i);
+    const Words rounded = (begin + sum) & kWhole;
+    sum = rounded;
+    check += rounded * factor;
+    factor += stride;
+  }
+  *reinterpret_cast<Words*>(work.check) = check;
+}
+
+}  // namespace
+}  // namespace gleaner

@@ -2,6 +2,8 @@
 #include <capnp/serialize.h>
 #include <kj/exception.h>
 
+#include <array>
+
 #include "schema/wire/codec.hpp"
 #include "schema/wire/records.capnp.h"
 #include "schema/wire/wire.hpp"
@@ -56,69 +58,38 @@ capnp::ReaderOptions reader_options(std::size_t words) {
   return options;
 }
 
-static_assert(wire::Envelope::ACCESS_REQUEST + 1 == std::variant_size_v<Message>,
+using Envelope = wire::Envelope::Reader;
+
+template <auto Get>
+Message read_member(Envelope envelope) {
+  return read((envelope.*Get)());
+}
+
+// In the order of the envelope's members, which is that of Message.
+constexpr std::array kMemberReaders = {
+    &read_member<&Envelope::getHello>,         &read_member<&Envelope::getWelcome>,
+    &read_member<&Envelope::getRefusal>,       &read_member<&Envelope::getLeaseGrant>,
+    &read_member<&Envelope::getChunkRequest>,  &read_member<&Envelope::getShardChunk>,
+    &read_member<&Envelope::getShardReady>,    &read_member<&Envelope::getReleaseRequest>,
+    &read_member<&Envelope::getHandOver>,      &read_member<&Envelope::getRevoke>,
+    &read_member<&Envelope::getTrainUnit>,     &read_member<&Envelope::getUnitResult>,
+    &read_member<&Envelope::getShardCommit>,   &read_member<&Envelope::getCommitCredit>,
+    &read_member<&Envelope::getEvalUnit>,      &read_member<&Envelope::getEvalResult>,
+    &read_member<&Envelope::getHeartbeat>,     &read_member<&Envelope::getLeaving>,
+    &read_member<&Envelope::getGoodbye>,       &read_member<&Envelope::getShardOffer>,
+    &read_member<&Envelope::getObserve>,       &read_member<&Envelope::getRunStatus>,
+    &read_member<&Envelope::getInputUnit>,     &read_member<&Envelope::getInputResult>,
+    &read_member<&Envelope::getPointsRequest>, &read_member<&Envelope::getPoints>,
+    &read_member<&Envelope::getAccessAnswer>,  &read_member<&Envelope::getAccessRequest>};
+
+static_assert(wire::Envelope::ACCESS_REQUEST + 1 == std::variant_size_v<Message> &&
+                  kMemberReaders.size() == std::variant_size_v<Message>,
               "the envelope's members stand in the order of Message, which names them");
 
-Message read_union(wire::Envelope::Reader envelope) {
-  switch (envelope.which()) {
-    case wire::Envelope::HELLO:
-      return read(envelope.getHello());
-    case wire::Envelope::WELCOME:
-      return read(envelope.getWelcome());
-    case wire::Envelope::REFUSAL:
-      return read(envelope.getRefusal());
-    case wire::Envelope::LEASE_GRANT:
-      return read(envelope.getLeaseGrant());
-    case wire::Envelope::CHUNK_REQUEST:
-      return read(envelope.getChunkRequest());
-    case wire::Envelope::SHARD_CHUNK:
-      return read(envelope.getShardChunk());
-    case wire::Envelope::SHARD_READY:
-      return read(envelope.getShardReady());
-    case wire::Envelope::RELEASE_REQUEST:
-      return read(envelope.getReleaseRequest());
-    case wire::Envelope::HAND_OVER:
-      return read(envelope.getHandOver());
-    case wire::Envelope::REVOKE:
-      return read(envelope.getRevoke());
-    case wire::Envelope::TRAIN_UNIT:
-      return read(envelope.getTrainUnit());
-    case wire::Envelope::UNIT_RESULT:
-      return read(envelope.getUnitResult());
-    case wire::Envelope::SHARD_COMMIT:
-      return read(envelope.getShardCommit());
-    case wire::Envelope::COMMIT_CREDIT:
-      return read(envelope.getCommitCredit());
-    case wire::Envelope::EVAL_UNIT:
-      return read(envelope.getEvalUnit());
-    case wire::Envelope::EVAL_RESULT:
-      return read(envelope.getEvalResult());
-    case wire::Envelope::HEARTBEAT:
-      return read(envelope.getHeartbeat());
-    case wire::Envelope::LEAVING:
-      return read(envelope.getLeaving());
-    case wire::Envelope::GOODBYE:
-      return read(envelope.getGoodbye());
-    case wire::Envelope::SHARD_OFFER:
-      return read(envelope.getShardOffer());
-    case wire::Envelope::OBSERVE:
-      return read(envelope.getObserve());
-    case wire::Envelope::RUN_STATUS:
-      return read(envelope.getRunStatus());
-    case wire::Envelope::INPUT_UNIT:
-      return read(envelope.getInputUnit());
-    case wire::Envelope::INPUT_RESULT:
-      return read(envelope.getInputResult());
-    case wire::Envelope::POINTS_REQUEST:
-      return read(envelope.getPointsRequest());
-    case wire::Envelope::POINTS:
-      return read(envelope.getPoints());
-    case wire::Envelope::ACCESS_REQUEST:
-      return read(envelope.getAccessRequest());
-    case wire::Envelope::ACCESS_ANSWER:
-      return read(envelope.getAccessAnswer());
-  }
-  malformed("kind", "{} is unknown", static_cast<unsigned>(envelope.which()));
+Message read_union(Envelope envelope) {
+  const auto kind = static_cast<std::size_t>(envelope.which());
+  if (kind >= kMemberReaders.size()) malformed("kind", "{} is unknown", kind);
+  return kMemberReaders[kind](envelope);
 }
 
 constexpr const char* kUnnamed = "message";

@@ -78,6 +78,45 @@ Result<void> check_memory(const MasterConfig& config, const ModelConfig& model) 
                   config.data.train, model.features, model.hidden, needed >> 30, has >> 30)};
 }
 
+Result<void> open_training_set(const MasterConfig& config, const PackOptions& options,
+                               RunData& data) {
+  auto train = open_or_pack(config.data.train, options);
+  if (!train) return train.error();
+  data.train = std::move(*train);
+  // Damage is found here, as an error, and not in the middle of training.
+  if (auto intact = data.train->verify_all(); !intact) return intact.error();
+  if (data.train->points() > 0 && data.train->labels() > 0 && data.train->features() > 0) return {};
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{}: there is nothing to train on ({} points, {} features, {} labels)",
+                           config.data.train, data.train->points(), data.train->features(),
+                           data.train->labels())};
+}
+
+Result<void> open_test_set(const MasterConfig& config, PackOptions options, RunData& data) {
+  if (config.data.test.empty()) return {};
+  options.text.limits = Dimensions{data.train->features(), data.train->labels()};
+  auto test = open_or_pack(config.data.test, options);
+  if (!test) return test.error();
+  if ((*test)->features() > data.train->features() || (*test)->labels() > data.train->labels()) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{} has {} features and {} labels, more than the {} and {} of {}",
+                             config.data.test, (*test)->features(), (*test)->labels(),
+                             data.train->features(), data.train->labels(), config.data.train)};
+  }
+  if ((*test)->points() > 0) data.test = std::move(*test);
+  return {};
+}
+
+std::string initial_model_note(const MasterConfig& config, const RunData& data,
+                               const ModelConfig& model) {
+  return fmt::format(
+      "{}: the run begins with its {} features, {} hidden units and {} labels; {} features and "
+      "{} labels of the training file are not among them and begin as in any run",
+      config.data.init_from, data.initial->features(), data.initial->hidden(),
+      data.initial->labels(), model.features - data.initial->features(),
+      model.labels - data.initial->labels());
+}
+
 }  // namespace
 
 Result<RunData> open_run_data(const MasterConfig& config,
@@ -87,29 +126,8 @@ Result<RunData> open_run_data(const MasterConfig& config,
   options.normalize = config.data.l2_normalise;
   options.cache_dir = config.data.cache_dir;
   options.on_note = on_note;
-  auto train = open_or_pack(config.data.train, options);
-  if (!train) return train.error();
-  data.train = std::move(*train);
-  // Damage is found here, as an error, and not in the middle of training.
-  if (auto intact = data.train->verify_all(); !intact) return intact.error();
-  if (data.train->points() == 0 || data.train->labels() == 0 || data.train->features() == 0) {
-    return Error{ErrorCode::kInvalidData,
-                 fmt::format("{}: there is nothing to train on ({} points, {} features, {} labels)",
-                             config.data.train, data.train->points(), data.train->features(),
-                             data.train->labels())};
-  }
-  if (!config.data.test.empty()) {
-    options.text.limits = Dimensions{data.train->features(), data.train->labels()};
-    auto test = open_or_pack(config.data.test, options);
-    if (!test) return test.error();
-    if ((*test)->features() > data.train->features() || (*test)->labels() > data.train->labels()) {
-      return Error{ErrorCode::kInvalidData,
-                   fmt::format("{} has {} features and {} labels, more than the {} and {} of {}",
-                               config.data.test, (*test)->features(), (*test)->labels(),
-                               data.train->features(), data.train->labels(), config.data.train)};
-    }
-    if ((*test)->points() > 0) data.test = std::move(*test);
-  }
+  if (auto opened = open_training_set(config, options, data); !opened) return opened.error();
+  if (auto opened = open_test_set(config, options, data); !opened) return opened.error();
   data.label_counts = count_labels(*data.train);
   Recipe proposed = recipe(facts_of(*data.train),
                            {config.recipe, config.model.get(&ModelConfig::epochs),
@@ -131,13 +149,7 @@ Result<RunData> open_run_data(const MasterConfig& config,
   if (auto fits = check_memory(config, *model); !fits) return fits.error();
   if (data.initial) {
     if (auto fits = data.initial->check_fits(*model); !fits) return fits.error();
-    if (on_note)
-      on_note(fmt::format(
-          "{}: the run begins with its {} features, {} hidden units and {} labels; {} features and "
-          "{} labels of the training file are not among them and begin as in any run",
-          config.data.init_from, data.initial->features(), data.initial->hidden(),
-          data.initial->labels(), model->features - data.initial->features(),
-          model->labels - data.initial->labels()));
+    if (on_note) on_note(initial_model_note(config, data, *model));
   }
   data.model = *model;
   data.recipe = recipe_chosen(config, proposed.choices, *model);

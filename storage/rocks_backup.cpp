@@ -49,6 +49,24 @@ Error backup_error(const Status& status, const std::string& folder, const char* 
   return {ErrorCode::kIo, fmt::format("{} the backups in {} failed: {}", doing, folder, what)};
 }
 
+// Puts the restored store, which is `beside` its target, in the target's place. Killed between any
+// two steps, whole stores are there.
+std::error_code put_in_place(const std::string& beside, const std::string& target,
+                             const std::string& replaced, bool is_taken) {
+  std::error_code error;
+  if (is_taken) {
+    fs::remove_all(replaced, error);
+    if (!error) fs::rename(target, replaced, error);
+    if (!error) fs::rename(beside, target, error);
+    if (!error) fs::remove_all(replaced, error);
+  } else {
+    fs::rename(beside, target, error);
+    // What an earlier attempt had moved away to replace it, before it was killed.
+    if (!error && holds_database(replaced)) fs::remove_all(replaced, error);
+  }
+  return error;
+}
+
 // An open file that goes with its object, and its lock with it.
 class LockedFile {
  public:
@@ -244,7 +262,6 @@ Result<void> BackupFolder::restore(std::uint32_t number, const std::string& targ
   std::string base = fs::path(target).lexically_normal().string();
   if (base.ends_with('/')) base.pop_back();
   const std::string beside = base + kRestoringSuffix;
-  const std::string replaced = base + kReplacedSuffix;
   if (free_bytes(target).value_or(info.size) < info.size) {
     return Error{ErrorCode::kDiskFull,
                  fmt::format("the disk of {} has not the {} MiB free that the backup takes: free "
@@ -272,18 +289,10 @@ Result<void> BackupFolder::restore(std::uint32_t number, const std::string& targ
     progress(folder_bytes(beside));
   }
   status = restored.get();
-  if (!status.ok()) {
-    fs::remove_all(beside, error);
-  } else if (is_taken) {
-    // Killed between any two of these, both stores are there.
-    fs::remove_all(replaced, error);
-    if (!error) fs::rename(target, replaced, error);
-    if (!error) fs::rename(beside, target, error);
-    if (!error) fs::remove_all(replaced, error);
+  if (status.ok()) {
+    error = put_in_place(beside, target, base + kReplacedSuffix, is_taken);
   } else {
-    fs::rename(beside, target, error);
-    // What an earlier attempt had moved away to replace it, before it was killed.
-    if (!error && holds_database(replaced)) fs::remove_all(replaced, error);
+    fs::remove_all(beside, error);
   }
   if (lock != nullptr) env.UnlockFile(lock).PermitUncheckedError();
   if (!status.ok()) return backup_error(status, impl_->folder, "restoring from");

@@ -78,6 +78,63 @@ struct RowStatistics {
   }
 };
 
+// The rows of the largest norm, largest first.
+class HeaviestRows {
+ public:
+  void add(const HeavyRow& row) {
+    rows_.push_back(row);
+    if (rows_.size() == kKept) cut();
+  }
+
+  const std::vector<HeavyRow>& sorted() {
+    cut();
+    return rows_;
+  }
+
+ private:
+  // Cut back to kHeaviestRows when there are this many, since sorting row by row takes longer.
+  static constexpr std::size_t kKept = 4096;
+
+  void cut() {
+    const std::size_t count = std::min(rows_.size(), kHeaviestRows);
+    std::ranges::partial_sort(rows_, rows_.begin() + static_cast<std::ptrdiff_t>(count),
+                              std::greater<>(), &HeavyRow::norm);
+    rows_.resize(count);
+  }
+
+  std::vector<HeavyRow> rows_;
+};
+
+void show_heaviest(Report& report, const RunStore& run, ShardId shard, const NameTable& names,
+                   const std::vector<HeavyRow>& heaviest, TextStyle style) {
+  const ShardMap& map = run.shard_map();
+  if (!map.is_output(shard)) {
+    report.section("", "Features of the largest norm");
+    ReportTable& table = report.table("heaviest", {{"row", "row"}, {"norm", "norm"}});
+    for (const HeavyRow& heavy : heaviest) {
+      table.rows.push_back({cell_count(heavy.row), cell_number(heavy.norm, 4)});
+    }
+    return;
+  }
+  report.section("", "Rows of the largest norm");
+  ReportTable& table = report.table("heaviest", {{"row", "row"},
+                                                 {"label", "label"},
+                                                 {"name", "name", true},
+                                                 {"training_points", "training points"},
+                                                 {"norm", "norm"},
+                                                 {"bias", "bias"}});
+  const std::uint32_t first = map.neurons(shard).begin;
+  const std::vector<std::uint32_t> counts = run.label_counts(shard);
+  for (const HeavyRow& heavy : heaviest) {
+    const std::uint32_t label = map.label_of_neuron(first + heavy.row);
+    Cell name = cell_text(names.name(label));
+    name.text = fit(name.text, 40, style);
+    table.rows.push_back({cell_count(heavy.row), cell_count(label), std::move(name),
+                          cell_count(counts[heavy.row]), cell_number(heavy.norm, 4),
+                          cell_number(heavy.bias, 4)});
+  }
+}
+
 }  // namespace
 
 Result<Report> inspect_shard(RunStore& run, const InspectRequest& request) {
@@ -89,19 +146,13 @@ Result<Report> inspect_shard(RunStore& run, const InspectRequest& request) {
   Result<NameTable> names = label_names_of(run.identity(), request.labels);
   if (!names) return names.error();
   RowStatistics statistics;
-  std::vector<HeavyRow> heaviest;
+  HeaviestRows heaviest;
   auto visited = visit_model_rows(run, shard, [&](const ModelRow& row) {
     const double row_norm = norm(weights_of(map, shard, row));
     statistics.add(map, shard, row, row_norm);
-    heaviest.push_back({row_norm, row.row, row.values.back()});
-    if (heaviest.size() < 4096) return;
-    std::ranges::partial_sort(heaviest, heaviest.begin() + kHeaviestRows, std::greater<>(),
-                              &HeavyRow::norm);
-    heaviest.resize(kHeaviestRows);
+    heaviest.add({row_norm, row.row, row.values.back()});
   });
   if (!visited) return visited.error();
-  std::ranges::sort(heaviest, std::greater<>(), &HeavyRow::norm);
-  heaviest.resize(std::min(heaviest.size(), kHeaviestRows));
 
   const NeuronRange neurons = map.neurons(shard);
   const bool is_output = map.is_output(shard);
@@ -120,27 +171,7 @@ Result<Report> inspect_shard(RunStore& run, const InspectRequest& request) {
     report.fact("digest", "digest", cell_text(fmt::format("{:016x}", (*digests)[raw(shard)].sum)));
   }
   statistics.show(report);
-  report.section("", is_output ? "Rows of the largest norm" : "Features of the largest norm");
-  ReportTable& table = is_output ? report.table("heaviest", {{"row", "row"},
-                                                             {"label", "label"},
-                                                             {"name", "name", true},
-                                                             {"training_points", "training points"},
-                                                             {"norm", "norm"},
-                                                             {"bias", "bias"}})
-                                 : report.table("heaviest", {{"row", "row"}, {"norm", "norm"}});
-  const std::vector<std::uint32_t> counts = run.label_counts(shard);
-  for (const HeavyRow& heavy : heaviest) {
-    if (!is_output) {
-      table.rows.push_back({cell_count(heavy.row), cell_number(heavy.norm, 4)});
-      continue;
-    }
-    const std::uint32_t label = map.label_of_neuron(neurons.begin + heavy.row);
-    Cell name = cell_text(names->name(label));
-    name.text = fit(name.text, 40, request.style);
-    table.rows.push_back({cell_count(heavy.row), cell_count(label), std::move(name),
-                          cell_count(counts[heavy.row]), cell_number(heavy.norm, 4),
-                          cell_number(heavy.bias, 4)});
-  }
+  show_heaviest(report, run, shard, *names, heaviest.sorted(), request.style);
   return report;
 }
 

@@ -5,6 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <exception>
+#include <functional>
 #include <limits>
 #include <memory>
 #include <optional>
@@ -132,6 +133,24 @@ ThreadedClient::Options client_options(const VolunteerConfig& config, const Volu
   return options;
 }
 
+// Dials the master, and tells once that another has answered in its place.
+std::function<void(const Client::Dialled&)> dialler(TaskGroup& tasks, const HostPort& where,
+                                                    Millis timeout, TcpLinkOptions options,
+                                                    StatusLine& status) {
+  const auto has_warned = std::make_shared<bool>(false);
+  return [&tasks, &status, where, timeout, options = std::move(options),
+          has_warned](const Client::Dialled& on_dialled) {
+    dial_tcp(tasks, where, timeout, options,
+             [&status, has_warned, on_dialled](Result<std::shared_ptr<Link>> dialled) {
+               const bool is_another = !dialled && dialled.error().code == ErrorCode::kIdentity;
+               if (is_another && !std::exchange(*has_warned, true)) {
+                 status.log(LogLevel::kError, dialled.error().message);
+               }
+               on_dialled(std::move(dialled));
+             });
+  };
+}
+
 int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPair& key) {
   std::optional<QuietSession> session;
   session.emplace("", config.nice);
@@ -149,18 +168,8 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
 
   std::optional<Exit> exit;
   ThreadedClient::Options options = client_options(config, offer, address, key);
-  const TcpLinkOptions link_options = link_options_of(config, address, tls);
-  bool has_warned = false;
-  options.dial = [&](const Client::Dialled& on_dialled) {
-    dial_tcp(tasks, address.where, Millis(config.connect_timeout_ms), link_options,
-             [&, on_dialled](Result<std::shared_ptr<Link>> dialled) {
-               if (!dialled && dialled.error().code == ErrorCode::kIdentity && !has_warned) {
-                 has_warned = true;
-                 status.log(LogLevel::kError, dialled.error().message);
-               }
-               on_dialled(std::move(dialled));
-             });
-  };
+  options.dial = dialler(tasks, address.where, Millis(config.connect_timeout_ms),
+                         link_options_of(config, address, tls), status);
   std::unique_ptr<Guest> guest;
   options.on_change = [&](const Snapshot& snapshot, std::uint64_t held_bytes) {
     if (guest) guest->note(snapshot, held_bytes);

@@ -121,6 +121,9 @@ class VolunteerCore {
     std::map<std::uint32_t, ShardRows> chunks;
   };
 
+  // What it shows while it is connected (volunteer_view.cpp).
+  [[nodiscard]] std::pair<Snapshot::Phase, std::string> active_view() const;
+
   // -- events (volunteer_core.cpp)
   void on(const Started& event);
   void on(const Connected& event);

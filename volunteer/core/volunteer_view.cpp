@@ -2,11 +2,44 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <string>
+#include <tuple>
+#include <utility>
 
 #include "common/counted.hpp"
 #include "volunteer/core/volunteer_core.hpp"
 
 namespace gleaner::volunteer {
+
+std::pair<Snapshot::Phase, std::string> VolunteerCore::active_view() const {
+  using Shown = Snapshot::Phase;
+  if (leave_) {
+    return {Shown::kLeaving,
+            fmt::format("handing over {} before {}", counted(shards_.size(), "shard"),
+                        (leave_->is_final ? "leaving: " : "it rests: ") + leave_->reason)};
+  }
+  const std::string waits_for = news_ ? news_->waiting_for : "";
+  if (!shards_.empty()) {
+    return {Shown::kTraining, waits_for.empty()
+                                  ? "training"
+                                  : "holding its shards; the master waits for " + waits_for};
+  }
+  if (!loads_.empty()) {
+    const bool all_kept = std::all_of(loads_.begin(), loads_.end(),
+                                      [](const auto& load) { return load.second.grant.is_held; });
+    if (!all_kept) return {Shown::kLoading, "loading " + counted(loads_.size(), "shard")};
+    return {Shown::kLoading,
+            fmt::format("stepped back to checkpoint {} with {} it kept; nothing to download",
+                        offer_checkpoint_, counted(kept_shards_.size(), "shard"))};
+  }
+  if (!kept_shards_.empty()) {
+    return {Shown::kWaiting, fmt::format("offering the master {} as of checkpoint {}",
+                                         counted(kept_shards_.size(), "shard"), offer_checkpoint_)};
+  }
+  if (news_ && !news_->no_shards.empty()) return {Shown::kWaiting, "waiting: " + news_->no_shards};
+  return {Shown::kWaiting, waits_for.empty() ? "waiting for the master to lend a shard"
+                                             : "waiting: the master waits for " + waits_for};
+}
 
 Snapshot VolunteerCore::snapshot() const {
   Snapshot view;
@@ -39,37 +72,7 @@ Snapshot VolunteerCore::snapshot() const {
       break;  // below
     case Phase::kActive:
       view.is_connected = true;
-      if (leave_) {
-        view.phase = Shown::kLeaving;
-        view.sentence =
-            fmt::format("handing over {} before {}", counted(shards_.size(), "shard"),
-                        (leave_->is_final ? "leaving: " : "it rests: ") + leave_->reason);
-      } else if (!shards_.empty()) {
-        view.phase = Shown::kTraining;
-        view.sentence = news_ && !news_->waiting_for.empty()
-                            ? "holding its shards; the master waits for " + news_->waiting_for
-                            : "training";
-      } else if (!loads_.empty()) {
-        view.phase = Shown::kLoading;
-        const bool all_kept = std::all_of(loads_.begin(), loads_.end(), [](const auto& load) {
-          return load.second.grant.is_held;
-        });
-        view.sentence =
-            all_kept
-                ? fmt::format("stepped back to checkpoint {} with {} it kept; nothing to download",
-                              offer_checkpoint_, counted(kept_shards_.size(), "shard"))
-                : "loading " + counted(loads_.size(), "shard");
-      } else if (!kept_shards_.empty()) {
-        view.phase = Shown::kWaiting;
-        view.sentence = fmt::format("offering the master {} as of checkpoint {}",
-                                    counted(kept_shards_.size(), "shard"), offer_checkpoint_);
-      } else {
-        view.phase = Shown::kWaiting;
-        view.sentence = news_ && !news_->no_shards.empty() ? "waiting: " + news_->no_shards
-                        : news_ && !news_->waiting_for.empty()
-                            ? "waiting: the master waits for " + news_->waiting_for
-                            : "waiting for the master to lend a shard";
-      }
+      std::tie(view.phase, view.sentence) = active_view();
       break;
   }
   if (pause_ && !leave_ && phase_ != Phase::kDone) {

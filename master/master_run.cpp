@@ -5,7 +5,6 @@
 #include <asio/io_context.hpp>
 #include <asio/post.hpp>
 #include <asio/signal_set.hpp>
-#include <asio/thread_pool.hpp>
 #include <chrono>
 #include <csignal>
 #include <memory>
@@ -17,6 +16,7 @@
 #include "master/aside.hpp"
 #include "master/console/progress_source.hpp"
 #include "master/core_settings.hpp"
+#include "master/disk_gauge.hpp"
 #include "master/entrance/entrance.hpp"
 #include "master/finished_run.hpp"
 #include "master/keep/keeper.hpp"
@@ -24,7 +24,6 @@
 #include "master/run_facts.hpp"
 #include "master/tasks/resume_point.hpp"
 #include "master/threaded_runner.hpp"
-#include "storage/engine/store_folder.hpp"
 #include "storage/identity.hpp"
 #include "storage/master_note.hpp"
 #include "volunteer/config.hpp"
@@ -33,7 +32,6 @@ namespace gleaner {
 namespace {
 
 constexpr Millis kProgressPeriod{200};
-constexpr std::chrono::seconds kDiskPeriod{1};
 // How long goodbyes may take to leave.
 constexpr std::chrono::seconds kFarewell{3};
 
@@ -58,9 +56,11 @@ class MasterRun {
                }),
         signals_(io_, SIGINT, SIGTERM),
         entrance_(io_, tasks_, config, console),
-        keeper_(config, store, [this](RunEvent event) {
-          asio::post(io_, [this, event = std::move(event)] { console_.event(event); });
-        }) {}
+        keeper_(config, store,
+                [this](RunEvent event) {
+                  asio::post(io_, [this, event = std::move(event)] { console_.event(event); });
+                }),
+        disk_(io_, config.run.store) {}
 
   // `goes_on`: after a round that diverged, so that everybody has been told what the run is.
   Result<ExitCode> run(bool goes_on);
@@ -83,7 +83,6 @@ class MasterRun {
   void publish_web(const CoreSnapshot& now);
   Result<void> begin_web();
   void complete(RunStatus& status, const Standing& standing) const;
-  void measure_disk();
   void end_backups();
 
   Result<ExitCode> conclude(const Done& done);
@@ -114,11 +113,8 @@ class MasterRun {
   std::optional<Done> done_;
   std::optional<MasterNote> note_;
   RunSnapshot shown_;  // the last one
-  std::uint64_t store_bytes_ = 0;
-  std::uint64_t free_bytes_ = 0;
-  std::optional<Instant> disk_measured_;
   Instant started_ = monotonic_now();
-  asio::thread_pool disk_thread_{1};  // ends before what it reads
+  DiskGauge disk_;
 };
 
 Result<void> MasterRun::settle() {
@@ -137,22 +133,7 @@ Result<void> MasterRun::settle() {
 }
 
 void MasterRun::announce(const ResumePoint& resume) {
-  RunStarted started;
-  started.store = config_.run.store;
-  started.resumed = resume.checkpoint > 0;
-  started.checkpoint = resume.checkpoint;
-  started.rounds = rounds_;
-  started.points = data_.train->points();
-  started.test_points = data_.test ? data_.test->points() : 0;
-  started.features = data_.model.features;
-  started.labels = data_.model.labels;
-  started.hidden = data_.model.hidden;
-  started.output_shards = data_.model.output_shards;
-  started.epochs = data_.model.epochs;
-  started.batch_examples = data_.model.batch_examples;
-  started.staleness = data_.model.staleness;
-  started.seed = data_.model.seed;
-  started.local = config_.run.local;
+  const RunStarted started = run_started(config_, data_, resume.checkpoint);
   if (!started.resumed) console_.event(data_.recipe);
   console_.event(started);
   if (web_ != nullptr) console_.event(web_->served());
@@ -200,24 +181,9 @@ void MasterRun::complete(RunStatus& status, const Standing& standing) const {
   status.run = run_name(store_.identity());
   status.examples_per_second = static_cast<float>(shown_.examples_per_second);
   status.eta_seconds = static_cast<float>(shown_.eta_seconds);
-  status.store_bytes = store_bytes_;
-  status.free_bytes = free_bytes_;
+  status.store_bytes = disk_.store_bytes();
+  status.free_bytes = disk_.free_bytes();
   if (standing.role != Role::kAdmin) keep_aggregates(status);
-}
-
-// What a tool that asks is told is at most so old, and the I/O thread does not wait for a disk.
-void MasterRun::measure_disk() {
-  const Instant now = monotonic_now();
-  if (disk_measured_ && now - *disk_measured_ < kDiskPeriod) return;
-  disk_measured_ = now;
-  asio::post(disk_thread_, [this] {
-    const std::uint64_t used = folder_bytes(config_.run.store);
-    const std::uint64_t free = free_bytes(config_.run.store).value_or(0);
-    asio::post(io_, [this, used, free] {
-      store_bytes_ = used;
-      free_bytes_ = free;
-    });
-  });
 }
 
 void MasterRun::show_progress() {
@@ -225,7 +191,7 @@ void MasterRun::show_progress() {
   shown_ = progress_.snapshot(now, monotonic_now());
   console_.update(shown_);
   if (web_ != nullptr && web_->is_due(monotonic_now())) publish_web(now);
-  measure_disk();
+  disk_.measure(monotonic_now());
   if (entrance_.is_open()) entrance_.gate().tick(wall_seconds());
   own_->observe(now);
   runner_->clock.after(kProgressPeriod, [this] { show_progress(); });

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "common/host_port.hpp"
+#include "common/model/run_plan.hpp"
 
 namespace gleaner {
 namespace {
@@ -51,6 +52,26 @@ RunFacts run_facts(const MasterConfig& config, const RunData& data) {
         {setting.key, std::move(value), setting.unit, setting.doc, is_default});
   }
   return facts;
+}
+
+RunStarted run_started(const MasterConfig& config, const RunData& data, RoundIndex checkpoint) {
+  RunStarted started;
+  started.store = config.run.store;
+  started.resumed = checkpoint > 0;
+  started.checkpoint = checkpoint;
+  started.rounds = RunPlan(data.model).round_count();
+  started.points = data.train->points();
+  started.test_points = data.test ? data.test->points() : 0;
+  started.features = data.model.features;
+  started.labels = data.model.labels;
+  started.hidden = data.model.hidden;
+  started.output_shards = data.model.output_shards;
+  started.epochs = data.model.epochs;
+  started.batch_examples = data.model.batch_examples;
+  started.staleness = data.model.staleness;
+  started.seed = data.model.seed;
+  started.local = config.run.local;
+  return started;
 }
 
 std::vector<BanShown> bans_shown(Entrance& entrance) {

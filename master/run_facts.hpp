@@ -1,10 +1,11 @@
-// Facts of a run that the page shows besides its progress: the configuration in effect, what the
-// recipe chose, how a machine joins, and who may not.
+// Facts of a run that console and page show besides its progress: the configuration in effect, what
+// the recipe chose, how a machine joins, and who may not.
 #pragma once
 
 #include <vector>
 
 #include "master/config/config.hpp"
+#include "master/console/progress_events.hpp"
 #include "master/entrance/entrance.hpp"
 #include "master/http/page_view.hpp"
 #include "master/run_data.hpp"
@@ -13,6 +14,9 @@ namespace gleaner {
 
 // `config` with the port in use where it listens. The join token is no part of it.
 RunFacts run_facts(const MasterConfig& config, const RunData& data);
+
+// What the console shows first of a run that starts from `checkpoint`.
+RunStarted run_started(const MasterConfig& config, const RunData& data, RoundIndex checkpoint);
 
 // Keys that the master keeps out; none where it is closed to all.
 std::vector<BanShown> bans_shown(Entrance& entrance);

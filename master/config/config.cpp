@@ -15,10 +15,6 @@ namespace {
 constexpr std::uint64_t kMiB = std::uint64_t{1} << 20;
 constexpr const char* kEvaluationSampleKey = "evaluation.sample";
 
-Error invalid(std::string sentence) {
-  return {ErrorCode::kInvalidArgument, std::move(sentence)};
-}
-
 const ProgramText& program_text() {
   static const ProgramText text{
       "gleaner-master",
@@ -346,68 +342,6 @@ Result<MasterStart> load_master_config(const std::vector<std::string>& arguments
     if (auto checked = check(start.config); !checked) return checked.error();
   }
   return start;
-}
-
-Result<void> check(const MasterConfig& c) {
-  if (c.data.train.empty()) {
-    return invalid("There is nothing to train on: give --train FILE (key data.train).");
-  }
-  if (c.run.store.empty()) {
-    return invalid("There is nowhere to keep the run: give --store DIR (key run.store).");
-  }
-  if (c.run.local == 0 && c.network.listen.empty()) {
-    return invalid(
-        "Nobody could train: give --local N for volunteers inside this process, or --listen "
-        "HOST:PORT for volunteers that come over the network.");
-  }
-  if (c.network.listen.empty() && c.run.min_volunteers > c.run.local) {
-    return invalid(fmt::format(
-        "run.min_volunteers is {}: without --listen there are only {} local volunteers, so "
-        "training would never start.",
-        c.run.min_volunteers, c.run.local));
-  }
-  if (c.run.fallback_local_s > 0 && c.run.local > 0) {
-    return invalid(
-        "run.fallback_local_s and run.local exclude each other: with --local N there are always "
-        "volunteers in this process.");
-  }
-  if (c.run.fallback_local_s > 0 && c.run.min_volunteers > 1) {
-    return invalid(fmt::format(
-        "run.min_volunteers is {}: the one volunteer of run.fallback_local_s could not start the "
-        "run, so give one of them.",
-        c.run.min_volunteers));
-  }
-  if (!c.network.http.empty() && !is_loopback(parse_host_port(c.network.http)->host)) {
-    return invalid(fmt::format(
-        "network.http is {}: the page is for this machine alone, so give an address such as "
-        "127.0.0.1:8080, or off. To see it from another machine, forward the port there: ssh -L "
-        "8080:127.0.0.1:8080 THIS-HOST.",
-        c.network.http));
-  }
-  if (c.network.silence_ms <= 2 * c.network.heartbeat_ms) {
-    return invalid(fmt::format(
-        "network.silence_ms is {}: it must be more than twice network.heartbeat_ms ({}).",
-        c.network.silence_ms, c.network.heartbeat_ms));
-  }
-  if (c.output.quiet && c.output.verbose) {
-    return invalid("output.quiet and output.verbose exclude each other: give one of them.");
-  }
-  return {};
-}
-
-Result<ModelConfig> effective_model(const MasterConfig& config, const ModelConfig& recipe) {
-  ModelConfig model = config.model.applied_to(recipe);
-  model.seed = config.seed;
-  if (auto valid = validate(model); !valid) {
-    // The sentence begins with the field's name.
-    const std::string& sentence = valid.error().message;
-    const std::string field = sentence.substr(0, sentence.find(' '));
-    bool is_key = false;
-    for_each_model_key([&](const auto& known) { is_key = is_key || known.name == field; });
-    if (is_key) return invalid("model." + sentence);
-    return Error{ErrorCode::kInvalidData, "the training file cannot be used: " + sentence};
-  }
-  return model;
 }
 
 std::map<std::string, std::string> effective_settings(const MasterConfig& config,

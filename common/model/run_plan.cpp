@@ -67,6 +67,11 @@ std::uint32_t RunPlan::lag(BatchIndex batch) const {
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(staleness_, risen));
 }
 
+BatchIndex RunPlan::lag_end(BatchIndex batch) const {
+  if (lag(batch) == staleness_) return batch_count();
+  return std::min(batch_count(), (batch / staleness_rise_ + 1) * staleness_rise_);
+}
+
 BatchIndex RunPlan::applied_before(BatchIndex batch) const {
   const BatchIndex begin = round_begin(round_of(batch));
   const std::uint32_t lag = this->lag(batch);

@@ -57,6 +57,8 @@ class RunPlan {
 
   // The lag that `batch` is trained with: `staleness`, or less while it rises to that.
   [[nodiscard]] std::uint32_t lag(BatchIndex batch) const;
+  // The first batch after it that is trained with another lag; batch_count() when there is none.
+  [[nodiscard]] BatchIndex lag_end(BatchIndex batch) const;
 
   // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch), which
   // are those before batch - lag(batch), and all of the rounds before.

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "common/limits.hpp"
+#include "common/model/run_plan.hpp"
 #include "master/core/events/core_config.hpp"
 #include "tools/plan/plan_parts.hpp"
 #include "volunteer/train/input/input_trainer.hpp"
@@ -185,16 +186,17 @@ double examples_per_second(const PlanInput& input, const MachineCosts& costs, co
   return shape_of(input, scale).examples() / pace_of(input, costs, scale).round;
 }
 
-// What a run takes longer because its first batches wait for a smaller lag.
-double rise_seconds(const ModelConfig& model, const Shape& s, const Pace& pace) {
+// What a run takes longer because its first batches are trained with a smaller lag.
+double rise_seconds(const ModelConfig& model, const Pace& pace) {
+  const RunPlan plan(model);
   double seconds = 0;
-  double left = s.epoch_batches * model.epochs;
-  for (std::uint32_t lag = 1; lag < model.staleness && model.staleness_rise > 0 && left > 0;
-       ++lag) {
-    const double batches = std::min<double>(left, model.staleness_rise);
+  BatchIndex end = 0;
+  for (BatchIndex batch = 0; batch < plan.batch_count(); batch = end) {
+    const std::uint32_t lag = plan.lag(batch);
+    if (lag == model.staleness) break;
+    end = plan.lag_end(batch);
     const double between = batch_seconds(lag + 1.0, pace.delay, pace.stations);
-    seconds += batches * std::max(0.0, between - pace.batch);
-    left -= batches;
+    seconds += static_cast<double>(end - batch) * std::max(0.0, between - pace.batch);
   }
   return seconds;
 }
@@ -308,7 +310,7 @@ Result<Plan> make_plan(const PlanInput& input, const MachineCosts& costs) {
   plan.round_seconds = pace.round;
   plan.epoch_seconds = pace.round * s.epoch_batches / s.batches;
   plan.trip_seconds = pace.trip;
-  plan.rise_seconds = rise_seconds(input.model, s, pace);
+  plan.rise_seconds = rise_seconds(input.model, pace);
   for (const Resource resource : kResources) {
     Scale scale;
     scale[resource] = 2;

@@ -1,5 +1,5 @@
 # Messages for tests; the fuzzers' corpora are made from them as well.
-add_library(gleaner_codec_messages STATIC codec_messages.cpp codec_samples.cpp)
+add_library(gleaner_codec_messages STATIC codec_equality.cpp codec_messages.cpp codec_samples.cpp codec_tool_messages.cpp)
 target_link_libraries(gleaner_codec_messages PUBLIC gleaner_codec)
 
 gleaner_test(codec_property_test LABEL property

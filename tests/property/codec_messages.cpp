@@ -1,41 +1,16 @@
 #include "tests/property/codec_messages.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 
 #include "common/check.hpp"
 #include "common/limits.hpp"
 #include "common/model/row_delta.hpp"
 #include "schema/gradient.hpp"
+#include "tests/property/random_pieces.hpp"
 
 namespace gleaner::testing {
 namespace {
-
-std::uint32_t number(Rng& rng) {
-  return static_cast<std::uint32_t>(rng.next());
-}
-
-std::size_t up_to(Rng& rng, std::uint64_t most) {
-  return static_cast<std::size_t>(rng.next_below(most + 1));
-}
-
-float finite(Rng& rng) {
-  while (true) {
-    const float value = std::bit_cast<float>(number(rng));
-    if (std::isfinite(value)) return value;
-  }
-}
-
-std::string text(Rng& rng, std::size_t bytes_max) {
-  static const char* const kCharacters[] = {
-      "a", "Z", " ", "\"", "\xc3\xa9", "\xe2\x82\xac", "\xf0\x9f\x8c\xbe"};
-  std::string result;
-  for (std::size_t left = up_to(rng, bytes_max / 4); left > 0; --left) {
-    result += kCharacters[rng.next_below(std::size(kCharacters))];
-  }
-  return result;
-}
 
 ErrorCode error_code(Rng& rng) {
   return static_cast<ErrorCode>(1 + rng.next_below(15));
@@ -114,67 +89,6 @@ Positives positives(Rng& rng, std::uint32_t examples) {
     result.offsets.push_back(static_cast<std::uint32_t>(result.neurons.size()));
   }
   return result;
-}
-
-RunStatus run_status(Rng& rng) {
-  RunStatus status;
-  status.protocol = number(rng);
-  status.build = text(rng, kNameBytesMax);
-  status.run = text(rng, kNameBytesMax);
-  status.life = rng.next();
-  status.stage = static_cast<RunStage>(rng.next_below(5));
-  status.round = number(rng);
-  status.rounds = number(rng);
-  status.batch = rng.next();
-  status.batches = rng.next();
-  status.epoch = number(rng);
-  status.epochs = number(rng);
-  status.staleness = number(rng);
-  for (float* value : {&status.examples_per_second, &status.eta_seconds, &status.loss,
-                       &status.active, &status.precision_at_1}) {
-    *value = finite(rng);
-  }
-  status.wait_owner = static_cast<WaitOwner>(rng.next_below(5));
-  status.is_held_up = rng.chance(1, 2);
-  status.waits_for = text(rng, kSentenceBytesMax);
-  status.waits_us = rng.next();
-  status.store_bytes = rng.next();
-  status.free_bytes = rng.next();
-  status.volunteers_here = number(rng);
-  status.volunteers.resize(up_to(rng, 5));
-  for (VolunteerEntry& v : status.volunteers) {
-    v = {text(rng, kNameBytesMax),
-         text(rng, kNameBytesMax),
-         rng.chance(1, 2),
-         rng.chance(1, 2),
-         number(rng),
-         finite(rng),
-         static_cast<std::int64_t>(rng.next()),
-         rng.next(),
-         number(rng),
-         rng.chance(1, 2),
-         rng.next(),
-         text(rng, kSentenceBytesMax)};
-  }
-  status.shards.resize(up_to(rng, 9));
-  status.input_shards = static_cast<std::uint32_t>(up_to(rng, status.shards.size()));
-  for (ShardEntry& s : status.shards) {
-    s.state = static_cast<LeaseState>(rng.next_below(4));
-    const std::size_t place = up_to(rng, status.volunteers.size());
-    if (place > 0) s.holder = static_cast<std::uint32_t>(place - 1);
-    s.since_us = rng.next();
-    s.committed = number(rng);
-    s.next_batch = rng.next();
-    s.chunks = static_cast<std::uint32_t>(rng.next_below(kPartsMax));
-    s.chunks_sent = static_cast<std::uint32_t>(rng.next_below(s.chunks + 1));
-    s.held_before = text(rng, kNameBytesMax);
-    s.moved_why = text(rng, kSentenceBytesMax);
-  }
-  status.gone.resize(up_to(rng, kDeparturesMax));
-  for (DepartureEntry& d : status.gone) {
-    d = {text(rng, kNameBytesMax), text(rng, kSentenceBytesMax), rng.next(), number(rng)};
-  }
-  return status;
 }
 
 TrainUnit train_unit(Rng& rng) {
@@ -328,41 +242,6 @@ Message lease_message(std::size_t kind, Rng& rng) {
   }
 }
 
-AccessRequest access_request(Rng& rng) {
-  const std::uint32_t least = number(rng) / 2;
-  AccessRequest request;
-  request.protocol_min = least;
-  request.protocol_max = least + number(rng) / 2;
-  request.build = text(rng, kNameBytesMax);
-  request.invite = text(rng, kInviteBytesMax);
-  request.verb = static_cast<AccessVerb>(rng.next_below(7));
-  request.subject = text(rng, kNameBytesMax);
-  request.role = static_cast<Role>(rng.next_below(3));
-  request.is_trusted = rng.chance(1, 2);
-  request.is_reusable = rng.chance(1, 2);
-  request.expires_s = rng.next();
-  request.label = text(rng, kNameBytesMax);
-  return request;
-}
-
-AccessAnswer access_answer(Rng& rng) {
-  AccessAnswer answer;
-  answer.protocol = number(rng);
-  answer.sentence = text(rng, kSentenceBytesMax);
-  for (std::uint64_t i = rng.next_below(3); i > 0; --i) {
-    answer.invites.push_back({text(rng, kNameBytesMax), static_cast<Role>(rng.next_below(3)),
-                              rng.chance(1, 2), rng.chance(1, 2), text(rng, kNameBytesMax),
-                              rng.next(), rng.next(), text(rng, kSentenceBytesMax),
-                              text(rng, kNameBytesMax)});
-  }
-  for (std::uint64_t i = rng.next_below(3); i > 0; --i) {
-    answer.peers.push_back({text(rng, kNameBytesMax), text(rng, kNameBytesMax),
-                            text(rng, kNameBytesMax), text(rng, kNameBytesMax), rng.chance(1, 2),
-                            rng.chance(1, 2), rng.chance(1, 2), text(rng, kNameBytesMax)});
-  }
-  return answer;
-}
-
 }  // namespace
 
 Message random_message(std::size_t kind, Rng& rng) {
@@ -460,47 +339,6 @@ HiddenCodes random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng)
     codes.codes.push_back(is_on ? static_cast<std::uint8_t>(1 + rng.next_below(255)) : 0);
   }
   return codes;
-}
-
-bool are_equal(const Message& a, const Message& b) {
-  if (a.index() != b.index()) return false;
-  if (const auto* x = std::get_if<TrainUnit>(&a)) {
-    const auto& y = std::get<TrainUnit>(b);
-    const auto same_batch = [](const UnitBatch& m, const UnitBatch& n) {
-      return m.batch == n.batch && *m.hidden == *n.hidden && m.positives == n.positives;
-    };
-    return x->unit == y.unit && x->leases == y.leases && x->wants_gradient == y.wants_gradient &&
-           std::equal(x->batches.begin(), x->batches.end(), y.batches.begin(), y.batches.end(),
-                      same_batch);
-  }
-  if (const auto* x = std::get_if<EvalUnit>(&a)) {
-    const auto& y = std::get<EvalUnit>(b);
-    return x->unit == y.unit && x->leases == y.leases && x->top_k == y.top_k &&
-           *x->hidden == *y.hidden;
-  }
-  if (const auto* x = std::get_if<InputUnit>(&a)) {
-    const auto& y = std::get<InputUnit>(b);
-    const auto same_bytes = [](const SharedBytes& m, const SharedBytes& n) { return *m == *n; };
-    const auto same_step = [&](const InputStep& m, const InputStep& n) {
-      return m.kind == n.kind && m.index == n.index && m.examples == n.examples &&
-             m.rate == n.rate &&
-             std::equal(m.gradients.begin(), m.gradients.end(), n.gradients.begin(),
-                        n.gradients.end(), same_bytes);
-    };
-    return x->unit == y.unit && x->leases == y.leases &&
-           std::equal(x->steps.begin(), x->steps.end(), y.steps.begin(), y.steps.end(), same_step);
-  }
-  return std::visit(
-      [&](const auto& x) {
-        using T = std::decay_t<decltype(x)>;
-        if constexpr (std::is_same_v<T, TrainUnit> || std::is_same_v<T, EvalUnit> ||
-                      std::is_same_v<T, InputUnit>) {
-          return false;  // compared above
-        } else {
-          return x == std::get<T>(b);
-        }
-      },
-      a);
 }
 
 }  // namespace gleaner::testing

@@ -5,98 +5,13 @@
 #include "schema/versions.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/sim/checkers/checker.hpp"
+#include "tests/sim/fed_checkers.hpp"
 #include "tests/sim/small_world.hpp"
 #include "tests/support/tiny_run.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"
 
 namespace gleaner::sim {
-namespace {
-
-using test::require_ok;
-using test::require_value;
-
-struct Fed {
-  SimClock clock;
-  SimLog log{clock, {}};
-  ClusterOptions options;
-
-  Fed() {
-    SmallWorld world;
-    options.model = world.model();
-  }
-
-  [[nodiscard]] std::string first_violation() const {
-    return log.violations().empty() ? "" : log.violations().front();
-  }
-};
-
-constexpr SessionId kAnn{1};
-constexpr SessionId kBob{2};
-constexpr Standing kAnnsStanding{{0, 7}, Role::kVolunteer, true, false, {}};
-
-LeaseGrant grant(std::uint32_t shard, std::uint64_t epoch) {
-  LeaseGrant grant;
-  grant.lease = {ShardId{shard}, LeaseEpoch{epoch}};
-  return grant;
-}
-
-Effect send(SessionId to, Message message) {
-  return Send{to, std::move(message)};
-}
-
-Hello hello_of(const std::string& name) {
-  Hello hello;
-  hello.protocol_min = kProtocolMin;
-  hello.protocol_max = kProtocolMax;
-  hello.name = name;
-  hello.memory_bytes = std::uint64_t{1} << 30;
-  return hello;
-}
-
-// A core of which the checker under test hears only what it is told.
-struct Core {
-  MasterCore core{tiny_model(), tiny_core_config(), {}};
-
-  void handle(Event event) { core.handle(std::move(event), Instant(Micros(1'000'000))); }
-
-  // Ann comes, and every shard is lent to her.
-  void join_ann() {
-    handle(SessionOpened{kAnn, "peer", kAnnsStanding});
-    handle(MessageReceived{kAnn, hello_of("ann"), 0});
-  }
-
-  // A commit of output shard 0 that is durable, whoever sent it.
-  void commit_shard_0() {
-    handle(InputCommitted{0, {{ShardId{0}, 0, 1, nullptr}}});
-    handle(Staged{SessionId{}, ShardId{0}, 0, 0});
-  }
-
-  [[nodiscard]] LeaseRef lease_0() const {
-    return {ShardId{0}, core.leases().at(ShardId{0}).epoch};
-  }
-};
-
-// A small run in a store of its own.
-struct Stored {
-  MemoryStore disk;
-  std::unique_ptr<RunStore> run;
-
-  Stored() {
-    const RunIdentity identity = test::small_identity();
-    run = require_value(
-        RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity)));
-  }
-
-  // Ann's commit of output shard 0 for round 0 becomes durable, and `checker` hears of it.
-  void stage_shard_0(Checker& checker) {
-    const StageTask task{kAnn, ShardId{0}, 0, 0, 1, nullptr};
-    require_ok(run->stage(0, ShardId{0}, 0, 1, test::make_update(run->shard_map(), ShardId{0}, 0)));
-    checker.stored(StorageTask(task), Staged{kAnn, ShardId{0}, 0, 0}, *run);
-  }
-};
-
-}  // namespace
 
 TEST_CASE("checkers: a shard that is lent twice is seen", "[sim]") {
   Fed fed;

@@ -13,7 +13,7 @@ gleaner_test(master_core_test LABEL unit
   SOURCES core/master_admission_test.cpp core/master_status_test.cpp core/master_pause_test.cpp core/master_placement_test.cpp
           core/master_input_refusals_test.cpp core/master_input_test.cpp core/master_learning_test.cpp
           core/master_loading_test.cpp core/master_refusals_test.cpp
-          core/master_rejoin_test.cpp core/master_rounds_test.cpp core/master_units_test.cpp
+          core/master_rejoin_test.cpp core/master_rounds_test.cpp core/master_stop_test.cpp core/master_units_test.cpp
   LINK gleaner_master_driver)
 gleaner_test(master_audits_test LABEL unit
   SOURCES core/adaptive_audits_test.cpp core/audits_test.cpp core/standby_test.cpp

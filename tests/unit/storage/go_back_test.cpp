@@ -15,18 +15,13 @@ namespace gleaner {
 namespace {
 
 using test::check_error;
+using test::open_small;
 using test::require_ok;
 using test::require_value;
 using test::small_identity;
 using test::small_label_counts;
 
 constexpr std::uint64_t kFalse = 2;  // the seed of what is undone
-
-std::unique_ptr<RunStore> open_small(const MemoryStore& disk,
-                                     const RunIdentity& identity = small_identity()) {
-  return require_value(
-      RunStore::create_or_open(disk.share(), identity, small_label_counts(identity)));
-}
 
 // Trains to checkpoint 2, and then on falsely.
 std::unique_ptr<MemoryStore> go_astray(const MemoryStore& disk) {

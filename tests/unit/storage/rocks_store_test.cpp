@@ -10,10 +10,10 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
-#include <map>
 
 #include "storage/run_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
+#include "tests/unit/storage/rocks_run.hpp"
 #include "tests/unit/storage/small_run.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 
@@ -25,40 +25,6 @@ using test::check_error;
 using test::require_ok;
 using test::require_value;
 using test::TemporaryFolder;
-
-std::unique_ptr<RunStore> open_run(const std::string& path,
-                                   std::size_t bulk_bytes = kRocksBulkBytes) {
-  const RunIdentity identity = test::small_identity();
-  auto store =
-      require_value(open_rocks_store(path, OpenMode::kReadWrite, {.bulk_bytes = bulk_bytes}));
-  return require_value(
-      RunStore::create_or_open(std::move(store), identity, test::small_label_counts(identity)));
-}
-
-std::string digest_of(const std::string& path) {
-  auto store = require_value(open_rocks_store(path, OpenMode::kReadOnly));
-  return require_value(require_value(RunStore::open(std::move(store)))->checkpoint_digest());
-}
-
-// Name, size and time of change of everything in a folder.
-std::map<std::string, std::pair<std::uintmax_t, fs::file_time_type>> listing(
-    const std::string& path) {
-  std::map<std::string, std::pair<std::uintmax_t, fs::file_time_type>> files;
-  for (const auto& entry : fs::recursive_directory_iterator(path)) {
-    files[entry.path().string()] = {entry.is_regular_file() ? entry.file_size() : 0,
-                                    entry.last_write_time()};
-  }
-  return files;
-}
-
-std::vector<fs::path> files_with(const std::string& path, const std::string& extension) {
-  std::vector<fs::path> found;
-  for (const auto& entry : fs::directory_iterator(path)) {
-    if (entry.path().extension() == extension) found.push_back(entry.path());
-  }
-  std::ranges::sort(found);
-  return found;
-}
 
 TEST_CASE("rocks store: a run is there when it is opened again", "[storage]") {
   const std::size_t bulk_bytes = GENERATE(kRocksBulkBytes, std::size_t{0});

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <span>
+#include <utility>
 
 #include "common/counter_random.hpp"
 #include "tests/support/random_delta.hpp"
@@ -31,6 +32,11 @@ std::vector<std::uint32_t> small_label_counts(const RunIdentity& identity) {
   std::vector<std::uint32_t> counts(identity.model.labels);
   for (std::uint32_t label = 0; label < counts.size(); ++label) counts[label] = 1 + label % 7;
   return counts;
+}
+
+std::unique_ptr<RunStore> open_small(const MemoryStore& disk, const RunIdentity& identity) {
+  auto run = RunStore::create_or_open(disk.share(), identity, small_label_counts(identity));
+  return std::move(*run);
 }
 
 SparseUpdate make_update(const ShardMap& map, ShardId shard, RoundIndex round, std::uint64_t seed) {

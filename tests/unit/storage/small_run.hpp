@@ -8,6 +8,7 @@
 #include "common/ids.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
+#include "storage/engine/memory_store.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner::test {
@@ -15,6 +16,9 @@ namespace gleaner::test {
 // 3 output shards with tables, 2 input shards, 2 epochs of 4 rounds.
 RunIdentity small_identity();
 std::vector<std::uint32_t> small_label_counts(const RunIdentity& identity);
+// The run on `disk`, made there when it has none.
+std::unique_ptr<RunStore> open_small(const MemoryStore& disk,
+                                     const RunIdentity& identity = small_identity());
 
 // A plausible commit: about half of the shard's rows, a function of the arguments alone.
 SparseUpdate make_update(const ShardMap& map, ShardId shard, RoundIndex round,

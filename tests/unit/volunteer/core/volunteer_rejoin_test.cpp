@@ -13,7 +13,7 @@ LeaseRef lease(std::uint32_t shard, std::uint64_t epoch) {
   return {ShardId{shard}, LeaseEpoch{epoch}};
 }
 
-LeaseGrant grant(std::uint32_t shard, std::uint64_t epoch, bool is_held) {
+LeaseGrant grant_of(std::uint32_t shard, std::uint64_t epoch, bool is_held) {
   LeaseGrant message;
   message.lease = lease(shard, epoch);
   message.base_round = 1;
@@ -30,7 +30,7 @@ VolunteerDriver holder() {
   VolunteerDriver driver;
   driver.join();
   for (const std::uint32_t shard : {1u, 2u}) {
-    driver.receive(grant(shard, 5, false));
+    driver.receive(grant_of(shard, 5, false));
     driver.finish_work({ShardReady{lease(shard, 5)}});
     driver.take<ShardReady>();
   }
@@ -63,7 +63,7 @@ const Reset& reset_of(const VolunteerDriver& driver) {
 TEST_CASE("rejoin: input shards are announced as those of the output layer are", "[volunteer]") {
   VolunteerDriver driver;
   driver.join();
-  driver.receive(grant(4, 5, false));  // behind the four output shards
+  driver.receive(grant_of(4, 5, false));  // behind the four output shards
   driver.finish_work({ShardReady{lease(4, 5)}});
   driver.take<ShardReady>();
   driver.handle(Disconnected{"reset"});
@@ -82,8 +82,8 @@ TEST_CASE("rejoin: shards that were ready are announced, stepped back and offere
   REQUIRE(driver.snapshot().phase == Phase::kWaiting);
   REQUIRE_THAT(driver.snapshot().sentence, Catch::Contains("offering the master 2 shards"));
 
-  driver.receive(grant(1, 9, true));
-  driver.receive(grant(2, 10, true));
+  driver.receive(grant_of(1, 9, true));
+  driver.receive(grant_of(2, 10, true));
   REQUIRE(driver.snapshot().phase == Phase::kLoading);
   REQUIRE(driver.snapshot().sentence ==
           "stepped back to checkpoint 1 with 2 shards it kept; nothing to download");
@@ -99,7 +99,7 @@ TEST_CASE("rejoin: shards that were ready are announced, stepped back and offere
 TEST_CASE("rejoin: a volunteer without shards announces and offers nothing", "[volunteer]") {
   VolunteerDriver driver;
   driver.join();
-  driver.receive(grant(1, 5, false));  // being loaded is not having
+  driver.receive(grant_of(1, 5, false));  // being loaded is not having
   driver.handle(Disconnected{"reset"});
   REQUIRE(rejoin(driver).kept_shards == 0);
   driver.finish_work();

@@ -16,7 +16,7 @@ import unittest
 
 import browser
 from harness import TIME_FACTOR
-from test_page import PageCase
+from page_case import PageCase
 
 PACKAGE = "axe-core@4.10.2"
 SHA256 = "9ea2d2d6917da998122bdacfd3b473e31ead53f4b87146c716a12edf89158100"

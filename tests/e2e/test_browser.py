@@ -7,7 +7,7 @@ import unittest
 
 import browser
 from harness import BIN, TIME_FACTOR, finished
-from test_page import PageCase, ask, port_of
+from page_case import PageCase, ask, port_of
 
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
 SHARDS_SHOWN = "return document.querySelector('#shard-states').textContent"

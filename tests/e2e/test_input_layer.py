@@ -5,13 +5,13 @@ import signal
 import sys
 import unittest
 
-import test_promise
 from harness import small_setup
+from promise_matrix import Matrix
 
 LENT = ("--input-layer", "volunteers")
 
 
-class LentInputLayer(test_promise.Matrix):
+class LentInputLayer(Matrix):
     """The reference holds the input layer in its master."""
 
     @classmethod

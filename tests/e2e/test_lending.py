@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from harness import (BIN, RUN_SECONDS, TIME_FACTOR, Cluster, EndToEndTest, finished, small_setup)
+from harness import (BIN, TIME_FACTOR, Cluster, EndToEndTest, finished, small_setup)
 
 # Debian's own interpreter, to which Debian's modules belong.
 SYSTEM_PYTHON = "/usr/bin/python3"

@@ -6,13 +6,12 @@ import json
 import re
 import socket
 import sys
-import threading
 import time
 import unittest
 
 import browser
-from harness import RUN_SECONDS, TIME_FACTOR, EndToEndTest, Setup, finished, small_setup
-from test_page import OPENAPI, ask, fits, port_of
+from harness import RUN_SECONDS, TIME_FACTOR, EndToEndTest, Setup, small_setup
+from page_case import ask, fits, port_of
 
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
 PREDICTIONS = {"$ref": "#/components/schemas/Predictions"}

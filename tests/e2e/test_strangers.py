@@ -8,7 +8,7 @@ import time
 import unittest
 
 from harness import BIN, IS_LONG, RUN_SECONDS, Cluster, EndToEndTest, finished, free_port, small_setup
-from test_page import ask, port_of
+from page_case import ask, port_of
 
 LIAR = BIN.parent / "tests" / "gleaner-liar"
 

@@ -10,7 +10,7 @@ import unittest
 import browser
 from harness import TIME_FACTOR
 from test_lending import Lending, eventually
-from test_page import ask
+from page_case import ask
 
 
 def own_address():

@@ -18,9 +18,10 @@ import pathlib
 import sys
 import time
 
-from chaos_storm import STANDSTILL_SECONDS_MAX, Storm
-from chaos_throughput import measure_throughput
-from harness import RUN_SECONDS, Cluster, Setup, finished, small_setup
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+from harness import RUN_SECONDS, Cluster, Setup, finished, small_setup  # noqa: E402
+from storm import STANDSTILL_SECONDS_MAX, Storm  # noqa: E402
+from throughput import measure_throughput  # noqa: E402
 
 CALM_EPOCHS = 4  # trained first, to learn the speed
 

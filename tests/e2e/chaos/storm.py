@@ -7,9 +7,9 @@ import random
 import signal
 import time
 
-from chaos_proxy import Proxy
-from chaos_watch import Memory, Standstill, orphans, processes_with, resident_kb
 from harness import TIME_FACTOR
+from proxy import Proxy
+from watch import Memory, Standstill, orphans, processes_with, resident_kb
 
 TICK_SECONDS = 0.05
 SILENCE_SECONDS = 2.0

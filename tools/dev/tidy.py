@@ -2,8 +2,9 @@
 """Checks of the repository that no compiler makes: which folder may include which and that none
 includes itself through others, how many files a folder holds, third-party headers behind their
 doors, banned calls, the shapes of co_await that GCC 12 compiles correctly, lengths, phrases and
-wrapping of the prose, files that nobody builds, formatting. Prints `file:line: sentence` and exits 1 if there is anything to say.
-The rules about folders are in layout.py.
+wrapping of the prose, files that nobody builds, formatting. Prints `file:line: sentence` and exits 1 if
+there is anything to say. The rules about folders are in layout.py, those about prose in language.py,
+those about co_await and functions in shapes.py.
 
 usage: tools/dev/tidy.py [ROOT]      (the repository this file is in, unless given)
 """
@@ -16,12 +17,12 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
+from language import check_phrases, check_wrapping  # noqa: E402
 from layout import (DOORS, FOLDER_FILES_MAX, INCLUDES, PURE,  # noqa: E402
                     PURE_CALLS, PURE_REFUSES)
+from shapes import check_co_await, check_function_lengths, line_of  # noqa: E402
 
-FILE_LINES_MAX = 500
-TEST_FILE_LINES_MAX = 800
-FUNCTION_LINES_MAX = 70
+FILE_LINES_MAX = 400
 
 CODE_SUFFIXES = {".cpp", ".hpp"}
 COUNTED_SUFFIXES = CODE_SUFFIXES | {".py", ".capnp", ".sh", ""}
@@ -47,15 +48,6 @@ BANNED = [
     (r"\b(TO" r"DO|FIX" r"ME|XX" r"X|HA" r"CK)\b(?!\(#)", None,
      "is an unfinished mark: finish it, or open an issue and name it"),
 ]
-# Phrases that a reader must guess at, in comments, strings and Markdown, also across a line's end.
-PHRASES = re.compile(r"\b(so\s+(?:many|much|long)|anew|(?:is|are)\s+said"
-                     r"|what\s+(?:\w+\s+){1,4}are\s+about)\b", re.IGNORECASE)
-# Files where they may stand, and why.
-PHRASES_ALLOWED = re.compile(
-    r"(.*/)?CONFIGURATION\.md|master/config/(config\.cpp|model_overrides\.hpp)"  # what that page repeats
-    r"|tools/bench/bench_training\.cpp|tools/plan/plan_costs\.cpp"  # the name of a line of the bench
-    r"|tools/dev/tidy\.py|tests/unit/tools/tidy_test\.py")
-PROSE_COLUMNS_MAX = 120
 BANNED_IN_ALL_FILES = [
     (r"-march=native|-ffast-math|-Ofast", "changes bits from machine to machine"),
     (r"(?<![\w./~-])/(work|home|root|Users)/\w", "is a path of one machine"),
@@ -105,10 +97,6 @@ def without_directives(code):
     """The same code with preprocessor lines, and those that they go on in, blanked out."""
     return re.sub(r"^[ \t]*#(?:[^\n]*\\\n)*[^\n]*", lambda m: re.sub(r"[^\n]", " ", m.group(0)), code,
                   flags=re.MULTILINE)
-
-
-def line_of(text, offset):
-    return text.count("\n", 0, offset) + 1
 
 
 # ---- Includes ------------------------------------------------------------------------------------
@@ -218,115 +206,15 @@ def check_banned(path, text, code, findings):
                          f"`{match.group(0)}` does not belong in a header")
 
 
-# ---- co_await ------------------------------------------------------------------------------------
-
-CONTROL = re.compile(r"\s*(?:if\s+constexpr|if|while|for|switch)\s*\(")
-LABEL = re.compile(r"\s*(?:else\b|do\b|case\b(?:[^:?]|::)*:(?!:)|default\s*:)")
-TARGET = re.compile(
-    r"\s*(?:\(void\)\s*"
-    r"|(?:[\w:<>,&*\s]+[\s&*>])?(?:\[[\w\s,]+\]|\w+(?:(?:\.|->)\w+)*(?:\[\w+\])?)\s*=\s*)?")
-OPERATOR = re.compile(r"\s(?:&&|\|\||==|!=|<=?|>=?|\+|-|\*|/|%|<<|>>|\?)\s|\)\s*,")
-OPEN, CLOSE = "([{", ")]}"
-
-
-def statement_prefix(code, offset):
-    """What stands between the statement's start and `offset`; None inside open parentheses."""
-    depth, at = 0, offset - 1
-    while at >= 0:
-        char = code[at]
-        if char in ")]":
-            depth += 1
-        elif char in "([":
-            depth -= 1
-            if depth < 0:
-                return None
-        elif depth == 0 and char in ";{}":
-            break
-        at -= 1
-    return code[at + 1:offset]
-
-
-def after_control(prefix):
-    """The prefix without `if (...)`, `else`, `case x:` and their like at its start."""
-    while True:
-        match = CONTROL.match(prefix)
-        if match:
-            depth, at = 1, match.end()
-            while at < len(prefix) and depth:
-                depth += {"(": 1, ")": -1}.get(prefix[at], 0)
-                at += 1
-            prefix = prefix[at:]
-            continue
-        match = LABEL.match(prefix)
-        if not match:
-            return prefix
-        prefix = prefix[match.end():]
-
-
-def check_co_await(path, code, findings):
-    for match in re.finditer(r"\bco_await\b", code):
-        line = line_of(code, match.start())
-        prefix = statement_prefix(code, match.start())
-        if prefix is None:
-            findings.add(path, line, "co_await inside a condition or another expression: GCC 12 "
-                         "miscompiles it; assign it to a named variable first")
-            continue
-        if not TARGET.fullmatch(after_control(prefix)):
-            findings.add(path, line, "co_await stands alone as a statement or initialises or assigns "
-                         "a named variable, nothing else")
-            continue
-        operand, depth = [], 0
-        for char in code[match.end():]:
-            if depth == 0 and char in ";)}":
-                break
-            depth += (char in OPEN) - (char in CLOSE)
-            operand.append(char if depth == 0 or char == "{" or char.isspace() else "_")
-        operand = "".join(operand)
-        if "{" in operand:
-            findings.add(path, line, "co_await with a lambda or a braced list in its expression: GCC "
-                         "12 destroys it twice; name it first")
-        elif OPERATOR.search(operand):
-            findings.add(path, line, "co_await is part of a larger expression: assign its result to "
-                         "a named variable first")
-
-
-# ---- Lengths -------------------------------------------------------------------------------------
-
-NOT_A_FUNCTION = re.compile(
-    r"\s*(?:(?:inline\s+)?namespace|extern|class|struct|enum|union|if|for|while|switch|do|else)\b"
-    r"|\s*template\s*<[^{]*>\s*(?:class|struct|union)\b")
-
-
-def check_function_lengths(path, code, findings):
-    """Outermost bodies that follow a parameter list; what is inside them belongs to them."""
-    stack, start = [], 0  # (is a function, line of the signature)
-    in_function = False
-    for match in re.finditer(r"[{};]", code):
-        char, at = match.group(0), match.start()
-        if char == "{":
-            prefix = code[start:at]
-            is_function = (not in_function and "(" in prefix and not NOT_A_FUNCTION.match(prefix)
-                           and not re.search(r"=\s*$|\(\s*$|,\s*$", prefix))
-            stack.append((is_function, line_of(code, at)))
-            in_function = in_function or is_function
-        elif char == "}" and stack:
-            is_function, opened = stack.pop()
-            if is_function:
-                in_function = False
-                lines = line_of(code, at) - opened + 1
-                if lines > FUNCTION_LINES_MAX:
-                    findings.add(path, opened, f"a function of {lines} lines: at most "
-                                 f"{FUNCTION_LINES_MAX}; split it by idea")
-        start = at + 1
-
+# ---- Lengths and blanks -------------------------------------------------------------------------
 
 def check_text(path, text, findings):
     lines = text.split("\n")
     suffix = pathlib.PurePath(path).suffix
     if suffix in COUNTED_SUFFIXES and path.startswith(SOURCE_FOLDERS):
-        limit = TEST_FILE_LINES_MAX if path.startswith("tests/") else FILE_LINES_MAX
-        if len(lines) - 1 > limit:
-            findings.add(path, limit + 1, f"{len(lines) - 1} lines: at most {limit}; split it by idea")
+        if len(lines) - 1 > FILE_LINES_MAX:
+            findings.add(path, FILE_LINES_MAX + 1,
+                         f"{len(lines) - 1} lines: at most {FILE_LINES_MAX}; split it by idea")
     for number, line in enumerate(lines, 1):
         if line != line.rstrip():
             findings.add(path, number, "trailing blanks")
@@ -379,35 +267,6 @@ def normal_parts(path):
         elif part not in ("", "."):
             parts.append(part)
     return parts
-
-
-# ---- Language ------------------------------------------------------------------------------------
-
-COMMENT_MARK = re.compile(r"^[ \t]*(?://+|#+|\*|\")?[ \t]*|\"?[ \t]*$")
-
-
-def check_phrases(path, text, findings):
-    if PHRASES_ALLOWED.fullmatch(path):
-        return
-    lines = [COMMENT_MARK.sub("", line) for line in text.split("\n")]
-    for number, line in enumerate(lines, 1):
-        both = line + " " + lines[number] if number < len(lines) else line
-        for match in PHRASES.finditer(both):
-            if match.start() < len(line):
-                findings.add(path, number, f"`{match.group(0)}` makes the reader guess: give the number "
-                             "or the name, or say who does it")
-
-
-def check_wrapping(path, text, findings):
-    """Prose of Markdown; tables and code have lines as long as they need."""
-    is_code = False
-    for number, line in enumerate(text.split("\n"), 1):
-        if line.lstrip().startswith("```"):
-            is_code = not is_code
-        elif is_code or line.startswith("    ") or line.lstrip().startswith("|"):
-            continue
-        elif len(line) > PROSE_COLUMNS_MAX and " " in line.strip():
-            findings.add(path, number, f"{len(line)} columns of prose: wrap at {PROSE_COLUMNS_MAX}")
 
 
 # ---- Formatting ----------------------------------------------------------------------------------

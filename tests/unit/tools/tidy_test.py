@@ -203,18 +203,18 @@ class CoAwait(unittest.TestCase):
 
 
 class Lengths(unittest.TestCase):
-    def test_files_have_at_most_500_lines_and_tests_800(self):
-        for path, limit in [("master/x.cpp", 500), ("tests/unit/x.cpp", 800)]:
-            self.assertEqual(about(path, "int a;\n" * limit), [])
-            self.assertEqual(len(about(path, "int a;\n" * (limit + 1))), 1)
+    def test_files_have_at_most_400_lines(self):
+        for path in ("master/x.cpp", "tests/unit/x.cpp"):
+            self.assertEqual(about(path, "int a;\n" * 400), [])
+            self.assertEqual(len(about(path, "int a;\n" * 401)), 1)
 
-    def test_functions_have_at_most_70_lines(self):
+    def test_functions_have_at_most_60_lines(self):
         def function(lines):
             return "namespace a {\n\nint f(int x) {\n" + "  ++x;\n" * (lines - 2) + "}\n\n}\n"
-        self.assertEqual(about("master/x.cpp", function(70)), [])
-        found = about("master/x.cpp", function(71))
+        self.assertEqual(about("master/x.cpp", function(60)), [])
+        found = about("master/x.cpp", function(61))
         self.assertEqual(len(found), 1)
-        self.assertTrue(found[0].startswith("master/x.cpp:3: a function of 71 lines"), found)
+        self.assertTrue(found[0].startswith("master/x.cpp:3: a function of 61 lines"), found)
 
     def test_classes_tables_and_directives_are_not_functions(self):
         many = "  int a = f(1);\n" * 80

@@ -1,4 +1,4 @@
-// What the programs' exit status means. Documented in every --help; append only.
+// The meaning of the programs' exit status. Documented in every --help; append only.
 #pragma once
 
 #include "common/result.hpp"

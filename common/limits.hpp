@@ -20,7 +20,8 @@ inline constexpr std::uint32_t kTablesMax = 1024;
 inline constexpr std::uint32_t kHashBitsMax = 24;
 inline constexpr std::uint32_t kTopKMax = 100;
 inline constexpr std::uint32_t kStalenessMax = 256;
-// Of a hidden unit: scales stay within what shards accept, whatever the features' values are.
+// The bound of a hidden unit: scales stay within what shards accept, whatever the features' values
+// are.
 inline constexpr float kActivationMax = 0x1p32F;
 inline constexpr float kRateMax = 10.0F;  // a learning rate
 // Halvings of the rates in a run; one that diverges all the same is given up.
@@ -43,8 +44,8 @@ inline constexpr std::uint32_t kDeparturesMax = 16;
 inline constexpr std::uint32_t kCodesPerMessageMax = 1u << 24;
 
 inline constexpr std::size_t kFrameBytesMax = std::size_t{64} << 20;
-// What a message of rows aims at; a single row may exceed it. A slow link is busy with one for as
-// long as urgent messages may have to wait: 0.1 s at 10 Mbit/s.
+// The size that a message of rows aims at; a single row may exceed it. A slow link is busy with one
+// for as long as urgent messages may have to wait: 0.1 s at 10 Mbit/s.
 inline constexpr std::size_t kRowsPerChunkBytes = std::size_t{128} << 10;
 // With less, heartbeats would come late behind a message of rows.
 inline constexpr double kLimitMegabitsMin = 0.5;

@@ -9,7 +9,7 @@
 
 namespace gleaner {
 
-// Of an even number of values the upper one of the two in the middle. Requires at least one.
+// For an even number of values it is the upper one of the two in the middle. Requires at least one.
 inline double median(std::vector<double> values) {
   GLEANER_CHECK(!values.empty());
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);

@@ -14,7 +14,8 @@
 
 namespace gleaner {
 
-// What a loop does with an index, borrowed: unlike a std::function it takes no memory of its own.
+// The body of a loop, called with an index, borrowed: unlike a std::function it takes no memory of
+// its own.
 class LoopBody {
  public:
   template <typename Body>

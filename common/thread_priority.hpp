@@ -18,7 +18,7 @@ inline constexpr int kVolunteerNice = 10;
 // it is never raised. Threads that it starts have its priority. Linux keeps priorities by thread.
 void give_way(int nice);
 
-// Of the calling thread.
+// The calling thread's niceness.
 int niceness();
 
 // Keeps the calling thread on one processor: the one at `index`, counted around, of those that it

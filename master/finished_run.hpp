@@ -1,4 +1,4 @@
-// What there is to say of a run at its end, from its store.
+// The result of a run, read from its store.
 #pragma once
 
 #include <asio/io_context.hpp>

@@ -27,7 +27,7 @@ namespace gleaner {
 namespace {
 
 constexpr std::chrono::seconds kRoomPoll{1};
-// What is asked for at least when the reserve did not suffice.
+// The least that is asked for when the reserve did not suffice.
 constexpr std::uint64_t kRoomBytesMin = std::uint64_t{64} << 20;
 
 // While there is no run to stop: the time passes, and signals are noted.
@@ -120,7 +120,7 @@ class OpenedRun {
   Result<ExitCode> open_and_run();
   // An error of its settings; where it cannot be had for another reason, the run does without.
   Result<void> open_web();
-  // What is to be free before the store is opened again after `error`.
+  // The bytes that must be free before the store is opened again after `error`.
   std::uint64_t room_wanted(const Error& error);
   ExitCode stopped();
 

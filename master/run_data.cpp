@@ -28,8 +28,8 @@ DatasetFacts facts_of(const PackedDataset& train) {
   return facts;
 }
 
-// Of the run that the store holds, if there is one that can be read: opening it tells what is
-// wrong.
+// The identity of the run that the store holds, if there is one that can be read: opening it tells
+// what is wrong.
 std::optional<RunIdentity> stored_identity(const std::string& folder) {
   auto store = open_rocks_store(folder, OpenMode::kReadOnly);
   if (!store) return std::nullopt;

@@ -1,5 +1,5 @@
-// What a run starts from: the packed training and held-out sets, the label counts, and the model
-// that configuration and data give. Reading is the slow part of a first start.
+// The data that a run starts from: the packed training and held-out sets, the label counts, and the
+// model that configuration and data give. Reading is the slow part of a first start.
 #pragma once
 
 #include <cstdint>

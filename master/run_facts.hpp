@@ -15,7 +15,7 @@ namespace gleaner {
 // `config` with the port in use where it listens. The join token is no part of it.
 RunFacts run_facts(const MasterConfig& config, const RunData& data);
 
-// What the console shows first of a run that starts from `checkpoint`.
+// The first event that the console shows of a run that starts from `checkpoint`.
 RunStarted run_started(const MasterConfig& config, const RunData& data, RoundIndex checkpoint);
 
 // Keys that the master keeps out; none where it is closed to all.

@@ -170,7 +170,7 @@ std::vector<std::int8_t> unpack_levels(const char* field, ByteView packed, std::
   ByteView stream = packed.subspan(kLevelsHeaderBytes);
   Bytes plain;
   if ((header & kIsCompressed) != 0) {
-    // What comes out is as long as the rows say, whatever the bytes claim.
+    // The output is as long as the rows say, whatever the bytes claim.
     if (count / 2 > kFrameBytesMax) malformed(field, "{} rows of {} levels", rows, per_row);
     plain.resize((count + 1) / 2);
     const std::size_t bytes =

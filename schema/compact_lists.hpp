@@ -23,7 +23,8 @@ Positives unpack_positives(const char* field, ByteView packed, std::uint32_t id_
 
 // Levels of `rows` rows (row_delta.hpp): the number a row, then four bits each.
 Bytes pack_levels(const std::vector<std::int8_t>& levels, std::size_t rows);
-// The same in fewer bytes where zstd finds some, for a network: small levels are the most frequent.
+// Packs them in fewer bytes where zstd finds some, for a network: small levels are the most
+// frequent.
 Bytes pack_levels_small(const std::vector<std::int8_t>& levels, std::size_t rows);
 // Reads either.
 std::vector<std::int8_t> unpack_levels(const char* field, ByteView packed, std::size_t rows);

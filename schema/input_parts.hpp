@@ -1,4 +1,4 @@
-// What an input shard's holder sends and gets for a batch, as it crosses the network: the shard's
+// A batch between master and an input shard's holder, as it crosses the network: the shard's
 // activations in full precision, since the scale of an example depends on all shards; and its part
 // of dh, with a bit for every unit that counts, since only the master knows the codes. Units that
 // are off take a bit each. The formats are in README.md.

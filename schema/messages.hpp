@@ -238,7 +238,8 @@ struct InputUnit {
 
 struct InputResult {
   UnitId unit{};
-  // Of each step that asks for activations, in order, one a lease of the unit: see input_parts.hpp.
+  // For each step that asks for activations, in order, one a lease of the unit: see
+  // input_parts.hpp.
   std::vector<Bytes> activations;
   std::uint64_t compute_us = 0;
   friend bool operator==(const InputResult&, const InputResult&) = default;
@@ -340,7 +341,7 @@ Lane lane_of(const Message& message);
 
 // Name of a message's type, for logs and errors.
 const char* message_name(const Message& message);
-// The same by the type's position in Message; "unknown message" beyond it.
+// The name by the type's position in Message; "unknown message" beyond it.
 const char* message_name(std::size_t index);
 
 }  // namespace gleaner

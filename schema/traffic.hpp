@@ -1,5 +1,5 @@
-// What a peer's bytes are spent on, for accounts: bytes of messages with their frames' headers, in
-// one direction.
+// Accounts of a peer's bytes, by their use: bytes of messages with their frames' headers, in one
+// direction.
 #pragma once
 
 #include <cstddef>
@@ -11,7 +11,7 @@ namespace gleaner {
 
 struct Traffic {
   std::uint64_t all = 0;
-  // Of these:
+  // Its parts:
   std::uint64_t units = 0;       // of training, and their results; all units of input shards
   std::uint64_t evaluation = 0;  // units of output shards for an evaluation, and their results
   std::uint64_t commits = 0;     // and credit for them

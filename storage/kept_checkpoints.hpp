@@ -16,14 +16,14 @@ namespace gleaner {
 // Where the checkpoint of the name is kept, or would be.
 std::string kept_path(const std::string& store, const std::string& name);
 
-// Of those that are whole, in order.
+// The names of those that are whole, in order.
 std::vector<std::string> kept_names(const std::string& store);
 
 // Keeps the store as it is now. kInvalidArgument when the name will not do or is taken, kBusy when
 // the store changes too often to be caught. It is there whole or not at all.
 Result<void> keep_checkpoint(const std::string& store, const std::string& name);
 
-// The same to a folder of any name on the same file system; what is there is replaced.
+// Keeps it in a folder of any name on the same file system; what is there is replaced.
 Result<void> link_store(const std::string& store, const std::string& target);
 
 // Deletes a kept one; never the store itself. kBusy when a process is writing it.

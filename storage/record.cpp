@@ -16,7 +16,7 @@ std::uint64_t checksum_of(Table table, ByteView key, ByteView content) {
   return XXH3_64bits_withSeed(content.data(), content.size(), seed);
 }
 
-// What the record says.
+// The checksum in the record.
 std::uint64_t record_checksum(ByteView record) {
   std::uint64_t checksum = 0;
   std::memcpy(&checksum, record.data() + record.size() - sizeof checksum, sizeof checksum);

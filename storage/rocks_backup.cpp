@@ -61,7 +61,7 @@ std::error_code put_in_place(const std::string& beside, const std::string& targe
     if (!error) fs::remove_all(replaced, error);
   } else {
     fs::rename(beside, target, error);
-    // What an earlier attempt had moved away to replace it, before it was killed.
+    // An earlier attempt may have moved the target there before it was killed.
     if (!error && holds_database(replaced)) fs::remove_all(replaced, error);
   }
   return error;

@@ -17,14 +17,14 @@
 
 namespace gleaner {
 
-// Those of the rows asked for that are stored, without their codes.
+// Which of the rows asked for are stored, with their values, without their codes.
 struct SelectedRows {
   std::vector<std::uint8_t> is_stored;  // one a row asked for, 0 or 1
   std::vector<float> values;            // one row_width a row asked for; only stored ones are set
   std::vector<std::uint64_t> digests;   // row_digest of stored ones, else 0
 };
 
-// What a row of the shard takes in both tables, about.
+// The bytes that a row of the shard takes in both tables, about.
 std::uint64_t row_bytes(const ShardMap& map, ShardId shard);
 
 class RowTables {
@@ -46,7 +46,7 @@ class RowTables {
 
   // Every stored row of all shards, in key order, until `visit` fails.
   Result<void> visit_rows(const std::function<Result<void>(const StoredRow&)>& visit) const;
-  // The same for table entries. kCodes holds nothing else.
+  // Visits table entries. kCodes holds nothing else.
   Result<void> visit_codes(
       const std::function<Result<void>(RowKey, std::span<const std::uint32_t>)>& visit) const;
 

@@ -51,11 +51,12 @@ std::optional<HistoryRecord> decode_history(std::string_view text);
 std::string encode_account(const VolunteerAccount& record);
 std::optional<VolunteerAccount> decode_account(std::string_view text);
 
-// Of a round, in the order of their shards. A list whose shards do not ascend is not one.
+// The receipts of a round, in the order of their shards. A list whose shards do not ascend is not
+// one.
 std::string encode_receipts(const Receipts& receipts);
 std::optional<Receipts> decode_receipts(std::string_view text);
 
-// What is written beside a backup.
+// The note beside a backup.
 struct BackupRecord {
   RoundIndex checkpoint = 0;
   std::string run;  // a digest of the model's configuration

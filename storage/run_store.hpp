@@ -25,7 +25,7 @@
 
 namespace gleaner {
 
-// What a store belongs to. A store opened with another one is refused.
+// The run that a store belongs to. A store opened with another one is refused.
 struct RunIdentity {
   ModelConfig model;
   // The effective configuration, key -> value as text: model keys and those that only steer the
@@ -93,8 +93,8 @@ struct Receipts {
   friend bool operator==(const Receipts&, const Receipts&) = default;
 };
 
-// Those rows of [begin, end) of a shard, in their order and without codes, that a run begins with
-// instead of what initial_row() gives.
+// Gives the rows of [begin, end) of a shard, in their order and without codes, that a run begins
+// with instead of what initial_row() gives.
 using InitialRows =
     std::function<Result<ShardRows>(ShardId shard, std::uint32_t begin, std::uint32_t end)>;
 
@@ -141,11 +141,11 @@ class RunStore {
   // the store's state is unknown if it was the write that failed. kDiskFull, here and in stage(),
   // leaves all as it was: try again.
   Result<void> fold(RoundIndex round, const HistoryRecord& history);
-  // The same for whoever has other things to do meanwhile: each step folds a part of a commit, and
-  // true says that the round is folded. Between steps the store is at the checkpoint before, and
-  // everything else may be asked of it and staged. A fold that failed, or is begun again, starts
-  // from the beginning. step_fold requires one that has begun. begin_fold makes `history`,
-  // `receipts` and every part staged before it durable.
+  // A fold in steps, for whoever has other things to do meanwhile: each step folds a part of a
+  // commit, and true says that the round is folded. Between steps the store is at the checkpoint
+  // before, and everything else may be asked of it and staged. A fold that failed, or is begun
+  // again, starts from the beginning. step_fold requires one that has begun. begin_fold makes
+  // `history`, `receipts` and every part staged before it durable.
   Result<void> begin_fold(RoundIndex round, const HistoryRecord& history,
                           const Receipts& receipts = {});
   Result<bool> step_fold();
@@ -170,13 +170,13 @@ class RunStore {
   Result<ShardRows> read_rows(ShardId shard, std::uint32_t begin, std::uint32_t end,
                               RoundIndex base_round);
 
-  // Of each shard at checkpoint().
+  // The digest of each shard at checkpoint().
   Result<std::vector<ShardDigest>> shard_digests();
 
   // Replaces the record of the same checkpoint: an evaluation follows its round's fold. Durable.
   Result<void> put_history(const HistoryRecord& record);
   Result<std::vector<HistoryRecord>> history();
-  // Of a folded round. kCorrupt when the record is damaged.
+  // The receipts of a folded round. kCorrupt when the record is damaged.
   Result<Receipts> receipts(RoundIndex round);
   // Adds or replaces these accounts. Not synced: the next synced write carries them along.
   Result<void> put_accounts(const std::vector<VolunteerAccount>& accounts);
@@ -191,7 +191,7 @@ class RunStore {
   // The folder of a frozen store with everything written so far; see Store::snapshot.
   Result<std::string> snapshot();
 
-  // What the tables take on the disk; see Store::space.
+  // The space that the tables take on the disk; see Store::space.
   Result<std::vector<TableSpace>> space();
 
   // SHA-256 (64 hex digits) over the last whole checkpoint: identity of the model (not `settings`,

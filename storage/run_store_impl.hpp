@@ -1,4 +1,4 @@
-// What the parts of RunStore share. Included by run_store*.cpp and fold.cpp only.
+// State that the parts of RunStore share. Included by run_store*.cpp and fold.cpp only.
 #pragma once
 
 #include <memory>
@@ -48,7 +48,7 @@ struct RunStore::Impl {
   Result<bool> step(Fold& fold);
   Result<void> fold_update(ShardId shard, const SparseUpdate& update, SortedWriter& writer,
                            ShardDigest& digest);
-  // What a fold is going to write, about; requires that the round's commits are whole.
+  // The bytes that a fold is going to write, about; requires that the round's commits are whole.
   [[nodiscard]] std::uint64_t fold_bytes(RoundIndex round) const;
   Result<ShardDigest> read_digest(ShardId shard);
   // The first shard whose commit for the round is not staged as a whole.

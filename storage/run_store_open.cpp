@@ -15,7 +15,7 @@
 namespace gleaner {
 namespace {
 
-// What the run's table says, before anything is checked against anybody's wishes.
+// The content of the run's table, before anything is checked against anybody's wishes.
 struct StoredRun {
   RunIdentity identity;
   std::vector<std::uint32_t> label_counts;
@@ -150,7 +150,7 @@ Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelCon
   return {};
 }
 
-// What creating the run writes, at most.
+// The bytes that creating the run writes, at most.
 std::uint64_t creation_bytes(const ModelConfig& model) {
   std::uint64_t bytes = std::uint64_t{model.labels} * sizeof(std::uint32_t);
   if (model.initial_fingerprint == 0) return bytes;

@@ -29,7 +29,7 @@ Result<StagedPart> open_staged_part(ByteView payload, ShardId shard, const Shard
 
 class StagedCommits {
  public:
-  // What is staged for rounds before `first_round` is folded already and counts for nothing.
+  // A commit staged for a round before `first_round` is folded already and counts for nothing.
   StagedCommits(Store& store, const ShardMap& map, RoundIndex first_round);
 
   // Adds a part; see RunStore::stage.
@@ -45,7 +45,7 @@ class StagedCommits {
   // A part of the shard's commit, which is_whole. kCorrupt when its rows do not follow those of the
   // parts before.
   Result<SparseUpdate> part(RoundIndex round, ShardId shard, std::uint32_t part);
-  // Of the shard's commit, which is_whole.
+  // The parts of the shard's commit, which is_whole.
   [[nodiscard]] std::uint32_t part_count(RoundIndex round, ShardId shard) const;
 
   // Rows in the parts of the shard's commit that are there; 0 before anything was asked of it.

@@ -18,7 +18,7 @@
 
 namespace gleaner::volunteer {
 
-// What a piece of work gave, and what shards and points take after it.
+// The result of a piece of work, and the bytes that shards and points take after it.
 struct Worked {
   Result<std::vector<Message>> replies;
   std::uint64_t held_bytes = 0;

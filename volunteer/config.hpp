@@ -1,5 +1,5 @@
-// What a person can set about a volunteer, and how it is read. The keys, their defaults and their
-// meaning are documented in CONFIGURATION.md.
+// The settings that a person can make for a volunteer, and how they are read. The keys, their
+// defaults and their meaning are documented in CONFIGURATION.md.
 #pragma once
 
 #include <cstdint>
@@ -65,7 +65,7 @@ struct VolunteerStart {
   TextToPrint to_print;
 };
 
-// What the process's environment says; unset where it says nothing.
+// The process's environment; unset where it has nothing.
 struct VolunteerEnvironment {
   std::optional<std::string> master;     // GLEANER_MASTER
   std::optional<std::string> line_file;  // GLEANER_LINE_FILE
@@ -91,7 +91,7 @@ struct MachineFacts {
 // Asks the system.
 MachineFacts machine_facts();
 
-// What the volunteer offers: the configuration's word, else the machine's.
+// The volunteer's offer: the configuration's word, else the machine's.
 struct VolunteerOffer {
   std::string name;  // printable, at most kNameBytesMax
   std::uint32_t threads = 1;

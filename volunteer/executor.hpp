@@ -21,7 +21,7 @@ class Executor {
   // refused with kResources. Points that input shards need are kept as `points` says.
   Executor(ThreadPool& pool, std::uint64_t memory_bytes, PointStoreOptions points = {});
 
-  // What shards and points take at present.
+  // The bytes that shards and points take at present.
   [[nodiscard]] std::uint64_t held_bytes() const;
 
   // Replies in the order in which they must leave. An error means that the master's message does

@@ -59,7 +59,7 @@ class Guest {
   void apply(Verdict verdict);
   void save_every_minute();
   std::string answer(const std::string& request);
-  // What a person is told, but for the page's address.
+  // Everything that a person is told, but for the page's address.
   Json status() const;
   void open_page(const VolunteerPage::Options& options);
   // Everything but what tells when the machine's owner was there.

@@ -1,4 +1,4 @@
-// What a volunteer says of itself when it joins.
+// A volunteer's introduction when it joins.
 #pragma once
 
 #include <cstdint>

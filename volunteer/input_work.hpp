@@ -39,7 +39,8 @@ class InputWork {
   // Comes after the units before it.
   Result<std::vector<Message>> run(const ReleaseRequest& release);
 
-  // Of points that are kept in memory: beside what shards may take, and bounded by itself.
+  // The bytes of points that are kept in memory: beside what shards may take, and bounded by
+  // itself.
   [[nodiscard]] std::uint64_t point_bytes() const { return points_.memory_bytes(); }
 
   [[nodiscard]] std::uint64_t shard_bytes() const {

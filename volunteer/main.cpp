@@ -71,7 +71,7 @@ Guest::Options guest_options(const VolunteerConfig& config, const VolunteerOffer
   options.keep_shards = Millis(std::int64_t{config.keep_shards_s} * 1000);
   options.name = offer.name;
   options.master = master;
-  // The same key as long as the volunteer has its own, so that a bookmark stays good.
+  // The key stays as long as the volunteer has its own, so that a bookmark stays good.
   if (!config.http.empty()) options.page = {*parse_host_port(config.http), key.derive("page")};
   options.state_folder = config.cache_dir;
   // For tests, which put a folder in the place of the machine.
@@ -190,7 +190,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
     // has started and keeps its priority.
     if (config.nice == kNiceIdle) give_way(kVolunteerNice);
     while (!exit) io.run_one();
-    // What was said last, a goodbye for instance, still has to leave.
+    // The last message, a goodbye for instance, still has to leave.
     tasks.cancel();
     client.clock.stop();
     guest.reset();

@@ -155,7 +155,7 @@ struct OtherFile {
   std::uint64_t bytes = 0;
 };
 
-// Those that may go, in the order in which they should.
+// The files that may go, in the order in which they should.
 std::vector<OtherFile> other_files(const fs::path& own) {
   std::vector<OtherFile> others;
   const fs::path folder = own.has_parent_path() ? own.parent_path() : fs::path(".");

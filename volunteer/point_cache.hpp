@@ -16,7 +16,7 @@
 
 namespace gleaner::volunteer {
 
-// Of one point or of several, one behind the other; values are parallel to features.
+// The features of one point or of several, one behind the other; values are parallel to features.
 struct PointFeatures {
   std::vector<std::uint32_t> features;
   std::vector<float> values;
@@ -47,7 +47,8 @@ class PointCache {
 
   [[nodiscard]] std::uint64_t points() const { return index_.size(); }
 
-  // Of the file or the memory; what damage has made useless counts until the file is cut off there.
+  // The bytes of the file or the memory; what damage has made useless counts until the file is cut
+  // off there.
   [[nodiscard]] std::uint64_t bytes() const { return end_; }
 
   // Whether a point was refused for want of room. Behind a bound smaller ones may still fit; a

@@ -32,7 +32,7 @@ PointCache& PointStore::cache(PointSet set) {
   const auto index = static_cast<std::size_t>(set);
   std::unique_ptr<PointCache>& cache = caches_[index];
   if (cache != nullptr) return *cache;
-  // Of the data of a run, that to be trained is by far the larger.
+  // Among the data of a run, the part to be trained is by far the larger.
   const auto share = [set](std::uint64_t bytes) {
     return set == PointSet::kTraining ? bytes / 8 * 7 : bytes / 8;
   };

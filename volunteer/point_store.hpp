@@ -24,7 +24,7 @@ namespace gleaner::volunteer {
 struct PointStoreOptions {
   std::string folder;                                // of the caches; empty: memory only
   std::uint64_t bytes_max = std::uint64_t{1} << 30;  // of all that is kept there
-  // Of all that is kept in memory, where there is no folder or its files cannot be used.
+  // A bound on all that is kept in memory, where there is no folder or its files cannot be used.
   std::uint64_t memory_bytes_max = std::uint64_t{1} << 28;
 };
 
@@ -42,8 +42,8 @@ class PointStore {
   // points' order follows from the seed. Files are opened when they are first needed.
   void begin(std::uint64_t train_fingerprint, std::uint64_t test_fingerprint, std::uint64_t seed);
 
-  // What is to be asked for next so that all of `points` will be here; nullopt when nothing is
-  // missing that has not been asked for, or enough is on its way.
+  // The request that is next so that all of `points` will be here; nullopt when nothing is missing
+  // that has not been asked for, or enough is on its way.
   std::optional<PointsRequest> request(PointSet set, std::span<const std::uint64_t> points);
 
   // Forgets what is in memory.
@@ -58,7 +58,7 @@ class PointStore {
   // Nullopt when some are missing. A damaged one is missing from then on.
   std::optional<PointBatch> read(PointSet set, std::span<const std::uint64_t> points);
 
-  // Of memory: what is kept there for want of a folder or of room.
+  // The bytes of memory: what is kept there for want of a folder or of room.
   [[nodiscard]] std::uint64_t memory_bytes() const;
 
   // They have been used for the last time in a while: those in memory for want of room may go.

@@ -13,7 +13,7 @@ constexpr std::size_t kRows = 512;
 constexpr std::size_t kTasks = 64;
 constexpr double kSeconds = 0.03;  // of a processor, a thread
 
-// Of the process so far, all threads together.
+// Seconds of the process so far, all threads together.
 double processor_seconds() {
   return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
 }

@@ -67,7 +67,7 @@ std::string epoch_shown(const VolunteerStatus& s) {
   return s.epochs == 0 ? std::string() : fmt::format("epoch {} of {}", s.epoch, s.epochs);
 }
 
-// What is known of the run, for the line that is updated.
+// Details of the run, for the line that is updated.
 std::string details(const VolunteerStatus& s) {
   std::vector<std::string> facts;
   if (s.rounds > 0) facts.push_back(fmt::format("round {} of {}", s.round, s.rounds));

@@ -1,6 +1,6 @@
-// What a volunteer is doing and why, in one line, always. On a terminal the line is updated in
-// place; elsewhere a line is printed when what it says changes, not when a number moves; with JSON,
-// an object instead of the line. Rendering is pure; StatusLine writes. I/O thread only.
+// Shows in one line, always, what a volunteer is doing and why. On a terminal the line is updated
+// in place; elsewhere a line is printed when what it says changes, not when a number moves; with
+// JSON, an object instead of the line. Rendering is pure; StatusLine writes. I/O thread only.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ struct TextStyle {
   bool utf8 = false;    // more than ASCII may be used
 };
 
-// What a stream leads to.
+// Facts about where a stream leads.
 struct TerminalFacts {
   bool is_terminal = false;
   TextStyle style;

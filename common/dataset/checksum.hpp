@@ -9,7 +9,7 @@ namespace gleaner {
 
 std::uint64_t checksum(const void* bytes, std::size_t count);
 
-// The same value for the same bytes in whatever pieces they arrive.
+// Gives the same value for the same bytes in whatever pieces they arrive.
 class ChecksumStream {
  public:
   ChecksumStream();

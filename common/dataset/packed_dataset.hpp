@@ -29,7 +29,7 @@ struct OpenOptions {
   std::uint64_t check_bytes_max = std::uint64_t{1} << 30;
 };
 
-// What the header knows besides points, features, labels and the fingerprint.
+// The header's figures besides points, features, labels and the fingerprint.
 struct PackedSummary {
   Dimensions used;                    // largest ids that occur, plus one
   std::uint64_t label_entries = 0;    // sum over all points
@@ -64,7 +64,8 @@ class PackedDataset {
   Result<void> verify_all() const;
 
   [[nodiscard]] PackedSummary summary() const;
-  // What the file was made from, as open_or_pack() writes it; empty for a file packed by itself.
+  // Names the source that the file was made from, as open_or_pack() writes it; empty for a file
+  // packed by itself.
   [[nodiscard]] std::string source_key() const;
   [[nodiscard]] const std::string& path() const;
 

@@ -20,7 +20,7 @@ namespace gleaner {
 
 enum class TextFormat : std::uint8_t { kAuto = 0, kXc = 1, kLibsvm = 2 };
 
-// What is wrong with a line: where, counted in bytes from 1, and "expected ..., found ...".
+// A fault of a line: where, counted in bytes from 1, and "expected ..., found ...".
 struct LineProblem {
   std::size_t column = 1;
   std::string text;
@@ -33,7 +33,7 @@ struct IdLimit {
   std::string reason;
 };
 
-// What separates fields.
+// Blanks separate fields.
 inline bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }

@@ -39,7 +39,7 @@ std::string xc_header(std::uint64_t points, Dimensions dimensions);
 
 // Appends the point's line. Values are the shortest decimals that read back as the same float.
 void append_xc(std::string& text, const Point& point);
-// The same as libsvm text, where the first feature has this id.
+// Appends it as libsvm text, where the first feature has this id.
 void append_libsvm(std::string& text, const Point& point, std::uint32_t first_feature);
 
 }  // namespace gleaner

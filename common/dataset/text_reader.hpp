@@ -49,12 +49,12 @@ class TextReader {
 
   [[nodiscard]] TextFormat format() const { return format_; }  // never kAuto
 
-  // What an XC header announces; nothing for libsvm.
+  // The sizes that an XC header announces; nothing for libsvm.
   [[nodiscard]] std::optional<Dimensions> announced() const { return announced_; }
 
   [[nodiscard]] std::optional<std::uint64_t> announced_points() const { return announced_points_; }
 
-  // Of the points read so far.
+  // The points read so far.
   [[nodiscard]] std::uint64_t points() const { return points_; }
 
   [[nodiscard]] Dimensions used() const { return used_; }  // largest ids seen, plus one

@@ -145,8 +145,8 @@ struct Kernels {
   // bits[p] (of 16-bit words, lowest first) = the p-th projection of `codes` is positive.
   void (*project_codes)(const SignProjections& projections, const std::uint8_t* codes,
                         std::uint16_t* bits);
-  // The same for `count` rows of floats; row r's words begin at bits + r * (projections.count /
-  // 16).
+  // Does the same for `count` rows of floats; row r's words begin at bits + r * (projections.count
+  // / 16).
   void (*project_rows)(const SignProjections& projections, const float* const* rows,
                        std::size_t count, std::uint16_t* bits);
 

@@ -20,7 +20,7 @@ enum class SimdLevel : std::uint8_t {
 const char* simd_level_name(SimdLevel level);
 Result<SimdLevel> parse_simd_level(std::string_view name);
 
-// What this build and this processor can run, ascending; kScalar is always there.
+// The levels that this build and this processor can run, ascending; kScalar is always there.
 std::vector<SimdLevel> available_simd_levels();
 
 // `requested` is the value of GLEANER_SIMD, empty when it is not set: then the best available

@@ -18,8 +18,8 @@ inline float reduce_eight(__m256 x) {
   return _mm_cvtss_f32(_mm_add_ss(two, _mm_shuffle_ps(two, two, 1)));
 }
 
-// The same tree for four vectors at once, by transposing between its levels; then each sum times
-// its scale plus its bias.
+// Sums four vectors at once in the same tree, by transposing between its levels; then each sum
+// times its scale plus its bias.
 inline void reduce_eight4(__m256 a, __m256 b, __m256 c, __m256 d, const float* scales,
                           const float* biases, float* sums) {
   const __m256 ab =

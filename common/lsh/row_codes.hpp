@@ -14,7 +14,8 @@ namespace gleaner {
 // One thread at a time.
 class RowCodes {
  public:
-  // Of a run that samples by LSH; otherwise rows have no codes. Uses the machine's fastest kernels.
+  // For a run that samples by LSH; otherwise rows have no codes. Uses the machine's fastest
+  // kernels.
   explicit RowCodes(const ModelConfig& config);
 
   // `values` has `row_width` floats a row, the first H of which are its weights. Returns

@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-// What `project_codes` takes at once.
+// The projections that `project_codes` takes at once, at least.
 constexpr std::size_t kBlockMin = 32;
 constexpr std::size_t kWordBits = 16;
 // `cut` reads eight bytes from wherever a code begins.

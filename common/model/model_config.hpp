@@ -70,7 +70,8 @@ struct ModelConfig {
   float divergence_factor = 0.0F;
   std::int32_t gradient_step_log2 = -10;  // gradients travel in multiples of 2^this, from -13
 
-  // Of the model that the run began with, instead of weights drawn from the seed; 0: of none.
+  // The fingerprint of the model that the run began with, instead of weights drawn from the seed;
+  // 0: of none.
   std::uint64_t initial_fingerprint = 0;
 
   friend bool operator==(const ModelConfig&, const ModelConfig&) = default;

@@ -32,11 +32,11 @@ enum class RecipeKind : std::uint8_t {
 
 struct RecipeRequest {
   RecipeKind kind = RecipeKind::kAuto;
-  // What somebody has set by hand and others depend on.
+  // Values that somebody has set by hand and others depend on.
   std::optional<std::uint32_t> epochs = std::nullopt;
   std::optional<std::uint32_t> batch_examples = std::nullopt;
   std::optional<std::uint32_t> staleness = std::nullopt;
-  // What commits may be of two volunteers' bytes: rounds are made long enough, up to
+  // The fraction that commits may be of two volunteers' bytes: rounds are made long enough, up to
   // kRoundExamplesMax. More volunteers send more units for the same commits.
   double commit_share = kCommitShareUsual;
 };

@@ -50,7 +50,7 @@ class ShardMap {
   // Floats of a row besides its optimizer state: H weights and a bias (output), or the weights from
   // one feature to the shard's hidden neurons (input).
   [[nodiscard]] std::uint32_t row_width(ShardId shard) const;
-  // Those of them that are weights: all but an output row's bias.
+  // How many of them are weights: all but an output row's bias.
   [[nodiscard]] std::uint32_t weights_per_row(ShardId shard) const;
   // Codes of a row: one a table (output, when sampling uses tables), else none.
   [[nodiscard]] std::uint32_t codes_per_row(ShardId shard) const;

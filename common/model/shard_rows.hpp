@@ -20,8 +20,8 @@ struct ShardRows {
   friend bool operator==(const ShardRows&, const ShardRows&) = default;
 };
 
-// What a round changed in a shard: for each row touched, ascending, the difference to its last
-// committed value, coarsely (row_delta.hpp): a multiple of the row's scale for each weight, a
+// The change that a round made to a shard: for each row touched, ascending, the difference to its
+// last committed value, coarsely (row_delta.hpp): a multiple of the row's scale for each weight, a
 // half-precision number for its bias. Whoever applies it computes the same sums, so that store and
 // volunteer hold the same bits. The codes of a committed row are a function of its weights
 // (common/lsh/row_codes.hpp), so nobody has to send them.

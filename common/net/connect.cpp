@@ -24,8 +24,8 @@ std::string no_answer(Millis time_max) {
   return fmt::format("no answer within {} ms", time_max.count());
 }
 
-// What a lookup leaves behind. A lookup in progress cannot be interrupted, so it is awaited through
-// a timer and, when that expires, left to end on its own.
+// The result of a lookup. A lookup in progress cannot be interrupted, so it is awaited through a
+// timer and, when that expires, left to end on its own.
 struct Lookup {
   explicit Lookup(const asio::any_io_executor& executor) : resolver(executor), done(executor) {}
 

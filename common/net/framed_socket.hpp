@@ -46,8 +46,8 @@ struct FramedSocketLimits {
   std::shared_ptr<FrameBudget> budget;
 };
 
-// What the time of a read bounds: the wait for a frame's header, after which the frame has the time
-// that its size takes; or the whole frame.
+// The time of a read bounds one of these: the wait for a frame's header, after which the frame has
+// the time that its size takes; or the whole frame.
 enum class FrameDeadline : std::uint8_t { kHeader, kWhole };
 
 class FramedSocket {

@@ -31,7 +31,7 @@ class Link {
   // Queues a payload and returns its size on the wire. A peer that does not read makes the queue
   // overflow its bound: the link then closes by itself and says so through on_closed.
   virtual std::size_t send(Bytes payload, Lane lane) = 0;
-  // Of what is queued and has not left.
+  // Bytes that are queued and has not left.
   [[nodiscard]] virtual std::size_t bytes_waiting() const = 0;
   // While it is off nothing is delivered, and the peer cannot send without end. On at first.
   virtual void set_listening(bool is_on) = 0;

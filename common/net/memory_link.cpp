@@ -30,7 +30,7 @@ class MemoryLink : public Link, public std::enable_shared_from_this<MemoryLink> 
     return wire_bytes;
   }
 
-  // What was sent is the peer's at once.
+  // Messages are the peer's at once.
   [[nodiscard]] std::size_t bytes_waiting() const override { return 0; }
 
   void set_listening(bool is_on) override {

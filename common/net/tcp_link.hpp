@@ -26,7 +26,7 @@ struct TcpLinkOptions {
 // `socket` is connected; its reader runs in `tasks`, which outlives the link.
 std::shared_ptr<Link> make_tcp_link(asio::ip::tcp::socket socket, const TcpLinkOptions& options,
                                     TaskGroup& tasks);
-// The same for a socket from which `first` was read already: it is delivered before what follows.
+// Makes one of a socket from which `first` was read already: it is delivered before what follows.
 std::shared_ptr<Link> make_tcp_link(std::shared_ptr<FramedSocket> socket, Bytes first,
                                     const TcpLinkOptions& options, TaskGroup& tasks);
 

@@ -33,7 +33,7 @@ struct Setting {
   SettingValue value;
   std::string default_text;
 
-  // What may stand in its place, with the unit: "an integer from 1 to 9 (neurons)".
+  // Says which values may stand in its place, with the unit: "an integer from 1 to 9 (neurons)".
   [[nodiscard]] std::string expects() const;
 };
 
@@ -74,7 +74,7 @@ class Settings {
 // Sets every key that the TOML file gives. Errors name the file, the line and the key; after one,
 // the bound configuration may be half changed.
 Result<void> read_toml_file(const Settings& settings, const std::string& path);
-// The same for text; `name` stands for the file in errors.
+// Reads text; `name` stands for the file in errors.
 Result<void> read_toml(const Settings& settings, std::string_view text, const std::string& name);
 
 // A commented TOML file with the present values; reading it gives the same configuration.

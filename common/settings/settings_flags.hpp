@@ -10,7 +10,7 @@
 
 namespace gleaner {
 
-// What a program says about itself.
+// A program's account of itself.
 struct ProgramText {
   std::string name;            // "gleaner-master"
   std::string version;         // "0.1.0"

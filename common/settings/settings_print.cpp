@@ -47,7 +47,7 @@ std::string default_shown(const Setting& setting) {
   return setting.default_text.empty() ? "empty" : setting.default_text;
 }
 
-// What the flag takes, as one word for --help.
+// The flag's value as one word for --help.
 std::string placeholder(const Setting& setting) {
   switch (setting.value.kind) {
     case SettingKind::kInteger:

@@ -12,7 +12,7 @@ namespace {
 // A configuration is a page or two; anything longer is another file given by mistake.
 constexpr std::uintmax_t kTomlBytesMax = 1 << 20;
 
-// What a TOML value is, for errors, and as the text that a setting reads.
+// The kind of a TOML value, for errors, and as the text that a setting reads.
 struct TomlText {
   std::string described;
   std::string text;

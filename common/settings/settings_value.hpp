@@ -50,7 +50,7 @@ std::optional<double> parse_number(std::string_view text);  // finite ones only
 
 namespace detail {
 
-// The same for every integral field, in the widest type; TOML has no integer beyond 2^63 - 1.
+// Serves every integral field, in the widest type; TOML has no integer beyond 2^63 - 1.
 SettingValue integer_value(std::int64_t low, std::int64_t high,
                            std::function<void(std::int64_t)> store,
                            std::function<std::string()> get);

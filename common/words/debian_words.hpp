@@ -14,8 +14,8 @@ struct DebianPackage {
   std::string section;
   std::string maintainer;         // without the address
   std::vector<std::string> tags;  // e.g. "role::program"
-  // What it needs to run (Depends and Pre-Depends): of alternatives the first, which is the one
-  // that is installed when nothing else decides. Without versions; ascending; each once.
+  // The packages that it needs to run (Depends and Pre-Depends): of alternatives the first, which
+  // is the one that is installed when nothing else decides. Without versions; ascending; each once.
   std::vector<std::string> depends;
   std::vector<std::string> provides;
 };

@@ -8,7 +8,7 @@
 
 namespace gleaner {
 
-// Of ASCII letters only.
+// Changes ASCII letters only.
 inline std::string lower(std::string_view text) {
   std::string result(text);
   for (char& c : result) {
@@ -17,7 +17,7 @@ inline std::string lower(std::string_view text) {
   return result;
 }
 
-// Of lower case.
+// Expects lower case.
 inline bool is_word_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '+' ||
          static_cast<unsigned char>(c) >= 0x80;

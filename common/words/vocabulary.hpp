@@ -14,8 +14,8 @@ namespace gleaner {
 class Vocabulary {
  public:
   Vocabulary() = default;
-  // Of names in the order of their numbers. kInvalidData, naming `source`, when they do not ascend
-  // or the lists differ in length.
+  // Takes names in the order of their numbers. kInvalidData, naming `source`, when they do not
+  // ascend or the lists differ in length.
   static Result<Vocabulary> of(std::vector<std::string> names,
                                const std::vector<std::uint32_t>& occurrences,
                                const std::string& source);
@@ -35,7 +35,7 @@ class Vocabulary {
 
   [[nodiscard]] const std::vector<std::string>& numbered() const { return numbered_; }
 
-  // Of the numbered names, by number.
+  // How often each numbered name occurred, by number.
   [[nodiscard]] std::vector<std::uint32_t> occurrences() const;
 
  private:

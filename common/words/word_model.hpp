@@ -1,5 +1,5 @@
-// What makes points of texts the same way again: words.json and features.txt in the folder of a
-// data set that was made of texts. Immutable once made.
+// Makes points of texts the same way again: words.json and features.txt in the folder of a data set
+// that was made of texts. Immutable once made.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct WordModel {
   [[nodiscard]] Point point_of(const std::string& text) const;
 };
 
-// What stands in words.json: all of it but the words themselves, which features.txt has.
+// The text of words.json: all of it but the words themselves, which features.txt has.
 std::string word_model_json(const WordModel& model);
 
 inline constexpr const char* kWordModelFile = "words.json";

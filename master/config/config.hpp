@@ -1,5 +1,5 @@
-// What a person can set about a master, and how it is read. The keys, their defaults and their
-// meaning are documented in CONFIGURATION.md.
+// The settings that a person can make for a master, and how they are read. The keys, their defaults
+// and their meaning are documented in CONFIGURATION.md.
 #pragma once
 
 #include <cstdint>

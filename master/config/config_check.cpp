@@ -1,4 +1,4 @@
-// What is refused: keys that do not agree with each other, and a model that cannot be trained.
+// Refuses keys that do not agree with each other, and a model that cannot be trained.
 #include <fmt/format.h>
 
 #include <utility>

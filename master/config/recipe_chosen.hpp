@@ -1,4 +1,4 @@
-// What the console says of a recipe: its choices that nobody has overridden.
+// The choices of a recipe as the console shows them, those that nobody has overridden.
 #pragma once
 
 #include <vector>

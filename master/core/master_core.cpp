@@ -197,7 +197,8 @@ Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& h
     // The Hello of an ended process may arrive after that of the next one. It may try again: if its
     // clock was set back, it is the later one, and the session of the other ends by its silence.
     if (process > hello.process) return Error{ErrorCode::kBusy, kSameKey};
-    // Of one process, the old connection may be the one in use: the two came in the wrong order.
+    // If both are of one process, the old connection may be the one in use: the two came in the
+    // wrong order.
     outbox_.send(*old, Refusal{ErrorCode::kIdentity, kSameKey, process == hello.process});
     outbox_.close(*old);
     drop_session(*old, "it connected again");

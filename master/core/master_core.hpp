@@ -42,7 +42,7 @@ class MasterCore {
 
   [[nodiscard]] CoreSnapshot snapshot() const { return view_.snapshot(); }
 
-  // The same in full, for tools. What only the shell knows is not measured.
+  // The whole status, for tools. What only the shell knows is not measured.
   [[nodiscard]] RunStatus status() const { return view_.status(); }
 
   [[nodiscard]] std::vector<AccountRecord> accounts() const { return sessions_.accounts(); }
@@ -51,7 +51,7 @@ class MasterCore {
 
   [[nodiscard]] const LeaseTable& leases() const { return placement_.leases(); }
 
-  // Of auditors.
+  // The leases of auditors.
   [[nodiscard]] const LeaseTable& shadows() const { return placement_.shadows(); }
 
   [[nodiscard]] const Pipeline& pipeline() const { return pipeline_; }

@@ -34,7 +34,7 @@ class RunWeb {
   RunWeb(const RunWeb&) = delete;
   RunWeb& operator=(const RunWeb&) = delete;
 
-  // What people are told of it.
+  // The addresses that people are told.
   [[nodiscard]] PageServed served() const;
 
   // A run begins, or begins again, with the history that its store has and its latest receipts.

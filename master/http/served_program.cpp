@@ -20,7 +20,7 @@ Error refused(const std::string& path, const std::string& why) {
   return {ErrorCode::kInvalidArgument, fmt::format("network.serve_program: {} {}", path, why)};
 }
 
-// What it runs on; empty where the text is no program of 64-bit Linux.
+// The machine that it runs on; empty where the text is no program of 64-bit Linux.
 std::string machine_of(std::string_view program) {
   Elf64_Ehdr header;
   if (program.size() < sizeof(header)) return {};

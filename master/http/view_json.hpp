@@ -19,8 +19,8 @@ std::string volunteers_json(const PageView& view, bool with_addresses);
 std::string configuration_json(const RunFacts& facts);
 // How a machine joins by `line`, and the line as a QR code.
 std::string join_json(const std::string& line);
-// Those of `count` shards of a round, from the shard `first` on, and who is kept out. Without
-// `people`, for observers, there are sums alone.
+// The receipts of `count` shards of a round, from the shard `first` on, and who is kept out.
+// Without `people`, for observers, there are sums alone.
 std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
                           std::size_t count, const PageView* people);
 // `id` names the event for a reader that comes back.

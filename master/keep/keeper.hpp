@@ -1,4 +1,4 @@
-// What a run keeps beside its store while it trains: backups, the best checkpoint, and those to go
+// Keeps things beside a run's store while it trains: backups, the best checkpoint, and those to go
 // back to while strangers' work may go unaudited. What cannot be kept is a warning, and training
 // goes on.
 #pragma once

@@ -38,7 +38,7 @@ struct PredictRequest {
   Instant asked{};  // set by ask()
 };
 
-// What people and monitoring see.
+// Figures for people and monitoring.
 struct PredictFigures {
   RoundIndex checkpoint = 0;
   bool has_model = false, has_tables = false, has_texts = false;

@@ -44,8 +44,8 @@ std::vector<std::uint32_t> missed_labels(const Prediction& prediction);
 // equals the smaller id first.
 std::vector<std::size_t> strongest_features(const Point& point, std::size_t count);
 
-// What the model proposes for an example whose true labels, ascending, are `labels`. `best` as
-// StoredModel::top gives it; entries that the tables could not fill are left out.
+// The labels that the model proposes for an example whose true labels, ascending, are `labels`.
+// `best` as StoredModel::top gives it; entries that the tables could not fill are left out.
 std::vector<PredictedLabel> predicted_labels(std::span<const ScoredLabel> best,
                                              std::span<const std::uint32_t> labels);
 

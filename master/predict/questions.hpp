@@ -1,4 +1,4 @@
-// What a program asks a model in one request, read from JSON. Pure.
+// A program's questions to a model in one request, read from JSON. Pure.
 #pragma once
 
 #include <cstdint>

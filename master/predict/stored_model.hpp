@@ -56,7 +56,7 @@ class StoredModel {
 
   Result<std::vector<ScoredLabel>> top(const HiddenCodes& codes, std::uint32_t top_k);
 
-  // What the model was read from.
+  // The store that the model was read from.
   [[nodiscard]] RunStore& run() { return *run_; }
 
   [[nodiscard]] ThreadPool& pool() { return pool_; }

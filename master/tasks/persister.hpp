@@ -39,7 +39,7 @@ class Persister {
                                std::int64_t wall_seconds);
 
   RunStore& store_;
-  // What the volunteers whose records are not final had done before them.
+  // The accounts before this process of volunteers whose records are not final.
   std::map<KeyId, VolunteerAccount> earlier_;
   std::int64_t (*wall_clock_)();
   std::function<void(RoundIndex)> on_fold_;

@@ -21,7 +21,7 @@
 
 namespace gleaner {
 
-// What precedes the words: segment count minus one and the only segment's size, both u32.
+// The bytes before the words: segment count minus one and the only segment's size, both u32.
 inline constexpr std::size_t kSegmentTableBytes = 8;
 
 // ---- Pieces ------------------------------------------------------------------------------------

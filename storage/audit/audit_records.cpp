@@ -1,4 +1,4 @@
-// What is staged, the history and the ledger.
+// Audits staged commits, the history and the ledger.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -112,7 +112,7 @@ void audit_staged(Store& store, const AuditedRun& run, Findings& findings) {
       return;
     }
     if (!map || !run.progress) return;
-    // What is folded counts for nothing and is erased with the next round.
+    // A commit that is folded counts for nothing and is erased with the next round.
     if (at->round < run.progress->checkpoint) return;
     if (at->round >= run.progress->checkpoint + kOpenRoundsMax ||
         at->round >= RunPlan(*run.model).round_count()) {

@@ -179,7 +179,7 @@ void RunAudit::refuse_unknown_keys() {
     }
     return true;
   });
-  // What cannot be read has been reported where it was read.
+  // Damage has been reported where it was read.
   static_cast<void>(scanned);
 }
 

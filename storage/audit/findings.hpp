@@ -1,4 +1,4 @@
-// What is wrong with a store, thing by thing, as an audit finds it. One thread.
+// The faults of a store, one by one, as an audit finds them. One thread.
 #pragma once
 
 #include <cstdint>

@@ -16,7 +16,7 @@ namespace gleaner {
 bool walk_records(Store& store, Table table, ByteView begin, ByteView end, Findings& findings,
                   const std::function<void(ByteView, ByteView, ByteView)>& visit);
 
-// What an error of the storage says at its heart, without the place and the advice around it.
+// The heart of a storage error, without the place and the advice around it.
 std::string brief(const std::string& message);
 
 }  // namespace gleaner

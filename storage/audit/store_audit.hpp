@@ -24,7 +24,7 @@
 
 namespace gleaner {
 
-// What the run's own table says, as far as it is sound.
+// The content of the run's own table, as far as it is sound.
 struct AuditedRun {
   std::optional<std::map<std::string, std::string>> settings;
   std::optional<ModelConfig> model;

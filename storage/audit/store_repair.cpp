@@ -347,7 +347,7 @@ Result<RepairOutcome> Repairer::run() {
     did("codes", "every table entry computed again from its row's weights");
   }
   did("staged", "dropped: the open round is trained again, to the same bits");
-  // What was written so far becomes durable with this.
+  // All that was written so far becomes durable with this.
   WriteBatch last;
   const std::string progress = encode_progress(*ours_.progress);
   last.put(Table::kRun, as_bytes(kProgressKey),

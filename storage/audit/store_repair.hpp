@@ -20,7 +20,7 @@ struct RepairStep {
 
 struct RepairOutcome {
   std::vector<RepairStep> done;
-  // What neither store has; when there is any, `target` is of no use.
+  // Things that neither store has; when there are any, `target` is of no use.
   std::vector<RepairStep> lost;
 };
 

@@ -12,7 +12,7 @@ namespace gleaner {
 // RunStore took keeps another handle, to crash it and to open it again.
 class MemoryStore : public Store {
  public:
-  // What became of the first write that fails: nobody can tell from the error.
+  // The fate of the first write that fails, which nobody can tell from the error.
   enum class FailedWrite : std::uint8_t { kDropped, kApplied };
 
   MemoryStore();  // an empty store
@@ -28,10 +28,10 @@ class MemoryStore : public Store {
   Result<void> write(WriteBatch batch, Durability durability) override;
   Result<void> check_room(std::uint64_t bytes) override;
 
-  // What a power loss leaves: everything up to the last synced batch, and of the batches after it
-  // the first `survivors`, whole: what the disk had taken on its own. Writes work again.
+  // Leaves what a power loss leaves: everything up to the last synced batch, and of the batches
+  // after it the first `survivors`, whole: what the disk had taken on its own. Writes work again.
   void crash(std::uint64_t survivors = 0);
-  // What the death of the process leaves: everything written. Writes work again.
+  // Leaves what the death of the process leaves: everything written. Writes work again.
   void restart();
   // Every write after `writes` more of them fails with kIo, until the next crash or restart; used
   // to crash at each write in turn.

@@ -78,7 +78,7 @@ const rocksdb::Status& RocksBulkWriter::finish() {
     argument.options.move_files = true;
     argument.options.write_global_seqno = false;
   }
-  // What was written lazily before must not be lost where this is not.
+  // A lazy write before must not be lost where this is not.
   if (status_.ok()) status_ = database_.FlushWAL(/*sync=*/true);
   if (status_.ok() && !arguments.empty()) status_ = database_.IngestExternalFiles(arguments);
   return status_;

@@ -20,7 +20,7 @@ inline constexpr std::uint64_t kMebibyte = std::uint64_t{1} << 20;
 
 rocksdb::DBOptions rocks_database_options();
 
-// The same for a database that is opened as it stands and not written to.
+// Options for a database that is opened as it stands and not written to.
 rocksdb::DBOptions rocks_reading_options();
 
 // One for each table, in their order, then RocksDB's default one, which stays empty.

@@ -113,7 +113,7 @@ class RocksStore : public Store {
     bool is_empty = true;
     const auto note = [&](ByteView, ByteView) { return is_empty = false; };
     const Result<void> scanned = scan(table, begin, end, note);
-    // What cannot be read is there, and can be erased all the same.
+    // A record that cannot be read is there, and can be erased all the same.
     if (scanned && is_empty) return {};
     if (auto writable = check_writable(begin.size() + end.size()); !writable) return writable;
     const Bytes beyond_all_keys(32, 0xff);
@@ -129,7 +129,7 @@ class RocksStore : public Store {
     if (watch_->ran_out()) {
       return unsure(rocks_error(Status::NoSpace("while it merged tables"), path_, "writing to"));
     }
-    // What goes through the log is written twice, what goes past it is soon merged into others.
+    // A batch through the log is written twice, one past it is soon merged into others.
     const std::uint64_t needed = 2 * bytes + writing_->reserve_bytes;
     const std::optional<std::uint64_t> free = free_bytes(path_);
     if (!free || *free >= needed) return {};

@@ -28,7 +28,7 @@ namespace gleaner {
 // kLazy survives the death of the process, not that of the machine.
 enum class Durability : std::uint8_t { kLazy, kSync };
 
-// What a table takes on the disk.
+// The bytes that a table takes on the disk.
 struct TableSpace {
   // One level of files; those of level 0 overlap and wait to be merged.
   struct Level {

@@ -11,7 +11,7 @@
 
 namespace gleaner {
 
-// What a restore is written to beside its place, and what it replaces is moved to.
+// Suffixes of the folder that a restore writes beside its place, and of the one that it replaces.
 inline constexpr const char* kRestoringSuffix = ".restoring";
 inline constexpr const char* kReplacedSuffix = ".replaced";
 
@@ -34,7 +34,7 @@ Result<void> find_store_folder(const std::string& path);
 // Bytes that may still be written to the file system of the folder; nullopt when it cannot be told.
 std::optional<std::uint64_t> free_bytes(const std::string& path);
 
-// Of all files in the folder.
+// The bytes of all files in the folder.
 std::uint64_t folder_bytes(const std::string& path);
 
 // Names of the write-ahead logs in it, those of numbers only that are not tables.

@@ -22,7 +22,7 @@ class WriteBatch {
 
   [[nodiscard]] std::size_t size() const { return size_; }
 
-  // Of keys and values.
+  // The bytes of keys and values.
   [[nodiscard]] std::size_t bytes() const { return bytes_; }
 
   // Calls `visitor` for every operation, in the order in which they were added, and frees what has

@@ -86,7 +86,7 @@ Result<std::unique_ptr<InitialModel>> InitialModel::open(const std::string& path
   return model;
 }
 
-// What the file says of its tensors, and where they are.
+// The file's tensors, and where they are.
 struct InitialModel::Header {
   nlohmann::json json;
   const std::uint8_t* data = nullptr;

@@ -31,13 +31,13 @@ class InitialModel {
 
   [[nodiscard]] std::uint32_t labels() const { return labels_; }
 
-  // What the file says about itself, believed by nobody.
+  // The file's own account of itself, which nobody believes.
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
 
   // Training points of each label, as the file has them; empty when it does not.
   [[nodiscard]] const std::vector<std::uint32_t>& label_counts() const { return label_counts_; }
 
-  // Of shapes and numbers, whatever else the file says; never 0.
+  // A fingerprint of shapes and numbers, whatever else the file says; never 0.
   [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
 
   // Refuses a configuration that has another number or kind of hidden units, or fewer features or

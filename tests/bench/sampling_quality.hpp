@@ -32,13 +32,14 @@ class CommittedRows {
   std::vector<float> values_;
 };
 
-// Of an example's neurons other than its true ones; means over examples, shares between 0 and 1.
+// How an example's neurons other than its true ones were chosen; means over examples, fractions
+// between 0 and 1.
 struct SamplingQuality {
   double active = 0;      // chosen
   double recall_10 = 0;   // of the 10 highest logits, chosen
   double recall_100 = 0;  // of the 100 highest
-  // Of the sum of sigmoid(logit), which is the whole of the negatives' gradient: what the chosen
-  // hold, and what as many of the highest would.
+  // Fractions of the sum of sigmoid(logit), which is the whole of the negatives' gradient: what the
+  // chosen hold, and what as many of the highest would.
   double gradient = 0;
   double gradient_best = 0;
 };

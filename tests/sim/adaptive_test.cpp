@@ -17,7 +17,7 @@ std::uint64_t seeds_from_environment(std::uint64_t otherwise) {
   return text == nullptr ? otherwise : std::strtoull(text, nullptr, 10);
 }
 
-// Of `volunteers`, three in ten lie in a part of their rounds.
+// Among `volunteers`, three in ten lie in a part of their rounds.
 ClusterOptions some_liars(SmallWorld& world, std::uint64_t seed, std::uint32_t volunteers) {
   ClusterOptions options;
   options.model = world.model();

@@ -35,7 +35,7 @@ struct CrashPoint {
 // What a calm run of the same model gives, to compare with.
 struct Expected {
   std::map<RoundIndex, std::string> digests;  // of every checkpoint, by number
-  // Of every batch's whole gradient, by the number of rate cuts before it was trained.
+  // The digest of every batch's whole gradient, by the number of rate cuts before it was trained.
   std::map<std::pair<std::size_t, BatchIndex>, std::uint64_t> gradient_digests;
 };
 

@@ -20,18 +20,18 @@ class SmallWorld {
 
   ClusterResult run(const ClusterOptions& options);
 
-  // Of a calm run of this model, with one volunteer; made once a model. Throws if it breaks a
-  // promise.
+  // The digests of a calm run of this model, with one volunteer; made once a model. Throws if it
+  // breaks a promise.
   const Expected& calm(const ModelConfig& model);
 
   // A run with everything drawn from `seed`, compared with the calm one.
   ClusterOptions storm(std::uint64_t seed);
 
-  // The same among strangers: two to eight of them, of whom up to a third lie, some always and some
+  // A storm among strangers: two to eight of them, of whom up to a third lie, some always and some
   // seldom, each in its own way.
   ClusterOptions storm_of_strangers(std::uint64_t seed);
 
-  // The same where a quarter of the rounds is audited, and liars lie in half of theirs.
+  // Such a storm where a quarter of the rounds is audited, and liars lie in half of theirs.
   ClusterOptions adaptive_storm(std::uint64_t seed);
 
   // Makes the strangers of these options audited so.

@@ -123,7 +123,7 @@ void VolunteerProcess::falsify(Message& message) {
   const Strangers& strangers = context_.options.strangers;
   const auto round = round_of(message, RunPlan(context_.options.model));
   if (strangers.rounds < 1) {
-    // The same rounds whenever they are trained.
+    // Picks the same rounds whenever they are trained.
     constexpr std::uint64_t kParts = 1'000'000;
     if (!round) return;
     Rng random(context_.options.seed, Purpose::kSimulation, ((index_ + 1) << 32) | *round);

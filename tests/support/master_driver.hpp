@@ -65,7 +65,7 @@ class MasterDriver {
 
   // Everything, until nothing moves any more.
   void settle();
-  // The same without the store.
+  // Settles all but the store.
   void settle_without_storage();
   // As settle(), and a referee joins when one is wanted.
   void run_to_end();

@@ -36,7 +36,7 @@ double per_example(double budget, const auto& body) {
   return best_seconds(budget, body) / kCodecExamples;
 }
 
-// What the holders of input shards send and get.
+// Messages of the holders of input shards.
 std::vector<BenchLine> bench_input_parts(const Batch& batch, const BenchShape& shape) {
   const std::uint32_t hidden = shape.hidden;
   const UnitColumns all{0, hidden};

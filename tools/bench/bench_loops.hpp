@@ -34,18 +34,18 @@ struct BenchShape {
 
 // Kernels and hashing.
 std::vector<BenchLine> bench_kernels(const MachinePeaks& peaks, const BenchShape& shape);
-// Of them, hashing alone.
+// The lines of hashing alone.
 std::vector<BenchLine> bench_hashing(const MachinePeaks& peaks, const BenchShape& shape);
-// What surrounds the kernels in training.
+// The code around the kernels in training.
 std::vector<BenchLine> bench_training(const Kernels& kernels, const BenchShape& shape);
-// What crosses the network: packing and unpacking it.
+// Messages on the network: packing and unpacking them.
 std::vector<BenchLine> bench_codec(const BenchShape& shape);
-// What a message takes besides, by the programs' own sockets over loopback.
+// The rest of a message's cost, by the programs' own sockets over loopback.
 Result<std::vector<BenchLine>> bench_messages(const BenchShape& shape);
-// What writing a byte of a file takes of the processor, in the first and in the last of 24 parts
-// of a file of `file_bytes`, fewer where disk or memory are small. The machine has pages at hand
-// for as much of it; a virtual one may have to ask its host for each of the others, which can take
-// ten times as long as the copying. To be called first: pages that something just gave back are at
+// The processor time of writing a byte of a file, in the first and in the last of 24 parts of a
+// file of `file_bytes`, fewer where disk or memory are small. The machine has pages at hand for as
+// much of it; a virtual one may have to ask its host for each of the others, which can take ten
+// times as long as the copying. To be called first: pages that something just gave back are at
 // hand.
 Result<std::vector<BenchLine>> bench_files(const BenchShape& shape);
 // Rounds of a small run staged, folded and read back, in a folder that is removed.

@@ -1,6 +1,6 @@
-// What a message costs besides its packing: two ends as master and volunteer have them, a thread
-// for the network and one for the work each, joined by the programs' own link over loopback. A
-// message goes from the work's thread through codec, socket and kernel to the other's work.
+// Measures a message's cost besides its packing: two ends as master and volunteer have them, a
+// thread for the network and one for the work each, joined by the programs' own link over loopback.
+// A message goes from the work's thread through codec, socket and kernel to the other's work.
 #include <algorithm>
 #include <array>
 #include <asio/connect.hpp>
@@ -133,7 +133,7 @@ class End {
   std::thread thread_;
 };
 
-// Of an exchange: a message each way.
+// The costs of an exchange: a message each way.
 struct Exchange {
   double seconds = 0;  // of processor, of both ends
   double bytes = 0;

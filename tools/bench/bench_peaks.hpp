@@ -1,4 +1,4 @@
-// What one core of this machine can do at most: the roofline that the kernels are held against.
+// The most that one core of this machine can do: the roofline that the kernels are held against.
 #pragma once
 
 #include <cstddef>

@@ -13,8 +13,8 @@
 
 namespace gleaner {
 
-// What steps in a layer of `rows` are timed on: the recipe's run on such data, in one long round of
-// as many points as it takes to time this number of batches.
+// The run on which steps in a layer of `rows` are timed: the recipe's run on such data, in one long
+// round of as many points as it takes to time this number of batches.
 struct StepRun {
   DatasetFacts facts;
   ModelConfig model;

@@ -43,7 +43,7 @@ struct StagedPart {
   SparseUpdate update;
 };
 
-// What all shards commit when all of their rows are touched.
+// The commits of all shards when all of their rows are touched.
 std::vector<StagedPart> make_commits(const ShardMap& map) {
   std::vector<StagedPart> commits;
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {

@@ -21,7 +21,7 @@ inline double processor_seconds() {
   return static_cast<double>(std::clock()) / static_cast<double>(CLOCKS_PER_SEC);
 }
 
-// Of them, the kernel's for it.
+// The seconds that the kernel worked for the process.
 inline double kernel_seconds() {
   rusage usage{};
   getrusage(RUSAGE_SELF, &usage);

@@ -122,7 +122,7 @@ double time_visit(BenchLayer& layer, const StepParts& known, double budget) {
   return std::max(0.0, without(known, layer, one) - std::max(0.0, row) * one.rows) / one.visits;
 }
 
-// What it takes to have a row at hand is what depends on the layer: its weights, its entries.
+// Having a row at hand is the cost that depends on the layer: its weights, its entries.
 double time_row(BenchLayer& layer, const StepParts& known, double budget) {
   const Pass pass = time_pass(layer, 1, budget);
   const double rest = without(known, layer, pass) - known.visit * pass.visits;

@@ -49,7 +49,8 @@ class ProgressLine {
   Instant shown_;
 };
 
-// Of the list `written` that every verb's JSON has which makes a set: the file, and its points.
+// An entry of the list `written`, which every verb that makes a set has in its JSON: the file and
+// how many examples it has.
 Json written_json(const std::string& path, std::uint64_t points);
 
 // 1234567 as "1,234,567".

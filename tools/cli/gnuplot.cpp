@@ -47,7 +47,7 @@ std::string terminal_of(std::string_view path, unsigned width, unsigned height) 
                      is_svg ? "svg enhanced dynamic" : "pngcairo enhanced", width, height);
 }
 
-// What gnuplot puts out when it reads `script`.
+// The output of gnuplot when it reads `script`.
 Result<std::string> picture_of(const std::string& script) {
   Inherited file;
   if (!file.fill(script)) return Error{ErrorCode::kResources, "no memory for a picture"};

@@ -1,5 +1,5 @@
-// What a verb found out, said once and written three ways: as text for people, as JSON for
-// programs, and its tables as CSV. Plain values; one thread at a time.
+// A verb's findings, written three ways: as text for people, as JSON for programs, and its tables
+// as CSV. Plain values; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace gleaner {
 
 using Json = nlohmann::ordered_json;
 
-// Of the envelope of every JSON document. Fields may be added without changing it.
+// The version of the envelope of every JSON document. Fields may be added without changing it.
 inline constexpr int kJsonVersion = 1;
 
 // One value: what programs get and what people see.
@@ -65,7 +65,7 @@ Json table_json(const ReportTable& table);
 
 class Report {
  public:
-  // What follows stands under `title`, and in JSON in the object `key`.
+  // The next facts stand under `title`, and in JSON in the object `key`.
   void section(std::string key, std::string title);
   void fact(const char* key, const char* title, Cell cell);
   // For the caller to fill; valid as long as the report.
@@ -105,7 +105,7 @@ std::string json_document(std::string_view verb, std::string_view subject, const
 Result<void> print_report(const Report& report, ReportForm form, std::string_view verb,
                           std::string_view subject);
 
-// Of a verb that makes something: prints `text` for people, or the document.
+// For a verb that makes something: prints `text` for people, or the document.
 Result<void> print_done(bool is_json, std::string_view verb, std::string_view subject,
                         const Json& body, const std::string& text);
 

@@ -75,7 +75,7 @@ Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder) {
 }
 
 void give_way_to_master(const std::string& folder) {
-  // Of one thread in Linux, here the only one. Any process may have less.
+  // It concerns one thread in Linux, here the only one. Any process may have less.
   const sched_param none{};
   if (writer_of(folder)) ::sched_setscheduler(0, SCHED_IDLE, &none);
 }

@@ -1,5 +1,5 @@
-// What the verbs that look at a store share: opening it beside the master that may be writing it,
-// and telling a person what went wrong.
+// Opens a store for the verbs that look at one, beside the master that may be writing it, and tells
+// a person what went wrong.
 #pragma once
 
 #include <functional>

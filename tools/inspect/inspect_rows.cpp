@@ -51,7 +51,7 @@ struct HeavyRow {
   float bias = 0;
 };
 
-// What the rows of some shards look like.
+// Statistics of the rows of some shards.
 struct RowStatistics {
   Distribution norms;
   Distribution biases;
@@ -179,7 +179,7 @@ Result<Report> inspect_layer(RunStore& run, const InspectRequest&) {
   const ShardMap& map = run.shard_map();
   RowStatistics output;
   RowStatistics input;
-  // Of output rows, by how many training points have the label: 0, 1, 2-3, 4-7, ...
+  // Norms of output rows, by how many training points have the label: 0, 1, 2-3, 4-7, ...
   std::map<unsigned, Distribution> norms_by_frequency;
   std::map<unsigned, std::uint64_t> stored_by_frequency;
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
@@ -277,7 +277,7 @@ Result<Neighbourhood> look_around(RunStore& run, const Neuron& neuron, std::uint
         ++around.bucket_rows[t];
         ++near.shared_tables;
       }
-      // What training never touched points anywhere.
+      // A row that training never touched points anywhere.
       if (near.neuron == number || !row.is_stored) return;
       const std::span<const float> weights = weights_of(map, shard, row);
       double product = 0;

@@ -110,7 +110,7 @@ Result<Report> inspect_summary(RunStore& run, const InspectRequest& request) {
   report.fact("output_shards", "output shards", cell_count(model.output_shards));
   report.fact("sampling", "sampling", cell_text(sampling_text(model)));
   std::uint64_t trained = 0;
-  // Those of input shards come after.
+  // The digests of input shards come after.
   for (std::size_t shard = 0; shard < model.output_shards; ++shard) {
     trained += digests->at(shard).rows;
   }

@@ -1,4 +1,4 @@
-// What `gleaner inspect` shows, a function a view. Each reads one moment of the run.
+// The views of `gleaner inspect`, a function each. Each reads one moment of the run.
 #pragma once
 
 #include <cstdint>

@@ -73,7 +73,7 @@ double mean_staleness(const RunPlan& plan, RoundIndex round) {
 
 using Depths = std::array<double, 3> Precision::*;
 
-// Of `measure` at 1, 3 and 5.
+// A plot of `measure` at 1, 3 and 5.
 Plot precision_plot(const char* name, const char* title, const std::string& measure,
                     const std::vector<HistoryRecord>& history, const AxisPlace& epochs,
                     Depths figures) {

@@ -35,7 +35,7 @@ struct StatusFlags {
   [[nodiscard]] ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kPeople; }
 };
 
-// What could be learnt: from the master, or why it could not be asked and what its store says.
+// The answer: from the master, or why it could not be asked and what its store says.
 struct Learnt {
   std::string address;  // HOST:PORT
   std::optional<RunStatus> status;

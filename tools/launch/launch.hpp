@@ -1,5 +1,5 @@
-// What is to be launched, and the files that launch it: one pure function for each system that can
-// start programs. Nothing here reads or writes a file, or runs a command.
+// A launch, and the files that launch it: one pure function for each system that can start
+// programs. Nothing here reads or writes a file, or runs a command.
 //
 // Invariants
 // - No file but a secret one contains the line's invite, and no command has it in its words.
@@ -42,8 +42,8 @@ struct LaunchFile {
   bool is_secret = false;
 };
 
-// What launches it: `commands` run one after the other in the folder that holds `files`, a word
-// each argument. The first file is the one to review.
+// The files and commands that launch it: `commands` run one after the other in the folder that
+// holds `files`, a word each argument. The first file is the one to review.
 struct LaunchFiles {
   std::vector<LaunchFile> files;
   std::vector<std::vector<std::string>> commands;

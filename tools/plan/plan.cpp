@@ -186,7 +186,7 @@ double examples_per_second(const PlanInput& input, const MachineCosts& costs, co
   return shape_of(input, scale).examples() / pace_of(input, costs, scale).round;
 }
 
-// What a run takes longer because its first batches are trained with a smaller lag.
+// The time that a run takes longer because its first batches are trained with a smaller lag.
 double rise_seconds(const ModelConfig& model, const Pace& pace) {
   const RunPlan plan(model);
   double seconds = 0;
@@ -234,7 +234,7 @@ void add_memory(const PlanInput& input, const Shape& s, Plan& plan) {
       (s.output_rows + s.input_rows * (s.input_share > 0 ? 1 : 0)) * (s.hidden + 18));
   plan.master_memory =
       kProgramBytes + kStoreCacheBytes + data + input_layer + log + parts + 16 * s.labels;
-  // What the shards take, and a round's commits until they have left.
+  // Memory for the shards, and a round's commits until they have left.
   plan.volunteer_memory =
       kProgramBytes + s.held * static_cast<double>(ShardTrainer::shard_bytes(input.model)) +
       s.input_held * static_cast<double>(InputTrainer::shard_bytes(input.model)) +

@@ -1,5 +1,5 @@
-// What a run is to be expected to do: a function of what is to be trained, of the machines and
-// links there are, and of what this processor was measured to take for one of each thing. No I/O.
+// The expectation of a run: a function of what is to be trained, of the machines and links there
+// are, and of what this processor was measured to take for one of each thing. No I/O.
 // tools/plan/PLAN.md lists the formulas and says how near they come to runs that were measured.
 // Units: seconds, bytes, Mbit/s (10^6 bits), unless a name says otherwise.
 #pragma once
@@ -14,7 +14,7 @@
 
 namespace gleaner {
 
-// What one of each takes on one core, at a hidden width of `hidden`, in seconds. Of gleaner bench.
+// The cost of one of each on one core, at a hidden width of `hidden`, in seconds. Of gleaner bench.
 struct MachineCosts {
   struct LayerRow {
     double rows = 0;     // of the layer measured
@@ -77,7 +77,7 @@ struct PlanInput {
   bool lends_input = false;  // volunteers hold the input layer as well
 };
 
-// What the time of a batch or round can be bound by.
+// Each can bound the time of a batch or round.
 enum class Resource : std::uint8_t {
   kVolunteers,  // their processors
   kShards,      // there are too few for the volunteers and their cores

@@ -70,7 +70,7 @@ ModelConfig model_of(const PlanFlags& flags) {
   return model;
 }
 
-// What the recipe needs before it can be asked.
+// Checks what the recipe needs before it can be asked.
 Result<void> check_request(const PlanFlags& flags) {
   const DatasetFacts& facts = flags.facts;
   ModelConfig limits;

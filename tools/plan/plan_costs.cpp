@@ -73,7 +73,7 @@ Result<double> seconds_of(const std::vector<BenchLine>& lines, const std::string
   return line->seconds;
 }
 
-// What was measured of a whole step.
+// The measured seconds of a whole step.
 struct StepSeconds {
   double all_busy = 0;  // an example's
   double one_busy = 0;

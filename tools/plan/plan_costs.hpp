@@ -1,5 +1,5 @@
-// What this processor, or the one that a file of `gleaner bench --json` is of, takes for one of
-// each thing that a plan counts.
+// The costs on this processor, or on that of a file of `gleaner bench --json`, of one of each thing
+// that a plan counts.
 #pragma once
 
 #include <string>
@@ -14,7 +14,7 @@ namespace gleaner {
 // Refused when a line is missing.
 Result<MachineCosts> costs_of(const std::vector<BenchLine>& lines, std::uint32_t hidden);
 
-// Of what `gleaner bench --json` printed.
+// Reads what `gleaner bench --json` printed.
 Result<MachineCosts> parse_costs(const std::string& json);
 Result<MachineCosts> read_costs(const std::string& file);
 

@@ -1,5 +1,5 @@
-// What a plan is put together from: the sizes of a run, the work and the bytes of its batches and
-// rounds. Pure functions; tools/plan/PLAN.md lists the formulas.
+// The parts of a plan: the sizes of a run, the work and the bytes of its batches and rounds. Pure
+// functions; tools/plan/PLAN.md lists the formulas.
 #pragma once
 
 #include <array>
@@ -32,7 +32,7 @@ struct Shape {
   double stored_rows, stored_features;  // at the end of the run
   double shards, holders, held;  // output shards; volunteers that have some; the most one has
   double share;                  // of the layer, of the one with the most
-  // The same of the input layer; nothing where the master has it.
+  // These of the input layer; nothing where the master has it.
   double input_shards, input_holders, input_held, input_share;
 
   [[nodiscard]] double examples() const { return batch * batches; }

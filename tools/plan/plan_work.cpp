@@ -35,7 +35,8 @@ double varint_bytes(double gap) {
   return std::max(1.0, std::ceil(std::log2(std::max(gap, 2.0)) / 7));
 }
 
-// What depends on how much of a layer the caches hold, by the layers measured, over their bytes.
+// A cost that depends on how much of a layer the caches hold, by the layers measured, over their
+// bytes.
 double by_layer(const MachineCosts& costs, double bytes, double MachineCosts::LayerRow::*figure) {
   const auto place = [&](const MachineCosts::LayerRow& layer) {
     return std::log(layer.rows * 4.0 * (costs.hidden + costs.tables));
@@ -95,13 +96,13 @@ double layer_seconds(const PlanInput& input, const MachineCosts& costs, const Sh
          rehashed * costs.rehash_row * h * (s.tables / costs.tables) / input.model.rehash_batches;
 }
 
-// The same of what surrounds it on every volunteer.
+// The seconds of what surrounds it on every volunteer.
 double around_seconds(const MachineCosts& costs, const Shape& s) {
   return s.batch * (s.hidden / costs.hidden) *
          (costs.query * s.tables / costs.tables + costs.unpack_codes + costs.pack_gradient);
 }
 
-// Of the rows of a part of the output layer and of their entries.
+// The bytes of the rows of a part of the output layer and of their entries.
 double layer_bytes(const Shape& s, double share) {
   return share * s.labels * 4 * (s.hidden + s.tables);
 }
@@ -201,7 +202,7 @@ Work work_of(const PlanInput& input, const MachineCosts& costs, const Shape& s, 
   const double h = s.hidden / costs.hidden;
   const double bytes = layer_bytes(s, input.is_one_machine ? 1.0 : s.share);
   const double whole = by_layer(costs, bytes, &MachineCosts::LayerRow::whole);
-  // What is not measured with all processors busy is taken to suffer from that as steps do.
+  // Costs that are not measured with all processors busy are taken to suffer from that as steps do.
   const double busy = by_layer(costs, bytes, &MachineCosts::LayerRow::busy);
   const double features = s.batch * h * input.features_per_point *
                           by_layer(costs, bytes, &MachineCosts::LayerRow::feature);

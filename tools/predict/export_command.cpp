@@ -179,7 +179,8 @@ Result<std::string> audited_of(RunStore& run) {
                      static_cast<double>(confirmed) / static_cast<double>(confirmed + unaudited));
 }
 
-// Of several models, checkpoints, digests and audits stand in their order, with blanks between.
+// Where there are several models, checkpoints, digests and audits stand in their order, with blanks
+// between.
 Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
                                                        const std::vector<ModelPart>& parts,
                                                        const std::vector<std::string>& digests) {

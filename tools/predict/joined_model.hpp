@@ -17,9 +17,9 @@ struct JoinedPart {
   const RunIdentity* identity = nullptr;
 };
 
-// What the network says of itself: the first part's identity with as many hidden units as all have
-// together; of one part, its own. Refuses (kInvalidArgument, naming the part) parts that were not
-// trained on the same points, or not scaled alike, and more units than a network can have.
+// The identity of the joined network: the first part's identity with as many hidden units as all
+// have together; of one part, its own. Refuses (kInvalidArgument, naming the part) parts that were
+// not trained on the same points, or not scaled alike, and more units than a network can have.
 // Requires one part or more.
 Result<RunIdentity> joined_identity(const std::vector<JoinedPart>& parts);
 

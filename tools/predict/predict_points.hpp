@@ -20,7 +20,7 @@
 
 namespace gleaner {
 
-// What the command line calls standard input, and what messages do.
+// The name of standard input on the command line, and in messages.
 inline constexpr const char* kStandardInput = "-";
 inline constexpr const char* kStandardInputName = "standard input";
 

@@ -14,7 +14,7 @@ struct PredictLayout {
   unsigned width = 100;  // columns
 };
 
-// What stands before a predicted label that is true.
+// The mark before a predicted label that is true.
 const char* true_mark(TextStyle style);
 
 // Some lines and an empty one: the point's name, its strongest features, the predicted labels, the

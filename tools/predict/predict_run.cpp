@@ -72,7 +72,7 @@ Result<NameTable> companion_names(const std::string& path, const std::string& fi
   return NameTable();
 }
 
-// What the flags say to predict for: opened points and names for what is in them.
+// The input that the flags name: opened points and names for what is in them.
 struct Source {
   std::unique_ptr<PredictPoints> points;
   PredictNames names;
@@ -190,7 +190,7 @@ class Predictor {
             const PrintText& print, TableSearch* tables)
       : flags_(flags), model_(model), layout_(layout), print_(print), tables_(tables) {}
 
-  // What is known once the points are open. Must come before the first point.
+  // Tells what is known once the points are open. Must come before the first point.
   void begin(const Source& source) {
     names_ = &source.names;
     normalise_ = model_.is_normalised() && !source.points->is_normalised();

@@ -27,7 +27,7 @@ class Retraining {
         output_(model_, pool) {}
 
   Result<void> load();
-  // Those of the cuts that the run does not have before `round`.
+  // Makes those cuts that the run does not have before `round`.
   Result<void> cut_rates(const std::vector<BatchIndex>& rate_cuts, RoundIndex round);
   Result<void> train_round(RoundIndex round, const std::function<void()>& on_batch);
 

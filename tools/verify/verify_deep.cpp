@@ -82,7 +82,7 @@ Result<std::string> chosen_base(const std::string& store, const DeepRequest& req
                   checked.checkpoint(), store));
 }
 
-// Of checkpoint `round`, as the run's history has it; empty when it does not.
+// The digest of checkpoint `round`, as the run's history has it; empty when it does not.
 Result<std::string> history_digest(RunStore& run, RoundIndex round) {
   const auto history = run.history();
   if (!history) return history.error();
@@ -163,7 +163,7 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
   std::string base = std::filesystem::path(store).lexically_normal().string();
   if (base.ends_with('/')) base.pop_back();
   const ScratchFolder scratch(base + ".deep");
-  // Of one moment, while a master may go on.
+  // Both are of one moment, while a master may go on.
   if (auto linked = link_store(store, scratch.path() + "/checked"); !linked) return linked.error();
   const auto checked = open_run_to_read(scratch.path() + "/checked");
   if (!checked) return checked.error();

@@ -28,7 +28,7 @@ struct DeepOutcome {
   RoundIndex checkpoint = 0;
   std::uint64_t batches = 0;
   double seconds = 0;
-  // Of the model at the store's own checkpoint, of all rows at an earlier one.
+  // The digest of the model at the store's own checkpoint, of all rows at an earlier one.
   std::string digest;
   std::string retrained_digest;
 };

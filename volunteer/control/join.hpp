@@ -10,7 +10,7 @@
 
 namespace gleaner::volunteer {
 
-// What joining needs to know of the machine and does to it; tests put others in the place.
+// The machine as joining sees and changes it; tests put others in the place.
 struct JoinPlace {
   bool is_root = false;
   bool has_systemd = false;  // as the machine's init, and running

@@ -1,4 +1,4 @@
-// What reaches the volunteer's core and what leaves it: a function (event, now) -> effects.
+// Events of the volunteer's core, and its effects: a function (event, now) -> effects.
 #pragma once
 
 #include <cstdint>
@@ -102,7 +102,7 @@ struct Tick {};
 using Event = std::variant<Started, Connected, ConnectFailed, Disconnected, MessageReceived,
                            WorkDone, StopRequested, PauseRequested, ResumeRequested, Tick>;
 
-// What the volunteer is doing and why, for the status line.
+// The volunteer's activity and why, for the status line.
 struct Snapshot {
   enum class Phase : std::uint8_t {
     kConnecting,

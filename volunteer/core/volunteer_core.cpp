@@ -13,7 +13,7 @@ namespace gleaner::volunteer {
 namespace {
 
 constexpr std::size_t kRoundsTimed = 5;
-// What a program takes to end after the hand-over.
+// The time that a program takes to end after the hand-over.
 constexpr Millis kExitTime{2'000};
 
 }  // namespace

@@ -121,7 +121,7 @@ class VolunteerCore {
     std::map<std::uint32_t, ShardRows> chunks;
   };
 
-  // What it shows while it is connected (volunteer_view.cpp).
+  // Shown while it is connected (volunteer_view.cpp).
   [[nodiscard]] std::pair<Snapshot::Phase, std::string> active_view() const;
 
   // -- events (volunteer_core.cpp)

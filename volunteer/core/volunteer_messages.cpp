@@ -1,4 +1,4 @@
-// What the master says, and the work it leads to.
+// Messages of the master, and the work they lead to.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// What the status line is told.
+// The status line's view of the core.
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -40,7 +40,7 @@ class VolunteerPage {
   // machine.
   [[nodiscard]] std::string url() const;
 
-  // What readers are shown from now on: an object of JSON, on one line.
+  // Shows readers this from now on: an object of JSON, on one line.
   void publish(std::string status);
 
  private:

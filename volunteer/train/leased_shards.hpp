@@ -45,7 +45,7 @@ class LeasedShards {
     bool is_offered = false;               // stepped back; the lease is an earlier one
   };
 
-  // Of output shards, or of input shards. All three outlive this.
+  // Holds output shards, or of input shards. All three outlive this.
   LeasedShards(const ModelConfig& config, const ShardMap& map, const RunPlan& plan, bool are_output)
       : config_(config), map_(map), plan_(plan), are_output_(are_output) {}
 
@@ -125,7 +125,7 @@ Result<void> LeasedShards<Shard>::begin_load(const LeaseGrant& grant, const Make
   }
   if (auto checked = check_grant(grant, config_, map_, plan_); !checked) return checked;
   const auto held = holdings_.find(lease.shard);
-  // What is offered is of an earlier connection, perhaps to a master that counted its own epochs.
+  // An offered shard is of an earlier connection, perhaps to a master that counted its own epochs.
   if (held != holdings_.end() && !held->second->is_offered &&
       raw(held->second->lease.epoch) > raw(lease.epoch)) {
     return stale_lease(lease);

@@ -40,8 +40,8 @@ class InputStream {
     std::vector<std::uint64_t> steps;  // by number; empty when there is nothing to do
   };
 
-  // What is next for `ready` (ascending), for those furthest behind: at most `steps_max` steps, and
-  // no more examples x hidden than a unit may have.
+  // The unit that is next for `ready` (ascending), for those furthest behind: at most `steps_max`
+  // steps, and no more examples x hidden than a unit may have.
   [[nodiscard]] Unit next_unit(std::span<const ShardId> ready, std::uint32_t steps_max) const;
   // The unit is out. Returns before which batch its shards stand when it is done.
   BatchIndex issued(const Unit& unit);

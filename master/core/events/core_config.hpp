@@ -1,4 +1,4 @@
-// What steers the master besides the model: deadlines, limits, evaluation. None of it can change a
+// Steers the master besides the model: deadlines, limits, evaluation. None of it can change a
 // number of the model, only when and where it is computed.
 #pragma once
 
@@ -51,7 +51,7 @@ struct CoreConfig {
   std::uint32_t top_k = 5;                  // best labels of a held-out point that are asked for
   std::vector<std::uint32_t> label_counts;  // of the training data, one a label
   AuditMode audit = AuditMode::kOff;
-  // Of kAdaptive: a stranger's first rounds, all audited; of the later ones, the fraction that is;
+  // For kAdaptive: a stranger's first rounds, all audited; of the later ones, the fraction that is;
   // and what makes it impossible to foresee which.
   std::uint32_t newcomer_rounds = 2;
   double audit_share = 0.1;

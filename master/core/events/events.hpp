@@ -1,4 +1,4 @@
-// What reaches the master's core and what leaves it. The core is a function (event, now) ->
+// Events reach the master's core, and effects leave it. The core is a function (event, now) ->
 // effects; a shell, or a simulation, performs the effects and reports back with events.
 //
 // Two of the effects go to queues. Worker tasks run one after the other, in the order in which the

@@ -1,5 +1,5 @@
-// What happens in a run, as the core tells it and as people and programs see it: the console, its
-// JSON (EVENTS.md) and the run's page take these as they are. Plain values; what is unknown is
+// Tells what happens in a run, as the core sees it and as people and programs see it: the console,
+// its JSON (EVENTS.md) and the run's page take these as they are. Plain values; what is unknown is
 // negative.
 #pragma once
 

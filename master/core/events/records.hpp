@@ -1,4 +1,4 @@
-// What the core reports about a round, an evaluation and its volunteers; the shell turns these into
+// The core's reports about a round, an evaluation and its volunteers; the shell turns these into
 // stored records and progress lines.
 #pragma once
 
@@ -51,16 +51,15 @@ struct ReceiptRecord {
   std::string auditor_name;
 };
 
-// Of a round.
+// The receipts of a round.
 struct ReceiptRecords {
   std::vector<ReceiptRecord> shards;  // one a shard
   std::vector<KeyId> unaudited;       // strangers who took part, and whose work nobody did again
 };
 
-// What one volunteer, by its identity, did in this process's life, or since the last record of it
-// that was final. Units are training and
-// evaluation units alike: units_issued = units + units_refused + units_expired + those that are out
-// now.
+// The account of one volunteer, by its identity, in this process's life, or since the last record
+// of it that was final. Units are training and evaluation units alike: units_issued = units +
+// units_refused + units_expired + those that are out now.
 struct AccountRecord {
   KeyId identity;
   std::string name;

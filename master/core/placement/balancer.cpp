@@ -17,7 +17,7 @@ std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uin
   double total = 0;
   for (const Holder& holder : holders) total += holder.capacity > 0 ? speed_of(holder) : 0;
   std::uint32_t given = 0;
-  // What is proportional, rounded down, is in the best division too.
+  // The best division gives everybody its proportional part, rounded down, at least.
   for (std::size_t i = 0; i < holders.size(); ++i) {
     if (holders[i].capacity == 0) continue;
     const double exact = shards * speed_of(holders[i]) / total;

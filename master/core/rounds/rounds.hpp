@@ -43,7 +43,7 @@ class Rounds {
 
   [[nodiscard]] const RoundRecord& last_record() const { return last_record_; }
 
-  // Of the round that was folded last.
+  // The receipts of the round that was folded last.
   [[nodiscard]] const std::shared_ptr<const ReceiptRecords>& last_receipts() const {
     return last_receipts_;
   }

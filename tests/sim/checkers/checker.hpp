@@ -64,7 +64,7 @@ class Checker {
 // Every checker there is.
 std::vector<std::unique_ptr<Checker>> all_checkers(SimLog& log, const ClusterOptions& options);
 
-// Of a batch's whole gradient.
+// The digest of a batch's whole gradient.
 std::uint64_t digest_of(const std::vector<std::int32_t>& gradient);
 
 std::unique_ptr<Checker> make_lease_checker(SimLog& log, const ClusterOptions& options);

@@ -58,7 +58,7 @@ TEST_CASE("thread pool: a closed gate holds a loop up between two calls, and not
       });
     });
     while (!pool.gate().is_closed()) std::this_thread::yield();
-    // Those that had passed the gate before it was closed may still begin.
+    // Threads that had passed the gate before it was closed may still begin.
     for (int look = 0; look < 1000; ++look) std::this_thread::yield();
     REQUIRE(begun < 10 + threads);
     pool.gate().open();

@@ -161,7 +161,7 @@ TEST_CASE("dataset convert: a later file is made with the training part's words 
   const std::vector<Point> test = read_points(folder.file("set/test.txt"));
   CHECK(train.size() + test.size() == 400);
   CHECK(test.size() > 60);
-  // The same texts by the vocabulary: what was for testing comes out as it did.
+  // Converts the same texts by the vocabulary: what was for testing comes out as it did.
   const Run later = run(folder, {"convert", folder.file("all.jsonl"), "--vocabulary",
                                  folder.file("set"), "--output", folder.file("set/later.txt.gz")});
   INFO(later.err);

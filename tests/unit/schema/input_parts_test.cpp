@@ -162,7 +162,7 @@ TEST_CASE("activations: truncations and trailing bytes are refused", "[input_par
 TEST_CASE("activations: those of another shape are refused", "[input_parts]") {
   const Shape shape{4, 64, {0, 32}};
   const std::vector<float> none(std::size_t{8} * 64);
-  // The same number of cells, so that the size alone says nothing.
+  // It has the same number of cells, so that the size alone says nothing.
   REQUIRE_THAT(refusal(shape, pack({8, 64, {0, 16}}, none)),
                Contains("8 examples of 16 units, expected 4 of 32"));
   REQUIRE_THAT(refusal(shape, pack({2, 64, {0, 64}}, std::span(none).first(128))),

@@ -27,8 +27,8 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, RoundIndex round,
 std::vector<SparseUpdate> cut(const ShardMap& map, ShardId shard, const SparseUpdate& update,
                               std::uint32_t parts);
 HistoryRecord make_history(RoundIndex checkpoint);
-// Of holders and auditors whose names tell shard and round, and of one that nobody audited; without
-// digests.
+// They name holders and auditors whose names tell shard and round, and of one that nobody audited;
+// without digests.
 Receipts make_receipts(const ShardMap& map, RoundIndex round);
 
 // Stages every shard's commit for the round, some in several parts.

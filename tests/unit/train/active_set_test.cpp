@@ -151,7 +151,7 @@ TEST_CASE("active sets: random negatives come on top of the cap", "[active]") {
       total += negatives.size();
     }
   }
-  // Of 80 x 9 draws a few fall on rows already there.
+  // A few of 80 x 9 draws fall on rows already there.
   REQUIRE(total > 80 * 7);
 }
 

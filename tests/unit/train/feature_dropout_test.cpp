@@ -63,7 +63,7 @@ TEST_CASE("feature dropout: what is left out follows from seed, batch, position 
   ModelConfig config = dropout_config(0.5F);
   config.seed = 4;
   REQUIRE(kept(FeatureDropout(config).apply(7, examples.views)) != first);
-  // The same point twice in a batch is thinned in two ways.
+  // A point that is twice in a batch is thinned in two ways.
   const std::vector<ExampleView> twice = {examples.views[0], examples.views[0]};
   const std::span<const ExampleView> thinned = again.apply(7, twice);
   REQUIRE_FALSE(std::equal(thinned[0].features.begin(), thinned[0].features.end(),

@@ -101,7 +101,7 @@ TEST_CASE("input shards: activations come together from layers that hold some of
       }
     }
     copy_units(config, own, part.activations(examples.views, 2, own), together);
-    // The same units from a layer that holds the others too.
+    // Compares the same units from a layer that holds the others too.
     std::vector<float> subset(together.size());
     std::vector<float> expected(together.size());
     copy_units(config, own, whole.activations(examples.views, 2, own), subset);
@@ -148,7 +148,7 @@ TEST_CASE("input shards: updated one after the other they are as updated togethe
     for (const auto& places : {std::vector<std::uint32_t>{2}, std::vector<std::uint32_t>{0, 3},
                                std::vector<std::uint32_t>{1}}) {
       const std::vector<ShardId> own = shards_of(config, places);
-      // Of the others' columns nothing counts.
+      // Nothing of the others' columns counts.
       HiddenCodes own_codes = codes;
       std::vector<std::int32_t> own_gradient = gradient;
       for (std::size_t i = 0; i < gradient.size(); ++i) {

@@ -245,7 +245,7 @@ TEST_CASE("output shard: a row whose change rounds away is left out and put back
   scene.shard.load(8, values, 0.5F, {});
   const std::vector<std::uint32_t> codes(scene.config.tables, 3);
   scene.shard.load_touched(7, moved, 0.5F, codes, true);
-  // The same change with another state is news.
+  // An equal change with another state is news.
   scene.shard.load_touched(8, moved, 0.625F, codes, true);
   const auto parts = scene.commit();
   REQUIRE(parts.size() == 1);

@@ -255,7 +255,7 @@ TEST_CASE("step back: nothing is trained or adopted but under the grant that fit
 
 TEST_CASE("step back: a master that counts epochs again can lend the shard or replace it",
           "[step_back]") {
-  // The same run begun again in an empty store.
+  // Begins the same run begun again in an empty store.
   const ModelConfig config = small_config();
   const RunPlan plan(config);
   for (const bool is_held : {true, false}) {

@@ -79,7 +79,7 @@ inline Positives make_positives(const ModelConfig& config, BatchIndex batch,
   return positives;
 }
 
-// Those of the positives that lie in the shards.
+// The positives that lie in the shards.
 inline Positives in_shards(const Positives& all, const ShardMap& map,
                            const std::vector<LeaseRef>& leases) {
   Positives positives;

@@ -52,7 +52,7 @@ struct InputBench {
     return std::move(replies).value();
   }
 
-  // The same, and then whatever points are asked for: all replies but these requests.
+  // Its replies, and then whatever points are asked for: all replies but these requests.
   std::vector<Message> done_with_points(Message message) {
     std::vector<Message> said;
     std::vector<Message> pending{std::move(message)};
@@ -247,7 +247,7 @@ TEST_CASE("input work: points without room are forgotten when their update is do
   REQUIRE(ahead == shard + 10 * 8);
   bench.done_with_points(bench.unit(2, {bench.forward(1)}));
   REQUIRE(bench.executor.held_bytes() == ahead);
-  // Those of batch 0 are needed by an update, and by a batch of the next epoch that is near.
+  // The points of batch 0 are needed by an update, and by a batch of the next epoch that is near.
   const auto replies = bench.done(bench.unit(3, {bench.backward(0)}));
   REQUIRE(of_type<InputResult>(replies).size() == 1);
   std::vector<std::uint64_t> again;

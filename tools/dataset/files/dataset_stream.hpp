@@ -49,7 +49,7 @@ struct SetSize {
   Dimensions dimensions;
 };
 
-// What the form announces; a form that does not is read to its end for it.
+// The size that the form announces; a form that does not is read to its end for it.
 Result<SetSize> size_of_set(const std::string& path, const TextOptions& options);
 
 // Makes `text` refuse ids beyond those of the set `like`, which may have another form; an empty

@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-// What is wrong, as far as it is listed; and how much of it there is.
+// The problems, as far as they are listed, and how many there are.
 class Problems {
  public:
   explicit Problems(const ValidateFlags& flags) : limit_(flags.limit) {}
@@ -46,7 +46,7 @@ class Problems {
   std::vector<std::vector<Cell>> rows_;
 };
 
-// What was read, apart from its problems.
+// The data that was read, apart from its problems.
 struct Contents {
   const char* form = "";
   std::uint64_t points = 0;  // sound ones
@@ -66,7 +66,7 @@ Result<Contents> read_text(const ValidateFlags& flags, TextOptions options, Prob
   for (;;) {
     Result<bool> has_point = (*stream)->next(point);
     if (!has_point) {
-      // What was found before stands, whatever ended the reading.
+      // Earlier findings stand, whatever ended the reading.
       problems.add(cell_none(), cell_none(), has_point.error().message);
       break;
     }

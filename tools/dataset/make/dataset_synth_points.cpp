@@ -140,8 +140,8 @@ void SyntheticPoints::make(std::uint64_t index, Point& point) const {
                          hundredths / 100);
     }
   }
-  // Of a feature drawn twice the smaller value stays; which one does not matter, only that it is
-  // always the same.
+  // Where a feature is drawn twice, the smaller value stays; which one does not matter, only that
+  // it is always the same.
   std::sort(drawn.begin(), drawn.end());
   point.features.clear();
   point.values.clear();

@@ -126,7 +126,7 @@ class Part {
   std::uint64_t unknown_tags_ = 0;
 };
 
-// What the training part teaches.
+// The vocabulary and the tags of the training part.
 struct Learned {
   WordModel model;
   Vocabulary labels;
@@ -240,7 +240,7 @@ Result<void> make_folder(const TextFlags& flags) {
   return write_folder(flags, paths, *learned);
 }
 
-// What the flags do not say is as it was for the training part.
+// A field that no flag names is as it was for the training part.
 TextFields fields_for(const TextFlags& flags, const WordModel& model) {
   TextFields fields = flags.fields;
   if (fields.text.empty()) fields.text = model.fields.text;

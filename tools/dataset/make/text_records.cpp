@@ -22,7 +22,7 @@ std::string_view trimmed(std::string_view text) {
   return text.substr(first, text.find_last_not_of(" \t\r\n") + 1 - first);
 }
 
-// What is written as a line of its own, or as part of one.
+// Text that fits a line of a file.
 std::string one_line(std::string_view text) {
   std::string line(trimmed(text));
   for (char& c : line) {

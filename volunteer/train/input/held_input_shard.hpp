@@ -39,7 +39,7 @@ class HeldInputShard {
 
   [[nodiscard]] std::vector<ShardRows> touched_rows() const { return layer_.touched_rows(shard_); }
 
-  // What the layer counts.
+  // The layer counts it.
   [[nodiscard]] std::uint64_t memory_bytes() const { return 0; }
 
  private:

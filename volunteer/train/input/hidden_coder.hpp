@@ -30,7 +30,7 @@ class HiddenCoder {
   [[nodiscard]] float encode(std::span<float> units, std::optional<BatchIndex> batch,
                              std::size_t position, std::uint8_t* codes) const;
 
-  // What a kept unit was scaled up by, so that evaluation needs no correction.
+  // The factor by which a kept unit was scaled up, so that evaluation needs no correction.
   [[nodiscard]] float keep_scale() const { return keep_scale_; }
 
  private:

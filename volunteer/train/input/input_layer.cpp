@@ -81,7 +81,7 @@ struct InputLayer::Impl {
   // Writes the units of `held`.
   void activate(std::span<InputShard* const> held, const ExampleView& example,
                 std::span<float> units) const;
-  // Those of the units of `held`.
+  // Unpacks the gradient of the units of `held`.
   void unpack_gradient(std::span<InputShard* const> held, const HiddenCodes& codes,
                        std::span<const std::int32_t> gradient);
   void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,

@@ -43,7 +43,7 @@ class InputLayer {
 
   // Replaces stored rows with those of a checkpoint. Refuses rows out of range.
   Result<void> load_rows(ShardId shard, const ShardRows& rows);
-  // The same for rows that have changed since the last commit; what they replace is committed.
+  // Loads rows that have changed since the last commit; what they replace is committed.
   Result<void> load_touched_rows(ShardId shard, const ShardRows& rows);
   // The rows that have changed since the last commit, ascending, in parts; at least one.
   [[nodiscard]] std::vector<ShardRows> touched_rows(ShardId shard) const;
@@ -51,7 +51,8 @@ class InputLayer {
   // Takes back what is not committed, and `commits` commits; false, with nothing changed, when they
   // are not kept any more.
   bool step_back(ShardId shard, std::uint32_t commits);
-  // Of the rows that commits have changed, as the store has it. Nothing may have changed since.
+  // The digest of the rows that commits have changed, as the store has it. Nothing may have changed
+  // since.
   [[nodiscard]] ShardDigest digest(ShardId shard) const;
 
   // Activations (examples x H) of the units of these shards, which are held; the others'
@@ -73,8 +74,8 @@ class InputLayer {
   // they are zero counts.
   void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
                 const HiddenCodes& codes, std::span<const std::int32_t> gradient);
-  // The same for these shards alone, which are held: of `codes` and `gradient` only their units'
-  // columns count.
+  // Updates these shards alone, which are held: of `codes` and `gradient` only their units' columns
+  // count.
   void backward(BatchIndex batch, float rate, std::span<const ExampleView> examples,
                 const HiddenCodes& codes, std::span<const std::int32_t> gradient,
                 std::span<const ShardId> shards);

@@ -97,7 +97,7 @@ Result<void> InputShard::load(const ShardRows& rows) {
     std::copy(values.begin(), values.end(), row(index));
     states_[index] = rows.states[i];
     stored_[index] = 1;
-    // What is loaded is committed.
+    // Rows that are loaded are committed.
     const std::uint32_t slot = slots_[index];
     if (slot == kUntouched) continue;
     std::copy(values.begin(), values.end(), committed(slot).begin());

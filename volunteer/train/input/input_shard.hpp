@@ -55,7 +55,7 @@ class InputShard {
   // Takes back what is not committed, and `commits` commits. False, with nothing changed, when they
   // are not kept any more.
   bool step_back(std::uint32_t commits);
-  // Of the rows that commits have changed, as the store has it. Nothing may be touched.
+  // The digest of the rows that commits have changed, as the store has it. Nothing may be touched.
   [[nodiscard]] ShardDigest digest(ThreadPool& pool) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;

@@ -13,7 +13,8 @@ namespace {
 
 // A master has two rounds open.
 constexpr std::uint32_t kCommitsKept = 2;
-// Of a result: with a bit each for being on, and what is around them, they fit a frame.
+// The activations of a result: with a bit each for being on, and what is around them, they fit a
+// frame.
 constexpr std::uint64_t kActivationsMax = kFrameBytesMax / 5;
 static_assert(kBatchCellsMax <= kActivationsMax, "a batch of every run fits");
 

@@ -15,8 +15,8 @@ constexpr std::size_t kRowsAhead = 64;
 constexpr std::uint32_t kVisitsAhead = 16;  // at most
 constexpr std::size_t kLineBytes = 64;      // of the caches
 
-// What a shard chooses of an example's negatives. What does not divide evenly goes round: an
-// example's shards take one more each from a shard on that depends on batch and position.
+// The number of an example's negatives that a shard chooses. A remainder goes round: an example's
+// shards take one more each from a shard on that depends on batch and position.
 std::uint32_t part_of_shard(std::uint32_t total, std::uint32_t shards, std::uint64_t turn) {
   return total / shards + (turn % shards < total % shards ? 1 : 0);
 }

@@ -58,7 +58,7 @@ class ActiveSets {
     return true_counts_[example - examples_.begin];
   }
 
-  // Of all examples, one after the other.
+  // The neurons of all examples, one after the other.
   [[nodiscard]] std::span<const std::uint32_t> all_chosen() const { return {rows_.data(), count_}; }
 
   [[nodiscard]] std::uint64_t memory_bytes() const;

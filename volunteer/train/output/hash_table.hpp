@@ -73,7 +73,7 @@ class HashTables {
 
   // Sorts the rows into the buckets of a table; several threads may do so with different tables.
   void rebuild(std::uint32_t table);
-  // The same for all tables.
+  // Rebuilds all tables.
   void rebuild();
 
   [[nodiscard]] std::uint32_t tables() const { return tables_; }
@@ -89,7 +89,7 @@ class HashTables {
     return shards_by_section_[row / kSection];
   }
 
-  // What `look` makes of the PackedTables that these are.
+  // Gives what `look` makes of the PackedTables that these are.
   template <typename Look>
   decltype(auto) visit(Look&& look) const {
     return std::visit(std::forward<Look>(look), packed_);

@@ -62,7 +62,7 @@ class OutputLayer {
     return lists_[index].rows(parts_begin_[shard]);
   }
 
-  // The same, for the last batch: its active sets.
+  // The last batch's active sets.
   [[nodiscard]] const ActiveSets& sets() const { return sets_[0]; }
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
@@ -87,7 +87,7 @@ class OutputLayer {
   std::vector<HeldShard> held_;       // the same
   HashTables tables_;
   bool are_tables_stale_ = true;
-  // Of the shards that are asked, in order: where their parts begin, and the end of the last.
+  // For the shards that are asked, in order: where their parts begin, and the end of the last.
   std::vector<std::size_t> parts_begin_;
   std::vector<RowPart> parts_;
   std::vector<ActiveSets> sets_;     // of the batch whose lists are being made, part by part

@@ -88,7 +88,7 @@ class OutputShard::BlockWalk {
 
   [[nodiscard]] bool is_done() const { return rows_done_ == rows_.size(); }
 
-  // Of the next block; not when it is done.
+  // The first row of the next block; not when it is done.
   [[nodiscard]] std::uint32_t first_row() const { return rows_[rows_done_]; }
 
   [[nodiscard]] std::uint32_t last_row() const {

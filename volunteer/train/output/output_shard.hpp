@@ -58,7 +58,7 @@ class OutputShard {
 
   [[nodiscard]] const OutputRows& rows() const { return rows_; }
 
-  // Those of rows that are not stale are of their weights.
+  // The codes of rows that are not stale are of their weights.
   [[nodiscard]] const ShardCodes& codes() const { return codes_; }
 
   // Sets a row that no commit has touched yet; its codes become stale. Different rows may be set by
@@ -97,7 +97,8 @@ class OutputShard {
   // follow before the shard is trained.
   [[nodiscard]] bool step_back(std::uint32_t commits);
 
-  // What a store has of the shard at its last commit. Requires that nothing is touched since.
+  // The digest of the shard at its last commit, as a store has it. Requires that nothing is touched
+  // since.
   [[nodiscard]] ShardDigest digest() const;
 
   // The rows touched since the last commit as they stand, in parts, at least one.

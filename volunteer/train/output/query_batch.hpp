@@ -1,7 +1,7 @@
-// What every shard needs to know of a batch's examples, computed once for all shards held: hash
-// codes, and the table at which the walk through the tables begins, which depends on (seed, batch,
-// position in the batch) alone.
-// Written by one thread at a time (prepare runs its loop on the pool); then any thread reads.
+// The facts about a batch's examples that every shard needs, computed once for all shards held:
+// hash codes, and the table at which the walk through the tables begins, which depends on (seed,
+// batch, position in the batch) alone. Written by one thread at a time (prepare runs its loop on
+// the pool); then any thread reads.
 #pragma once
 
 #include <cstdint>

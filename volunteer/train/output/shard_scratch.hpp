@@ -19,7 +19,7 @@ inline constexpr std::size_t kFusedBatches = 4;
 // Words of a checksum (GradientRounding::check).
 inline constexpr std::size_t kCheckWords = 16;
 
-// What one worker needs for a batch.
+// The memory of one worker for a batch.
 struct BatchScratch {
   std::vector<std::size_t> block_ends;  // of the pairs of a block's rows
   // examples x H: the gradient of the shards that this worker ended, in units (kGradientGuardBits);

@@ -23,7 +23,7 @@ class ShardTrainer {
  public:
   // `config` must be valid; `pool` outlives the trainer. Runs on default_kernels().
   ShardTrainer(const ModelConfig& config, ThreadPool& pool);
-  // The same on a chosen instruction set.
+  // Computes on a chosen instruction set.
   ShardTrainer(const ModelConfig& config, ThreadPool& pool, const Kernels& kernels);
   ~ShardTrainer();
   ShardTrainer(const ShardTrainer&) = delete;

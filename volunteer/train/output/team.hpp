@@ -22,7 +22,7 @@ class Team {
 
   [[nodiscard]] std::size_t threads() const { return pool_ == nullptr ? 1 : pool_->threads(); }
 
-  // Of all workers; the first is also for what they share.
+  // The memory of all workers; the first is also for what they share.
   [[nodiscard]] std::span<ShardScratch> scratch() const { return scratch_.first(threads()); }
 
   // Calls body(index, worker) for every index < count: see ThreadPool::parallel_for.

@@ -164,7 +164,7 @@ TEST_CASE("adaptive audits: the lot falls as often as it should, and stays", "[m
         CHECK(lot.is_drawn({1, volunteer}, round) == drawn.back());
       }
     }
-    // Of 4,000, within four standard deviations.
+    // Drawn of 4,000, within four standard deviations.
     const auto count = std::ranges::count(drawn, true);
     CHECK(count > 1000 - 110);
     CHECK(count < 1000 + 110);

@@ -72,7 +72,7 @@ TEST_CASE("standby: whoever goes on keeps the lease that it audited under", "[ma
   while (master.core().shadows().held_by(bob).empty()) {
     REQUIRE(run_until(master, {ann, bob}, ann, 1));
   }
-  // Those that she has worked on; the others are lent as usual.
+  // The shards that bob audits; the others are lent as usual.
   const std::vector<ShardId> shards = master.core().shadows().held_by(bob);
   const LeaseEpoch epoch = master.core().shadows().at(shards.front()).epoch;
   master.close(ann);

@@ -45,7 +45,7 @@ Hello dial_again(VolunteerDriver& driver) {
   return driver.take<Hello>();
 }
 
-// The same until the master has welcomed it at checkpoint 1.
+// Does so until the master has welcomed it at checkpoint 1.
 Hello rejoin(VolunteerDriver& driver) {
   const Hello hello = dial_again(driver);
   Welcome welcome = VolunteerDriver::welcome();

@@ -11,7 +11,6 @@ inline constexpr const char* kBuildVersion = "0.1.0";
 inline constexpr std::uint32_t kProtocolMin = 16;
 inline constexpr std::uint32_t kProtocolMax = 16;
 inline constexpr std::uint32_t kStoreVersion = 6;
-inline constexpr std::uint32_t kPackedDatasetVersion = 1;
 
 // A volunteer's program has one in its file, little endian, so that the file can be told from any
 // other, and what it speaks is known without starting it.

@@ -59,6 +59,16 @@ Enum read_enum(const char* field, std::uint8_t value, Enum last) {
   return static_cast<Enum>(value);
 }
 
+// The protocols that whoever introduces itself offers.
+template <typename Reader, typename Introduction>
+void read_protocols(Reader from, Introduction& to) {
+  to.protocol_min = from.getProtocolMin();
+  to.protocol_max = from.getProtocolMax();
+  if (to.protocol_min > to.protocol_max) {
+    malformed("protocol_min", "{} is above protocol_max {}", to.protocol_min, to.protocol_max);
+  }
+}
+
 // Refuses NaN and infinities.
 float read_float(const char* field, float value);
 std::vector<float> read_floats(const char* field, capnp::Data::Reader data);

@@ -73,11 +73,7 @@ void write(const AccessRequest& from, wire::AccessRequest::Builder to) {
 
 AccessRequest read(wire::AccessRequest::Reader from) {
   AccessRequest to;
-  to.protocol_min = from.getProtocolMin();
-  to.protocol_max = from.getProtocolMax();
-  if (to.protocol_min > to.protocol_max) {
-    malformed("protocol_min", "{} is above protocol_max {}", to.protocol_min, to.protocol_max);
-  }
+  read_protocols(from, to);
   to.build = read_text("build", from.getBuild(), kNameBytesMax);
   to.invite = read_text("invite", from.getInvite(), kInviteBytesMax);
   to.verb = read_enum("verb", from.getVerb(), AccessVerb::kUnban);

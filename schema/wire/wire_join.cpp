@@ -89,11 +89,7 @@ void write(const Hello& from, wire::Hello::Builder to) {
 
 Hello read(wire::Hello::Reader from) {
   Hello to;
-  to.protocol_min = from.getProtocolMin();
-  to.protocol_max = from.getProtocolMax();
-  if (to.protocol_min > to.protocol_max) {
-    malformed("protocol_min", "{} is above protocol_max {}", to.protocol_min, to.protocol_max);
-  }
+  read_protocols(from, to);
   to.build = read_text("build", from.getBuild(), kNameBytesMax);
   to.name = read_text("name", from.getName(), kNameBytesMax);
   to.cores = from.getCores();

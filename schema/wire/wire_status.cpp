@@ -125,11 +125,7 @@ void write(const Observe& from, wire::Observe::Builder to) {
 
 Observe read(wire::Observe::Reader from) {
   Observe to;
-  to.protocol_min = from.getProtocolMin();
-  to.protocol_max = from.getProtocolMax();
-  if (to.protocol_min > to.protocol_max) {
-    malformed("protocol_min", "{} is above protocol_max {}", to.protocol_min, to.protocol_max);
-  }
+  read_protocols(from, to);
   to.build = read_text("build", from.getBuild(), kNameBytesMax);
   to.invite = read_text("invite", from.getInvite(), kInviteBytesMax);
   return to;

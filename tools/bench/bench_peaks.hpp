@@ -26,7 +26,6 @@ struct MachinePeaks {
 
 // Places in MachinePeaks::memory.
 inline constexpr std::size_t kSecondLevel = 1;
-inline constexpr std::size_t kMainMemory = 3;
 inline constexpr std::size_t kPickedRows = 4;
 
 // About half of `rows`, at random, ascending: for loops that want every other row.

@@ -27,7 +27,7 @@ struct RunSnapshot {
   std::uint32_t epochs_done = 0;
   std::uint32_t epochs = 0;
   double examples_per_second = -1;
-  double loss = -1;     // nats an example, of the latest batches
+  double loss = -1;     // nats per example, in the last whole round
   double active = -1;   // active neurons an example
   Precision precision;  // of the latest evaluation
   std::uint32_t volunteers = 0;

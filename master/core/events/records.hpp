@@ -95,11 +95,10 @@ struct CoreSnapshot {
   std::uint32_t staleness = 0;                           // lag in use now, batches
   std::uint64_t examples = 0;                            // trained in this process's life
   std::uint64_t unit_bytes_down = 0, unit_bytes_up = 0;  // in this process's life, all volunteers
-  double loss = -1;  // of the batches of the open round applied so far
+  double loss = -1;                                      // of the last whole round, as is `active`
   double active = -1;
   Evaluation last_evaluation;
   std::vector<VolunteerView> volunteers;
-  std::uint32_t shards_ready = 0, shards = 0;
   std::string waiting_for;  // empty while nothing holds the run up
 };
 

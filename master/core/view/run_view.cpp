@@ -23,8 +23,6 @@ CoreSnapshot RunView::snapshot() const {
   view.loss = rounds_.last_record().loss;
   view.active = rounds_.last_record().active;
   view.last_evaluation = evaluations_.last();
-  view.shards = leases_.size();
-  view.shards_ready = static_cast<std::uint32_t>(leases_.in_state(LeaseState::kReady).size());
   for (const auto& [id, session] : sessions_.all()) {
     if (session.phase == SessionPhase::kIntroducing) continue;
     view.volunteers.push_back({session.name(), session.peer, session.standing.is_local,

@@ -87,7 +87,7 @@ Result<void> open_training_set(const MasterConfig& config, const PackOptions& op
   if (auto intact = data.train->verify_all(); !intact) return intact.error();
   if (data.train->points() > 0 && data.train->labels() > 0 && data.train->features() > 0) return {};
   return Error{ErrorCode::kInvalidData,
-               fmt::format("{}: there is nothing to train on ({} points, {} features, {} labels)",
+               fmt::format("{}: there is nothing to train on ({} examples, {} features, {} labels)",
                            config.data.train, data.train->points(), data.train->features(),
                            data.train->labels())};
 }

@@ -88,14 +88,15 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
                or_auto(c.memory_bytes, [](std::uint64_t& field) {
                  return bytes_setting(field, kMemoryBytesMin, std::uint64_t{1} << 50);
                }));
-  settings.add("cache", scope, "",
-               "Folder in which the volunteer keeps who it is, so that the master's account of it "
-               "goes on after a restart, and the points that it has fetched where it holds a part "
-               "of the input layer; one folder a volunteer. Empty: nothing is kept.",
-               text_setting(c.cache_dir, "DIR"));
+  settings.add(
+      "cache", scope, "",
+      "Folder in which the volunteer keeps who it is, so that the master's account of it "
+      "goes on after a restart, and the examples that it has fetched where it holds a part "
+      "of the input layer; one folder a volunteer. Empty: nothing is kept.",
+      text_setting(c.cache_dir, "DIR"));
   settings.add(
       "cache_size", scope, "",
-      "Most that fetched points may take there, of all runs. What does not fit is fetched "
+      "Most that fetched examples may take there, of all runs. What does not fit is fetched "
       "again in every epoch. Without a folder they take memory beside the shards, an eighth "
       "of the limit at most, and no more than 256 MiB.",
       bytes_setting(c.cache_bytes, 0, std::uint64_t{1} << 50));

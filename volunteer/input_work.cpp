@@ -45,7 +45,7 @@ InputTrainer& InputWork::trainer() {
 Result<std::vector<Message>> InputWork::wait(std::variant<InputUnit, ReleaseRequest> work) {
   if (waiting_.size() >= kWaitingMax) {
     return Error{ErrorCode::kBusy,
-                 fmt::format("the master sends units and not the points that they need: {} wait",
+                 fmt::format("the master sends units and not the examples that they need: {} wait",
                              waiting_.size())};
   }
   waiting_.push_back(std::move(work));

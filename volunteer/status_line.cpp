@@ -120,7 +120,7 @@ std::string sentence(const VolunteerStatus& s) {
       }
       return "training " + shards_shown(s.shards);
     case VolunteerActivity::kEvaluating:
-      return "scoring the held-out examples with " + shards_shown(s.shards);
+      return "scoring test examples with " + shards_shown(s.shards);
     case VolunteerActivity::kCommitting:
       return "sending what the round changed in " + shards_shown(s.shards);
     case VolunteerActivity::kHandingOver:

@@ -148,7 +148,7 @@ Result<void> PackedDataset::Impl::check_block(std::uint64_t block) const {
   const std::uint64_t first = block * packed::kBlockPoints;
   const std::uint64_t last = std::min(first + packed::kBlockPoints, header.points);
   const auto failed = [&](const char* what) {
-    return corrupt(fmt::format("points {} to {} {}", first, last - 1, what));
+    return corrupt(fmt::format("examples {} to {} {}", first, last - 1, what));
   };
   bool is_sound = offsets[first] >= packed::kRowsOffset && offsets[last] <= header.index_offset;
   for (std::uint64_t i = first; i < last && is_sound; ++i) {

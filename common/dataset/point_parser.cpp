@@ -96,7 +96,7 @@ std::optional<LineProblem> PointParser::parse(std::string_view line, Point& poin
   std::size_t at = 0;
   if (line.empty()) {
     return LineProblem{1,
-                       "expected a point, found an empty line (a point without labels and "
+                       "expected an example, found an empty line (an example without labels and "
                        "features is a single blank)"};
   }
   if (!is_blank(line[0])) {
@@ -131,7 +131,7 @@ std::optional<LineProblem> PointParser::parse_labels(std::string_view line, std:
     if (at == line.size() || is_blank(line[at])) break;
     if (line[at] == ':') {
       return problem(line, start,
-                     "a label list or, for a point without labels, a blank at the line's start");
+                     "a label list or, for an example without labels, a blank at the line's start");
     }
     if (line[at] != ',') return problem(line, at, "',' or a blank after the label");
     ++at;

@@ -73,7 +73,7 @@ Result<void> TextReader::parse_header(std::string_view line) {
     std::uint64_t max;
   };
 
-  constexpr std::array<Field, 3> kFields = {{{"number of points", std::uint64_t{1} << 48},
+  constexpr std::array<Field, 3> kFields = {{{"number of examples", std::uint64_t{1} << 48},
                                              {"number of features", kFeaturesMax},
                                              {"number of labels", kLabelsMax}}};
   std::array<std::uint64_t, 3> counts{};
@@ -145,10 +145,10 @@ Result<bool> TextReader::next_line(std::string_view& line) {
     }
     if (format_ == TextFormat::kLibsvm && line[0] == '#') continue;
     if (empty_line == 0) return true;
-    Result<void> refused =
-        refuse(empty_line, 1,
-               "expected a point, found an empty line (a point without labels and features is a "
-               "single blank)");
+    Result<void> refused = refuse(
+        empty_line, 1,
+        "expected an example, found an empty line (an example without labels and features is a "
+        "single blank)");
     if (!refused) return refused.error();
     return true;
   }
@@ -161,7 +161,7 @@ Result<void> TextReader::check_end() {
   const std::uint64_t wanted = announced_points_.value_or(1);
   if (points_ >= wanted) return {};
   return refuse(lines_.line_number() + 1, 1,
-                fmt::format("expected {} points{}, found the end of the file after {}", wanted,
+                fmt::format("expected {} examples{}, found the end of the file after {}", wanted,
                             announced_points_ ? " as the header announces" : " or more", points_));
 }
 
@@ -178,7 +178,7 @@ Result<bool> TextReader::next(Point& point) {
     Result<void> accepted;
     if (announced_points_ && points_ == *announced_points_) {
       accepted = refuse(lines_.line_number(), 1,
-                        fmt::format("expected the end of the file after the {} points that the "
+                        fmt::format("expected the end of the file after the {} examples that the "
                                     "header announces, found {}",
                                     points_, quote_found(line, 0)));
       if (!accepted) return accepted.error();

@@ -120,9 +120,9 @@ void visit_learning_fields(const ModelFieldVisit<Visit>& field) {
         "How much of its gradient statistics a row keeps from one update to the next.");
   field("epsilon", &C::epsilon, 1e-30F, 1.0F, "", "Added to the denominator of every update.");
   field("dropout", &C::dropout, 0.0F, 0.95F, "",
-        "Share of the hidden units zeroed for an example in training.");
+        "Fraction of the hidden units zeroed for an example in training.");
   field("feature_dropout", &C::feature_dropout, 0.0F, 0.95F, "",
-        "Share of an example's features left out in training; the others are scaled up.");
+        "Fraction of an example's features left out in training; the others are scaled up.");
   field("input_scale", &C::input_scale, 0.0F, 100.0F, "",
         "Standard deviation of the input layer's initial weights.");
   field("output_scale", &C::output_scale, 0.0F, 100.0F, "",

@@ -47,7 +47,7 @@ void add_data(Settings& settings, MasterConfig& c) {
                "compressed by gzip or zstd. Required.",
                text_setting(c.data.train, "PATH"));
   settings.add("test", SettingScope::kMachine, "",
-               "Held-out file for precision@k, in the same form. Without it nothing is evaluated.",
+               "Test file for precision@k, in the same form. Without it nothing is evaluated.",
                text_setting(c.data.test, "PATH"));
   settings.add("init_from", SettingScope::kMachine, "",
                "Model in safetensors form, as gleaner export writes it, that the run begins with "
@@ -58,7 +58,8 @@ void add_data(Settings& settings, MasterConfig& c) {
                "Folder for the packed form of the data, made once. Empty: beside the data file.",
                text_setting(c.data.cache_dir, "DIR"));
   settings.add("l2_normalise", SettingScope::kModel, "",
-               "Scale every point's features to length one.", boolean_setting(c.data.l2_normalise));
+               "Scale every example's features to length one.",
+               boolean_setting(c.data.l2_normalise));
 }
 
 void add_run(Settings& settings, MasterConfig& c) {
@@ -77,17 +78,19 @@ void add_run(Settings& settings, MasterConfig& c) {
   settings.add("min_volunteers", SettingScope::kMachine, "volunteers",
                "Training starts when N have joined.",
                integer_setting(c.run.min_volunteers, 1, 100'000));
-  settings.add("input_layer", SettingScope::kMachine, "",
-               "Who holds the input layer. master: this process, in memory. volunteers: they lease "
-               "its shards (model.input_shards) as they do those of the output layer, fetch the "
-               "points of a batch once and keep them in their cache; for data whose features make "
-               "the input layer the larger one. The model is the same to the bit, and a run may be "
-               "resumed with the other.",
-               choice_setting(c.run.input_layer, {"master", "volunteers"}));
-  settings.add("fallback_local_s", SettingScope::kMachine, "seconds",
-               "When no volunteer has been here for so long, one inside this process trains until "
-               "others have been here for as long; 0: the run waits.",
-               integer_setting(c.run.fallback_local_s, 0, 86'400), "fallback-local");
+  settings.add(
+      "input_layer", SettingScope::kMachine, "",
+      "Who holds the input layer. master: this process, in memory. volunteers: they lease "
+      "its shards (model.input_shards) as they do those of the output layer, fetch the "
+      "examples of a batch once and keep them in their cache; for data whose features make "
+      "the input layer the larger one. The model is the same to the bit, and a run may be "
+      "resumed with the other.",
+      choice_setting(c.run.input_layer, {"master", "volunteers"}));
+  settings.add(
+      "fallback_local_s", SettingScope::kMachine, "seconds",
+      "When no volunteer has been here for this time, one inside this process trains until "
+      "others have been here for as long; 0: the run waits.",
+      integer_setting(c.run.fallback_local_s, 0, 86'400), "fallback-local");
   settings.add("stop_grace_s", SettingScope::kMachine, "seconds",
                "How long a stop (SIGINT, SIGTERM) waits for the open round to become a checkpoint "
                "before the round is given up.",
@@ -175,7 +178,7 @@ void add_model(Settings& settings, MasterConfig& c) {
 
 void add_evaluation(Settings& settings, MasterConfig& c) {
   settings.begin_section("evaluation",
-                         "Precision@1, 3, 5 and their propensity-scored forms on the held-out "
+                         "Precision@1, 3, 5 and their propensity-scored forms on the test "
                          "file. Every evaluation of a run scores the same test examples. Where "
                          "they are a sample, `gleaner evaluate` scores the whole file afterwards.");
   settings.add("every_epochs", SettingScope::kRun, "epochs",
@@ -236,7 +239,7 @@ void add_limits(Settings& settings, MasterConfig& c) {
       "tries again.",
       integer_setting(c.network.volunteers_max, 1, 100'000));
   settings.add("waiting_max", SettingScope::kMachine, "connections",
-               "How many connections may be open that have not said yet who they are; beyond that "
+               "How many connections may be open that have not introduced themselves; beyond that "
                "the one that has waited longest is closed.",
                integer_setting(c.network.waiting_max, 1, 100'000));
   settings.add("waiting_per_address_max", SettingScope::kMachine, "connections",
@@ -268,23 +271,25 @@ void add_network(Settings& settings, MasterConfig& c) {
                "drawn so that nobody can foresee which.",
                number_setting(c.network.audit_share, 0.001, 1.0));
   settings.add("heartbeat_ms", SettingScope::kMachine, "milliseconds",
-               "Both sides say something at least this often.",
+               "Both sides send something at least this often.",
                integer_setting(c.network.heartbeat_ms, 10, 600'000));
-  settings.add("silence_ms", SettingScope::kMachine, "milliseconds",
-               "A volunteer silent for so long is taken for dead, and its shards are lent to "
-               "others; more than twice heartbeat_ms.",
-               integer_setting(c.network.silence_ms, 50, 3'600'000));
+  settings.add(
+      "silence_ms", SettingScope::kMachine, "milliseconds",
+      "A volunteer that sends nothing for this time is taken for dead, and its shards go to "
+      "others; more than twice heartbeat_ms.",
+      integer_setting(c.network.silence_ms, 50, 3'600'000));
   settings.add("join_timeout_ms", SettingScope::kMachine, "milliseconds",
-               "A connection must have said who it is within this time.",
+               "A connection must have introduced itself within this time.",
                integer_setting(c.network.join_timeout_ms, 100, 600'000));
   settings.add("stall_s", SettingScope::kMachine, "seconds",
-               "A volunteer that is there but has not answered its work for so long is let go.",
+               "A volunteer that is there but has not answered its work for this time is let go.",
                integer_setting(c.network.stall_s, 1, 86'400));
-  settings.add("rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
-               "After a restart, or when every volunteer was lost at once, shards wait so long for "
-               "volunteers that still have them before they are lent to be downloaded. Volunteers "
-               "that have some try again every second.",
-               integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
+  settings.add(
+      "rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
+      "After a restart, or when every volunteer was lost at once, shards wait this time for "
+      "volunteers that still have them before they are lent to be downloaded. Volunteers "
+      "that have some try again every second.",
+      integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
   add_limits(settings, c);
 }
 
@@ -300,9 +305,9 @@ void add_scheduling(Settings& settings, MasterConfig& c) {
       "a quarter of the lag at most.",
       integer_setting(c.scheduling.unit_target_ms, 1, 60'000));
   settings.add(
-      "balance_hysteresis", SettingScope::kMachine, "share",
+      "balance_hysteresis", SettingScope::kMachine, "fraction",
       "Shards move between volunteers when that would make batches faster by more than this "
-      "share, and has for some rounds; newcomers get theirs at the end of a round.",
+      "fraction, and has for some rounds; newcomers get theirs at the end of a round.",
       number_setting(c.scheduling.balance_hysteresis, 0.0, 10.0));
 }
 

@@ -164,7 +164,7 @@ struct EventText {
                                 e.checkpoint, e.rounds)
                   : fmt::format("New run in {}: {} checkpoints to make.", e.store, e.rounds);
     return fmt::format(
-        "{}\n{} training points, {} test points, {} features, {} labels; {} hidden units, {} "
+        "{}\n{} training examples, {} test examples, {} features, {} labels; {} hidden units, {} "
         "output "
         "shards, {} epochs, batches of {}, lag {}, seed {}",
         coloured(begin, Colour::kBold, style), grouped(e.points), grouped(e.test_points),

@@ -143,7 +143,7 @@ Event Worker::run_task(const ReadPointsTask& task) {
   for (const std::uint64_t point : request.points) {
     if (point >= end) {
       read.parts = Error{ErrorCode::kProtocol,
-                         fmt::format("it asks for point {}, and there are {}", point, end)};
+                         fmt::format("it asks for example {}, and there are {}", point, end)};
       return read;
     }
     if (bytes >= kPointsBytes) {

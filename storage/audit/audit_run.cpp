@@ -147,7 +147,7 @@ void RunAudit::read_label_counts() {
     const auto last = counts.begin() + first + static_cast<std::ptrdiff_t>(own);
     if (*std::max_element(counts.begin() + first, last) <= run_.model->points) continue;
     is_whole = false;
-    findings_.add(Table::kRun, key, "a label has more points than the training file");
+    findings_.add(Table::kRun, key, "a label has more examples than the training file");
   }
   if (is_whole) run_.label_counts = std::move(counts);
 }

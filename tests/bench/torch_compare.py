@@ -127,7 +127,7 @@ def gleaner(args, *flags):
     program = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
     points = None
     for line in program.stdout:
-        head = re.match(r"(\d+) points", line)
+        head = re.match(r"(\d+) examples", line)
         points = int(head[1]) if head else points
         spent = re.search(r"([\d.]+) us of CPU", line)
         if spent:

@@ -126,7 +126,7 @@ void print_buckets(const std::array<Precision, kFrequencyBuckets.size()>& bucket
     const std::string until =
         b + 1 < buckets.size() ? fmt::format(" to {}", kFrequencyBuckets[b + 1].count_min - 1) : "";
     fmt::print(
-        "\n  of it {:5} (labels of {}{} training points): P@1 {:.4f} P@5 {:.4f} PSP@1 {:.4f} "
+        "\n  of it {:5} (labels of {}{} training examples): P@1 {:.4f} P@5 {:.4f} PSP@1 {:.4f} "
         "PSP@5 {:.4f}",
         kFrequencyBuckets[b].name, kFrequencyBuckets[b].count_min,
         until.empty() ? " or more" : until, buckets[b].p[0], buckets[b].p[2], buckets[b].psp[0],
@@ -140,7 +140,7 @@ int run(const Options& options, const PackedDataset& train, const PackedDataset&
   for (const auto& set : options.fields) set(config);
   if (const auto valid = validate(config); !valid) return fail(valid.error());
   fmt::print(
-      "{} points, {} features, {} labels, hidden {}, batch {}, K {} L {} cap {}, rates {} {}"
+      "{} examples, {} features, {} labels, hidden {}, batch {}, K {} L {} cap {}, rates {} {}"
       " x {}, lag {}\n",
       config.points, config.features, config.labels, config.hidden, config.batch_examples,
       config.hash_bits, config.tables, config.active_cap, config.input_rate, config.output_rate,

@@ -39,7 +39,7 @@ std::shared_ptr<Flags> set_action(CLI::App& verb, int& exit_status, Run run) {
 
 void add_info(CLI::App& dataset, int& exit_status) {
   CLI::App& verb = *dataset.add_subcommand(
-      "info", "count a data set's points, features and labels, and warn of its oddities");
+      "info", "count a data set's examples, features and labels, and warn of its oddities");
   auto flags = set_action<InfoFlags>(verb, exit_status, run_dataset_info);
   verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
   add_json(verb, flags->json);
@@ -81,14 +81,14 @@ void add_split(CLI::App& dataset, int& exit_status) {
   verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
   verb.add_option("--train", flags->train, "file for the training part")->required();
   verb.add_option("--test", flags->test, "file for the test part")->required();
-  verb.add_option("--share", flags->share, "share of the points that go to the test part")
+  verb.add_option("--share", flags->share, "fraction of the examples that go to the test part")
       ->capture_default_str();
   verb.add_option("--seed", flags->seed, "another seed, another split")->capture_default_str();
   add_read_flags(verb, flags->read);
   add_json(verb, flags->json);
   add_force(verb, flags->force);
   verb.footer(
-      std::string("Where a point goes depends on the seed and its place in the file alone. "
+      std::string("Where an example goes depends on the seed and its place in the file alone. "
                   "Writes XC text,\ncompressed if the names end in .gz or .zst.\n\n"
                   "Examples:\n"
                   "  gleaner dataset split all.txt --train train.txt.zst --test test.txt.zst"
@@ -100,11 +100,11 @@ void add_split(CLI::App& dataset, int& exit_status) {
 
 void add_synth(CLI::App& dataset, int& exit_status) {
   CLI::App& verb =
-      *dataset.add_subcommand("synth", "write points with a planted structure, of any number");
+      *dataset.add_subcommand("synth", "write examples with a planted structure, of any number");
   auto flags = set_action<SynthFlags>(verb, exit_status, run_dataset_synth);
   SynthOptions& options = flags->options;
   verb.add_option("--train", flags->train, "file to write")->required();
-  verb.add_option("--test", flags->test, "file for further points of the same structure");
+  verb.add_option("--test", flags->test, "file for further examples of the same structure");
   verb.add_option("--points", flags->points)->capture_default_str();
   verb.add_option("--test-points", flags->test_points)->capture_default_str();
   verb.add_option("--features", options.dimensions.features)->capture_default_str();
@@ -115,7 +115,7 @@ void add_synth(CLI::App& dataset, int& exit_status) {
       ->capture_default_str();
   verb.add_option("--zipf", options.zipf, "exponent of the labels' frequencies; 0: all equal")
       ->capture_default_str();
-  verb.add_option("--noise", options.noise, "share of the features that mean nothing")
+  verb.add_option("--noise", options.noise, "fraction of the features that mean nothing")
       ->capture_default_str();
   verb.add_option("--seed", options.seed)->capture_default_str();
   add_json(verb, flags->json);
@@ -137,7 +137,7 @@ void add_debian(CLI::App& dataset, int& exit_status) {
   verb.add_option("--dump", flags->dump,
                   "saved output of 'apt-cache dumpavail' (plain, gzip or zstd) to use instead");
   verb.add_option("--share", flags->options.test_share,
-                  "share of the packages that go to the test part")
+                  "fraction of the packages that go to the test part")
       ->capture_default_str();
   verb.add_option("--seed", flags->options.seed, "another seed, other parts")
       ->capture_default_str();
@@ -147,7 +147,7 @@ void add_debian(CLI::App& dataset, int& exit_status) {
       ->capture_default_str();
   add_json(verb, flags->json);
   add_force(verb, flags->force);
-  verb.footer(std::string("One point a package that depends on others. Features: words of its "
+  verb.footer(std::string("One example a package that depends on others. Features: words of its "
                           "name, short description,\nsection, tags and maintainer, weighted by "
                           "rarity. Labels: its dependencies, the first of\nalternatives. Writes "
                           "train.txt, test.txt, labels.txt, features.txt, train.points.txt and\n"
@@ -177,18 +177,18 @@ void add_validate(CLI::App& dataset, int& exit_status) {
 
 void add_sample(CLI::App& dataset, int& exit_status) {
   CLI::App& verb = *dataset.add_subcommand(
-      "sample", "keep some points of a data set, chosen by chance, in their order");
+      "sample", "keep some examples of a data set, chosen by chance, in their order");
   auto flags = set_action<SampleFlags>(verb, exit_status, run_dataset_sample);
   verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
   verb.add_option("--output", flags->output, "file to write, in the form that its name says")
       ->required();
   CLI::Option* const points = verb.add_option("--points", flags->points, "exactly N of them");
-  verb.add_option("--share", flags->share, "such a share of them, as in 0.1")->excludes(points);
+  verb.add_option("--share", flags->share, "this fraction of them, as in 0.1")->excludes(points);
   verb.add_option("--seed", flags->seed, "another seed, another sample")->capture_default_str();
   add_read_flags(verb, flags->read);
   add_json(verb, flags->json);
   add_force(verb, flags->force);
-  verb.footer(std::string("Any choice of N points is as likely as any other; which one it is "
+  verb.footer(std::string("Any choice of N examples is as likely as any other; which one it is "
                           "depends on the seed and\ntheir number alone. Memory does not grow with "
                           "the set.\n\nExamples:\n"
                           "  gleaner dataset sample train.txt.zst --points 10000 --output small.txt"
@@ -245,19 +245,19 @@ void add_text_flags(CLI::App& verb, TextFlags& flags) {
       ->delimiter(',');
   add("--tags", flags.fields.tags, "column or key with the tags: the labels");
   add("--name", flags.fields.name,
-      "column or key with a name for the point (otherwise its text's beginning)");
+      "column or key with a name for the example (otherwise its text's beginning)");
   add("--tag-separator", flags.fields.tag_separator,
       "what stands between tags (a comma unless given)");
   add("--records", flags.form,
       "csv (RFC 4180), tsv, both with a row of names, or jsonl; unless given, as the name ends")
       ->check(CLI::IsMember({"csv", "tsv", "jsonl"}));
-  add("--min-count", flags.count_min, "leave out words that fewer training points have")
+  add("--min-count", flags.count_min, "leave out words that fewer training examples have")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  add("--min-tag-count", flags.tag_count_min, "leave out tags that fewer training points have")
+  add("--min-tag-count", flags.tag_count_min, "leave out tags that fewer training examples have")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
-  add("--share", flags.test_share, "share of the points that go to a test part");
+  add("--share", flags.test_share, "fraction of the examples that go to a test part");
   add("--seed", flags.seed, "another seed, other parts")->capture_default_str();
   add("--vocabulary", flags.vocabulary,
       "folder made before: use its words, rarities and labels, and write one file");
@@ -288,7 +288,7 @@ void add_convert(CLI::App& dataset, int& exit_status) {
       std::string("With --text, writes train.txt, labels.txt, features.txt, words.json and "
                   "train.points.txt into a\nfolder, and with --share also test.txt and "
                   "test.points.txt. Values are (1 + ln occurrences) times\nthe word's rarity "
-                  "among the training points. With --vocabulary, a later file is made the same "
+                  "among the training examples. With --vocabulary, a later file is made the same "
                   "way:\nits --text and --tags are those of the training part unless given.\n\n"
                   "Examples:\n"
                   "  gleaner dataset convert train.svm --output train.txt.zst\n"

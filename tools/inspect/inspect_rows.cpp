@@ -120,7 +120,7 @@ void show_heaviest(Report& report, const RunStore& run, ShardId shard, const Nam
   ReportTable& table = report.table("heaviest", {{"row", "row"},
                                                  {"label", "label"},
                                                  {"name", "name", true},
-                                                 {"training_points", "training points"},
+                                                 {"training_points", "training examples"},
                                                  {"norm", "norm"},
                                                  {"bias", "bias"}});
   const std::uint32_t first = map.neurons(shard).begin;
@@ -204,7 +204,7 @@ Result<Report> inspect_layer(RunStore& run, const InspectRequest&) {
                  fmt::format("Input layer: {} features to {} hidden units",
                              grouped(run.identity().model.features), run.identity().model.hidden));
   input.show(report);
-  report.section("", "Output neurons by how many training points have their label");
+  report.section("", "Output neurons by how many training examples have their label");
   ReportTable& table = report.table("by_frequency", {{"points_from", "from"},
                                                      {"points_to", "to"},
                                                      {"neurons", "neurons"},
@@ -315,7 +315,7 @@ Result<Report> inspect_neuron(RunStore& run, const InspectRequest& request) {
   report.section("", printable(names->name_or("Label", *label)));
   report.fact("label", "label", cell_count(*label));
   report.fact("name", "name", cell_text(names->name(*label)));
-  report.fact("training_points", "training points", cell_count(neuron->training_points));
+  report.fact("training_points", "training examples", cell_count(neuron->training_points));
   report.fact("shard", "shard", cell_count(raw(neuron->shard)));
   report.fact("row", "row", cell_count(neuron->row));
   report.fact("is_stored", "trained", {neuron->is_stored, neuron->is_stored ? "yes" : "no"});

@@ -74,7 +74,7 @@ void add_metrics(Report& report, const std::vector<HistoryRecord>& history, cons
     last = &record;
     if (best == nullptr || record.precision.at_1() > best->precision.at_1()) best = &record;
   }
-  report.section("precision", "Precision on held-out points");
+  report.section("precision", "Precision on test examples");
   if (last == nullptr) {
     report.text("  not evaluated yet\n");
     return;
@@ -118,7 +118,7 @@ Result<Report> inspect_summary(RunStore& run, const InspectRequest& request) {
   rows.text += fmt::format(" of {}", grouped(model.labels));
   report.fact("labels_trained", "labels trained", std::move(rows));
   report.section("data", "Data");
-  report.fact("points", "training points", cell_count(model.points));
+  report.fact("points", "training examples", cell_count(model.points));
   report.fact("fingerprint", "fingerprint",
               cell_text(fmt::format("{:016x}", model.data_fingerprint)));
   report.fact("seed", "seed", cell_count(model.seed));

@@ -91,7 +91,7 @@ Result<Report> inspect_traffic(RunStore& run, const InspectRequest& request) {
                                          {"evaluation", "evaluation"},
                                          {"commits", "commits"},
                                          {"shards", "shards"},
-                                         {"points", "points"},
+                                         {"points", "examples"},
                                          {"rest", "rest"}});
   Traffic both;
   const auto add_row = [&](const VolunteerAccount& account, const char* direction,

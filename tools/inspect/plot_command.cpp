@@ -162,9 +162,9 @@ std::vector<Plot> plots_of(const std::vector<HistoryRecord>& history, const Mode
   add_series(loss, history, "loss", epochs, [](const HistoryRecord& r) { return r.loss; });
   plots.push_back(std::move(loss));
   using R = HistoryRecord;
-  plots.push_back(precision_plot("precision", "Precision on held-out points", "P@", history, epochs,
+  plots.push_back(precision_plot("precision", "Precision on test examples", "P@", history, epochs,
                                  &Precision::p));
-  plots.push_back(precision_plot("psp", "Propensity-scored precision on held-out points", "PSP@",
+  plots.push_back(precision_plot("psp", "Propensity-scored precision on test examples", "PSP@",
                                  history, epochs, &Precision::psp));
   Plot active{"active", "Active neurons", "epochs", "neurons an example, mean over a round", {}};
   add_series(active, history, "active", epochs, [](const R& r) { return r.active; });

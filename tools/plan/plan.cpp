@@ -288,8 +288,8 @@ Result<void> check(const PlanInput& input) {
            Range{"Mbit/s of a volunteer", input.volunteers.mbit, 0, kMbitMax},
            Range{"Mbit/s of the master", input.master.mbit, 0, kMbitMax},
            Range{"seconds of a round trip", input.round_trip, 0, kRoundTripMax},
-           Range{"features a point", input.features_per_point, 0, double(m.features)},
-           Range{"labels a point", input.labels_per_point, 0, double(m.labels)},
+           Range{"features per example", input.features_per_point, 0, double(m.features)},
+           Range{"labels per example", input.labels_per_point, 0, double(m.labels)},
        }) {
     if (auto checked = in_range(r.name, r.value, r.low, r.high); !checked) return checked;
   }

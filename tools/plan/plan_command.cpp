@@ -125,7 +125,7 @@ int run_plan(const PlanFlags& flags) {
 void add_run_options(CLI::App& verb, PlanFlags& flags) {
   verb.add_option("--labels", flags.facts.labels, "output neurons")->required();
   verb.add_option("--features", flags.facts.features, "of the data set")->capture_default_str();
-  verb.add_option("--points", flags.facts.points, "training points")->capture_default_str();
+  verb.add_option("--points", flags.facts.points, "training examples")->capture_default_str();
   verb.add_option("--labels-per-point", flags.facts.labels_per_point, "mean")
       ->capture_default_str();
   verb.add_option("--features-per-point", flags.facts.features_per_point, "mean")
@@ -144,7 +144,8 @@ void add_run_options(CLI::App& verb, PlanFlags& flags) {
       ->check(CLI::Range(0.01, 0.9));
   verb.add_option("--shards", flags.shards, "output shards");
   verb.add_option("--input-shards", flags.input_shards, "shards of the input layer");
-  verb.add_option("--epochs", flags.epochs, "how often every point is seen: counts for the store");
+  verb.add_option("--epochs", flags.epochs,
+                  "how often every example is seen: counts for the store");
 }
 
 void add_machine_options(CLI::App& verb, PlanFlags& flags) {

@@ -96,7 +96,7 @@ void add_traffic(const PlanInput& input, const Plan& plan, Report& report) {
                         cell_per_example(t.commit_up), cell_per_example(t.up),
                         cell_per_example(t.master_up)});
   if (input.lends_input) {
-    report.fact("points_bytes", "points, once, an example and epoch",
+    report.fact("points_bytes", "features of examples, once, per example and epoch",
                 cell_per_example(t.points_down));
   }
   report.fact("download_bytes", "a volunteer's download", cell_whole_bytes(t.download));

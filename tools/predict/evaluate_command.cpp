@@ -150,7 +150,7 @@ Result<void> Evaluation::read(PredictPoints& points) {
     batch_.push_back(std::move(point.point));
     if (batch_.size() < kPointsAtOnce) continue;
     if (auto done = flush(normalise); !done) return done;
-    progress.show(points_read_, total, "points");
+    progress.show(points_read_, total, "examples");
   }
   return flush(normalise);
 }
@@ -158,7 +158,7 @@ Result<void> Evaluation::read(PredictPoints& points) {
 Report Evaluation::report() const {
   Report report;
   report.fact("checkpoint", "checkpoint", cell_count(model_.checkpoint()));
-  report.fact("points", "points", cell_count(points_read_));
+  report.fact("points", "examples", cell_count(points_read_));
   report.fact("evaluated", "with labels", cell_count(ways_[0].quality.points()));
   if (tables_ != nullptr) {
     report.fact("candidates", "candidates", cell_count(flags_.candidates));
@@ -172,7 +172,7 @@ Report Evaluation::report() const {
   table.columns.insert(table.columns.end(), {{"ndcg_at_3", "nDCG@3"},
                                              {"ndcg_at_5", "nDCG@5"},
                                              {"recall_at_5", "R@5"},
-                                             {"examples_per_second", "points/s"}});
+                                             {"examples_per_second", "examples/s"}});
   for (const Way& way : ways_) {
     const double seconds = static_cast<double>(way.elapsed.count()) / 1e6;
     std::vector<Cell>& row = table.rows.emplace_back();
@@ -189,7 +189,7 @@ Report Evaluation::report() const {
     report.section("", fmt::format("By how frequent labels are, {}", way.name));
     ReportTable& classes = report.table(key, {{"class", "", true},
                                               {"labels", "labels"},
-                                              {"points_from", "points from"},
+                                              {"points_from", "examples from"},
                                               {"points_to", "to"},
                                               {"true_labels", "true labels"},
                                               {"recall_at_1", "found at 1"},
@@ -247,14 +247,16 @@ Result<void> evaluate(const EvaluateFlags& flags) {
 }  // namespace
 
 void add_evaluate_command(CLI::App& app, int& exit_status) {
-  CLI::App& verb = *app.add_subcommand("evaluate", "measure a trained model on points with labels");
+  CLI::App& verb =
+      *app.add_subcommand("evaluate", "measure a trained model on examples with labels");
   auto flags = std::make_shared<EvaluateFlags>();
   verb.add_option("store", flags->store, "folder that gleaner-master was given as --store")
       ->required();
-  verb.add_option("--data", flags->data,
-                  "points as XC or libsvm text (plain, gzip, zstd) or packed; - is standard input")
+  verb.add_option(
+          "--data", flags->data,
+          "examples as XC or libsvm text (plain, gzip, zstd) or packed; - is standard input")
       ->required();
-  verb.add_option("--points", flags->points, "only N points from the front");
+  verb.add_option("--points", flags->points, "only N examples from the front");
   verb.add_flag("--tables", flags->tables,
                 "also through the hash tables, and how much of the exact answers they find");
   verb.add_option(

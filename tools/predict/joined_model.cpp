@@ -28,14 +28,14 @@ Result<RunIdentity> joined_identity(const std::vector<JoinedPart>& parts) {
   joined.model.input_shards = 1;
   for (const JoinedPart& part : parts) {
     if (!is_of_same_points(part.identity->model, joined.model)) {
-      return refuse(part, fmt::format("it was trained on other points than {}, so their labels "
+      return refuse(part, fmt::format("it was trained on other examples than {}, so their labels "
                                       "need not be the same",
                                       first.name));
     }
     const Result<bool> own = trained_on_normalised_points(*part.identity);
     if (!own) return refuse(part, own.error().message);
     if (*own != *is_normalised) {
-      return refuse(part, fmt::format("its points were {}scaled to length one, those of {} were "
+      return refuse(part, fmt::format("its examples were {}scaled to length one, those of {} were "
                                       "{}",
                                       *own ? "" : "not ", first.name, *own ? "not" : "so"));
     }

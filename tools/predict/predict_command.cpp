@@ -37,24 +37,24 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
   verb.add_option("store", flags.store, "folder that gleaner-master was given as --store")
       ->required();
   CLI::Option* const data = verb.add_option(
-      "--data", flags.data, "folder made by 'gleaner dataset debian': points of its test part");
+      "--data", flags.data, "folder made by 'gleaner dataset debian': examples of its test part");
   verb.add_option("--input", flags.input,
-                  "points as XC or libsvm text or packed; - reads text from standard input")
+                  "examples as XC or libsvm text or packed; - reads text from standard input")
       ->excludes(data);
   verb.add_option("--text", flags.text,
                   "folder of a data set made of texts ('gleaner dataset debian' or 'convert "
                   "--text'): each line of --input, or of standard input, is a text")
       ->excludes(data);
   verb.add_option("--examples", flags.examples,
-                  "choose N of the points that have labels (with --data: 5 unless given; "
-                  "with --input: all points unless given)")
+                  "choose N of the examples that have labels (with --data: 5 unless given; "
+                  "with --input: all examples unless given)")
       ->check(CLI::Range(1, 1'000'000));
   verb.add_option("--seed", flags.seed, "another seed, another choice")->capture_default_str();
-  verb.add_option("--top", flags.top_k, "labels to predict for a point")
+  verb.add_option("--top", flags.top_k, "labels to predict for an example")
       ->check(CLI::Range(std::uint32_t{1}, kTopKMax))
       ->capture_default_str();
   verb.add_option("--labels", flags.labels,
-                  "file with a label's name a line (otherwise labels.txt beside the points)");
+                  "file with a label's name a line (otherwise labels.txt beside the examples)");
   verb.add_option("--threads", flags.threads, "compute threads (one a core unless given)")
       ->check(CLI::Range(std::uint32_t{1}, kThreadsMax));
   verb.add_flag("--json", flags.json, "one JSON object a line instead of text");

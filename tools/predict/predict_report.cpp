@@ -65,7 +65,7 @@ std::string prediction_text(const Prediction& prediction, const PredictNames& na
     return plain_line(std::string(kIndent) + text, layout);
   };
   const std::string title = plain_line(
-      prediction.name.empty() ? names.points.name_or("point", prediction.index) : prediction.name,
+      prediction.name.empty() ? names.points.name_or("example", prediction.index) : prediction.name,
       layout);
   std::string text = coloured(title, Colour::kBold, layout.style) + "\n";
   text += coloured(line(features_line(prediction, names)), Colour::kDim, layout.style) + "\n";
@@ -91,7 +91,7 @@ const char* true_mark(TextStyle style) {
 std::string tally_text(const PredictTally& tally) {
   if (tally.labelled == 0) return {};
   return fmt::format(
-      "The first prediction is right for {} of {} points with labels ({:.1f} %).\n",
+      "The first prediction is right for {} of {} examples with labels ({:.1f} %).\n",
       grouped(tally.first_right), grouped(tally.labelled),
       100.0 * static_cast<double>(tally.first_right) / static_cast<double>(tally.labelled));
 }

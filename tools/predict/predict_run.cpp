@@ -52,7 +52,7 @@ Result<NameTable> required_names(const std::string& folder, const char* file,
   if (!std::filesystem::is_regular_file(path, error)) {
     return Error{ErrorCode::kInvalidData,
                  fmt::format("{} is missing: --data wants a folder made by 'gleaner dataset "
-                             "debian'; for another file of points use --input",
+                             "debian'; for another file of examples use --input",
                              path)};
   }
   Result<NameTable> names = load_names(path);
@@ -86,7 +86,7 @@ Result<Source> open_folder(const PredictFlags& flags, const ModelConfig& config,
   if (!std::filesystem::is_regular_file(path, error)) {
     return Error{ErrorCode::kInvalidData,
                  fmt::format("{} is missing: --data wants a folder made by 'gleaner dataset "
-                             "debian'; for another file of points use --input",
+                             "debian'; for another file of examples use --input",
                              path)};
   }
   auto points = PredictPoints::open(path, options, {});
@@ -225,7 +225,7 @@ Result<void> Predictor::print_header() {
   if (has_header_ || flags_.json) return {};
   has_header_ = true;
   const RunPlan plan(model_.config());
-  return print_(fmt::format("Checkpoint {} of {}; {} is a label that the point really has.\n\n",
+  return print_(fmt::format("Checkpoint {} of {}; {} is a label that the example really has.\n\n",
                             grouped(model_.checkpoint()), grouped(plan.round_count()),
                             true_mark(layout_.style)));
 }
@@ -268,7 +268,7 @@ Result<void> predict_all(const PredictFlags& flags, Source& source, Predictor& p
     if (!*has_point) return predictor.flush();
     const std::uint64_t done = point.index + 1;
     if (auto added = predictor.add(std::move(point)); !added) return added;
-    if (progress) progress->show(done, source.points->announced_points().value_or(0), "points");
+    if (progress) progress->show(done, source.points->announced_points().value_or(0), "examples");
   }
 }
 
@@ -278,7 +278,7 @@ Result<void> predict_chosen(const PredictFlags& flags, Source& source, Predictor
   if (!chosen) return chosen.error();
   if (chosen->empty()) {
     return Error{ErrorCode::kInvalidData,
-                 fmt::format("no point of {} has labels, and --examples chooses among those that "
+                 fmt::format("no example of {} has labels, and --examples chooses among those that "
                              "have; leave it out to predict for all",
                              flags.data.empty() ? flags.input : flags.data)};
   }
@@ -298,7 +298,7 @@ Result<void> check_flags(const PredictFlags& flags) {
   if (flags.data.empty() == flags.input.empty()) {
     return Error{ErrorCode::kInvalidArgument,
                  "give either --data (a folder made by 'gleaner dataset debian'), --input (a file "
-                 "of points, or - for standard input) or --text (a folder, for lines of text)"};
+                 "of examples, or - for standard input) or --text (a folder, for lines of text)"};
   }
   return {};
 }

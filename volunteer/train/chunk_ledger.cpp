@@ -36,8 +36,8 @@ Result<void> check_grant(const LeaseGrant& grant, const ModelConfig& config, con
   }
   for (const std::uint32_t count : grant.label_counts) {
     if (count > config.points) {
-      return refuse(lease, fmt::format("a label count of {} exceeds the {} training points", count,
-                                       config.points));
+      return refuse(lease, fmt::format("a label count of {} exceeds the {} training examples",
+                                       count, config.points));
     }
   }
   if (grant.base_round > plan.round_count()) {

@@ -68,10 +68,10 @@ Result<void> Units::receive(SessionState& session, const InputResult& result) {
 Result<void> Units::receive(SessionId id, SessionState& session, PointsRequest& request) {
   // One that has given its last input shard back may still ask for what it would have needed next.
   if (!session.was_lent_input) {
-    return protocol_error("it asks for points, and was lent no input shard");
+    return protocol_error("it asks for examples, and was lent no input shard");
   }
   if (session.points_in_flight + request.points.size() > kPointsInFlightMax) {
-    return protocol_error("it asks for points faster than they can be read");
+    return protocol_error("it asks for examples faster than they can be read");
   }
   session.points_in_flight += request.points.size();
   outbox_.push(WorkerTask(ReadPointsTask{id, std::move(request)}));

@@ -108,7 +108,7 @@ RunView::Wait RunView::step(WaitOwner owner, std::string what) const {
 RunView::Wait RunView::next_step() const {
   if (const auto& evaluation = evaluations_.current()) {
     return step(WaitOwner::kVolunteers,
-                fmt::format("the evaluation of {} held-out points, {} done", evaluation->points(),
+                fmt::format("the evaluation of {} test examples, {} done", evaluation->points(),
                             evaluation->points_scored()));
   }
   const BatchIndex batch = pipeline_.applied();

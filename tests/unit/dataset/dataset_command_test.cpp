@@ -146,8 +146,8 @@ TEST_CASE("dataset commands: info tells counts and warnings as text and JSON",
   const Run text = run(folder, {"info", folder.file("a.txt")});
   REQUIRE(text.status == 0);
   CHECK_THAT(text.out, Contains("(XC text)"));
-  CHECK_THAT(text.out, Contains("1 points   one"));
-  CHECK_THAT(text.out, Contains("1 points have no labels"));
+  CHECK_THAT(text.out, Contains("1 examples   one"));
+  CHECK_THAT(text.out, Contains("1 examples have no labels"));
   const Run json = run(folder, {"info", "--json", folder.file("a.txt")});
   const auto parsed = nlohmann::json::parse(json.out);
   CHECK(parsed["points"] == 2);
@@ -170,7 +170,7 @@ TEST_CASE("dataset commands: pack makes the cache, or a file with the same bytes
   make_set(folder, "a.txt");
   std::filesystem::copy(folder.file("a.txt"), folder.file("b.txt"));
   const Run cache = run(folder, {"pack", folder.file("a.txt")});
-  CHECK_THAT(cache.out, StartsWith(folder.file("a.txt.gleaner") + ": 400 points, 200 features"));
+  CHECK_THAT(cache.out, StartsWith(folder.file("a.txt.gleaner") + ": 400 examples, 200 features"));
   for (const char* name : {"a", "b"}) {
     REQUIRE(run(folder, {"pack", folder.file(std::string(name) + ".txt"), "--output",
                          folder.file(std::string(name) + ".packed")})
@@ -191,7 +191,7 @@ TEST_CASE("dataset commands: pack --like takes on another set's dimensions", "[d
     return run(folder, {"pack", folder.file(name), "--like", folder.file("train.txt"), "--output",
                         folder.file("out")});
   };
-  CHECK_THAT(pack("test.txt").out, Contains("1 points, 200 features, 50 labels"));
+  CHECK_THAT(pack("test.txt").out, Contains("1 examples, 200 features, 50 labels"));
   std::filesystem::remove(folder.file("out"));
   const Run wide = pack("wide.txt");
   CHECK(wide.status == 3);

@@ -48,15 +48,15 @@ TEST_CASE("dataset validate: every bad line is listed with its place", "[dataset
   const auto lines = lines_of(found.out);
   const std::vector<std::string> begins = {":3:1: expected a label id from 0 to 2",
                                            ":4:5: expected a number, found 'x'",
-                                           ":5:1: expected a point, found an empty line",
+                                           ":5:1: expected an example, found an empty line",
                                            ":7:7: expected every feature once",
                                            ":8:9: expected a finite number",
-                                           ":9:1: expected 7 points as the header announces"};
+                                           ":9:1: expected 7 examples as the header announces"};
   for (std::size_t i = 0; i < begins.size(); ++i) {
     INFO(lines[i]);
     CHECK(lines[i].starts_with(path + begins[i]));
   }
-  CHECK_THAT(found.out, Contains("sound points        2"));
+  CHECK_THAT(found.out, Contains("sound examples      2"));
 
   const Run limited = run(folder, {"validate", path, "--limit", "2", "--json"});
   CHECK(limited.status == 3);

@@ -52,14 +52,14 @@ TEST_CASE("statistics: every count is that of the points", "[statistics]") {
   REQUIRE(s.frequent_labels.size() == 2);
   CHECK(s.frequent_labels[0].label == 2);
   CHECK(s.frequent_labels[0].points == 2);
-  CHECK(warns(s, "1 points have no labels"));
-  CHECK(warns(s, "1 points have no features"));
+  CHECK(warns(s, "1 examples have no labels"));
+  CHECK(warns(s, "1 examples have no features"));
   CHECK(warns(s, "2 labels never occur"));
   CHECK(warns(s, "3 features never occur"));
-  CHECK(warns(s, "1 points had their features out of order"));
+  CHECK(warns(s, "1 examples had their features out of order"));
   CHECK(warns(s, "2 labels stood twice"));
   CHECK(warns(s, "3 features had the value zero"));
-  CHECK(warns(s, "Label 2 is on 67 % of the points"));
+  CHECK(warns(s, "Label 2 is on 67 % of the examples"));
 }
 
 TEST_CASE("statistics: only what deserves it is warned of", "[statistics]") {

@@ -223,7 +223,7 @@ TEST_CASE("packed: rows that break the format under valid checksums are refused"
   CHECK(patched(2, 1).ok());  // the value that stands there: the patching itself is sound
   for (const auto& [word, value] : std::vector<std::pair<std::size_t, std::uint32_t>>{
            {0, 3}, {1, 0xffffffff}, {2, 3}, {3, 20}, {4, 5}, {5, 50}, {6, 0x7fc00000}}) {
-    CHECK_THAT(message_of(patched(word, value)), Contains("points 0 to 0 break the format"));
+    CHECK_THAT(message_of(patched(word, value)), Contains("examples 0 to 0 break the format"));
   }
 }
 
@@ -244,7 +244,7 @@ TEST_CASE("packed: in files too large to check on opening, damage is found block
   CHECK(dataset->verify(sound).ok());
   CHECK(dataset->example(2999).features.size() > 0);
   const std::vector<std::uint64_t> mixed = {5, 1024};
-  CHECK_THAT(message_of(dataset->verify(mixed)), Contains("points 1024 to 2047 fail"));
+  CHECK_THAT(message_of(dataset->verify(mixed)), Contains("examples 1024 to 2047 fail"));
   // Without verify() the process ends rather than train on it.
   const pid_t child = ::fork();
   if (child == 0) {

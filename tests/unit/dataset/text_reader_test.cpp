@@ -128,9 +128,9 @@ TEST_CASE("text: an empty file is refused", "[text_reader]") {
   CHECK(message_of(parse("")) ==
         "f:1:1: expected a data set in XC or libsvm text form, found an empty file");
   CHECK(message_of(parse("\n\n")) ==
-        "f:3:1: expected 1 points or more, found the end of the file after 0");
+        "f:3:1: expected 1 examples or more, found the end of the file after 0");
   CHECK(message_of(parse("# nothing\n")) ==
-        "f:2:1: expected 1 points or more, found the end of the file after 0");
+        "f:2:1: expected 1 examples or more, found the end of the file after 0");
 }
 
 TEST_CASE("text: a header that cannot be is refused", "[text_reader]") {
@@ -140,7 +140,7 @@ TEST_CASE("text: a header that cannot be is refused", "[text_reader]") {
   CHECK(message_of(parse("3 10 5 1\n")) ==
         "f:1:8: expected the end of the header 'points features labels', found '1'");
   CHECK(message_of(parse("0 10 5\n")) ==
-        "f:1:1: expected the number of points (1 to 281474976710656) of the header 'points "
+        "f:1:1: expected the number of examples (1 to 281474976710656) of the header 'points "
         "features labels', found '0'");
   CHECK_THAT(message_of(parse("3 -1 5\n")), Catch::StartsWith("f:1:3: expected the number of f"));
   CHECK_THAT(message_of(parse("3 10 100000001\n")), Catch::StartsWith("f:1:6: expected"));
@@ -151,17 +151,18 @@ TEST_CASE("text: a header that cannot be is refused", "[text_reader]") {
 
 TEST_CASE("text: a number of points other than the header's is refused", "[text_reader]") {
   CHECK(message_of(parse("3 10 5\n")) ==
-        "f:2:1: expected 3 points as the header announces, found the end of the file after 0");
+        "f:2:1: expected 3 examples as the header announces, found the end of the file after 0");
   CHECK(refusal("1 1:1\n", 2) ==
-        "f:3:1: expected 2 points as the header announces, found the end of the file after 1");
+        "f:3:1: expected 2 examples as the header announces, found the end of the file after 1");
   CHECK(refusal("1 1:1\n2 1:1\n") ==
-        "f:3:1: expected the end of the file after the 1 points that the header announces, found "
+        "f:3:1: expected the end of the file after the 1 examples that the header announces, found "
         "'2'");
 }
 
 TEST_CASE("text: an empty line among points is refused where it stands", "[text_reader]") {
   const std::string expected =
-      "f:3:1: expected a point, found an empty line (a point without labels and features is a "
+      "f:3:1: expected an example, found an empty line (an example without labels and features is "
+      "a "
       "single blank)";
   CHECK(refusal("1 1:1\n\n2 1:1\n", 2) == expected);
   CHECK(refusal("1 1:1\r\n\r\n\r\n2 1:1\n", 2) == expected);
@@ -235,7 +236,7 @@ TEST_CASE("text: malformed lists are refused at the byte in question", "[text_re
         "f:2:3: expected a feature id from 0 to 9 (the header announces 10 features), found "
         "'x:1'");
   CHECK(refusal("2:1 3:1") ==
-        "f:2:1: expected a label list or, for a point without labels, a blank at the line's "
+        "f:2:1: expected a label list or, for an example without labels, a blank at the line's "
         "start, found '2:1'");
   CHECK_THAT(refusal(std::string("1 \0\x7f\xff:1", 7)),
              Catch::EndsWith("found '\\x00\\x7f\\xff:1'"));

@@ -179,7 +179,7 @@ class Model(unittest.TestCase):
                         "--epochs", "1", "--quiet"], check=True, capture_output=True,
                        timeout=SECONDS)
         target = self.path / "never.safetensors"
-        for stores, word in (((self.store, other), f"{other}: it was trained on other points"),
+        for stores, word in (((self.store, other), f"{other}: it was trained on other examples"),
                              ((self.store,) * 33, "hidden is 4224"),
                              ((self.store, self.path / "none"), "none")):
             status, out, err = run("export", *stores, "--to", target)

@@ -372,7 +372,7 @@ TEST_CASE("plan: the largest runs have finite figures, larger ones are refused",
   REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("Mbit/s of the master"));
   input = small_input();
   input.labels_per_point = 1'001;
-  REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("labels a point"));
+  REQUIRE_THAT(refusal(input), Catch::Matchers::StartsWith("labels per example"));
 }
 
 TEST_CASE("plan: a bound that is none is null for programs and a dash for people", "[plan]") {

@@ -42,7 +42,7 @@ TEST_CASE("predict report: text names the point, its words, what is true and wha
   unlabelled.point = {};
   unlabelled.predicted[0].is_true = false;
   CHECK(prediction_text(unlabelled, {}, {}) ==
-        "point 1\n"
+        "example 1\n"
         "  no features: the model knows nothing of it\n"
         "    87.5 %    label 3\n"
         "    25.0 %    label 1\n"
@@ -121,7 +121,7 @@ TEST_CASE("predict report: the tally counts points with labels only", "[predict]
   tally.add(prediction);
   CHECK(tally.points == 4);
   CHECK(tally_text(tally) ==
-        "The first prediction is right for 1 of 3 points with labels "
+        "The first prediction is right for 1 of 3 examples with labels "
         "(33.3 %).\n");
 }
 

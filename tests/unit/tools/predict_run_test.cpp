@@ -238,7 +238,7 @@ TEST_CASE("predict: a data folder gives names, and must be the run's own", "[pre
   flags.examples = 3;
   const std::string text = require_value(run.try_predict(flags));
   CHECK_THAT(text, Catch::StartsWith("Checkpoint "));
-  CHECK_THAT(text, Catch::Contains(" of 3 points with labels ("));
+  CHECK_THAT(text, Catch::Contains(" of 3 examples with labels ("));
 
   std::string other = read_file(run.folder.file("test.txt"));
   other.replace(0, other.find('\n'), "400 301 120");
@@ -270,7 +270,7 @@ TEST_CASE("predict: names given must be enough, names that lie about must fit", 
   check_error(run.try_predict(flags), ErrorCode::kInvalidData, "points.svm:2:");
   write_file(flags.input, " 1:1\n");
   flags.examples = 2;
-  check_error(run.try_predict(flags), ErrorCode::kInvalidData, "no point of");
+  check_error(run.try_predict(flags), ErrorCode::kInvalidData, "no example of");
 }
 
 TEST_CASE("predict: it says what to give when points are missing", "[predict]") {

@@ -102,7 +102,7 @@ TEST_CASE("loading: a grant that does not fit the run is refused", "[loading]") 
   refused("shard 5 is no output shard", [](LeaseGrant& g) { g.lease.shard = ShardId{5}; });
   refused("shard 6 is no output shard", [](LeaseGrant& g) { g.lease.shard = ShardId{6}; });
   refused("label counts", [](LeaseGrant& g) { g.label_counts.pop_back(); });
-  refused("exceeds the 107 training points", [](LeaseGrant& g) { g.label_counts[3] = 108; });
+  refused("exceeds the 107 training examples", [](LeaseGrant& g) { g.label_counts[3] = 108; });
   refused("beyond the run's 4 rounds", [](LeaseGrant& g) { g.base_round = 5; });
   refused("does not lie in the round", [](LeaseGrant& g) { g.next_batch = 4; });
   refused("does not lie in the round", [](LeaseGrant& g) {

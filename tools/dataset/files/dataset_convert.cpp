@@ -23,7 +23,7 @@ Result<void> copy_points(PointStream& stream, SetOutput& output, std::uint64_t p
     if (!has_point) return has_point.error();
     if (!*has_point) return {};
     if (auto added = output.add(point); !added) return added;
-    if (index % 1024 == 0) progress.show(index, points, "points");
+    if (index % 1024 == 0) progress.show(index, points, "examples");
   }
 }
 
@@ -51,7 +51,7 @@ Result<void> run_dataset_convert(const ConvertFlags& flags) {
                      {"labels", dimensions.labels}};
   return print_done(
       flags.json, "dataset convert", flags.source, body,
-      fmt::format("{}: {}, {} points, {} features, {} labels{}\n", flags.output,
+      fmt::format("{}: {}, {} examples, {} features, {} labels{}\n", flags.output,
                   form_name(options.form), with_commas(size->points),
                   with_commas(dimensions.features), with_commas(dimensions.labels),
                   options.form == SetForm::kLibsvm ? ", which it does not announce" : ""));

@@ -51,9 +51,9 @@ std::string as_text(const InfoFlags& flags, const PointStream& stream, const Sum
                     const NameTable& names) {
   std::string text = fmt::format(
       "{} ({})\n"
-      "  points    {:>15}\n"
-      "  features  {:>15}   {} occur, {:.1f} a point, values {:g} to {:g}\n"
-      "  labels    {:>15}   {} occur, {:.2f} a point\n",
+      "  examples  {:>15}\n"
+      "  features  {:>15}   {} occur, {:.1f} per example, values {:g} to {:g}\n"
+      "  labels    {:>15}   {} occur, {:.2f} per example\n",
       flags.source, stream.form(), with_commas(s.points), with_commas(s.dimensions.features),
       with_commas(s.seen.features), mean(s.feature_entries, s.points), s.value_min, s.value_max,
       with_commas(s.dimensions.labels), with_commas(s.seen.labels),
@@ -63,13 +63,13 @@ std::string as_text(const InfoFlags& flags, const PointStream& stream, const Sum
                         packed->fingerprint(), packed->summary().is_normalized ? "" : "not ",
                         with_commas(packed->summary().file_bytes));
   }
-  text += histogram_text("labels by the number of their points", s.points_per_label);
-  text += histogram_text("features by the number of their points", s.points_per_feature);
-  text += histogram_text("points by the number of their labels", s.labels_per_point);
-  text += histogram_text("points by the number of their features", s.features_per_point);
+  text += histogram_text("labels by the number of their examples", s.points_per_label);
+  text += histogram_text("features by the number of their examples", s.points_per_feature);
+  text += histogram_text("examples by the number of their labels", s.labels_per_point);
+  text += histogram_text("examples by the number of their features", s.features_per_point);
   text += "\nmost frequent labels\n";
   for (const LabelCount& top : s.frequent_labels) {
-    text += fmt::format("  {:>13} points   {}\n", with_commas(top.points),
+    text += fmt::format("  {:>13} examples   {}\n", with_commas(top.points),
                         names.name_or("label", top.label));
   }
   if (!s.warnings.empty()) text += "\nwarnings\n";
@@ -132,7 +132,7 @@ Result<void> run_dataset_info(const InfoFlags& flags) {
       if (!*has_point) break;
       statistics.add(point);
       if (++points % 1024 == 0)
-        progress.show(points, stream.announced_points().value_or(0), "points");
+        progress.show(points, stream.announced_points().value_or(0), "examples");
     }
   }
   NameTable names;

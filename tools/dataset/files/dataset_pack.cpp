@@ -50,7 +50,7 @@ Result<void> run_dataset_pack(const PackFlags& flags) {
                      {"fingerprint", fmt::format("{:016x}", packed.fingerprint())}};
   return print_done(
       flags.json, "dataset pack", flags.source, body,
-      fmt::format("{}: {} points, {} features, {} labels, fingerprint {:016x}\n", packed.path(),
+      fmt::format("{}: {} examples, {} features, {} labels, fingerprint {:016x}\n", packed.path(),
                   with_commas(packed.points()), with_commas(packed.features()),
                   with_commas(packed.labels()), packed.fingerprint()));
 }

@@ -18,7 +18,7 @@ Result<std::uint64_t> wanted_points(const SampleFlags& flags, std::uint64_t tota
                  "give either --points (how many) or --share (which part, such as 0.1)"};
   }
   if (flags.points > total) {
-    return Error{ErrorCode::kInvalidData, fmt::format("{} has {} points, fewer than --points {}",
+    return Error{ErrorCode::kInvalidData, fmt::format("{} has {} examples, fewer than --points {}",
                                                       flags.source, total, flags.points)};
   }
   if (flags.points > 0) return flags.points;
@@ -65,7 +65,7 @@ Result<void> run_dataset_sample(const SampleFlags& flags) {
       if (!*has_point) break;
       if (!choice.next()) continue;
       if (auto added = (*output)->add(point); !added) return added;
-      progress.show(index, size->points, "points");
+      progress.show(index, size->points, "examples");
     }
   }
   Result<void> committed = (*output)->commit((*stream)->irregularities(), existing(flags.force));
@@ -76,7 +76,7 @@ Result<void> run_dataset_sample(const SampleFlags& flags) {
                      {"features", size->dimensions.features},
                      {"labels", size->dimensions.labels}};
   return print_done(flags.json, "dataset sample", flags.source, body,
-                    fmt::format("{}: {} of {} points, {}\n", flags.output, with_commas(*wanted),
+                    fmt::format("{}: {} of {} examples, {}\n", flags.output, with_commas(*wanted),
                                 with_commas(size->points), form_name(options.form)));
 }
 

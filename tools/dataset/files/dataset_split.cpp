@@ -57,7 +57,7 @@ Result<void> write_parts(const SplitFlags& flags, PointStream& stream, TextOutpu
     Result<void> written =
         (is_test_point(flags.seed, index, flags.share) ? test : train).write(line);
     if (!written) return written;
-    if (index % 1024 == 0) progress.show(index, points, "points");
+    if (index % 1024 == 0) progress.show(index, points, "examples");
   }
 }
 
@@ -77,7 +77,7 @@ Result<void> run_dataset_split(const SplitFlags& flags) {
   if (!sizes) return sizes.error();
   if (sizes->train == 0 || sizes->test == 0) {
     return Error{ErrorCode::kInvalidData,
-                 fmt::format("{}: of its {} points, {} would be for training and {} for testing; "
+                 fmt::format("{}: of its {} examples, {} would be for training and {} for testing; "
                              "choose another --share or --seed",
                              flags.source, sizes->train + sizes->test, sizes->train, sizes->test)};
   }
@@ -101,7 +101,7 @@ Result<void> run_dataset_split(const SplitFlags& flags) {
                      {"features", sizes->dimensions.features},
                      {"labels", sizes->dimensions.labels}};
   return print_done(flags.json, "dataset split", flags.source, body,
-                    fmt::format("{}: {} points\n{}: {} points\n", flags.train,
+                    fmt::format("{}: {} examples\n{}: {} examples\n", flags.train,
                                 with_commas(sizes->train), flags.test, with_commas(sizes->test)));
 }
 

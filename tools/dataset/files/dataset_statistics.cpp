@@ -31,29 +31,29 @@ std::vector<std::string> warnings_for(const DatasetStatistics::Summary& summary,
         fmt::format("{} {} ({:.1f} %)", with_commas(number), sentence, percent(number, whole)));
   };
   warn(summary.points_without_labels, summary.points,
-       "points have no labels; they teach only what not to expect");
+       "examples have no labels; they teach only what not to expect");
   warn(summary.points_without_features, summary.points,
-       "points have no features; nothing can be learned from them");
+       "examples have no features; nothing can be learned from them");
   warn(summary.dimensions.labels - summary.seen.labels, summary.dimensions.labels,
        "labels never occur; they cannot be learned here");
   warn(summary.dimensions.features - summary.seen.features, summary.dimensions.features,
        "features never occur");
   warn(irregularities.unsorted_points, summary.points,
-       "points had their features out of order; sorted when read");
+       "examples had their features out of order; sorted when read");
   warn(irregularities.repeated_labels, summary.label_entries,
-       "labels stood twice in a point; kept once");
+       "labels stood twice in an example; kept once");
   warn(irregularities.zero_values, summary.feature_entries,
        "features had the value zero; dropped when read");
   if (summary.is_sorted_by_label) {
     warnings.emplace_back(
-        "The points are sorted by label. Training shuffles them, but the head of the file is no "
+        "The examples are sorted by label. Training shuffles them, but the head of the file is no "
         "sample of it; cut parts off with 'gleaner dataset split'.");
   }
   if (!summary.frequent_labels.empty()) {
     const LabelCount top = summary.frequent_labels[0];
     if (percent(top.points, summary.points) > 50) {
       warnings.push_back(
-          fmt::format("Label {} is on {:.0f} % of the points: naming it always "
+          fmt::format("Label {} is on {:.0f} % of the examples: naming it always "
                       "gives that precision at 1",
                       top.label, percent(top.points, summary.points)));
     }

@@ -52,7 +52,7 @@ Result<LabelFrequencies> count_set(const StatsFlags& flags) {
       ++found.by_label[label];
     }
     if (++found.points % 1024 == 0) {
-      progress.show(found.points, (*stream)->announced_points().value_or(0), "points");
+      progress.show(found.points, (*stream)->announced_points().value_or(0), "examples");
     }
   }
   found.by_label.resize((*stream)->dimensions().labels);
@@ -88,7 +88,7 @@ void add_classes(Report& report, const LabelFrequencies& found, const FrequencyC
   ReportTable& table = report.table("classes", {{"class", "", true},
                                                 {"labels", "labels"},
                                                 {"share", "of all"},
-                                                {"points_from", "points from"},
+                                                {"points_from", "examples from"},
                                                 {"points_to", "to"},
                                                 {"occurrences", "occurrences"},
                                                 {"occurrences_share", "of all"}});
@@ -106,16 +106,16 @@ void add_classes(Report& report, const LabelFrequencies& found, const FrequencyC
 Report report_of(const LabelFrequencies& found, const FrequencyClasses& classes) {
   const std::uint64_t labels = found.by_label.size();
   Report report;
-  report.fact("points", "points", cell_count(found.points));
+  report.fact("points", "examples", cell_count(found.points));
   report.fact("labels", "labels", cell_count(labels));
   report.fact("occurrences", "occurrences", cell_count(found.occurrences()));
-  report.fact("labels_per_point", "labels a point",
+  report.fact("labels_per_point", "labels per example",
               cell_number(static_cast<double>(found.occurrences()) /
                               static_cast<double>(std::max<std::uint64_t>(found.points, 1)),
                           2));
   report.fact("points_most", "most frequent", cell_count(found.by_rank[0]));
   report.fact("points_median", "median label", cell_count(found.by_rank[labels / 2]));
-  report.fact("labels_once", "on one point", cell_count(found.with(1)));
+  report.fact("labels_once", "on one example", cell_count(found.with(1)));
   report.fact("labels_never", "on none", cell_count(found.with(0)));
   add_classes(report, found, classes);
   return report;
@@ -124,7 +124,7 @@ Report report_of(const LabelFrequencies& found, const FrequencyClasses& classes)
 std::string chart_of(const LabelFrequencies& found, TextStyle style) {
   Curve curve{'*',
               Colour::kCyan,
-              "points that have the label; labels by rank, the most frequent first",
+              "examples that have the label; labels by rank, the most frequent first",
               {}};
   for (const auto& [rank, points] : curve_of(found)) {
     curve.points.emplace_back(static_cast<double>(rank), static_cast<double>(points));
@@ -147,12 +147,12 @@ std::string picture_of(const StatsFlags& flags, const LabelFrequencies& found,
   std::string text = fmt::format(
       "set title {} noenhanced\n"
       "set xlabel 'labels, the most frequent first'\n"
-      "set ylabel 'points that have the label'\n"
+      "set ylabel 'examples that have the label'\n"
       "set logscale xy\nset format x '10^{{%T}}'\nset format y '10^{{%T}}'\n"
       "set xrange [0.9:{}]\nset yrange [0.8:*]\n"
       "set grid xtics ytics lc rgb '#dddddd'\nset border 3\nset tics nomirror\n"
       "set key right top\n$curve << EOD\n",
-      gnuplot_quoted(fmt::format("Labels of {}: {} labels, {} points", flags.source,
+      gnuplot_quoted(fmt::format("Labels of {}: {} labels, {} examples", flags.source,
                                  grouped(found.by_label.size()), grouped(found.points))),
       last);
   for (const auto& [rank, points] : curve_of(found)) text += fmt::format("{} {}\n", rank, points);
@@ -193,7 +193,7 @@ Result<void> run_dataset_stats(const StatsFlags& flags) {
   if (!found) return found.error();
   if (!flags.out.empty() && found->occurrences() == 0) {
     return Error{ErrorCode::kInvalidData,
-                 flags.source + ": no point has a label: there is no curve"};
+                 flags.source + ": no example has a label: there is no curve"};
   }
   const FrequencyClasses classes(found->by_label);
   const Report report = report_of(*found, classes);

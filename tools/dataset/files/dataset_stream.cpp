@@ -75,7 +75,7 @@ Result<SetSize> size_of_set(const std::string& path, const TextOptions& options)
       Result<bool> has_point = (*stream)->next(point);
       if (!has_point) return has_point.error();
       if (!*has_point) break;
-      if (++points % 1024 == 0) progress.show(points, 0, "points");
+      if (++points % 1024 == 0) progress.show(points, 0, "examples");
     }
   }
   return SetSize{points, (*stream)->dimensions()};

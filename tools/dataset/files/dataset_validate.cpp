@@ -72,7 +72,7 @@ Result<Contents> read_text(const ValidateFlags& flags, TextOptions options, Prob
     }
     if (!*has_point) break;
     if (++contents.points % 1024 == 0) {
-      progress.show(contents.points, (*stream)->announced_points().value_or(0), "points");
+      progress.show(contents.points, (*stream)->announced_points().value_or(0), "examples");
     }
   }
   contents.form = (*stream)->form();
@@ -99,7 +99,7 @@ Result<Contents> read_packed(const ValidateFlags& flags, const TextOptions& opti
     } else {
       contents.points += std::min<std::uint64_t>(packed::kBlockPoints, points - first);
     }
-    progress.show(first, points, "points");
+    progress.show(first, points, "examples");
   }
   if (options.limits && (summary.used.features > options.limits->features ||
                          summary.used.labels > options.limits->labels)) {
@@ -116,11 +116,11 @@ Report report_of(const Contents& contents, const Problems& problems) {
   Report report;
   report.fact("is_sound", "sound", {problems.count() == 0, problems.count() == 0 ? "yes" : "no"});
   report.fact("form", "form", cell_text(contents.form));
-  report.fact("points", "sound points", cell_count(contents.points));
+  report.fact("points", "sound examples", cell_count(contents.points));
   report.fact("features", "features", cell_count(contents.dimensions.features));
   report.fact("labels", "labels", cell_count(contents.dimensions.labels));
   const Irregularities& mended = contents.irregularities;
-  report.fact("unsorted_points", "points sorted", cell_count(mended.unsorted_points));
+  report.fact("unsorted_points", "examples sorted", cell_count(mended.unsorted_points));
   report.fact("repeated_labels", "labels given twice", cell_count(mended.repeated_labels));
   report.fact("zero_values", "zeros dropped", cell_count(mended.zero_values));
   report.fact("problems_count", "problems", cell_count(problems.count()));

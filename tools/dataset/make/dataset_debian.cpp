@@ -78,7 +78,7 @@ Result<void> run_dataset_debian(const DebianFlags& flags) {
   const std::size_t features = set.features.numbered().size();
   if (set.train.empty() || set.test.empty() || features == 0) {
     return Error{ErrorCode::kInvalidData,
-                 fmt::format("{}: {} packages give {} training and {} test points, too few for a "
+                 fmt::format("{}: {} packages give {} training and {} test examples, too few for a "
                              "data set; run 'apt-get update' to fetch the package index",
                              flags.dump.empty() ? "apt-cache dumpavail" : flags.dump,
                              packages->size(), set.train.size(), set.test.size())};

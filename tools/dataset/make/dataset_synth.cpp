@@ -23,7 +23,7 @@ Result<void> write_points(const std::string& path, const SyntheticPoints& source
     Result<void> written = (*output)->write(text);
     if (!written) return written;
     text.clear();
-    progress.show(i + 1, count, "points");
+    progress.show(i + 1, count, "examples");
   }
   return (*output)->commit(existing(force));
 }
@@ -35,7 +35,7 @@ Result<void> run_dataset_synth(const SynthFlags& flags) {
   if (!valid) return valid;
   if (flags.points == 0 || (!flags.test.empty() && flags.test_points == 0)) {
     return Error{ErrorCode::kInvalidArgument,
-                 "a data set has at least one point; raise --points "
+                 "a data set has at least one example; raise --points "
                  "or --test-points"};
   }
   if (flags.train == flags.test) {
@@ -68,8 +68,8 @@ Result<void> run_dataset_synth(const SynthFlags& flags) {
                      {"seconds", seconds}};
   return print_done(
       flags.json, "dataset synth", flags.train, body,
-      fmt::format("{}: {} points, {} features, {} labels ({:.1f} s, {} points/s)\n", flags.train,
-                  with_commas(flags.points), with_commas(dimensions.features),
+      fmt::format("{}: {} examples, {} features, {} labels ({:.1f} s, {} examples/s)\n",
+                  flags.train, with_commas(flags.points), with_commas(dimensions.features),
                   with_commas(dimensions.labels), seconds,
                   with_commas(static_cast<std::uint64_t>(static_cast<double>(written_points) /
                                                          (seconds + 1e-6)))));

@@ -107,7 +107,7 @@ class Part {
   // A line of output.
   [[nodiscard]] std::string summary(const std::string& path) const {
     return fmt::format(
-        "{}: {} points, {} without a known tag, {} without a known word; {} tags "
+        "{}: {} examples, {} without a known tag, {} without a known word; {} tags "
         "are not labels\n",
         path, with_commas(points_), with_commas(without_labels_), with_commas(without_features_),
         with_commas(unknown_tags_));
@@ -163,7 +163,7 @@ Result<Learned> learn(const TextFlags& flags) {
   const Dimensions found = learned.dimensions();
   if (found.features == 0 || found.labels == 0) {
     return Error{ErrorCode::kInvalidData,
-                 fmt::format("{}: {} training points give {} features and {} labels, too few for "
+                 fmt::format("{}: {} training examples give {} features and {} labels, too few for "
                              "a data set; see --text, --tags, --min-count and --min-tag-count",
                              flags.source, learned.model.points, found.features, found.labels)};
   }
@@ -195,7 +195,8 @@ Result<void> write_folder(const TextFlags& flags, const FolderPaths& paths,
   const auto write = [&](const TextRecord& record, std::uint64_t index) {
     return (is_for_test(flags, index) ? *test : **train).add(record, learned.model, learned.labels);
   };
-  Result<std::uint64_t> records = for_each_record(flags, flags.fields, "Writing points of", write);
+  Result<std::uint64_t> records =
+      for_each_record(flags, flags.fields, "Writing examples of", write);
   if (!records) return records.error();
   if ((*train)->points() != learned.model.points ||
       (test && test->points() != learned.test_points)) {
@@ -230,10 +231,11 @@ Result<void> make_folder(const TextFlags& flags) {
   Result<Learned> learned = learn(flags);
   if (!learned) return learned.error();
   if (learned->test_points == 0 && flags.test_share > 0) {
-    return Error{ErrorCode::kInvalidData,
-                 fmt::format("{}: none of its {} points is for testing; choose another --share or "
-                             "--seed",
-                             flags.source, learned->model.points)};
+    return Error{
+        ErrorCode::kInvalidData,
+        fmt::format("{}: none of its {} examples is for testing; choose another --share or "
+                    "--seed",
+                    flags.source, learned->model.points)};
   }
   std::error_code error;
   std::filesystem::create_directories(flags.output, error);
@@ -275,7 +277,7 @@ Result<void> make_file(const TextFlags& flags) {
   const auto write = [&](const TextRecord& record, std::uint64_t) {
     return (*part)->add(record, *model, *labels);
   };
-  Result<std::uint64_t> written = for_each_record(flags, fields, "Writing points of", write);
+  Result<std::uint64_t> written = for_each_record(flags, fields, "Writing examples of", write);
   if (!written) return written.error();
   if (*written != *points) return changed(flags);
   Result<void> committed = (*part)->commit(existing(flags.force));

@@ -9,6 +9,8 @@ PHRASES = re.compile(r"\b(so\s+(?:many|much|long)|anew|(?:is|are)\s+said"
 PHRASES_ALLOWED = re.compile(
     r"tools/bench/bench_training\.cpp|tools/plan/plan_costs\.cpp"  # the name of a line of the bench
     r"|tools/dev/language\.py|tests/unit/tools/tidy_test\.py")
+# A comment that begins so is no sentence: it leaves the reader to guess at its subject.
+FRAGMENT = re.compile(r"^[ \t]*// (?:Of|Those|The same|What|Whose)\b")
 PROSE_COLUMNS_MAX = 120
 
 COMMENT_MARK = re.compile(r"^[ \t]*(?://+|#+|\*|\")?[ \t]*|\"?[ \t]*$")
@@ -24,6 +26,18 @@ def check_phrases(path, text, findings):
             if match.start() < len(line):
                 findings.add(path, number, f"`{match.group(0)}` makes the reader guess: give the number "
                              "or the name, or say who does it")
+
+
+def check_fragments(path, text, findings):
+    """Comments of C++ begin with a subject or a verb."""
+    before = ""
+    for number, line in enumerate(text.split("\n"), 1):
+        match = FRAGMENT.match(line)
+        is_heading = match and not before.lstrip().startswith("//")
+        if is_heading and not (path.startswith("tests/") and match.group(0).endswith("What")):
+            findings.add(path, number, f"`{match.group(0).strip()}` begins a comment: begin with its "
+                         "subject or verb")
+        before = line
 
 
 def check_wrapping(path, text, findings):

@@ -17,7 +17,7 @@ import sys
 from concurrent.futures import ThreadPoolExecutor
 
 sys.dont_write_bytecode = True
-from language import check_phrases, check_wrapping  # noqa: E402
+from language import check_fragments, check_phrases, check_wrapping  # noqa: E402
 from layout import (DOORS, FOLDER_FILES_MAX, INCLUDES, PURE,  # noqa: E402
                     PURE_CALLS, PURE_REFUSES)
 from shapes import check_co_await, check_function_lengths, line_of  # noqa: E402
@@ -310,6 +310,7 @@ def check_repository(root, with_format=True):
             check_wrapping(path, text, findings)
         if pathlib.PurePath(path).suffix not in CODE_SUFFIXES:
             continue
+        check_fragments(path, text, findings)
         code = without_comments_and_strings(text)
         check_includes(path, text, known, findings)
         check_banned(path, text, code, findings)

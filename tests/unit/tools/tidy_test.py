@@ -238,6 +238,12 @@ class Language(unittest.TestCase):
         self.assertEqual(about("master/x.cpp", "// As many as there are, and this much more.\n"), [])
         self.assertEqual(len(about("master/CONFIGURATION.md", "So many.\n")), 1)
 
+    def test_comments_that_begin_without_a_subject_are_reported(self):
+        for text in ["// Of the last batch.\n", "  // Those that left.\n", "int a;\n// The same twice.\n"]:
+            self.assertEqual(len(about("master/x.cpp", text)), 1, text)
+        for text in ["// One\n// Of many.\n", "// Often.\n", "int a;  // Of one.\n"]:
+            self.assertEqual(about("master/x.cpp", text), [], text)
+
     def test_prose_of_markdown_wraps_at_120_columns(self):
         long = "word " * 24 + "w"
         self.assertEqual(len(long), 121)

@@ -12,6 +12,8 @@ import time
 import urllib.error
 import urllib.request
 
+from harness import TIME_FACTOR
+
 
 def missing():
     """Why there is no browser to test with; empty when there is one."""
@@ -93,7 +95,7 @@ class Browser:
     def text(self, selector):
         return self.run("return document.querySelector(arguments[0]).textContent", selector)
 
-    def wait(self, script, what, seconds=30):
+    def wait(self, script, what, seconds=60 * TIME_FACTOR):
         """Waits until the script's value is true, and returns it."""
         deadline = time.monotonic() + seconds
         while True:

@@ -26,6 +26,9 @@ DATA = pathlib.Path(os.environ.get("GLEANER_DATA") or ROOT / "../shared/data").r
 TIME_FACTOR = float(os.environ.get("GLEANER_TIME_FACTOR") or 1)
 IS_LONG = os.environ.get("GLEANER_LONG", "") not in ("", "0")
 
+# Epochs of a run whose end no test sees, however slow a browser beside it is.
+ENDLESS = 100_000
+
 # No run of these tests takes longer, with every other test running beside it.
 RUN_SECONDS = 90 * TIME_FACTOR
 

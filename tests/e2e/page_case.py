@@ -6,7 +6,7 @@ import re
 import socket
 import time
 
-from harness import ROOT, RUN_SECONDS, TIME_FACTOR, EndToEndTest, small_setup
+from harness import ENDLESS, ROOT, RUN_SECONDS, TIME_FACTOR, EndToEndTest, small_setup
 
 OPENAPI = json.loads((ROOT / "master/http/openapi.json").read_text(encoding="utf-8"))
 JSON_TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
@@ -91,9 +91,11 @@ class PageCase(EndToEndTest):
         self.store = self.cluster.path("store")
 
     def start(self, *flags, volunteers=1, checkpoints=2):
-        """A master with its page, and volunteers that train."""
-        master = self.setup.with_flag("--epochs", 200).start_master(
-            self.cluster, self.store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--threads", 1, *flags)
+        """A master with its page, and volunteers that train without end. It never takes those that a test
+        pauses for dead."""
+        master = self.setup.with_flag("--epochs", ENDLESS).start_master(
+            self.cluster, self.store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--threads", 1,
+            "--silence-ms", 3_600_000, "--stall-s", 3600, *flags)
         page = master.wait_event("page")
         port, self.key = port_of(page["url"]), page["key"]
         self.address = master.wait_event("listening")["address"]
@@ -101,6 +103,13 @@ class PageCase(EndToEndTest):
         if checkpoints:
             master.wait_checkpoint(checkpoints)
         return master, port, helpers
+
+    def start_held(self):
+        """A master that trains to its end, once a volunteer has come: its program, its page's port, and
+        the address for that volunteer."""
+        master = self.setup.start_master(self.cluster, self.store, "--listen", "127.0.0.1:0",
+                                         "--http", "127.0.0.1:0", "--threads", 1)
+        return master, port_of(master.wait_event("page")["url"]), master.wait_event("listening")["address"]
 
     def get(self, port, path):
         status, _, body = ask(port, path)

@@ -15,7 +15,6 @@ import tempfile
 import unittest
 
 import browser
-from harness import TIME_FACTOR
 from page_case import PageCase
 
 PACKAGE = "axe-core@4.10.2"
@@ -64,7 +63,7 @@ class Accessibility(PageCase):
                 window = browser.Browser(**setup)
                 try:
                     window.open(url)
-                    window.wait(is_there, "all of the page", 30 * TIME_FACTOR)
+                    window.wait(is_there, "all of the page")
                     self.assertEqual(violations(window), [])
                 finally:
                     window.close()

@@ -229,9 +229,9 @@ class Page(PageCase):
                 one.close()
 
     def test_the_stream_tells_the_end(self):
-        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1,
-                                         "--http", "127.0.0.1:0")
-        stream = Stream(port_of(master.wait_event("page")["url"]))
+        master, port, address = self.start_held()
+        stream = Stream(port)
+        self.cluster.volunteer(address)
         finished(master)
         stream.wait_for(b"\r\n0\r\n")  # the last chunk
         text = stream.text.decode()
@@ -259,10 +259,9 @@ class Page(PageCase):
 
     def test_looking_changes_no_bit(self):
         reference = self.setup.run_local(self.cluster, self.cluster.path("reference"))
-        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1,
-                                         "--http", "127.0.0.1:0")
-        port = port_of(master.wait_event("page")["url"])
+        master, port, address = self.start_held()
         stream = Stream(port)
+        self.cluster.volunteer(address)
         while master.is_running():
             for path in ("/api/v1/run", "/api/v1/shards", "/api/v1/history", "/metrics"):
                 try:

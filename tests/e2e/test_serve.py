@@ -10,7 +10,7 @@ import time
 import unittest
 
 import browser
-from harness import RUN_SECONDS, TIME_FACTOR, EndToEndTest, Setup, small_setup
+from harness import ENDLESS, RUN_SECONDS, TIME_FACTOR, EndToEndTest, Setup, small_setup
 from page_case import ask, fits, port_of
 
 HOSTILE = "<img src=x onerror=document.title='hacked'>"
@@ -209,7 +209,7 @@ class Serve(ServeCase):
     def test_it_goes_on_with_new_checkpoints_of_a_run_that_trains(self):
         folder, store = self.texts(), self.cluster.path("store")
         setup = Setup(f"{folder}/train.txt", f"{folder}/test.txt",
-                      ["--epochs", 400, "--hidden", 32, "--round-batches", 2, "--batch-examples", 64])
+                      ["--epochs", ENDLESS, "--hidden", 32, "--round-batches", 2, "--batch-examples", 64])
         master = setup.start_master(self.cluster, store, "--local", 1, "--threads", 1, "--http", "127.0.0.1:0")
         page = port_of(master.wait_event("page")["url"])
         master.wait_checkpoint(2)

@@ -8,7 +8,7 @@ import sys
 import unittest
 
 import browser
-from harness import TIME_FACTOR
+from harness import ENDLESS, TIME_FACTOR
 from test_lending import Lending, eventually
 from page_case import ask
 
@@ -35,6 +35,10 @@ def send(port, body, headers=None, host="127.0.0.1"):
 
 
 class VolunteerPageCase(Lending):
+    def setUp(self):
+        super().setUp()
+        self.setup = self.setup.with_flag("--epochs", ENDLESS)
+
     def open_page(self, address="127.0.0.1:0"):
         """A volunteer that trains: its program, its socket, and its page's port and key."""
         self.master, (volunteer,), (control,) = self.start("--http", address)
@@ -121,7 +125,7 @@ class VolunteerPageInABrowser(VolunteerPageCase):
         window = browser.Browser(**setup)
         self.addCleanup(window.close)
         window.open(url)
-        window.wait("return document.querySelector('#tile-shards')?.textContent > '0'", "figures", 30 * TIME_FACTOR)
+        window.wait("return document.querySelector('#tile-shards')?.textContent > '0'", "figures")
         return window
 
     def test_an_owner_pauses_snoozes_resumes_and_finishes(self):

@@ -80,9 +80,8 @@ double time_scan(BenchLayer& layer, double budget) {
   const HashTables& tables = layer.layer.tables();
   for (std::size_t s = 0; s < layer.held.size(); ++s) {
     const OutputShard& shard = *layer.held[s];
-    const std::uint32_t begin = tables.begin(s);
     asked.push_back({shard.id(), shard.neurons(), true});
-    parts.push_back({s, begin, begin, begin + shard.rows().rows()});
+    cut_into_parts(s, tables.begin(s), shard.rows().rows(), 1, parts);
   }
   const Positives none = no_positives(1);
   return best_seconds(budget,

@@ -224,7 +224,9 @@ TEST_CASE("active sets: each row's list is the inverse of the examples' choices"
 }
 
 TEST_CASE("active sets: parts of the examples and of the rows give the whole", "[active]") {
-  Scene scene(test::small_config());
+  ModelConfig config = test::small_config();
+  config.labels = 901;
+  Scene scene(config);
   const ShardId shard{1};
   scene.build(shard);
   const std::uint32_t rows = scene.map.row_count(shard);
@@ -243,7 +245,7 @@ TEST_CASE("active sets: parts of the examples and of the rows give the whole", "
       REQUIRE(counts.at(example, 0) == chosen.size());
     }
   }
-  const std::array<RowPart, 3> ranges{RowPart{0, 0, 0, 1}, {0, 0, 1, 41}, {0, 0, 41, rows}};
+  const std::array<RowPart, 3> ranges{RowPart{0, 0, 0, 64}, {0, 0, 64, 128}, {0, 0, 128, rows}};
   PairLists lists;
   ThreadPool pool(3);
   lists.build(parts, ranges, pool);
@@ -258,6 +260,28 @@ TEST_CASE("active sets: parts of the examples and of the rows give the whole", "
                      scene.lists.rows(0).end()));
   REQUIRE(std::equal(found_pairs.begin(), found_pairs.end(), scene.lists.pairs(0),
                      scene.lists.pairs(0) + scene.lists.active(0)));
+}
+
+TEST_CASE("active sets: parts of a shard follow one another and fit their counters", "[active]") {
+  for (const std::uint32_t rows :
+       {1u, 63u, 64u, 65u, 1'000u, kPartRows, kPartRows + 1, 2'800'000u}) {
+    for (const std::size_t wanted : {1, 2, 7, 64}) {
+      std::vector<RowPart> parts;
+      cut_into_parts(3, 640, rows, wanted, parts);
+      std::uint32_t end = 640;
+      for (const RowPart& part : parts) {
+        REQUIRE(part.shard == 3);
+        REQUIRE(part.shard_begin == 640);
+        REQUIRE(part.begin == end);
+        REQUIRE(part.begin % HashTables::kSection == 0);
+        REQUIRE(part.end > part.begin);
+        REQUIRE(part.end - part.begin <= kPartRows);
+        end = part.end;
+      }
+      REQUIRE(end == 640 + rows);
+      REQUIRE(parts.size() >= std::min<std::size_t>(wanted, (rows + 63) / 64));
+    }
+  }
 }
 
 TEST_CASE("active sets: a choice depends on batch and position, not on what was built before",

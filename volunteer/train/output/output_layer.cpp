@@ -61,16 +61,9 @@ void OutputLayer::ask(std::span<OutputShard* const> shards) {
     held_[place].is_asked = next != shards.end() && *next == shards_[place];
     if (!held_[place].is_asked) continue;
     ++next;
-    const std::uint32_t rows = shards_[place]->rows().rows();
-    const std::uint32_t begin = tables_.begin(place);
-    const std::size_t parts = parts_begin_.size() < alone
-                                  ? 1
-                                  : std::min<std::size_t>(rows, kPartsPerThread * pool_.threads());
+    const std::size_t wanted = parts_begin_.size() < alone ? 1 : kPartsPerThread * pool_.threads();
     parts_begin_.push_back(parts_.size());
-    for (std::size_t part = 0; part < parts; ++part) {
-      parts_.push_back(
-          {place, begin, begin + cut(rows, part, parts), begin + cut(rows, part + 1, parts)});
-    }
+    cut_into_parts(place, tables_.begin(place), shards_[place]->rows().rows(), wanted, parts_);
   }
   GLEANER_CHECK(next == shards.end());
   parts_begin_.push_back(parts_.size());

@@ -13,13 +13,21 @@
 
 namespace gleaner {
 
-// Some rows of a shard, which are trained by one thread.
+// Rows of a part at most: a second cache level holds counters of them.
+inline constexpr std::uint32_t kPartRows = 1U << 15;
+
+// Some rows of a shard, which are trained by one thread: whole sections (hash_table.hpp).
 struct RowPart {
   std::size_t shard = 0;          // its place among those held
   std::uint32_t shard_begin = 0;  // the number of its first row
   std::uint32_t begin = 0;        // numbers of the rows
   std::uint32_t end = 0;
 };
+
+// Appends the parts of a shard, of about equal size: as many as are wanted, if its rows suffice,
+// and as many as keep each within kPartRows.
+void cut_into_parts(std::size_t shard, std::uint32_t shard_begin, std::uint32_t rows,
+                    std::size_t wanted, std::vector<RowPart>& parts);
 
 class PairLists {
  public:
@@ -57,16 +65,33 @@ class PairLists {
     std::size_t pair = 0;
   };
 
-  // The three passes of a counting sort: of the rows of some sets, of the pairs of a part, and of
-  // some sets again.
-  void count(const ActiveSets& sets, std::uint32_t* counts) const;
-  std::size_t sum(const RowPart& part, std::size_t sets) const;
-  void place_part(const RowPart& part, std::size_t sets, Place& place);
-  void place_pairs(const ActiveSets& sets, std::uint32_t* places);
+  // Small, since another thread than the one that writes it reads it.
+  struct Choice {
+    std::uint16_t row = 0;  // counted from its part's first
+    ActivePair pair = 0;
+  };
 
-  std::uint32_t row_end_ = 0;
-  std::vector<std::uint32_t> counts_;  // sets x rows: pairs, then the place of the next one
-  std::vector<Place> places_;          // of the parts, and the end
+  // What the examples of a set chose, part by part, each in the order of the examples.
+  struct ByPart {
+    std::vector<Choice> choices;
+    std::vector<std::size_t> ends;  // of each part's choices; they begin where the last one's end
+
+    [[nodiscard]] std::span<const Choice> of(std::size_t part) const {
+      const std::size_t begin = part == 0 ? 0 : ends[part - 1];
+      return {choices.data() + begin, ends[part] - begin};
+    }
+  };
+
+  // The two passes of a radix sort. By part first: the second pass then counts within a part's
+  // rows, which a cache holds, where a layer's do not fit.
+  void sort_by_part(const ActiveSets& set, std::span<const RowPart> parts, ByPart& sorted) const;
+  void sort_part(std::span<const RowPart> parts, std::size_t part,
+                 std::vector<std::uint32_t>& counts);
+
+  std::vector<std::uint32_t> part_by_section_;
+  std::vector<ByPart> by_part_;                     // by set
+  std::vector<std::vector<std::uint32_t>> counts_;  // by worker: pairs of each row of a part
+  std::vector<Place> places_;                       // of the parts, and the end
   std::vector<std::uint32_t> rows_;
   std::vector<std::uint32_t> pair_ends_;
   std::vector<ActivePair> pairs_;

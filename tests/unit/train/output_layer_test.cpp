@@ -86,7 +86,7 @@ TEST_CASE("output layer: neither threads nor other shards change a shard", "[out
       layer.train({&only, 1}, asked, outcomes);
       REQUIRE(outcomes[kOurs] == expected);
       std::vector<std::int32_t> gradient(ours.hidden.codes.size());
-      for (const ShardScratch& mine : scratch) mine.add_gradient_to(0, gradient);
+      for (const ShardScratch& mine : scratch) mine.add_gradient_to(0, 0, gradient);
       // The others, each alone, add up to the same.
       std::vector<std::int32_t> expected_sum = alone.gradient();
       for (std::size_t i = 0; i < scenes.size(); ++i) {

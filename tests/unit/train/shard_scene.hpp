@@ -77,7 +77,7 @@ struct ShardScene {
   // The gradient of fused batch `index`, in steps.
   [[nodiscard]] std::vector<std::int32_t> gradient(std::size_t index = 0) const {
     std::vector<std::int32_t> sum(hidden.codes.size());
-    for (const ShardScratch& mine : scratch) mine.add_gradient_to(index, sum);
+    for (const ShardScratch& mine : scratch) mine.add_gradient_to(index, 0, sum);
     return sum;
   }
 

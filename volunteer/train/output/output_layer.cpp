@@ -73,11 +73,12 @@ void OutputLayer::train(std::span<const ShardBatch> batches, std::span<OutputSha
                         std::span<ShardOutcome> outcomes) {
   GLEANER_CHECK(!batches.empty() && batches.size() <= kFusedBatches);
   GLEANER_CHECK(outcomes.size() == shards.size() * batches.size());
-  for (std::size_t i = 0; i < batches.size(); ++i) {
-    for (ShardScratch& mine : scratch_) {
-      mine.clear_gradient(i, batches[i].queries->examples(), context_.config.hidden);
-    }
-  }
+  const std::size_t workers = scratch_.size();
+  pool_.parallel_for(workers * batches.size(), [&](std::size_t index, unsigned /*worker*/) {
+    const std::size_t batch = index / workers;
+    scratch_[index % workers].clear_gradient(batch, batches[batch].queries->examples(),
+                                             context_.config.hidden);
+  });
   rebuild_tables();
   ask(shards);
   for (std::size_t i = 0; i < batches.size(); ++i) choose(batches[i], i);

@@ -11,8 +11,9 @@ void ShardScratch::clear_gradient(std::size_t index, std::uint32_t examples, std
   batches[index].checks.assign(examples * kCheckWords, 0);
 }
 
-void ShardScratch::add_gradient_to(std::size_t index, std::span<std::int32_t> sum) const {
-  const AlignedVector<std::uint32_t>& own = batches[index].sums;
+void ShardScratch::add_gradient_to(std::size_t index, std::size_t begin,
+                                   std::span<std::int32_t> sum) const {
+  const std::uint32_t* const own = batches[index].sums.data() + begin;
   for (std::size_t i = 0; i < sum.size(); ++i) {
     const std::uint32_t units = (static_cast<std::uint32_t>(sum[i]) << kGradientGuardBits) + own[i];
     sum[i] = static_cast<std::int32_t>(units) >> kGradientGuardBits;

@@ -36,8 +36,8 @@ struct ShardScratch {
   // Makes fused batch `index` ready for a first shard: its gradient is zero.
   void clear_gradient(std::size_t index, std::uint32_t examples, std::uint32_t hidden);
 
-  // Adds the gradient of fused batch `index`, in steps, to `sum`, examples x H.
-  void add_gradient_to(std::size_t index, std::span<std::int32_t> sum) const;
+  // Adds entries of the gradient of fused batch `index` (examples x H) from `begin` on, in steps.
+  void add_gradient_to(std::size_t index, std::size_t begin, std::span<std::int32_t> sum) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 

@@ -70,8 +70,8 @@ struct ShardTrainer::Impl {
                      bool wants_gradient, std::span<Holding* const> held, UnitOutcome& outcome);
   // Tells the layer which shards are loaded, if that has changed.
   void hold_loaded();
-  // The sum of the workers' gradients of a batch.
-  Bytes pack_gradients(std::size_t batch, const HiddenCodes& codes);
+  // Writes each batch's gradient to its result.
+  void pack_gradients(std::span<const HiddenCodes> codes, std::span<BatchResult> results);
 };
 
 std::size_t ShardTrainer::Impl::fusible(std::span<const UnitBatch> batches) const {
@@ -127,10 +127,7 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
     }
   }
   if (wants_gradient) {
-    const std::span results = std::span(outcome.result.batches).last(batches.size());
-    pool.parallel_for(batches.size(), [&](std::size_t i, unsigned /*worker*/) {
-      results[i].gradient = pack_gradients(i, codes[i]);
-    });
+    pack_gradients(codes, std::span(outcome.result.batches).last(batches.size()));
   }
   for (std::size_t i = 0; i < held.size(); ++i) {
     Holding& holding = *held[i];
@@ -140,10 +137,23 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
   }
 }
 
-Bytes ShardTrainer::Impl::pack_gradients(std::size_t batch, const HiddenCodes& codes) {
-  std::vector<std::int32_t> sum(codes.codes.size());
-  for (const ShardScratch& of_worker : scratch) of_worker.add_gradient_to(batch, sum);
-  return pack_gradient(codes, sum);
+void ShardTrainer::Impl::pack_gradients(std::span<const HiddenCodes> codes,
+                                        std::span<BatchResult> results) {
+  std::vector<std::vector<std::int32_t>> sums;
+  for (const HiddenCodes& of_batch : codes) sums.emplace_back(of_batch.codes.size());
+  // Every worker has a part of every gradient.
+  const std::size_t parts = pool.threads();
+  pool.parallel_for(parts * sums.size(), [&](std::size_t index, unsigned /*worker*/) {
+    const std::size_t batch = index / parts;
+    const std::size_t part = index % parts;
+    const std::size_t begin = sums[batch].size() * part / parts;
+    const std::size_t end = sums[batch].size() * (part + 1) / parts;
+    const auto sum = std::span(sums[batch]).subspan(begin, end - begin);
+    for (const ShardScratch& of_worker : scratch) of_worker.add_gradient_to(batch, begin, sum);
+  });
+  pool.parallel_for(sums.size(), [&](std::size_t batch, unsigned /*worker*/) {
+    results[batch].gradient = pack_gradient(codes[batch], sums[batch]);
+  });
 }
 
 ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool)

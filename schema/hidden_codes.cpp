@@ -40,7 +40,7 @@ Form form_for(const Shape& shape, std::size_t nonzero) {
 }
 
 Error broken_codes(std::string what) {
-  return Error{ErrorCode::kProtocol, fmt::format("hidden codes: {}", what)};
+  return Error{ErrorCode::kProtocol, fmt::format("quantized activations: {}", what)};
 }
 
 std::size_t count_nonzero(const std::vector<std::uint8_t>& codes) {

@@ -168,7 +168,7 @@ asio::awaitable<Result<Bytes>> FramedSocket::Impl::read_parts(std::shared_ptr<Im
                                                               std::size_t payload_bytes_max,
                                                               FrameDeadline deadline) {
   self->arm(self->read_watch_, time_max,
-            deadline == FrameDeadline::kHeader ? "nothing was heard" : "no whole frame came");
+            deadline == FrameDeadline::kHeader ? "nothing came" : "no whole frame came");
   std::array<std::uint8_t, kFrameHeaderBytes> header_bytes{};
   const auto header_target = asio::buffer(header_bytes);
   const TransferOutcome got_header =

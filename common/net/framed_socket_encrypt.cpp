@@ -13,7 +13,7 @@ namespace gleaner {
 asio::awaitable<Result<std::uint8_t>> FramedSocket::Impl::first_byte(std::shared_ptr<Impl> self,
                                                                      Millis time_max) {
   const ReadScope scope(*self);
-  self->arm(self->read_watch_, time_max, "nothing was heard");
+  self->arm(self->read_watch_, time_max, "nothing came");
   std::uint8_t byte = 0;
   const auto target = asio::buffer(&byte, 1);
   const TransferOutcome got =

@@ -112,9 +112,9 @@ Sentences why_run(const RunStatus& s) {
   if (s.wait_owner != WaitOwner::kVolunteers) return all;
   for (const VolunteerEntry& v : s.volunteers) {
     if (!v.owes) continue;
-    all.push_back(fmt::format("{} owes work for {} ({} out) and was last heard {} ago.",
-                              printable(v.name), age(v.owes_us), counted(v.units_out, "unit"),
-                              age(v.silent_us)));
+    all.push_back(fmt::format(
+        "{} has had work outstanding for {} ({} out) and was last heard {} ago.", printable(v.name),
+        age(v.owes_us), counted(v.units_out, "unit"), age(v.silent_us)));
   }
   return all;
 }
@@ -191,10 +191,10 @@ void explain_volunteer(const RunStatus& status, std::size_t place, Sentences& al
                               grouped(static_cast<std::uint64_t>(v.speed)),
                               100 * double{v.speed} / total));
   }
-  all.push_back(v.owes ? fmt::format("It owes something ({} out), and last did what it owed {} "
+  all.push_back(v.owes ? fmt::format("It has work outstanding ({} out), and last finished some {} "
                                      "ago.",
                                      counted(v.units_out, "unit"), age(v.owes_us))
-                       : std::string("It owes nothing."));
+                       : std::string("It has no work outstanding."));
   all.push_back(fmt::format("It was last heard {} ago{}.", age(v.silent_us),
                             v.round_trip_us < 0
                                 ? std::string()

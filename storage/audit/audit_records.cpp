@@ -77,7 +77,7 @@ std::optional<std::string> history_fault(const HistoryRecord& record, RoundIndex
   const auto cuts = std::ranges::count_if(
       run.progress->rate_cuts, [&](BatchIndex cut) { return cut <= plan.round_begin(key - 1); });
   if (std::cmp_not_equal(record.rate_cuts, cuts)) {
-    return fmt::format("it counts {} rate cuts, and the run's progress has {} by then",
+    return fmt::format("it counts {} halvings of the rates, and the run's progress has {} by then",
                        record.rate_cuts, cuts);
   }
   if (key != run.progress->checkpoint || record.rows_digest == 0) return std::nullopt;

@@ -110,7 +110,7 @@ void RunAudit::read_progress() {
   if (!run_.model || !run_.progress) return;
   if (is_possible(*run_.progress, *run_.model)) return;
   wrong(kProgressKey, fmt::format("checkpoint {} with {} batches does not fit the run's plan, or "
-                                  "the rate cuts do not",
+                                  "the halvings of the rates do not",
                                   run_.progress->checkpoint, run_.progress->batches));
   run_.progress.reset();
 }

@@ -15,8 +15,8 @@ std::string sentence(const Divergence& divergence) {
     return fmt::format("the loss rose to {:.4g} nats an example, from {:.4g}", divergence.value,
                        divergence.before);
   }
-  return fmt::format("the hidden codes shrank to a length of {:.3g}, from {:.3g}", divergence.value,
-                     divergence.before);
+  return fmt::format("the quantized activations shrank to a length of {:.3g}, from {:.3g}",
+                     divergence.value, divergence.before);
 }
 
 void CodeLengths::add(std::uint32_t examples, double mean_length) {

@@ -88,8 +88,10 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Chunk
   if (lease->state != LeaseState::kLoading || request.chunk >= chunks ||
       session.chunks_in_flight.size() >= kChunksInFlightMax ||
       session.chunks_in_flight.contains({request.lease.epoch, request.chunk})) {
-    return protocol_error("chunk {} of shard {} is not to be had", request.chunk,
-                          raw(request.lease.shard));
+    return protocol_error(
+        "chunk {} of shard {} cannot be requested now (it has {} chunks; each is requested once, "
+        "and {} at a time)",
+        request.chunk, raw(request.lease.shard), chunks, kChunksInFlightMax);
   }
   session.last_progress = outbox_.now();
   if (request.chunk >= base_chunks) {

@@ -170,10 +170,11 @@ std::optional<Done> Rounds::close() {
     has_warned_of_codes_ = true;
     outbox_.log(
         LogLevel::kWarning, "weak_codes",
-        fmt::format("round {} began with hidden codes of a length of {:.3g}, which had been "
-                    "{:.3g}: the rounds before have ruined the hidden layer, and it may not "
-                    "recover; begin again with a smaller --input-rate or --staleness",
-                    checkpoint_, weak->value, weak->before));
+        fmt::format(
+            "round {} began with quantized activations of a length of {:.3g}, which had been "
+            "{:.3g}: the rounds before have ruined the hidden layer, and it may not "
+            "recover; begin again with a smaller --input-rate or --staleness",
+            checkpoint_, weak->value, weak->before));
   }
   is_folding_ = true;
   last_receipts_ = std::make_shared<const ReceiptRecords>(take_receipts());

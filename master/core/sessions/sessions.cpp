@@ -190,8 +190,9 @@ std::optional<Sessions::Overdue> Sessions::overdue(const SessionState& session,
   const Millis time = patience(session);
   const Instant then = time < run_.config.stall ? tick_before_ : now;
   if (then - session.last_progress >= time && owes()) {
-    return Overdue{fmt::format("owes work for {} s", seconds(now - session.last_progress)),
-                   time < run_.config.stall};
+    return Overdue{
+        fmt::format("had work outstanding for {} s", seconds(now - session.last_progress)),
+        time < run_.config.stall};
   }
   return std::nullopt;
 }

@@ -109,12 +109,12 @@ TEST_CASE("framed socket: claims beyond the limits are refused before anything i
 
 TEST_CASE("framed socket: a silent peer is closed at the deadline", "[framed_socket]") {
   Reader reader(kMoment);
-  REQUIRE(reader.read_without_end({}).error == "nothing was heard for 5 ms");
+  REQUIRE(reader.read_without_end({}).error == "nothing came for 5 ms");
 }
 
 TEST_CASE("framed socket: half a header counts as silence", "[framed_socket]") {
   Reader reader(kMoment);
-  REQUIRE(reader.read_without_end({5, 0, 0}).error == "nothing was heard for 5 ms");
+  REQUIRE(reader.read_without_end({5, 0, 0}).error == "nothing came for 5 ms");
 }
 
 TEST_CASE("framed socket: a trickling frame is closed at the frame's own deadline",

@@ -173,7 +173,7 @@ TEST_CASE("tcp link: silence ends it", "[tcp_link]") {
   options.silence_max = Millis(5);
   LinkAndPeer ends(options);
   ends.io.run();
-  REQUIRE(ends.closed == std::vector<std::string>{"nothing was heard for 5 ms"});
+  REQUIRE(ends.closed == std::vector<std::string>{"nothing came for 5 ms"});
 }
 
 TEST_CASE("tcp link: the kernel watches for a peer that is gone, also while only sending",

@@ -95,8 +95,8 @@ TEST_CASE("why: a run that is held up says for what, since when, and who can end
   const std::string text = joined(sample(), "run");
   REQUIRE_THAT(text, Catch::Contains("held up for 3.2 s, and waits for bilbo to load 1 shard."));
   REQUIRE_THAT(text, Catch::Contains("The volunteers that are named"));
-  REQUIRE_THAT(text, Catch::Contains("bilbo owes work for 3.1 s (2 units out)"));
-  REQUIRE_THAT(text, !Catch::Contains("atlas owes"));
+  REQUIRE_THAT(text, Catch::Contains("bilbo has had work outstanding for 3.1 s (2 units out)"));
+  REQUIRE_THAT(text, !Catch::Contains("atlas has had work outstanding"));
   RunStatus running = sample();
   running.is_held_up = false;
   running.waits_for = "the results of batch 1127 from atlas (1 shard)";
@@ -123,7 +123,7 @@ TEST_CASE("why: a shard says where it is, where it was and why it left", "[tools
 TEST_CASE("why: a volunteer says what it holds and owes, or why it went", "[tools]") {
   REQUIRE_THAT(joined(sample(), "atlas"), Catch::Contains("It holds 1 of 4 shards: 0.") &&
                                               Catch::Contains("75 %") &&
-                                              Catch::Contains("It owes nothing."));
+                                              Catch::Contains("It has no work outstanding."));
   REQUIRE_THAT(joined(sample(), "carla"), Catch::Contains("carla went 3.3 s ago: silent for 10 s"));
   RunStatus status = sample();
   status.volunteers[0].no_shards = "its memory is too small for a shard";

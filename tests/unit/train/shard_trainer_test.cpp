@@ -280,13 +280,14 @@ TEST_CASE("trainer: a unit that does not fit is refused and changes nothing", "[
           [](TrainUnit& u) { u.batches.erase(u.batches.begin()); });
   refused(protocol, "batch 2 is out of order", [](TrainUnit& u) { u.batches[1].batch = 2; });
   refused(protocol, "out of order", [](TrainUnit& u) { u.batches[0].batch = 14; });
-  refused(protocol, "no hidden codes", [](TrainUnit& u) { u.batches[1].hidden = nullptr; });
+  refused(protocol, "no quantized activations",
+          [](TrainUnit& u) { u.batches[1].hidden = nullptr; });
   refused(protocol, "batch 0:", [](TrainUnit& u) {
     u.batches[0].hidden = std::make_shared<const Bytes>(Bytes{1, 2, 3});
   });
   refused(protocol, "15 examples, where the plan has 16",
           [&](TrainUnit& u) { u.batches[0].hidden = packed(test::make_hidden(config, 0, 15)); });
-  refused(protocol, "hidden codes 64 wide", [&](TrainUnit& u) {
+  refused(protocol, "quantized activations 64 wide", [&](TrainUnit& u) {
     ModelConfig wider = config;
     wider.hidden = 64;
     u.batches[0].hidden = packed(test::make_hidden(wider, 0, 16));

@@ -57,12 +57,12 @@ Result<void> check_positives(const UnitBatch& batch, std::span<const LeaseRef> l
 
 Result<HiddenCodes> unpack_checked(const SharedBytes& packed, const ModelConfig& config,
                                    const std::string& what) {
-  if (packed == nullptr) return refuse(fmt::format("{}: no hidden codes", what));
+  if (packed == nullptr) return refuse(fmt::format("{}: no quantized activations", what));
   Result<HiddenCodes> codes = unpack_hidden(*packed);
   if (!codes) return refuse(fmt::format("{}: {}", what, codes.error().message));
   if (codes->hidden != config.hidden) {
-    return refuse(fmt::format("{}: hidden codes {} wide, where the run has {}", what, codes->hidden,
-                              config.hidden));
+    return refuse(fmt::format("{}: quantized activations {} wide, where the run has {}", what,
+                              codes->hidden, config.hidden));
   }
   for (std::size_t example = 0; example < codes->scales.size(); ++example) {
     // Written so that a NaN fails.

@@ -54,7 +54,8 @@ TEST_CASE("divergence: few examples decide nothing by themselves", "[divergence]
 TEST_CASE("divergence: it says what it saw", "[divergence]") {
   REQUIRE(sentence({Divergence::Sign::kLoss, 6.25, 2}) ==
           "the loss rose to 6.25 nats an example, from 2");
-  REQUIRE(sentence(shrunk(0.5, 16)) == "the hidden codes shrank to a length of 0.5, from 16");
+  REQUIRE(sentence(shrunk(0.5, 16)) ==
+          "the quantized activations shrank to a length of 0.5, from 16");
   REQUIRE(sign_name(Divergence::Sign::kLoss) == "loss");
   REQUIRE(sign_name(Divergence::Sign::kCodeLength) == "code_length");
 }

@@ -54,7 +54,7 @@ TEST_CASE("loading: a run that began with a model lends that model's rows before
   }
 }
 
-TEST_CASE("loading: chunks that are not to be had end the session", "[master]") {
+TEST_CASE("loading: chunks that cannot be requested end the session", "[master]") {
   for (const int what : {0, 1, 2}) {
     MasterDriver master(tiny_model(), tiny_core_config(), {1, false});
     const SessionId ann = master.join("ann");

@@ -139,7 +139,8 @@ TEST_CASE("sessions: each deadline strikes when its time is full and not a micro
     scene.pass(Millis(4'000));
     session.last_heard = scene.outbox.now();
     REQUIRE_FALSE(scene.sessions.overdue(session, [] { return false; }));
-    REQUIRE(scene.sessions.overdue(session, [] { return true; })->reason == "owes work for 4 s");
+    REQUIRE(scene.sessions.overdue(session, [] { return true; })->reason ==
+            "had work outstanding for 4 s");
     scene.sessions.restart_debts();
     REQUIRE_FALSE(scene.sessions.overdue(session, never));
   }

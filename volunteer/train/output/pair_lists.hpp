@@ -71,7 +71,7 @@ class PairLists {
     ActivePair pair = 0;
   };
 
-  // What the examples of a set chose, part by part, each in the order of the examples.
+  // The choices of the examples of a set, part by part, each in the order of the examples.
   struct ByPart {
     std::vector<Choice> choices;
     std::vector<std::size_t> ends;  // of each part's choices; they begin where the last one's end

@@ -44,7 +44,7 @@ int start(const std::vector<std::string>& arguments) {
   const MasterConfig& config = loaded->config;
   Console console(
       stdout, stderr,
-      output_options(terminal_facts(stdout), config.output.json, config.output.quiet,
+      output_options(terminal_facts(stdout), config.output.log_format, config.output.quiet,
                      config.output.verbose),
       [] { return terminal_width(stdout); }, &monotonic_now);
   if (auto level = simd_level_from_environment(); !level) {

@@ -203,8 +203,9 @@ void add_network(Settings& settings, VolunteerConfig& c) {
 void add_output(Settings& settings, VolunteerConfig& c) {
   const SettingScope scope = SettingScope::kMachine;
   settings.begin_section("output", "What is printed.");
-  settings.add("json", scope, "", "Print what the volunteer does as one JSON object a line.",
-               boolean_setting(c.json));
+  settings.add("log_format", scope, "",
+               "text: a line for people; json: what the volunteer does as one JSON object a line.",
+               choice_setting(c.log_format, {"text", "json"}));
   settings.add("quiet", scope, "", "Print only warnings and errors.", boolean_setting(c.quiet));
   settings.add("verbose", scope, "", "Print every decision.", boolean_setting(c.verbose));
 }

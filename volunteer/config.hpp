@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "common/console/output_options.hpp"
 #include "common/result.hpp"
 #include "common/settings/settings_flags.hpp"
 #include "common/settings/settings_value.hpp"
@@ -49,7 +50,7 @@ struct VolunteerConfig {
   std::optional<std::uint64_t> down_bytes_per_day;
   std::string control;  // empty: the first of volunteer::control_paths
   std::string http;     // HOST:PORT of the volunteer's page; empty: none
-  bool json = false;
+  LogFormat log_format = LogFormat::kText;
   bool quiet = false;
   bool verbose = false;
 

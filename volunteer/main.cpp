@@ -160,7 +160,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   asio::io_context io(1);
   StatusLine status(
       stdout, stderr,
-      output_options(terminal_facts(stdout), config.json, config.quiet, config.verbose),
+      output_options(terminal_facts(stdout), config.log_format, config.quiet, config.verbose),
       [] { return terminal_width(stdout); }, &monotonic_now);
   TaskGroup tasks(io.get_executor(), [&](const std::string& task, const std::string& what) {
     status.log(LogLevel::kError, task + ": " + what);

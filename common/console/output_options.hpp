@@ -8,6 +8,9 @@
 
 namespace gleaner {
 
+// Names of --log-format. Text is for people.
+enum class LogFormat : std::uint8_t { kText, kJson };
+
 enum class OutputMode : std::uint8_t { kTerminal, kPlain, kJson };
 
 struct OutputOptions {
@@ -23,11 +26,12 @@ struct OutputOptions {
 };
 
 // Chooses JSON when it is asked for, and otherwise the form that suits the stream's other end.
-inline OutputOptions output_options(const TerminalFacts& out, bool json, bool quiet, bool verbose) {
+inline OutputOptions output_options(const TerminalFacts& out, LogFormat format, bool quiet,
+                                    bool verbose) {
   OutputOptions options;
   options.quiet = quiet;
   options.verbose = verbose;
-  if (json) {
+  if (format == LogFormat::kJson) {
     options.mode = OutputMode::kJson;
   } else if (out.is_terminal) {
     options.mode = OutputMode::kTerminal;

@@ -33,7 +33,7 @@ const ProgramText& program_text() {
       "  # Keep the settings in a file.\n"
       "  gleaner-master --print-config > run.toml; gleaner-master --config run.toml\n"
       "  # One JSON object a line, for programs (master/EVENTS.md).\n"
-      "  gleaner-master --config run.toml --json\n",
+      "  gleaner-master --config run.toml --log-format json\n",
       "A key of which the value is auto follows from the data. `gleaner invite` makes and revokes\n"
       "invites, by which volunteers join.\n",
       ""};
@@ -313,9 +313,9 @@ void add_scheduling(Settings& settings, MasterConfig& c) {
 
 void add_output(Settings& settings, MasterConfig& c) {
   settings.begin_section("output", "What is printed.");
-  settings.add("json", SettingScope::kMachine, "",
-               "Print events, one JSON object a line, instead of text.",
-               boolean_setting(c.output.json));
+  settings.add("log_format", SettingScope::kMachine, "",
+               "text: lines for people; json: events, one JSON object a line (EVENTS.md).",
+               choice_setting(c.output.log_format, {"text", "json"}));
   settings.add("quiet", SettingScope::kMachine, "", "Print only results, warnings and errors.",
                boolean_setting(c.output.quiet));
   settings.add("verbose", SettingScope::kMachine, "", "Print every checkpoint and decision.",

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/console/output_options.hpp"
 #include "common/limits.hpp"
 #include "common/model/recipe.hpp"
 #include "common/result.hpp"
@@ -92,7 +93,7 @@ struct MasterConfig {
   };
 
   struct Output {
-    bool json = false;
+    LogFormat log_format = LogFormat::kText;
     bool quiet = false;
     bool verbose = false;
     friend bool operator==(const Output&, const Output&) = default;

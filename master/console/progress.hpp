@@ -1,7 +1,7 @@
 // The master's console: shows snapshots and events in one of three ways. On a terminal, a progress
 // line that is updated in place below the lines that stay; elsewhere plain lines, a progress line
-// now and then; with --json, one object a line. Results go to `out`, warnings and errors of the
-// text forms to `error`. Time is a parameter. I/O thread only.
+// now and then; with --log-format json, one object a line. Results go to `out`, warnings and errors
+// of the text forms to `error`. Time is a parameter. I/O thread only.
 #pragma once
 
 #include <cstdint>

@@ -75,7 +75,7 @@ class World:
 
     def start_volunteer(self, *flags):
         self.volunteer = self.cluster.start(
-            "gleaner-volunteer", self.address, "--threads", os.cpu_count(), "--json", "--control",
+            "gleaner-volunteer", self.address, "--threads", os.cpu_count(), "--log-format", "json", "--control",
             self.socket, "--free-memory", 0, *flags, environment={"GLEANER_MACHINE_ROOT": str(self.root)})
         self.wait_busy()
 

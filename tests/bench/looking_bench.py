@@ -194,7 +194,7 @@ def main():
         master = subprocess.Popen(
             [str(BIN / "gleaner-master"), "--train", str(options.train), "--test", str(options.test), "--store",
              f"{folder}/store", "--local", str(options.volunteers), "--output-shards", str(options.shards), "--threads",
-             "1", "--epochs", "100000", "--evaluate-every", "100000", "--http", "127.0.0.1:0", "--json", *others],
+             "1", "--epochs", "100000", "--evaluate-every", "100000", "--http", "127.0.0.1:0", "--log-format", "json", *others],
             stdout=subprocess.PIPE, text=True)
         try:
             events = (json.loads(line) for line in master.stdout)

@@ -273,7 +273,7 @@ class Cluster:
         self._names += 1
         words = address.split() if "/" in address or " " in address else [self.line(address)]
         once_flag = ["--once"] if once else []
-        return self.start("gleaner-volunteer", *words, "--threads", threads, "--json",
+        return self.start("gleaner-volunteer", *words, "--threads", threads, "--log-format", "json",
                           "--name", f"v{self._names}", "--retry-ms-min", 20, "--retry-ms-max", 200,
                           "--control", self.path(f"control-{self._names}"), *UNMANNERED,
                           *once_flag, *arguments, simd=simd, environment=environment, before=before)
@@ -293,7 +293,7 @@ class Setup:
 
     def arguments(self, store, *others):
         page = [] if "--http" in others else ["--http", "off"]
-        return ["--train", self.train, "--test", self.test, "--store", store, "--json", *page,
+        return ["--train", self.train, "--test", self.test, "--store", store, "--log-format", "json", *page,
                 *self.flags, *others]
 
     def start_master(self, cluster, store, *others, simd=None, environment=None, before=()):

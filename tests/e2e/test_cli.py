@@ -167,8 +167,8 @@ class Stores(CliTest):
         self.assertEqual(event["digest"], self.reference["digest"])
         self.assertEqual(event["p_at_1"], self.reference["p_at_1"])
         code, plain = self.cluster.run(
-            "gleaner-master", *[flag for flag in self.setup.arguments(self.done, "--local", 1)
-                                if flag != "--json"])
+            "gleaner-master", *["text" if word == "json" else word
+                                for word in self.setup.arguments(self.done, "--local", 1)])
         self.assertEqual(code, 0)
         self.assertIn("finished", plain.said())
 
@@ -253,7 +253,7 @@ class Events(CliTest):
     def test_errors_are_events_too(self):
         code, master = self.cluster.run(
             "gleaner-master", "--train", self.cluster.path("absent.txt"), "--store", self.store,
-            "--local", 1, "--json")
+            "--local", 1, "--log-format", "json")
         self.assertEqual(code, BAD_DATA)
         last = json.loads(master.out[-1])
         self.assertEqual((last["event"], last["exit"]), ("error", BAD_DATA))

@@ -325,7 +325,7 @@ class ProgramForOthers(PageCase):
         known = ask(port, "/gleaner-volunteer", {"If-None-Match": headers["ETag"]})
         self.assertEqual(known[0], 304)
         (program / "gleaner-volunteer").chmod(0o755)
-        volunteer = self.cluster.start(program / "gleaner-volunteer", line, "--once", "--json", *UNMANNERED)
+        volunteer = self.cluster.start(program / "gleaner-volunteer", line, "--once", "--log-format", "json", *UNMANNERED)
         calm = self.setup.run_local(self.cluster, self.cluster.path("calm"))
         self.assertEqual(finished(master)["digest"], calm["digest"])
         self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())

@@ -69,7 +69,7 @@ class Debian(EndToEndTest):
         config.write_text(system.run(
             "gleaner-master", "--config", "/etc/gleaner/gleaner-master.toml", "--print-config",
             "--train", "/srv/gleaner/train.txt", "--test", "/srv/gleaner/test.txt", "--listen",
-            f"127.0.0.1:{free_port()}", "--http", "off", "--json", *self.setup.flags))
+            f"127.0.0.1:{free_port()}", "--http", "off", "--log-format", "json", *self.setup.flags))
         system.run("systemctl", "enable", "--now", MASTER)
         return system.wait(lambda: self.last(system, "listening"), "the master listens")["join"]
 

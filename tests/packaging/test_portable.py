@@ -47,7 +47,7 @@ class Portable(EndToEndTest):
         setup = small_setup(self.cluster)
         master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
         line = master.wait_event("listening")["join"]
-        volunteer = self.cluster.start("/gleaner-volunteer", line, "--once", "--json", *UNMANNERED,
+        volunteer = self.cluster.start("/gleaner-volunteer", line, "--once", "--log-format", "json", *UNMANNERED,
                                        before=["chroot", str(root)])
         digest = finished(master)["digest"]
         self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
@@ -70,7 +70,7 @@ class PortableForAarch64(EndToEndTest):
         master = setup.start_master(self.cluster, self.cluster.path("store"), "--listen", "127.0.0.1:0")
         line = master.wait_event("listening")["join"]
         root = ROOT / "build/portable-work-aarch64/root"
-        volunteer = self.cluster.start(program, line, "--once", "--json", *UNMANNERED,
+        volunteer = self.cluster.start(program, line, "--once", "--log-format", "json", *UNMANNERED,
                                        before=[EMULATOR, "-L", str(root)])
         digest = finished(master, 10 * RUN_SECONDS)["digest"]
         self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())

@@ -42,7 +42,7 @@ INCLUDES = {
     "volunteer/page": {"common", "common/access", "common/http", "volunteer/page"},
     "volunteer": CORE_SEES | SHELL_SEES | TRAIN | {"volunteer", "volunteer/control", "volunteer/core",
                                                    "volunteer/idle", "volunteer/page"},
-    "master/config": {"common", "common/model", "common/settings", "master/config",
+    "master/config": {"common", "common/console", "common/model", "common/settings", "master/config",
                       "master/console", "master/core/events", "schema"},
     "master/access": {"common", "common/access", "master/access", "schema"},
     "master/console": {"common", "common/console", "common/model", "master/console",

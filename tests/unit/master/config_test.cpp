@@ -66,7 +66,8 @@ constexpr std::size_t field_count() {
 
 TEST_CASE("master config: the command lines that stay are read as written", "[master_config]") {
   const Result<MasterStart> local = load(
-      "--train TRAIN --test TEST --store DIR --local 2 --epochs 3 --seed 1 --threads 1 --json");
+      "--train TRAIN --test TEST --store DIR --local 2 --epochs 3 --seed 1 --threads 1 "
+      "--log-format json");
   REQUIRE(local.ok());
   REQUIRE_FALSE(local->to_print.has_value());
   MasterConfig expected;
@@ -77,7 +78,7 @@ TEST_CASE("master config: the command lines that stay are read as written", "[ma
   expected.run.threads = 1;
   expected.model.set(&ModelConfig::epochs, 3u);
   expected.seed = 1;
-  expected.output.json = true;
+  expected.output.log_format = LogFormat::kJson;
   REQUIRE(local->config == expected);
 
   const Result<MasterStart> network =
@@ -85,7 +86,7 @@ TEST_CASE("master config: the command lines that stay are read as written", "[ma
   REQUIRE(network.ok());
   REQUIRE(network->config.network.listen == "127.0.0.1:7070");
   REQUIRE(network->config.run.local == 0);
-  REQUIRE_FALSE(network->config.output.json);
+  REQUIRE(network->config.output.log_format == LogFormat::kText);
 }
 
 TEST_CASE("master config: what cannot run is refused with a remedy", "[master_config]") {

@@ -54,12 +54,12 @@ std::vector<RunEvent> every_event() {
 
 TEST_CASE("console: the mode follows the stream and the flag", "[console]") {
   const TerminalFacts terminal{true, {true, true}};
-  REQUIRE(output_options(terminal, false, false, false).mode == OutputMode::kTerminal);
-  REQUIRE(output_options(terminal, false, false, false).style.colour);
-  REQUIRE(output_options(terminal, true, false, false).mode == OutputMode::kJson);
-  REQUIRE_FALSE(output_options(terminal, true, false, false).style.colour);
-  REQUIRE(output_options({false, {true, true}}, false, false, false).mode == OutputMode::kPlain);
-  REQUIRE_FALSE(output_options({false, {true, true}}, false, false, false).style.colour);
+  REQUIRE(output_options(terminal, LogFormat::kText, false, false).mode == OutputMode::kTerminal);
+  REQUIRE(output_options(terminal, LogFormat::kText, false, false).style.colour);
+  REQUIRE(output_options(terminal, LogFormat::kJson, false, false).mode == OutputMode::kJson);
+  REQUIRE_FALSE(output_options(terminal, LogFormat::kJson, false, false).style.colour);
+  REQUIRE(output_options({false, {true, true}}, LogFormat::kText, false, false).mode ==
+          OutputMode::kPlain);
 }
 
 TEST_CASE("console: a log gets a line every ten seconds, later every minute", "[console]") {

@@ -62,8 +62,8 @@ struct TrainedRun {
         data.label_counts));
     CapturedStream out;
     Console console(
-        out.stream(), out.stream(), output_options({}, false, true, false), [] { return 80U; },
-        &monotonic_now);
+        out.stream(), out.stream(), output_options({}, LogFormat::kText, true, false),
+        [] { return 80U; }, &monotonic_now);
     INFO(out.text());
     MasterConfig config = start.config;
     const Result<ExitCode> exit = run_master(config, data, *run, console, nullptr);

@@ -282,7 +282,9 @@ void MasterRun::end_backups() {
     run_aside(
         io_, signals_, [this] { keeper_.finish_backups(); },
         [this] {
-          console_.log(LogLevel::kWarning, "asked to stop: the last backup is given up");
+          console_.log(LogLevel::kWarning,
+                       "asked to stop: the last backup is given up; the store is whole, and its "
+                       "folder can be copied once this process has ended");
           keeper_.give_up_backups();
         });
   }

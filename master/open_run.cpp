@@ -187,7 +187,9 @@ Result<void> OpenedRun::open_web() {
   auto web = RunWeb::open(*parse_host_port(config_.network.http), data_.model,
                           predict_desk(config_, data_.model), std::move(program));
   if (!web) {
-    console_.log(LogLevel::kWarning, web.error().message + "; the run goes on without it");
+    console_.log(
+        LogLevel::kWarning,
+        web.error().message + "; the run goes on without it: --http names another address");
     return {};
   }
   web_ = std::move(*web);

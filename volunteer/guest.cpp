@@ -75,7 +75,8 @@ Guest::Guest(asio::io_context& io, Client& client, LogSink& log, Options options
     if (server) {
       server_ = std::move(*server);
     } else {
-      log_.log(LogLevel::kWarning, "no control socket: " + server.error().message);
+      log_.log(LogLevel::kWarning, "no control socket: " + server.error().message +
+                                       "; status and pause take one: give --control another path");
     }
   }
   if (options_.page) open_page(*options_.page);
@@ -118,7 +119,9 @@ void Guest::open_page(const VolunteerPage::Options& options) {
         });
       });
   if (!page) {
-    log_.log(LogLevel::kWarning, page.error().message + "; the volunteer goes on without it");
+    log_.log(
+        LogLevel::kWarning,
+        page.error().message + "; the volunteer goes on without it: --http names another address");
     return;
   }
   page_ = std::move(*page);
@@ -174,7 +177,8 @@ void Guest::apply(Verdict verdict) {
 void Guest::save_every_minute() {
   clock_.after(kSave, [this] {
     if (const auto saved = ledger_.save(); !saved) {
-      log_.log(LogLevel::kWarning, "the day's figures are not kept: " + saved.error().message);
+      log_.log(LogLevel::kWarning, "the day's figures are not kept: " + saved.error().message +
+                                       "; a restart forgets them: give --cache another folder");
     }
     save_every_minute();
   });

@@ -53,7 +53,8 @@ Result<void> Entrance::open_gate(std::function<void(const Gate::Verdict&)> on_ch
   if (config_.network.insecure) {
     gate_ = Gate::open_to_all();
     console_.log(LogLevel::kWarning,
-                 "--insecure: nothing is encrypted, and anybody who reaches the port takes part");
+                 "--insecure: nothing is encrypted, and anybody who reaches the port takes part; "
+                 "without this flag, connections are encrypted and take an invite");
   } else {
     auto gate = Gate::open(config_.run.store, std::move(on_change));
     if (!gate) return gate.error();

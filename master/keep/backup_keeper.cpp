@@ -83,11 +83,11 @@ Result<void> BackupKeeper::copy_to_folder(const std::string& snapshot, BackedUp&
 }
 
 void BackupKeeper::warn(const Error& error) {
-  tell_(
-      LogLine{LogLevel::kWarning,
-              fmt::format("no backup was made: {}; training goes on, and the next backup is tried "
-                          "when it is due",
-                          error.message)});
+  tell_(LogLine{
+      LogLevel::kWarning,
+      fmt::format("no backup was made: {}; mend that: training goes on, and the next backup "
+                  "is tried when it is due",
+                  error.message)});
 }
 
 }  // namespace gleaner

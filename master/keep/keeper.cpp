@@ -35,7 +35,10 @@ void Keeper::folded(RoundIndex checkpoint) {
 void Keeper::evaluated() {
   if (config_.evaluation.patience == 0) return;
   const auto kept = keep_if_best(config_.run.store, store_);
-  if (!kept) warn("the best checkpoint is not kept: " + kept.error().message);
+  if (!kept)
+    warn(fmt::format(
+        "the best checkpoint is not kept: {}; once that is mended, the next best one is",
+        kept.error().message));
 }
 
 void Keeper::keep_to_go_back(RoundIndex checkpoint) {
@@ -44,7 +47,7 @@ void Keeper::keep_to_go_back(RoundIndex checkpoint) {
   if (kept) return;
   warn(
       fmt::format("checkpoint {} is not kept, so that the run goes back further if work of a "
-                  "stranger proves false: {}",
+                  "stranger proves false: {}; once that is mended, later ones are kept",
                   checkpoint, kept.error().message));
 }
 

@@ -67,7 +67,7 @@ void OwnVolunteers::observe(const CoreSnapshot& now) {
   if (takes_part && !local_) {
     console_.log(LogLevel::kWarning,
                  fmt::format("no volunteer has been here for {} s: this process trains until "
-                             "somebody comes",
+                             "somebody comes; `gleaner why run STORE` says who left, and why",
                              config_.fallback_local_s));
     start(1);
   } else if (!takes_part && local_ && !is_stepping_back_) {

@@ -45,7 +45,7 @@ int start(const std::vector<std::string>& arguments) {
   Console console(
       stdout, stderr,
       output_options(terminal_facts(stdout), config.output.log_format, config.output.quiet,
-                     config.output.verbose),
+                     config.output.verbose, Journal::behind(stdout, "gleaner-master")),
       [] { return terminal_width(stdout); }, &monotonic_now);
   if (auto level = simd_level_from_environment(); !level) {
     return static_cast<int>(fail(console, level.error(), ExitCode::kUsage));

@@ -160,7 +160,8 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   asio::io_context io(1);
   StatusLine status(
       stdout, stderr,
-      output_options(terminal_facts(stdout), config.log_format, config.quiet, config.verbose),
+      output_options(terminal_facts(stdout), config.log_format, config.quiet, config.verbose,
+                     Journal::behind(stdout, "gleaner-volunteer")),
       [] { return terminal_width(stdout); }, &monotonic_now);
   TaskGroup tasks(io.get_executor(), [&](const std::string& task, const std::string& what) {
     status.log(LogLevel::kError, task + ": " + what);

@@ -219,17 +219,27 @@ void StatusLine::update(const VolunteerStatus& status) {
   if (!is_news || is_attempt) return;
   is_retrying_ = status.activity == VolunteerActivity::kRetrying || is_refusal;
   news_ = news;
+  if (options_.journal) {
+    options_.journal->write(is_refusal ? Priority::kWarning : Priority::kInfo, news,
+                            status_json(status));
+    return;
+  }
   print(options_.mode == OutputMode::kJson ? status_json(status) : news);
 }
 
 void StatusLine::log(LogLevel level, std::string_view message) {
   if (!options_.shows(level)) return;
+  const Json json = {{"event", "log"}, {"level", log_level_name(level)}, {"message", message}};
+  const std::string object = json.dump(-1, ' ', false, Json::error_handler_t::replace);
   if (options_.mode == OutputMode::kJson) {
-    const Json json = {{"event", "log"}, {"level", log_level_name(level)}, {"message", message}};
-    print(json.dump(-1, ' ', false, Json::error_handler_t::replace));
+    print(object);
     return;
   }
   std::string text = printable(message);
+  if (options_.journal) {
+    options_.journal->write(priority_of(level), text, object);
+    return;
+  }
   if (level < LogLevel::kWarning) {
     print(text);
     return;

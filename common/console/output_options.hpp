@@ -2,7 +2,10 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <utility>
 
+#include "common/console/journal.hpp"
 #include "common/console/log.hpp"
 #include "common/console/terminal.hpp"
 
@@ -18,6 +21,7 @@ struct OutputOptions {
   TextStyle style;
   bool quiet = false;
   bool verbose = false;
+  std::optional<Journal> journal{};  // takes the place of plain lines
 
   [[nodiscard]] bool shows(LogLevel level) const {
     if (quiet) return level >= LogLevel::kWarning;
@@ -27,12 +31,14 @@ struct OutputOptions {
 
 // Chooses JSON when it is asked for, and otherwise the form that suits the stream's other end.
 inline OutputOptions output_options(const TerminalFacts& out, LogFormat format, bool quiet,
-                                    bool verbose) {
+                                    bool verbose, std::optional<Journal> journal = {}) {
   OutputOptions options;
   options.quiet = quiet;
   options.verbose = verbose;
   if (format == LogFormat::kJson) {
     options.mode = OutputMode::kJson;
+  } else if (journal) {
+    options.journal = std::move(journal);
   } else if (out.is_terminal) {
     options.mode = OutputMode::kTerminal;
     options.style = out.style;

@@ -14,6 +14,16 @@ constexpr Millis kJsonPace{1000};
 constexpr Millis kPlainPace{10'000};
 constexpr Millis kPlainPaceLong{60'000};
 constexpr Millis kPlainStart{120'000};
+// In the journal as on the page.
+constexpr TextStyle kJournalStyle{false, true};
+
+// Results are important and nothing to worry about.
+Priority priority_of_event(const RunEvent& event) {
+  const bool is_result =
+      std::holds_alternative<Evaluated>(event) || std::holds_alternative<Resumed>(event) ||
+      std::holds_alternative<RunStopped>(event) || std::holds_alternative<RunFinished>(event);
+  return is_result ? Priority::kNotice : priority_of(importance(event));
+}
 
 }  // namespace
 
@@ -40,7 +50,12 @@ void Console::update(const RunSnapshot& snapshot) {
       return;
     }
     case OutputMode::kPlain:
-      print(progress_log_line(snapshot));
+      if (options_.journal) {
+        options_.journal->write(Priority::kInfo, progress_log_line(snapshot),
+                                progress_json(snapshot));
+      } else {
+        print(progress_log_line(snapshot));
+      }
       return;
     case OutputMode::kJson:
       print(progress_json(snapshot));
@@ -83,6 +98,11 @@ void Console::event(const RunEvent& event) {
     return;
   }
   if (!options_.shows(level)) return;
+  if (options_.journal) {
+    options_.journal->write(priority_of_event(event), event_line(event, kJournalStyle),
+                            event_json(event));
+    return;
+  }
   const std::string text = event_line(event, options_.style);
   if (is_failure || (is_log && level >= LogLevel::kWarning)) {
     print_error(text);

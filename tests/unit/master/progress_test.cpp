@@ -60,6 +60,10 @@ TEST_CASE("console: the mode follows the stream and the flag", "[console]") {
   REQUIRE_FALSE(output_options(terminal, LogFormat::kJson, false, false).style.colour);
   REQUIRE(output_options({false, {true, true}}, LogFormat::kText, false, false).mode ==
           OutputMode::kPlain);
+  const Journal journal("master", [](const std::vector<std::string>&) {});
+  REQUIRE(output_options({}, LogFormat::kText, false, false, journal).journal);
+  REQUIRE_FALSE(output_options({}, LogFormat::kJson, false, false, journal).journal);
+  REQUIRE_FALSE(output_options({false, {true, true}}, LogFormat::kText, false, false).style.colour);
 }
 
 TEST_CASE("console: a log gets a line every ten seconds, later every minute", "[console]") {
@@ -132,6 +136,28 @@ TEST_CASE("console: --quiet leaves results, --verbose adds detail", "[console]")
   REQUIRE(lines(quiet.out.text()) == 1);
   REQUIRE_THAT(quiet.out.text(), Contains("not evaluated"));
   REQUIRE(lines(verbose.out.text()) == 5);
+}
+
+TEST_CASE("console: the journal takes the place of lines, with results above news", "[console]") {
+  std::vector<std::string> entries;
+  OutputOptions options;
+  options.journal = Journal("master", [&](const std::vector<std::string>& fields) {
+    entries.push_back(fields[0] + "|" + fields[1] + "|" + fields[3]);
+  });
+  Stage stage(options);
+  stage.console.update(at_batch(1));
+  stage.console.log(LogLevel::kWarning, "odd");
+  stage.console.log(LogLevel::kDebug, "detail");
+  stage.console.event(Evaluated{});
+  stage.console.event(RunFailed{{ErrorCode::kIo, "bad"}, ExitCode::kFailure});
+  REQUIRE(entries.size() == 4);
+  REQUIRE(entries[0] ==
+          "MESSAGE=1%, epoch 1/1, round 1/10, batch 1/100, 1 volunteer, lag 0"
+          "|PRIORITY=6|GLEANER_EVENT=progress");
+  REQUIRE(entries[1] == "MESSAGE=warning: odd|PRIORITY=4|GLEANER_EVENT=log");
+  REQUIRE_THAT(entries[2], Contains("|PRIORITY=5|GLEANER_EVENT=evaluated"));
+  REQUIRE(entries[3] == "MESSAGE=error: bad|PRIORITY=3|GLEANER_EVENT=error");
+  REQUIRE(stage.out.text() + stage.error.text() == "");
 }
 
 TEST_CASE("console: JSON is one object a line, and finished is the last", "[console]") {

@@ -211,6 +211,24 @@ TEST_CASE("status: JSON is one object a line with what is known", "[status]") {
   REQUIRE_FALSE(std::getline(text, line));
 }
 
+TEST_CASE("status: the journal takes the place of lines", "[status]") {
+  std::vector<std::vector<std::string>> entries;
+  OutputOptions options;
+  options.journal = Journal("volunteer", [&](const auto& fields) { entries.push_back(fields); });
+  Stage stage(options);
+  stage.status.update(training());
+  stage.status.update(doing(VolunteerActivity::kRefused, "no room"));
+  stage.status.log(LogLevel::kWarning, "odd");
+  REQUIRE(entries.size() == 3);
+  REQUIRE_THAT(entries[0], Catch::VectorContains(std::string("GLEANER_ACTIVITY=training")));
+  REQUIRE_THAT(entries[0], Catch::VectorContains(std::string("GLEANER_SHARDS=[3,7,12]")));
+  REQUIRE(entries[1][1] == "PRIORITY=4");
+  REQUIRE(entries[2] == std::vector<std::string>{"MESSAGE=odd", "PRIORITY=4",
+                                                 "SYSLOG_IDENTIFIER=volunteer", "GLEANER_EVENT=log",
+                                                 "GLEANER_LEVEL=warning", "GLEANER_MESSAGE=odd"});
+  REQUIRE(stage.out.text() + stage.error.text() == "");
+}
+
 TEST_CASE("status: --quiet leaves refusals, warnings and errors", "[status]") {
   Stage stage({OutputMode::kPlain, {}, true, false});
   stage.status.update(training());

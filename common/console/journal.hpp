@@ -1,0 +1,50 @@
+// The systemd journal, for a program whose output leads there: what happens becomes an entry with
+// fields of its own, so that `journalctl GLEANER_EVENT=checkpoint -o json` finds it. One thread.
+#pragma once
+
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/console/log.hpp"
+
+namespace gleaner {
+
+// As syslog(3) counts.
+enum class Priority : std::uint8_t { kError = 3, kWarning = 4, kNotice = 5, kInfo = 6, kDebug = 7 };
+
+Priority priority_of(LogLevel level);
+
+// "NAME=value" for each field of an entry. `event` is a JSON object: its member `event` becomes
+// GLEANER_EVENT, `loss` GLEANER_LOSS, and null no field.
+std::vector<std::string> journal_fields(const std::string& identifier, Priority priority,
+                                        std::string_view message, std::string_view event);
+
+// Whether JOURNAL_STREAM, "DEVICE:INODE", names the file with these numbers.
+bool names_file(std::string_view journal_stream, std::uint64_t device, std::uint64_t inode);
+
+class Journal {
+ public:
+  using Send = std::function<void(const std::vector<std::string>& fields)>;
+
+  Journal(std::string identifier, Send send)
+      : identifier_(std::move(identifier)), send_(std::move(send)) {}
+
+  // Nullopt where `stream` does not lead to the journal, or libsystemd is missing: a line of text
+  // then says the same. Call at start-up, before other threads run.
+  static std::optional<Journal> behind(std::FILE* stream, std::string identifier);
+
+  void write(Priority priority, std::string_view message, std::string_view event) const {
+    send_(journal_fields(identifier_, priority, message, event));
+  }
+
+ private:
+  std::string identifier_;
+  Send send_;
+};
+
+}  // namespace gleaner

@@ -324,9 +324,15 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
 }
 
 void MasterRun::train(const ResumePoint& resume) {
+  const std::uint64_t life = raw(resume.first_epoch);
   if (entrance_.is_open()) {
-    note_.emplace(config_.run.store, RunningMaster{config_.network.listen, raw(resume.first_epoch),
-                                                   !config_.network.insecure});
+    note_.emplace(
+        config_.run.store,
+        RunningMaster{config_.network.listen, life,
+                      config_.network.insecure ? MasterPort::kPlain : MasterPort::kEncrypted});
+  } else if (web_ != nullptr) {
+    note_.emplace(config_.run.store,
+                  RunningMaster{to_text(web_->address()), life, MasterPort::kPage});
   }
   own_->start();
   watch_signals();

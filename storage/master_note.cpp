@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <filesystem>
 #include <fstream>
 #include <system_error>
@@ -11,7 +13,8 @@ namespace gleaner {
 namespace {
 
 constexpr const char* kNoteFile = "/MASTER";
-constexpr const char* kLockFile = "/LOCK";  // RocksDB's
+constexpr std::array<const char*, 3> kPorts = {"tls", "plain", "page"};  // in MasterPort's order
+constexpr const char* kLockFile = "/LOCK";                               // RocksDB's
 
 }  // namespace
 
@@ -21,7 +24,8 @@ MasterNote::MasterNote(const std::string& store, const RunningMaster& master)
   const std::string beside = path_ + ".dbtmp";
   {
     std::ofstream file(beside);
-    file << master.address << ' ' << master.life << (master.is_secure ? " tls\n" : " plain\n");
+    file << master.address << ' ' << master.life << ' '
+         << kPorts.at(static_cast<std::size_t>(master.port)) << '\n';
   }
   std::error_code error;
   std::filesystem::rename(beside, path_, error);
@@ -35,9 +39,11 @@ MasterNote::~MasterNote() {
 std::optional<RunningMaster> read_master_note(const std::string& store) {
   std::ifstream file(store + kNoteFile);
   RunningMaster master;
-  std::string secrecy;
-  if (!(file >> master.address >> master.life >> secrecy)) return std::nullopt;
-  master.is_secure = secrecy == "tls";
+  std::string port;
+  if (!(file >> master.address >> master.life >> port)) return std::nullopt;
+  const auto known = std::find(kPorts.begin(), kPorts.end(), port);
+  if (known == kPorts.end()) return std::nullopt;
+  master.port = static_cast<MasterPort>(known - kPorts.begin());
   return master;
 }
 

@@ -9,10 +9,14 @@
 
 namespace gleaner {
 
+// The server at a master's address: its port for volunteers, encrypted or in plain text, or,
+// where it has none, its page.
+enum class MasterPort : std::uint8_t { kEncrypted, kPlain, kPage };
+
 struct RunningMaster {
   std::string address;     // HOST:PORT
   std::uint64_t life = 0;  // which start of the run's master it is
-  bool is_secure = true;   // it encrypts
+  MasterPort port = MasterPort::kEncrypted;
   friend bool operator==(const RunningMaster&, const RunningMaster&) = default;
 };
 

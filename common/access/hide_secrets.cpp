@@ -11,6 +11,10 @@ namespace gleaner {
 void hide_secrets(std::span<char* const> arguments) {
   for (char* const argument : arguments) {
     const std::string_view text(argument);
+    if (const std::size_t hash = text.find('#'); text.starts_with("http") && hash < text.size()) {
+      std::fill(argument + hash + 1, argument + text.size(), 'x');
+      continue;
+    }
     const std::size_t begin = text.find(kAddressScheme);
     if (begin == std::string_view::npos) continue;
     const std::size_t key = text.find('/', begin + kAddressScheme.size());

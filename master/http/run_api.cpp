@@ -8,9 +8,11 @@
 #include <utility>
 
 #include "common/access/page_key.hpp"
+#include "common/bytes.hpp"
 #include "common/http/page_asset_reply.hpp"
 #include "master/http/run_page_assets.hpp"
 #include "master/http/view_json.hpp"
+#include "schema/wire/codec.hpp"
 
 namespace gleaner {
 namespace {
@@ -179,6 +181,14 @@ HttpReply RunApi::join(const HttpRequest& request) const {
   return text_reply(200, kHttpJson, join_json(join_line_));
 }
 
+HttpReply RunApi::status(const HttpRequest& request) const {
+  RunStatus status = view_->status;
+  if (!is_admin(request)) {
+    for (VolunteerEntry& volunteer : status.volunteers) volunteer.peer.clear();
+  }
+  return text_reply(200, kHttpBytes, std::string(as_text(encode(status))));
+}
+
 HttpReply RunApi::receipts(const HttpRequest& request) const {
   const auto numbered = [&](const char* key, std::uint64_t otherwise) {
     const std::string_view text = request.query(key);
@@ -220,6 +230,7 @@ HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, I
     return shared_reply(
         kHttpJson, cached("/api/v1/run", [this] { return run_json(*view_, *facts_, history_); }));
   }
+  if (path == "/api/v1/status") return status(request);
   if (path == "/api/v1/shards") {
     return shared_reply(kHttpJson,
                         cached("/api/v1/shards", [this] { return shards_json(*view_); }));

@@ -55,6 +55,8 @@ class RunApi {
   // Whether the request is of an administrator: from this machine, with the page's key.
   [[nodiscard]] bool is_admin(const HttpRequest& request) const;
   [[nodiscard]] HttpReply join(const HttpRequest& request) const;
+  // The answer that a tool gets by Observe, for tools that ask here.
+  [[nodiscard]] HttpReply status(const HttpRequest& request) const;
   [[nodiscard]] HttpReply receipts(const HttpRequest& request) const;
   [[nodiscard]] HttpReply health(const HttpRequest& request, Instant now) const;
   // The text that `make` gives for the present view; made once.

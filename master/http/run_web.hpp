@@ -34,6 +34,9 @@ class RunWeb {
   RunWeb(const RunWeb&) = delete;
   RunWeb& operator=(const RunWeb&) = delete;
 
+  // Where it answers.
+  [[nodiscard]] const HostPort& address() const { return server_->address(); }
+
   // The addresses that people are told.
   [[nodiscard]] PageServed served() const;
 

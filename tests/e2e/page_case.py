@@ -28,7 +28,7 @@ def ask(port, path, headers=None, method="GET", host="127.0.0.1"):
     try:
         connection.request(method, path, headers=headers or {})
         answer = connection.getresponse()
-        return answer.status, answer.headers, answer.read().decode()
+        return answer.status, answer.headers, answer.read().decode(errors="replace")
     finally:
         connection.close()
 
@@ -130,6 +130,6 @@ class PageCase(EndToEndTest):
         connection = http.client.HTTPConnection("127.0.0.1", port, 20 * TIME_FACTOR, (source, 0))
         connection.request("GET", "/healthz")
         answer = connection.getresponse()
-        result = answer.status, answer.read().decode()
+        result = answer.status, answer.read().decode(errors="replace")
         connection.close()
         return result

@@ -1,14 +1,16 @@
 """`gleaner status` and `gleaner why` beside a master that trains, that is gone, and that refuses."""
 
+import http.server
 import json
 import os
 import pathlib
 import subprocess
 import sys
+import threading
 import time
 import unittest
 
-from harness import BIN, RUN_SECONDS, EndToEndTest, finished, small_setup
+from harness import BIN, ENDLESS, RUN_SECONDS, EndToEndTest, finished, small_setup
 
 
 class Status(EndToEndTest):
@@ -103,6 +105,31 @@ class Status(EndToEndTest):
             self.assertIn(f"process {master.pid} trains it and takes no connections",
                           document["reason"])
         self.assertFalse(document["is_running"])
+
+    def test_a_run_without_a_port_answers_by_its_page(self):
+        self.setup = self.setup.with_flag("--epochs", ENDLESS)
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1,
+                                         "--http", "127.0.0.1:0")
+        page = master.wait_event("page")
+        master.wait_checkpoint(1)
+        for where in (self.store, page["url"], page["url"] + "/", page["url"] + "/#" + page["key"]):
+            document = json.loads(self.ask("status", where, "--json")[0])
+            self.assertTrue(document["is_running"])
+            self.assertEqual("http://" + document["address"], page["url"])
+            self.assertEqual(len(document["shards"]), 11)
+            self.assertIn("Shard 3 is", self.ask("why", "3", where)[0])
+        self.ask("invite", "create", self.store)  # the page has no part in it
+        master.kill()
+        document = json.loads(self.ask("status", self.store, "--json")[0])
+        self.assertFalse(document["is_running"])
+        self.assertIn("did not end by itself", document["reason"])
+        self.assertIn(page["url"][7:], self.ask("status", page["url"], code=5)[1])
+        self.assertIn("no address of a page", self.ask("status", "http://127.0.0.1", code=2)[1])
+        # Whatever else answers there is no run's page.
+        with http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler) as other:
+            threading.Thread(target=other.handle_request, daemon=True).start()
+            said = self.ask("status", f"http://127.0.0.1:{other.server_port}", code=5)[1]
+            self.assertIn("the page at 127.0.0.1", said)
 
     def test_long_verbs_give_way_to_a_master(self):
         master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1)

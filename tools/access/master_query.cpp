@@ -105,7 +105,7 @@ Result<MasterAddress> owner_address(const std::string& store, const RunningMaste
   if (!where) {
     return Error{ErrorCode::kCorrupt, "the note of its master cannot be read"};
   }
-  if (!note.is_secure) return MasterAddress{*where, std::nullopt};
+  if (note.port == MasterPort::kPlain) return MasterAddress{*where, std::nullopt};
   const auto key = KeyPair::load(master_key_path(store));
   if (!key) return key.error();
   return MasterAddress{*where, MasterAddress::Secure{key->id(), invite_key(*key, InviteId{})}};

@@ -20,7 +20,7 @@ Result<AccessAnswer> ask_access(const MasterAddress& address, AccessRequest requ
 // and everything else one of the store.
 int exit_status_of_asking(const Result<void>& done);
 
-// How the holder of the folder `store` reaches the master that `note` tells of: as an
+// How the holder of the folder `store` reaches the port that `note` tells of, no page: as an
 // administrator, by the master's own key. In plain text where the master encrypts nothing.
 Result<MasterAddress> owner_address(const std::string& store, const RunningMaster& note);
 

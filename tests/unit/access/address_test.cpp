@@ -104,8 +104,9 @@ TEST_CASE("address: plain text takes the word of both ends", "[access]") {
 TEST_CASE("address: a command line's secrets are overwritten where they stand", "[access]") {
   std::string program = "gleaner", line = kLine, flag = "--master=" + kLine, other = "h:1.abc";
   std::string cut = "gleaner://h:7070/" + kKey, odd = "gleaner://";
+  std::string page = "http://h:8080/#" + kInvite, bare = "http://h:8080/";
   std::vector<char*> arguments;
-  for (std::string* text : {&program, &line, &flag, &other, &cut, &odd}) {
+  for (std::string* text : {&program, &line, &flag, &other, &cut, &odd, &page, &bare}) {
     arguments.push_back(text->data());
   }
   hide_secrets(arguments);
@@ -114,6 +115,8 @@ TEST_CASE("address: a command line's secrets are overwritten where they stand", 
   REQUIRE(flag == "--master=" + hidden);
   REQUIRE(other == "h:1.abc");
   REQUIRE(cut == "gleaner://h:7070/" + kKey);
+  REQUIRE(page == "http://h:8080/#" + std::string(kInvite.size(), 'x'));
+  REQUIRE(bare == "http://h:8080/");
 }
 
 TEST_CASE("duration: a number and a unit, and nothing else", "[access]") {

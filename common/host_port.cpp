@@ -1,7 +1,9 @@
 #include "common/host_port.hpp"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <array>
 #include <charconv>
 
 namespace gleaner {
@@ -42,6 +44,13 @@ Result<HostPort> parse_host_port(std::string_view text) {
     return unusable(text, "the port is no number from 0 to 65535");
   }
   return address;
+}
+
+bool is_numeric(std::string_view host) {
+  std::array<unsigned char, sizeof(in6_addr)> address{};
+  const std::string text(host);
+  return inet_pton(AF_INET, text.c_str(), address.data()) == 1 ||
+         inet_pton(AF_INET6, text.c_str(), address.data()) == 1;
 }
 
 bool is_loopback(std::string_view host) {

@@ -23,6 +23,14 @@ Result<HostPort> parse_host_port(std::string_view text);
 // its usual form, or ::1.
 bool is_loopback(std::string_view host);
 
+// Whether a host is an address in numbers, and no name.
+bool is_numeric(std::string_view host);
+
+// Whether it stands for all addresses of this machine: 0.0.0.0 or ::.
+inline bool is_any_address(std::string_view host) {
+  return host == "0.0.0.0" || host == "::";
+}
+
 // The form that parse_host_port accepts.
 std::string to_text(const HostPort& address);
 

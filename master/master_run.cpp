@@ -32,6 +32,10 @@ namespace gleaner {
 namespace {
 
 constexpr Millis kProgressPeriod{200};
+constexpr const char* kPageIsPlain =
+    "the page is not encrypted: whoever is on the way reads it, and the invites that are shown to "
+    "it; where others share the network, give --http 127.0.0.1:8080 and use ssh -L or a proxy with "
+    "TLS";
 // How long goodbyes may take to leave.
 constexpr std::chrono::seconds kFarewell{3};
 
@@ -136,7 +140,11 @@ void MasterRun::announce(const ResumePoint& resume) {
   const RunStarted started = run_started(config_, data_, resume.checkpoint);
   if (!started.resumed) console_.event(data_.recipe);
   console_.event(started);
-  if (web_ != nullptr) console_.event(web_->served());
+  if (web_ == nullptr) return;
+  PageServed served = web_->served();
+  if (config_.network.insecure) served.others = served.others.substr(0, served.others.find("/#"));
+  console_.event(served);
+  if (!served.others.empty()) console_.log(LogLevel::kWarning, kPageIsPlain);
 }
 
 // How much is logged of connections that nobody introduced is up to strangers: it has a bound.
@@ -199,6 +207,7 @@ void MasterRun::show_progress() {
 
 void MasterRun::publish_web(const CoreSnapshot& now) {
   if (web_ == nullptr) return;
+  if (entrance_.is_open()) web_->admit_by(entrance_.gate().page_access());
   shown_ = progress_.snapshot(now, monotonic_now());
   web_->publish(now, runner_->status(), shown_, runner_->accounts(), bans_shown(entrance_),
                 monotonic_now());

@@ -1,6 +1,5 @@
 #include "volunteer/config.hpp"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sched.h>
 #include <unistd.h>
@@ -253,12 +252,7 @@ Result<void> read_line_file(VolunteerConfig& config) {
 Result<void> check_page(const std::string& http) {
   if (http.empty()) return {};
   const auto address = parse_host_port(http);
-  std::array<unsigned char, sizeof(in6_addr)> bytes{};
-  if (address &&
-      (is_loopback(address->host) || inet_pton(AF_INET, address->host.c_str(), bytes.data()) == 1 ||
-       inet_pton(AF_INET6, address->host.c_str(), bytes.data()) == 1)) {
-    return {};
-  }
+  if (address && (is_loopback(address->host) || is_numeric(address->host))) return {};
   return invalid(fmt::format(
       "lending.http is {}: give an address in numbers, such as 127.0.0.1:8091 for this machine "
       "alone.",

@@ -52,6 +52,13 @@ bool is_local(MHD_Connection* connection) {
   return is_loopback(peer_of(connection)) && is_loopback(host_of(header(connection, "Host")));
 }
 
+std::string_view page_key(MHD_Connection* connection) {
+  constexpr std::string_view kBearer = "Bearer ";
+  const std::string_view key = header(connection, "X-Gleaner-Key");
+  const std::string_view bearer = header(connection, MHD_HTTP_HEADER_AUTHORIZATION);
+  return key.empty() && bearer.starts_with(kBearer) ? bearer.substr(kBearer.size()) : key;
+}
+
 HttpReply plain(unsigned status, std::string_view text) {
   return text_reply(status, kHttpText, fmt::format("{}\n", text));
 }
@@ -79,6 +86,9 @@ void add_headers(MHD_Response* response, const HttpReply& reply) {
   MHD_add_response_header(response, "X-Content-Type-Options", "nosniff");
   MHD_add_response_header(response, "Cache-Control", reply.etag.empty() ? "no-store" : "no-cache");
   if (!reply.etag.empty()) MHD_add_response_header(response, "ETag", reply.etag.c_str());
+  if (reply.status == MHD_HTTP_UNAUTHORIZED) {
+    MHD_add_response_header(response, MHD_HTTP_HEADER_WWW_AUTHENTICATE, "Bearer");
+  }
   if (reply.status == MHD_HTTP_METHOD_NOT_ALLOWED) {
     MHD_add_response_header(response, "Allow", reply.allow);
   }
@@ -177,7 +187,7 @@ MHD_Result MhdCalls::go_on(HttpServer& server, HttpServer::Exchange& exchange, c
   post.path = url;
   post.accept = header(exchange.connection, MHD_HTTP_HEADER_ACCEPT);
   post.body = std::move(exchange.body);
-  post.page_key = header(exchange.connection, "X-Gleaner-Key");
+  post.page_key = page_key(exchange.connection);
   post.is_local = is_local(exchange.connection);
   post.answer.mailbox_ = server.mailbox_;
   post.answer.id_ = exchange.id;
@@ -225,7 +235,7 @@ HttpReply MhdCalls::answer(HttpServer& server, MHD_Connection* connection, const
   request.accept = header(connection, "Accept");
   request.last_event_id = header(connection, "Last-Event-ID");
   request.if_none_match = header(connection, "If-None-Match");
-  request.page_key = header(connection, "X-Gleaner-Key");
+  request.page_key = page_key(connection);
   request.is_local = is_local(connection);
   request.query = [connection](const char* key) -> std::string_view {
     const char* const value = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, key);
@@ -271,7 +281,7 @@ ssize_t MhdCalls::read(void* self, std::uint64_t /*position*/, char* target, std
     reader->taken = 0;
   }
   if (!reader->piece || reader->piece->empty()) {
-    if (server.is_stopping_) return MHD_CONTENT_READER_END_OF_STREAM;
+    if (server.is_stopping_ || reader->position.is_over) return MHD_CONTENT_READER_END_OF_STREAM;
     server.waiting_.insert(reader);
     MHD_suspend_connection(reader->connection);
     return 0;

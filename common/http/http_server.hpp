@@ -48,7 +48,7 @@ struct HttpRequest {
   std::string_view accept;         // header Accept
   std::string_view last_event_id;  // header Last-Event-ID
   std::string_view if_none_match;  // header If-None-Match
-  std::string_view page_key;       // header X-Gleaner-Key
+  std::string_view page_key;       // header X-Gleaner-Key, or what Authorization: Bearer has
   bool is_local = false;           // from this machine, under a loopback address or localhost
   // Value of a query's key; empty when there is none.
   std::function<std::string_view(const char* key)> query;
@@ -58,6 +58,10 @@ struct HttpRequest {
 struct StreamPosition {
   std::uint64_t version = 0;  // of the state that it was sent last
   std::uint64_t event = 0;    // number of the first event that it lacks
+  // Who reads, as in HttpRequest.
+  std::string page_key{};
+  bool is_local = false;
+  bool is_over = false;  // set by next_piece(): nothing more comes
 };
 
 inline constexpr const char* kHttpText = "text/plain; charset=utf-8";
@@ -97,7 +101,7 @@ struct HttpPost {
   std::string path;
   std::string accept;     // header Accept
   std::string body;       // at most kHttpPostBytesMax
-  std::string page_key;   // header X-Gleaner-Key, which no page of another origin can send
+  std::string page_key;   // as HttpRequest's; no page of another origin can send it
   bool is_local = false;  // as HttpRequest's
   HttpAnswerer answer;
 };

@@ -1,10 +1,5 @@
 #include "common/http/request_rules.hpp"
 
-#include <arpa/inet.h>
-
-#include <array>
-#include <string>
-
 #include "common/host_port.hpp"
 
 namespace gleaner {
@@ -13,13 +8,6 @@ namespace {
 bool is_port(std::string_view text) {
   return !text.empty() && text.size() <= 5 &&
          text.find_first_not_of("0123456789") == std::string_view::npos;
-}
-
-bool is_numeric(std::string_view host) {
-  std::array<unsigned char, sizeof(in6_addr)> address{};
-  const std::string text(host);
-  return inet_pton(AF_INET, text.c_str(), address.data()) == 1 ||
-         inet_pton(AF_INET6, text.c_str(), address.data()) == 1;
 }
 
 }  // namespace

@@ -126,9 +126,9 @@ bool is_trusted(const AccessBook& book, const KeyId& key, const Invite& invite) 
   return invite.is_trusted || (rule != book.peers.end() && rule->second.is_approved);
 }
 
-Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key,
-                       std::string_view invite, std::int64_t now) {
-  const auto shown = parse_invite_key(invite);
+Result<InviteId> valid_invite(const AccessBook& book, const KeyPair& master, std::string_view text,
+                              std::int64_t now) {
+  const auto shown = parse_invite_key(text);
   // A wrong secret and an id that does not exist are answered alike: guessing teaches nothing.
   const bool is_known = shown && (raw(shown->id) == 0 || book.invites.contains(shown->id));
   if (!shown || !is_same_secret(shown->secret, invite_key(master, shown->id).secret) || !is_known) {
@@ -136,14 +136,23 @@ Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key
         "this master does not know that invite: ask its owner for a line that `gleaner invite "
         "create` prints");
   }
-  if (raw(shown->id) == 0) return Standing{key, Role::kAdmin, true, false, shown->id};
-  Invite& entry = book.invites.at(shown->id);
+  if (raw(shown->id) == 0) return shown->id;
+  const Invite& entry = book.invites.at(shown->id);
   if (entry.is_revoked) {
     return refused("the invite was revoked: ask the master's owner for another one");
   }
   if (is_expired(entry, now)) {
     return refused("the invite has expired: ask the master's owner for another one");
   }
+  return shown->id;
+}
+
+Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key,
+                       std::string_view invite, std::int64_t now) {
+  const auto shown = valid_invite(book, master, invite, now);
+  if (!shown) return shown.error();
+  if (raw(*shown) == 0) return Standing{key, Role::kAdmin, true, false, *shown};
+  Invite& entry = book.invites.at(*shown);
   const auto rule = book.peers.find(key);
   if (rule != book.peers.end() && rule->second.is_banned) {
     return refused(
@@ -158,7 +167,7 @@ Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key
     }
     entry.used_by = key;
   }
-  return Standing{key, entry.role, is_trusted(book, key, entry), false, shown->id};
+  return Standing{key, entry.role, is_trusted(book, key, entry), false, *shown};
 }
 
 Result<PeerRule*> rule_of(AccessBook& book, const KeyId& key) {

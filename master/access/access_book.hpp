@@ -55,6 +55,11 @@ Result<InviteId> add_invite(AccessBook& book, Invite invite);
 // "open", "used", "expired", "revoked".
 const char* state_of(const Invite& invite, std::int64_t now);
 
+// The invite that `text` shows, while it is open: not revoked, not expired. Zero is that of the
+// holder of the store. An error is a sentence for who is refused.
+Result<InviteId> valid_invite(const AccessBook& book, const KeyPair& master, std::string_view text,
+                              std::int64_t now);
+
 // As whom the holder of `key` comes who shows `invite`; it is written down whom a one-off invite
 // has admitted. An error is a sentence for who is refused.
 Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key,

@@ -66,7 +66,13 @@ Result<void> Gate::store_changes(AccessBook changed) {
   if (changed == book_) return {};
   if (auto written = write_access_book(store_, changed); !written) return written.error();
   book_ = std::move(changed);
+  page_access_.reset();
   return {};
+}
+
+std::shared_ptr<const PageAccess> Gate::page_access() {
+  if (!page_access_) page_access_ = std::make_shared<const PageAccess>(PageAccess{key_, book_});
+  return page_access_;
 }
 
 Result<void> Gate::ban(const KeyId& key, const std::string& name, const std::string& reason) {

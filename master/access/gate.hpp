@@ -20,6 +20,7 @@
 #include "master/access/access_book.hpp"
 #include "master/access/access_file.hpp"
 #include "master/access/access_verbs.hpp"
+#include "master/access/page_access.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {
@@ -50,6 +51,8 @@ class Gate {
                                         const Message& first, std::int64_t now);
   // Keeps a key out from now on and after every start: its answers were false.
   Result<void> ban(const KeyId& key, const std::string& name, const std::string& reason);
+  // The copy that the page decides by; another one after each change.
+  [[nodiscard]] std::shared_ptr<const PageAccess> page_access();
   // Keys that are kept out, with the name that each had and why.
   [[nodiscard]] std::vector<std::pair<KeyId, PeerRule>> banned() const;
   // Time has passed: invites may have expired.
@@ -69,6 +72,7 @@ class Gate {
   std::unique_ptr<AccessLock> lock_;
   std::optional<KeyPair> key_;
   AccessBook book_;
+  std::shared_ptr<const PageAccess> page_access_;  // null: of an earlier book
   std::function<void(const Verdict&)> on_change_;
   // How often volunteers that nobody vouches for may join, in all and by one invite.
   RateBudget joins_{{1024, 16}, {64, 2}};

@@ -206,11 +206,14 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
 void add_page(Settings& settings, MasterConfig& c) {
   SettingValue http = or_word(c.network.http, host_port_setting(c.network.http, false),
                               std::string("off"), std::string());
-  http.range = "such as 127.0.0.1:8080, of this machine itself";
-  settings.add("http", SettingScope::kMachine, "",
-               "Address at which a browser on this machine sees the run, with an API and metrics; "
-               "where the port is taken, the next free one is; port 0 takes any. off: none.",
-               std::move(http));
+  http.range = "such as 127.0.0.1:8080, an address in numbers";
+  settings.add(
+      "http", SettingScope::kMachine, "",
+      "Address at which a browser sees the run, with an API and metrics; where the port is "
+      "taken, the next free one is; port 0 takes any. With 127.0.0.1 this machine alone "
+      "reaches it; with an address of a network, or 0.0.0.0, whoever shows an invite does, "
+      "and nothing is encrypted. off: none.",
+      std::move(http));
   settings.add("serve_program", SettingScope::kMachine, "",
                "Portable gleaner-volunteer for machines without Gleaner: served there as "
                "/gleaner-volunteer, and what to type is printed with its SHA-256. Empty: none.",

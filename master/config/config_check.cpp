@@ -13,6 +13,24 @@ Error invalid(std::string sentence) {
   return {ErrorCode::kInvalidArgument, std::move(sentence)};
 }
 
+Result<void> check_page(const MasterConfig& c) {
+  if (c.network.http.empty()) return {};
+  const std::string host = parse_host_port(c.network.http)->host;
+  if (is_loopback(host)) return {};
+  if (!is_numeric(host)) {
+    return invalid(fmt::format(
+        "network.http is {}: give an address in numbers, such as 127.0.0.1:8080 for this machine "
+        "alone or 0.0.0.0:8080 for others too, or off.",
+        c.network.http));
+  }
+  if (!c.network.listen.empty()) return {};
+  return invalid(fmt::format(
+      "network.http is {}: other machines see the page with an invite, and invites take --listen. "
+      "Without it, give 127.0.0.1:8080 and forward the port there: ssh -L 8080:127.0.0.1:8080 "
+      "THIS-HOST.",
+      c.network.http));
+}
+
 }  // namespace
 
 Result<void> check(const MasterConfig& c) {
@@ -44,13 +62,7 @@ Result<void> check(const MasterConfig& c) {
         "run, so give one of them.",
         c.run.min_volunteers));
   }
-  if (!c.network.http.empty() && !is_loopback(parse_host_port(c.network.http)->host)) {
-    return invalid(fmt::format(
-        "network.http is {}: the page is for this machine alone, so give an address such as "
-        "127.0.0.1:8080, or off. To see it from another machine, forward the port there: ssh -L "
-        "8080:127.0.0.1:8080 THIS-HOST.",
-        c.network.http));
-  }
+  if (auto page = check_page(c); !page) return page;
   if (c.network.silence_ms <= 2 * c.network.heartbeat_ms) {
     return invalid(fmt::format(
         "network.silence_ms is {}: it must be more than twice network.heartbeat_ms ({}).",

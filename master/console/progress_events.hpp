@@ -86,6 +86,7 @@ struct PageServed {
   };
 
   std::optional<Program> program;
+  std::string others{};  // what readers on other machines open; empty: they see nothing
 };
 
 // A round has diverged: it is discarded, and trained again at half the rates.

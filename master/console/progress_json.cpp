@@ -60,7 +60,11 @@ struct EventJson {
       program = {
           {"url", e.program->url}, {"machine", e.program->machine}, {"sha256", e.program->sha256}};
     }
-    return {{"event", "page"}, {"url", e.url}, {"key", e.key}, {"program", program}};
+    return {{"event", "page"},
+            {"url", e.url},
+            {"key", e.key},
+            {"others", e.others.empty() ? Json() : Json(e.others)},
+            {"program", program}};
   }
 
   Json operator()(const VolunteerJoined& e) const {

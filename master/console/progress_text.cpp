@@ -182,11 +182,13 @@ struct EventText {
   }
 
   std::string operator()(const PageServed& e) const {
-    const std::string page =
-        fmt::format("See the run at {}{}{}", e.url, e.key.empty() ? "" : "/#" + e.key,
-                    e.has_other_port ? " (the port that was asked for is taken)" : "");
+    std::string page = "See the run at " + e.url + (e.key.empty() ? "" : "/#" + e.key);
+    if (e.has_other_port) page += " (the port that was asked for is taken)";
+    if (!e.others.empty()) page += "\nOther machines see it at " + e.others;
+    if (e.others.ends_with("/#INVITE")) {
+      page += ", with an invite from:\n  gleaner invite create STORE --role observer --reusable";
+    }
     if (!e.program) return page;
-    // The page answers on the master's own machine alone.
     return fmt::format(
         "{}\nA machine ({} Linux) without Gleaner gets the program from HOST, which is this one:\n"
         "  ssh HOST curl -sS {} > gleaner-volunteer &&\n"

@@ -22,6 +22,9 @@ struct BanShown {
   std::string reason;
 };
 
+// Begins what a run waits for whose disk is full; what is needed follows.
+inline constexpr const char* kDiskSpace = "disk space";
+
 struct PageView {
   std::uint64_t version = 0;  // counts up; 0: the run has not begun
   Instant at{};
@@ -65,6 +68,7 @@ struct EventShown {
   LogLevel level = LogLevel::kInfo;
   std::string text;  // one sentence or a few
   std::string json;  // the event as EVENTS.md has it
+  bool is_for_observers = false;
 };
 
 }  // namespace gleaner

@@ -7,7 +7,6 @@
 #include <limits>
 #include <utility>
 
-#include "common/access/page_key.hpp"
 #include "common/bytes.hpp"
 #include "common/http/page_asset_reply.hpp"
 #include "master/http/run_page_assets.hpp"
@@ -52,7 +51,7 @@ std::string frame(std::string_view event, std::string_view id, const std::string
 
 }  // namespace
 
-RunApi::RunApi(std::string life, const InviteSecret& key) : life_(std::move(life)), key_(key) {}
+RunApi::RunApi(std::string life, const InviteSecret& key) : life_(std::move(life)), readers_(key) {}
 
 void RunApi::take(RunNewsForPage news) {
   if (news.facts) facts_ = std::move(news.facts);
@@ -67,52 +66,65 @@ void RunApi::take(RunNewsForPage news) {
     const std::string id = fmt::format("{}-{}", life_, first_event_ + events_.size());
     std::string json = event_shown_json(event, id);
     auto shared = std::make_shared<const std::string>(frame("event", id, json));
-    events_.push_back({std::move(json), std::move(shared)});
+    events_.push_back({std::move(json), std::move(shared), event.is_for_observers});
     if (events_.size() > kEventsKept) {
       events_.pop_front();
       ++first_event_;
     }
   }
   if (news.join_line) join_line_ = *std::move(news.join_line);
+  if (news.access) readers_.admit_by(std::move(news.access));
   counts_ = news.counts;
   if (!news.view) return;
   view_ = std::move(news.view);
   ++version_;
   texts_.clear();
-  run_frame_.reset();
+  observed_.reset();
+}
+
+const PageView& RunApi::view_of(Reader reader) {
+  if (reader >= Reader::kHere) return *view_;
+  if (!observed_) observed_ = for_observers(*view_);
+  return *observed_;
 }
 
 template <typename Make>
-SharedText RunApi::cached(const char* path, Make make) {
-  SharedText& text = texts_[path];
+SharedText RunApi::cached(std::string_view path, Reader reader, Make make) {
+  SharedText& text = texts_[{std::string(path), reader}];
   if (!text) text = std::make_shared<const std::string>(make());
   return text;
 }
 
+SharedText RunApi::run_frame(Reader reader) {
+  return cached("a stream's run", reader, [&] {
+    const RunFacts facts = reader < Reader::kHere ? for_observers(*facts_) : *facts_;
+    return frame("run", {}, run_json(view_of(reader), facts, history_));
+  });
+}
+
 SharedText RunApi::next_piece(StreamPosition& position) {
+  const Reader reader = readers_.who(position.is_local, position.page_key);
+  if (reader == Reader::kNobody) {
+    position.is_over = true;  // its invite was revoked or has expired
+    return nullptr;
+  }
   position.event = std::max(position.event, first_event_);
   const std::uint64_t end = first_event_ + events_.size();
   const bool has_run = position.version < version_;
   if (!has_run && position.event >= end) return nullptr;
-  if (has_run) {
-    position.version = version_;
-    if (!run_frame_) {
-      const SharedText run =
-          cached("/api/v1/run", [this] { return run_json(*view_, *facts_, history_); });
-      run_frame_ = std::make_shared<const std::string>(frame("run", {}, *run));
-    }
-    if (position.event >= end) return run_frame_;
+  position.version = version_;
+  std::vector<SharedText> pieces;
+  if (has_run) pieces.push_back(run_frame(reader));
+  for (std::size_t bytes = 0; position.event < end && bytes < kPieceBytes; ++position.event) {
+    const EventKept& event = events_[position.event - first_event_];
+    if (reader < Reader::kHere && !event.is_for_observers) continue;
+    pieces.push_back(event.frame);
+    bytes += event.frame->size();
   }
-  if (!has_run && position.event + 1 == end) {
-    ++position.event;
-    return events_.back().frame;
-  }
-  std::string piece = has_run ? *run_frame_ : std::string();
-  while (position.event < end && piece.size() < kPieceBytes) {
-    piece += *events_[position.event - first_event_].frame;
-    ++position.event;
-  }
-  return std::make_shared<const std::string>(std::move(piece));
+  if (pieces.size() < 2) return pieces.empty() ? nullptr : pieces.front();
+  std::string all;
+  for (const SharedText& piece : pieces) all += *piece;
+  return std::make_shared<const std::string>(std::move(all));
 }
 
 std::uint64_t RunApi::position_of(std::string_view event_id) const {
@@ -122,16 +134,17 @@ std::uint64_t RunApi::position_of(std::string_view event_id) const {
   return is_ours ? std::max(*seen + 1, first_event_) : first_event_;
 }
 
-HttpReply RunApi::events(const HttpRequest& request) {
+HttpReply RunApi::events(const HttpRequest& request, Reader reader) {
   const std::uint64_t begin = position_of(request.last_event_id);
   if (request.accept.find("text/event-stream") != std::string_view::npos) {
     HttpReply made;
     made.type = "text/event-stream";
-    made.stream = StreamPosition{0, begin};
+    made.stream = StreamPosition{0, begin, std::string(request.page_key), request.is_local};
     return made;
   }
   std::string text = "{\"events\":[";
   for (std::size_t i = begin - first_event_; i < events_.size(); ++i) {
+    if (reader < Reader::kHere && !events_[i].is_for_observers) continue;
     text += (text.back() == '[' ? "" : ",") + events_[i].json;
   }
   return text_reply(200, kHttpJson, text + "]}");
@@ -164,16 +177,12 @@ HttpReply RunApi::history(const HttpRequest& request) {
   return shared_reply(kHttpJson, text);
 }
 
-bool RunApi::is_admin(const HttpRequest& request) const {
-  return request.is_local && is_page_key(request.page_key, key_);
-}
-
-HttpReply RunApi::join(const HttpRequest& request) const {
+HttpReply RunApi::join(Reader reader) const {
   if (join_line_.empty()) {
     return text_reply(404, kHttpText, "No machine can join: no invite is open, or none listens.\n");
   }
   const bool is_secret = join_line_.find("://") != std::string::npos;
-  if (is_secret && !is_admin(request)) {
+  if (reader < (is_secret ? Reader::kAdmin : Reader::kHere)) {
     return text_reply(403, kHttpText,
                       "The line lets in whoever has it: open the page's whole address, which the "
                       "master prints.\n");
@@ -181,15 +190,15 @@ HttpReply RunApi::join(const HttpRequest& request) const {
   return text_reply(200, kHttpJson, join_json(join_line_));
 }
 
-HttpReply RunApi::status(const HttpRequest& request) const {
-  RunStatus status = view_->status;
-  if (!is_admin(request)) {
+HttpReply RunApi::status(Reader reader) {
+  RunStatus status = view_of(reader).status;
+  if (reader < Reader::kAdmin) {
     for (VolunteerEntry& volunteer : status.volunteers) volunteer.peer.clear();
   }
   return text_reply(200, kHttpBytes, std::string(as_text(encode(status))));
 }
 
-HttpReply RunApi::receipts(const HttpRequest& request) const {
+HttpReply RunApi::receipts(const HttpRequest& request, Reader reader) const {
   const auto numbered = [&](const char* key, std::uint64_t otherwise) {
     const std::string_view text = request.query(key);
     return text.empty() ? std::optional(otherwise) : number(text);
@@ -206,17 +215,17 @@ HttpReply RunApi::receipts(const HttpRequest& request) const {
   }
   return text_reply(200, kHttpJson,
                     receipts_json(receipts_, checkpoint(*round), *first, *count,
-                                  is_admin(request) ? view_.get() : nullptr));
+                                  reader == Reader::kAdmin ? view_.get() : nullptr));
 }
 
-HttpReply RunApi::health(const HttpRequest& request, Instant now) const {
+HttpReply RunApi::health(const HttpRequest& request, Instant now) {
   const bool is_alive = view_->version > 0 && now - view_->at <= kViewAgeMax;
   if (request.path == "/healthz") {
     return is_alive ? text_reply(200, kHttpText, "ok\n")
                     : text_reply(503, kHttpText,
                                  "The master's main thread has not been heard for long.\n");
   }
-  const RunStatus& s = view_->status;
+  const RunStatus& s = view_of(request.is_local ? Reader::kHere : Reader::kObserver).status;
   if (!is_alive || s.stage == RunStage::kDone) {
     return text_reply(503, kHttpText, "No run is trained here.\n");
   }
@@ -224,41 +233,44 @@ HttpReply RunApi::health(const HttpRequest& request, Instant now) const {
   return text_reply(200, kHttpText, "ok\n");
 }
 
+// Tables of the present view.
+HttpReply RunApi::table(const HttpRequest& request, Reader reader) {
+  const std::string_view path = request.path;
+  const auto made = [&](auto make) { return shared_reply(kHttpJson, cached(path, reader, make)); };
+  const auto facts = [&] {
+    return reader < Reader::kHere ? for_observers(*facts_) : RunFacts(*facts_);
+  };
+  if (path == "/api/v1/run") {
+    return made([&] { return run_json(view_of(reader), facts(), history_); });
+  }
+  if (path == "/api/v1/shards") return made([&] { return shards_json(view_of(reader)); });
+  if (path == "/api/v1/volunteers") {
+    return made([&] { return volunteers_json(view_of(reader), reader == Reader::kAdmin); });
+  }
+  if (path == "/api/v1/configuration") return made([&] { return configuration_json(facts()); });
+  return text_reply(404, kHttpText, "There is nothing here; the page is at /.\n");
+}
+
 HttpReply RunApi::answer(const HttpRequest& request, const HttpCounts& counts, Instant now) {
   const std::string_view path = request.path;
-  if (path == "/api/v1/run") {
-    return shared_reply(
-        kHttpJson, cached("/api/v1/run", [this] { return run_json(*view_, *facts_, history_); }));
-  }
-  if (path == "/api/v1/status") return status(request);
-  if (path == "/api/v1/shards") {
-    return shared_reply(kHttpJson,
-                        cached("/api/v1/shards", [this] { return shards_json(*view_); }));
-  }
-  if (path == "/api/v1/volunteers") {
-    const bool with_addresses = is_admin(request);
-    return shared_reply(kHttpJson, cached(with_addresses ? "volunteers, with addresses"
-                                                         : "volunteers, without addresses",
-                                          [&] { return volunteers_json(*view_, with_addresses); }));
-  }
-  if (path == "/api/v1/configuration") {
-    return shared_reply(
-        kHttpJson, cached("/api/v1/configuration", [this] { return configuration_json(*facts_); }));
-  }
-  if (path == "/api/v1/events") return events(request);
+  // These have nothing of the run: whoever asks may have them.
+  if (path == "/healthz" || path == "/readyz") return health(request, now);
+  if (auto asset = asset_reply(path, run_page_assets())) return *std::move(asset);
+  const Reader reader = readers_.who(request.is_local, request.page_key);
+  if (reader == Reader::kNobody) return readers_.refusal(request.page_key);
+  if (path == "/api/v1/status") return status(reader);
+  if (path == "/api/v1/events") return events(request, reader);
   if (path == "/api/v1/history") return history(request);
   if (path == "/api/v1/history.csv") {
     return text_reply(200, "text/csv; charset=utf-8", history_.csv());
   }
-  if (path == "/api/v1/join") return join(request);
-  if (path == "/api/v1/receipts") return receipts(request);
-  if (path == "/healthz" || path == "/readyz") return health(request, now);
+  if (path == "/api/v1/join") return join(reader);
+  if (path == "/api/v1/receipts") return receipts(request, reader);
   if (path == "/metrics") {
     return text_reply(200, "text/plain; version=0.0.4; charset=utf-8",
                       run_metrics(*view_, counts_, counts));
   }
-  if (auto asset = asset_reply(path, run_page_assets())) return *std::move(asset);
-  return text_reply(404, kHttpText, "There is nothing here; the page is at /.\n");
+  return table(request, reader);
 }
 
 }  // namespace gleaner

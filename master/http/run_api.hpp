@@ -8,12 +8,15 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "common/access/invite_key.hpp"
 #include "common/http/http_server.hpp"
 #include "master/http/history_series.hpp"
 #include "master/http/page_view.hpp"
+#include "master/http/readers.hpp"
 #include "master/http/receipt_log.hpp"
 #include "master/http/run_metrics.hpp"
 
@@ -36,6 +39,7 @@ struct RunNewsForPage {
   std::shared_ptr<const std::vector<LoggedReceipts>> stored_receipts{};
   std::vector<LoggedReceipts> receipts{};
   std::optional<std::string> join_line{};  // what a machine joins by; it may hold an invite
+  std::shared_ptr<const PageAccess> access{};
 };
 
 class RunApi {
@@ -45,29 +49,35 @@ class RunApi {
 
   void take(RunNewsForPage news);
 
+  [[nodiscard]] const Readers& readers() const { return readers_; }
+
   [[nodiscard]] HttpReply answer(const HttpRequest& request, const HttpCounts& counts, Instant now);
   // The next piece of a stream: the run, when it has changed, and the events that are lacking.
   [[nodiscard]] SharedText next_piece(StreamPosition& position);
 
  private:
-  [[nodiscard]] HttpReply events(const HttpRequest& request);
+  [[nodiscard]] HttpReply table(const HttpRequest& request, Reader reader);
+  [[nodiscard]] HttpReply events(const HttpRequest& request, Reader reader);
   [[nodiscard]] HttpReply history(const HttpRequest& request);
-  // Whether the request is of an administrator: from this machine, with the page's key.
-  [[nodiscard]] bool is_admin(const HttpRequest& request) const;
-  [[nodiscard]] HttpReply join(const HttpRequest& request) const;
+  [[nodiscard]] HttpReply join(Reader reader) const;
   // The answer that a tool gets by Observe, for tools that ask here.
-  [[nodiscard]] HttpReply status(const HttpRequest& request) const;
-  [[nodiscard]] HttpReply receipts(const HttpRequest& request) const;
-  [[nodiscard]] HttpReply health(const HttpRequest& request, Instant now) const;
-  // The text that `make` gives for the present view; made once.
+  [[nodiscard]] HttpReply status(Reader reader);
+  [[nodiscard]] HttpReply receipts(const HttpRequest& request, Reader reader) const;
+  [[nodiscard]] HttpReply health(const HttpRequest& request, Instant now);
+  // The present view as the reader sees it.
+  [[nodiscard]] const PageView& view_of(Reader reader);
+  // The text that `make` gives for the present view; made once for each kind of reader.
   template <typename Make>
-  [[nodiscard]] SharedText cached(const char* path, Make make);
+  [[nodiscard]] SharedText cached(std::string_view path, Reader reader, Make make);
+  // The run at this moment, as a stream has it.
+  [[nodiscard]] SharedText run_frame(Reader reader);
   [[nodiscard]] std::uint64_t position_of(std::string_view event_id) const;
 
   std::string life_;
-  InviteSecret key_;
+  Readers readers_;
   std::string join_line_;
   std::shared_ptr<const PageView> view_ = std::make_shared<const PageView>();
+  std::optional<PageView> observed_;  // for observers, once one has asked
   std::shared_ptr<const RunFacts> facts_ = std::make_shared<const RunFacts>();
   HistorySeries history_;
   ReceiptLog receipts_;
@@ -76,13 +86,13 @@ class RunApi {
   struct EventKept {
     std::string json;
     SharedText frame;
+    bool is_for_observers = false;
   };
 
   std::deque<EventKept> events_;
   std::uint64_t first_event_ = 1;  // number of events_.front()
   std::uint64_t version_ = 0;      // of what a stream's reader is told of the run
-  std::map<std::string, SharedText, std::less<>> texts_;
-  SharedText run_frame_;
+  std::map<std::pair<std::string, Reader>, SharedText> texts_;
   std::map<std::string, SharedText> histories_;  // by their range
   std::uint64_t histories_version_ = 0;
 };

@@ -37,6 +37,13 @@ RunEvent for_everybody(RunEvent event) {
   return event;
 }
 
+// Answers tell of the model itself, which no observer is given.
+HttpReply may_not_predict() {
+  return text_reply(403, kHttpText,
+                    "From elsewhere the model answers administrators alone: open the page with "
+                    "their invite, or on the master's machine.\n");
+}
+
 struct Count {
   EventCounts& counts;
 
@@ -69,11 +76,18 @@ RunWeb::RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk,
       predict_(*desk_),
       program_(std::move(program)) {}
 
+bool RunWeb::may_predict(bool is_local, std::string_view key) const {
+  return api_.readers().who(is_local, key) >= Reader::kHere;
+}
+
 HttpReply RunWeb::answer(const HttpRequest& request) {
-  if (program_) {
+  if (program_ && api_.readers().who(request.is_local, request.page_key) != Reader::kNobody) {
     if (auto reply = program_->answer(request)) return *std::move(reply);
   }
-  if (auto reply = predict_.answer(request)) return *std::move(reply);
+  if (auto reply = predict_.answer(request)) {
+    const bool may = may_predict(request.is_local, request.page_key);
+    return may ? *std::move(reply) : may_not_predict();
+  }
   HttpReply reply = api_.answer(request, server_->counts(), monotonic_now());
   if (request.path == "/metrics") {
     reply.body = std::make_shared<const std::string>(*reply.body + predict_.metrics());
@@ -98,12 +112,17 @@ Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const Mode
   };
   handler.answer = [self](const HttpRequest& request) { return self->answer(request); };
   self->predict_.handle_posts(handler);
+  handler.post = [self, predict = std::move(handler.post)](HttpPost post) {
+    if (!self->may_predict(post.is_local, post.page_key)) return post.answer(may_not_predict());
+    predict(std::move(post));
+  };
   handler.next_piece = [self](StreamPosition& position) { return self->api_.next_piece(position); };
   HostPort tried = address;
-  Result<std::unique_ptr<HttpServer>> server = HttpServer::prepare(tried, handler);
+  const HttpReach reach = is_loopback(address.host) ? HttpReach::kThisMachine : HttpReach::kNetwork;
+  Result<std::unique_ptr<HttpServer>> server = HttpServer::prepare(tried, handler, reach);
   for (std::uint16_t i = 1; !server && address.port != 0 && i < kPortsTried; ++i) {
     tried.port = static_cast<std::uint16_t>(address.port + i);
-    server = HttpServer::prepare(tried, handler);
+    server = HttpServer::prepare(tried, handler, reach);
   }
   if (!server) return server.error();
   web->server_ = std::move(*server);
@@ -113,8 +132,18 @@ Result<std::unique_ptr<RunWeb>> RunWeb::open(const HostPort& address, const Mode
 }
 
 PageServed RunWeb::served() const {
-  PageServed served{
-      "http://" + to_text(server_->address()), page_key_text(key_), has_other_port_, {}};
+  HostPort here = server_->address();
+  PageServed served;
+  if (!is_loopback(here.host)) {
+    const bool is_any = is_any_address(here.host);
+    served.others = fmt::format("http://{}/#INVITE",
+                                is_any ? fmt::format("ADDRESS:{}", here.port) : to_text(here));
+    if (is_any) here.host = "127.0.0.1";
+  }
+  served.url = "http://" + to_text(here);
+  // At an address of the network, readers of this machine show an invite like all others.
+  if (is_loopback(here.host)) served.key = page_key_text(key_);
+  served.has_other_port = has_other_port_;
   if (program_) {
     served.program = PageServed::Program{served.url + ServedProgram::kPath, program_->machine(),
                                          program_->sha256()};
@@ -151,6 +180,11 @@ void RunWeb::notice(const Notice& notice) {
   }
 }
 
+void RunWeb::admit_by(std::shared_ptr<const PageAccess> access) {
+  const std::lock_guard guard(lock_);
+  news_.access = std::move(access);
+}
+
 void RunWeb::add_record(HistoryRecord record) {
   last_record_ = record;
   const std::lock_guard guard(lock_);
@@ -164,7 +198,8 @@ void RunWeb::event(const RunEvent& event) {
   // The first line of one that says how to join has no secret.
   const bool is_listening = std::holds_alternative<Listening>(event);
   EventShown shown{wall_seconds(), importance(event),
-                   first_line(event_line(is_listening ? event : told, kPlain)), event_json(told)};
+                   first_line(event_line(is_listening ? event : told, kPlain)), event_json(told),
+                   is_for_observers(event)};
   {
     const std::lock_guard guard(lock_);
     if (news_.events.size() >= kEventsKept) news_.events.erase(news_.events.begin());
@@ -218,7 +253,7 @@ void RunWeb::publish_paused(const std::string& reason, Instant now) {
                               : 0;
   view.status.wait_owner = WaitOwner::kStore;
   view.status.is_held_up = true;
-  view.status.waits_for = "disk space: " + reason;
+  view.status.waits_for = fmt::format("{}: {}", kDiskSpace, reason);
   time_.observe(TimeUse::kStore, now);
   hand_in(std::move(view));
 }

@@ -25,14 +25,17 @@ namespace gleaner {
 class RunWeb {
  public:
   // Serves at the address, or at one of the next ports when that one is taken; port 0 takes any
-  // that is free. `desk` answers what is asked of the newest checkpoint; `program` is for machines
-  // that have none.
+  // that is free. Beyond this machine it answers nobody until admit_by(). `desk` answers what is
+  // asked of the newest checkpoint; `program` is for machines that have none.
   static Result<std::unique_ptr<RunWeb>> open(const HostPort& address, const ModelConfig& model,
                                               std::unique_ptr<PredictDesk> desk,
                                               std::optional<ServedProgram> program);
   ~RunWeb() = default;
   RunWeb(const RunWeb&) = delete;
   RunWeb& operator=(const RunWeb&) = delete;
+
+  // Whom it shows the run beyond this machine from now on.
+  void admit_by(std::shared_ptr<const PageAccess> access);
 
   // Where it answers.
   [[nodiscard]] const HostPort& address() const { return server_->address(); }
@@ -61,6 +64,7 @@ class RunWeb {
 
   RunWeb(const ModelConfig& model, std::unique_ptr<PredictDesk> desk,
          std::optional<ServedProgram> program);
+  [[nodiscard]] bool may_predict(bool is_local, std::string_view key) const;
   HttpReply answer(const HttpRequest& request);
   void add_record(HistoryRecord record);
   void measure_bytes(PageView& view);

@@ -302,7 +302,7 @@ std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t f
          {"auditor_key", has_auditor ? Json(to_text(receipt.auditor)) : Json()},
          {"verdict", receipt.verdict}});
   }
-  Json banned = Json::array();
+  Json banned = people == nullptr ? Json() : Json::array();
   for (const BanShown& ban : people == nullptr ? std::vector<BanShown>() : people->banned) {
     banned.push_back(
         {{"key", ban.key}, {"name", printable(ban.name)}, {"reason", printable(ban.reason)}});

@@ -63,10 +63,10 @@ def fits(value, schema, where="answer"):
 class Stream:
     """A reader of server-sent events, as slow as its caller."""
 
-    def __init__(self, port, source="127.0.0.1"):
+    def __init__(self, port, source="127.0.0.1", headers=None):
         self.socket = socket.create_connection(("127.0.0.1", port), 20 * TIME_FACTOR, (source, 0))
-        self.socket.sendall(b"GET /api/v1/events HTTP/1.1\r\nHost: localhost\r\n"
-                            b"Accept: text/event-stream\r\n\r\n")
+        lines = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "localhost", **(headers or {})}.items())
+        self.socket.sendall(f"GET /api/v1/events HTTP/1.1\r\n{lines}Accept: text/event-stream\r\n\r\n".encode())
         self.text = b""
 
     def wait_for(self, piece, seconds=20 * TIME_FACTOR):

@@ -14,7 +14,7 @@ import threading
 import time
 import unittest
 
-from harness import BIN, ROOT, TIME_FACTOR, UNMANNERED, finished
+from harness import BIN, ENDLESS, ROOT, RUN_SECONDS, TIME_FACTOR, UNMANNERED, finished
 from page_case import OPENAPI, PageCase, Stream, ask, fits, port_address, port_of
 
 DASHBOARDS = ROOT / "master/http/dashboards"
@@ -95,7 +95,7 @@ class Page(PageCase):
         self.wait_run(port, lambda r: r["wait"]["is_held_up"], "a run that stands still")
         summed = self.get(port, "/api/v1/receipts?count=1000")
         latest = json.loads(ask(port, "/api/v1/receipts?count=1000", {"X-Gleaner-Key": self.key})[2])
-        self.assertEqual(summed, {**latest, "receipts": []})
+        self.assertEqual(summed, {**latest, "receipts": [], "banned": None})
         self.assertEqual(latest["banned"], [])
         self.assertEqual(latest["checked_up_to"], latest["last_round"] + 1)
         self.assertEqual(latest["first_round"], 0)
@@ -154,6 +154,62 @@ class Page(PageCase):
         seen = self.cluster.gleaner("status", re.search(r"gleaner://\S+", line).group(), "--json")
         for secret in ("v1", *addresses):
             self.assertNotIn(f'"{secret}"', seen)
+
+    def test_other_machines_see_what_their_invite_shows(self):
+        master = self.setup.with_flag("--epochs", ENDLESS).start_master(
+            self.cluster, self.store, "--listen", "127.0.0.1:0", "--http", "0.0.0.0:0", "--threads", 1)
+        page = master.wait_event("page")
+        port = port_of(page["url"])
+        self.assertEqual(page["others"], f"http://ADDRESS:{port}/#INVITE")
+        master.wait_event("log", lambda event: "the page is not encrypted" in event["message"])
+        self.cluster.volunteer(master.wait_event("listening")["address"])
+        master.wait_checkpoint(1)
+        elsewhere = {"Host": f"192.0.2.1:{port}"}  # as a reader on another machine calls it
+
+        def invite(*flags):
+            line = self.cluster.gleaner("invite", "create", self.store, *flags)
+            return re.search(r"gleaner://\S+", line).group()
+
+        def look(line, path, **more):
+            key = line.rsplit(".", 1)[-1]
+            return ask(port, path, {**elsewhere, "Authorization": f"Bearer {key}"}, **more)
+
+        def wait_for_page(line, status):
+            """The page hears of changes once a second."""
+            deadline = time.monotonic() + RUN_SECONDS
+            while look(line, "/api/v1/run")[0] != status:
+                self.assertLess(time.monotonic(), deadline)
+                time.sleep(0.05)
+
+        observer = invite("--role", "observer", "--reusable")
+        once = invite("--role", "observer")
+        admin = invite("--role", "admin", "--reusable")
+        wait_for_page(admin, 200)  # and so all of them
+        status, headers, body = ask(port, "/api/v1/run", elsewhere)
+        self.assertEqual((status, headers["WWW-Authenticate"]), (401, "Bearer"))
+        self.assertIn("gleaner invite create", body)
+        self.assertEqual(look(page["key"], "/api/v1/run")[0], 401)  # it is for this machine
+        self.assertEqual(ask(port, "/api/v1/run", {"X-Gleaner-Key": page["key"]})[0], 200)
+        paths = [path for path, item in OPENAPI["paths"].items()
+                 if "get" in item and "serve" not in item["get"].get("tags", ())]
+        seen = "".join(body for status, _, body in (look(observer, path) for path in paths) if status == 200)
+        self.assertIn('"volunteer 1"', seen)
+        for secret in ('"v1"', "v1 joined", str(self.store), observer):
+            self.assertNotIn(secret, seen)
+        self.assertIn('"v1"', look(admin, "/api/v1/volunteers")[2])
+        self.assertEqual(look(observer, "/v1/predict", method="POST")[0], 403)
+        self.assertEqual(look(observer, "/v1/model")[0], 403)
+        self.assertEqual(look(admin, "/v1/model")[0], 200)
+        self.assertIn("--reusable", look(once, "/api/v1/run")[2])
+        stream = Stream(port, headers={**elsewhere, "X-Gleaner-Key": observer.rsplit(".", 1)[1]})
+        stream.wait_for(b"event: run")
+        for one in json.loads(self.cluster.gleaner("invite", "list", self.store, "--json"))["invites"]:
+            if one["role"] == "observer":
+                self.cluster.gleaner("invite", "revoke", one["id"], self.store)
+        stream.wait_for(b"\r\n0\r\n\r\n")  # its end
+        stream.close()
+        wait_for_page(observer, 401)
+        self.assertIn("revoked", look(observer, "/api/v1/run")[2])
 
     def test_strangers_read_nothing_and_change_nothing(self):
         master, port, _ = self.start()
@@ -252,7 +308,7 @@ class Page(PageCase):
         code, program = self.cluster.run(
             "gleaner-master", *self.setup.arguments(self.store, "--local", 1, "--http", "0.0.0.0:8080"))
         self.assertEqual(code, 2)
-        self.assertIn("for this machine alone", program.said())
+        self.assertIn("invites take --listen", program.said())
         quiet = self.setup.start_master(self.cluster, self.cluster.path("quiet"), "--local", 1, "--http", "off")
         finished(quiet)
         self.assertEqual(quiet.events("page"), [])

@@ -49,7 +49,7 @@ INCLUDES = {
                        "master/core/events", "schema"},
     "master/entrance": {"common", "common/access", "common/console", "common/net", "master/access", "master/config",
                         "master/console", "master/entrance", "schema", "volunteer"},
-    "master/http": {"common", "common/access", "common/console", "common/http", "common/model", "master/console",
+    "master/http": {"common", "common/access", "common/console", "common/http", "common/model", "master/access", "master/console",
                     "master/core/events", "master/http", "master/predict", "master/tasks", "schema", "schema/wire",
                     "storage"},
     "master/predict": CORE_SEES | TRAIN | {"common/words", "master/predict", "master/tasks", "storage", "storage/engine",

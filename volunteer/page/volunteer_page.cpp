@@ -37,7 +37,7 @@ Result<std::unique_ptr<VolunteerPage>> VolunteerPage::open(const Options& option
 
 std::string VolunteerPage::url() const {
   HostPort address = server_->address();
-  if (address.host == "0.0.0.0" || address.host == "::") address.host = "localhost";
+  if (is_any_address(address.host)) address.host = "localhost";
   return "http://" + to_text(address) + "/#" + page_key_text(key_);
 }
 

@@ -1,5 +1,6 @@
 // How a machine joins, what the recipe chose and why, and every setting in effect.
 
+import { ask } from "./ask.js";
 import { byId, element } from "./format.js";
 
 function table(headings, rows) {
@@ -24,14 +25,15 @@ function picture(rows) {
   return made;
 }
 
-// Something to type, with a button that copies it.
+// Something to type, with a button that copies it; browsers let no page do that over plain HTTP from
+// another machine.
 function copied(text) {
   const button = element("button", { type: "button" }, "Copy");
   button.addEventListener("click", async () => {
     await navigator.clipboard.writeText(text);
     button.textContent = "Copied";
   });
-  return element("div", { className: "command" }, element("code", {}, text), button);
+  return element("div", { className: "command" }, element("code", {}, text), ...(navigator.clipboard ? [button] : []));
 }
 
 // Where a machine without Gleaner gets the program, and what proves that it arrived whole.
@@ -56,7 +58,7 @@ export async function showJoin(command, program) {
       "This run takes no connections: it was started without --listen, and trains with its own volunteers."));
     return;
   }
-  const answer = await fetch("/api/v1/join", { headers: { "X-Gleaner-Key": location.hash.slice(1) } });
+  const answer = await ask("/api/v1/join");
   const told = answer.ok ? await answer.json() : { command, qr: [] };
   byId("join").replaceChildren(
     element("p", {}, "On the machine that helps; it may vanish at any time:"),
@@ -67,7 +69,7 @@ export async function showJoin(command, program) {
 }
 
 export async function showConfiguration() {
-  const answer = await fetch("/api/v1/configuration");
+  const answer = await ask("/api/v1/configuration");
   if (!answer.ok) return;
   const { recipe, settings } = await answer.json();
   const set = settings.filter((setting) => !setting.is_default);

@@ -1,6 +1,7 @@
 // The run's page: listens to the master's events and draws what they say. Nothing here changes the
 // run.
 
+import { ask, follow } from "./ask.js";
 import { Charts } from "./charts.js";
 import { showConfiguration, showJoin } from "./configuration.js";
 import { Events } from "./events.js";
@@ -92,7 +93,7 @@ function showRun(next) {
 }
 
 async function get(path, show) {
-  const answer = await fetch(path);
+  const answer = await ask(path);
   if (answer.ok) show(await answer.json());
 }
 
@@ -113,8 +114,11 @@ async function askForTables() {
   isAsking = false;
 }
 
-function lost() {
-  if (byId("lost").hidden) {
+function lost(refusal) {
+  if (refusal) {
+    setText(byId("lost"), refusal);
+    byId("lost").hidden = false;
+  } else if (byId("lost").hidden) {
     const isOver = run && run.stage === "done";
     setText(byId("lost"), isOver
       ? `The run ended at ${clock(run.wall_seconds)}, and the master with it. This is how it stood.`
@@ -124,23 +128,15 @@ function lost() {
   }
 }
 
-function listen() {
-  const source = new EventSource("/api/v1/events");
-  source.addEventListener("run", (message) => {
-    const next = JSON.parse(message.data);
-    if (document.hidden) {
-      run = next;
-      return;
-    }
-    showRun(next);
+function take(kind, data) {
+  if (kind === "event") {
+    events.add(data);
+  } else if (document.hidden) {
+    run = data;
+  } else {
+    showRun(data);
     askForTables();
-  });
-  source.addEventListener("event", (message) => events.add(JSON.parse(message.data)));
-  source.addEventListener("error", () => {
-    lost();
-    if (source.readyState !== EventSource.CLOSED) return;
-    setTimeout(listen, 3000);
-  });
+  }
 }
 
 document.addEventListener("visibilitychange", () => {
@@ -150,4 +146,4 @@ document.addEventListener("visibilitychange", () => {
 });
 addEventListener("hashchange", () => location.reload());
 preparePredict();
-listen();
+follow("/api/v1/events", take, lost);

@@ -1,5 +1,6 @@
 // The box where one asks the model: a text, or a test example by number or name.
 
+import { ask } from "./ask.js";
 import { byId, count, element, fixed, percent, setText, unknown } from "./format.js";
 
 function time(seconds) {
@@ -16,7 +17,7 @@ function offer(...isThere) {
 }
 
 async function showModel() {
-  const answer = await fetch("/v1/model");
+  const answer = await ask("/v1/model");
   if (!answer.ok) return;
   const model = await answer.json();
   if (model.checkpoint !== null) offer(model.reads_texts, model.test_examples > 0);
@@ -52,7 +53,7 @@ function showPrediction({ name, point, features, predicted, missed }) {
     ...(missed.length ? [element("p", { className: "hint" }, `true, but not among these: ${missed.map(named).join(", ")}`)] : []));
 }
 
-async function ask(event) {
+async function predict(event) {
   event.preventDefault();
   const words = byId("predict-text").value.trim();
   if (words === "") return;
@@ -61,7 +62,7 @@ async function ask(event) {
   byId("predict-answer").setAttribute("aria-busy", "true");
   byId("predict-answer").replaceChildren(element("p", { className: "hint" }, "Asking…"));
   try {
-    const answer = await fetch("/v1/predict", {
+    const answer = await ask("/v1/predict", {
       method: "POST",
       headers: { "Content-Type": "application/json" },
       body: JSON.stringify({ inputs: [input], top: 10 }),
@@ -83,7 +84,7 @@ export function preparePredict() {
       element("option", { value: "example" }, "a test example, by number or name"))),
     element("input", { id: "predict-text", type: "text", required: true, ariaLabel: "The text, or the example's number or name" }),
     element("button", {}, "Predict"));
-  form.addEventListener("submit", ask);
+  form.addEventListener("submit", predict);
   byId("predict").replaceChildren(
     element("h2", { id: "predict-title" }, "Ask the model"),
     form,

@@ -1,6 +1,7 @@
 // Receipts of a round, a page of shards at a time, and who is kept out: of both there are sums alone
 // without the key that ends the page's whole address. Also whose answers were at fault.
 
+import { ask } from "./ask.js";
 import { byId, count, element, setText, unknown } from "./format.js";
 
 const perPage = 50;
@@ -13,7 +14,6 @@ const verdicts = {
 export class Receipts {
   constructor() {
     this.round = null;  // the latest
-    this.key = location.hash.slice(1);
     byId("receipts-round").addEventListener("change", (event) => {
       this.round = event.target.value === "" ? null : Number(event.target.value);
       this.load();
@@ -28,7 +28,7 @@ export class Receipts {
   async load() {
     const query = new URLSearchParams({ count: perPage, first: Number(byId("receipts-first").value) || 0 });
     if (this.round !== null) query.set("round", this.round);
-    const answer = await fetch(`/api/v1/receipts?${query}`, { headers: { "X-Gleaner-Key": this.key } });
+    const answer = await ask(`/api/v1/receipts?${query}`);
     if (answer.ok) this.show(await answer.json());
     else setText(byId("checked"), (await answer.text()).trim());
   }
@@ -68,7 +68,7 @@ export class Receipts {
   }
 
   showBanned(banned) {
-    if (this.key === "") return;
+    if (banned === null) return;
     byId("banned").replaceChildren(
       element("p", { className: "hint" }, banned.length ? "Kept out:" : "Nobody is kept out."),
       element("ul", {}, ...banned.slice(0, 100).map(({ key, name, reason }) => element("li", {}, `${name} (${key}): ${reason}`))),

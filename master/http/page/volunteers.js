@@ -1,12 +1,11 @@
 // The table of volunteers. Only the rows that can be seen exist, so ten thousand scroll like ten.
 // Their addresses are there with the key that ends the page's whole address, and only then.
 
+import { ask, key } from "./ask.js";
 import { brief, byId, bytes, count, duration, element, fixed, percent, setText, unknown } from "./format.js";
 
 const text = (value) => value ?? unknown;
 const milliseconds = (value) => (value === null ? unknown : fixed(1000 * value, 1) + " ms");
-
-const key = location.hash.slice(1);
 
 // key, heading, how it is shown, whether it is a number
 const columns = [
@@ -62,7 +61,7 @@ export class Volunteers {
   }
 
   async load() {
-    const answer = await fetch("/api/v1/volunteers", { headers: { "X-Gleaner-Key": key } });
+    const answer = await ask("/api/v1/volunteers");
     if (!answer.ok) return null;
     const data = await answer.json();
     this.show(data);

@@ -6,6 +6,7 @@
 #include "common/limits.hpp"
 #include "master/access/access_verbs.hpp"
 #include "master/access/aggregates.hpp"
+#include "master/access/page_access.hpp"
 
 namespace gleaner {
 namespace {
@@ -44,6 +45,28 @@ struct Fixture {
 };
 
 }  // namespace
+
+TEST_CASE("access: the run's page takes open invites that anybody may use", "[access]") {
+  Fixture f;
+  const InviteId observer = f.add(Role::kObserver), admin = f.add(Role::kAdmin),
+                 one_off = f.add(Role::kObserver, false);
+  const auto role = [&](const std::string& shown, std::int64_t now = kNow) {
+    return reader_role({f.master, f.book}, shown, now);
+  };
+  REQUIRE(role(f.text(observer)).value() == Role::kObserver);
+  REQUIRE(role(f.text(admin)).value() == Role::kAdmin);
+  REQUIRE(role(f.text(f.add())).value() == Role::kVolunteer);
+  REQUIRE(role(f.text(InviteId{})).value() == Role::kAdmin);  // the holder's of the store
+  REQUIRE_THAT(role(f.text(one_off)).error().message, Contains("--reusable"));
+  REQUIRE_FALSE(role("").ok());
+  REQUIRE_FALSE(role(f.text(InviteId{12345})).ok());
+  f.book.invites.at(observer).expires = kNow + 1;
+  REQUIRE(role(f.text(observer)).ok());
+  REQUIRE_FALSE(role(f.text(observer), kNow + 1).ok());
+  f.book.invites.at(admin).is_revoked = true;
+  REQUIRE_THAT(role(f.text(admin)).error().message, Contains("revoked"));
+  REQUIRE(reader_role({std::nullopt, {}}, "", kNow).value() == Role::kObserver);  // --insecure
+}
 
 TEST_CASE("access: an invite gives its role and trust, and a wrong secret nothing", "[access]") {
   Fixture f;

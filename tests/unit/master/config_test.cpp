@@ -100,6 +100,10 @@ TEST_CASE("master config: what cannot run is refused with a remedy", "[master_co
   REQUIRE_THAT(refusal("--train t --store s --local 2 --silence-ms 2000"),
                StartsWith("network.silence_ms is 2000"));
   REQUIRE(refusal("--train t --store s --local 2 --silence-ms 2001") == "accepted");
+  REQUIRE_THAT(refusal("--train t --store s --local 2 --http 0.0.0.0:8080"),
+               Contains("invites take --listen"));
+  REQUIRE_THAT(refusal("--train t --store s --listen h:1 --http example.org:80"),
+               Contains("an address in numbers"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --quiet --verbose"),
                Contains("exclude each other"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --hidden 5000"),

@@ -113,7 +113,7 @@ TEST_CASE("run api: hostile names are valid JSON, and cannot leave a text", "[ht
     REQUIRE(reply.body->find('\n') == std::string::npos);
   }
   REQUIRE(ask(api, "/metrics").body->find("alert") == std::string::npos);
-  StreamPosition position;
+  StreamPosition position{.is_local = true};
   const SharedText piece = api.next_piece(position);
   REQUIRE(count_of(*piece, "\n\n") == 2);  // the run and the event: a newline ends no frame early
 }
@@ -159,7 +159,7 @@ TEST_CASE("run api: a tool gets the status whole, and addresses with the page's 
 
 TEST_CASE("run api: a stream's reader gets the newest run once, and each event once", "[http]") {
   RunApi api("a", {});
-  StreamPosition position;
+  StreamPosition position{.is_local = true};
   REQUIRE(api.next_piece(position) == nullptr);
   RunNewsForPage news = events(1, 3);
   news.view = view(1);
@@ -232,7 +232,7 @@ TEST_CASE("run api: receipts come round by round and page by page, and older rou
 TEST_CASE("run api: readers of one view share its text", "[http]") {
   RunApi api("a", {});
   api.take({view(1), {}, {}, {}, {}, {}});
-  StreamPosition first, second;
+  StreamPosition first{.is_local = true}, second{.is_local = true};
   REQUIRE(api.next_piece(first).get() == api.next_piece(second).get());
   REQUIRE(ask(api, "/api/v1/shards").body.get() == ask(api, "/api/v1/shards").body.get());
   RunNewsForPage news;
@@ -247,7 +247,7 @@ TEST_CASE("run api: readers of one view share its text", "[http]") {
 TEST_CASE("run api: a reader that falls behind misses the oldest events, and nothing grows",
           "[http]") {
   RunApi api("a", {});
-  StreamPosition position;
+  StreamPosition position{.is_local = true};
   api.take(events(1, kEventsKept + 500));
   std::string all;
   while (const SharedText piece = api.next_piece(position)) {

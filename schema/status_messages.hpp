@@ -51,6 +51,7 @@ struct VolunteerEntry {
   bool owes = false;          // a result, a commit, or a shard to be loaded or handed over
   std::uint64_t owes_us = 0;  // since it last did what it owed, or began to owe
   std::string no_shards;      // why it has none; empty when it has, or is to get some
+  std::uint64_t here_us = 0;  // since it connected
   friend bool operator==(const VolunteerEntry&, const VolunteerEntry&) = default;
 };
 

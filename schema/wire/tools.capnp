@@ -27,6 +27,7 @@ struct VolunteerEntry {
   owes @9 :Bool;
   owesUs @10 :UInt64;
   noShards @11 :Text;
+  hereUs @12 :UInt64;
 }
 
 struct ShardEntry {

@@ -24,6 +24,7 @@ void write_volunteer(const VolunteerEntry& from, wire::VolunteerEntry::Builder t
   to.setOwes(from.owes);
   to.setOwesUs(from.owes_us);
   to.setNoShards(outgoing_text(from.no_shards, kSentenceBytesMax));
+  to.setHereUs(from.here_us);
 }
 
 VolunteerEntry read_volunteer(wire::VolunteerEntry::Reader from) {
@@ -40,6 +41,7 @@ VolunteerEntry read_volunteer(wire::VolunteerEntry::Reader from) {
   to.owes = from.getOwes();
   to.owes_us = from.getOwesUs();
   to.no_shards = read_text("volunteers.no_shards", from.getNoShards(), kSentenceBytesMax);
+  to.here_us = from.getHereUs();
   return to;
 }
 

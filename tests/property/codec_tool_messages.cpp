@@ -42,7 +42,8 @@ RunStatus run_status(Rng& rng) {
          number(rng),
          rng.chance(1, 2),
          rng.next(),
-         text(rng, kSentenceBytesMax)};
+         text(rng, kSentenceBytesMax),
+         rng.next()};
   }
   status.shards.resize(up_to(rng, 9));
   status.input_shards = static_cast<std::uint32_t>(up_to(rng, status.shards.size()));

@@ -37,6 +37,7 @@ VolunteerEntry RunView::volunteer_status(SessionId id, const SessionState& sessi
   view.cores = session.hello.cores;
   view.speed = static_cast<float>(session.speed);
   view.round_trip_us = session.round_trip_us;
+  view.here_us = age_us(session.opened);
   view.silent_us = age_us(session.last_heard);
   view.units_out = static_cast<std::uint32_t>(session.units.size());
   view.owes = placement_.owes(id, session);

@@ -43,6 +43,7 @@ RunFacts run_facts(const MasterConfig& config, const RunData& data) {
   MasterConfig effective = config;
   effective.model = ModelOverrides::all(data.model);
   const Settings settings = master_settings(effective);
+  facts.audit = settings.find_key("network.audit")->value.get();
   MasterConfig defaults;
   const Settings usual = master_settings(defaults);
   for (const Setting& setting : settings.all()) {

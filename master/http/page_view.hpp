@@ -57,6 +57,7 @@ struct RunFacts {
   std::string join;  // the command with which a machine joins; empty: none can
   std::uint64_t points = 0, test_points = 0, features = 0, labels = 0;
   std::uint32_t hidden = 0, output_shards = 0;
+  std::string audit = "off";  // whose work is audited: "off", "adaptive", "all"
   std::vector<SettingShown> settings;
   RecipeChosen recipe;
   std::optional<PageServed::Program> program;

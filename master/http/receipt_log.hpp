@@ -18,6 +18,7 @@ inline constexpr std::size_t kReceiptsKept = 20'000;
 struct LoggedReceipts {
   RoundIndex round = 0;
   std::shared_ptr<const Receipts> receipts;
+  std::uint64_t examples = 0;  // of the round; 0 when it is another process's
 };
 
 class ReceiptLog {

@@ -61,7 +61,10 @@ void RunApi::take(RunNewsForPage news) {
     receipts_.clear();
     for (const LoggedReceipts& round : *news.stored_receipts) receipts_.add(round);
   }
-  for (LoggedReceipts& round : news.receipts) receipts_.add(std::move(round));
+  for (LoggedReceipts& round : news.receipts) {
+    credit_.add(round, facts_->output_shards);
+    receipts_.add(std::move(round));
+  }
   for (const EventShown& event : news.events) {
     const std::string id = fmt::format("{}-{}", life_, first_event_ + events_.size());
     std::string json = event_shown_json(event, id);
@@ -245,7 +248,9 @@ HttpReply RunApi::table(const HttpRequest& request, Reader reader) {
   }
   if (path == "/api/v1/shards") return made([&] { return shards_json(view_of(reader)); });
   if (path == "/api/v1/volunteers") {
-    return made([&] { return volunteers_json(view_of(reader), reader == Reader::kAdmin); });
+    return made([&] {
+      return volunteers_json(view_of(reader), facts(), credit_, reader == Reader::kAdmin);
+    });
   }
   if (path == "/api/v1/configuration") return made([&] { return configuration_json(facts()); });
   return text_reply(404, kHttpText, "There is nothing here; the page is at /.\n");

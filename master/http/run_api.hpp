@@ -14,6 +14,7 @@
 
 #include "common/access/invite_key.hpp"
 #include "common/http/http_server.hpp"
+#include "master/http/credit_tally.hpp"
 #include "master/http/history_series.hpp"
 #include "master/http/page_view.hpp"
 #include "master/http/readers.hpp"
@@ -81,6 +82,7 @@ class RunApi {
   std::shared_ptr<const RunFacts> facts_ = std::make_shared<const RunFacts>();
   HistorySeries history_;
   ReceiptLog receipts_;
+  CreditTally credit_;
   EventCounts counts_;
 
   struct EventKept {

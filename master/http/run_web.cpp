@@ -171,8 +171,13 @@ void RunWeb::notice(const Notice& notice) {
     add_record(history_record(saved->record, wall_seconds()));
     if (!saved->receipts) return;
     auto receipts = std::make_shared<const Receipts>(to_receipts(*saved->receipts));
+    std::uint64_t examples = 0;
+    for (BatchIndex batch = plan_.round_begin(saved->record.round);
+         batch < plan_.round_end(saved->record.round); ++batch) {
+      examples += plan_.examples_in(batch);
+    }
     const std::lock_guard guard(lock_);
-    news_.receipts.push_back({saved->record.round, std::move(receipts)});
+    news_.receipts.push_back({saved->record.round, std::move(receipts), examples});
   } else if (const auto* evaluated = std::get_if<Evaluated>(&notice)) {
     HistoryRecord record = last_record_;
     set_evaluation(record, evaluated->evaluation);

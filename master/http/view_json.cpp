@@ -94,6 +94,28 @@ std::map<std::string, Contribution> contributions_of(const PageView& view) {
   return all;
 }
 
+Json contributions_json(const PageView& view, const RunFacts& facts, const CreditTally& credit) {
+  Json contributions = Json::array();
+  const bool audits = facts.audit != "off";
+  for (const auto& [name, c] : contributions_of(view)) {
+    const CheckedWork checked = credit.of(name);
+    contributions.push_back({{"name", name},
+                             {"credit", audits ? checked.credit() : c.examples},
+                             {"examples", c.examples},
+                             {"confirmed", checked.confirmed},
+                             {"trusted", checked.trusted},
+                             {"unaudited", checked.unaudited},
+                             {"audited", checked.audited},
+                             {"units", c.units},
+                             {"units_expired", c.expired},
+                             {"bytes_down", c.down},
+                             {"bytes_up", c.up},
+                             {"commits", c.commits},
+                             {"faults", c.faults}});
+  }
+  return contributions;
+}
+
 Json history_of(const HistorySeries& history, RoundIndex from, RoundIndex to, std::size_t pieces) {
   const std::vector<HistorySeries::Piece> all = history.pieces(from, to, pieces);
   const auto& records = history.records();
@@ -197,7 +219,8 @@ std::string shards_json(const PageView& view) {
   return dump({{"version", view.version}, {"batch", s.batch}, {"shards", std::move(shards)}});
 }
 
-std::string volunteers_json(const PageView& view, bool with_addresses) {
+std::string volunteers_json(const PageView& view, const RunFacts& facts, const CreditTally& credit,
+                            bool with_addresses) {
   const RunStatus& s = view.status;
   std::vector<std::uint32_t> held(s.volunteers.size());
   std::vector<std::uint32_t> ready(s.volunteers.size());
@@ -221,6 +244,7 @@ std::string volunteers_json(const PageView& view, bool with_addresses) {
          {"speed", double{v.speed}},
          {"share", speed > 0 ? Json(double{v.speed} / speed) : Json()},
          {"round_trip_seconds", v.round_trip_us < 0 ? Json() : Json(double(v.round_trip_us) / 1e6)},
+         {"here_seconds", seconds(v.here_us)},
          {"silent_seconds", seconds(v.silent_us)},
          {"units_out", v.units_out},
          {"owes_seconds", v.owes ? Json(seconds(v.owes_us)) : Json()},
@@ -233,22 +257,12 @@ std::string volunteers_json(const PageView& view, bool with_addresses) {
                     {"ago_seconds", seconds(d.ago_us)},
                     {"shards", d.shards}});
   }
-  Json contributions = Json::array();
-  for (const auto& [name, c] : contributions_of(view)) {
-    contributions.push_back({{"name", name},
-                             {"examples", c.examples},
-                             {"units", c.units},
-                             {"units_expired", c.expired},
-                             {"bytes_down", c.down},
-                             {"bytes_up", c.up},
-                             {"commits", c.commits},
-                             {"faults", c.faults}});
-  }
   return dump({{"version", view.version},
+               {"audit", facts.audit},
                {"volunteers_here", s.volunteers_here},
                {"here", std::move(here)},
                {"gone", std::move(gone)},
-               {"contributions", std::move(contributions)}});
+               {"contributions", contributions_json(view, facts, credit)}});
 }
 
 std::string configuration_json(const RunFacts& facts) {

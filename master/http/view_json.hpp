@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "common/result.hpp"
+#include "master/http/credit_tally.hpp"
 #include "master/http/history_series.hpp"
 #include "master/http/page_view.hpp"
 #include "master/http/receipt_log.hpp"
@@ -15,7 +16,8 @@ namespace gleaner {
 std::string run_json(const PageView& view, const RunFacts& facts, const HistorySeries& history);
 std::string shards_json(const PageView& view);
 // Addresses are null without `with_addresses`.
-std::string volunteers_json(const PageView& view, bool with_addresses);
+std::string volunteers_json(const PageView& view, const RunFacts& facts, const CreditTally& credit,
+                            bool with_addresses);
 std::string configuration_json(const RunFacts& facts);
 // How a machine joins by `line`, and the line as a QR code.
 std::string join_json(const std::string& line);

@@ -3,6 +3,7 @@ volunteers choose, and without one complaint of the browser."""
 
 import hashlib
 import re
+import signal
 import socket
 import sys
 import unittest
@@ -89,6 +90,35 @@ class BrowserTest(PageCase):
                    ".find((button) => button.textContent.includes('<img')).click()")
         self.assertEqual(window.text("#dialog-title"), HOSTILE)
         self.assert_no_complaint(window)
+
+    def test_a_volunteers_detail_and_what_its_work_counts_for(self):
+        for mode, rule in (("off", "audits nothing"), ("all", "work of trusted volunteers")):
+            self.store = self.cluster.path(f"store-{mode}")
+            master, port, (first, second) = self.start("--audit", mode, volunteers=2)
+            first_name = first.command[first.command.index("--name") + 1]
+            second.signal(signal.SIGTERM)
+            master.wait_event("volunteer_left")
+            name = second.command[second.command.index("--name") + 1]
+            self.cluster.volunteer(self.address, "--name", name)
+            first.pause()  # the run stands still
+            window = self.open(port)
+            window.wait(f"return document.querySelector('#credit').textContent.includes({rule!r})", "what counts")
+            facts = ("return Object.fromEntries([...document.querySelectorAll('#dialog-facts dt')]"
+                     ".map((term) => [term.textContent, term.nextSibling.textContent]))")
+            click = ("const of = [...document.querySelectorAll('#volunteers td button')]"
+                     ".find((button) => button.textContent === arguments[0]); of?.click(); return !!of")
+            self.assertTrue(window.run(click, first_name))
+            told = window.run(facts)
+            self.assertRegex(told["Here since"], r"^\d\d:\d\d:\d\d, for \d")
+            self.assertEqual(told["Last time it went"], "–")
+            self.assertGreater(told["trusted, so not audited"], "0")
+            self.assertEqual(told["of it confirmed by an auditor"], "0")
+            window.run("document.querySelector('#dialog').close()")
+            window.wait(f"return ((...arguments) => {{ {click} }})({name!r})", "the one that came back")
+            self.assertIn(" ago: ", window.run(facts)["Last time it went"])
+            self.assert_no_complaint(window)
+            window.close()
+            master.kill()
 
     def test_keyboard_filter_sort_and_zoom(self):
         master, port, helpers = self.start("--verbose", volunteers=2)

@@ -105,6 +105,14 @@ class Strangers(EndToEndTest):
         self.assertGreater(len(confirmed), 0)
         self.assertNotIn("eve", {receipt["auditor"] for receipt in confirmed})
         self.assertEqual(json.loads(ask(port, "/api/v1/receipts")[2])["banned"], [])
+        board = {"contributions": []}
+        while not any(one["confirmed"] and one["audited"] for one in board["contributions"]):
+            self.assertLess(time.monotonic(), deadline, board)
+            board = json.loads(ask(port, "/api/v1/volunteers")[2])
+        self.assertEqual(board["audit"], "all")
+        for one in board["contributions"]:
+            self.assertEqual(one["credit"], one["confirmed"] + one["trusted"] + one["audited"])
+            self.assertEqual((one["trusted"], one["unaudited"]), (0, 0))
 
     def test_a_liar_beside_two_honest_volunteers(self):
         lies = subprocess.run([LIAR, "--list"], check=True, capture_output=True, text=True).stdout.split()

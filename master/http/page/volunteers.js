@@ -2,7 +2,7 @@
 // Their addresses are there with the key that ends the page's whole address, and only then.
 
 import { ask, key } from "./ask.js";
-import { brief, byId, bytes, count, duration, element, fixed, percent, setText, unknown } from "./format.js";
+import { brief, byId, bytes, clock, count, duration, element, fixed, percent, setText, unknown } from "./format.js";
 
 const text = (value) => value ?? unknown;
 const milliseconds = (value) => (value === null ? unknown : fixed(1000 * value, 1) + " ms");
@@ -17,28 +17,46 @@ const columns = [
   ["threads", "Threads", count, true],
   ["round_trip_seconds", "Round trip", milliseconds, true],
   ["silent_seconds", "Heard", (value) => duration(value) + " ago", true],
-  ["examples", "Credit", brief, true],
+  ["credit", "Credit", brief, true],
   ["bytes_down", "Received", bytes, true],
   ["bytes_up", "Sent", bytes, true],
   ["faults", "Faults", count, true],
   ...(key === "" ? [] : [["address", "Address", text, false]]),
 ];
 
+const since = (value) => `${clock(Date.now() / 1000 - value)}, for ${duration(value)}`;
+
 const facts = [
-  ...columns,
+  ["here_seconds", "Here since", since],
+  ...columns.slice(1),
   ["units_out", "Units out", count],
   ["owes_seconds", "Owes work for", duration],
   ["no_shards", "Why it has no shards", text],
+  ["last_words", "Last time it went", text],
+  ["examples", "Examples × shards answered", brief],
+  ["confirmed", "of it confirmed by an auditor", brief],
+  ["trusted", "trusted, so not audited", brief],
+  ["unaudited", "not audited", brief],
+  ["audited", "Work of others that it did again", brief],
   ["units", "Units answered", count],
   ["units_expired", "Units lost", count],
   ["commits", "Commits", count],
 ];
 
+const counts = "Credit is what counts since the master began, in examples × shards of whole rounds: ";
+const creditRules = {
+  off: "This run audits nothing: credit is all that was answered, and nobody checked it.",
+  adaptive: `${counts}work that another volunteer did again with the same result, doing it again, and the work of ` +
+            "trusted volunteers. What the audits passed over does not count.",
+  all: `${counts}work that another volunteer did again with the same result, doing it again, and the work of ` +
+       "trusted volunteers.",
+};
+
 export class Volunteers {
   constructor() {
     this.box = byId("volunteers");
     this.rows = [];
-    this.sortKey = "examples";
+    this.sortKey = "credit";
     this.isDescending = true;
     this.head = element("tr");
     for (const [key, heading, , isNumber] of columns) {
@@ -68,16 +86,23 @@ export class Volunteers {
     return data;
   }
 
-  show({ here, gone, contributions, volunteers_here: total }) {
+  show({ audit, here, gone, contributions, volunteers_here: total }) {
     const credit = new Map(contributions.map((one) => [one.name, one]));
-    const nothing = { examples: 0, units: 0, units_expired: 0, bytes_down: 0, bytes_up: 0, commits: 0, faults: 0 };
-    this.rows = here.map((one) => ({ ...one, ...(credit.get(one.name) ?? nothing) }));
+    const nothing = { credit: 0, examples: 0, confirmed: 0, trusted: 0, unaudited: 0, audited: 0, units: 0,
+                      units_expired: 0, bytes_down: 0, bytes_up: 0, commits: 0, faults: 0 };
+    const words = new Map(gone.map((one) => [one.name, `${duration(one.ago_seconds)} ago: ${one.reason}`]));
+    this.rows = here.map((one) => ({
+      ...one, ...(credit.get(one.name) ?? nothing), last_words: words.get(one.name) ?? null,
+    }));
+    setText(byId("credit"), creditRules[audit]);
     this.order();
     this.draw();
     setText(byId("volunteers-count"), `${count(total)} here${total > here.length ? `, ${here.length} of them listed` : ""}`);
     const last = gone.slice(-3).reverse();
     const told = last.map((one) => `${one.name} went ${duration(one.ago_seconds)} ago: ${one.reason}.`);
     setText(byId("gone"), told.join(" "));
+    const shown = this.rows.find((one) => one.name === this.opened);
+    if (shown && byId("dialog").open) this.tell(shown);
   }
 
   order() {
@@ -131,9 +156,19 @@ export class Volunteers {
   }
 
   open(data) {
+    this.opened = data.name;
     setText(byId("dialog-title"), data.name);
-    byId("dialog-facts").replaceChildren(...facts.slice(1).flatMap(([key, heading, show]) =>
-      [element("dt", {}, heading), element("dd", {}, show(data[key]))]));
+    this.values = facts.map(() => element("dd"));
+    byId("dialog-facts").replaceChildren(...this.values.flatMap((value, i) =>
+      [element("dt", {}, facts[i][1]), value]));
+    this.tell(data);
     byId("dialog").showModal();
+  }
+
+  tell(data) {
+    this.values.forEach((value, i) => {
+      const [key, , show] = facts[i];
+      setText(value, String(show(data[key])));
+    });
   }
 }

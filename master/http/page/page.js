@@ -26,7 +26,7 @@ function showTiles({ progress, precision, traffic, checkpoint, disk, volunteers_
   tile("done", "Done", percent(progress.batches ? progress.batch / progress.batches : 0, 1), `epoch ${Math.min(progress.epoch + 1, progress.epochs)} of ${progress.epochs}`);
   tile("eta", "Time left", duration(progress.eta_seconds), progress.eta_seconds === null ? "" : `until ${clock(Date.now() / 1000 + progress.eta_seconds).slice(0, 5)}`);
   const interval = precision.p_at_1 === null ? "not evaluated yet"
-    : precision.p_at_1_halfwidth === null ? "whole test set" : `± ${fixed(precision.p_at_1_halfwidth, 4)} (95 %)`;
+    : precision.p_at_1_halfwidth === null ? "whole test set" : `± ${fixed(precision.p_at_1_halfwidth, 4)} (95 %)`;
   tile("p1", "P@1", fixed(precision.p_at_1, 4), interval);
   tile("p3", "P@3", fixed(precision.p_at_3, 4), precision.p_at_5 === null ? "" : `P@5 ${fixed(precision.p_at_5, 4)}`);
   tile("loss", "Loss", fixed(progress.loss, 4), progress.active === null ? "" : `${count(progress.active)} active neurons`);

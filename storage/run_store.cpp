@@ -60,10 +60,9 @@ std::vector<std::uint32_t> RunStore::label_counts(ShardId shard) const {
 }
 
 Result<void> RunStore::stage(RoundIndex round, ShardId shard, std::uint32_t part,
-                             std::uint32_t parts, const SparseUpdate& update,
-                             Durability durability) {
+                             std::uint32_t parts, const SparseUpdate& update) {
   if (round < impl_->checkpoint) return {};
-  return impl_->staged.add(round, shard, part, parts, update, durability);
+  return impl_->staged.add(round, shard, part, parts, update);
 }
 
 Result<bool> RunStore::is_staged(RoundIndex round, ShardId shard) {

@@ -126,13 +126,13 @@ class RunStore {
   // RunPlan.
   [[nodiscard]] const std::vector<BatchIndex>& rate_cuts() const;
 
-  // Durable when it returns (or, with kLazy, when the next write with kSync does, so that only the
-  // last part of a commit need wait for the disk). Parts hold ascending rows that follow one
-  // another. Idempotent: the same part again is accepted, a different one is kFault; an update that
-  // does not fit the shard is kProtocol. A round that is folded already is accepted and not
-  // written: its commit is part of the checkpoint.
+  // Survives the death of the process, and a loss of power once begin_fold() has returned: only a
+  // fold waits for the disk. Parts hold ascending rows that follow one another. Idempotent: the
+  // same part again is accepted, a different one is kFault; an update that does not fit the shard
+  // is kProtocol. A round that is folded already is accepted and not written: its commit is part of
+  // the checkpoint.
   Result<void> stage(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
-                     const SparseUpdate& update, Durability durability = Durability::kSync);
+                     const SparseUpdate& update);
   // True when every part of the shard's commit for `round` is staged, or folded.
   Result<bool> is_staged(RoundIndex round, ShardId shard);
   // Folds round `round` == checkpoint() into the rows in one atomic, durable batch together with

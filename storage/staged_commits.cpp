@@ -128,8 +128,7 @@ Result<void> StagedCommits::note(RoundIndex round, ShardId shard, std::uint32_t 
 }
 
 Result<void> StagedCommits::add(RoundIndex round, ShardId shard, std::uint32_t part,
-                                std::uint32_t parts, const SparseUpdate& update,
-                                Durability durability) {
+                                std::uint32_t parts, const SparseUpdate& update) {
   if (raw(shard) >= map_.shard_count()) return refuse(shard, "is for a shard the run has not");
   if (auto checked = check_update(map_, shard, update); !checked) {
     return refuse(shard, "cannot be: " + checked.error().message);
@@ -153,7 +152,7 @@ Result<void> StagedCommits::add(RoundIndex round, ShardId shard, std::uint32_t p
   if (auto refused = note(round, shard, part, parts, noted); !refused) return refused;
   WriteBatch batch;
   batch.put(Table::kStaged, key, record);
-  if (auto written = store_.write(std::move(batch), durability); !written) return written;
+  if (auto written = store_.write(std::move(batch), Durability::kLazy); !written) return written;
   noted.is_staged = true;
   if (!update.rows.empty()) {
     noted.first_row = update.rows.front();

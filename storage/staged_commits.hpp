@@ -1,4 +1,4 @@
-// Commits that are durable and not folded yet (table kStaged), with an index in memory of which
+// Commits that are stored and not folded yet (table kStaged), with an index in memory of which
 // parts there are. Borrows store and map. One thread at a time.
 #pragma once
 
@@ -34,7 +34,7 @@ class StagedCommits {
 
   // Adds a part; see RunStore::stage.
   Result<void> add(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
-                   const SparseUpdate& update, Durability durability);
+                   const SparseUpdate& update);
   // True when every part of the shard's commit is there.
   Result<bool> is_whole(RoundIndex round, ShardId shard);
   // Calls `visit` with the shard's parts in order, those that may hold rows of [begin, end).

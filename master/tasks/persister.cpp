@@ -28,10 +28,7 @@ std::optional<Event> Persister::run(const StorageTask& task) {
 }
 
 std::optional<Event> Persister::run_task(const StageTask& task) {
-  // One wait for the disk a commit: its last part makes the ones before durable.
-  const bool is_last = task.part + 1 == task.parts;
-  auto staged = store_.stage(task.round, task.shard, task.part, task.parts, *task.update,
-                             is_last ? Durability::kSync : Durability::kLazy);
+  auto staged = store_.stage(task.round, task.shard, task.part, task.parts, *task.update);
   if (!staged) return failure(staged.error());
   return Staged{task.session, task.shard, task.round, task.part};
 }

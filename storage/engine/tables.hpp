@@ -12,7 +12,7 @@ enum class Table : std::uint8_t {
   kRun,      // what the run is and how far it got
   kRows,     // weights, bias and optimizer state of every row that training has touched
   kCodes,    // the same rows' hash-table entries
-  kStaged,   // commits that are durable and not folded yet
+  kStaged,   // commits that are not folded yet
   kLedger,   // accounts of volunteers, lease epochs
   kHistory,  // metrics, one record a checkpoint
 };

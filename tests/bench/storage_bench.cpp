@@ -91,9 +91,7 @@ Cost stage_round(RunStore& run, RoundIndex round, std::uint64_t percent) {
       const std::uint32_t begin = part * kRowsPerPart;
       const SparseUpdate update =
           make_update(map, shard, begin, std::min(begin + kRowsPerPart, rows), round, percent);
-      const Durability durability = part + 1 < parts ? Durability::kLazy : Durability::kSync;
-      const Cost cost =
-          measure([&] { must(run.stage(round, shard, part, parts, update, durability)); });
+      const Cost cost = measure([&] { must(run.stage(round, shard, part, parts, update)); });
       spent.seconds += cost.seconds;
       spent.cpu_seconds += cost.cpu_seconds;
     }
@@ -136,8 +134,7 @@ void stage_slice(RunStore& run, RoundIndex round, std::uint64_t slice, std::uint
       const SparseUpdate update =
           make_update(map, ShardId{s}, static_cast<std::uint32_t>(begin),
                       static_cast<std::uint32_t>(std::min(begin + kRowsPerPart, last)), round, 100);
-      const Durability durability = part + 1 < parts ? Durability::kLazy : Durability::kSync;
-      must(run.stage(round, ShardId{s}, part, parts, update, durability));
+      must(run.stage(round, ShardId{s}, part, parts, update));
     }
   }
 }

@@ -34,10 +34,14 @@ struct Row {
 
 using Rows = std::map<std::uint32_t, Row>;
 
+using Staged =
+    std::map<std::pair<RoundIndex, std::uint32_t>, std::vector<std::optional<SparseUpdate>>>;
+
 // The store, spelled out.
 struct Model {
   std::vector<Rows> folded;  // by shard
-  std::map<std::pair<RoundIndex, std::uint32_t>, std::vector<std::optional<SparseUpdate>>> staged;
+  Staged staged;
+  Staged durable;  // of it, what a loss of power leaves
   RoundIndex checkpoint = 0;
 };
 
@@ -114,8 +118,7 @@ class Scenario {
     // In any order, with repetitions.
     for (std::uint32_t i = 0; i < count + random_.next_below(2); ++i) {
       const std::uint32_t part = (i + static_cast<std::uint32_t>(seed_)) % count;
-      const Durability durability = i + 1 < count ? Durability::kLazy : Durability::kSync;
-      require_ok(run_->stage(round, shard, part, count, *parts[part], durability));
+      require_ok(run_->stage(round, shard, part, count, *parts[part]));
     }
     CHECK(require_value(run_->is_staged(round, shard)));
   }
@@ -161,18 +164,21 @@ class Scenario {
       model_.staged.erase({round, s});
     }
     ++model_.checkpoint;
+    model_.durable = model_.staged;
     CHECK(run_->checkpoint() == model_.checkpoint);
   }
 
   void discard() {
     require_ok(run_->discard_staged());
     model_.staged.clear();
+    model_.durable.clear();
   }
 
   void crash() {
     run_.reset();
     disk_.crash();
     open();
+    model_.staged = model_.durable;
     CHECK(run_->checkpoint() == model_.checkpoint);
     for (const auto& [key, parts] : model_.staged) {
       CHECK(require_value(run_->is_staged(key.first, ShardId{key.second})));

@@ -68,7 +68,7 @@ struct Core {
     handle(MessageReceived{kAnn, hello_of("ann"), 0});
   }
 
-  // A commit of output shard 0 that is durable, whoever sent it.
+  // A commit of output shard 0 that is stored, whoever sent it.
   void commit_shard_0() {
     handle(InputCommitted{0, {{ShardId{0}, 0, 1, nullptr}}});
     handle(Staged{SessionId{}, ShardId{0}, 0, 0});
@@ -90,7 +90,7 @@ struct Stored {
         RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity)));
   }
 
-  // Ann's commit of output shard 0 for round 0 becomes durable, and `checker` hears of it.
+  // Ann's commit of output shard 0 for round 0 becomes stored, and `checker` hears of it.
   void stage_shard_0(Checker& checker) {
     const StageTask task{kAnn, ShardId{0}, 0, 0, 1, nullptr};
     require_ok(run->stage(0, ShardId{0}, 0, 1, test::make_update(run->shard_map(), ShardId{0}, 0)));

@@ -61,8 +61,7 @@ std::vector<StagedPart> make_commits(const ShardMap& map) {
 
 Result<void> stage_round(RunStore& run, RoundIndex round, const std::vector<StagedPart>& commits) {
   for (const StagedPart& c : commits) {
-    const Durability durability = c.part + 1 < c.parts ? Durability::kLazy : Durability::kSync;
-    auto staged = run.stage(round, c.shard, c.part, c.parts, c.update, durability);
+    auto staged = run.stage(round, c.shard, c.part, c.parts, c.update);
     if (!staged) return staged;
   }
   return {};

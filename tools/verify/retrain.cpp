@@ -40,7 +40,7 @@ class Retraining {
 
   Result<void> stage(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
                      const SparseUpdate& update) {
-    return run_.stage(round, shard, part, parts, update, Durability::kLazy);
+    return run_.stage(round, shard, part, parts, update);
   }
 
   RunStore& run_;

@@ -118,7 +118,7 @@ void Audits::update_shadows(CaseId id, Case& own) {
         urgency(id) < urgency(other->second)) {
       dismiss_auditor(other->second, cases_.at(other->second));
     }
-    // The commit it begins from must be durable.
+    // The commit it begins from must be stored.
     const bool is_there = placement_.leases().at(shard).committed >= work.first_round;
     if (own.auditor && is_there && !shadow_of_.contains(shard) && !holds(*own.auditor, shard)) {
       placement_.lend_shadow(shard, *own.auditor, work.first_round);

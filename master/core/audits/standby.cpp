@@ -30,7 +30,7 @@ void Audits::stand_by(CaseId id, Case& own) {
         room > 0 && keeps_up && (is_free || is_leaving) && placement_.can_take_over(shard);
     if (!shadow.is_standby) continue;
     --room;
-    // Where more is durable, whoever is lent the shard has less to do.
+    // Where more is stored, whoever is lent the shard has less to do.
     const bool is_there = shadow.next_commit == lease.committed;
     if (is_free && is_there) ready.push_back(shard);
   }

@@ -17,7 +17,7 @@ bool CommitTracker::staged(RoundIndex round, ShardId shard, std::uint32_t part) 
   Round& open = rounds_[round];
   Progress& progress = open.shards[shard];
   const bool was_complete = progress.is_complete();
-  progress.durable.insert(part);
+  progress.stored.insert(part);
   const bool completes = !was_complete && progress.is_complete();
   if (completes) ++open.complete;
   return completes;

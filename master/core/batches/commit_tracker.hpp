@@ -1,4 +1,4 @@
-// Which parts of which commits are durable, and thus when a round is whole. Pure state; used from
+// Which parts of which commits are stored, and thus when a round is whole. Pure state; used from
 // the core only. Counts output and input shards alike.
 #pragma once
 
@@ -22,12 +22,12 @@ class CommitTracker {
   // this one is not to be stored.
   bool note(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
             const Fingerprint& content);
-  // A part is durable. Returns true when it completes the shard's commit.
+  // A part is stored. Returns true when it completes the shard's commit.
   bool staged(RoundIndex round, ShardId shard, std::uint32_t part);
 
   // Whether `part` is the last of the shard's commit, as its sender said.
   [[nodiscard]] bool is_last_part(RoundIndex round, ShardId shard, std::uint32_t part) const;
-  // Every shard's commit of `round` is durable.
+  // Every shard's commit of `round` is stored.
   [[nodiscard]] bool is_whole(RoundIndex round) const;
 
   void forget(RoundIndex round) { rounds_.erase(round); }
@@ -35,10 +35,10 @@ class CommitTracker {
  private:
   struct Progress {
     std::uint32_t parts = 0;
-    std::set<std::uint32_t> durable;
+    std::set<std::uint32_t> stored;
     std::map<std::uint32_t, Fingerprint> contents;  // of the parts that have arrived
 
-    [[nodiscard]] bool is_complete() const { return parts > 0 && durable.size() == parts; }
+    [[nodiscard]] bool is_complete() const { return parts > 0 && stored.size() == parts; }
   };
 
   struct Round {

@@ -102,7 +102,7 @@ using WorkerTask =
 
 // ---- Work on the store -------------------------------------------------------------------------
 
-// Make a part of a commit durable -> Staged.
+// Store a part of a commit -> Staged.
 struct StageTask {
   SessionId session{};  // whom to answer; none for what the worker commits
   ShardId shard{};

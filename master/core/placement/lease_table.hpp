@@ -32,7 +32,7 @@ struct ShardLease {
   SessionId holder{};
   LeaseEpoch epoch{};
   Instant since{};                  // of the state
-  RoundIndex committed = 0;         // rounds whose commits of this shard are durable
+  RoundIndex committed = 0;         // rounds whose commits of this shard are stored
   RoundIndex base_round = 0;        // checkpoint the holder loads
   BatchIndex next_batch = 0;        // the next batch to hand to the holder
   RoundIndex next_commit = 0;       // the round whose commit the holder sends next
@@ -64,7 +64,7 @@ class LeaseEpochs {
 
 class LeaseTable {
  public:
-  // Every shard starts free with `committed` rounds durable. `epochs` outlives the table.
+  // Every shard starts free with `committed` rounds stored. `epochs` outlives the table.
   LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpochs& epochs);
 
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(shards_.size()); }

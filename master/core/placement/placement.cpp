@@ -135,7 +135,7 @@ void Placement::lend_free_shards() {
   std::set<Layer> full;  // in which nobody has room
   for (const ShardId shard : all_free) {
     const ShardLease& free = leases_.at(shard);
-    // A hand-over continues from a commit; the commit must be durable before it can be fetched.
+    // A hand-over continues from a commit; the commit must be stored before it can be fetched.
     if (free.handed_over && free.handed_over->base_round > free.committed) continue;
     const Layer layer = layer_of(shard);
     if (full.contains(layer)) continue;

@@ -6,7 +6,7 @@
 // Invariants
 // - A shard leaves its holder only when none of its units is out, unless the session ends.
 // - Shards move between two rounds only, one wave at a time.
-// - A free shard is granted from durable commits, or from a whole hand-over on top of them.
+// - A free shard is granted from stored commits, or from a whole hand-over on top of them.
 #pragma once
 
 #include <cstdint>
@@ -145,7 +145,7 @@ class Placement {
   [[nodiscard]] std::uint32_t capacity(SessionId id, const SessionState& session,
                                        Layer layer) const;
   // The output shards that a stranger gets while others have room for the rest: one until a commit
-  // of it is durable, then a third.
+  // of it is stored, then a third.
   [[nodiscard]] std::uint32_t limit(const SessionState& session) const;
   // Bytes that all shards at the session take, shadows among them.
   [[nodiscard]] std::uint64_t bytes_at(SessionId id) const;

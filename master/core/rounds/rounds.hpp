@@ -1,10 +1,10 @@
-// Rounds from their first commit to the checkpoint: what is durable, when a round is folded,
+// Rounds from their first commit to the checkpoint: what is stored, when a round is folded,
 // whether it diverged, how far training may go, when the run ends. Used from the core only.
 //
-// Owns the checkpoint, which commits are durable, what was learned so far, and a stop under way.
+// Owns the checkpoint, which commits are stored, what was learned so far, and a stop under way.
 // Invariants
-// - Durable before visible: a commit counts after `Staged`, and a round is folded when
-//   every part of it is durable and no holder still replays it.
+// - Stored before visible: a commit counts after `Staged`, and a round is folded when
+//   every part of it is stored and no holder still replays it.
 // - At most two rounds are open. This bounds the replay log.
 // - Whether a round diverged follows from the model and the data alone.
 #pragma once

@@ -51,17 +51,15 @@ Result<void> write_run(RunStore& run, Told& told) {
     for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
       const ShardId shard{s};
       const auto parts = test::cut(map, shard, test::make_update(map, shard, round), 2);
-      if (auto first = run.stage(round, shard, 0, 2, parts[0], Durability::kLazy); !first) {
-        return first;
-      }
+      if (auto first = run.stage(round, shard, 0, 2, parts[0]); !first) return first;
       if (auto last = run.stage(round, shard, 1, 2, parts[1]); !last) return last;
-      told.staged.insert({round, shard});
     }
     if (auto put = run.put_accounts({VolunteerAccount{}}); !put) return put;
     auto begun =
         run.begin_fold(round, test::make_history(round + 1), test::make_receipts(map, round));
     if (!begun) return begun;
     told.decided = round + 1;
+    for (std::uint32_t s = 0; s < map.shard_count(); ++s) told.staged.insert({round, ShardId{s}});
     if (auto folded = step_to_end(run); !folded) return folded;
     told.checkpoint = round + 1;
   }

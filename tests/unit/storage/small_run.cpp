@@ -98,9 +98,7 @@ Result<void> stage_round(RunStore& run, RoundIndex round, std::uint64_t seed) {
     const std::uint32_t parts = 1 + s % 3;
     const auto pieces = cut(map, shard, make_update(map, shard, round, seed), parts);
     for (std::uint32_t part = 0; part < parts; ++part) {
-      // Only the last part waits for the disk, as a busy master would have it.
-      const Durability durability = part + 1 == parts ? Durability::kSync : Durability::kLazy;
-      auto staged = run.stage(round, shard, part, parts, pieces[part], durability);
+      auto staged = run.stage(round, shard, part, parts, pieces[part]);
       if (!staged) return staged;
     }
   }

@@ -29,7 +29,7 @@ Result<void> stage_sound_round(RunStore& run, RoundIndex round) {
     const std::uint32_t parts = 1 + s % 3;
     const auto pieces = cut(map, shard, update, parts);
     for (std::uint32_t part = 0; part < parts; ++part) {
-      auto staged = run.stage(round, shard, part, parts, pieces[part], Durability::kSync);
+      auto staged = run.stage(round, shard, part, parts, pieces[part]);
       if (!staged) return staged;
     }
   }

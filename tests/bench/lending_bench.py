@@ -8,7 +8,10 @@ programs on the machine move the figures more than the volunteer does. The maste
 one who lends a machine, runs in the idle class and in a session that gives way, so that what it takes is
 not put down to the volunteer.
 
-usage: lending_bench.py [--tiny]
+With --service the volunteer runs in a control group that takes only idle time, as the service of its
+package does (CPUWeight=idle); without, it is what somebody starts on a terminal.
+
+usage: lending_bench.py [--tiny] [--service]
 """
 
 import argparse
@@ -49,10 +52,29 @@ def compute_ns(pid):
     return total
 
 
+class IdleGroup:
+    """A control group of idle priority: of the first version or the second, as the machine has it."""
+
+    def __init__(self):
+        parents = [pathlib.Path("/sys/fs/cgroup/cpu"), pathlib.Path("/sys/fs/cgroup")]
+        parent = next(p for p in parents if (p / "cgroup.procs").exists())
+        self.path = parent / f"gleaner-bench-{os.getpid()}"
+        self.path.mkdir()
+        (self.path / "cpu.idle").write_text("1", encoding="utf-8")
+
+    def take(self, pid):
+        (self.path / "cgroup.procs").write_text(str(pid), encoding="utf-8")
+
+    def close(self):
+        """When its processes have ended."""
+        self.path.rmdir()
+
+
 class World:
     """A master and a volunteer on every processor, with a folder in the place of the machine."""
 
-    def __init__(self, cluster, labels, hidden, points):
+    def __init__(self, cluster, group, labels, hidden, points):
+        self.group = group
         self.root = cluster.path("root")
         self.socket = cluster.path("control")
         self.terminal = self.root / "dev/pts/0"
@@ -70,6 +92,8 @@ class World:
         session = pathlib.Path(f"/proc/{self.master.pid}/autogroup")
         if session.exists():
             session.write_text("19", encoding="utf-8")
+        if group is not None:
+            group.take(self.master.pid)
         self.address = self.master.wait_event("listening")["join"]
         self.cluster = cluster
 
@@ -77,6 +101,8 @@ class World:
         self.volunteer = self.cluster.start(
             "gleaner-volunteer", self.address, "--threads", os.cpu_count(), "--log-format", "json", "--control",
             self.socket, "--free-memory", 0, *flags, environment={"GLEANER_MACHINE_ROOT": str(self.root)})
+        if self.group is not None:
+            self.group.take(self.volunteer.pid)
         self.wait_busy()
 
     def verb(self, *words):
@@ -201,12 +227,17 @@ def measure_leaving(world, samples):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--tiny", action="store_true", help="a few seconds, for ctest")
-    tiny = parser.parse_args().tiny
+    parser.add_argument("--service", action="store_true", help="in a control group of idle priority")
+    arguments = parser.parse_args()
+    tiny = arguments.tiny
+    group = IdleGroup() if arguments.service else None
     with Cluster() as cluster:
-        world = World(cluster, *((2000, 64, 3000) if tiny else (100_000, 256, 100_000)))
+        world = World(cluster, group, *((2000, 64, 3000) if tiny else (100_000, 256, 100_000)))
         measure_input(world, 2 if tiny else 100)
         measure_foreground(world, 2 if tiny else 60, 0.3)
         measure_leaving(world, 1 if tiny else 5)
+    if group is not None:
+        group.close()
 
 
 if __name__ == "__main__":

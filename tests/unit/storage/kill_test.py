@@ -33,17 +33,23 @@ class Killed(unittest.TestCase):
             reported, lives, killed = 0, 0, 0
             while reported < LAST:
                 lives += 1
+                last_words = chance.randrange(2)
                 self.assertLess(lives, 200, f"GLEANER_SEED={SEED}")
-                with subprocess.Popen([WRITER, store, str(LAST), bulk], stdout=subprocess.PIPE,
-                                      stderr=subprocess.PIPE, text=True) as writer:
-                    # Spinning for a random while puts the kill in the middle of something.
+                with subprocess.Popen([WRITER, store, str(LAST), bulk, "step"], stdin=subprocess.PIPE,
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as writer:
+                    # It makes the next checkpoint at each line sent to it. Spinning for a random while
+                    # puts the kill in the middle of something.
                     for number, line in enumerate(writer.stdout):
                         checkpoint, digest = line.split()
                         self.assertEqual(digest, expected[checkpoint], f"GLEANER_SEED={SEED}")
                         self.assertGreaterEqual(int(checkpoint), reported)
                         reported = int(checkpoint)
-                        if number == chance.randrange(2) and reported < LAST:
-                            for _ in range(chance.randrange(300000)):
+                        if reported == LAST:
+                            break
+                        writer.stdin.write("\n")
+                        writer.stdin.flush()
+                        if number == last_words:
+                            for _ in range(chance.randrange(100000)):
                                 pass
                             writer.send_signal(signal.SIGKILL)
                             killed += 1

@@ -45,10 +45,13 @@ def compute_ns(pid):
     """Time on a processor of all threads that give way."""
     total = 0
     for task in pathlib.Path(f"/proc/{pid}/task").iterdir():
-        fields = (task / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
-        is_idle_class = int(fields[38]) == 5
-        if is_idle_class:
-            total += int((task / "schedstat").read_text(encoding="utf-8").split()[0])
+        try:
+            fields = (task / "stat").read_text(encoding="utf-8").rpartition(")")[2].split()
+            is_idle_class = int(fields[38]) == 5
+            if is_idle_class:
+                total += int((task / "schedstat").read_text(encoding="utf-8").split()[0])
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # a thread that ended meanwhile
     return total
 
 

@@ -1,5 +1,6 @@
-// What training has to beat: every label's centroid in the space of all features, and for each test
-// point the labels whose centroids are nearest by the cosine. No training, no hidden layer.
+// The baseline that training has to beat: every label's centroid in the space of all features, and
+// for each test point the labels whose centroids are nearest by the cosine. No training, no hidden
+// layer.
 //
 //   nearest_centroid_bench --train FILE --test FILE [--points N]
 //   nearest_centroid_bench --tiny     on generated data, where it must find most labels

@@ -67,7 +67,7 @@ struct Pace {
 constexpr std::uint64_t kEventsPerMinute = 12;
 constexpr std::uint64_t kCheckpointsPerMinute = 6;
 
-// What a run has to tell of one minute.
+// Adds the news of one minute of a run.
 void add_minute(RunNewsForPage& news, std::uint64_t minute, std::size_t shards) {
   const std::int64_t wall = wall_seconds();
   for (std::uint64_t i = 0; i < kEventsPerMinute; ++i) {

@@ -44,7 +44,7 @@ struct SamplingQuality {
   double gradient_best = 0;
 };
 
-// What sampling by `config` (which fits `rows`) would choose for these examples.
+// Measures what sampling by `config` (which fits `rows`) would choose for these examples.
 SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows& rows,
                                  const HiddenCodes& codes, const Positives& positives,
                                  ThreadPool& pool);

@@ -40,7 +40,7 @@ struct Options {
   std::vector<std::function<void(ModelConfig&)>> fields;
 };
 
-// What a flag is given becomes this field of the configuration.
+// A flag's value becomes this field of the configuration.
 template <typename T>
 std::function<void(const T&)> into(Options& options, T ModelConfig::*field) {
   return [&options, field](const T& value) {

@@ -281,7 +281,7 @@ int main(int argc, char** argv) {
     fmt::print(stderr, "numeric_digest: {}\n", level.error().message);
     return 2;
   }
-  // What follows may differ from machine to machine and is not on stdout for that reason.
+  // The rest may differ from machine to machine and is not on stdout for that reason.
   fmt::print(stderr, "{}, {} threads\n", simd_level_name(*level), threads);
   Training training(small_model(), threads);
   training.run_round(0);

@@ -32,7 +32,7 @@ struct CrashPoint {
   MemoryStore::FailedWrite outcome = MemoryStore::FailedWrite::kDropped;
 };
 
-// What a calm run of the same model gives, to compare with.
+// The results of a calm run of the same model, to compare with.
 struct Expected {
   std::map<RoundIndex, std::string> digests;  // of every checkpoint, by number
   // The digest of every batch's whole gradient, by the number of rate cuts before it was trained.

@@ -36,8 +36,8 @@ void add_faults(ClusterOptions& options) {
   options.faults[Fault::kMasterPower] = Millis(6'000);
 }
 
-// What one volunteer trains in calm, on an input layer of the master's, three must train among
-// faults.
+// Three volunteers must train among faults what one trains in calm, on an input layer of the
+// master's.
 void require_promise(ClusterOptions options) {
   const bool lends_input = options.master.lends_input;
   options.expected = nullptr;

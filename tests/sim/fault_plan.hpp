@@ -1,6 +1,6 @@
-// What goes wrong in a simulated run, and how often. Which faults exist and how strong they are is
-// drawn from a seed, with everything else that may be shrunk or stretched until rare paths are
-// common: timeouts, queues, chunks, units, lag, shards, links, the number of volunteers.
+// The faults of a simulated run, and how often they come. Which faults exist and how strong they
+// are is drawn from a seed, with everything else that may be shrunk or stretched until rare paths
+// are common: timeouts, queues, chunks, units, lag, shards, links, the number of volunteers.
 #pragma once
 
 #include <array>
@@ -59,7 +59,7 @@ struct FaultPlan {
 // Draws everything but the model's data from `seed`; `options.model` holds a base and is drawn on.
 void draw(ClusterOptions& options, std::uint64_t seed);
 
-// What was drawn, a line each.
+// The faults that were drawn, a line each.
 std::vector<std::string> describe(const ClusterOptions& options);
 
 }  // namespace gleaner::sim

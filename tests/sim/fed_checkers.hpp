@@ -1,4 +1,4 @@
-// What the tests of the checkers feed them: a core, a store and messages, none of them of a real
+// The tests of the checkers feed them these: a core, a store and messages, none of them of a real
 // run.
 #pragma once
 

@@ -22,7 +22,8 @@ class MasterProcess : public WorkerThread, public StorageThread {
 
   void start();
 
-  // What the death of the process leaves, and of the machine. It starts again by itself.
+  // Ways to die: the process alone, or the whole machine, which loses what its disk has not taken.
+  // It starts again by itself.
   enum class Death : std::uint8_t { kProcess, kMachine };
   void die(Death death);
   void ask_to_stop();

@@ -1,4 +1,5 @@
-// What every part of a simulated cluster shares. Plain references; the cluster owns it all.
+// The parts that everything in a simulated cluster shares. Plain references; the cluster owns it
+// all.
 #pragma once
 
 #include <memory>

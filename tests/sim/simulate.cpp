@@ -23,7 +23,7 @@ constexpr const char* kFooter =
     "reached\n\n"
     "Exit status: 0 every run kept its promises, 1 one did not, 2 usage.";
 
-// What is drawn from a seed.
+// A kind of storm, drawn from a seed.
 struct Kind {
   const char* flag = "";
   ClusterOptions (SmallWorld::*draw)(std::uint64_t) = &SmallWorld::storm;
@@ -39,7 +39,8 @@ void print_line(Instant when, std::string_view who, std::string_view what) {
              who, what);
 }
 
-// What broke. An honest volunteer that is banned is sent away, which is one of the violations.
+// Prints the promises that broke. An honest volunteer that is banned is sent away, which is one of
+// the violations.
 void print_violations(const Kind& kind, std::uint64_t seed, const ClusterResult& result) {
   for (const std::string& violation : result.violations) {
     fmt::print("seed {}: {}\n", seed, violation);

@@ -38,7 +38,7 @@ class SmallWorld {
   static void audit_by_lot(ClusterOptions& options);
 
  private:
-  // What runs differ in.
+  // The choices in which runs differ.
   using Drawn =
       std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
 

@@ -67,7 +67,7 @@ TEST_CASE("strangers: every kind of lie is found, whoever tells it", "[sim]") {
       INFO(name << " with seed " << seed);
       const ClusterResult result = keep_promises(world, options);
       told += result.liars.size();
-      // What no honest arithmetic gives is refused at once; the rest is compared.
+      // Answers that no honest arithmetic gives are refused at once; the rest are compared.
       std::set<std::string> found = result.convicted;
       found.insert(result.sent_away.begin(), result.sent_away.end());
       REQUIRE(found == result.liars);

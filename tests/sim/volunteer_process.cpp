@@ -146,7 +146,7 @@ void VolunteerProcess::freeze(Instant until) {
 
 void VolunteerProcess::thaw(std::uint64_t life) {
   if (life != life_ || context_.clock.now() < frozen_until_) return;
-  // What came meanwhile comes now, in its order.
+  // Calls that came meanwhile come now, in their order.
   for (auto& call : std::exchange(while_frozen_, {})) {
     if (life == life_) pass(std::move(call));
   }

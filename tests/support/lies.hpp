@@ -1,4 +1,4 @@
-// What a volunteer may say that is false, in messages that the protocol allows.
+// False answers of a volunteer, in messages that the protocol allows.
 #pragma once
 
 #include <functional>

@@ -27,12 +27,12 @@ CoreConfig tiny_core_config(const ModelConfig& model = tiny_model());
 // Every unit on, so that a gradient has an entry for each.
 HiddenCodes tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidden);
 
-// What a shard answers for a batch: every entry of its gradient.
+// A shard's answer for a batch: every entry of its gradient.
 constexpr std::int32_t tiny_gradient(BatchIndex batch, ShardId shard) {
   return static_cast<std::int32_t>(100 * (batch + 1) + raw(shard));
 }
 
-// What a shard answers for a batch, or for held-out points from `index` on: every activation.
+// A shard's answer for a batch, or for test examples from `index` on: every activation.
 constexpr float tiny_activation(std::uint64_t index, ShardId shard) {
   return static_cast<float>(100 * (index + 1) + raw(shard));
 }
@@ -57,7 +57,7 @@ class HonestVolunteer {
   // Parts of each commit and each hand-over from now on.
   void set_parts(std::uint32_t parts) { parts_ = parts; }
 
-  // What it says that each unit took it.
+  // Sets the time that it claims each unit took.
   void set_compute_us(std::uint64_t us) { compute_us_ = us; }
 
   // The loss it reports of a batch on a shard, in 2^-20 nats.

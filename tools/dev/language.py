@@ -34,7 +34,7 @@ def check_fragments(path, text, findings):
     for number, line in enumerate(text.split("\n"), 1):
         match = FRAGMENT.match(line)
         is_heading = match and not before.lstrip().startswith("//")
-        if is_heading and not (path.startswith("tests/") and match.group(0).endswith("What")):
+        if is_heading:
             findings.add(path, number, f"`{match.group(0).strip()}` begins a comment: begin with its "
                          "subject or verb")
         before = line

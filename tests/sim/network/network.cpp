@@ -98,7 +98,7 @@ std::optional<Lane> Network::waiting_lane(const Flow& flow) {
     const Queue& queue = flow.queues[static_cast<std::size_t>(lane)];
     const auto first = std::find_if(queue.items.begin(), queue.items.end(), waits);
     if (first == queue.items.end()) continue;
-    // What has begun is finished first.
+    // A packet that has begun is finished first.
     if (first->bytes_left < first->packet.wire_bytes) return lane;
     next = lane;
   }
@@ -184,7 +184,7 @@ void Network::on_its_way(ConnectionId id, End from, Lane lane, Instant through) 
   Queue& ordered = queue_of(flow, Lane::kOrdered);
   if (lane == Lane::kUrgent && ordered.last_arrival > through) log_.mark("network.overtaken");
   queue.last_arrival = std::max(queue.last_arrival, through + latency(connection.link));
-  // What is sent after an urgent packet does not arrive before it.
+  // A packet sent after an urgent one does not arrive before it.
   ordered.last_arrival = std::max(ordered.last_arrival, queue.last_arrival);
   item->arrives = queue.last_arrival;
   clock_.at(queue.last_arrival, [this, id, from, lane] { arrive(id, from, lane); });

@@ -47,8 +47,8 @@ struct Packet {
 
 class Network {
  public:
-  // What an end of a connection hears. A process that is gone leaves its hearing behind: the
-  // functions must see for themselves that nobody is there.
+  // Functions through which an end of a connection hears. A process that is gone leaves its hearing
+  // behind: the functions must see for themselves that nobody is there.
   struct Hearing {
     std::function<void(Packet)> on_packet;
     std::function<void()> on_closed;
@@ -70,7 +70,7 @@ class Network {
   // The process at this end is gone. `is_told`: its kernel still delivers what was sent and tells
   // the other end; otherwise the machine is gone and nobody says anything.
   void abandon(ConnectionId id, End by, bool is_told);
-  // What is under way is lost. Each end that is told hears on_closed; one that is not learns
+  // Packets under way are lost. Each end that is told hears on_closed; one that is not learns
   // nothing.
   void cut(ConnectionId id, bool tell_master, bool tell_volunteer);
 

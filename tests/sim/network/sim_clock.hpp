@@ -29,7 +29,7 @@ class SimClock : public Clock {
     now_ = queue_.top().when;
     queue_.pop();
     run();
-    // What happened when, folded into one number: two runs are the same if it is.
+    // One number of all that happened and when: two runs are the same if it is.
     digest_ = mix64(digest_ ^ static_cast<std::uint64_t>(now_.time_since_epoch().count()));
     ++steps_;
     return true;

@@ -1,5 +1,5 @@
-// What a simulation leaves behind: marks (what happened, counted), violations (what must not
-// happen), and, for whoever asks, readable lines. None of it steers anything.
+// The log that a simulation leaves behind: marks (what happened, counted), violations (what must
+// not happen), and, for whoever asks, readable lines. None of it steers anything.
 #pragma once
 
 #include <cstdint>

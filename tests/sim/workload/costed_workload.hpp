@@ -7,7 +7,7 @@
 
 namespace gleaner::sim {
 
-// What is modelled: the shape of citeulike-t on machines of one core.
+// The modelled machine and data: the shape of citeulike-t on machines of one core.
 struct CostModel {
   std::uint32_t labels = 52'946;
   std::uint32_t hidden = 128;

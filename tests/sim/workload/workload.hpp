@@ -1,4 +1,4 @@
-// What the processes of a simulated cluster compute, and how long that takes: the real training
+// The work of the processes of a simulated cluster, and how long it takes: the real training
 // (real_workload), or only its messages and its time (costed_workload), for questions about
 // throughput.
 #pragma once

@@ -80,7 +80,7 @@ TEST_CASE("secret file: links are not followed, and files of others not believed
   REQUIRE(::chmod(target.c_str(), 0644) == 0);
   REQUIRE_THAT(read_secret_file(target, 10).error().message, Contains("chmod 600"));
   REQUIRE_THAT(read_secret_file(folder.path(), 10).error().message, Contains("ordinary"));
-  // What waits under the temporary name is not written through either.
+  // A link under the temporary name is not written through either.
   std::filesystem::create_symlink(target, folder.path() + "/key.new");
   REQUIRE(write_secret_file(folder.path() + "/key", "x", SecretFile::kNew).ok());
   std::ifstream(target) >> text;

@@ -86,7 +86,7 @@ TEST_CASE("dataset validate: a sound set is, and one with more ids than another 
       run(folder, {"validate", folder.file("b.svm"), "--like", folder.file("a.svm")});
   CHECK(beyond.status == 3);
   CHECK_THAT(beyond.out, Contains("b.svm:2:3: expected a feature id from 1 to 3"));
-  // What follows a bad header is still read, once.
+  // The lines after a bad header are still read, once.
   const Run header = run(folder, {"validate", folder.file("bad_header.txt")});
   CHECK_THAT(header.err, Contains("1 thing to mend"));
   CHECK_THAT(header.out, Contains("bad_header.txt:1:3: expected the number of features"));

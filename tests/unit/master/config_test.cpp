@@ -34,7 +34,7 @@ MasterConfig complete() {
   return config;
 }
 
-// What a recipe would propose.
+// A model such as a recipe proposes.
 ModelConfig recipe() {
   ModelConfig model;
   model.data_fingerprint = 99;

@@ -111,7 +111,7 @@ TEST_CASE("progress: what is not measured yet is left out", "[progress]") {
 
 TEST_CASE("progress: events read as sentences", "[progress]") {
   const PageServed::Program program{"http://127.0.0.1:8080/gleaner-volunteer", "aarch64", "0a1b"};
-  PageServed shared{"http://127.0.0.1:8080", "abc", false, {}, "http://ADDRESS:8080/#INVITE"};
+  PageServed shared{"http://127.0.0.1:8080", "abc", false, {}, "http://ADDRESS:8080"};
   REQUIRE(event_line(shared, kPlain) ==
           "See the run at http://127.0.0.1:8080/#abc\n"
           "Other machines see it at http://ADDRESS:8080/#INVITE, with an invite from:\n"

@@ -54,7 +54,7 @@ TEST_CASE("storage queue: between the steps of a fold goes what need not wait fo
   CHECK(run("sfsr", 3) == "sfsrff");
   // At most eight, so that the fold gets on as well.
   CHECK(run("f" + std::string(12, 'r'), 3) == "frrrrrrrrfrrrrf");
-  // What is behind an evaluation's record or another fold keeps its place.
+  // A task behind an evaluation's record or another fold keeps its place.
   CHECK(run("fes", 2) == "ffes");
   CHECK(run("fsfr", 2) == "fsffrf");
 }

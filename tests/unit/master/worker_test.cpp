@@ -45,7 +45,7 @@ struct Bench {
         owner(model, *train, test.get(), counts, pool, false),
         lender(model, *train, test.get(), counts, pool, true) {}
 
-  // What volunteers with all the input shards answer.
+  // The answer of volunteers with all the input shards.
   std::shared_ptr<std::vector<float>> activations(const std::vector<ExampleView>& examples,
                                                   std::optional<BatchIndex> batch) {
     InputLayer layer(model, pool, InputLayer::NoShards{});

@@ -56,7 +56,7 @@ TEST_CASE("connect: a host that does not answer is given up in time", "[connect]
   asio::ip::tcp::acceptor full(io, asio::ip::tcp::v4());
   full.bind({asio::ip::address_v4::loopback(), 0});
   full.listen(0);
-  // What nobody accepts fills its queue; whoever comes then hears nothing.
+  // Connections that nobody accepts fill its queue; whoever comes then hears nothing.
   std::vector<asio::ip::tcp::socket> waiting;
   for (int i = 0; i < 4; ++i) {
     waiting.emplace_back(io);

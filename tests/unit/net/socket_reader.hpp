@@ -25,7 +25,7 @@ inline Bytes payload_of(std::size_t size) {
   return payload;
 }
 
-// What a reader saw: payloads, then the error that ended it.
+// Everything that a reader got: payloads, then the error that ended it.
 struct Seen {
   std::vector<Bytes> payloads;
   std::string error;

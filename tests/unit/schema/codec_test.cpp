@@ -1,4 +1,5 @@
-// What decoding refuses, and how it says so. Round trips and damage are property tests.
+// Decoding refuses what is malformed, and names the field. Round trips and damage are property
+// tests.
 #include "schema/wire/codec.hpp"
 
 #include <algorithm>

@@ -16,7 +16,7 @@ using test::require_value;
 
 constexpr RoundIndex kRounds = 3;
 
-// What the outside was told before the crash.
+// Everything that the outside was told before the crash.
 struct Told {
   std::set<std::pair<RoundIndex, ShardId>> staged;
   RoundIndex checkpoint = 0;
@@ -38,7 +38,7 @@ Result<void> step_to_end(RunStore& run) {
   }
 }
 
-// What a process does with staged commits when it opens the store.
+// Ways for a process to treat staged commits when it opens the store.
 enum class AtStart { kKeep, kDiscard, kResumeFold };
 
 // As a master writes: one round's commits come while the round before waits to be folded.

@@ -72,7 +72,7 @@ TEST_CASE("disk full: a fold counts although there is no room to clear away behi
   CHECK(run->checkpoint() == 1);
   disk.make_room();
   require_ok(test::train_to(*run, 2));
-  // What was left lying went with the next round's.
+  // Leftovers went with the next round's.
   std::size_t staged = 0;
   require_ok(disk.scan(Table::kStaged, {}, {}, [&](ByteView, ByteView) { return ++staged > 0; }));
   CHECK(staged == 0);

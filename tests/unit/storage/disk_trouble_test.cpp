@@ -80,7 +80,7 @@ using test::TemporaryFolder;
 
 const Bytes kLazyKey{1}, kSyncedKey{2}, kLateKey{3};
 
-// What a power loss leaves of the folder.
+// Copies what a power loss leaves of the folder.
 void cut_power(const std::string& source, const std::string& target) {
   fs::remove_all(target);
   fs::create_directories(target);

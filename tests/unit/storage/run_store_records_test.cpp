@@ -1,4 +1,4 @@
-// What a run's store keeps besides rows: history, halved rates, accounts, lease epochs.
+// Records that a run's store keeps besides rows: history, halved rates, accounts, lease epochs.
 #include <catch2/catch.hpp>
 #include <limits>
 #include <set>

@@ -1,4 +1,4 @@
-// What both stores promise, and what each does beyond it.
+// The promises of both stores, and what each does beyond them.
 #include "storage/engine/store.hpp"
 
 #include <catch2/catch.hpp>

@@ -60,7 +60,7 @@ TEST_CASE("bench: every loop runs and takes its time, and the store's folder is 
   REQUIRE(lines.size() == 46);
   for (const BenchLine& line : lines) {
     CAPTURE(line.name);
-    // What the parts of a step have left over may be nothing, beside other programs.
+    // The rest of a step, after its parts, may be nothing beside other programs.
     const bool is_rest = line.name.starts_with("visit a row") ||
                          line.name.starts_with("fetch and") || line.name.starts_with("pass a");
     REQUIRE(line.seconds >= (is_rest ? 0 : 1e-12));

@@ -40,7 +40,7 @@ inline PlanInput small_input() {
   return input;
 }
 
-// What a real machine takes, roughly.
+// The costs of a real machine, roughly.
 inline MachineCosts usual_costs() {
   MachineCosts c;
   c.visit = 20e-9;

@@ -48,7 +48,7 @@ Places places() {
 
 namespace {
 
-// What can happen to the bytes of any record.
+// Adds the kinds of damage that the bytes of any record can take.
 void add_record_kinds(std::vector<Kind>& kinds, Table table, const Bytes& key, const Bytes& other) {
   const auto add = [&](const std::string& what, std::function<void(Bytes&)> change) {
     kinds.push_back({std::string(table_name(table)) + ": " + what, [=](Patient& patient) {

@@ -91,7 +91,8 @@ struct Scene {
 
 using Negatives = std::vector<std::vector<std::uint32_t>>;
 
-// What each example chose besides its truths, in order of choice; checks the truths on the way.
+// The neurons that each example chose besides its truths, in order of choice; checks the truths on
+// the way.
 Negatives negatives_of(const Scene& scene, ShardId shard) {
   Negatives result;
   for (std::uint32_t example = 0; example < 16; ++example) {

@@ -1,4 +1,4 @@
-// What holders of input shards answered, compared with one layer that has all of them.
+// Answers of holders of input shards, compared with one layer that has all of them.
 #pragma once
 
 #include <catch2/catch.hpp>
@@ -20,7 +20,7 @@ inline void require_refused(const Result<void>& result, ErrorCode code, const st
   REQUIRE_THAT(result.error().message, Contains(words));
 }
 
-// What one or more holders said of a batch's forward pass and of commits, put together.
+// Answers of one or more holders about a batch's forward pass and commits, put together.
 struct Answers {
   const InputRun& run;
   std::vector<float> activations;

@@ -71,7 +71,7 @@ TEST_CASE("input layer: an update is the row-wise rule applied to the masked gra
       largest = std::max(largest, std::abs(slow.weights[row][j] - before_row[j]));
     }
     for (std::size_t j = 0; j < config.hidden; ++j) {
-      // What is committed is within half a level.
+      // A committed value is within half a level.
       const double wrong = replica.rows.values[row * config.hidden + j] - slow.weights[row][j];
       REQUIRE(std::abs(wrong) <= largest * 0.505 / kDeltaLevelMax + 1e-5);
     }

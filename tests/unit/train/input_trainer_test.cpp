@@ -210,7 +210,7 @@ TEST_CASE("input trainer: a chunk that does not fit the shard is refused and cha
   REQUIRE(trainer.finish_load(lease).value() == ShardReady{lease});
   REQUIRE(trainer.finish_load(lease).ok());
   refused("after the shard was loaded", [](ShardChunk&) {});
-  // What was laid over the checkpoint is what a hand-over has.
+  // A hand-over has the rows that were laid over the checkpoint.
   const auto parts = trainer.hand_over(lease);
   REQUIRE(parts.ok());
   REQUIRE(parts->size() == 1);

@@ -28,7 +28,8 @@ ModelConfig config_with(Sampling sampling) {
   return config;
 }
 
-// What the master can still be at when a holder stands before batch `at`: it has two rounds open.
+// The earliest checkpoint at which the master can be when a holder stands before batch `at`: it has
+// two rounds open.
 RoundIndex earliest_checkpoint(const RunPlan& plan, BatchIndex at) {
   const RoundIndex round = at == kBatches ? plan.round_count() : plan.round_of(at);
   const RoundIndex back = at == plan.round_begin(round) ? 2 : 1;

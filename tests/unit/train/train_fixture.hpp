@@ -152,7 +152,8 @@ inline ShardTrainer::UnitOutcome train_ok(ShardTrainer& trainer, const TrainUnit
   return std::move(*outcome);
 }
 
-// What a store holds of a shard: the rows that commits have touched, applied as the store does.
+// The rows of a shard that a store holds: those that commits have touched, applied as the store
+// does.
 struct StoredShard {
   struct Row {
     std::vector<float> values;

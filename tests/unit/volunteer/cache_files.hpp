@@ -55,8 +55,8 @@ inline bool is_same(const PointFeatures& a, const PointFeatures& b) {
          std::equal(a.values.begin(), a.values.end(), b.values.begin(), b.values.end(), same_bits);
 }
 
-// What is read is right, or nothing is read and the point is forgotten. Returns whether it was
-// read.
+// Checks that what is read is right, or that nothing is read and the point is forgotten. Returns
+// whether it was read.
 inline bool is_read(PointCache& cache, std::uint64_t point, const PointFeatures& expected) {
   PointFeatures out;
   const bool was_read = cache.read(point, out);

@@ -57,7 +57,7 @@ TEST_CASE("volunteer config: what cannot run is refused with a remedy", "[volunt
   REQUIRE_THAT(refusal({"alpha:0", "--insecure"}), Contains("port 0"));
   REQUIRE_THAT(refusal({"a:1"}), Contains("has no key") && Contains("--insecure"));
   REQUIRE_THAT(refusal({kAddress, "--insecure"}), Contains("leave --insecure out"));
-  // What is secret of a line that was cut is not repeated.
+  // The secret of a line that was cut is not repeated.
   const std::string cut = refusal({kAddress.substr(0, kAddress.size() - 1)});
   REQUIRE_THAT(cut, Contains("has not its 34 characters") && !Contains("ncqnlpj5"));
   REQUIRE_THAT(refusal({kAddress, "b:2"}), StartsWith("Unexpected argument 'b:2'."));
@@ -86,7 +86,7 @@ TEST_CASE("volunteer config: a file may hold the line, and a flag or the environ
   REQUIRE(load_volunteer_config({}, {std::nullopt, path})->config.master == kAddress);
   REQUIRE_THAT(refusal({"--line-file", path, "--insecure"}), Contains("leave --insecure out"));
   REQUIRE_THAT(refusal({"--line-file", path, kAddress}), Contains("give one of them"));
-  // What is printed for a person has no secret in it.
+  // Text printed for a person has no secret in it.
   const auto printed = load_volunteer_config({"--line-file", path, "--print-config"}, {});
   REQUIRE_THAT(*printed->to_print, Contains(path) && !Contains("ncqnlpj5"));
   for (const std::string& text :

@@ -174,7 +174,7 @@ TEST_CASE("point store: points for which there is no room stay until they are re
   REQUIRE(store.memory_bytes() == held - 5 * 2 * 8);
   REQUIRE_FALSE(store.has_all(kTraining, first(1)));
   require_read(store, kTraining, first(15, 5));
-  // What is needed again is asked for again.
+  // Examples that are needed again are requested again.
   REQUIRE(fetch(store, kTraining, first(20)) == 5);
   store.release(kTraining, first(20));
   REQUIRE(store.memory_bytes() == 0);

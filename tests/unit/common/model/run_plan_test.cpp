@@ -67,7 +67,7 @@ TEST_CASE("run plan: a round may be several whole epochs", "[run_plan]") {
         REQUIRE(plan.is_round_end(b + 1) == (b + 1 == plan.round_end(round)));
       }
     }
-    // What an epoch decides is as it was; the lag runs on over its end.
+    // An epoch's rates are as they were; the lag runs on over its end.
     REQUIRE(plan.epoch_of(11) == 1);
     REQUIRE(plan.examples_in(10) == 3);
     REQUIRE(plan.examples_in(21) == 3);

@@ -99,7 +99,7 @@ TEST_CASE("adaptive audits: evaluations are all audited", "[master]") {
   master.run_to_end();
   REQUIRE(told);
   CHECK(master.outcome() == Outcome::kFalsified);
-  // What else it has done nobody has audited: the shell looks it up.
+  // The rest of its work nobody has audited: the shell looks it up.
   CHECK(master.done->convicted == std::vector<KeyId>{key});
 }
 

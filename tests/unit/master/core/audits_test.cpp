@@ -74,7 +74,7 @@ const std::map<std::string, Lie>& lies() {
   return all;
 }
 
-// What people were told, for a test that fails.
+// The sentences that people were told, for a test that fails.
 std::string remarks(const MasterDriver& master) {
   std::string all = master.core_snapshot().waiting_for;
   const CoreSnapshot now = master.core_snapshot();

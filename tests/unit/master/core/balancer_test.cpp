@@ -176,7 +176,7 @@ TEST_CASE("balancer: moves take only what is above a share and settle", "[balanc
         holders[k].shards -= move.shards;
         taken += move.shards;
       }
-      // What was taken is lent again as any free shard is.
+      // A shard that was taken is lent again as any free shard is.
       for (; taken > 0; --taken) {
         const auto receiver = next_receiver(holders, shards);
         REQUIRE(receiver.has_value());

@@ -131,7 +131,7 @@ TEST_CASE("lease: the indexes agree with the leases after any sequence of change
     } else {
       leases.set_state(shard, LeaseState{static_cast<std::uint8_t>(below(4))}, kNow);
     }
-    // What a scan of every shard says.
+    // A scan of every shard must say the same.
     std::map<SessionId, std::set<ShardId>> holders;
     std::map<LeaseState, std::set<ShardId>> states;
     for (std::uint32_t s = 0; s < kShards; ++s) {

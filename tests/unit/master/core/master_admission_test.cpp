@@ -125,7 +125,7 @@ TEST_CASE("admission: the same identity connecting again closes its old session"
   REQUIRE(master.held_by(old) == 0);
   REQUIRE(master.held_by(renewed) + master.held_by(other) == 4);
   REQUIRE(master.notices<VolunteerLeft>().at(0).reason == "it connected again");
-  // What the old connection still brings is nobody's.
+  // Messages that the old connection still brings are nobody's.
   master.say(old, Heartbeat{});
   master.close(old);
   REQUIRE(master.notices<VolunteerLeft>().size() == 1);
@@ -143,7 +143,7 @@ TEST_CASE("admission: of two processes with one key the one that started last st
   REQUIRE_FALSE(refusal.retry);  // it would take the other's place, and so on for ever
   REQUIRE(master.is_closed(old));
   REQUIRE(master.held_by(other) == 4);
-  // What the first had said arrives late.
+  // The first connection's message arrives late.
   const SessionId late = master.open_again(old);
   master.say(late, master.hello("ann"));
   REQUIRE(master.is_closed(late));

@@ -228,7 +228,7 @@ TEST_CASE("input refusal: more points than can be read", "[master]") {
   PointsRequest request{PointSet::kTraining, std::vector<std::uint64_t>(kPointsPerRequestMax)};
   for (int i = 0; i < 4; ++i) scene.master.say(scene.liar, request);
   REQUIRE_FALSE(scene.master.is_closed(scene.liar));
-  // What has been read is asked for no more.
+  // Examples that have been read are requested no more.
   REQUIRE(scene.master.run_worker());
   scene.master.say(scene.liar, request);
   REQUIRE_FALSE(scene.master.is_closed(scene.liar));

@@ -1,4 +1,4 @@
-// What a run does about how well it learns: rounds that diverge, rates that were cut, an early end.
+// A run watches how well it learns: rounds that diverge, rates that were cut, an early end.
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <string>

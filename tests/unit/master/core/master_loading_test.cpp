@@ -1,4 +1,4 @@
-// What the holder of a lease fetches, and how it comes to be ready.
+// The holder of a lease fetches its state and becomes ready.
 #include <catch2/catch.hpp>
 
 #include "tests/support/master_driver.hpp"

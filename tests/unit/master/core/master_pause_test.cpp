@@ -58,7 +58,7 @@ TEST_CASE("pause: a paused volunteer gets no units and no shards, and is not let
   REQUIRE(master.count<TrainUnit>(run.ann) == had);
   run.wait(PausedRun::settings().stall * 2);
   REQUIRE_FALSE(master.is_closed(run.ann));
-  // What bob leaves behind is nothing for ann.
+  // Shards that bob leaves behind are nothing for ann.
   const std::size_t grants = master.count<LeaseGrant>(run.ann);
   master.close(run.bob);
   REQUIRE(master.count<LeaseGrant>(run.ann) == grants);

@@ -232,7 +232,7 @@ struct Leaver {
     release = master.take<ReleaseRequest>(leaver);
   }
 
-  // What it owes first.
+  // Answers the oldest unit that is outstanding.
   void answer() {
     for (Message& reply : master.volunteer(leaver).replies_to(unit)) master.say(leaver, reply);
     while (master.count<TrainUnit>(leaver) > 0) {

@@ -1,4 +1,4 @@
-// What a tool that asks is told.
+// The answers that a tool gets that asks how a run stands.
 #include <catch2/catch.hpp>
 
 #include "schema/versions.hpp"

@@ -169,7 +169,7 @@ TEST_CASE("join: the line is kept for its owner alone, and the service starts", 
           std::vector<std::vector<std::string>>{{"systemctl", "enable", "--quiet", unit},
                                                 {"systemctl", "restart", unit}});
 
-  // What is no line of a master replaces nothing.
+  // Text that is no line of a master replaces nothing.
   REQUIRE(join("gleaner://h:7070", file, place).error().code == ErrorCode::kInvalidArgument);
   REQUIRE(join("h:7070", file, place).error().code == ErrorCode::kInvalidArgument);
   REQUIRE(std::getline(std::ifstream(file), kept));

@@ -26,8 +26,9 @@ struct Part {
   Does does;
 };
 
-// What people do; away in all other hours. Who types strikes a key at first, and then every
-// two minutes: the longest rest that is shorter than what the manners wait for, with a margin.
+// A day of people at the machine; they are away in all other hours. Who types strikes a key at
+// first, and then every two minutes: the longest rest that is shorter than what the manners wait
+// for, with a margin.
 const std::vector<Part> kDay = {
     {2 * kHour, 2 * kHour + 1200, Does::kTypesOverSsh},
     {7 * kHour, 8 * kHour, Does::kTypes},

@@ -59,7 +59,7 @@ struct ShardEntry {
   LeaseState state = LeaseState::kFree;
   std::optional<std::uint32_t> holder;  // its place among the volunteers; none for a free shard
   std::uint64_t since_us = 0;           // of the state
-  RoundIndex committed = 0;             // rounds whose commits of it are durable
+  RoundIndex committed = 0;             // rounds whose commits of it are stored
   BatchIndex next_batch = 0;            // the next to be handed to the holder
   std::uint32_t chunks = 0;             // of its state, to be loaded
   std::uint32_t chunks_sent = 0;

@@ -45,7 +45,7 @@ class LeasedShards {
     bool is_offered = false;               // stepped back; the lease is an earlier one
   };
 
-  // Holds output shards, or of input shards. All three outlive this.
+  // Holds output shards, or input shards. All three outlive this.
   LeasedShards(const ModelConfig& config, const ShardMap& map, const RunPlan& plan, bool are_output)
       : config_(config), map_(map), plan_(plan), are_output_(are_output) {}
 

@@ -132,7 +132,7 @@ void Rounds::on(const Staged& event) {
     ShardLease& lease = leases_.at(event.shard);
     lease.committed = std::max(lease.committed, event.round + 1);
   }
-  // Counted for each sender, also where an earlier holder's commit had made the round stored.
+  // Counted for each sender, also where an earlier holder's commit was stored already.
   if (session != nullptr && commits_.is_last_part(event.round, event.shard, event.part)) {
     ++sessions_.account(*session).commits;
   }
@@ -143,7 +143,7 @@ void Rounds::on(const Staged& event) {
 bool Rounds::is_done_by_all() const {
   for (std::uint32_t s = 0; s < leases_.size(); ++s) {
     // A holder that still replays this round needs its log, although an earlier holder's commit
-    // of it has become stored meanwhile.
+    // of it has been stored meanwhile.
     const ShardLease& lease = leases_.at(ShardId{s});
     if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return false;
   }

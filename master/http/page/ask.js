@@ -1,6 +1,6 @@
-// Questions to the server. Each shows the key that ends the page's address, if there is one: that of
-// the master's own line, or an invite. What follows the last dot, so that the whole line of an invite
-// does as well.
+// Questions to the server. Each shows the key that ends the page's address, if there is one: the page's
+// own, or an invite's. The key is the part after the last dot, so that the whole line of an invite does
+// as well.
 
 import { save } from "./format.js";
 

@@ -142,7 +142,7 @@ void MasterRun::announce(const ResumePoint& resume) {
   console_.event(started);
   if (web_ == nullptr) return;
   PageServed served = web_->served();
-  if (config_.network.insecure) served.others = served.others.substr(0, served.others.find("/#"));
+  served.takes_invite = !config_.network.insecure;
   console_.event(served);
   if (!served.others.empty()) console_.log(LogLevel::kWarning, kPageIsPlain);
 }

@@ -86,8 +86,14 @@ struct PageServed {
   };
 
   std::optional<Program> program;
-  std::string others{};  // what readers on other machines open; empty: they see nothing
+  std::string others{};      // its address for other machines; empty: they see nothing
+  bool takes_invite = true;  // which they add to it after "/#"
 };
+
+// The whole address for other machines, with INVITE to be filled in where it takes one.
+inline std::string address_for_others(const PageServed& page) {
+  return page.others + (page.others.empty() || !page.takes_invite ? "" : "/#INVITE");
+}
 
 // A round has diverged: it is discarded, and trained again at half the rates.
 struct RatesCut {

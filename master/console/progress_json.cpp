@@ -63,7 +63,7 @@ struct EventJson {
     return {{"event", "page"},
             {"url", e.url},
             {"key", e.key},
-            {"others", e.others.empty() ? Json() : Json(e.others)},
+            {"others", e.others.empty() ? Json() : Json(address_for_others(e))},
             {"program", program}};
   }
 

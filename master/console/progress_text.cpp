@@ -184,8 +184,8 @@ struct EventText {
   std::string operator()(const PageServed& e) const {
     std::string page = "See the run at " + e.url + (e.key.empty() ? "" : "/#" + e.key);
     if (e.has_other_port) page += " (the port that was asked for is taken)";
-    if (!e.others.empty()) page += "\nOther machines see it at " + e.others;
-    if (e.others.ends_with("/#INVITE")) {
+    if (!e.others.empty()) page += "\nOther machines see it at " + address_for_others(e);
+    if (!e.others.empty() && e.takes_invite) {
       page += ", with an invite from:\n  gleaner invite create STORE --role observer --reusable";
     }
     if (!e.program) return page;

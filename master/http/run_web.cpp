@@ -136,8 +136,7 @@ PageServed RunWeb::served() const {
   PageServed served;
   if (!is_loopback(here.host)) {
     const bool is_any = is_any_address(here.host);
-    served.others = fmt::format("http://{}/#INVITE",
-                                is_any ? fmt::format("ADDRESS:{}", here.port) : to_text(here));
+    served.others = "http://" + (is_any ? fmt::format("ADDRESS:{}", here.port) : to_text(here));
     if (is_any) here.host = "127.0.0.1";
   }
   served.url = "http://" + to_text(here);

@@ -116,7 +116,7 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
           "See the run at http://127.0.0.1:8080/#abc\n"
           "Other machines see it at http://ADDRESS:8080/#INVITE, with an invite from:\n"
           "  gleaner invite create STORE --role observer --reusable");
-  shared.others = "http://ADDRESS:8080";  // --insecure
+  shared.takes_invite = false;
   REQUIRE_THAT(event_line(shared, kPlain), EndsWith("it at http://ADDRESS:8080"));
   REQUIRE_THAT(event_line(PageServed{"http://127.0.0.1:8080", "", true, program}, kPlain),
                Contains("is taken)") && Contains("aarch64 Linux") &&

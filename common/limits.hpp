@@ -16,6 +16,9 @@ inline constexpr std::uint32_t kOutputShardsMax = 4096;
 inline constexpr std::uint32_t kInputShardsMax = 256;
 inline constexpr std::uint32_t kLabelsMax = 100'000'000;
 inline constexpr std::uint32_t kFeaturesMax = 1'000'000'000;
+// Weights of a wide row, and rows of a shard of wide rows.
+inline constexpr std::uint32_t kWideWeights = 64;
+inline constexpr std::uint32_t kWideRowsMax = 1u << 26;
 inline constexpr std::uint32_t kTablesMax = 1024;
 inline constexpr std::uint32_t kHashBitsMax = 24;
 inline constexpr std::uint32_t kTopKMax = 100;

@@ -5,12 +5,15 @@
 #include "common/access/key_pair.hpp"
 #include "volunteer/train/input/input_trainer.hpp"
 #include "volunteer/train/output/shard_trainer.hpp"
+#include "volunteer/train/wide/wide_trainer.hpp"
 
 namespace gleaner {
 namespace {
 
 std::uint32_t rows_per_chunk(const ModelConfig& model) {
-  const std::size_t row_bytes = (model.hidden + 2 + model.tables) * sizeof(float);
+  const ShardMap map(model);
+  const std::size_t row_bytes =
+      (map.row_width(ShardId{0}) + 1 + map.codes_per_row(ShardId{0})) * sizeof(float);
   return static_cast<std::uint32_t>(std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes));
 }
 
@@ -33,8 +36,9 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.min_volunteers = config.run.min_volunteers;
   core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
   core.hysteresis = config.scheduling.balance_hysteresis;
-  core.shard_bytes = ShardTrainer::shard_bytes(data.model);
-  core.lends_input = config.run.input_layer == InputHolder::kVolunteers;
+  core.shard_bytes = is_wide(data.model) ? WideTrainer::shard_bytes(data.model)
+                                         : ShardTrainer::shard_bytes(data.model);
+  core.lends_input = !is_wide(data.model) && config.run.input_layer == InputHolder::kVolunteers;
   core.input_shard_bytes = InputTrainer::shard_bytes(data.model);
   core.test_fingerprint = data.test ? data.test->fingerprint() : 0;
   core.rows_per_chunk = rows_per_chunk(data.model);

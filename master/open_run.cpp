@@ -146,9 +146,10 @@ Result<ExitCode> OpenedRun::open_and_run() {
   auto rocks = open_rocks_store(config_.run.store, OpenMode::kReadWrite, options);
   if (!rocks) return fail(rocks.error());
   const RunIdentity identity{data_.model, effective_settings(config_, data_.model)};
-  auto store =
-      RunStore::create_or_open(std::move(*rocks), identity, data_.label_counts,
-                               data_.initial ? data_.initial->rows(data_.model) : InitialRows());
+  InitialRows rows;
+  if (data_.initial) rows = data_.initial->rows(data_.model);
+  if (data_.wide_start) rows = data_.wide_start->rows(data_.model);
+  auto store = RunStore::create_or_open(std::move(*rocks), identity, data_.label_counts, rows);
   if (!store) return fail(store.error());
   if (pause_) {
     if (pause_->is_stopped()) return stopped();

@@ -6,6 +6,8 @@
 #include <utility>
 
 #include "common/dataset/open_or_pack.hpp"
+#include "common/limits.hpp"
+#include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
 #include "master/config/evaluation_sample.hpp"
 #include "master/config/recipe_chosen.hpp"
@@ -107,6 +109,39 @@ Result<void> open_test_set(const MasterConfig& config, PackOptions options, RunD
   return {};
 }
 
+// The width that is not the recipe's to choose, because somebody has set it, or the run or the
+// model that it begins with has it.
+std::optional<std::uint32_t> hidden_in_effect(const MasterConfig& config, const RunData& data,
+                                              const std::optional<RunIdentity>& stored) {
+  if (const auto set = config.model.get(&ModelConfig::hidden)) return set;
+  if (data.initial) return data.initial->hidden();
+  if (stored) return stored->model.hidden;
+  return std::nullopt;
+}
+
+// Sets the model's wide_rows, which a run keeps.
+Result<void> size_wide_rows(ModelConfig& model, const std::optional<RunIdentity>& stored,
+                            RunData& data) {
+  if (!is_wide(model)) return {};
+  const auto differ = [&] {
+    ModelConfig same = stored->model;
+    same.epochs = model.epochs;
+    same.wide_rows = 0;
+    return !model_differences(model, same).empty();
+  };
+  if (stored && !differ()) {
+    model.wide_rows = stored->model.wide_rows;
+    return {};
+  }
+  data.wide_start = std::make_unique<WideStart>(model, *data.train);
+  model.wide_rows = data.wide_start->rows_max();
+  if (model.wide_rows <= kWideRowsMax) return {};
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("a shard would have more than {} rows of {} weights: choose more "
+                           "--output-shards or fewer --wide-features",
+                           kWideRowsMax, kWideWeights)};
+}
+
 std::string initial_model_note(const MasterConfig& config, const RunData& data,
                                const ModelConfig& model) {
   return fmt::format(
@@ -129,17 +164,20 @@ Result<RunData> open_run_data(const MasterConfig& config,
   if (auto opened = open_training_set(config, options, data); !opened) return opened.error();
   if (auto opened = open_test_set(config, options, data); !opened) return opened.error();
   data.label_counts = count_labels(*data.train);
-  Recipe proposed = recipe(facts_of(*data.train),
-                           {config.recipe, config.model.get(&ModelConfig::epochs),
-                            config.model.get(&ModelConfig::batch_examples),
-                            config.model.get(&ModelConfig::staleness), config.commit_share});
-  proposed.model.data_fingerprint = data.train->fingerprint();
-  const std::optional<RunIdentity> stored = stored_identity(config.run.store);
-  if (stored) keep_choices(proposed, stored->model);
   if (!config.data.init_from.empty()) {
     auto initial = InitialModel::open(config.data.init_from);
     if (!initial) return initial.error();
     data.initial = std::move(*initial);
+  }
+  const std::optional<RunIdentity> stored = stored_identity(config.run.store);
+  Recipe proposed =
+      recipe(facts_of(*data.train), {config.recipe, config.model.get(&ModelConfig::epochs),
+                                     config.model.get(&ModelConfig::batch_examples),
+                                     config.model.get(&ModelConfig::staleness),
+                                     hidden_in_effect(config, data, stored), config.commit_share});
+  proposed.model.data_fingerprint = data.train->fingerprint();
+  if (stored) keep_choices(proposed, stored->model);
+  if (data.initial) {
     proposed.model.hidden = data.initial->hidden();
     proposed.model.hidden_units = data.initial->hidden_units();
     proposed.model.initial_fingerprint = data.initial->fingerprint();
@@ -151,6 +189,7 @@ Result<RunData> open_run_data(const MasterConfig& config,
     if (auto fits = data.initial->check_fits(*model); !fits) return fits.error();
     if (on_note) on_note(initial_model_note(config, data, *model));
   }
+  if (auto sized = size_wide_rows(*model, stored, data); !sized) return sized.error();
   data.model = *model;
   data.recipe = recipe_chosen(config, proposed.choices, *model);
   data.evaluation_sample = sample_in_effect(config, data, stored);

@@ -15,6 +15,7 @@
 #include "master/config/config.hpp"
 #include "master/console/progress_events.hpp"
 #include "storage/model/initial_model.hpp"
+#include "storage/model/wide_start.hpp"
 
 namespace gleaner {
 
@@ -23,6 +24,7 @@ struct RunData {
   std::unique_ptr<PackedDataset> test;  // null without a test file
   std::vector<std::uint32_t> label_counts;
   std::unique_ptr<InitialModel> initial;  // null: weights drawn from the seed
+  std::unique_ptr<WideStart> wide_start;  // null: no wide rows, or the store has them already
   ModelConfig model;
   RecipeChosen recipe;  // what of it nobody has set
   // evaluation.sample in effect; unset where nobody has set it and there is nothing to evaluate on.

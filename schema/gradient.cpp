@@ -51,6 +51,7 @@ class UnitsOn {
 
   // By example.
   [[nodiscard]] std::vector<std::uint32_t> counts() const {
+    if (hidden_ == 0) return {};
     std::vector<std::uint32_t> counts(words_.size() / words_per_example_);
     for (std::size_t i = 0; i < words_.size(); ++i) {
       counts[i / words_per_example_] += static_cast<std::uint32_t>(std::popcount(words_[i]));
@@ -81,6 +82,7 @@ bool is_well_shaped(const HiddenCodes& codes, std::size_t entries) {
 
 Bytes pack_gradient(const HiddenCodes& codes, std::span<const std::int32_t> gradient) {
   GLEANER_CHECK(is_well_shaped(codes, gradient.size()));
+  if (codes.hidden == 0) return {};
   const UnitsOn units(codes);
   Bytes packed(codes.examples + gradient.size() * sizeof(std::int32_t));
   BitWriter writer(packed.data() + codes.examples);

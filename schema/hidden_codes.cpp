@@ -29,7 +29,10 @@ struct Shape {
 
   [[nodiscard]] std::size_t cells() const { return examples * hidden; }
 
-  [[nodiscard]] std::size_t scale_bytes() const { return examples * sizeof(float); }
+  // Without units no scale is needed.
+  [[nodiscard]] std::size_t scales() const { return hidden == 0 ? 0 : examples; }
+
+  [[nodiscard]] std::size_t scale_bytes() const { return scales() * sizeof(float); }
 
   [[nodiscard]] std::size_t mask_bytes() const { return cells() / 8; }
 };
@@ -84,7 +87,7 @@ Result<Shape> read_shape(ByteView packed) {
     return broken_codes(
         fmt::format("{} examples, must be 1 to {}", shape.examples, kBatchExamplesMax));
   }
-  if (shape.hidden == 0 || shape.hidden > kHiddenMax || shape.hidden % kLanes != 0) {
+  if (shape.hidden > kHiddenMax || shape.hidden % kLanes != 0) {
     return broken_codes(fmt::format("width {}, must be a multiple of {} up to {}", shape.hidden,
                                     kLanes, kHiddenMax));
   }
@@ -144,8 +147,8 @@ Result<void> read_masked(ByteView body, const Shape& shape, std::vector<std::uin
 Bytes pack(const HiddenCodes& codes) {
   const Shape shape{codes.examples, codes.hidden};
   GLEANER_CHECK(shape.examples > 0 && shape.examples <= kBatchExamplesMax);
-  GLEANER_CHECK(shape.hidden > 0 && shape.hidden <= kHiddenMax && shape.hidden % kLanes == 0);
-  GLEANER_CHECK(codes.scales.size() == shape.examples && codes.codes.size() == shape.cells());
+  GLEANER_CHECK(shape.hidden <= kHiddenMax && shape.hidden % kLanes == 0);
+  GLEANER_CHECK(codes.scales.size() == shape.scales() && codes.codes.size() == shape.cells());
   GLEANER_CHECK(check_scales(codes.scales).ok());
   // Room for the longest body and the byte past the end that write_nonzero may touch.
   Bytes packed(kHeaderBytes + shape.scale_bytes() + shape.mask_bytes() + shape.cells() + 1);
@@ -157,17 +160,20 @@ Bytes pack(const HiddenCodes& codes) {
     write_nonzero(codes, body + shape.mask_bytes());
     body_bytes = shape.mask_bytes() + nonzero;
   } else {
-    std::memcpy(body, codes.codes.data(), shape.cells());
+    std::copy(codes.codes.begin(), codes.codes.end(), body);
   }
   store_le(static_cast<std::uint16_t>(shape.examples), packed.data());
   store_le(static_cast<std::uint16_t>(shape.hidden), packed.data() + 2);
   packed[4] = static_cast<std::uint8_t>(form);
-  std::memcpy(packed.data() + kHeaderBytes, codes.scales.data(), shape.scale_bytes());
+  if (shape.scales() > 0) {
+    std::memcpy(packed.data() + kHeaderBytes, codes.scales.data(), shape.scale_bytes());
+  }
   packed.resize(kHeaderBytes + shape.scale_bytes() + body_bytes);
   return packed;
 }
 
 double mean_length(const HiddenCodes& codes) {
+  if (codes.hidden == 0) return 0;
   double sum = 0;
   for (std::size_t e = 0; e < codes.examples; ++e) {
     const std::uint8_t* const example = codes.codes.data() + e * codes.hidden;
@@ -197,7 +203,8 @@ Result<HiddenCodes> unpack_hidden(ByteView packed) {
   auto read = Form{form} == Form::kDense ? read_dense(body, *shape, codes.codes)
                                          : read_masked(body, *shape, codes.codes);
   if (!read) return read.error();
-  if (std::memchr(codes.codes.data(), kNoCode, codes.codes.size()) != nullptr) {
+  if (!codes.codes.empty() &&
+      std::memchr(codes.codes.data(), kNoCode, codes.codes.size()) != nullptr) {
     return broken_codes("a unit has code -128, and -127 is the lowest");
   }
   return codes;

@@ -12,10 +12,11 @@
 
 namespace gleaner {
 
+// Where there is no hidden layer, H is 0, and all that is left is the number of examples.
 struct HiddenCodes {
   std::uint32_t examples = 0;
   std::uint32_t hidden = 0;         // H, a multiple of 16
-  std::vector<float> scales;        // examples; h = scale * code; finite, >= 0
+  std::vector<float> scales;        // examples, none where H is 0; h = scale * code; finite, >= 0
   std::vector<std::uint8_t> codes;  // examples x hidden; never 128, which would be -128
   friend bool operator==(const HiddenCodes&, const HiddenCodes&) = default;
 };

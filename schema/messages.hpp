@@ -270,12 +270,14 @@ struct Points {
 
 // ---- Evaluation --------------------------------------------------------------------------------
 
-// Score every neuron of these shards exactly and return the best k of each example.
+// Score every neuron of these shards exactly and return the best k of each example. Where there is
+// no hidden layer, the examples are those of the evaluation's order from `first` on.
 struct EvalUnit {
   UnitId unit{};
   std::vector<LeaseRef> leases;  // ascending by shard
   std::uint32_t top_k = 5;
   SharedBytes hidden;  // packed HiddenCodes
+  std::uint64_t first = 0;
 };
 
 struct ScoredNeuron {

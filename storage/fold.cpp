@@ -17,7 +17,7 @@ namespace gleaner {
 void RunStore::Impl::initial_values(ShardId shard, std::uint32_t row,
                                     std::span<float> values) const {
   std::uint32_t count = 0;
-  if (map.is_output(shard)) {
+  if (map.is_output(shard) && !map.is_wide()) {
     count = label_counts[map.label_of_neuron(map.neurons(shard).begin + row)];
   }
   initial_row(identity.model, map, shard, row, count, values);
@@ -51,6 +51,7 @@ ShardRows RunStore::Impl::overlay(ShardId shard, std::uint32_t begin, std::uint3
     add_row_delta(update, i, std::span(merged.values).last(width));
   }
   while (next < base.rows.size()) append_base(next++);
+  if (map.is_wide()) merged.codes = base.codes;
   return merged;
 }
 
@@ -73,6 +74,14 @@ Result<ShardRows> RunStore::read_rows(ShardId shard, std::uint32_t begin, std::u
       return Result<void>();
     });
     if (!visited) return visited.error();
+  }
+  // Which features a wide row has never changes, so its codes are those of the checkpoint.
+  if (run.map.is_wide()) {
+    if (rows->rows.size() * run.map.codes_per_row(shard) == rows->codes.size()) return rows;
+    return Error{ErrorCode::kCorrupt,
+                 fmt::format("a staged commit of shard {} changes a row that the shard does not "
+                             "have",
+                             raw(shard))};
   }
   if (run.map.codes_per_row(shard) > 0) {
     const auto codes = run.codes.of(rows->values, run.map.row_width(shard));
@@ -110,12 +119,18 @@ Result<void> RunStore::Impl::fold_update(ShardId shard, const SparseUpdate& upda
   for (std::size_t i = 0; i < update.rows.size(); ++i) {
     const std::span<float> values = std::span(selected->values).subspan(i * width, width);
     if (selected->is_stored[i] == 0) {
+      if (map.is_wide()) {
+        return Error{ErrorCode::kCorrupt,
+                     fmt::format("the commit of shard {} changes row {}, which the shard does not "
+                                 "have",
+                                 raw(shard), update.rows[i])};
+      }
       initial_values(shard, update.rows[i], values);
       ++digest.rows;
     }
     add_row_delta(update, i, values);
   }
-  const std::size_t tables = map.codes_per_row(shard);
+  const std::size_t tables = map.is_wide() ? 0 : map.codes_per_row(shard);
   std::span<const std::uint32_t> row_codes;
   if (tables > 0) row_codes = codes.of(selected->values, width);
   for (std::size_t i = 0; i < update.rows.size(); ++i) {

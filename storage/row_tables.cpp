@@ -225,8 +225,9 @@ std::uint64_t row_bytes(const ShardMap& map, ShardId shard) {
 Result<std::uint64_t> RowTables::put(SortedWriter& writer, RowKey key,
                                      std::span<const float> values, float state,
                                      std::span<const std::uint32_t> codes) {
-  GLEANER_CHECK(values.size() == map_.row_width(key.shard) &&
-                codes.size() == map_.codes_per_row(key.shard));
+  GLEANER_CHECK(
+      values.size() == map_.row_width(key.shard) &&
+      (codes.size() == map_.codes_per_row(key.shard) || (map_.is_wide() && codes.empty())));
   const RowKeyBytes key_bytes = encode_row_key(key);
   std::uint8_t* target = record_.begin(values.size_bytes() + sizeof state);
   std::memcpy(target, values.data(), values.size_bytes());

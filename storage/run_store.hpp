@@ -93,8 +93,8 @@ struct Receipts {
   friend bool operator==(const Receipts&, const Receipts&) = default;
 };
 
-// Gives the rows of [begin, end) of a shard, in their order and without codes, that a run begins
-// with instead of what initial_row() gives.
+// Gives the rows of [begin, end) of a shard, in their order, that a run begins with instead of what
+// initial_row() gives; with codes only if they are wide rows.
 using InitialRows =
     std::function<Result<ShardRows>(ShardId shard, std::uint32_t begin, std::uint32_t end)>;
 
@@ -105,7 +105,7 @@ class RunStore {
   // the model is the same, except that `epochs` may have grown, which the store then adopts; and no
   // setting that both know differs. `label_counts` (one a label) is kept, so that initial rows can
   // be made without the data. A new run of which the model says that it began with another one
-  // (initial_fingerprint) needs `initial_rows`, which are stored with it.
+  // (initial_fingerprint), or that has wide rows, needs `initial_rows`, which are stored with it.
   static Result<std::unique_ptr<RunStore>> create_or_open(std::unique_ptr<Store> store,
                                                           const RunIdentity& identity,
                                                           std::vector<std::uint32_t> label_counts,

@@ -116,6 +116,11 @@ Result<StoredRun> read_run(Store& store) {
   return run;
 }
 
+// Whether the first rows of the run are stored, since they do not follow from the configuration.
+bool begins_with_rows(const ModelConfig& model) {
+  return model.initial_fingerprint != 0 || is_wide(model);
+}
+
 // Puts the rows a run begins with, and their shards' digests.
 Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelConfig& model,
                               const InitialRows& initial_rows) {
@@ -133,7 +138,11 @@ Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelCon
       const Result<ShardRows> own = initial_rows(shard, begin, end);
       if (!own) return own.error();
       std::span<const std::uint32_t> all;
-      if (codes > 0) all = row_codes.of(own->values, width);
+      if (map.is_wide()) {
+        all = own->codes;
+      } else if (codes > 0) {
+        all = row_codes.of(own->values, width);
+      }
       for (std::size_t i = 0; i < own->rows.size(); ++i) {
         const Result<std::uint64_t> put = tables.put(
             writer, {shard, own->rows[i]}, std::span(own->values).subspan(i * width, width),
@@ -153,7 +162,7 @@ Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelCon
 // The bytes that creating the run writes, at most.
 std::uint64_t creation_bytes(const ModelConfig& model) {
   std::uint64_t bytes = std::uint64_t{model.labels} * sizeof(std::uint32_t);
-  if (model.initial_fingerprint == 0) return bytes;
+  if (!begins_with_rows(model)) return bytes;
   const ShardMap map(model);
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
     bytes += map.row_count(ShardId{s}) * row_bytes(map, ShardId{s});
@@ -165,7 +174,7 @@ std::uint64_t creation_bytes(const ModelConfig& model) {
 Result<void> create_run(Store& store, const RunIdentity& identity,
                         std::span<const std::uint32_t> label_counts,
                         const InitialRows& initial_rows) {
-  const bool has_rows = identity.model.initial_fingerprint != 0;
+  const bool has_rows = begins_with_rows(identity.model);
   if (has_rows && !initial_rows) {
     return Error{ErrorCode::kInvalidArgument, "the model that the run begins with is missing"};
   }

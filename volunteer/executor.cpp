@@ -11,6 +11,9 @@
 namespace gleaner::volunteer {
 namespace {
 
+// More messages than a master within its limits ever has out with one volunteer.
+constexpr std::size_t kBehindMax = 8192;
+
 template <typename T>
 void append(std::vector<Message>& messages, std::vector<T>&& more) {
   for (T& message : more) messages.emplace_back(std::move(message));
@@ -27,14 +30,14 @@ PointStoreOptions within(PointStoreOptions points, std::uint64_t memory_bytes) {
 Executor::Executor(ThreadPool& pool, std::uint64_t memory_bytes, PointStoreOptions points)
     : pool_(pool),
       memory_bytes_(memory_bytes),
-      inputs_(pool, within(std::move(points), memory_bytes)) {}
+      examples_(pool, within(std::move(points), memory_bytes)) {}
 
 std::uint64_t Executor::held_bytes() const {
-  return shard_bytes() + inputs_.point_bytes();
+  return shard_bytes() + examples_.point_bytes();
 }
 
 std::uint64_t Executor::shard_bytes() const {
-  return (trainer_ ? trainer_->memory_bytes() : 0) + inputs_.shard_bytes();
+  return (trainer_ ? trainer_->memory_bytes() : 0) + examples_.shard_bytes();
 }
 
 Result<std::vector<Message>> Executor::execute(const Work& work) {
@@ -50,8 +53,9 @@ Result<std::vector<Message>> Executor::execute(const Work& work) {
 }
 
 void Executor::forget() {
+  behind_.clear();
   trainer_.reset();
-  inputs_.clear();
+  examples_.clear();
   chunks_missing_.clear();
 }
 
@@ -62,50 +66,84 @@ Result<std::vector<Message>> Executor::dispatch(const Work& work) {
     (void)malloc_trim(0);  // the machine is to have it, not this process's next allocation
     return std::vector<Message>{};
   }
+  const Message& message = std::get<Message>(work);
+  if (!is_wide(model_) || std::holds_alternative<Points>(message)) {
+    auto replies = perform(message);
+    return replies ? go_on(std::move(*replies)) : std::move(replies);
+  }
+  if (behind_.size() >= kBehindMax) {
+    return Error{
+        ErrorCode::kBusy,
+        fmt::format("the master sends work and not the examples that it needs: {} messages "
+                    "wait",
+                    behind_.size())};
+  }
+  behind_.push_back(message);
+  return go_on({});
+}
+
+Result<std::vector<Message>> Executor::go_on(std::vector<Message> replies) {
+  while (!behind_.empty() && !examples_.is_waiting()) {
+    const Message message = std::move(behind_.front());
+    behind_.pop_front();
+    auto more = perform(message);
+    if (!more) return more;
+    append(replies, std::move(*more));
+  }
+  return replies;
+}
+
+Result<std::vector<Message>> Executor::perform(const Message& message) {
   return std::visit(
-      [this](const auto& message) -> Result<std::vector<Message>> {
-        if constexpr (requires { run(message); }) {
-          return run(message);
+      [this](const auto& m) -> Result<std::vector<Message>> {
+        if constexpr (requires { run(m); }) {
+          return run(m);
         } else {
           return Error{ErrorCode::kProtocol, "a message that is no work"};
         }
       },
-      std::get<Message>(work));
+      message);
 }
 
 Result<std::vector<Message>> Executor::run(const Reset& reset) {
+  behind_.clear();
   chunks_missing_.clear();
-  std::vector<OfferedShard> inputs =
-      inputs_.begin(reset.model, reset.test_fingerprint, reset.checkpoint);
+  std::vector<OfferedShard> others =
+      examples_.begin(reset.model, reset.test_fingerprint, reset.checkpoint);
   if (!reset.checkpoint || trainer_ == nullptr || model_ != reset.model) {
     model_ = reset.model;
     trainer_.reset();  // the machine need not hold both
-    trainer_ = std::make_unique<ShardTrainer>(model_, pool_);
+    if (!is_wide(model_)) trainer_ = std::make_unique<ShardTrainer>(model_, pool_);
   }
   std::vector<Message> replies;
   if (reset.checkpoint) {
-    std::vector<OfferedShard> offered = trainer_->step_back(*reset.checkpoint);
-    offered.insert(offered.end(), inputs.begin(), inputs.end());  // whose numbers are higher
+    std::vector<OfferedShard> offered;
+    if (trainer_ != nullptr) offered = trainer_->step_back(*reset.checkpoint);
+    offered.insert(offered.end(), others.begin(),
+                   others.end());  // input shards' numbers are higher
     replies.emplace_back(ShardOffer{*reset.checkpoint, std::move(offered)});
   }
   return replies;
 }
 
+std::uint64_t Executor::bytes_of(const LeaseRef& lease) const {
+  if (raw(lease.shard) >= model_.output_shards) return InputTrainer::shard_bytes(model_);
+  return is_wide(model_) ? WideTrainer::shard_bytes(model_) : ShardTrainer::shard_bytes(model_);
+}
+
 Result<std::vector<Message>> Executor::run(const LeaseGrant& grant) {
   if (grant.is_held) {
-    auto ready = is_output(grant.lease) ? trainer_->adopt(grant) : inputs_.trainer().adopt(grant);
+    auto ready = with_trainer(grant.lease, [&](auto& trainer) { return trainer.adopt(grant); });
     if (!ready) return ready.error();
     return std::vector<Message>{*ready};
   }
-  const std::uint64_t bytes = is_output(grant.lease) ? ShardTrainer::shard_bytes(model_)
-                                                     : InputTrainer::shard_bytes(model_);
+  const std::uint64_t bytes = bytes_of(grant.lease);
   if (shard_bytes() + bytes > memory_bytes_) {
     return Error{ErrorCode::kResources,
                  fmt::format("shard {} does not fit: {} MiB in use, {} MiB to be used at most",
                              raw(grant.lease.shard), shard_bytes() >> 20, memory_bytes_ >> 20)};
   }
-  auto begun =
-      is_output(grant.lease) ? trainer_->begin_load(grant) : inputs_.trainer().begin_load(grant);
+  auto begun = with_trainer(grant.lease, [&](auto& trainer) { return trainer.begin_load(grant); });
   if (!begun) return begun.error();
   chunks_missing_[grant.lease.shard] = grant.chunks;
   if (grant.chunks == 0) return finish_load(grant.lease);
@@ -115,8 +153,7 @@ Result<std::vector<Message>> Executor::run(const LeaseGrant& grant) {
 Result<std::vector<Message>> Executor::run(const ShardChunk& chunk) {
   const auto missing = chunks_missing_.find(chunk.lease.shard);
   if (missing == chunks_missing_.end()) return std::vector<Message>{};  // revoked meanwhile
-  auto loaded =
-      is_output(chunk.lease) ? trainer_->load_chunk(chunk) : inputs_.trainer().load_chunk(chunk);
+  auto loaded = with_trainer(chunk.lease, [&](auto& trainer) { return trainer.load_chunk(chunk); });
   if (!loaded) return loaded.error();
   if (--missing->second > 0) return std::vector<Message>{};
   return finish_load(chunk.lease);
@@ -124,15 +161,15 @@ Result<std::vector<Message>> Executor::run(const ShardChunk& chunk) {
 
 Result<std::vector<Message>> Executor::finish_load(const LeaseRef& lease) {
   chunks_missing_.erase(lease.shard);
-  auto ready =
-      is_output(lease) ? trainer_->finish_load(lease) : inputs_.trainer().finish_load(lease);
+  auto ready = with_trainer(lease, [&](auto& trainer) { return trainer.finish_load(lease); });
   if (!ready) return ready.error();
   return std::vector<Message>{*ready};
 }
 
 Result<std::vector<Message>> Executor::run(const ReleaseRequest& release) {
-  if (!is_output(release.lease)) return inputs_.run(release);
-  auto parts = trainer_->hand_over(release.lease);
+  if (raw(release.lease.shard) >= model_.output_shards) return examples_.run(release);
+  auto parts =
+      with_trainer(release.lease, [&](auto& trainer) { return trainer.hand_over(release.lease); });
   if (!parts) return parts.error();
   std::vector<Message> replies;
   append(replies, std::move(parts).value());
@@ -140,12 +177,13 @@ Result<std::vector<Message>> Executor::run(const ReleaseRequest& release) {
 }
 
 Result<std::vector<Message>> Executor::run(const Revoke& revoke) {
-  is_output(revoke.lease) ? trainer_->drop(revoke.lease) : inputs_.trainer().drop(revoke.lease);
+  with_trainer(revoke.lease, [&](auto& trainer) { trainer.drop(revoke.lease); });
   chunks_missing_.erase(revoke.lease.shard);
   return std::vector<Message>{};
 }
 
 Result<std::vector<Message>> Executor::run(const TrainUnit& unit) {
+  if (is_wide(model_)) return examples_.run(unit);
   const WorkTimer timer(pool_.gate());
   auto outcome = trainer_->train(unit);
   if (!outcome) return outcome.error();
@@ -158,6 +196,7 @@ Result<std::vector<Message>> Executor::run(const TrainUnit& unit) {
 }
 
 Result<std::vector<Message>> Executor::run(const EvalUnit& unit) {
+  if (is_wide(model_)) return examples_.run(unit);
   const WorkTimer timer(pool_.gate());
   auto result = trainer_->evaluate(unit);
   if (!result) return result.error();

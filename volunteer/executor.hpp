@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <vector>
@@ -10,7 +11,7 @@
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
 #include "volunteer/core/events.hpp"
-#include "volunteer/input_work.hpp"
+#include "volunteer/example_work.hpp"
 #include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner::volunteer {
@@ -32,6 +33,9 @@ class Executor {
   [[nodiscard]] std::uint64_t shard_bytes() const;
   void forget();
   Result<std::vector<Message>> dispatch(const Work& work);
+  // Performs what waited behind a unit that lacked points, as far as it can be now.
+  Result<std::vector<Message>> go_on(std::vector<Message> replies);
+  Result<std::vector<Message>> perform(const Message& message);
   Result<std::vector<Message>> run(const Reset& reset);
   Result<std::vector<Message>> run(const LeaseGrant& grant);
   Result<std::vector<Message>> run(const ShardChunk& chunk);
@@ -40,22 +44,30 @@ class Executor {
   Result<std::vector<Message>> run(const TrainUnit& unit);
   Result<std::vector<Message>> run(const EvalUnit& unit);
 
-  Result<std::vector<Message>> run(const InputUnit& unit) { return inputs_.run(unit); }
+  Result<std::vector<Message>> run(const InputUnit& unit) { return examples_.run(unit); }
 
-  Result<std::vector<Message>> run(const Points& points) { return inputs_.run(points); }
+  Result<std::vector<Message>> run(const Points& points) { return examples_.run(points); }
 
   Result<std::vector<Message>> finish_load(const LeaseRef& lease);
 
-  [[nodiscard]] bool is_output(const LeaseRef& lease) const {
-    return raw(lease.shard) < model_.output_shards;
+  // Calls body(trainer) with the trainer that the shard is for.
+  template <typename Body>
+  auto with_trainer(const LeaseRef& lease, const Body& body) {
+    if (raw(lease.shard) >= model_.output_shards) return body(examples_.input());
+    return is_wide(model_) ? body(examples_.wide()) : body(*trainer_);
   }
+
+  // Estimate of what loading the shard takes.
+  [[nodiscard]] std::uint64_t bytes_of(const LeaseRef& lease) const;
 
   ThreadPool& pool_;
   std::uint64_t memory_bytes_;
-  InputWork inputs_;
-  std::unique_ptr<ShardTrainer> trainer_;  // output shards
+  ExampleWork examples_;
+  std::unique_ptr<ShardTrainer> trainer_;  // output shards over hidden units
   ModelConfig model_;
   std::map<ShardId, std::uint32_t> chunks_missing_;
+  // Without a hidden layer all work has one order, and waits behind a unit that lacks points.
+  std::deque<Message> behind_;
 };
 
 }  // namespace gleaner::volunteer

@@ -16,6 +16,8 @@ constexpr float kSqrt3 = 1.7320508F;
 constexpr float kBiasMin = -8.0F;
 constexpr float kBiasMax = -7.5F;
 
+}  // namespace
+
 float prior_log_odds(std::uint64_t points, std::uint32_t label_count) {
   // A label never counts more points than there are; min() keeps a wrong count finite.
   const std::uint64_t positives = std::min<std::uint64_t>(label_count, points);
@@ -24,12 +26,14 @@ float prior_log_odds(std::uint64_t points, std::uint32_t label_count) {
   return std::clamp(static_cast<float>(natural_log(odds)), kBiasMin, kBiasMax);
 }
 
-}  // namespace
-
 void initial_row(const ModelConfig& config, const ShardMap& map, ShardId shard, std::uint32_t row,
                  std::uint32_t label_count, std::span<float> values) {
   GLEANER_CHECK(row < map.row_count(shard) && values.size() == map.row_width(shard));
   const NeuronRange neurons = map.neurons(shard);
+  if (map.is_wide()) {
+    std::fill(values.begin(), values.end(), 0.0F);
+    return;
+  }
   if (map.is_output(shard)) {
     const float bound = config.output_scale / std::sqrt(static_cast<float>(config.hidden));
     for (std::uint32_t unit = 0; unit < config.hidden; ++unit) {

@@ -15,8 +15,12 @@ namespace gleaner {
 // Output rows: uniform weights within +-output_scale / sqrt(H), and, as bias, the log-odds of the
 // label's share of the training points (`label_count` of `config.points`, with half a point added
 // on either side), between -8 and -7.5. Input rows: uniform weights of standard deviation
-// input_scale; the bias row (the last one) is zero. `label_count` is ignored for input shards.
+// input_scale; the bias row (the last one) is zero. A wide row that no shard has is zero.
+// `label_count` is ignored for input shards.
 void initial_row(const ModelConfig& config, const ShardMap& map, ShardId shard, std::uint32_t row,
                  std::uint32_t label_count, std::span<float> values);
+
+// The log-odds of a label's share of the training points, as initial_row() says.
+float prior_log_odds(std::uint64_t points, std::uint32_t label_count);
 
 }  // namespace gleaner

@@ -37,7 +37,20 @@ Result<void> check_ranges(const ModelConfig& config) {
   return outcome;
 }
 
+// Refuses fields that only a model without a hidden layer has, or that it cannot have.
+Result<void> check_wide(const ModelConfig& c) {
+  if (is_wide(c) && c.initial_fingerprint != 0) {
+    return wrong("hidden is 0: a model without a hidden layer cannot begin with a model file");
+  }
+  if (!is_wide(c) && c.wide_rows != 0) {
+    return wrong(
+        fmt::format("wide_rows is {}, but there are {} hidden units", c.wide_rows, c.hidden));
+  }
+  return {};
+}
+
 Result<void> check_shape(const ModelConfig& c) {
+  if (auto checked = check_wide(c); !checked) return checked;
   if (c.hidden % kLanes != 0) {
     return wrong(fmt::format("hidden is {}: it must be a multiple of {}", c.hidden, kLanes));
   }
@@ -55,7 +68,7 @@ Result<void> check_shape(const ModelConfig& c) {
 }
 
 Result<void> check_schedule(const ModelConfig& c) {
-  if (c.batch_examples > kBatchCellsMax / c.hidden) {
+  if (c.hidden > 0 && c.batch_examples > kBatchCellsMax / c.hidden) {
     return wrong(fmt::format("batch_examples is {}: with {} hidden units it can be {} at most",
                              c.batch_examples, c.hidden, kBatchCellsMax / c.hidden));
   }

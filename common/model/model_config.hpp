@@ -29,8 +29,13 @@ struct ModelConfig {
   std::uint32_t features = 0;
   std::uint32_t labels = 0;
 
+  // Without a hidden layer: rows of a shard at most, which follow from the data (wide_start.hpp).
+  std::uint32_t wide_rows = 0;
+
   std::uint64_t seed = 1;
-  std::uint32_t hidden = 128;  // width H, a multiple of 16
+  // Width H, a multiple of 16. 0: there is no hidden layer, and each output neuron has a wide row
+  // straight over features (the wide part of Cheng et al. 2016, arXiv 1606.07792).
+  std::uint32_t hidden = 128;
   HiddenUnits hidden_units = HiddenUnits::kRelu;
   std::uint32_t output_shards = 16;  // S; at most `labels`
   std::uint32_t input_shards = 1;    // H must divide into shards that are multiples of 16
@@ -53,6 +58,12 @@ struct ModelConfig {
   std::uint32_t active_cap = 1000;  // negatives an example and layer; split evenly over the shards
   std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
   std::uint32_t rehash_batches = 50;   // touched rows are hashed again every N batches
+  // Without a hidden layer: neurons that a feature's list has, over the whole layer; and what a
+  // wide row is at the start: the features that it keeps of a label with a few examples, and its
+  // length.
+  std::uint32_t feature_list = 64;
+  std::uint32_t wide_features = 64;
+  float wide_scale = 10.0F;
 
   // Optimizer: w -= rate * g / (sqrt(v) + epsilon), v one float a row.
   float output_rate = 3e-3F;
@@ -81,6 +92,11 @@ struct ModelConfig {
 std::uint64_t batches_per_epoch(const ModelConfig& config);
 // 1 where rounds are parts of an epoch.
 std::uint32_t epochs_per_round(const ModelConfig& config);
+
+// Whether output neurons have wide rows: see `hidden`.
+inline bool is_wide(const ModelConfig& config) {
+  return config.hidden == 0;
+}
 
 // Checks every field against its range and against the others. The error names the field.
 Result<void> validate(const ModelConfig& config);

@@ -54,6 +54,7 @@ void visit_data_fields(const ModelFieldVisit<Visit>& field) {
   field("points", &C::points, 1, std::uint64_t{1} << 40, "", "");
   field("features", &C::features, 1, kFeaturesMax, "", "");
   field("labels", &C::labels, 1, kLabelsMax, "", "");
+  field("wide_rows", &C::wide_rows, 0, kWideRowsMax, "", "");
   field("seed", &C::seed, 0, kAny, "", "");
 }
 
@@ -61,8 +62,9 @@ void visit_data_fields(const ModelFieldVisit<Visit>& field) {
 template <typename Visit>
 void visit_shape_fields(const ModelFieldVisit<Visit>& field) {
   using C = ModelConfig;
-  field("hidden", &C::hidden, kLanes, kHiddenMax, "units",
-        "Width of the hidden layer; a multiple of 16.");
+  field("hidden", &C::hidden, 0, kHiddenMax, "units",
+        "Width of the hidden layer; a multiple of 16. 0: no hidden layer; each label has a sparse "
+        "row of weights straight over the features.");
   field("hidden_units", &C::hidden_units, HiddenUnits::kRelu, HiddenUnits::kLinear, "",
         "What a hidden unit makes of its sum: zero where it is negative "
         "(relu), or the sum itself (linear).");
@@ -104,6 +106,15 @@ void visit_sampling_fields(const ModelFieldVisit<Visit>& field) {
         "Neurons chosen at random for an example besides those from the tables.");
   field("rehash_batches", &C::rehash_batches, 1, 1'000'000, "batches",
         "Neurons that changed are hashed again every N batches.");
+  field("feature_list", &C::feature_list, 1, kLabelsMax, "neurons",
+        "Without a hidden layer: the neurons with the largest weights for a feature that its list "
+        "names, over the whole layer. Active neurons come from these lists.");
+  field("wide_features", &C::wide_features, 1, 1'000'000, "features",
+        "Without a hidden layer: the features that a label keeps, and a quarter of it more for "
+        "each of its examples.");
+  field("wide_scale", &C::wide_scale, 0.0F, 1000.0F, "",
+        "Without a hidden layer: the length of a label's row at the start, which is the scaled sum "
+        "of its examples.");
 }
 
 // How they learn.

@@ -14,8 +14,7 @@ constexpr std::uint32_t kLabelsTrainedWhole = 2'000;
 constexpr std::uint32_t kNarrowLabels = 10'000;
 // With fewer training examples per label than this, labels are rare: see choose_units().
 constexpr double kRareExamplesPerLabel = 20;
-// Weights of the output layer, in all: 0.4 GB in the recipe auto, 0.8 GB in best.
-constexpr std::uint64_t kOutputWeights = 100'000'000;
+// Weights of the output layer in the recipe best, in all: 0.8 GB.
 constexpr std::uint64_t kOutputWeightsBest = 200'000'000;
 // A shard is what a volunteer holds at least. More of them cost time: an example has fewer neurons
 // to train in each, and every shard rounds the gradients of all (PERFORMANCE.md).
@@ -61,6 +60,24 @@ constexpr std::uint32_t kVolunteersFew = 2;
 constexpr std::uint32_t kRoundsUsual = 4;
 constexpr std::uint32_t kRoundsFew = 2;
 
+// With fewer features than this, or where an example has more than one in this number of them, what
+// counts is how features go together, which a hidden layer learns and a wide row does not.
+constexpr std::uint32_t kFewFeatures = 1'000;
+constexpr std::uint32_t kFeaturesPerFeature = 20;
+// Wide rows have these: neurons in a feature's list, neurons that lists bring and draws of the
+// labels of other examples (RECIPES.md, "Wide rows").
+constexpr std::uint32_t kLabelsTrainedWholeWide = 200;
+constexpr std::uint32_t kFeatureList = 256;
+constexpr std::uint32_t kActiveListed = 64;
+constexpr double kDrawnLabels = 180;
+constexpr double kDrawsMin = 10;
+constexpr double kDrawsMax = 30;
+constexpr std::uint32_t kListsPerEpoch = 8;
+constexpr std::uint32_t kListBatchesMax = 100;
+constexpr float kWideRate = 1.5F;
+constexpr double kWideScale = 12;
+constexpr std::uint64_t kWideRoundExamples = 500'000;
+
 // Writes one field after the other, each with its reason.
 class Chooser {
  public:
@@ -73,6 +90,13 @@ class Chooser {
   }
 
   Recipe choose() {
+    if (has_wide_rows()) {
+      choose_wide_rows();
+      choose_shards();
+      choose_wide_schedule();
+      choose_wide_sampling();
+      return {model_, std::move(choices_)};
+    }
     choose_units();
     choose_shards();
     choose_schedule();
@@ -109,6 +133,15 @@ class Chooser {
     return examples_per_label() < kRareExamplesPerLabel;
   }
 
+  [[nodiscard]] bool has_wide_rows() const {
+    if (request_.hidden) return *request_.hidden == 0;
+    return facts_.features >= kFewFeatures && facts_.features_per_point > 0 &&
+           facts_.features_per_point * kFeaturesPerFeature <= facts_.features;
+  }
+
+  void choose_wide_rows();
+  void choose_wide_schedule();
+  void choose_wide_sampling();
   void choose_units();
   [[nodiscard]] std::uint32_t width() const;
   void choose_shards();
@@ -130,11 +163,74 @@ class Chooser {
 };
 
 std::uint32_t Chooser::width() const {
-  if (kind_ == RecipeKind::kFast) return 128;
-  if (!is_best() && !has_rare_labels()) return 128;
-  const std::uint64_t weights = is_best() ? kOutputWeightsBest : kOutputWeights;
-  const std::uint64_t fits = std::bit_floor(std::max<std::uint64_t>(1, weights / facts_.labels));
-  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fits, 128, is_best() ? 1024 : 512));
+  if (!is_best()) return 128;
+  const std::uint64_t fits =
+      std::bit_floor(std::max<std::uint64_t>(1, kOutputWeightsBest / facts_.labels));
+  return static_cast<std::uint32_t>(std::clamp<std::uint64_t>(fits, 128, 1024));
+}
+
+void Chooser::choose_wide_rows() {
+  set("hidden", &ModelConfig::hidden, 0u,
+      request_.hidden
+          ? "asked for"
+          : "texts: labels are told apart by their own words, which no few hidden units "
+            "can tell");
+  set("wide_features", &ModelConfig::wide_features, by_kind(64u, 64u, 128u),
+      "rare labels are told apart by a few words; frequent ones keep more");
+  // Long rows tell single labels apart at once; where labels share their examples they are in each
+  // other's way.
+  set("wide_scale", &ModelConfig::wide_scale,
+      static_cast<float>(kWideScale / std::cbrt(std::sqrt(std::max(1.0, facts_.labels_per_point)))),
+      "shorter where examples have many labels, which share their words");
+}
+
+void Chooser::choose_wide_schedule() {
+  const std::uint64_t wanted =
+      std::bit_floor(std::max<std::uint64_t>(1, facts_.points / kUpdatesPerEpoch));
+  const auto batch = static_cast<std::uint32_t>(
+      std::clamp<std::uint64_t>(wanted, kBatchExamplesMin, kBatchExamplesRare));
+  set("batch_examples", &ModelConfig::batch_examples, request_.batch_examples.value_or(batch),
+      "how many examples choose their neurons by the same lists at least");
+  set("epochs", &ModelConfig::epochs, request_.epochs.value_or(by_kind(3u, 5u, 8u)),
+      "training begins with the label centroids, and a few epochs are enough");
+  const std::uint64_t epoch = batches_per_epoch(model_);
+  const std::uint64_t rounds =
+      (epoch * model_.batch_examples + kWideRoundExamples - 1) / kWideRoundExamples;
+  set("round_batches", &ModelConfig::round_batches,
+      static_cast<std::uint32_t>((epoch + rounds - 1) / rounds),
+      fmt::format("an epoch, or a part of it of {} examples at most", kWideRoundExamples));
+  set("output_rate", &ModelConfig::output_rate, kWideRate,
+      "none tried did better on all the sets tried");
+  set("rate_decay", &ModelConfig::rate_decay,
+      static_cast<float>(std::pow(kFinalRate, 1.0 / (by_kind(3, 5, 8) - 1))),
+      "the last epochs settle what the first have found");
+  set("warmup_batches", &ModelConfig::warmup_batches,
+      static_cast<std::uint32_t>(std::min<std::uint64_t>(kWarmupBatches, epoch / 2)),
+      "the first steps would undo the label centroids");
+  set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,
+      "no round that came to anything rose so far above the best");
+}
+
+void Chooser::choose_wide_sampling() {
+  if (facts_.labels <= kLabelsTrainedWholeWide) {
+    set("sampling", &ModelConfig::sampling, Sampling::kAll,
+        "with so few labels choosing among them costs as much as training them all");
+    return;
+  }
+  set("sampling", &ModelConfig::sampling, Sampling::kLsh,
+      "the features' lists name the neurons that answer most to an example");
+  set("feature_list", &ModelConfig::feature_list, by_kind(1u, 4u, 8u) * kFeatureList / 4,
+      "longer lists cost time and find little more");
+  const auto draws = static_cast<std::uint32_t>(
+      std::clamp(kDrawnLabels / std::max(1.0, facts_.labels_per_point), kDrawsMin, kDrawsMax));
+  set("active_cap", &ModelConfig::active_cap, by_kind(1u, 1u, 2u) * kActiveListed,
+      "the hardest negatives; easier ones teach little");
+  set("random_negatives", &ModelConfig::random_negatives, by_kind(1u, 2u, 4u) * draws / 2,
+      "frequent labels have no large weights, and are in no list");
+  set("rehash_batches", &ModelConfig::rehash_batches,
+      static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
+          batches_per_epoch(model_) / kListsPerEpoch, 1, kListBatchesMax)),
+      "lists that are older miss the neurons that have become strong");
 }
 
 // Rectified activations are never negative, so all rows learn their mean direction first, and a
@@ -142,9 +238,7 @@ std::uint32_t Chooser::width() const {
 // have no such direction. With many examples per label rectified units win (RECIPES.md, "Units").
 void Chooser::choose_units() {
   set("hidden", &ModelConfig::hidden, width(),
-      by_kind("a first look",
-              has_rare_labels() ? "rare labels need room to be told apart"
-                                : "learns nearly as well as a wider layer",
+      by_kind("a first look", "learns nearly as well as a wider layer",
               "as wide as pays and memory allows"));
   set("hidden_units", &ModelConfig::hidden_units,
       has_rare_labels() ? HiddenUnits::kLinear : HiddenUnits::kRelu,

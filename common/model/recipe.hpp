@@ -36,6 +36,8 @@ struct RecipeRequest {
   std::optional<std::uint32_t> epochs = std::nullopt;
   std::optional<std::uint32_t> batch_examples = std::nullopt;
   std::optional<std::uint32_t> staleness = std::nullopt;
+  // 0: wide rows and no hidden layer; others: a hidden layer, of the width that the recipe chooses.
+  std::optional<std::uint32_t> hidden = std::nullopt;
   // The fraction that commits may be of two volunteers' bytes: rounds are made long enough, up to
   // kRoundExamplesMax. More volunteers send more units for the same commits.
   double commit_share = kCommitShareUsual;

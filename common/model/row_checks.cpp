@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <bit>
 #include <cstddef>
 #include <functional>
 #include <iterator>
@@ -40,6 +41,47 @@ Result<void> check_states(const std::vector<std::uint32_t>& rows,
   return refusal("row {} has an optimizer state of {}", rows[at], *wrong);
 }
 
+Result<void> check_hash_codes(std::uint32_t hash_bits, std::size_t tables, const ShardRows& rows) {
+  for (std::size_t i = 0; i < rows.codes.size(); ++i) {
+    if ((rows.codes[i] >> hash_bits) != 0) {
+      return refusal("row {} has a hash code of {}, beyond {} bits", rows.rows[i / tables],
+                     rows.codes[i], hash_bits);
+    }
+  }
+  return {};
+}
+
+// A neuron of the shard; then features that ascend, and the number of features where there are no
+// more of them, or, in a hand-over, the weights that the short lists know.
+Result<void> check_wide_codes(const ShardMap& map, ShardId shard, const ShardRows& rows,
+                              RowsOf source) {
+  const std::size_t width = map.codes_per_row(shard);
+  for (std::size_t i = 0; i < rows.rows.size(); ++i) {
+    const auto codes = std::span(rows.codes).subspan(i * width, width);
+    if (codes[0] >= map.neurons(shard).size()) {
+      return refusal("row {} is of neuron {}: the shard has {}", rows.rows[i], codes[0],
+                     map.neurons(shard).size());
+    }
+    const auto features = codes.subspan(1);
+    if (source == RowsOf::kHandOver) {
+      const bool are_sound = std::ranges::all_of(features, [](std::uint32_t bits) {
+        return std::abs(std::bit_cast<float>(bits)) <= kWeightMagnitudeMax;
+      });
+      if (are_sound) continue;
+      return refusal("row {} has a listed weight beyond any that training gives", rows.rows[i]);
+    }
+    const bool ascends =
+        std::ranges::adjacent_find(features, [&](std::uint32_t a, std::uint32_t b) {
+          return a >= b && b != map.features();
+        }) == features.end();
+    if (!ascends || features.back() > map.features()) {
+      return refusal("row {} has features that do not ascend, or that the run does not have",
+                     rows.rows[i]);
+    }
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<void> check_rows(const ModelConfig& model, const ShardMap& map, ShardId shard,
@@ -61,11 +103,10 @@ Result<void> check_rows(const ModelConfig& model, const ShardMap& map, ShardId s
       return refusal("row {} has a weight of {}", rows.rows[i / width], rows.values[i]);
     }
   }
-  for (std::size_t i = 0; i < rows.codes.size(); ++i) {
-    if ((rows.codes[i] >> model.hash_bits) != 0) {
-      return refusal("row {} has a hash code of {}, beyond {} bits", rows.rows[i / tables],
-                     rows.codes[i], model.hash_bits);
-    }
+  if (auto checked = map.is_wide() ? check_wide_codes(map, shard, rows, source)
+                                   : check_hash_codes(model.hash_bits, tables, rows);
+      !checked) {
+    return checked;
   }
   for (const std::uint8_t flag : rows.stale_codes) {
     if (flag > 1) return refusal("{} is not a flag", flag);

@@ -5,6 +5,7 @@
 
 #include "common/check.hpp"
 #include "common/counter_random.hpp"
+#include "common/limits.hpp"
 
 namespace gleaner {
 
@@ -15,6 +16,7 @@ RunPlan::RunPlan(const ModelConfig& config, std::vector<BatchIndex> rate_cuts)
       round_batches_(config.round_batches),
       staleness_(config.staleness),
       staleness_rise_(config.staleness_rise),
+      is_wide_(is_wide(config)),
       epochs_(config.epochs),
       rehash_batches_(config.rehash_batches),
       warmup_batches_(config.warmup_batches),
@@ -62,18 +64,20 @@ bool RunPlan::evaluates_at(RoundIndex checkpoint, std::uint32_t every_epochs) co
 }
 
 std::uint32_t RunPlan::lag(BatchIndex batch) const {
-  if (staleness_rise_ == 0) return staleness_;
+  if (is_wide_ || staleness_rise_ == 0) return is_wide_ ? kStalenessMax : staleness_;
   const std::uint64_t risen = 1 + batch / staleness_rise_;
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(staleness_, risen));
 }
 
 BatchIndex RunPlan::lag_end(BatchIndex batch) const {
-  if (lag(batch) == staleness_) return batch_count();
+  if (is_wide_ || lag(batch) == staleness_) return batch_count();
   return std::min(batch_count(), (batch / staleness_rise_ + 1) * staleness_rise_);
 }
 
 BatchIndex RunPlan::applied_before(BatchIndex batch) const {
-  const BatchIndex begin = round_begin(round_of(batch));
+  const RoundIndex round = round_of(batch);
+  if (is_wide_) return round_begin(round == 0 ? 0 : round - 1);
+  const BatchIndex begin = round_begin(round);
   const std::uint32_t lag = this->lag(batch);
   return batch - begin > lag ? batch - lag : begin;
 }

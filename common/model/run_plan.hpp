@@ -55,7 +55,8 @@ class RunPlan {
   // 0, is evaluated at `checkpoint`: where rounds are longer, at the first one after those epochs.
   [[nodiscard]] bool evaluates_at(RoundIndex checkpoint, std::uint32_t every_epochs) const;
 
-  // The lag that `batch` is trained with: `staleness`, or less while it rises to that.
+  // The lag that `batch` is trained with: `staleness`, or less while it rises to that. Without a
+  // hidden layer no batch waits for the updates of another.
   [[nodiscard]] std::uint32_t lag(BatchIndex batch) const;
   // The first batch after it that is trained with another lag; batch_count() when there is none.
   [[nodiscard]] BatchIndex lag_end(BatchIndex batch) const;
@@ -63,7 +64,8 @@ class RunPlan {
   // The forward pass of `batch` sees exactly the updates of batches < applied_before(batch), which
   // are those before batch - lag(batch), and all of the rounds before.
   // A fixed lag rather than "whatever has arrived": with the latter, timing would choose the
-  // weights, and no two runs would give the same model.
+  // weights, and no two runs would give the same model. Without a hidden layer a forward pass sees
+  // no update at all, and this says only how far one volunteer may be ahead of another: a round.
   [[nodiscard]] BatchIndex applied_before(BatchIndex batch) const;
 
   // True when touched rows are hashed again after `batch`: on the schedule, and at every round's
@@ -85,6 +87,7 @@ class RunPlan {
   std::uint32_t round_batches_;
   std::uint32_t staleness_;
   std::uint32_t staleness_rise_;
+  bool is_wide_;
   std::uint32_t epochs_;
   std::uint32_t rehash_batches_;
   std::uint32_t warmup_batches_;

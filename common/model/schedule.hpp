@@ -29,10 +29,11 @@ class Schedule {
   Schedule(const RunPlan& plan, RoundIndex checkpoint)
       : plan_(&plan), forward_(plan.round_begin(checkpoint)), backward_(forward_) {}
 
-  // The step to be done; nullopt after the last round's commit.
-  [[nodiscard]] std::optional<Step> next() const;
+  // The step to be done, where forward passes of batches from `forward_end` on have to wait;
+  // nullopt after the last round's commit, or when nothing but those is left.
+  [[nodiscard]] std::optional<Step> next(BatchIndex forward_end = ~BatchIndex{0}) const;
   // Goes on to the step after it.
-  void advance();
+  void advance(BatchIndex forward_end = ~BatchIndex{0});
 
   // The batches whose forward and whose backward steps come next.
   [[nodiscard]] BatchIndex next_forward() const { return forward_; }

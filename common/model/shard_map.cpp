@@ -2,6 +2,7 @@
 
 #include "common/check.hpp"
 #include "common/counter_random.hpp"
+#include "common/limits.hpp"
 
 namespace gleaner {
 namespace {
@@ -16,9 +17,10 @@ std::uint32_t boundary(std::uint64_t count, std::uint64_t parts, std::uint64_t p
 ShardMap::ShardMap(const ModelConfig& config)
     : labels_(config.labels),
       features_(config.features),
+      wide_rows_(config.wide_rows),
       hidden_(config.hidden),
       output_shards_(config.output_shards),
-      input_shards_(config.input_shards),
+      input_shards_(gleaner::is_wide(config) ? 0 : config.input_shards),
       tables_(config.sampling == Sampling::kLsh ? config.tables : 0),
       label_order_(config.labels, counter_random(config.seed, Purpose::kNeuronOrder)) {}
 
@@ -49,19 +51,22 @@ std::uint32_t ShardMap::label_of_neuron(std::uint32_t neuron) const {
 }
 
 std::uint32_t ShardMap::row_count(ShardId shard) const {
-  return is_output(shard) ? neurons(shard).size() : features_ + 1;
+  if (!is_output(shard)) return features_ + 1;
+  return is_wide() ? wide_rows_ : neurons(shard).size();
 }
 
 std::uint32_t ShardMap::row_width(ShardId shard) const {
-  return is_output(shard) ? hidden_ + 1 : neurons(shard).size();
+  return weights_per_row(shard) + (is_output(shard) ? 1 : 0);
 }
 
 std::uint32_t ShardMap::weights_per_row(ShardId shard) const {
-  return is_output(shard) ? hidden_ : neurons(shard).size();
+  if (!is_output(shard)) return neurons(shard).size();
+  return is_wide() ? kWideWeights : hidden_;
 }
 
 std::uint32_t ShardMap::codes_per_row(ShardId shard) const {
-  return is_output(shard) ? tables_ : 0;
+  if (!is_output(shard)) return 0;
+  return is_wide() ? 1 + kWideWeights : tables_;
 }
 
 }  // namespace gleaner

@@ -44,20 +44,28 @@ class ShardMap {
   [[nodiscard]] std::uint32_t neuron_of_label(std::uint32_t label) const;
   [[nodiscard]] std::uint32_t label_of_neuron(std::uint32_t neuron) const;
 
-  // Stored rows of a shard: its neurons (output), or one row a feature and one for the bias
-  // (input).
+  // Rows of a shard: its neurons (output), or one row a feature and one for the bias (input), or
+  // ModelConfig::wide_rows, of which the first ones are stored.
   [[nodiscard]] std::uint32_t row_count(ShardId shard) const;
-  // Floats of a row besides its optimizer state: H weights and a bias (output), or the weights from
-  // one feature to the shard's hidden neurons (input).
+  // Floats of a row besides its optimizer state: H weights and a bias (output), the weights from
+  // one feature to the shard's hidden neurons (input), or kWideWeights and a bias (wide).
   [[nodiscard]] std::uint32_t row_width(ShardId shard) const;
   // How many of them are weights: all but an output row's bias.
   [[nodiscard]] std::uint32_t weights_per_row(ShardId shard) const;
-  // Codes of a row: one a table (output, when sampling uses tables), else none.
+  // Codes of a row: one a table (output, when sampling uses tables), else none. Those of a wide row
+  // never change: its neuron, counted from the shard's first, and the features of its weights,
+  // ascending; behind the last of them stands the number of features.
   [[nodiscard]] std::uint32_t codes_per_row(ShardId shard) const;
+
+  // Whether output shards have wide rows.
+  [[nodiscard]] bool is_wide() const { return hidden_ == 0; }
+
+  [[nodiscard]] std::uint32_t features() const { return features_; }
 
  private:
   std::uint32_t labels_;
   std::uint32_t features_;
+  std::uint32_t wide_rows_;
   std::uint32_t hidden_;
   std::uint32_t output_shards_;
   std::uint32_t input_shards_;

@@ -10,10 +10,12 @@ namespace gleaner {
 // Some rows in full precision, ascending. A row that is absent has its initial value (see
 // initial_weights.hpp), or, in a hand-over, its value at the last commit.
 struct ShardRows {
-  std::vector<std::uint32_t> rows;   // within the shard
-  std::vector<float> values;         // rows.size() x row_width: weights, then the bias (output)
-  std::vector<float> states;         // rows.size(): second moment
-  std::vector<std::uint32_t> codes;  // rows.size() x codes_per_row
+  std::vector<std::uint32_t> rows;  // within the shard
+  std::vector<float> values;        // rows.size() x row_width: weights, then the bias (output)
+  std::vector<float> states;        // rows.size(): second moment
+  // rows.size() x codes_per_row. Of wide rows in a hand-over, behind the neuron: the bits of the
+  // weights that the short lists know (volunteer/train/wide), since features never change.
+  std::vector<std::uint32_t> codes;
   // Hand-over only, parallel to rows: 1 where the row changed since its codes were computed.
   std::vector<std::uint8_t> stale_codes;
 

@@ -30,10 +30,6 @@ std::string rate(double value) {
   return grouped(static_cast<std::uint64_t>(std::llround(std::clamp(value, 0.0, 1e15))));
 }
 
-std::string people(std::uint32_t volunteers) {
-  return fmt::format("{} volunteer{}", volunteers, volunteers == 1 ? "" : "s");
-}
-
 double share_done(const RunSnapshot& s) {
   if (s.batches == 0) return 0;
   return std::min(1.0, static_cast<double>(s.batches_done) / static_cast<double>(s.batches));
@@ -81,7 +77,7 @@ std::vector<Part> parts_of(const RunSnapshot& s) {
     const std::string precision = fmt::format("P@1 {:.3f}", s.precision.at_1());
     parts.push_back({precision, precision, 80, Colour::kGreen});
   }
-  parts.push_back({people(s.volunteers), fmt::format("{} vol", s.volunteers), 55});
+  parts.push_back({counted(s.volunteers, "volunteer"), fmt::format("{} vol", s.volunteers), 55});
   parts.push_back({fmt::format("lag {}", s.staleness), fmt::format("s{}", s.staleness), 20});
   if (s.bytes_down >= 0 && s.bytes_up >= 0) {
     parts.push_back({fmt::format("{:.0f} B down {:.0f} B up an example", s.bytes_down, s.bytes_up),
@@ -164,12 +160,13 @@ struct EventText {
                                 e.checkpoint, e.rounds)
                   : fmt::format("New run in {}: {} checkpoints to make.", e.store, e.rounds);
     return fmt::format(
-        "{}\n{} training examples, {} test examples, {} features, {} labels; {} hidden units, {} "
-        "output "
-        "shards, {} epochs, batches of {}, lag {}, seed {}",
+        "{}\n{} training examples, {} test examples, {} features, {} labels; {}, {} output shards, "
+        "{} epochs, batches of {}, {}seed {}",
         coloured(begin, Colour::kBold, style), grouped(e.points), grouped(e.test_points),
-        grouped(e.features), grouped(e.labels), e.hidden, e.output_shards, e.epochs,
-        e.batch_examples, e.staleness, e.seed);
+        grouped(e.features), grouped(e.labels),
+        e.hidden == 0 ? "no hidden layer" : fmt::format("{} hidden units", e.hidden),
+        e.output_shards, e.epochs, e.batch_examples,
+        e.hidden == 0 ? "" : fmt::format("lag {}, ", e.staleness), e.seed);
   }
 
   std::string operator()(const Listening& e) const {
@@ -201,14 +198,14 @@ struct EventText {
                        coloured("+", Colour::kGreen, style), printable(e.name),
                        e.address.empty() ? "" : fmt::format(" ({})", e.address), e.threads,
                        e.threads == 1 ? "" : "s", printable(e.simd), bytes_shown(e.memory_bytes),
-                       people(e.volunteers));
+                       counted(e.volunteers, "volunteer"));
   }
 
   std::string operator()(const VolunteerLeft& e) const {
     return fmt::format("{} {} left: {}; {} shard{} {} to others ({} now)",
                        coloured("-", Colour::kYellow, style), printable(e.name),
                        printable(e.reason), e.shards, e.shards == 1 ? "" : "s",
-                       e.polite ? "handed over" : "lent again", people(e.volunteers));
+                       e.polite ? "handed over" : "lent again", counted(e.volunteers, "volunteer"));
   }
 
   std::string operator()(const CheckpointSaved& e) const {
@@ -364,7 +361,7 @@ std::string progress_line(const RunSnapshot& snapshot, unsigned width, TextStyle
     std::string text = "waiting for " + printable(snapshot.waiting_for);
     if (snapshot.rounds > 0) {
       text += fmt::format("  (round {} of {}, {})", current(snapshot.rounds_done, snapshot.rounds),
-                          snapshot.rounds, people(snapshot.volunteers));
+                          snapshot.rounds, counted(snapshot.volunteers, "volunteer"));
     }
     return coloured(fit(text, width, style), Colour::kYellow, style);
   }

@@ -47,6 +47,12 @@ class AnsweringModel {
   Result<std::vector<ScoredLabel>> top(std::span<const ExampleView> examples, std::uint32_t top_k,
                                        bool through_tables);
 
+  // As StoredModel::why.
+  [[nodiscard]] std::vector<Contribution> why(const ExampleView& example, std::uint32_t label,
+                                              std::size_t count) const {
+    return model_->why(example, label, count);
+  }
+
  private:
   explicit AnsweringModel(const AnsweringOptions& options) : pool_(options.threads, options.nice) {}
 

@@ -257,6 +257,9 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
     Prediction& input = questions->inputs[i];
     input.predicted = predicted_labels(
         std::span<const ScoredLabel>(*best).subspan(i * width, width), input.point.labels);
+    for (PredictedLabel& predicted : input.predicted) {
+      predicted.why = model_->why(views[i], predicted.label, kContributionsShown);
+    }
     lines.push_back(prediction_json(input, data_.names()));
   }
   examples = views.size();

@@ -30,6 +30,16 @@ double shortest(float value) {
   return error == std::errc() ? result : double{value};
 }
 
+Json why_json(const std::vector<Contribution>& why, const PredictNames& names) {
+  Json json = Json::array();
+  for (const Contribution& part : why) {
+    json.push_back({{"feature", part.feature},
+                    {"name", name_or_null(names.features, part.feature)},
+                    {"value", shortest(part.value)}});
+  }
+  return json;
+}
+
 }  // namespace
 
 std::vector<PredictedLabel> predicted_labels(std::span<const ScoredLabel> best,
@@ -87,6 +97,7 @@ std::string prediction_json(const Prediction& prediction, const PredictNames& na
                                  {"logit", shortest(predicted.logit)},
                                  {"probability", shortest(predicted.probability)},
                                  {"is_true", predicted.is_true}});
+    if (!predicted.why.empty()) json["predicted"].back()["why"] = why_json(predicted.why, names);
   }
   json["missed"] = Json::array();
   for (const std::uint32_t label : missed_labels(prediction)) {

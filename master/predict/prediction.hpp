@@ -25,8 +25,12 @@ struct PredictedLabel {
   std::uint32_t label = 0;
   float logit = 0;
   float probability = 0;
-  bool is_true = false;  // it is one of the point's own labels
+  bool is_true = false;             // it is one of the point's own labels
+  std::vector<Contribution> why{};  // what decided, most first; empty where it is not known
 };
+
+// Features that are named for each predicted label.
+inline constexpr std::size_t kContributionsShown = 5;
 
 // One point with what the model says to it.
 struct Prediction {

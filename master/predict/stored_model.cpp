@@ -11,6 +11,7 @@
 #include "common/model/row_checks.hpp"
 #include "master/tasks/metrics.hpp"
 #include "volunteer/train/output/exact_top.hpp"
+#include "volunteer/train/wide/unit_lengths.hpp"
 
 namespace gleaner {
 namespace {
@@ -75,13 +76,15 @@ StoredModel::StoredModel(std::unique_ptr<RunStore> run, ThreadPool& pool,
       scoring_config_(without_tables(run_->identity().model)),
       map_(scoring_config_),
       context_{scoring_config_, map_, kernels_, nullptr},
-      input_(run_->identity().model, pool, kernels_),
-      kept_(map_.output_shards()) {}
+      kept_(map_.output_shards()) {
+  if (!map_.is_wide()) input_.emplace(run_->identity().model, pool, kernels_);
+}
 
 Result<std::unique_ptr<StoredModel>> StoredModel::open(std::unique_ptr<RunStore> run,
                                                        ThreadPool& pool,
                                                        std::uint64_t kept_bytes_max) {
-  if (run->checkpoint() == 0 && run->identity().model.initial_fingerprint == 0) {
+  const ModelConfig& config = run->identity().model;
+  if (run->checkpoint() == 0 && config.initial_fingerprint == 0 && !is_wide(config)) {
     return Error{ErrorCode::kNotFound,
                  "the run has no checkpoint yet, and an untrained model's predictions are noise; "
                  "wait until the master has finished the first round"};
@@ -94,18 +97,53 @@ Result<std::unique_ptr<StoredModel>> StoredModel::open(std::unique_ptr<RunStore>
   return model;
 }
 
+Result<void> StoredModel::visit_rows(ShardId shard,
+                                     const std::function<Result<void>(const ShardRows&)>& visit) {
+  const std::uint32_t rows = map_.row_count(shard);
+  for (std::uint32_t begin = 0; begin < rows; begin += kRowsPerRead) {
+    const auto stored =
+        run_->read_rows(shard, begin, std::min(begin + kRowsPerRead, rows), run_->checkpoint());
+    if (!stored) return stored.error();
+    if (auto sound = check_weights(shard, begin, stored->values); !sound) return sound;
+    if (auto visited = visit(*stored); !visited) return visited;
+  }
+  return {};
+}
+
 Result<void> StoredModel::load_input() {
   for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
     const ShardId shard = map_.input_shard(i);
-    const std::uint32_t rows = map_.row_count(shard);
-    for (std::uint32_t begin = 0; begin < rows; begin += kRowsPerRead) {
-      const auto stored =
-          run_->read_rows(shard, begin, std::min(begin + kRowsPerRead, rows), run_->checkpoint());
-      if (!stored) return stored.error();
-      if (auto sound = check_weights(shard, begin, stored->values); !sound) return sound;
-      if (auto loaded = input_.load_rows(shard, *stored); !loaded) return loaded;
-    }
+    auto loaded =
+        visit_rows(shard, [&](const ShardRows& rows) { return input_->load_rows(shard, rows); });
+    if (!loaded) return loaded;
   }
+  return {};
+}
+
+Result<void> StoredModel::load_wide() {
+  if (wide_ != nullptr) return {};
+  auto layer = std::make_unique<WideLayer>(config(), pool_);
+  wide_shards_.clear();
+  std::vector<WideShard*> shards;
+  for (std::uint32_t s = 0; s < map_.output_shards(); ++s) {
+    const ShardId shard{s};
+    wide_shards_.push_back(std::make_unique<WideShard>(config(), map_, kernels_, shard));
+    WideShard& made = *wide_shards_.back();
+    auto loaded = visit_rows(shard, [&](const ShardRows& rows) -> Result<void> {
+      if (auto fits = check_rows(config(), map_, shard, rows, RowsOf::kCheckpoint); !fits) {
+        return Error{ErrorCode::kCorrupt,
+                     fmt::format("shard {}: {}; restore the store from a backup", raw(shard),
+                                 fits.error().message)};
+      }
+      return made.load(rows);
+    });
+    if (!loaded) return loaded;
+    made.finish_loading();
+    kept_bytes_ += made.memory_bytes();
+    shards.push_back(&made);
+  }
+  layer->hold(shards);
+  wide_ = std::move(layer);
   return {};
 }
 
@@ -115,13 +153,17 @@ std::uint32_t StoredModel::entries(std::uint32_t top_k) const {
 
 Result<std::vector<ScoredLabel>> StoredModel::top(std::span<const ExampleView> examples,
                                                   std::uint32_t top_k) {
-  if (examples.empty()) return std::vector<ScoredLabel>();
-  return top(encode(examples), top_k);
+  if (examples.empty() || top_k == 0) return std::vector<ScoredLabel>();
+  if (!map_.is_wide()) return top(encode(examples), top_k);
+  if (auto loaded = load_wide(); !loaded) return loaded.error();
+  std::vector<WideShard*> shards;
+  for (const auto& shard : wide_shards_) shards.push_back(shard.get());
+  const UnitLengths scaled(examples, config().features);
+  return labels_of(wide_->exact_top(shards, scaled.views(), top_k));
 }
 
 Result<std::vector<ScoredLabel>> StoredModel::top(const HiddenCodes& codes, std::uint32_t top_k) {
-  std::vector<ScoredLabel> labels;
-  if (codes.examples == 0 || top_k == 0) return labels;
+  if (codes.examples == 0 || top_k == 0) return std::vector<ScoredLabel>();
   std::vector<ScoredNeuron> best;
   for (std::uint32_t s = 0; s < map_.output_shards(); ++s) {
     std::unique_ptr<OutputShard> read;
@@ -130,6 +172,35 @@ Result<std::vector<ScoredLabel>> StoredModel::top(const HiddenCodes& codes, std:
     const OutputShard* const shards[] = {*shard};
     merge_into(best, exact_top(shards, codes, top_k, kernels_, pool_), codes.examples, top_k);
   }
+  return labels_of(best);
+}
+
+std::vector<Contribution> StoredModel::why(const ExampleView& example, std::uint32_t label,
+                                           std::size_t count) const {
+  std::vector<Contribution> parts;
+  if (wide_ == nullptr) return parts;
+  const std::uint32_t neuron = map_.neuron_of_label(label);
+  const WideShard& shard = *wide_shards_[raw(map_.shard_of_neuron(neuron))];
+  const std::uint32_t own = neuron - shard.neurons().begin;
+  const std::span<const std::uint32_t> features = shard.features(own);
+  const UnitLengths scaled({&example, 1}, config().features);
+  const ExampleView& view = scaled.views().front();
+  for (std::size_t k = 0; k < view.features.size(); ++k) {
+    const auto at = std::ranges::lower_bound(features, view.features[k]);
+    if (at == features.end() || *at != view.features[k]) continue;
+    parts.push_back({view.features[k], view.values[k] * shard.weights(own)[at - features.begin()]});
+  }
+  std::ranges::sort(parts, [](const Contribution& a, const Contribution& b) {
+    const float left = std::abs(a.value);
+    const float right = std::abs(b.value);
+    return left > right || (left == right && a.feature < b.feature);
+  });
+  parts.resize(std::min(parts.size(), count));
+  return parts;
+}
+
+std::vector<ScoredLabel> StoredModel::labels_of(const std::vector<ScoredNeuron>& best) const {
+  std::vector<ScoredLabel> labels;
   labels.reserve(best.size());
   for (const ScoredNeuron& scored : best) {
     labels.push_back({map_.label_of_neuron(scored.neuron), scored.score});
@@ -157,17 +228,15 @@ Result<std::unique_ptr<OutputShard>> StoredModel::read_output_shard(ShardId shar
   const std::vector<std::uint32_t> label_counts = run_->label_counts(shard);
   auto made = std::make_unique<OutputShard>(context_, shard);
   std::vector<std::uint8_t> is_stored(rows);
-  for (std::uint32_t begin = 0; begin < rows; begin += kRowsPerRead) {
-    const auto stored =
-        run_->read_rows(shard, begin, std::min(begin + kRowsPerRead, rows), run_->checkpoint());
-    if (!stored) return stored.error();
-    if (auto sound = check_weights(shard, begin, stored->values); !sound) return sound.error();
-    for (std::size_t i = 0; i < stored->rows.size(); ++i) {
-      is_stored[stored->rows[i]] = 1;
-      made->load(stored->rows[i], std::span(stored->values).subspan(i * width, width),
-                 stored->states[i], {});
+  auto read = visit_rows(shard, [&](const ShardRows& stored) {
+    for (std::size_t i = 0; i < stored.rows.size(); ++i) {
+      is_stored[stored.rows[i]] = 1;
+      made->load(stored.rows[i], std::span(stored.values).subspan(i * width, width),
+                 stored.states[i], {});
     }
-  }
+    return Result<void>();
+  });
+  if (!read) return read.error();
   // Rows that training never touched are not stored.
   pool_.parallel_for((rows + kRowsPerTask - 1) / kRowsPerTask, [&](std::size_t task, unsigned) {
     std::vector<float> values(width);

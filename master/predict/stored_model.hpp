@@ -3,12 +3,14 @@
 // same code: the same store and the same examples give the same logits, to the bit.
 //
 // Output shards are read when they are first needed and kept while they fit a bound; those that do
-// not are read again for every batch, so that memory does not grow with the number of labels. One
-// thread at a time; loops run on the pool.
+// not are read again for every batch, so that memory does not grow with the number of labels. Wide
+// rows are all kept, since their index is. One thread at a time; loops run on the pool.
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -21,6 +23,7 @@
 #include "storage/run_store.hpp"
 #include "volunteer/train/input/input_layer.hpp"
 #include "volunteer/train/output/output_shard.hpp"
+#include "volunteer/train/wide/wide_layer.hpp"
 
 namespace gleaner {
 
@@ -51,10 +54,19 @@ class StoredModel {
   // are ignored. Values are as training saw them (see is_normalised).
   Result<std::vector<ScoredLabel>> top(std::span<const ExampleView> examples, std::uint32_t top_k);
 
-  // The two halves of top(): hidden codes of the examples, and the best labels for codes.
-  HiddenCodes encode(std::span<const ExampleView> examples) { return input_.forward(examples, {}); }
+  // The two halves of top() with a hidden layer: hidden codes of the examples, and the best labels
+  // for codes.
+  HiddenCodes encode(std::span<const ExampleView> examples) {
+    return input_->forward(examples, {});
+  }
 
   Result<std::vector<ScoredLabel>> top(const HiddenCodes& codes, std::uint32_t top_k);
+
+  // The features that decided about a label of an example, those of the largest part of its logit
+  // first; with the label's bias, all parts add up to the logit. None with a hidden layer, through
+  // which a feature has no part of its own. Requires that top() has been asked.
+  [[nodiscard]] std::vector<Contribution> why(const ExampleView& example, std::uint32_t label,
+                                              std::size_t count) const;
 
   // The store that the model was read from.
   [[nodiscard]] RunStore& run() { return *run_; }
@@ -71,6 +83,11 @@ class StoredModel {
   // The shard, kept or read now; in the latter case `read` owns it, unless it is kept from now on.
   Result<const OutputShard*> output_shard(ShardId shard, std::unique_ptr<OutputShard>& read);
   Result<std::unique_ptr<OutputShard>> read_output_shard(ShardId shard);
+  Result<void> load_wide();
+  // Every stored row of a shard, in parts, after its weights have been checked.
+  Result<void> visit_rows(ShardId shard,
+                          const std::function<Result<void>(const ShardRows&)>& visit);
+  [[nodiscard]] std::vector<ScoredLabel> labels_of(const std::vector<ScoredNeuron>& best) const;
 
   std::unique_ptr<RunStore> run_;
   ThreadPool& pool_;
@@ -80,9 +97,12 @@ class StoredModel {
   const ShardMap map_;                // of scoring_config_
   const ShardContext context_;
   bool is_normalised_ = true;
-  InputLayer input_;
+  std::optional<InputLayer> input_;                 // null without a hidden layer
   std::vector<std::unique_ptr<OutputShard>> kept_;  // by shard; null where not kept
   std::uint64_t kept_bytes_ = 0;
+  // Without a hidden layer: all shards, from the first question on.
+  std::vector<std::unique_ptr<WideShard>> wide_shards_;
+  std::unique_ptr<WideLayer> wide_;
 };
 
 }  // namespace gleaner

@@ -14,6 +14,13 @@ namespace {
 
 constexpr std::uint32_t kRowsPerRead = 4096;
 
+// Where there is no hidden layer.
+HiddenCodes no_codes(std::size_t examples) {
+  HiddenCodes codes;
+  codes.examples = static_cast<std::uint32_t>(examples);
+  return codes;
+}
+
 }  // namespace
 
 Worker::Worker(const ModelConfig& model, const PackedDataset& train, const PackedDataset* test,
@@ -28,7 +35,7 @@ Worker::Worker(const ModelConfig& model, const PackedDataset& train, const Packe
       propensities_(label_counts, train.points()),
       test_order_(test != nullptr ? std::max<std::uint64_t>(test->points(), 1) : 1,
                   counter_random(model_.seed, Purpose::kSplit)) {
-  if (!lends_input) input_.emplace(model_, pool);
+  if (!lends_input && !is_wide(model_)) input_.emplace(model_, pool);
 }
 
 Result<void> Worker::load(RunStore& store) {
@@ -99,6 +106,7 @@ Event Worker::eval_forward_done(std::uint64_t begin, std::uint64_t end, const Hi
 
 Event Worker::run_task(const ForwardTask& task) {
   const std::vector<ExampleView> examples = examples_of(task.batch);
+  if (!input_) return forward_done(task.batch, examples, no_codes(examples.size()));
   return forward_done(task.batch, examples, input_->forward(examples, task.batch));
 }
 
@@ -164,7 +172,7 @@ Event Worker::run_task(const ReadPointsTask& task) {
 Event Worker::run_task(const CommitInputTask& task) {
   InputCommitted committed;
   committed.round = task.round;
-  for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
+  for (std::uint32_t i = 0; input_ && i < map_.input_shards(); ++i) {
     const ShardId shard = map_.input_shard(i);
     std::vector<SparseUpdate> parts = input_->commit(shard);
     const auto count = static_cast<std::uint32_t>(parts.size());
@@ -181,7 +189,8 @@ Event Worker::run_task(const EvalForwardTask& task) {
   for (std::uint64_t position = task.begin; position < task.end; ++position) {
     examples.push_back(held_out(position));
   }
-  return eval_forward_done(task.begin, task.end, input_->forward(examples, {}));
+  return eval_forward_done(task.begin, task.end,
+                           input_ ? input_->forward(examples, {}) : no_codes(examples.size()));
 }
 
 std::vector<std::uint32_t> Worker::best_of(const EvalScoreTask& task, std::size_t i) const {

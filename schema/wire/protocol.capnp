@@ -250,6 +250,7 @@ struct EvalUnit {
   leases @1 :List(Lease);
   topK @2 :UInt32;
   hidden @3 :Data;
+  first @4 :UInt64;  # place in the evaluation's order, where there is no hidden layer
 }
 
 # Neurons u32 and scores f32, little endian, parallel.

@@ -128,6 +128,7 @@ void write(const EvalUnit& from, wire::EvalUnit::Builder to) {
   to.setTopK(from.top_k);
   GLEANER_CHECK(from.hidden != nullptr);
   to.setHidden(data_of(*from.hidden));
+  to.setFirst(from.first);
 }
 
 EvalUnit read(wire::EvalUnit::Reader from) {
@@ -140,6 +141,7 @@ EvalUnit read(wire::EvalUnit::Reader from) {
   }
   const ByteView hidden = view(from.getHidden());
   to.hidden = std::make_shared<const Bytes>(hidden.begin(), hidden.end());
+  to.first = from.getFirst();
   return to;
 }
 

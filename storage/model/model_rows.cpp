@@ -39,14 +39,16 @@ Result<void> visit_model_rows(RunStore& run, ShardId shard,
     std::size_t next = 0;
     for (std::uint32_t row = begin; row < end; ++row) {
       if (next < stored->rows.size() && stored->rows[next] == row) {
-        visit({row, true, std::span(stored->values).subspan(next * width, width),
+        const std::uint32_t neuron = map.is_wide() ? stored->codes[next * tables] : row;
+        visit({row, neuron, true, std::span(stored->values).subspan(next * width, width),
                stored->states[next], std::span(stored->codes).subspan(next * tables, tables)});
         ++next;
         continue;
       }
+      if (map.is_wide()) break;
       const std::uint32_t count = label_counts.empty() ? 0 : label_counts[row];
       initial_row(run.identity().model, map, shard, row, count, initial);
-      visit({row, false, initial, 0.0F, {}});
+      visit({row, row, false, initial, 0.0F, {}});
     }
   }
   return {};

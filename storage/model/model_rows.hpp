@@ -15,13 +15,15 @@ namespace gleaner {
 
 struct ModelRow {
   std::uint32_t row = 0;
+  std::uint32_t neuron = 0;  // an output row's, counted from the shard's first
   bool is_stored = false;
   std::span<const float> values;         // ShardMap::row_width: weights, and an output row's bias
   float state = 0;                       // of the optimizer
   std::span<const std::uint32_t> codes;  // one a table; none for rows that are not stored
 };
 
-// Calls `visit` with every row of the shard, ascending.
+// Calls `visit` with every row of the shard, ascending; of wide rows, all of which are stored, with
+// as many as there are for each neuron.
 Result<void> visit_model_rows(RunStore& run, ShardId shard,
                               const std::function<void(const ModelRow&)>& visit);
 

@@ -110,7 +110,7 @@ ModelConfig recipe_for(const PackedDataset& train) {
   facts.points = train.points();
   facts.features = train.features();
   facts.labels = train.labels();
-  return recipe(facts).model;
+  return recipe(facts, {.hidden = 1}).model;
 }
 
 int run_tiny(const Options& options) {

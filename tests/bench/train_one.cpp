@@ -135,7 +135,10 @@ void print_buckets(const std::array<Precision, kFrequencyBuckets.size()>& bucket
 }
 
 int run(const Options& options, const PackedDataset& train, const PackedDataset& test) {
-  ModelConfig config = recipe(facts_of(train), options.recipe).model;
+  // One process trains a hidden layer; wide rows are a master's to train.
+  RecipeRequest request = options.recipe;
+  request.hidden = 1;
+  ModelConfig config = recipe(facts_of(train), request).model;
   config.data_fingerprint = train.fingerprint();
   for (const auto& set : options.fields) set(config);
   if (const auto valid = validate(config); !valid) return fail(valid.error());

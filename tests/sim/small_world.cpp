@@ -4,6 +4,7 @@
 #include <stdexcept>
 
 #include "common/counter_random.hpp"
+#include "storage/model/wide_start.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 
 namespace gleaner::sim {
@@ -11,6 +12,7 @@ namespace {
 
 // Distinct from the streams that steer the run itself and draw its faults.
 constexpr std::uint64_t kStrangersStream = 2;
+constexpr std::uint64_t kWideStream = 3;
 
 }  // namespace
 
@@ -39,14 +41,27 @@ ModelConfig SmallWorld::model() const {
   return model;
 }
 
+void SmallWorld::make_wide(ClusterOptions& options) const {
+  ModelConfig& model = options.model;
+  model.hidden = 0;
+  model.feature_list = 20;
+  model.wide_features = 40;
+  model.wide_scale = 4.0F;
+  model.active_cap = 10;
+  model.random_negatives = 2;
+  model.output_rate = 0.5F;
+  model.wide_rows = WideStart(model, *train_).rows_max();
+  options.master.lends_input = false;
+}
+
 ClusterResult SmallWorld::run(const ClusterOptions& options) {
   RealWorkload workload(options.model, *train_, *test_);
   return run_cluster(options, workload);
 }
 
 const Expected& SmallWorld::calm(const ModelConfig& model) {
-  const Drawn key(model.staleness, model.staleness_rise, model.output_shards, model.round_batches,
-                  model.epochs);
+  const Drawn key(model.hidden, model.staleness, model.staleness_rise, model.output_shards,
+                  model.round_batches, model.epochs);
   const auto known = calm_.find(key);
   if (known != calm_.end()) return known->second;
   ClusterOptions options;
@@ -63,6 +78,8 @@ ClusterOptions SmallWorld::storm(std::uint64_t seed) {
   ClusterOptions options;
   options.model = model();
   draw(options, seed);
+  // One storm in three meets a run without a hidden layer.
+  if (Rng(seed, Purpose::kSimulation, kWideStream).next_below(3) == 0) make_wide(options);
   options.expected = &calm(options.model);
   return options;
 }

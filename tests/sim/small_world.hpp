@@ -18,6 +18,9 @@ class SmallWorld {
   // 12 batches of 8 examples an epoch, in rounds of 5, 5 and 2; 2 epochs; 5 output shards; lag 2.
   [[nodiscard]] ModelConfig model() const;
 
+  // Takes the hidden layer out of the options' model.
+  void make_wide(ClusterOptions& options) const;
+
   ClusterResult run(const ClusterOptions& options);
 
   // The digests of a calm run of this model, with one volunteer; made once a model. Throws if it
@@ -39,8 +42,8 @@ class SmallWorld {
 
  private:
   // The choices in which runs differ.
-  using Drawn =
-      std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t>;
+  using Drawn = std::tuple<std::uint32_t, std::uint32_t, std::uint32_t, std::uint32_t,
+                           std::uint32_t, std::uint32_t>;
 
   std::unique_ptr<PackedDataset> train_;
   std::unique_ptr<PackedDataset> test_;

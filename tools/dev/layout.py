@@ -10,7 +10,7 @@ FOLDER_FILES_MAX = 30
 
 # Folder -> folders whose headers it may include; the longest match of a path's folder counts.
 CORE_SEES = {"common", "common/access", "common/dataset", "common/kernels", "common/lsh", "common/model", "schema"}
-TRAIN = {"volunteer/train", "volunteer/train/input", "volunteer/train/output"}
+TRAIN = {"volunteer/train", "volunteer/train/input", "volunteer/train/output", "volunteer/train/wide"}
 SHELL_SEES = {"common/console", "common/net", "common/settings", "schema/wire"}
 INCLUDES = {
     "common": {"common"},
@@ -36,6 +36,7 @@ INCLUDES = {
     "volunteer/train": CORE_SEES | {"volunteer/train"},
     "volunteer/train/input": CORE_SEES | {"volunteer/train", "volunteer/train/input"},
     "volunteer/train/output": CORE_SEES | {"volunteer/train", "volunteer/train/output"},
+    "volunteer/train/wide": CORE_SEES | TRAIN,
     "volunteer/core": CORE_SEES | {"volunteer/core"},
     "volunteer/idle": {"common", "volunteer/idle"},
     "volunteer/control": {"common", "common/access", "common/dataset", "volunteer/control"},

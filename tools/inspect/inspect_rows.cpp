@@ -7,6 +7,7 @@
 #include <map>
 
 #include "common/console/number_text.hpp"
+#include "common/limits.hpp"
 #include "storage/model/model_rows.hpp"
 #include "tools/inspect/inspect_views.hpp"
 
@@ -150,7 +151,7 @@ Result<Report> inspect_shard(RunStore& run, const InspectRequest& request) {
   auto visited = visit_model_rows(run, shard, [&](const ModelRow& row) {
     const double row_norm = norm(weights_of(map, shard, row));
     statistics.add(map, shard, row, row_norm);
-    heaviest.add({row_norm, row.row, row.values.back()});
+    heaviest.add({row_norm, row.neuron, row.values.back()});
   });
   if (!visited) return visited.error();
 
@@ -189,21 +190,26 @@ Result<Report> inspect_layer(RunStore& run, const InspectRequest&) {
       const double row_norm = norm(weights_of(map, shard, row));
       (map.is_output(shard) ? output : input).add(map, shard, row, row_norm);
       if (!map.is_output(shard)) return;
-      const auto power = static_cast<unsigned>(std::bit_width(counts[row.row]));
+      const auto power = static_cast<unsigned>(std::bit_width(counts[row.neuron]));
       norms_by_frequency[power].add(row_norm);
       stored_by_frequency[power] += row.is_stored ? 1 : 0;
     });
     if (!visited) return visited.error();
   }
   Report report;
-  report.section("output",
-                 fmt::format("Output layer: {} neurons of {} weights and a bias",
-                             grouped(run.identity().model.labels), run.identity().model.hidden));
+  report.section(
+      "output",
+      map.is_wide()
+          ? fmt::format("Output layer: {} neurons of wide rows, stored in rows of {} weights",
+                        grouped(run.identity().model.labels), kWideWeights)
+          : fmt::format("Output layer: {} neurons of {} weights and a bias",
+                        grouped(run.identity().model.labels), map.hidden()));
   output.show(report);
-  report.section("input",
-                 fmt::format("Input layer: {} features to {} hidden units",
-                             grouped(run.identity().model.features), run.identity().model.hidden));
-  input.show(report);
+  if (!map.is_wide()) {
+    report.section("input", fmt::format("Input layer: {} features to {} hidden units",
+                                        grouped(run.identity().model.features), map.hidden()));
+    input.show(report);
+  }
   report.section("", "Output neurons by how many training examples have their label");
   ReportTable& table = report.table("by_frequency", {{"points_from", "from"},
                                                      {"points_to", "to"},
@@ -305,6 +311,7 @@ Result<Report> inspect_neuron(RunStore& run, const InspectRequest& request) {
   if (!names) return names.error();
   const auto label = find_label(*names, run.identity().model.labels, request.which);
   if (!label) return label.error();
+  if (map.is_wide()) return inspect_wide_neuron(run, request, *label, *names);
   const std::uint32_t number = map.neuron_of_label(*label);
   const Result<Neuron> neuron = read_neuron(run, *label);
   if (!neuron) return neuron.error();

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/identity.hpp"
 #include "tools/cli/curve_chart.hpp"
@@ -12,7 +13,11 @@
 namespace gleaner {
 namespace {
 
+// Counts the places of wide rows, a few of which are free at the end of a label's last row.
 std::uint64_t parameter_count(const ModelConfig& model) {
+  if (is_wide(model)) {
+    return std::uint64_t{model.wide_rows} * model.output_shards * kWideWeights + model.labels;
+  }
   return (std::uint64_t{model.features} + 1) * model.hidden +
          (std::uint64_t{model.hidden} + 1) * model.labels;
 }
@@ -21,6 +26,10 @@ std::string sampling_text(const ModelConfig& model) {
   if (model.sampling == Sampling::kAll) return "every neuron";
   if (model.sampling == Sampling::kRandom) {
     return fmt::format("{} random negatives", grouped(model.active_cap));
+  }
+  if (is_wide(model)) {
+    return fmt::format("lists of {} neurons a feature, at most {} neurons an example",
+                       grouped(model.feature_list), grouped(model.active_cap));
   }
   return fmt::format("{} tables of 2^{} buckets, at most {} neurons an example", model.tables,
                      model.hash_bits, grouped(model.active_cap));
@@ -115,8 +124,12 @@ Result<Report> inspect_summary(RunStore& run, const InspectRequest& request) {
     trained += digests->at(shard).rows;
   }
   Cell rows = cell_count(trained);
-  rows.text += fmt::format(" of {}", grouped(model.labels));
-  report.fact("labels_trained", "labels trained", std::move(rows));
+  if (is_wide(model)) {
+    report.fact("wide_rows", "stored wide rows", std::move(rows));
+  } else {
+    rows.text += fmt::format(" of {}", grouped(model.labels));
+    report.fact("labels_trained", "labels trained", std::move(rows));
+  }
   report.section("data", "Data");
   report.fact("points", "training examples", cell_count(model.points));
   report.fact("fingerprint", "fingerprint",

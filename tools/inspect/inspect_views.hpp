@@ -28,6 +28,10 @@ Result<Report> inspect_traffic(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_shard(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_layer(RunStore& run, const InspectRequest& request);
 Result<Report> inspect_neuron(RunStore& run, const InspectRequest& request);
+// Does it for a run without a hidden layer. Names of features come from features.txt beside the
+// file of label names.
+Result<Report> inspect_wide_neuron(RunStore& run, const InspectRequest& request,
+                                   std::uint32_t label, const NameTable& names);
 Result<Report> inspect_table(RunStore& run, const InspectRequest& request);
 
 }  // namespace gleaner

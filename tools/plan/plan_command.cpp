@@ -50,10 +50,14 @@ constexpr const char* kFooter =
     "  gleaner bench --json > machine.json\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 no figures in the file of --bench.";
 
+// A plan is of runs with a hidden layer: what they send, and what waits for whom, follows from it.
+constexpr std::uint32_t kPlannedHidden = 128;
+
 ModelConfig model_of(const PlanFlags& flags) {
   ModelConfig model = recipe(flags.facts, {.epochs = flags.epochs,
                                            .batch_examples = flags.batch,
                                            .staleness = flags.staleness,
+                                           .hidden = flags.hidden.value_or(kPlannedHidden),
                                            .commit_share = flags.commit_share})
                           .model;
   if (flags.hidden) model.hidden = *flags.hidden;
@@ -130,7 +134,9 @@ void add_run_options(CLI::App& verb, PlanFlags& flags) {
       ->capture_default_str();
   verb.add_option("--features-per-point", flags.facts.features_per_point, "mean")
       ->capture_default_str();
-  verb.add_option("--hidden", flags.hidden, "width of the hidden layer");
+  verb.add_option("--hidden", flags.hidden,
+                  "width of the hidden layer; runs without one are not planned")
+      ->check(CLI::PositiveNumber);
   verb.add_option(
       "--active", flags.active,
       "neurons chosen for an example, besides its labels; what gleaner history shows of a "

@@ -97,15 +97,14 @@ Result<void> Evaluation::flush(bool normalise) {
     if (normalise) normalize_row(point.values);
     examples.push_back({point.labels, point.features, point.values});
   }
-  const HiddenCodes codes = model_.encode(examples);
   const Instant begin = monotonic_now();
-  const auto exact = model_.top(codes, Quality::kDepthMax);
+  const auto exact = model_.top(examples, Quality::kDepthMax);
   if (!exact) return exact.error();
   ways_[0].elapsed += monotonic_now() - begin;
   add(ways_[0], *exact);
   if (tables_ != nullptr) {
     const Instant start = monotonic_now();
-    const auto proposed = tables_->top(codes, Quality::kDepthMax);
+    const auto proposed = tables_->top(model_.encode(examples), Quality::kDepthMax);
     ways_[1].elapsed += monotonic_now() - start;
     add(ways_[1], proposed);
     compare(*exact, proposed);

@@ -16,18 +16,16 @@
 #include <vector>
 
 #include "common/console/terminal.hpp"
-#include "storage/identity.hpp"
 #include "storage/model/model_file.hpp"
 #include "storage/model/model_rows.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/predict/joined_model.hpp"
+#include "tools/predict/export_parts.hpp"
+#include "tools/predict/export_wide.hpp"
 
 namespace gleaner {
 namespace {
-
-constexpr const char* kExportFormat = "gleaner model 1";
 
 struct ExportFlags {
   std::vector<std::string> stores;
@@ -36,13 +34,6 @@ struct ExportFlags {
   bool prune = false;
   bool force = false;
   bool json = false;
-};
-
-// A model that goes into the file, whose hidden units begin at `first_unit` there.
-struct ModelPart {
-  std::string name;
-  std::unique_ptr<RunStore> run;
-  std::uint32_t first_unit = 0;
 };
 
 // The output rows of the file, by label. A label is left out when its neuron was never active in
@@ -83,7 +74,7 @@ class OutputRows {
     for (std::uint32_t s = 0; s < map.output_shards(); ++s) {
       const std::uint32_t begin = map.neurons(ShardId{s}).begin;
       auto visited = visit_model_rows(run, ShardId{s}, [&](const ModelRow& row) {
-        if (row.is_stored) is_kept[map.label_of_neuron(begin + row.row)] = true;
+        if (row.is_stored) is_kept[map.label_of_neuron(begin + row.neuron)] = true;
       });
       if (!visited) return visited;
     }
@@ -122,85 +113,6 @@ std::string joined(const NameTable& names, const OutputRows& rows) {
   if (names.size() == 0) return text;
   for (const std::uint32_t label : rows.labels()) text += std::string(names.name(label)) + "\n";
   return text;
-}
-
-Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores) {
-  std::vector<ModelPart> parts;
-  std::uint32_t first_unit = 0;
-  for (const std::string& store : stores) {
-    auto run = open_run_to_read(store);
-    if (!run) return run.error();
-    if ((*run)->checkpoint() == 0 && (*run)->identity().model.initial_fingerprint == 0) {
-      return Error{ErrorCode::kNotFound,
-                   fmt::format("{}: the run has no checkpoint yet: wait until "
-                               "the master has finished the first round",
-                               store)};
-    }
-    parts.push_back({store, std::move(*run), first_unit});
-    first_unit += parts.back().run->identity().model.hidden;
-  }
-  return parts;
-}
-
-Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts) {
-  std::vector<JoinedPart> joined;
-  for (const ModelPart& part : parts) joined.push_back({part.name, &part.run->identity()});
-  return joined_identity(joined);
-}
-
-Result<std::vector<std::string>> digests_of(const std::vector<ModelPart>& parts) {
-  std::vector<std::string> digests;
-  for (const ModelPart& part : parts) {
-    const Result<std::string> digest = part.run->checkpoint_digest();
-    if (!digest) return name_folder(digest.error(), part.name).error();
-    digests.push_back(*digest);
-  }
-  return digests;
-}
-
-// "all" where every shard of every round is the work of the master or of trusted volunteers, or was
-// confirmed by an auditor; "adaptive 0.25" where that is so of a quarter of what strangers did, and
-// "off" of nothing; "unknown" without receipts.
-Result<std::string> audited_of(RunStore& run) {
-  std::map<std::string, std::uint64_t> shards;  // by verdict
-  bool is_all = true;
-  for (RoundIndex round = 0; round < run.checkpoint(); ++round) {
-    const auto receipts = run.receipts(round);
-    if (!receipts) return receipts.error();
-    if (receipts->shards.empty()) return std::string("unknown");
-    for (const Receipt& receipt : receipts->shards) ++shards[receipt.verdict];
-    is_all = is_all && receipts->unaudited.empty();
-  }
-  const std::uint64_t confirmed = shards["confirmed"];
-  const std::uint64_t unaudited = shards["unaudited"];
-  if (is_all && unaudited == 0) return std::string("all");
-  if (confirmed == 0) return std::string("off");
-  return fmt::format("adaptive {:.2f}",
-                     static_cast<double>(confirmed) / static_cast<double>(confirmed + unaudited));
-}
-
-// Where there are several models, checkpoints, digests and audits stand in their order, with blanks
-// between.
-Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
-                                                       const std::vector<ModelPart>& parts,
-                                                       const std::vector<std::string>& digests) {
-  std::map<std::string, std::string> metadata;
-  for (const auto& [name, text] : model_fields(identity.model)) metadata["model." + name] = text;
-  for (const auto& [name, text] : identity.settings) metadata.emplace(name, text);
-  std::vector<std::uint64_t> checkpoints;
-  std::vector<std::string> audits;
-  for (const ModelPart& part : parts) {
-    checkpoints.push_back(part.run->checkpoint());
-    auto audited = audited_of(*part.run);
-    if (!audited) return audited.error();
-    audits.push_back(std::move(*audited));
-  }
-  metadata["format"] = kExportFormat;
-  if (parts.size() > 1) metadata["models"] = std::to_string(parts.size());
-  metadata["checkpoint"] = fmt::format("{}", fmt::join(checkpoints, " "));
-  metadata["digest"] = fmt::format("{}", fmt::join(digests, " "));
-  metadata["audited"] = fmt::format("{}", fmt::join(audits, " "));
-  return metadata;
 }
 
 // The tensors that rows go to.
@@ -291,9 +203,54 @@ Report report_of(const ExportFlags& flags, const std::vector<ModelPart>& parts,
   return report;
 }
 
+// A model without a hidden layer: every label keeps its row, since all of them are stored.
+Result<void> export_wide(const ExportFlags& flags, ModelFileForm form,
+                         const std::vector<ModelPart>& parts, const NameTable& names) {
+  if (parts.size() > 1) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        "the mean of several models needs a hidden layer, and these have none: export each "
+        "of them to a file of its own"};
+  }
+  RunStore& run = *parts.front().run;
+  const Result<WideShape> shape = wide_shape(run);
+  if (!shape) return name_folder(shape.error(), parts.front().name);
+  const Result<OutputRows> rows = OutputRows::of(parts, /*prune=*/false);
+  if (!rows) return rows.error();
+  const auto digests = digests_of(parts);
+  if (!digests) return digests.error();
+  const auto metadata = metadata_of(run.identity(), parts, *digests);
+  if (!metadata) return metadata.error();
+  const std::string metadata_text = Json(*metadata).dump();
+  const std::string label_names = joined(names, *rows);
+  std::vector<TensorSpec> tensors = wide_tensors(*shape);
+  const std::size_t first_text = tensors.size();
+  tensors.push_back({"metadata", TensorType::kUint8, {metadata_text.size()}});
+  tensors.push_back({"label_names", TensorType::kUint8, {label_names.size()}});
+  auto file = ModelFile::create(flags.target, form, std::move(tensors), *metadata);
+  if (!file) return file.error();
+  std::ranges::copy(metadata_text, (*file)->data(first_text).begin());
+  std::ranges::copy(label_names, (*file)->data(first_text + 1).begin());
+  ProgressLine progress("Exporting");
+  std::uint64_t done = 0;
+  auto filled = fill_wide(run, *shape, **file,
+                          [&] { progress.show(++done, run.shard_map().shard_count(), "shards"); });
+  if (!filled) return name_folder(std::move(filled), parts.front().name);
+  if (auto finished = (*file)->finish(); !finished) return finished;
+  const Report report = report_of(flags, parts, *rows, **file, run.identity().model, *digests);
+  return print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople, "export",
+                      parts.front().name);
+}
+
 Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {
   const auto parts = open_parts(flags.stores);
   if (!parts) return parts.error();
+  if (is_wide(parts->front().run->identity().model)) {
+    const RunIdentity& own = parts->front().run->identity();
+    const Result<NameTable> names = label_names_of(own, flags.labels);
+    if (!names) return names.error();
+    return export_wide(flags, form, *parts, *names);
+  }
   const Result<RunIdentity> identity = identity_of(*parts);
   if (!identity) return identity.error();
   const ModelConfig& model = identity->model;

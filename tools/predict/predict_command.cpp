@@ -53,6 +53,8 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
   verb.add_option("--top", flags.top_k, "labels to predict for an example")
       ->check(CLI::Range(std::uint32_t{1}, kTopKMax))
       ->capture_default_str();
+  verb.add_flag("--why", flags.why,
+                "name the words that decided for each label (runs without a hidden layer)");
   verb.add_option("--labels", flags.labels,
                   "file with a label's name a line (otherwise labels.txt beside the examples)");
   verb.add_option("--threads", flags.threads, "compute threads (one a core unless given)")

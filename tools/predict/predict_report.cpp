@@ -45,6 +45,17 @@ std::string predicted_line(const PredictedLabel& predicted, const PredictNames& 
   return coloured(line, predicted.is_true ? Colour::kGreen : Colour::kNone, layout.style);
 }
 
+std::string why_line(const PredictedLabel& predicted, const PredictNames& names,
+                     const PredictLayout& layout) {
+  std::vector<std::string> parts;
+  for (const Contribution& part : predicted.why) {
+    parts.push_back(
+        fmt::format("{} {:+.1f}", names.features.name_or("feature", part.feature), part.value));
+  }
+  return coloured(plain_line("              because of " + joined(parts), layout), Colour::kDim,
+                  layout.style);
+}
+
 std::string missed_line(const std::vector<std::uint32_t>& missed, const PredictNames& names) {
   std::vector<std::string> parts;
   for (const std::uint32_t label : missed) {
@@ -71,6 +82,7 @@ std::string prediction_text(const Prediction& prediction, const PredictNames& na
   text += coloured(line(features_line(prediction, names)), Colour::kDim, layout.style) + "\n";
   for (const PredictedLabel& predicted : prediction.predicted) {
     text += predicted_line(predicted, names, layout) + "\n";
+    if (!predicted.why.empty()) text += why_line(predicted, names, layout) + "\n";
   }
   const std::vector<std::uint32_t> missed = missed_labels(prediction);
   if (!missed.empty()) text += line(missed_line(missed, names)) + "\n";

@@ -239,9 +239,9 @@ Result<void> Predictor::flush() {
     if (normalise_) normalize_row(values.back());
     examples.push_back({prediction.point.labels, prediction.point.features, values.back()});
   }
-  const HiddenCodes codes = model_.encode(examples);
-  Result<std::vector<ScoredLabel>> best =
-      tables_ == nullptr ? model_.top(codes, flags_.top_k) : tables_->top(codes, flags_.top_k);
+  Result<std::vector<ScoredLabel>> best = tables_ == nullptr
+                                              ? model_.top(examples, flags_.top_k)
+                                              : tables_->top(model_.encode(examples), flags_.top_k);
   if (!best) return in_store(best.error(), flags_.store);
   if (auto printed = print_header(); !printed) return printed;
   const std::size_t width = model_.entries(flags_.top_k);
@@ -250,6 +250,10 @@ Result<void> Predictor::flush() {
     Prediction& prediction = batch_[i];
     prediction.predicted = predicted_labels(
         std::span<const ScoredLabel>(*best).subspan(i * width, width), prediction.point.labels);
+    for (PredictedLabel& predicted : prediction.predicted) {
+      if (!flags_.why) break;
+      predicted.why = model_.why(examples[i], predicted.label, kContributionsShown);
+    }
     tally_.add(prediction);
     text += flags_.json ? prediction_json(prediction, *names_)
                         : prediction_text(prediction, *names_, layout_);

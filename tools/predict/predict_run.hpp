@@ -24,6 +24,7 @@ struct PredictFlags {
   std::uint32_t top_k = 5;
   std::uint32_t threads = 0;     // 0: one a core
   std::uint32_t candidates = 0;  // neurons that the tables may propose; 0: all are scored
+  bool why = false;              // name the features that decided
   bool json = false;
   bool show_progress = false;  // on the terminal behind stderr
   ReadFlags read;

@@ -2,12 +2,13 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <utility>
 
 #include "common/model/schedule.hpp"
 #include "master/tasks/worker.hpp"
 #include "schema/gradient.hpp"
-#include "volunteer/train/output/shard_trainer.hpp"
+#include "volunteer/executor.hpp"
 
 namespace gleaner {
 namespace {
@@ -24,7 +25,7 @@ class Retraining {
         schedule_(plan_, run.checkpoint()),
         map_(model_),
         worker_(model_, train, nullptr, count_labels(train), pool, /*lends_input=*/false),
-        output_(model_, pool) {}
+        volunteer_(pool, std::numeric_limits<std::uint64_t>::max()) {}
 
   Result<void> load();
   // Makes those cuts that the run does not have before `round`.
@@ -33,15 +34,12 @@ class Retraining {
 
  private:
   Result<void> load_shard(ShardId shard);
+  // Gives the volunteer a message, and the examples that it asks for; returns its other replies.
+  Result<std::vector<Message>> tell(Message message);
   Result<void> forward(BatchIndex batch);
   // The output shards' part of the oldest batch under way, then the input layer's.
   Result<void> backward(BatchIndex batch);
   Result<void> commit(RoundIndex round);
-
-  Result<void> stage(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
-                     const SparseUpdate& update) {
-    return run_.stage(round, shard, part, parts, update);
-  }
 
   RunStore& run_;
   const ModelConfig model_;
@@ -49,10 +47,33 @@ class Retraining {
   Schedule schedule_;
   const ShardMap map_;
   Worker worker_;
-  ShardTrainer output_;
+  // It holds all output shards.
+  volunteer::Executor volunteer_;
   std::vector<LeaseRef> leases_;
   std::deque<ForwardDone> under_way_;
 };
+
+Result<std::vector<Message>> Retraining::tell(Message message) {
+  std::vector<Message> answers;
+  std::deque<Message> messages;
+  messages.push_back(std::move(message));
+  for (; !messages.empty(); messages.pop_front()) {
+    auto replies = volunteer_.execute(volunteer::Work(std::move(messages.front())));
+    if (!replies) return replies.error();
+    for (Message& reply : *replies) {
+      auto* const request = std::get_if<PointsRequest>(&reply);
+      if (request == nullptr) {
+        answers.push_back(std::move(reply));
+        continue;
+      }
+      Event read = worker_.run(ReadPointsTask{SessionId{}, std::move(*request)});
+      auto& parts = std::get<PointsRead>(read).parts;
+      if (!parts) return parts.error();
+      for (Points& part : *parts) messages.emplace_back(std::move(part));
+    }
+  }
+  return answers;
+}
 
 Result<void> Retraining::load_shard(ShardId shard) {
   const std::uint32_t rows = map_.row_count(shard);
@@ -62,24 +83,23 @@ Result<void> Retraining::load_shard(ShardId shard) {
   grant.next_batch = plan_.round_begin(grant.base_round);
   grant.chunks = grant.base_chunks = (rows + kRowsPerRead - 1) / kRowsPerRead;
   grant.label_counts = run_.label_counts(shard);
-  if (auto begun = output_.begin_load(grant); !begun) return begun;
+  if (auto begun = tell(grant); !begun) return begun.error();
   for (std::uint32_t chunk = 0; chunk < grant.chunks; ++chunk) {
     const std::uint32_t begin = chunk * kRowsPerRead;
     auto stored =
         run_.read_rows(shard, begin, std::min(begin + kRowsPerRead, rows), run_.checkpoint());
     if (!stored) return stored.error();
-    if (auto added = output_.load_chunk({grant.lease, chunk, std::move(*stored)}); !added) {
-      return added;
-    }
+    auto added = tell(ShardChunk{grant.lease, chunk, std::move(*stored)});
+    if (!added) return added.error();
   }
-  const auto ready = output_.finish_load(grant.lease);
-  if (!ready) return ready.error();
   leases_.push_back(grant.lease);
   return {};
 }
 
 Result<void> Retraining::load() {
   if (auto loaded = worker_.load(run_); !loaded) return loaded;
+  auto begun = volunteer_.execute(volunteer::Reset{model_, std::nullopt, 0});
+  if (!begun) return begun.error();
   for (std::uint32_t s = 0; s < map_.output_shards(); ++s) {
     if (auto loaded = load_shard(ShardId{s}); !loaded) return loaded;
   }
@@ -109,21 +129,22 @@ Result<void> Retraining::backward(BatchIndex batch) {
   unit.leases = leases_;
   unit.batches.push_back(
       {batch, done.packed, std::move(done.positives), plan_.rates(batch).output});
-  const auto outcome = output_.train(unit);
-  if (!outcome) return outcome.error();
+  const auto answers = tell(std::move(unit));
+  if (!answers) return answers.error();
   auto gradient = std::make_shared<std::vector<std::int32_t>>(done.codes->codes.size());
-  const Bytes& packed = outcome->result.batches.at(0).gradient;
-  if (!packed.empty()) {
-    if (auto added = add_gradient(*done.codes, packed, *gradient); !added) return added;
+  for (const Message& answer : *answers) {
+    if (const auto* c = std::get_if<ShardCommit>(&answer)) {
+      auto staged = run_.stage(c->round, c->lease.shard, c->part, c->parts, c->update);
+      if (!staged) return staged;
+    } else if (const auto* result = std::get_if<UnitResult>(&answer)) {
+      const Bytes& packed = result->batches.at(0).gradient;
+      if (packed.empty()) continue;
+      if (auto added = add_gradient(*done.codes, packed, *gradient); !added) return added;
+    }
   }
   const Event updated =
       worker_.run(BackwardTask{batch, plan_.rates(batch).input, done.codes, std::move(gradient)});
   if (const auto* failed = std::get_if<TaskFailed>(&updated)) return failed->error;
-  for (const ShardCommit& c : outcome->commits) {
-    if (auto staged = stage(c.round, c.lease.shard, c.part, c.parts, c.update); !staged) {
-      return staged;
-    }
-  }
   return {};
 }
 
@@ -131,9 +152,8 @@ Result<void> Retraining::commit(RoundIndex round) {
   Event committed = worker_.run(CommitInputTask{round});
   if (const auto* failed = std::get_if<TaskFailed>(&committed)) return failed->error;
   for (const InputCommitted::Part& part : std::get<InputCommitted>(committed).parts) {
-    if (auto staged = stage(round, part.shard, part.part, part.parts, *part.update); !staged) {
-      return staged;
-    }
+    auto staged = run_.stage(round, part.shard, part.part, part.parts, *part.update);
+    if (!staged) return staged;
   }
   HistoryRecord record;
   record.checkpoint = round + 1;
@@ -143,7 +163,8 @@ Result<void> Retraining::commit(RoundIndex round) {
 
 Result<void> Retraining::train_round(RoundIndex round, const std::function<void()>& on_batch) {
   while (run_.checkpoint() == round) {
-    const Schedule::Step step = schedule_.next().value();
+    const BatchIndex end = plan_.round_end(round);
+    const Schedule::Step step = schedule_.next(end).value();
     Result<void> done;
     if (step.kind == Schedule::Kind::kForward) {
       done = forward(step.index);
@@ -154,7 +175,7 @@ Result<void> Retraining::train_round(RoundIndex round, const std::function<void(
       done = commit(round);
     }
     if (!done) return done;
-    schedule_.advance();
+    schedule_.advance(end);
   }
   return {};
 }

@@ -29,7 +29,7 @@ Result<void> check_grant(const LeaseGrant& grant, const ModelConfig& config, con
     return refuse(lease, fmt::format("there are only {} shards", map.shard_count()));
   }
   const std::uint32_t rows = map.row_count(lease.shard);
-  const std::uint32_t labels = map.is_output(lease.shard) ? rows : 0;
+  const std::uint32_t labels = map.is_output(lease.shard) ? map.neurons(lease.shard).size() : 0;
   if (grant.label_counts.size() != labels) {
     return refuse(lease, fmt::format("the grant has {} label counts for {} neurons",
                                      grant.label_counts.size(), labels));

@@ -2,10 +2,21 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 #include "common/check.hpp"
+#include "common/limits.hpp"
 #include "schema/gradient.hpp"
 
 namespace gleaner {
+namespace {
+
+// Batches whose forward pass may be under way or done before the first of them is applied. The lag
+// is below it; without a hidden layer it bounds the log.
+constexpr BatchIndex kBatchesAheadMax = 4096;
+static_assert(kStalenessMax < kBatchesAheadMax);
+
+}  // namespace
 
 Pipeline::Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoint)
     : plan_(plan),
@@ -16,9 +27,11 @@ Pipeline::Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoi
 
 std::vector<WorkerTask> Pipeline::advance(RoundIndex rounds_open) {
   std::vector<WorkerTask> tasks;
-  while (const auto step = schedule_.next()) {
+  const BatchIndex forward_end =
+      std::min(plan_.round_begin(std::min(rounds_open, plan_.round_count())),
+               schedule_.next_backward() + kBatchesAheadMax);
+  while (const auto step = schedule_.next(forward_end)) {
     if (step->kind == Schedule::Kind::kForward) {
-      if (plan_.round_of(step->index) >= rounds_open) break;
       tasks.emplace_back(ForwardTask{step->index});
     } else if (step->kind == Schedule::Kind::kBackward) {
       if (step->index >= frontier_) break;
@@ -29,7 +42,7 @@ std::vector<WorkerTask> Pipeline::advance(RoundIndex rounds_open) {
     } else {
       tasks.emplace_back(CommitInputTask{static_cast<RoundIndex>(step->index)});
     }
-    schedule_.advance();
+    schedule_.advance(forward_end);
   }
   return tasks;
 }
@@ -102,7 +115,7 @@ Result<std::vector<AddGradientsTask::Part>> Pipeline::add_results(std::vector<Ba
   std::vector<AddGradientsTask::Part> parts;
   for (BatchResult& result : results) {
     BatchRecord& record = log_.at(result.batch);
-    if (has_gradient) {
+    if (has_gradient && map_.hidden() > 0) {
       parts.push_back({record.codes, std::make_shared<const Bytes>(std::move(result.gradient)),
                        record.gradient});
     }

@@ -121,11 +121,12 @@ bool Placement::waits_for_rejoin() {
 
 std::uint32_t Placement::rows_per_chunk(ShardId shard) const {
   // About as many bytes as a chunk of an output shard.
-  return run_.config.rows_per_chunk * (run_.model.hidden + 1) / run_.map.row_width(shard);
+  return run_.config.rows_per_chunk * run_.map.row_width(ShardId{0}) / run_.map.row_width(shard);
 }
 
 std::uint32_t Placement::base_chunks(ShardId shard, RoundIndex base_round) const {
-  if (base_round == 0 && run_.model.initial_fingerprint == 0) return 0;
+  const bool begins_with_rows = run_.model.initial_fingerprint != 0 || run_.map.is_wide();
+  if (base_round == 0 && !begins_with_rows) return 0;
   const std::uint32_t rows = rows_per_chunk(shard);
   return (run_.map.row_count(shard) + rows - 1) / rows;
 }

@@ -154,6 +154,8 @@ std::optional<Done> Rounds::close() {
   if (is_folding_ || checkpoint_ >= run_.plan.round_count() || !commits_.is_whole(checkpoint_)) {
     return std::nullopt;
   }
+  // The worker's commit comes after its last update; without a hidden layer it has none.
+  if (pipeline_.applied() < run_.plan.round_end(checkpoint_)) return std::nullopt;
   if (!is_done_by_all() || !audits_.is_clear(checkpoint_)) return std::nullopt;
   last_record_ =
       meter_.record(checkpoint_, run_.plan, pipeline_, sessions_.active(), outbox_.now());

@@ -154,6 +154,7 @@ void Units::send_evaluation(SessionId id, SessionState& session, UnitInFlight un
   message.top_k = run_.config.top_k;
   message.hidden = unit.hidden;
   message.leases = unit.leases;
+  if (run_.map.is_wide()) message.first = unit.eval_begin;
   send(id, session, std::move(unit), std::move(message));
 }
 

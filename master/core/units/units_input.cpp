@@ -67,7 +67,7 @@ Result<void> Units::receive(SessionState& session, const InputResult& result) {
 
 Result<void> Units::receive(SessionId id, SessionState& session, PointsRequest& request) {
   // One that has given its last input shard back may still ask for what it would have needed next.
-  if (!session.was_lent_input) {
+  if (!session.was_lent_input && !run_.map.is_wide()) {
     return protocol_error("it asks for examples, and was lent no input shard");
   }
   if (session.points_in_flight + request.points.size() > kPointsInFlightMax) {

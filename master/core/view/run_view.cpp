@@ -16,7 +16,7 @@ CoreSnapshot RunView::snapshot() const {
   view.batches = run_.plan.batch_count();
   view.epoch = run_.plan.epoch_of(view.batch);
   view.epochs = run_.model.epochs;
-  view.staleness = run_.plan.lag(view.batch);
+  view.staleness = run_.map.is_wide() ? 0 : run_.plan.lag(view.batch);
   view.examples = meter_.examples();
   view.unit_bytes_down = meter_.unit_bytes_down();
   view.unit_bytes_up = meter_.unit_bytes_up();

@@ -37,12 +37,20 @@ function named({ label, name }) {
   return name ?? `label ${label}`;
 }
 
+// The words that decided, where the model can tell.
+function because({ why }) {
+  if (!why?.length) return [];
+  const parts = why.map(({ feature, name, value }) =>
+    `${name ?? `feature ${feature}`} ${value < 0 ? "−" : "+"}${Math.abs(value).toFixed(1)}`);
+  return [element("div", { className: "hint" }, `because of ${parts.join(", ")}`)];
+}
+
 function showPrediction({ name, point, features, predicted, missed }) {
   const rows = predicted.map((entry) => element("tr", { className: entry.is_true ? "is-true" : "" },
     element("td", { className: "number" }, percent(entry.probability, 1)),
     element("td", {}, bar(entry.probability)),
     element("td", { className: "mark-true" }, entry.is_true ? "✓ true" : ""),
-    element("th", { scope: "row" }, named(entry))));
+    element("th", { scope: "row" }, named(entry), ...because(entry))));
   const known = features.slice(0, 10).map((feature) => feature.name ?? `feature ${feature.feature}`);
   byId("predict-answer").replaceChildren(
     element("h3", {}, name ?? `example ${count(point)}`),

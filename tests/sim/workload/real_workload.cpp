@@ -6,6 +6,7 @@
 #include "master/tasks/persister.hpp"
 #include "master/tasks/resume_point.hpp"
 #include "master/tasks/worker.hpp"
+#include "storage/model/wide_start.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/executor.hpp"
 
@@ -74,7 +75,10 @@ Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk, bool le
                                             const std::function<void(RunStore&)>& opened) {
   RunIdentity identity;
   identity.model = model_;
-  auto store = RunStore::create_or_open(std::move(disk), identity, label_counts_);
+  std::optional<WideStart> start;
+  if (is_wide(model_)) start.emplace(model_, train_);
+  auto store = RunStore::create_or_open(std::move(disk), identity, label_counts_,
+                                        start ? start->rows(model_) : InitialRows());
   if (!store) return store.error();
   RunStore& run = **store;
   opened(run);

@@ -36,6 +36,17 @@ bool is_refused(const Bytes& packed) {
 
 }  // namespace
 
+TEST_CASE("hidden codes: without a hidden layer only the number of examples travels", "[hidden]") {
+  HiddenCodes codes;
+  codes.examples = 300;
+  const Bytes packed = pack(codes);
+  REQUIRE(packed == Bytes{44, 1, 0, 0, 0});
+  REQUIRE(unpack_hidden(packed).value() == codes);
+  REQUIRE(mean_length(codes) == 0.0);
+  REQUIRE_FALSE(unpack_hidden(Bytes{44, 1, 0, 0, 1}).ok());
+  REQUIRE_FALSE(unpack_hidden(Bytes{44, 1, 0, 0, 0, 0}).ok());
+}
+
 TEST_CASE("hidden codes: packing and unpacking gives the same codes", "[hidden]") {
   for (const std::uint32_t examples : {1u, 2u, 3u, 17u}) {
     for (const std::uint32_t hidden : {16u, 48u, 64u, 80u, 128u, 1024u}) {

@@ -6,7 +6,7 @@ gleaner_test(volunteer_core_test LABEL unit
           ${PROJECT_SOURCE_DIR}/tests/support/volunteer_driver.cpp
   LINK gleaner_volunteer_core)
 gleaner_test(executor_test LABEL unit
-  SOURCES executor_test.cpp input_work_test.cpp
+  SOURCES executor_test.cpp example_work_test.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/watched_memory.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
   LINK gleaner_executor)

@@ -109,6 +109,20 @@ std::optional<std::vector<std::uint32_t>> OutputRows::step_back(std::uint32_t co
   return rows;
 }
 
+ShardDigest OutputRows::digest(ShardId shard) const {
+  ShardDigest digest;
+  std::vector<float> row(hidden_ + std::size_t{2});
+  for (std::uint32_t r = 0; r < rows(); ++r) {
+    if (!is_stored(r)) continue;
+    read(r, std::span(row).first(row.size() - 1));
+    row.back() = states_[r];
+    ++digest.rows;
+    digest.sum += row_digest(
+        shard, r, {reinterpret_cast<const std::uint8_t*>(row.data()), row.size() * sizeof(float)});
+  }
+  return digest;
+}
+
 void OutputRows::put_back(const Copies& copies, std::vector<std::uint32_t>& rows) {
   for (std::size_t i = 0; i < copies.rows.size(); ++i) {
     const std::uint32_t row = copies.rows[i];

@@ -17,6 +17,7 @@
 
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
+#include "common/model/shard_digest.hpp"
 #include "common/model/shard_rows.hpp"
 
 namespace gleaner {
@@ -73,6 +74,10 @@ class OutputRows {
   [[nodiscard]] bool is_stored(std::uint32_t row) const { return stored_[row] != 0; }
 
   void mark_stored(std::uint32_t row) { stored_[row] = 1; }
+
+  // The digest of the shard at its last commit, as a store has it. Requires that nothing is touched
+  // since.
+  [[nodiscard]] ShardDigest digest(ShardId shard) const;
 
   [[nodiscard]] std::uint64_t memory_bytes() const;
 

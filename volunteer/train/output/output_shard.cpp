@@ -252,20 +252,6 @@ bool OutputShard::step_back(std::uint32_t commits) {
   return true;
 }
 
-ShardDigest OutputShard::digest() const {
-  ShardDigest digest;
-  std::vector<float> row(context_.config.hidden + std::size_t{2});
-  for (std::uint32_t r = 0; r < rows_.rows(); ++r) {
-    if (!rows_.is_stored(r)) continue;
-    rows_.read(r, std::span(row).first(row.size() - 1));
-    row.back() = rows_.state(r);
-    ++digest.rows;
-    digest.sum += row_digest(
-        shard_, r, {reinterpret_cast<const std::uint8_t*>(row.data()), row.size() * sizeof(float)});
-  }
-  return digest;
-}
-
 std::vector<ShardRows> OutputShard::touched_rows() const {
   const std::size_t width = context_.config.hidden + std::size_t{1};
   const std::size_t tables = codes_.tables();

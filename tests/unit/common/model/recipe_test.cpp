@@ -117,20 +117,21 @@ TEST_CASE("recipe: small data get small batches and enough updates", "[recipe]")
           recipe(facts(20'756, 159, 1)).model.batch_examples);
 }
 
-TEST_CASE("recipe: units are linear and the layer wide where labels have few examples",
-          "[recipe]") {
+TEST_CASE("recipe: units are linear where labels have few examples", "[recipe]") {
   const ModelConfig rare = recipe(facts(560'198, 100'000, 1)).model;
   REQUIRE(rare.hidden_units == HiddenUnits::kLinear);
-  REQUIRE(rare.hidden > 128);
-  REQUIRE(rare.dropout > 0);
+  REQUIRE(rare.hidden == 128);
+  REQUIRE(rare.dropout == 0);
   REQUIRE(rare.batch_examples > 128);
   const ModelConfig common = recipe(facts(560'198, 1'000, 1)).model;
   REQUIRE(common.hidden_units == HiddenUnits::kRelu);
   REQUIRE(common.hidden == 128);
   REQUIRE(common.dropout == 0);
-  // As wide as memory allows.
-  REQUIRE(recipe(facts(3'000'000, 314'284, 1)).model.hidden < rare.hidden);
-  REQUIRE(recipe(facts(30'000'000, 2'800'000, 1)).model.hidden == 128);
+  // The recipe best is as wide as memory allows.
+  const RecipeRequest best{.kind = RecipeKind::kBest};
+  REQUIRE(recipe(facts(560'198, 1'000, 1), best).model.hidden == 1024);
+  REQUIRE(recipe(facts(3'000'000, 314'284, 1), best).model.hidden == 512);
+  REQUIRE(recipe(facts(30'000'000, 2'800'000, 1), best).model.hidden == 128);
 }
 
 TEST_CASE("recipe: rounds are as long as the commits' share asks for", "[recipe]") {
@@ -171,6 +172,26 @@ TEST_CASE("recipe: fast does less than auto, and best more", "[recipe]") {
     REQUIRE(usual.rate_decay < best.rate_decay);
     REQUIRE(recipe(data, {.epochs = 99}).model.rate_decay == usual.rate_decay);
   }
+}
+
+TEST_CASE("recipe: texts get wide rows, and few or dense features a hidden layer", "[recipe]") {
+  DatasetFacts texts = facts(20'000, 50'000, 3);
+  texts.features_per_point = 20;
+  const ModelConfig wide = recipe(texts).model;
+  REQUIRE(is_wide(wide));
+  REQUIRE(validate(wide).ok());
+  REQUIRE(wide.sampling == Sampling::kLsh);
+  REQUIRE(RunPlan(wide).round_count() == wide.epochs);
+  for (const RecipeKind kind : {RecipeKind::kFast, RecipeKind::kBest}) {
+    REQUIRE(validate(recipe(texts, {.kind = kind}).model).ok());
+  }
+  REQUIRE_FALSE(is_wide(recipe(texts, {.hidden = 256}).model));
+  texts.features = 999;
+  REQUIRE_FALSE(is_wide(recipe(texts).model));
+  REQUIRE(is_wide(recipe(texts, {.hidden = 0}).model));
+  texts.features = 5'000;
+  texts.features_per_point = 251;
+  REQUIRE_FALSE(is_wide(recipe(texts).model));
 }
 
 TEST_CASE("recipe: a lag that is given is kept", "[recipe]") {

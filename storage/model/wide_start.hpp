@@ -1,0 +1,58 @@
+// The wide rows that a run without a hidden layer begins with. A label's row is the sum of its
+// training examples, each scaled to unit length, over the features that it keeps, scaled to the
+// length `wide_scale`: training begins with the nearest label centroid. A label keeps its largest
+// features, and more of them the more examples it has: rare labels are told apart by a few words,
+// and frequent ones need thousands. The state of its first stored row is the factor by which the
+// sum was scaled: what an example itself has put into the row.
+//
+// One shard is in hand at a time. Memory is four bytes per label entry of the training data, and
+// what a shard's rows take. A function of data and configuration; one thread at a time.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/dataset/packed_dataset.hpp"
+#include "common/model/model_config.hpp"
+#include "common/model/shard_map.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// Features that a label with this number of examples keeps, at most.
+std::uint64_t wide_features_kept(const ModelConfig& config, std::uint64_t examples);
+
+class WideStart {
+ public:
+  // `train` outlives this.
+  WideStart(const ModelConfig& config, const PackedDataset& train);
+
+  // ModelConfig::wide_rows: the rows of the shard that has most. `is_stopping` may ask to give up,
+  // which gives 0.
+  std::uint32_t rows_max(const std::function<bool()>& is_stopping = {});
+
+  // The rows of a new run of `config`, whose wide_rows is rows_max(). This outlives it.
+  [[nodiscard]] InitialRows rows(const ModelConfig& config);
+
+ private:
+  // The rows of a shard, all of them.
+  ShardRows make_rows(ShardId shard);
+  // The features that a label keeps, ascending, and their sums before scaling, in sums_.
+  void sum_up(std::uint32_t label);
+  void append_rows(ShardRows& rows, std::uint32_t neuron, std::uint32_t label);
+
+  ModelConfig config_;
+  ShardMap map_;
+  const PackedDataset& train_;
+  std::vector<std::uint64_t> offsets_;   // of a label's examples, and the end of the last
+  std::vector<std::uint64_t> examples_;  // by label
+  std::vector<double> sums_;             // by feature; zero between labels
+  std::vector<std::uint32_t> features_;  // of the label in hand
+  ShardId made_{~0u};                    // the shard whose rows are in made_rows_
+  ShardRows made_rows_;
+};
+
+}  // namespace gleaner

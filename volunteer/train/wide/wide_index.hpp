@@ -1,0 +1,109 @@
+// Which neurons a feature speaks for, over all wide shards that are held: the posting list of each
+// feature, and a short list of the neurons with the largest weights for it, from which active
+// neurons are chosen. The short lists are made again as weights change, as hash tables are.
+//
+// A shard's part of a short list depends on that shard alone: its `feature_list / output_shards`
+// largest positive weights, one at least, and of equal ones that of the lower neuron.
+//
+// Neurons are numbered through the shards that are held, in order. One caller at a time; loops run
+// on the pool.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/dataset/packed_dataset.hpp"
+#include "common/model/model_config.hpp"
+#include "common/thread_pool.hpp"
+#include "schema/messages.hpp"
+#include "volunteer/train/wide/wide_shard.hpp"
+
+namespace gleaner {
+
+class WideIndex {
+ public:
+  struct Entry {
+    std::uint32_t neuron = 0;
+    float weight = 0;
+  };
+
+  // `config` and `pool` outlive the index.
+  WideIndex(const ModelConfig& config, ThreadPool& pool) : config_(config), pool_(pool) {}
+
+  // Makes these, ascending, the shards that are held; they are loaded, and outlive the index or the
+  // next call.
+  void hold(std::span<const WideShard* const> shards);
+
+  [[nodiscard]] std::span<const WideShard* const> shards() const { return shards_; }
+
+  // The number of a shard's first neuron; shards().size(): of all neurons.
+  [[nodiscard]] std::uint32_t first_neuron(std::size_t place) const { return firsts_[place]; }
+
+  [[nodiscard]] std::uint32_t neurons() const { return firsts_.back(); }
+
+  // The place of the shard that has the neuron.
+  [[nodiscard]] std::uint32_t place_of(std::uint32_t neuron) const { return places_[neuron]; }
+
+  // Makes the short lists again, of the weights that the shards last named for them.
+  void rebuild_lists();
+
+  [[nodiscard]] std::span<const Entry> list(std::uint32_t feature) const {
+    const Lists& lists = lists_[feature / kFeaturesPerChunk];
+    const std::size_t index = feature % kFeaturesPerChunk;
+    return std::span(lists.entries)
+        .subspan(lists.ends[index], lists.ends[index + 1] - lists.ends[index]);
+  }
+
+  // The best `top_k` neurons of the shards at `places`, by exact scores, of each of these examples,
+  // which have unit length: examples x min(top_k, their neurons), by descending score, then
+  // ascending neuron in the layer.
+  [[nodiscard]] std::vector<ScoredNeuron> exact_top(std::span<const std::size_t> places,
+                                                    std::span<const ExampleView> examples,
+                                                    std::uint32_t top_k);
+
+  // Weights have changed: exact scores are to see them.
+  void mark_weights_changed() { weights_.clear(); }
+
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
+ private:
+  static constexpr std::uint32_t kFeaturesPerChunk = 1024;
+
+  // The short lists of some features that follow each other.
+  struct Lists {
+    std::vector<std::size_t> ends;  // features + 1
+    std::vector<Entry> entries;
+  };
+
+  // A feature of a neuron.
+  struct Posting {
+    std::uint32_t neuron = 0;  // through all shards
+    std::uint32_t index = 0;   // among the neuron's features
+  };
+
+  [[nodiscard]] float weight_of(const Posting& posting) const {
+    const std::size_t place = places_[posting.neuron];
+    return shards_[place]->weights(posting.neuron - firsts_[place])[posting.index];
+  }
+
+  [[nodiscard]] float listed_weight_of(const Posting& posting) const {
+    const std::size_t place = places_[posting.neuron];
+    return shards_[place]->listed_weights(posting.neuron - firsts_[place])[posting.index];
+  }
+
+  void rebuild(std::uint32_t first_feature, Lists& lists) const;
+  void read_weights();
+
+  const ModelConfig& config_;
+  ThreadPool& pool_;
+  std::vector<const WideShard*> shards_;
+  std::vector<std::uint32_t> firsts_{0};
+  std::vector<std::uint32_t> places_;  // neurons
+  std::vector<std::size_t> ends_;      // features + 1: of their postings
+  std::vector<Posting> postings_;      // ascending by neuron within a feature
+  std::vector<float> weights_;         // parallel to postings; empty until they are read
+  std::vector<Lists> lists_;
+};
+
+}  // namespace gleaner

@@ -6,11 +6,13 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
 #include "common/access/hide_secrets.hpp"
 #include "common/exit_code.hpp"
+#include "common/settings/did_you_mean.hpp"
 #include "schema/versions.hpp"
 #include "tools/access/access_commands.hpp"
 #include "tools/bench/bench_command.hpp"
@@ -43,13 +45,31 @@ constexpr const char* kFooter =
     "  gleaner checkpoint digest run1\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";
 
+// "; did you mean 'status'?" for a word that is no command where it stands, and "; did you mean
+// 0.2?" for a number that is none.
+std::string meant(const CLI::App& app, std::string_view sentence) {
+  constexpr std::string_view kBeforeValue = " = ";  // "Could not convert: --share = 0,2"
+  const std::size_t value = sentence.rfind(kBeforeValue);
+  if (value != std::string_view::npos) {
+    return gleaner::did_you_mean_number(sentence.substr(value + kBeforeValue.size()));
+  }
+  const CLI::App* command = &app;
+  while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
+  std::vector<std::string> names;
+  for (const CLI::App* one : command->get_subcommands([](const CLI::App*) { return true; })) {
+    names.push_back(one->get_name());
+  }
+  const std::vector<std::string> unknown = app.remaining(true);
+  return unknown.empty() ? "" : gleaner::did_you_mean(unknown.front(), names);
+}
+
 // CLI11's sentence, with what to do. --help and --version come this way as well and are no errors.
 int report(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
   fmt::print(stderr,
-             "gleaner: {}; `gleaner --help` lists the commands, `gleaner COMMAND --help` "
+             "gleaner: {}{}; `gleaner --help` lists the commands, `gleaner COMMAND --help` "
              "what one takes\n",
-             error.what());
+             error.what(), meant(app, error.what()));
   return static_cast<int>(gleaner::ExitCode::kUsage);
 }
 

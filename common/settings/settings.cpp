@@ -5,14 +5,10 @@
 #include <algorithm>
 
 #include "common/check.hpp"
+#include "common/settings/did_you_mean.hpp"
 
 namespace gleaner {
 namespace {
-
-// A word further away than a third of its length is another word.
-bool is_close(std::size_t distance, std::string_view word) {
-  return distance <= std::max<std::size_t>(1, word.size() / 3);
-}
 
 std::string hint(std::string_view word) {
   return fmt::format(" Did you mean {}?", word);
@@ -109,27 +105,6 @@ std::map<std::string, std::string> Settings::run_values() const {
     if (setting.scope != SettingScope::kMachine) values[setting.key] = setting.value.get();
   }
   return values;
-}
-
-std::size_t edit_distance(std::string_view a, std::string_view b) {
-  // Optimal string alignment: rows of the table for a[0, i - 2), a[0, i - 1) and a[0, i).
-  std::vector<std::size_t> before_last(b.size() + 1);
-  std::vector<std::size_t> last(b.size() + 1);
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::swap(before_last, last);
-    std::swap(last, row);
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t substituted = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-      row[j] = std::min({substituted, last[j] + 1, row[j - 1] + 1});
-      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-        row[j] = std::min(row[j], before_last[j - 2] + 1);
-      }
-    }
-  }
-  return row[b.size()];
 }
 
 }  // namespace gleaner

@@ -86,8 +86,4 @@ std::string print_flags(const Settings& settings);
 // `text` wrapped at 80 columns, every line indented by `indent`.
 std::string wrap_text(std::string_view text, std::size_t indent);
 
-// The smallest number of insertions, deletions, substitutions and swaps of neighbours that turn one
-// word into the other.
-std::size_t edit_distance(std::string_view a, std::string_view b);
-
 }  // namespace gleaner

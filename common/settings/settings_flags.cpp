@@ -8,6 +8,7 @@
 
 #include "common/check.hpp"
 #include "common/exit_code.hpp"
+#include "common/settings/did_you_mean.hpp"
 
 namespace gleaner {
 namespace {
@@ -115,7 +116,8 @@ Result<ParsedArguments> parse(const Settings& settings, const ProgramText& progr
 Result<void> apply(const Setting& setting, const std::string& source, const std::string& text) {
   if (setting.value.set(text)) return {};
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("{} is '{}': it must be {}", source, text, setting.expects())};
+               fmt::format("{} is '{}': it must be {}{}", source, text, setting.expects(),
+                           did_you_mean_number(text))};
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <filesystem>
 #include <fstream>
 
+#include "common/settings/did_you_mean.hpp"
 #include "common/settings/settings.hpp"
 
 namespace gleaner {

@@ -55,18 +55,21 @@ std::optional<double> parse_number(std::string_view text) {
 }
 
 std::optional<std::uint64_t> parse_bytes(std::string_view text) {
-  if (text.size() > 2 && text.ends_with("iB")) {
-    text.remove_suffix(2);
-    if (kByteSuffixes.find(text.back()) == std::string_view::npos) return std::nullopt;
-  }
-  if (text.empty()) return std::nullopt;
+  const std::size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  std::string unit(text.substr(digits));
+  unit.erase(0, unit.find_first_not_of(' '));
+  std::ranges::transform(unit, unit.begin(), [](char c) {
+    return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+  });
   unsigned shift = 0;
-  const std::size_t suffix = kByteSuffixes.find(text.back());
-  if (suffix != std::string_view::npos) {
+  if (digits < text.size()) {
+    const std::size_t suffix = unit.empty() ? std::string_view::npos : kByteSuffixes.find(unit[0]);
+    if (suffix == std::string_view::npos) return std::nullopt;
+    const std::string_view rest = std::string_view(unit).substr(1);
+    if (!rest.empty() && rest != "B" && rest != "IB") return std::nullopt;
     shift = static_cast<unsigned>(suffix + 1) * 10;
-    text.remove_suffix(1);
   }
-  const std::optional<std::uint64_t> count = parse_whole<std::uint64_t>(text);
+  const std::optional<std::uint64_t> count = parse_whole<std::uint64_t>(text.substr(0, digits));
   if (!count || *count > (std::numeric_limits<std::uint64_t>::max() >> shift)) return std::nullopt;
   return *count << shift;
 }

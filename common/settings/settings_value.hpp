@@ -40,7 +40,8 @@ struct SettingValue {
   [[nodiscard]] bool allows_word(std::string_view text) const;
 };
 
-// A count of bytes: digits, then K, M, G or T (powers of 1024), then "iB" if you like.
+// A count of bytes: digits, then K, M, G or T (powers of 1024), then "B" or "iB" if you like; in
+// small letters and behind a blank as well.
 std::optional<std::uint64_t> parse_bytes(std::string_view text);
 // The shortest exact text: 4G, 1536M, 1000.
 std::string bytes_text(std::uint64_t bytes);

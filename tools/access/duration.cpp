@@ -2,8 +2,10 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <array>
 #include <charconv>
-#include <string>
+#include <string_view>
 
 namespace gleaner {
 namespace {
@@ -11,21 +13,25 @@ namespace {
 constexpr std::uint64_t kDay = 24 * 3600;
 constexpr std::uint64_t kMost = 36'525 * kDay;
 
-std::uint64_t seconds_of(char unit) {
-  switch (unit) {
-    case 's':
-      return 1;
-    case 'm':
-      return 60;
-    case 'h':
-      return 3600;
-    case 'd':
-      return kDay;
-    case 'w':
-      return 7 * kDay;
-    default:
-      return 0;
+struct Unit {
+  std::uint64_t seconds;
+  std::array<std::string_view, 5> names;
+};
+
+constexpr std::array<Unit, 5> kUnits = {{{1, {"s", "sec", "secs", "second", "seconds"}},
+                                         {60, {"m", "min", "mins", "minute", "minutes"}},
+                                         {3600, {"h", "hr", "hrs", "hour", "hours"}},
+                                         {kDay, {"d", "day", "days"}},
+                                         {7 * kDay, {"w", "wk", "week", "weeks"}}}};
+
+// 0 for what is no unit.
+std::uint64_t seconds_of(std::string_view name) {
+  for (const Unit& unit : kUnits) {
+    if (!name.empty() && std::ranges::find(unit.names, name) != unit.names.end()) {
+      return unit.seconds;
+    }
   }
+  return 0;
 }
 
 }  // namespace
@@ -34,7 +40,9 @@ Result<std::uint64_t> parse_duration_seconds(std::string_view text) {
   std::uint64_t number = 0;
   const char* const end = text.data() + text.size();
   const auto parsed = std::from_chars(text.data(), end, number);
-  const std::uint64_t unit = parsed.ptr + 1 == end ? seconds_of(*parsed.ptr) : 0;
+  std::string_view name(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
+  name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
+  const std::uint64_t unit = seconds_of(name);
   if (parsed.ec != std::errc{} || unit == 0 || number == 0 || number > kMost / unit) {
     return Error{ErrorCode::kInvalidArgument,
                  fmt::format("'{}' is no span of time: give one such as 30m, 12h, 7d or 2w", text)};

@@ -8,7 +8,7 @@
 
 namespace gleaner {
 
-// "90s", "30m", "12h", "7d", "2w" in seconds; more than none, at most a hundred years.
+// "90s", "30 min", "12 hours", "7d", "2w" in seconds; more than none, at most a hundred years.
 Result<std::uint64_t> parse_duration_seconds(std::string_view text);
 
 }  // namespace gleaner

@@ -7,6 +7,7 @@
 #include <cstring>
 #include <limits>
 
+#include "common/settings/did_you_mean.hpp"
 #include "common/settings/settings_flags.hpp"
 
 namespace gleaner {
@@ -328,14 +329,33 @@ TEST_CASE("settings: a store remembers what belongs to the run and nothing else"
   REQUIRE(values.count("machine.path") == 0);
 }
 
+TEST_CASE("settings: a number as people write it is refused with the number", "[settings]") {
+  CHECK(did_you_mean_number("0,2") == "; did you mean 0.2?");
+  CHECK(did_you_mean_number("20 %") == "; did you mean 0.2?");
+  CHECK(did_you_mean_number("2,5%") == "; did you mean 0.025?");
+  for (const char* text : {"", "0.2", "1,2,3", "%", "many", "1,x"}) {
+    CHECK(did_you_mean_number(text).empty());
+  }
+}
+
+TEST_CASE("did you mean: the closest word is named, whatever its capitals", "[settings]") {
+  const std::vector<std::string> known = {"status", "Title", "verify"};
+  CHECK(did_you_mean("statsu", known) == "; did you mean 'status'?");
+  CHECK(did_you_mean("title", known) == "; did you mean 'Title'?");
+  CHECK(did_you_mean("body", known).empty());
+  CHECK(did_you_mean("body", {}).empty());
+}
+
 TEST_CASE("settings: sizes in bytes are read and written exactly", "[settings]") {
   REQUIRE(parse_bytes("0") == 0u);
   REQUIRE(parse_bytes("1000") == 1000u);
   REQUIRE(parse_bytes("4G") == std::uint64_t{4} << 30);
   REQUIRE(parse_bytes("4GiB") == std::uint64_t{4} << 30);
+  REQUIRE(parse_bytes("5GB") == std::uint64_t{5} << 30);
+  REQUIRE(parse_bytes("5 gb") == std::uint64_t{5} << 30);
   REQUIRE(parse_bytes("16777215T") == std::uint64_t{16777215} << 40);
-  for (const char* bad : {"", "G", "iB", "4iB", "4GB", "4 G", "-4G", "+4", "4.5G", "16777216T",
-                          "18446744073709551616", "0x10", "4g"}) {
+  for (const char* bad : {"", "G", "iB", "4iB", "4GBB", "4 ", "-4G", "+4", "4.5G", "16777216T",
+                          "18446744073709551616", "0x10", "4X"}) {
     INFO(bad);
     REQUIRE_FALSE(parse_bytes(bad).has_value());
   }

@@ -274,10 +274,39 @@ class ZstdSource final : public WindowedSource {
   bool is_between_frames_ = true;
 };
 
+// Forms that hold texts but are not read here, by how they begin.
+struct OtherForm {
+  std::string_view begin;
+  const char* what;
+  const char* remedy;
+};
+
+constexpr std::array<OtherForm, 6> kOtherForms = {
+    {{{"\xfd"
+       "7zXZ\0",
+       6},
+      "compressed by xz",
+      "decompress it with 'xz -d'"},
+     {"BZh9", "compressed by bzip2", "decompress it with 'bzip2 -d'"},
+     {"\x04\x22\x4d\x18", "compressed by lz4", "decompress it with 'lz4 -d'"},
+     {"PK\x03\x04", "a zip archive or a workbook of a spreadsheet",
+      "unzip it, or save the sheet as CSV"},
+     {"7z\xbc\xaf", "a 7z archive", "unpack it with '7z x'"},
+     {"PAR1", "a Parquet file",
+      "write it as CSV or JSON lines, or compress that by gzip or zstd"}}};
+
+constexpr std::size_t kBeginBytes = 6;  // of the longest
+
 Result<std::unique_ptr<ByteSource>> decode(std::unique_ptr<ByteSource> stored) {
   Window window(std::move(stored));
-  Result<void> filled = window.fill(4);
+  Result<void> filled = window.fill(kBeginBytes);
   if (!filled) return filled.error();
+  for (const OtherForm& form : kOtherForms) {
+    if (!window.view().starts_with(form.begin)) continue;
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{} is {}, which is not read here; {}", window.inner().name(),
+                             form.what, form.remedy)};
+  }
   const bool gzip = is_gzip(window.view());
   const bool zstd = is_zstd(window.view());
   std::unique_ptr<ByteSource> source;
@@ -294,10 +323,14 @@ Result<std::unique_ptr<ByteSource>> decode(std::unique_ptr<ByteSource> stored) {
 }  // namespace
 
 Result<std::unique_ptr<ByteSource>> open_file_source(const std::string& path) {
+  return open_file_source(path, path);
+}
+
+Result<std::unique_ptr<ByteSource>> open_file_source(const std::string& path, std::string name) {
   const int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd < 0) {
     const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
-    return Error{code, fmt::format("{}: cannot be opened: {}", path,
+    return Error{code, fmt::format("{}: cannot be opened: {}", name,
                                    std::generic_category().message(errno))};
   }
 
@@ -305,10 +338,10 @@ Result<std::unique_ptr<ByteSource>> open_file_source(const std::string& path) {
 
   const bool is_known = ::fstat(fd, &status) == 0;
   auto file = std::make_unique<FileSource>(
-      path, fd, is_known ? static_cast<std::uint64_t>(status.st_size) : 0);
+      std::move(name), fd, is_known ? static_cast<std::uint64_t>(status.st_size) : 0);
   if (!is_known || !S_ISREG(status.st_mode)) {
     return Error{ErrorCode::kInvalidArgument,
-                 path +
+                 file->name() +
                      ": is not a regular file; data sets are read more than once, so save a "
                      "stream to a file first"};
   }

@@ -31,6 +31,8 @@ class ByteSource {
 
 // Refuses folders and what cannot be read twice (pipes): packing and splitting take several passes.
 Result<std::unique_ptr<ByteSource>> open_file_source(const std::string& path);
+// Messages call the file `name`.
+Result<std::unique_ptr<ByteSource>> open_file_source(const std::string& path, std::string name);
 
 // `bytes` must outlive the source.
 Result<std::unique_ptr<ByteSource>> open_memory_source(std::string name, std::string_view bytes);

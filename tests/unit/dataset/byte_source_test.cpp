@@ -98,6 +98,16 @@ TEST_CASE("byte source: what is not a readable regular file is refused by name",
   CHECK_THAT(message_of(open_file_source(folder.file("pipe"))), Contains("not a regular file"));
 }
 
+TEST_CASE("byte source: forms that are not read are called by their names", "[byte_source]") {
+  using namespace std::string_literals;
+  CHECK(message_of(decode("\xfd\x37\x7a\x58\x5a\x00rest"s)) ==
+        "data.txt is compressed by xz, which is not read here; decompress it with 'xz -d'");
+  CHECK_THAT(message_of(decode("BZh91AY&SY")), Contains("bzip2 -d"));
+  CHECK_THAT(message_of(decode("PK\x03\x04 and more")), Contains("save the sheet as CSV"));
+  CHECK_THAT(message_of(decode("PAR1....")), Contains("a Parquet file"));
+  CHECK(decode("BZ is a text").ok());
+}
+
 TEST_CASE("byte source: progress counts stored bytes", "[byte_source]") {
   const TempFolder folder;
   const std::string stored = gzip(long_text());

@@ -87,11 +87,13 @@ Result<void> open_training_set(const MasterConfig& config, const PackOptions& op
   data.train = std::move(*train);
   // Damage is found here, as an error, and not in the middle of training.
   if (auto intact = data.train->verify_all(); !intact) return intact.error();
-  if (data.train->points() > 0 && data.train->labels() > 0 && data.train->features() > 0) return {};
+  const PackedSummary summary = data.train->summary();
+  if (summary.label_entries > 0 && summary.feature_entries > 0) return {};
+  const char* const missing = summary.label_entries == 0 ? "label" : "feature";
   return Error{ErrorCode::kInvalidData,
-               fmt::format("{}: there is nothing to train on ({} examples, {} features, {} labels)",
-                           config.data.train, data.train->points(), data.train->features(),
-                           data.train->labels())};
+               fmt::format("{}: there is nothing to train on: none of its {} examples has a {}; "
+                           "'gleaner dataset info {}' shows what was read",
+                           config.data.train, data.train->points(), missing, config.data.train)};
 }
 
 Result<void> open_test_set(const MasterConfig& config, PackOptions options, RunData& data) {

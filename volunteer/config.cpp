@@ -299,6 +299,7 @@ Result<VolunteerStart> load_volunteer_config(const std::vector<std::string>& arg
   start.to_print = std::move(*loaded);
   if (!start.to_print) {
     if (auto read = read_line_file(start.config); !read) return read.error();
+    start.config.master = address_in(start.config.master);
     if (auto checked = check(start.config); !checked) return checked.error();
   }
   return start;

@@ -15,7 +15,7 @@ void hide_secrets(std::span<char* const> arguments) {
       std::fill(argument + hash + 1, argument + text.size(), 'x');
       continue;
     }
-    const std::size_t begin = text.find(kAddressScheme);
+    const std::size_t begin = find_address_scheme(text);
     if (begin == std::string_view::npos) continue;
     const std::size_t key = text.find('/', begin + kAddressScheme.size());
     const std::size_t invite = key == std::string_view::npos ? key : text.find('.', key);

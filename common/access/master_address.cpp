@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
 namespace gleaner {
 namespace {
 
@@ -12,9 +14,37 @@ Error unusable(std::string_view why) {
                            why)};
 }
 
+constexpr std::string_view kAround = " \t\r\n'\"`<>";
+
+char small(char c) {
+  return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+}
+
 }  // namespace
 
+std::size_t find_address_scheme(std::string_view text) {
+  const auto found = std::ranges::search(text, kAddressScheme, {}, small);
+  return found.empty() ? std::string_view::npos
+                       : static_cast<std::size_t>(found.begin() - text.begin());
+}
+
+std::string address_in(std::string_view pasted) {
+  const std::size_t scheme = find_address_scheme(pasted);
+  const bool has_scheme = scheme != std::string_view::npos;
+  const std::size_t begin = has_scheme ? scheme : pasted.find_first_not_of(kAround);
+  if (begin == std::string_view::npos) return {};
+  pasted.remove_prefix(begin);
+  if (!has_scheme) return std::string(pasted.substr(0, pasted.find_last_not_of(kAround) + 1));
+  std::string line(pasted.substr(0, pasted.find_first_of(kAround)));
+  line.erase(line.find_last_not_of("./,;)") + 1);
+  std::ranges::transform(line, line.begin(), small);
+  return line;
+}
+
 Result<MasterAddress> parse_master_address(std::string_view text) {
+  if (text.starts_with("http://") || text.starts_with("https://")) {
+    return unusable("it is that of a page");
+  }
   if (!text.starts_with(kAddressScheme)) {
     const auto where = parse_host_port(text);
     if (!where) return where.error();

@@ -32,6 +32,13 @@ struct MasterAddress {
 
 inline constexpr std::string_view kAddressScheme = "gleaner://";
 
+// Where the scheme begins, in capitals or not; npos when it is nowhere.
+std::size_t find_address_scheme(std::string_view text);
+
+// The address within what people paste: between blanks, quotes or angle brackets, in capitals, with
+// a point or a slash behind it, or in the whole command. Without a scheme, the text between these.
+std::string address_in(std::string_view pasted);
+
 // Errors never repeat the part that is secret.
 Result<MasterAddress> parse_master_address(std::string_view text);
 // The form that parse_master_address accepts; it holds the invite's secret.

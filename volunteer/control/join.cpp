@@ -60,8 +60,7 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
                  "gleaner://HOST:PORT/KEY.INVITE` lends it until that command ends"};
   }
   if (line.empty()) std::getline(std::cin, line);
-  line.erase(0, line.find_first_not_of(" \t"));
-  line.erase(line.find_last_not_of(" \t\r") + 1);
+  line = address_in(line);
   const auto address = parse_master_address(line);
   if (!address) return address.error();
   if (auto fits = check_secrecy(*address, false); !fits) return fits.error();

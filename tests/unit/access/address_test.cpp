@@ -1,5 +1,6 @@
 // Addresses, invites and key ids as text.
 #include <catch2/catch.hpp>
+#include <cctype>
 #include <string>
 #include <vector>
 
@@ -92,6 +93,25 @@ TEST_CASE("address: any change of one character is refused or another address", 
   }
 }
 
+TEST_CASE("address: a line is found in what people paste", "[access]") {
+  std::string loud = kLine;
+  for (char& c : loud) c = static_cast<char>(std::toupper(static_cast<unsigned char>(c)));
+  for (const std::string& pasted :
+       {kLine, "  " + kLine + "\r\n", "'" + kLine + "'", "<" + kLine + ">", kLine + ".",
+        kLine + "/", loud, "gleaner-volunteer " + kLine + " --name mine",
+        "`sudo gleaner-volunteer join " + kLine + "`", "(see " + kLine + ")."}) {
+    INFO(pasted);
+    CHECK(address_in(pasted) == kLine);
+  }
+  CHECK(address_in(" \"alpha:7070\" ") == "alpha:7070");
+  CHECK(address_in(" ").empty());
+  CHECK_THAT(parse_master_address(address_in(" http://h:8080/")).error().message,
+             Contains("it is that of a page; paste the whole line that the master prints"));
+  std::vector<char*> arguments = {loud.data()};
+  hide_secrets(arguments);
+  CHECK_THAT(loud, Catch::EndsWith(".xxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxxx"));
+}
+
 TEST_CASE("address: plain text takes the word of both ends", "[access]") {
   const MasterAddress plain = parse_master_address("h:1").value();
   const MasterAddress secure = parse_master_address(kLine).value();
@@ -123,8 +143,11 @@ TEST_CASE("duration: a number and a unit, and nothing else", "[access]") {
   REQUIRE(parse_duration_seconds("90s").value() == 90);
   REQUIRE(parse_duration_seconds("7d").value() == 7 * 86'400);
   REQUIRE(parse_duration_seconds("2w").value() == 14 * 86'400);
-  for (const char* text : {"", "7", "d", "0d", "-1d", "7dd", "7 d", "99999999999999999999d", "1e3s",
-                           "5000w0", "40000d"}) {
+  REQUIRE(parse_duration_seconds("2 hours").value() == 7200);
+  REQUIRE(parse_duration_seconds("1 day").value() == 86'400);
+  REQUIRE(parse_duration_seconds("30min").value() == 1800);
+  for (const char* text : {"", "7", "d", "0d", "-1d", "7dd", "7 ", "2 horses",
+                           "99999999999999999999d", "1e3s", "5000w0", "40000d"}) {
     INFO(text);
     REQUIRE_FALSE(parse_duration_seconds(text).ok());
   }

@@ -182,6 +182,7 @@ class Files(Launch):
         volunteers = (self.folder / "units/gleaner-volunteer@.service").read_text()
         self.assertIn(" --until 28800s\n", volunteers)
         self.assertIn("RuntimeMaxSec=28800\n", volunteers)
+        self.assertEqual(re.findall("ProtectHome=.*", volunteers), ["ProtectHome=read-only"])
         self.assertNotIn("Restart=", volunteers)  # it would begin again after its time
         self.assertIn(f"LoadCredential=line:{self.folder.resolve()}/units/line\n", volunteers)
         self.assertIn("Restart=on-failure\n", (self.folder / "units/gleaner-master.service").read_text())

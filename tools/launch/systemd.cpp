@@ -2,6 +2,9 @@
 // in memory; the service has a user and folders of its own, and the sandbox of the packaged one.
 #include <fmt/format.h>
 
+#include <string_view>
+
+#include "common/check.hpp"
 #include "tools/launch/launch.hpp"
 
 namespace gleaner {
@@ -26,6 +29,18 @@ std::string unit(const std::string& description, const std::string& service) {
       "[Install]\n"
       "WantedBy=multi-user.target\n",
       description, service);
+}
+
+// The sandbox of the packaged unit, except where it would hide the program.
+std::string sandbox_for(const std::string& program) {
+  constexpr std::string_view kHomeHidden = "ProtectHome=yes\n";
+  std::string sandbox = kVolunteerSandbox;
+  const std::size_t at = sandbox.find(kHomeHidden);
+  GLEANER_CHECK(at != std::string::npos);
+  sandbox.replace(at, kHomeHidden.size(), "ProtectHome=read-only\n");
+  // DynamicUser always brings temporary folders of the unit's own.
+  const bool is_temporary = program.starts_with("/tmp/") || program.starts_with("/var/tmp/");
+  return is_temporary ? sandbox + "BindReadOnlyPaths=" + program + "\n" : sandbox;
 }
 
 LaunchFiles master_unit(const Launch& launch) {
@@ -61,10 +76,9 @@ LaunchFiles systemd_files(const Launch& launch) {
       "IOSchedulingClass=idle\n"
       "DynamicUser=yes\n"
       "UMask=0077\n"
-      "{}{}"
-      "ProtectHome=read-only\n",  // the program may lie there
+      "{}{}",
       launch.program, launch.is_insecure ? " --insecure" : "", until_flag(launch), launch.line_file,
-      limits(launch), kVolunteerSandbox);
+      limits(launch), sandbox_for(launch.program));
   LaunchFiles result;
   result.files.push_back(
       {name, "# Volunteers for a Gleaner run: an instance of this unit each, 1 and up.\n" +

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 
 #include "common/model/run_plan.hpp"
@@ -63,6 +64,10 @@ Result<void> RunStore::stage(RoundIndex round, ShardId shard, std::uint32_t part
                              std::uint32_t parts, const SparseUpdate& update) {
   if (round < impl_->checkpoint) return {};
   return impl_->staged.add(round, shard, part, parts, update);
+}
+
+Result<void> RunStore::drop_staged(RoundIndex round, ShardId shard) {
+  return impl_->staged.erase_shard(std::max(round, impl_->checkpoint), shard);
 }
 
 Result<bool> RunStore::is_staged(RoundIndex round, ShardId shard) {

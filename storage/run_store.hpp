@@ -133,6 +133,9 @@ class RunStore {
   // the checkpoint.
   Result<void> stage(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
                      const SparseUpdate& update);
+  // Drops what is staged of the shard for `round` and later ones, so that another commit can come
+  // in its place. Costs nothing where there is none.
+  Result<void> drop_staged(RoundIndex round, ShardId shard);
   // True when every part of the shard's commit for `round` is staged, or folded.
   Result<bool> is_staged(RoundIndex round, ShardId shard);
   // Folds round `round` == checkpoint() into the rows in one atomic, durable batch together with

@@ -8,7 +8,6 @@
 #include <string>
 
 #include "common/check.hpp"
-#include "common/limits.hpp"
 #include "common/model/row_checks.hpp"
 #include "schema/wire/codec.hpp"
 #include "storage/keys.hpp"
@@ -114,16 +113,18 @@ Result<void> StagedCommits::load() {
 
 Result<void> StagedCommits::note(RoundIndex round, ShardId shard, std::uint32_t part,
                                  std::uint32_t parts, const Part& noted) {
-  if (parts == 0 || parts > kPartsMax || part >= parts) {
+  // Each part holds a row, unless it is the only one.
+  if (parts == 0 || parts > std::max(1u, map_.row_count(shard)) || part >= parts) {
     return refuse(shard, fmt::format("has a part {} of {}", part, parts));
   }
-  std::vector<Part>& commit = commits_[{round, shard}];
-  if (commit.empty()) commit.resize(parts);
-  if (commit.size() != parts) {
+  Commit& commit = commits_[{round, shard}];
+  if (commit.parts == 0) commit.parts = parts;
+  if (commit.parts != parts) {
     return refuse(shard, fmt::format("for round {} came in {} parts and now has {}", round,
-                                     commit.size(), parts));
+                                     commit.parts, parts));
   }
-  commit[part] = noted;
+  if (commit.staged.size() <= part) commit.staged.resize(part + 1);
+  commit.staged[part] = noted;
   return {};
 }
 
@@ -138,7 +139,7 @@ Result<void> StagedCommits::add(RoundIndex round, ShardId shard, std::uint32_t p
   const StagedKeyBytes key = encode_staged_key({round, shard, part});
   const Bytes record = seal_record(Table::kStaged, key, encode_part(parts, update));
   const auto known = commits_.find({round, shard});
-  if (known != commits_.end() && part < known->second.size() && known->second[part].is_staged) {
+  if (known != commits_.end() && known->second.has(part)) {
     const Result<std::optional<Bytes>> staged = store_.get(Table::kStaged, key);
     if (!staged) return staged.error();
     if (staged->has_value() && **staged == record) return {};
@@ -164,7 +165,8 @@ Result<void> StagedCommits::add(RoundIndex round, ShardId shard, std::uint32_t p
 Result<bool> StagedCommits::is_whole(RoundIndex round, ShardId shard) {
   if (auto loaded = load(); !loaded) return loaded.error();
   const auto commit = commits_.find({round, shard});
-  return commit != commits_.end() && std::ranges::all_of(commit->second, &Part::is_staged);
+  return commit != commits_.end() && commit->second.staged.size() == commit->second.parts &&
+         std::ranges::all_of(commit->second.staged, &Part::is_staged);
 }
 
 Result<void> StagedCommits::visit(RoundIndex round, ShardId shard, std::uint32_t begin,
@@ -177,7 +179,7 @@ Result<void> StagedCommits::visit(RoundIndex round, ShardId shard, std::uint32_t
                                                    "staged as a whole",
                                                    raw(shard), round)};
   }
-  const std::vector<Part>& parts = commits_.at({round, shard});
+  const std::vector<Part>& parts = commits_.at({round, shard}).staged;
   for (std::uint32_t index = 0; index < parts.size(); ++index) {
     const Part& own = parts[index];
     if (own.rows == 0 || own.last_row < begin || own.first_row >= end) continue;
@@ -189,7 +191,7 @@ Result<void> StagedCommits::visit(RoundIndex round, ShardId shard, std::uint32_t
 }
 
 Result<SparseUpdate> StagedCommits::part(RoundIndex round, ShardId shard, std::uint32_t part) {
-  const std::vector<Part>& parts = commits_.at({round, shard});
+  const std::vector<Part>& parts = commits_.at({round, shard}).staged;
   const Part& own = parts.at(part);
   std::uint32_t before = part;  // down to the nearest part that has rows
   while (before > 0 && parts[before - 1].rows == 0) --before;
@@ -201,14 +203,14 @@ Result<SparseUpdate> StagedCommits::part(RoundIndex round, ShardId shard, std::u
 }
 
 std::uint32_t StagedCommits::part_count(RoundIndex round, ShardId shard) const {
-  return static_cast<std::uint32_t>(commits_.at({round, shard}).size());
+  return commits_.at({round, shard}).parts;
 }
 
 std::uint64_t StagedCommits::row_count(RoundIndex round, ShardId shard) const {
   std::uint64_t rows = 0;
   const auto commit = commits_.find({round, shard});
   if (commit == commits_.end()) return rows;
-  for (const Part& part : commit->second) rows += part.rows;
+  for (const Part& part : commit->second.staged) rows += part.rows;
   return rows;
 }
 
@@ -231,6 +233,21 @@ Result<void> StagedCommits::erase_through(RoundIndex round) {
   Result<void> erased = store_.erase_range(Table::kStaged, {}, end, Durability::kLazy);
   if (!erased && erased.error().code == ErrorCode::kDiskFull) return {};
   return erased;
+}
+
+Result<void> StagedCommits::erase_shard(RoundIndex round, ShardId shard) {
+  if (auto loaded = load(); !loaded) return loaded;
+  const RoundIndex last = commits_.empty() ? 0 : commits_.rbegin()->first.first;
+  for (; round <= last; ++round) {
+    const auto commit = commits_.find({round, shard});
+    if (commit == commits_.end()) continue;
+    const StagedKeyBytes begin = encode_staged_key({round, shard, 0});
+    const StagedKeyBytes end = encode_staged_key({round, ShardId{raw(shard) + 1}, 0});
+    auto erased = store_.erase_range(Table::kStaged, begin, end, Durability::kLazy);
+    if (!erased) return erased;
+    commits_.erase(commit);
+  }
+  return {};
 }
 
 Result<void> StagedCommits::erase_all() {

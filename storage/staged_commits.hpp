@@ -54,6 +54,8 @@ class StagedCommits {
   // Erases everything staged for rounds <= `round`, which is folded: not synced, since nobody
   // reads it again, and left for the next time when the disk is full.
   Result<void> erase_through(RoundIndex round);
+  // Erases what is staged of the shard for rounds >= `round`; not synced, as add() is not.
+  Result<void> erase_shard(RoundIndex round, ShardId shard);
   // Erases everything staged, durably.
   Result<void> erase_all();
 
@@ -63,6 +65,16 @@ class StagedCommits {
     std::uint32_t rows = 0;
     std::uint32_t first_row = 0;
     std::uint32_t last_row = 0;
+  };
+
+  // As long as the parts that have come, whatever the first of them promised.
+  struct Commit {
+    std::uint32_t parts = 0;
+    std::vector<Part> staged;
+
+    [[nodiscard]] bool has(std::uint32_t part) const {
+      return part < staged.size() && staged[part].is_staged;
+    }
   };
 
   // Reads what is staged, once; only then is a damaged part found, so that a store with one can
@@ -76,7 +88,7 @@ class StagedCommits {
   const ShardMap& map_;
   RoundIndex first_round_;
   bool is_loaded_ = false;
-  std::map<std::pair<RoundIndex, ShardId>, std::vector<Part>> commits_;
+  std::map<std::pair<RoundIndex, ShardId>, Commit> commits_;
 };
 
 }  // namespace gleaner

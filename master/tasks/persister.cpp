@@ -28,9 +28,14 @@ std::optional<Event> Persister::run(const StorageTask& task) {
 }
 
 std::optional<Event> Persister::run_task(const StageTask& task) {
+  if (task.part == 0) {
+    if (auto dropped = store_.drop_staged(task.round, task.shard); !dropped) {
+      return failure(dropped.error());
+    }
+  }
   auto staged = store_.stage(task.round, task.shard, task.part, task.parts, *task.update);
   if (!staged) return failure(staged.error());
-  return Staged{task.session, task.shard, task.round, task.part};
+  return Staged{task.session, task.shard, task.round, task.part, task.parts, task.lease};
 }
 
 Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_seconds) {

@@ -117,6 +117,8 @@ class Strangers(EndToEndTest):
     def test_a_liar_beside_two_honest_volunteers(self):
         lies = subprocess.run([LIAR, "--list"], check=True, capture_output=True, text=True).stdout.split()
         self.assertGreaterEqual(len(lies), 20)
+        # Nothing comes of a commit whose last part never comes: its sender has two minutes.
+        lies.remove("parts-more")
         for lie in lies if IS_LONG else lies[::6]:
             for first in (0, 1) if IS_LONG else (0,):
                 with self.subTest(lie=lie, first=first):

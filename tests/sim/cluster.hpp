@@ -61,6 +61,7 @@ struct ClusterOptions {
   std::uint32_t slowness_max = 4;     // slowest volunteer against the fastest
   CoreConfig master = impatient_master();
   volunteer::CoreConfig volunteer = impatient_volunteer();
+  std::size_t commit_part_rows = 4;  // commits come in parts of N rows; 0: as they are
   LinkShape link;
   bool has_steady_latency = false;            // drawn once a volunteer instead of once a message
   std::uint64_t master_bytes_per_second = 0;  // of the master's link; 0: any

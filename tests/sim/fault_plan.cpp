@@ -140,6 +140,7 @@ void draw(ClusterOptions& options, std::uint64_t seed) {
   if (draw.chance(1, 3)) options.volunteer_queue_bytes_max = draw.between(1ul, 16'384ul);
   options.master.lends_input = draw.chance(1, 3);
   options.volunteer.commit_parts_in_flight = draw.between(1u, 8u);
+  options.commit_part_rows = draw.one_of({1u, 2u, 4u, 4u, 64u});
 }
 
 std::vector<std::string> describe(const ClusterOptions& options) {
@@ -173,10 +174,10 @@ std::vector<std::string> describe(const ClusterOptions& options) {
   const volunteer::CoreConfig& volunteer = options.volunteer;
   line(
       "volunteer: retries {} to {} ms, welcome within {} ms, leave within {} ms, {} chunks and {} "
-      "parts of commits in flight",
+      "parts of commits in flight, of {} rows",
       volunteer.retry_first.count(), volunteer.retry_longest.count(),
       volunteer.welcome_deadline.count(), volunteer.leave_grace.count(), volunteer.chunks_in_flight,
-      volunteer.commit_parts_in_flight);
+      volunteer.commit_parts_in_flight, options.commit_part_rows);
   line("faults until {} ms, lasting up to {} ms; mean time between two:",
        options.faults.until.count(), options.faults.lasting_most.count());
   for (std::size_t i = 0; i < kFaultKinds; ++i) {

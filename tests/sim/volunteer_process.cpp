@@ -7,6 +7,7 @@
 #include "common/model/run_plan.hpp"
 #include "schema/versions.hpp"
 #include "schema/wire/codec.hpp"
+#include "tests/sim/commit_parts.hpp"
 #include "tests/sim/describe.hpp"
 
 namespace gleaner::sim {
@@ -189,6 +190,7 @@ void VolunteerProcess::run(volunteer::Work work, std::function<void(volunteer::W
     if (life != life_) return;
     volunteer::Worked worked{tasks_->execute(work)};
     if (worked.replies) {
+      *worked.replies = cut_commits(std::move(*worked.replies), context_.options.commit_part_rows);
       for (Message& reply : *worked.replies) {
         // The time that the work took in the simulation, not on this machine.
         if (auto* result = std::get_if<UnitResult>(&reply)) {

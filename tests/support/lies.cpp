@@ -5,6 +5,8 @@
 #include <limits>
 #include <utility>
 
+#include "common/limits.hpp"
+
 namespace gleaner {
 namespace {
 
@@ -111,6 +113,23 @@ std::map<std::string, Lie> lies_in_commits() {
   };
 }
 
+// About how many parts a commit has.
+std::map<std::string, Lie> lies_in_parts() {
+  return {
+      // The last part never comes.
+      {"parts-more", about<ShardCommit>([](ShardCommit& c) { return ++c.parts > 1; })},
+      {"parts-fewer", about<ShardCommit>([](ShardCommit& c) {
+         if (c.part + 1 == c.parts) return false;
+         --c.parts;
+         return true;
+       })},
+      {"parts-vast", about<ShardCommit>([](ShardCommit& c) {
+         c.parts = kPartsMax;
+         return true;
+       })},
+  };
+}
+
 std::map<std::string, Lie> lies_in_scores() {
   return {
       {"score", about_scores([](std::vector<ScoredNeuron>& best) { best[0].score += 1.0F; })},
@@ -127,6 +146,7 @@ const std::map<std::string, Lie>& lies() {
   static const std::map<std::string, Lie> all = [] {
     std::map<std::string, Lie> some = lies_in_units();
     some.merge(lies_in_commits());
+    some.merge(lies_in_parts());
     some.merge(lies_in_scores());
     return some;
   }();

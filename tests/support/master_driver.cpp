@@ -271,7 +271,7 @@ Event MasterDriver::answer(const EvalFinishTask&) {
 
 Event MasterDriver::answer(const StageTask& task) {
   stored.push_back(fmt::format("stage {}/{}.{}", task.round, raw(task.shard), task.part));
-  return Staged{task.session, task.shard, task.round, task.part};
+  return Staged{task.session, task.shard, task.round, task.part, task.parts, task.lease};
 }
 
 Event MasterDriver::answer(const FoldTask& task) {

@@ -64,7 +64,7 @@ std::pair<RoundIndex, Audits::CaseId> Audits::urgency(CaseId id) const {
     if (piece.is_open()) first = std::min(first, piece.round);
   }
   for (const auto& [key, claim] : own.commits) {
-    if (claim.is_open()) first = std::min(first, std::get<0>(key));
+    if (claim.is_open()) first = std::min(first, key.first);
   }
   return {first, id};
 }
@@ -100,7 +100,9 @@ void Audits::release_misplaced(CaseId id, Case& own) {
       continue;
     }
     release(lease.shard);
-    own.shards.at(lease.shard).first_round = piece.round;
+    own.shards.at(lease.shard).first_round = piece.unit.kind == UnitInFlight::Kind::kTrain
+                                                 ? run_.plan.round_of(piece.unit.first)
+                                                 : piece.round;
   }
 }
 
@@ -118,8 +120,12 @@ void Audits::update_shadows(CaseId id, Case& own) {
         urgency(id) < urgency(other->second)) {
       dismiss_auditor(other->second, cases_.at(other->second));
     }
-    // The commit it begins from must be stored.
-    const bool is_there = placement_.leases().at(shard).committed >= work.first_round;
+    // The commit that it begins from must be stored, and must be the one that the holder sent: what
+    // is stored may be an earlier holder's until then.
+    const ShardLease& lease = placement_.leases().at(shard);
+    const bool is_there =
+        lease.committed >= work.first_round &&
+        (own.has_left || !holds(own.holder, shard) || lease.next_commit >= work.first_round);
     if (own.auditor && is_there && !shadow_of_.contains(shard) && !holds(*own.auditor, shard)) {
       placement_.lend_shadow(shard, *own.auditor, work.first_round);
       shadow_of_[shard] = id;

@@ -69,19 +69,52 @@ void Audits::count_pending(Case& own) const {
   }
 }
 
-void Audits::committed(SessionId holder, const SessionState& session, const ShardCommit& part,
+void Audits::committed(SessionId holder, const SessionState& session, const CommitKey& commit,
                        const Fingerprint& content) {
   Case& own = case_of(holder, session);
-  const CommitPart key(part.round, part.lease.shard, part.part);
-  CommitClaim& claim = own.commits[key];
-  claim.is_excused = !lot_.is_drawn(own.who.identity, part.round);
+  const auto& [round, shard] = commit;
+  CommitClaim& claim = own.commits[commit];
+  claim.is_excused = !lot_.is_drawn(own.who.identity, round);
   // The auditor may have been sooner.
   const std::optional<Fingerprint> again = std::exchange(claim.again, std::nullopt);
   if (!claim.is_excused && (claim.claimed.empty() || again)) {
-    opened(own, {part.lease}, part.round);
+    opened(own, {{shard, LeaseEpoch{}}}, round);
   }
   if (!std::ranges::count(claim.claimed, content)) claim.claimed.push_back(content);
-  if (again) check_commit(by_holder_.at(holder), own, key, *again);
+  if (again) check_commit(by_holder_.at(holder), own, commit, *again);
+}
+
+void Audits::begin_no_later(CaseId id, Case& own, ShardId shard, RoundIndex round) {
+  const auto work = own.shards.find(shard);
+  if (work == own.shards.end() || work->second.first_round <= round) return;
+  work->second.first_round = round;
+  dismiss_auditor(id, own);
+}
+
+void Audits::dispute(const CommitKey& commit, SessionId holder) {
+  const auto& [round, shard] = commit;
+  audit_after_all(round);
+  const auto held = by_holder_.find(holder);
+  if (held == by_holder_.end()) return;
+  begin_no_later(held->second, cases_.at(held->second), shard, round);
+}
+
+void Audits::audit_from_last_commit(CaseId id, Case& own, ShardId shard) {
+  const ShardLease& lease = placement_.leases().at(shard);
+  if (lease.holder != own.holder) return;
+  const RoundIndex last = lease.next_commit;
+  bool is_beyond = false;
+  for (AuditedPiece& piece : own.pieces) {
+    const bool is_on =
+        std::ranges::any_of(piece.unit.leases, [&](const LeaseRef& l) { return l.shard == shard; });
+    if (!is_on || piece.round <= last || piece.is_excused) continue;
+    // That round waits for it, or the auditor could come too late to begin there.
+    piece.round = last;
+    is_beyond = true;
+  }
+  if (!is_beyond) return;
+  draw_excused(id, own, last);
+  begin_no_later(id, own, shard, last);
 }
 
 // ---- The same again ----------------------------------------------------------------------------
@@ -147,17 +180,17 @@ void Audits::answered_again(SessionId auditor, const UnitInFlight& unit,
   if (piece.unit.kind == UnitInFlight::Kind::kEvaluate) evaluations_.push_back(piece);
 }
 
-void Audits::committed_again(SessionId auditor, const ShardCommit& part,
+void Audits::committed_again(SessionId auditor, const CommitKey& commit,
                              const Fingerprint& content) {
-  const auto serves = shadow_of_.find(part.lease.shard);
+  const auto serves = shadow_of_.find(commit.second);
   if (serves == shadow_of_.end()) return;
   const CaseId id = serves->second;
   Case& own = cases_.at(id);
   if (own.auditor != auditor) return;
-  check_commit(id, own, {part.round, part.lease.shard, part.part}, content);
+  check_commit(id, own, commit, content);
 }
 
-void Audits::check_commit(CaseId id, Case& own, const CommitPart& key, const Fingerprint& again) {
+void Audits::check_commit(CaseId id, Case& own, const CommitKey& key, const Fingerprint& again) {
   CommitClaim& claim = own.commits[key];
   for (const Fingerprint& claimed : claim.claimed) {
     if (!agree(id, own, {std::nullopt, key}, claimed, again)) return;
@@ -165,10 +198,9 @@ void Audits::check_commit(CaseId id, Case& own, const CommitPart& key, const Fin
   const bool was_open = claim.is_open();
   claim.again = again;
   if (!was_open) return;
-  const auto& [round, shard, part] = key;
-  confirmed(own, {{shard, LeaseEpoch{}}});
+  confirmed(own, {{key.second, LeaseEpoch{}}});
   const SessionState& auditor = sessions_.at(*own.auditor);
-  confirmed_by_[{round, shard}] = {auditor.standing.identity, auditor.name()};
+  confirmed_by_[key] = {auditor.standing.identity, auditor.name()};
 }
 
 // ---- Differences -------------------------------------------------------------------------------
@@ -199,7 +231,7 @@ bool Audits::agree(CaseId id, Case& own, const Place& place, const Fingerprint& 
 
 std::string Audits::describe(const Case& own, const Place& place) {
   if (!place.piece) {
-    const auto& [round, shard, part] = place.commit;
+    const auto& [round, shard] = place.commit;
     return fmt::format("the commit of shard {} for round {}", raw(shard), round);
   }
   const UnitInFlight& unit = own.pieces[*place.piece - own.first_piece].unit;
@@ -220,9 +252,12 @@ void Audits::convict(Conviction who, const Case& own, const Place& place) {
 void Audits::session_gone(SessionId id) {
   if (const auto held = by_holder_.find(id); held != by_holder_.end()) {
     const CaseId own = held->second;
-    cases_.at(own).has_left = true;
+    Case& left = cases_.at(own);
+    left.has_left = true;
     by_holder_.erase(held);
-    stand_by(own, cases_.at(own));
+    const auto shards = left.shards;
+    for (const auto& [shard, work] : shards) audit_from_last_commit(own, left, shard);
+    stand_by(own, left);
   }
   auditor_leaves(id);
 }
@@ -243,7 +278,7 @@ bool Audits::has_excused(const Case& own, RoundIndex last) const {
   return std::ranges::any_of(own.pieces,
                              [&](const AuditedPiece& piece) { return is_excused(piece, last); }) ||
          std::ranges::any_of(own.commits, [&](const auto& entry) {
-           return entry.second.is_excused && std::get<0>(entry.first) <= last;
+           return entry.second.is_excused && entry.first.first <= last;
          });
 }
 
@@ -257,36 +292,38 @@ std::vector<KeyId> Audits::excused_in(RoundIndex round) const {
 
 bool Audits::audit_after_all(RoundIndex round) {
   bool is_any = false;
-  for (auto& [id, own] : cases_) {
-    if (!has_excused(own, round)) continue;
-    is_any = true;
-    const auto open = [&](const std::vector<LeaseRef>& leases, RoundIndex first) {
-      lot_.draw(own.who.identity, first);
-      opened(own, leases, first);
-      for (const LeaseRef& lease : leases) {
-        RoundIndex& begin = own.shards.at(lease.shard).first_round;
-        begin = std::min(begin, first);
-      }
-    };
-    for (AuditedPiece& piece : own.pieces) {
-      if (!is_excused(piece, round)) continue;
-      piece.is_excused = false;
-      open(piece.unit.leases, piece.round);
-    }
-    for (auto& [key, claim] : own.commits) {
-      const auto& [first, shard, part] = key;
-      if (first > round || !std::exchange(claim.is_excused, false)) continue;
-      open({{shard, LeaseEpoch{}}}, first);
-    }
-    dismiss_auditor(id, own);
-  }
+  for (auto& [id, own] : cases_) is_any = draw_excused(id, own, round) || is_any;
   return is_any;
+}
+
+bool Audits::draw_excused(CaseId id, Case& own, RoundIndex last) {
+  if (!has_excused(own, last)) return false;
+  const auto open = [&](const std::vector<LeaseRef>& leases, RoundIndex first) {
+    lot_.draw(own.who.identity, first);
+    opened(own, leases, first);
+    for (const LeaseRef& lease : leases) {
+      RoundIndex& begin = own.shards.at(lease.shard).first_round;
+      begin = std::min(begin, first);
+    }
+  };
+  for (AuditedPiece& piece : own.pieces) {
+    if (!is_excused(piece, last)) continue;
+    piece.is_excused = false;
+    open(piece.unit.leases, piece.round);
+  }
+  for (auto& [key, claim] : own.commits) {
+    const auto& [first, shard] = key;
+    if (first > last || !std::exchange(claim.is_excused, false)) continue;
+    open({{shard, LeaseEpoch{}}}, first);
+  }
+  dismiss_auditor(id, own);
+  return true;
 }
 
 void Audits::count_confirmed_rounds(const Case& own, RoundIndex checkpoint) {
   std::set<RoundIndex> rounds;
   for (const auto& [key, claim] : own.commits) {
-    const RoundIndex round = std::get<0>(key);
+    const RoundIndex round = key.first;
     if (round < checkpoint && !claim.claimed.empty() && claim.again) rounds.insert(round);
   }
   for (std::size_t i = 0; i < rounds.size(); ++i) lot_.confirmed(own.who.identity);
@@ -311,8 +348,7 @@ void Audits::decided(RoundIndex checkpoint) {
       if (is_late && serves(shard, id)) release(shard);
     }
     count_pending(own);
-    std::erase_if(own.commits,
-                  [&](const auto& entry) { return std::get<0>(entry.first) < checkpoint; });
+    std::erase_if(own.commits, [&](const auto& entry) { return entry.first.first < checkpoint; });
   }
 }
 
@@ -322,7 +358,7 @@ bool Audits::is_clear(RoundIndex round) const {
       if (piece.round <= round && piece.is_open()) return false;
     }
     for (const auto& [key, claim] : own.commits) {
-      if (std::get<0>(key) <= round && claim.is_open()) return false;
+      if (key.first <= round && claim.is_open()) return false;
     }
   }
   return convictions_.empty();

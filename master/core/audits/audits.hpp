@@ -23,7 +23,6 @@
 #include <optional>
 #include <set>
 #include <string>
-#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -35,6 +34,9 @@
 #include "master/core/sessions/sessions.hpp"
 
 namespace gleaner {
+
+// The commit of a shard for a round.
+using CommitKey = std::pair<RoundIndex, ShardId>;
 
 // A unit of a holder, as it was answered.
 struct AuditedPiece {
@@ -65,15 +67,18 @@ class Audits {
 
   // -- what an audited holder says it has done
   void answered(SessionId holder, const SessionState& session, AuditedPiece piece);
-  void committed(SessionId holder, const SessionState& session, const ShardCommit& part,
+  void committed(SessionId holder, const SessionState& session, const CommitKey& commit,
                  const Fingerprint& content);
+  // `holder` sent another commit than an earlier holder, whose commit stands: what both have done
+  // is audited, and what `holder` did from before that commit on, since the store has none of it.
+  void dispute(const CommitKey& commit, SessionId holder);
 
   // -- the same work for the auditor
   // The next unit that it can begin, with its shadow leases; `audit` in it is set.
   [[nodiscard]] std::optional<UnitInFlight> next(SessionId auditor) const;
   void issued(const UnitInFlight& unit);
   void answered_again(SessionId auditor, const UnitInFlight& unit, const Fingerprint& answer);
-  void committed_again(SessionId auditor, const ShardCommit& part, const Fingerprint& content);
+  void committed_again(SessionId auditor, const CommitKey& commit, const Fingerprint& content);
 
   // -- what follows
   // Appoints auditors, lends them shards, and takes back what no case needs.
@@ -102,9 +107,7 @@ class Audits {
   [[nodiscard]] std::string waiting_for(RoundIndex round) const;
 
  private:
-  // A part of a commit: what the holder sent, and what its auditor did.
-  using CommitPart = std::tuple<RoundIndex, ShardId, std::uint32_t>;
-
+  // A commit: what the holder sent, and what its auditor did.
   struct CommitClaim {
     std::vector<Fingerprint> claimed;  // different ones, if the holder sent it several times
     std::optional<Fingerprint> again;
@@ -113,10 +116,10 @@ class Audits {
     [[nodiscard]] bool is_open() const { return !claimed.empty() && !again && !is_excused; }
   };
 
-  // Where an answer is in a case: the number of a piece, or a part of a commit.
+  // Where an answer is in a case: the number of a piece, or a commit.
   struct Place {
     std::optional<std::uint64_t> piece;
-    CommitPart commit{};
+    CommitKey commit{};
     friend bool operator==(const Place&, const Place&) = default;
   };
 
@@ -145,7 +148,7 @@ class Audits {
     std::deque<AuditedPiece> pieces;
     std::uint64_t first_piece = 0;  // the number of pieces.front()
     std::uint64_t next_piece = 0;   // the first one that the auditor has not been sent
-    std::map<CommitPart, CommitClaim> commits;
+    std::map<CommitKey, CommitClaim> commits;
     std::map<ShardId, ShardWork> shards;
     std::uint64_t open = 0;  // answers and commits that nobody has confirmed
     std::optional<Dissent> dissent;
@@ -162,8 +165,15 @@ class Audits {
   // Whether the auditor's answer stands against the holder's claim; the case may lose its auditor.
   bool agree(CaseId id, Case& own, const Place& place, const Fingerprint& claimed,
              const Fingerprint& again);
-  // The auditor sent this part of a commit.
-  void check_commit(CaseId id, Case& own, const CommitPart& key, const Fingerprint& again);
+  // The auditor sent this commit.
+  void check_commit(CaseId id, Case& own, const CommitKey& key, const Fingerprint& again);
+  // Audits what is excused in the rounds up to `last`. False when nothing is.
+  bool draw_excused(CaseId id, Case& own, RoundIndex last);
+  // The holder of the shard is gone. Where it has worked beyond a round that it never committed,
+  // that work began from nothing that the store has: it is audited from the round before.
+  void audit_from_last_commit(CaseId id, Case& own, ShardId shard);
+  // The work on the shard is audited from the beginning of the round, if not from an earlier one.
+  void begin_no_later(CaseId id, Case& own, ShardId shard, RoundIndex round);
   // Whether something of the open rounds up to `last` is excused: the piece, or anything.
   [[nodiscard]] bool is_excused(const AuditedPiece& piece, RoundIndex last) const;
   [[nodiscard]] bool has_excused(const Case& own, RoundIndex last) const;
@@ -219,7 +229,7 @@ class Audits {
   std::map<SessionId, CaseId> by_holder_;  // those that have not left
   std::map<SessionId, std::set<CaseId>> by_auditor_;
   std::map<ShardId, CaseId> shadow_of_;  // whose case a shadow lease serves
-  std::map<std::pair<RoundIndex, ShardId>, std::pair<KeyId, std::string>> confirmed_by_;
+  std::map<CommitKey, std::pair<KeyId, std::string>> confirmed_by_;
   std::vector<AuditedPiece> evaluations_;
   std::vector<Conviction> convictions_;
   CaseId next_case_ = 0;

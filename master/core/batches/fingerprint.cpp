@@ -66,8 +66,9 @@ Fingerprint fingerprint(const EvalResult& result) {
   return stream.finish();
 }
 
-Fingerprint fingerprint(const ShardCommit& part) {
+Fingerprint fingerprint(const ShardCommit& part, const Fingerprint& before) {
   Stream stream;
+  for (const std::uint8_t byte : before) stream.add(byte);
   stream.add(raw(part.lease.shard));
   stream.add(std::uint64_t{part.round});
   stream.add(part.part);

@@ -14,7 +14,8 @@ using Fingerprint = std::array<std::uint8_t, 16>;
 
 Fingerprint fingerprint(const UnitResult& result);
 Fingerprint fingerprint(const EvalResult& result);
-// A part of a commit, whoever holds the lease.
-Fingerprint fingerprint(const ShardCommit& part);
+// A commit up to this part, whoever holds the lease; `before`: up to the part before, zero for the
+// first.
+Fingerprint fingerprint(const ShardCommit& part, const Fingerprint& before);
 
 }  // namespace gleaner

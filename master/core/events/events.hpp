@@ -102,7 +102,8 @@ using WorkerTask =
 
 // ---- Work on the store -------------------------------------------------------------------------
 
-// Store a part of a commit -> Staged.
+// Store a part of a commit -> Staged. The first part comes in place of all that is stored of the
+// shard for its round and for later ones: parts of a commit that was never whole.
 struct StageTask {
   SessionId session{};  // whom to answer; none for what the worker commits
   ShardId shard{};
@@ -110,6 +111,7 @@ struct StageTask {
   std::uint32_t part = 0;
   std::uint32_t parts = 1;
   std::shared_ptr<const SparseUpdate> update;
+  LeaseEpoch lease{};  // under which it was sent
 };
 
 // Fold a whole round -> Folded.
@@ -258,6 +260,10 @@ struct Staged {
   ShardId shard{};
   RoundIndex round = 0;
   std::uint32_t part = 0;
+  std::uint32_t parts = 1;
+  LeaseEpoch lease{};
+
+  [[nodiscard]] bool is_last() const { return part + 1 == parts; }
 };
 
 struct Folded {

@@ -22,6 +22,7 @@ LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, RoundIndex base_roun
   lease.next_batch = next_batch;
   lease.next_commit = base_round;
   lease.parts_arrived = 0;
+  lease.commit_so_far = {};
   lease.rows_from = 0;
   lease.chunks = lease.chunks_sent = 0;
   return {shard, lease.epoch};
@@ -38,6 +39,7 @@ void LeaseTable::take_over(ShardId shard, const ShardLease& shadow, Instant now)
   lease.next_batch = shadow.next_batch;
   lease.next_commit = shadow.next_commit;
   lease.parts_arrived = 0;
+  lease.commit_so_far = {};
   lease.rows_from = 0;
   lease.handed_over.reset();
 }

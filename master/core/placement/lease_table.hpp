@@ -16,6 +16,7 @@
 
 #include "common/ids.hpp"
 #include "common/time.hpp"
+#include "master/core/batches/fingerprint.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {
@@ -38,6 +39,7 @@ struct ShardLease {
   RoundIndex next_commit = 0;       // the round whose commit the holder sends next
   std::uint32_t parts_arrived = 0;  // of that commit
   std::uint32_t parts = 0;          // of that commit, as its first part said
+  Fingerprint commit_so_far{};      // of its parts that have arrived
   std::uint64_t rows_from = 0;  // lowest row that the next part of it, or of a hand-over, may hold
   std::shared_ptr<HandedOver>
       handed_over;  // kFree, kLoading: what to continue from; kReleasing: so far

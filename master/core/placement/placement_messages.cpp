@@ -136,8 +136,9 @@ Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& p
       part.next_batch == lease->next_batch &&
       part.next_batch < run_.plan.round_end(part.base_round) &&
       !session.has_unit_out(part.lease.shard, std::numeric_limits<BatchIndex>::max());
-  if (fits.ok() && (!is_due || part.part != arrived || part.part >= part.parts ||
-                    !follows(part, part.rows, lease->rows_from))) {
+  if (fits.ok() &&
+      (!is_due || part.part != arrived ||
+       !follows(part, part.rows, lease->rows_from, run_.map.row_count(part.lease.shard)))) {
     fits = protocol_error("it does not fit the lease");
   }
   if (!fits) {

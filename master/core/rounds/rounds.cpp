@@ -25,7 +25,6 @@ Rounds::Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placemen
       pipeline_(pipeline),
       evaluations_(evaluations),
       meter_(meter),
-      commits_(run.map.shard_count()),
       checkpoint_(resume.checkpoint),
       digests_(std::move(resume.digests)),
       learning_(resume.learning) {
@@ -43,16 +42,16 @@ RoundIndex Rounds::open_end() const {
 
 // ---- Commits -----------------------------------------------------------------------------------
 
-Result<void> Rounds::take(ShardLease& lease, const SessionState& session,
-                          const ShardCommit& part) const {
+Result<std::optional<Fingerprint>> Rounds::take(ShardLease& lease, const SessionState& session,
+                                                const ShardCommit& part) const {
   const ShardId shard = part.lease.shard;
   if (auto fits = check_update(run_.map, shard, part.update); !fits) {
     return protocol_error("a commit of shard {}: {}", raw(shard), fits.error().message);
   }
   const bool is_next = part.round == lease.next_commit && part.part == lease.parts_arrived &&
-                       part.part < part.parts && part.round < run_.plan.round_count() &&
+                       part.round < run_.plan.round_count() &&
                        (part.part == 0 || part.parts == lease.parts) &&
-                       follows(part, part.update, lease.rows_from);
+                       follows(part, part.update, lease.rows_from, run_.map.row_count(shard));
   if (!is_next || lease.next_batch < run_.plan.round_end(part.round)) {
     return protocol_error("a commit of shard {} for round {} that is not due", raw(shard),
                           part.round);
@@ -63,79 +62,92 @@ Result<void> Rounds::take(ShardLease& lease, const SessionState& session,
     return protocol_error("shard {} committed round {} before its results", raw(shard), part.round);
   }
   lease.parts = part.parts;
-  ++lease.parts_arrived;
-  lease.rows_from = part.update.rows.empty() ? 0 : std::uint64_t{part.update.rows.back()} + 1;
-  if (lease.parts_arrived == part.parts) {
-    lease.parts_arrived = 0;
-    lease.rows_from = 0;
-    ++lease.next_commit;
+  lease.commit_so_far = fingerprint(part, lease.commit_so_far);
+  if (++lease.parts_arrived < part.parts) {
+    lease.rows_from = part.update.rows.empty() ? 0 : std::uint64_t{part.update.rows.back()} + 1;
+    return std::optional<Fingerprint>();
   }
-  return {};
+  lease.parts_arrived = 0;
+  lease.rows_from = 0;
+  ++lease.next_commit;
+  return std::optional(std::exchange(lease.commit_so_far, {}));
 }
 
 Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& commit) {
   const ShardId shard = commit.lease.shard;
-  const Fingerprint content = fingerprint(commit);
-  if (ShardLease* const shadow = shadows_.find(commit.lease, id)) {
-    outbox_.send(id, CommitCredit{});
-    if (auto taken = take(*shadow, session, commit); !taken) return taken;
-    session.last_progress = outbox_.now();
-    audits_.committed_again(id, commit, content);
-    return {};
-  }
-  ShardLease* const lease = leases_.find(commit.lease, id);
+  ShardLease* const shadow = shadows_.find(commit.lease, id);
+  ShardLease* const lease = shadow != nullptr ? shadow : leases_.find(commit.lease, id);
   if (lease == nullptr) {
     outbox_.send(id, CommitCredit{});
     return {};
   }
-  if (auto taken = take(*lease, session, commit); !taken) return taken;
+  const auto whole = take(*lease, session, commit);
+  if (!whole) return whole.error();
   session.last_progress = outbox_.now();
-  const bool is_audited = placement_.is_audited(session);
-  if (is_audited) audits_.committed(id, session, commit, content);
-  if (!commits_.note(commit.round, shard, commit.part, commit.parts, content)) {
+  if (shadow != nullptr) {
     outbox_.send(id, CommitCredit{});
-    const auto kept = receipts_.find({commit.round, shard});
-    const bool is_kept_audited =
-        kept != receipts_.end() && kept->second.verdict == Verdict::kConfirmed;
-    if (is_audited || is_kept_audited) return {};  // an audit tells who is right
-    return Error{ErrorCode::kFault,
-                 fmt::format("the commit of shard {} for round {} differs from what another holder "
-                             "sent, which is kept",
-                             raw(shard), commit.round)};
+    if (*whole) audits_.committed_again(id, {commit.round, shard}, **whole);
+    return {};
   }
-  commits_.expect(commit.round, shard, commit.parts);
-  const Verdict verdict = is_audited             ? Verdict::kConfirmed
-                          : session.is_trusted() ? Verdict::kTrusted
-                                                 : Verdict::kUnaudited;
-  receipts_[{commit.round, shard}] = {shard, session.standing.identity, session.name(), verdict, {},
-                                      {}};
-  outbox_.push(
-      StorageTask(StageTask{id, shard, commit.round, commit.part, commit.parts,
-                            std::make_shared<const SparseUpdate>(std::move(commit.update))}));
-  return {};
+  Commit& kept = commits_[{commit.round, shard}];
+  // An earlier holder's stands if it came whole; if not, this one comes in its place.
+  if (kept.content) {
+    outbox_.send(id, CommitCredit{});
+  } else {
+    kept.lease = commit.lease.epoch;
+    outbox_.push(StorageTask(StageTask{
+        id, shard, commit.round, commit.part, commit.parts,
+        std::make_shared<const SparseUpdate>(std::move(commit.update)), commit.lease.epoch}));
+  }
+  if (!*whole) return {};
+  return committed(id, session, shard, commit.round, **whole);
+}
+
+Result<void> Rounds::committed(SessionId id, const SessionState& session, ShardId shard,
+                               RoundIndex round, const Fingerprint& content) {
+  const bool is_audited = placement_.is_audited(session);
+  if (is_audited) audits_.committed(id, session, {round, shard}, content);
+  Commit& kept = commits_.at({round, shard});
+  if (!kept.content) {
+    const Verdict verdict = is_audited             ? Verdict::kConfirmed
+                            : session.is_trusted() ? Verdict::kTrusted
+                                                   : Verdict::kUnaudited;
+    kept.content = content;
+    kept.receipt = {shard, session.standing.identity, session.name(), verdict, {}, {}};
+    return {};
+  }
+  if (*kept.content == content) {
+    ++sessions_.account(session).commits;
+    return {};
+  }
+  if (is_audited || kept.receipt.verdict == Verdict::kConfirmed) {
+    audits_.dispute({round, shard}, id);
+    return {};
+  }
+  return Error{ErrorCode::kFault,
+               fmt::format("the commit of shard {} for round {} differs from what another holder "
+                           "sent, which is kept",
+                           raw(shard), round)};
 }
 
 void Rounds::on(InputCommitted& event) {
   for (InputCommitted::Part& part : event.parts) {
-    commits_.expect(event.round, part.shard, part.parts);
     outbox_.push(StorageTask(StageTask{SessionId{}, part.shard, event.round, part.part, part.parts,
                                        std::move(part.update)}));
   }
 }
 
 void Rounds::on(const Staged& event) {
-  const SessionState* const session = sessions_.find(event.session);
+  SessionState* const session = sessions_.find(event.session);
   if (session != nullptr) outbox_.send(event.session, CommitCredit{});
-  const bool completes = commits_.staged(event.round, event.shard, event.part);
-  if (raw(event.shard) >= leases_.size()) return;  // the worker's
-  if (completes) {
-    ShardLease& lease = leases_.at(event.shard);
-    lease.committed = std::max(lease.committed, event.round + 1);
+  if (!event.is_last()) return;
+  if (raw(event.shard) < leases_.size()) {  // not the worker's
+    if (session != nullptr) ++sessions_.account(*session).commits;
+    const auto kept = commits_.find({event.round, event.shard});
+    if (kept == commits_.end() || kept->second.lease != event.lease) return;
+    leases_.at(event.shard).committed = event.round + 1;
   }
-  // Counted for each sender, also where an earlier holder's commit was stored already.
-  if (session != nullptr && commits_.is_last_part(event.round, event.shard, event.part)) {
-    ++sessions_.account(*session).commits;
-  }
+  ++stored_[event.round];
 }
 
 // ---- Checkpoints -------------------------------------------------------------------------------
@@ -151,7 +163,8 @@ bool Rounds::is_done_by_all() const {
 }
 
 std::optional<Done> Rounds::close() {
-  if (is_folding_ || checkpoint_ >= run_.plan.round_count() || !commits_.is_whole(checkpoint_)) {
+  if (is_folding_ || checkpoint_ >= run_.plan.round_count() ||
+      stored_[checkpoint_] < run_.map.shard_count()) {
     return std::nullopt;
   }
   // The worker's commit comes after its last update; without a hidden layer it has none.
@@ -194,10 +207,10 @@ ReceiptRecords Rounds::take_receipts() {
     ReceiptRecord& receipt = receipts.shards.emplace_back();
     receipt.shard = ShardId{s};
     receipt.holder_name = "the master";
-    const auto known = receipts_.find({checkpoint_, receipt.shard});
-    if (known == receipts_.end()) continue;
-    receipt = std::move(known->second);
-    receipts_.erase(known);
+    const auto known = commits_.find({checkpoint_, receipt.shard});
+    if (known == commits_.end()) continue;
+    receipt = std::move(known->second.receipt);
+    commits_.erase(known);
     if (receipt.verdict != Verdict::kConfirmed) continue;
     std::tie(receipt.auditor, receipt.auditor_name) =
         audits_.auditor_of(checkpoint_, receipt.shard);
@@ -238,7 +251,7 @@ void Rounds::on(Folded& event) {
   checkpoint_ = event.round + 1;
   learning_.add_round(last_record_.loss, last_record_.code_length);
   digests_ = std::move(event.digests);
-  commits_.forget(event.round);
+  stored_.erase(event.round);
 }
 
 void Rounds::begin_evaluation_if_due() {

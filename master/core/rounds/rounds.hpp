@@ -5,6 +5,9 @@
 // Invariants
 // - Stored before visible: a commit counts after `Staged`, and a round is folded when
 //   every part of it is stored and no holder still replays it.
+// - A commit is made of parts that came under one lease. What came of it counts for nothing until
+//   the last part is here, and is replaced by the next holder's. The rounds of a shard become whole
+//   in their order.
 // - At most two rounds are open. This bounds the replay log.
 // - Whether a round diverged follows from the model and the data alone.
 #pragma once
@@ -16,7 +19,6 @@
 #include <vector>
 
 #include "master/core/audits/audits.hpp"
-#include "master/core/batches/commit_tracker.hpp"
 #include "master/core/batches/pipeline.hpp"
 #include "master/core/placement/lease_table.hpp"
 #include "master/core/rounds/evaluations.hpp"
@@ -80,8 +82,21 @@ class Rounds {
   [[nodiscard]] std::optional<Done> complete() const;
 
  private:
-  // Takes the part as the next one of the lease's commit, or says why it is not.
-  Result<void> take(ShardLease& lease, const SessionState& session, const ShardCommit& part) const;
+  // A shard's commit for a round that is not folded.
+  struct Commit {
+    LeaseEpoch lease{};                  // under which its parts come
+    std::optional<Fingerprint> content;  // once all of them are here
+    ReceiptRecord receipt;               // from then on
+  };
+
+  // Takes the part as the next one of the lease's commit, or says why it is not. The commit's
+  // content if it is the last.
+  Result<std::optional<Fingerprint>> take(ShardLease& lease, const SessionState& session,
+                                          const ShardCommit& part) const;
+  // All of the commit of `own` lease is here. An error when it cannot be the same as the one before
+  // and nobody is audited who could have sent a false one.
+  Result<void> committed(SessionId id, const SessionState& session, ShardId shard, RoundIndex round,
+                         const Fingerprint& content);
   // Whether every holder has done the oldest open round.
   [[nodiscard]] bool is_done_by_all() const;
   // The receipts of the oldest open round, one per shard. Requires that its audits are confirmed;
@@ -106,8 +121,8 @@ class Rounds {
   Evaluations& evaluations_;
   RoundMeter& meter_;
 
-  CommitTracker commits_;
-  std::map<std::pair<RoundIndex, ShardId>, ReceiptRecord> receipts_;  // of rounds not folded yet
+  std::map<std::pair<RoundIndex, ShardId>, Commit> commits_;  // volunteers', of rounds not folded
+  std::map<RoundIndex, std::uint32_t> stored_;                // shards whose commit is stored whole
   RoundIndex checkpoint_;
   std::vector<ShardDigest> digests_;  // of the shards at checkpoint_; may be empty
   bool is_folding_ = false;

@@ -73,7 +73,8 @@ class CostedMaster : public MasterTasks {
 
   std::optional<Event> run(const StorageTask& task) override {
     if (const auto* stage = std::get_if<StageTask>(&task)) {
-      return Staged{stage->session, stage->shard, stage->round, stage->part};
+      return Staged{stage->session, stage->shard, stage->round,
+                    stage->part,    stage->parts, stage->lease};
     }
     if (const auto* fold = std::get_if<FoldTask>(&task)) {
       fold_left_ -= fold_step();

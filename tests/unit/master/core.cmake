@@ -5,7 +5,7 @@ add_library(gleaner_master_driver STATIC
 target_link_libraries(gleaner_master_driver PUBLIC gleaner_options gleaner_master_core)
 
 gleaner_test(master_parts_test LABEL unit
-  SOURCES core/balancer_test.cpp core/commit_tracker_test.cpp core/evaluation_run_test.cpp
+  SOURCES core/balancer_test.cpp core/evaluation_run_test.cpp
           core/divergence_test.cpp core/input_stream_test.cpp core/lease_table_test.cpp core/pipeline_test.cpp
           core/evaluations_test.cpp core/placement_test.cpp core/sessions_test.cpp core/unit_sizing_test.cpp
   LINK gleaner_master_driver)
@@ -16,5 +16,5 @@ gleaner_test(master_core_test LABEL unit
           core/master_rejoin_test.cpp core/master_rounds_test.cpp core/master_stop_test.cpp core/master_units_test.cpp
   LINK gleaner_master_driver)
 gleaner_test(master_audits_test LABEL unit
-  SOURCES core/adaptive_audits_test.cpp core/audits_test.cpp core/standby_test.cpp
+  SOURCES core/adaptive_audits_test.cpp core/audits_test.cpp core/commit_parts_test.cpp core/standby_test.cpp
   LINK gleaner_master_driver)

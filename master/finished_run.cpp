@@ -1,11 +1,14 @@
 #include "master/finished_run.hpp"
 
+#include <fmt/format.h>
+
 #include <atomic>
 #include <optional>
 
 #include "common/model/run_plan.hpp"
 #include "master/aside.hpp"
 #include "master/tasks/resume_point.hpp"
+#include "storage/engine/rocks_store.hpp"
 #include "volunteer/config.hpp"
 
 namespace gleaner {
@@ -32,7 +35,22 @@ double speed_over(const std::vector<HistoryRecord>& history, const RunPlan& plan
 
 }  // namespace
 
-Result<RunFinished> finished_run(RunStore& run) {
+Result<std::unique_ptr<RunStore>> read_whole(const RunStore& run, const HeldFolder& folder) {
+  if (auto in_place = folder.check(); !in_place) return in_place.error();
+  auto files = open_rocks_store(folder.path(), OpenMode::kReadOnly);
+  if (!files) return files.error();
+  auto found = RunStore::open(std::move(*files));
+  if (!found || (*found)->checkpoint() == run.checkpoint()) return found;
+  return Error{ErrorCode::kCorrupt,
+               fmt::format("the store {} is at checkpoint {}, and {} was written: files of it were "
+                           "removed or replaced; restore a backup (gleaner restore --help)",
+                           folder.path(), (*found)->checkpoint(), run.checkpoint())};
+}
+
+Result<RunFinished> finished_run(const RunStore& written, const HeldFolder& folder) {
+  const auto whole = read_whole(written, folder);
+  if (!whole) return whole.error();
+  RunStore& run = **whole;
   const auto history = run.history();
   if (!history) return history.error();
   auto digest = run.checkpoint_digest();

@@ -3,18 +3,24 @@
 
 #include <asio/io_context.hpp>
 #include <asio/signal_set.hpp>
+#include <memory>
 #include <span>
 
 #include "common/result.hpp"
 #include "master/console/progress.hpp"
 #include "master/console/progress_events.hpp"
 #include "master/tasks/centroid_comparison.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
 
-// All but store, best_store, seconds and already.
-Result<RunFinished> finished_run(RunStore& run);
+// The run as a reader finds it under the name of its folder. kIdentity when the folder is not in
+// its place, kCorrupt when what is there is not at the checkpoint of `run`, which wrote it.
+Result<std::unique_ptr<RunStore>> read_whole(const RunStore& run, const HeldFolder& folder);
+
+// All but store, best_store, seconds and already; of what read_whole() gives.
+Result<RunFinished> finished_run(const RunStore& written, const HeldFolder& folder);
 
 // Where to do long work; see run_aside.
 struct Aside {

@@ -41,11 +41,12 @@ constexpr std::chrono::seconds kFarewell{3};
 
 class MasterRun {
  public:
-  MasterRun(MasterConfig& config, const RunData& data, RunStore& store, Console& console,
+  MasterRun(MasterConfig& config, const RunData& data, const StoreInFolder& store, Console& console,
             RunWeb* web)
       : config_(config),
         data_(data),
-        store_(store),
+        store_(store.run),
+        folder_(store.folder),
         console_(console),
         web_(web),
         rounds_(RunPlan(data.model).round_count()),
@@ -59,12 +60,14 @@ class MasterRun {
                  console_.log(LogLevel::kError, task + ": " + what);
                }),
         signals_(io_, SIGINT, SIGTERM),
-        entrance_(io_, tasks_, config, console),
-        keeper_(config, store,
+        entrance_(io_, tasks_, config, folder_.reach(), console),
+        keeper_(config, store_, folder_,
                 [this](RunEvent event) {
                   asio::post(io_, [this, event = std::move(event)] { console_.event(event); });
                 }),
-        disk_(io_, config.run.store) {}
+        disk_(io_, folder_, [this](const Error& error) {
+          if (!done_) runner_->fail(error);
+        }) {}
 
   // `goes_on`: after a round that diverged, so that everybody has been told what the run is.
   Result<ExitCode> run(bool goes_on);
@@ -98,6 +101,7 @@ class MasterRun {
   MasterConfig& config_;
   const RunData& data_;
   RunStore& store_;
+  const HeldFolder& folder_;
   Console& console_;
   RunWeb* const web_;        // may be null
   const RoundIndex rounds_;  // of the run
@@ -231,7 +235,7 @@ Result<ExitCode> MasterRun::fail(const Error& error, ExitCode exit) {
 }
 
 Result<ExitCode> MasterRun::conclude_finished(bool already) {
-  Result<RunFinished> finished = finished_run(store_);
+  Result<RunFinished> finished = finished_run(store_, folder_);
   if (!finished) return fail(finished.error(), ExitCode::kStore);
   finished->store = config_.run.store;
   finished->test = config_.data.test;
@@ -244,6 +248,7 @@ Result<ExitCode> MasterRun::conclude_finished(bool already) {
   }
   keeper_.run_is_complete();
   finished->best_store = keeper_.best(finished->best_checkpoint);
+  if (auto in_place = folder_.check(); !in_place) return fail(in_place.error(), ExitCode::kStore);
   finished->seconds = seconds_in(monotonic_now() - started_);
   console_.event(*finished);
   return ExitCode::kOk;
@@ -279,6 +284,8 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
     return fail(done.error, exit_code_of(done.error.code));
   }
   if (done.outcome == Outcome::kFinished) return conclude_finished(false);
+  if (auto whole = read_whole(store_, folder_); !whole)
+    return fail(whole.error(), ExitCode::kStore);
   console_.event(RunStopped{store_.checkpoint(), rounds_, done.outcome == Outcome::kStopped,
                             config_.run.store});
   return ExitCode::kOk;
@@ -333,16 +340,10 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
 }
 
 void MasterRun::train(const ResumePoint& resume) {
-  const std::uint64_t life = raw(resume.first_epoch);
-  if (entrance_.is_open()) {
-    note_.emplace(
-        config_.run.store,
-        RunningMaster{config_.network.listen, life,
-                      config_.network.insecure ? MasterPort::kPlain : MasterPort::kEncrypted});
-  } else if (web_ != nullptr) {
-    note_.emplace(config_.run.store,
-                  RunningMaster{to_text(web_->address()), life, MasterPort::kPage});
-  }
+  RunningMaster here{config_.network.listen, raw(resume.first_epoch)};
+  if (config_.network.insecure) here.port = MasterPort::kPlain;
+  if (!entrance_.is_open() && web_) here = {to_text(web_->address()), here.life, MasterPort::kPage};
+  if (entrance_.is_open() || web_) note_.emplace(folder_.reach(), here);
   own_->start();
   watch_signals();
   runner_->start();
@@ -376,7 +377,7 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   if (!goes_on) announce(*resume);
   auto opened = entrance_.open({[this](Arrival arrival) { runner_->receive(std::move(arrival)); },
                                 [this](const Gate::Verdict& verdict) { runner_->expel(verdict); }});
-  if (!opened) return fail(opened.error(), ExitCode::kNetwork);
+  if (!opened) return fail(folder_.named(opened.error()), ExitCode::kNetwork);
   keeper_.begin(resume->checkpoint);
   if (auto begun = begin_web(); !begun) return fail(begun.error(), ExitCode::kStore);
   train(*resume);
@@ -386,7 +387,7 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
 
 }  // namespace
 
-Result<ExitCode> run_master(MasterConfig& config, const RunData& data, RunStore& store,
+Result<ExitCode> run_master(MasterConfig& config, const RunData& data, const StoreInFolder& store,
                             Console& console, RunWeb* web) {
   bool goes_on = false;
   for (;;) {

@@ -9,15 +9,23 @@
 #include "master/console/progress.hpp"
 #include "master/http/run_web.hpp"
 #include "master/run_data.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
 
+// A run's store with the folder that it is in.
+struct StoreInFolder {
+  RunStore& run;
+  const HeldFolder& folder;
+};
+
 // Trains until the run is finished, stopped or has failed, and tells the console so. An error means
 // that the disk filled up (kDiskFull or kStoreUnsure): the store is to be opened again when there
 // is room, and the run to be run again on it. Once it listens, `config` names the port in use, so
-// that volunteers find it there again. `web`, when there is one, is told how the run goes.
-Result<ExitCode> run_master(MasterConfig& config, const RunData& data, RunStore& store,
+// that volunteers find it there again. A store that is not in its place any more ends the run
+// within seconds (ExitCode::kStore). `web`, when there is one, is told how the run goes.
+Result<ExitCode> run_master(MasterConfig& config, const RunData& data, const StoreInFolder& store,
                             Console& console, RunWeb* web);
 
 // True for the errors after which room on the disk is all that is needed.

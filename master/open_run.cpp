@@ -38,11 +38,11 @@ class Pause {
   }
 
   // Waits until the disk has `bytes` free, a second at least; false when a signal asks to stop.
-  // `on_second` is called every second.
+  // `on_second` is called every second, and ends the waiting with false.
   bool wait_for_room(const std::string& path, std::uint64_t bytes,
-                     const std::function<void()>& on_second) {
+                     const std::function<bool()>& on_second) {
     do {
-      on_second();
+      if (!on_second()) return false;
       asio::steady_timer timer(io_, kRoomPoll);
       bool is_over = false;
       timer.async_wait([&](asio::error_code) { is_over = true; });
@@ -131,6 +131,7 @@ class OpenedRun {
   RoundIndex checkpoint_ = 0;  // when the store was last seen
   std::uint64_t room_ = config_.run.disk_reserve;
   std::optional<RoundIndex> unsure_at_;  // checkpoint at which room ran out within a write
+  std::shared_ptr<HeldFolder> folder_;   // the store's, also while it is closed for want of room
   std::optional<Pause> pause_;
   std::unique_ptr<RunWeb> web_;  // the page; outlives a store that is closed for want of room
 };
@@ -143,7 +144,12 @@ Result<ExitCode> OpenedRun::open_and_run() {
   };
   RocksStoreOptions options;
   options.reserve_bytes = config_.run.disk_reserve;
-  auto rocks = open_rocks_store(config_.run.store, OpenMode::kReadWrite, options);
+  if (!folder_) {
+    auto held = hold_store_folder(config_.run.store);
+    if (!held) return fail(held.error());
+    folder_ = std::move(*held);
+  }
+  auto rocks = open_rocks_store(folder_, options);
   if (!rocks) return fail(rocks.error());
   const RunIdentity identity{data_.model, effective_settings(config_, data_.model)};
   InitialRows rows;
@@ -156,7 +162,7 @@ Result<ExitCode> OpenedRun::open_and_run() {
     console_.event(Resumed{pause_->seconds()});
     pause_.reset();
   }
-  Result<ExitCode> exit = run_master(config_, data_, **store, console_, web_.get());
+  Result<ExitCode> exit = run_master(config_, data_, {**store, *folder_}, console_, web_.get());
   checkpoint_ = (*store)->checkpoint();
   return exit;
 }
@@ -210,10 +216,14 @@ ExitCode OpenedRun::run() {
       pause_.emplace();
       console_.event(Paused{exit.error().message});
     }
-    const bool has_room = pause_->wait_for_room(config_.run.store, room_wanted(exit.error()), [&] {
+    const auto is_in_place = [&] { return !folder_ || folder_->check(); };
+    const std::string& place = folder_ ? folder_->reach() : config_.run.store;
+    const bool has_room = pause_->wait_for_room(place, room_wanted(exit.error()), [&] {
       if (web_) web_->publish_paused(exit.error().message, monotonic_now());
+      return is_in_place();
     });
-    if (!has_room) return stopped();
+    // Otherwise the next opening says what has become of the folder.
+    if (!has_room && is_in_place()) return stopped();
   }
 }
 

@@ -108,7 +108,8 @@ std::vector<std::string> kept_names(const std::string& store) {
   return names;
 }
 
-Result<void> keep_checkpoint(const std::string& store, const std::string& name) {
+Result<void> keep_checkpoint(const std::string& store, const std::string& name,
+                             const std::string& reach) {
   if (auto found = find_store_folder(store); !found) return found;
   if (auto fits = check_name(name); !fits) return fits;
   const fs::path target = kept_path(store, name);
@@ -119,7 +120,8 @@ Result<void> keep_checkpoint(const std::string& store, const std::string& name) 
         ErrorCode::kInvalidArgument,
         fmt::format("{} exists already: name another one, or drop it first", target.string())};
   }
-  if (auto linked = link_store(store, part.string()); !linked) return linked;
+  if (auto linked = link_store(reach.empty() ? store : reach, part.string()); !linked)
+    return linked;
   fs::rename(part, target, error);
   if (!error) return {};
   const std::string reason = error.message();

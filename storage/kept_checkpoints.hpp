@@ -20,8 +20,10 @@ std::string kept_path(const std::string& store, const std::string& name);
 std::vector<std::string> kept_names(const std::string& store);
 
 // Keeps the store as it is now. kInvalidArgument when the name will not do or is taken, kBusy when
-// the store changes too often to be caught. It is there whole or not at all.
-Result<void> keep_checkpoint(const std::string& store, const std::string& name);
+// the store changes too often to be caught. It is there whole or not at all. `reach`: the path to
+// the store's files where it is not its name; see HeldFolder.
+Result<void> keep_checkpoint(const std::string& store, const std::string& name,
+                             const std::string& reach = {});
 
 // Keeps it in a folder of any name on the same file system; what is there is replaced.
 Result<void> link_store(const std::string& store, const std::string& target);

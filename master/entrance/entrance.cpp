@@ -16,10 +16,12 @@ constexpr std::size_t kStrangerLogLines = 20;
 
 }  // namespace
 
-Entrance::Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config, Console& console)
+Entrance::Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config, std::string store,
+                   Console& console)
     : io_(io),
       tasks_(tasks),
       config_(config),
+      store_(std::move(store)),
       console_(console),
       stranger_log_(kStrangerLogPeriod, kStrangerLogLines) {}
 
@@ -56,7 +58,7 @@ Result<void> Entrance::open_gate(std::function<void(const Gate::Verdict&)> on_ch
                  "--insecure: nothing is encrypted, and anybody who reaches the port takes part; "
                  "without this flag, connections are encrypted and take an invite");
   } else {
-    auto gate = Gate::open(config_.run.store, std::move(on_change));
+    auto gate = Gate::open(store_, std::move(on_change));
     if (!gate) return gate.error();
     gate_ = std::move(*gate);
     tls_.emplace(*gate_->key());

@@ -29,7 +29,9 @@ class Entrance {
   };
 
   // All of it outlives the entrance.
-  Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config, Console& console);
+  // `store` leads to the folder with the keys.
+  Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config, std::string store,
+           Console& console);
 
   // Listens at network.listen, which names the port taken from then on; does nothing where it is
   // empty.
@@ -51,6 +53,7 @@ class Entrance {
   asio::io_context& io_;
   TaskGroup& tasks_;
   MasterConfig& config_;
+  const std::string store_;
   Console& console_;
   std::optional<asio::ip::tcp::acceptor> acceptor_;
   std::unique_ptr<Gate> gate_;

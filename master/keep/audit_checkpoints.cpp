@@ -58,13 +58,15 @@ Result<RoundIndex> go_back(const std::string& store, RunStore& run, RoundIndex r
 
 }  // namespace
 
-Result<void> keep_to_go_back(const std::string& store, RoundIndex now) {
+Result<void> keep_to_go_back(const HeldFolder& folder, RoundIndex now) {
+  if (auto in_place = folder.check(); !in_place) return in_place;
+  const std::string& store = folder.path();
   for (const RoundIndex checkpoint : kept_checkpoints(store)) {
     // One of a time before the run went back is of no use.
     if (checkpoint < now && is_kept_to_go_back(checkpoint, now)) continue;
     if (auto dropped = drop_kept(store, name_of(checkpoint)); !dropped) return dropped;
   }
-  return keep_checkpoint(store, name_of(now));
+  return keep_checkpoint(store, name_of(now), folder.reach());
 }
 
 Result<void> undo_work_of(const std::string& store, RunStore& run, const std::vector<KeyId>& liars,

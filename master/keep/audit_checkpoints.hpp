@@ -9,13 +9,14 @@
 #include "common/ids.hpp"
 #include "common/result.hpp"
 #include "master/console/progress.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
 
-// Keeps checkpoint `now` of the store, and drops those that no longer need be kept. For the thread
-// of the store.
-Result<void> keep_to_go_back(const std::string& store, RoundIndex now);
+// Keeps checkpoint `now` of the store in `folder`, and drops those that no longer need be kept. For
+// the thread of the store.
+Result<void> keep_to_go_back(const HeldFolder& folder, RoundIndex now);
 
 // Puts `run`, whose folder is `store`, back to a kept checkpoint before the first round in which
 // one of `liars` took part unaudited; does nothing where there is no such round. The console is

@@ -70,14 +70,25 @@ void BackupKeeper::copy(const Frozen& frozen) {
 }
 
 Result<void> BackupKeeper::copy_to_folder(const std::string& snapshot, BackedUp& made) {
-  auto folder = BackupFolder::open(config_.folder, BackupAccess::kWrite);
-  if (!folder) return folder.error();
+  if (!folder_) {
+    std::error_code error;  // shows when the folder is opened
+    std::filesystem::create_directories(config_.folder, error);
+    auto held = HeldFolder::open(config_.folder, "the folder of the backups",
+                                 "put it back, or start the master again to use another one");
+    if (!held) return held.error();
+    folder_ = std::move(*held);
+  }
+  if (auto in_place = folder_->check(); !in_place) return in_place;
+  auto folder = BackupFolder::open(folder_->reach(), BackupAccess::kWrite);
+  if (!folder) return folder_->named(folder.error());
   const Result<Backup> backup = (*folder)->add(snapshot, is_stopping_);
-  if (!backup) return backup.error();
+  if (!backup) return folder_->named(backup.error());
   made.backup = backup->number;
   made.checkpoint = backup->checkpoint;
   made.bytes = backup->bytes;
-  if (auto removed = (*folder)->keep_last(config_.keep); !removed) return removed;
+  if (auto removed = (*folder)->keep_last(config_.keep); !removed) {
+    return folder_->named(removed.error());
+  }
   made.kept = static_cast<std::uint32_t>((*folder)->list().size());
   return {};
 }

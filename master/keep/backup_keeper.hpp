@@ -6,6 +6,7 @@
 #include <asio/thread_pool.hpp>
 #include <atomic>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -13,6 +14,7 @@
 #include "master/config/config.hpp"
 #include "master/console/progress_events.hpp"
 #include "storage/backup.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
@@ -48,6 +50,7 @@ class BackupKeeper {
   void warn(const Error& error);
 
   const MasterConfig::Backup config_;
+  std::shared_ptr<HeldFolder> folder_;  // of the backups, once there was one to make
   const std::function<void(RunEvent)> tell_;
   Instant last_begun_;
   std::atomic<bool> is_copying_{false};

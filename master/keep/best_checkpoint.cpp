@@ -1,9 +1,11 @@
 #include "master/keep/best_checkpoint.hpp"
 
+#include <algorithm>
 #include <utility>
 
 #include "master/tasks/resume_point.hpp"
 #include "storage/engine/rocks_store.hpp"
+#include "storage/identity.hpp"
 #include "storage/kept_checkpoints.hpp"
 
 namespace gleaner {
@@ -11,22 +13,34 @@ namespace {
 
 constexpr const char* kName = "best";
 
+// Digest of the rows at the checkpoint, as the history has it; 0 when it has none.
+std::uint64_t rows_digest(RunStore& run, RoundIndex checkpoint) {
+  const auto history = run.history();
+  if (!history) return 0;
+  const auto found = std::ranges::find(*history, checkpoint, &HistoryRecord::checkpoint);
+  return found == history->end() ? 0 : found->rows_digest;
+}
+
 }  // namespace
 
-Result<void> keep_if_best(const std::string& store, RunStore& run) {
+Result<void> keep_if_best(const HeldFolder& folder, RunStore& run) {
+  if (auto in_place = folder.check(); !in_place) return in_place;
   const auto history = run.history();
   if (!history) return history.error();
   const RoundIndex checkpoint = run.checkpoint();
   if (learning_so_far(*history, checkpoint).best_checkpoint != checkpoint) return {};
-  return link_store(store, kept_path(store, kName));
+  return link_store(folder.reach(), kept_path(folder.path(), kName));
 }
 
-std::string kept_best(const std::string& store, RoundIndex best) {
+std::string kept_best(const std::string& store, RunStore& run, RoundIndex best) {
   const std::string path = kept_path(store, kName);
   auto kept = open_rocks_store(path, OpenMode::kReadOnly);
   if (!kept) return {};
-  const auto run = RunStore::open(std::move(*kept));
-  return run && (*run)->checkpoint() == best ? path : std::string();
+  const auto opened = RunStore::open(std::move(*kept));
+  if (!opened || (*opened)->checkpoint() != best) return {};
+  const bool is_its = run_name((*opened)->identity()) == run_name(run.identity()) &&
+                      rows_digest(**opened, best) == rows_digest(run, best);
+  return is_its ? path : std::string();
 }
 
 }  // namespace gleaner

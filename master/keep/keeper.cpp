@@ -9,9 +9,11 @@
 
 namespace gleaner {
 
-Keeper::Keeper(const MasterConfig& config, RunStore& store, std::function<void(RunEvent)> tell)
+Keeper::Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& folder,
+               std::function<void(RunEvent)> tell)
     : config_(config),
       store_(store),
+      folder_(folder),
       tell_(std::move(tell)),
       may_miss_lies_(config.network.audit == AuditMode::kAdaptive &&
                      !config.network.listen.empty()) {
@@ -34,29 +36,29 @@ void Keeper::folded(RoundIndex checkpoint) {
 
 void Keeper::evaluated() {
   if (config_.evaluation.patience == 0) return;
-  const auto kept = keep_if_best(config_.run.store, store_);
+  const auto kept = keep_if_best(folder_, store_);
   if (!kept)
     warn(fmt::format(
         "the best checkpoint is not kept: {}; once that is mended, the next best one is",
-        kept.error().message));
+        folder_.named(kept.error()).message));
 }
 
 void Keeper::keep_to_go_back(RoundIndex checkpoint) {
   if (!may_miss_lies_) return;
-  const auto kept = gleaner::keep_to_go_back(config_.run.store, checkpoint);
+  const auto kept = gleaner::keep_to_go_back(folder_, checkpoint);
   if (kept) return;
   warn(
       fmt::format("checkpoint {} is not kept, so that the run goes back further if work of a "
                   "stranger proves false: {}; once that is mended, later ones are kept",
-                  checkpoint, kept.error().message));
+                  checkpoint, folder_.named(kept.error()).message));
 }
 
 void Keeper::run_is_complete() {
   drop_kept_to_go_back(config_.run.store);
 }
 
-std::string Keeper::best(RoundIndex best) const {
-  return kept_best(config_.run.store, best);
+std::string Keeper::best(RoundIndex best) {
+  return kept_best(config_.run.store, store_, best);
 }
 
 void Keeper::warn(std::string text) {

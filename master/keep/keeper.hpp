@@ -13,15 +13,17 @@
 #include "master/console/progress.hpp"
 #include "master/console/progress_events.hpp"
 #include "master/keep/backup_keeper.hpp"
+#include "storage/engine/held_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
 
 class Keeper {
  public:
-  // `config` and `store` outlive it. `tell` is called on the thread of the store, and on one of the
-  // keeper's own.
-  Keeper(const MasterConfig& config, RunStore& store, std::function<void(RunEvent)> tell);
+  // `config`, `store` and its `folder` outlive it. `tell` is called on the thread of the store, and
+  // on one of the keeper's own.
+  Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& folder,
+         std::function<void(RunEvent)> tell);
 
   // -- before the run begins. They leave the store at the checkpoint to begin from.
   // Undoes what volunteers that have been banned did unaudited; the console is told.
@@ -52,7 +54,7 @@ class Keeper {
   // The run is complete: drops what only an unfinished one needs.
   void run_is_complete();
   // Where checkpoint `best` is kept; empty: nowhere.
-  [[nodiscard]] std::string best(RoundIndex best) const;
+  [[nodiscard]] std::string best(RoundIndex best);
 
  private:
   void keep_to_go_back(RoundIndex checkpoint);
@@ -60,6 +62,7 @@ class Keeper {
 
   const MasterConfig& config_;
   RunStore& store_;
+  const HeldFolder& folder_;
   const std::function<void(RunEvent)> tell_;
   const bool may_miss_lies_;  // not all work of strangers is audited
   std::optional<BackupKeeper> backups_;

@@ -47,18 +47,24 @@ class RoomWatch : public rocksdb::EventListener {
 
 class RocksStore : public Store {
  public:
-  // `writing` is nullopt for a store that is only read. `env` is of a backup, whose files it finds.
-  RocksStore(std::string path, std::optional<RocksStoreOptions> writing,
-             std::shared_ptr<RoomWatch> watch, std::unique_ptr<rocksdb::DB> database,
+  // A store that is only read. `env` is of a backup, whose files it finds.
+  RocksStore(std::string path, std::unique_ptr<rocksdb::DB> database,
              std::vector<ColumnFamilyHandle*> families, std::shared_ptr<rocksdb::Env> env = nullptr)
       : path_(std::move(path)),
         env_(std::move(env)),
+        database_(std::move(database)),
+        families_(std::move(families)) {}
+
+  RocksStore(std::shared_ptr<const HeldFolder> folder, const RocksStoreOptions& writing,
+             std::shared_ptr<RoomWatch> watch, std::unique_ptr<rocksdb::DB> database,
+             std::vector<ColumnFamilyHandle*> families)
+      : path_(folder->path()),
+        folder_(std::move(folder)),
         writing_(writing),
         watch_(std::move(watch)),
         database_(std::move(database)),
         families_(std::move(families)) {
-    if (!writing_) return;
-    RocksBulkWriter::clear_away(path_);
+    RocksBulkWriter::clear_away(folder_->reach());
     remove_snapshot();  // of a process that was killed
   }
 
@@ -77,7 +83,7 @@ class RocksStore : public Store {
     const Status status =
         database_->Get(rocksdb::ReadOptions(), family(table), to_slice(key), &value);
     if (status.IsNotFound()) return std::optional<Bytes>();
-    if (!status.ok()) return rocks_error(status, path_, "reading");
+    if (!status.ok()) return error(status, "reading");
     const ByteView view = to_view(value);
     return std::optional<Bytes>(Bytes(view.begin(), view.end()));
   }
@@ -93,7 +99,7 @@ class RocksStore : public Store {
     for (at->Seek(to_slice(begin)); at->Valid(); at->Next()) {
       if (!visit(to_view(at->key()), to_view(at->value()))) return {};
     }
-    if (!at->status().ok()) return rocks_error(at->status(), path_, "reading");
+    if (!at->status().ok()) return error(at->status(), "reading");
     return {};
   }
 
@@ -127,11 +133,11 @@ class RocksStore : public Store {
     if (!writing_) return {};
     // RocksDB would try again by itself, and stall writes meanwhile without a word.
     if (watch_->ran_out()) {
-      return unsure(rocks_error(Status::NoSpace("while it merged tables"), path_, "writing to"));
+      return unsure(error(Status::NoSpace("while it merged tables"), "writing to"));
     }
     // A batch through the log is written twice, one past it is soon merged into others.
     const std::uint64_t needed = 2 * bytes + writing_->reserve_bytes;
-    const std::optional<std::uint64_t> free = free_bytes(path_);
+    const std::optional<std::uint64_t> free = free_bytes(folder_->reach());
     if (!free || *free >= needed) return {};
     return Error{ErrorCode::kDiskFull,
                  fmt::format("the disk of the store {} has {} MiB free, and {} MiB are needed",
@@ -147,7 +153,7 @@ class RocksStore : public Store {
     // The log is copied rather than flushed: less to write, and the tables stay as they are.
     constexpr std::uint64_t kNeverFlush = std::numeric_limits<std::uint64_t>::max();
     if (status.ok()) status = checkpoint->CreateCheckpoint(folder, kNeverFlush);
-    if (!status.ok()) return rocks_error(status, path_, "making a snapshot of");
+    if (!status.ok()) return error(status, "making a snapshot of");
     return folder;
   }
 
@@ -161,14 +167,14 @@ class RocksStore : public Store {
     std::vector<std::string> names;
     for (const rocksdb::LiveFileMetaData& file : live) names.push_back(file.relative_filename);
     if (env_) return check_table_files(database_->GetName(), names, *env_);
-    return check_table_files(path_, names);
+    return check_table_files(folder_ ? folder_->reach() : path_, names);
   }
 
  private:
   class SortedFiles : public SortedWriter {
    public:
     explicit SortedFiles(RocksStore& store)
-        : store_(store), files_(*store.database_, store.families_, store.path_) {}
+        : store_(store), files_(*store.database_, store.families_, store.folder_->reach()) {}
 
     Result<void> put(Table table, ByteView key, ByteView value) override {
       return store_.outcome_of(files_.put(table, key, value));
@@ -193,7 +199,7 @@ class RocksStore : public Store {
 
   // Returns where it was. What cannot be removed makes the next one fail.
   std::string remove_snapshot() {
-    std::string folder = path_ + "/snapshot";
+    std::string folder = folder_->reach() + "/snapshot";
     std::error_code error;
     std::filesystem::remove_all(folder, error);
     return folder;
@@ -205,6 +211,7 @@ class RocksStore : public Store {
                    fmt::format("the store {} is open for reading only", path_)};
     }
     if (has_failed_) return failed_before();
+    if (auto in_place = folder_->check(); !in_place) return in_place;
     return check_room(bytes);
   }
 
@@ -216,7 +223,14 @@ class RocksStore : public Store {
 
   Result<void> outcome_of(const Status& written) {
     if (written.ok()) return {};
-    return unsure(rocks_error(written, path_, "writing to"));
+    return unsure(error(written, "writing to"));
+  }
+
+  // Most of what goes wrong in a folder that is not in its place comes of that.
+  [[nodiscard]] Error error(const Status& status, const char* doing) const {
+    if (!folder_) return rocks_error(status, path_, doing);
+    const Result<void> in_place = folder_->check();
+    return in_place ? folder_->named(rocks_error(status, path_, doing)) : in_place.error();
   }
 
   // From now on nobody knows what the disk holds.
@@ -244,7 +258,8 @@ class RocksStore : public Store {
   }
 
   std::string path_;
-  std::shared_ptr<rocksdb::Env> env_;  // outlives the database; null for the machine's own
+  std::shared_ptr<const HeldFolder> folder_;  // of a writer; outlives the database
+  std::shared_ptr<rocksdb::Env> env_;         // outlives the database; null for the machine's own
   std::optional<RocksStoreOptions> writing_;
   std::shared_ptr<RoomWatch> watch_;
   std::unique_ptr<rocksdb::DB> database_;
@@ -281,32 +296,10 @@ Result<void> check_families(const std::string& path) {
       fmt::format("{} holds a database that is not Gleaner's: name another --store", path)};
 }
 
-Result<std::unique_ptr<Store>> open_read_write(const std::string& path,
-                                               const RocksStoreOptions& writing) {
-  if (auto prepared = prepare_store_folder(path); !prepared) return prepared.error();
-  if (holds_database(path)) {
-    if (auto checked = check_families(path); !checked) return checked.error();
-  }
-  rocksdb::DBOptions options = rocks_database_options();
-  options.create_if_missing = true;
-  options.create_missing_column_families = true;
-  const auto watch = std::make_shared<RoomWatch>();
-  options.listeners.push_back(watch);
-  rocksdb::DB* database = nullptr;
-  std::vector<ColumnFamilyHandle*> families;
-  const Status status =
-      rocksdb::DB::Open(options, path, rocks_column_families(), &families, &database);
-  if (status.ok()) {
-    return std::unique_ptr<Store>(std::make_unique<RocksStore>(
-        path, writing, watch, std::unique_ptr<rocksdb::DB>(database), std::move(families)));
-  }
-  // RocksDB has no code of its own for a lock that is taken.
-  if (status.IsIOError() && status.ToString().find("lock") != std::string::npos) {
-    return Error{ErrorCode::kBusy, fmt::format("another gleaner-master is using the store {}: "
-                                               "stop it first, or name another --store",
-                                               path)};
-  }
-  return rocks_error(status, path, "opening");
+Error held_by_another(const std::string& path) {
+  return {ErrorCode::kBusy, fmt::format("another gleaner-master is using the store {}: stop it "
+                                        "first, or name another --store",
+                                        path)};
 }
 
 // A view of the files as they are, with the log replayed in memory. Nothing is locked or written,
@@ -325,8 +318,8 @@ Result<std::unique_ptr<Store>> open_read_only(const std::string& path) {
     status =
         rocksdb::DB::OpenForReadOnly(options, path, rocks_column_families(), &families, &opened);
     if (!status.ok()) continue;
-    auto store = std::make_unique<RocksStore>(
-        path, std::nullopt, nullptr, std::unique_ptr<rocksdb::DB>(opened), std::move(families));
+    auto store = std::make_unique<RocksStore>(path, std::unique_ptr<rocksdb::DB>(opened),
+                                              std::move(families));
     if (std::ranges::includes(log_files(path), logs_before)) {
       return std::unique_ptr<Store>(std::move(store));
     }
@@ -351,14 +344,46 @@ Result<std::unique_ptr<Store>> open_rocks_backup(const std::string& shown, const
   const Status status =
       rocksdb::DB::OpenForReadOnly(options, name, rocks_column_families(), &families, &opened);
   if (!status.ok()) return rocks_error(status, shown, "opening");
-  return std::unique_ptr<Store>(std::make_unique<RocksStore>(shown, std::nullopt, nullptr,
-                                                             std::unique_ptr<rocksdb::DB>(opened),
-                                                             std::move(families), std::move(env)));
+  return std::unique_ptr<Store>(std::make_unique<RocksStore>(
+      shown, std::unique_ptr<rocksdb::DB>(opened), std::move(families), std::move(env)));
+}
+
+Result<std::unique_ptr<Store>> open_rocks_store(const std::shared_ptr<HeldFolder>& folder,
+                                                const RocksStoreOptions& writing) {
+  if (auto in_place = folder->check(); !in_place) return in_place.error();
+  if (!folder->lock()) return held_by_another(folder->path());
+  if (holds_database(folder->reach())) {
+    if (auto checked = check_families(folder->reach()); !checked) {
+      return folder->named(checked.error());
+    }
+  }
+  rocksdb::DBOptions options = rocks_database_options();
+  options.create_if_missing = !folder->has_note();  // what was there is not made again
+  options.create_missing_column_families = true;
+  const auto watch = std::make_shared<RoomWatch>();
+  options.listeners.push_back(watch);
+  rocksdb::DB* database = nullptr;
+  std::vector<ColumnFamilyHandle*> families;
+  const Status status =
+      rocksdb::DB::Open(options, folder->reach(), rocks_column_families(), &families, &database);
+  if (status.ok()) {
+    folder->note("LOCK");
+    return std::unique_ptr<Store>(std::make_unique<RocksStore>(
+        folder, writing, watch, std::unique_ptr<rocksdb::DB>(database), std::move(families)));
+  }
+  // RocksDB has no code of its own for a lock that is taken.
+  if (status.IsIOError() && status.ToString().find("lock") != std::string::npos) {
+    return held_by_another(folder->path());
+  }
+  return folder->named(rocks_error(status, folder->path(), "opening"));
 }
 
 Result<std::unique_ptr<Store>> open_rocks_store(const std::string& path, OpenMode mode,
                                                 const RocksStoreOptions& options) {
-  return mode == OpenMode::kReadWrite ? open_read_write(path, options) : open_read_only(path);
+  if (mode == OpenMode::kReadOnly) return open_read_only(path);
+  const auto folder = hold_store_folder(path);
+  if (!folder) return folder.error();
+  return open_rocks_store(*folder, options);
 }
 
 std::vector<Error> damaged_table_files(const std::string& path) {

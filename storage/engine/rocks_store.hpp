@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "storage/engine/held_folder.hpp"
 #include "storage/engine/store.hpp"
 
 namespace gleaner {
@@ -32,6 +33,11 @@ struct RocksStoreOptions {
 // and say what to do.
 Result<std::unique_ptr<Store>> open_rocks_store(const std::string& path, OpenMode mode,
                                                 const RocksStoreOptions& options = {});
+
+// Opens for writing a folder that was held before (hold_store_folder()), and may be held beyond
+// this opening: the next one refuses a folder that is not in its place (kIdentity).
+Result<std::unique_ptr<Store>> open_rocks_store(const std::shared_ptr<HeldFolder>& folder,
+                                                const RocksStoreOptions& options);
 
 // Reads every table file in the folder of a store that does not open, which nobody may be writing;
 // one error a file that is damaged.

@@ -16,7 +16,13 @@ namespace fs = std::filesystem;
 // Every database has it once it is complete.
 constexpr const char* kCurrentFile = "CURRENT";
 
+// Why `verb` was refused stands in errno.
 Error no_access(const std::string& path, const char* verb) {
+  if (errno == EROFS) {
+    return {ErrorCode::kIo, fmt::format("the store {} may not be {}: its file system is read-only; "
+                                        "mount it for writing or name another one",
+                                        path, verb)};
+  }
   return {ErrorCode::kIo, fmt::format("the store {} may not be {} by this user: change its "
                                       "permissions or name another one",
                                       path, verb)};
@@ -125,8 +131,17 @@ Result<void> prepare_store_folder(const std::string& path) {
                              "an empty folder as --store",
                              path, entry.path().filename().string())};
   }
-  if (error) return no_access(path, "read");
-  return {};
+  if (!error) return {};
+  errno = error.value();
+  return no_access(path, "read");
+}
+
+Result<std::shared_ptr<HeldFolder>> hold_store_folder(const std::string& path) {
+  if (auto prepared = prepare_store_folder(path); !prepared) return prepared.error();
+  return HeldFolder::open(
+      path, "the store",
+      "move it back, or name its new place as --store; if it is gone, restore a "
+      "backup (gleaner restore --help)");
 }
 
 Result<void> find_store_folder(const std::string& path) {

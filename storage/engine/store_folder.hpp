@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "common/result.hpp"
+#include "storage/engine/held_folder.hpp"
 
 namespace gleaner {
 
@@ -27,6 +29,9 @@ bool holds_database(const std::string& path);
 // Makes the folder if it is missing. Refuses a path that is no folder, that holds other files than
 // a database's, or that may not be written; the sentence says which and what to do.
 Result<void> prepare_store_folder(const std::string& path);
+
+// Prepares the folder and holds it, for a writer.
+Result<std::shared_ptr<HeldFolder>> hold_store_folder(const std::string& path);
 
 // kNotFound unless the folder holds a database; kIo when it may not be read.
 Result<void> find_store_folder(const std::string& path);

@@ -9,7 +9,8 @@
 
 #include "common/dataset/point_writer.hpp"
 #include "master/master_run.hpp"
-#include "storage/engine/memory_store.hpp"
+#include "storage/engine/rocks_store.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "tests/support/captured_stream.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
@@ -57,16 +58,17 @@ struct TrainedRun {
          "2", "--threads", "1", "--epochs", "2", "--hidden", "64", "--output-shards", "5",
          l2_normalise ? "--l2-normalise" : "--no-l2-normalise", "--quiet"}));
     const RunData data = require_value(open_run_data(start.config, {}));
+    const auto place = require_value(hold_store_folder(start.config.run.store));
     auto run = require_value(RunStore::create_or_open(
-        disk.share(), {data.model, effective_settings(start.config, data.model)},
-        data.label_counts));
+        require_value(open_rocks_store(place, {})),
+        {data.model, effective_settings(start.config, data.model)}, data.label_counts));
     CapturedStream out;
     Console console(
         out.stream(), out.stream(), output_options({}, LogFormat::kText, true, false),
         [] { return 80U; }, &monotonic_now);
     INFO(out.text());
     MasterConfig config = start.config;
-    const Result<ExitCode> exit = run_master(config, data, *run, console, nullptr);
+    const Result<ExitCode> exit = run_master(config, data, {*run, *place}, console, nullptr);
     REQUIRE(exit.ok());
     REQUIRE(*exit == ExitCode::kOk);
     recorded = require_value(run->history()).back();
@@ -84,8 +86,10 @@ struct TrainedRun {
 
   [[nodiscard]] Result<std::string> try_predict(const PredictFlags& flags) const {
     std::string text;
-    auto done = run_predict(flags, require_value(RunStore::open(disk.share())), {},
-                            [&text](const std::string& piece) -> Result<void> {
+    auto done = run_predict(flags,
+                            require_value(RunStore::open(require_value(
+                                open_rocks_store(folder.file("store"), OpenMode::kReadOnly)))),
+                            {}, [&text](const std::string& piece) -> Result<void> {
                               text += piece;
                               return {};
                             });
@@ -101,7 +105,6 @@ struct TrainedRun {
   }
 
   TempFolder folder;
-  MemoryStore disk;
   HistoryRecord recorded;
 };
 

@@ -12,6 +12,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/dataset/name_table.hpp"
 #include "common/host_port.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/thread_priority.hpp"
@@ -21,6 +22,7 @@
 #include "master/predict/predict_desk.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
+#include "storage/identity.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
@@ -151,7 +153,11 @@ Result<ExitCode> OpenedRun::open_and_run() {
   }
   auto rocks = open_rocks_store(folder_, options);
   if (!rocks) return fail(rocks.error());
-  const RunIdentity identity{data_.model, effective_settings(config_, data_.model)};
+  RunIdentity identity{data_.model, effective_settings(config_, data_.model)};
+  identity.settings.merge(
+      name_file_settings(config_.data.train, {data_.model.features, data_.model.labels}));
+  if (data_.test) set_test_file(identity, config_.data.test, data_.test->fingerprint());
+  identity.begins_new_test = config_.evaluation.new_test;
   InitialRows rows;
   if (data_.initial) rows = data_.initial->rows(data_.model);
   if (data_.wide_start) rows = data_.wide_start->rows(data_.model);

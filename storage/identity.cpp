@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <charconv>
 #include <set>
 #include <string_view>
 
@@ -10,6 +11,9 @@
 
 namespace gleaner {
 namespace {
+
+constexpr const char* kTestNameKey = "test.file";
+constexpr const char* kTestFingerprintKey = "test.fingerprint";
 
 // The word after the last dot, which is the field's name in a settings key.
 std::string_view last_word(std::string_view key) {
@@ -29,6 +33,11 @@ std::string difference(const std::string& key, const std::string& here,
   return fmt::format("{} is {} here and {} in the store", key, here, in_store);
 }
 
+std::string test_name(const RunIdentity& identity) {
+  const auto known = identity.settings.find(kTestNameKey);
+  return known == identity.settings.end() ? "another file" : known->second;
+}
+
 }  // namespace
 
 std::string run_name(const RunIdentity& identity) {
@@ -39,6 +48,40 @@ std::string run_name(const RunIdentity& identity) {
   Sha256 sha;
   sha.update(as_bytes(text));
   return sha.finish().substr(0, 16);
+}
+
+Result<std::string> model_name(RunStore& run) {
+  const auto digests = run.shard_digests();
+  if (!digests) return digests.error();
+  return fmt::format("{}-{}-{:016x}", run_name(run.identity()), run.checkpoint(),
+                     rows_digest(*digests));
+}
+
+void set_test_file(RunIdentity& identity, const std::string& name, std::uint64_t fingerprint) {
+  identity.settings[kTestNameKey] = name;
+  identity.settings[kTestFingerprintKey] = fmt::format("{:016x}", fingerprint);
+}
+
+std::uint64_t test_fingerprint(const RunIdentity& identity) {
+  const auto known = identity.settings.find(kTestFingerprintKey);
+  std::uint64_t fingerprint = 0;
+  if (known == identity.settings.end()) return fingerprint;
+  const std::string& text = known->second;
+  std::from_chars(text.data(), text.data() + text.size(), fingerprint, 16);
+  return fingerprint;
+}
+
+Result<void> check_test_file(const RunIdentity& wanted, const RunIdentity& stored) {
+  const std::uint64_t here = test_fingerprint(wanted);
+  const std::uint64_t there = test_fingerprint(stored);
+  if (here == 0 || there == 0 || here == there || wanted.begins_new_test) return {};
+  return Error{
+      ErrorCode::kIdentity,
+      fmt::format("the figures in the store were measured on {} (fingerprint {:016x}), and "
+                  "{} (fingerprint {:016x}) is another test file: name the first one as "
+                  "--test, or give --new-test so that figures, the best checkpoint and "
+                  "--patience begin again with the second",
+                  test_name(stored), there, test_name(wanted), here)};
 }
 
 std::vector<std::string> identity_differences(const RunIdentity& wanted,
@@ -57,8 +100,8 @@ std::vector<std::string> identity_differences(const RunIdentity& wanted,
   for (const auto& [key, value] : wanted.settings) {
     const auto other = stored.settings.find(key);
     if (other == stored.settings.end() || other->second == value) continue;
-    // Settings of the model were compared above, by what they mean.
-    if (known_fields.contains(last_word(key))) continue;
+    // Settings of the model were compared above, by what they mean; check_test_file() has the rest.
+    if (known_fields.contains(last_word(key)) || key.starts_with("test.")) continue;
     clauses.push_back(difference(key, value, other->second));
   }
   return clauses;

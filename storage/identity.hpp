@@ -12,6 +12,17 @@ namespace gleaner {
 // Which run it is, without how long that is meant to be: 16 digits, equal for equal models.
 std::string run_name(const RunIdentity& identity);
 
+// Which model a reader of the store has: equal for equal runs, checkpoints and rows.
+Result<std::string> model_name(RunStore& run);
+
+// Adds to the settings of `identity` what its figures are measured with.
+void set_test_file(RunIdentity& identity, const std::string& name, std::uint64_t fingerprint);
+// 0 where no test file is known.
+std::uint64_t test_fingerprint(const RunIdentity& identity);
+// kIdentity, with both names, when `wanted` measures on another test file than `stored` and does
+// not ask for new figures.
+Result<void> check_test_file(const RunIdentity& wanted, const RunIdentity& stored);
+
 // How `wanted` differs from what the store holds, one clause a key: "learning.output_rate is 0.003
 // here and 0.01 in the store". More epochs than the store has are not a difference, nor is a
 // setting that only one of the two knows. Empty when the store may be used.

@@ -52,6 +52,7 @@ void visit_fields(HistoryRecord& r, const Visit& visit) {
   visit("bytes_up", r.bytes_up);
   visit("evaluated", r.evaluated);
   visit("evaluated_all", r.evaluated_all);
+  visit("test", r.test);
   visit_precision(r.precision, visit);
   visit("wall_seconds", r.wall_seconds);
   visit("rate_cuts", r.rate_cuts);

@@ -6,6 +6,7 @@
 #include <optional>
 
 #include "common/model/run_plan.hpp"
+#include "storage/identity.hpp"
 #include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "storage/run_store_impl.hpp"
@@ -94,7 +95,9 @@ Result<void> RunStore::cut_rates() {
   return written;
 }
 
-Result<void> RunStore::put_history(const HistoryRecord& record) {
+Result<void> RunStore::put_history(const HistoryRecord& evaluated) {
+  HistoryRecord record = evaluated;
+  if (record.evaluated > 0) record.test = test_fingerprint(impl_->identity);
   WriteBatch batch;
   put_text(batch, Table::kHistory, encode_history_key(record.checkpoint), encode_history(record));
   return impl_->store->write(std::move(batch), Durability::kSync);
@@ -102,6 +105,7 @@ Result<void> RunStore::put_history(const HistoryRecord& record) {
 
 Result<std::vector<HistoryRecord>> RunStore::history() {
   std::vector<HistoryRecord> records;
+  const std::uint64_t test = test_fingerprint(impl_->identity);
   Result<void> outcome;
   Result<void> scanned =
       impl_->store->scan(Table::kHistory, {}, {}, [&](ByteView key, ByteView record) {
@@ -110,12 +114,17 @@ Result<std::vector<HistoryRecord>> RunStore::history() {
           outcome = payload.error();
           return false;
         }
-        const std::optional<HistoryRecord> decoded = decode_history(as_text(*payload));
+        const auto decoded = decode_history(as_text(*payload));
         if (!decoded || decode_history_key(key) != decoded->checkpoint) {
           outcome = corrupt_record(Table::kHistory, key, "it is not a history record of its key");
           return false;
         }
-        records.push_back(*decoded);
+        HistoryRecord& added = records.emplace_back(*decoded);
+        if (added.test != 0 && test != 0 && added.test != test) {
+          added.evaluated = 0;
+          added.evaluated_all = false;
+          added.precision = {};
+        }
         return true;
       });
   if (!scanned) return scanned.error();

@@ -31,6 +31,8 @@ struct RunIdentity {
   // The effective configuration, key -> value as text: model keys and those that only steer the
   // master, for people and for naming the differing keys.
   std::map<std::string, std::string> settings;
+  // Only of one that is asked for: figures begin again with another test file than the stored one.
+  bool begins_new_test = false;
 };
 
 // One line of a run's history; what could not be measured is negative.
@@ -47,6 +49,8 @@ struct HistoryRecord {
   double bytes_up = -1;
   std::uint64_t evaluated = 0;  // test points scored; 0 when this checkpoint was not evaluated
   bool evaluated_all = false;   // the whole held-out file
+  // Fingerprint of that file, set by put_history(); 0 of a run that an older program evaluated.
+  std::uint64_t test = 0;
   Precision precision;
   std::int64_t wall_seconds = 0;  // seconds since 1970
   // Set by fold(): how often the rates had been halved before the round, and rows_digest() of the
@@ -178,6 +182,7 @@ class RunStore {
 
   // Replaces the record of the same checkpoint: an evaluation follows its round's fold. Durable.
   Result<void> put_history(const HistoryRecord& record);
+  // Without the figures that were measured on another test file than the run's present one.
   Result<std::vector<HistoryRecord>> history();
   // The receipts of a folded round. kCorrupt when the record is damaged.
   Result<Receipts> receipts(RoundIndex round);

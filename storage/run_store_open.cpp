@@ -213,6 +213,7 @@ Result<void> resume_run(Store& store, StoredRun& run, const RunIdentity& wanted,
                              "stored values",
                              join(clauses))};
   }
+  if (auto same = check_test_file(wanted, run.identity); !same) return same;
   if (label_counts != run.label_counts) {
     return Error{ErrorCode::kIdentity,
                  "the store holds another run: the training file counts its labels differently; "

@@ -3,13 +3,37 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <optional>
 #include <system_error>
 
 #include "common/dataset/byte_source.hpp"
+#include "common/dataset/checksum.hpp"
 #include "common/dataset/line_reader.hpp"
 #include "common/limits.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr const char* kFiles[] = {kFeatureNamesFile, kLabelNamesFile, kWordModelFile};
+
+std::string key_of(const std::string& file) {
+  return "names." + file;
+}
+
+// Nullopt when there is no such file.
+std::optional<std::string> content_of(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  if (!file) return std::nullopt;
+  return std::string(std::istreambuf_iterator<char>(file), {});
+}
+
+std::string digest_of(const std::string& content) {
+  return fmt::format("{:016x}", checksum(content.data(), content.size()));
+}
+
+}  // namespace
 
 Result<NameTable> NameTable::load(const std::string& path) {
   Result<std::unique_ptr<ByteSource>> source = open_file_source(path);
@@ -49,6 +73,46 @@ std::string companion_path(const std::string& dataset_path, std::string_view fil
   const auto path = std::filesystem::path(dataset_path).parent_path() / file_name;
   std::error_code error;
   return std::filesystem::is_regular_file(path, error) ? path.string() : std::string();
+}
+
+std::map<std::string, std::string> name_file_settings(const std::string& data,
+                                                      const Dimensions& dimensions) {
+  std::map<std::string, std::string> settings;
+  const auto folder = std::filesystem::path(data).parent_path();
+  for (const std::string file : kFiles) {
+    const std::string path = (folder / file).string();
+    const std::optional<std::string> content = content_of(path);
+    if (!content) continue;
+    if (file != kWordModelFile) {
+      const auto names = NameTable::load(path);
+      const bool is_of_features = file == kFeatureNamesFile;
+      const std::uint32_t ids = is_of_features ? dimensions.features : dimensions.labels;
+      if (!names || names->size() != ids) continue;
+    }
+    settings[key_of(file)] = digest_of(*content);
+  }
+  return settings;
+}
+
+Result<void> check_name_file(const std::map<std::string, std::string>& settings,
+                             const std::string& path, const std::string& file) {
+  const auto known = settings.find(key_of(file));
+  const std::optional<std::string> content =
+      known == settings.end() ? std::nullopt : content_of(path);
+  if (!content || digest_of(*content) == known->second) return {};
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{} is not the {} with which the model was trained (its digest is {}, "
+                           "and that one's is {}): give the folder of the model's own data set",
+                           path, file, digest_of(*content), known->second)};
+}
+
+Result<void> check_name_files(const std::map<std::string, std::string>& settings,
+                              const std::string& folder) {
+  for (const char* const file : kFiles) {
+    auto same = check_name_file(settings, (std::filesystem::path(folder) / file).string(), file);
+    if (!same) return same;
+  }
+  return {};
 }
 
 }  // namespace gleaner

@@ -3,10 +3,12 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "common/dataset/point.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {
@@ -33,6 +35,27 @@ class NameTable {
   std::string text_;
   std::vector<std::size_t> ends_;
 };
+
+// The files beside a data set that say what its numbers mean: names of features and labels, and how
+// words are weighed (word_model.hpp). A run keeps their digests among its settings, so that its
+// model never answers with the names or words of another data set.
+inline constexpr const char* kFeatureNamesFile = "features.txt";
+inline constexpr const char* kLabelNamesFile = "labels.txt";
+inline constexpr const char* kWordModelFile = "words.json";
+
+// The settings "names.FILE" with the digests of what lies beside the file `data`, which has these
+// dimensions. A file that has another number of names is not the data's, and is left out.
+std::map<std::string, std::string> name_file_settings(const std::string& data,
+                                                      const Dimensions& dimensions);
+
+// kInvalidData, with what to do, when the file at `path` stands for `file` and a run of these
+// settings learned with another one. A run that did not see such a file takes any.
+Result<void> check_name_file(const std::map<std::string, std::string>& settings,
+                             const std::string& path, const std::string& file);
+
+// Does so for all such files in `folder`.
+Result<void> check_name_files(const std::map<std::string, std::string>& settings,
+                              const std::string& folder);
 
 // "labels.txt" beside `dataset_path`, for example, if there is such a file; otherwise empty.
 std::string companion_path(const std::string& dataset_path, std::string_view file_name);

@@ -8,6 +8,7 @@
 #include <string_view>
 #include <vector>
 
+#include "common/dataset/name_table.hpp"
 #include "common/dataset/point.hpp"
 #include "common/result.hpp"
 #include "common/words/vocabulary.hpp"
@@ -40,8 +41,6 @@ struct WordModel {
 
 // The text of words.json: all of it but the words themselves, which features.txt has.
 std::string word_model_json(const WordModel& model);
-
-inline constexpr const char* kWordModelFile = "words.json";
 
 // Reads words.json and features.txt of the folder. kInvalidData says what is missing or wrong.
 Result<WordModel> load_word_model(const std::string& folder);

@@ -200,6 +200,10 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
       "Evaluations in a row without a higher P@1 after which training ends early, each best "
       "checkpoint being kept as STORE.kept/best; 0: it never does.",
       integer_setting(c.evaluation.patience, 0, 100'000), "patience");
+  settings.add("new_test", SettingScope::kMachine, "",
+               "Begin the figures, the best checkpoint and the patience again where the store has "
+               "figures of another test file, which is refused otherwise.",
+               boolean_setting(c.evaluation.new_test));
 }
 
 // Adds the settings of the section "network" that concern the page.

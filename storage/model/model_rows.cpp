@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "common/console/terminal.hpp"
+#include "common/dataset/name_table.hpp"
 #include "common/model/initial_weights.hpp"
 
 namespace gleaner {
@@ -72,6 +73,9 @@ Result<std::uint32_t> find_label(const NameTable& names, std::uint32_t labels,
 
 Result<NameTable> label_names_of(const RunIdentity& identity, const std::string& file) {
   if (file.empty()) return NameTable();
+  if (auto its = check_name_file(identity.settings, file, kLabelNamesFile); !its) {
+    return its.error();
+  }
   Result<NameTable> names = load_label_names(file);
   if (!names || names->size() >= identity.model.labels) return names;
   return Error{ErrorCode::kInvalidData,

@@ -5,10 +5,12 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <string>
 #include <thread>
 
+#include "common/dataset/name_table.hpp"
 #include "common/dataset/packed_writer.hpp"
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
@@ -223,6 +225,11 @@ Result<void> evaluate(const EvaluateFlags& flags) {
   TextOptions options = flags.read.text_options();
   options.limits = {(*model)->config().features, (*model)->config().labels};
   options.limits_name = "the model in " + flags.store;
+  if (flags.data != kStandardInput) {
+    const auto folder = std::filesystem::path(flags.data).parent_path();
+    auto its = check_name_files((*model)->run().identity().settings, folder.string());
+    if (!its) return its;
+  }
   auto points = PredictPoints::open(flags.data, options, [] { return Result<void>(); });
   if (!points) return points.error();
   if ((*points)->is_normalised() && !(*model)->is_normalised()) {

@@ -13,11 +13,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/dataset/name_table.hpp"
 #include "common/dataset/packed_writer.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/words/word_model.hpp"
 #include "master/predict/stored_model.hpp"
 #include "master/predict/table_search.hpp"
+#include "storage/model/model_rows.hpp"
 #include "tools/predict/predict_points.hpp"
 
 namespace gleaner {
@@ -168,19 +170,21 @@ Result<Source> open_texts(const PredictFlags& flags, const ModelConfig& config,
   return source;
 }
 
-// The names that --labels gives, which must be enough for the model.
-Result<void> name_labels(const PredictFlags& flags, const ModelConfig& config,
-                         PredictNames& names) {
+// The names that --labels gives, which must be those of the model.
+Result<void> name_labels(const PredictFlags& flags, const RunIdentity& run, PredictNames& names) {
   if (flags.labels.empty()) return {};
-  Result<NameTable> loaded = load_names(flags.labels);
+  Result<NameTable> loaded = label_names_of(run, flags.labels);
   if (!loaded) return loaded.error();
-  if (loaded->size() < config.labels) {
-    return Error{ErrorCode::kInvalidData,
-                 fmt::format("{} has {} names, but the model {} labels: it is of another data set",
-                             flags.labels, loaded->size(), config.labels)};
-  }
   names.labels = std::move(*loaded);
   return {};
+}
+
+// Refuses names and words that are not those with which the run learned, wherever they lie.
+Result<void> check_names(const PredictFlags& flags, const RunIdentity& run) {
+  if (!flags.text.empty()) return check_name_files(run.settings, flags.text);
+  if (!flags.data.empty()) return check_name_files(run.settings, flags.data);
+  if (flags.input == kStandardInput) return {};
+  return check_name_files(run.settings, std::filesystem::path(flags.input).parent_path().string());
 }
 
 // Points on their way through the model and out, a batch at a time.
@@ -327,13 +331,15 @@ Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> ru
     if (!opened) return in_store(opened.error(), flags.store);
     tables = std::move(*opened);
   }
+  const RunIdentity& identity = (*model)->run().identity();
+  if (auto its = check_names(flags, identity); !its) return its;
   Predictor predictor(flags, **model, layout, print, tables.get());
   const auto flush = [&predictor] { return predictor.flush(); };
   Result<Source> source = !flags.text.empty()  ? open_texts(flags, config, flush)
                           : flags.data.empty() ? open_input(flags, config, options, flush)
                                                : open_folder(flags, config, options);
   if (!source) return source.error();
-  if (auto named = name_labels(flags, config, source->names); !named) return named;
+  if (auto named = name_labels(flags, identity, source->names); !named) return named;
   if (source->points->is_normalised() && !(*model)->is_normalised()) {
     return Error{ErrorCode::kInvalidData,
                  fmt::format("the rows of {} are normalised, but this run trained on rows as they "

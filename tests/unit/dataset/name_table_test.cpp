@@ -31,4 +31,28 @@ TEST_CASE("names: companions are found beside the data set", "[name_table]") {
   CHECK(companion_path(folder.file("train.txt"), "features.txt").empty());
 }
 
+TEST_CASE("name files: a run takes its own and refuses others", "[name_table]") {
+  const TempFolder own;
+  const TempFolder other;
+  const std::string data = own.file("train.txt");
+  write_file(own.file("labels.txt"), "forest\nmetal\n");
+  write_file(own.file("features.txt"), "of\nanother\nset\n");
+  write_file(own.file("words.json"), "{}");
+  const auto settings = name_file_settings(data, {2, 2});
+  CHECK(settings.contains("names.labels.txt"));
+  CHECK(settings.contains("names.words.json"));
+  CHECK_FALSE(settings.contains("names.features.txt"));  // it has three names for two features
+
+  const std::string folder = std::filesystem::path(data).parent_path().string();
+  CHECK(check_name_files(settings, folder).ok());
+  write_file(other.file("labels.txt"), "zebra\nmetal\n");
+  const std::string there = other.file("labels.txt");
+  CHECK_THAT(message_of(check_name_file(settings, there, kLabelNamesFile)),
+             Catch::StartsWith(there + " is not the labels.txt with which the model was trained"));
+  CHECK(check_name_file({}, there, kLabelNamesFile).ok());
+  CHECK(check_name_file(settings, other.file("none.txt"), kLabelNamesFile).ok());
+  write_file(own.file("words.json"), "{ }");
+  CHECK_FALSE(check_name_files(settings, folder).ok());
+}
+
 }  // namespace gleaner

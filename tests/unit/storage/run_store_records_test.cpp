@@ -5,6 +5,7 @@
 
 #include "common/model/run_plan.hpp"
 #include "storage/engine/memory_store.hpp"
+#include "storage/identity.hpp"
 #include "storage/run_records.hpp"
 #include "storage/run_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
@@ -34,6 +35,35 @@ TEST_CASE("run store: history is kept by checkpoint and replaced", "[storage]") 
   CHECK(require_value(again->history()) ==
         std::vector<HistoryRecord>{before.at(0), evaluated, before.at(2)});
   CHECK(before.at(0).rows_digest != before.at(2).rows_digest);
+}
+
+TEST_CASE("run store: figures of another test file are refused, and not shown", "[storage]") {
+  const MemoryStore disk;
+  RunIdentity first = small_identity();
+  RunIdentity second = first;
+  set_test_file(first, "first.txt", 1);
+  set_test_file(second, "second.txt", 2);
+  {
+    const auto run = open_small(disk, first);
+    require_ok(test::train_to(*run, 1));
+    HistoryRecord evaluated = require_value(run->history()).at(0);
+    evaluated.evaluated = 17;
+    evaluated.precision.p[0] = 0.5;
+    require_ok(run->put_history(evaluated));
+  }
+  const auto open = [&](const RunIdentity& identity) {
+    return RunStore::create_or_open(disk.share(), identity, test::small_label_counts(identity));
+  };
+  const auto refused = open(second);
+  check_error(refused, ErrorCode::kIdentity, "first.txt");
+  check_error(refused, ErrorCode::kIdentity, "second.txt");
+  CHECK(require_value(require_value(open(small_identity()))->history()).at(0).evaluated == 17);
+  second.begins_new_test = true;
+  CHECK(require_value(require_value(open(second))->history()).at(0).evaluated == 0);
+  second.begins_new_test = false;
+  CHECK(open(second).ok());
+  first.begins_new_test = true;
+  CHECK(require_value(require_value(open(first))->history()).at(0).precision.p[0] == 0.5);
 }
 
 TEST_CASE("run store: a cut of the rates lasts, and drops what was trained before it",

@@ -94,7 +94,6 @@ std::unique_ptr<PredictDesk> predict_desk(const MasterConfig& config, const Mode
     if (!opened) return opened.error();
     return RunStore::open(std::move(*opened));
   };
-  source.is_written = [] { return true; };
   const std::string& data = config.data.test.empty() ? config.data.train : config.data.test;
   const auto folder = std::filesystem::path(data).parent_path();
   return PredictDesk::on_demand(std::move(source), options, folder.empty() ? "." : folder.string());

@@ -34,6 +34,8 @@ class AnsweringModel {
 
   [[nodiscard]] RoundIndex checkpoint() const { return model_->checkpoint(); }
 
+  [[nodiscard]] const RunIdentity& identity() const { return model_->run().identity(); }
+
   [[nodiscard]] const ModelConfig& config() const { return model_->config(); }
 
   [[nodiscard]] bool is_normalised() const { return model_->is_normalised(); }

@@ -8,7 +8,9 @@
 #include <system_error>
 #include <utility>
 
+#include "common/dataset/name_table.hpp"
 #include "common/dataset/open_or_pack.hpp"
+#include "master/predict/stored_model.hpp"
 
 namespace gleaner {
 namespace {
@@ -35,19 +37,20 @@ std::string_view short_name(std::string_view name) {
 
 }  // namespace
 
-Result<PredictData> PredictData::open(const std::string& folder, const ModelConfig& model,
-                                      bool is_normalised) {
+Result<PredictData> PredictData::open(const std::string& folder, const RunIdentity& run) {
+  const ModelConfig& model = run.model;
   const auto in = [&](const char* file) { return (std::filesystem::path(folder) / file).string(); };
   std::error_code error;
   if (!std::filesystem::is_directory(folder, error)) {
     return Error{ErrorCode::kInvalidData,
                  folder + " is not a folder that 'gleaner dataset' made: give one as --data"};
   }
+  if (auto its = check_name_files(run.settings, folder); !its) return its.error();
   PredictData data;
-  auto labels = names_of(in("labels.txt"), model.labels, "labels");
+  auto labels = names_of(in(kLabelNamesFile), model.labels, "labels");
   if (!labels) return labels.error();
   data.names_.labels = std::move(*labels);
-  auto features = names_of(in("features.txt"), model.features, "features");
+  auto features = names_of(in(kFeatureNamesFile), model.features, "features");
   if (!features) return features.error();
   data.names_.features = std::move(*features);
   if (is_file(in(kWordModelFile))) {
@@ -63,7 +66,9 @@ Result<PredictData> PredictData::open(const std::string& folder, const ModelConf
   }
   if (!is_file(in("test.txt"))) return data;
   PackOptions options;
-  options.normalize = is_normalised;
+  const Result<bool> is_normalised = trained_on_normalised_points(run);
+  if (!is_normalised) return is_normalised.error();
+  options.normalize = *is_normalised;
   options.text.limits = Dimensions{model.features, model.labels};
   auto examples = open_or_pack(in("test.txt"), options);
   if (!examples) return Error{ErrorCode::kInvalidData, examples.error().message};

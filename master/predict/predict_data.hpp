@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
-#include "common/model/model_config.hpp"
 #include "common/result.hpp"
 #include "common/words/word_model.hpp"
 #include "master/predict/prediction.hpp"
+#include "storage/run_store.hpp"
 
 namespace gleaner {
 
@@ -21,11 +21,10 @@ class PredictData {
  public:
   // Nothing but numbers.
   PredictData() = default;
-  // Opens what `folder` has for a model: labels.txt, features.txt, words.json, and test.txt with
-  // test.points.txt. `is_normalised` says how the run scaled its examples. kInvalidData when a
-  // file is damaged or of another data set.
-  static Result<PredictData> open(const std::string& folder, const ModelConfig& model,
-                                  bool is_normalised);
+  // Opens what `folder` has for the model of a run: labels.txt, features.txt, words.json, and
+  // test.txt with test.points.txt. kInvalidData when a file is damaged, or not the one with which
+  // the run learned.
+  static Result<PredictData> open(const std::string& folder, const RunIdentity& run);
 
   [[nodiscard]] const PredictNames& names() const { return names_; }
 

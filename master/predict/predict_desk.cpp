@@ -11,6 +11,7 @@
 
 #include "common/dataset/packed_writer.hpp"
 #include "common/thread_priority.hpp"
+#include "storage/identity.hpp"
 
 namespace gleaner {
 namespace {
@@ -79,7 +80,6 @@ Result<std::unique_ptr<PredictDesk>> PredictDesk::follow(Source source, Answerin
                                                          const std::string& data_folder) {
   std::unique_ptr<PredictDesk> desk(new PredictDesk(std::move(source), options, data_folder, true));
   if (auto read = desk->refresh(); !read) return read.error();
-  if (auto opened = desk->open_data(); !opened) return opened.error();
   desk->start();
   return desk;
 }
@@ -121,41 +121,45 @@ bool PredictDesk::ask(PredictRequest request) {
   return true;
 }
 
-void PredictDesk::use(std::unique_ptr<AnsweringModel> model) {
-  model_ = std::move(model);
+void PredictDesk::use(Found found) {
+  model_ = std::move(found.model);
+  if (found.data) data_ = std::move(*found.data);
   const std::lock_guard guard(lock_);
+  name_ = std::move(found.name);
   figures_.has_model = model_ != nullptr;
   if (model_ == nullptr) return;
   figures_.checkpoint = model_->checkpoint();
   figures_.has_tables = model_->has_tables();
+  figures_.has_texts = data_.words() != nullptr;
+  figures_.examples_there = data_.examples() == nullptr ? 0 : data_.examples()->points();
+}
+
+Result<std::optional<PredictDesk::Found>> PredictDesk::find_other(const std::string& known) {
+  auto run = source_.open();
+  if (!run) return run.error();
+  auto name = model_name(**run);
+  if (!name) return name.error();
+  if (*name == known) return std::optional<Found>();
+  Found found{std::move(*name), nullptr, std::nullopt};
+  if (!known.starts_with(run_name((*run)->identity())) && !data_folder_.empty()) {
+    auto data = PredictData::open(data_folder_, (*run)->identity());
+    if (!data && follows_) return data.error();
+    found.data = data ? std::move(*data) : PredictData();
+  }
+  if (!follows_) use({});  // not both in memory
+  auto opened = AnsweringModel::open(std::move(*run), options_);
+  if (!opened) return opened.error();
+  found.model = std::move(*opened);
+  return std::optional<Found>(std::move(found));
 }
 
 Result<void> PredictDesk::refresh() {
   const Instant now = monotonic_now();
   if (model_ != nullptr && (now - looked_ < kNewest || !budget_.has_plenty(now))) return {};
-  auto run = source_.open();
-  if (!run) return run.error();
-  if (model_ == nullptr || model_->checkpoint() != (*run)->checkpoint()) {
-    use(nullptr);  // not both in memory
-    auto opened = AnsweringModel::open(std::move(*run), options_);
-    if (!opened) return opened.error();
-    use(std::move(*opened));
-  }
+  auto found = find_other(model_ == nullptr ? std::string() : name_);
+  if (!found) return found.error();
+  if (*found) use(std::move(**found));
   looked_ = monotonic_now();
-  return {};
-}
-
-Result<void> PredictDesk::open_data() {
-  if (has_data_) return {};
-  if (!data_folder_.empty()) {
-    auto data = PredictData::open(data_folder_, model_->config(), model_->is_normalised());
-    if (!data && follows_) return data.error();
-    if (data) data_ = std::move(*data);
-  }
-  has_data_ = true;
-  const std::lock_guard guard(lock_);
-  figures_.has_texts = data_.words() != nullptr;
-  figures_.examples_there = data_.examples() == nullptr ? 0 : data_.examples()->points();
   return {};
 }
 
@@ -163,18 +167,18 @@ void PredictDesk::answer_all() {
   give_way(options_.nice);
   std::unique_lock guard(lock_);
   for (;;) {
-    const bool is_woken = change_.wait_for(
-        guard, kKept, [&] { return is_stopping_ || fresh_ != nullptr || !waiting_.empty(); });
+    const bool is_woken =
+        change_.wait_for(guard, kKept, [&] { return is_stopping_ || fresh_ || !waiting_.empty(); });
     if (is_stopping_) break;
-    std::unique_ptr<AnsweringModel> fresh = std::move(fresh_);
+    std::optional<Found> fresh = std::exchange(fresh_, std::nullopt);
     std::deque<PredictRequest> requests;
     if (!waiting_.empty()) {
       requests.push_back(std::move(waiting_.front()));
       waiting_.pop_front();
     }
     guard.unlock();
-    if (fresh != nullptr) use(std::move(fresh));
-    if (!is_woken && !follows_) use(nullptr);
+    if (fresh) use(std::move(*fresh));
+    if (!is_woken && !follows_) use({});
     for (const PredictRequest& request : requests) {
       std::uint64_t examples = 0;
       PredictAnswer given = answer_within_budget(request, examples);
@@ -189,29 +193,36 @@ void PredictDesk::answer_all() {
 
 void PredictDesk::follow_store() {
   give_way(kVolunteerNice);
-  bool was_written = true;
+  std::string seen;     // state of the store when it was last read
+  std::string trouble;  // why it could not be, as it was last said
   Micros pause = kLookPause;
   std::unique_lock guard(lock_);
   while (!change_.wait_for(guard, pause, [&] { return is_stopping_; })) {
-    if (fresh_ != nullptr) continue;
-    const RoundIndex known = figures_.checkpoint;
+    if (fresh_) continue;
+    const std::string known = name_;
     guard.unlock();
     const Instant begin = monotonic_now();
-    const bool is_written = source_.is_written();
-    std::unique_ptr<AnsweringModel> found;
-    if (is_written || was_written) {
-      // A store that cannot be read at the moment leaves the model as it is.
-      auto run = source_.open();
-      if (run && (*run)->checkpoint() != known) {
-        if (auto opened = AnsweringModel::open(std::move(*run), options_))
-          found = std::move(*opened);
-      }
+    // Taken before the store is read: what changes meanwhile is seen the next time.
+    std::string state = source_.state();
+    Result<std::optional<Found>> found = std::optional<Found>();
+    if (state != seen) found = find_other(known);
+    if (!found && found.error().message != trouble) {
+      trouble = found.error().message;
+      source_.log(fmt::format("the model in use goes on answering: {}", trouble));
     }
-    was_written = is_written;
+    if (found) {
+      seen = std::move(state);
+      trouble.clear();
+      if (*found)
+        source_.log(fmt::format("checkpoint {} of run {} answers from now on",
+                                (*found)->model->checkpoint(),
+                                run_name((*found)->model->identity())));
+    }
     pause = std::max<Micros>(kLookPause, kLookShare * (monotonic_now() - begin));
     guard.lock();
-    fresh_ = std::move(found);
-    if (fresh_ != nullptr) change_.notify_all();
+    if (!found || !*found) continue;
+    fresh_ = std::move(*found);
+    change_.notify_all();
   }
 }
 
@@ -233,7 +244,6 @@ PredictAnswer PredictDesk::answer_within_budget(const PredictRequest& request,
 PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& examples) {
   if (!follows_) {
     if (auto read = refresh(); !read) return refusal(status_of(read.error().code), read.error());
-    (void)open_data();
   }
   auto questions = read_questions(request.body, data_, model_->config(), model_->has_tables());
   if (!questions) return refusal(status_of(questions.error().code), questions.error());

@@ -11,6 +11,7 @@
 #include <functional>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 
@@ -54,8 +55,10 @@ class PredictDesk {
   struct Source {
     // The store as it is now.
     std::function<Result<std::unique_ptr<RunStore>>()> open;
-    // Whether somebody may be writing to it.
-    std::function<bool()> is_written;
+    // For a store that is followed: differs whenever somebody may have changed it; cheap.
+    std::function<std::string()> state{};
+    // For a store that is followed: takes a sentence when another model answers, or cannot.
+    std::function<void(const std::string&)> log{};
   };
 
   // For a model that is kept at hand: reads it, and follows the store from then on. An empty
@@ -82,15 +85,24 @@ class PredictDesk {
     std::uint64_t examples = 0;
   };
 
+  // A model, by its name, and the data of its run unless they are those in use.
+  struct Found {
+    std::string name;
+    std::unique_ptr<AnsweringModel> model;
+    std::optional<PredictData> data;
+  };
+
   PredictDesk(Source source, AnsweringOptions options, std::string data_folder, bool follows);
 
   void start();
   void answer_all();
   void follow_store();
-  // Takes what there is instead of the model in use, if it is newer.
+  // Takes what there is instead of the model in use, if it is another one.
   Result<void> refresh();
-  void use(std::unique_ptr<AnsweringModel> model);
-  Result<void> open_data();
+  // Finds a model of another name than `known`, with its data where it is of another run than
+  // `known`; nullopt when there is none.
+  Result<std::optional<Found>> find_other(const std::string& known);
+  void use(Found found);
   // Refuses when the budget is used up, and counts what an answer took.
   PredictAnswer answer_within_budget(const PredictRequest& request, std::uint64_t& examples);
   PredictAnswer answer(const PredictRequest& request, std::uint64_t& examples);
@@ -104,7 +116,6 @@ class PredictDesk {
   // The answering thread's.
   std::unique_ptr<AnsweringModel> model_;
   PredictData data_;
-  bool has_data_ = false;
   Instant looked_{};
   AnswerBudget budget_;
 
@@ -112,7 +123,8 @@ class PredictDesk {
   std::condition_variable change_;
   bool is_stopping_ = false;
   std::deque<PredictRequest> waiting_;
-  std::unique_ptr<AnsweringModel> fresh_;  // takes the place of model_
+  std::string name_;            // of model_
+  std::optional<Found> fresh_;  // takes the place of model_
   PredictFigures figures_;
   std::deque<Done> done_;
 

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -176,6 +177,24 @@ std::optional<std::uint64_t> free_bytes(const std::string& path) {
   const fs::space_info space = fs::space(place.empty() ? fs::path(".") : place, error);
   if (error) return std::nullopt;
   return space.available;
+}
+
+std::string files_state(const std::string& path) {
+  std::string state;
+  const auto add = [&state](const std::string& file) {
+    struct stat facts {};
+
+    if (::stat(file.c_str(), &facts) != 0) return;
+    state += fmt::format("{} {} {} {}.{}\n", file, facts.st_ino, facts.st_size,
+                         facts.st_ctim.tv_sec, facts.st_ctim.tv_nsec);
+  };
+  add(path);
+  std::error_code error;
+  fs::recursive_directory_iterator entry(path, error);
+  for (; !error && entry != fs::recursive_directory_iterator(); entry.increment(error)) {
+    add(entry->path().string());
+  }
+  return state;
 }
 
 std::uint64_t folder_bytes(const std::string& path) {

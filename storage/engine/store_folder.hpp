@@ -39,6 +39,10 @@ Result<void> find_store_folder(const std::string& path);
 // Bytes that may still be written to the file system of the folder; nullopt when it cannot be told.
 std::optional<std::uint64_t> free_bytes(const std::string& path);
 
+// Which files are in the folder, or which file it is, with sizes and times: differs when one has
+// changed.
+std::string files_state(const std::string& path);
+
 // The bytes of all files in the folder.
 std::uint64_t folder_bytes(const std::string& path);
 

@@ -21,7 +21,7 @@
 #include "master/http/predict_api.hpp"
 #include "master/http/run_page_assets.hpp"
 #include "master/predict/predict_desk.hpp"
-#include "storage/master_note.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/predict/run_histories.hpp"
@@ -91,8 +91,9 @@ Result<void> serve(const ServeFlags& flags) {
   // Twice as much is in memory while a new checkpoint is read.
   options.kept_bytes_max = std::max(options.kept_bytes_max, machine_facts().memory_bytes / 4);
   const std::string& store = flags.stores.front();
-  const PredictDesk::Source source{[&store] { return open_run_to_read(store); },
-                                   [&store] { return writer_of(store).has_value(); }};
+  const PredictDesk::Source source{
+      [&store] { return open_run_to_read(store); }, [&store] { return files_state(store); },
+      [&store](const std::string& what) { fmt::print(stderr, "gleaner: {}: {}\n", store, what); }};
   auto desk = PredictDesk::follow(source, options, flags.data);
   if (!desk) return name_folder(desk.error(), store);
   auto histories = RunHistories::open(flags.stores);
@@ -142,8 +143,8 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
 }
 
 constexpr const char* kFooter =
-    "Answers with the store's last whole checkpoint, and goes on with each new one while a master "
-    "trains it.\nPOST /v1/predict takes and gives JSON (Accept: application/x-ndjson: one object "
+    "Answers with the store's last whole checkpoint, and goes on with each new one, whatever wrote "
+    "it.\nPOST /v1/predict takes and gives JSON (Accept: application/x-ndjson: one object "
     "per line); the page is at /,\nthe description at /api/v1/openapi.json, figures at /v1/model "
     "and /metrics.\n\n"
     "Examples:\n"

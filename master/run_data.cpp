@@ -99,13 +99,19 @@ Result<void> open_training_set(const MasterConfig& config, const PackOptions& op
 Result<void> open_test_set(const MasterConfig& config, PackOptions options, RunData& data) {
   if (config.data.test.empty()) return {};
   options.text.limits = Dimensions{data.train->features(), data.train->labels()};
+  options.text.limits_name = config.data.train;
+  options.text.limits_remedy = fmt::format(
+      "; gleaner dataset convert {} --like {} --output FILE makes a training file with "
+      "room for them",
+      config.data.train, config.data.test);
   auto test = open_or_pack(config.data.test, options);
   if (!test) return test.error();
   if ((*test)->features() > data.train->features() || (*test)->labels() > data.train->labels()) {
     return Error{ErrorCode::kInvalidData,
-                 fmt::format("{} has {} features and {} labels, more than the {} and {} of {}",
+                 fmt::format("{} has {} features and {} labels, more than the {} and {} of {}{}",
                              config.data.test, (*test)->features(), (*test)->labels(),
-                             data.train->features(), data.train->labels(), config.data.train)};
+                             data.train->features(), data.train->labels(), config.data.train,
+                             options.text.limits_remedy)};
   }
   if ((*test)->points() > 0) data.test = std::move(*test);
   return {};

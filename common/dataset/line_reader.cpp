@@ -18,10 +18,11 @@ Result<void> LineReader::fill() {
     begin_ = 0;
   }
   if (end_ == buffer_.size()) {
-    if (buffer_.size() > kLineBytesMax) {
-      return Error{ErrorCode::kInvalidData,
-                   fmt::format("{}:{}:1: expected a line of at most {} bytes; is this a text file?",
-                               source_->name(), line_number_ + 1, kLineBytesMax)};
+    if (buffer_.size() >= kLineBytesMax) {
+      return Error{
+          ErrorCode::kInvalidData,
+          fmt::format("{}:{}:1: expected a line of fewer than {} bytes; is this a text file?",
+                      source_->name(), line_number_ + 1, kLineBytesMax)};
     }
     buffer_.resize(buffer_.size() * 2);
   }

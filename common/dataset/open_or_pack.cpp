@@ -60,10 +60,10 @@ Result<std::unique_ptr<PackedDataset>> open_packed(const std::string& path,
   if (summary.used.features > limits.features || summary.used.labels > limits.labels) {
     return Error{ErrorCode::kInvalidData,
                  fmt::format("{}: expected ids below {} features and {} labels as {} has them, "
-                             "found feature ids up to {} and label ids up to {}",
+                             "found feature ids up to {} and label ids up to {}{}",
                              path, limits.features, limits.labels, options.text.limits_name,
                              std::int64_t{summary.used.features} - 1,
-                             std::int64_t{summary.used.labels} - 1)};
+                             std::int64_t{summary.used.labels} - 1, options.text.limits_remedy)};
   }
   return dataset;
 }

@@ -20,6 +20,16 @@ TextFormat detect(std::string_view line) {
   return has_fields ? TextFormat::kXc : TextFormat::kLibsvm;
 }
 
+bool has_fields(std::string_view line, std::size_t count) {
+  std::size_t fields = 0;
+  for (std::size_t at = 0; at < line.size(); ++at) {
+    if (is_blank(line[at])) continue;
+    if (line[at] < '0' || line[at] > '9') return false;
+    fields += at == 0 || is_blank(line[at - 1]) ? 1 : 0;
+  }
+  return fields == count;
+}
+
 IdLimit tighter(IdLimit a, IdLimit b) {
   return b.count < a.count ? std::move(b) : std::move(a);
 }
@@ -65,6 +75,28 @@ Result<void> TextReader::begin() {
   }
   parser_ = PointParser(rules());
   return {};
+}
+
+Result<void> TextReader::check_first(std::string_view line) {
+  if (options_.format != TextFormat::kAuto || format_ != TextFormat::kLibsvm || points_ > 0) {
+    return {};
+  }
+  constexpr std::size_t kHeaderFields = 3;
+  if (line.starts_with('#')) {
+    if (!has_fields(line.substr(1), kHeaderFields)) return {};
+    return refuse(lines_.line_number(), 1,
+                  fmt::format("expected an example, found a '#' before what looks like the header "
+                              "'points features labels' ({}): take the '#' away",
+                              quote_found(line, 0)));
+  }
+  if (has_fields(line, 0) || line.find(':') != std::string_view::npos) return {};
+  return refuse(
+      lines_.line_number(), 1,
+      fmt::format("expected {}an example with a feature ('labels feature:value'), found {}",
+                  lines_.line_number() == 1
+                      ? "the header 'points features labels' or "
+                      : "no line with '#' before the header 'points features labels', or ",
+                  quote_found(line, 0)));
 }
 
 Result<void> TextReader::parse_header(std::string_view line) {
@@ -114,11 +146,11 @@ PointRules TextReader::rules() const {
   if (options_.limits) {
     const Dimensions limits = *options_.limits;
     rules.features = tighter(
-        rules.features, {limits.features,
-                         fmt::format("{} has {} features", options_.limits_name, limits.features)});
-    rules.labels = tighter(
-        rules.labels,
-        {limits.labels, fmt::format("{} has {} labels", options_.limits_name, limits.labels)});
+        rules.features, {limits.features, fmt::format("{} has {} features{}", options_.limits_name,
+                                                      limits.features, options_.limits_remedy)});
+    rules.labels = tighter(rules.labels,
+                           {limits.labels, fmt::format("{} has {} labels{}", options_.limits_name,
+                                                       limits.labels, options_.limits_remedy)});
   }
   if (format_ == TextFormat::kLibsvm) {
     rules.first_feature = options_.libsvm_first_feature;
@@ -143,6 +175,7 @@ Result<bool> TextReader::next_line(std::string_view& line) {
       if (empty_line == 0) empty_line = lines_.line_number();
       continue;
     }
+    if (auto first = check_first(line); !first) return first.error();
     if (format_ == TextFormat::kLibsvm && line[0] == '#') continue;
     if (empty_line == 0) return true;
     Result<void> refused = refuse(

@@ -25,13 +25,16 @@ struct TextProblem {
 };
 
 struct TextOptions {
-  // kAuto: a first line of several fields without ':' is an XC header, anything else libsvm.
+  // kAuto: a first line of several fields without ':' is an XC header, an example with a feature
+  // libsvm, and anything else refused.
   TextFormat format = TextFormat::kAuto;
   // The id that libsvm files give to the first feature: 1 by that format's convention, 0 in some.
   std::uint32_t libsvm_first_feature = 1;
-  // Refuses ids beyond these, which `limits_name` ("the training set") brought along.
+  // Refuses ids beyond these, which `limits_name` ("the training set") brought along; the sentence
+  // ends with `limits_remedy`, where there is one.
   std::optional<Dimensions> limits;
   std::string limits_name = "the training set";
+  std::string limits_remedy;
   // Takes what would be refused: a refused line then counts as a point that is passed over, and
   // reading goes on behind it. Of empty lines one after the other it gets the first. Without this,
   // the first refusal is an error and ends the reading.
@@ -70,6 +73,8 @@ class TextReader {
   TextReader(std::unique_ptr<ByteSource> source, const TextOptions& options);
 
   Result<void> begin();
+  // Refuses a first line of libsvm text that looks like a header, or like no example for sure.
+  Result<void> check_first(std::string_view line);
   Result<void> parse_header(std::string_view line);
   Result<bool> next_line(std::string_view& line);
   [[nodiscard]] PointRules rules() const;

@@ -68,6 +68,27 @@ TEST_CASE("text: a libsvm file is recognised, its first feature is 1", "[text_re
   CHECK(parsed->used == Dimensions{10, 4});
 }
 
+TEST_CASE("text: a first line that is no header and no example for sure is refused",
+          "[text_reader]") {
+  for (const char* line : {"200000", "1,2", "200000 ", "7\r"}) {
+    INFO(line);
+    CHECK_THAT(
+        message_of(parse(std::string(line) + "\n1 1:2\n")),
+        Catch::StartsWith("f:1:1: expected the header 'points features labels' or an example "
+                          "with a feature ('labels feature:value'), found '"));
+  }
+  for (const char* head : {"#1 10 5\n", "# 1 10 5\n", "# made by hand\n1 10 5\n"}) {
+    INFO(head);
+    CHECK_THAT(message_of(parse(std::string(head) + "1 1:2\n")),
+               Catch::Contains("'#'") && Catch::Contains("header 'points features labels'"));
+  }
+  TextOptions libsvm;
+  libsvm.format = TextFormat::kLibsvm;
+  CHECK(parse("200000\n1 1:2\n", libsvm)->points.size() == 2);
+  CHECK(parse(" \n1 1:2\n")->points.size() == 2);
+  CHECK(parse("1 1:2\n200000\n")->points.size() == 2);
+}
+
 TEST_CASE("text: libsvm's first feature may be 0 by option, never by guessing", "[text_reader]") {
   CHECK(message_of(parse("1 0:0.5 8:-2\n")) ==
         "f:1:3: expected a feature id from 1 to 1000000000 (Gleaner's limit), found '0:0.5'");
@@ -244,9 +265,10 @@ TEST_CASE("text: malformed lists are refused at the byte in question", "[text_re
 }
 
 TEST_CASE("text: a file that is not text is refused without being read whole", "[text_reader]") {
-  const std::string blob(kLineBytesMax * 2 + 3, '1');
-  CHECK_THAT(message_of(parse(blob)),
-             Catch::StartsWith("f:1:1: expected a line of at most 67108864 bytes"));
+  for (const std::size_t bytes : {kLineBytesMax, kLineBytesMax * 2 + 3}) {
+    CHECK_THAT(message_of(parse(std::string(bytes, '1'))),
+               Catch::StartsWith("f:1:1: expected a line of fewer than 67108864 bytes"));
+  }
 }
 
 TEST_CASE("text: damaged compression below a line is reported, not taken for the end",

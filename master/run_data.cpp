@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 
@@ -150,6 +151,24 @@ Result<void> size_wide_rows(ModelConfig& model, const std::optional<RunIdentity>
                            kWideRowsMax, kWideWeights)};
 }
 
+// Says what makes a training file look like another one than was meant.
+void note_oddities(const MasterConfig& config, const RunData& data,
+                   const std::function<void(const std::string&)>& on_note) {
+  if (!on_note) return;
+  const auto& counts = data.label_counts;
+  const auto most = std::ranges::max_element(counts);
+  if (const auto unseen = std::ranges::count(counts, 0U); unseen > 0) {
+    on_note(fmt::format("{}: {} of {} labels never occur; they cannot be learned here",
+                        config.data.train, unseen, counts.size()));
+  }
+  if (2 * std::uint64_t{*most} > data.train->points()) {
+    on_note(
+        fmt::format("{}: label {} is on {} of {} examples; naming it always gives that "
+                    "precision at 1",
+                    config.data.train, most - counts.begin(), *most, data.train->points()));
+  }
+}
+
 std::string initial_model_note(const MasterConfig& config, const RunData& data,
                                const ModelConfig& model) {
   return fmt::format(
@@ -172,6 +191,7 @@ Result<RunData> open_run_data(const MasterConfig& config,
   if (auto opened = open_training_set(config, options, data); !opened) return opened.error();
   if (auto opened = open_test_set(config, options, data); !opened) return opened.error();
   data.label_counts = count_labels(*data.train);
+  note_oddities(config, data, on_note);
   if (!config.data.init_from.empty()) {
     auto initial = InitialModel::open(config.data.init_from);
     if (!initial) return initial.error();

@@ -5,6 +5,7 @@
 #include "common/dataset/packed_format.hpp"
 #include "tools/cli/print_out.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/dataset/files/dataset_statistics.hpp"
 #include "tools/dataset/files/dataset_stream.hpp"
 
 namespace gleaner {
@@ -52,6 +53,7 @@ struct Contents {
   std::uint64_t points = 0;  // sound ones
   Dimensions dimensions;
   Irregularities irregularities;
+  std::vector<std::string> warnings;  // of a text: what gleaner dataset info warns of
 };
 
 Result<Contents> read_text(const ValidateFlags& flags, TextOptions options, Problems& problems) {
@@ -61,6 +63,7 @@ Result<Contents> read_text(const ValidateFlags& flags, TextOptions options, Prob
   Result<std::unique_ptr<PointStream>> stream = PointStream::open(flags.source, options);
   if (!stream) return stream.error();
   Contents contents;
+  DatasetStatistics statistics;
   ProgressLine progress("Checking");
   Point point;
   for (;;) {
@@ -71,6 +74,7 @@ Result<Contents> read_text(const ValidateFlags& flags, TextOptions options, Prob
       break;
     }
     if (!*has_point) break;
+    statistics.add(point);
     if (++contents.points % 1024 == 0) {
       progress.show(contents.points, (*stream)->announced_points().value_or(0), "examples");
     }
@@ -78,6 +82,7 @@ Result<Contents> read_text(const ValidateFlags& flags, TextOptions options, Prob
   contents.form = (*stream)->form();
   contents.dimensions = (*stream)->dimensions();
   contents.irregularities = (*stream)->irregularities();
+  contents.warnings = statistics.summary(contents.dimensions, {}).warnings;
   return contents;
 }
 
@@ -87,7 +92,7 @@ Result<Contents> read_packed(const ValidateFlags& flags, const TextOptions& opti
   open.check_bytes_max = 0;  // block by block, so that damage to one does not hide another's
   Result<std::unique_ptr<PackedDataset>> dataset = PackedDataset::open(flags.source, open);
   if (!dataset) return dataset.error();
-  Contents contents{"packed", 0, {(*dataset)->features(), (*dataset)->labels()}, {}};
+  Contents contents{"packed", 0, {(*dataset)->features(), (*dataset)->labels()}, {}, {}};
   const PackedSummary summary = (*dataset)->summary();
   contents.irregularities = summary.irregularities;
   const std::uint64_t points = (*dataset)->points();
@@ -141,10 +146,14 @@ Result<void> run_dataset_validate(const ValidateFlags& flags) {
   if (flags.json) {
     Json body = report.for_programs();
     body["problems"] = problems.as_json();
+    body["warnings"] = contents->warnings;
     printed = print_out(json_document("dataset validate", flags.source, body));
   } else {
     printed = print_out(problems.lines(flags.source));
     if (printed) printed = print_report(report, ReportForm::kPeople, "", flags.source);
+    for (const std::string& warning : contents->warnings) {
+      if (printed) printed = print_out("warning: " + warning + "\n");
+    }
   }
   if (!printed || problems.count() == 0) return printed;
   return Error{ErrorCode::kInvalidData,

@@ -27,8 +27,13 @@ std::optional<std::int64_t> local_time(const std::string& text) {
     time.tm_isdst = -1;
     const char* const end = strptime(text.c_str(), form, &time);
     if (end == nullptr || *end != '\0') continue;
+    const std::tm asked = time;
     const std::time_t seconds = std::mktime(&time);
-    if (seconds >= 0) return seconds;
+    // It moves a time that does not exist, such as 30 February, to one that does.
+    const bool exists = time.tm_year == asked.tm_year && time.tm_mon == asked.tm_mon &&
+                        time.tm_mday == asked.tm_mday && time.tm_hour == asked.tm_hour &&
+                        time.tm_min == asked.tm_min && time.tm_sec == asked.tm_sec;
+    if (seconds >= 0 && exists) return seconds;
   }
   return std::nullopt;
 }
@@ -64,7 +69,8 @@ Result<std::int64_t> parse_until(const std::string& text, std::int64_t now) {
   const auto seconds = text.starts_with('@') ? seconds_since_1970(text) : local_time(text);
   if (seconds) return *seconds;
   return Error{ErrorCode::kInvalidArgument,
-               fmt::format("'{}' is no time: give a duration such as 4h or 90s, a local time such "
+               fmt::format("'{}' is no time that there is here: give a duration such as 4h or 90s, "
+                           "a local time such "
                            "as 2026-11-26T07:00, or @ and the seconds since 1970",
                            text)};
 }

@@ -2,6 +2,7 @@
 #include "volunteer/control/until.hpp"
 
 #include <catch2/catch.hpp>
+#include <cstdlib>
 #include <ctime>
 
 namespace gleaner::volunteer {
@@ -38,12 +39,24 @@ TEST_CASE("until: an end is a duration, a local time or seconds since 1970", "[c
 
 TEST_CASE("until: what is no time is refused with what would do", "[control]") {
   for (const char* text : {"", "@", "@-1", "@12x", "@999999999999999", "07:00", "2026-13-01T00:00",
-                           "2026-11-26T07:00Z", "2026-11-26", "N/A"}) {
+                           "2026-11-26T07:00Z", "2026-11-26", "N/A", "2027-02-30T10:00",
+                           "2027-02-29T10:00", "2026-11-31T10:00", "2026-11-26T10:00:60"}) {
     INFO(text);
     const auto until = parse_until(text, kNow);
     REQUIRE_FALSE(until.ok());
     REQUIRE_THAT(until.error().message, Catch::Contains("4h"));
   }
+}
+
+TEST_CASE("until: an hour that the clocks skip is refused, and one that they repeat is not",
+          "[control]") {
+  REQUIRE(::setenv("TZ", "Europe/Berlin", 1) == 0);
+  ::tzset();
+  REQUIRE_FALSE(parse_until("2027-03-28T02:30", kNow).ok());
+  REQUIRE(parse_until("2027-03-28T03:30", kNow).ok());
+  REQUIRE(parse_until("2027-10-31T02:30", kNow).ok());
+  ::unsetenv("TZ");
+  ::tzset();
 }
 
 }  // namespace gleaner::volunteer

@@ -54,7 +54,8 @@ Snapshot VolunteerCore::snapshot() const {
     case Phase::kRetrying:
     case Phase::kClosing:
       view.phase = Shown::kRetrying;
-      view.sentence = fmt::format("will try {} again: {}", config_.master, why_);
+      view.sentence = why_.empty() ? fmt::format("will try {}", config_.master)
+                                   : fmt::format("will try {} again: {}", config_.master, why_);
       break;
     case Phase::kConnecting:
       view.phase = Shown::kConnecting;

@@ -40,6 +40,12 @@ TEST_CASE("volunteer: it dials, introduces itself, and makes ready for the maste
   REQUIRE(driver.sent.empty());
 }
 
+TEST_CASE("volunteer: before its first attempt it gives no reason for another", "[volunteer]") {
+  const VolunteerDriver driver;
+  REQUIRE_THAT(driver.snapshot().sentence,
+               Catch::StartsWith("will try ") && !Catch::Contains("again"));
+}
+
 TEST_CASE("volunteer: a refusal for good ends the program with the master's sentence",
           "[volunteer]") {
   VolunteerDriver driver;

@@ -28,7 +28,7 @@ static_assert(std::endian::native == std::endian::little, "lists are written as 
 struct Header {
   std::uint64_t magic = 0x544e494f504e4c47;  // "GLNPOINT"
   std::uint32_t version = 1;
-  std::uint32_t reserved = 0;
+  std::uint32_t name = 0;  // digest of the file's name, which says whose points they are
   friend bool operator==(const Header&, const Header&) = default;
 };
 
@@ -209,6 +209,8 @@ bool PointCache::use_file(const std::string& file) {
   std::error_code error;
   const fs::path folder = fs::path(file).parent_path();
   if (!folder.empty()) fs::create_directories(folder, error);
+  const std::string name = fs::path(file).filename().string();
+  name_ = static_cast<std::uint32_t>(checksum(name.data(), name.size()));
   file_ = open_locked(file, O_CREAT);
   if (file_ < 0) return false;
 
@@ -219,7 +221,7 @@ bool PointCache::use_file(const std::string& file) {
   const std::uint64_t file_bytes =
       is_known ? std::min(static_cast<std::uint64_t>(status.st_size), bytes_max_) : 0;
   const bool is_cache = file_bytes >= sizeof header && read_at(file_, 0, &header, sizeof header) &&
-                        header == Header();
+                        header == Header{.name = name_};
   const bool is_ready = is_known && (is_cache ? scan(file_bytes) : begin_file());
   if (!is_ready) {
     close_file();
@@ -240,7 +242,7 @@ void PointCache::use_memory() {
 }
 
 bool PointCache::begin_file() {
-  const Header header;
+  const Header header{.name = name_};
   if (!cut_off(file_, 0) || !write_at(file_, 0, &header, sizeof header)) return false;
   end_ = sizeof header;
   return true;

@@ -77,7 +77,8 @@ class PointCache {
   void close_file();
 
   std::uint64_t bytes_max_;
-  int file_ = -1;  // stays so when there is neither file nor memory; then nothing is kept
+  std::uint32_t name_ = 0;  // in the file's header
+  int file_ = -1;           // stays so when there is neither file nor memory; then nothing is kept
   bool is_in_memory_ = false;
   bool is_full_ = false;
   bool is_writable_ = false;

@@ -60,10 +60,12 @@ Result<std::string> source_key(const std::string& path, const PackOptions& optio
                                    std::generic_category().message(errno))};
   }
   return fmt::format(
-      "gleaner packed {}\nbytes {}\nchanged {}.{:09}\ninode {}\nformat {}\nfirst feature {}\n"
+      "gleaner packed {}\nbytes {}\nchanged {}.{:09}, {}.{:09}\ninode {}\nformat {}\nfirst feature "
+      "{}\n"
       "normalize {}\nlimits {}\nat least {}\n",
       packed::kVersion, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
-      status.st_ino, static_cast<int>(options.text.format), options.text.libsvm_first_feature,
+      status.st_ctim.tv_sec, status.st_ctim.tv_nsec, status.st_ino,
+      static_cast<int>(options.text.format), options.text.libsvm_first_feature,
       options.normalize ? 1 : 0, dimensions_text(options.text.limits),
       dimensions_text(options.at_least));
 }

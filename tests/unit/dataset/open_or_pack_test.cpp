@@ -83,6 +83,17 @@ TEST_CASE("open or pack: a cache that is stale is made again", "[open_or_pack]")
     REQUIRE(::utimensat(AT_FDCWD, folder.file("a.txt").c_str(), times, 0) == 0);
     CHECK(recording.open(folder.file("a.txt"))->fingerprint() == before);
   }
+  SECTION("because it was written to, even if size and time are as they were") {
+    struct stat facts {};
+
+    REQUIRE(::stat(folder.file("a.txt").c_str(), &facts) == 0);
+    std::string content(kText);
+    content.replace(content.rfind("1\n"), 1, "2");
+    write_file(folder.file("a.txt"), content);
+    struct timespec times[2] = {facts.st_atim, facts.st_mtim};
+    REQUIRE(::utimensat(AT_FDCWD, folder.file("a.txt").c_str(), times, 0) == 0);
+    CHECK(recording.open(folder.file("a.txt"))->fingerprint() != before);
+  }
   SECTION("because the options changed") {
     recording.options.normalize = false;
     CHECK(recording.open(folder.file("a.txt"))->fingerprint() != before);

@@ -60,7 +60,11 @@ TEST_CASE("point cache: points are read one behind the other, a missing one adds
 
 TEST_CASE("point cache: the file's bytes are those of the README", "[points]") {
   const Sample sample;
-  CHECK(sample.bytes.substr(0, kHeaderBytes) == std::string("GLNPOINT\1\0\0\0\0\0\0\0", 16));
+  CHECK(sample.bytes.substr(0, 12) == std::string("GLNPOINT\1\0\0\0", 12));
+  const std::string name = fs::path(sample.path).filename().string();
+  std::uint32_t of_name = 0;
+  std::memcpy(&of_name, sample.bytes.data() + 12, sizeof of_name);
+  CHECK(of_name == static_cast<std::uint32_t>(checksum(name.data(), name.size())));
   const std::string last = sample.bytes.substr(sample.ends[1]);
   CHECK(last.substr(0, 28) == std::string("\2\0\0\0\0\0\0\0\2\0\0\0"
                                           "\xd0\7\0\0\xd1\7\0\0"
@@ -69,6 +73,14 @@ TEST_CASE("point cache: the file's bytes are those of the README", "[points]") {
   std::uint64_t sum = 0;
   std::memcpy(&sum, last.data() + 28, sizeof sum);
   CHECK(sum == checksum(last.data(), 28));
+}
+
+TEST_CASE("point cache: a file under another's name is not used", "[points]") {
+  const Sample sample;
+  const std::string other = sample.folder.path() + "/other.points";
+  fs::copy_file(sample.path, other);
+  CHECK(PointCache(sample.path, kMuch).points() == 3);
+  CHECK(PointCache(other, kMuch).points() == 0);
 }
 
 TEST_CASE("point cache: another start finds every point and goes on", "[points]") {

@@ -5,6 +5,8 @@
 
 #include <utility>
 
+#include "common/model/model_fields.hpp"
+#include "storage/identity.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/predict/joined_model.hpp"
 

@@ -12,7 +12,7 @@
 namespace gleaner {
 namespace {
 
-enum Tensor : std::size_t { kOffsets, kFeatures, kWeights, kBias, kLabelCounts };
+enum WideTensor : std::size_t { kWideOffsets, kWideFeatures, kWideValues, kWideBias, kWideCounts };
 
 // Calls visit(label, row, its features) for every wide row.
 template <typename Visit>
@@ -70,22 +70,23 @@ std::vector<TensorSpec> wide_tensors(const WideShape& shape) {
 
 Result<void> fill_wide(RunStore& run, const WideShape& shape, ModelFile& file,
                        const std::function<void()>& shard_done) {
-  const auto put = [&file](Tensor tensor, std::uint64_t at, const void* values, std::size_t bytes) {
+  const auto put = [&file](WideTensor tensor, std::uint64_t at, const void* values,
+                           std::size_t bytes) {
     std::memcpy(file.data(tensor).data() + at * sizeof(std::uint32_t), values, bytes);
   };
-  put(kOffsets, 0, shape.offsets.data(), shape.offsets.size() * sizeof(std::uint32_t));
+  put(kWideOffsets, 0, shape.offsets.data(), shape.offsets.size() * sizeof(std::uint32_t));
   std::vector<std::uint32_t> next(shape.offsets.begin(), shape.offsets.end() - 1);
   std::vector<std::uint8_t> has_bias(next.size());
   auto visited = visit_wide_rows(
       run,
       [&](std::uint32_t label, const ModelRow& row, std::span<const std::uint32_t> features) {
-        put(kFeatures, next[label], features.data(), features.size_bytes());
-        put(kWeights, next[label], row.values.data(), features.size() * sizeof(float));
+        put(kWideFeatures, next[label], features.data(), features.size_bytes());
+        put(kWideValues, next[label], row.values.data(), features.size() * sizeof(float));
         next[label] += static_cast<std::uint32_t>(features.size());
         // The first of a label's rows has its bias.
         if (has_bias[label] != 0) return;
         has_bias[label] = 1;
-        put(kBias, label, &row.values.back(), sizeof(float));
+        put(kWideBias, label, &row.values.back(), sizeof(float));
       },
       shard_done);
   if (!visited) return visited;
@@ -94,7 +95,7 @@ Result<void> fill_wide(RunStore& run, const WideShape& shape, ModelFile& file,
     const std::uint32_t begin = map.neurons(ShardId{s}).begin;
     const std::vector<std::uint32_t> counts = run.label_counts(ShardId{s});
     for (std::uint32_t i = 0; i < counts.size(); ++i) {
-      put(kLabelCounts, map.label_of_neuron(begin + i), &counts[i], sizeof(std::uint32_t));
+      put(kWideCounts, map.label_of_neuron(begin + i), &counts[i], sizeof(std::uint32_t));
     }
   }
   return {};

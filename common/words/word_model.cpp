@@ -11,7 +11,6 @@
 #include "common/dataset/byte_source.hpp"
 #include "common/dataset/line_reader.hpp"
 #include "common/words/debian_words.hpp"
-#include "common/words/text_words.hpp"
 
 namespace gleaner {
 namespace {
@@ -39,7 +38,7 @@ Result<std::vector<std::string>> lines_of(const std::string& path) {
 
 Point point_of_text(const WordModel& model, std::string_view text) {
   Point point;
-  for (const auto& [word, count] : counted_words(text)) {
+  for (const auto& [word, count] : counted_words(model.rule, text)) {
     const auto* entry = model.words.find(word);
     if (entry == nullptr) continue;
     point.features.push_back(entry->id);
@@ -80,6 +79,10 @@ std::optional<WordModel> model_of(const nlohmann::json& json,
       model.fields.tags = json.at("tags").get<std::string>();
       model.fields.name = json.at("name").get<std::string>();
       model.fields.tag_separator = json.at("tag_separator").get<std::string>();
+      const auto rule = parse_word_rule(json.value("words", to_string(kAsciiWords)));
+      if (!rule) return {};
+      model.rule = *rule;
+      model.icu = json.value("icu", "");
     }
   } catch (const nlohmann::json::exception&) {
     return {};
@@ -93,9 +96,9 @@ Point WordModel::point_of(const std::string& text) const {
   return kind == WordKind::kText ? point_of_text(*this, text) : point_of_package(*this, text);
 }
 
-std::map<std::string, std::uint32_t> counted_words(std::string_view text) {
+std::map<std::string, std::uint32_t> counted_words(const WordRule& rule, std::string_view text) {
   std::map<std::string, std::uint32_t> counts;
-  for_each_word(text, [&](std::string_view word) { ++counts[std::string(word)]; });
+  for_each_word(rule, text, [&](std::string_view word) { ++counts[std::string(word)]; });
   return counts;
 }
 
@@ -113,6 +116,8 @@ std::string word_model_json(const WordModel& model) {
     json["tags"] = model.fields.tags;
     json["name"] = model.fields.name;
     json["tag_separator"] = model.fields.tag_separator;
+    json["words"] = to_string(model.rule);
+    if (model.rule.has_dictionary) json["icu"] = icu_version();
   }
   json["occurrences"] = model.words.occurrences();
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";

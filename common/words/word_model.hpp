@@ -12,6 +12,7 @@
 #include "common/dataset/point.hpp"
 #include "common/result.hpp"
 #include "common/words/vocabulary.hpp"
+#include "common/words/word_rule.hpp"
 
 namespace gleaner {
 
@@ -25,8 +26,8 @@ enum class WordKind : std::uint8_t {
 struct TextFields {
   std::vector<std::string> text;  // columns or keys
   std::string tags;
-  std::string name;  // of the point; empty: its text's beginning
-  std::string tag_separator = ",";
+  std::string name;           // of the point; empty: its text's beginning
+  std::string tag_separator;  // "list" and "<>" are forms without one
 };
 
 struct WordModel {
@@ -34,6 +35,8 @@ struct WordModel {
   std::uint64_t points = 0;  // for training
   TextFields fields;         // of kText
   Vocabulary words;
+  WordRule rule = kAsciiWords;
+  std::string icu = {};  // version whose dictionaries found the words; empty: none did
 
   // The words that the vocabulary has, weighed; no labels.
   [[nodiscard]] Point point_of(const std::string& text) const;
@@ -49,7 +52,7 @@ Result<WordModel> load_word_model(const std::string& folder);
 Result<Vocabulary> load_numbered_names(const std::string& path);
 
 // Words of a text with how often each occurs; ascending.
-std::map<std::string, std::uint32_t> counted_words(std::string_view text);
+std::map<std::string, std::uint32_t> counted_words(const WordRule& rule, std::string_view text);
 
 float tf_idf(std::uint32_t in_point, std::uint32_t occurrences, std::uint64_t points);
 

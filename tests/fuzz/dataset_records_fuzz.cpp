@@ -1,23 +1,28 @@
-// Input: a table of texts, as CSV, TSV and JSON lines. What is read must be fit to be written:
-// names and tags of one line.
+// Input: a table of texts, as CSV, TSV and JSON, with tags of every form. What is read must be fit
+// to be written: names and tags of one line.
 #include <string_view>
 
 #include "common/check.hpp"
-#include "tools/dataset/make/text_records.hpp"
+#include "tools/dataset/records/tag_form.hpp"
+#include "tools/dataset/records/text_records.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  for (const RecordForm form : {RecordForm::kCsv, RecordForm::kTsv, RecordForm::kJsonLines}) {
+  for (const RecordForm form : {RecordForm::kCsv, RecordForm::kTsv, RecordForm::kJson}) {
     auto source = open_memory_source("input", text);
     if (!source) continue;
-    auto records = TextRecords::open(std::move(*source), form, {{"text"}, "tags", "name", ","});
+    auto records = TextRecords::open(std::move(*source), RecordOptions{form, {}, {}, {}},
+                                     {{"text"}, "tags", "name", ","});
     if (!records) continue;
     TextRecord record;
     for (;;) {
       const Result<bool> has_record = (*records)->next(record);
       if (!has_record || !*has_record) break;
       GLEANER_CHECK(record.name.find('\n') == std::string::npos);
+      for (const char* tag_form : {kTagList, kTagBrackets, kTagComma}) {
+        for (const std::string& tag : cut_tags(record.uncut_tags, tag_form)) record.add_tag(tag);
+      }
       for (const std::string& tag : record.tags) {
         GLEANER_CHECK(!tag.empty() && tag.find('\n') == std::string::npos);
       }

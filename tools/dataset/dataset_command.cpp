@@ -1,8 +1,10 @@
 #include "tools/dataset/dataset_command.hpp"
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <memory>
 #include <string>
+#include <system_error>
 
 #include "tools/dataset/files/dataset_convert.hpp"
 #include "tools/dataset/files/dataset_info.hpp"
@@ -29,11 +31,21 @@ void add_force(CLI::App& verb, bool& force) {
   verb.add_flag("--force", force, "replace outputs that exist");
 }
 
+// The folder that `convert --text` wrote stands for its training part.
+void take_folder(std::string& source) {
+  const std::filesystem::path part = std::filesystem::path(source) / "train.txt";
+  std::error_code error;
+  if (std::filesystem::is_regular_file(part, error)) source = part.string();
+}
+
 // The flags live as long as the command line that fills them: its callback owns them.
 template <typename Flags, typename Run>
 std::shared_ptr<Flags> set_action(CLI::App& verb, int& exit_status, Run run) {
   auto flags = std::make_shared<Flags>();
-  verb.callback([flags, &exit_status, run] { exit_status = report(run(*flags)); });
+  verb.callback([flags, &exit_status, run] {
+    if constexpr (requires { flags->source; }) take_folder(flags->source);
+    exit_status = report(run(*flags));
+  });
   return flags;
 }
 
@@ -41,7 +53,9 @@ void add_info(CLI::App& dataset, int& exit_status) {
   CLI::App& verb = *dataset.add_subcommand(
       "info", "count a data set's examples, features and labels, and warn of its oddities");
   auto flags = set_action<InfoFlags>(verb, exit_status, run_dataset_info);
-  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
+  verb.add_option("source", flags->source,
+                  "text (plain, gzip or zstd) or packed file; or a folder that convert wrote")
+      ->required();
   add_json(verb, flags->json);
   add_read_flags(verb, flags->read);
   verb.footer(std::string("Reads in constant memory and makes no cache. Names the most frequent "
@@ -227,17 +241,17 @@ Result<void> run_convert_any(ConvertAnyFlags& flags) {
   if (flags.text.fields.text.empty() && flags.text.vocabulary.empty()) {
     return run_dataset_convert(flags.set);
   }
+  auto rule = parse_word_rule(flags.text.words);
+  if (!rule) return rule.error();
+  flags.text.rule = *rule;
   flags.text.source = flags.set.source;
   flags.text.output = flags.set.output;
   flags.text.force = flags.set.force;
   flags.text.json = flags.set.json;
-  flags.text.has_separator = !flags.text.fields.tag_separator.empty();
-  if (!flags.text.has_separator) flags.text.fields.tag_separator = TextFields{}.tag_separator;
   return run_dataset_text(flags.text);
 }
 
 void add_text_flags(CLI::App& verb, TextFlags& flags) {
-  flags.fields.tag_separator.clear();
   const auto add = [&](const char* name, auto& value, const char* what) {
     return verb.add_option(name, value, what)->group("Texts and tags");
   };
@@ -247,10 +261,15 @@ void add_text_flags(CLI::App& verb, TextFlags& flags) {
   add("--name", flags.fields.name,
       "column or key with a name for the example (otherwise its text's beginning)");
   add("--tag-separator", flags.fields.tag_separator,
-      "what stands between tags (a comma unless given)");
-  add("--records", flags.form,
-      "csv (RFC 4180), tsv, both with a row of names, or jsonl; unless given, as the name ends")
-      ->check(CLI::IsMember({"csv", "tsv", "jsonl"}));
+      "what stands between tags; or list for ['a', 'b'], or '<>' for <a><b>");
+  add("--records", flags.form, "csv or tsv, both with a row of names, or json (also lines of it)")
+      ->check(CLI::IsMember({"csv", "tsv", "json", "jsonl"}));
+  add("--separator", flags.separator, "what stands between fields: one character, or tab");
+  add("--quote", flags.quote, "double: quotes hold a field together (as in csv); none (as in tsv)")
+      ->check(CLI::IsMember({"double", "none"}));
+  add("--encoding", flags.encoding, "of the texts, as iconv names it: windows-1252, GB18030, ...");
+  add("--words", flags.words, "how a text is cut into words: icu, characters:A-B, both, or ascii")
+      ->capture_default_str();
   add("--min-count", flags.count_min, "leave out words that fewer training examples have")
       ->check(CLI::Range(1, 1'000'000))
       ->capture_default_str();
@@ -267,7 +286,8 @@ void add_convert(CLI::App& dataset, int& exit_status) {
   CLI::App& verb = *dataset.add_subcommand(
       "convert", "from one form of data set to another, or from texts with tags");
   auto flags = set_action<ConvertAnyFlags>(verb, exit_status, run_convert_any);
-  verb.add_option("source", flags->set.source, "data set in any form; or CSV or JSON lines")
+  verb.add_option("source", flags->set.source,
+                  "data set in any form; or CSV, TSV or JSON, also - for standard input")
       ->required();
   verb.add_option("--output", flags->set.output,
                   "file to write; a folder for a new data set of texts")

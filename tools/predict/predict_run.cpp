@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <cstdio>
 #include <filesystem>
 #include <optional>
 #include <span>
@@ -146,6 +147,13 @@ Result<Source> open_texts(const PredictFlags& flags, const ModelConfig& config,
                           std::function<Result<void>()> before_wait) {
   Result<WordModel> words = load_word_model(flags.text);
   if (!words) return words.error();
+  if (!words->icu.empty() && words->icu != icu_version()) {
+    fmt::print(
+        stderr,
+        "gleaner: {} was made with the dictionaries of ICU {}, and these are of ICU {}: words "
+        "of scripts without spaces may differ\n",
+        flags.text, words->icu, icu_version());
+  }
   const auto in = [&](const char* file) {
     return (std::filesystem::path(flags.text) / file).string();
   };

@@ -6,7 +6,8 @@
 #include "common/words/word_model.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
-#include "tools/dataset/make/text_records.hpp"
+#include "tools/dataset/records/tag_form.hpp"
+#include "tools/dataset/records/text_records.hpp"
 
 namespace gleaner {
 namespace {
@@ -16,10 +17,11 @@ using test::read_points;
 using test::Run;
 using test::run;
 
-Result<std::vector<TextRecord>> read_records(std::string_view text, RecordForm form,
+// With tags cut as `fields` says.
+Result<std::vector<TextRecord>> read_records(std::string_view text, const RecordOptions& options,
                                              const TextFields& fields) {
   auto source = std::move(open_memory_source("given", text)).value();
-  auto records = TextRecords::open(std::move(source), form, fields);
+  auto records = TextRecords::open(std::move(source), options, fields);
   if (!records) return records.error();
   std::vector<TextRecord> all;
   TextRecord record;
@@ -27,8 +29,16 @@ Result<std::vector<TextRecord>> read_records(std::string_view text, RecordForm f
     Result<bool> has_record = (*records)->next(record);
     if (!has_record) return has_record.error();
     if (!*has_record) return all;
+    for (const std::string& tag : cut_tags(record.uncut_tags, fields.tag_separator)) {
+      record.add_tag(tag);
+    }
     all.push_back(record);
   }
+}
+
+Result<std::vector<TextRecord>> read_records(std::string_view text, RecordForm form,
+                                             const TextFields& fields) {
+  return read_records(text, RecordOptions{form, {}, {}, {}}, fields);
 }
 
 const TextFields kFields{{"title", "body"}, "tags", "id", ","};
@@ -77,7 +87,7 @@ TEST_CASE("text records: JSON lines", "[dataset_text]") {
   const auto records = read_records(
       "{\"title\": \"a\", \"body\": [\"b\", 3], \"tags\": [\"x,y\", \" z \"], \"id\": 7}\n\n"
       "{\"title\": null, \"body\": \"c\\nd\", \"tags\": \"x,z\"}\n",
-      RecordForm::kJsonLines, kFields);
+      RecordForm::kJson, kFields);
   REQUIRE(records.ok());
   REQUIRE(records->size() == 2);
   CHECK((*records)[0].text == "a b 3");
@@ -87,22 +97,26 @@ TEST_CASE("text records: JSON lines", "[dataset_text]") {
   CHECK((*records)[1].tags == std::vector<std::string>{"x", "z"});
   CHECK((*records)[1].name == "c d");
   const auto refused = [](std::string_view text) {
-    return message_of(read_records(text, RecordForm::kJsonLines, {{"t"}, "g", "", ","}));
+    return message_of(read_records(text, RecordForm::kJson, {{"t"}, "g", "", ","}));
   };
   CHECK_THAT(refused("{\"t\": \"a\"}\n{\"t\": }\n"),
              Catch::StartsWith("given:2:7: expected a JSON object, found '}'"));
-  CHECK(refused("[1]\n") == "given:1:1: expected a JSON object, found another value");
-  CHECK(refused("{\"x\": 1}\n") == "given:1:1: expected a field 't'");
-  CHECK_THAT(refused("{\"t\": {\"u\": 1}}\n"), Contains("nested deeper"));
+  CHECK(refused("[1]\n") == "given:1:2: expected a JSON object, found another value");
+  CHECK(refused("{\"T\": 1}\n") == "given:1:1: expected a field 't', found T; did you mean 'T'?");
+  CHECK_THAT(refused("{\"t\": {\"u\": 1}}\n"),
+             Contains("found an object; name one of its fields: t.u"));
+  CHECK_THAT(refused("{\"t\": [[\"u\"]]}\n"), Contains("nested deeper"));
   CHECK_THAT(refused("{\"t\": \"\xff\"}\n"), Catch::StartsWith("given:1:"));
 }
 
-TEST_CASE("text records: the name's ending says what a file holds", "[dataset_text]") {
-  CHECK(record_form_of_name("a.csv") == RecordForm::kCsv);
-  CHECK(record_form_of_name("a.tsv.gz") == RecordForm::kTsv);
-  CHECK(record_form_of_name("a.jsonl.zst") == RecordForm::kJsonLines);
-  CHECK(record_form_of_name("a.ndjson") == RecordForm::kJsonLines);
-  CHECK(record_form_of_name("posts") == RecordForm::kCsv);
+TEST_CASE("text records: the name's ending, or how it begins, says what a file holds",
+          "[dataset_text]") {
+  CHECK(record_form("a.csv", "{") == RecordForm::kCsv);
+  CHECK(record_form("a.tsv.gz", "") == RecordForm::kTsv);
+  CHECK(record_form("a.jsonl.zst", "") == RecordForm::kJson);
+  CHECK(record_form("a.ndjson", "") == RecordForm::kJson);
+  CHECK(record_form("posts", "title,tags") == RecordForm::kCsv);
+  CHECK(record_form("-", " \n[{") == RecordForm::kJson);
 }
 
 TEST_CASE("dataset convert: texts and tags become points", "[dataset_text]") {
@@ -120,6 +134,10 @@ TEST_CASE("dataset convert: texts and tags become points", "[dataset_text]") {
   const auto in = [&](const char* name) { return folder.file(std::string("set/") + name); };
   CHECK(read_file(in("features.txt")) == "cat\ndog\nthe\n");
   CHECK(read_file(in("labels.txt")) == "cats\npets\n");
+  // The folder stands for its training part.
+  CHECK(run(folder, {"info", folder.file("set")}).out ==
+        run(folder, {"info", in("train.txt")}).out);
+  CHECK(run(folder, {"validate", folder.file("set")}).status == 0);
   CHECK_FALSE(std::filesystem::exists(in("test.txt")));
   const std::vector<Point> points = read_points(in("train.txt"));
   REQUIRE(points.size() == 4);

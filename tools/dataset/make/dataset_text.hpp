@@ -13,9 +13,13 @@ struct TextFlags {
   std::string source;
   std::string output;      // a folder; with `vocabulary`, a file
   std::string vocabulary;  // folder whose words and labels to use instead of learning them
-  std::string form;        // csv, tsv or jsonl; empty: as the name ends
-  TextFields fields;
-  bool has_separator = false;       // fields.tag_separator was given
+  std::string form;        // csv, tsv or json; empty: recognised
+  std::string separator;   // of fields: a character or "tab"; empty: recognised
+  std::string quote;       // double or none; empty: double but for TSV
+  std::string encoding;    // empty: recognised
+  TextFields fields;       // without a separator of tags, that is recognised
+  WordRule rule = kDefaultWords;
+  std::string words = to_string(kDefaultWords);
   std::uint32_t count_min = 2;      // training points that have a word
   std::uint32_t tag_count_min = 1;  // training points that have a tag
   double test_share = 0;

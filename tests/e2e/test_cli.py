@@ -61,15 +61,21 @@ class Usage(CliTest):
     def test_unknown_flags_and_commands_are_named(self):
         self.assert_refused(USAGE, "gleaner-master", self.master("--epoch", 3), "--epoch", "--epochs")
         self.assert_refused(USAGE, "gleaner-volunteer", ["127.0.0.1:1", "--insecure", "--thread", 1], "--threads")
-        self.assert_refused(USAGE, "gleaner", ["chekpoint", "digest", self.done], "chekpoint")
+        self.assert_refused(USAGE, "gleaner", ["chekpoint", "digest", self.done], "chekpoint",
+                            "did you mean 'checkpoint'?")
+        self.assert_refused(USAGE, "gleaner", ["statsu", self.done], "did you mean 'status'?")
+        self.assert_refused(USAGE, "gleaner", ["dataset", "inof", self.done], "did you mean 'info'?")
 
     def test_values_that_cannot_be_are_refused_with_what_can(self):
         self.assert_refused(USAGE, "gleaner-master", self.master("--hidden", 17), "hidden", 16)
         self.assert_refused(USAGE, "gleaner-master", self.master("--epochs", "many"), "epochs", "many")
         self.assert_refused(USAGE, "gleaner-master", self.master("--staleness", -1), "staleness")
+        self.assert_refused(USAGE, "gleaner-master", self.master("--output-rate", "0,2"), "did you mean 0.2?")
+        self.assert_refused(USAGE, "gleaner", ["dataset", "split", "a", "--share", "20 %"], "did you mean 0.2?")
         self.assert_refused(USAGE, "gleaner-volunteer", ["nowhere"], "nowhere", "port is missing")
         self.assert_refused(USAGE, "gleaner-volunteer", ["127.0.0.1:1"], "no key", "--insecure")
         self.assert_refused(USAGE, "gleaner-volunteer", [], "HOST:PORT")
+        self.assert_refused(USAGE, "gleaner-volunteer", ["http://127.0.0.1:8080/"], "that of a page")
 
     def test_a_master_that_nobody_could_help_is_refused(self):
         self.assert_refused(USAGE, "gleaner-master",
@@ -131,6 +137,15 @@ class BadData(CliTest):
                             ["--train", data, "--store", self.store, "--local", 1],
                             "vast.txt", "999999999 features", "first line", "--input-layer")
         self.assertFalse((self.store / "CURRENT").exists(), "a store was made all the same")
+
+    def test_data_without_any_label_or_any_feature_is_refused(self):
+        data = self.cluster.path("empty.txt")
+        for text, missing in [("2 4 3\n 1:1\n 2:1\n", "label"), ("2 4 3\n0 \n1 \n", "feature")]:
+            with self.subTest(missing=missing):
+                data.write_text(text, encoding="utf-8")
+                self.assert_refused(BAD_DATA, "gleaner-master",
+                                    ["--train", data, "--store", self.store, "--local", 1],
+                                    f"none of its 2 examples has a {missing}")
 
     def test_files_that_are_not_there_are_named(self):
         absent = self.cluster.path("absent.txt")

@@ -242,7 +242,8 @@ class Beginnings(EndToEndTest):
         for head in ("200000", "#100 20 5"):
             train.write_text(f"{head}\n" + "1 2:1 3:1\n" * 100)
             for code, program in (
-                    self.cluster.run("gleaner-master", "--train", train, "--store", self.cluster.path("s"), "--http", "off"),
+                    self.cluster.run("gleaner-master", "--train", train, "--store", self.cluster.path("s"), "--local", 1,
+                                     "--http", "off"),
                     self.cluster.run("gleaner", "dataset", "validate", train)):
                 self.assertEqual(code, BAD_DATA, program.said())
                 self.assertIn("the header 'points features labels'", program.said())

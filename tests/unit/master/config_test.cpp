@@ -107,7 +107,7 @@ TEST_CASE("master config: what cannot run is refused with a remedy", "[master_co
   REQUIRE_THAT(refusal("--train t --store s --local 2 --quiet --verbose"),
                Contains("exclude each other"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --hidden 5000"),
-               StartsWith("--hidden is '5000': it must be an integer from 16 to 4096, or auto"));
+               StartsWith("--hidden is '5000': it must be an integer from 0 to 4096, or auto"));
 }
 
 TEST_CASE("master config: a text that is asked for needs no complete configuration",
@@ -159,8 +159,8 @@ TEST_CASE("master config: the recipe decides what nobody has set", "[master_conf
 TEST_CASE("master config: every field of a model can be overridden", "[master_config]") {
   std::size_t fields = 0;
   for_each_model_key([&](const auto&) { ++fields; });
-  // Four come from the data, one from a model to begin with, and the seed is always set.
-  REQUIRE(field_count<ModelConfig>() == fields + 4 + 1 + 1);
+  // Five come from the data, one from a model to begin with, and the seed is always set.
+  REQUIRE(field_count<ModelConfig>() == fields + 5 + 1 + 1);
 
   ModelConfig other = recipe();
   for_each_model_key([&](const auto& field) {

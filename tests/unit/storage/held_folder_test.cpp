@@ -45,7 +45,7 @@ TEST_CASE("held folder: a store that is moved is written where it is, and no mor
   const std::string other = home.path() + "/other";
   std::string digest;
   {
-    const auto run = open_run(path);
+    const auto run = gleaner::open_run(path);
     require_ok(test::train_to(*run, 2));
     digest = require_value(run->checkpoint_digest());
     fs::rename(path, other);

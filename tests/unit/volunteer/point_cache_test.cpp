@@ -318,8 +318,13 @@ TEST_CASE("point cache: caches of earlier runs go, oldest first, until the folde
   int age = 9;
   for (const char* name : {"not-a-cache.points", "a-cache.other", "in-use.points", "old.points",
                            "older.points", "new.points"}) {
-    write_file(other(name),
-               name == std::string("not-a-cache.points") ? std::string(bytes, 'x') : sample.bytes);
+    if (name == std::string("not-a-cache.points")) {
+      write_file(other(name), std::string(bytes, 'x'));
+    } else {
+      // A cache knows the name that it was made under.
+      PointCache cache(other(name), kMuch);
+      for (std::size_t i = 0; i < 3; ++i) REQUIRE(add(cache, i, sample.points[i]));
+    }
     fs::last_write_time(other(name), now - std::chrono::hours(age--));
   }
   fs::last_write_time(other("older.points"), now - std::chrono::hours(20));

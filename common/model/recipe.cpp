@@ -68,6 +68,8 @@ constexpr std::uint32_t kFeaturesPerFeature = 20;
 // labels of other examples (RECIPES.md, "Wide rows").
 constexpr std::uint32_t kLabelsTrainedWholeWide = 200;
 constexpr std::uint32_t kFeatureList = 256;
+constexpr std::uint32_t kFeatureListLong = 64;  // where examples have many features
+constexpr double kFeaturesShort = 50;
 constexpr std::uint32_t kActiveListed = 64;
 constexpr double kDrawnLabels = 180;
 constexpr double kDrawsMin = 10;
@@ -219,7 +221,9 @@ void Chooser::choose_wide_sampling() {
   }
   set("sampling", &ModelConfig::sampling, Sampling::kLsh,
       "the features' lists name the neurons that answer most to an example");
-  set("feature_list", &ModelConfig::feature_list, by_kind(1u, 4u, 8u) * kFeatureList / 4,
+  const std::uint32_t list =
+      facts_.features_per_point <= kFeaturesShort ? kFeatureList : kFeatureListLong;
+  set("feature_list", &ModelConfig::feature_list, by_kind(1u, 4u, 8u) * list / 4,
       "longer lists cost time and find little more");
   const auto draws = static_cast<std::uint32_t>(
       std::clamp(kDrawnLabels / std::max(1.0, facts_.labels_per_point), kDrawsMin, kDrawsMax));

@@ -6,6 +6,7 @@
 #include "common/check.hpp"
 #include "common/limits.hpp"
 #include "common/model/initial_weights.hpp"
+#include "common/natural_log.hpp"
 
 namespace gleaner {
 
@@ -19,8 +20,14 @@ WideStart::WideStart(const ModelConfig& config, const PackedDataset& train)
       train_(train),
       offsets_(std::size_t{config.labels} + 1),
       sums_(config.features) {
+  rarities_.resize(config.features);
   for (std::uint64_t point = 0; point < train.points(); ++point) {
-    for (const std::uint32_t label : train.example(point).labels) ++offsets_[label + 1];
+    const ExampleView example = train.example(point);
+    for (const std::uint32_t label : example.labels) ++offsets_[label + 1];
+    for (const std::uint32_t feature : example.features) ++rarities_[feature];
+  }
+  for (double& of_feature : rarities_) {
+    of_feature = natural_log(static_cast<double>(train.points() + 1) / (of_feature + 0.5));
   }
   for (std::size_t label = 0; label < config.labels; ++label) {
     offsets_[label + 1] += offsets_[label];
@@ -48,6 +55,15 @@ void WideStart::sum_up(std::uint32_t label) {
   std::ranges::sort(features_);
   // A sum that went through zero has its feature here twice.
   features_.erase(std::unique(features_.begin(), features_.end()), features_.end());
+  double squares = 0;
+  double weighted = 0;
+  for (const std::uint32_t feature : features_) {
+    double& sum = sums_[feature];
+    squares += sum * sum;
+    weighted += rarities_[feature] * sum * sum;
+    sum *= rarities_[feature];
+  }
+  rarity_ = squares > 0 ? weighted / squares : 0;
   const std::uint64_t kept = wide_features_kept(config_, offsets_[label + 1] - offsets_[label]);
   if (features_.size() <= kept) return;
   const auto end = features_.begin() + static_cast<std::ptrdiff_t>(kept);
@@ -70,7 +86,7 @@ void WideStart::append_rows(ShardRows& rows, std::uint32_t neuron, std::uint32_t
   // One row at least, since the first has the bias.
   for (std::size_t begin = 0; begin == 0 || begin < features_.size(); begin += kWideWeights) {
     rows.rows.push_back(static_cast<std::uint32_t>(rows.rows.size()));
-    rows.states.push_back(begin == 0 ? static_cast<float>(scale) : 0.0F);
+    rows.states.push_back(begin == 0 ? static_cast<float>(scale * rarity_) : 0.0F);
     rows.codes.push_back(neuron);
     for (std::size_t i = begin; i < begin + kWideWeights; ++i) {
       const bool is_there = i < features_.size();

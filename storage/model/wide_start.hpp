@@ -1,9 +1,10 @@
 // The wide rows that a run without a hidden layer begins with. A label's row is the sum of its
-// training examples, each scaled to unit length, over the features that it keeps, scaled to the
-// length `wide_scale`: training begins with the nearest label centroid. A label keeps its largest
+// training examples, each scaled to unit length, times the rarity of each feature, log((points + 1)
+// / (examples that have it + 0.5)), over the features that it keeps, scaled to the length
+// `wide_scale`: training begins with the nearest label centroid. A label keeps its largest
 // features, and more of them the more examples it has: rare labels are told apart by a few words,
-// and frequent ones need thousands. The state of its first stored row is the factor by which the
-// sum was scaled: what an example itself has put into the row.
+// and frequent ones need thousands. The state of its first stored row is the mean factor by which
+// the sum was scaled: what an example itself has put into the row.
 //
 // One shard is in hand at a time. Memory is four bytes per label entry of the training data, and
 // what a shard's rows take. A function of data and configuration; one thread at a time.
@@ -40,7 +41,7 @@ class WideStart {
  private:
   // The rows of a shard, all of them.
   ShardRows make_rows(ShardId shard);
-  // The features that a label keeps, ascending, and their sums before scaling, in sums_.
+  // The features that a label keeps, ascending, and their sums times rarity, in sums_.
   void sum_up(std::uint32_t label);
   void append_rows(ShardRows& rows, std::uint32_t neuron, std::uint32_t label);
 
@@ -49,8 +50,10 @@ class WideStart {
   const PackedDataset& train_;
   std::vector<std::uint64_t> offsets_;   // of a label's examples, and the end of the last
   std::vector<std::uint64_t> examples_;  // by label
+  std::vector<double> rarities_;         // by feature
   std::vector<double> sums_;             // by feature; zero between labels
   std::vector<std::uint32_t> features_;  // of the label in hand
+  double rarity_ = 0;                    // of its features, the mean by the squares of the sums
   ShardId made_{~0u};                    // the shard whose rows are in made_rows_
   ShardRows made_rows_;
 };

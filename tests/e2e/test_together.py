@@ -1,5 +1,6 @@
 """What belongs together stays together: a master and its store, a run and its test file, a model and its names."""
 
+import errno
 import os
 import random
 import shutil
@@ -11,6 +12,17 @@ import unittest
 from harness import IS_LONG, EndToEndTest, Setup, StorageTest, finished, small_setup
 
 BAD_DATA, BAD_STORE = 3, 4
+
+
+def remove_whole(folder):
+    """As rm -rf does, again where a file came meanwhile."""
+    for _ in range(20):
+        try:
+            return shutil.rmtree(folder)
+        except OSError as error:
+            if error.errno != errno.ENOTEMPTY:
+                raise
+    raise AssertionError(f"{folder} is filled again and again")
 
 
 class Place(StorageTest):
@@ -84,7 +96,7 @@ class Place(StorageTest):
         """Does it to the store; whether there was one."""
         try:
             if kind == "remove":
-                shutil.rmtree(self.store)
+                remove_whole(self.store)
             else:
                 os.rename(self.store, self.other)
         except FileNotFoundError:

@@ -68,11 +68,8 @@ struct Core {
     handle(MessageReceived{kAnn, hello_of("ann"), 0});
   }
 
-  // A commit of output shard 0 that is stored, whoever sent it.
-  void commit_shard_0() {
-    handle(InputCommitted{0, {{ShardId{0}, 0, 1, nullptr}}});
-    handle(Staged{SessionId{}, ShardId{0}, 0, 0});
-  }
+  // The core counts a commit of output shard 0 that nobody sent: forged, as no event can do it.
+  void commit_shard_0() { const_cast<LeaseTable&>(core.leases()).at(ShardId{0}).committed = 1; }
 
   [[nodiscard]] LeaseRef lease_0() const {
     return {ShardId{0}, core.leases().at(ShardId{0}).epoch};

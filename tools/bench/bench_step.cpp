@@ -108,8 +108,9 @@ StepRun step_run(std::uint32_t hidden, std::uint32_t rows, std::uint32_t step_ba
   // One batch more than are trained, so that no round ends; of as many examples as the recipe for
   // such a layer says.
   const std::uint32_t batches = (kWarmUpSteps + kTimedSteps) * step_batches + 1;
-  run.facts.points = std::uint64_t{recipe(run.facts).model.batch_examples} * batches;
-  run.model = recipe(run.facts, {.epochs = 1}).model;
+  run.facts.points =
+      std::uint64_t{recipe(run.facts, {.hidden = hidden}).model.batch_examples} * batches;
+  run.model = recipe(run.facts, {.epochs = 1, .hidden = hidden}).model;
   run.model.hidden = hidden;
   run.model.output_shards = kBenchShards;
   run.model.round_batches = batches;

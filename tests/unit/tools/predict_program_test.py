@@ -162,7 +162,7 @@ class Texts(unittest.TestCase):
             "--output", other)
         status, _, err = run("predict", self.store, "--text", other)
         self.assertEqual(status, 3)
-        self.assertIn("not the data set that this run learns from", err)
+        self.assertIn("is not the features.txt with which the model was trained", err)
 
 
 if __name__ == "__main__":

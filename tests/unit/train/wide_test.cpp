@@ -163,14 +163,19 @@ TEST_CASE("wide rows: a label begins as the scaled sum of its examples", "[wide]
     for (const auto& [neuron, of_neuron] : weights) {
       const std::uint32_t label = map.label_of_neuron(map.neurons(ShardId{s}).begin + neuron);
       std::map<std::uint32_t, double> sums;
+      std::map<std::uint32_t, double> having;  // examples that have a feature
       for (std::uint64_t point = 0; point < run.train->points(); ++point) {
         const ExampleView example = run.train->example(point);
+        for (const std::uint32_t feature : example.features) ++having[feature];
         if (!std::ranges::binary_search(example.labels, label)) continue;
         double squares = 0;
         for (const float value : example.values) squares += double{value} * double{value};
         for (std::size_t k = 0; k < example.features.size(); ++k) {
           sums[example.features[k]] += double{example.values[k]} / std::sqrt(squares);
         }
+      }
+      for (auto& [feature, sum] : sums) {
+        sum *= std::log((static_cast<double>(run.train->points()) + 1) / (having[feature] + 0.5));
       }
       REQUIRE(of_neuron.size() ==
               std::min<std::uint64_t>(sums.size(),

@@ -11,7 +11,8 @@ WideLayer::WideLayer(const ModelConfig& config, ThreadPool& pool)
     : pool_(pool),
       index_(config, pool),
       choosers_(pool.threads(), WideChooser(config)),
-      pairs_(pool.threads()) {}
+      pairs_(pool.threads()),
+      scratch_(pool.threads()) {}
 
 void WideLayer::hold(std::span<WideShard* const> shards) {
   index_.hold(std::vector<const WideShard*>(shards.begin(), shards.end()));
@@ -54,7 +55,7 @@ void WideLayer::train(const WideBatch& batch, std::span<WideShard* const> shards
       return a.neuron < b.neuron || (a.neuron == b.neuron && a.example < b.example);
     });
     outcomes[i] = {.shard = shards[i]->id()};
-    shards[i]->train(pairs, batch.examples, batch.rate, outcomes[i]);
+    shards[i]->train(pairs, batch.examples, batch.rate, scratch_[worker], outcomes[i]);
   });
 }
 
@@ -69,6 +70,9 @@ std::uint64_t WideLayer::memory_bytes() const {
   std::uint64_t bytes = index_.memory_bytes();
   for (const WideChooser& chooser : choosers_) bytes += chooser.memory_bytes();
   for (const auto& pairs : pairs_) bytes += pairs.capacity() * sizeof(WidePair);
+  for (const WideScratch& scratch : scratch_) {
+    bytes += scratch.places.capacity() * sizeof(std::uint32_t);
+  }
   return bytes;
 }
 

@@ -19,6 +19,8 @@ constexpr float kBiasSquare = 0.05F;
 constexpr float kProbabilityMin = 1e-3F;
 constexpr float kLossMax = 1024.0F;       // nats of a pair
 constexpr float kLossUnits = 1048576.0F;  // of a nat
+// Examples from which on it is quicker to spread a neuron's features out than to look each up.
+constexpr std::size_t kPairsSpread = 3;
 
 std::size_t rows_per_part(std::size_t row_bytes) {
   return std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes);
@@ -104,27 +106,35 @@ void WideShard::finish_loading() {
   }
 }
 
-void WideShard::match(std::uint32_t neuron, const ExampleView& example) {
-  matches_.clear();
+void WideShard::match(std::uint32_t neuron, const ExampleView& example, Matches& matches) const {
   const std::span<const std::uint32_t> own = features(neuron);
   auto next = own.begin();
   for (std::size_t k = 0; k < example.features.size(); ++k) {
     next = std::lower_bound(next, own.end(), example.features[k]);
     if (next == own.end()) return;
     if (*next != example.features[k]) continue;
-    matches_.push_back(
+    matches.push_back(
         {begins_[neuron] + static_cast<std::size_t>(next - own.begin()), example.values[k]});
     ++next;
   }
 }
 
-void WideShard::update(std::uint32_t neuron, float step) {
+void WideShard::match_spread(std::uint32_t neuron, const ExampleView& example,
+                             WideScratch& scratch) const {
+  for (std::size_t k = 0; k < example.features.size(); ++k) {
+    const std::uint32_t place = scratch.places[example.features[k]];
+    if (place == 0) continue;
+    scratch.matches.push_back({begins_[neuron] + place - 1, example.values[k]});
+  }
+}
+
+void WideShard::update(std::uint32_t neuron, float step, const Matches& matches) {
   const std::size_t first = begins_[neuron] / kWideWeights;
   rows_.touch(static_cast<std::uint32_t>(first));
   rows_.biases()[first] -= step * kBiasSquare;
   float* const weights = rows_.weights(0);
   std::size_t touched = first;
-  for (const Match& match : matches_) {
+  for (const WideScratch::Match& match : matches) {
     const std::size_t row = match.at / kWideWeights;
     if (row != touched) rows_.touch(static_cast<std::uint32_t>(row));
     touched = row;
@@ -133,38 +143,57 @@ void WideShard::update(std::uint32_t neuron, float step) {
 }
 
 void WideShard::train(std::span<const WidePair> pairs, std::span<const ExampleView> examples,
-                      float rate, ShardOutcome& outcome) {
+                      float rate, WideScratch& scratch, ShardOutcome& outcome) {
+  scratch.places.resize(config_.features);
+  for (std::size_t begin = 0, end = 0; begin < pairs.size(); begin = end) {
+    while (end < pairs.size() && pairs[end].neuron == pairs[begin].neuron) ++end;
+    train_neuron(pairs.subspan(begin, end - begin), examples, rate, scratch, outcome);
+  }
+}
+
+void WideShard::train_neuron(std::span<const WidePair> pairs, std::span<const ExampleView> examples,
+                             float rate, WideScratch& scratch, ShardOutcome& outcome) {
+  const std::uint32_t neuron = pairs.front().neuron;
+  const std::size_t first = begins_[neuron] / kWideWeights;
+  const float own = rows_.state(static_cast<std::uint32_t>(first));
+  const bool is_spread = pairs.size() >= kPairsSpread;
+  const std::span<const std::uint32_t> features = this->features(neuron);
+  for (std::uint32_t i = 0; is_spread && i < features.size(); ++i) {
+    scratch.places[features[i]] = i + 1;
+  }
   const float* const weights = rows_.weights(0);
-  // Whole lanes, as the kernel has them; one is in use, since each pair sees the update of the
-  // one before.
+  // Whole lanes, as the kernel has them; one is in use, since each pair sees the update of the one
+  // before.
   std::array<float, kLanes> scores{};
   std::array<float, kLanes> probabilities{};
   std::array<float, kLanes> losses{};
   for (const WidePair& pair : pairs) {
-    match(pair.neuron, examples[pair.example]);
-    float score = bias(pair.neuron);
+    scratch.matches.clear();
+    if (is_spread) {
+      match_spread(neuron, examples[pair.example], scratch);
+    } else {
+      match(neuron, examples[pair.example], scratch.matches);
+    }
+    float score = bias(neuron);
     float squares = 0;
-    for (const Match& match : matches_) {
+    for (const WideScratch::Match& match : scratch.matches) {
       score += match.value * weights[match.at];
       squares += match.value * match.value;
     }
-    if (pair.is_true != 0) {
-      const std::size_t first = begins_[pair.neuron] / kWideWeights;
-      score -= rows_.state(static_cast<std::uint32_t>(first)) * squares;
-    }
+    if (pair.is_true != 0) score -= own * squares;
     scores[0] = score;
     kernels_.logistic(scores.data(), probabilities.data(), losses.data(), kLanes);
     const float probability = probabilities[0];
     const float loss = std::clamp(losses[0] - (pair.is_true != 0 ? score : 0.0F), 0.0F, kLossMax);
     outcome.loss += static_cast<std::int64_t>(loss * kLossUnits + 0.5F);
     outcome.gradient_digest +=
-        mix64(std::bit_cast<std::uint32_t>(score) | std::uint64_t{pair.neuron} << 32);
+        mix64(std::bit_cast<std::uint32_t>(score) | std::uint64_t{neuron} << 32);
     ++outcome.active;
-    const bool teaches =
-        pair.is_true != 0 ? is_lone_[pair.neuron] == 0 : probability >= kProbabilityMin;
+    const bool teaches = pair.is_true != 0 ? is_lone_[neuron] == 0 : probability >= kProbabilityMin;
     if (!teaches) continue;
-    update(pair.neuron, rate * (probability - static_cast<float>(pair.is_true)));
+    update(neuron, rate * (probability - static_cast<float>(pair.is_true)), scratch.matches);
   }
+  for (std::size_t i = 0; is_spread && i < features.size(); ++i) scratch.places[features[i]] = 0;
 }
 
 std::vector<SparseUpdate> WideShard::commit() {

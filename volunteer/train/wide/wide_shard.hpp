@@ -9,7 +9,7 @@
 //
 // What an example itself put into its label's row at the start does not answer for it in training:
 // its part of the score is taken away. The state of a neuron's first stored row says how much a
-// feature's square counts there: wide_scale over the length of the label's sum. And a label
+// feature's square counts there (storage/model/wide_start.hpp). And a label
 // with a single example learns only from those of others: it could but learn its own by heart.
 //
 // One thread at a time.
@@ -38,6 +38,19 @@ struct WidePair {
   std::uint32_t example : 31 = 0;
   std::uint32_t is_true : 1 = 0;
   friend bool operator==(const WidePair&, const WidePair&) = default;
+};
+
+// Working memory of one thread.
+struct WideScratch {
+  // Where a neuron and an example meet: the weight's place, and the feature's value.
+  struct Match {
+    std::size_t at = 0;
+    float value = 0;
+  };
+
+  std::vector<Match> matches;
+  // Features: their place among those of the neuron in hand, from 1 on; 0 between neurons.
+  std::vector<std::uint32_t> places;
 };
 
 class WideShard {
@@ -88,23 +101,25 @@ class WideShard {
   }
 
   // Trains the pairs, ascending by neuron, then example, on the batch's examples, which have unit
-  // length. Adds to `outcome`.
+  // length. Adds to `outcome`. `scratch` is the thread's, for any shard.
   void train(std::span<const WidePair> pairs, std::span<const ExampleView> examples, float rate,
-             ShardOutcome& outcome);
+             WideScratch& scratch, ShardOutcome& outcome);
 
   // Ends a round: rounds touched rows to what the update says, freshens the lists, and returns the
   // update in parts of ascending rows, at least one.
   std::vector<SparseUpdate> commit();
 
  private:
-  // Where a neuron and an example meet: the weight's place, and the feature's value.
-  struct Match {
-    std::size_t at = 0;
-    float value = 0;
-  };
+  using Matches = std::vector<WideScratch::Match>;
 
-  void match(std::uint32_t neuron, const ExampleView& example);
-  void update(std::uint32_t neuron, float step);
+  // Finds where the neuron and the example meet; one is looked up in the other, or in `places`
+  // if the neuron's features have been spread there.
+  void match(std::uint32_t neuron, const ExampleView& example, Matches& matches) const;
+  void match_spread(std::uint32_t neuron, const ExampleView& example, WideScratch& scratch) const;
+  // Trains a neuron's pairs.
+  void train_neuron(std::span<const WidePair> pairs, std::span<const ExampleView> examples,
+                    float rate, WideScratch& scratch, ShardOutcome& outcome);
+  void update(std::uint32_t neuron, float step, const Matches& matches);
 
   const ModelConfig& config_;
   const ShardMap& map_;
@@ -120,7 +135,6 @@ class WideShard {
   std::vector<std::uint8_t> is_lone_;    // neurons: the label has one example
   std::vector<std::size_t> begins_;      // neurons: their first weight
   std::vector<std::uint32_t> sizes_;     // neurons: weights that have a feature
-  std::vector<Match> matches_;
 };
 
 }  // namespace gleaner

@@ -69,9 +69,20 @@ void keep_choices(Recipe& recipe, const ModelConfig& stored) {
 // A header's sizes cost nothing to write; what they ask of this machine is refused before it is
 // asked for.
 Result<void> check_memory(const MasterConfig& config, const ModelConfig& model) {
+  const std::uint64_t has = machine_facts().memory_bytes;
+  if (is_wide(model)) {
+    // Three numbers per feature, and a stored row per label at least, with its features.
+    const std::uint64_t least = std::uint64_t{model.features} * 3 * sizeof(double) +
+                                std::uint64_t{model.labels} * kWideWeights * 2 * sizeof(float);
+    if (least <= has) return {};
+    return Error{
+        ErrorCode::kResources,
+        fmt::format("{}: rows of {} labels over {} features take {} GiB at least, and this "
+                    "machine has {} GiB: check the sizes in the file's first line",
+                    config.data.train, model.labels, model.features, least >> 30, has >> 30)};
+  }
   if (config.run.input_layer != InputHolder::kMaster) return {};
   const std::uint64_t needed = std::uint64_t{model.features} * model.hidden * sizeof(float);
-  const std::uint64_t has = machine_facts().memory_bytes;
   if (needed <= has) return {};
   return Error{
       ErrorCode::kResources,

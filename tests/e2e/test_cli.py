@@ -135,6 +135,9 @@ class BadData(CliTest):
         data.write_text("3 999999999 99999999\n1,2 3:1 4:1\n5 3:1\n7 9:0.5\n", encoding="utf-8")
         self.assert_refused(BAD_DATA, "gleaner-master",
                             ["--train", data, "--store", self.store, "--local", 1],
+                            "vast.txt", "999999999 features", "first line")
+        self.assert_refused(BAD_DATA, "gleaner-master",
+                            ["--train", data, "--store", self.store, "--local", 1, "--hidden", 128],
                             "vast.txt", "999999999 features", "first line", "--input-layer")
         self.assertFalse((self.store / "CURRENT").exists(), "a store was made all the same")
 

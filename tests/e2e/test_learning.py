@@ -98,7 +98,7 @@ class LongRounds(EndToEndTest):
     def test_a_run_keeps_what_the_recipe_chose_when_it_is_made_longer(self):
         # 20 epochs by themselves would be cut into rounds of two.
         made = small_setup(self.cluster, points=1000)
-        setup = Setup(made.train, made.test, ["--epochs", 5])
+        setup = Setup(made.train, made.test, ["--hidden", 512, "--epochs", 5])
         store = self.cluster.path("store")
         self.assertEqual(setup.run_local(self.cluster, store)["checkpoint"], 5)
         setup = setup.with_flag("--epochs", 20)

@@ -159,7 +159,7 @@ Result<ExitCode> OpenedRun::open_and_run() {
   identity.begins_new_test = config_.evaluation.new_test;
   InitialRows rows;
   if (data_.initial) rows = data_.initial->rows(data_.model);
-  if (data_.wide_start) rows = data_.wide_start->rows(data_.model);
+  if (data_.wide_start) rows = data_.wide_start->rows();
   auto store = RunStore::create_or_open(std::move(*rocks), identity, data_.label_counts, rows);
   if (!store) return fail(store.error());
   if (pause_) {

@@ -129,8 +129,8 @@ Result<void> open_test_set(const MasterConfig& config, PackOptions options, RunD
   return {};
 }
 
-// The width that is not the recipe's to choose, because somebody has set it, or the run or the
-// model that it begins with has it.
+// The width that the operator, the stored run or the initial model fixes; otherwise the recipe
+// chooses it.
 std::optional<std::uint32_t> hidden_in_effect(const MasterConfig& config, const RunData& data,
                                               const std::optional<RunIdentity>& stored) {
   if (const auto set = config.model.get(&ModelConfig::hidden)) return set;
@@ -153,7 +153,9 @@ Result<void> size_wide_rows(ModelConfig& model, const std::optional<RunIdentity>
     model.wide_rows = stored->model.wide_rows;
     return {};
   }
-  data.wide_start = std::make_unique<WideStart>(model, *data.train);
+  auto start = WideStart::open(model, *data.train);
+  if (!start) return start.error();
+  data.wide_start = std::move(*start);
   model.wide_rows = data.wide_start->rows_max();
   if (model.wide_rows <= kWideRowsMax) return {};
   return Error{ErrorCode::kInvalidArgument,
@@ -162,7 +164,7 @@ Result<void> size_wide_rows(ModelConfig& model, const std::optional<RunIdentity>
                            kWideRowsMax, kWideWeights)};
 }
 
-// Says what makes a training file look like another one than was meant.
+// Notes signs that the training file is not the intended one.
 void note_oddities(const MasterConfig& config, const RunData& data,
                    const std::function<void(const std::string&)>& on_note) {
   if (!on_note) return;

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/dataset/nearest_centroids.hpp"
+#include "common/dataset/centroids/nearest_centroids.hpp"
 
 namespace gleaner {
 namespace {

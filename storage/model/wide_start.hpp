@@ -11,14 +11,14 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <span>
 #include <vector>
 
+#include "common/dataset/centroids/label_examples.hpp"
 #include "common/dataset/packed_dataset.hpp"
 #include "common/model/model_config.hpp"
 #include "common/model/shard_map.hpp"
+#include "common/result.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
@@ -28,33 +28,40 @@ std::uint64_t wide_features_kept(const ModelConfig& config, std::uint64_t exampl
 
 class WideStart {
  public:
-  // `train` outlives this.
-  WideStart(const ModelConfig& config, const PackedDataset& train);
+  // `train` outlives this. Errors as LabelExamples::open.
+  static Result<std::unique_ptr<WideStart>> open(const ModelConfig& config,
+                                                 const PackedDataset& train);
 
-  // ModelConfig::wide_rows: the rows of the shard that has most. `is_stopping` may ask to give up,
-  // which gives 0.
-  std::uint32_t rows_max(const std::function<bool()>& is_stopping = {});
+  // ModelConfig::wide_rows: the rows of the shard that has most.
+  std::uint32_t rows_max();
 
-  // The rows of a new run of `config`, whose wide_rows is rows_max(). This outlives it.
-  [[nodiscard]] InitialRows rows(const ModelConfig& config);
+  // The rows that a new run begins with. This outlives it.
+  [[nodiscard]] InitialRows rows();
 
  private:
+  WideStart(const ModelConfig& config, const PackedDataset& train, LabelExamples examples);
+
   // The rows of a shard, all of them.
   ShardRows make_rows(ShardId shard);
-  // The features that a label keeps, ascending, and their sums times rarity, in sums_.
+  // Fills weights_ with those that the label keeps.
   void sum_up(std::uint32_t label);
   void append_rows(ShardRows& rows, std::uint32_t neuron, std::uint32_t label);
+
+  // A feature of a centroid, and its sum times rarity.
+  struct Weight {
+    std::uint32_t feature;
+    double sum;
+  };
 
   ModelConfig config_;
   ShardMap map_;
   const PackedDataset& train_;
-  std::vector<std::uint64_t> offsets_;   // of a label's examples, and the end of the last
-  std::vector<std::uint64_t> examples_;  // by label
-  std::vector<double> rarities_;         // by feature
-  std::vector<double> sums_;             // by feature; zero between labels
-  std::vector<std::uint32_t> features_;  // of the label in hand
-  double rarity_ = 0;                    // of its features, the mean by the squares of the sums
-  ShardId made_{~0u};                    // the shard whose rows are in made_rows_
+  LabelExamples examples_;
+  LabelCentroid centroid_;
+  std::vector<double> rarities_;  // by feature
+  std::vector<Weight> weights_;   // of the label in hand, ascending by feature
+  double rarity_ = 0;             // of its features, the mean by the squares of the sums
+  ShardId made_{~0u};             // the shard whose rows are in made_rows_
   ShardRows made_rows_;
 };
 

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "common/dataset/nearest_centroids.hpp"
+#include "common/dataset/centroids/nearest_centroids.hpp"
 #include "common/dataset/open_or_pack.hpp"
 #include "master/tasks/metrics.hpp"
 #include "tests/bench/tiny_dataset.hpp"

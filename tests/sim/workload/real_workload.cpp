@@ -75,10 +75,10 @@ Result<Workload::Opened> RealWorkload::open(std::unique_ptr<Store> disk, bool le
                                             const std::function<void(RunStore&)>& opened) {
   RunIdentity identity;
   identity.model = model_;
-  std::optional<WideStart> start;
-  if (is_wide(model_)) start.emplace(model_, train_);
+  std::unique_ptr<WideStart> start;
+  if (is_wide(model_)) start = WideStart::open(model_, train_).value();
   auto store = RunStore::create_or_open(std::move(disk), identity, label_counts_,
-                                        start ? start->rows(model_) : InitialRows());
+                                        start ? start->rows() : InitialRows());
   if (!store) return store.error();
   RunStore& run = **store;
   opened(run);

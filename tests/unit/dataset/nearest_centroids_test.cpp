@@ -1,4 +1,4 @@
-#include "common/dataset/nearest_centroids.hpp"
+#include "common/dataset/centroids/nearest_centroids.hpp"
 
 #include <algorithm>
 #include <cmath>

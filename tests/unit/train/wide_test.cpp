@@ -38,12 +38,12 @@ struct WideRun {
     model.random_negatives = 2;
     model.rehash_batches = 3;
     model.output_rate = 0.5F;
-    start = std::make_unique<WideStart>(model, *train);
+    start = WideStart::open(model, *train).value();
     model.wide_rows = start->rows_max();
   }
 
   [[nodiscard]] ShardRows rows(ShardId shard) const {
-    return start->rows(model)(shard, 0, model.wide_rows).value();
+    return start->rows()(shard, 0, model.wide_rows).value();
   }
 
   [[nodiscard]] std::vector<std::uint32_t> counts_of(const ShardMap& map, ShardId shard) const {

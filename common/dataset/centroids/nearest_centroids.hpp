@@ -12,8 +12,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <span>
+#include <utility>
 #include <vector>
 
+#include "common/dataset/centroids/label_examples.hpp"
 #include "common/dataset/packed_dataset.hpp"
 #include "common/result.hpp"
 
@@ -42,16 +44,14 @@ class NearestCentroids {
       const std::atomic<bool>& is_stopping) const;
 
  private:
-  class Centroid;
   class Postings;
   class Reader;
 
-  explicit NearestCentroids(const PackedDataset& train);
-  [[nodiscard]] std::span<const std::uint32_t> examples_of(std::uint32_t label) const;
+  NearestCentroids(const PackedDataset& train, LabelExamples examples)
+      : train_(&train), examples_(std::move(examples)) {}
 
   const PackedDataset* train_;
-  std::vector<std::uint64_t> offsets_;   // of a label's examples, and the end of the last
-  std::vector<std::uint32_t> examples_;  // by label
+  LabelExamples examples_;
 };
 
 }  // namespace gleaner

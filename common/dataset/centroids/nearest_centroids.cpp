@@ -1,9 +1,8 @@
-#include "common/dataset/nearest_centroids.hpp"
+#include "common/dataset/centroids/nearest_centroids.hpp"
 
 #include <algorithm>
 #include <cmath>
 #include <functional>
-#include <limits>
 #include <numeric>
 #include <utility>
 
@@ -11,11 +10,6 @@ namespace gleaner {
 namespace {
 
 constexpr std::uint32_t kLabelsEstimated = 512;
-
-double length(std::span<const float> values) {
-  const double squares = std::inner_product(values.begin(), values.end(), values.begin(), 0.0);
-  return squares > 0 ? std::sqrt(squares) : 1;
-}
 
 struct ScoredLabel {
   float score;
@@ -88,33 +82,6 @@ class NearestCentroids::Postings {
   std::vector<Entry> entries_;
 };
 
-// The sum for one label at a time.
-class NearestCentroids::Centroid {
- public:
-  explicit Centroid(std::uint32_t features) : sums_(features) {}
-
-  void add(const ExampleView& example) {
-    const double scale = 1 / length(example.values);
-    for (std::size_t i = 0; i < example.features.size(); ++i) {
-      double& sum = sums_[example.features[i]];
-      if (sum == 0) features_.push_back(example.features[i]);
-      sum += scale * example.values[i];
-    }
-  }
-
-  // Calls `visit` with each feature and its sum, and is empty afterwards. A feature whose sum was 0
-  // for a while comes twice, the second time with 0.
-  template <typename Visit>
-  void take(const Visit& visit) {
-    for (const std::uint32_t feature : features_) visit(feature, std::exchange(sums_[feature], 0));
-    features_.clear();
-  }
-
- private:
-  std::vector<double> sums_;
-  std::vector<std::uint32_t> features_;  // whose sums may not be 0
-};
-
 // Examples in a given order, whose places in a large file the cache cannot foresee: dozens are
 // fetched together, so that their waits for memory overlap.
 class NearestCentroids::Reader {
@@ -154,49 +121,27 @@ class NearestCentroids::Reader {
   std::size_t next_ = 0;
 };
 
-NearestCentroids::NearestCentroids(const PackedDataset& train)
-    : train_(&train), offsets_(std::uint64_t{train.labels()} + 1) {}
-
 Result<NearestCentroids> NearestCentroids::open(const PackedDataset& train) {
-  if (train.points() > std::numeric_limits<std::uint32_t>::max()) {
-    return Error{ErrorCode::kResources, "there are more than 2^32 training examples"};
-  }
-  if (auto sound = train.verify_all(); !sound) return sound.error();
-  NearestCentroids centroids(train);
-  std::vector<std::uint64_t>& offsets = centroids.offsets_;
-  for (std::uint64_t p = 0; p < train.points(); ++p) {
-    for (const std::uint32_t label : train.example(p).labels) ++offsets[label + 1];
-  }
-  std::partial_sum(offsets.begin(), offsets.end(), offsets.begin());
-  centroids.examples_.resize(offsets.back());
-  std::vector<std::uint64_t> next(offsets.begin(), offsets.end() - 1);
-  for (std::uint64_t p = 0; p < train.points(); ++p) {
-    for (const std::uint32_t label : train.example(p).labels) {
-      centroids.examples_[next[label]++] = static_cast<std::uint32_t>(p);
-    }
-  }
-  return centroids;
-}
-
-std::span<const std::uint32_t> NearestCentroids::examples_of(std::uint32_t label) const {
-  return std::span(examples_).subspan(offsets_[label], offsets_[label + 1] - offsets_[label]);
+  auto examples = LabelExamples::open(train);
+  if (!examples) return examples.error();
+  return NearestCentroids(train, std::move(*examples));
 }
 
 NearestCentroids::Work NearestCentroids::work(std::span<const ExampleView> examples) const {
   Work work;
   const PackedSummary summary = train_->summary();
   if (train_->points() == 0 || examples.empty()) return work;
-  work.of_centroids = static_cast<double>(examples_.size()) *
+  work.of_centroids = static_cast<double>(examples_.all().size()) *
                       static_cast<double>(summary.feature_entries) /
                       static_cast<double>(train_->points());
   const std::uint32_t labels = train_->labels();
   const std::uint32_t step = std::max(1U, labels / kLabelsEstimated);
   const Postings postings(examples, train_->features());
-  Centroid centroid(train_->features());
+  LabelCentroid centroid(train_->features());
   std::uint64_t entries = 0;
   std::uint32_t estimated = 0;
   for (std::uint64_t label = 0; label < labels; label += step, ++estimated) {
-    for (const std::uint32_t index : examples_of(static_cast<std::uint32_t>(label))) {
+    for (const std::uint32_t index : examples_.of(static_cast<std::uint32_t>(label))) {
       centroid.add(train_->example(index));
     }
     centroid.take([&](std::uint32_t feature, double) { entries += postings.of(feature).size(); });
@@ -210,13 +155,13 @@ Result<std::vector<std::vector<std::uint32_t>>> NearestCentroids::nearest(
     std::span<const ExampleView> examples, std::size_t top_k,
     const std::atomic<bool>& is_stopping) const {
   const Postings postings(examples, train_->features());
-  Centroid centroid(train_->features());
-  Reader reader(*train_, examples_);
+  LabelCentroid centroid(train_->features());
+  Reader reader(*train_, examples_.all());
   std::vector<Best> best(examples.size(), Best(top_k));
   std::vector<float> scores(examples.size());
   for (std::uint32_t label = 0; label < train_->labels(); ++label) {
     if (is_stopping) return Error{ErrorCode::kShuttingDown, "asked to stop"};
-    for (std::size_t i = 0; i < examples_of(label).size(); ++i) centroid.add(reader.next());
+    for (std::size_t i = 0; i < examples_.of(label).size(); ++i) centroid.add(reader.next());
     double squares = 0;
     std::ranges::fill(scores, 0.0F);
     centroid.take([&](std::uint32_t feature, double sum) {

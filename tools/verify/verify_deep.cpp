@@ -19,6 +19,7 @@
 #include "storage/engine/rocks_store.hpp"
 #include "storage/identity.hpp"
 #include "storage/kept_checkpoints.hpp"
+#include "storage/model/wide_start.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/scratch_folder.hpp"
 #include "tools/cli/store_access.hpp"
@@ -96,15 +97,24 @@ Result<std::string> history_digest(RunStore& run, RoundIndex round) {
 // A run that may be trained on, at the earlier checkpoint.
 Result<std::unique_ptr<RunStore>> open_base(const std::string& from, const std::string& scratch,
                                             const RunIdentity& identity,
-                                            std::vector<std::uint32_t> label_counts) {
-  std::unique_ptr<Store> store = std::make_unique<MemoryStore>();
+                                            const PackedDataset& train) {
+  std::unique_ptr<Store> store;
+  std::unique_ptr<WideStart> start;
   if (from != kFromStart) {
     if (auto linked = link_store(from, scratch); !linked) return linked.error();
     auto opened = open_rocks_store(scratch, OpenMode::kReadWrite);
     if (!opened) return opened.error();
     store = std::move(*opened);
+  } else {
+    store = std::make_unique<MemoryStore>();
+    if (is_wide(identity.model)) {
+      auto opened = WideStart::open(identity.model, train);
+      if (!opened) return opened.error();
+      start = std::move(*opened);
+    }
   }
-  auto run = RunStore::create_or_open(std::move(store), identity, std::move(label_counts));
+  auto run = RunStore::create_or_open(std::move(store), identity, count_labels(train),
+                                      start ? start->rows() : InitialRows());
   if (!run) return cannot(fmt::format("{}: {}", from, run.error().message));
   return run;
 }
@@ -182,7 +192,7 @@ Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& req
   }
   const auto train = open_training_data(identity, request.train);
   if (!train) return train.error();
-  auto run = open_base(outcome.from, scratch.path() + "/base", identity, count_labels(**train));
+  auto run = open_base(outcome.from, scratch.path() + "/base", identity, **train);
   if (!run) return run.error();
   outcome.base = (*run)->checkpoint();
   if (outcome.base >= outcome.checkpoint) {

@@ -9,6 +9,7 @@
 #include "common/model/run_plan.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/kept_checkpoints.hpp"
+#include "storage/model/wide_start.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tools/dataset/make/dataset_synth.hpp"
@@ -49,11 +50,19 @@ struct DeepFixture {
     model.active_cap = 20;
   }
 
+  // Makes the run one without a hidden layer.
+  void make_wide() {
+    model.hidden = 0;
+    start = require_value(WideStart::open(model, *train));
+    model.wide_rows = start->rows_max();
+  }
+
   // Trains on from wherever the store is; `data` need not be the run's own.
   void train_to(RoundIndex checkpoint, const PackedDataset& data) {
     auto disk = require_value(open_rocks_store(store, OpenMode::kReadWrite));
-    auto run = require_value(
-        RunStore::create_or_open(std::move(disk), RunIdentity{model, {}}, count_labels(*train)));
+    auto run = require_value(RunStore::create_or_open(std::move(disk), RunIdentity{model, {}},
+                                                      count_labels(*train),
+                                                      start ? start->rows() : InitialRows()));
     require_ok(retrain(*run, data, checkpoint, {}, pool, [] {}));
   }
 
@@ -68,6 +77,7 @@ struct DeepFixture {
   std::unique_ptr<PackedDataset> train;
   std::unique_ptr<PackedDataset> other;
   ModelConfig model;
+  std::unique_ptr<WideStart> start;  // null: there is a hidden layer
   ThreadPool pool{1};
 };
 
@@ -76,6 +86,7 @@ struct DeepFixture {
 TEST_CASE("verify --deep: what was trained is found again, from the start and from a kept one",
           "[tools]") {
   DeepFixture fixture;
+  if (GENERATE(false, true)) fixture.make_wide();
   fixture.train_to(1, *fixture.train);
   require_ok(keep_checkpoint(fixture.store, "one"));
   fixture.train_to(3, *fixture.train);
@@ -97,6 +108,7 @@ TEST_CASE("verify --deep: what was trained is found again, from the start and fr
 TEST_CASE("verify --deep: a checkpoint that training does not give is found, sound as it is",
           "[tools]") {
   DeepFixture fixture;
+  if (GENERATE(false, true)) fixture.make_wide();
   fixture.train_to(1, *fixture.train);
   fixture.train_to(2, *fixture.other);
   Findings findings;

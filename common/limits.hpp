@@ -50,6 +50,12 @@ inline constexpr std::size_t kFrameBytesMax = std::size_t{64} << 20;
 // The size that a message of rows aims at; a single row may exceed it. A slow link is busy with one
 // for as long as urgent messages may have to wait: 0.1 s at 10 Mbit/s.
 inline constexpr std::size_t kRowsPerChunkBytes = std::size_t{128} << 10;
+
+// Rows of this size that a message holds; at least one.
+constexpr std::size_t rows_per_message(std::size_t row_bytes) {
+  return row_bytes < kRowsPerChunkBytes ? kRowsPerChunkBytes / row_bytes : 1;
+}
+
 // With less, heartbeats would come late behind a message of rows.
 inline constexpr double kLimitMegabitsMin = 0.5;
 inline constexpr std::size_t kNameBytesMax = 128;

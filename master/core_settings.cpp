@@ -14,7 +14,7 @@ std::uint32_t rows_per_chunk(const ModelConfig& model) {
   const ShardMap map(model);
   const std::size_t row_bytes =
       (map.row_width(ShardId{0}) + 1 + map.codes_per_row(ShardId{0})) * sizeof(float);
-  return static_cast<std::uint32_t>(std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes));
+  return static_cast<std::uint32_t>(rows_per_message(row_bytes));
 }
 
 }  // namespace

@@ -116,11 +116,6 @@ Result<StoredRun> read_run(Store& store) {
   return run;
 }
 
-// Whether the first rows of the run are stored, since they do not follow from the configuration.
-bool begins_with_rows(const ModelConfig& model) {
-  return model.initial_fingerprint != 0 || is_wide(model);
-}
-
 // Puts the rows a run begins with, and their shards' digests.
 Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelConfig& model,
                               const InitialRows& initial_rows) {

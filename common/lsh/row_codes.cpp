@@ -8,7 +8,7 @@
 namespace gleaner {
 
 RowCodes::RowCodes(const ModelConfig& config)
-    : tables_(is_wide(config) ? 0 : ShardMap(config).codes_per_row(ShardId{0})),
+    : tables_(ShardMap(config).tables()),
       sim_hash_(tables_ == 0 ? nullptr : std::make_unique<SimHash>(config, default_kernels())) {}
 
 std::span<const std::uint32_t> RowCodes::of(std::span<const float> values, std::size_t row_width) {

@@ -56,8 +56,11 @@ struct ModelConfig {
   std::uint32_t hash_bits = 8;      // K: each table has 2^K buckets
   std::uint32_t tables = 50;        // L
   std::uint32_t active_cap = 1000;  // negatives an example and layer; split evenly over the shards
-  std::uint32_t random_negatives = 0;  // an example and layer, besides those from the tables
-  std::uint32_t rehash_batches = 50;   // touched rows are hashed again every N batches
+  // An example and layer, besides those from the tables. Without a hidden layer: other examples of
+  // the batch, whose labels are taken.
+  std::uint32_t random_negatives = 0;
+  // Touched rows are hashed again, or short lists are made again, every N batches.
+  std::uint32_t rehash_batches = 50;
   // Without a hidden layer: neurons that a feature's list has, over the whole layer; and what a
   // wide row is at the start: the features that it keeps of a label with a few examples, and its
   // length.
@@ -96,6 +99,12 @@ std::uint32_t epochs_per_round(const ModelConfig& config);
 // Whether output neurons have wide rows: see `hidden`.
 inline bool is_wide(const ModelConfig& config) {
   return config.hidden == 0;
+}
+
+// Whether a run's first rows are stored, since they do not follow from the configuration alone:
+// those of a model from a file, and wide rows.
+inline bool begins_with_rows(const ModelConfig& config) {
+  return config.initial_fingerprint != 0 || is_wide(config);
 }
 
 // Checks every field against its range and against the others. The error names the field.

@@ -21,7 +21,7 @@ ShardMap::ShardMap(const ModelConfig& config)
       hidden_(config.hidden),
       output_shards_(config.output_shards),
       input_shards_(gleaner::is_wide(config) ? 0 : config.input_shards),
-      tables_(config.sampling == Sampling::kLsh ? config.tables : 0),
+      tables_(config.sampling == Sampling::kLsh && config.hidden > 0 ? config.tables : 0),
       label_order_(config.labels, counter_random(config.seed, Purpose::kNeuronOrder)) {}
 
 NeuronRange ShardMap::neurons(ShardId shard) const {

@@ -52,7 +52,11 @@ class ShardMap {
   [[nodiscard]] std::uint32_t row_width(ShardId shard) const;
   // How many of them are weights: all but an output row's bias.
   [[nodiscard]] std::uint32_t weights_per_row(ShardId shard) const;
-  // Codes of a row: one a table (output, when sampling uses tables), else none. Those of a wide row
+
+  // Hash tables of an output shard: none when sampling uses none, and none over wide rows.
+  [[nodiscard]] std::uint32_t tables() const { return tables_; }
+
+  // Codes of a row: one a table (output), else none. Those of a wide row
   // never change: its neuron, counted from the shard's first, and the features of its weights,
   // ascending; behind the last of them stands the number of features.
   [[nodiscard]] std::uint32_t codes_per_row(ShardId shard) const;

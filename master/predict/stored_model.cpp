@@ -84,7 +84,7 @@ Result<std::unique_ptr<StoredModel>> StoredModel::open(std::unique_ptr<RunStore>
                                                        ThreadPool& pool,
                                                        std::uint64_t kept_bytes_max) {
   const ModelConfig& config = run->identity().model;
-  if (run->checkpoint() == 0 && config.initial_fingerprint == 0 && !is_wide(config)) {
+  if (run->checkpoint() == 0 && !begins_with_rows(config)) {
     return Error{ErrorCode::kNotFound,
                  "the run has no checkpoint yet, and an untrained model's predictions are noise; "
                  "wait until the master has finished the first round"};

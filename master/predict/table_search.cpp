@@ -38,7 +38,7 @@ TableSearch::TableSearch(StoredModel& model, std::uint32_t candidates)
 
 Result<std::unique_ptr<TableSearch>> TableSearch::open(StoredModel& model,
                                                        std::uint32_t candidates) {
-  if (is_wide(model.config()) || ShardMap(model.config()).codes_per_row(ShardId{0}) == 0) {
+  if (ShardMap(model.config()).tables() == 0) {
     return Error{ErrorCode::kInvalidArgument,
                  "the run samples without hash tables: it can only be asked exactly"};
   }

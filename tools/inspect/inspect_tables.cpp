@@ -49,7 +49,7 @@ Result<Occupancy> read_occupancy(RunStore& run, std::uint32_t table) {
 
 Result<Report> inspect_table(RunStore& run, const InspectRequest& request) {
   const ModelConfig& model = run.identity().model;
-  if (run.shard_map().is_wide() || run.shard_map().codes_per_row(ShardId{0}) == 0) {
+  if (run.shard_map().tables() == 0) {
     return Error{ErrorCode::kInvalidArgument, "the run samples without hash tables: it has none"};
   }
   const auto table = parse_number("table", request.which, std::uint64_t{model.tables} - 1);

@@ -44,7 +44,7 @@ Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores
   for (const std::string& store : stores) {
     auto run = open_run_to_read(store);
     if (!run) return run.error();
-    if ((*run)->checkpoint() == 0 && (*run)->identity().model.initial_fingerprint == 0) {
+    if ((*run)->checkpoint() == 0 && !begins_with_rows((*run)->identity().model)) {
       return Error{ErrorCode::kNotFound,
                    fmt::format("{}: the run has no checkpoint yet: wait until "
                                "the master has finished the first round",

@@ -125,8 +125,7 @@ std::uint32_t Placement::rows_per_chunk(ShardId shard) const {
 }
 
 std::uint32_t Placement::base_chunks(ShardId shard, RoundIndex base_round) const {
-  const bool begins_with_rows = run_.model.initial_fingerprint != 0 || run_.map.is_wide();
-  if (base_round == 0 && !begins_with_rows) return 0;
+  if (base_round == 0 && !begins_with_rows(run_.model)) return 0;
   const std::uint32_t rows = rows_per_chunk(shard);
   return (run_.map.row_count(shard) + rows - 1) / rows;
 }

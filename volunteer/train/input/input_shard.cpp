@@ -124,7 +124,7 @@ std::vector<ShardRows> InputShard::touched_rows() const {
   std::vector<std::uint32_t> touched = open_.rows;
   std::sort(touched.begin(), touched.end());
   const std::size_t row_bytes = (width_ + 2) * sizeof(float);
-  const std::size_t per_part = std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes);
+  const std::size_t per_part = rows_per_message(row_bytes);
   std::vector<ShardRows> parts(1);
   for (const std::uint32_t index : touched) {
     if (parts.back().rows.size() == per_part) parts.emplace_back();
@@ -142,7 +142,7 @@ std::vector<SparseUpdate> InputShard::commit(ThreadPool& pool, const Kernels& ke
   std::vector<std::uint32_t> touched = open_.rows;
   std::sort(touched.begin(), touched.end());
   const std::size_t row_bytes = width_ + 3 * sizeof(std::uint32_t);
-  const std::size_t per_part = std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes);
+  const std::size_t per_part = rows_per_message(row_bytes);
   std::vector<SparseUpdate> parts(
       std::max<std::size_t>(1, (touched.size() + per_part - 1) / per_part));
   pool.parallel_for(parts.size(), [&](std::size_t p, unsigned) {

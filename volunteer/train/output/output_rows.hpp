@@ -17,6 +17,7 @@
 
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
+#include "common/limits.hpp"
 #include "common/model/shard_digest.hpp"
 #include "common/model/shard_rows.hpp"
 
@@ -61,6 +62,27 @@ class OutputRows {
   // there, except for its codes. A row in which nothing changed (all differences round to zero and
   // the state is the committed one) is left out.
   void commit_row(std::uint32_t row, SparseUpdate& update, const Kernels& kernels);
+
+  // The touched rows as they stand, in parts, at least one. `append_codes(row, part)` appends a
+  // row's `codes` codes and whether they are stale.
+  template <typename AppendCodes>
+  [[nodiscard]] std::vector<ShardRows> touched_parts(std::size_t codes,
+                                                     const AppendCodes& append_codes) const {
+    const std::size_t width = std::size_t{hidden_} + 1;
+    const std::size_t part_rows =
+        rows_per_message((width + 2) * sizeof(float) + codes * sizeof(std::uint32_t) + 1);
+    std::vector<ShardRows> parts(1);
+    for (const std::uint32_t row : touched()) {
+      if (parts.back().rows.size() == part_rows) parts.emplace_back();
+      ShardRows& part = parts.back();
+      part.rows.push_back(row);
+      part.values.resize(part.rows.size() * width);
+      read(row, std::span(part.values).last(width));
+      part.states.push_back(state(row));
+      append_codes(row, part);
+    }
+    return parts;
+  }
 
   // Ends a round: the rows as they stand are the committed ones.
   void end_commit();

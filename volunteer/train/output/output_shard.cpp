@@ -15,11 +15,6 @@ RmsRule rule_of(const ModelConfig& config, float rate) {
           config.epsilon};
 }
 
-// Rows that fit a message of about kRowsPerChunkBytes.
-std::size_t rows_per_part(std::size_t row_bytes) {
-  return std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes);
-}
-
 // Rows trained together: few enough that their weights are still in the first cache level when they
 // go backward, enough that their pairs fill vectors.
 constexpr std::size_t kBlockRows = 32;
@@ -227,7 +222,7 @@ void OutputShard::rehash(Team team) {
 std::vector<SparseUpdate> OutputShard::commit(Team team) {
   const std::vector<std::uint32_t> touched = rows_.touched();
   const std::size_t part_rows =
-      rows_per_part(3 * sizeof(std::uint32_t) + sizeof(std::uint16_t) + context_.config.hidden);
+      rows_per_message(3 * sizeof(std::uint32_t) + sizeof(std::uint16_t) + context_.config.hidden);
   std::vector<SparseUpdate> parts((touched.size() + part_rows - 1) / part_rows);
   team.for_each(parts.size(), [&](std::size_t part, unsigned /*worker*/) {
     const auto from_part = std::span(touched).subspan(part * part_rows);
@@ -253,24 +248,12 @@ bool OutputShard::step_back(std::uint32_t commits) {
 }
 
 std::vector<ShardRows> OutputShard::touched_rows() const {
-  const std::size_t width = context_.config.hidden + std::size_t{1};
   const std::size_t tables = codes_.tables();
-  const std::size_t part_rows =
-      rows_per_part(sizeof(std::uint32_t) + width * sizeof(float) + sizeof(float) +
-                    tables * sizeof(std::uint32_t) + sizeof(std::uint8_t));
-  std::vector<ShardRows> parts(1);
-  for (const std::uint32_t row : rows_.touched()) {
-    if (parts.back().rows.size() == part_rows) parts.emplace_back();
-    ShardRows& part = parts.back();
-    part.rows.push_back(row);
-    part.values.resize(part.rows.size() * width);
-    rows_.read(row, std::span(part.values).last(width));
-    part.states.push_back(rows_.state(row));
+  return rows_.touched_parts(tables, [&](std::uint32_t row, ShardRows& part) {
     part.codes.resize(part.rows.size() * tables);
     codes_.read(row, std::span(part.codes).last(tables));
     part.stale_codes.push_back(stale_[row]);
-  }
-  return parts;
+  });
 }
 
 std::uint64_t OutputShard::memory_bytes() const {

@@ -22,10 +22,6 @@ constexpr float kLossUnits = 1048576.0F;  // of a nat
 // Examples from which on it is quicker to spread a neuron's features out than to look each up.
 constexpr std::size_t kPairsSpread = 3;
 
-std::size_t rows_per_part(std::size_t row_bytes) {
-  return std::max<std::size_t>(1, kRowsPerChunkBytes / row_bytes);
-}
-
 }  // namespace
 
 WideShard::WideShard(const ModelConfig& config, const ShardMap& map, const Kernels& kernels,
@@ -199,7 +195,7 @@ void WideShard::train_neuron(std::span<const WidePair> pairs, std::span<const Ex
 std::vector<SparseUpdate> WideShard::commit() {
   constexpr std::size_t kBytesPerRow =
       3 * sizeof(std::uint32_t) + sizeof(std::uint16_t) + kWideWeights;
-  const std::size_t part_rows = rows_per_part(kBytesPerRow);
+  const std::size_t part_rows = rows_per_message(kBytesPerRow);
   std::vector<SparseUpdate> parts(1);
   for (const std::uint32_t row : rows_.touched()) {
     if (parts.back().rows.size() == part_rows) parts.emplace_back();
@@ -212,25 +208,14 @@ std::vector<SparseUpdate> WideShard::commit() {
 }
 
 std::vector<ShardRows> WideShard::touched_rows() const {
-  const std::size_t width = map_.row_width(shard_);
-  const std::size_t part_rows = rows_per_part((width + 2) * sizeof(float) +
-                                              map_.codes_per_row(shard_) * sizeof(std::uint32_t));
-  std::vector<ShardRows> parts(1);
-  for (const std::uint32_t row : rows_.touched()) {
-    if (parts.back().rows.size() == part_rows) parts.emplace_back();
-    ShardRows& part = parts.back();
-    part.rows.push_back(row);
-    part.values.resize(part.rows.size() * width);
-    rows_.read(row, std::span(part.values).last(width));
-    part.states.push_back(rows_.state(row));
+  return rows_.touched_parts(map_.codes_per_row(shard_), [&](std::uint32_t row, ShardRows& part) {
     part.codes.push_back(owners_[row]);
     for (std::size_t k = 0; k < kWideWeights; ++k) {
       part.codes.push_back(
           std::bit_cast<std::uint32_t>(listed_[std::size_t{row} * kWideWeights + k]));
     }
     part.stale_codes.push_back(0);
-  }
-  return parts;
+  });
 }
 
 std::uint64_t WideShard::memory_bytes() const {

@@ -7,10 +7,10 @@
 // A step is neuron by neuron, and within a neuron example by example: plain SGD on the logistic
 // loss, without any state. A neuron reads no other, so neurons may be divided among threads.
 //
-// What an example itself put into its label's row at the start does not answer for it in training:
-// its part of the score is taken away. The state of a neuron's first stored row says how much a
-// feature's square counts there (storage/model/wide_start.hpp). And a label
-// with a single example learns only from those of others: it could but learn its own by heart.
+// A label's row begins as the sum of its examples. Training on one of them leaves it out: the
+// example's own part of the score is subtracted, for the row would otherwise know it by heart. The
+// state of a neuron's first stored row says how much the square of a feature counts in that part
+// (storage/model/wide_start.hpp). A label with a single example does not learn from that example.
 //
 // One thread at a time.
 #pragma once

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <filesystem>
 
 #include "storage/model/model_rows.hpp"
 #include "tools/inspect/inspect_views.hpp"
@@ -18,18 +17,23 @@ struct Weight {
   float weight = 0;
 };
 
-// The names beside those of the labels; none where there is no such file.
-NameTable feature_names_beside(const std::string& labels) {
-  if (labels.empty()) return {};
-  const auto path = std::filesystem::path(labels).parent_path() / "features.txt";
-  Result<NameTable> names = NameTable::load(path.string());
-  return names ? std::move(*names) : NameTable();
+// The names beside those of the labels; none where there is no such file of this data set.
+Result<NameTable> feature_names_beside(const std::string& labels, const RunIdentity& identity) {
+  const std::string path = labels.empty() ? labels : companion_path(labels, kFeatureNamesFile);
+  if (path.empty()) return NameTable();
+  auto its = check_name_file(identity.settings, path, kFeatureNamesFile);
+  if (!its) return its.error();
+  Result<NameTable> names = NameTable::load(path);
+  if (!names || names->size() == identity.model.features) return names;
+  return NameTable();
 }
 
 }  // namespace
 
 Result<Report> inspect_wide_neuron(RunStore& run, const InspectRequest& request,
                                    std::uint32_t label, const NameTable& names) {
+  const Result<NameTable> features = feature_names_beside(request.labels, run.identity());
+  if (!features) return features.error();
   const ShardMap& map = run.shard_map();
   const std::uint32_t number = map.neuron_of_label(label);
   const ShardId shard = map.shard_of_neuron(number);
@@ -61,7 +65,6 @@ Result<Report> inspect_wide_neuron(RunStore& run, const InspectRequest& request,
   report.section("", "Its strongest features");
   ReportTable& table = report.table(
       "strongest", {{"feature", "feature"}, {"name", "name", true}, {"weight", "weight"}});
-  const NameTable features = feature_names_beside(request.labels);
   const std::size_t shown = std::min(weights.size(), kFeaturesShown);
   std::ranges::partial_sort(weights, weights.begin() + static_cast<std::ptrdiff_t>(shown),
                             [](const Weight& a, const Weight& b) {
@@ -70,7 +73,7 @@ Result<Report> inspect_wide_neuron(RunStore& run, const InspectRequest& request,
                               return left > right || (left == right && a.feature < b.feature);
                             });
   for (const Weight& weight : std::span(weights).first(shown)) {
-    Cell name = cell_text(features.name(weight.feature));
+    Cell name = cell_text(features->name(weight.feature));
     name.text = fit(name.text, 50, request.style);
     table.rows.push_back(
         {cell_count(weight.feature), std::move(name), cell_number(weight.weight, 4)});

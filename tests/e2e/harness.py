@@ -249,6 +249,18 @@ class Cluster:
             raise AssertionError(f"{' '.join(program.command)}\nexit code {code}:\n" + program.said())
         return "\n".join(program.out)
 
+    def texts(self, name, subjects):
+        """A data set of texts, 300 for each label: {label: its four words}."""
+        folder, source = self.path(name), self.path(f"{name}.csv")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write("body,tags\n")
+            for i in range(300 * len(subjects)):
+                tag, words = list(subjects.items())[i % len(subjects)]
+                file.write(f"{words.split()[i % 4]} {words.split()[(i // 4) % 4]} thing{i % 30},{tag}\n")
+        self.gleaner("dataset", "convert", source, "--text", "body", "--tags", "tags", "--share", "0.2",
+                     "--output", folder)
+        return folder
+
     def digest(self, store):
         return self.gleaner("checkpoint", "digest", store).strip()
 

@@ -1,5 +1,6 @@
-"""Runs that diverge and runs that have nothing more to gain, with the real programs."""
+"""How runs learn, with the real programs: they diverge, stop when they gain nothing more, or have no hidden layer."""
 
+import array
 import json
 import shutil
 import sys
@@ -7,6 +8,8 @@ import unittest
 
 from harness import EndToEndTest, Setup, finished, small_setup
 
+BAD_DATA, BAD_FLAG = 3, 2
+SUBJECTS = {"fruit": "apple pear plum cherry", "metal": "iron copper zinc silver", "tree": "oak birch ash larch"}
 # Rates far too high, so that the first rounds diverge.
 RISING_LOSS = ["--output-rate", 4, "--input-rate", 4, "--divergence-factor", 1.5]
 # The first steps drive nearly all hidden units below zero. A round is several windows of codes.
@@ -151,6 +154,78 @@ class Patience(EndToEndTest):
         shutil.rmtree(f"{store}.kept")
         end = finished(setup.start_master(self.cluster, store, "--local", 1, "--threads", 1))
         self.assertEqual(self.cluster.digest(end["best_store"]), end["digest"])
+
+
+def tensors(path):
+    """The tensors of a safetensors file, by name."""
+    data = path.read_bytes()
+    begin = 8 + int.from_bytes(data[:8], "little")
+    kinds = {"U32": "I", "F32": "f"}
+    return {name: array.array(kinds[entry["dtype"]], data[begin + entry["data_offsets"][0]:begin + entry["data_offsets"][1]])
+            for name, entry in json.loads(data[8:begin]).items()
+            if name != "__metadata__" and entry["dtype"] in kinds}
+
+
+class WideRows(EndToEndTest):
+    def setUp(self):
+        super().setUp()
+        self.store, self.folder = self.cluster.path("store"), self.cluster.texts("texts", SUBJECTS)
+        self.setup = Setup(self.folder / "train.txt", self.folder / "test.txt", ["--epochs", 3, "--hidden", 0])
+        self.setup.run_local(self.cluster, self.store)
+
+    def words_of(self, features):
+        return {feature["name"] for feature in features}
+
+    def test_a_label_and_a_prediction_name_the_words_that_decide(self):
+        for label, words in SUBJECTS.items():
+            neuron = json.loads(self.cluster.gleaner(
+                "inspect", self.store, "neuron", label, "--labels", self.folder / "labels.txt", "--json"))
+            self.assertEqual(neuron["name"], label)
+            self.assertEqual(self.words_of(neuron["strongest"][:4]), set(words.split()))
+        predictions = self.cluster.gleaner("predict", self.store, "--data", self.folder, "--why", "--json").splitlines()
+        self.assertEqual(len(predictions), 5)
+        for line in predictions:
+            best = json.loads(line)["predicted"][0]
+            self.assertTrue(best["is_true"], line)
+            self.assertIn(best["why"][0]["name"], SUBJECTS[best["name"]].split())
+        for view in ("summary", "layer", "config", "space", "checkpoints"):
+            self.cluster.gleaner("inspect", self.store, view)
+        self.cluster.gleaner("inspect", self.store, "shard", 0)
+        code, program = self.cluster.run("gleaner", "inspect", self.store, "table", 0)
+        self.assertEqual(code, BAD_FLAG, program.said())
+        self.assertIn("without hash tables", program.said())
+
+    def test_feature_names_of_another_data_set_are_refused(self):
+        names = self.folder / "features.txt"
+        names.write_text("\n".join(reversed(names.read_text().splitlines())) + "\n")
+        code, program = self.cluster.run(
+            "gleaner", "inspect", self.store, "neuron", "tree", "--labels", self.folder / "labels.txt")
+        self.assertEqual(code, BAD_DATA, program.said())
+        self.assertIn(str(names), program.said())
+
+    def test_training_again_gives_the_same_rows(self):
+        self.cluster.gleaner("verify", self.store, "--deep", "--from", "start", "--train", self.setup.train)
+
+    def test_the_exported_rows_score_as_the_run_does(self):
+        exported = self.cluster.path("model.safetensors")
+        self.cluster.gleaner("export", self.store, "--to", exported)
+        model = tensors(exported)
+        offsets, features, weights, biases = (
+            model[name] for name in ("wide.offsets", "wide.features", "wide.weights", "output.bias"))
+        rows = [dict(zip(features[b:e], weights[b:e])) for b, e in zip(offsets, offsets[1:])]
+        self.assertEqual(len(rows), len(SUBJECTS))
+        lines = (self.folder / "test.txt").read_text().splitlines()[1:]
+        hits = 0
+        for line in lines:
+            label, *pairs = line.split()
+            values = {int(feature): float(value) for feature, value in (pair.split(":") for pair in pairs)}
+            length = sum(value * value for value in values.values()) ** 0.5
+            scores = [bias + sum(row.get(feature, 0) * value for feature, value in values.items()) / length
+                      for row, bias in zip(rows, biases)]
+            hits += scores.index(max(scores)) == int(label)
+        evaluated = json.loads(self.cluster.gleaner("evaluate", self.store, "--data", self.setup.test, "--json"))
+        self.assertEqual(evaluated["evaluated"], len(lines))
+        self.assertAlmostEqual(evaluated["ways"][0]["p_at_1"], hits / len(lines))
 
 
 if __name__ == "__main__":

@@ -53,18 +53,9 @@ class ServeCase(EndToEndTest):
         return total
 
     def texts(self):
-        """A data set of texts, one label per subject, and one label with a hostile name."""
-        folder, source = self.cluster.path("texts"), self.cluster.path("posts.csv")
-        subjects = {"fruit": "apple pear plum cherry", "metal": "iron copper zinc silver", HOSTILE: "evil bad worse worst"}
-        with open(source, "w", encoding="utf-8") as file:
-            file.write("body,tags\n")
-            for i in range(900):
-                tag, words = list(subjects.items())[i % 3]
-                own = words.split()
-                file.write(f"{own[i % 4]} {own[(i // 4) % 4]} thing{i % 30},{tag}\n")
-        self.cluster.gleaner("dataset", "convert", source, "--text", "body", "--tags", "tags", "--share", "0.2",
-                             "--output", folder)
-        return folder
+        """One label per subject, and one label with a hostile name."""
+        return self.cluster.texts("texts", {"fruit": "apple pear plum cherry", "metal": "iron copper zinc silver",
+                                            HOSTILE: "evil bad worse worst"})
 
     def trained_on_texts(self, *flags):
         folder, store = self.texts(), self.cluster.path("store")

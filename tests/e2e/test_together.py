@@ -1,4 +1,4 @@
-"""What belongs together stays together: a master and its store, a run and its test file, a model and its names."""
+"""Only the right files are accepted: a master its store, a run its test file, a model its names."""
 
 import os
 import random
@@ -158,7 +158,7 @@ class Figures(EndToEndTest):
             self.assertIn(str(piece), master.said())
         again = finished(self.setup.start_master(self.cluster, self.store, "--local", 1))
         self.assertEqual(again["digest"], first["digest"])
-        # The same file under another name is the same file.
+        # A copy of the test file is accepted: its content counts, and its name does not.
         moved = Setup(self.setup.train, self.cluster.path("moved.txt"), self.setup.flags)
         shutil.copy(self.setup.test, moved.test)
         finished(moved.start_master(self.cluster, self.store, "--local", 1))
@@ -181,18 +181,6 @@ class Names(EndToEndTest):
     SUBJECTS = {"forest": "oak birch pine ash", "metal": "iron copper zinc silver"}
     OTHERS = {"zebra": "hoof mane tail stripe", "metal": "iron copper zinc silver"}
 
-    def texts(self, name, subjects):
-        folder, source = self.cluster.path(name), self.cluster.path(f"{name}.csv")
-        with open(source, "w", encoding="utf-8") as file:
-            file.write("body,tags\n")
-            for i in range(600):
-                tag, words = list(subjects.items())[i % 2]
-                own = words.split()
-                file.write(f"{own[i % 4]} {own[(i // 4) % 4]} thing{i % 30},{tag}\n")
-        self.cluster.gleaner("dataset", "convert", source, "--text", "body", "--tags", "tags", "--share", "0.2",
-                             "--output", folder)
-        return folder
-
     def trained(self, folder, store, epochs=2, seed=1):
         setup = Setup(f"{folder}/train.txt", f"{folder}/test.txt",
                       ["--epochs", epochs, "--hidden", 32, "--seed", seed])
@@ -205,7 +193,7 @@ class Names(EndToEndTest):
         self.assertIn("own data set", program.said())
 
     def test_words_and_names_of_another_data_set_are_refused_everywhere(self):
-        own, other = self.texts("own", self.SUBJECTS), self.texts("another", self.OTHERS)
+        own, other = self.cluster.texts("own", self.SUBJECTS), self.cluster.texts("another", self.OTHERS)
         store, exported = self.cluster.path("store"), self.cluster.path("model.safetensors")
         self.trained(own, store)
         question = self.cluster.path("question.txt")
@@ -222,7 +210,7 @@ class Names(EndToEndTest):
         self.refused("export", store, "--to", self.cluster.path("b.npz"), "--labels", other / "labels.txt")
 
     def test_serve_takes_what_is_whole_whoever_wrote_it_and_whenever(self):
-        own, other = self.texts("own", self.SUBJECTS), self.texts("another", self.OTHERS)
+        own, other = self.cluster.texts("own", self.SUBJECTS), self.cluster.texts("another", self.OTHERS)
         store, beside = self.cluster.path("store"), self.cluster.path("beside")
         self.trained(own, store)
         server = self.cluster.start("gleaner", "serve", store, "--data", own, "--http", "127.0.0.1:0")

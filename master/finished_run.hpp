@@ -19,7 +19,7 @@ namespace gleaner {
 // its place, kCorrupt when what is there is not at the checkpoint of `run`, which wrote it.
 Result<std::unique_ptr<RunStore>> read_whole(const RunStore& run, const HeldFolder& folder);
 
-// All but store, best_store, seconds and already; of what read_whole() gives.
+// Fills all fields but store, best_store, seconds and already. `run` is as read_whole() gives it.
 Result<RunFinished> finished_run(const RunStore& written, const HeldFolder& folder);
 
 // Where to do long work; see run_aside.

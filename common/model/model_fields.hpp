@@ -64,7 +64,8 @@ void visit_shape_fields(const ModelFieldVisit<Visit>& field) {
   using C = ModelConfig;
   field("hidden", &C::hidden, 0, kHiddenMax, "units",
         "Width of the hidden layer; a multiple of 16. 0: no hidden layer; each label has a sparse "
-        "row of weights straight over the features.");
+        "row of weights straight over the features. Settings of hidden units, hash tables, "
+        "staleness and gradients then have no effect.");
   field("hidden_units", &C::hidden_units, HiddenUnits::kRelu, HiddenUnits::kLinear, "",
         "What a hidden unit makes of its sum: zero where it is negative "
         "(relu), or the sum itself (linear).");
@@ -103,9 +104,11 @@ void visit_sampling_fields(const ModelFieldVisit<Visit>& field) {
   field("active_cap", &C::active_cap, 1, kLabelsMax, "neurons",
         "Most active neurons an example gets besides its true labels, over the whole layer.");
   field("random_negatives", &C::random_negatives, 0, kLabelsMax, "neurons",
-        "Neurons chosen at random for an example besides those from the tables.");
+        "Neurons chosen at random for an example besides those from the tables. Without a hidden "
+        "layer: the labels of N other examples of its batch, drawn at random.");
   field("rehash_batches", &C::rehash_batches, 1, 1'000'000, "batches",
-        "Neurons that changed are hashed again every N batches.");
+        "Neurons that changed are hashed again every N batches. Without a hidden layer: the "
+        "features' lists are made again every N batches.");
   field("feature_list", &C::feature_list, 1, kLabelsMax, "neurons",
         "Without a hidden layer: the neurons with the largest weights for a feature that its list "
         "names, over the whole layer. Active neurons come from these lists.");

@@ -175,8 +175,7 @@ void Chooser::choose_wide_rows() {
   set("hidden", &ModelConfig::hidden, 0u,
       request_.hidden
           ? "asked for"
-          : "texts: labels are told apart by their own words, which no few hidden units "
-            "can tell");
+          : "texts: the words of a label tell it from the others better than a few hidden units");
   set("wide_features", &ModelConfig::wide_features, by_kind(64u, 64u, 128u),
       "rare labels are told apart by a few words; frequent ones keep more");
   // Long rows tell single labels apart at once; where labels share their examples they are in each
@@ -192,7 +191,7 @@ void Chooser::choose_wide_schedule() {
   const auto batch = static_cast<std::uint32_t>(
       std::clamp<std::uint64_t>(wanted, kBatchExamplesMin, kBatchExamplesRare));
   set("batch_examples", &ModelConfig::batch_examples, request_.batch_examples.value_or(batch),
-      "how many examples choose their neurons by the same lists at least");
+      "enough work between two updates; the lists serve several batches");
   set("epochs", &ModelConfig::epochs, request_.epochs.value_or(by_kind(3u, 5u, 8u)),
       "training begins with the label centroids, and a few epochs are enough");
   const std::uint64_t epoch = batches_per_epoch(model_);
@@ -202,13 +201,13 @@ void Chooser::choose_wide_schedule() {
       static_cast<std::uint32_t>((epoch + rounds - 1) / rounds),
       fmt::format("an epoch, or a part of it of {} examples at most", kWideRoundExamples));
   set("output_rate", &ModelConfig::output_rate, kWideRate,
-      "none tried did better on all the sets tried");
+      "the best of the rates that were tried, over all data sets");
   set("rate_decay", &ModelConfig::rate_decay,
       static_cast<float>(std::pow(kFinalRate, 1.0 / (by_kind(3, 5, 8) - 1))),
-      "the last epochs settle what the first have found");
+      "smaller steps towards the end");
   set("warmup_batches", &ModelConfig::warmup_batches,
       static_cast<std::uint32_t>(std::min<std::uint64_t>(kWarmupBatches, epoch / 2)),
-      "the first steps would undo the label centroids");
+      "large steps at the start would undo the label centroids");
   set("divergence_factor", &ModelConfig::divergence_factor, kDivergenceFactor,
       "no round that came to anything rose so far above the best");
 }
@@ -358,14 +357,14 @@ void Chooser::choose_rounds() {
 void Chooser::choose_rates() {
   // A wide layer of rare labels does best with small steps.
   set("output_rate", &ModelConfig::output_rate, has_rare_labels() ? 2e-3F : 3e-3F,
-      "none tried did better on all the sets tried");
+      "the best of the rates that were tried, over all data sets");
   set("input_rate", &ModelConfig::input_rate, has_rare_labels() ? 4e-3F : 6e-3F,
-      "none tried did better on all the sets tried");
+      "the best of the rates that were tried, over all data sets");
   // The recipe's own number of epochs decides, not the one asked for: a run that is made longer
   // later must end as one that had that length from the start.
   set("rate_decay", &ModelConfig::rate_decay,
       static_cast<float>(std::pow(kFinalRate, 1.0 / std::max(1u, own_epochs() - 1))),
-      "the last epochs settle what the first have found");
+      "smaller steps towards the end");
   set("warmup_batches", &ModelConfig::warmup_batches, kWarmupBatches,
       "the first steps of rows that have seen one example decide too much");
   set("gradient_step_log2", &ModelConfig::gradient_step_log2, kGradientStepLog2,

@@ -136,7 +136,7 @@ void RowsAudit::read_block(ShardId shard, std::uint32_t begin, std::uint32_t end
   block_.codes_are_known &= findings_.count() == between;
 }
 
-// A wide row's codes follow from nothing else in the store: they are as they are, or missing.
+// The codes of a wide row follow from nothing else in the store, so only their absence is found.
 void RowsAudit::compare_wide_block(ShardId shard) {
   auto codes = block_.code_rows.begin();
   for (std::size_t i = 0; i < block_.rows.size(); ++i) {

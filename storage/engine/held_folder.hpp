@@ -32,8 +32,8 @@ class HeldFolder {
   // removed or replaced. The sentence says which. Any thread.
   [[nodiscard]] Result<void> check() const;
 
-  // Takes the file of this name, which somebody has to hold open so that no other can get its
-  // number, for a mark of what the folder holds; check() compares it from now on.
+  // Remembers the inode of this file as a mark of the folder's content, for check() to compare.
+  // Somebody must hold the file open, so that no other file gets its inode.
   void note(const std::string& file);
 
   [[nodiscard]] bool has_note() const { return !noted_.empty(); }

@@ -226,7 +226,7 @@ class RocksStore : public Store {
     return unsure(error(written, "writing to"));
   }
 
-  // Most of what goes wrong in a folder that is not in its place comes of that.
+  // A folder that is not in its place explains most errors in it.
   [[nodiscard]] Error error(const Status& status, const char* doing) const {
     if (!folder_) return rocks_error(status, path_, doing);
     const Result<void> in_place = folder_->check();

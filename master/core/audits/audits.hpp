@@ -169,8 +169,8 @@ class Audits {
   void check_commit(CaseId id, Case& own, const CommitKey& key, const Fingerprint& again);
   // Audits what is excused in the rounds up to `last`. False when nothing is.
   bool draw_excused(CaseId id, Case& own, RoundIndex last);
-  // The holder of the shard is gone. Where it has worked beyond a round that it never committed,
-  // that work began from nothing that the store has: it is audited from the round before.
+  // The holder of the shard is gone. If it began a round without committing the one before, the
+  // store lacks the rows that this work began from: it is audited from the round before.
   void audit_from_last_commit(CaseId id, Case& own, ShardId shard);
   // The work on the shard is audited from the beginning of the round, if not from an earlier one.
   void begin_no_later(CaseId id, Case& own, ShardId shard, RoundIndex round);

@@ -14,8 +14,8 @@ using Fingerprint = std::array<std::uint8_t, 16>;
 
 Fingerprint fingerprint(const UnitResult& result);
 Fingerprint fingerprint(const EvalResult& result);
-// A commit up to this part, whoever holds the lease; `before`: up to the part before, zero for the
-// first.
+// Fingerprint of a commit's parts up to this one, whoever holds the lease. `before` is that of the
+// parts before, and 0 for the first.
 Fingerprint fingerprint(const ShardCommit& part, const Fingerprint& before);
 
 }  // namespace gleaner

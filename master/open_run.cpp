@@ -158,7 +158,7 @@ Result<ExitCode> OpenedRun::open_and_run() {
   if (data_.test) set_test_file(identity, config_.data.test, data_.test->fingerprint());
   identity.begins_new_test = config_.evaluation.new_test;
   InitialRows rows;
-  if (data_.initial) rows = data_.initial->rows(data_.model);
+  if (data_.initial && !is_wide(data_.model)) rows = data_.initial->rows(data_.model);
   if (data_.wide_start) rows = data_.wide_start->rows();
   auto store = RunStore::create_or_open(std::move(*rocks), identity, data_.label_counts, rows);
   if (!store) return fail(store.error());

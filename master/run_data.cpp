@@ -153,10 +153,12 @@ Result<void> size_wide_rows(ModelConfig& model, const std::optional<RunIdentity>
     model.wide_rows = stored->model.wide_rows;
     return {};
   }
-  auto start = WideStart::open(model, *data.train);
+  auto start = WideStart::open(model, *data.train, data.initial.get());
   if (!start) return start.error();
   data.wide_start = std::move(*start);
-  model.wide_rows = data.wide_start->rows_max();
+  const auto rows = data.wide_start->rows_max();
+  if (!rows) return rows.error();
+  model.wide_rows = *rows;
   if (model.wide_rows <= kWideRowsMax) return {};
   return Error{ErrorCode::kInvalidArgument,
                fmt::format("a shard would have more than {} rows of {} weights: choose more "
@@ -185,9 +187,11 @@ void note_oddities(const MasterConfig& config, const RunData& data,
 std::string initial_model_note(const MasterConfig& config, const RunData& data,
                                const ModelConfig& model) {
   return fmt::format(
-      "{}: the run begins with its {} features, {} hidden units and {} labels; {} features and "
+      "{}: the run begins with its {} features, {} and {} labels; {} features and "
       "{} labels of the training file are not among them and begin as in any run",
-      config.data.init_from, data.initial->features(), data.initial->hidden(),
+      config.data.init_from, data.initial->features(),
+      is_wide(model) ? std::string("no hidden layer")
+                     : fmt::format("{} hidden units", data.initial->hidden()),
       data.initial->labels(), model.features - data.initial->features(),
       model.labels - data.initial->labels());
 }

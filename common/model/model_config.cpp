@@ -37,11 +37,8 @@ Result<void> check_ranges(const ModelConfig& config) {
   return outcome;
 }
 
-// Refuses fields that only a model without a hidden layer has, or that it cannot have.
+// Refuses fields that only a model without a hidden layer has.
 Result<void> check_wide(const ModelConfig& c) {
-  if (is_wide(c) && c.initial_fingerprint != 0) {
-    return wrong("hidden is 0: a model without a hidden layer cannot begin with a model file");
-  }
   if (!is_wide(c) && c.wide_rows != 0) {
     return wrong(
         fmt::format("wide_rows is {}, but there are {} hidden units", c.wide_rows, c.hidden));

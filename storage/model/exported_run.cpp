@@ -7,9 +7,11 @@
 #include <system_error>
 #include <utility>
 
+#include "common/limits.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "storage/identity.hpp"
 #include "storage/model/initial_model.hpp"
+#include "storage/model/wide_rows.hpp"
 
 namespace gleaner {
 namespace {
@@ -47,12 +49,23 @@ Result<std::unique_ptr<RunStore>> open_exported_run(const std::string& path) {
     return Error{ErrorCode::kCorrupt,
                  fmt::format("{}: it cannot be read like a store: {}", path, why)};
   };
-  const Result<RunIdentity> identity = identity_of(model);
+  Result<RunIdentity> identity = identity_of(model);
   if (!identity) return refuse(identity.error().message);
   const ModelConfig& config = identity->model;
-  if (config.features != model.features() || config.labels != model.labels() ||
-      config.hidden != model.hidden() || model.label_counts().size() != config.labels) {
+  // Wide rows need not have the last features.
+  const bool has_features =
+      is_wide(config) ? config.features >= model.features() : config.features == model.features();
+  if (!has_features || config.labels != model.labels() || config.hidden != model.hidden() ||
+      model.label_counts().size() != config.labels) {
     return refuse("what it says of its shape is not what its tensors are; gleaner export says it");
+  }
+  if (is_wide(config)) {
+    const auto rows = wide_rows_max(config, [&model](std::uint32_t label, WideRow& row) {
+      return model.read_wide_row(label, row);
+    });
+    if (!rows) return refuse(rows.error().message);
+    identity->model.wide_rows = *rows;
+    if (*rows > kWideRowsMax) return refuse("a shard would have too many rows");
   }
   return RunStore::create_or_open(std::make_unique<MemoryStore>(), *identity, model.label_counts(),
                                   model.rows(config));

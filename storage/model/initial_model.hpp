@@ -1,5 +1,6 @@
-// A model that a run begins with: a safetensors file as `gleaner export` writes it. Labels and
-// features that the file does not have begin as in any run. The file is mapped; any one thread.
+// A model that a run begins with: a safetensors file as `gleaner export` writes it, with a hidden
+// layer or with wide rows. Labels and features that the file does not have begin as in any run. The
+// file is mapped; any one thread.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +11,8 @@
 
 #include "common/model/model_config.hpp"
 #include "common/result.hpp"
+#include "storage/model/tensor_file.hpp"
+#include "storage/model/wide_rows.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
@@ -18,12 +21,11 @@ class InitialModel {
  public:
   // Errors name the file and the tensor. kInvalidData for a file that is no such model.
   static Result<std::unique_ptr<InitialModel>> open(const std::string& path);
-  ~InitialModel();
-  InitialModel(const InitialModel&) = delete;
-  InitialModel& operator=(const InitialModel&) = delete;
 
+  // With wide rows: up to the last that a label has.
   [[nodiscard]] std::uint32_t features() const { return features_; }
 
+  // 0: it has wide rows.
   [[nodiscard]] std::uint32_t hidden() const { return hidden_; }
 
   // As the file's metadata have it; rectified where they do not say.
@@ -31,8 +33,11 @@ class InitialModel {
 
   [[nodiscard]] std::uint32_t labels() const { return labels_; }
 
-  // The file's own account of itself, which nobody believes.
-  [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }
+  [[nodiscard]] std::uint64_t parameters() const;
+
+  [[nodiscard]] const std::map<std::string, std::string>& metadata() const {
+    return file_->metadata();
+  }
 
   // Training points of each label, as the file has them; empty when it does not.
   [[nodiscard]] const std::vector<std::uint32_t>& label_counts() const { return label_counts_; }
@@ -44,31 +49,36 @@ class InitialModel {
   // labels.
   [[nodiscard]] Result<void> check_fits(const ModelConfig& model) const;
 
-  // The rows as the run's shards have them. Requires check_fits(model); this outlives it.
+  // The rows as the run's shards have them. Requires check_fits(model), and for wide rows that the
+  // run has no more labels than the file; this outlives it.
   [[nodiscard]] InitialRows rows(const ModelConfig& model) const;
+
+  // Fills in the wide row of a label of the file. Requires hidden() == 0.
+  Result<void> read_wide_row(std::uint32_t label, WideRow& row) const;
 
  private:
   class RowMaker;
-  struct Header;
-  InitialModel() = default;
-  [[nodiscard]] Error refuse(const std::string& what) const;
-  Result<void> read_header();
-  Result<void> read_layers(const Header& header);
-  Result<void> read_label_counts(const Header& header);
+  using Tensor = TensorFile::Tensor;
+  explicit InitialModel(std::unique_ptr<TensorFile> file);
+  Result<void> read();
+  Result<void> read_layers();
+  Result<void> read_wide();
+  Result<void> check_offsets();
+  Result<void> read_label_counts();
   void take_fingerprint();
 
-  std::string path_;
-  const std::uint8_t* map_ = nullptr;
-  std::uint64_t size_ = 0;
+  std::unique_ptr<TensorFile> file_;
   std::uint32_t features_ = 0, hidden_ = 0, labels_ = 0;
   std::uint64_t fingerprint_ = 0;
-  std::map<std::string, std::string> metadata_;
   std::vector<std::uint32_t> label_counts_;
-  // Little-endian floats within the map, perhaps not aligned.
-  const std::uint8_t* input_weight_ = nullptr;   // features x hidden
-  const std::uint8_t* input_bias_ = nullptr;     // hidden
-  const std::uint8_t* output_weight_ = nullptr;  // labels x hidden
-  const std::uint8_t* output_bias_ = nullptr;    // labels
+  Tensor input_weight_;   // features x hidden
+  Tensor input_bias_;     // hidden
+  Tensor output_weight_;  // labels x hidden
+  Tensor output_bias_;    // labels
+  Tensor wide_offsets_;   // labels + 1: label l has the entries from [l] up to [l + 1]
+  Tensor wide_features_;  // entries, ascending within a label
+  Tensor wide_weights_;   // entries
+  Tensor wide_own_;       // labels
 };
 
 }  // namespace gleaner

@@ -16,16 +16,18 @@ std::uint64_t wide_features_kept(const ModelConfig& config, std::uint64_t exampl
 }
 
 Result<std::unique_ptr<WideStart>> WideStart::open(const ModelConfig& config,
-                                                   const PackedDataset& train) {
+                                                   const PackedDataset& train,
+                                                   const InitialModel* initial) {
   auto examples = LabelExamples::open(train);
   if (!examples) return examples.error();
-  return std::unique_ptr<WideStart>(new WideStart(config, train, std::move(*examples)));
+  return std::unique_ptr<WideStart>(new WideStart(config, train, initial, std::move(*examples)));
 }
 
-WideStart::WideStart(const ModelConfig& config, const PackedDataset& train, LabelExamples examples)
+WideStart::WideStart(const ModelConfig& config, const PackedDataset& train,
+                     const InitialModel* initial, LabelExamples examples)
     : config_(config),
-      map_(config),
       train_(train),
+      initial_(initial),
       examples_(std::move(examples)),
       centroid_(config.features),
       rarities_(config.features) {
@@ -64,61 +66,45 @@ void WideStart::sum_up(std::uint32_t label) {
   std::ranges::sort(weights_, {}, &Weight::feature);
 }
 
-void WideStart::append_rows(ShardRows& rows, std::uint32_t neuron, std::uint32_t label) {
+void WideStart::add_at_zero(WideRow& row) {
+  const std::vector<std::uint32_t> known = std::exchange(row.features, {});
+  const std::vector<float> weights = std::exchange(row.weights, {});
+  std::size_t next = 0;
+  for (const Weight& weight : weights_) {
+    for (; next < known.size() && known[next] < weight.feature; ++next) {
+      row.add(known[next], weights[next]);
+    }
+    if (next == known.size() || known[next] != weight.feature) row.add(weight.feature, 0.0F);
+  }
+  for (; next < known.size(); ++next) row.add(known[next], weights[next]);
+}
+
+Result<void> WideStart::make_row(std::uint32_t label, WideRow& row) {
   sum_up(label);
+  if (initial_ != nullptr && label < initial_->labels()) {
+    if (auto read = initial_->read_wide_row(label, row); !read) return read;
+    add_at_zero(row);
+    return {};
+  }
   double squares = 0;
   for (const Weight& weight : weights_) squares += weight.sum * weight.sum;
   const double scale = squares > 0 ? double{config_.wide_scale} / std::sqrt(squares) : 0;
   const auto count = static_cast<std::uint32_t>(examples_.of(label).size());
-  // One row at least, since the first has the bias.
-  for (std::size_t begin = 0; begin == 0 || begin < weights_.size(); begin += kWideWeights) {
-    rows.rows.push_back(static_cast<std::uint32_t>(rows.rows.size()));
-    rows.states.push_back(begin == 0 ? static_cast<float>(scale * rarity_) : 0.0F);
-    rows.codes.push_back(neuron);
-    for (std::size_t i = begin; i < begin + kWideWeights; ++i) {
-      const bool is_there = i < weights_.size();
-      rows.codes.push_back(is_there ? weights_[i].feature : config_.features);
-      rows.values.push_back(is_there ? static_cast<float>(weights_[i].sum * scale) : 0.0F);
-    }
-    rows.values.push_back(begin == 0 ? prior_log_odds(train_.points(), count) : 0.0F);
+  for (const Weight& weight : weights_) {
+    row.add(weight.feature, static_cast<float>(weight.sum * scale));
   }
+  row.bias = prior_log_odds(train_.points(), count);
+  row.own = static_cast<float>(scale * rarity_);
+  return {};
 }
 
-ShardRows WideStart::make_rows(ShardId shard) {
-  const NeuronRange neurons = map_.neurons(shard);
-  ShardRows rows;
-  for (std::uint32_t neuron = neurons.begin; neuron < neurons.end; ++neuron) {
-    append_rows(rows, neuron - neurons.begin, map_.label_of_neuron(neuron));
-  }
-  return rows;
-}
-
-std::uint32_t WideStart::rows_max() {
-  std::vector<std::uint64_t> rows(config_.output_shards);
-  for (std::uint32_t label = 0; label < config_.labels; ++label) {
-    sum_up(label);
-    const std::uint64_t own = (weights_.size() + kWideWeights - 1) / kWideWeights;
-    rows[raw(map_.shard_of_neuron(map_.neuron_of_label(label)))] += std::max<std::uint64_t>(own, 1);
-  }
-  return static_cast<std::uint32_t>(
-      std::min<std::uint64_t>(*std::ranges::max_element(rows), kWideRowsMax + 1));
+Result<std::uint32_t> WideStart::rows_max() {
+  return wide_rows_max(config_, [this](auto label, WideRow& row) { return make_row(label, row); });
 }
 
 InitialRows WideStart::rows() {
-  return [this](ShardId shard, std::uint32_t begin, std::uint32_t end) -> Result<ShardRows> {
-    if (made_ != shard) made_rows_ = make_rows(shard);
-    made_ = shard;
-    const ShardRows& all = made_rows_;
-    const auto some = [&](const auto& list) {
-      using List = std::remove_cvref_t<decltype(list)>;
-      const std::size_t width = all.rows.empty() ? 0 : list.size() / all.rows.size();
-      const std::size_t last = std::min<std::size_t>(end, all.rows.size());
-      if (begin >= last) return List();
-      return List(list.begin() + static_cast<std::ptrdiff_t>(begin * width),
-                  list.begin() + static_cast<std::ptrdiff_t>(last * width));
-    };
-    return ShardRows{some(all.rows), some(all.values), some(all.states), some(all.codes), {}};
-  };
+  return wide_initial_rows(config_,
+                           [this](auto label, WideRow& row) { return make_row(label, row); });
 }
 
 }  // namespace gleaner

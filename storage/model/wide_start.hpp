@@ -3,11 +3,13 @@
 // / (examples that have it + 0.5)), over the features that it keeps, scaled to the length
 // `wide_scale`: training begins with the nearest label centroid. A label keeps its largest
 // features, and more of them the more examples it has: rare labels are told apart by a few words,
-// and frequent ones need thousands. The state of its first stored row is the mean factor by which
-// the sum was scaled: what an example itself has put into the row.
+// and frequent ones need thousands. Its `own` is the mean factor by which the sum was scaled.
 //
-// One shard is in hand at a time. Memory is four bytes per label entry of the training data, and
-// what a shard's rows take. A function of data and configuration; one thread at a time.
+// A label of the model file that a run begins with keeps the file's row, and what the training data
+// would have it keep beside that begins at 0: at first the run answers as the file does.
+//
+// Memory is four bytes per label entry of the training data. A function of data, configuration and
+// model file; one thread at a time.
 #pragma once
 
 #include <cstdint>
@@ -17,8 +19,9 @@
 #include "common/dataset/centroids/label_examples.hpp"
 #include "common/dataset/packed_dataset.hpp"
 #include "common/model/model_config.hpp"
-#include "common/model/shard_map.hpp"
 #include "common/result.hpp"
+#include "storage/model/initial_model.hpp"
+#include "storage/model/wide_rows.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
@@ -28,24 +31,24 @@ std::uint64_t wide_features_kept(const ModelConfig& config, std::uint64_t exampl
 
 class WideStart {
  public:
-  // `train` outlives this. Errors as LabelExamples::open.
+  // `train`, and `initial` if there is one, outlive this. Errors as LabelExamples::open.
   static Result<std::unique_ptr<WideStart>> open(const ModelConfig& config,
-                                                 const PackedDataset& train);
+                                                 const PackedDataset& train,
+                                                 const InitialModel* initial = nullptr);
 
-  // ModelConfig::wide_rows: the rows of the shard that has most.
-  std::uint32_t rows_max();
-
-  // The rows that a new run begins with. This outlives it.
+  // As wide_rows_max() and wide_initial_rows(). This outlives what rows() returns.
+  Result<std::uint32_t> rows_max();
   [[nodiscard]] InitialRows rows();
 
  private:
-  WideStart(const ModelConfig& config, const PackedDataset& train, LabelExamples examples);
+  WideStart(const ModelConfig& config, const PackedDataset& train, const InitialModel* initial,
+            LabelExamples examples);
 
-  // The rows of a shard, all of them.
-  ShardRows make_rows(ShardId shard);
+  Result<void> make_row(std::uint32_t label, WideRow& row);
   // Fills weights_ with those that the label keeps.
   void sum_up(std::uint32_t label);
-  void append_rows(ShardRows& rows, std::uint32_t neuron, std::uint32_t label);
+  // Adds features of weights_ that the row does not have, at 0.
+  void add_at_zero(WideRow& row);
 
   // A feature of a centroid, and its sum times rarity.
   struct Weight {
@@ -54,15 +57,13 @@ class WideStart {
   };
 
   ModelConfig config_;
-  ShardMap map_;
   const PackedDataset& train_;
+  const InitialModel* initial_;  // null: there is none
   LabelExamples examples_;
   LabelCentroid centroid_;
   std::vector<double> rarities_;  // by feature
   std::vector<Weight> weights_;   // of the label in hand, ascending by feature
   double rarity_ = 0;             // of its features, the mean by the squares of the sums
-  ShardId made_{~0u};             // the shard whose rows are in made_rows_
-  ShardRows made_rows_;
 };
 
 }  // namespace gleaner

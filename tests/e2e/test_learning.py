@@ -227,6 +227,43 @@ class WideRows(EndToEndTest):
         self.assertEqual(evaluated["evaluated"], len(lines))
         self.assertAlmostEqual(evaluated["ways"][0]["p_at_1"], hits / len(lines))
 
+    def predictions(self, model):
+        lines = self.cluster.gleaner("predict", model, "--input", self.setup.test, "--json").splitlines()
+        return [json.loads(line)["predicted"] for line in lines]
+
+    def test_a_run_begins_with_the_exported_rows_and_learns_a_label_more(self):
+        exported = self.cluster.path("model.safetensors")
+        self.cluster.gleaner("export", self.store, "--to", exported)
+        self.assertEqual(self.predictions(exported), self.predictions(self.store))
+
+        # 40 examples of a label and two words that the first run had never seen.
+        lines = self.setup.train.read_text().splitlines()
+        points, features, labels = (int(size) for size in lines[0].split())
+        more = self.cluster.path("more.txt")
+        more.write_text("\n".join([f"{points + 40} {features + 2} {labels + 1}", *lines[1:],
+                                   *[f"{labels} {features}:1 {features + 1}:1"] * 40]) + "\n")
+        setup = Setup(more, self.setup.test, ["--epochs", 1, "--init-from", exported])
+        grown = self.cluster.path("grown")
+        setup.run_local(self.cluster, grown)
+        neuron = json.loads(self.cluster.gleaner("inspect", grown, "neuron", labels, "--json"))
+        self.assertEqual({feature["feature"] for feature in neuron["strongest"]}, {features, features + 1})
+        asked = self.cluster.path("asked.txt")
+        asked.write_text(f"1 {features + 2} {labels + 1}\n{labels} {features}:1\n")
+        predicted = json.loads(self.cluster.gleaner("predict", grown, "--input", asked, "--json"))["predicted"]
+        self.assertEqual(predicted[0]["label"], labels)
+        self.assertEqual([predicted[0]["label"] for predicted in self.predictions(grown)],
+                         [predicted[0]["label"] for predicted in self.predictions(self.store)])
+
+    def test_a_model_file_that_is_too_large_for_the_data_is_refused(self):
+        exported = self.cluster.path("model.safetensors")
+        self.cluster.gleaner("export", self.store, "--to", exported)
+        few = self.cluster.path("few.txt")
+        few.write_text("2 3 2\n0 0:1\n1 1:1\n")
+        code, program = self.cluster.run(
+            "gleaner-master", "--train", few, "--store", self.cluster.path("none"), "--init-from", exported, "--local", 1)
+        self.assertEqual(code, BAD_FLAG, program.said())
+        self.assertIn("more than the 3 and 2 of the training file", program.said())
+
 
 if __name__ == "__main__":
     sys.exit(unittest.main())

@@ -8,6 +8,7 @@
 
 #include "common/bytes.hpp"
 #include "common/check.hpp"
+#include "common/limits.hpp"
 #include "common/model/shard_map.hpp"
 #include "storage/model/initial_model.hpp"
 
@@ -28,7 +29,9 @@ void set_length(Bytes& bytes) {
 void read_rows(const InitialModel& file) {
   ModelConfig model;
   model.features = file.features() + kMore;
-  model.labels = file.labels() + kMore;
+  // Rows of labels beyond those of a file with wide rows come from the training data.
+  model.labels = file.labels() + (file.hidden() == 0 ? 0 : kMore);
+  model.wide_rows = file.hidden() == 0 ? kWideRowsMax : 0;
   model.hidden = file.hidden();
   model.output_shards = 2;
   model.input_shards = 1;

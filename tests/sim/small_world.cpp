@@ -50,7 +50,7 @@ void SmallWorld::make_wide(ClusterOptions& options) const {
   model.active_cap = 10;
   model.random_negatives = 2;
   model.output_rate = 0.5F;
-  model.wide_rows = WideStart::open(model, *train_).value()->rows_max();
+  model.wide_rows = WideStart::open(model, *train_).value()->rows_max().value();
   options.master.lends_input = false;
 }
 

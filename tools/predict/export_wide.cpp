@@ -12,7 +12,14 @@
 namespace gleaner {
 namespace {
 
-enum WideTensor : std::size_t { kWideOffsets, kWideFeatures, kWideValues, kWideBias, kWideCounts };
+enum WideTensor : std::size_t {
+  kWideOffsets,
+  kWideFeatures,
+  kWideValues,
+  kWideOwn,
+  kWideBias,
+  kWideCounts
+};
 
 // Calls visit(label, row, its features) for every wide row.
 template <typename Visit>
@@ -64,6 +71,7 @@ std::vector<TensorSpec> wide_tensors(const WideShape& shape) {
   return {{"wide.offsets", TensorType::kUint32, {labels + 1}},
           {"wide.features", TensorType::kUint32, {shape.entries()}},
           {"wide.weights", TensorType::kFloat32, {shape.entries()}},
+          {"wide.own", TensorType::kFloat32, {labels}},
           {"output.bias", TensorType::kFloat32, {labels}},
           {"label_counts", TensorType::kUint32, {labels}}};
 }
@@ -83,10 +91,11 @@ Result<void> fill_wide(RunStore& run, const WideShape& shape, ModelFile& file,
         put(kWideFeatures, next[label], features.data(), features.size_bytes());
         put(kWideValues, next[label], row.values.data(), features.size() * sizeof(float));
         next[label] += static_cast<std::uint32_t>(features.size());
-        // The first of a label's rows has its bias.
+        // The first of a label's rows has its bias and its own part.
         if (has_bias[label] != 0) return;
         has_bias[label] = 1;
         put(kWideBias, label, &row.values.back(), sizeof(float));
+        put(kWideOwn, label, &row.state, sizeof(float));
       },
       shard_done);
   if (!visited) return visited;

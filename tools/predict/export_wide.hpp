@@ -23,8 +23,8 @@ struct WideShape {
 // Goes through all rows of the last checkpoint. kResources for more entries than 32 bits count.
 Result<WideShape> wide_shape(RunStore& run);
 
-// wide.offsets, wide.features and wide.weights, output.bias and label_counts: these names, in this
-// order, are the first of a file.
+// wide.offsets, wide.features, wide.weights and wide.own, output.bias and label_counts: these
+// names, in this order, are the first of a file.
 std::vector<TensorSpec> wide_tensors(const WideShape& shape);
 
 // Fills the tensors of wide_tensors(), which are the file's first. `shard_done`: after each shard.

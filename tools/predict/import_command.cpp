@@ -29,17 +29,15 @@ Result<void> show_model(const ImportFlags& flags) {
   const auto model = InitialModel::open(flags.file);
   if (!model) return model.error();
   const InitialModel& m = **model;
-  const std::uint64_t hidden = m.hidden();
   const auto said = [&](const char* key) {
     const auto entry = m.metadata().find(key);
     return entry == m.metadata().end() ? cell_none() : cell_text(entry->second);
   };
   Report report;
   report.fact("features", "features", cell_count(m.features()));
-  report.fact("hidden", "hidden units", cell_count(hidden));
+  report.fact("hidden", "hidden units", cell_count(m.hidden()));
   report.fact("labels", "labels", cell_count(m.labels()));
-  report.fact("parameters", "parameters",
-              cell_count((m.features() + 1) * hidden + m.labels() * (hidden + 1)));
+  report.fact("parameters", "parameters", cell_count(m.parameters()));
   report.fact("fingerprint", "fingerprint", cell_text(fmt::format("{:016x}", m.fingerprint())));
   report.section("said", "Said by the file");
   report.fact("checkpoint", "checkpoint", said("checkpoint"));

@@ -54,7 +54,7 @@ struct DeepFixture {
   void make_wide() {
     model.hidden = 0;
     start = require_value(WideStart::open(model, *train));
-    model.wide_rows = start->rows_max();
+    model.wide_rows = start->rows_max().value();
   }
 
   // Trains on from wherever the store is; `data` need not be the run's own.

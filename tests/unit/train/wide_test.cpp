@@ -39,7 +39,7 @@ struct WideRun {
     model.rehash_batches = 3;
     model.output_rate = 0.5F;
     start = WideStart::open(model, *train).value();
-    model.wide_rows = start->rows_max();
+    model.wide_rows = start->rows_max().value();
   }
 
   [[nodiscard]] ShardRows rows(ShardId shard) const {

@@ -1,0 +1,145 @@
+#include "storage/model/tensor_file.hpp"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <string_view>
+#include <system_error>
+
+namespace gleaner {
+namespace {
+
+constexpr std::uint64_t kHeaderBytesMax = std::uint64_t{16} << 20;
+constexpr std::size_t kLengthBytes = 8;
+constexpr std::string_view kZipMagic = "PK\3\4";
+
+bool are_numbers(const nlohmann::json& list) {
+  return list.is_array() &&
+         std::ranges::all_of(list, [](const auto& n) { return n.is_number_unsigned(); });
+}
+
+// Whether the entry has a shape, and a place within the data.
+bool is_tensor(const nlohmann::json& entry, std::uint64_t data_bytes) {
+  const auto shape = entry.find("shape");
+  const auto place = entry.find("data_offsets");
+  if (shape == entry.end() || place == entry.end() || !are_numbers(*shape)) return false;
+  if (!are_numbers(*place) || place->size() != 2) return false;
+  const auto begin = (*place)[0].get<std::uint64_t>();
+  const auto end = (*place)[1].get<std::uint64_t>();
+  return begin <= end && end <= data_bytes;
+}
+
+}  // namespace
+
+// The file's tensors, and where they are.
+struct TensorFile::Header {
+  nlohmann::json json;
+  const std::uint8_t* data = nullptr;
+  std::uint64_t data_bytes = 0;
+};
+
+std::uint64_t TensorFile::Tensor::count() const {
+  std::uint64_t product = data == nullptr ? 0 : 1;
+  for (const std::uint64_t extent : shape) product *= extent;
+  return product;
+}
+
+TensorFile::TensorFile() : header_(std::make_unique<Header>()) {}
+
+TensorFile::~TensorFile() {
+  if (map_ != nullptr) ::munmap(const_cast<std::uint8_t*>(map_), size_);
+}
+
+Error TensorFile::refuse(const std::string& what) const {
+  return {ErrorCode::kInvalidData, fmt::format("{}: {}", path_, what)};
+}
+
+Result<std::unique_ptr<TensorFile>> TensorFile::open(const std::string& path) {
+  std::unique_ptr<TensorFile> made(new TensorFile());
+  made->path_ = path;
+  const int file = ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
+  if (file < 0) return made->refuse(std::generic_category().message(errno));
+
+  struct stat facts {};
+
+  const bool has_size = ::fstat(file, &facts) == 0 && S_ISREG(facts.st_mode);
+  made->size_ = has_size ? static_cast<std::uint64_t>(facts.st_size) : 0;
+  if (made->size_ >= kLengthBytes) {
+    void* const map = ::mmap(nullptr, made->size_, PROT_READ, MAP_PRIVATE, file, 0);
+    if (map != MAP_FAILED) made->map_ = static_cast<const std::uint8_t*>(map);
+  }
+  ::close(file);
+  if (made->map_ == nullptr) return made->refuse("it is no safetensors file");
+  if (auto read = made->read_header(); !read) return read.error();
+  return made;
+}
+
+Result<void> TensorFile::read_header() {
+  std::uint64_t header_bytes = 0;
+  std::memcpy(&header_bytes, map_, kLengthBytes);
+  if (std::memcmp(map_, kZipMagic.data(), kZipMagic.size()) == 0) {
+    return refuse("it is an npz file: export the model as NAME.safetensors to begin with it");
+  }
+  if (header_bytes > std::min(kHeaderBytesMax, size_ - kLengthBytes)) {
+    return refuse("it is no safetensors file");
+  }
+  const char* const text = reinterpret_cast<const char*>(map_) + kLengthBytes;
+  header_->json = nlohmann::json::parse(text, text + header_bytes, nullptr, false);
+  if (!header_->json.is_object()) return refuse("its header is no JSON object");
+  header_->data_bytes = size_ - kLengthBytes - header_bytes;
+  header_->data = map_ + kLengthBytes + header_bytes;
+  for (const auto& [name, entry] : header_->json.items()) {
+    if (!entry.is_object() || !entry.contains("data_offsets")) continue;
+    if (!is_tensor(entry, header_->data_bytes)) {
+      return refuse("it is cut short: not all of its tensors are there");
+    }
+  }
+  if (const auto said = header_->json.find("__metadata__"); said != header_->json.end()) {
+    for (const auto& [key, value] : said->items()) {
+      if (value.is_string()) metadata_[key] = value.get<std::string>();
+    }
+  }
+  return {};
+}
+
+bool TensorFile::has(const char* name) const {
+  return header_->json.contains(name);
+}
+
+Result<TensorFile::Tensor> TensorFile::tensor(const char* name, const char* type,
+                                              std::size_t dimensions,
+                                              std::uint64_t extent_max) const {
+  const auto entry = header_->json.find(name);
+  if (entry == header_->json.end()) return refuse(fmt::format("it has no tensor {}", name));
+  const bool is_typed = entry->is_object() && entry->contains("dtype") && (*entry)["dtype"] == type;
+  if (!is_typed || !is_tensor(*entry, header_->data_bytes)) {
+    return refuse(fmt::format("{} is no tensor of type {}", name, type));
+  }
+  Tensor tensor;
+  std::uint64_t bytes = sizeof(std::uint32_t);
+  for (const auto& extent : (*entry)["shape"]) {
+    const auto n = extent.get<std::uint64_t>();
+    if (n == 0 || n > extent_max || bytes > header_->data_bytes / n) {
+      return refuse(fmt::format("{} has an impossible shape", name));
+    }
+    bytes *= n;
+    tensor.shape.push_back(n);
+  }
+  if (tensor.shape.size() != dimensions) {
+    return refuse("the shapes of its tensors do not make a model");
+  }
+  const auto begin = (*entry)["data_offsets"][0].get<std::uint64_t>();
+  if ((*entry)["data_offsets"][1].get<std::uint64_t>() - begin != bytes) {
+    return refuse(fmt::format("{} does not have the bytes that its shape takes", name));
+  }
+  tensor.data = header_->data + begin;
+  return tensor;
+}
+
+}  // namespace gleaner

@@ -1,4 +1,7 @@
-// Hard bounds. Whatever a peer or a file says, nothing larger is allocated or accepted.
+// Hard bounds of what a peer or a file may ask for. A bound that one file needs stands there: of
+// rows and commits in common/model/row_checks.hpp, of a model's text in schema/wire/wire_join.cpp,
+// of HTTP in common/http/http_server.hpp, of frames not finished in
+// master/entrance/network_settings.cpp.
 #pragma once
 
 #include <cstddef>

@@ -69,7 +69,7 @@ class MasterRun {
           if (!done_) runner_->fail(error);
         }) {}
 
-  // `goes_on`: after a round that diverged, so that everybody has been told what the run is.
+  // `goes_on`: after a round that diverged, or false work, once everybody knows what the run is.
   Result<ExitCode> run(bool goes_on);
 
  private:
@@ -93,7 +93,7 @@ class MasterRun {
   void end_backups();
 
   Result<ExitCode> conclude(const Done& done);
-  // Error kDiverged: the run is to go on from its checkpoint.
+  // Error kDiverged, here and of conclude(): the run is to go on from its checkpoint.
   Result<ExitCode> cut_rates(const Done& done);
   Result<ExitCode> conclude_finished(bool already);
   Result<ExitCode> fail(const Error& error, ExitCode exit);
@@ -176,9 +176,9 @@ void MasterRun::keep_out(const VolunteerConvicted& guilty) {
   const auto banned =
       entrance_.gate().ban(guilty.identity, guilty.name, "its answers were false: " + guilty.what);
   if (banned) return;
-  console_.log(LogLevel::kError, fmt::format("{} may come again, since that it is banned could not "
-                                             "be written down: {}",
-                                             guilty.name, banned.error().message));
+  console_.log(LogLevel::kError,
+               fmt::format("the ban of {} could not be stored, so it may come again: {}",
+                           guilty.name, banned.error().message));
 }
 
 void MasterRun::watch_signals() {
@@ -368,7 +368,7 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   if (auto settled = settle(); !settled) return fail(settled.error(), ExitCode::kStore);
   const auto resume = read_resume_point(store_);
   if (!resume) return fail(resume.error(), ExitCode::kStore);
-  // Where the last start ended between the two.
+  // The last start may have stored the evaluation and not kept the checkpoint.
   if (resume->is_evaluated) keeper_.evaluated();
   if (is_complete(*resume)) return conclude_finished(true);
 

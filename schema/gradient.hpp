@@ -1,7 +1,7 @@
 // The gradient with respect to a batch's activations as integers modulo 2^26, in multiples of
-// 2^gradient_step_log2. Sums are exact, so volunteers and relays may add in any grouping, and one
-// that leaves the range comes to the same everywhere. On the wire: for each example the width its
-// largest entry needs, then its entries at that width, only for the units whose code is not zero.
+// 2^gradient_step_log2. Integers modulo 2^26 have the same sum in any order and grouping, also
+// where a sum leaves the range. On the wire: for each example the width its largest entry needs,
+// then its entries at that width, only for the units whose code is not zero.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +28,8 @@ std::vector<std::uint32_t> count_units_on(const HiddenCodes& codes);
 Result<void> check_gradient_size(std::span<const std::uint32_t> units_on, ByteView packed);
 
 // Adds the packed gradient to `sum` (codes.examples x codes.hidden). Refuses what pack_gradient
-// cannot have written: a wrong size, of which nothing is added; or numbers in another encoding than
-// theirs, which are added all the same.
+// cannot have written. A gradient of a wrong size adds nothing; numbers that pack_gradient would
+// have written in another form are refused after they have been added.
 Result<void> add_gradient(const HiddenCodes& codes, ByteView packed, std::span<std::int32_t> sum);
 
 }  // namespace gleaner

@@ -94,7 +94,7 @@ struct RunStatus {
   float active = -1;
   float precision_at_1 = -1;
   WaitOwner wait_owner = WaitOwner::kNobody;
-  bool is_held_up = false;        // it is no step of work that is waited for, or one that is late
+  bool is_held_up = false;        // the run waits for something besides work, or for late work
   std::string waits_for;          // what the run waits for now
   std::uint64_t waits_us = 0;     // and since when
   std::uint64_t store_bytes = 0;  // of late; 0 when not measured

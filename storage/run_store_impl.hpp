@@ -1,4 +1,4 @@
-// State that the parts of RunStore share. Included by run_store*.cpp and fold.cpp only.
+// State that the parts of RunStore share: private to storage/ and to tests that forge a store.
 #pragma once
 
 #include <memory>

@@ -69,7 +69,7 @@ struct RowsTraining {
 // the gradient step / 2^kGradientGuardBits: adding 1.5 * 2^23 units to the share rounds it, and
 // leaves the multiple in the float's lowest bits. What is summed are these floats' bits; the
 // addend's own are taken off at the end. A share of 2^22 units or more (a weight beyond 64, with a
-// step of 2^-10) sums up to something that is the same everywhere, and of no use.
+// step of 2^-10) makes the sum useless, but the same on every machine.
 inline constexpr int kGradientGuardBits = 6;
 float gradient_magic(int gradient_step_log2);
 

@@ -1,6 +1,6 @@
 // The one table of the fields of ModelConfig, from which keys, flags, help, text, wire form,
-// identity and ranges follow. A field that is added to the structure is added here and nowhere
-// else. Pure; any thread.
+// identity and ranges follow. A number that is added to the structure needs a line here; an
+// enumeration also needs the words of its values in model_fields.cpp. Pure; any thread.
 #pragma once
 
 #include <limits>

@@ -137,7 +137,7 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
   if (auto stored = store_changes(std::move(changed)); !stored) return refusal(stored.error());
   if (const auto* request = std::get_if<AccessRequest>(&first)) {
     if (standing->role != Role::kAdmin) {
-      return Refusal{ErrorCode::kInvite, "that takes the invite of an administrator", false};
+      return Refusal{ErrorCode::kInvite, "only an invite for administrators allows this", false};
     }
     return manage_for(*request, now);
   }

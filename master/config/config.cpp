@@ -97,8 +97,8 @@ void add_run(Settings& settings, MasterConfig& c) {
                integer_setting(c.run.stop_grace_s, 0, 86'400));
   settings.add(
       "disk_reserve", SettingScope::kMachine, "",
-      "What stays free on the disk of the store. With less training pauses, and goes on by "
-      "itself when there is more. The store needs some of it for merging its tables.",
+      "Training pauses while the disk of the store has less free space than this, and goes on by "
+      "itself when there is more. The store needs part of this space for merging its tables.",
       bytes_setting(c.run.disk_reserve, 0, (std::uint64_t{1} << 20) * kMiB));
 }
 
@@ -166,9 +166,9 @@ void add_model(Settings& settings, MasterConfig& c) {
                choice_setting(c.recipe, {"auto", "fast", "best"}));
   settings.add(
       "commit_share", SettingScope::kModel, "",
-      "Rounds that are chosen are long enough for commits to be no more of the bytes of "
-      "two volunteers, up to 1,500,000 examples a round. Lower: less traffic, and more work "
-      "lost with whoever dies.",
+      "Fraction of the bytes of two volunteers that commits may take. The recipe chooses rounds "
+      "long enough for it, but none beyond 1,500,000 examples. Lower: less traffic, and more work "
+      "to repeat when a volunteer dies.",
       number_setting(c.commit_share, 0.01, 0.9));
   for_each_model_key([&](const auto& field) {
     settings.add(field.name, SettingScope::kModel, field.unit, field.doc,
@@ -308,8 +308,8 @@ void add_scheduling(Settings& settings, MasterConfig& c) {
                integer_setting(c.scheduling.batches_per_unit_max, 1, kBatchesPerUnitMax));
   settings.add(
       "unit_target_ms", SettingScope::kMachine, "milliseconds",
-      "Units are of about this much of a volunteer's time where work catches up; otherwise of "
-      "a quarter of the lag at most.",
+      "Time that a work unit may take a volunteer that catches up. A unit of new batches holds at "
+      "most as many as a quarter of the lag.",
       integer_setting(c.scheduling.unit_target_ms, 1, 60'000));
   settings.add(
       "balance_hysteresis", SettingScope::kMachine, "fraction",

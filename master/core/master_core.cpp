@@ -39,7 +39,7 @@ Effects MasterCore::handle(Event event, Instant now) {
     return {};
   }
   if (life_.is_done) return {};
-  // Nothing waits for a sum but the worker's next task.
+  // The worker's next task is all that waits for a sum, and the worker does its tasks in order.
   if (const auto* added = std::get_if<GradientsAdded>(&event); added && !added->error) return {};
   outbox_.set_now(now);
   if (life_.born == Instant{}) life_.born = now;

@@ -76,8 +76,8 @@ Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& record
     if (earlier == earlier_.end()) {
       auto stored = store_.account(now.identity.high, now.identity.low);
       if (!stored) return stored.error();
-      // Units that were out ended with the process that had sent them. (Accounts of before units
-      // were counted when sent say too few.)
+      // Units that were out ended with the process that had sent them. An account that an older
+      // program wrote may have fewer units issued than answered.
       const std::uint64_t answered = stored->units + stored->units_refused;
       stored->units_issued = std::max(stored->units_issued, answered + stored->units_expired);
       stored->units_expired = stored->units_issued - answered;

@@ -13,7 +13,7 @@ enum class Table : std::uint8_t {
   kRows,     // weights, bias and optimizer state of every row that training has touched
   kCodes,    // the same rows' hash-table entries
   kStaged,   // commits that are not folded yet
-  kLedger,   // accounts of volunteers, lease epochs
+  kLedger,   // accounts of volunteers, lease epochs, receipts
   kHistory,  // metrics, one record a checkpoint
 };
 inline constexpr std::size_t kTableCount = 6;

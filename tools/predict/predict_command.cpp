@@ -37,7 +37,8 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
   verb.add_option("store", flags.store, "folder that gleaner-master was given as --store")
       ->required();
   CLI::Option* const data = verb.add_option(
-      "--data", flags.data, "folder made by 'gleaner dataset debian': examples of its test part");
+      "--data", flags.data,
+      "folder of 'gleaner dataset debian' or 'convert --text': examples of its test part");
   verb.add_option("--input", flags.input,
                   "examples as XC or libsvm text or packed; - reads text from standard input")
       ->excludes(data);

@@ -313,8 +313,9 @@ Result<void> check_flags(const PredictFlags& flags) {
   }
   if (flags.data.empty() == flags.input.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "give either --data (a folder made by 'gleaner dataset debian'), --input (a file "
-                 "of examples, or - for standard input) or --text (a folder, for lines of text)"};
+                 "give either --data (a folder of 'gleaner dataset debian' or 'convert --text'), "
+                 "--input (a file of examples, or - for standard input) or --text (a folder, for "
+                 "lines of text)"};
   }
   return {};
 }

@@ -15,7 +15,7 @@ namespace gleaner {
 
 struct PredictFlags {
   std::string store;
-  std::string data;            // folder of `gleaner dataset debian`; this or `input`
+  std::string data;            // folder with train.txt and test.txt; this or `input`
   std::string input;           // file of points, or "-"
   std::string text;            // folder of a data set of texts: the input is lines of text
   std::string labels;          // file of names; empty: what lies beside the input

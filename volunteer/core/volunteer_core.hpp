@@ -5,8 +5,7 @@
 // - Work runs in the order in which the master sent it, and replies of a lane leave in that order.
 // - No more parts of commits are on their way to the master's store than it has given credit for.
 // - Where its time here is known to end, it asks to leave while a round and the hand-over still
-// fit,
-//   and is lent nothing after that.
+//   fit, and is lent nothing after that.
 // - While the volunteer is paused and keeps its shards, may_compute() is false.
 // - Nothing of an earlier connection reaches a later one: every piece of work bears the
 //   connection's generation. What survives, for the same run only: shards that were ready, which

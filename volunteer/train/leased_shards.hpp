@@ -201,8 +201,8 @@ Result<ShardReady> LeasedShards<Shard>::adopt(const LeaseGrant& grant) {
   Holding& holding = *held->second;
   if (!grant.is_held || grant.base_round != holding.base_round ||
       grant.next_batch != holding.next_batch) {
-    return refuse("shard {} is here as of checkpoint {}, not as it is lent", raw(grant.lease.shard),
-                  holding.base_round);
+    return refuse("shard {} is held at checkpoint {}, and the lease is for another state",
+                  raw(grant.lease.shard), holding.base_round);
   }
   ++version_;
   holding.lease = grant.lease;

@@ -10,9 +10,8 @@
 // Invariants
 // - The auditor of a case is trusted or came by another invite than the holder, and holds none of
 //   the case's shards.
-// - A round is clear when every answer and commit in it has been confirmed or excused; only then
-// may
-//   it fold.
+// - A round is clear when every answer and commit in it has been confirmed or excused. No other
+//   round may fold.
 // - Nobody is convicted on the word of somebody who is audited: after a difference a trusted
 //   volunteer does the case again, and its answer decides.
 #pragma once

@@ -25,8 +25,8 @@ std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uin
         std::min({static_cast<std::uint32_t>(exact), holders[i].capacity, holders[i].limit});
     given += shares[i];
   }
-  // Each remaining shard goes to the holder that is done with it first, which is nobody slow. Only
-  // when all have reached their limits are limits exceeded.
+  // Give each remaining shard to the volunteer that would finish it first. Exceed limits only when
+  // all volunteers have reached theirs.
   for (const bool is_limited : {true, false}) {
     for (; given < shards; ++given) {
       std::optional<std::size_t> first;

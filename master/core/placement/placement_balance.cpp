@@ -10,11 +10,13 @@
 namespace gleaner {
 namespace {
 
-// A link that takes this multiple of what others take in all keeps them waiting.
+// A volunteer keeps the others waiting if its link alone takes this multiple of the time that the
+// others take for a unit in all.
 constexpr double kHeldBack = 3;
 
 // The speed that is expected of a volunteer: examples x shards per second, or another common unit.
-// One that has not trained yet measured itself, in another unit; those that did both translate.
+// A volunteer that has not trained yet claims a speed that it measured itself, in another unit. The
+// volunteers that have trained have both figures, and their ratio translates the claim.
 double expected_speed(const SessionState& session, double claim, double trained, double claimed) {
   if (session.speed > 0) return session.speed;
   return claimed > 0 ? claim * trained / claimed : claim;
@@ -173,8 +175,9 @@ bool Placement::is_between_rounds() const {
 
 bool Placement::is_move_worth_while(const std::vector<Holder>& candidates) const {
   if (!last_loss_) return true;
-  // Expect the next volunteer to vanish after as long as none has: until then a move must bring in
-  // the time it takes. Where they vanish faster, newcomers get the shards of the vanished instead.
+  // Expect the next volunteer to vanish after as much time as has passed since the last one did. By
+  // then a move must have saved the time that it takes. Where volunteers vanish faster than that,
+  // newcomers get the shards of those that vanish.
   const double calm_us = static_cast<double>((outbox_.now() - *last_loss_).count());
   return calm_us * gain_of_fair_shares(candidates, run_.map.output_shards()) >=
          static_cast<double>(loading_time_.count());

@@ -72,8 +72,8 @@ struct SessionState {
   double speed = 0;       // examples x shards a second, smoothed; 0 before the first unit
   Instant last_result{};  // of a training unit
   Instant last_answer{};  // of a unit of training or of input shards
-  // A unit's time, by batch, smoothed: what its arithmetic took, and what it took besides from when
-  // it had the unit, and nothing older to do, until its result was here.
+  // The time of a unit per batch, smoothed: of its arithmetic, and all else between the moment when
+  // the volunteer could begin the unit and the arrival of the result.
   double compute_us = 0;
   double transit_us = 0;
   std::uint32_t late_rounds = 0;    // in a row in which its link kept all others waiting

@@ -37,8 +37,8 @@ class PackedTables {
     return {&entries_[std::size_t{table} * rows_ + begin], offsets[code + std::size_t{1}] - begin};
   }
 
-  // Fetches the bounds of all buckets, as long as they leave room in a second cache level: in
-  // order, which memory does many times as fast as one by one.
+  // Fetches the bounds of all buckets, if they leave room in a second cache level. Memory delivers
+  // them in order many times as fast as one by one.
   void fetch_bounds() const {
     constexpr std::size_t kLine = 64 / sizeof(std::uint32_t);
     constexpr std::size_t kMost = (std::size_t{512} << 10) / sizeof(std::uint32_t);

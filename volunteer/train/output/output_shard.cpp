@@ -177,8 +177,8 @@ void OutputShard::take_rows(RowsTraining& work, std::span<const std::uint32_t> r
 
 void OutputShard::train_blocks(std::span<std::optional<BlockWalk>> walks, ShardScratch& scratch) {
   while (true) {
-    // The latest batch whose next rows all batches before it have behind them: their weights have
-    // just been used.
+    // Choose the latest batch whose next rows every earlier batch has finished: the weights of
+    // these rows have just been used.
     std::optional<BlockWalk>* next = nullptr;
     std::uint32_t ready_before = UINT32_MAX;
     for (std::optional<BlockWalk>& walk : walks) {

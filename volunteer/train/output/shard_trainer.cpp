@@ -227,9 +227,9 @@ Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
 Result<EvalResult> ShardTrainer::evaluate(const EvalUnit& unit) {
   if (auto ordered = check_lease_order(unit.leases); !ordered) return ordered.error();
   if (unit.top_k < 1 || unit.top_k > kTopKMax) {
-    return Error{
-        ErrorCode::kProtocol,
-        fmt::format("the best {} are asked for, where 1 to {} can be", unit.top_k, kTopKMax)};
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("the unit asks for the best {} labels: 1 to {} are possible",
+                             unit.top_k, kTopKMax)};
   }
   const Result<std::vector<Holding*>> held = impl_->shards.find_loaded(unit.leases);
   if (!held) return held.error();

@@ -17,15 +17,16 @@ constexpr const char* kSameKey =
 
 MasterCore::MasterCore(const ModelConfig& model, CoreConfig config, ResumePoint resume)
     : run_(model, std::move(config), std::move(resume.rate_cuts)),
-      sessions_(run_, outbox_, resume.first_epoch),
+      sessions_(run_, outbox_, resume.first_epoch, std::move(resume.proven)),
       pipeline_(run_.plan, run_.map, resume.checkpoint),
       placement_(run_, outbox_, sessions_, pipeline_, input_, resume),
       audits_(run_, outbox_, sessions_, placement_),
+      trials_(run_, outbox_, sessions_, placement_, audits_, pipeline_),
       evaluations_(run_, resume),
       rounds_(run_, outbox_, sessions_, placement_, audits_, pipeline_, evaluations_, meter_,
               resume),
-      units_(run_, outbox_, sessions_, placement_, audits_, pipeline_, input_, evaluations_,
-             meter_),
+      units_(run_, outbox_, sessions_, placement_, audits_, trials_, pipeline_, input_,
+             evaluations_, meter_),
       view_(run_, outbox_, life_, sessions_, placement_, audits_, pipeline_, input_, evaluations_,
             meter_, rounds_, resume.first_epoch) {
   if (run_.config.lends_input) {
@@ -104,6 +105,7 @@ void MasterCore::on(const Staged& event) {
 void MasterCore::on(Folded& event) {
   rounds_.store_answered();
   rounds_.on(event);
+  trials_.folded(event.round, *rounds_.last_receipts());
   const BatchIndex begin = run_.plan.round_begin(rounds_.checkpoint());
   pipeline_.forget_before(begin);
   if (input_) input_->forget_before(begin);
@@ -119,7 +121,7 @@ void MasterCore::on(const GradientsAdded& event) {
 
 void MasterCore::on(ChunkRead& event) {
   rounds_.store_answered();
-  placement_.on(event);
+  event.session == SessionId{} ? trials_.on(event, rounds_.is_folding()) : placement_.on(event);
 }
 
 void MasterCore::on(const HistoryRecorded& event) {
@@ -157,8 +159,14 @@ Result<void> MasterCore::receive(SessionId id, SessionState& session, Message& m
   }
   if (auto* m = std::get_if<PointsRequest>(&message)) return units_.receive(id, session, *m);
   if (auto* m = std::get_if<ShardCommit>(&message)) return rounds_.receive(id, session, *m);
-  if (auto* m = std::get_if<ChunkRequest>(&message)) return placement_.receive(id, session, *m);
-  if (auto* m = std::get_if<ShardReady>(&message)) return placement_.receive(id, session, *m);
+  if (auto* m = std::get_if<ChunkRequest>(&message)) {
+    if (trials_.is_on_trial(id, m->lease)) return trials_.receive(id, *m);
+    return placement_.receive(id, session, *m);
+  }
+  if (auto* m = std::get_if<ShardReady>(&message)) {
+    if (trials_.is_on_trial(id, m->lease)) return trials_.receive(id, *m);
+    return placement_.receive(id, *m);
+  }
   if (auto* m = std::get_if<HandOver>(&message)) return placement_.receive(id, session, *m);
   if (auto* m = std::get_if<ShardOffer>(&message)) {
     return placement_.receive(id, session, *m, rounds_.checkpoint(), rounds_.is_folding(),
@@ -206,6 +214,7 @@ Result<void> MasterCore::introduce(SessionId id, SessionState& session, Hello& h
   Result<void> active =
       sessions_.activate(id, session, std::move(hello), *protocol, rounds_.checkpoint());
   if (active && !session.awaits_offer) placement_.newcomer_came();
+  if (active) trials_.came(id);
   return active;
 }
 
@@ -223,7 +232,6 @@ Result<void> MasterCore::answer(SessionId id, const SessionState& session, const
 void MasterCore::leave(SessionId id, SessionState& session, const Leaving& leaving) {
   if (session.phase != SessionPhase::kActive) return;
   sessions_.leaves(id, session);
-  session.begin_debt(outbox_.now());
   audits_.auditor_leaves(id);
   placement_.ask_back(id, session, leaving.reason);
 }
@@ -236,11 +244,13 @@ void MasterCore::on(const Tick&) {
   std::optional<RunNews> news;  // the same for everyone
   for (auto& [id, state] : sessions_.all()) {
     SessionState& session = state;
-    const auto owes = [&, owner = id] {
-      return !rounds_.store_full_since() && placement_.owes(owner, session);
+    const auto debt = [&, owner = id] {
+      if (rounds_.store_full_since()) return std::optional<Debt>();
+      const std::optional<Debt> trial = trials_.debt(owner);
+      return trial ? trial : placement_.first_debt(owner, session);
     };
-    if (auto overdue = sessions_.overdue(session, owes)) {
-      if (overdue->is_slow) sessions_.hold_back(session);
+    if (auto overdue = sessions_.overdue(session, debt)) {
+      if (overdue->is_miss) sessions_.hold_back(session);
       ended.emplace_back(id, std::move(overdue->reason));
     } else if (session.phase != SessionPhase::kIntroducing) {
       if (sessions_.is_heartbeat_due(session)) {
@@ -250,6 +260,7 @@ void MasterCore::on(const Tick&) {
       placement_.forget_slowness(id, session);
     }
   }
+  trials_.tick(rounds_.checkpoint(), rounds_.is_folding());
   for (const auto& [id, reason] : ended) {
     outbox_.send(id, Refusal{ErrorCode::kStaleLease,
                              reason + ": its leases have ended, connect again to take part", true});
@@ -314,6 +325,7 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
       placement_.holder_gone(id, session->name(), reason, rounds_.checkpoint());
   units_.abandon(*session);
   audits_.session_gone(id);
+  trials_.session_gone(id);
   sessions_.departed(*session, reason, freed);
 }
 

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "master/core/audits/audits.hpp"
+#include "master/core/audits/trials.hpp"
 #include "master/core/batches/input_stream.hpp"
 #include "master/core/batches/pipeline.hpp"
 #include "master/core/events/events.hpp"
@@ -126,6 +127,7 @@ class MasterCore {
   std::optional<InputStream> input_;  // where volunteers hold the input shards
   Placement placement_;
   Audits audits_;
+  Trials trials_;
   Evaluations evaluations_;
   RoundMeter meter_;
   Rounds rounds_;

@@ -1,5 +1,7 @@
 #include "master/tasks/resume_point.hpp"
 
+#include "common/limits.hpp"
+
 namespace gleaner {
 namespace {
 
@@ -47,6 +49,12 @@ Result<ResumePoint> read_resume_point(RunStore& run) {
   auto digests = run.shard_digests();
   if (!digests) return digests.error();
   resume.digests = std::move(*digests);
+  const auto accounts = run.accounts();
+  if (!accounts) return accounts.error();
+  for (const VolunteerAccount& account : *accounts) {
+    if (account.commits == 0 || resume.proven.size() >= kPeersMax) continue;
+    resume.proven.insert({account.identity_high, account.identity_low});
+  }
   return resume;
 }
 

@@ -75,7 +75,7 @@ class Strangers(EndToEndTest):
             self.cluster.volunteer(self.invite(), once=False)
         self.cluster.start("../tests/gleaner-liar", self.invite(), self.cluster.path("late"), "late", 0)
         self.check_honest(master)
-        self.assertIn("had work outstanding for 5 s", master.said())
+        self.assertIn("did not answer a unit within 5 s", master.said())
         self.assertEqual(self.banned(), [])
 
     def test_one_stranger_alone_is_audited_by_the_master(self):

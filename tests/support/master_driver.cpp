@@ -26,6 +26,7 @@ MasterDriver::MasterDriver(const ModelConfig& model, CoreConfig config, ResumePo
       plan_(model),
       map_(model),
       test_points_(config.test_points),
+      checkpoint_(resume.checkpoint),
       core_(model, std::move(config), resume) {
   handle(Tick{});
 }
@@ -277,12 +278,14 @@ Event MasterDriver::answer(const StageTask& task) {
 Event MasterDriver::answer(const FoldTask& task) {
   stored.push_back(fmt::format("fold {}", task.round));
   last_fold = task;
+  checkpoint_ = task.round + 1;
   return Folded{task.round, digests};
 }
 
 Event MasterDriver::answer(const ReadChunkTask& task) {
   stored.push_back(fmt::format("read {}/{}", raw(task.lease.shard), task.chunk));
   last_read = task;
+  if (task.base_round < checkpoint_) throw std::logic_error("a read of a checkpoint that is gone");
   return ChunkRead{task.session, task.lease, task.chunk, {}};
 }
 

@@ -168,6 +168,7 @@ class MasterDriver {
   RunPlan plan_;
   ShardMap map_;
   std::uint64_t test_points_;
+  RoundIndex checkpoint_;  // of the store
   MasterCore core_;
   Instant now_{Micros(1'000'000)};
   std::uint64_t last_session_ = 0;

@@ -131,6 +131,8 @@ std::vector<Message> HonestVolunteer::reply(const TrainUnit& unit) {
       answer.shards.push_back(
           {lease.shard, static_cast<std::uint64_t>(entry) + digest_offset_, loss_(batch.batch), 5});
       Held& held = held_.at(lease.shard);
+      if (held.lease != lease)
+        throw std::logic_error("a unit of a lease that another has replaced");
       held.next_batch = batch.batch + 1;
       commit(held, commits);
     }

@@ -43,8 +43,8 @@ SparseUpdate tiny_update(const ShardMap& map, ShardId shard, std::uint32_t row =
 
 // A volunteer that does as it is told and computes nothing. Mirrors the protocol, not the core: the
 // replies to a message, in the order in which an honest volunteer sends them. Throws when the steps
-// of an input shard are out of order. It asks for the points of those steps, and does not need
-// them.
+// of an input shard are out of order, or a unit is of a shard that it was lent again since. It asks
+// for the points of those steps, and does not need them.
 class HonestVolunteer {
  public:
   explicit HonestVolunteer(const ModelConfig& model);

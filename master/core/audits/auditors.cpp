@@ -1,6 +1,7 @@
 // Who audits whom, and which shards that takes.
 #include <algorithm>
 #include <iterator>
+#include <tuple>
 #include <utility>
 
 #include "master/core/audits/audits.hpp"
@@ -15,12 +16,16 @@ bool Audits::needs(const Case& own, ShardId shard, const ShardWork& work) {
 
 std::optional<SessionId> Audits::choose_auditor(const Case& own) const {
   std::optional<SessionId> best;
-  std::pair<bool, double> best_cost;
+  std::tuple<bool, bool, double> best_cost;
   for (const auto& [id, session] : sessions_.all()) {
     const bool is_able =
         session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused();
     if (!is_able || id == own.holder || outbox_.now() < session.held_back_until) continue;
     if (own.dissent && !session.is_trusted()) continue;
+    // The round waits for its auditors. Where newcomers cannot prove themselves otherwise, they may
+    // be the first.
+    const bool is_new = placement_.is_newcomer(session);
+    if (session.is_on_trial || (is_new && sessions_.tries_newcomers())) continue;
     // Who came by one invite may be one person.
     if (!session.is_trusted() && session.standing.invite == own.invite) continue;
     if (!placement_.has_room_for_shadows(id, session, own.shards.size()) || holds_of(own, id)) {
@@ -28,7 +33,8 @@ std::optional<SessionId> Audits::choose_auditor(const Case& own) const {
     }
     const std::uint32_t held = placement_.shards_at(id);
     // The referee does what nobody else can.
-    const std::pair cost(session.is_referee() && !own.dissent, held / std::max(session.speed, 1.0));
+    const std::tuple cost(session.is_referee() && !own.dissent, is_new,
+                          held / std::max(session.speed, 1.0));
     if (!best || cost < best_cost) {
       best = id;
       best_cost = cost;

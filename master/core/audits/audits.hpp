@@ -92,6 +92,10 @@ class Audits {
   // The rounds before `checkpoint` are folded, or about to be: who audits later work starts there.
   void decided(RoundIndex checkpoint);
   [[nodiscard]] bool is_clear(RoundIndex round) const;
+
+  // Whether the session does work of others again, now or as soon as it comes.
+  [[nodiscard]] bool is_auditor(SessionId id) const { return by_auditor_.contains(id); }
+
   // Who confirmed the commit of a shard for a round that is clear: key and name. Zero when it was
   // excused.
   [[nodiscard]] std::pair<KeyId, std::string> auditor_of(RoundIndex round, ShardId shard) const;

@@ -44,7 +44,6 @@ void Audits::go_on(const Case& own, const std::vector<ShardId>& shards) {
     placement_.take_over(shard);
     shadow_of_.erase(shard);
   }
-  sessions_.at(heir).begin_debt(outbox_.now());
   outbox_.log(LogLevel::kInfo, "took_over",
               fmt::format("{} goes on with {} of {}, from where that one stood",
                           sessions_.name_of(heir), counted(shards.size(), "shard"), own.who.name));

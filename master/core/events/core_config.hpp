@@ -4,9 +4,11 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "common/access/key_id.hpp"
 #include "common/ids.hpp"
 #include "common/limits.hpp"
 #include "common/model/shard_digest.hpp"
@@ -67,6 +69,7 @@ struct ResumePoint {
   std::vector<ShardDigest> digests{};  // one a shard; without them no offer is accepted
   std::vector<BatchIndex> rate_cuts{};
   LearningSoFar learning{};
+  std::set<KeyId> proven{};  // strangers with commits in the ledger, which are no newcomers
 };
 
 }  // namespace gleaner

@@ -24,7 +24,7 @@ LeaseRef LeaseTable::grant(ShardId shard, SessionId holder, RoundIndex base_roun
   lease.parts_arrived = 0;
   lease.commit_so_far = {};
   lease.rows_from = 0;
-  lease.chunks = lease.chunks_sent = 0;
+  lease.chunks = lease.chunks_sent = lease.chunks_asked = 0;
   return {shard, lease.epoch};
 }
 
@@ -64,6 +64,7 @@ void LeaseTable::set_state(ShardId shard, LeaseState state, Instant now) {
   }
   lease.state = state;
   lease.since = now;
+  lease.debt.reset();
 }
 
 void LeaseTable::release(ShardId shard, Instant now) {

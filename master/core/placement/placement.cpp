@@ -66,9 +66,7 @@ bool Placement::has_room_for_shadows(SessionId id, const SessionState& session,
 
 void Placement::lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_round) {
   shadows_.at(shard).committed = base_round;
-  LeaseGrant message = grant(shadows_, shard, auditor);
-  sessions_.at(auditor).begin_debt(outbox_.now());
-  outbox_.send(auditor, std::move(message));
+  outbox_.send(auditor, grant(shadows_, shard, auditor));
 }
 
 std::uint32_t Placement::room_to_take_over(SessionId id) const {
@@ -140,13 +138,11 @@ void Placement::lend_free_shards() {
     const Layer layer = layer_of(shard);
     if (full.contains(layer)) continue;
     if (is_on_standby(shard)) continue;
-    std::vector<Holder> candidates = holders(layer);
     // Nobody holds a shard twice.
     const bool is_shadowed =
         layer == Layer::kOutput && shadows_.at(shard).state != LeaseState::kFree;
-    for (Holder& holder : candidates) {
-      if (is_shadowed && holder.session == shadows_.at(shard).holder) holder.capacity = 0;
-    }
+    const std::vector<Holder> candidates =
+        holders(layer, is_shadowed ? std::optional(shadows_.at(shard).holder) : std::nullopt);
     const std::optional<std::size_t> receiver = next_receiver(candidates, shards_in(layer));
     if (!receiver) {
       if (!is_shadowed) full.insert(layer);
@@ -158,9 +154,7 @@ void Placement::lend_free_shards() {
         (free.handed_over->base_round < free.committed || is_audited(sessions_.at(id)))) {
       leases_.at(shard).handed_over.reset();
     }
-    LeaseGrant message = grant(leases_, shard, id);
-    sessions_.at(id).begin_debt(outbox_.now());
-    outbox_.send(id, std::move(message));
+    outbox_.send(id, grant(leases_, shard, id));
   }
 }
 
@@ -170,6 +164,7 @@ LeaseGrant Placement::grant(LeaseTable& table, ShardId shard, SessionId id) {
   grant.next_batch =
       lease.handed_over ? lease.handed_over->next_batch : run_.plan.round_begin(lease.committed);
   grant.lease = table.grant(shard, id, lease.committed, grant.next_batch, outbox_.now());
+  lease.debt = begin_debt(Obligation::kLoad, id, sessions_.at(id));
   grant.base_round = lease.base_round;
   grant.base_chunks = base_chunks(shard, grant.base_round);
   grant.chunks =
@@ -180,12 +175,44 @@ LeaseGrant Placement::grant(LeaseTable& table, ShardId shard, SessionId id) {
     begin_input(shard, sessions_.at(id), grant.next_batch);
     return grant;
   }
-  const NeuronRange range = run_.map.neurons(shard);
-  grant.label_counts.reserve(range.size());
-  for (std::uint32_t neuron = range.begin; neuron < range.end; ++neuron) {
-    grant.label_counts.push_back(run_.config.label_counts[run_.map.label_of_neuron(neuron)]);
-  }
+  grant.label_counts = label_counts(shard);
   return grant;
+}
+
+std::vector<std::uint32_t> Placement::label_counts(ShardId shard) const {
+  const NeuronRange range = run_.map.neurons(shard);
+  std::vector<std::uint32_t> counts;
+  counts.reserve(range.size());
+  for (std::uint32_t neuron = range.begin; neuron < range.end; ++neuron) {
+    counts.push_back(run_.config.label_counts[run_.map.label_of_neuron(neuron)]);
+  }
+  return counts;
+}
+
+LeaseGrant Placement::grant_on_trial(ShardId shard, RoundIndex base_round) {
+  LeaseGrant grant;
+  grant.lease = {shard, epochs_.take()};
+  grant.base_round = base_round;
+  grant.next_batch = run_.plan.round_begin(base_round);
+  grant.base_chunks = grant.chunks = base_chunks(shard, base_round);
+  grant.label_counts = label_counts(shard);
+  return grant;
+}
+
+ReadChunkTask Placement::read_of(SessionId session, const LeaseRef& lease, std::uint32_t chunk,
+                                 RoundIndex base_round) const {
+  const std::uint32_t per_chunk = rows_per_chunk(lease.shard);
+  const std::uint32_t begin = chunk * per_chunk;
+  return {session,    lease, chunk,
+          base_round, begin, std::min(begin + per_chunk, run_.map.row_count(lease.shard))};
+}
+
+std::vector<ReadChunkTask> Placement::reads_of(ShardId shard, RoundIndex base_round) const {
+  std::vector<ReadChunkTask> reads;
+  for (std::uint32_t chunk = 0; chunk < base_chunks(shard, base_round); ++chunk) {
+    reads.push_back(read_of(SessionId{}, {shard, LeaseEpoch{base_round}}, chunk, base_round));
+  }
+  return reads;
 }
 
 void Placement::begin_input(ShardId shard, SessionState& session, BatchIndex next_batch) {
@@ -204,7 +231,7 @@ void Placement::forget_slowness(SessionId id, SessionState& session) const {
   session.last_result = outbox_.now();
 }
 
-void Placement::ask_back(SessionId id, const SessionState& session, const std::string& reason) {
+void Placement::ask_back(SessionId id, SessionState& session, const std::string& reason) {
   for (const ShardId shard : leases_.held_by(id)) {
     ShardLease& lease = leases_.at(shard);
     if (lease.state == LeaseState::kLoading) {
@@ -213,14 +240,19 @@ void Placement::ask_back(SessionId id, const SessionState& session, const std::s
       lease.moved_why = "it leaves: " + reason;
       leases_.release(shard, outbox_.now());
     } else if (lease.state == LeaseState::kReady) {
-      outbox_.send(id, ReleaseRequest{{shard, lease.epoch}});
       lease.moved_why = "it leaves: " + reason;
-      leases_.set_state(shard, LeaseState::kReleasing, outbox_.now());
+      ask_for(shard, id, session);
     }
   }
   outbox_.log(LogLevel::kInfo, "leaving",
               fmt::format("{} is leaving ({}) and hands over {}", session.name(), reason,
                           counted(leases_.count_held_by(id), "shard")));
+}
+
+void Placement::ask_for(ShardId shard, SessionId holder, SessionState& session) {
+  outbox_.send(holder, ReleaseRequest{{shard, leases_.at(shard).epoch}});
+  leases_.set_state(shard, LeaseState::kReleasing, outbox_.now());
+  leases_.at(shard).debt = begin_debt(Obligation::kHandOver, holder, session);
 }
 
 std::uint32_t Placement::holder_gone(SessionId id, const std::string& name,

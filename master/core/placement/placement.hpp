@@ -49,12 +49,23 @@ class Placement {
 
   // Whether work of the session is done again by others.
   [[nodiscard]] bool is_audited(const SessionState& session) const {
-    return run_.config.audit != AuditMode::kOff && !session.is_trusted();
+    return sessions_.is_audited(session);
+  }
+
+  // Whether the session is a stranger that has not done anything yet whose answer was known.
+  [[nodiscard]] bool is_newcomer(const SessionState& session) const {
+    return is_audited(session) && !session.is_proven;
   }
 
   // Whether the session's memory takes `shadows` more output shards.
   [[nodiscard]] bool has_room_for_shadows(SessionId id, const SessionState& session,
                                           std::size_t shadows) const;
+  // A lease of a shard as of a checkpoint that stands in no table: nothing comes of what its holder
+  // does.
+  [[nodiscard]] LeaseGrant grant_on_trial(ShardId shard, RoundIndex base_round);
+  // The tasks that read a shard's rows as of a checkpoint. They bear no session, since no volunteer
+  // has asked, and the checkpoint in place of an epoch.
+  [[nodiscard]] std::vector<ReadChunkTask> reads_of(ShardId shard, RoundIndex base_round) const;
   // Lends an auditor a shard as of a checkpoint.
   void lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_round);
   // How many output shards whose shadows the session holds it may hold in earnest.
@@ -76,6 +87,15 @@ class Placement {
   // Whether something is awaited of the session: a result, a commit, an offer, a shard to be loaded
   // or handed over.
   [[nodiscard]] bool owes(SessionId id, const SessionState& session) const;
+  // -- what is owed (debts.cpp)
+  // The debt of the session that is due first. It has its deadline from when it began: the time
+  // that Sessions::time_for gives, and what the bytes of a shard take on a thin line.
+  std::optional<Debt> first_debt(SessionId id, SessionState& session);
+  // A unit on these shards is answered: commits may be owed from now on.
+  void note_commits_owed(SessionId id, SessionState& session, const std::vector<LeaseRef>& leases);
+  [[nodiscard]] Debt begin_debt(Obligation what, SessionId id, SessionState& session) const;
+  // Nobody could do what it owed: everything that is awaited has its full time again.
+  void restart_debts();
 
   // Until when free shards are kept for volunteers that may come back with them.
   [[nodiscard]] const std::optional<Instant>& rejoin_until() const { return rejoin_until_; }
@@ -93,7 +113,7 @@ class Placement {
   // A volunteer without shards may be fast again: its measured speed counts less and less.
   void forget_slowness(SessionId id, SessionState& session) const;
   // Asks everything back from a volunteer that wants to go.
-  void ask_back(SessionId id, const SessionState& session, const std::string& reason);
+  void ask_back(SessionId id, SessionState& session, const std::string& reason);
   // Frees what a session that is over held. Returns the number of shards.
   std::uint32_t holder_gone(SessionId id, const std::string& name, const std::string& reason,
                             RoundIndex checkpoint);
@@ -105,7 +125,7 @@ class Placement {
                        RoundIndex checkpoint, bool is_folding,
                        std::span<const ShardDigest> digests);
   Result<void> receive(SessionId id, SessionState& session, const ChunkRequest& request);
-  Result<void> receive(SessionId id, SessionState& session, const ShardReady& ready);
+  Result<void> receive(SessionId id, const ShardReady& ready);
   Result<void> receive(SessionId id, SessionState& session, HandOver& part);
   void on(ChunkRead& event);
 
@@ -114,6 +134,11 @@ class Placement {
     return run_.map.is_output(shard) ? Layer::kOutput : Layer::kInput;
   }
 
+  // The obligation that the lease's holder has for it now, if any.
+  [[nodiscard]] std::optional<Obligation> owed(const SessionState& session, ShardId shard,
+                                               const ShardLease& lease) const;
+  // Asks a shard that is ready back.
+  void ask_for(ShardId shard, SessionId holder, SessionState& session);
   // Whether free shards are still kept for volunteers that may come back with them.
   bool waits_for_rejoin();
   void lend_free_shards();
@@ -125,6 +150,10 @@ class Placement {
   // Chunks of a shard as of a checkpoint: none where every row follows from the configuration.
   [[nodiscard]] std::uint32_t base_chunks(ShardId shard, RoundIndex base_round) const;
   [[nodiscard]] std::uint32_t rows_per_chunk(ShardId shard) const;
+  [[nodiscard]] ReadChunkTask read_of(SessionId session, const LeaseRef& lease, std::uint32_t chunk,
+                                      RoundIndex base_round) const;
+  // How often each label of the shard's neurons is in the training data.
+  [[nodiscard]] std::vector<std::uint32_t> label_counts(ShardId shard) const;
 
   // (placement_balance.cpp)
   void rebalance();
@@ -140,7 +169,16 @@ class Placement {
   };
 
   [[nodiscard]] Speeds speeds() const;
-  [[nodiscard]] std::vector<Holder> holders(Layer layer) const;
+  // `without` has no room.
+  [[nodiscard]] std::vector<Holder> holders(Layer layer,
+                                            std::optional<SessionId> without = {}) const;
+  // How far others may wait for a volunteer.
+  enum class Reliance : std::uint8_t { kProven, kNewcomer, kHeldBack };
+
+  [[nodiscard]] Reliance reliance_on(const SessionState& session) const;
+  // Newcomers get no further shards while the proven have room for all, and those that are held
+  // back none at all while these two have: somebody has to hold them.
+  void prefer_reliable(std::vector<Holder>& holders, Layer layer) const;
   // Shards of the layer that its memory takes beside everything else that it holds.
   [[nodiscard]] std::uint32_t capacity(SessionId id, const SessionState& session,
                                        Layer layer) const;
@@ -149,8 +187,9 @@ class Placement {
   [[nodiscard]] std::uint32_t limit(const SessionState& session) const;
   // Bytes that all shards at the session take, shadows among them.
   [[nodiscard]] std::uint64_t bytes_at(SessionId id) const;
-  // Whether those who may hold shards of the layer can hold them all.
-  [[nodiscard]] bool have_room(Layer layer) const;
+  // Whether the others have room for all shards of the layer, so that one that is held back gets
+  // none.
+  [[nodiscard]] bool can_do_without(SessionId id, Layer layer) const;
   [[nodiscard]] bool is_between_rounds() const;
   [[nodiscard]] bool is_move_worth_while(const std::vector<Holder>& candidates) const;
 

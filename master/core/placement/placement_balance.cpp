@@ -57,11 +57,12 @@ std::uint64_t Placement::bytes_at(SessionId id) const {
          held_by(id, Layer::kInput).size() * run_.config.input_shard_bytes;
 }
 
-std::vector<Holder> Placement::holders(Layer layer) const {
+std::vector<Holder> Placement::holders(Layer layer, std::optional<SessionId> without) const {
   std::vector<Holder> holders;
   const Speeds sum = speeds();
   for (const auto& [id, session] : sessions_.all()) {
-    if (session.phase != SessionPhase::kActive || session.awaits_offer || session.is_referee()) {
+    if (session.phase != SessionPhase::kActive || session.awaits_offer || session.is_on_trial ||
+        session.is_referee()) {
       continue;
     }
     // Nobody audits the work on input shards.
@@ -74,21 +75,44 @@ std::vector<Holder> Placement::holders(Layer layer) const {
     holder.shards = static_cast<std::uint32_t>(held_by(id, layer).size());
     holder.capacity = capacity(id, session, layer);
     if (is_audited(session)) holder.limit = limit(session);
-    if (outbox_.now() < session.held_back_until) holder.capacity = 0;
     // One that has missed two heartbeats may be dead: it keeps what it has, and gets no more. Nor
     // does one that is paused.
     if (outbox_.now() - session.last_heard > run_.config.heartbeat * 5 / 2 || session.is_paused()) {
       holder.capacity = std::min(holder.capacity, holder.shards);
     }
+    if (id == without) holder.capacity = 0;
     holders.push_back(holder);
   }
+  prefer_reliable(holders, layer);
   return holders;
 }
 
-bool Placement::have_room(Layer layer) const {
+Placement::Reliance Placement::reliance_on(const SessionState& session) const {
+  if (outbox_.now() < session.held_back_until) return Reliance::kHeldBack;
+  return is_newcomer(session) ? Reliance::kNewcomer : Reliance::kProven;
+}
+
+void Placement::prefer_reliable(std::vector<Holder>& holders, Layer layer) const {
   std::uint64_t room = 0;
-  for (const Holder& holder : holders(layer)) room += holder.capacity;
-  return room >= shards_in(layer);
+  for (const Reliance reliance : {Reliance::kProven, Reliance::kNewcomer, Reliance::kHeldBack}) {
+    const bool is_enough = room >= shards_in(layer);
+    for (Holder& holder : holders) {
+      if (reliance_on(sessions_.at(holder.session)) != reliance) continue;
+      if (!is_enough) {
+        room += holder.capacity;
+      } else if (reliance == Reliance::kNewcomer) {
+        holder.capacity = std::min(holder.capacity, holder.shards);
+      } else {
+        holder.capacity = 0;
+      }
+    }
+  }
+}
+
+bool Placement::can_do_without(SessionId id, Layer layer) const {
+  return std::ranges::none_of(holders(layer), [&](const Holder& holder) {
+    return holder.session == id && holder.capacity > 0;
+  });
 }
 
 void Placement::weigh_balance() {
@@ -102,16 +126,16 @@ void Placement::weigh_balance() {
 void Placement::notice_held_back() {
   // A unit's bytes do not depend on the number of shards, so that fewer would not help: whoever's
   // link keeps all others waiting is to hold none.
-  std::vector<SessionState*> holding;
+  std::vector<std::pair<SessionId, SessionState*>> holding;
   for (auto& [id, session] : sessions_.all()) {
     if (session.phase == SessionPhase::kActive && session.speed > 0 &&
         outbox_.now() >= session.held_back_until && !held_by(id, Layer::kOutput).empty()) {
-      holding.push_back(&session);
+      holding.emplace_back(id, &session);
     }
   }
-  for (SessionState* session : holding) {
+  for (const auto& [id, session] : holding) {
     std::vector<double> others;
-    for (const SessionState* other : holding) {
+    for (const auto& [other_id, other] : holding) {
       if (other != session) others.push_back(other->transit_us + other->compute_us);
     }
     if (others.empty()) return;
@@ -121,7 +145,7 @@ void Placement::notice_held_back() {
     if (session->late_rounds < run_.config.unbalanced_rounds) continue;
     session->late_rounds = 0;
     session->held_back_until = outbox_.now() + run_.config.forget_slowness;
-    if (!have_room(Layer::kOutput) || !have_room(Layer::kInput)) {  // somebody has to hold them
+    if (!can_do_without(id, Layer::kOutput) || !can_do_without(id, Layer::kInput)) {
       session->held_back_until = outbox_.now();
       continue;
     }
@@ -149,7 +173,9 @@ void Placement::explain_shares(std::span<const Holder> holders) {
       continue;
     }
     if (!session.no_shards.empty() || session.is_paused()) continue;
-    if (holders[i].capacity == 0) {
+    if (holders[i].capacity == 0 && is_newcomer(session)) {
+      session.no_shards = "it is new, and first does a unit again whose answer is known";
+    } else if (holders[i].capacity == 0) {
       session.no_shards = "its memory is too small for a shard";
     } else {
       session.no_shards = fmt::format(
@@ -213,12 +239,10 @@ void Placement::rebalance() {
 void Placement::move_shards(Layer layer, const std::vector<Holder>& candidates, const char* why) {
   for (const Move& move : plan_moves(candidates, shards_in(layer))) {
     const std::vector<ShardId> held = held_by(move.source, layer);
-    const SessionState& source = sessions_.at(move.source);
-    sessions_.at(move.source).begin_debt(outbox_.now());
+    SessionState& source = sessions_.at(move.source);
     for (std::uint32_t i = 0; i < move.shards; ++i) {
       const ShardId shard = held[held.size() - 1 - i];
-      outbox_.send(move.source, ReleaseRequest{{shard, leases_.at(shard).epoch}});
-      leases_.set_state(shard, LeaseState::kReleasing, outbox_.now());
+      ask_for(shard, move.source, source);
       leases_.at(shard).moved_why = source.no_shards.empty() ? why : source.no_shards;
     }
     outbox_.log(LogLevel::kInfo, "moving",

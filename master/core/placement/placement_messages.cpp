@@ -26,7 +26,6 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
     return protocol_error("an offer of shards that does not fit");
   }
   session.awaits_offer = false;
-  session.last_progress = outbox_.now();
   // While a round is being folded the log may forget what the offered state would need. A referee
   // with shards of its own could not audit them.
   const bool is_current = offer.checkpoint == checkpoint && !is_folding &&
@@ -54,6 +53,7 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
     grant.base_round = checkpoint;
     grant.next_batch = run_.plan.round_begin(checkpoint);
     grant.lease = leases_.grant(shard, id, grant.base_round, grant.next_batch, outbox_.now());
+    leases_.at(shard).debt = begin_debt(Obligation::kLoad, id, session);
     grant.is_held = true;
     if (layer_of(shard) == Layer::kInput) begin_input(shard, session, grant.next_batch);
     outbox_.send(id, std::move(grant));
@@ -81,19 +81,18 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Chunk
   LeaseTable* const table = table_of(request.lease, id);
   if (table == nullptr) return {};  // revoked while the request was on its way
   ShardLease* const lease = &table->at(request.lease.shard);
-  const std::uint32_t rows = run_.map.row_count(request.lease.shard);
   const std::uint32_t base_chunks = this->base_chunks(request.lease.shard, lease->base_round);
   const std::size_t chunks =
       base_chunks + (lease->handed_over ? lease->handed_over->parts.size() : 0);
   if (lease->state != LeaseState::kLoading || request.chunk >= chunks ||
-      session.chunks_in_flight.size() >= kChunksInFlightMax ||
+      lease->chunks_asked >= chunks || session.chunks_in_flight.size() >= kChunksInFlightMax ||
       session.chunks_in_flight.contains({request.lease.epoch, request.chunk})) {
     return protocol_error(
         "chunk {} of shard {} cannot be requested now (it has {} chunks; each is requested once, "
         "and {} at a time)",
         request.chunk, raw(request.lease.shard), chunks, kChunksInFlightMax);
   }
-  session.last_progress = outbox_.now();
+  ++lease->chunks_asked;
   if (request.chunk >= base_chunks) {
     lease->chunks_sent = std::min(lease->chunks_sent + 1, lease->chunks);
     outbox_.send(id, ShardChunk{request.lease, request.chunk,
@@ -101,14 +100,11 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Chunk
     return {};
   }
   session.chunks_in_flight.insert({request.lease.epoch, request.chunk});
-  const std::uint32_t per_chunk = rows_per_chunk(request.lease.shard);
-  const std::uint32_t begin = request.chunk * per_chunk;
-  outbox_.push(StorageTask(ReadChunkTask{id, request.lease, request.chunk, lease->base_round, begin,
-                                         std::min(begin + per_chunk, rows)}));
+  outbox_.push(StorageTask(read_of(id, request.lease, request.chunk, lease->base_round)));
   return {};
 }
 
-Result<void> Placement::receive(SessionId id, SessionState& session, const ShardReady& ready) {
+Result<void> Placement::receive(SessionId id, const ShardReady& ready) {
   LeaseTable* const table = table_of(ready.lease, id);
   if (table == nullptr) return {};
   ShardLease* const lease = &table->at(ready.lease.shard);
@@ -118,7 +114,6 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
   lease->handed_over.reset();
   loading_time_ = outbox_.now() - lease->since;
   table->set_state(ready.lease.shard, LeaseState::kReady, outbox_.now());
-  session.last_progress = outbox_.now();
   return {};
 }
 
@@ -145,7 +140,6 @@ Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& p
     return protocol_error("a hand-over of shard {}: {}", raw(part.lease.shard),
                           fits.error().message);
   }
-  session.last_progress = outbox_.now();
   if (!lease->handed_over) {
     lease->handed_over = std::make_shared<HandedOver>();
     lease->handed_over->base_round = part.base_round;

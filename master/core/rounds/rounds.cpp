@@ -69,6 +69,7 @@ Result<std::optional<Fingerprint>> Rounds::take(ShardLease& lease, const Session
   }
   lease.parts_arrived = 0;
   lease.rows_from = 0;
+  lease.debt.reset();
   ++lease.next_commit;
   return std::optional(std::exchange(lease.commit_so_far, {}));
 }
@@ -83,7 +84,6 @@ Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& c
   }
   const auto whole = take(*lease, session, commit);
   if (!whole) return whole.error();
-  session.last_progress = outbox_.now();
   if (shadow != nullptr) {
     outbox_.send(id, CommitCredit{});
     if (*whole) audits_.committed_again(id, {commit.round, shard}, **whole);
@@ -312,7 +312,7 @@ void Rounds::store_answered() {
   if (!store_full_since_) return;
   outbox_.tell(Resumed{seconds_in(outbox_.now() - *store_full_since_)});
   store_full_since_.reset();
-  sessions_.restart_debts();
+  placement_.restart_debts();
 }
 
 std::optional<Done> Rounds::stop_overdue() const {

@@ -113,7 +113,7 @@ class Rounds {
   const RunSetup& run_;
   Outbox& outbox_;
   Sessions& sessions_;
-  const Placement& placement_;
+  Placement& placement_;
   LeaseTable& leases_;
   LeaseTable& shadows_;
   Audits& audits_;
@@ -128,7 +128,7 @@ class Rounds {
   bool is_folding_ = false;
   LearningSoFar learning_;
   RoundRecord last_record_;
-  std::shared_ptr<const ReceiptRecords> last_receipts_;
+  std::shared_ptr<const ReceiptRecords> last_receipts_ = std::make_shared<const ReceiptRecords>();
   bool has_warned_of_codes_ = false;
   std::optional<Instant> store_full_since_;
   std::string store_full_reason_;

@@ -48,6 +48,7 @@ struct UnitInFlight {
   };
 
   std::optional<Audit> audit;
+  bool is_trial = false;  // of Trials
 };
 
 struct SessionState {
@@ -58,8 +59,10 @@ struct SessionState {
   Instant opened{};
   Instant last_heard{};
   Instant last_said{};
-  Instant last_progress{};            // last time it did what it owed us
-  std::string paused;                 // why it computes nothing at present; empty while it works
+  Instant joined{};    // since it was welcomed
+  Instant turn{};      // since when the oldest unit that is out has been the oldest
+  Instant last_due{};  // of what it owes by bytes, the latest deadline; see Placement::due
+  std::string paused;  // why it computes nothing at present; empty while it works
   std::optional<Instant> pause_told;  // when a pause was last logged
   bool is_pause_told = false;         // there was one on the present pause
   Instant paused_at{};                // the last time it was heard to be paused
@@ -76,8 +79,11 @@ struct SessionState {
   // the volunteer could begin the unit and the arrival of the result.
   double compute_us = 0;
   double transit_us = 0;
-  std::uint32_t late_rounds = 0;    // in a row in which its link kept all others waiting
-  Instant held_back_until{};        // no shards are lent to it before
+  std::uint32_t late_rounds = 0;  // in a row in which its link kept all others waiting
+  Instant held_back_until{};      // no shards are lent to it before, if others have room
+  // A stranger that has done work whose answer was known: see Trials. Others wait for it.
+  bool is_proven = false;
+  bool is_on_trial = false;         // it does such work now, and gets no other
   std::string no_shards;            // why none is for it; empty when some are
   std::uint64_t peer_clock_us = 0;  // its last heartbeat's clock, to be echoed
   std::int64_t round_trip_us = -1;
@@ -94,10 +100,17 @@ struct SessionState {
 
   [[nodiscard]] bool is_paused() const { return !paused.empty(); }
 
-  // Something more is awaited of it. What is awaited already keeps its clock, or a volunteer could
-  // be given work for ever.
-  void begin_debt(Instant now) {
-    if (units.empty()) last_progress = now;
+  // A unit is sent. One that is out already keeps its clock, or a volunteer could be given work for
+  // ever.
+  void begin_unit(Instant now) {
+    if (units.empty()) turn = now;
+  }
+
+  // The unit is answered. Only after the oldest one is it the next one's turn: volunteers work in
+  // order, and whoever answers others first gains no time.
+  void end_unit(std::map<UnitId, UnitInFlight>::iterator unit, Instant now) {
+    if (unit == units.begin()) turn = now;
+    units.erase(unit);
   }
 
   // Whether a unit of the shard that began before batch `end` is out.

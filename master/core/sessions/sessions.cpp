@@ -17,10 +17,12 @@ namespace {
 constexpr std::uint32_t kObserversPerTick = 4;
 // The beginning of a volunteer's pause is told at most once in this time.
 constexpr Millis kPauseRemarkPeriod{10'000};
-// A volunteer that has paused since its last progress is let go after this many times `stall`.
+// A trusted volunteer that pauses is let go after this many times `stall`.
 constexpr int kPauseStalls = 3;
 // A stranger may take this many times what others take for a unit.
 constexpr double kStrangerPatience = 20;
+// And this many times CoreConfig::stranger_stall for what is no unit.
+constexpr int kStrangerStalls = 6;
 
 template <typename Duration>
 std::int64_t seconds(Duration duration) {
@@ -56,7 +58,7 @@ void Sessions::opened(const SessionOpened& event) {
   SessionState session;
   session.peer = event.peer;
   session.standing = event.standing;
-  session.opened = session.last_heard = session.last_said = session.last_progress = outbox_.now();
+  session.opened = session.last_heard = session.last_said = session.turn = outbox_.now();
   sessions_.emplace(event.session, std::move(session));
 }
 
@@ -84,22 +86,42 @@ std::optional<SessionId> Sessions::of_identity(const KeyId& identity) const {
   return std::nullopt;
 }
 
+std::string Sessions::no_place_for(const SessionState& session) const {
+  // The run's own volunteers decide audits and keep it going: there is always a place for them.
+  if (session.standing.is_local) return "";
+  if (active() >= run_.config.sessions_max) {
+    return fmt::format(
+        "this master has the {} volunteers that it takes at most: wait until one "
+        "leaves, or ask for a larger network.volunteers_max",
+        run_.config.sessions_max);
+  }
+  const auto strangers = std::ranges::count_if(sessions_, [](const auto& entry) {
+    return entry.second.phase == SessionPhase::kActive && !entry.second.is_trusted();
+  });
+  if (session.is_trusted() || strangers < places_for_strangers()) return "";
+  return fmt::format(
+      "this master has the {} strangers that it takes at most: wait until one "
+      "leaves, or ask for a larger network.volunteers_max",
+      places_for_strangers());
+}
+
 Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello,
                                 std::uint32_t protocol, RoundIndex checkpoint) {
-  if (active() >= run_.config.sessions_max) {
-    return Error{ErrorCode::kBusy,
-                 fmt::format("this master has the {} volunteers that it takes at most: wait until "
-                             "one leaves, or ask for a larger network.volunteers_max",
-                             run_.config.sessions_max)};
+  if (std::string why = no_place_for(session); !why.empty()) {
+    return Error{ErrorCode::kBusy, std::move(why)};
   }
   session.hello = std::move(hello);
   session.phase = SessionPhase::kActive;
   account(session);
-  session.last_progress = outbox_.now();
+  session.joined = session.turn = outbox_.now();
+  session.is_proven = proven_.contains(session.standing.identity);
   session.awaits_offer = session.hello.kept_shards > 0;
-  if (const auto slow = held_back_until_.find(session.standing.identity);
-      slow != held_back_until_.end() && slow->second > outbox_.now()) {
-    session.held_back_until = slow->second;
+  Instant until = held_back_.until(session.standing.identity);
+  if (!session.is_trusted()) {
+    until = std::max(until, newcomers_held_.until(session.standing.invite));
+  }
+  if (until > outbox_.now()) {
+    session.held_back_until = until;
     session.no_shards = "others waited for its work too long";
   }
   Welcome welcome;
@@ -150,12 +172,7 @@ Result<std::uint32_t> Sessions::admit_observer(const SessionState& session,
 
 // ---- Keeping in touch --------------------------------------------------------------------------
 
-Millis Sessions::patience(const SessionState& session) const {
-  // A paused volunteer may keep its shards for a while, since its owner may be gone again soon. The
-  // bound is on all pauses since its last progress together: nobody holds a run up by pausing.
-  if (session.paused_at > session.last_progress) return run_.config.stall * kPauseStalls;
-  const bool is_stranger = run_.config.audit != AuditMode::kOff && !session.is_trusted();
-  if (!is_stranger || session.units.empty()) return run_.config.stall;
+Millis Sessions::time_for_unit(const SessionState& session) const {
   std::vector<double> others;
   for (const auto& [id, other] : sessions_) {
     if (&other != &session && other.phase == SessionPhase::kActive && other.speed > 0) {
@@ -169,32 +186,55 @@ Millis Sessions::patience(const SessionState& session) const {
   return std::min(run_.config.stall, std::max(run_.config.stranger_stall, fair));
 }
 
-void Sessions::hold_back(SessionState& session) {
-  std::erase_if(held_back_until_, [&](const auto& entry) { return entry.second <= outbox_.now(); });
-  session.held_back_until = outbox_.now() + run_.config.forget_slowness;
-  held_back_until_[session.standing.identity] = session.held_back_until;
+Millis Sessions::time_for(Obligation obligation, const SessionState& session) const {
+  if (obligation == Obligation::kHello) return run_.config.hello_deadline;
+  if (obligation == Obligation::kHeartbeat) return run_.config.silence;
+  if (is_audited(session)) {
+    if (obligation == Obligation::kUnit) return time_for_unit(session);
+    return std::min(run_.config.stall, run_.config.stranger_stall * kStrangerStalls);
+  }
+  return run_.config.stall;
 }
 
-std::optional<Sessions::Overdue> Sessions::overdue(const SessionState& session,
-                                                   const std::function<bool()>& owes) const {
+void Sessions::prove(SessionState& session) {
+  session.is_proven = true;
+  session.no_shards.clear();
+  if (proven_.size() >= kPeersMax) proven_.erase(proven_.begin());
+  proven_.insert(session.standing.identity);
+}
+
+void Sessions::hold_back(SessionState& session) {
+  const Millis first = run_.config.forget_slowness;
+  session.held_back_until = held_back_.missed(session.standing.identity, first, outbox_.now());
+  if (session.is_trusted() || session.is_proven) return;
+  newcomers_held_.missed(session.standing.invite, first, outbox_.now());
+}
+
+std::optional<Sessions::Overdue> Sessions::overdue(
+    const SessionState& session, const std::function<std::optional<Debt>()>& debt) const {
   const Instant now = outbox_.now();
   if (session.phase == SessionPhase::kIntroducing) {
-    if (now - session.opened < run_.config.hello_deadline) return std::nullopt;
-    return Overdue{fmt::format("no Hello within {} s", seconds(run_.config.hello_deadline))};
+    const Millis time = time_for(Obligation::kHello, session);
+    if (now - session.opened < time) return std::nullopt;
+    return Overdue{fmt::format("no Hello within {} s", seconds(time))};
   }
-  if (now - session.last_heard >= run_.config.silence) {
+  if (now - session.last_heard >= time_for(Obligation::kHeartbeat, session)) {
     return Overdue{fmt::format("silent for {} s", seconds(now - session.last_heard))};
   }
-  // The short time must have passed at the tick before as well: a master that was frozen first
-  // reads what volunteers sent meanwhile.
-  const Millis time = patience(session);
-  const Instant then = time < run_.config.stall ? tick_before_ : now;
-  if (then - session.last_progress >= time && owes()) {
-    return Overdue{
-        fmt::format("had work outstanding for {} s", seconds(now - session.last_progress)),
-        time < run_.config.stall};
+  std::optional<Debt> first = debt();
+  if (!first) return std::nullopt;
+  // One that is not audited may keep its shards while it is paused, for a while, since its owner
+  // may be gone again soon.
+  if (!is_audited(session) && session.paused_at > first->since) {
+    first->due += run_.config.stall * (kPauseStalls - 1);
   }
-  return std::nullopt;
+  // A short time must have passed at the tick before as well: a master that was frozen first reads
+  // what volunteers sent meanwhile.
+  const bool is_short = first->due - first->since < run_.config.stall;
+  if ((is_short ? tick_before_ : now) < first->due) return std::nullopt;
+  return Overdue{fmt::format("did not {} within {} s", what_of(first->what),
+                             seconds(first->due - first->since)),
+                 true};
 }
 
 void Sessions::send_heartbeat(SessionId id, SessionState& session, RunNews news) {
@@ -233,8 +273,8 @@ void Sessions::log_pause(SessionState& session, const std::string& paused) const
   }
 }
 
-void Sessions::restart_debts() {
-  for (auto& [id, session] : sessions_) session.last_progress = outbox_.now();
+void Sessions::restart_units() {
+  for (auto& [id, session] : sessions_) session.turn = outbox_.now();
 }
 
 // ---- Going -------------------------------------------------------------------------------------

@@ -3,8 +3,8 @@
 // Owns the sessions, their accounts and the list of those who have gone. What a session is worth
 // for others (its leases, the units that it had not answered) is for those who own that.
 // Invariants
-// - At most `sessions_max` sessions are active, and no two that introduced themselves have one
-//   identity.
+// - At most `sessions_max` sessions are active besides those of this process, and no two that
+//   introduced themselves have one identity. Strangers take at most places_for_strangers() of them.
 // - A session that is not in the map is over: whatever still arrives from it is ignored.
 // - At most four observers are answered between two ticks.
 #pragma once
@@ -23,6 +23,8 @@
 #include "master/core/events/outbox.hpp"
 #include "master/core/events/run_setup.hpp"
 #include "master/core/sessions/accounts.hpp"
+#include "master/core/sessions/hold_backs.hpp"
+#include "master/core/sessions/obligations.hpp"
 #include "master/core/sessions/session.hpp"
 
 namespace gleaner {
@@ -30,8 +32,8 @@ namespace gleaner {
 class Sessions {
  public:
   // Both outlive it.
-  Sessions(const RunSetup& run, Outbox& outbox, LeaseEpoch first_epoch)
-      : run_(run), outbox_(outbox), first_epoch_(first_epoch) {}
+  Sessions(const RunSetup& run, Outbox& outbox, LeaseEpoch first_epoch, std::set<KeyId> proven = {})
+      : run_(run), outbox_(outbox), first_epoch_(first_epoch), proven_(std::move(proven)) {}
 
   [[nodiscard]] std::map<SessionId, SessionState>& all() { return sessions_; }
 
@@ -74,14 +76,38 @@ class Sessions {
 
   struct Overdue {
     std::string reason;
-    bool is_slow = false;  // a stranger that others waited for
+    bool is_miss = false;  // others waited for it
   };
 
-  // Why the session must end by now, if it must. `owes` tells whether something is awaited of it.
-  [[nodiscard]] std::optional<Overdue> overdue(const SessionState& session,
-                                               const std::function<bool()>& owes) const;
-  // The volunteer gets no shards for CoreConfig::forget_slowness, also when it connects again.
+  // Why the session must end by now, if it must. `debt` tells what it owes first.
+  [[nodiscard]] std::optional<Overdue> overdue(
+      const SessionState& session, const std::function<std::optional<Debt>()>& debt) const;
+  // The volunteer missed an obligation: it gets no shards for CoreConfig::forget_slowness, and
+  // longer when it missed some before, also when it connects again. A stranger that has not proved
+  // itself holds back all of its invite that have not.
   void hold_back(SessionState& session);
+  // How long the session has for the obligation, beside the time that its bytes take. A volunteer
+  // has CoreConfig::stall. A stranger has 20 times what others take for a unit, and for anything
+  // else six times CoreConfig::stranger_stall, since the whole run waits for it.
+  [[nodiscard]] Millis time_for(Obligation obligation, const SessionState& session) const;
+
+  // Whether work of the session is done again by others.
+  [[nodiscard]] bool is_audited(const SessionState& session) const {
+    return run_.config.audit != AuditMode::kOff && !session.is_trusted();
+  }
+
+  // The stranger has done what others had done before it: its key is no newcomer's any more.
+  void prove(SessionState& session);
+
+  // Whether newcomers can prove themselves at present without others waiting for them.
+  [[nodiscard]] bool tries_newcomers() const { return tries_newcomers_; }
+
+  void set_tries_newcomers(bool tries) { tries_newcomers_ = tries; }
+
+  // The places that strangers may take; the others are for trusted volunteers.
+  [[nodiscard]] std::uint32_t places_for_strangers() const {
+    return run_.config.sessions_max - run_.config.sessions_max / 4;
+  }
 
   [[nodiscard]] bool is_heartbeat_due(const SessionState& session) const {
     return outbox_.now() - session.last_said >= run_.config.heartbeat;
@@ -89,8 +115,8 @@ class Sessions {
 
   void send_heartbeat(SessionId id, SessionState& session, RunNews news);
   void heard(SessionState& session, const Heartbeat& heartbeat) const;
-  // Nobody could do what it owed: everything that is awaited has its full time again.
-  void restart_debts();
+  // Nobody could do what it owed: units have their full time again.
+  void restart_units();
 
   // -- going
   // It asked to go; its shards are being handed over.
@@ -116,9 +142,9 @@ class Sessions {
 
  private:
   void log_pause(SessionState& session, const std::string& paused) const;
-  // How long the session may owe work before it is ended: CoreConfig::stall. A stranger that has a
-  // unit gets 20 times the time that others take for a unit, since the whole run waits for it.
-  [[nodiscard]] Millis patience(const SessionState& session) const;
+  [[nodiscard]] Millis time_for_unit(const SessionState& session) const;
+  // Why there is no place for the session; empty when there is.
+  [[nodiscard]] std::string no_place_for(const SessionState& session) const;
   // The protocol to speak with a peer of these versions.
   [[nodiscard]] Result<std::uint32_t> admit(const char* who, const std::string& build,
                                             std::uint32_t protocol_min,
@@ -131,8 +157,11 @@ class Sessions {
   std::set<SessionId> leaving_;
   Accounts accounts_;
   std::deque<Departure> gone_;
-  std::map<KeyId, Instant> held_back_until_;  // volunteers, with or without a session
-  std::uint32_t observers_ = 0;               // answered since the last tick
+  std::set<KeyId> proven_;  // strangers, at most kPeersMax
+  bool tries_newcomers_ = false;
+  HoldBacks<KeyId> held_back_;          // volunteers, with or without a session
+  HoldBacks<InviteId> newcomers_held_;  // strangers that have not proved themselves
+  std::uint32_t observers_ = 0;         // answered since the last tick
   Instant last_tick_{}, tick_before_{};
 };
 

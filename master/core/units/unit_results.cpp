@@ -37,7 +37,7 @@ Result<UnitInFlight> Units::take(SessionState& session, UnitId id, UnitInFlight:
     return protocol_error("unit {} is not out", raw(id));
   }
   UnitInFlight unit = std::move(found->second);
-  session.units.erase(found);
+  session.end_unit(found, outbox_.now());
   return unit;
 }
 
@@ -61,6 +61,7 @@ Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
 Result<void> Units::add(SessionId id, const SessionState& session, const UnitInFlight& unit,
                         UnitResult& result) {
   const bool is_audited = placement_.is_audited(session);
+  if (run_.config.audit != AuditMode::kOff) trials_.note(result);
   std::optional<AuditedPiece> piece;
   if (is_audited) {
     piece.emplace();
@@ -85,7 +86,7 @@ Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& res
   const UnitInFlight& unit = *taken;
   AccountRecord& account = sessions_.account(session);
   Result<void> added = check(unit, result);
-  if (added && !unit.audit) added = add(id, session, unit, result);
+  if (added && !unit.audit && !unit.is_trial) added = add(id, session, unit, result);
   if (!added) {
     ++account.units_refused;
     if (added.error().code == ErrorCode::kFault) {
@@ -96,11 +97,12 @@ Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& res
     return added;
   }
   session.batches_in_flight -= unit.batches;
-  session.last_progress = outbox_.now();
+  placement_.note_commits_owed(id, session, unit.leases);
   ++account.units;
   account.examples += unit.examples * unit.leases.size();
   UnitSizing::measure(session, unit, unit.examples, result.compute_us, outbox_.now());
   if (unit.audit) audits_.answered_again(id, unit, fingerprint(result));
+  if (unit.is_trial) trials_.answered(id, session, result);
   return {};
 }
 
@@ -123,7 +125,6 @@ Result<void> Units::receive(SessionId id, SessionState& session, EvalResult& res
     return protocol_error("a result that does not fit unit {}", raw(result.unit));
   }
   ++sessions_.account(session).units;
-  session.last_progress = outbox_.now();
   if (unit.audit) {
     audits_.answered_again(id, unit, fingerprint(result));
   } else if (placement_.is_audited(session)) {

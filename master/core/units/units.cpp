@@ -19,6 +19,19 @@ void Units::issue(RoundIndex checkpoint) {
     if (session.phase != SessionPhase::kActive || session.is_paused()) continue;
     issue_audits(id, session);
   }
+  issue_trials();
+}
+
+void Units::issue_trials() {
+  for (auto& [id, unit] : trials_.take_units()) {
+    SessionState& session = sessions_.at(id);
+    TrainUnit message;
+    message.leases = unit.leases;
+    message.wants_gradient = unit.wants_gradient;
+    message.batches = trials_.exercise_batches();
+    session.batches_in_flight += unit.batches;
+    send(id, session, std::move(unit), std::move(message));
+  }
 }
 
 std::vector<LeaseRef> Units::leases_of(const std::vector<ShardId>& shards) const {
@@ -33,7 +46,7 @@ void Units::send(SessionId id, SessionState& session, UnitInFlight unit, Message
   if (auto* train = std::get_if<TrainUnit>(&message)) train->unit = unit_id;
   if (auto* evaluate = std::get_if<EvalUnit>(&message)) evaluate->unit = unit_id;
   if (auto* input = std::get_if<InputUnit>(&message)) input->unit = unit_id;
-  session.begin_debt(outbox_.now());
+  session.begin_unit(outbox_.now());
   unit.sent = outbox_.now();
   ++sessions_.account(session).units_issued;
   session.units.emplace(unit_id, std::move(unit));

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "master/core/audits/audits.hpp"
+#include "master/core/audits/trials.hpp"
 #include "master/core/batches/input_stream.hpp"
 #include "master/core/batches/pipeline.hpp"
 #include "master/core/placement/placement.hpp"
@@ -28,7 +29,7 @@ class Units {
  public:
   // All of it outlives the units. `input` is set where volunteers hold the input layer.
   Units(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
-        Audits& audits, Pipeline& pipeline, std::optional<InputStream>& input,
+        Audits& audits, Trials& trials, Pipeline& pipeline, std::optional<InputStream>& input,
         Evaluations& evaluations, RoundMeter& meter)
       : run_(run),
         outbox_(outbox),
@@ -36,6 +37,7 @@ class Units {
         placement_(placement),
         leases_(placement.leases()),
         audits_(audits),
+        trials_(trials),
         pipeline_(pipeline),
         input_(input),
         evaluations_(evaluations),
@@ -70,6 +72,8 @@ class Units {
   void issue_audits(SessionId id, SessionState& session);
   void send_training(SessionId id, SessionState& session, UnitInFlight unit);
   void send_evaluation(SessionId id, SessionState& session, UnitInFlight unit);
+  // Work of the past for newcomers.
+  void issue_trials();
   // Adds what a holder got, which an audit has yet to confirm if it is audited.
   Result<void> add(SessionId id, const SessionState& session, const UnitInFlight& unit,
                    UnitResult& result);
@@ -79,8 +83,8 @@ class Units {
   [[nodiscard]] std::vector<LeaseRef> leases_of(const std::vector<ShardId>& shards) const;
   void send(SessionId id, SessionState& session, UnitInFlight unit, Message message);
   // Takes the unit out of the session if it is out and of this kind.
-  [[nodiscard]] static Result<UnitInFlight> take(SessionState& session, UnitId id,
-                                                 UnitInFlight::Kind kind);
+  [[nodiscard]] Result<UnitInFlight> take(SessionState& session, UnitId id,
+                                          UnitInFlight::Kind kind);
   [[nodiscard]] static Result<void> check(const UnitInFlight& unit, const UnitResult& result);
   [[nodiscard]] bool fits(const UnitInFlight& unit, const EvalResult& result) const;
   void unassign(const UnitInFlight& unit);
@@ -92,6 +96,7 @@ class Units {
   Placement& placement_;
   LeaseTable& leases_;
   Audits& audits_;
+  Trials& trials_;
   Pipeline& pipeline_;
   std::optional<InputStream>& input_;
   Evaluations& evaluations_;

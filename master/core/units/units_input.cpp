@@ -59,7 +59,7 @@ Result<void> Units::receive(SessionState& session, const InputResult& result) {
                  fmt::format("unit {}: {}", raw(result.unit), added.error().message)};
   }
   session.input_steps_in_flight -= static_cast<std::uint32_t>(unit.input.steps.size());
-  session.last_progress = session.last_answer = outbox_.now();
+  session.last_answer = outbox_.now();
   ++sessions_.account(session).units;
   for (EncodeTask& task : input_->take_whole()) outbox_.push(WorkerTask(std::move(task)));
   return {};

@@ -41,7 +41,7 @@ VolunteerEntry RunView::volunteer_status(SessionId id, const SessionState& sessi
   view.silent_us = age_us(session.last_heard);
   view.units_out = static_cast<std::uint32_t>(session.units.size());
   view.owes = placement_.owes(id, session);
-  if (view.owes) view.owes_us = age_us(session.last_progress);
+  if (view.owes) view.owes_us = age_us(session.turn);
   view.no_shards = session.is_paused() ? "it is paused: " + session.paused : session.no_shards;
   return view;
 }

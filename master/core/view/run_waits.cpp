@@ -69,7 +69,7 @@ RunView::Wait RunView::wait_for_holders() const {
     return {WaitOwner::kVolunteers,
             fmt::format("{} to offer the {} it kept", session.name(),
                         counted(session.hello.kept_shards, "shard")),
-            session.last_progress};
+            session.joined};
   }
   return {WaitOwner::kOperator,
           fmt::format("a volunteer with memory for {}", counted(free.size(), "more shard")),

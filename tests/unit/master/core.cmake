@@ -16,5 +16,6 @@ gleaner_test(master_core_test LABEL unit
           core/master_rejoin_test.cpp core/master_rounds_test.cpp core/master_stop_test.cpp core/master_units_test.cpp
   LINK gleaner_master_driver)
 gleaner_test(master_audits_test LABEL unit
-  SOURCES core/adaptive_audits_test.cpp core/audits_test.cpp core/commit_parts_test.cpp core/standby_test.cpp
+  SOURCES core/audits/adaptive_audits_test.cpp core/audits/audits_test.cpp core/audits/commit_parts_test.cpp
+          core/audits/standby_test.cpp core/audits/trials_test.cpp
   LINK gleaner_master_driver)

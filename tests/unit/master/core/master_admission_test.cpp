@@ -192,7 +192,8 @@ TEST_CASE("admission: a volunteer that owes results for too long is let go", "[m
     master.tick(Millis(5'000));
   }
   REQUIRE(master.is_closed(id));
-  REQUIRE_THAT(master.take<Refusal>(id).sentence, Catch::Contains("had work outstanding"));
+  REQUIRE_THAT(master.take<Refusal>(id).sentence,
+               Catch::Contains("did not answer a unit within 120 s"));
 }
 
 TEST_CASE("admission: a volunteer that never finishes loading is let go", "[master]") {

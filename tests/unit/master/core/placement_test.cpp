@@ -64,7 +64,7 @@ struct PlacementScene {
 
   void load(const LeaseGrant& grant) {
     const SessionId holder = placement.leases().at(grant.lease.shard).holder;
-    REQUIRE(placement.receive(holder, sessions.at(holder), ShardReady{grant.lease}));
+    REQUIRE(placement.receive(holder, ShardReady{grant.lease}));
   }
 };
 

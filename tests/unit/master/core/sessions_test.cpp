@@ -1,6 +1,8 @@
 #include "master/core/sessions/sessions.hpp"
 
 #include <catch2/catch.hpp>
+#include <set>
+#include <vector>
 
 #include "common/limits.hpp"
 #include "schema/versions.hpp"
@@ -9,11 +11,11 @@
 namespace gleaner {
 namespace {
 
-CoreConfig sessions_config(AuditMode audit) {
+CoreConfig sessions_config(AuditMode audit, std::uint32_t places) {
   CoreConfig config = tiny_core_config();
   config.audit = audit;
   config.shard_bytes = 1000;
-  config.sessions_max = 2;
+  config.sessions_max = places;
   config.heartbeat = Millis(1'000);
   config.hello_deadline = Millis(2'000);
   config.silence = Millis(3'000);
@@ -28,8 +30,8 @@ struct SessionsScene {
   Outbox outbox;
   Sessions sessions{run, outbox, LeaseEpoch{1}};
 
-  explicit SessionsScene(AuditMode audit = AuditMode::kOff)
-      : run(tiny_model(), sessions_config(audit), {}) {
+  explicit SessionsScene(AuditMode audit = AuditMode::kOff, std::uint32_t places = 2)
+      : run(tiny_model(), sessions_config(audit, places), {}) {
     outbox.set_now(Instant(Micros(1'000'000)));
   }
 
@@ -55,6 +57,14 @@ struct SessionsScene {
     return hello;
   }
 
+  SessionState& join_stranger(std::uint64_t id, InviteId invite) {
+    SessionState& session = open(id);
+    session.standing.is_trusted = false;
+    session.standing.invite = invite;
+    REQUIRE(sessions.activate(SessionId{id}, session, hello(), kProtocolMax, 0));
+    return session;
+  }
+
   // Opened and active.
   SessionState& join(std::uint64_t id) {
     SessionState& session = open(id);
@@ -63,9 +73,9 @@ struct SessionsScene {
   }
 };
 
-bool never() {
+std::optional<Debt> never() {
   FAIL("nobody asks what a session owes before it could be too late");
-  return false;
+  return std::nullopt;
 }
 
 }  // namespace
@@ -130,53 +140,124 @@ TEST_CASE("sessions: each deadline strikes when its time is full and not a micro
   SECTION("a volunteer that is silent") {
     const SessionState& session = scene.join(1);
     scene.outbox.set_now(scene.outbox.now() + Micros(2'999'999));
-    REQUIRE_FALSE(scene.sessions.overdue(session, never));
+    const auto nothing = [] { return std::optional<Debt>(); };
+    REQUIRE_FALSE(scene.sessions.overdue(session, nothing));
     scene.outbox.set_now(scene.outbox.now() + Micros(1));
     REQUIRE(scene.sessions.overdue(session, never)->reason == "silent for 3 s");
   }
   SECTION("a volunteer that owes work") {
     SessionState& session = scene.join(1);
-    scene.pass(Millis(4'000));
+    const Debt debt{Obligation::kLoad, scene.outbox.now(), scene.outbox.now() + Millis(4'000)};
+    scene.outbox.set_now(scene.outbox.now() + Micros(3'999'999));
     session.last_heard = scene.outbox.now();
-    REQUIRE_FALSE(scene.sessions.overdue(session, [] { return false; }));
-    REQUIRE(scene.sessions.overdue(session, [] { return true; })->reason ==
-            "had work outstanding for 4 s");
-    scene.sessions.restart_debts();
-    REQUIRE_FALSE(scene.sessions.overdue(session, never));
+    REQUIRE_FALSE(scene.sessions.overdue(session, [&] { return debt; }));
+    scene.outbox.set_now(scene.outbox.now() + Micros(1));
+    REQUIRE_FALSE(scene.sessions.overdue(session, [] { return std::optional<Debt>(); }));
+    const auto overdue = scene.sessions.overdue(session, [&] { return debt; });
+    REQUIRE(overdue->reason == "did not load a shard within 4 s");
+    REQUIRE(overdue->is_miss);
   }
 }
 
-TEST_CASE("sessions: a stranger that others wait for has less time, and no shards for a while",
-          "[sessions]") {
+TEST_CASE("sessions: a stranger that others wait for has less time", "[sessions]") {
   SessionsScene scene(GENERATE(AuditMode::kAll, AuditMode::kAdaptive));
   SessionState& eve = scene.join(1);
   eve.standing.is_trusted = false;
   SessionState& ann = scene.join(2);
-  eve.units.emplace(UnitId{1}, UnitInFlight{});
-  ann.units.emplace(UnitId{2}, UnitInFlight{});
-  const auto yes = [] { return true; };
-  const auto pass = [&](Millis time) {
-    scene.pass(time);
-    eve.last_heard = ann.last_heard = scene.outbox.now();
-  };
+  const CoreConfig& config = scene.run.config;
   // Nobody is known to be faster.
-  pass(Millis(3'999));
-  REQUIRE_FALSE(scene.sessions.overdue(eve, yes));
-  eve.last_progress = ann.last_progress = scene.outbox.now();
+  REQUIRE(scene.sessions.time_for(Obligation::kUnit, eve) == config.stall);
   ann.speed = 1;
   ann.compute_us = 1'000;
-  pass(scene.run.config.stranger_stall);
-  REQUIRE_FALSE(scene.sessions.overdue(ann, yes));
+  REQUIRE(scene.sessions.time_for(Obligation::kUnit, eve) == config.stranger_stall);
+  REQUIRE(scene.sessions.time_for(Obligation::kUnit, ann) == config.stall);
+  const Instant since = scene.outbox.now();
+  const auto debt = [&] {
+    return std::optional(Debt{Obligation::kUnit, since, since + config.stranger_stall});
+  };
+  scene.pass(config.stranger_stall);
+  eve.last_heard = scene.outbox.now();
   // The master may have been frozen, and has to hear her first.
   scene.sessions.tick();
-  REQUIRE_FALSE(scene.sessions.overdue(eve, yes));
+  REQUIRE_FALSE(scene.sessions.overdue(eve, debt));
   scene.sessions.tick();
-  REQUIRE(scene.sessions.overdue(eve, yes)->is_slow);
+  REQUIRE(scene.sessions.overdue(eve, debt)->is_miss);
+}
+
+TEST_CASE("sessions: a pause gives a stranger no time", "[sessions]") {
+  SessionsScene scene(AuditMode::kAll);
+  SessionState& eve = scene.join(1);
+  SessionState& ann = scene.join(2);
+  eve.standing.is_trusted = false;
+  const Debt debt{Obligation::kUnit, scene.outbox.now(), scene.outbox.now() + Millis(4'000)};
+  scene.pass(Millis(4'000));
+  for (SessionState* session : {&eve, &ann}) {
+    session->paused = "the machine is in use";
+    session->last_heard = session->paused_at = scene.outbox.now();
+  }
+  REQUIRE(scene.sessions.overdue(eve, [&] { return debt; }));
+  REQUIRE_FALSE(scene.sessions.overdue(ann, [&] { return debt; }));
+}
+
+TEST_CASE("sessions: whoever misses again and again gets no shards for longer and longer",
+          "[sessions]") {
+  SessionsScene scene(AuditMode::kAll);
+  const Millis first = scene.run.config.forget_slowness;
+  // Each time she comes again.
+  for (const int times : {1, 2, 4, 8}) {
+    SessionState& eve = scene.join(1);
+    eve.standing.is_trusted = false;
+    eve.is_proven = true;
+    scene.sessions.hold_back(eve);
+    REQUIRE(eve.held_back_until == scene.outbox.now() + first * times);
+    REQUIRE(scene.sessions.take(SessionId{1}));
+    REQUIRE(scene.join(1).held_back_until == scene.outbox.now() + first * times);
+    REQUIRE(scene.sessions.take(SessionId{1}));
+    scene.pass(first * times);
+    REQUIRE(scene.join(1).held_back_until == Instant{});
+    REQUIRE(scene.sessions.take(SessionId{1}));
+  }
+  // Others of her invite are not blamed for one that had proved itself.
+  REQUIRE(scene.join_stranger(2, InviteId{}).held_back_until == Instant{});
+}
+
+TEST_CASE("sessions: who is new and misses something holds back what else is new by its invite",
+          "[sessions]") {
+  SessionsScene scene(AuditMode::kAll);
+  SessionState& eve = scene.join_stranger(1, InviteId{5});
   scene.sessions.hold_back(eve);
-  const Instant until = scene.outbox.now() + scene.run.config.forget_slowness;
-  for (const std::uint64_t id : {1, 2}) REQUIRE(scene.sessions.take(SessionId{id}));
-  REQUIRE(scene.join(1).held_back_until == until);
-  REQUIRE(scene.join(2).held_back_until == Instant{});
+  const Instant until = eve.held_back_until;
+  REQUIRE(scene.sessions.take(SessionId{1}));
+  REQUIRE(scene.join_stranger(2, InviteId{5}).held_back_until == until);
+  REQUIRE(scene.sessions.take(SessionId{2}));
+  REQUIRE(scene.join_stranger(3, InviteId{6}).held_back_until == Instant{});
+}
+
+TEST_CASE("sessions: strangers cannot take the places that are kept for others", "[sessions]") {
+  SessionsScene scene(AuditMode::kAll, 4);
+  for (const std::uint64_t id : {1, 2, 3}) scene.join_stranger(id, InviteId{id});
+  SessionState& eve = scene.open(4);
+  eve.standing.is_trusted = false;
+  const auto refused =
+      scene.sessions.activate(SessionId{4}, eve, SessionsScene::hello(), kProtocolMax, 0);
+  REQUIRE(refused.error().message.find("3 strangers") != std::string::npos);
+  scene.join(5);
+  // The run's own volunteers come when it is full, too.
+  SessionState& referee = scene.open(6);
+  referee.standing.is_local = true;
+  REQUIRE(scene.sessions.activate(SessionId{6}, referee, SessionsScene::hello(), kProtocolMax, 0));
+}
+
+TEST_CASE("obligations: what volunteers can owe is met by a message each", "[sessions]") {
+  const std::vector<Message> all = {Hello{},      Heartbeat{},   ShardOffer{},  ShardReady{},
+                                    UnitResult{}, EvalResult{},  InputResult{}, ShardCommit{},
+                                    HandOver{},   ChunkRequest{}};
+  std::set<Obligation> met;
+  for (const Message& message : all) {
+    if (const auto one = met_by(message)) met.insert(*one);
+  }
+  REQUIRE(met == std::set<Obligation>(kObligations.begin(), kObligations.end()));
+  REQUIRE_FALSE(met_by(ChunkRequest{}));
 }
 
 TEST_CASE("sessions: four observers are answered between two ticks", "[sessions]") {

@@ -70,7 +70,9 @@ constexpr std::uint32_t kLabelsTrainedWholeWide = 200;
 constexpr std::uint32_t kFeatureList = 256;
 constexpr std::uint32_t kFeatureListLong = 64;  // where examples have many features
 constexpr double kFeaturesShort = 50;
-constexpr std::uint32_t kActiveListed = 64;
+constexpr double kActiveListed = 64;
+constexpr double kActiveListedMax = 256;
+constexpr double kActiveListedPerLabel = 16;
 constexpr double kDrawnLabels = 180;
 constexpr double kDrawsMin = 10;
 constexpr double kDrawsMax = 30;
@@ -226,8 +228,10 @@ void Chooser::choose_wide_sampling() {
       "longer lists cost time and find little more");
   const auto draws = static_cast<std::uint32_t>(
       std::clamp(kDrawnLabels / std::max(1.0, facts_.labels_per_point), kDrawsMin, kDrawsMax));
-  set("active_cap", &ModelConfig::active_cap, by_kind(1u, 1u, 2u) * kActiveListed,
-      "the hardest negatives; easier ones teach little");
+  const auto listed = static_cast<std::uint32_t>(
+      std::clamp(kActiveListedPerLabel * facts_.labels_per_point, kActiveListed, kActiveListedMax));
+  set("active_cap", &ModelConfig::active_cap, by_kind(1u, 1u, 2u) * listed,
+      "the hardest negatives, more of them where examples have many labels");
   set("random_negatives", &ModelConfig::random_negatives, by_kind(1u, 2u, 4u) * draws / 2,
       "frequent labels have no large weights, and are in no list");
   set("rehash_batches", &ModelConfig::rehash_batches,

@@ -10,6 +10,13 @@
 #include "common/natural_log.hpp"
 
 namespace gleaner {
+namespace {
+
+// A row scores by words from the start, so that its bias need not keep it silent as that of a row
+// of small weights must: scores far below 0 teach nothing.
+constexpr float kBiasRaise = 2.0F;
+
+}  // namespace
 
 std::uint64_t wide_features_kept(const ModelConfig& config, std::uint64_t examples) {
   return std::uint64_t{config.wide_features} * (4 + examples) / 4;
@@ -93,7 +100,7 @@ Result<void> WideStart::make_row(std::uint32_t label, WideRow& row) {
   for (const Weight& weight : weights_) {
     row.add(weight.feature, static_cast<float>(weight.sum * scale));
   }
-  row.bias = prior_log_odds(train_.points(), count);
+  row.bias = prior_log_odds(train_.points(), count) + kBiasRaise;
   row.own = static_cast<float>(scale * rarity_);
   return {};
 }

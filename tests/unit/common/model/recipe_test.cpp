@@ -182,6 +182,11 @@ TEST_CASE("recipe: texts get wide rows, and few or dense features a hidden layer
   REQUIRE(validate(wide).ok());
   REQUIRE(wide.sampling == Sampling::kLsh);
   REQUIRE(RunPlan(wide).round_count() == wide.epochs);
+  REQUIRE(wide.active_cap == 64);
+  texts.labels_per_point = 10;
+  REQUIRE(recipe(texts).model.active_cap == 160);
+  texts.labels_per_point = 40;
+  REQUIRE(recipe(texts).model.active_cap == 256);
   for (const RecipeKind kind : {RecipeKind::kFast, RecipeKind::kBest}) {
     REQUIRE(validate(recipe(texts, {.kind = kind}).model).ok());
   }

@@ -14,7 +14,7 @@ namespace {
 
 // A row scores by words from the start, so that its bias need not keep it silent as that of a row
 // of small weights must: scores far below 0 teach nothing.
-constexpr float kBiasRaise = 2.0F;
+constexpr float kBiasRaise = 1.0F;
 
 }  // namespace
 

@@ -3,7 +3,7 @@
 // / (examples that have it + 0.5)), over the features that it keeps, scaled to the length
 // `wide_scale`: training begins with the nearest label centroid. A label keeps its largest
 // features, and more of them the more examples it has: rare labels are told apart by a few words,
-// and frequent ones need thousands. Its bias is prior_log_odds() + 2, and its `own` the mean factor
+// and frequent ones need thousands. Its bias is prior_log_odds() + 1, and its `own` the mean factor
 // by which the sum was scaled.
 //
 // A label of the model file that a run begins with keeps the file's row, and what the training data

@@ -152,7 +152,7 @@ TEST_CASE("wide rows: a label begins as the scaled sum of its examples", "[wide]
       const bool is_first = of_neuron.empty();
       const std::uint32_t label = map.label_of_neuron(map.neurons(ShardId{s}).begin + neuron);
       REQUIRE(rows.values[i * (kWideWeights + 1) + kWideWeights] ==
-              (is_first ? prior_log_odds(run.model.points, run.label_counts[label]) + 2 : 0.0F));
+              (is_first ? prior_log_odds(run.model.points, run.label_counts[label]) + 1 : 0.0F));
       for (std::size_t k = 0; k < kWideWeights; ++k) {
         const std::uint32_t feature = rows.codes[i * (kWideWeights + 1) + 1 + k];
         if (feature == run.model.features) continue;

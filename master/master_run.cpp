@@ -161,9 +161,10 @@ void MasterRun::report(const Notice& notice) {
           asio::post(io_, [this] {
             if (!done_) own_->start_referee();
           });
-        } else if constexpr (std::is_same_v<T, VolunteerConvicted>) {
+        } else if constexpr (std::is_same_v<T, Conviction>) {
+          const Volunteer& who = one.who;
           if (!entrance_.is_open()) return;
-          entrance_.keep_out(one.identity, one.invite, one.name, one.what);
+          entrance_.keep_out(who.identity, who.invite, who.name, one.what);
         } else {
           console_.event(one);
         }
@@ -308,6 +309,7 @@ bool MasterRun::is_complete(const ResumePoint& resume) const {
 
 void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
   CoreConfig core = core_config(config_, data_);
+  core.holds_unaudited = keeper_.holds_unaudited();
   if (goes_on) core.min_volunteers = 1;  // they have been here
   core_.emplace(data_.model, std::move(core), resume);
   persister_.emplace(
@@ -367,7 +369,14 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   make_core(*resume, goes_on);
   if (!goes_on) announce(*resume);
   auto opened = entrance_.open({[this](Arrival arrival) { runner_->receive(std::move(arrival)); },
-                                [this](const Gate::Verdict& verdict) { runner_->expel(verdict); }});
+                                {[this](const Gate::Verdict& verdict) { runner_->expel(verdict); },
+                                 [this](const KeyId& key, const std::string& name) {
+                                   // Whoever banned it has its answer first.
+                                   asio::post(io_, [this, key, name] {
+                                     if (!done_) runner_->ban(key, name);
+                                   });
+                                 }}});
+
   if (!opened) return fail(folder_.named(opened.error()), ExitCode::kNetwork);
   keeper_.begin(resume->checkpoint);
   if (auto begun = begin_web(); !begun) return fail(begun.error(), ExitCode::kStore);

@@ -67,6 +67,12 @@ Result<void> RunStore::stage(RoundIndex round, ShardId shard, std::uint32_t part
   return impl_->staged.add(round, shard, part, parts, update);
 }
 
+Result<bool> RunStore::has_rows(ShardId shard, std::span<const std::uint32_t> rows) {
+  const Result<SelectedRows> selected = impl_->rows.read_selected(shard, rows);
+  if (!selected) return selected.error();
+  return std::ranges::count(selected->is_stored, 0) == 0;
+}
+
 Result<void> RunStore::drop_staged(RoundIndex round, ShardId shard) {
   return impl_->staged.erase_shard(std::max(round, impl_->checkpoint), shard);
 }

@@ -137,6 +137,9 @@ class RunStore {
   // the checkpoint.
   Result<void> stage(RoundIndex round, ShardId shard, std::uint32_t part, std::uint32_t parts,
                      const SparseUpdate& update);
+  // Whether the checkpoint holds all of the rows, which ascend and are within the shard. Rows of a
+  // shard that are not stored have their initial values, but wide rows exist only where stored.
+  Result<bool> has_rows(ShardId shard, std::span<const std::uint32_t> rows);
   // Drops what is staged of the shard for `round` and later ones, so that another commit can come
   // in its place. Costs nothing where there is none.
   Result<void> drop_staged(RoundIndex round, ShardId shard);

@@ -104,6 +104,11 @@ bool is_suspended(const Invite& invite) {
   return invite.is_reusable && !invite.is_trusted && invite.convictions >= kConvictionsMax;
 }
 
+bool is_banned(const AccessBook& book, const KeyId& key) {
+  const auto rule = book.peers.find(key);
+  return rule != book.peers.end() && rule->second.is_banned;
+}
+
 const char* state_of(const Invite& invite, std::int64_t now) {
   if (invite.is_revoked) return "revoked";
   if (is_expired(invite, now)) return "expired";
@@ -168,11 +173,10 @@ Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key
   if (!shown) return shown.error();
   if (raw(*shown) == 0) return Standing{key, Role::kAdmin, true, false, *shown};
   Invite& entry = book.invites.at(*shown);
-  const auto rule = book.peers.find(key);
-  if (rule != book.peers.end() && rule->second.is_banned) {
-    return refused(
-        fmt::format("this key is banned{}: ask the master's owner",
-                    rule->second.reason.empty() ? "" : " (" + rule->second.reason + ")"));
+  if (is_banned(book, key)) {
+    const std::string& reason = book.peers.at(key).reason;
+    return refused(fmt::format("this key is banned{}: ask the master's owner",
+                               reason.empty() ? "" : " (" + reason + ")"));
   }
   if (!entry.is_reusable) {
     if (entry.used_by && *entry.used_by != key) {
@@ -196,10 +200,10 @@ Result<PeerRule*> rule_of(AccessBook& book, const KeyId& key) {
 
 std::string reason_to_go(const AccessBook& book, const Standing& standing, std::int64_t now) {
   if (standing.is_local || raw(standing.invite) == 0) return "";
-  const auto rule = book.peers.find(standing.identity);
-  if (rule != book.peers.end() && rule->second.is_banned) {
+  if (is_banned(book, standing.identity)) {
+    const std::string& reason = book.peers.at(standing.identity).reason;
     return fmt::format("the master's owner has banned this key{}",
-                       rule->second.reason.empty() ? "" : " (" + rule->second.reason + ")");
+                       reason.empty() ? "" : " (" + reason + ")");
   }
   const auto invite = book.invites.find(standing.invite);
   if (invite == book.invites.end() || invite->second.is_revoked) {

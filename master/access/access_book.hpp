@@ -56,6 +56,8 @@ Result<InviteId> add_invite(AccessBook& book, Invite invite);
 // Whether strangers that are new may no longer come by it: several that did were convicted.
 bool is_suspended(const Invite& invite);
 
+bool is_banned(const AccessBook& book, const KeyId& key);
+
 // "open", "used", "expired", "revoked", "suspended".
 const char* state_of(const Invite& invite, std::int64_t now);
 

@@ -33,11 +33,10 @@ Refusal no_introduction(const Message& first) {
 
 }  // namespace
 
-Result<std::unique_ptr<Gate>> Gate::open(const std::string& store,
-                                         std::function<void(const Verdict&)> on_change) {
+Result<std::unique_ptr<Gate>> Gate::open(const std::string& store, Observer observer) {
   std::unique_ptr<Gate> gate(new Gate());
   gate->store_ = store;
-  gate->on_change_ = std::move(on_change);
+  gate->observer_ = std::move(observer);
   auto key = KeyPair::load_or_make(master_key_path(store));
   if (!key) return key.error();
   gate->key_ = *key;
@@ -177,14 +176,23 @@ std::variant<Standing, Message> Gate::manage_for(const AccessRequest& request, s
   Result<AccessAnswer> answer = manage(changed, *key_, request, seen, now);
   if (!answer) return refusal(answer.error());
   const bool is_change = !(changed == book_);
+  const AccessBook before = book_;
   if (auto stored = store_changes(std::move(changed)); !stored) return refusal(stored.error());
   if (is_change) judge(now);
+  report_bans(before);
   return std::move(*answer);
 }
 
+void Gate::report_bans(const AccessBook& before) const {
+  if (!observer_.on_ban) return;
+  for (const auto& [key, rule] : book_.peers) {
+    if (rule.is_banned && !is_banned(before, key)) observer_.on_ban(key, rule.name);
+  }
+}
+
 void Gate::judge(std::int64_t now) {
-  if (!on_change_) return;
-  on_change_([this, now](const Standing& standing) -> std::optional<Refusal> {
+  if (!observer_.on_change) return;
+  observer_.on_change([this, now](const Standing& standing) -> std::optional<Refusal> {
     if (const std::string reason = reason_to_go(book_, standing, now); !reason.empty()) {
       return Refusal{ErrorCode::kInvite, reason, false};
     }

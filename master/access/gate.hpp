@@ -30,11 +30,16 @@ class Gate {
   // Says which refusal ends the session of somebody who is here, if any.
   using Verdict = std::function<std::optional<Refusal>(const Standing&)>;
 
+  struct Observer {
+    // A verdict that is to be applied to all who are here; it lasts for the call. May be empty.
+    std::function<void(const Verdict&)> on_change;
+    // An administrator keeps the key, of a volunteer of this name, out. May be empty.
+    std::function<void(const KeyId&, const std::string& name)> on_ban;
+  };
+
   // Opens the gate of a master that encrypts. Makes what is missing in the folder `store`: a key, a
-  // book, and for a new book one reusable invite for trusted volunteers. `on_change` is called with
-  // a verdict that is to be applied to all who are here; the verdict lasts for the call.
-  static Result<std::unique_ptr<Gate>> open(const std::string& store,
-                                            std::function<void(const Verdict&)> on_change);
+  // book, and for a new book one reusable invite for trusted volunteers.
+  static Result<std::unique_ptr<Gate>> open(const std::string& store, Observer observer);
   // Opens the gate of a master that does not encrypt: whoever comes is a trusted volunteer, or an
   // observer.
   static std::unique_ptr<Gate> open_to_all();
@@ -68,6 +73,8 @@ class Gate {
   std::variant<Standing, Message> manage_for(const AccessRequest& request, std::int64_t now);
   void remember(const Standing& standing, const std::string& name, const std::string& peer);
   Result<void> store_changes(AccessBook changed);
+  // Tells whom the book bans, and `before` did not.
+  void report_bans(const AccessBook& before) const;
   // Lets on_change judge who is here.
   void judge(std::int64_t now);
 
@@ -76,7 +83,7 @@ class Gate {
   std::optional<KeyPair> key_;
   AccessBook book_;
   std::shared_ptr<const PageAccess> page_access_;  // null: of an earlier book
-  std::function<void(const Verdict&)> on_change_;
+  Observer observer_;
   // How often volunteers that nobody vouches for may join, in all and by one invite.
   RateBudget joins_{{1024, 16}, {64, 2}};
   std::map<KeyId, SeenPeer> seen_;       // of late

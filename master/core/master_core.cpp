@@ -116,7 +116,7 @@ void MasterCore::on(Folded& event) {
 }
 
 void MasterCore::on(const GradientsAdded& event) {
-  if (sessions_.find(event.session) != nullptr) refuse(event.session, *event.error);
+  audits_.convict({event.sender, event.error->message, true});
 }
 
 void MasterCore::on(ChunkRead& event) {
@@ -236,6 +236,16 @@ void MasterCore::leave(SessionId id, SessionState& session, const Leaving& leavi
   placement_.ask_back(id, session, leaving.reason);
 }
 
+void MasterCore::on(const Banned& event) {
+  if (!may_be_unaudited(event.key)) return;
+  finish({Outcome::kFalsified,
+          {ErrorCode::kFault,
+           fmt::format("{} is banned: what it did and nobody audited is trained again without it",
+                       event.name)},
+          std::nullopt,
+          {event.key}});
+}
+
 // ---- Time --------------------------------------------------------------------------------------
 
 void MasterCore::on(const Tick&) {
@@ -288,16 +298,17 @@ void MasterCore::judge() {
   std::string falsified_by;
   std::vector<KeyId> convicted;
   for (const Conviction& guilty : audits_.take_convictions()) {
-    outbox_.tell(VolunteerConvicted{guilty.identity, guilty.invite, guilty.name, guilty.what});
+    const Volunteer& who = guilty.who;
+    outbox_.tell(guilty);
     outbox_.log(LogLevel::kError, "convicted",
-                fmt::format("{} is kept out of this run: {}", guilty.name, guilty.what));
-    if (const SessionState* const session = sessions_.find(guilty.session)) {
+                fmt::format("{} is kept out of this run: {}", who.name, guilty.what));
+    if (const SessionState* const session = sessions_.find(who.session)) {
       ++sessions_.account(*session).faults;
-      refuse(guilty.session, {ErrorCode::kFault, "its answers are false: " + guilty.what});
+      refuse(who.session, {ErrorCode::kFault, "its answers are false: " + guilty.what});
     }
-    convicted.push_back(guilty.identity);
+    convicted.push_back(who.identity);
     // An auditor's lies reach no model, but it may have had work of its own that nobody audited.
-    if (guilty.is_holder || run_.config.audit == AuditMode::kAdaptive) falsified_by = guilty.name;
+    if (guilty.is_holder || may_be_unaudited(who.identity)) falsified_by = who.name;
   }
   if (falsified_by.empty()) return;
   finish({Outcome::kFalsified,
@@ -306,6 +317,12 @@ void MasterCore::judge() {
                        rounds_.checkpoint(), falsified_by, rounds_.checkpoint())},
           std::nullopt,
           std::move(convicted)});
+}
+
+bool MasterCore::may_be_unaudited(const KeyId& key) const {
+  const CoreConfig& config = run_.config;
+  return (config.audit == AuditMode::kAdaptive || config.holds_unaudited) &&
+         sessions_.may_have_trained(key);
 }
 
 void MasterCore::refuse(SessionId id, const Error& error) {

@@ -93,6 +93,7 @@ class MasterCore {
 
   void on(const StopRequested& event) { finish_if(rounds_.on(event)); }
 
+  void on(const Banned& event);
   void on(const Tick& event);
   // Counts a message that has left. It decides nothing, so that nothing is scheduled after it.
   void on(const MessageSent& event);
@@ -107,8 +108,10 @@ class MasterCore {
   // -- what is next
   void schedule();
   void let_leavers_go();
-  // Keeps out whoever gave false answers; the end of the run if they are in an open round.
+  // Keeps out whoever gave false answers; the end of the run if the model may hold some.
   void judge();
+  // Whether a checkpoint may hold work of the key that nobody audited.
+  [[nodiscard]] bool may_be_unaudited(const KeyId& key) const;
 
   // -- ends
   // Ends the session with a refusal; only after kBusy is the volunteer to try again.

@@ -35,7 +35,7 @@ Result<void> Entrance::open(Observer observer) {
   if (!acceptor) return acceptor.error();
   acceptor_.emplace(std::move(*acceptor));
   config_.network.listen = to_text(acceptor_->local_endpoint());
-  if (auto opened = open_gate(std::move(observer.on_change)); !opened) return opened;
+  if (auto opened = open_gate(std::move(observer.gate)); !opened) return opened;
   raise_descriptor_limit();
   TcpLinkOptions options = link_options(config_);
   options.tls = tls_ ? &*tls_ : nullptr;
@@ -53,14 +53,14 @@ void Entrance::close() {
   if (lobby_) lobby_->stop();
 }
 
-Result<void> Entrance::open_gate(std::function<void(const Gate::Verdict&)> on_change) {
+Result<void> Entrance::open_gate(Gate::Observer observer) {
   if (config_.network.insecure) {
     gate_ = Gate::open_to_all();
     console_.log(LogLevel::kWarning,
                  "--insecure: nothing is encrypted, and anybody who reaches the port takes part; "
                  "without this flag, connections are encrypted and take an invite");
   } else {
-    auto gate = Gate::open(store_, std::move(on_change));
+    auto gate = Gate::open(store_, std::move(observer));
     if (!gate) return gate.error();
     gate_ = std::move(*gate);
     tls_.emplace(*gate_->key());

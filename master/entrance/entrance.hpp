@@ -24,8 +24,7 @@ class Entrance {
  public:
   struct Observer {
     std::function<void(Arrival)> on_arrival;
-    // Who is here is to be judged again: an invite was revoked, or a key banned.
-    std::function<void(const Gate::Verdict&)> on_change;
+    Gate::Observer gate;
   };
 
   // All of it outlives the entrance.
@@ -53,7 +52,7 @@ class Entrance {
   void warn_of_stranger(const std::string& text);
 
  private:
-  Result<void> open_gate(std::function<void(const Gate::Verdict&)> on_change);
+  Result<void> open_gate(Gate::Observer observer);
 
   asio::io_context& io_;
   TaskGroup& tasks_;

@@ -58,6 +58,10 @@ Result<RoundIndex> go_back(const std::string& store, RunStore& run, RoundIndex r
 
 }  // namespace
 
+bool has_kept_to_go_back(const std::string& store) {
+  return !kept_checkpoints(store).empty();
+}
+
 Result<void> keep_to_go_back(const HeldFolder& folder, RoundIndex now) {
   if (auto in_place = folder.check(); !in_place) return in_place;
   const std::string& store = folder.path();

@@ -17,6 +17,8 @@ namespace gleaner {
 // Keeps checkpoint `now` of the store in `folder`, and drops those that no longer need be kept. For
 // the thread of the store.
 Result<void> keep_to_go_back(const HeldFolder& folder, RoundIndex now);
+// Whether any is kept.
+[[nodiscard]] bool has_kept_to_go_back(const std::string& store);
 
 // Puts `run`, whose folder is `store`, back to a kept checkpoint before the first round in which
 // one of `liars` took part unaudited; does nothing where there is no such round. The console is

@@ -21,12 +21,15 @@ Keeper::Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& fo
 }
 
 Result<void> Keeper::undo_work_of_banned(Console& console) {
-  if (!may_miss_lies_) return {};
   return gleaner::undo_work_of_banned(config_.run.store, store_, console);
 }
 
 Result<void> Keeper::undo_work_of(const std::vector<KeyId>& liars, Console& console) {
   return gleaner::undo_work_of(config_.run.store, store_, liars, console);
+}
+
+bool Keeper::holds_unaudited() const {
+  return has_kept_to_go_back(config_.run.store);
 }
 
 void Keeper::folded(RoundIndex checkpoint) {

@@ -30,6 +30,9 @@ class Keeper {
   Result<void> undo_work_of_banned(Console& console);
   Result<void> undo_work_of(const std::vector<KeyId>& liars, Console& console);
 
+  // Whether an earlier start kept checkpoints to go back to, since not all work was audited.
+  [[nodiscard]] bool holds_unaudited() const;
+
   // -- by the thread that uses the store, between two tasks
   // The run begins with the checkpoint.
   void begin(RoundIndex checkpoint) { keep_to_go_back(checkpoint); }

@@ -65,6 +65,10 @@ class CoreRunner {
   void receive(Arrival arrival);
   // Ends the sessions for which `verdict` has a refusal.
   void expel(const std::function<std::optional<Refusal>(const Standing&)>& verdict);
+
+  // Keeps the key out from now on, of a volunteer of this name, and undoes what nobody audited.
+  void ban(const KeyId& key, const std::string& name) { handle(Banned{key, name}); }
+
   void stop();
 
   // Ends the run: something around the core broke.

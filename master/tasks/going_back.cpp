@@ -5,6 +5,7 @@
 namespace gleaner {
 
 Result<std::optional<RoundIndex>> first_unaudited(RunStore& run, const std::vector<KeyId>& keys) {
+  if (keys.empty()) return std::optional<RoundIndex>();
   for (RoundIndex round = 0; round < run.checkpoint(); ++round) {
     const Result<Receipts> receipts = run.receipts(round);
     if (!receipts) return receipts.error();

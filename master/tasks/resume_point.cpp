@@ -52,7 +52,7 @@ Result<ResumePoint> read_resume_point(RunStore& run) {
   const auto accounts = run.accounts();
   if (!accounts) return accounts.error();
   for (const VolunteerAccount& account : *accounts) {
-    if (account.commits == 0 || resume.proven.size() >= kPeersMax) continue;
+    if (account.commits == 0) continue;
     resume.proven.insert({account.identity_high, account.identity_low});
   }
   return resume;

@@ -111,7 +111,7 @@ Event Worker::run_task(const ForwardTask& task) {
 }
 
 Event Worker::run_task(const AddGradientsTask& task) {
-  GradientsAdded done{task.session, {}};
+  GradientsAdded done{task.sender, {}};
   for (const AddGradientsTask::Part& part : task.parts) {
     const auto added = add_gradient(*part.codes, *part.packed, *part.sum);
     if (!added && !done.error) done.error = added.error();

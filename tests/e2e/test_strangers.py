@@ -164,6 +164,24 @@ class Strangers(EndToEndTest):
         self.check_honest(master)
         self.assertEqual(self.banned(), ["eve"])
 
+    def test_under_adaptive_audits_a_ban_undoes_at_once_what_nobody_audited(self):
+        self.setup = self.setup.with_flag("--epochs", 400)
+        master = self.start(3, "--audit", "adaptive", "--audit-share", 0.001)
+        for _ in range(3):
+            self.cluster.volunteer(self.invite(), once=False)
+        master.wait_checkpoint(20)
+        peers = json.loads(self.cluster.gleaner("peers", self.store, "--json"))["peers"]
+        answer = self.cluster.gleaner("ban", peers[0]["id"], self.store)
+        self.assertIn("is banned", answer)
+        deadline = time.monotonic() + RUN_SECONDS
+        while "the run goes back to checkpoint" not in master.said():
+            self.assertLess(time.monotonic(), deadline, master.said())
+            time.sleep(0.1)
+        self.assertIn("what it did and nobody audited is trained again without it", master.said())
+        master.wait_checkpoint(40)
+        receipts = json.loads(self.cluster.gleaner("receipts", self.store, "--json"))
+        self.assertNotIn(peers[0]["id"], {entry["key"] for entry in receipts["unaudited"]})
+
     def test_under_adaptive_audits_a_ban_undoes_what_nobody_audited(self):
         flags = ("--audit", "adaptive", "--audit-share", 0.001)
         port = free_port()
@@ -185,7 +203,8 @@ class Strangers(EndToEndTest):
         self.assertIn({"round": first, "key": bad["holder"]}, all_told["unaudited"])
         self.assertIn("took part unaudited", self.cluster.gleaner("receipts", self.store))
         self.cluster.gleaner("ban", bad["holder"], self.store)
-        again = self.start(2, *flags, port=port)
+        # The same holds where later work is all audited.
+        again = self.start(2, "--audit", "all", port=port)
         self.check_honest(again)
         self.assertRegex(again.said(), f"did in round {first}: the run goes back to checkpoint")
         holders = {receipt["holder"] for receipt in

@@ -78,6 +78,17 @@ TEST_CASE("adaptive: when all lies were caught the model is the honest one", "[s
   }
 }
 
+// Each of these seeds has once stopped the run, or held it up.
+TEST_CASE("adaptive: storms that a promise was once broken in", "[sim]") {
+  SmallWorld world;
+  for (const std::uint64_t seed : {749, 767}) {
+    const ClusterResult result = world.run(world.adaptive_storm(seed));
+    INFO("seed " << seed);
+    for (const std::string& violation : result.violations) FAIL_CHECK(violation);
+    REQUIRE(result.finished);
+  }
+}
+
 TEST_CASE("adaptive: in storms too, and the run goes back only once for each liar", "[sim]") {
   SmallWorld world;
   const std::uint64_t seeds = seeds_from_environment(40);

@@ -76,8 +76,8 @@ std::string describe_notice(const Notice& notice) {
           [](const LogLine& n) { return fmt::format("{}: {}", n.kind, n.message); },
           [](const Paused& n) { return "paused: " + n.reason; },
           [](const Resumed&) { return std::string("resumed"); },
-          [](const VolunteerConvicted& n) {
-            return fmt::format("{} is convicted: {}", n.name, n.what);
+          [](const Conviction& n) {
+            return fmt::format("{} is convicted: {}", n.who.name, n.what);
           },
           [](const RefereeWanted&) { return std::string("a referee is wanted"); },
       },

@@ -37,6 +37,9 @@ constexpr std::array<const char*, kFaultKinds> kNames = {
 // Distinct from the stream that steers the run itself.
 constexpr std::uint64_t kPlanStream = 1;
 
+// One volunteer may hold this many, in all its shards.
+constexpr std::size_t kRowsMost = 128;
+
 class Draw {
  public:
   explicit Draw(std::uint64_t seed) : random_(seed, Purpose::kSimulation, kPlanStream) {}
@@ -141,6 +144,12 @@ void draw(ClusterOptions& options, std::uint64_t seed) {
   options.master.lends_input = draw.chance(1, 3);
   options.volunteer.commit_parts_in_flight = draw.between(1u, 8u);
   options.commit_part_rows = draw.one_of({1u, 2u, 4u, 4u, 64u});
+  // Such tiny parts take a round trip each, which bytes do not account for: a volunteer that holds
+  // all must be able to commit in time.
+  const auto turns = static_cast<std::int64_t>(
+      kRowsMost / (options.commit_part_rows * options.volunteer.commit_parts_in_flight));
+  const auto round_trips = std::chrono::duration_cast<Millis>(2 * options.link.latency_max * turns);
+  options.master.stall = std::max(options.master.stall, 2 * round_trips);
 }
 
 std::vector<std::string> describe(const ClusterOptions& options) {

@@ -286,10 +286,10 @@ void MasterProcess::saw(const Notice& notice) {
       if (life == life_) referee_wanted_();
     });
   }
-  if (const auto* convicted = std::get_if<VolunteerConvicted>(&notice)) {
-    banned_.insert(convicted->identity);
-    result_.convicted.insert(convicted->name);
-    context_.log.line("master", "convicts " + convicted->name + ": " + convicted->what);
+  if (const auto* convicted = std::get_if<Conviction>(&notice)) {
+    banned_.insert(convicted->who.identity);
+    result_.convicted.insert(convicted->who.name);
+    context_.log.line("master", "convicts " + convicted->who.name + ": " + convicted->what);
   }
   const auto* line = std::get_if<LogLine>(&notice);
   if (line == nullptr) return;
@@ -342,7 +342,6 @@ void MasterProcess::cut_rates() {
 }
 
 Result<void> MasterProcess::undo_work_of_banned(RunStore& run) {
-  if (config_.audit != AuditMode::kAdaptive) return {};
   const auto round = first_unaudited(run, {banned_.begin(), banned_.end()});
   if (!round) return round.error();
   const auto kept = *round ? kept_.upper_bound(**round) : kept_.begin();

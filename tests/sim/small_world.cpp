@@ -38,6 +38,7 @@ ModelConfig SmallWorld::model() const {
   model.rehash_batches = 3;
   model.output_rate = 0.05F;
   model.input_rate = 0.02F;
+  model.divergence_factor = 2.0F;
   return model;
 }
 

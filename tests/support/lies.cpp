@@ -57,6 +57,12 @@ std::map<std::string, Lie> lies_in_units() {
       {"digest", about_outcome([](ShardOutcome& o) { o.gradient_digest ^= 1; })},
       {"digest-zero", about_outcome([](ShardOutcome& o) { o.gradient_digest = 0; })},
       {"loss", about_outcome([](ShardOutcome& o) { o.loss += 1; })},
+      {"loss-low", about<UnitResult>([](UnitResult& r) {
+         for (BatchResult& batch : r.batches) {
+           for (ShardOutcome& outcome : batch.shards) outcome.loss /= 16;
+         }
+         return r.batches.back().shards.front().loss != 0;
+       })},
       {"loss-negative", about_outcome([](ShardOutcome& o) { o.loss = -o.loss - 1; })},
       {"loss-vast", about_outcome([](ShardOutcome& o) { o.loss = std::int64_t{1} << 60; })},
       {"active", about_outcome([](ShardOutcome& o) { ++o.active; })},
@@ -67,6 +73,13 @@ std::map<std::string, Lie> lies_in_units() {
        })},
       {"gradient-flipped", about_gradient([](Bytes& g) {
          for (std::size_t i = g.size() / 2; i < g.size(); ++i) g[i] ^= 0xFF;
+         return true;
+       })},
+      // Fewer bits suffice for its entries than it says.
+      {"gradient-unfit", about_gradient([](Bytes& g) {
+         const auto half = g.begin() + static_cast<std::ptrdiff_t>(g.size() / 2);
+         if (std::all_of(half, g.end(), [](std::uint8_t byte) { return byte == 0; })) return false;
+         std::fill(half, g.end(), std::uint8_t{0});
          return true;
        })},
       {"gradient-of-another-batch", about<UnitResult>([](UnitResult& r) {

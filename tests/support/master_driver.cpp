@@ -89,6 +89,13 @@ SessionId MasterDriver::join_referee() {
   return join_as("referee", {kRefereeIdentity, Role::kVolunteer, true, true, {}});
 }
 
+void MasterDriver::ban(const std::string& name) {
+  for (const AccountRecord& account : core_.accounts()) {
+    if (account.name == name) return handle(Banned{account.identity, name});
+  }
+  throw std::invalid_argument("nobody is called " + name);
+}
+
 void MasterDriver::say(SessionId id, Message message) {
   handle(MessageReceived{id, std::move(message), 10});
 }
@@ -196,7 +203,7 @@ Event MasterDriver::answer(const ForwardTask& task) const {
 }
 
 Event MasterDriver::answer(const AddGradientsTask& task) {
-  GradientsAdded event{task.session, {}};
+  GradientsAdded event{task.sender, {}};
   for (const AddGradientsTask::Part& part : task.parts) {
     const auto added = add_gradient(*part.codes, *part.packed, *part.sum);
     if (!added) event.error = added.error();

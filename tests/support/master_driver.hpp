@@ -39,6 +39,8 @@ class MasterDriver {
   void corrupt(SessionId id, std::function<void(Message&)> lie) { lies_[id] = std::move(lie); }
 
   void close(SessionId id);
+  // The owner bans it.
+  void ban(const std::string& name);
 
   // -- time
   void tick(Micros passed = Micros(0));

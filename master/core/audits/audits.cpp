@@ -6,13 +6,6 @@
 #include <utility>
 
 namespace gleaner {
-namespace {
-
-Conviction person(SessionId id, const SessionState& session) {
-  return {id, session.standing.identity, session.standing.invite, session.name(), {}, false};
-}
-
-}  // namespace
 
 // ---- Claims ------------------------------------------------------------------------------------
 
@@ -23,8 +16,7 @@ Audits::Case& Audits::case_of(SessionId holder, const SessionState& session) {
   by_holder_.emplace(holder, id);
   Case& own = cases_[id];
   own.holder = holder;
-  own.who = person(holder, session);
-  own.who.is_holder = true;
+  own.who = session.who(holder);
   return own;
 }
 
@@ -218,7 +210,7 @@ bool Audits::agree(CaseId id, Case& own, const Place& place, const Fingerprint& 
     return is_same;
   }
   if (is_same) return true;
-  if (auditor != nullptr) own.dissent = Dissent{place, again, person(*own.auditor, *auditor)};
+  if (auditor != nullptr) own.dissent = Dissent{place, again, auditor->who(*own.auditor)};
   outbox_.log(LogLevel::kWarning, "audit_differs",
               fmt::format("{} of {} differs from what {} gets: a trusted volunteer does it again "
                           "and decides",
@@ -241,9 +233,9 @@ std::string Audits::describe(const Case& own, const Place& place) {
   return fmt::format("the answer for batches {} to {}", unit.first, unit.first + unit.batches - 1);
 }
 
-void Audits::convict(Conviction who, const Case& own, const Place& place) {
-  who.what = describe(own, place) + " is not what a trusted volunteer gets";
-  convictions_.push_back(std::move(who));
+void Audits::convict(const Volunteer& who, const Case& own, const Place& place) {
+  convict({who, describe(own, place) + " is not what a trusted volunteer gets",
+           who.session == own.holder});
 }
 
 // ---- What follows ------------------------------------------------------------------------------

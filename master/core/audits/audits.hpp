@@ -49,16 +49,6 @@ struct AuditedPiece {
   [[nodiscard]] bool is_open() const { return !is_confirmed && !is_excused; }
 };
 
-// Somebody whose answer was false.
-struct Conviction {
-  SessionId session{};  // it may be over
-  KeyId identity;
-  InviteId invite{};
-  std::string name;
-  std::string what;        // "its answer for batches 12 to 15 is not what a trusted volunteer gets"
-  bool is_holder = false;  // its work is in the open rounds, which must be trained again
-};
-
 class Audits {
  public:
   // All of it outlives the audits.
@@ -81,6 +71,9 @@ class Audits {
   void committed_again(SessionId auditor, const CommitKey& commit, const Fingerprint& content);
 
   // -- what follows
+  // An answer is known to be false without an audit.
+  void convict(Conviction guilty) { convictions_.push_back(std::move(guilty)); }
+
   // Appoints auditors, lends them shards, and takes back what no case needs.
   void update();
   void session_gone(SessionId id);
@@ -131,7 +124,7 @@ class Audits {
   struct Dissent {
     Place place;
     Fingerprint answer{};
-    Conviction auditor;  // in case it is the auditor who lied
+    Volunteer auditor;  // in case it is the auditor who lied
   };
 
   // A shard in a case.
@@ -145,7 +138,7 @@ class Audits {
 
   struct Case {
     SessionId holder{};
-    Conviction who;  // the holder
+    Volunteer who;  // the holder
     bool has_left = false;
     std::optional<SessionId> auditor;
     std::deque<AuditedPiece> pieces;
@@ -182,7 +175,7 @@ class Audits {
   [[nodiscard]] bool has_excused(const Case& own, RoundIndex last) const;
   // The whole rounds of the case before `checkpoint` count for its holder.
   void count_confirmed_rounds(const Case& own, RoundIndex checkpoint);
-  void convict(Conviction who, const Case& own, const Place& place);
+  void convict(const Volunteer& who, const Case& own, const Place& place);
   // "the answer for batches 12 to 15".
   [[nodiscard]] static std::string describe(const Case& own, const Place& place);
 

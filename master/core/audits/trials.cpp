@@ -155,7 +155,8 @@ void Trials::begin(SessionId id, SessionState& session) {
   session.is_on_trial = true;
   session.no_shards = "it is new, and first does a unit again whose answer is known";
   LeaseGrant grant = placement_.grant_on_trial(exercise_->shard, exercise_->round);
-  trials_[id] = {grant.lease, placement_.begin_debt(Obligation::kLoad, id, session)};
+  trials_[id] = {grant.lease,
+                 placement_.begin_debt(Obligation::kLoad, grant.lease.shard, id, session)};
   outbox_.send(id, std::move(grant));
 }
 

@@ -59,6 +59,8 @@ struct CoreConfig {
   std::uint32_t newcomer_rounds = 2;
   double audit_share = 0.1;
   std::uint64_t audit_secret = 0;
+  // Under other modes: an earlier start was adaptive, so that checkpoints may hold unaudited work.
+  bool holds_unaudited = false;
 };
 
 // Where a run stands when the master starts.

@@ -13,7 +13,7 @@ namespace gleaner {
 
 struct Divergence {
   enum class Sign : std::uint8_t {
-    kLoss,        // nats an example: of the round, and the lowest of a round before
+    kLoss,        // nats an example: of the round, and the lowest that counts before
     kCodeLength,  // mean length of hidden codes: of the round, and the longest before it
   };
   Sign sign = Sign::kLoss;

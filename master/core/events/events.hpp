@@ -45,7 +45,7 @@ struct AddGradientsTask {
     std::shared_ptr<std::vector<std::int32_t>> sum;  // examples x H
   };
 
-  SessionId session{};
+  Volunteer sender;
   std::vector<Part> parts;
 };
 
@@ -111,7 +111,8 @@ struct StageTask {
   std::uint32_t part = 0;
   std::uint32_t parts = 1;
   std::shared_ptr<const SparseUpdate> update;
-  LeaseEpoch lease{};  // under which it was sent
+  LeaseEpoch lease{};              // under which it was sent
+  bool may_have_odd_rows = false;  // a stranger's: wide shards lack some rows
 };
 
 // Fold a whole round -> Folded.
@@ -215,9 +216,9 @@ struct BackwardDone {
   std::vector<SharedBytes> packed;
 };
 
-// With an error, the volunteer encodes numbers as no volunteer does. They are added all the same.
+// With an error, the sender encodes numbers as no volunteer does: the sums are false from then on.
 struct GradientsAdded {
-  SessionId session{};
+  Volunteer sender;
   std::optional<Error> error;
 };
 
@@ -262,6 +263,7 @@ struct Staged {
   std::uint32_t part = 0;
   std::uint32_t parts = 1;
   LeaseEpoch lease{};
+  std::optional<Error> refusal{};  // nothing is stored, since the shard has no such rows
 
   [[nodiscard]] bool is_last() const { return part + 1 == parts; }
 };
@@ -293,12 +295,18 @@ struct TaskFailed {
 
 struct StopRequested {};
 
+// The owner keeps a key out from now on.
+struct Banned {
+  KeyId key;
+  std::string name;
+};
+
 // Time has passed; sent a few times a second.
 struct Tick {};
 
 using Event = std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
                            PointsRead, InputCommitted, EvalForwardDone, EvalChunkScored,
                            EvalFinished, Staged, Folded, ChunkRead, HistoryRecorded, StoreFull,
-                           TaskFailed, StopRequested, Tick, MessageSent, GradientsAdded>;
+                           TaskFailed, StopRequested, Banned, Tick, MessageSent, GradientsAdded>;
 
 }  // namespace gleaner

@@ -11,16 +11,25 @@
 namespace gleaner {
 
 struct LearningSoFar {
-  double lowest_loss = -1;         // of a round, nats an example; negative: no round yet
+  // By this share a round's loss is to be lower to count. So few rounds decide when later ones have
+  // diverged, and these can be audited.
+  static constexpr double kLowerBy = 0.1;
+
+  double lowest_loss = -1;         // of a round that counts, nats an example; negative: none yet
   double longest_codes = 0;        // mean length of hidden codes in a round
   double best_p_at_1 = -1;         // of an evaluation
   RoundIndex best_checkpoint = 0;  // the first that had it
   std::uint32_t evaluations_since_best = 0;
 
-  // A loss of 0 is passed over: beside it every later round would have diverged.
+  // Whether the loss becomes the one that later rounds are compared with. A loss of 0 does not:
+  // beside it every later round would have diverged.
+  [[nodiscard]] bool is_lower(double loss) const {
+    return loss > 0 && (lowest_loss < 0 || loss < (1 - kLowerBy) * lowest_loss);
+  }
+
   void add_round(double loss, double code_length) {
     if (loss <= 0) return;
-    if (lowest_loss < 0 || loss < lowest_loss) lowest_loss = loss;
+    if (is_lower(loss)) lowest_loss = loss;
     longest_codes = std::max(longest_codes, code_length);
   }
 

@@ -65,18 +65,25 @@ struct Resumed {
   double seconds = 0;  // since it was paused
 };
 
-// A volunteer's answer was false: it is to be kept out.
-struct VolunteerConvicted {
+// A volunteer, as it is known when its session may be over.
+struct Volunteer {
+  SessionId session{};
   KeyId identity;
   InviteId invite{};
   std::string name;
-  std::string what;
+};
+
+// A volunteer's answer was false: it is to be kept out.
+struct Conviction {
+  Volunteer who;
+  std::string what;        // "the answer for batches 12 to 15 is not what a trusted volunteer gets"
+  bool is_holder = false;  // its work is in the open rounds, which must be trained again
 };
 
 // An audit needs a trusted volunteer, and none is here: see kRefereeIdentity.
 struct RefereeWanted {};
 
 using Notice = std::variant<VolunteerJoined, VolunteerLeft, CheckpointSaved, Evaluated, LogLine,
-                            Paused, Resumed, VolunteerConvicted, RefereeWanted>;
+                            Paused, Resumed, Conviction, RefereeWanted>;
 
 }  // namespace gleaner

@@ -22,10 +22,13 @@ std::optional<Obligation> Placement::owed(const SessionState& session, ShardId s
   return Obligation::kCommit;
 }
 
-Debt Placement::begin_debt(Obligation what, SessionId id, SessionState& session) const {
+Debt Placement::begin_debt(Obligation what, ShardId shard, SessionId id,
+                           SessionState& session) const {
   const Instant now = outbox_.now();
   const Instant first = now + sessions_.time_for(what, session);
-  const Millis bytes(run_.config.shard_bytes * 1000 / kThinLine);
+  const std::uint64_t shard_bytes =
+      layer_of(shard) == Layer::kOutput ? run_.config.shard_bytes : run_.config.input_shard_bytes;
+  const Millis bytes(shard_bytes * 1000 / kThinLine);
   // One after the other passes its line, and no more of them than there are shards.
   const Instant last = first + bytes * std::max(1u, shards_at(id));
   session.last_due = std::min(std::max(first, session.last_due) + bytes, last);
@@ -47,7 +50,7 @@ std::optional<Debt> Placement::first_debt(SessionId id, SessionState& session) {
       ShardLease& lease = table->at(shard);
       const std::optional<Obligation> what = owed(session, shard, lease);
       if (!what) continue;
-      if (!lease.debt) lease.debt = begin_debt(*what, id, session);
+      if (!lease.debt) lease.debt = begin_debt(*what, shard, id, session);
       owes(*lease.debt);
     }
   }
@@ -61,7 +64,7 @@ void Placement::note_commits_owed(SessionId id, SessionState& session,
     if (table == nullptr) continue;
     ShardLease& lease = table->at(ref.shard);
     const std::optional<Obligation> what = owed(session, ref.shard, lease);
-    if (what && !lease.debt) lease.debt = begin_debt(*what, id, session);
+    if (what && !lease.debt) lease.debt = begin_debt(*what, ref.shard, id, session);
   }
 }
 

@@ -164,7 +164,7 @@ LeaseGrant Placement::grant(LeaseTable& table, ShardId shard, SessionId id) {
   grant.next_batch =
       lease.handed_over ? lease.handed_over->next_batch : run_.plan.round_begin(lease.committed);
   grant.lease = table.grant(shard, id, lease.committed, grant.next_batch, outbox_.now());
-  lease.debt = begin_debt(Obligation::kLoad, id, sessions_.at(id));
+  lease.debt = begin_debt(Obligation::kLoad, shard, id, sessions_.at(id));
   grant.base_round = lease.base_round;
   grant.base_chunks = base_chunks(shard, grant.base_round);
   grant.chunks =
@@ -252,7 +252,7 @@ void Placement::ask_back(SessionId id, SessionState& session, const std::string&
 void Placement::ask_for(ShardId shard, SessionId holder, SessionState& session) {
   outbox_.send(holder, ReleaseRequest{{shard, leases_.at(shard).epoch}});
   leases_.set_state(shard, LeaseState::kReleasing, outbox_.now());
-  leases_.at(shard).debt = begin_debt(Obligation::kHandOver, holder, session);
+  leases_.at(shard).debt = begin_debt(Obligation::kHandOver, shard, holder, session);
 }
 
 std::uint32_t Placement::holder_gone(SessionId id, const std::string& name,

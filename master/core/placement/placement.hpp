@@ -93,7 +93,8 @@ class Placement {
   std::optional<Debt> first_debt(SessionId id, SessionState& session);
   // A unit on these shards is answered: commits may be owed from now on.
   void note_commits_owed(SessionId id, SessionState& session, const std::vector<LeaseRef>& leases);
-  [[nodiscard]] Debt begin_debt(Obligation what, SessionId id, SessionState& session) const;
+  [[nodiscard]] Debt begin_debt(Obligation what, ShardId shard, SessionId id,
+                                SessionState& session) const;
   // Nobody could do what it owed: everything that is awaited has its full time again.
   void restart_debts();
 

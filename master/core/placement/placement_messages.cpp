@@ -53,7 +53,7 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
     grant.base_round = checkpoint;
     grant.next_batch = run_.plan.round_begin(checkpoint);
     grant.lease = leases_.grant(shard, id, grant.base_round, grant.next_batch, outbox_.now());
-    leases_.at(shard).debt = begin_debt(Obligation::kLoad, id, session);
+    leases_.at(shard).debt = begin_debt(Obligation::kLoad, shard, id, session);
     grant.is_held = true;
     if (layer_of(shard) == Layer::kInput) begin_input(shard, session, grant.next_batch);
     outbox_.send(id, std::move(grant));

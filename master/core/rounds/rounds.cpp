@@ -95,9 +95,11 @@ Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& c
     outbox_.send(id, CommitCredit{});
   } else {
     kept.lease = commit.lease.epoch;
-    outbox_.push(StorageTask(StageTask{
-        id, shard, commit.round, commit.part, commit.parts,
-        std::make_shared<const SparseUpdate>(std::move(commit.update)), commit.lease.epoch}));
+    kept.sender = session.who(id);
+    outbox_.push(
+        StorageTask(StageTask{id, shard, commit.round, commit.part, commit.parts,
+                              std::make_shared<const SparseUpdate>(std::move(commit.update)),
+                              commit.lease.epoch, run_.map.is_wide() && !session.is_trusted()}));
   }
   if (!*whole) return {};
   return committed(id, session, shard, commit.round, **whole);
@@ -139,6 +141,11 @@ void Rounds::on(InputCommitted& event) {
 
 void Rounds::on(const Staged& event) {
   SessionState* const session = sessions_.find(event.session);
+  if (event.refusal) {
+    const auto sent = commits_.find({event.round, event.shard});
+    if (sent == commits_.end() || sent->second.lease != event.lease) return;
+    return audits_.convict({sent->second.sender, event.refusal->message, true});
+  }
   if (session != nullptr) outbox_.send(event.session, CommitCredit{});
   if (!event.is_last()) return;
   if (raw(event.shard) < leases_.size()) {  // not the worker's
@@ -173,9 +180,12 @@ std::optional<Done> Rounds::close() {
   last_record_ =
       meter_.record(checkpoint_, run_.plan, pipeline_, sessions_.active(), outbox_.now());
   const CodeLengths lengths = code_lengths(checkpoint_);
-  if (const auto divergence = divergence_of(last_record_, lengths)) {
-    // False work of somebody whom nobody audited may be all there is to it.
-    if (audits_.audit_after_all(checkpoint_)) return std::nullopt;
+  const auto divergence = divergence_of(last_record_, lengths);
+  // Audits come before decisions: false work may be all there is to a round that looks diverged, or
+  // to a loss beside which later ones will.
+  const bool decides = divergence || learning_.is_lower(last_record_.loss);
+  if (decides && audits_.audit_after_all(checkpoint_)) return std::nullopt;
+  if (divergence) {
     return Done{Outcome::kDiverged,
                 {ErrorCode::kDiverged,
                  fmt::format("round {} has diverged: {}", checkpoint_, sentence(*divergence))},

@@ -85,6 +85,7 @@ class Rounds {
   // A shard's commit for a round that is not folded.
   struct Commit {
     LeaseEpoch lease{};                  // under which its parts come
+    Volunteer sender;                    // of these parts
     std::optional<Fingerprint> content;  // once all of them are here
     ReceiptRecord receipt;               // from then on
   };

@@ -13,6 +13,7 @@
 #include "common/ids.hpp"
 #include "common/time.hpp"
 #include "master/core/batches/input_stream.hpp"
+#include "master/core/events/notices.hpp"
 #include "schema/messages.hpp"
 
 namespace gleaner {
@@ -97,6 +98,10 @@ struct SessionState {
   }
 
   [[nodiscard]] std::string name() const { return hello.name.empty() ? "unnamed" : hello.name; }
+
+  [[nodiscard]] Volunteer who(SessionId id) const {
+    return {id, standing.identity, standing.invite, name()};
+  }
 
   [[nodiscard]] bool is_paused() const { return !paused.empty(); }
 

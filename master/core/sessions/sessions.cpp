@@ -202,6 +202,11 @@ Millis Sessions::time_for(Obligation obligation, const SessionState& session) co
   return run_.config.stall;
 }
 
+bool Sessions::may_have_trained(const KeyId& key) const {
+  // Beyond this number some are forgotten.
+  return proven_.contains(key) || proven_.size() >= kPeersMax;
+}
+
 void Sessions::prove(SessionState& session) {
   session.is_proven = true;
   session.no_shards.clear();

@@ -99,6 +99,9 @@ class Sessions {
   // The stranger has done what others had done before it: its key is no newcomer's any more.
   void prove(SessionState& session);
 
+  // Whether a checkpoint may hold work of the key, whoever is here.
+  [[nodiscard]] bool may_have_trained(const KeyId& key) const;
+
   // Whether newcomers can prove themselves at present without others waiting for them.
   [[nodiscard]] bool tries_newcomers() const { return tries_newcomers_; }
 

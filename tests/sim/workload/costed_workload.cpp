@@ -61,7 +61,7 @@ class CostedMaster : public MasterTasks {
       return BackwardDone{backward->batch, {}};
     }
     if (const auto* add = std::get_if<AddGradientsTask>(&task)) {
-      return GradientsAdded{add->session, {}};
+      return GradientsAdded{add->sender, {}};
     }
     InputCommitted done;
     done.round = std::get<CommitInputTask>(task).round;

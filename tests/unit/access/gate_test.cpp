@@ -25,7 +25,9 @@ Hello hello(const std::string& invite) {
 
 struct Door {
   explicit Door(const std::string& store) {
-    auto opened = Gate::open(store, [this](const Gate::Verdict& v) { verdict = v(standing); });
+    auto opened = Gate::open(
+        store, {[this](const Gate::Verdict& v) { verdict = v(standing); },
+                [this](const KeyId& key, const std::string&) { banned.push_back(key); }});
     REQUIRE(opened.ok());
     gate = std::move(*opened);
     const auto address = parse_master_address(gate->listening_at("h:7070").value());
@@ -65,6 +67,7 @@ struct Door {
   std::string invite;
   Standing standing;
   std::optional<Refusal> verdict;
+  std::vector<KeyId> banned;
 };
 
 Refusal refusal_of(const std::variant<Standing, Message>& answer) {
@@ -103,6 +106,8 @@ TEST_CASE("gate: revocation and bans reach who is here and outlive the master", 
     REQUIRE(door.verdict.has_value());
     REQUIRE_FALSE(door.verdict->retry);
     REQUIRE_THAT(door.verdict->sentence, Contains("banned"));
+    door.manage(AccessVerb::kBan, "ann");
+    REQUIRE(door.banned == std::vector<KeyId>{{1, 2}});  // told once
     door.manage(AccessVerb::kRevokeInvite, to_text(door.standing.invite));
   }
   Door door(store.path());

@@ -215,9 +215,10 @@ TEST_CASE("worker: gradients are added to the sums of their batches", "[worker]"
   const auto packed = std::make_shared<const Bytes>(
       pack_gradient(*codes, std::vector<std::int32_t>(codes->codes.size(), 3)));
   const auto sum = std::make_shared<std::vector<std::int32_t>>(codes->codes.size());
-  const AddGradientsTask task{SessionId{7}, {{codes, packed, sum}, {codes, packed, sum}}};
+  const AddGradientsTask task{Volunteer{SessionId{7}, {}, {}, "ann"},
+                              {{codes, packed, sum}, {codes, packed, sum}}};
   const Event added = bench.owner.run(task);
-  REQUIRE(std::get<GradientsAdded>(added).session == SessionId{7});
+  REQUIRE(std::get<GradientsAdded>(added).sender.session == SessionId{7});
   REQUIRE_FALSE(std::get<GradientsAdded>(added).error);
   for (std::size_t i = 0; i < sum->size(); ++i) {
     REQUIRE((*sum)[i] == (codes->codes[i] != 0 ? 6 : 0));

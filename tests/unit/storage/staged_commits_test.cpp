@@ -1,4 +1,5 @@
 // Commits that are staged: what is kept of them, and how much.
+#include <algorithm>
 #include <catch2/catch.hpp>
 
 #include "storage/engine/memory_store.hpp"
@@ -12,6 +13,7 @@ using test::make_update;
 using test::open_small;
 using test::require_ok;
 using test::require_value;
+using test::train_to;
 
 TEST_CASE("run store: what is staged of a shard makes room for another commit", "[storage]") {
   const MemoryStore disk;
@@ -41,6 +43,20 @@ TEST_CASE("run store: a commit has no more parts than its shard has rows", "[sto
   const SparseUpdate update = make_update(run->shard_map(), shard, 0);
   check_error(run->stage(0, shard, 0, rows + 1, update), ErrorCode::kProtocol, "part 0 of");
   require_ok(run->stage(0, shard, 0, rows, update));
+}
+
+TEST_CASE("run store: it says whether the checkpoint holds rows", "[storage]") {
+  const MemoryStore disk;
+  const auto run = open_small(disk);
+  const ShardMap& map = run->shard_map();
+  REQUIRE(train_to(*run, 1));
+  const std::vector<std::uint32_t> stored = make_update(map, ShardId{0}, 0).rows;
+  REQUIRE(run->has_rows(ShardId{0}, stored).value());
+  REQUIRE(run->has_rows(ShardId{0}, {}).value());
+  for (std::uint32_t row = 0; row < map.row_count(ShardId{0}); ++row) {
+    const std::vector<std::uint32_t> one{row};
+    REQUIRE(run->has_rows(ShardId{0}, one).value() == (std::ranges::count(stored, row) == 1));
+  }
 }
 
 }  // namespace gleaner

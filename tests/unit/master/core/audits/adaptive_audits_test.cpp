@@ -38,17 +38,23 @@ std::uint64_t examples_done(MasterDriver& master) {
   return examples;
 }
 
-// Says a loss 1,000 times too high for every batch from `begin` on.
-void exaggerate(MasterDriver& master, SessionId id, BatchIndex begin, bool& told) {
-  master.corrupt(id, [begin, &told](Message& message) {
+// Changes the losses of every batch from `begin` on.
+void misstate(MasterDriver& master, SessionId id, BatchIndex begin,
+              const std::function<void(std::int64_t& loss)>& lie, bool& told) {
+  master.corrupt(id, [begin, lie, &told](Message& message) {
     auto* const result = std::get_if<UnitResult>(&message);
     if (result == nullptr) return;
     for (BatchResult& batch : result->batches) {
       if (batch.batch < begin) continue;
       told = true;
-      for (ShardOutcome& outcome : batch.shards) outcome.loss *= 1000;
+      for (ShardOutcome& outcome : batch.shards) lie(outcome.loss);
     }
   });
+}
+
+void exaggerate(MasterDriver& master, SessionId id, BatchIndex begin, bool& told) {
+  misstate(
+      master, id, begin, [](std::int64_t& loss) { loss *= 1000; }, told);
 }
 
 }  // namespace
@@ -63,7 +69,7 @@ TEST_CASE("adaptive audits: first rounds are audited, and of the later ones the 
     master.settle();
     INFO("share " << share);
     REQUIRE(master.outcome() == Outcome::kFinished);
-    CHECK(master.notices<VolunteerConvicted>().empty());
+    CHECK(master.notices<Conviction>().empty());
     const FoldTask& last = master.last_fold.value();
     if (share == 1) {
       CHECK(examples_done(master) == 2 * once);
@@ -143,8 +149,84 @@ TEST_CASE("adaptive audits: a round that diverges honestly is audited and then t
     exaggerate(master, master.join_stranger(name), begin, told);
   }
   master.settle();
-  CHECK(master.notices<VolunteerConvicted>().empty());
+  CHECK(master.notices<Conviction>().empty());
   CHECK(master.outcome() == Outcome::kDiverged);
+}
+
+TEST_CASE("adaptive audits: a loss that later ones would be compared with is audited", "[master]") {
+  ModelConfig model = long_model();
+  model.divergence_factor = 2;
+  MasterDriver master(model, adaptive_config(model, 0));
+  bool told = false;
+  const SessionId eve = master.join_stranger("eve");
+  for (const char* name : {"ann", "bob"}) master.join_stranger(name);
+  const KeyId key = key_of(master, "eve");
+  misstate(
+      master, eve, master.plan().round_begin(5), [](std::int64_t& loss) { loss /= 1000; }, told);
+  master.run_to_end();
+  REQUIRE(told);
+  REQUIRE(master.outcome() == Outcome::kFalsified);
+  CHECK(master.done->convicted == std::vector<KeyId>{key});
+}
+
+TEST_CASE("adaptive audits: numbers that no volunteer encodes convict, also who is gone",
+          "[master]") {
+  const ModelConfig model = long_model();
+  for (const AuditMode mode : {AuditMode::kOff, AuditMode::kAdaptive, AuditMode::kAll}) {
+    for (const bool leaves : {false, true}) {
+      CoreConfig config = adaptive_config(model, 0);
+      config.audit = mode;
+      MasterDriver master(model, config);
+      const SessionId eve = master.join_stranger("eve");
+      for (const char* name : {"ann", "bob"}) master.join_stranger(name);
+      const KeyId key = key_of(master, "eve");
+      bool told = false;
+      master.corrupt(eve, [&](Message& message) {
+        auto* const result = std::get_if<UnitResult>(&message);
+        if (result == nullptr || told || master.core().checkpoint() < 4) return;
+        // Fewer bits suffice for the entries than their widths say.
+        Bytes& gradient = result->batches.front().gradient;
+        if (gradient.size() <= model.batch_examples) return;
+        std::fill(gradient.begin() + model.batch_examples, gradient.end(), std::uint8_t{0});
+        told = true;
+      });
+      while (!told) {
+        bool moved = master.run_worker() || master.run_storage();
+        for (const SessionId id : {eve, SessionId{raw(eve) + 1}, SessionId{raw(eve) + 2}}) {
+          moved = master.serve(id) || moved;
+        }
+        REQUIRE(moved);
+      }
+      if (leaves) master.close(eve);
+      master.run_to_end();
+      INFO((leaves ? "it leaves" : "it stays"));
+      REQUIRE(master.outcome() == Outcome::kFalsified);
+      CHECK(master.done->convicted == std::vector<KeyId>{key});
+    }
+  }
+}
+
+TEST_CASE("adaptive audits: a ban ends the run to undo what nobody audited", "[master]") {
+  const ModelConfig model = long_model();
+  for (const bool has_left : {false, true}) {
+    MasterDriver master(model, adaptive_config(model, 0));
+    const SessionId eve = master.join_stranger("eve");
+    const SessionId ann = master.join_stranger("ann");
+    const KeyId key = key_of(master, "eve");
+    while (master.core().checkpoint() < 3) {
+      bool moved = master.run_worker() || master.run_storage();
+      for (const SessionId id : {eve, ann}) moved = master.serve(id) || moved;
+      REQUIRE(moved);
+    }
+    // A newcomer has done nothing yet.
+    master.join_stranger("new");
+    master.ban("new");
+    REQUIRE_FALSE(master.outcome());
+    if (has_left) master.close(eve);
+    master.ban("eve");
+    REQUIRE(master.outcome() == Outcome::kFalsified);
+    CHECK(master.done->convicted == std::vector<KeyId>{key});
+  }
 }
 
 TEST_CASE("adaptive audits: the lot falls as often as it should, and stays", "[master]") {

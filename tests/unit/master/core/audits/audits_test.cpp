@@ -24,8 +24,8 @@ CoreConfig audited_config(const ModelConfig& model, std::uint64_t test_points = 
 
 std::vector<std::string> convicted(const MasterDriver& master) {
   std::vector<std::string> names;
-  for (const VolunteerConvicted& one : master.notices<VolunteerConvicted>()) {
-    names.push_back(one.name);
+  for (const Conviction& one : master.notices<Conviction>()) {
+    names.push_back(one.who.name);
   }
   return names;
 }

@@ -22,8 +22,8 @@ CoreConfig parts_config(AuditMode audit) {
 
 std::vector<std::string> names_convicted(const MasterDriver& master) {
   std::vector<std::string> names;
-  for (const VolunteerConvicted& one : master.notices<VolunteerConvicted>()) {
-    names.push_back(one.name);
+  for (const Conviction& one : master.notices<Conviction>()) {
+    names.push_back(one.who.name);
   }
   return names;
 }

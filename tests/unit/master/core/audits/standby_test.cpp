@@ -57,7 +57,7 @@ TEST_CASE("standby: whenever a stranger vanishes, the run ends with the honest s
     if (goes_on && answers % 2 == 0) master.close(all[1]);
     master.run_to_end();
     REQUIRE(master.outcome() == Outcome::kFinished);
-    CHECK(master.notices<VolunteerConvicted>().empty());
+    CHECK(master.notices<Conviction>().empty());
     CHECK(master.gradients == honest);
     taken_over += times_taken_over(master);
   }
@@ -112,9 +112,9 @@ TEST_CASE("standby: who lies after having taken over is convicted", "[master]") 
     master.run_to_end();
     if (!has_lied) continue;
     ++told;
-    const auto convicted = master.notices<VolunteerConvicted>();
+    const auto convicted = master.notices<Conviction>();
     REQUIRE(convicted.size() == 1);
-    CHECK(convicted.front().name == "eve");
+    CHECK(convicted.front().who.name == "eve");
   }
   CHECK(told > 3);
 }

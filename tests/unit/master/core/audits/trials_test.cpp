@@ -87,7 +87,7 @@ TEST_CASE("trials: a false answer costs the others nothing, and holds its teller
   while (master.serve(eve)) {
   }
   REQUIRE_THAT(last_remark(master, "trial_failed"), Catch::Contains("eve gets no shards"));
-  REQUIRE(master.notices<VolunteerConvicted>().empty());
+  REQUIRE(master.notices<Conviction>().empty());
   for (int i = 0; i < 3; ++i) {
     scene.two_rounds();
     master.tick();

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what there is to test with and writes the table into tests/TESTING.md, between its two marks.
+"""Counts what there is to test with and writes the table into tests/README.md, between its two marks.
 
 usage: tools/dev/testing_numbers.py [--check]
 
@@ -11,7 +11,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "tests/TESTING.md"
+PAGE = ROOT / "tests/README.md"
 BEGIN, END = "<!-- numbers: begin -->\n", "<!-- numbers: end -->\n"
 
 
@@ -69,7 +69,7 @@ def main():
     if "--check" not in sys.argv:
         PAGE.write_text(wanted, encoding="utf-8")
     elif page != wanted:
-        sys.exit("tests/TESTING.md: its numbers are old; run tools/dev/testing_numbers.py")
+        sys.exit("tests/README.md: its numbers are old; run tools/dev/testing_numbers.py")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/settings/settings.hpp"
 
@@ -80,6 +81,12 @@ std::string default_note(const Setting& setting) {
   return note.empty() ? note : " (" + note + ")";
 }
 
+// The flag of a key that has no flag of another name.
+std::string dashed(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
 // A bar would end the cell.
 std::string cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
@@ -121,11 +128,14 @@ std::string print_reference(const Settings& settings) {
   for (const SettingSection& section : settings.sections()) {
     if (!text.empty()) text += "\n";
     text += fmt::format("## [{}]\n\n{}\n\n", section.name, section.doc);
-    text += "| key | flag | value | default | meaning |\n|---|---|---|---|---|\n";
+    text += "| key | value; default | meaning |\n|---|---|---|\n";
     for (const Setting& setting : settings.all()) {
       if (setting.section != section.name) continue;
-      text += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", setting.key, setting.flag,
-                          cell(setting.expects()), cell(default_shown(setting)), cell(setting.doc));
+      std::string key = "`" + setting.key + "`";
+      if (setting.flag != dashed(setting.name)) key += " `" + setting.flag + "`";
+      std::string value = setting.expects();
+      if (!setting.default_text.empty()) value += "; " + setting.default_text;
+      text += fmt::format("| {} | {} | {} |\n", key, cell(std::move(value)), cell(setting.doc));
     }
   }
   return text;

@@ -52,7 +52,7 @@ constexpr std::uint64_t kVisitsPerRound = 350;
 // Longer rounds are only for the share of commits of few volunteers.
 constexpr std::uint64_t kRoundExamplesUsual = 500'000;
 // Bytes of a committed row for each that a unit takes for an example: about 0.4 H + 14 to 2 H
-// (tests/net/RESULTS.md).
+// (tools/plan/PLAN.md).
 constexpr double kRowPerExample = 0.25;
 constexpr std::uint32_t kVolunteersFew = 2;
 // A run has at least this number of rounds, since each is a checkpoint that can be evaluated, or

@@ -87,6 +87,21 @@ std::string dashed(std::string name) {
   return "--" + name;
 }
 
+// "16 to 4096 units, all": what expects() says, for a table that has the default beside it.
+std::string values_shown(const Setting& setting) {
+  const SettingValue& value = setting.value;
+  if (value.kind == SettingKind::kBoolean) return {};
+  const bool is_counted = value.kind != SettingKind::kText && !value.range.empty();
+  std::string text = is_counted ? value.range : value.noun;
+  if (text.starts_with("from ")) text.erase(0, 5);
+  if (!is_counted && !value.range.empty()) text += " " + value.range;
+  if (!setting.unit.empty()) text += " " + setting.unit;
+  for (const std::string& word : value.words) {
+    if (word != setting.default_text) text += ", " + word;
+  }
+  return text;
+}
+
 // A bar would end the cell.
 std::string cell(std::string text) {
   for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
@@ -133,8 +148,9 @@ std::string print_reference(const Settings& settings) {
       if (setting.section != section.name) continue;
       std::string key = "`" + setting.key + "`";
       if (setting.flag != dashed(setting.name)) key += " `" + setting.flag + "`";
-      std::string value = setting.expects();
-      if (!setting.default_text.empty()) value += "; " + setting.default_text;
+      std::string value = values_shown(setting);
+      if (!setting.default_text.empty())
+        value += (value.empty() ? "" : "; ") + setting.default_text;
       text += fmt::format("| {} | {} | {} |\n", key, cell(std::move(value)), cell(setting.doc));
     }
   }

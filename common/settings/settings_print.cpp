@@ -1,7 +1,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <utility>
 
 #include "common/settings/settings.hpp"
 
@@ -87,7 +86,7 @@ std::string dashed(std::string name) {
   return "--" + name;
 }
 
-// "16 to 4096 units, all": what expects() says, for a table that has the default beside it.
+// "16 to 4096 units, all": what expects() says, where the default stands beside it.
 std::string values_shown(const Setting& setting) {
   const SettingValue& value = setting.value;
   if (value.kind == SettingKind::kBoolean) return {};
@@ -98,14 +97,6 @@ std::string values_shown(const Setting& setting) {
   if (!setting.unit.empty()) text += " " + setting.unit;
   for (const std::string& word : value.words) {
     if (word != setting.default_text) text += ", " + word;
-  }
-  return text;
-}
-
-// A bar would end the cell.
-std::string cell(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
-    text.insert(at, "\\");
   }
   return text;
 }
@@ -143,15 +134,14 @@ std::string print_reference(const Settings& settings) {
   for (const SettingSection& section : settings.sections()) {
     if (!text.empty()) text += "\n";
     text += fmt::format("## [{}]\n\n{}\n\n", section.name, section.doc);
-    text += "| key | value; default | meaning |\n|---|---|---|\n";
     for (const Setting& setting : settings.all()) {
       if (setting.section != section.name) continue;
-      std::string key = "`" + setting.key + "`";
-      if (setting.flag != dashed(setting.name)) key += " `" + setting.flag + "`";
+      text += "- `" + setting.key + "`";
+      if (setting.flag != dashed(setting.name)) text += " `" + setting.flag + "`";
       std::string value = values_shown(setting);
       if (!setting.default_text.empty())
         value += (value.empty() ? "" : "; ") + setting.default_text;
-      text += fmt::format("| {} | {} | {} |\n", key, cell(std::move(value)), cell(setting.doc));
+      text += fmt::format(" ({}): {}\n", value, setting.doc);
     }
   }
   return text;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what there is to test with and writes the table into tests/README.md, between its two marks.
+"""Counts what there is to test with and writes the list into tests/README.md, between its two marks.
 
 usage: tools/dev/testing_numbers.py [--check]
 
@@ -63,9 +63,9 @@ def numbers():
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
-    table = "| what | number |\n|---|---|\n" + "".join(f"| {what} | {n:,} |\n" for what, n in numbers())
+    counted = "".join(f"- {what}: {n:,}\n" for what, n in numbers())
     page = PAGE.read_text(encoding="utf-8")
-    wanted = page.split(BEGIN, 1)[0] + BEGIN + table + END + page.split(END, 1)[1]
+    wanted = page.split(BEGIN, 1)[0] + BEGIN + counted + END + page.split(END, 1)[1]
     if "--check" not in sys.argv:
         PAGE.write_text(wanted, encoding="utf-8")
     elif page != wanted:

@@ -17,7 +17,7 @@ constexpr double kRareExamplesPerLabel = 20;
 // Weights of the output layer in the recipe best, in all: 0.8 GB.
 constexpr std::uint64_t kOutputWeightsBest = 200'000'000;
 // A shard is what a volunteer holds at least. More of them cost time: an example has fewer neurons
-// to train in each, and every shard rounds the gradients of all (PERFORMANCE.md).
+// to train in each, and every shard rounds the gradients of all (RECIPES.md, "Shards").
 constexpr std::uint32_t kShards = 64;
 constexpr std::uint32_t kShardsNarrow = 16;
 // Active neurons besides the true labels: fewer cost precision, more cost time. In a narrow layer a

@@ -83,7 +83,6 @@ class MasterRun {
 
   void announce(const ResumePoint& resume);
   void report(const Notice& notice);
-  void keep_out(const VolunteerConvicted& guilty);
 
   void watch_signals();
   void show_progress();
@@ -163,22 +162,14 @@ void MasterRun::report(const Notice& notice) {
             if (!done_) own_->start_referee();
           });
         } else if constexpr (std::is_same_v<T, VolunteerConvicted>) {
-          if (entrance_.is_open()) keep_out(one);
+          if (!entrance_.is_open()) return;
+          entrance_.keep_out(one.identity, one.invite, one.name, one.what);
         } else {
           console_.event(one);
         }
       },
       notice);
   if (web_ != nullptr) web_->notice(notice);
-}
-
-void MasterRun::keep_out(const VolunteerConvicted& guilty) {
-  const auto banned =
-      entrance_.gate().ban(guilty.identity, guilty.name, "its answers were false: " + guilty.what);
-  if (banned) return;
-  console_.log(LogLevel::kError,
-               fmt::format("the ban of {} could not be stored, so it may come again: {}",
-                           guilty.name, banned.error().message));
 }
 
 void MasterRun::watch_signals() {

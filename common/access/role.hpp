@@ -27,6 +27,7 @@ struct Standing {
   bool is_trusted = true;  // else a stranger, whose work is to be checked
   bool is_local = false;   // in the master's own process
   InviteId invite{};  // by which it came; zero for the holder of the store and local volunteers
+  bool is_suspended = false;  // its invite is, for all that have not proved themselves
   friend bool operator==(const Standing&, const Standing&) = default;
 };
 

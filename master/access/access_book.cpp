@@ -13,7 +13,12 @@
 namespace gleaner {
 namespace {
 
-constexpr std::string_view kFirstLine = "gleaner access 1";
+// With this number of convictions an invite is suspended.
+constexpr std::uint32_t kConvictionsMax = 3;
+
+constexpr std::string_view kFirstLine = "gleaner access 2";
+// Begins a book in which invites have no convictions.
+constexpr std::string_view kFirstLineBefore = "gleaner access 1";
 
 Error refused(std::string sentence) {
   return {ErrorCode::kInvite, std::move(sentence)};
@@ -30,7 +35,7 @@ std::vector<std::string_view> fields_of(std::string_view line) {
   }
 }
 
-std::optional<std::int64_t> parse_time(std::string_view text) {
+std::optional<std::int64_t> parse_number(std::string_view text) {
   std::int64_t value = -1;
   const auto parsed = std::from_chars(text.data(), text.data() + text.size(), value);
   if (parsed.ec != std::errc{} || parsed.ptr != text.data() + text.size() || value < 0) {
@@ -43,12 +48,16 @@ bool is_text(std::string_view text) {
   return text.size() <= kNameBytesMax && is_printable(text);
 }
 
-bool read_invite(const std::vector<std::string_view>& fields, AccessBook& book) {
-  if (fields.size() != 9) return false;
+bool read_invite(const std::vector<std::string_view>& fields, bool has_convictions,
+                 AccessBook& book) {
+  if (fields.size() != (has_convictions ? 10 : 9)) return false;
+  const auto convictions =
+      has_convictions ? parse_number(fields[9]) : std::optional<std::int64_t>(0);
+  if (!convictions || *convictions > std::int64_t{kPeersMax}) return false;
   const auto id = parse_invite_id(fields[1]);
   const auto role = parse_role(fields[2]);
-  const auto created = parse_time(fields[6]);
-  const auto expires = parse_time(fields[7]);
+  const auto created = parse_number(fields[6]);
+  const auto expires = parse_number(fields[7]);
   if (!id || raw(*id) == 0 || !role || !created || !expires || !is_text(fields[8])) return false;
   Invite invite;
   invite.role = *role;
@@ -64,6 +73,7 @@ bool read_invite(const std::vector<std::string_view>& fields, AccessBook& book) 
   invite.created = *created;
   invite.expires = *expires;
   invite.label = fields[8];
+  invite.convictions = static_cast<std::uint32_t>(*convictions);
   return book.invites.size() < kInvitesMax && book.invites.emplace(*id, std::move(invite)).second;
 }
 
@@ -90,9 +100,14 @@ InviteKey invite_key(const KeyPair& master, InviteId id) {
   return {id, master.derive("invite " + to_text(id))};
 }
 
+bool is_suspended(const Invite& invite) {
+  return invite.is_reusable && !invite.is_trusted && invite.convictions >= kConvictionsMax;
+}
+
 const char* state_of(const Invite& invite, std::int64_t now) {
   if (invite.is_revoked) return "revoked";
   if (is_expired(invite, now)) return "expired";
+  if (is_suspended(invite)) return "suspended";
   return invite.used_by ? "used" : "open";
 }
 
@@ -167,7 +182,8 @@ Result<Standing> admit(AccessBook& book, const KeyPair& master, const KeyId& key
     }
     entry.used_by = key;
   }
-  return Standing{key, entry.role, is_trusted(book, key, entry), false, *shown};
+  const bool trusts = is_trusted(book, key, entry);
+  return Standing{key, entry.role, trusts, false, *shown, !trusts && is_suspended(entry)};
 }
 
 Result<PeerRule*> rule_of(AccessBook& book, const KeyId& key) {
@@ -199,13 +215,13 @@ std::string reason_to_go(const AccessBook& book, const Standing& standing, std::
 std::string print(const AccessBook& book) {
   std::string text = fmt::format("{}\nwhere\t{}\n", kFirstLine, book.where);
   for (const auto& [id, invite] : book.invites) {
-    text += fmt::format("invite\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", to_text(id),
+    text += fmt::format("invite\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\t{}\n", to_text(id),
                         role_name(invite.role), invite.is_trusted ? "trusted" : "stranger",
                         invite.is_reusable ? "reusable"
                         : invite.used_by   ? to_text(*invite.used_by)
                                            : "unused",
                         invite.is_revoked ? "revoked" : "open", invite.created, invite.expires,
-                        invite.label);
+                        invite.label, invite.convictions);
   }
   for (const auto& [id, rule] : book.peers) {
     text += fmt::format("peer\t{}\t{}\t{}\t{}\n", to_text(id),
@@ -219,6 +235,7 @@ std::string print(const AccessBook& book) {
 
 Result<AccessBook> parse_access_book(std::string_view text) {
   AccessBook book;
+  bool has_convictions = true;
   std::size_t number = 0;
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -227,12 +244,13 @@ Result<AccessBook> parse_access_book(std::string_view text) {
     const std::vector<std::string_view> fields = fields_of(line);
     bool is_good = false;
     if (number == 0) {
-      is_good = line == kFirstLine;
+      has_convictions = line == kFirstLine;
+      is_good = has_convictions || line == kFirstLineBefore;
     } else if (number == 1) {
       is_good = fields.size() == 2 && fields[0] == "where" && is_printable(fields[1]);
       if (is_good) book.where = fields[1];
     } else if (fields[0] == "invite") {
-      is_good = read_invite(fields, book);
+      is_good = read_invite(fields, has_convictions, book);
     } else if (fields[0] == "peer") {
       is_good = read_peer(fields, book);
     }

@@ -24,9 +24,10 @@ struct Invite {
   bool is_reusable = false;
   bool is_revoked = false;
   std::int64_t created = 0;
-  std::int64_t expires = 0;      // 0: never
-  std::optional<KeyId> used_by;  // of one that is not reusable: the only key that has it
-  std::string label;             // printable
+  std::int64_t expires = 0;       // 0: never
+  std::optional<KeyId> used_by;   // of one that is not reusable: the only key that has it
+  std::string label;              // printable
+  std::uint32_t convictions = 0;  // keys that came by it and gave false answers
   friend bool operator==(const Invite&, const Invite&) = default;
 };
 
@@ -52,7 +53,10 @@ InviteKey invite_key(const KeyPair& master, InviteId id);
 // expired ones are, the oldest first).
 Result<InviteId> add_invite(AccessBook& book, Invite invite);
 
-// "open", "used", "expired", "revoked".
+// Whether strangers that are new may no longer come by it: several that did were convicted.
+bool is_suspended(const Invite& invite);
+
+// "open", "used", "expired", "revoked", "suspended".
 const char* state_of(const Invite& invite, std::int64_t now);
 
 // The invite that `text` shows, while it is open: not revoked, not expired. Zero is that of the

@@ -75,14 +75,22 @@ std::shared_ptr<const PageAccess> Gate::page_access() {
   return page_access_;
 }
 
-Result<void> Gate::ban(const KeyId& key, const std::string& name, const std::string& reason) {
+Result<bool> Gate::convict(const KeyId& key, InviteId invite, const std::string& name,
+                           const std::string& reason) {
   AccessBook changed = book_;
   const auto rule = rule_of(changed, key);
   if (!rule) return rule.error();
   (*rule)->is_banned = true;
   (*rule)->name = printable(name, kNameBytesMax);
   (*rule)->reason = printable(reason, kNameBytesMax);
-  return store_changes(std::move(changed));
+  bool is_news = false;
+  if (const auto found = changed.invites.find(invite); found != changed.invites.end()) {
+    const bool was = is_suspended(found->second);
+    ++found->second.convictions;
+    is_news = !was && is_suspended(found->second);
+  }
+  if (auto stored = store_changes(std::move(changed)); !stored) return stored.error();
+  return is_news;
 }
 
 Result<std::string> Gate::listening_at(const std::string& where) {

@@ -49,8 +49,11 @@ class Gate {
   // The first message of a connection: as whom it takes part, or the answer after which it ends.
   std::variant<Standing, Message> admit(const std::optional<KeyId>& key, const std::string& peer,
                                         const Message& first, std::int64_t now);
-  // Keeps a key out from now on and after every start: its answers were false.
-  Result<void> ban(const KeyId& key, const std::string& name, const std::string& reason);
+  // Keeps a key out from now on and after every start, since its answers were false, and counts
+  // that against the invite by which it came. Whether that invite is suspended now, and was not
+  // before.
+  Result<bool> convict(const KeyId& key, InviteId invite, const std::string& name,
+                       const std::string& reason);
   // The copy that the page decides by; another one after each change.
   [[nodiscard]] std::shared_ptr<const PageAccess> page_access();
   // Keys that are kept out, with the name that each had and why.

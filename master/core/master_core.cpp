@@ -288,7 +288,7 @@ void MasterCore::judge() {
   std::string falsified_by;
   std::vector<KeyId> convicted;
   for (const Conviction& guilty : audits_.take_convictions()) {
-    outbox_.tell(VolunteerConvicted{guilty.identity, guilty.name, guilty.what});
+    outbox_.tell(VolunteerConvicted{guilty.identity, guilty.invite, guilty.name, guilty.what});
     outbox_.log(LogLevel::kError, "convicted",
                 fmt::format("{} is kept out of this run: {}", guilty.name, guilty.what));
     if (const SessionState* const session = sessions_.find(guilty.session)) {

@@ -1,5 +1,7 @@
 #include "master/entrance/entrance.hpp"
 
+#include <fmt/format.h>
+
 #include <utility>
 
 #include "common/net/connect.hpp"
@@ -68,6 +70,23 @@ Result<void> Entrance::open_gate(std::function<void(const Gate::Verdict&)> on_ch
   console_.event(
       Listening{config_.network.listen, config_.network.insecure ? *join + " --insecure" : *join});
   return {};
+}
+
+void Entrance::keep_out(const KeyId& key, InviteId invite, const std::string& name,
+                        const std::string& what) {
+  const auto is_suspended = gate_->convict(key, invite, name, "its answers were false: " + what);
+  if (!is_suspended) {
+    console_.log(LogLevel::kError,
+                 fmt::format("the ban of {} could not be stored, so it may come again: {}", name,
+                             is_suspended.error().message));
+  } else if (*is_suspended) {
+    console_.log(
+        LogLevel::kWarning,
+        fmt::format("invite {} is suspended, since several that came by it gave false answers: "
+                    "nobody new comes by it, and those whose work was confirmed may stay. "
+                    "`gleaner invite create` makes another one",
+                    to_text(invite)));
+  }
 }
 
 void Entrance::warn_of_stranger(const std::string& text) {

@@ -43,6 +43,11 @@ class Entrance {
   // Requires is_open().
   [[nodiscard]] Gate& gate() { return *gate_; }
 
+  // Keeps out whose answers were false, and says so where their invite is suspended for it.
+  // Requires is_open().
+  void keep_out(const KeyId& key, InviteId invite, const std::string& name,
+                const std::string& what);
+
   // Logs something about a connection, not without end: strangers decide how often it happens.
   // `text` begins with ADDRESS:PORT when it is about somebody; the port changes with every attempt.
   void warn_of_stranger(const std::string& text);

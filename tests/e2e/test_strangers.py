@@ -135,6 +135,27 @@ class Strangers(EndToEndTest):
                         self.assertNotEqual(liar.wait_exit(), 0)
                         self.assertIn("refused", liar.said())
 
+    def test_a_liar_that_comes_again_and_again_is_shut_out_with_its_invite(self):
+        self.setup = self.setup.with_flag("--epochs", 400)
+        master = self.start(2)
+        for _ in range(2):
+            self.cluster.volunteer(self.invite(), once=False)
+        line = json.loads(self.cluster.gleaner("invite", "create", self.store, "--reusable", "--json"))["address"]
+        said, keys = "", 0
+        while "the invite is suspended" not in said:
+            keys += 1
+            self.assertLess(keys, 12, master.said())
+            liar = self.cluster.start("../tests/gleaner-liar", line, self.cluster.path(f"key{keys}"), "gradient", 0)
+            liar.wait_exit()
+            said = liar.said()
+        self.assertEqual(self.banned(), ["eve"] * 3)
+        self.assertIn("nobody new comes by it", master.said())
+        before = master.said().count('"event":"checkpoint"')
+        deadline = time.monotonic() + RUN_SECONDS
+        while master.said().count('"event":"checkpoint"') < before + 50:
+            self.assertLess(time.monotonic(), deadline, master.said())
+            time.sleep(0.1)
+
     def test_under_adaptive_audits_what_a_liar_has_done_is_undone(self):
         master = self.start(3, "--audit", "adaptive", "--audit-share", 0.5)
         for _ in range(2):

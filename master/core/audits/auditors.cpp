@@ -27,7 +27,7 @@ std::optional<SessionId> Audits::choose_auditor(const Case& own) const {
     const bool is_new = placement_.is_newcomer(session);
     if (session.is_on_trial || (is_new && sessions_.tries_newcomers())) continue;
     // Who came by one invite may be one person.
-    if (!session.is_trusted() && session.standing.invite == own.invite) continue;
+    if (!session.is_trusted() && session.standing.invite == own.who.invite) continue;
     if (!placement_.has_room_for_shadows(id, session, own.shards.size()) || holds_of(own, id)) {
       continue;
     }

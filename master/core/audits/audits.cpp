@@ -9,7 +9,7 @@ namespace gleaner {
 namespace {
 
 Conviction person(SessionId id, const SessionState& session) {
-  return {id, session.standing.identity, session.name(), {}, false};
+  return {id, session.standing.identity, session.standing.invite, session.name(), {}, false};
 }
 
 }  // namespace
@@ -25,7 +25,6 @@ Audits::Case& Audits::case_of(SessionId holder, const SessionState& session) {
   own.holder = holder;
   own.who = person(holder, session);
   own.who.is_holder = true;
-  own.invite = session.standing.invite;
   return own;
 }
 

@@ -53,6 +53,7 @@ struct AuditedPiece {
 struct Conviction {
   SessionId session{};  // it may be over
   KeyId identity;
+  InviteId invite{};
   std::string name;
   std::string what;        // "its answer for batches 12 to 15 is not what a trusted volunteer gets"
   bool is_holder = false;  // its work is in the open rounds, which must be trained again
@@ -145,7 +146,6 @@ class Audits {
   struct Case {
     SessionId holder{};
     Conviction who;  // the holder
-    InviteId invite{};
     bool has_left = false;
     std::optional<SessionId> auditor;
     std::deque<AuditedPiece> pieces;

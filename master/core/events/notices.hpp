@@ -68,6 +68,7 @@ struct Resumed {
 // A volunteer's answer was false: it is to be kept out.
 struct VolunteerConvicted {
   KeyId identity;
+  InviteId invite{};
   std::string name;
   std::string what;
 };

@@ -110,6 +110,12 @@ Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello
   if (std::string why = no_place_for(session); !why.empty()) {
     return Error{ErrorCode::kBusy, std::move(why)};
   }
+  if (session.standing.is_suspended && !proven_.contains(session.standing.identity)) {
+    return Error{
+        ErrorCode::kInvite,
+        "the invite is suspended, since several that came by it gave false answers: ask the "
+        "master's owner for another one"};
+  }
   session.hello = std::move(hello);
   session.phase = SessionPhase::kActive;
   account(session);

@@ -162,6 +162,13 @@ TEST_CASE("access: the book is read as it was written, and holds no secret", "[a
   const std::string text = print(f.book);
   REQUIRE(parse_access_book(text).value() == f.book);
   REQUIRE_THAT(text, !Contains(f.text(one).substr(8)) && !Contains(f.text(many).substr(8)));
+  // A book from before convictions were counted.
+  f.book.peers.clear();
+  std::string before = print(f.book);
+  before.replace(before.find("access 2"), 8, "access 1");
+  for (std::size_t at = 0; (at = before.find("\t0\n", at)) != std::string::npos;)
+    before.erase(at, 2);
+  REQUIRE(parse_access_book(before).value() == f.book);
   // Any line that is cut or changed is refused with its number.
   for (std::size_t size = 0; size < text.size(); ++size) {
     const auto cut = parse_access_book(text.substr(0, size));

@@ -44,6 +44,15 @@ struct Door {
     return manage(std::move(request));
   }
 
+  // The text of a new invite for any strangers.
+  std::string create() {
+    AccessRequest request;
+    request.verb = AccessVerb::kCreateInvite;
+    request.is_reusable = true;
+    const AccessAnswer made = manage(std::move(request));
+    return to_text(parse_master_address(made.invites.at(0).address)->secure->invite);
+  }
+
   AccessAnswer manage(AccessRequest request) {
     request.protocol_min = kProtocolMin;
     request.protocol_max = kProtocolMax;
@@ -192,12 +201,38 @@ TEST_CASE("gate: whose answers were false is kept out, by the next master too", 
     Door door(store.path());
     invite = door.invite;
     REQUIRE(std::holds_alternative<Standing>(door.say(hello(invite))));
-    REQUIRE(door.gate->ban({1, 2}, "eve\n", "its answers were false"));
+    REQUIRE(door.gate->convict({1, 2}, {}, "eve\n", "its answers were false"));
     REQUIRE_THAT(refusal_of(door.say(hello(invite))).sentence, Contains("answers were false"));
   }
   Door door(store.path());
   REQUIRE_THAT(refusal_of(door.say(hello(invite))).sentence, Contains("answers were false"));
   REQUIRE(std::holds_alternative<Standing>(door.say(hello(invite), {1, 3})));
+}
+
+TEST_CASE("gate: an invite by which several liars came is suspended, also for the next master",
+          "[access]") {
+  const TemporaryFolder store;
+  std::string line;
+  InviteId id{};
+  {
+    Door door(store.path());
+    line = door.create();
+    const auto come = [&](const KeyId& key) {
+      return std::get<Standing>(door.say(hello(line), key));
+    };
+    id = come({1, 9}).invite;
+    REQUIRE_FALSE(door.gate->convict({1, 2}, id, "eve", "lies").value());
+    REQUIRE_FALSE(door.gate->convict({1, 3}, id, "eve", "lies").value());
+    REQUIRE_FALSE(come({1, 9}).is_suspended);
+    REQUIRE(door.gate->convict({1, 4}, id, "eve", "lies").value());
+    REQUIRE(come({1, 9}).is_suspended);
+    REQUIRE_FALSE(door.gate->convict({1, 5}, id, "eve", "lies").value());
+    // Others are not blamed, nor are those for whom somebody vouches.
+    REQUIRE_FALSE(std::get<Standing>(door.say(hello(door.invite), {1, 9})).is_suspended);
+    REQUIRE_FALSE(std::get<Standing>(door.say(hello(door.create()), {1, 9})).is_suspended);
+  }
+  Door door(store.path());
+  REQUIRE(std::get<Standing>(door.say(hello(line), {1, 9})).is_suspended);
 }
 
 }  // namespace gleaner

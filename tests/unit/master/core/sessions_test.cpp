@@ -233,6 +233,21 @@ TEST_CASE("sessions: who is new and misses something holds back what else is new
   REQUIRE(scene.join_stranger(3, InviteId{6}).held_back_until == Instant{});
 }
 
+TEST_CASE("sessions: by a suspended invite only those come whose work was confirmed",
+          "[sessions]") {
+  SessionsScene scene(AuditMode::kAll);
+  scene.sessions.prove(scene.join_stranger(1, InviteId{5}));
+  REQUIRE(scene.sessions.take(SessionId{1}));
+  const auto come = [&](std::uint64_t id) {
+    SessionState& session = scene.open(id);
+    session.standing.is_trusted = false;
+    session.standing.is_suspended = true;
+    return scene.sessions.activate(SessionId{id}, session, SessionsScene::hello(), kProtocolMax, 0);
+  };
+  REQUIRE(come(1));
+  REQUIRE(come(2).error().code == ErrorCode::kInvite);
+}
+
 TEST_CASE("sessions: strangers cannot take the places that are kept for others", "[sessions]") {
   SessionsScene scene(AuditMode::kAll, 4);
   for (const std::uint64_t id : {1, 2, 3}) scene.join_stranger(id, InviteId{id});

@@ -63,51 +63,45 @@ void add_offer(Settings& settings, VolunteerConfig& c) {
       "The line that the master prints; the first free argument sets it too. With --insecure "
       "HOST:PORT. Required.",
       text_setting(c.master, "ADDRESS"));
-  settings.add(
-      "line_file", scope, "",
-      "File that holds this line instead, so that no command line and no environment does. "
-      "Nobody but its owner and its group may read it.",
-      text_setting(c.line_file, "FILE"));
+  settings.add("line_file", scope, "",
+               "File that holds this line instead. Nobody but its owner and its group may read "
+               "it.",
+               text_setting(c.line_file, "FILE"));
   settings.add("name", scope, "", "What the master calls this volunteer. Empty: the host's name.",
                text_setting(c.name, "NAME"));
   settings.add(
       "threads", scope, "threads", "Compute threads. auto: one for every core of this machine.",
       or_auto(c.threads, [](std::uint32_t& field) { return integer_setting(field, 1, 1024); }));
-  settings.add(
-      "nice", scope, "",
-      "How far the compute threads give way to other programs: as nice(1) counts, 0 not at all "
-      "and 19 much; or idle, which takes only what no other program wants.",
-      or_word(c.nice, integer_setting(c.nice, 0, kNiceMax), "idle", kNiceIdle));
+  settings.add("nice", scope, "",
+               "How far the compute threads give way to other programs: as nice(1) counts, or "
+               "idle, which takes only what no other program wants.",
+               or_word(c.nice, integer_setting(c.nice, 0, kNiceMax), "idle", kNiceIdle));
   settings.add("pin_threads", scope, "",
-               "Keep each compute thread on a processor. It helps where nobody else computes and "
-               "all processors are lent, and harms elsewhere.",
+               "Keep each compute thread on a processor. It helps only where nobody else "
+               "computes and all processors are lent.",
                boolean_setting(c.pins_threads));
   settings.add("memory", scope, "",
                "Most memory that shards may take. auto: half of the machine's.",
                or_auto(c.memory_bytes, [](std::uint64_t& field) {
                  return bytes_setting(field, kMemoryBytesMin, std::uint64_t{1} << 50);
                }));
-  settings.add(
-      "cache", scope, "",
-      "Folder in which the volunteer keeps who it is, so that the master's account of it "
-      "goes on after a restart, and the examples that it has fetched where it holds a part "
-      "of the input layer; one folder a volunteer. Empty: nothing is kept.",
-      text_setting(c.cache_dir, "DIR"));
-  settings.add(
-      "cache_size", scope, "",
-      "Most that fetched examples may take there, of all runs. What does not fit is fetched "
-      "again in every epoch. Without a folder they take memory beside the shards, an eighth "
-      "of the limit at most, and no more than 256 MiB.",
-      bytes_setting(c.cache_bytes, 0, std::uint64_t{1} << 50));
+  settings.add("cache", scope, "",
+               "Folder in which the volunteer keeps who it is, so that the master's account of "
+               "it goes on after a restart, and the examples that it has fetched; one folder a "
+               "volunteer. Empty: nothing is kept.",
+               text_setting(c.cache_dir, "DIR"));
+  settings.add("cache_size", scope, "",
+               "Most that fetched examples may take there. What does not fit is fetched again in"
+               " every epoch. Without a folder they take memory: an eighth of the limit, and no "
+               "more than 256 MiB.",
+               bytes_setting(c.cache_bytes, 0, std::uint64_t{1} << 50));
   settings.add("leave_grace_s", scope, "seconds",
                "How long handing over the shards may take before the volunteer leaves anyway.",
                integer_setting(c.leave_grace_s, 0, 86'400));
-  settings.add(
-      "until", scope, "",
-      "When its time here ends: 4h from now, a local time such as 2026-11-26T07:00, or @ "
-      "and seconds since 1970. It leaves while a round and the hand-over still fit. Empty: "
-      "never, in a job of Slurm the job's end.",
-      text_setting(c.until, "TIME"));
+  settings.add("until", scope, "",
+               "When its time here ends: 4h from now, a local time such as 2026-11-26T07:00, or "
+               "@ and seconds since 1970. Empty: never, in a job of Slurm the job's end.",
+               text_setting(c.until, "TIME"));
   settings.add("once", scope, "", "Exit with 0 when the run ends, rather than wait for the next.",
                boolean_setting(c.once));
 }
@@ -117,8 +111,7 @@ void add_when(Settings& settings, VolunteerConfig& c) {
   settings.begin_section("lending", "When the machine may be used; see LENDING.md.");
   settings.add("when", scope, "",
                "always; idle: while nobody uses the machine; schedule: in the hours of "
-               "lending.schedule. auto: idle where there is a desktop, always elsewhere, and in "
-               "containers and jobs.",
+               "lending.schedule. auto: idle where there is a desktop, else always.",
                or_auto(c.when, [](volunteer::When& field) {
                  return choice_setting(field, {"always", "idle", "schedule"});
                }));
@@ -155,16 +148,16 @@ void add_when(Settings& settings, VolunteerConfig& c) {
   settings.add("down_per_day", scope, "", "Receive no more than this in a day; auto: no limit.",
                or_auto(c.down_bytes_per_day, bytes));
   settings.add("control", scope, "",
-               "Unix socket for status, pause and the other verbs. Empty: in $RUNTIME_DIRECTORY, "
-               "in $XDG_RUNTIME_DIR or in the cache folder, whichever there is.",
+               "Unix socket for status, pause and the other verbs. Empty: in $RUNTIME_DIRECTORY,"
+               " $XDG_RUNTIME_DIR or the cache folder.",
                text_setting(c.control, "PATH"));
   SettingValue http =
       or_word(c.http, host_port_setting(c.http, false), std::string("off"), std::string());
   http.range = "such as 127.0.0.1:8091, an address in numbers";
   settings.add("http", scope, "",
-               "Address of a page that shows this volunteer and can pause it; port 0 takes a free "
-               "one. With 127.0.0.1 this machine alone reaches it; with an address of a network, "
-               "or 0.0.0.0, others see it too, but cannot pause anything. off: none.",
+               "Address of a page that shows this volunteer and can pause it; port 0 takes a "
+               "free one. At 127.0.0.1 this machine alone reaches it; elsewhere others see it "
+               "too, but cannot pause anything.",
                std::move(http));
 }
 

@@ -17,7 +17,7 @@ constexpr double kRareExamplesPerLabel = 20;
 // Weights of the output layer in the recipe best, in all: 0.8 GB.
 constexpr std::uint64_t kOutputWeightsBest = 200'000'000;
 // A shard is what a volunteer holds at least. More of them cost time: an example has fewer neurons
-// to train in each, and every shard rounds the gradients of all (PERFORMANCE.md).
+// to train in each, and every shard rounds the gradients of all (RECIPES.md, "Shards").
 constexpr std::uint32_t kShards = 64;
 constexpr std::uint32_t kShardsNarrow = 16;
 // Active neurons besides the true labels: fewer cost precision, more cost time. In a narrow layer a
@@ -52,7 +52,7 @@ constexpr std::uint64_t kVisitsPerRound = 350;
 // Longer rounds are only for the share of commits of few volunteers.
 constexpr std::uint64_t kRoundExamplesUsual = 500'000;
 // Bytes of a committed row for each that a unit takes for an example: about 0.4 H + 14 to 2 H
-// (tests/net/RESULTS.md).
+// (tools/plan/PLAN.md).
 constexpr double kRowPerExample = 0.25;
 constexpr std::uint32_t kVolunteersFew = 2;
 // A run has at least this number of rounds, since each is a checkpoint that can be evaluated, or

@@ -79,7 +79,7 @@ Result<void> read_toml(const Settings& settings, std::string_view text, const st
 
 // A commented TOML file with the present values; reading it gives the same configuration.
 std::string print_toml(const Settings& settings, std::string_view title);
-// The reference: one Markdown table a section, with the defaults.
+// The reference: one Markdown list a section, with values and defaults.
 std::string print_reference(const Settings& settings);
 // The flags, for --help, wrapped at 80 columns.
 std::string print_flags(const Settings& settings);

@@ -80,10 +80,23 @@ std::string default_note(const Setting& setting) {
   return note.empty() ? note : " (" + note + ")";
 }
 
-// A bar would end the cell.
-std::string cell(std::string text) {
-  for (std::size_t at = 0; (at = text.find('|', at)) != std::string::npos; at += 2) {
-    text.insert(at, "\\");
+// The flag of a key that has no flag of another name.
+std::string dashed(std::string name) {
+  std::replace(name.begin(), name.end(), '_', '-');
+  return "--" + name;
+}
+
+// "16 to 4096 units, all": what expects() says, where the default stands beside it.
+std::string values_shown(const Setting& setting) {
+  const SettingValue& value = setting.value;
+  if (value.kind == SettingKind::kBoolean) return {};
+  const bool is_counted = value.kind != SettingKind::kText && !value.range.empty();
+  std::string text = is_counted ? value.range : value.noun;
+  if (text.starts_with("from ")) text.erase(0, 5);
+  if (!is_counted && !value.range.empty()) text += " " + value.range;
+  if (!setting.unit.empty()) text += " " + setting.unit;
+  for (const std::string& word : value.words) {
+    if (word != setting.default_text) text += ", " + word;
   }
   return text;
 }
@@ -121,11 +134,14 @@ std::string print_reference(const Settings& settings) {
   for (const SettingSection& section : settings.sections()) {
     if (!text.empty()) text += "\n";
     text += fmt::format("## [{}]\n\n{}\n\n", section.name, section.doc);
-    text += "| key | flag | value | default | meaning |\n|---|---|---|---|---|\n";
     for (const Setting& setting : settings.all()) {
       if (setting.section != section.name) continue;
-      text += fmt::format("| `{}` | `{}` | {} | {} | {} |\n", setting.key, setting.flag,
-                          cell(setting.expects()), cell(default_shown(setting)), cell(setting.doc));
+      text += "- `" + setting.key + "`";
+      if (setting.flag != dashed(setting.name)) text += " `" + setting.flag + "`";
+      std::string value = values_shown(setting);
+      if (!setting.default_text.empty())
+        value += (value.empty() ? "" : "; ") + setting.default_text;
+      text += fmt::format(" ({}): {}\n", value, setting.doc);
     }
   }
   return text;

@@ -50,9 +50,9 @@ void add_data(Settings& settings, MasterConfig& c) {
                "Test file for precision@k, in the same form. Without it nothing is evaluated.",
                text_setting(c.data.test, "PATH"));
   settings.add("init_from", SettingScope::kMachine, "",
-               "Model in safetensors form, as gleaner export writes it, that the run begins with "
-               "instead of weights drawn from the seed: to train on, also with more labels or "
-               "features. The run keeps its fingerprint for good. Empty: none.",
+               "Model in safetensors form, as gleaner export writes it, that the run begins with"
+               " instead of weights drawn from the seed: to train on, also with more labels or "
+               "features.",
                text_setting(c.data.init_from, "FILE"));
   settings.add("cache_dir", SettingScope::kMachine, "",
                "Folder for the packed form of the data, made once. Empty: beside the data file.",
@@ -78,14 +78,12 @@ void add_run(Settings& settings, MasterConfig& c) {
   settings.add("min_volunteers", SettingScope::kMachine, "volunteers",
                "Training starts when N have joined.",
                integer_setting(c.run.min_volunteers, 1, 100'000));
-  settings.add(
-      "input_layer", SettingScope::kMachine, "",
-      "Who holds the input layer. master: this process, in memory. volunteers: they lease "
-      "its shards (model.input_shards) as they do those of the output layer, fetch the "
-      "examples of a batch once and keep them in their cache; for data whose features make "
-      "the input layer the larger one. The model is the same to the bit, and a run may be "
-      "resumed with the other.",
-      choice_setting(c.run.input_layer, {"master", "volunteers"}));
+  settings.add("input_layer", SettingScope::kMachine, "",
+               "Who holds the input layer. master: this process, in memory. volunteers: they "
+               "lease its shards (model.input_shards); for data whose features make it the "
+               "larger layer. The model is the same to the bit, and a run may be resumed with "
+               "the other.",
+               choice_setting(c.run.input_layer, {"master", "volunteers"}));
   settings.add(
       "fallback_local_s", SettingScope::kMachine, "seconds",
       "When no volunteer has been here for this time, one inside this process trains until "
@@ -95,11 +93,10 @@ void add_run(Settings& settings, MasterConfig& c) {
                "How long a stop (SIGINT, SIGTERM) waits for the open round to become a checkpoint "
                "before the round is given up.",
                integer_setting(c.run.stop_grace_s, 0, 86'400));
-  settings.add(
-      "disk_reserve", SettingScope::kMachine, "",
-      "Training pauses while the disk of the store has less free space than this, and goes on by "
-      "itself when there is more. The store needs part of this space for merging its tables.",
-      bytes_setting(c.run.disk_reserve, 0, (std::uint64_t{1} << 20) * kMiB));
+  settings.add("disk_reserve", SettingScope::kMachine, "",
+               "Training pauses while the disk of the store has less free space than this, and "
+               "goes on by itself when there is more.",
+               bytes_setting(c.run.disk_reserve, 0, (std::uint64_t{1} << 20) * kMiB));
 }
 
 void add_backup(Settings& settings, MasterConfig& c) {
@@ -112,8 +109,7 @@ void add_backup(Settings& settings, MasterConfig& c) {
                text_setting(c.backup.folder, "DIR"), "backup");
   settings.add("every_min", SettingScope::kMachine, "minutes",
                "Time from one backup to the next, and from the start to the first; 0: every "
-               "checkpoint, unless the one before is still being copied. The end of the run is "
-               "backed up in any case.",
+               "checkpoint. The end of the run is backed up in any case.",
                integer_setting(c.backup.every_min, 0, 10'080), "backup-every");
   settings.add("keep", SettingScope::kMachine, "backups",
                "Backups older than the last N are removed.",
@@ -211,13 +207,12 @@ void add_page(Settings& settings, MasterConfig& c) {
   SettingValue http = or_word(c.network.http, host_port_setting(c.network.http, false),
                               std::string("off"), std::string());
   http.range = "such as 127.0.0.1:8080, an address in numbers";
-  settings.add(
-      "http", SettingScope::kMachine, "",
-      "Address at which a browser sees the run, with an API and metrics; where the port is "
-      "taken, the next free one is; port 0 takes any. With 127.0.0.1 this machine alone "
-      "reaches it; with an address of a network, or 0.0.0.0, whoever shows an invite does, "
-      "and nothing is encrypted. off: none.",
-      std::move(http));
+  settings.add("http", SettingScope::kMachine, "",
+               "Address at which a browser sees the run, with an API and metrics, or the next "
+               "free port; port 0 takes any. At 127.0.0.1 this machine alone reaches it; at an "
+               "address of a network, or 0.0.0.0, whoever shows an invite does, and nothing is "
+               "encrypted.",
+               std::move(http));
   settings.add("serve_program", SettingScope::kMachine, "",
                "Portable gleaner-volunteer for machines without Gleaner: served there as "
                "/gleaner-volunteer, and what to type is printed with its SHA-256. Empty: none.",
@@ -265,14 +260,12 @@ void add_network(Settings& settings, MasterConfig& c) {
                "started with it too. For networks on which everybody is trusted.",
                boolean_setting(c.network.insecure));
   add_page(settings, c);
-  settings.add(
-      "audit", SettingScope::kMachine, "",
-      "How much of the work of strangers is done again by others and compared. all: the "
-      "model is the honest one whoever lies. adaptive: a stranger's first two rounds, then "
-      "some; whoever is caught is banned, and the run goes back to before its first work "
-      "that nobody did again. off: nothing. Volunteers that came by a trusted invite are "
-      "not audited.",
-      choice_setting(c.network.audit, {"off", "adaptive", "all"}));
+  settings.add("audit", SettingScope::kMachine, "",
+               "How much of the work of strangers is done again by others and compared. all: the"
+               " model is the honest one whoever lies. adaptive: a stranger's first two rounds, "
+               "then some. off: nothing. Volunteers that came by a trusted invite are not "
+               "audited.",
+               choice_setting(c.network.audit, {"off", "adaptive", "all"}));
   settings.add("audit_share", SettingScope::kMachine, "",
                "With audit = adaptive, the fraction of a stranger's later rounds that is audited, "
                "drawn so that nobody can foresee which.",
@@ -291,12 +284,10 @@ void add_network(Settings& settings, MasterConfig& c) {
   settings.add("stall_s", SettingScope::kMachine, "seconds",
                "A volunteer that is there but has not answered its work for this time is let go.",
                integer_setting(c.network.stall_s, 1, 86'400));
-  settings.add(
-      "rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
-      "After a restart, or when every volunteer was lost at once, shards wait this time for "
-      "volunteers that still have them before they are lent to be downloaded. Volunteers "
-      "that have some try again every second.",
-      integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
+  settings.add("rejoin_grace_ms", SettingScope::kMachine, "milliseconds",
+               "After a restart, or when every volunteer was lost at once, shards wait this time"
+               " for volunteers that still have them before others download them.",
+               integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
   add_limits(settings, c);
 }
 
@@ -311,11 +302,10 @@ void add_scheduling(Settings& settings, MasterConfig& c) {
       "Time that a work unit may take a volunteer that catches up. A unit of new batches holds at "
       "most as many as a quarter of the lag.",
       integer_setting(c.scheduling.unit_target_ms, 1, 60'000));
-  settings.add(
-      "balance_hysteresis", SettingScope::kMachine, "fraction",
-      "Shards move between volunteers when that would make batches faster by more than this "
-      "fraction, and has for some rounds; newcomers get theirs at the end of a round.",
-      number_setting(c.scheduling.balance_hysteresis, 0.0, 10.0));
+  settings.add("balance_hysteresis", SettingScope::kMachine, "fraction",
+               "Shards move between volunteers when that would make batches faster by more than "
+               "this fraction, and has for some rounds.",
+               number_setting(c.scheduling.balance_hysteresis, 0.0, 10.0));
 }
 
 void add_output(Settings& settings, MasterConfig& c) {

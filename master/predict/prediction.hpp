@@ -53,7 +53,7 @@ std::vector<std::size_t> strongest_features(const Point& point, std::size_t coun
 std::vector<PredictedLabel> predicted_labels(std::span<const ScoredLabel> best,
                                              std::span<const std::uint32_t> labels);
 
-// One JSON object and a line end; tools/predict/README.md lists its fields.
+// One JSON object and a line end; tools/JSON.md lists its fields.
 std::string prediction_json(const Prediction& prediction, const PredictNames& names);
 
 }  // namespace gleaner

@@ -34,7 +34,7 @@ rocksdb::ColumnFamilyOptions column_family_options(Table table,
   block.block_cache = cache;
   block.block_size = 16 << 10;
   block.format_version = 5;
-  // Floats hardly compress (README.md has figures), commits live for seconds; the rest is small.
+  // Floats hardly compress (tests/bench/REJECTED.md), commits live for seconds; the rest is small.
   const bool is_text = table == Table::kRun || table == Table::kHistory || table == Table::kLedger;
   options.compression = is_text ? rocksdb::kLZ4Compression : rocksdb::kNoCompression;
   options.bottommost_compression = options.compression;

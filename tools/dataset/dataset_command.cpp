@@ -24,7 +24,7 @@ constexpr const char* kExitCodes =
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data.";
 
 void add_json(CLI::App& verb, bool& json) {
-  verb.add_flag("--json", json, "one JSON object; tools/dataset/dataset.md lists its fields");
+  verb.add_flag("--json", json, "one JSON object; tools/JSON.md lists its fields");
 }
 
 void add_force(CLI::App& verb, bool& force) {

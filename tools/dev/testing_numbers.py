@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Counts what there is to test with and writes the table into tests/TESTING.md, between its two marks.
+"""Counts what there is to test with and writes the list into tests/README.md, between its two marks.
 
 usage: tools/dev/testing_numbers.py [--check]
 
@@ -11,7 +11,7 @@ import re
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
-PAGE = ROOT / "tests/TESTING.md"
+PAGE = ROOT / "tests/README.md"
 BEGIN, END = "<!-- numbers: begin -->\n", "<!-- numbers: end -->\n"
 
 
@@ -63,13 +63,13 @@ def numbers():
 def main():
     if sys.argv[1:] not in ([], ["--check"]):
         sys.exit(__doc__)
-    table = "| what | number |\n|---|---|\n" + "".join(f"| {what} | {n:,} |\n" for what, n in numbers())
+    counted = "".join(f"- {what}: {n:,}\n" for what, n in numbers())
     page = PAGE.read_text(encoding="utf-8")
-    wanted = page.split(BEGIN, 1)[0] + BEGIN + table + END + page.split(END, 1)[1]
+    wanted = page.split(BEGIN, 1)[0] + BEGIN + counted + END + page.split(END, 1)[1]
     if "--check" not in sys.argv:
         PAGE.write_text(wanted, encoding="utf-8")
     elif page != wanted:
-        sys.exit("tests/TESTING.md: its numbers are old; run tools/dev/testing_numbers.py")
+        sys.exit("tests/README.md: its numbers are old; run tools/dev/testing_numbers.py")
 
 
 if __name__ == "__main__":

@@ -110,7 +110,7 @@ void add_history_command(CLI::App& app, int& exit_status) {
   history.add_flag("--csv", flags->csv, "the fields of --json as CSV")->excludes(json);
   history.footer(std::string("May be asked for while the master runs. examples/s counts waits, and "
                              "evaluations not. The\n"
-                             "fields of --json are listed in tools/inspect/README.md.\n\n"
+                             "fields of --json are listed in tools/JSON.md.\n\n"
                              "Examples:\n"
                              "  gleaner history run1\n"
                              "  gleaner history run1 --json | jq 'select(.p_at_1) | .p_at_1'\n\n") +

@@ -84,7 +84,7 @@ constexpr const char* kFooter =
     "  units           what became of the work sent to each volunteer\n"
     "  traffic         what each volunteer's bytes were spent on\n\n"
     "May be asked for while the master runs: no lock is taken, nothing is written. --json is one "
-    "object,\n--csv the view's tables; tools/inspect/README.md lists the fields.\n\n"
+    "object,\n--csv the view's tables; tools/JSON.md lists the fields.\n\n"
     "Examples:\n"
     "  gleaner inspect run1\n"
     "  gleaner inspect run1 neuron 17\n"

@@ -236,7 +236,7 @@ void add_plot_command(CLI::App& app, int& exit_status) {
       ->check(CLI::IsMember({"svg", "png"}))
       ->capture_default_str();
   verb.add_flag("--force", flags->force, "replace pictures that exist");
-  verb.add_flag("--json", flags->json, "one JSON object; tools/inspect/README.md lists its fields");
+  verb.add_flag("--json", flags->json, "one JSON object; tools/JSON.md lists its fields");
   verb.footer(std::string("Draws loss, precision, propensity-scored precision, active neurons, "
                           "throughput, volunteers,\nstaleness and bytes, a picture each, of what "
                           "the history has; also while the master runs. Needs\ngnuplot (Debian: "

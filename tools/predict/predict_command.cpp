@@ -73,7 +73,7 @@ constexpr const char* kFooter =
     "trains. Features\nare scaled as the run scaled them. A probability is the logistic function "
     "of the label's own score: they need not\nadd up to one. Lines of XC text without a header "
     "are read with --format libsvm --first-feature 0. The\nfields of --json are listed in "
-    "tools/predict/README.md.\n\n"
+    "tools/JSON.md.\n\n"
     "Examples:\n"
     "  gleaner predict run1 --data debian --examples 3\n"
     "  gleaner predict run1 --input - --format libsvm --top 10 --json < points.svm\n"

@@ -313,8 +313,7 @@ TEST_CASE("settings: texts that are asked for are returned, with what was set be
   REQUIRE_THAT(*load(sample, {"--print-config", "--width", "64"}).value(),
                Contains("\nwidth = 64\n"));
   REQUIRE_THAT(*load(sample, {"--print-reference"}).value(),
-               Contains("| `model.width` | `--width` | an integer from 16 to 4096 (units) | 64 | "
-                        "Width \\| of it. |"));
+               Contains("- `model.width` (16 to 4096 units; 64): Width | of it."));
 }
 
 TEST_CASE("settings: a store remembers what belongs to the run and nothing else", "[settings]") {

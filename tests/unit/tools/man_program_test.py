@@ -80,8 +80,9 @@ class Pages(unittest.TestCase):
         for program, name in ((MASTER, "gleaner-master"), (VOLUNTEER, "gleaner-volunteer")):
             for flag in FLAG.findall(out_of(program, "--help").replace("--[no-]", "--")):
                 self.assertIn(flag, self.texts[name + ".1"])
-            for key in re.findall(r"^\| `(\w+)\.(\w+)`", out_of(program, "--print-reference"),
-                                  re.MULTILINE):
+            keys = re.findall(r"^- `(\w+)\.(\w+)`", out_of(program, "--print-reference"), re.MULTILINE)
+            self.assertNotEqual(keys, [])
+            for key in keys:
                 self.assertIn(f"[{key[0]}]", self.texts[name + ".toml.5"])
                 self.assertRegex(self.texts[name + ".toml.5"], rf"(?m)^       {key[1]}( |$)")
                 self.assertIn(".".join(key), self.texts[name + ".1"])

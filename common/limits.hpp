@@ -36,6 +36,9 @@ inline constexpr std::uint32_t kBatchesPerUnitMax = 64;
 // Steps of an input shard's holder in one unit.
 inline constexpr std::uint32_t kStepsPerUnitMax = 64;
 inline constexpr std::uint32_t kPositivesPerBatchMax = 1u << 22;
+// Pairs of example and active neuron of a batch, and the loss of one, in 2^-20 nats.
+inline constexpr std::uint64_t kPairsPerBatchMax = std::uint64_t{kBatchExamplesMax} * kLabelsMax;
+inline constexpr unsigned kPairLossBits = 30;
 // Points asked for in one message, and what its answer aims at.
 inline constexpr std::uint32_t kPointsPerRequestMax = 4096;
 inline constexpr std::size_t kPointsBytes = std::size_t{512} << 10;

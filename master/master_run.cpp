@@ -323,7 +323,7 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
   };
   observer.on_arrival = [this](const std::optional<KeyId>& key, const std::string& peer,
                                const Message& first) {
-    return entrance_.gate().admit(key, peer, first, wall_seconds());
+    return entrance_.gate().admit(key, peer, first, wall_seconds(), monotonic_now());
   };
   observer.on_gone = [this](const Standing& standing) { entrance_.gate().gone(standing); };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));

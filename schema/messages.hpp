@@ -175,8 +175,8 @@ struct TrainUnit {
 struct ShardOutcome {
   ShardId shard{};
   std::uint64_t gradient_digest = 0;  // of the shard's own gradient, sent or not
-  std::int64_t loss = 0;              // sum over examples and active neurons, in 2^-20 nats
-  std::uint64_t active = 0;           // active neurons, summed over examples
+  std::int64_t loss = 0;     // sum over examples and active neurons, in 2^-20 nats; not negative
+  std::uint64_t active = 0;  // active neurons, summed over examples
   friend bool operator==(const ShardOutcome&, const ShardOutcome&) = default;
 };
 

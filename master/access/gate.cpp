@@ -110,7 +110,7 @@ Result<std::string> Gate::listening_at(const std::string& where) {
 
 std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
                                             const std::string& peer, const Message& first,
-                                            std::int64_t now) {
+                                            std::int64_t now, Instant at) {
   const std::string* const invite = invite_in(first);
   if (invite == nullptr) return no_introduction(first);
   const bool is_volunteer = std::holds_alternative<Hello>(first);
@@ -155,8 +155,7 @@ std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,
                    false};
   }
   // Each that comes and goes costs the others time.
-  if (is_volunteer && !standing->is_trusted &&
-      !joins_.spend(to_text(standing->invite), Instant(std::chrono::seconds(now)))) {
+  if (is_volunteer && !standing->is_trusted && !joins_.spend(to_text(standing->invite), at)) {
     return Refusal{
         ErrorCode::kBusy,
         "too many volunteers have come by this invite in the last seconds: it tries again", true};

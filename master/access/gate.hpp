@@ -52,8 +52,10 @@ class Gate {
   Result<std::string> listening_at(const std::string& where);
 
   // The first message of a connection: as whom it takes part, or the answer after which it ends.
+  // `now` is in seconds since 1970, as invites expire; `at` is the same moment on a clock that
+  // nobody sets.
   std::variant<Standing, Message> admit(const std::optional<KeyId>& key, const std::string& peer,
-                                        const Message& first, std::int64_t now);
+                                        const Message& first, std::int64_t now, Instant at);
   // Keeps a key out from now on and after every start, since its answers were false, and counts
   // that against the invite by which it came. Whether that invite is suspended now, and was not
   // before.

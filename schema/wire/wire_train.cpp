@@ -45,7 +45,14 @@ std::vector<ShardOutcome> read(capnp::List<wire::ShardOutcome>::Reader from) {
     if (raw(shard) >= kOutputShardsMax || (!to.empty() && to.back().shard >= shard)) {
       malformed("batches.shards", "shard {} is out of range or order", raw(shard));
     }
-    to.push_back({shard, outcome.getGradientDigest(), outcome.getLoss(), outcome.getActive()});
+    const std::uint64_t active = outcome.getActive();
+    const std::int64_t loss = outcome.getLoss();
+    if (active > kPairsPerBatchMax)
+      malformed("batches.shards.active", "{} is out of range", active);
+    if (loss < 0 || static_cast<std::uint64_t>(loss) >> kPairLossBits > active) {
+      malformed("batches.shards.loss", "{} is out of range for {} active neurons", loss, active);
+    }
+    to.push_back({shard, outcome.getGradientDigest(), loss, active});
   }
   return to;
 }

@@ -109,8 +109,9 @@ UnitResult unit_result(Rng& rng) {
   for (BatchIndex i = 0; i < 1 + rng.next_below(5); ++i) {
     BatchResult batch{first + i, {}, {}};
     for (const LeaseRef& held : leases(rng)) {
-      const auto loss = static_cast<std::int64_t>(rng.next());
-      batch.shards.push_back({held.shard, rng.next(), loss, rng.next()});
+      const std::uint64_t active = rng.next_below(kPairsPerBatchMax + 1);
+      const std::uint64_t loss = active == 0 ? 0 : rng.next() % (active << 20U);
+      batch.shards.push_back({held.shard, rng.next(), static_cast<std::int64_t>(loss), active});
     }
     const HiddenCodes codes = random_codes(3, 48, rng);
     std::vector<std::int32_t> gradient(codes.codes.size());

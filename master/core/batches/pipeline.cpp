@@ -124,7 +124,7 @@ Result<std::vector<AddGradientsTask::Part>> Pipeline::add_results(std::vector<Ba
       if (!is_audited) record.digests[shard] = outcome.gradient_digest;
       if (record.covered[shard] != 0) continue;
       record.covered[shard] = 1;
-      record.loss += outcome.loss;
+      record.loss = add_losses(record.loss, outcome.loss);
       record.active += outcome.active;
       ++record.covered_count;
     }

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <memory>
 #include <optional>
@@ -38,6 +39,12 @@ struct BatchRecord {
 };
 
 // Nats.
+// The sum of two losses, neither of which is negative; what it cannot hold it holds at its most.
+constexpr std::int64_t add_losses(std::int64_t one, std::int64_t other) {
+  constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
+  return one > kMost - other ? kMost : one + other;
+}
+
 constexpr double to_nats(std::int64_t loss) {
   return static_cast<double>(loss) / 1048576.0;
 }

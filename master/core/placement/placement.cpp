@@ -227,7 +227,9 @@ void Placement::forget_slowness(SessionId id, SessionState& session) const {
       !held_by(id, Layer::kOutput).empty()) {
     return;
   }
-  session.speed *= 2;
+  double fastest = 0;
+  for (const auto& [other_id, other] : sessions_.all()) fastest = std::max(fastest, other.speed);
+  session.speed = std::min(2 * session.speed, fastest);
   session.last_result = outbox_.now();
 }
 

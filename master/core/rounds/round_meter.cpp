@@ -31,7 +31,7 @@ RoundRecord RoundMeter::record(RoundIndex round, const RunPlan& plan, const Pipe
   for (BatchIndex batch = plan.round_begin(round); batch < plan.round_end(round); ++batch) {
     const BatchRecord& log = pipeline.at(batch);
     examples += log.examples;
-    loss += log.loss;
+    loss = add_losses(loss, log.loss);
     active += log.active;
     code_lengths += log.code_length * log.examples;
   }

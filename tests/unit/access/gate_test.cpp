@@ -35,7 +35,7 @@ struct Door {
   }
 
   std::variant<Standing, Message> say(const Message& first, const KeyId& key = {1, 2}) {
-    return gate->admit(key, "10.0.0.1:5", first, kGateTime);
+    return gate->admit(key, "10.0.0.1:5", first, kGateTime, Instant{});
   }
 
   // As who has the store's folder.
@@ -151,9 +151,11 @@ TEST_CASE("gate: by one invite, strangers come as fast as others bear, and trust
   const std::string others = invite(false);
   const std::string trusted = invite(true);
   std::uint64_t key = 1;
+  // Whatever becomes of the clock that people set.
   const auto comes = [&](const std::string& by, std::int64_t after) {
     const auto answer =
-        door.gate->admit(KeyId{3, key++}, "10.0.0.1:5", hello(by), kGateTime + after);
+        door.gate->admit(KeyId{3, key++}, "10.0.0.1:5", hello(by), kGateTime - 3600 * after,
+                         Instant(std::chrono::seconds(after)));
     if (std::holds_alternative<Standing>(answer)) return true;
     REQUIRE(refusal_of(answer).code == ErrorCode::kBusy);
     REQUIRE(refusal_of(answer).retry);
@@ -190,7 +192,7 @@ TEST_CASE("gate: in plain text everybody is somebody else, and nobody administer
   const auto gate = Gate::open_to_all();
   REQUIRE(gate->key() == nullptr);
   const auto come = [&](const std::string& peer, const Message& first) {
-    return gate->admit(std::nullopt, peer, first, kGateTime);
+    return gate->admit(std::nullopt, peer, first, kGateTime, Instant{});
   };
   const auto ann = std::get<Standing>(come("10.0.0.1:5", hello("")));
   const auto bob = std::get<Standing>(come("10.0.0.1:6", hello("")));

@@ -198,6 +198,17 @@ TEST_CASE("codec: results out of order or not finite are refused", "[codec]") {
   bad = result();
   bad.batches[0].shards.clear();
   require_refused(bad, "UnitResult: batches.shards: 0 entries");
+  bad = result();
+  ShardOutcome& outcome = bad.batches[0].shards[0];
+  outcome.active = kPairsPerBatchMax;
+  outcome.loss = std::numeric_limits<std::int64_t>::max();
+  require_accepted(bad);
+  outcome.active = 1;
+  require_refused(bad, "UnitResult: batches.shards.loss: 9223372036854775807 is out of range");
+  outcome.loss = -1;
+  require_refused(bad, "UnitResult: batches.shards.loss: -1 is out of range");
+  outcome.active = kPairsPerBatchMax + 1;
+  require_refused(bad, "UnitResult: batches.shards.active: 409600000001 is out of range");
   require_accepted(scores());
   EvalResult worse = scores();
   std::swap(worse.best[0], worse.best[1]);

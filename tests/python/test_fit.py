@@ -27,6 +27,29 @@ except KeyboardInterrupt:
     print("interrupted at", model.model.checkpoint, flush=True)
 """
 
+# Bytes of X, and of memory that handing it over takes beyond.
+MEASURED = """
+import resource, sys
+import numpy as np
+from gleaner import Gleaner
+from scipy import sparse
+rows, each = 250_000, 20
+X = sparse.csr_matrix((np.ones(rows * each, np.float32), np.tile(np.arange(each, dtype=np.int32), rows),
+                       np.arange(rows + 1, dtype=np.int32) * each), (rows, each))
+Y = sparse.csr_matrix((np.ones(rows, np.int8), np.zeros(rows, np.int32), np.arange(rows + 1, dtype=np.int32)))
+Gleaner()._write_data(sys.argv[1], X[:100], Y[:100], None, None, None)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+Gleaner()._write_data(sys.argv[1], X, Y, None, None, None)
+print(X.data.nbytes + X.indices.nbytes, 1024 * (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before))
+"""
+
+
+def masters_of(store):
+    """Process ids of the masters that have the store."""
+    found = subprocess.run(["pgrep", "--full", f"gleaner-master .*--store {store} "], capture_output=True, text=True,
+                           check=False)
+    return found.stdout.split()
+
 
 def digest(store):
     return run("gleaner", "checkpoint", "digest", store).strip()
@@ -53,6 +76,19 @@ class Fit(Case):
         self.addCleanup(process.wait)
         self.addCleanup(process.kill)
         return process
+
+    def wait(self, condition):
+        deadline = time.monotonic() + SECONDS
+        while not condition():
+            self.assertLess(time.monotonic(), deadline)
+            time.sleep(0.05)
+
+    def checkpoint(self, store):
+        """Rounds of the run in the store; 0 while there is none."""
+        try:
+            return Model.load(store).checkpoint
+        except (OSError, RuntimeError):
+            return 0
 
     def test_texts_give_the_model_that_their_file_gives(self):
         texts, tags = animal_texts(300)
@@ -105,25 +141,35 @@ class Fit(Case):
 
     def test_ctrl_c_keeps_the_checkpoint_and_the_same_call_goes_on(self):
         store = self.path / "interrupted"
-        script = self.script(INTERRUPTED, store)
-        deadline = time.monotonic() + SECONDS
-        while True:  # until there is a checkpoint
-            self.assertLess(time.monotonic(), deadline)
-            try:
-                if Model.load(store).checkpoint >= 2:
-                    break
-            except (OSError, RuntimeError):
-                time.sleep(0.05)
-        script.send_signal(signal.SIGINT)
-        said = script.communicate(timeout=SECONDS)[0]
-        self.assertEqual(script.returncode, 0)
-        reached = int(said.split()[-1])
-        self.assertGreaterEqual(reached, 2)
-        # The same data go on from there; the length of the run may not shrink below what is done.
+        reached = 0
+        for _ in range(2):
+            script = self.script(INTERRUPTED, store)
+            self.wait(lambda: self.checkpoint(store) >= reached + 2)
+            script.send_signal(signal.SIGINT)
+            said = script.communicate(timeout=SECONDS)[0]
+            self.assertEqual(script.returncode, 0)
+            self.assertGreaterEqual(int(said.split()[-1]), reached + 2)
+            reached = int(said.split()[-1])
+        self.assertEqual(masters_of(store), [])
         with self.assertRaisesRegex(ValueError, "holds a run on other data"):
             Gleaner(store, **QUIET).fit(*animal_texts(390))
         self.assertEqual(Model.load(store).checkpoint, reached)
         self.assertGreater(Model.load(store).score(*animal_texts(100)), 0.5)
+
+    def test_a_master_ends_with_its_python_process(self):
+        store = self.path / "orphan"
+        script = self.script(INTERRUPTED, store)
+        self.wait(lambda: self.checkpoint(store) >= 1)
+        self.assertEqual(len(masters_of(store)), 1)
+        script.kill()
+        self.wait(lambda: not masters_of(store))
+        self.assertGreaterEqual(self.checkpoint(store), 1)
+
+    def test_memory_is_that_of_a_block_of_rows(self):
+        said = self.script(MEASURED, self.path).communicate(timeout=SECONDS)[0]
+        data, more = map(int, said.split())
+        self.assertEqual(data, 40_000_000)
+        self.assertLess(more, 0.3 * data)
 
     def test_a_finished_run_goes_on_for_more_epochs(self):
         texts, tags = animal_texts(200)

@@ -118,6 +118,16 @@ class Fit(Case):
         self.assertAlmostEqual(own.finished["p_at_1"], own.score(X, Y), places=6)
         self.assertEqual(len(own.evaluations), 2)
 
+    def test_lists_of_label_numbers_are_a_matrix(self):
+        X = sparse.random(60, 20, 0.3, "csr", np.float32, random_state=1)
+        numbers = [(i % 4, 4.0) if i % 3 else () for i in range(60)]
+        Y = sparse.lil_matrix((60, 5))
+        for row, own in enumerate(numbers):
+            Y[row, list(map(int, own))] = 1
+        listed, matrix = (Gleaner(epochs=2, **QUIET).fit(X, labels) for labels in (numbers, Y.tocsr()))
+        self.assertEqual(listed.finished["digest"], matrix.finished["digest"])
+        self.assertEqual(listed.precision_at_k(X, numbers, 2), matrix.precision_at_k(X, Y.tocsr(), 2))
+
     def test_names_of_a_matrix_are_kept(self):
         X = sparse.identity(40, format="csr")
         Y = sparse.csr_matrix((np.ones(40), (range(40), [i % 4 for i in range(40)])))
@@ -213,6 +223,8 @@ class Fit(Case):
                 ((X, Y[:3]), ValueError, "X has 4 examples and Y 3"),
                 ((["a b", "a b"], [["x"], "y"]), TypeError, r"Y\[1\] is a string"),
                 ((["a b", "a b"], [["x"], [3]]), TypeError, "the tag 3 is no string"),
+                ((["a b", "a b"], [[3], ["x"]]), TypeError, r"Y\[1\]: 'x' is no label number"),
+                ((["a b", "a b"], [[3], [-1]]), TypeError, r"Y\[1\]: -1 is no label number"),
                 ((["a", "b"], [["x"], ["y"]]), ValueError, "0 features and 2 labels"),
                 ((["a b", "a b"], [["x\ny"], ["y"]]), ValueError, "line break"),
                 ((X * np.inf, Y), ValueError, "X: row 0, column")):

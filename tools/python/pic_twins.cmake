@@ -22,7 +22,7 @@ function(pic_twin target)
   endforeach()
   add_library(${target}_pic STATIC EXCLUDE_FROM_ALL ${twins})
   set_target_properties(${target}_pic PROPERTIES
-    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON)
+    POSITION_INDEPENDENT_CODE ON CXX_VISIBILITY_PRESET hidden VISIBILITY_INLINES_HIDDEN ON CXX_CLANG_TIDY "")
   # Sources that are made while the program is built are made once.
   add_dependencies(${target}_pic ${target})
   foreach(property COMPILE_DEFINITIONS COMPILE_OPTIONS INCLUDE_DIRECTORIES INTERFACE_COMPILE_DEFINITIONS

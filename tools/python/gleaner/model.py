@@ -142,8 +142,8 @@ class Model:
     def precision_at_k(self, X, Y, k=1):
         """The fraction of the k best labels that are true, over the examples that have labels.
 
-        Y is a matrix with a column for each label, or a list of tags for each example; tags that
-        are no labels of the model are left out, as `gleaner evaluate` does.
+        Y is a matrix with a column for each label, or a list of tags or of label numbers for each
+        example; tags that are no labels of the model are left out, as `gleaner evaluate` does.
         """
         truth = rows.Labels(Y, self.label_names, takes_new=False)
         examples = rows.Examples(X)

@@ -1,5 +1,7 @@
 """Examples and their labels, a block of rows at a time, in the types that the C++ module takes."""
 
+import numbers
+
 import numpy as np
 
 BLOCK = 8192  # rows: what is copied at once
@@ -58,8 +60,26 @@ class Examples:
         return csr_block(self.X, first, end)
 
 
+def are_numbers(Y):
+    """Whether Y is a list of label numbers for each example, rather than of tags."""
+    return isinstance(next((tag for tags in Y for tag in tags), ""), numbers.Real)
+
+
+def matrix_of_numbers(Y):
+    """A CSR matrix that has a one for each label number of each example."""
+    from scipy import sparse
+    for row, own in enumerate(Y):
+        for label in own:
+            if not isinstance(label, numbers.Real) or label != int(label) or label < 0:
+                raise TypeError(f"Y[{row}]: {label!r} is no label number, and labels before it are")
+    indptr = np.zeros(len(Y) + 1, np.int64)
+    np.cumsum([len(own) for own in Y], out=indptr[1:])
+    labels = np.fromiter((label for own in Y for label in own), np.int32, indptr[-1])
+    return sparse.csr_matrix((np.ones(len(labels), np.int8), labels, indptr), (len(Y), labels.max() + 1))
+
+
 class Labels:
-    """Y: a matrix with a column for each label, or a list of tags for each example.
+    """Y: a matrix with a column for each label, or a list of tags or of label numbers for each example.
 
     `known` are the names that labels have already, in their order; tags beyond them become labels
     behind them, if `takes_new`, where at least `least` examples have them.
@@ -67,6 +87,8 @@ class Labels:
 
     def __init__(self, Y, known=(), takes_new=True, least=1):
         self.is_matrix = hasattr(Y, "indptr") or getattr(Y, "ndim", 1) == 2
+        if not self.is_matrix and are_numbers(Y):
+            Y, self.is_matrix = matrix_of_numbers(Y), True
         if self.is_matrix:
             self.names = list(known)
             self.Y = as_csr(Y, "Y")
@@ -86,8 +108,8 @@ class Labels:
                 raise TypeError(f"Y[{row}] is a string: give a list of tags, also for one tag")
             for tag in set(tags):
                 if not isinstance(tag, str):
-                    raise TypeError(f"Y[{row}]: the tag {tag!r} is no string; labels that are "
-                                    "numbers stand in a matrix")
+                    raise TypeError(f"Y[{row}]: the tag {tag!r} is no string, and tags before "
+                                    "it are")
                 counts[tag] = counts.get(tag, 0) + 1
         return sorted(tag for tag, count in counts.items() if count >= least and tag not in known)
 

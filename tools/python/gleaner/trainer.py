@@ -53,7 +53,7 @@ class Gleaner:
     # ---- Training ----
 
     def fit(self, X, Y, *, test=None, label_names=None, feature_names=None):
-        """Trains on X, a list of texts or a matrix, and Y, lists of tags or a matrix of labels.
+        """Trains on X, a list of texts or a matrix, and Y, lists of tags or of label numbers, or a matrix.
 
         `test` is a pair (X, Y) to measure on. Names are for matrices. Where the store holds a run on
         the same data that was interrupted, it goes on there; with other data it refuses.

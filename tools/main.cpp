@@ -29,7 +29,7 @@
 #include "tools/launch/launch_command.hpp"
 #include "tools/plan/plan_command.hpp"
 #include "tools/predict/evaluate_command.hpp"
-#include "tools/predict/export_command.hpp"
+#include "tools/predict/export/export_command.hpp"
 #include "tools/predict/import_command.hpp"
 #include "tools/predict/predict_command.hpp"
 #include "tools/predict/serve_command.hpp"

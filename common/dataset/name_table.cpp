@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
@@ -51,6 +52,22 @@ Result<NameTable> NameTable::load(const std::string& path) {
     }
     table.add(line);
   }
+}
+
+NameTable NameTable::of_lines(std::string_view text) {
+  NameTable table;
+  for (std::size_t begin = 0; begin < text.size();) {
+    const std::size_t end = std::min(text.find('\n', begin), text.size());
+    table.add(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return table;
+}
+
+std::string NameTable::lines() const {
+  std::string text;
+  for (std::uint32_t id = 0; id < size(); ++id) text.append(name(id)).append("\n");
+  return text;
 }
 
 void NameTable::add(std::string_view name) {

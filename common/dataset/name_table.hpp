@@ -21,6 +21,12 @@ class NameTable {
   // error.
   static Result<NameTable> load(const std::string& path);
 
+  // The names in a text that has one a line, each line ended.
+  static NameTable of_lines(std::string_view text);
+
+  // Such a text.
+  [[nodiscard]] std::string lines() const;
+
   [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(ends_.size()); }
 
   // Empty when the id has no name.

@@ -117,7 +117,7 @@ std::string word_model_json(const WordModel& model) {
     json["name"] = model.fields.name;
     json["tag_separator"] = model.fields.tag_separator;
     json["words"] = to_string(model.rule);
-    if (model.rule.has_dictionary) json["icu"] = icu_version();
+    if (model.rule.has_dictionary) json["icu"] = model.icu.empty() ? icu_version() : model.icu;
   }
   json["occurrences"] = model.words.occurrences();
   return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
@@ -144,18 +144,22 @@ Result<WordModel> load_word_model(const std::string& folder) {
   if (!lines) return lines.error();
   std::string text;
   for (const std::string& line : *lines) text += line + "\n";
-  const nlohmann::json json = nlohmann::json::parse(text, nullptr, false);
+  Result<std::vector<std::string>> names = lines_of(in(kFeaturesFile));
+  if (!names) return names.error();
+  return word_model_of({text, path}, {std::move(*names), in(kFeaturesFile)});
+}
+
+Result<WordModel> word_model_of(const WordsText& words, FeatureNames features) {
+  const nlohmann::json json = nlohmann::json::parse(words.json, nullptr, false);
   std::vector<std::uint32_t> occurrences;
   std::optional<WordModel> model = model_of(json, occurrences);
   if (!model) {
-    return invalid(path,
+    return invalid(words.source,
                    fmt::format("is not what 'gleaner dataset' writes (version {})", kVersion));
   }
-  Result<std::vector<std::string>> names = lines_of(in(kFeaturesFile));
-  if (!names) return names.error();
-  Result<Vocabulary> words = Vocabulary::of(std::move(*names), occurrences, in(kFeaturesFile));
-  if (!words) return words.error();
-  model->words = std::move(*words);
+  auto vocabulary = Vocabulary::of(std::move(features.names), occurrences, features.source);
+  if (!vocabulary) return vocabulary.error();
+  model->words = std::move(*vocabulary);
   return std::move(*model);
 }
 

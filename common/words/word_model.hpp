@@ -45,6 +45,20 @@ struct WordModel {
 // The text of words.json: all of it but the words themselves, which features.txt has.
 std::string word_model_json(const WordModel& model);
 
+// The content of words.json and of features.txt, and how errors name where they stood.
+struct WordsText {
+  std::string_view json;
+  std::string source;
+};
+
+struct FeatureNames {
+  std::vector<std::string> names;
+  std::string source;
+};
+
+// kInvalidData says which of the two is wrong.
+Result<WordModel> word_model_of(const WordsText& words, FeatureNames features);
+
 // Reads words.json and features.txt of the folder. kInvalidData says what is missing or wrong.
 Result<WordModel> load_word_model(const std::string& folder);
 

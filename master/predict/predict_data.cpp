@@ -11,6 +11,9 @@
 #include "common/dataset/name_table.hpp"
 #include "common/dataset/open_or_pack.hpp"
 #include "master/predict/stored_model.hpp"
+#include "storage/model/exported_run.hpp"
+#include "storage/model/model_file.hpp"
+#include "storage/model/tensor_file.hpp"
 
 namespace gleaner {
 namespace {
@@ -20,15 +23,30 @@ bool is_file(const std::string& path) {
   return std::filesystem::is_regular_file(path, error);
 }
 
+// kInvalidData, naming their source, where their number is not `count`.
+Result<NameTable> of_count(NameTable names, const std::string& source, std::uint64_t count,
+                           const char* of_what) {
+  if (names.size() == count) return names;
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{} has {} names for {} {}: it is of another data set than the model",
+                           source, names.size(), count, of_what)};
+}
+
 // No names where there is no such file.
 Result<NameTable> names_of(const std::string& path, std::uint64_t count, const char* of_what) {
   if (!is_file(path)) return NameTable();
   Result<NameTable> names = NameTable::load(path);
   if (!names) return Error{ErrorCode::kInvalidData, names.error().message};
-  if (names->size() == count) return names;
-  return Error{ErrorCode::kInvalidData,
-               fmt::format("{} has {} names for {} {}: it is of another data set than the model",
-                           path, names->size(), count, of_what)};
+  return of_count(std::move(*names), path, count, of_what);
+}
+
+// The names that a model file carries; none where it carries none.
+Result<NameTable> carried_names(const TensorFile& file, const char* tensor, std::uint64_t count) {
+  const Result<std::string_view> text = file.text(tensor);
+  if (!text) return text.error();
+  if (text->empty()) return NameTable();
+  return of_count(NameTable::of_lines(*text), fmt::format("{} in {}", tensor, file.path()), count,
+                  "numbers");
 }
 
 std::string_view short_name(std::string_view name) {
@@ -37,7 +55,33 @@ std::string_view short_name(std::string_view name) {
 
 }  // namespace
 
-Result<PredictData> PredictData::open(const std::string& folder, const RunIdentity& run) {
+Result<PredictData> PredictData::open_carried(const std::string& path, const RunIdentity& run) {
+  const auto file = TensorFile::open(path);
+  if (!file) return file.error();
+  PredictData data;
+  auto labels = carried_names(**file, kLabelNamesTensor, run.model.labels);
+  if (!labels) return labels.error();
+  data.names_.labels = std::move(*labels);
+  auto features = carried_names(**file, kFeatureNamesTensor, run.model.features);
+  if (!features) return features.error();
+  data.names_.features = std::move(*features);
+  const Result<std::string_view> words = (*file)->text(kWordsTensor);
+  if (!words) return words.error();
+  if (words->empty()) return data;
+  std::vector<std::string> names;
+  for (std::uint32_t id = 0; id < data.names_.features.size(); ++id) {
+    names.emplace_back(data.names_.features.name(id));
+  }
+  auto model =
+      word_model_of({*words, fmt::format("{} in {}", kWordsTensor, path)},
+                    {std::move(names), fmt::format("{} in {}", kFeatureNamesTensor, path)});
+  if (!model) return model.error();
+  data.words_ = std::move(*model);
+  return data;
+}
+
+Result<PredictData> PredictData::open_names(const std::string& folder, const RunIdentity& run) {
+  if (is_model_file(folder)) return open_carried(folder, run);
   const ModelConfig& model = run.model;
   const auto in = [&](const char* file) { return (std::filesystem::path(folder) / file).string(); };
   std::error_code error;
@@ -64,7 +108,16 @@ Result<PredictData> PredictData::open(const std::string& folder, const RunIdenti
     }
     data.words_ = std::move(*words);
   }
-  if (!is_file(in("test.txt"))) return data;
+  return data;
+}
+
+Result<PredictData> PredictData::open(const std::string& folder, const RunIdentity& run) {
+  Result<PredictData> opened = open_names(folder, run);
+  if (!opened) return opened;
+  PredictData data = std::move(*opened);
+  const ModelConfig& model = run.model;
+  const auto in = [&](const char* file) { return (std::filesystem::path(folder) / file).string(); };
+  if (is_model_file(folder) || !is_file(in("test.txt"))) return data;
   PackOptions options;
   const Result<bool> is_normalised = trained_on_normalised_points(run);
   if (!is_normalised) return is_normalised.error();

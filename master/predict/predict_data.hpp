@@ -21,9 +21,12 @@ class PredictData {
  public:
   // Nothing but numbers.
   PredictData() = default;
+  // Opens the names and words that `path` has for the model of a run: a folder with labels.txt,
+  // features.txt and words.json, or a model file that carries them. kInvalidData when one is
+  // damaged, or not the one with which the run learned.
+  static Result<PredictData> open_names(const std::string& path, const RunIdentity& run);
   // Opens what `folder` has for the model of a run: labels.txt, features.txt, words.json, and
-  // test.txt with test.points.txt. kInvalidData when a file is damaged, or not the one with which
-  // the run learned.
+  // test.txt with test.points.txt. Otherwise as open_names().
   static Result<PredictData> open(const std::string& folder, const RunIdentity& run);
 
   [[nodiscard]] const PredictNames& names() const { return names_; }
@@ -38,6 +41,8 @@ class PredictData {
   [[nodiscard]] std::optional<std::uint64_t> example_named(std::string_view name) const;
 
  private:
+  static Result<PredictData> open_carried(const std::string& path, const RunIdentity& run);
+
   PredictNames names_;
   std::optional<WordModel> words_;
   std::unique_ptr<PackedDataset> examples_;

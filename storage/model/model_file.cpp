@@ -33,6 +33,8 @@ TypeNames names_of(TensorType type) {
   switch (type) {
     case TensorType::kFloat32:
       return {4, "F32", "<f4"};
+    case TensorType::kFloat64:
+      return {8, "F64", "<f8"};
     case TensorType::kUint32:
       return {4, "U32", "<u4"};
     case TensorType::kUint8:

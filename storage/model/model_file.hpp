@@ -14,7 +14,14 @@
 
 namespace gleaner {
 
-enum class TensorType : std::uint8_t { kFloat32, kUint32, kUint8 };
+enum class TensorType : std::uint8_t { kFloat32, kFloat64, kUint32, kUint8 };
+
+// Tensors by which a model says what its numbers mean: names of labels and features, one a line;
+// words.json of the data set; and each feature's rarity, from which its value in a text follows.
+inline constexpr const char* kLabelNamesTensor = "label_names";
+inline constexpr const char* kFeatureNamesTensor = "feature_names";
+inline constexpr const char* kWordsTensor = "words";
+inline constexpr const char* kIdfTensor = "idf";
 
 struct TensorSpec {
   std::string name;

@@ -112,6 +112,20 @@ bool TensorFile::has(const char* name) const {
   return header_->json.contains(name);
 }
 
+Result<std::string_view> TensorFile::text(const char* name) const {
+  const auto entry = header_->json.find(name);
+  if (entry == header_->json.end()) return std::string_view();
+  const bool is_text = entry->is_object() && is_tensor(*entry, header_->data_bytes) &&
+                       entry->contains("dtype") && (*entry)["dtype"] == "U8" &&
+                       (*entry)["shape"].size() == 1;
+  const std::uint64_t begin = is_text ? (*entry)["data_offsets"][0].get<std::uint64_t>() : 0;
+  const std::uint64_t end = is_text ? (*entry)["data_offsets"][1].get<std::uint64_t>() : 0;
+  if (!is_text || (*entry)["shape"][0] != end - begin) {
+    return refuse(fmt::format("{} is no list of bytes", name));
+  }
+  return std::string_view(reinterpret_cast<const char*>(header_->data) + begin, end - begin);
+}
+
 Result<TensorFile::Tensor> TensorFile::tensor(const char* name, const char* type,
                                               std::size_t dimensions,
                                               std::uint64_t extent_max) const {

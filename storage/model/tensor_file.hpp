@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/result.hpp"
@@ -49,6 +50,10 @@ class TensorFile {
   // the bytes that they take.
   [[nodiscard]] Result<Tensor> tensor(const char* name, const char* type, std::size_t dimensions,
                                       std::uint64_t extent_max) const;
+
+  // The bytes of a tensor of type U8 with one extent; none where there is no such tensor.
+  // kInvalidData where it is of another kind.
+  [[nodiscard]] Result<std::string_view> text(const char* name) const;
 
   // The file's own account of itself, which nobody believes.
   [[nodiscard]] const std::map<std::string, std::string>& metadata() const { return metadata_; }

@@ -15,7 +15,7 @@ from harness import IS_LONG, ROOT, TIME_FACTOR, Cluster, EndToEndTest, free_port
 
 UNITS = ROOT / "tools/packaging/debian"
 MASTER, VOLUNTEER = "gleaner-master.service", "gleaner-volunteer.service"
-NAMES = ("gleaner-master", "gleaner-volunteer", "gleaner", "gleaner-doc")
+NAMES = ("gleaner-master", "gleaner-volunteer", "gleaner", "python3-gleaner", "gleaner-doc")
 STORE = "/var/lib/gleaner-master/run"
 SKIP = why_not() if IS_LONG else "takes minutes: only with GLEANER_LONG"
 # The machine under test is busy with tests, and its owner may sit at it.
@@ -190,6 +190,13 @@ class Debian(EndToEndTest):
         system.run("systemctl", "restart", VOLUNTEER)
         system.wait(lambda: system.show(VOLUNTEER, "ActiveState") == "failed", "it gives up")
         self.assertEqual((system.show(VOLUNTEER, "ExecMainStatus"), system.show(VOLUNTEER, "NRestarts")), ("2", "0"))
+
+        # The Python package trains with the installed master.
+        self.install(system, "python3-gleaner")
+        texts = "['a owl', 'a bee'] * 20, [['flies'], ['stings']] * 20"
+        said = system.run("python3", "-c", "import gleaner; model = gleaner.Gleaner(epochs=2, progress=False);"
+                          f"print(model.fit({texts}).predict(['an owl'])[0][0][0])")
+        self.assertEqual(said.strip(), "flies")
 
         # Every manual page and completion is where man and shells look.
         self.install(system, "gleaner-doc")

@@ -85,6 +85,7 @@ TOOLS_INCLUDE = {
     "bench": {"cli", "dataset/make"},
     "plan": {"bench", "cli"},
     "launch": {"access", "cli"},
+    "python": set(),
 }
 BELOW_TOOLS = set(INCLUDES) - {"tools", "tests"}
 for folder, others in TOOLS_INCLUDE.items():
@@ -123,6 +124,7 @@ DOORS = [
      "volunteer/idle/bus_library.hpp and common/console/journal.cpp"),
     (r"X11/", r"volunteer/control/.*\.cpp$", "sources in volunteer/control"),
     (r"catch2/", r"tests/", "tests"),
+    (r"pybind11/", r"tools/python/module\.cpp$", "tools/python/module.cpp"),
     (r".*intrin\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|.*/simd_level\.cpp$|tools/bench/bench_peaks\.cpp$",
      "the kernels of one instruction set and the bench of peaks"),
 ]

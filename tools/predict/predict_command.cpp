@@ -44,7 +44,8 @@ void add_flags(CLI::App& verb, PredictFlags& flags) {
       ->excludes(data);
   verb.add_option("--text", flags.text,
                   "folder of a data set made of texts ('gleaner dataset debian' or 'convert "
-                  "--text'): each line of --input, or of standard input, is a text")
+                  "--text'), or a model file that carries its words ('gleaner export --data'): "
+                  "each line of --input, or of standard input, is a text")
       ->excludes(data);
   verb.add_option("--examples", flags.examples,
                   "choose N of the examples that have labels (with --data: 5 unless given; "
@@ -77,7 +78,8 @@ constexpr const char* kFooter =
     "Examples:\n"
     "  gleaner predict run1 --data debian --examples 3\n"
     "  gleaner predict run1 --input - --format libsvm --top 10 --json < points.svm\n"
-    "  gleaner predict run1 --text posts --json < questions.txt\n\n"
+    "  gleaner predict run1 --text posts --json < questions.txt\n"
+    "  gleaner predict model.safetensors --text model.safetensors < questions.txt\n\n"
     "Exit status: 0 done, 1 failure of the system, 2 usage, 3 bad data, 4 no usable store.";
 
 }  // namespace

@@ -18,6 +18,7 @@
 #include "common/dataset/packed_writer.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/words/word_model.hpp"
+#include "master/predict/predict_data.hpp"
 #include "master/predict/stored_model.hpp"
 #include "master/predict/table_search.hpp"
 #include "storage/model/model_rows.hpp"
@@ -143,37 +144,29 @@ Result<Source> open_input(const PredictFlags& flags, const ModelConfig& config,
   return source;
 }
 
-Result<Source> open_texts(const PredictFlags& flags, const ModelConfig& config,
+Result<Source> open_texts(const PredictFlags& flags, const RunIdentity& run,
                           std::function<Result<void>()> before_wait) {
-  Result<WordModel> words = load_word_model(flags.text);
-  if (!words) return words.error();
-  if (!words->icu.empty() && words->icu != icu_version()) {
+  const Result<PredictData> data = PredictData::open_names(flags.text, run);
+  if (!data) return data.error();
+  if (data->words() == nullptr) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{}: words.json is missing: texts can be read for data sets that "
+                             "'gleaner dataset debian' or 'gleaner dataset convert --text' made, "
+                             "and for models that carry the words of one (gleaner export --data)",
+                             flags.text)};
+  }
+  if (!data->words()->icu.empty() && data->words()->icu != icu_version()) {
     fmt::print(
         stderr,
         "gleaner: {} was made with the dictionaries of ICU {}, and these are of ICU {}: words "
         "of scripts without spaces may differ\n",
-        flags.text, words->icu, icu_version());
-  }
-  const auto in = [&](const char* file) {
-    return (std::filesystem::path(flags.text) / file).string();
-  };
-  Source source;
-  for (const auto& [file, count, names] :
-       {std::tuple(in("features.txt"), config.features, &source.names.features),
-        std::tuple(in("labels.txt"), config.labels, &source.names.labels)}) {
-    Result<NameTable> loaded = load_names(file);
-    if (!loaded) return loaded.error();
-    if (loaded->size() != count) {
-      return Error{ErrorCode::kInvalidData,
-                   fmt::format("{} has {} names, the model {}: it is not the data set that this "
-                               "run learns from",
-                               file, loaded->size(), count)};
-    }
-    *names = std::move(*loaded);
+        flags.text, data->words()->icu, icu_version());
   }
   auto points = PredictPoints::open_texts(flags.input.empty() ? kStandardInput : flags.input,
-                                          std::move(*words), std::move(before_wait));
+                                          *data->words(), std::move(before_wait));
   if (!points) return points.error();
+  Source source;
+  source.names = data->names();
   source.points = std::move(*points);
   return source;
 }
@@ -189,7 +182,7 @@ Result<void> name_labels(const PredictFlags& flags, const RunIdentity& run, Pred
 
 // Refuses names and words that are not those with which the run learned, wherever they lie.
 Result<void> check_names(const PredictFlags& flags, const RunIdentity& run) {
-  if (!flags.text.empty()) return check_name_files(run.settings, flags.text);
+  if (!flags.text.empty()) return {};  // PredictData does
   if (!flags.data.empty()) return check_name_files(run.settings, flags.data);
   if (flags.input == kStandardInput) return {};
   return check_name_files(run.settings, std::filesystem::path(flags.input).parent_path().string());
@@ -344,7 +337,7 @@ Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> ru
   if (auto its = check_names(flags, identity); !its) return its;
   Predictor predictor(flags, **model, layout, print, tables.get());
   const auto flush = [&predictor] { return predictor.flush(); };
-  Result<Source> source = !flags.text.empty()  ? open_texts(flags, config, flush)
+  Result<Source> source = !flags.text.empty()  ? open_texts(flags, identity, flush)
                           : flags.data.empty() ? open_input(flags, config, options, flush)
                                                : open_folder(flags, config, options);
   if (!source) return source.error();

@@ -18,6 +18,16 @@ TEST_CASE("names: one a line, in the order of the ids", "[name_table]") {
   CHECK(names.name_or("label", 0) == "libc6");
 }
 
+TEST_CASE("names: lines of text and names are each other's", "[name_table]") {
+  CHECK(NameTable::of_lines("").size() == 0);
+  const NameTable names = NameTable::of_lines("a b\n\nc\n");
+  CHECK(names.size() == 3);
+  CHECK(names.name(0) == "a b");
+  CHECK(names.name(1).empty());
+  CHECK(names.lines() == "a b\n\nc\n");
+  CHECK(NameTable::of_lines("a\nb").lines() == "a\nb\n");
+}
+
 TEST_CASE("names: an unreadable file is refused by name", "[name_table]") {
   const TempFolder folder;
   CHECK_THAT(message_of(NameTable::load(folder.file("none"))),

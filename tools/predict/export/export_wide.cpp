@@ -1,4 +1,4 @@
-#include "tools/predict/export_wide.hpp"
+#include "tools/predict/export/export_wide.hpp"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "tools/predict/export_command.hpp"
+#include "tools/predict/export/export_command.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <optional>
@@ -16,13 +17,15 @@
 #include <vector>
 
 #include "common/console/terminal.hpp"
+#include "storage/model/exported_run.hpp"
 #include "storage/model/model_file.hpp"
 #include "storage/model/model_rows.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/predict/export_parts.hpp"
-#include "tools/predict/export_wide.hpp"
+#include "tools/predict/export/export_parts.hpp"
+#include "tools/predict/export/export_texts.hpp"
+#include "tools/predict/export/export_wide.hpp"
 
 namespace gleaner {
 namespace {
@@ -30,6 +33,7 @@ namespace {
 struct ExportFlags {
   std::vector<std::string> stores;
   std::string target;
+  std::string data;  // with names and words; empty: none, or a model file's own
   std::string labels;
   bool prune = false;
   bool force = false;
@@ -93,8 +97,6 @@ enum Tensor : std::size_t {
   kOutputWeight,
   kOutputBias,
   kLabelCounts,
-  kMetadata,
-  kLabelNames,
   kOutputLabels,  // with --prune
 };
 
@@ -105,14 +107,6 @@ Result<ModelFileForm> form_of(const std::string& path) {
                fmt::format("{} ends in neither .safetensors nor .npz: the ending of --to names the "
                            "form",
                            path)};
-}
-
-// A name a line, as many as there are output rows.
-std::string joined(const NameTable& names, const OutputRows& rows) {
-  std::string text;
-  if (names.size() == 0) return text;
-  for (const std::uint32_t label : rows.labels()) text += std::string(names.name(label)) + "\n";
-  return text;
 }
 
 // The tensors that rows go to.
@@ -177,10 +171,12 @@ Result<void> fill_file(const std::vector<ModelPart>& parts, const OutputRows& ro
 
 Report report_of(const ExportFlags& flags, const std::vector<ModelPart>& parts,
                  const OutputRows& rows, const ModelFile& file, const ModelConfig& model,
-                 const std::vector<std::string>& digests) {
+                 const std::vector<std::string>& digests, bool reads_texts) {
   Report report;
   report.fact("file", "file", cell_text(flags.target));
   report.fact("bytes", "size", cell_bytes(file.bytes()));
+  report.fact("reads_texts", "reads raw texts",
+              {reads_texts, reads_texts ? "yes" : "no: --data gives it the words of a data set"});
   if (flags.prune) {
     Cell left_out = cell_count(rows.left_out());
     left_out.text += fmt::format(" of {} labels, never active", grouped(model.labels));
@@ -203,9 +199,18 @@ Report report_of(const ExportFlags& flags, const std::vector<ModelPart>& parts,
   return report;
 }
 
+// Names and words from --data; without it, from a model file that carries them.
+Result<ExportTexts> texts_of(const ExportFlags& flags, const RunIdentity& identity,
+                             const std::map<std::string, std::string>& metadata,
+                             const OutputRows& rows) {
+  const std::string& first = flags.stores.front();
+  const std::string& data = flags.data.empty() && is_model_file(first) ? first : flags.data;
+  return export_texts(identity, metadata, data, flags.labels, rows.labels());
+}
+
 // A model without a hidden layer: every label keeps its row, since all of them are stored.
 Result<void> export_wide(const ExportFlags& flags, ModelFileForm form,
-                         const std::vector<ModelPart>& parts, const NameTable& names) {
+                         const std::vector<ModelPart>& parts) {
   if (parts.size() > 1) {
     return Error{
         ErrorCode::kInvalidArgument,
@@ -221,23 +226,22 @@ Result<void> export_wide(const ExportFlags& flags, ModelFileForm form,
   if (!digests) return digests.error();
   const auto metadata = metadata_of(run.identity(), parts, *digests);
   if (!metadata) return metadata.error();
-  const std::string metadata_text = Json(*metadata).dump();
-  const std::string label_names = joined(names, *rows);
+  const auto texts = texts_of(flags, run.identity(), *metadata, *rows);
+  if (!texts) return texts.error();
   std::vector<TensorSpec> tensors = wide_tensors(*shape);
   const std::size_t first_text = tensors.size();
-  tensors.push_back({"metadata", TensorType::kUint8, {metadata_text.size()}});
-  tensors.push_back({"label_names", TensorType::kUint8, {label_names.size()}});
+  std::ranges::move(text_tensors(*texts), std::back_inserter(tensors));
   auto file = ModelFile::create(flags.target, form, std::move(tensors), *metadata);
   if (!file) return file.error();
-  std::ranges::copy(metadata_text, (*file)->data(first_text).begin());
-  std::ranges::copy(label_names, (*file)->data(first_text + 1).begin());
+  fill_texts(*texts, **file, first_text);
   ProgressLine progress("Exporting");
   std::uint64_t done = 0;
   auto filled = fill_wide(run, *shape, **file,
                           [&] { progress.show(++done, run.shard_map().shard_count(), "shards"); });
   if (!filled) return name_folder(std::move(filled), parts.front().name);
   if (auto finished = (*file)->finish(); !finished) return finished;
-  const Report report = report_of(flags, parts, *rows, **file, run.identity().model, *digests);
+  const Report report =
+      report_of(flags, parts, *rows, **file, run.identity().model, *digests, !texts->words.empty());
   return print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople, "export",
                       parts.front().name);
 }
@@ -245,17 +249,10 @@ Result<void> export_wide(const ExportFlags& flags, ModelFileForm form,
 Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {
   const auto parts = open_parts(flags.stores);
   if (!parts) return parts.error();
-  if (is_wide(parts->front().run->identity().model)) {
-    const RunIdentity& own = parts->front().run->identity();
-    const Result<NameTable> names = label_names_of(own, flags.labels);
-    if (!names) return names.error();
-    return export_wide(flags, form, *parts, *names);
-  }
+  if (is_wide(parts->front().run->identity().model)) return export_wide(flags, form, *parts);
   const Result<RunIdentity> identity = identity_of(*parts);
   if (!identity) return identity.error();
   const ModelConfig& model = identity->model;
-  const Result<NameTable> names = label_names_of(*identity, flags.labels);
-  if (!names) return names.error();
   const Result<OutputRows> rows = OutputRows::of(*parts, flags.prune);
   if (!rows) return rows.error();
   const std::uint64_t labels = rows->labels().size();
@@ -263,29 +260,28 @@ Result<void> export_model(const ExportFlags& flags, ModelFileForm form) {
   if (!digests) return digests.error();
   const auto metadata = metadata_of(*identity, *parts, *digests);
   if (!metadata) return metadata.error();
-  const std::string metadata_text = Json(*metadata).dump();
-  const std::string label_names = joined(*names, *rows);
+  const auto texts = texts_of(flags, *identity, *metadata, *rows);
+  if (!texts) return texts.error();
   using Type = TensorType;
   std::vector<TensorSpec> tensors = {
       {"input.weight", Type::kFloat32, {model.features, model.hidden}},
       {"input.bias", Type::kFloat32, {model.hidden}},
       {"output.weight", Type::kFloat32, {labels, model.hidden}},
       {"output.bias", Type::kFloat32, {labels}},
-      {"label_counts", Type::kUint32, {labels}},
-      {"metadata", Type::kUint8, {metadata_text.size()}},
-      {"label_names", Type::kUint8, {label_names.size()}}};
+      {"label_counts", Type::kUint32, {labels}}};
   if (flags.prune) tensors.push_back({"output.labels", Type::kUint32, {labels}});
+  const std::size_t first_text = tensors.size();
+  std::ranges::move(text_tensors(*texts), std::back_inserter(tensors));
   auto file = ModelFile::create(flags.target, form, std::move(tensors), *metadata);
   if (!file) return file.error();
   if (flags.prune) {
     std::memcpy((*file)->data(kOutputLabels).data(), rows->labels().data(),
                 labels * sizeof(std::uint32_t));
   }
-  std::ranges::copy(metadata_text, (*file)->data(kMetadata).begin());
-  std::ranges::copy(label_names, (*file)->data(kLabelNames).begin());
+  fill_texts(*texts, **file, first_text);
   if (auto filled = fill_file(*parts, *rows, model.hidden, **file); !filled) return filled;
   if (auto finished = (*file)->finish(); !finished) return finished;
-  Report report = report_of(flags, *parts, *rows, **file, model, *digests);
+  Report report = report_of(flags, *parts, *rows, **file, model, *digests, !texts->words.empty());
   return print_report(report, flags.json ? ReportForm::kJson : ReportForm::kPeople, "export",
                       fmt::format("{}", fmt::join(flags.stores, " ")));
 }
@@ -300,7 +296,12 @@ void add_export_command(CLI::App& app, int& exit_status) {
                   "logits becomes one model, as wide as all together")
       ->required();
   verb.add_option("--to", flags->target, "file to write: NAME.safetensors or NAME.npz")->required();
-  verb.add_option("--labels", flags->labels, "file with a label's name a line, to put into it");
+  verb.add_option(
+      "--data", flags->data,
+      "folder of the run's data set ('gleaner dataset debian' or 'convert --text'): its "
+      "names and words go into the file, which then reads raw texts");
+  verb.add_option("--labels", flags->labels,
+                  "file with a label's name a line, to put into it (otherwise those of --data)");
   verb.add_flag("--prune", flags->prune,
                 "leave out labels whose neuron was never active: no update ever touched it");
   verb.add_flag("--force", flags->force, "replace the file if it exists");
@@ -312,7 +313,7 @@ void add_export_command(CLI::App& app, int& exit_status) {
                           "with other seeds or settings: together they\npredict better than each "
                           "(an ensemble), and their model is used like any.\n\n"
                           "Examples:\n"
-                          "  gleaner export run1 --to model.safetensors\n"
+                          "  gleaner export run1 --to model.safetensors --data posts\n"
                           "  gleaner export run1 --to model.npz --labels labels.txt\n"
                           "  gleaner export run1 run2 run3 --to mean.safetensors\n"
                           "  gleaner evaluate mean.safetensors --data test.txt\n\n") +

@@ -1,4 +1,4 @@
-#include "tools/predict/export_parts.hpp"
+#include "tools/predict/export/export_parts.hpp"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -8,7 +8,7 @@
 #include "common/model/model_fields.hpp"
 #include "storage/identity.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/predict/joined_model.hpp"
+#include "tools/predict/export/joined_model.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/predict/joined_model.hpp"
+#include "tools/predict/export/joined_model.hpp"
 
 #include <fmt/format.h>
 

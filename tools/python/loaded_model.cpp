@@ -1,0 +1,130 @@
+#include "tools/python/loaded_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "common/dataset/packed_writer.hpp"
+#include "common/kernels/simd_level.hpp"
+#include "storage/engine/rocks_store.hpp"
+#include "storage/model/exported_run.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+namespace {
+
+// Takes no lock and writes nothing.
+Result<std::unique_ptr<RunStore>> open_run(const std::string& path) {
+  if (is_model_file(path)) return open_exported_run(path);
+  auto store = open_rocks_store(path, OpenMode::kReadOnly);
+  if (!store) return store.error();
+  return RunStore::open(std::move(*store));
+}
+
+Error name_path(Error error, const std::string& path) {
+  if (error.message.find(path) == std::string::npos) error.message = path + ": " + error.message;
+  return error;
+}
+
+Point point_of_row(const CsrRows& rows, std::size_t row) {
+  const auto columns = rows.columns_of(row);
+  const auto values = rows.values_of(row);
+  return {{}, {columns.begin(), columns.end()}, {values.begin(), values.end()}};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
+                                                       const std::string& data, unsigned threads) {
+  if (auto level = simd_level_from_environment(); !level) return level.error();
+  auto run = open_run(path);
+  if (!run) return name_path(run.error(), path);
+  const std::string& names = data.empty() && is_model_file(path) ? path : data;
+  auto known = names.empty() ? Result<PredictData>(PredictData())
+                             : PredictData::open_names(names, (*run)->identity());
+  if (!known) return known.error();
+  AnsweringOptions options;
+  options.threads = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
+  auto model = AnsweringModel::open(std::move(*run), options);
+  if (!model) return name_path(model.error(), path);
+  return std::unique_ptr<LoadedModel>(new LoadedModel(std::move(*model), std::move(*known)));
+}
+
+Result<Point> LoadedModel::point_of(const std::string& text) const {
+  if (data_.words() != nullptr) return data_.words()->point_of(text);
+  return Error{ErrorCode::kInvalidArgument,
+               "the model knows no words, so it cannot read texts: give data=FOLDER, the folder of "
+               "its data set, or load a file of 'gleaner export --data FOLDER'"};
+}
+
+Result<BestLabels> LoadedModel::best(std::vector<Point> points, std::uint32_t top_k) {
+  std::vector<ExampleView> examples;
+  for (Point& point : points) {
+    if (model_->is_normalised()) normalize_row(point.values);
+    examples.push_back({{}, point.features, point.values});
+  }
+  const Result<std::vector<ScoredLabel>> scored = model_->top(examples, top_k, false);
+  if (!scored) return scored.error();
+  BestLabels best;
+  best.width = model_->entries(top_k);
+  for (const ScoredLabel& label : *scored) {
+    best.labels.push_back(label.label);
+    best.logits.push_back(label.logit);
+  }
+  best.probabilities = probabilities_of(*scored);
+  return best;
+}
+
+Result<BestLabels> LoadedModel::best_of_rows(const CsrRows& rows, std::uint64_t first,
+                                             std::uint32_t top_k) {
+  if (auto sound = rows.check(model_->config().features, first, "X"); !sound) return sound.error();
+  std::vector<Point> points;
+  for (std::size_t row = 0; row < rows.rows(); ++row) points.push_back(point_of_row(rows, row));
+  return best(std::move(points), top_k);
+}
+
+Result<BestLabels> LoadedModel::best_of_texts(const std::vector<std::string>& texts,
+                                              std::uint32_t top_k) {
+  std::vector<Point> points;
+  for (const std::string& text : texts) {
+    Result<Point> point = point_of(text);
+    if (!point) return point.error();
+    points.push_back(std::move(*point));
+  }
+  return best(std::move(points), top_k);
+}
+
+Result<std::vector<Contribution>> LoadedModel::why(Point point, std::uint32_t label,
+                                                   std::size_t count) {
+  const ModelConfig& config = model_->config();
+  if (label >= config.labels) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("label {}: the model has the labels 0 to {}", label, config.labels - 1)};
+  }
+  if (!is_wide(config)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "a feature has no part of its own in a score that comes through a hidden layer: "
+                 "train with hidden=0"};
+  }
+  if (model_->is_normalised()) normalize_row(point.values);
+  return model_->why({{}, point.features, point.values}, label, count);
+}
+
+Result<std::vector<Contribution>> LoadedModel::why_row(const CsrRows& row, std::uint32_t label,
+                                                       std::size_t count) {
+  if (auto sound = row.check(model_->config().features, 0, "X"); !sound) return sound.error();
+  if (row.rows() != 1) return Error{ErrorCode::kInvalidArgument, "X: expected one row"};
+  return why(point_of_row(row, 0), label, count);
+}
+
+Result<std::vector<Contribution>> LoadedModel::why_text(const std::string& text,
+                                                        std::uint32_t label, std::size_t count) {
+  Result<Point> point = point_of(text);
+  if (!point) return point.error();
+  return why(std::move(*point), label, count);
+}
+
+}  // namespace gleaner

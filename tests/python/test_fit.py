@@ -203,6 +203,9 @@ class Fit(Case):
             if hidden == 0:
                 self.assertGreater(own.score(texts, tags), 0.9)
             self.assertFalse(os.path.exists(f"{own.store}.next"))
+            self.assertEqual(own.finished["epochs"], 2)
+            own.resume(epochs=3)
+            self.assertEqual(own.finished["epochs"], 3)
             # From the store alone, as in another process.
             Gleaner(own.store, hidden=hidden, **QUIET).partial_fit(texts, tags)
 

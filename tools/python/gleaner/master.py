@@ -59,6 +59,19 @@ class Bar:
         elif self.wanted:
             print(line, file=sys.stderr, flush=True)
 
+    def print(self, line):
+        """On standard output, bar or not."""
+        if self.bar is not None:
+            self.bar.write(line)
+            sys.stdout.flush()
+        else:
+            print(line, flush=True)
+
+    def finish(self):
+        if self.bar is not None and self.bar.total:
+            self.bar.n = self.bar.total
+            self.bar.set_description("finished")
+
     def close(self):
         if self.bar is not None:
             self.bar.close()
@@ -110,9 +123,10 @@ class Interrupts:
 
     def pass_on(self, *_):
         self.count += 1
-        self.bar.say("Stopping after the open round; Ctrl-C again gives it up." if self.count == 1
-                     else "Giving the open round up.")
         self.master.send_signal(signal.SIGINT)
+        with contextlib.suppress(RuntimeError):  # it came while a line was being written
+            self.bar.say("Stopping after the open round; Ctrl-C again gives it up." if self.count == 1
+                         else "Giving the open round up.")
 
 
 def _follow(master, bar, complaints):
@@ -145,13 +159,15 @@ def _show(event, bar):
     if kind == "progress":
         bar.progress(event)
     elif kind == "listening" and event["join"]:
-        # Whoever asked for listen= must see it, bar or not.
-        print(f"Other machines join with: gleaner-volunteer {event['join']}", flush=True)
+        # Whoever asked for listen= must see it.
+        bar.print(f"Other machines join with: gleaner-volunteer {event['join']}")
     elif kind == "page":
         log.info("The run's page is at %s", event["url"])
     elif kind == "evaluated":
         bar.say(f"epoch {event['epochs_done']:g} of {event['epochs']}: P@1 {event['p_at_1']:.4f}  "
                 f"P@3 {event['p_at_3']:.4f}  P@5 {event['p_at_5']:.4f}")
+    elif kind == "finished":
+        bar.finish()
     elif kind == "log":
         log.log(LEVELS[event["level"]], "%s", event["message"])
 

@@ -12,6 +12,7 @@ from .model import Model, data_folder
 
 __all__ = ["Gleaner", "TrainingError"]
 TRAIN, TEST = "train.gleaner", "test.gleaner"
+BEGIN = "begin.safetensors"  # the model that a run of partial_fit() begins with
 NAMES = ("labels.txt", "features.txt", "words.json")
 
 
@@ -74,15 +75,14 @@ class Gleaner:
         """Goes on with the run in the store, from its last checkpoint; for more epochs if given."""
         if self.store is None or not os.path.isfile(os.path.join(data_folder(self.store), TRAIN)):
             raise ValueError(f"{self.store}: there is no run of fit() to go on with")
-        if epochs is not None:
-            self.epochs = epochs
-        return self._train(self.store, self._own_flags())
+        return self._train(self.store, {**self._own_flags(), "epochs": epochs})
 
     def partial_fit(self, X, Y, *, epochs=1):
         """Trains the model on other examples, beginning with its present weights.
 
         Its words and labels stay; tags that it does not know become labels behind them. The store
-        then holds this run in place of the one before. Without a model this is fit().
+        then holds this run in place of the one before; Ctrl-C leaves the model as it was. Without a
+        model this is fit().
         """
         if self.model is None and self.store is not None and os.path.isdir(self.store):
             self.model = Model.load(self.store, threads=self.threads or 0)
@@ -94,11 +94,10 @@ class Gleaner:
             shutil.rmtree(folder, ignore_errors=True)
         made = data_folder(following)
         os.makedirs(made)
-        begin = os.path.join(made, "begin.safetensors")
-        self.model.save(begin)
+        self.model.save(os.path.join(made, BEGIN))
         self._write_data(made, X, Y, None, None, None, model=self.model)
         kind = self.model.hidden_units if self.model.hidden else None
-        flags = {"init_from": begin, "hidden": self.model.hidden, "epochs": epochs, "hidden_units": kind}
+        flags = {"hidden": self.model.hidden, "epochs": epochs, "hidden_units": kind}
         self._train(following, {**self._own_flags(), **flags}, loads=False)
         self.model = None
         for old, new in ((self.store, following), (data_folder(self.store), made)):
@@ -117,6 +116,8 @@ class Gleaner:
         arguments = ["--train", os.path.join(data, TRAIN), "--store", store]
         if os.path.exists(os.path.join(data, TEST)):
             arguments += ["--test", os.path.join(data, TEST)]
+        if os.path.exists(os.path.join(data, BEGIN)):
+            arguments += ["--init-from", os.path.join(data, BEGIN)]
         for name, value in flags.items():
             if value is not None:
                 shown = str(value).lower() if isinstance(value, bool) else value

@@ -260,6 +260,11 @@ void add_network(Settings& settings, MasterConfig& c) {
                "Address at which volunteers join; port 0 takes a free one and says which. Empty: "
                "only local volunteers.",
                host_port_setting(c.network.listen, false));
+  settings.add("advertise", SettingScope::kMachine, "",
+               "Host that the join lines name, and a port where it is another than that of listen: "
+               "what volunteers reach this machine by, such as the address of a router that "
+               "passes the port on. Empty: this machine's name, or its first address.",
+               host_setting(c.network.advertise));
   settings.add("insecure", SettingScope::kMachine, "",
                "Encrypt nothing and let anybody join who reaches the port; volunteers must be "
                "started with it too. For networks on which everybody is trusted.",

@@ -67,6 +67,7 @@ struct MasterConfig {
 
   struct Network {
     std::string listen;                   // HOST:PORT; empty: only local volunteers
+    std::string advertise;                // HOST or HOST:PORT in join lines; empty: chosen
     bool insecure = false;                // plain text, and anybody may join
     std::string http = "127.0.0.1:8080";  // HOST:PORT of the page; empty: none
     std::string serve_program;            // file of the portable volunteer; empty: none

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/counted.hpp"
+#include "master/console/join_text.hpp"
 #include "master/console/status_words.hpp"
 
 namespace gleaner {
@@ -169,14 +170,7 @@ struct EventText {
         e.hidden == 0 ? "" : fmt::format("lag {}, ", e.staleness), e.seed);
   }
 
-  std::string operator()(const Listening& e) const {
-    if (e.join.empty()) {
-      return fmt::format(
-          "Listening on {}. No invite is open: `gleaner invite create STORE` makes one", e.address);
-    }
-    return fmt::format("Listening on {}. Volunteers join with:\n  gleaner-volunteer {}", e.address,
-                       e.join);
-  }
+  std::string operator()(const Listening& e) const { return join_text(e); }
 
   std::string operator()(const PageServed& e) const {
     std::string page = "See the run at " + e.url + (e.key.empty() ? "" : "/#" + e.key);

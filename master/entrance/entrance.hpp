@@ -43,6 +43,9 @@ class Entrance {
   // Requires is_open().
   [[nodiscard]] Gate& gate() { return *gate_; }
 
+  // HOST:PORT that join lines name. Empty before open(), and where it does not listen.
+  [[nodiscard]] const std::string& where() const { return where_; }
+
   // Logs something about a connection, not without end: strangers decide how often it happens.
   // `text` begins with ADDRESS:PORT when it is about somebody; the port changes with every attempt.
   void warn_of_stranger(const std::string& text);
@@ -56,6 +59,7 @@ class Entrance {
   const std::string store_;
   Console& console_;
   std::optional<asio::ip::tcp::acceptor> acceptor_;
+  std::string where_;
   std::unique_ptr<Gate> gate_;
   std::optional<TlsContext> tls_;  // where it encrypts; outlives the links
   std::optional<Lobby> lobby_;

@@ -28,7 +28,7 @@ struct Door {
     auto opened = Gate::open(store, [this](const Gate::Verdict& v) { verdict = v(standing); });
     REQUIRE(opened.ok());
     gate = std::move(*opened);
-    const auto address = parse_master_address(gate->listening_at("h:7070").value());
+    const auto address = parse_master_address(gate->listening_at("h:7070").value().address);
     if (address) invite = to_text(address->secure->invite);
   }
 

@@ -57,9 +57,9 @@ std::optional<std::string> read_flags(const std::vector<std::string>& arguments,
       *target = arguments[++i];
     } else if (argument == "--json") {
       flags.json = true;
-    } else if ((flags.verb == "snooze" || flags.verb == "join") && flags.operand.empty() &&
-               argument[0] != '-') {
-      flags.operand = argument;
+    } else if ((flags.verb == "snooze" || flags.verb == "join") && !argument.starts_with('-')) {
+      // "2 hours" is two words, and so is a command that was pasted whole.
+      flags.operand += (flags.operand.empty() ? "" : " ") + argument;
     } else {
       return fmt::format("{} takes no '{}'", flags.verb, argument);
     }
@@ -153,7 +153,15 @@ std::string status_table(const std::string& answer) {
   }
 }
 
-std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments) {
+std::vector<std::string> without_pasted_name(std::vector<std::string> arguments) {
+  const auto is_word = [](const std::string& word) {
+    return word != "sudo" && word != "gleaner-volunteer";
+  };
+  arguments.erase(arguments.begin(), std::ranges::find_if(arguments, is_word));
+  return arguments;
+}
+
+std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, const Reach& reach) {
   if (arguments.empty()) return std::nullopt;
   const bool is_verb = std::any_of(std::begin(kVerbs), std::end(kVerbs),
                                    [&](const Verb& verb) { return arguments[0] == verb.name; });
@@ -166,7 +174,7 @@ std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments) {
   Flags flags;
   if (const auto wrong = read_flags(arguments, flags)) return fail(*wrong, ExitCode::kUsage);
   if (flags.verb == "join") {
-    const auto joined = join(flags.operand, kLineFile, this_machine());
+    const auto joined = join(flags.operand, kLineFile, this_machine(reach));
     if (!joined) return fail(joined.error().message, exit_code_of(joined.error().code));
     std::fputs(joined->c_str(), stdout);
     return ExitCode::kOk;

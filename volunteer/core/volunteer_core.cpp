@@ -65,6 +65,7 @@ void VolunteerCore::on(const Connected&) {
     return;
   }
   ++generation_;
+  is_unreached_ = false;
   phase_ = Phase::kIntroduced;
   phase_since_ = last_heard_ = now_;
   freeze_.reset();
@@ -76,7 +77,11 @@ void VolunteerCore::on(const Connected&) {
 }
 
 void VolunteerCore::on(const ConnectFailed& event) {
-  retry_later(event.reason);
+  // Errors of connections begin with the address, which the status names as well.
+  const std::string begin = config_.master + ": ";
+  const bool is_named = event.reason.starts_with(begin);
+  is_unreached_ = true;
+  retry_later(is_named ? event.reason.substr(begin.size()) : event.reason);
 }
 
 void VolunteerCore::on(const Disconnected& event) {

@@ -122,6 +122,7 @@ class VolunteerCore {
 
   // Shown while it is connected (volunteer_view.cpp).
   [[nodiscard]] std::pair<Snapshot::Phase, std::string> active_view() const;
+  [[nodiscard]] std::string retry_sentence() const;
 
   // -- events (volunteer_core.cpp)
   void on(const Started& event);
@@ -189,7 +190,8 @@ class VolunteerCore {
   Instant phase_since_{};
   Instant last_met_{};  // when a master last had this volunteer, or it did not look for one
   Instant next_attempt_{};
-  std::string why_;  // there is no connection
+  std::string why_;            // there is no connection
+  bool is_unreached_ = false;  // the last attempt found no master
   std::optional<Pause> pause_;
   std::optional<Leave> leave_;
 

@@ -41,6 +41,12 @@ std::pair<Snapshot::Phase, std::string> VolunteerCore::active_view() const {
                                              : "waiting: the master waits for " + waits_for};
 }
 
+std::string VolunteerCore::retry_sentence() const {
+  if (why_.empty()) return fmt::format("will try {}", config_.master);
+  if (is_unreached_) return fmt::format("cannot reach {} yet: {}", config_.master, why_);
+  return fmt::format("will try {} again: {}", config_.master, why_);
+}
+
 Snapshot VolunteerCore::snapshot() const {
   Snapshot view;
   view.shards.assign(shards_.begin(), shards_.end());
@@ -54,8 +60,7 @@ Snapshot VolunteerCore::snapshot() const {
     case Phase::kRetrying:
     case Phase::kClosing:
       view.phase = Shown::kRetrying;
-      view.sentence = why_.empty() ? fmt::format("will try {}", config_.master)
-                                   : fmt::format("will try {} again: {}", config_.master, why_);
+      view.sentence = retry_sentence();
       break;
     case Phase::kConnecting:
       view.phase = Shown::kConnecting;

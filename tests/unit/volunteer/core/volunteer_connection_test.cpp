@@ -46,6 +46,19 @@ TEST_CASE("volunteer: before its first attempt it gives no reason for another", 
                Catch::StartsWith("will try ") && !Catch::Contains("again"));
 }
 
+TEST_CASE("volunteer: a master that cannot be reached is named once, with the reason",
+          "[volunteer]") {
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  driver.handle(ConnectFailed{"host:7070: Connection refused"});
+  REQUIRE(driver.snapshot().sentence == "cannot reach host:7070 yet: Connection refused");
+  driver.tick(Millis(100'000));
+  driver.handle(Connected{});
+  driver.receive(VolunteerDriver::welcome());
+  driver.handle(Disconnected{"reset by peer"});
+  REQUIRE(driver.snapshot().sentence == "will try host:7070 again: reset by peer");
+}
+
 TEST_CASE("volunteer: a refusal for good ends the program with the master's sentence",
           "[volunteer]") {
   VolunteerDriver driver;

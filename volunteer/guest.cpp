@@ -21,10 +21,8 @@ constexpr Millis kSuspendGrace{4'000};
 constexpr Millis kSave{60'000};
 constexpr Millis kPublish{1'000};
 
-// Where memory is what is short, keeping the shards would be the harm.
-bool keeps_shards(PauseReason reason) {
-  return reason != PauseReason::kSuspending && reason != PauseReason::kMemory &&
-         reason != PauseReason::kMemoryPressure;
+std::string clock_text(std::int64_t wall_seconds) {
+  return fmt::format("{:%H:%M}", fmt::localtime(static_cast<std::time_t>(wall_seconds)));
 }
 
 const char* when_name(When when) {
@@ -168,10 +166,21 @@ void Guest::apply(Verdict verdict) {
     client_.resume();
     return;
   }
-  const bool keeps = keeps_shards(verdict_->reason);
-  client_.pause(verdict_->sentence(), keeps ? options_.keep_shards : Millis(0),
+  paused_at_ = wall_seconds();
+  const bool keeps = verdict_->ends_within(options_.keep_shards, monotonic_now());
+  client_.pause(verdict_->pause_words(), keeps ? options_.keep_shards : Millis(0),
                 verdict_->reason == PauseReason::kSuspending ? kSuspendGrace : kHandOverGrace);
-  say("paused: " + verdict_->sentence());
+  say(pause_sentence(*verdict_));
+}
+
+std::string Guest::pause_sentence(const Verdict& verdict) const {
+  if (!verdict.is_asked()) return verdict.pause_words();
+  std::string ends = verdict.ends;
+  if (verdict.until) {
+    const Micros left = *verdict.until - monotonic_now();
+    ends = clock_text(wall_seconds() + std::chrono::ceil<std::chrono::seconds>(left).count());
+  }
+  return fmt::format("{} since {}, until {}", verdict.pause_words(), clock_text(paused_at_), ends);
 }
 
 void Guest::save_every_minute() {
@@ -236,6 +245,12 @@ std::string Guest::answer(const std::string& request) {
   return dump(told);
 }
 
+std::string Guest::doing(const Verdict& verdict) const {
+  const bool is_leaving = snapshot_.phase == Snapshot::Phase::kLeaving;
+  if (!verdict.works() && (verdict.is_asked() || !is_leaving)) return pause_sentence(verdict);
+  return snapshot_.sentence + (is_leaving ? "" : " (" + verdict.why + ")");
+}
+
 Guest::Json Guest::status() const {
   const Instant now = monotonic_now();
   const auto seconds = [](Micros duration) { return static_cast<double>(duration.count()) / 1e6; };
@@ -249,13 +264,9 @@ Guest::Json Guest::status() const {
   }
   Json shards = Json::array();
   for (const ShardId shard : snapshot_.shards) shards.push_back(raw(shard));
-  const bool is_leaving = snapshot_.phase == Snapshot::Phase::kLeaving;
-  const std::string doing =
-      verdict.works() || is_leaving ? snapshot_.sentence : "paused: " + verdict.sentence();
-  const std::string because = verdict.works() && !is_leaving ? " (" + verdict.why + ")" : "";
   const DayFigures& today = ledger_.today();
   const Client::Traffic& traffic = client_.traffic();
-  return {{"sentence", doing + because},
+  return {{"sentence", doing(verdict)},
           {"name", options_.name},
           {"verdict",
            {{"works", verdict.works()},

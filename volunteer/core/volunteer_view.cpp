@@ -83,7 +83,7 @@ Snapshot VolunteerCore::snapshot() const {
   }
   if (pause_ && !leave_ && phase_ != Phase::kDone) {
     view.phase = Shown::kPaused;
-    view.sentence = "paused: " + pause_->reason;
+    view.sentence = pause_->reason;
   }
   return view;
 }

@@ -197,9 +197,13 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
                "evaluate-sample");
   settings.add(
       "patience", SettingScope::kMachine, "evaluations",
-      "Evaluations in a row without a higher P@1 after which training ends early, each best "
-      "checkpoint being kept as STORE.kept/best; 0: it never does.",
+      "Evaluations in a row without a higher P@1 after which training ends early; 0: it never "
+      "does.",
       integer_setting(c.evaluation.patience, 0, 100'000), "patience");
+  settings.add("keep_best", SettingScope::kMachine, "",
+               "Keep the checkpoint with the highest P@1 so far as STORE.kept/best, a store of its "
+               "own; its files take room as the run's own files change.",
+               boolean_setting(c.evaluation.keep_best));
   settings.add("new_test", SettingScope::kMachine, "",
                "Begin the figures, the best checkpoint and the patience again where the store has "
                "figures of another test file, which is refused otherwise.",

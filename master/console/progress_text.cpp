@@ -266,6 +266,10 @@ struct EventText {
           "\nEnded early: P@1 has not risen in {}. The best, {:.4f}, is checkpoint {}{}.",
           counted(e.evaluations_since_best, "evaluation"), e.best_p_at_1, e.best_checkpoint,
           e.best_store.empty() ? "" : ", kept as " + e.best_store);
+    } else if (e.best_checkpoint > 0 && e.best_checkpoint < e.checkpoint) {
+      head +=
+          fmt::format("\nThe best P@1, {:.4f}, is that of checkpoint {}{}.", e.best_p_at_1,
+                      e.best_checkpoint, e.best_store.empty() ? "" : ", kept as " + e.best_store);
     }
     std::string facts = precision_text(e.precision, style);
     if (e.examples_per_second >= 0)

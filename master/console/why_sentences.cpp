@@ -39,7 +39,7 @@ std::string stage_sentence(const RunStatus& s) {
     case RunStage::kDone:
       break;
   }
-  return fmt::format("The run is over: {}.", place);
+  return fmt::format("The run is {}: {}.", s.round == s.rounds ? "finished" : "over", place);
 }
 
 std::string owner_sentence(WaitOwner owner) {

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/settings/did_you_mean.hpp"
 #include "volunteer/control/control_client.hpp"
 #include "volunteer/control/join.hpp"
 #include "volunteer/control/session_helper.hpp"
@@ -73,6 +74,16 @@ ExitCode fail(const std::string& sentence, ExitCode code) {
 }
 
 // From the first place where somebody answers.
+// A word that is no verb is the master's address, which has a port: any other is a typing error.
+std::optional<ExitCode> fail_if_meant(const std::string& word) {
+  if (word.starts_with('-') || word.find(':') != std::string::npos) return std::nullopt;
+  std::vector<std::string> names;
+  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  const std::string meant = did_you_mean(word, names);
+  if (meant.empty()) return std::nullopt;
+  return fail(fmt::format("there is no verb '{}'{}", word, meant), ExitCode::kUsage);
+}
+
 Result<std::string> ask_first(const Flags& flags, const std::string& request) {
   std::string tried;
   std::vector<std::string> paths = control_paths(flags.control, flags.cache);
@@ -165,7 +176,7 @@ std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, cons
   if (arguments.empty()) return std::nullopt;
   const bool is_verb = std::any_of(std::begin(kVerbs), std::end(kVerbs),
                                    [&](const Verb& verb) { return arguments[0] == verb.name; });
-  if (!is_verb) return std::nullopt;
+  if (!is_verb) return fail_if_meant(arguments[0]);
   if (std::ranges::count(arguments, "--help") + std::ranges::count(arguments, "-h") > 0) {
     std::printf("gleaner-volunteer VERB [--control PATH] [--cache DIR] [--json]\n%s",
                 verbs_help().c_str());

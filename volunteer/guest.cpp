@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "common/console/terminal.hpp"
+#include "volunteer/control/thanks.hpp"
+#include "volunteer/status_source.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -77,6 +79,7 @@ Guest::Guest(asio::io_context& io, Client& client, LogSink& log, Options options
                                        "; status and pause take one: give --control another path");
     }
   }
+  for (std::string& line : kept_thanks(options_.state_folder)) said_.push_back(std::move(line));
   if (options_.page) open_page(*options_.page);
   save_every_minute();
   Watch::Options watch;
@@ -101,8 +104,15 @@ Guest::~Guest() {
 }
 
 void Guest::note(const Snapshot& snapshot, std::uint64_t held_bytes) {
+  const bool is_finished = snapshot.service && !snapshot_.service;
   snapshot_ = snapshot;
   held_bytes_ = held_bytes;
+  if (is_finished) {
+    say(thanks_text(*snapshot.service));
+    if (auto kept = keep_thanks(options_.state_folder, options_.master, said_.back()); !kept) {
+      log_.log(LogLevel::kWarning, "the thanks are not kept: " + kept.error().message);
+    }
+  }
   const bool is_suspending = verdict_ && verdict_->reason == PauseReason::kSuspending;
   if (is_suspending && !snapshot.is_connected && held_bytes == 0) watch_->allow_sleep();
   if (page_ && monotonic_now() - published_ >= kPublish) publish();
@@ -246,6 +256,7 @@ std::string Guest::answer(const std::string& request) {
 }
 
 std::string Guest::doing(const Verdict& verdict) const {
+  if (snapshot_.service) return thanks_text(*snapshot_.service);
   const bool is_leaving = snapshot_.phase == Snapshot::Phase::kLeaving;
   if (!verdict.works() && (verdict.is_asked() || !is_leaving)) return pause_sentence(verdict);
   return snapshot_.sentence + (is_leaving ? "" : " (" + verdict.why + ")");

@@ -138,6 +138,23 @@ class Pauses(Lending):
         self.assertEqual(code, 0, error)
         self.assertIn("paused by its owner since ", out)
 
+    def test_after_the_run_it_gives_thanks_keeps_them_and_stops_trying(self):
+        cache = self.cluster.path("cache")
+        master, (volunteer,), (socket,) = self.start("--cache", cache, once=False)
+        self.assert_same_model(master)
+        status = eventually(lambda: self.status(socket)["sentence"].startswith("finished: thank you, ")
+                            and self.status(socket), "thanks")
+        self.assertEqual((status["shards"], status["held_bytes"]), ([], 0))
+        self.assertNotIn("cannot reach", volunteer.said())
+        volunteer.signal(signal.SIGTERM)
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+        # The master is gone, and what was done for it is known all the same.
+        again = self.cluster.volunteer(self.address, "--cache", cache, once=False)
+        again.wait_said("cannot reach")
+        code, out, error = self.verb(self.cluster.path(f"control-{self.cluster._names}"), "log")
+        self.assertEqual(code, 0, error)
+        self.assertRegex(out, "finished: thank you, .* examples .*127.0.0.1")
+
     def test_one_that_rests_comes_back(self):
         master, _, (socket,) = self.start("--keep-shards-s", 0)
         master.wait_checkpoint(1)

@@ -119,4 +119,27 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
                     kUnit, reached ? "runs" : "tries again until it can");
 }
 
+Result<std::string> leave(const std::string& file, const JoinPlace& place) {
+  if (!place.is_root) {
+    return Error{ErrorCode::kIo,
+                 "leave undoes what join did for the whole machine and needs root: run `sudo "
+                 "gleaner-volunteer leave`"};
+  }
+  const bool has_service = place.has_unit && place.has_systemd;
+  if (has_service && !place.run({"systemctl", "disable", "--now", "--quiet", kUnit})) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("systemd did not stop {0}; `systemctl status {0}` says why", kUnit)};
+  }
+  std::error_code error;
+  const bool was_there = std::filesystem::remove(file, error);
+  if (error) return Error{ErrorCode::kIo, file + ": " + error.message()};
+  return fmt::format(
+      "{}{}\n",
+      has_service ? fmt::format("{} has handed over what it held, is stopped, and "
+                                "starts no more.\n",
+                                kUnit)
+                  : std::string(),
+      was_there ? "The line in " + file + " is deleted." : "There was no line in " + file + ".");
+}
+
 }  // namespace gleaner::volunteer

@@ -35,4 +35,8 @@ inline constexpr char kLineFile[] = "/etc/gleaner/volunteer.line";
 // `line` is read from standard input, where no history of commands keeps it.
 Result<std::string> join(std::string line, const std::string& file, const JoinPlace& place);
 
+// Undoes join(): the service is stopped, which hands the shards over, and starts no more; the line
+// is deleted.
+Result<std::string> leave(const std::string& file, const JoinPlace& place);
+
 }  // namespace gleaner::volunteer

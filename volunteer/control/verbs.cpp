@@ -28,6 +28,7 @@ struct Verb {
 
 constexpr Verb kVerbs[] = {
     {"join", "lend this machine by its service, at once and at every start: join gleaner://..."},
+    {"leave", "undo join: hand over, and lend this machine no more"},
     {"status", "say what it does, why and until when; --json for programs"},
     {"pause", "compute nothing until `resume`"},
     {"resume", "take `pause` and `snooze` back"},
@@ -73,7 +74,6 @@ ExitCode fail(const std::string& sentence, ExitCode code) {
   return code;
 }
 
-// From the first place where somebody answers.
 // A word that is no verb is the master's address, which has a port: any other is a typing error.
 std::optional<ExitCode> fail_if_meant(const std::string& word) {
   if (word.starts_with('-') || word.find(':') != std::string::npos) return std::nullopt;
@@ -84,6 +84,7 @@ std::optional<ExitCode> fail_if_meant(const std::string& word) {
   return fail(fmt::format("there is no verb '{}'{}", word, meant), ExitCode::kUsage);
 }
 
+// From the first place where somebody answers.
 Result<std::string> ask_first(const Flags& flags, const std::string& request) {
   std::string tried;
   std::vector<std::string> paths = control_paths(flags.control, flags.cache);
@@ -184,8 +185,10 @@ std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, cons
   }
   Flags flags;
   if (const auto wrong = read_flags(arguments, flags)) return fail(*wrong, ExitCode::kUsage);
-  if (flags.verb == "join") {
-    const auto joined = join(flags.operand, kLineFile, this_machine(reach));
+  if (flags.verb == "join" || flags.verb == "leave") {
+    const JoinPlace place = this_machine(reach);
+    const auto joined =
+        flags.verb == "join" ? join(flags.operand, kLineFile, place) : leave(kLineFile, place);
     if (!joined) return fail(joined.error().message, exit_code_of(joined.error().code));
     std::fputs(joined->c_str(), stdout);
     return ExitCode::kOk;

@@ -85,7 +85,9 @@ void VolunteerCore::on(const ConnectFailed& event) {
 }
 
 void VolunteerCore::on(const Disconnected& event) {
-  if (phase_ == Phase::kRetrying || phase_ == Phase::kResting) return;
+  const bool is_without =
+      phase_ == Phase::kRetrying || phase_ == Phase::kResting || phase_ == Phase::kFinished;
+  if (is_without) return;
   const bool was_closing = phase_ == Phase::kClosing;
   if (event.is_starved) ++memory_halvings_;
   end_connection();
@@ -93,6 +95,7 @@ void VolunteerCore::on(const Disconnected& event) {
 }
 
 void VolunteerCore::end_connection() {
+  if (phase_ == Phase::kActive) served_ += now_ - std::exchange(welcomed_, now_);
   ++generation_;  // results of work still running are not wanted any more
   work_.clear();
   work_bytes_ = 0;
@@ -141,10 +144,10 @@ void VolunteerCore::retry_later(std::string why) {
 void VolunteerCore::hang_up(ErrorCode code, std::string why) {
   say(Goodbye{code, why});
   effects_.emplace_back(Disconnect{});
+  end_connection();
   phase_ = Phase::kClosing;
   phase_since_ = now_;
   why_ = std::move(why);
-  end_connection();
 }
 
 void VolunteerCore::exit(bool success, Error error) {
@@ -307,6 +310,7 @@ void VolunteerCore::on(const Tick&) {
       last_met_ = now_;  // it does not look for the master
       break;
     case Phase::kConnecting:
+    case Phase::kFinished:
     case Phase::kDone:
       break;
   }

@@ -55,6 +55,7 @@ Snapshot VolunteerCore::snapshot() const {
   view.examples = examples_;
   view.downloaded_bytes = downloaded_bytes_;
   view.news = news_;
+  view.service = service_;
   using Shown = Snapshot::Phase;
   switch (phase_) {
     case Phase::kRetrying:
@@ -74,6 +75,10 @@ Snapshot VolunteerCore::snapshot() const {
       view.phase = Shown::kWaiting;
       view.sentence = "waiting for the master's answer";
       break;
+    case Phase::kFinished:
+      view.phase = Shown::kFinished;
+      view.sentence = kThanks;
+      break;
     case Phase::kResting:
       break;  // below
     case Phase::kActive:
@@ -81,7 +86,7 @@ Snapshot VolunteerCore::snapshot() const {
       std::tie(view.phase, view.sentence) = active_view();
       break;
   }
-  if (pause_ && !leave_ && phase_ != Phase::kDone) {
+  if (pause_ && !leave_ && phase_ != Phase::kDone && phase_ != Phase::kFinished) {
     view.phase = Shown::kPaused;
     view.sentence = pause_->reason;
   }

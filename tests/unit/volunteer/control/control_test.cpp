@@ -15,6 +15,7 @@
 #include "volunteer/control/control_server.hpp"
 #include "volunteer/control/day_ledger.hpp"
 #include "volunteer/control/join.hpp"
+#include "volunteer/control/thanks.hpp"
 #include "volunteer/control/verbs.hpp"
 
 namespace gleaner::volunteer {
@@ -118,9 +119,9 @@ TEST_CASE("control: a request without end is hung up on", "[control]") {
 TEST_CASE("control: what is no verb is left to the flags", "[control]") {
   REQUIRE_FALSE(run_verb({}, Reach()).has_value());
   REQUIRE_FALSE(run_verb({"host:7070"}, Reach()).has_value());
-  REQUIRE(run_verb({"status", "--loud"}, Reach()) == ExitCode::kUsage);
   REQUIRE(run_verb({"statsu"}, Reach()) == ExitCode::kUsage);
   REQUIRE_FALSE(run_verb({"statsu:7070"}, Reach()).has_value());
+  REQUIRE(run_verb({"status", "--loud"}, Reach()) == ExitCode::kUsage);
   REQUIRE(run_verb({"snooze"}, Reach()) == ExitCode::kUsage);
   REQUIRE(run_verb({"snooze", "--help"}, Reach()) == ExitCode::kOk);
   REQUIRE(run_verb({"status", "--control", "/nonexistent/socket"}, Reach()) == ExitCode::kFailure);
@@ -216,6 +217,43 @@ TEST_CASE("join: it says whether the master can be reached, and waits where it c
   CHECK_THAT(said("127.0.0.1:7070"), Contains("127.0.0.1 is this machine itself"));
   reached = Error{ErrorCode::kIdentity, "another key answers"};
   CHECK_THAT(said("h:7070"), Contains("yet: another key answers.") && !Contains("firewall"));
+}
+
+TEST_CASE("leave: it undoes join", "[control]") {
+  const Folder folder;
+  const std::string file = folder.path + "/volunteer.line";
+  std::ofstream(file) << "gleaner://h:7070/KEY.INVITE\n";
+  JoinPlace place;
+  place.is_root = place.has_systemd = place.has_unit = true;
+  std::vector<std::string> said;
+  bool succeeds = false;
+  place.run = [&](const std::vector<std::string>& command) {
+    said = command;
+    return succeeds;
+  };
+  REQUIRE_FALSE(leave(file, place));
+  REQUIRE(fs::exists(file));
+  succeeds = true;
+  REQUIRE_THAT(leave(file, place).value(), Catch::Contains("is stopped, and starts no more"));
+  REQUIRE(said == std::vector<std::string>{"systemctl", "disable", "--now", "--quiet",
+                                           "gleaner-volunteer.service"});
+  REQUIRE_FALSE(fs::exists(file));
+  REQUIRE_THAT(leave(file, place).value(), Catch::Contains("There was no line in"));
+  place.is_root = false;
+  REQUIRE_FALSE(leave(file, place));
+}
+
+TEST_CASE("thanks: the last hundred are kept where there is a folder", "[control]") {
+  const Folder folder;
+  REQUIRE(keep_thanks("", "h:1", "finished").ok());
+  REQUIRE(kept_thanks(folder.path).empty());
+  for (int i = 0; i < 101; ++i) {
+    REQUIRE(keep_thanks(folder.path, "h:1", "finished: " + std::to_string(i)).ok());
+  }
+  const std::vector<std::string> kept = kept_thanks(folder.path);
+  REQUIRE(kept.size() == 100);
+  REQUIRE(kept.front() == "finished: 1 (h:1)");
+  REQUIRE(kept.back() == "finished: 100 (h:1)");
 }
 
 TEST_CASE("verbs: a command that is pasted behind the program's name is read", "[control]") {

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <array>
 #include <charconv>
 
@@ -44,6 +45,15 @@ Result<HostPort> parse_host_port(std::string_view text) {
     return unusable(text, "the port is no number from 0 to 65535");
   }
   return address;
+}
+
+Result<HostPort> parse_host(std::string_view text) {
+  const bool is_ipv6 = std::ranges::count(text, ':') > 1 && !text.starts_with('[');
+  if (is_ipv6) return parse_host_port(fmt::format("[{}]:0", text));
+  if (text.ends_with(']') || text.find(':') == std::string_view::npos) {
+    return parse_host_port(fmt::format("{}:0", text));
+  }
+  return parse_host_port(text);
 }
 
 bool is_numeric(std::string_view host) {

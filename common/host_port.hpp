@@ -19,6 +19,10 @@ struct HostPort {
 // that would do.
 Result<HostPort> parse_host_port(std::string_view text);
 
+// Accepts the same without a port too, and an IPv6 address then needs no brackets. The port is 0
+// where none is given.
+Result<HostPort> parse_host(std::string_view text);
+
 // Whether a host is this machine itself by its text alone: localhost, an address of 127.0.0.0/8 in
 // its usual form, or ::1.
 bool is_loopback(std::string_view host);

@@ -213,10 +213,10 @@ void MasterRun::publish_web(const CoreSnapshot& now) {
 Result<void> MasterRun::begin_web() {
   if (web_ == nullptr) return {};
   auto history = store_.history();
-  if (!history) return history.error();
   auto receipts = latest_receipts(store_);
-  if (!receipts) return receipts.error();
-  web_->begin(run_facts(config_, data_), std::move(*history), std::move(*receipts));
+  if (!history || !receipts) return history ? receipts.error() : history.error();
+  RunFacts facts = run_facts(config_, data_, entrance_.where());
+  web_->begin(std::move(facts), std::move(*history), std::move(*receipts));
   return {};
 }
 

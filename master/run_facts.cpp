@@ -1,38 +1,26 @@
 #include "master/run_facts.hpp"
 
-#include <unistd.h>
-
-#include <array>
 #include <string>
 
-#include "common/host_port.hpp"
 #include "common/model/run_plan.hpp"
 
 namespace gleaner {
 namespace {
 
-std::string host_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "HOST";
-}
-
 // An address with an invite lets in whoever sees it, and this machine may have other users: the
 // page says where the line is to be had.
-std::string join_command(const MasterConfig& config) {
+std::string join_command(const MasterConfig& config, const std::string& where) {
   if (config.network.listen.empty()) return {};
   if (!config.network.insecure) return "gleaner invite list " + config.run.store;
-  auto address = parse_host_port(config.network.listen);
-  if (!address) return {};
-  if (address->host == "0.0.0.0" || address->host == "::") address->host = host_name();
-  return "gleaner-volunteer " + to_text(*address) + " --insecure";
+  return "gleaner-volunteer " + where + " --insecure";
 }
 
 }  // namespace
 
-RunFacts run_facts(const MasterConfig& config, const RunData& data) {
+RunFacts run_facts(const MasterConfig& config, const RunData& data, const std::string& where) {
   RunFacts facts;
   facts.store = config.run.store;
-  facts.join = join_command(config);
+  facts.join = join_command(config, where);
   facts.points = data.train->points();
   facts.test_points = data.test ? data.test->points() : 0;
   facts.features = data.model.features;

@@ -2,6 +2,7 @@
 // the recipe chose, how a machine joins, and who may not.
 #pragma once
 
+#include <string>
 #include <vector>
 
 #include "master/config/config.hpp"
@@ -12,8 +13,9 @@
 
 namespace gleaner {
 
-// `config` with the port in use where it listens. The join token is no part of it.
-RunFacts run_facts(const MasterConfig& config, const RunData& data);
+// `config` with the port in use where it listens, and `where` the HOST:PORT that join lines name.
+// No invite is part of it.
+RunFacts run_facts(const MasterConfig& config, const RunData& data, const std::string& where);
 
 // The first event that the console shows of a run that starts from `checkpoint`.
 RunStarted run_started(const MasterConfig& config, const RunData& data, RoundIndex checkpoint);

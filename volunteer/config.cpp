@@ -138,7 +138,8 @@ void add_when(Settings& settings, VolunteerConfig& c) {
                "Pause when programs wait for memory for this part of the time; 100: never.",
                number_setting(c.memory_pressure_max, 1.0, 100.0));
   settings.add("keep_shards_s", scope, "seconds",
-               "How long shards stay in memory during a pause before they are handed over.",
+               "A pause that is known to end within this time keeps the shards in memory until "
+               "then. Any other hands them over at once.",
                integer_setting(c.keep_shards_s, 0, 300));
   const auto bytes = [](std::uint64_t& field) {
     return bytes_setting(field, std::uint64_t{1} << 20, std::uint64_t{1} << 50);

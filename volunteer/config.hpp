@@ -45,7 +45,7 @@ struct VolunteerConfig {
   std::uint64_t free_memory_bytes = std::uint64_t{512} << 20;
   double cpu_pressure_max = 10;
   double memory_pressure_max = 10;
-  std::uint32_t keep_shards_s = 120;
+  std::uint32_t keep_shards_s = 15;
   std::optional<std::uint64_t> up_bytes_per_day;  // unset: no limit
   std::optional<std::uint64_t> down_bytes_per_day;
   std::string control;  // empty: the first of volunteer::control_paths

@@ -11,6 +11,8 @@
 #include <utility>
 
 #include "common/console/terminal.hpp"
+#include "volunteer/control/thanks.hpp"
+#include "volunteer/status_source.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -21,10 +23,8 @@ constexpr Millis kSuspendGrace{4'000};
 constexpr Millis kSave{60'000};
 constexpr Millis kPublish{1'000};
 
-// Where memory is what is short, keeping the shards would be the harm.
-bool keeps_shards(PauseReason reason) {
-  return reason != PauseReason::kSuspending && reason != PauseReason::kMemory &&
-         reason != PauseReason::kMemoryPressure;
+std::string clock_text(std::int64_t wall_seconds) {
+  return fmt::format("{:%H:%M}", fmt::localtime(static_cast<std::time_t>(wall_seconds)));
 }
 
 const char* when_name(When when) {
@@ -79,6 +79,7 @@ Guest::Guest(asio::io_context& io, Client& client, LogSink& log, Options options
                                        "; status and pause take one: give --control another path");
     }
   }
+  for (std::string& line : kept_thanks(options_.state_folder)) said_.push_back(std::move(line));
   if (options_.page) open_page(*options_.page);
   save_every_minute();
   Watch::Options watch;
@@ -103,8 +104,15 @@ Guest::~Guest() {
 }
 
 void Guest::note(const Snapshot& snapshot, std::uint64_t held_bytes) {
+  const bool is_finished = snapshot.service && !snapshot_.service;
   snapshot_ = snapshot;
   held_bytes_ = held_bytes;
+  if (is_finished) {
+    say(thanks_text(*snapshot.service));
+    if (auto kept = keep_thanks(options_.state_folder, options_.master, said_.back()); !kept) {
+      log_.log(LogLevel::kWarning, "the thanks are not kept: " + kept.error().message);
+    }
+  }
   const bool is_suspending = verdict_ && verdict_->reason == PauseReason::kSuspending;
   if (is_suspending && !snapshot.is_connected && held_bytes == 0) watch_->allow_sleep();
   if (page_ && monotonic_now() - published_ >= kPublish) publish();
@@ -168,10 +176,21 @@ void Guest::apply(Verdict verdict) {
     client_.resume();
     return;
   }
-  const bool keeps = keeps_shards(verdict_->reason);
-  client_.pause(verdict_->sentence(), keeps ? options_.keep_shards : Millis(0),
+  paused_at_ = wall_seconds();
+  const bool keeps = verdict_->ends_within(options_.keep_shards, monotonic_now());
+  client_.pause(verdict_->pause_words(), keeps ? options_.keep_shards : Millis(0),
                 verdict_->reason == PauseReason::kSuspending ? kSuspendGrace : kHandOverGrace);
-  say("paused: " + verdict_->sentence());
+  say(pause_sentence(*verdict_));
+}
+
+std::string Guest::pause_sentence(const Verdict& verdict) const {
+  if (!verdict.is_asked()) return verdict.pause_words();
+  std::string ends = verdict.ends;
+  if (verdict.until) {
+    const Micros left = *verdict.until - monotonic_now();
+    ends = clock_text(wall_seconds() + std::chrono::ceil<std::chrono::seconds>(left).count());
+  }
+  return fmt::format("{} since {}, until {}", verdict.pause_words(), clock_text(paused_at_), ends);
 }
 
 void Guest::save_every_minute() {
@@ -236,6 +255,13 @@ std::string Guest::answer(const std::string& request) {
   return dump(told);
 }
 
+std::string Guest::doing(const Verdict& verdict) const {
+  if (snapshot_.service) return thanks_text(*snapshot_.service);
+  const bool is_leaving = snapshot_.phase == Snapshot::Phase::kLeaving;
+  if (!verdict.works() && (verdict.is_asked() || !is_leaving)) return pause_sentence(verdict);
+  return snapshot_.sentence + (is_leaving ? "" : " (" + verdict.why + ")");
+}
+
 Guest::Json Guest::status() const {
   const Instant now = monotonic_now();
   const auto seconds = [](Micros duration) { return static_cast<double>(duration.count()) / 1e6; };
@@ -249,13 +275,9 @@ Guest::Json Guest::status() const {
   }
   Json shards = Json::array();
   for (const ShardId shard : snapshot_.shards) shards.push_back(raw(shard));
-  const bool is_leaving = snapshot_.phase == Snapshot::Phase::kLeaving;
-  const std::string doing =
-      verdict.works() || is_leaving ? snapshot_.sentence : "paused: " + verdict.sentence();
-  const std::string because = verdict.works() && !is_leaving ? " (" + verdict.why + ")" : "";
   const DayFigures& today = ledger_.today();
   const Client::Traffic& traffic = client_.traffic();
-  return {{"sentence", doing + because},
+  return {{"sentence", doing(verdict)},
           {"name", options_.name},
           {"verdict",
            {{"works", verdict.works()},

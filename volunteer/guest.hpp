@@ -27,7 +27,7 @@ class Guest {
  public:
   struct Options {
     Rules rules;
-    Millis keep_shards{120'000};
+    Millis keep_shards{15'000};
     std::string root;  // of the files that tell of the machine; empty on a real one
     std::string name;
     std::string master;
@@ -57,6 +57,10 @@ class Guest {
   void count();
   void weigh(Readings readings);
   void apply(Verdict verdict);
+  // The first sentence of the status.
+  [[nodiscard]] std::string doing(const Verdict& verdict) const;
+  // "paused by its owner since 08:37, until somebody resumes it".
+  [[nodiscard]] std::string pause_sentence(const Verdict& verdict) const;
   void save_every_minute();
   std::string answer(const std::string& request);
   // Everything that a person is told, but for the page's address.
@@ -74,6 +78,7 @@ class Guest {
   DayLedger ledger_;
   Readings readings_;
   std::optional<Verdict> verdict_;
+  std::int64_t paused_at_ = 0;  // wall clock, of the present pause
   Snapshot snapshot_;
   std::uint64_t held_bytes_ = 0;
   std::deque<std::string> said_;

@@ -38,6 +38,20 @@ namespace {
 [[gnu::used, gnu::retain]] constexpr ProgramMark kMark{ProgramMark().name, kProtocolMin,
                                                        kProtocolMax};
 
+// How long `join` tries to reach the master.
+constexpr Millis kReachTime{5'000};
+
+// Shows no invite, since one that serves for one machine would be used up.
+Result<void> reach_master(const MasterAddress& address) {
+  TlsContext tls(KeyPair::make());
+  TcpLinkOptions options;
+  if (address.secure) {
+    options.tls = &tls;
+    options.master = address.secure->key;
+  }
+  return reach_tcp(address.where, kReachTime, options);
+}
+
 int fail(const Error& error, ExitCode code) {
   std::fprintf(stderr, "gleaner-volunteer: %s\n", error.message.c_str());
   return static_cast<int>(code);
@@ -204,8 +218,9 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   return exit_status(*exit);
 }
 
-int start(const std::vector<std::string>& arguments) {
-  if (const auto code = run_verb(arguments)) return static_cast<int>(*code);
+int start(std::vector<std::string> arguments) {
+  arguments = without_pasted_name(std::move(arguments));
+  if (const auto code = run_verb(arguments, &reach_master)) return static_cast<int>(*code);
   const auto variable = [](const char* name) {
     const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
     return text != nullptr ? std::optional<std::string>(text) : std::nullopt;
@@ -234,9 +249,9 @@ int start(const std::vector<std::string>& arguments) {
 
 int main(int argc, char** argv) {
   try {
-    const std::vector<std::string> arguments(argv + 1, argv + argc);
+    std::vector<std::string> arguments(argv + 1, argv + argc);
     gleaner::hide_secrets({argv, static_cast<std::size_t>(argc)});
-    return gleaner::volunteer::start(arguments);
+    return gleaner::volunteer::start(std::move(arguments));
   } catch (const std::exception&) {
     return gleaner::say_exception(
         "gleaner-volunteer",

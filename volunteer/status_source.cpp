@@ -1,6 +1,11 @@
 #include "volunteer/status_source.hpp"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <chrono>
+
+#include "common/console/terminal.hpp"
 
 namespace gleaner {
 namespace {
@@ -22,6 +27,8 @@ VolunteerActivity activity_of(volunteer::Snapshot::Phase phase) {
       return VolunteerActivity::kHandingOver;
     case Phase::kPaused:
       return VolunteerActivity::kPaused;
+    case Phase::kFinished:
+      return VolunteerActivity::kFinished;
     case Phase::kExiting:
       return VolunteerActivity::kStopped;
   }
@@ -29,6 +36,13 @@ VolunteerActivity activity_of(volunteer::Snapshot::Phase phase) {
 }
 
 }  // namespace
+
+std::string thanks_text(const volunteer::Service& service) {
+  const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(service.time).count();
+  return fmt::format("{}, {}, {} examples", volunteer::kThanks,
+                     duration_shown(static_cast<std::uint64_t>(seconds)),
+                     grouped(service.examples));
+}
 
 VolunteerStatus status_of(const volunteer::Snapshot& snapshot, const std::string& master,
                           std::uint64_t memory_bytes) {
@@ -52,7 +66,7 @@ VolunteerStatus status_of(const volunteer::Snapshot& snapshot, const std::string
     // The status line names the shards; the core's sentence cannot.
     if (snapshot.news) s.reason = snapshot.news->waiting_for;
   } else {
-    s.sentence = snapshot.sentence;
+    s.sentence = snapshot.service ? thanks_text(*snapshot.service) : snapshot.sentence;
   }
   return s;
 }

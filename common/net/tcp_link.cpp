@@ -1,6 +1,7 @@
 #include "common/net/tcp_link.hpp"
 
 #include <asio/awaitable.hpp>
+#include <asio/io_context.hpp>
 #include <asio/steady_timer.hpp>
 #include <new>
 #include <optional>
@@ -153,6 +154,19 @@ void dial_tcp(TaskGroup& tasks, const HostPort& target, Millis time_max,
               const TcpLinkOptions& options,
               std::function<void(Result<std::shared_ptr<Link>>)> on_dialled) {
   tasks.spawn("dial", dial(&tasks, target, time_max, options, std::move(on_dialled)));
+}
+
+Result<void> reach_tcp(const HostPort& target, Millis time_max, const TcpLinkOptions& options) {
+  asio::io_context io(1);
+  Result<void> reached = Error{ErrorCode::kIo, "the attempt ended without a result"};
+  TaskGroup tasks(io.get_executor(), [&](const std::string& task, const std::string& what) {
+    reached = Error{ErrorCode::kIo, task + ": " + what};
+  });
+  dial_tcp(tasks, target, time_max, options, [&](Result<std::shared_ptr<Link>> dialled) {
+    reached = dialled ? Result<void>() : Result<void>(dialled.error());
+  });
+  io.run();
+  return reached;
 }
 
 }  // namespace gleaner

@@ -42,4 +42,7 @@ void dial_tcp(TaskGroup& tasks, const HostPort& target, Millis time_max,
               const TcpLinkOptions& options,
               std::function<void(Result<std::shared_ptr<Link>>)> on_dialled);
 
+// Tries what dial_tcp() does, and hangs up. Blocks for twice `time_max` at most: for start-up.
+Result<void> reach_tcp(const HostPort& target, Millis time_max, const TcpLinkOptions& options);
+
 }  // namespace gleaner

@@ -175,6 +175,23 @@ SettingValue bytes_setting(std::uint64_t& field, std::uint64_t low, std::uint64_
   return value;
 }
 
+SettingValue host_setting(std::string& field) {
+  SettingValue value;
+  value.kind = SettingKind::kText;
+  value.noun = "HOST";
+  value.range = "such as trainer.example.org, 192.0.2.1 or 192.0.2.1:7070, or empty";
+  value.set = [&field](std::string_view text) {
+    if (!text.empty()) {
+      const Result<HostPort> host = parse_host(text);
+      if (!host || has_control_character(text) || is_any_address(host->host)) return false;
+    }
+    field = text;
+    return true;
+  };
+  value.get = [&field] { return field; };
+  return value;
+}
+
 SettingValue host_port_setting(std::string& field, bool wants_port) {
   SettingValue value;
   value.kind = SettingKind::kText;

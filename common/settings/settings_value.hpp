@@ -87,6 +87,8 @@ SettingValue text_setting(std::string& field, std::string noun);
 SettingValue bytes_setting(std::uint64_t& field, std::uint64_t low, std::uint64_t high);
 // Text that parse_host_port accepts; empty text is no address.
 // `wants_port` refuses port 0, which only a listener can use.
+// HOST or HOST:PORT of one machine as others know it; may be empty.
+SettingValue host_setting(std::string& field);
 SettingValue host_port_setting(std::string& field, bool wants_port);
 
 // `words[i]` stands for the enumerator with the value i.

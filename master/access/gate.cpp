@@ -92,8 +92,8 @@ Result<bool> Gate::convict(const KeyId& key, InviteId invite, const std::string&
   return is_news;
 }
 
-Result<std::string> Gate::listening_at(const std::string& where) {
-  if (!key_) return where;
+Result<JoinLine> Gate::listening_at(const std::string& where) {
+  if (!key_) return JoinLine{where, true};
   AccessBook changed = book_;
   changed.where = where;
   if (auto stored = store_changes(std::move(changed)); !stored) return stored.error();
@@ -105,7 +105,8 @@ Result<std::string> Gate::listening_at(const std::string& where) {
     if (!is_for_all || std::string_view(state_of(invite, now)) != "open") continue;
     if (best == nullptr || invite.created < best->second.created) best = &entry;
   }
-  return best == nullptr ? std::string() : invite_address(where, *key_, best->first);
+  if (best == nullptr) return JoinLine();
+  return JoinLine{invite_address(where, *key_, best->first), best->second.is_trusted};
 }
 
 std::variant<Standing, Message> Gate::admit(const std::optional<KeyId>& key,

@@ -25,6 +25,12 @@
 
 namespace gleaner {
 
+// The text that a volunteer joins by.
+struct JoinLine {
+  std::string address;      // empty: no invite is open to all
+  bool is_trusted = false;  // the work of whoever comes by it is not audited
+};
+
 class Gate {
  public:
   // Says which refusal ends the session of somebody who is here, if any.
@@ -47,9 +53,9 @@ class Gate {
   // Null where nothing is encrypted.
   [[nodiscard]] const KeyPair* key() const { return key_ ? &*key_ : nullptr; }
 
-  // The master listens at `where`, HOST:PORT: addresses name it from now on. What to paste to join
-  // as a volunteer, by the oldest open invite that anybody may use; empty when there is none.
-  Result<std::string> listening_at(const std::string& where);
+  // The master listens at `where`, HOST:PORT: addresses name it from now on. Returns the line with
+  // the oldest open invite that anybody may use.
+  Result<JoinLine> listening_at(const std::string& where);
 
   // The first message of a connection: as whom it takes part, or the answer after which it ends.
   // `now` is in seconds since 1970, as invites expire; `at` is the same moment on a clock that

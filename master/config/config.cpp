@@ -193,9 +193,13 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
                "evaluate-sample");
   settings.add(
       "patience", SettingScope::kMachine, "evaluations",
-      "Evaluations in a row without a higher P@1 after which training ends early, each best "
-      "checkpoint being kept as STORE.kept/best; 0: it never does.",
+      "Evaluations in a row without a higher P@1 after which training ends early; 0: it never "
+      "does.",
       integer_setting(c.evaluation.patience, 0, 100'000), "patience");
+  settings.add("keep_best", SettingScope::kMachine, "",
+               "Keep the checkpoint with the highest P@1 so far as STORE.kept/best, a store of its "
+               "own; its files take room as the run's own files change.",
+               boolean_setting(c.evaluation.keep_best));
   settings.add("new_test", SettingScope::kMachine, "",
                "Begin the figures, the best checkpoint and the patience again where the store has "
                "figures of another test file, which is refused otherwise.",
@@ -255,6 +259,11 @@ void add_network(Settings& settings, MasterConfig& c) {
                "Address at which volunteers join; port 0 takes a free one and says which. Empty: "
                "only local volunteers.",
                host_port_setting(c.network.listen, false));
+  settings.add("advertise", SettingScope::kMachine, "",
+               "Host that the join lines name, and a port where it is another than that of listen: "
+               "what volunteers reach this machine by, such as the address of a router that "
+               "passes the port on. Empty: this machine's name, or its first address.",
+               host_setting(c.network.advertise));
   settings.add("insecure", SettingScope::kMachine, "",
                "Encrypt nothing and let anybody join who reaches the port; volunteers must be "
                "started with it too. For networks on which everybody is trusted.",

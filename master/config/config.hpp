@@ -61,12 +61,14 @@ struct MasterConfig {
     // Test examples that an evaluation scores, kEvaluateAll: all; unset: see evaluation_sample.hpp.
     std::optional<std::uint64_t> sample;
     std::uint32_t patience = 0;  // evaluations without a higher P@1 that end the run; 0: none do
+    bool keep_best = true;       // each best checkpoint so far is kept beside the store
     bool new_test = false;       // figures begin again where the store has those of another file
     friend bool operator==(const Evaluation&, const Evaluation&) = default;
   };
 
   struct Network {
     std::string listen;                   // HOST:PORT; empty: only local volunteers
+    std::string advertise;                // HOST or HOST:PORT in join lines; empty: chosen
     bool insecure = false;                // plain text, and anybody may join
     std::string http = "127.0.0.1:8080";  // HOST:PORT of the page; empty: none
     std::string serve_program;            // file of the portable volunteer; empty: none

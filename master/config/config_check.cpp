@@ -45,6 +45,11 @@ Result<void> check(const MasterConfig& c) {
         "Nobody could train: give --local N for volunteers inside this process, or --listen "
         "HOST:PORT for volunteers that come over the network.");
   }
+  if (c.network.listen.empty() && !c.network.advertise.empty()) {
+    return invalid(
+        "network.advertise names a host for join lines, and without --listen HOST:PORT nobody "
+        "joins: give both.");
+  }
   if (c.network.listen.empty() && c.run.min_volunteers > c.run.local) {
     return invalid(fmt::format(
         "run.min_volunteers is {}: without --listen there are only {} local volunteers, so "

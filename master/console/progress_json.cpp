@@ -51,7 +51,9 @@ struct EventJson {
   Json operator()(const Listening& e) const {
     return {{"event", "listening"},
             {"address", e.address},
-            {"join", e.join.empty() ? Json() : Json(e.join)}};
+            {"join", e.join.empty() ? Json() : Json(e.join)},
+            {"trusted", e.join.empty() ? Json() : Json(e.trusts)},
+            {"other_hosts", e.other_hosts}};
   }
 
   Json operator()(const PageServed& e) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/counted.hpp"
+#include "master/console/join_text.hpp"
 #include "master/console/status_words.hpp"
 
 namespace gleaner {
@@ -169,14 +170,7 @@ struct EventText {
         e.hidden == 0 ? "" : fmt::format("lag {}, ", e.staleness), e.seed);
   }
 
-  std::string operator()(const Listening& e) const {
-    if (e.join.empty()) {
-      return fmt::format(
-          "Listening on {}. No invite is open: `gleaner invite create STORE` makes one", e.address);
-    }
-    return fmt::format("Listening on {}. Volunteers join with:\n  gleaner-volunteer {}", e.address,
-                       e.join);
-  }
+  std::string operator()(const Listening& e) const { return join_text(e); }
 
   std::string operator()(const PageServed& e) const {
     std::string page = "See the run at " + e.url + (e.key.empty() ? "" : "/#" + e.key);
@@ -272,6 +266,10 @@ struct EventText {
           "\nEnded early: P@1 has not risen in {}. The best, {:.4f}, is checkpoint {}{}.",
           counted(e.evaluations_since_best, "evaluation"), e.best_p_at_1, e.best_checkpoint,
           e.best_store.empty() ? "" : ", kept as " + e.best_store);
+    } else if (e.best_checkpoint > 0 && e.best_checkpoint < e.checkpoint) {
+      head +=
+          fmt::format("\nThe best P@1, {:.4f}, is that of checkpoint {}{}.", e.best_p_at_1,
+                      e.best_checkpoint, e.best_store.empty() ? "" : ", kept as " + e.best_store);
     }
     std::string facts = precision_text(e.precision, style);
     if (e.examples_per_second >= 0)

@@ -62,6 +62,7 @@ std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunt
 }
 
 std::string volunteer_state(const VolunteerEntry& volunteer, std::size_t held, std::size_t ready) {
+  if (volunteer.no_shards.starts_with("paused")) return "paused";
   if (volunteer.is_leaving) return "leaving";
   if (held == 0) return volunteer.no_shards.empty() ? "idle" : "no shards";
   if (held > ready) return counted(held - ready, "shard") + " moving";

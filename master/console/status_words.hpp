@@ -24,7 +24,7 @@ inline bool is_input(const RunStatus& status, std::size_t shard) {
 std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunteer,
                                      bool ready_only);
 
-// "works", "ready", "idle", "no shards", "leaving", or "3 shards moving".
+// "works", "ready", "idle", "no shards", "paused", "leaving", or "3 shards moving".
 std::string volunteer_state(const RunStatus& status, std::size_t volunteer);
 // Describes it when its shards have been counted: `held` of them, and `ready` of these are trained.
 std::string volunteer_state(const VolunteerEntry& volunteer, std::size_t held, std::size_t ready);

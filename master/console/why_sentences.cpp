@@ -39,7 +39,7 @@ std::string stage_sentence(const RunStatus& s) {
     case RunStage::kDone:
       break;
   }
-  return fmt::format("The run is over: {}.", place);
+  return fmt::format("The run is {}: {}.", s.round == s.rounds ? "finished" : "over", place);
 }
 
 std::string owner_sentence(WaitOwner owner) {
@@ -112,6 +112,11 @@ Sentences why_run(const RunStatus& s) {
   if (s.wait_owner != WaitOwner::kVolunteers) return all;
   for (const VolunteerEntry& v : s.volunteers) {
     if (!v.owes) continue;
+    if (v.no_shards.starts_with("paused")) {
+      all.push_back(fmt::format("{} is {}, and has work outstanding ({} out).", printable(v.name),
+                                printable(v.no_shards), counted(v.units_out, "unit")));
+      continue;
+    }
     all.push_back(fmt::format(
         "{} has had work outstanding for {} ({} out) and was last heard {} ago.", printable(v.name),
         age(v.owes_us), counted(v.units_out, "unit"), age(v.silent_us)));
@@ -183,6 +188,9 @@ void explain_volunteer(const RunStatus& status, std::size_t place, Sentences& al
       fmt::format("{} takes part {}, with {}{}.", name,
                   v.is_local ? std::string("in the master's process") : "from " + printable(v.peer),
                   counted(v.cores, "thread"), v.is_leaving ? ", and is leaving" : ""));
+  if (v.no_shards.starts_with("paused")) {
+    all.push_back(fmt::format("It is {}.", printable(v.no_shards)));
+  }
   all.push_back(shards_sentence(status, place));
   double total = 0;
   for (const VolunteerEntry& other : status.volunteers) total += double{other.speed};

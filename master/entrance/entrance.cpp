@@ -7,6 +7,7 @@
 #include "common/net/connect.hpp"
 #include "common/net/descriptors.hpp"
 #include "common/net/tcp_link.hpp"
+#include "master/entrance/advertised_host.hpp"
 #include "master/entrance/network_settings.hpp"
 
 namespace gleaner {
@@ -65,10 +66,18 @@ Result<void> Entrance::open_gate(Gate::Observer observer) {
     gate_ = std::move(*gate);
     tls_.emplace(*gate_->key());
   }
-  const auto join = gate_->listening_at(to_text(announced_address(acceptor_->local_endpoint())));
+  const auto local = acceptor_->local_endpoint();
+  const AdvertisedHost host =
+      advertised_host(config_.network.advertise, {local.address().to_string(), local.port()},
+                      this_machines_hosts());
+  where_ = to_text(host.where);
+  const auto join = gate_->listening_at(where_);
   if (!join) return join.error();
-  console_.event(
-      Listening{config_.network.listen, config_.network.insecure ? *join + " --insecure" : *join});
+  Listening listening{config_.network.listen, join->address, join->is_trusted, host.others,
+                      config_.run.store};
+  if (config_.network.insecure) listening.join += " --insecure";
+  console_.event(listening);
+  if (!host.remark.empty()) console_.log(host.level, host.remark);
   return {};
 }
 

@@ -42,6 +42,9 @@ class Entrance {
   // Requires is_open().
   [[nodiscard]] Gate& gate() { return *gate_; }
 
+  // HOST:PORT that join lines name. Empty before open(), and where it does not listen.
+  [[nodiscard]] const std::string& where() const { return where_; }
+
   // Keeps out whose answers were false, and says so where their invite is suspended for it.
   // Requires is_open().
   void keep_out(const KeyId& key, InviteId invite, const std::string& name,
@@ -60,6 +63,7 @@ class Entrance {
   const std::string store_;
   Console& console_;
   std::optional<asio::ip::tcp::acceptor> acceptor_;
+  std::string where_;
   std::unique_ptr<Gate> gate_;
   std::optional<TlsContext> tls_;  // where it encrypts; outlives the links
   std::optional<Lobby> lobby_;

@@ -1,7 +1,5 @@
 #include "master/entrance/network_settings.hpp"
 
-#include "volunteer/config.hpp"
-
 namespace gleaner {
 namespace {
 
@@ -26,11 +24,6 @@ LobbyLimits lobby_limits(const MasterConfig& config) {
   limits.waiting_max = config.network.waiting_max;
   limits.waiting_per_address_max = config.network.waiting_per_address_max;
   return limits;
-}
-
-HostPort announced_address(const asio::ip::tcp::endpoint& local) {
-  if (local.address().is_unspecified()) return {machine_facts().host_name, local.port()};
-  return {local.address().to_string(), local.port()};
 }
 
 }  // namespace gleaner

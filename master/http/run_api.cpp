@@ -75,7 +75,7 @@ void RunApi::take(RunNewsForPage news) {
       ++first_event_;
     }
   }
-  if (news.join_line) join_line_ = *std::move(news.join_line);
+  if (news.listening) listening_ = *std::move(news.listening);
   if (news.access) readers_.admit_by(std::move(news.access));
   counts_ = news.counts;
   if (!news.view) return;
@@ -181,16 +181,16 @@ HttpReply RunApi::history(const HttpRequest& request) {
 }
 
 HttpReply RunApi::join(Reader reader) const {
-  if (join_line_.empty()) {
+  if (listening_.join.empty()) {
     return text_reply(404, kHttpText, "No machine can join: no invite is open, or none listens.\n");
   }
-  const bool is_secret = join_line_.find("://") != std::string::npos;
+  const bool is_secret = listening_.join.find("://") != std::string::npos;
   if (reader < (is_secret ? Reader::kAdmin : Reader::kHere)) {
     return text_reply(403, kHttpText,
                       "The line lets in whoever has it: open the page's whole address, which the "
                       "master prints.\n");
   }
-  return text_reply(200, kHttpJson, join_json(join_line_));
+  return text_reply(200, kHttpJson, join_json(listening_));
 }
 
 HttpReply RunApi::status(Reader reader) {

@@ -39,7 +39,7 @@ struct RunNewsForPage {
   // As history and records.
   std::shared_ptr<const std::vector<LoggedReceipts>> stored_receipts{};
   std::vector<LoggedReceipts> receipts{};
-  std::optional<std::string> join_line{};  // what a machine joins by; it may hold an invite
+  std::optional<Listening> listening{};  // its join line may hold an invite
   std::shared_ptr<const PageAccess> access{};
 };
 
@@ -76,7 +76,7 @@ class RunApi {
 
   std::string life_;
   Readers readers_;
-  std::string join_line_;
+  Listening listening_;
   std::shared_ptr<const PageView> view_ = std::make_shared<const PageView>();
   std::optional<PageView> observed_;  // for observers, once one has asked
   std::shared_ptr<const RunFacts> facts_ = std::make_shared<const RunFacts>();

@@ -25,7 +25,9 @@ std::string first_line(std::string text) {
 
 // Readers are not told what lets a machine in or shows them more, nor from where anybody came.
 RunEvent for_everybody(RunEvent event) {
-  if (auto* const listening = std::get_if<Listening>(&event)) listening->join.clear();
+  if (auto* const listening = std::get_if<Listening>(&event)) {
+    *listening = Listening{listening->address, ""};
+  }
   if (auto* const page = std::get_if<PageServed>(&event)) page->key.clear();
   if (auto* const joined = std::get_if<VolunteerJoined>(&event)) joined->address.clear();
   if (auto* const line = std::get_if<LogLine>(&event); line != nullptr && !line->peer.empty()) {
@@ -209,7 +211,7 @@ void RunWeb::event(const RunEvent& event) {
     if (news_.events.size() >= kEventsKept) news_.events.erase(news_.events.begin());
     news_.events.push_back(std::move(shown));
     news_.counts = counts_;
-    if (const auto* listening = std::get_if<Listening>(&event)) news_.join_line = listening->join;
+    if (const auto* listening = std::get_if<Listening>(&event)) news_.listening = *listening;
   }
   server_->wake();
 }

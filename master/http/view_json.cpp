@@ -5,6 +5,7 @@
 
 #include "common/access/key_id.hpp"
 #include "common/console/terminal.hpp"
+#include "master/console/join_text.hpp"
 #include "master/console/known_json.hpp"
 #include "master/console/status_words.hpp"
 #include "master/console/why_sentences.hpp"
@@ -289,11 +290,15 @@ std::string configuration_json(const RunFacts& facts) {
                {"recipe", {{"name", facts.recipe.recipe}, {"values", std::move(values)}}}});
 }
 
-std::string join_json(const std::string& line) {
+std::string join_json(const Listening& listening) {
+  const std::string& line = listening.join;
   // A camera's reader takes an address, and flags are none of it.
   const std::string address = line.substr(0, line.find(' '));
-  return dump(
-      {{"line", address}, {"command", "gleaner-volunteer " + line}, {"qr", qr_rows(address)}});
+  const std::string others = command_for_others(listening);
+  return dump({{"line", address},
+               {"command", "gleaner-volunteer " + line},
+               {"command_for_others", text_or_null(others)},
+               {"qr", qr_rows(address)}});
 }
 
 std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,

@@ -19,8 +19,8 @@ std::string shards_json(const PageView& view);
 std::string volunteers_json(const PageView& view, const RunFacts& facts, const CreditTally& credit,
                             bool with_addresses);
 std::string configuration_json(const RunFacts& facts);
-// How a machine joins by `line`, and the line as a QR code.
-std::string join_json(const std::string& line);
+// How a machine joins, for whom the line is, and the line as a QR code.
+std::string join_json(const Listening& listening);
 // The receipts of `count` shards of a round, from the shard `first` on, and who is kept out.
 // Without `people`, for observers, there are sums alone.
 std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,

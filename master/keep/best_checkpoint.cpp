@@ -23,13 +23,16 @@ std::uint64_t rows_digest(RunStore& run, RoundIndex checkpoint) {
 
 }  // namespace
 
-Result<void> keep_if_best(const HeldFolder& folder, RunStore& run) {
-  if (auto in_place = folder.check(); !in_place) return in_place;
+Result<bool> keep_if_best(const HeldFolder& folder, RunStore& run) {
+  if (auto in_place = folder.check(); !in_place) return in_place.error();
   const auto history = run.history();
   if (!history) return history.error();
   const RoundIndex checkpoint = run.checkpoint();
-  if (learning_so_far(*history, checkpoint).best_checkpoint != checkpoint) return {};
-  return link_store(folder.reach(), kept_path(folder.path(), kName));
+  if (learning_so_far(*history, checkpoint).best_checkpoint != checkpoint) return false;
+  if (auto kept = link_store(folder.reach(), kept_path(folder.path(), kName)); !kept) {
+    return kept.error();
+  }
+  return true;
 }
 
 std::string kept_best(const std::string& store, RunStore& run, RoundIndex best) {

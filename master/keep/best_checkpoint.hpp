@@ -1,4 +1,4 @@
-// The checkpoint with the highest held-out P@1, kept beside the store of a run that may end early.
+// The checkpoint with the highest held-out P@1, kept beside the store of a run.
 #pragma once
 
 #include <string>
@@ -11,8 +11,8 @@
 namespace gleaner {
 
 // Keeps the checkpoint of `run`, which is in `folder`, as STORE.kept/best if no evaluated one
-// before it was as good. For the thread of the store.
-Result<void> keep_if_best(const HeldFolder& folder, RunStore& run);
+// before it was as good; returns whether it did. For the thread of the store.
+Result<bool> keep_if_best(const HeldFolder& folder, RunStore& run);
 
 // Where checkpoint `best` of `run` is kept; empty when STORE.kept/best is not it, but another run's
 // or another checkpoint.

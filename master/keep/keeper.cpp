@@ -6,6 +6,7 @@
 
 #include "master/keep/audit_checkpoints.hpp"
 #include "master/keep/best_checkpoint.hpp"
+#include "storage/kept_checkpoints.hpp"
 
 namespace gleaner {
 
@@ -38,8 +39,14 @@ void Keeper::folded(RoundIndex checkpoint) {
 }
 
 void Keeper::evaluated() {
-  if (config_.evaluation.patience == 0) return;
+  if (!config_.evaluation.keep_best) return;
   const auto kept = keep_if_best(folder_, store_);
+  if (kept && *kept && !std::exchange(has_told_of_best_, true)) {
+    tell_(LogLine{LogLevel::kInfo,
+                  fmt::format("the best checkpoint so far is kept as {}, and each better one takes "
+                              "its place",
+                              kept_path(config_.run.store, "best"))});
+  }
   if (!kept)
     warn(fmt::format(
         "the best checkpoint is not kept: {}; once that is mended, the next best one is",

@@ -68,6 +68,7 @@ class Keeper {
   const HeldFolder& folder_;
   const std::function<void(RunEvent)> tell_;
   const bool may_miss_lies_;  // not all work of strangers is audited
+  bool has_told_of_best_ = false;
   std::optional<BackupKeeper> backups_;
 };
 

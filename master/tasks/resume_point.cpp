@@ -41,7 +41,9 @@ Result<ResumePoint> read_resume_point(RunStore& run) {
   if (!history) return history.error();
   resume.learning = learning_so_far(*history, resume.checkpoint);
   for (const HistoryRecord& record : *history) {
-    if (record.checkpoint == resume.checkpoint) resume.is_evaluated = record.evaluated > 0;
+    if (record.checkpoint > resume.checkpoint) break;
+    resume.is_evaluated = record.checkpoint == resume.checkpoint && record.evaluated > 0;
+    if (record.evaluated > 0) resume.last_precision = record.precision;
   }
   const auto epoch = run.reserve_lease_epochs(kLeaseEpochs);
   if (!epoch) return epoch.error();

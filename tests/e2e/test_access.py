@@ -47,6 +47,20 @@ class Access(EndToEndTest):
             self.assertIn(word, volunteer.said())
         return volunteer
 
+    def test_the_line_names_what_others_reach_and_for_whom_it_is(self):
+        master, listening = self.listening("--advertise", "localhost:7", setup=self.setup)
+        self.assertTrue(listening["join"].startswith("gleaner://localhost:7/"), listening)
+        self.assertTrue(listening["trusted"])
+        master.wait_event("log", lambda e: "leads each machine to itself" in e["message"])
+        made = self.invite("--reusable")
+        self.assertTrue(made["address"].startswith("gleaner://localhost:7/"), made)
+        master.close()
+        plain = self.cluster.start("gleaner-master", *self.setup.arguments(self.store, "--listen", "127.0.0.1:0",
+                                                                           "--log-format", "text"))
+        plain.wait_said("Your own machines join with:")
+        plain.wait_said(f"gleaner invite create {self.store} --reusable")
+        plain.wait_said("works on this machine alone")
+
     def test_one_paste_trains_and_no_secret_is_seen(self):
         master, listening = self.listening(setup=self.setup)
         line = listening["join"]

@@ -2,6 +2,7 @@
 
 import array
 import json
+import pathlib
 import shutil
 import sys
 import unittest
@@ -145,6 +146,35 @@ class Patience(EndToEndTest):
         other = finished(calm.start_master(self.cluster, self.cluster.path("other"), "--local", 1,
                                            "--threads", 1))
         self.assertEqual(other["digest"], end["digest"])
+
+    def test_a_run_with_a_test_set_keeps_its_best_and_says_so(self):
+        setup = small_setup(self.cluster).with_flag("--epochs", 12)
+        store = self.cluster.path("store")
+        master = setup.start_master(self.cluster, store, "--local", 1, "--threads", 1)
+        end = finished(master)
+        self.assertEqual(end["best_store"], f"{store}.kept/best")
+        told = [e for e in master.events("log") if "kept as" in e["message"]]
+        self.assertEqual(len(told), 1, master.said()[-2000:])
+        shown = json.loads(self.cluster.gleaner("checkpoint", "keep", store, "best", "--json"))
+        self.assertEqual(shown["checkpoint"], end["best_checkpoint"])
+        self.assertAlmostEqual(shown["p_at_1"], end["best_p_at_1"], places=6)
+        if end["best_checkpoint"] < end["checkpoint"]:
+            shutil.rmtree(f"{store}.kept")
+            code, program = self.cluster.run("gleaner", "checkpoint", "keep", store, "best")
+            self.assertEqual(code, 2, program.said())
+            self.assertIn("was not kept and is gone", program.said())
+
+    def test_a_restarted_run_shows_the_last_evaluation(self):
+        setup = small_setup(self.cluster).with_flag("--epochs", 400)
+        store = self.cluster.path("store")
+        master = setup.start_master(self.cluster, store, "--local", 1, "--threads", 1, "--no-keep-best")
+        master.wait_event("evaluated")
+        master.kill()
+        self.assertFalse(pathlib.Path(f"{store}.kept").exists())
+        again = setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0")
+        again.wait_event("listening")
+        document = json.loads(self.cluster.gleaner("status", store, "--json"))
+        self.assertGreater(document["progress"]["p_at_1"], 0)
 
     def test_a_best_checkpoint_that_was_not_kept_in_time_is_kept_by_the_next_start(self):
         # As after a kill between the record of the evaluation and the keeping.

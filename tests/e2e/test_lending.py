@@ -81,13 +81,13 @@ class Lending(EndToEndTest):
 
 class Pauses(Lending):
     def test_pauses_in_mid_run_change_no_bit_and_use_no_processor(self):
-        master, (volunteer,), (socket,) = self.start()
+        master, (volunteer,), (socket,) = self.start("--keep-shards-s", 300)
         for checkpoint in (1, 3):
             master.wait_checkpoint(checkpoint)
-            code, out, error = self.verb(socket, "pause")
+            code, out, error = self.verb(socket, "snooze", "200s")
             self.assertEqual(code, 0, error)
-            self.assertIn("paused: somebody asked for it; until somebody asks to resume", out)
-            master.wait_event("log", lambda event: "is paused and keeps" in event["message"])
+            self.assertRegex(out, "paused by its owner since [0-9:]*, until [0-9:]*[.]")
+            master.wait_event("log", lambda event: "is paused by its owner" in event["message"])
             threading.Event().wait(0.5)  # a round that was whole is being folded
             before = processor_seconds(volunteer.pid)
             done = len(master.events("checkpoint"))
@@ -103,8 +103,26 @@ class Pauses(Lending):
         self.assert_same_model(master)
         self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
 
+    def test_a_pause_without_an_end_hands_over_at_once_and_says_who_wanted_it(self):
+        master, _, sockets = self.start(volunteers=2)
+        master.wait_checkpoint(1)
+        began = time.monotonic()
+        code, out, error = self.verb(sockets[0], "pause")
+        self.assertEqual(code, 0, error)
+        self.assertIn("paused by its owner since ", out)
+        self.assertIn("until somebody resumes it", out)
+        gone = master.wait_event("volunteer_left")
+        self.assertLess(time.monotonic() - began, 10 * TIME_FACTOR)
+        self.assertTrue(gone["polite"], master.said())
+        store = self.cluster.path("store")
+        went = json.loads(self.cluster.gleaner("status", store, "--json"))["gone"][-1]
+        self.assertEqual(went["reason"], "paused by its owner")
+        self.assertIn("ago: paused by its owner", self.cluster.gleaner("why", gone["name"], store))
+        self.verb(sockets[0], "resume")
+        self.assert_same_model(master)
+
     def test_a_long_pause_hands_over_and_gives_the_memory_back(self):
-        master, _, sockets = self.start("--keep-shards-s", 1, volunteers=2)
+        master, _, sockets = self.start(volunteers=2)
         master.wait_checkpoint(1)
         code, _, error = self.verb(sockets[0], "snooze", "1h")
         self.assertEqual(code, 0, error)
@@ -118,7 +136,24 @@ class Pauses(Lending):
         self.assert_same_model(master)
         code, out, error = self.verb(sockets[0], "log")
         self.assertEqual(code, 0, error)
-        self.assertIn("paused: somebody asked for a while of rest", out)
+        self.assertIn("paused by its owner since ", out)
+
+    def test_after_the_run_it_gives_thanks_keeps_them_and_stops_trying(self):
+        cache = self.cluster.path("cache")
+        master, (volunteer,), (socket,) = self.start("--cache", cache, once=False)
+        self.assert_same_model(master)
+        status = eventually(lambda: self.status(socket)["sentence"].startswith("finished: thank you, ")
+                            and self.status(socket), "thanks")
+        self.assertEqual((status["shards"], status["held_bytes"]), ([], 0))
+        self.assertNotIn("cannot reach", volunteer.said())
+        volunteer.signal(signal.SIGTERM)
+        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+        # The master is gone, and what was done for it is known all the same.
+        again = self.cluster.volunteer(self.address, "--cache", cache, once=False)
+        again.wait_said("cannot reach")
+        code, out, error = self.verb(self.cluster.path(f"control-{self.cluster._names}"), "log")
+        self.assertEqual(code, 0, error)
+        self.assertRegex(out, "finished: thank you, .* examples .*127.0.0.1")
 
     def test_one_that_rests_comes_back(self):
         master, _, (socket,) = self.start("--keep-shards-s", 0)
@@ -147,10 +182,10 @@ class Pauses(Lending):
                 end = int(time.time() + seconds)
                 how = {"environment": {"SLURM_JOB_END_TIME": str(end)}} if by_job else {}
                 flags = () if by_job else ("--until", f"@{end}")
-                master, volunteers, _ = self.start(*flags, volunteers=2, **how)
+                master, volunteers, _ = self.start("--keep-shards-s", 300, *flags, volunteers=2, **how)
                 master.wait_checkpoint(1)
                 # The run waits for this one, and is not over before.
-                self.verb(self.cluster.path(f"control-{self.cluster._names}"), "pause")
+                self.verb(self.cluster.path(f"control-{self.cluster._names}"), "snooze", "200s")
                 for volunteer in volunteers:
                     self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
                 self.assertLess(time.time(), end + 1)

@@ -2,6 +2,7 @@
 
 import http.server
 import json
+import shutil
 import os
 import pathlib
 import subprocess
@@ -77,6 +78,20 @@ class Status(EndToEndTest):
         # Where a machine is so busy that a master's ticks are late, some questions are put off.
         self.assertEqual([e for e in master.events("log") if e["level"] != "info" and
                           "too many ask this master" not in e["message"]], [])
+
+    def test_a_finished_run_says_so_and_a_store_stands_anywhere(self):
+        self.setup.run_local(self.cluster, self.store)
+        self.assertIn("the run is finished", self.ask("status", self.store)[0])
+        document = json.loads(self.ask("status", self.store, "--json")[0])
+        self.assertTrue(document["is_finished"])
+        for words in ((self.store,), ("run", self.store), (self.store, "run")):
+            self.assertIn("The run is finished: all ", self.ask("why", *words)[0])
+        shutil.rmtree(f"{self.store}.kept")  # the best
+        self.assertIn("has no kept checkpoint", self.ask("diff", self.store, code=2)[1])
+        self.ask("checkpoint", "keep", self.store, "now")
+        self.assertIn("the same", self.ask("diff", self.store)[0])
+        for words in ((self.store, "dora"), ("dora", self.store)):
+            self.assertIn("no peer is known as 'dora'", self.ask("ban", *words, code=2)[1])
 
     def test_without_a_master_the_store_answers(self):
         master, address = self.listening()

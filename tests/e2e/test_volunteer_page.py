@@ -133,7 +133,7 @@ class VolunteerPageInABrowser(VolunteerPageCase):
         window = self.window(self.url)
         headline = "return document.querySelector('#headline').textContent.includes"
         for button, words, reason in (("pause", "Paused", "asked"), ("resume", "it may always work", "none"),
-                                      ("snooze", "a while of rest", "snoozed"), ("resume", "it may always", "none")):
+                                      ("snooze", "by its owner since", "snoozed"), ("resume", "it may always", "none")):
             window.run("document.querySelector(arguments[0]).click()", f"#{button}")
             window.wait(f"{headline}({words!r})", f"the headline says {words}")
             self.assertEqual(self.status(control)["verdict"]["reason"], reason)

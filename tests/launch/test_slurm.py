@@ -128,7 +128,7 @@ class Long(OnSlurm):
         self.launch_volunteers(line, 1, 3, "3m")
         master.wait_for(lambda: master.events("checkpoint"), "it trains")
         # The run is not over before: the volunteer stands still for most of its time.
-        subprocess.run([BIN / "gleaner-volunteer", "pause", "--control", self.cluster.path("control-1")], check=True)
+        subprocess.run([BIN / "gleaner-volunteer", "snooze", "200s", "--control", self.cluster.path("control-1")], check=True)
         master.wait_for(lambda: self.left(master), "it left", 300)
         self.assertTrue(self.left(master)[0]["polite"], master.said()[-2000:])
         self.assertIn("its time here ends in", master.said())

@@ -6,11 +6,12 @@
 #include <cstdlib>
 #include <memory>
 #include <string>
+#include <utility>
 
 #include "common/access/master_address.hpp"
 #include "common/exit_code.hpp"
+#include "common/settings/duration.hpp"
 #include "tools/access/access_target.hpp"
-#include "tools/access/duration.hpp"
 #include "tools/access/master_query.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
@@ -91,6 +92,10 @@ Report peers_report(const AccessAnswer& answer) {
 }
 
 Result<void> prepare(AccessFlags& flags) {
+  // "ban run1 atlas" is understood as "ban atlas run1".
+  if (is_place(flags.request.subject) && !is_place(flags.where)) {
+    std::swap(flags.request.subject, flags.where);
+  }
   if (flags.where.empty()) {
     const char* master = std::getenv("GLEANER_MASTER");  // NOLINT(concurrency-mt-unsafe)
     if (master == nullptr) {

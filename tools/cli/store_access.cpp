@@ -6,7 +6,9 @@
 #include <charconv>
 #include <cstdint>
 #include <cstdio>
+#include <filesystem>
 #include <optional>
+#include <system_error>
 
 #include "common/exit_code.hpp"
 #include "storage/backup.hpp"
@@ -72,6 +74,11 @@ Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder) {
   auto run = RunStore::open(std::move(*store));
   if (!run) return name_folder(run.error(), folder);
   return run;
+}
+
+bool is_place(const std::string& word) {
+  std::error_code ignored;
+  return word.find(':') != std::string::npos || std::filesystem::is_directory(word, ignored);
 }
 
 void give_way_to_master(const std::string& folder) {

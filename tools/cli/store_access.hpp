@@ -36,4 +36,8 @@ Result<void> name_folder(Result<void> result, const std::string& folder);
 // Prints the error of a failed result to stderr; returns the exit status either way.
 int report_on_store(const Result<void>& result);
 
+// Whether a word of the command line says where a run is: the folder of a store, the line that a
+// master prints, HOST:PORT, or the address of a page.
+bool is_place(const std::string& word);
+
 }  // namespace gleaner

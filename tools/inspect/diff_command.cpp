@@ -6,9 +6,11 @@
 #include <algorithm>
 #include <cmath>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "storage/identity.hpp"
+#include "storage/kept_checkpoints.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
@@ -197,8 +199,29 @@ Result<bool> diff_digests(RunStore& left, RunStore& right, const DiffFlags& flag
   return *one != *two;
 }
 
+// Without a second store, the first is compared with its latest kept checkpoint.
+Result<DiffFlags> with_both(DiffFlags flags) {
+  if (!flags.right.empty()) return flags;
+  std::optional<RoundIndex> latest;
+  for (const std::string& name : kept_names(flags.left)) {
+    const std::string path = kept_path(flags.left, name);
+    const auto kept = open_run_to_read(path);
+    if (!kept || (latest && (*kept)->checkpoint() <= *latest)) continue;
+    latest = (*kept)->checkpoint();
+    flags.right = path;
+  }
+  if (latest) return flags;
+  return Error{ErrorCode::kInvalidArgument,
+               fmt::format("{0} has no kept checkpoint to be compared with: name a second store, "
+                           "or keep one by `gleaner checkpoint keep {0} NAME`",
+                           flags.left)};
+}
+
 // Whether they differ.
-Result<bool> diff(const DiffFlags& flags) {
+Result<bool> diff(const DiffFlags& given) {
+  const auto both = with_both(given);
+  if (!both) return both.error();
+  const DiffFlags& flags = *both;
   give_way_to_master(flags.left);
   give_way_to_master(flags.right);
   const auto left = open_run_to_read(flags.left);
@@ -231,7 +254,7 @@ void add_diff_command(CLI::App& app, int& exit_status) {
   CLI::App& verb = *app.add_subcommand("diff", "compare the checkpoints of two stores");
   auto flags = std::make_shared<DiffFlags>();
   verb.add_option("a", flags->left, "a store")->required();
-  verb.add_option("b", flags->right, "another one")->required();
+  verb.add_option("b", flags->right, "another one; unless given, the latest kept checkpoint of a");
   verb.add_flag("--digest", flags->digest, "compare the digests alone");
   verb.add_flag("--json", flags->json, "one JSON object");
   verb.footer(
@@ -240,6 +263,7 @@ void add_diff_command(CLI::App& app, int& exit_status) {
       "never touched is not stored.\n\n"
       "Examples:\n"
       "  gleaner diff run1 run2\n"
+      "  gleaner diff run1\n"
       "  gleaner diff run1 run2 --digest\n\n"
       "Exit status: 0 done: the same, 1 different or failure of the system, 2 usage, 4 no usable "
       "store.");

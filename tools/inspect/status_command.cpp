@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <system_error>
+#include <utility>
 
 #include "common/access/master_address.hpp"
 #include "common/exit_code.hpp"
@@ -35,6 +36,9 @@ struct StatusFlags {
 
   [[nodiscard]] ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kPeople; }
 };
+
+constexpr const char* kAboutRun = "run";
+constexpr const char* kIsFinished = "its training is finished";
 
 // The answer: from the master, or why it could not be asked and what its store says.
 struct Learnt {
@@ -161,9 +165,11 @@ Result<Report> stored_status(RunStore& run, const std::string& folder, const std
   const auto history = run.history();
   if (!history) return history.error();
   const HistoryRecord last = history->empty() ? HistoryRecord() : history->back();
+  const bool is_finished = run.checkpoint() >= plan.round_count();
   Report report;
-  report.fact("is_running", "master", {false, "none"});
-  report.fact("reason", "because", cell_text(reason));
+  report.fact("is_running", "master", {false, is_finished ? "none: the run is finished" : "none"});
+  report.fact("reason", "because", cell_text(is_finished ? kIsFinished : reason));
+  report.fact("is_finished", "finished", {is_finished, is_finished ? "yes" : "no"});
   report.fact("run", "run", cell_text(run_name(run.identity())));
   report.section("progress", "Progress, from the store's last checkpoint");
   Cell round = cell_count(run.checkpoint());
@@ -193,20 +199,40 @@ Result<void> show_status(const StatusFlags& flags) {
   return print_report(*report, flags.form(), "status", learnt->subject);
 }
 
-Result<void> show_why(const StatusFlags& flags) {
+std::vector<std::string> sentences_of_store(const Learnt& learnt) {
+  const RoundIndex checkpoint = learnt.store->checkpoint();
+  const RoundIndex rounds = RunPlan(learnt.store->identity().model).round_count();
+  if (checkpoint >= rounds) {
+    return {fmt::format("The run is finished: all {} checkpoints are kept, and no master is needed "
+                        "any more.",
+                        grouped(rounds)),
+            fmt::format("gleaner evaluate {0} says how good the model is, and gleaner predict {0} "
+                        "asks it.",
+                        learnt.subject)};
+  }
+  return {fmt::format("Nobody can be asked about {}: {}.", learnt.subject, learnt.no_master),
+          fmt::format("Its last checkpoint is {} of {}; gleaner-master goes on from there.",
+                      grouped(checkpoint), grouped(rounds))};
+}
+
+// "why run1", "why run1 12" and "why 12 run1" are all understood.
+StatusFlags in_order(StatusFlags flags) {
+  if (is_place(flags.about) && !is_place(flags.where)) std::swap(flags.about, flags.where);
+  if (flags.about.empty()) flags.about = kAboutRun;
+  return flags;
+}
+
+Result<void> show_why(const StatusFlags& given) {
+  const StatusFlags flags = in_order(given);
   const Result<Learnt> learnt = learn(flags);
   if (!learnt) return learnt.error();
-  std::vector<std::string> sentences = {
-      fmt::format("Nobody can be asked about {}: {}.", learnt->subject, learnt->no_master)};
+  std::vector<std::string> sentences;
   if (learnt->status) {
     auto answer = why(*learnt->status, flags.about);
     if (!answer) return answer.error();
     sentences = std::move(*answer);
   } else {
-    sentences.push_back(
-        fmt::format("Its last checkpoint is {} of {}; gleaner-master goes on from there.",
-                    grouped(learnt->store->checkpoint()),
-                    grouped(RunPlan(learnt->store->identity().model).round_count())));
+    sentences = sentences_of_store(*learnt);
   }
   if (flags.json) {
     Json body = Json::object();
@@ -252,13 +278,13 @@ void add_status_commands(CLI::App& app, int& exit_status) {
 
   auto asked = std::make_shared<StatusFlags>();
   CLI::App& why = *app.add_subcommand("why", "why a run stands as it does, in sentences");
-  why.add_option("about", asked->about, "'run', a shard's number, or a volunteer's name")
-      ->required();
+  why.add_option("about", asked->about,
+                 "a shard's number, or a volunteer's name; the run itself unless given");
   add_common(why, asked);
   why.footer(std::string("What the run waits for, since when, and who can end it; why a shard is "
                          "where it is; why a volunteer has\nno shards, or went.\n\n"
                          "Examples:\n"
-                         "  gleaner why run run1\n"
+                         "  gleaner why run1\n"
                          "  gleaner why 12 run1\n\n") +
              kExitStatus);
   why.callback([asked, &exit_status] { exit_status = exit_status_of_asking(show_why(*asked)); });

@@ -66,6 +66,14 @@ void add_progress(Report& report, const RunStatus& s) {
   report.fact("free_bytes", "free", s.free_bytes == 0 ? cell_none() : cell_bytes(s.free_bytes));
 }
 
+// Programs read one word, and people of a pause since when and why.
+Cell state_cell(const RunStatus& status, std::size_t place) {
+  Cell cell = cell_text(volunteer_state(status, place));
+  const std::string& why = status.volunteers[place].no_shards;
+  if (why.starts_with("paused")) cell.text = printable(why);
+  return cell;
+}
+
 void add_volunteers(Report& report, const RunStatus& status, TextStyle style) {
   report.section("", "Volunteers");
   report.fact("volunteers_here", "here", cell_count(status.volunteers_here));
@@ -101,7 +109,7 @@ void add_volunteers(Report& report, const RunStatus& status, TextStyle style) {
          v.speed > 0 ? cell_share(double{v.speed} / all, 0) : cell_none(),
          trip,
          cell_age(v.silent_us),
-         cell_text(volunteer_state(status, i)),
+         state_cell(status, i),
          cell_count(v.units_out),
          v.owes ? cell_age(v.owes_us) : cell_none(),
          v.no_shards.empty() ? cell_none() : cell_text(v.no_shards)});

@@ -93,7 +93,42 @@ Result<void> show(const CheckpointFlags& flags) {
   return print_report(report, flags.form(), "checkpoint show", flags.store);
 }
 
+constexpr const char* kBest = "best";
+
+// The master keeps the best checkpoint under this name, and the last one is another one mostly.
+Result<void> keep_best(const CheckpointFlags& flags) {
+  const auto run = open_run_to_read(flags.store);
+  if (!run) return run.error();
+  const auto history = (*run)->history();
+  if (!history) return history.error();
+  HistoryRecord best;
+  for (const HistoryRecord& record : *history) {
+    const bool is_better = best.evaluated == 0 || record.precision.at_1() > best.precision.at_1();
+    if (record.evaluated > 0 && is_better) best = record;
+  }
+  if (best.evaluated == 0) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("no checkpoint of {} was evaluated, so none is known as the best: give "
+                    "gleaner-master --test FILE, or keep the last one under another name",
+                    flags.store)};
+  }
+  const std::string path = kept_path(flags.store, kBest);
+  const auto kept = open_run_to_read(path);
+  if (kept && (*kept)->checkpoint() == best.checkpoint) return {};
+  if ((*run)->checkpoint() == best.checkpoint) return link_store(flags.store, path);
+  return Error{
+      ErrorCode::kInvalidArgument,
+      fmt::format("the best checkpoint of {} is {} (P@1 {:.4f}), which was not kept and is "
+                  "gone: keep the last one under another name",
+                  flags.store, best.checkpoint, best.precision.at_1())};
+}
+
 Result<void> keep(const CheckpointFlags& flags) {
+  if (flags.name == kBest) {
+    if (auto kept = keep_best(flags); !kept) return kept;
+    return show(flags);
+  }
   if (auto kept = keep_checkpoint(flags.store, flags.name); !kept) return kept;
   return show(flags);
 }
@@ -134,11 +169,13 @@ constexpr Verb kVerbs[] = {
      "  gleaner checkpoint show run1\n"
      "  gleaner checkpoint show run1 before-tuning --json | jq -r .digest\n\n",
      Verb::Name::kOptional, show},
-    {"keep", "keep the last checkpoint under a name, also while the master trains",
-     "It is a store of its own, STORE.kept/NAME, which every verb reads, and gleaner-master goes "
+    {"keep", "keep the last checkpoint under a name, or the best as `best`",
+     "It works while the master trains, too. The kept one is a store of its own, STORE.kept/NAME, "
+     "which every verb reads, and gleaner-master goes "
      "on from.\nTable files are hard links: it takes room only as the run's own files change.\n\n"
      "Examples:\n"
      "  gleaner checkpoint keep run1 before-tuning\n"
+     "  gleaner checkpoint keep run1 best\n"
      "  gleaner checkpoint keep run1 a && gleaner diff run1.kept/a run1\n\n",
      Verb::Name::kRequired, keep},
     {"drop", "delete a kept checkpoint; the run's own is never touched",

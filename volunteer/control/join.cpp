@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
-#include "common/access/master_address.hpp"
 #include "common/access/secret_file.hpp"
 
 namespace gleaner::volunteer {
@@ -36,10 +36,37 @@ Result<void> keep(const std::string& line, const std::string& file) {
   return write_secret_file(file, line + "\n", SecretFile::kReplaced);
 }
 
+// The sentence of a network error begins with the address that failed.
+std::string cause_of(const Error& error, const std::string& where) {
+  const std::string begin = where + ": ";
+  return error.message.starts_with(begin) ? error.message.substr(begin.size()) : error.message;
+}
+
+// Tells what an attempt to reach the master has shown.
+std::string reach_sentence(const MasterAddress& address, const Result<void>& reached) {
+  const std::string where = to_text(address.where);
+  if (reached) return fmt::format("The master at {} answers.\n", where);
+  std::string text =
+      fmt::format("cannot reach {} yet: {}.\n", where, cause_of(reached.error(), where));
+  if (reached.error().code == ErrorCode::kIdentity) return text;
+  if (is_loopback(address.where.host)) {
+    return text +
+           fmt::format(
+               "{} is this machine itself. If the master runs on another one, ask for a line "
+               "that names it: its owner starts it with --listen 0.0.0.0:{} or --advertise.\n",
+               address.where.host, address.where.port);
+  }
+  return text + fmt::format(
+                    "Is the master running, does it have that address from here, and does its "
+                    "firewall let TCP port {} through?\n",
+                    address.where.port);
+}
+
 }  // namespace
 
-JoinPlace this_machine() {
+JoinPlace this_machine(Reach reach) {
   JoinPlace place;
+  place.reach = std::move(reach);
   std::error_code ignored;
   place.is_root = geteuid() == 0;
   place.has_systemd = std::filesystem::is_directory("/run/systemd/system", ignored);
@@ -65,7 +92,9 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
   if (!address) return address.error();
   if (auto fits = check_secrecy(*address, false); !fits) return fits.error();
   if (auto kept = keep(line, file); !kept) return kept.error();
-  const std::string done = fmt::format("The line is kept in {}, which only root may read.\n", file);
+  const Result<void> reached = place.reach(*address);
+  const std::string done = reach_sentence(*address, reached) +
+                           fmt::format("The line is kept in {}, which only root may read.\n", file);
   if (!place.has_unit) {
     return done + fmt::format(
                       "This machine has no {}; this lends it until the command ends:\n"
@@ -85,9 +114,32 @@ Result<std::string> join(std::string line, const std::string& file, const JoinPl
                  fmt::format("systemd did not start {0}; `systemctl status {0}` says why", kUnit)};
   }
   return done + fmt::format(
-                    "{} runs, and starts with the machine. What it does, and why:\n"
+                    "{} {}, and starts with the machine. What it does, and why:\n"
                     "  sudo gleaner-volunteer status\n",
-                    kUnit);
+                    kUnit, reached ? "runs" : "tries again until it can");
+}
+
+Result<std::string> leave(const std::string& file, const JoinPlace& place) {
+  if (!place.is_root) {
+    return Error{ErrorCode::kIo,
+                 "leave undoes what join did for the whole machine and needs root: run `sudo "
+                 "gleaner-volunteer leave`"};
+  }
+  const bool has_service = place.has_unit && place.has_systemd;
+  if (has_service && !place.run({"systemctl", "disable", "--now", "--quiet", kUnit})) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("systemd did not stop {0}; `systemctl status {0}` says why", kUnit)};
+  }
+  std::error_code error;
+  const bool was_there = std::filesystem::remove(file, error);
+  if (error) return Error{ErrorCode::kIo, file + ": " + error.message()};
+  return fmt::format(
+      "{}{}\n",
+      has_service ? fmt::format("{} has handed over what it held, is stopped, and "
+                                "starts no more.\n",
+                                kUnit)
+                  : std::string(),
+      was_there ? "The line in " + file + " is deleted." : "There was no line in " + file + ".");
 }
 
 }  // namespace gleaner::volunteer

@@ -2,9 +2,12 @@
 
 #include <fmt/format.h>
 
-#include <cctype>
+#include <algorithm>
 #include <charconv>
 #include <ctime>
+#include <string_view>
+
+#include "common/settings/duration.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -41,25 +44,25 @@ std::optional<std::int64_t> local_time(const std::string& text) {
 }  // namespace
 
 std::optional<Millis> parse_duration(const std::string& text) {
-  constexpr std::int64_t kSecondsMax = 30LL * 86'400;
-  std::int64_t seconds = 0;
-  std::size_t at = 0;
-  while (at < text.size()) {
-    std::int64_t number = 0;
-    const std::size_t begin = at;
-    while (at < text.size() && std::isdigit(static_cast<unsigned char>(text[at])) != 0) {
-      number = number * 10 + (text[at++] - '0');
-      if (number > kSecondsMax) return std::nullopt;
-    }
-    if (at == begin) return std::nullopt;
-    const char unit = at < text.size() ? text[at++] : 'm';
-    const std::int64_t factor = unit == 's'   ? 1
-                                : unit == 'm' ? 60
-                                : unit == 'h' ? 3'600
-                                : unit == 'd' ? 86'400
-                                              : 0;
+  constexpr std::uint64_t kSecondsMax = 30ULL * 86'400;
+  std::uint64_t seconds = 0;
+  std::string_view rest = text;
+  const auto take = [&rest](const char* characters) {
+    const std::size_t end = std::min(rest.find_first_not_of(characters), rest.size());
+    const std::string_view taken = rest.substr(0, end);
+    rest.remove_prefix(end);
+    return taken;
+  };
+  for (take(" "); !rest.empty(); take(" ")) {
+    std::uint64_t number = 0;
+    const std::string_view digits = take("0123456789");
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    take(" ");
+    const std::string_view unit = take("abcdefghijklmnopqrstuvwxyz");
+    const std::uint64_t factor = unit.empty() && rest.empty() ? 60 : seconds_per(unit);
+    if (parsed.ec != std::errc{} || factor == 0 || number > kSecondsMax) return std::nullopt;
     seconds += number * factor;
-    if (factor == 0 || seconds > kSecondsMax) return std::nullopt;
+    if (seconds > kSecondsMax) return std::nullopt;
   }
   return seconds == 0 ? std::nullopt : std::optional(Millis(seconds * 1000));
 }

@@ -11,7 +11,7 @@
 
 namespace gleaner::volunteer {
 
-// "90s", "30m", "2h", "1d", "1h30m"; a number alone is minutes. From a second to 30 days.
+// "90s", "30 min", "2 hours", "1d", "1h 30m"; a number alone is minutes. From a second to 30 days.
 std::optional<Millis> parse_duration(const std::string& text);
 
 // Seconds since 1970 of "4h" after `now`, of "2026-11-26T07:00" in local time, with or without

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "common/settings/did_you_mean.hpp"
 #include "volunteer/control/control_client.hpp"
 #include "volunteer/control/join.hpp"
 #include "volunteer/control/session_helper.hpp"
@@ -27,6 +28,7 @@ struct Verb {
 
 constexpr Verb kVerbs[] = {
     {"join", "lend this machine by its service, at once and at every start: join gleaner://..."},
+    {"leave", "undo join: hand over, and lend this machine no more"},
     {"status", "say what it does, why and until when; --json for programs"},
     {"pause", "compute nothing until `resume`"},
     {"resume", "take `pause` and `snooze` back"},
@@ -57,9 +59,9 @@ std::optional<std::string> read_flags(const std::vector<std::string>& arguments,
       *target = arguments[++i];
     } else if (argument == "--json") {
       flags.json = true;
-    } else if ((flags.verb == "snooze" || flags.verb == "join") && flags.operand.empty() &&
-               argument[0] != '-') {
-      flags.operand = argument;
+    } else if ((flags.verb == "snooze" || flags.verb == "join") && !argument.starts_with('-')) {
+      // "2 hours" is two words, and so is a command that was pasted whole.
+      flags.operand += (flags.operand.empty() ? "" : " ") + argument;
     } else {
       return fmt::format("{} takes no '{}'", flags.verb, argument);
     }
@@ -70,6 +72,16 @@ std::optional<std::string> read_flags(const std::vector<std::string>& arguments,
 ExitCode fail(const std::string& sentence, ExitCode code) {
   std::fprintf(stderr, "gleaner-volunteer: %s\n", sentence.c_str());
   return code;
+}
+
+// A word that is no verb is the master's address, which has a port: any other is a typing error.
+std::optional<ExitCode> fail_if_meant(const std::string& word) {
+  if (word.starts_with('-') || word.find(':') != std::string::npos) return std::nullopt;
+  std::vector<std::string> names;
+  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  const std::string meant = did_you_mean(word, names);
+  if (meant.empty()) return std::nullopt;
+  return fail(fmt::format("there is no verb '{}'{}", word, meant), ExitCode::kUsage);
 }
 
 // From the first place where somebody answers.
@@ -153,11 +165,19 @@ std::string status_table(const std::string& answer) {
   }
 }
 
-std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments) {
+std::vector<std::string> without_pasted_name(std::vector<std::string> arguments) {
+  const auto is_word = [](const std::string& word) {
+    return word != "sudo" && word != "gleaner-volunteer";
+  };
+  arguments.erase(arguments.begin(), std::ranges::find_if(arguments, is_word));
+  return arguments;
+}
+
+std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, const Reach& reach) {
   if (arguments.empty()) return std::nullopt;
   const bool is_verb = std::any_of(std::begin(kVerbs), std::end(kVerbs),
                                    [&](const Verb& verb) { return arguments[0] == verb.name; });
-  if (!is_verb) return std::nullopt;
+  if (!is_verb) return fail_if_meant(arguments[0]);
   if (std::ranges::count(arguments, "--help") + std::ranges::count(arguments, "-h") > 0) {
     std::printf("gleaner-volunteer VERB [--control PATH] [--cache DIR] [--json]\n%s",
                 verbs_help().c_str());
@@ -165,8 +185,10 @@ std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments) {
   }
   Flags flags;
   if (const auto wrong = read_flags(arguments, flags)) return fail(*wrong, ExitCode::kUsage);
-  if (flags.verb == "join") {
-    const auto joined = join(flags.operand, kLineFile, this_machine());
+  if (flags.verb == "join" || flags.verb == "leave") {
+    const JoinPlace place = this_machine(reach);
+    const auto joined =
+        flags.verb == "join" ? join(flags.operand, kLineFile, place) : leave(kLineFile, place);
     if (!joined) return fail(joined.error().message, exit_code_of(joined.error().code));
     std::fputs(joined->c_str(), stdout);
     return ExitCode::kOk;

@@ -102,6 +102,14 @@ struct Tick {};
 using Event = std::variant<Started, Connected, ConnectFailed, Disconnected, MessageReceived,
                            WorkDone, StopRequested, PauseRequested, ResumeRequested, Tick>;
 
+inline constexpr const char* kThanks = "finished: thank you";
+
+// The work of a volunteer for a run that is complete, in this process's life.
+struct Service {
+  Micros time{};               // while it was welcome
+  std::uint64_t examples = 0;  // received to be trained
+};
+
 // The volunteer's activity and why, for the status line.
 struct Snapshot {
   enum class Phase : std::uint8_t {
@@ -112,10 +120,12 @@ struct Snapshot {
     kTraining,
     kLeaving,
     kPaused,
+    kFinished,  // the run is complete
     kExiting,
   };
   Phase phase = Phase::kConnecting;
   std::string sentence;                // what and why, in words
+  std::optional<Service> service;      // once the run is complete
   std::vector<ShardId> shards;         // ready
   std::uint32_t loading = 0;           // shards on their way
   std::uint64_t units = 0;             // trained in this process's life

@@ -65,6 +65,7 @@ void VolunteerCore::on(const Connected&) {
     return;
   }
   ++generation_;
+  is_unreached_ = false;
   phase_ = Phase::kIntroduced;
   phase_since_ = last_heard_ = now_;
   freeze_.reset();
@@ -76,11 +77,17 @@ void VolunteerCore::on(const Connected&) {
 }
 
 void VolunteerCore::on(const ConnectFailed& event) {
-  retry_later(event.reason);
+  // Errors of connections begin with the address, which the status names as well.
+  const std::string begin = config_.master + ": ";
+  const bool is_named = event.reason.starts_with(begin);
+  is_unreached_ = true;
+  retry_later(is_named ? event.reason.substr(begin.size()) : event.reason);
 }
 
 void VolunteerCore::on(const Disconnected& event) {
-  if (phase_ == Phase::kRetrying || phase_ == Phase::kResting) return;
+  const bool is_without =
+      phase_ == Phase::kRetrying || phase_ == Phase::kResting || phase_ == Phase::kFinished;
+  if (is_without) return;
   const bool was_closing = phase_ == Phase::kClosing;
   if (event.is_starved) ++memory_halvings_;
   end_connection();
@@ -88,6 +95,7 @@ void VolunteerCore::on(const Disconnected& event) {
 }
 
 void VolunteerCore::end_connection() {
+  if (phase_ == Phase::kActive) served_ += now_ - std::exchange(welcomed_, now_);
   ++generation_;  // results of work still running are not wanted any more
   work_.clear();
   work_bytes_ = 0;
@@ -136,10 +144,10 @@ void VolunteerCore::retry_later(std::string why) {
 void VolunteerCore::hang_up(ErrorCode code, std::string why) {
   say(Goodbye{code, why});
   effects_.emplace_back(Disconnect{});
+  end_connection();
   phase_ = Phase::kClosing;
   phase_since_ = now_;
   why_ = std::move(why);
-  end_connection();
 }
 
 void VolunteerCore::exit(bool success, Error error) {
@@ -302,6 +310,7 @@ void VolunteerCore::on(const Tick&) {
       last_met_ = now_;  // it does not look for the master
       break;
     case Phase::kConnecting:
+    case Phase::kFinished:
     case Phase::kDone:
       break;
   }

@@ -75,7 +75,8 @@ class VolunteerCore {
     kIntroduced,
     kActive,
     kClosing,
-    kResting,  // paused, without a connection
+    kResting,   // paused, without a connection
+    kFinished,  // the run is complete: it looks for no other
     kDone,
   };
 
@@ -122,6 +123,7 @@ class VolunteerCore {
 
   // Shown while it is connected (volunteer_view.cpp).
   [[nodiscard]] std::pair<Snapshot::Phase, std::string> active_view() const;
+  [[nodiscard]] std::string retry_sentence() const;
 
   // -- events (volunteer_core.cpp)
   void on(const Started& event);
@@ -189,7 +191,9 @@ class VolunteerCore {
   Instant phase_since_{};
   Instant last_met_{};  // when a master last had this volunteer, or it did not look for one
   Instant next_attempt_{};
-  std::string why_;  // there is no connection
+  std::string why_;                 // there is no connection
+  std::optional<Service> service_;  // once the run is complete
+  bool is_unreached_ = false;       // the last attempt found no master
   std::optional<Pause> pause_;
   std::optional<Leave> leave_;
 
@@ -225,6 +229,8 @@ class VolunteerCore {
   std::uint64_t units_ = 0;
   std::uint64_t examples_ = 0;
   std::uint64_t downloaded_bytes_ = 0;
+  Micros served_{};     // while it was welcome, without the present connection
+  Instant welcomed_{};  // of the present connection
 };
 
 }  // namespace gleaner::volunteer

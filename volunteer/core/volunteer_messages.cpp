@@ -59,6 +59,7 @@ void VolunteerCore::on_message(Welcome& welcome) {
   heartbeat_ = Millis(std::max(welcome.heartbeat_ms, 1u));
   silence_ = Millis(std::max(welcome.silence_ms, 1u));
   phase_ = Phase::kActive;
+  welcomed_ = now_;
   phase_since_ = now_;
   backoff_.reset();
   keeping_backoff_.reset();
@@ -203,8 +204,16 @@ void VolunteerCore::on_message(Goodbye& goodbye) {
     exit(true, {ErrorCode::kShuttingDown, "left: " + goodbye.sentence});
     return;
   }
-  if (goodbye.code == ErrorCode::kFinished && config_.once) {
-    exit(true, {ErrorCode::kFinished, goodbye.sentence});
+  if (goodbye.code == ErrorCode::kFinished) {
+    end_connection();
+    service_ = Service{served_, examples_};
+    if (config_.once) {
+      exit(true, {ErrorCode::kFinished, kThanks});
+      return;
+    }
+    effects_.emplace_back(Disconnect{});
+    phase_ = Phase::kFinished;
+    stop_keeping();
     return;
   }
   effects_.emplace_back(Disconnect{});

@@ -41,6 +41,12 @@ std::pair<Snapshot::Phase, std::string> VolunteerCore::active_view() const {
                                              : "waiting: the master waits for " + waits_for};
 }
 
+std::string VolunteerCore::retry_sentence() const {
+  if (why_.empty()) return fmt::format("will try {}", config_.master);
+  if (is_unreached_) return fmt::format("cannot reach {} yet: {}", config_.master, why_);
+  return fmt::format("will try {} again: {}", config_.master, why_);
+}
+
 Snapshot VolunteerCore::snapshot() const {
   Snapshot view;
   view.shards.assign(shards_.begin(), shards_.end());
@@ -49,13 +55,13 @@ Snapshot VolunteerCore::snapshot() const {
   view.examples = examples_;
   view.downloaded_bytes = downloaded_bytes_;
   view.news = news_;
+  view.service = service_;
   using Shown = Snapshot::Phase;
   switch (phase_) {
     case Phase::kRetrying:
     case Phase::kClosing:
       view.phase = Shown::kRetrying;
-      view.sentence = why_.empty() ? fmt::format("will try {}", config_.master)
-                                   : fmt::format("will try {} again: {}", config_.master, why_);
+      view.sentence = retry_sentence();
       break;
     case Phase::kConnecting:
       view.phase = Shown::kConnecting;
@@ -69,6 +75,10 @@ Snapshot VolunteerCore::snapshot() const {
       view.phase = Shown::kWaiting;
       view.sentence = "waiting for the master's answer";
       break;
+    case Phase::kFinished:
+      view.phase = Shown::kFinished;
+      view.sentence = kThanks;
+      break;
     case Phase::kResting:
       break;  // below
     case Phase::kActive:
@@ -76,9 +86,9 @@ Snapshot VolunteerCore::snapshot() const {
       std::tie(view.phase, view.sentence) = active_view();
       break;
   }
-  if (pause_ && !leave_ && phase_ != Phase::kDone) {
+  if (pause_ && !leave_ && phase_ != Phase::kDone && phase_ != Phase::kFinished) {
     view.phase = Shown::kPaused;
-    view.sentence = "paused: " + pause_->reason;
+    view.sentence = pause_->reason;
   }
   return view;
 }

@@ -118,10 +118,9 @@ std::optional<Verdict> Manners::asked(const Readings& readings, Instant now) con
   if (readings.is_suspending) {
     return pause(PauseReason::kSuspending, "the machine is about to sleep", "it wakes up");
   }
-  if (asked_) return pause(PauseReason::kAsked, "somebody asked for it", "somebody asks to resume");
+  if (asked_) return pause(PauseReason::kAsked, "by its owner", "somebody resumes it");
   if (snoozed_until_ && now < *snoozed_until_) {
-    return pause(PauseReason::kSnoozed, "somebody asked for a while of rest", "that while is over",
-                 snoozed_until_);
+    return pause(PauseReason::kSnoozed, "by its owner", "that time is over", snoozed_until_);
   }
   return std::nullopt;
 }

@@ -64,6 +64,22 @@ struct Verdict {
 
   [[nodiscard]] bool works() const { return reason == PauseReason::kNone; }
 
+  // Whether a person asked for it.
+  [[nodiscard]] bool is_asked() const {
+    return reason == PauseReason::kAsked || reason == PauseReason::kSnoozed;
+  }
+
+  // "paused by its owner", "paused: it runs on battery; until it is plugged in": for the master,
+  // whose clock may be another.
+  [[nodiscard]] std::string pause_words() const {
+    return is_asked() ? "paused " + why : "paused: " + sentence();
+  }
+
+  // Whether it is known to end within `time`.
+  [[nodiscard]] bool ends_within(Micros time, Instant now) const {
+    return until && *until - now <= time;
+  }
+
   // "it runs on battery; until it is plugged in".
   [[nodiscard]] std::string sentence() const {
     return why + (ends.empty() ? "" : "; until " + ends);

@@ -11,6 +11,7 @@
 #include "common/access/key_id.hpp"
 #include "common/ids.hpp"
 #include "common/limits.hpp"
+#include "common/model/precision.hpp"
 #include "common/model/shard_digest.hpp"
 #include "common/time.hpp"
 #include "master/core/events/learning_so_far.hpp"
@@ -71,7 +72,8 @@ struct ResumePoint {
   std::vector<ShardDigest> digests{};  // one a shard; without them no offer is accepted
   std::vector<BatchIndex> rate_cuts{};
   LearningSoFar learning{};
-  std::set<KeyId> proven{};  // strangers with commits in the ledger, which are no newcomers
+  std::set<KeyId> proven{};    // strangers with commits in the ledger, which are no newcomers
+  Precision last_precision{};  // of the last checkpoint that was evaluated
 };
 
 }  // namespace gleaner

@@ -16,7 +16,9 @@ class Evaluations {
  public:
   // `run` outlives it.
   Evaluations(const RunSetup& run, const ResumePoint& resume)
-      : run_(run), evaluated_(resume.is_evaluated ? resume.checkpoint : 0) {}
+      : run_(run), evaluated_(resume.is_evaluated ? resume.checkpoint : 0) {
+    last_.precision = resume.last_precision;
+  }
 
   // Whether the checkpoint is to be evaluated and has not been.
   [[nodiscard]] bool owes(RoundIndex checkpoint) const {

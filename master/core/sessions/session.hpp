@@ -64,6 +64,7 @@ struct SessionState {
   Instant turn{};      // since when the oldest unit that is out has been the oldest
   Instant last_due{};  // of what it owes by bytes, the latest deadline; see Placement::due
   std::string paused;  // why it computes nothing at present; empty while it works
+  Instant paused_since{};
   std::optional<Instant> pause_told;  // when a pause was last logged
   bool is_pause_told = false;         // there was one on the present pause
   Instant paused_at{};                // the last time it was heard to be paused
@@ -104,6 +105,11 @@ struct SessionState {
   }
 
   [[nodiscard]] bool is_paused() const { return !paused.empty(); }
+
+  // "paused by its owner", whatever a volunteer of another kind says.
+  [[nodiscard]] std::string pause_words() const {
+    return (paused.starts_with("paused") ? "" : "paused: ") + paused;
+  }
 
   // A unit is sent. One that is out already keeps its clock, or a volunteer could be given work for
   // ever.

@@ -263,24 +263,27 @@ void Sessions::heard(SessionState& session, const Heartbeat& heartbeat) const {
   const std::int64_t now_us = outbox_.now().time_since_epoch().count();
   const auto echoed = static_cast<std::int64_t>(heartbeat.echoed_us);
   if (echoed > 0 && echoed <= now_us) session.round_trip_us = now_us - echoed;
-  log_pause(session, heartbeat.paused);
+  // One that hands its shards over computes until they are gone, and is no less paused.
+  if (session.phase == SessionPhase::kLeaving) return;
+  const bool was_paused = session.is_paused();
+  if (!was_paused) session.paused_since = outbox_.now();
   session.paused = heartbeat.paused;
   if (session.is_paused()) session.paused_at = outbox_.now();
 }
 
 // The peer decides how often it pauses, but not how long the log is. The end of a pause is told
 // where its beginning was.
-void Sessions::log_pause(SessionState& session, const std::string& paused) const {
+void Sessions::log_pause(SessionState& session, bool was_paused) const {
   const Instant now = outbox_.now();
-  if (session.is_paused() && paused.empty() && session.is_pause_told) {
+  if (was_paused && !session.is_paused() && session.is_pause_told) {
     outbox_.log(LogLevel::kInfo, "paused", fmt::format("{} works again", session.name()));
-  } else if (!session.is_paused() && !paused.empty()) {
+  } else if (!was_paused && session.is_paused()) {
     session.is_pause_told = !session.pause_told || now - *session.pause_told >= kPauseRemarkPeriod;
     if (!session.is_pause_told) return;
     session.pause_told = now;
-    outbox_.log(
-        LogLevel::kInfo, "paused",
-        fmt::format("{} is paused and keeps its shards for a while: {}", session.name(), paused));
+    outbox_.log(LogLevel::kInfo, "paused",
+                fmt::format("{} is {}", session.name(), session.pause_words()));
+    log_pause(session, was_paused);
   }
 }
 
@@ -306,12 +309,12 @@ std::optional<SessionState> Sessions::take(SessionId id) {
 
 void Sessions::departed(const SessionState& session, const std::string& reason,
                         std::uint32_t shards) {
-  gone_.push_back({session.name(), reason, outbox_.now(), shards});
+  const bool is_polite = session.phase == SessionPhase::kLeaving && shards == 0;
+  const std::string why = is_polite && session.is_paused() ? session.pause_words() : reason;
+  gone_.push_back({session.name(), why, outbox_.now(), shards});
   if (gone_.size() > kDeparturesMax) gone_.pop_front();
   accounts_.end(session);
-  outbox_.tell(VolunteerLeft{session.name(), reason,
-                             session.phase == SessionPhase::kLeaving && shards == 0, shards,
-                             active()});
+  outbox_.tell(VolunteerLeft{session.name(), why, is_polite, shards, active()});
 }
 
 std::vector<AccountRecord> Sessions::hand_in_accounts() {

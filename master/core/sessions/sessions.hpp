@@ -144,7 +144,7 @@ class Sessions {
   [[nodiscard]] std::vector<AccountRecord> accounts() const { return accounts_.all(); }
 
  private:
-  void log_pause(SessionState& session, const std::string& paused) const;
+  void log_pause(SessionState& session, bool was_paused) const;
   [[nodiscard]] Millis time_for_unit(const SessionState& session) const;
   // Why there is no place for the session; empty when there is.
   [[nodiscard]] std::string no_place_for(const SessionState& session) const;

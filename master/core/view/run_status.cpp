@@ -1,4 +1,6 @@
 // How the run stands, in full, for a tool that asks; nothing here changes it.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <map>
 
@@ -28,6 +30,14 @@ ShardEntry RunView::shard_status(const ShardLease& lease,
   return view;
 }
 
+// "paused by its owner, for 40 s".
+std::string RunView::paused_for(const SessionState& session) const {
+  const std::uint64_t seconds = age_us(session.paused_since) / 1'000'000;
+  const std::string age =
+      seconds < 100 ? fmt::format("{} s", seconds) : fmt::format("{} min", seconds / 60);
+  return session.pause_words() + ", for " + age;
+}
+
 VolunteerEntry RunView::volunteer_status(SessionId id, const SessionState& session) const {
   VolunteerEntry view;
   view.name = session.name();
@@ -42,7 +52,7 @@ VolunteerEntry RunView::volunteer_status(SessionId id, const SessionState& sessi
   view.units_out = static_cast<std::uint32_t>(session.units.size());
   view.owes = placement_.owes(id, session);
   if (view.owes) view.owes_us = age_us(session.turn);
-  view.no_shards = session.is_paused() ? "it is paused: " + session.paused : session.no_shards;
+  view.no_shards = session.is_paused() ? paused_for(session) : session.no_shards;
   return view;
 }
 

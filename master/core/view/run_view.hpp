@@ -74,6 +74,7 @@ class RunView {
   [[nodiscard]] std::uint64_t age_us(Instant since) const;
   [[nodiscard]] ShardEntry shard_status(const ShardLease& lease,
                                         const std::map<SessionId, std::uint32_t>& places) const;
+  [[nodiscard]] std::string paused_for(const SessionState& session) const;
   [[nodiscard]] VolunteerEntry volunteer_status(SessionId id, const SessionState& session) const;
 
   const RunSetup& run_;

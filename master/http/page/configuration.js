@@ -59,11 +59,14 @@ export async function showJoin(command, program) {
     return;
   }
   const answer = await ask("/api/v1/join");
-  const told = answer.ok ? await answer.json() : { command, qr: [] };
+  const told = answer.ok ? await answer.json() : { command, command_for_others: null, qr: [] };
   byId("join").replaceChildren(
     element("p", {}, "On the machine that helps; it may vanish at any time:"),
     copied(told.command),
     ...(told.qr.length ? [picture(told.qr)] : []),
+    ...(told.command_for_others === null ? [] : [
+      element("p", {}, "Keep this line to yourself: nobody checks the work of machines that join by it. For other people:"),
+      copied(told.command_for_others)]),
     ...(answer.status === 403 ? [element("p", { className: "hint" }, "The whole address of this page, which the master printed, shows the line here, and as a QR code.")] : []),
     ...programNodes(program));
 }

@@ -10,7 +10,7 @@ const milliseconds = (value) => (value === null ? unknown : fixed(1000 * value, 
 // key, heading, how it is shown, whether it is a number
 const columns = [
   ["name", "Name", text, false],
-  ["state", "State", text, false],
+  ["state", "State", (state, one) => (state === "paused" ? one.no_shards : text(state)), false],
   ["shards", "Shards", count, true],
   ["speed", "Speed", (value) => (value > 0 ? brief(value) : unknown), true],
   ["share", "Part", (value) => percent(value), true],
@@ -31,7 +31,7 @@ const facts = [
   ...columns.slice(1),
   ["units_out", "Units out", count],
   ["owes_seconds", "Owes work for", duration],
-  ["no_shards", "Why it has no shards", text],
+  ["no_shards", "Why it has no shards or works none", text],
   ["last_words", "Last time it went", text],
   ["examples", "Examples × shards answered", brief],
   ["confirmed", "of it confirmed by an auditor", brief],
@@ -145,7 +145,7 @@ export class Volunteers {
 
   row(data, place) {
     const row = element("tr", {}, ...columns.map(([key, , show, isNumber], i) => {
-      if (i > 0) return element("td", { className: isNumber ? "number" : "" }, show(data[key]));
+      if (i > 0) return element("td", { className: isNumber ? "number" : "" }, show(data[key], data));
       const button = element("button", { type: "button", title: data.name }, data.name || unknown);
       button.dataset.name = data.name;
       button.addEventListener("click", () => this.open(data));
@@ -168,7 +168,7 @@ export class Volunteers {
   tell(data) {
     this.values.forEach((value, i) => {
       const [key, , show] = facts[i];
-      setText(value, String(show(data[key])));
+      setText(value, String(show(data[key], data)));
     });
   }
 }

@@ -9,7 +9,7 @@
 #include "common/access/key_pair.hpp"
 #include "common/access/master_address.hpp"
 #include "common/counter_random.hpp"
-#include "tools/access/duration.hpp"
+#include "common/settings/duration.hpp"
 
 namespace gleaner {
 namespace {

@@ -30,7 +30,7 @@ struct Door {
                 [this](const KeyId& key, const std::string&) { banned.push_back(key); }});
     REQUIRE(opened.ok());
     gate = std::move(*opened);
-    const auto address = parse_master_address(gate->listening_at("h:7070").value());
+    const auto address = parse_master_address(gate->listening_at("h:7070").value().address);
     if (address) invite = to_text(address->secure->invite);
   }
 

@@ -16,6 +16,15 @@ TEST_CASE("host and port: what is printed can be parsed", "[host_port]") {
   }
 }
 
+TEST_CASE("host and port: a host alone is accepted where a port may be missing", "[host_port]") {
+  REQUIRE(parse_host("name.example").value() == HostPort{"name.example", 0});
+  REQUIRE(parse_host("name.example:7").value() == HostPort{"name.example", 7});
+  REQUIRE(parse_host("fd00::1").value() == HostPort{"fd00::1", 0});
+  REQUIRE(parse_host("[fd00::1]").value() == HostPort{"fd00::1", 0});
+  REQUIRE(parse_host("[fd00::1]:7").value() == HostPort{"fd00::1", 7});
+  for (const char* text : {"", "http://h", "a b", "h:x"}) REQUIRE_FALSE(parse_host(text).ok());
+}
+
 TEST_CASE("host and port: anything else is refused with a sentence that helps", "[host_port]") {
   const std::pair<const char*, const char*> cases[] = {
       {"localhost", "the port is missing"},

@@ -104,6 +104,10 @@ TEST_CASE("master config: what cannot run is refused with a remedy", "[master_co
                Contains("invites take --listen"));
   REQUIRE_THAT(refusal("--train t --store s --listen h:1 --http example.org:80"),
                Contains("an address in numbers"));
+  REQUIRE(refusal("--train t --store s --listen h:1 --advertise alpha.example:7") == "accepted");
+  REQUIRE_THAT(refusal("--train t --store s --local 2 --advertise alpha"), Contains("give both"));
+  REQUIRE_THAT(refusal("--train t --store s --listen h:1 --advertise 0.0.0.0"),
+               Contains("such as trainer.example.org"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --quiet --verbose"),
                Contains("exclude each other"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --hidden 5000"),
@@ -129,6 +133,7 @@ TEST_CASE("master config: every default and every change survives --print-config
   changed.model.set(&ModelConfig::sampling, Sampling::kRandom);
   changed.model.set(&ModelConfig::dropout, 0.1F);
   changed.network.listen = "[::1]:0";
+  changed.network.advertise = "alpha";
   changed.network.insecure = true;
   changed.evaluation.sample = 1000;
   MasterConfig everything = complete();

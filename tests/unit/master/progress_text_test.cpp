@@ -194,6 +194,20 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
           "\x1b[31merror: \x1b[0ma?");
 }
 
+TEST_CASE("progress: the console tells for whom the join line is", "[progress]") {
+  const std::string line = "gleaner://h:1/KEY.INVITE";
+  const std::string own = event_line(Listening{"0.0.0.0:1", line, true, {"10.0.0.3"}, "run"}, {});
+  CHECK_THAT(own, Contains("Your own machines join with:\n  gleaner-volunteer " + line));
+  CHECK_THAT(own, Contains("Keep this line to yourself"));
+  CHECK_THAT(own, Contains("For other people:\n  gleaner invite create run --reusable"));
+  CHECK_THAT(own, Contains("--advertise names another: 10.0.0.3"));
+  for (const Listening& other : {Listening{"0.0.0.0:1", line, false, {}, "run"},
+                                 Listening{"0.0.0.0:1", "h:1 --insecure", true, {}, "run"}}) {
+    CHECK(event_line(other, {}) ==
+          "Listening on 0.0.0.0:1. Volunteers join with:\n  gleaner-volunteer " + other.join);
+  }
+}
+
 TEST_CASE("progress: results and warnings matter more than checkpoints", "[progress]") {
   CheckpointSaved saved;
   REQUIRE(importance(saved) == LogLevel::kDebug);

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "common/net/connect.hpp"
 #include "tests/support/watched_memory.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 
@@ -166,6 +167,16 @@ TEST_CASE("tcp link: a frame for which there is no memory ends it in words", "[t
   while (ends.closed.empty()) ends.io.run_one();
   REQUIRE(ends.closed == std::vector<std::string>{"there is no memory for what arrives"});
   REQUIRE(ends.frames.empty());
+}
+
+TEST_CASE("tcp link: whether somebody listens is known in words", "[tcp_link]") {
+  asio::io_context io;
+  auto acceptor = listen(io.get_executor(), {"127.0.0.1", 0});
+  const HostPort where{"127.0.0.1", acceptor->local_endpoint().port()};
+  REQUIRE(reach_tcp(where, Millis(5'000), {}).ok());
+  acceptor->close();
+  REQUIRE(reach_tcp(where, Millis(5'000), {}).error().message ==
+          to_text(where) + ": Connection refused");
 }
 
 TEST_CASE("tcp link: silence ends it", "[tcp_link]") {

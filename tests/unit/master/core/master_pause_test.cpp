@@ -52,7 +52,7 @@ TEST_CASE("pause: a paused volunteer gets no units and no shards, and is not let
   run.say_paused(run.ann, "the machine is in use");
   REQUIRE(master.notices<LogLine>().back().kind == "paused");
   REQUIRE(master.core().status().volunteers.at(0).no_shards ==
-          "it is paused: the machine is in use");
+          "paused: the machine is in use, for 0 s");
   while (master.run_worker() || master.serve(run.bob)) {
   }
   REQUIRE(master.count<TrainUnit>(run.ann) == had);
@@ -87,10 +87,17 @@ TEST_CASE("pause: nobody holds a run up for ever by pausing again and again", "[
 TEST_CASE("pause: a paused volunteer that leaves hands over as any other", "[master]") {
   PausedRun run;
   MasterDriver& master = run.master;
-  run.say_paused(run.ann, "the machine is in use");
-  master.say(run.ann, Leaving{"the machine is in use"});
+  run.say_paused(run.ann, "paused by its owner");
+  master.say(run.ann, Leaving{"paused by its owner"});
+  // It computes again until its shards are gone.
+  master.tick(Millis(1'000));
+  run.say_paused(run.ann, "");
+  const VolunteerEntry ann = master.core().status().volunteers.at(0);
+  REQUIRE(ann.is_leaving);
+  REQUIRE(ann.no_shards == "paused by its owner, for 1 s");
   while (!master.is_closed(run.ann)) REQUIRE((master.serve(run.ann) || master.run_storage()));
   REQUIRE(master.notices<VolunteerLeft>().at(0).polite);
+  REQUIRE(master.notices<VolunteerLeft>().at(0).reason == "paused by its owner");
   master.settle();
   REQUIRE(master.outcome() == Outcome::kFinished);
 }

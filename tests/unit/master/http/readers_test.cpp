@@ -52,7 +52,7 @@ struct Page {
     news.facts = std::make_shared<RunFacts>(facts);
     news.events = {{1, LogLevel::kInfo, kName, R"({"event":"log"})", false},
                    {2, LogLevel::kInfo, "checkpoint 4", R"({"event":"checkpoint"})", true}};
-    news.join_line = kPeer;
+    news.listening = Listening{"", kPeer};
     api.take(std::move(news));
   }
 

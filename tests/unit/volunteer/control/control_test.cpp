@@ -15,6 +15,7 @@
 #include "volunteer/control/control_server.hpp"
 #include "volunteer/control/day_ledger.hpp"
 #include "volunteer/control/join.hpp"
+#include "volunteer/control/thanks.hpp"
 #include "volunteer/control/verbs.hpp"
 
 namespace gleaner::volunteer {
@@ -116,12 +117,14 @@ TEST_CASE("control: a request without end is hung up on", "[control]") {
 }
 
 TEST_CASE("control: what is no verb is left to the flags", "[control]") {
-  REQUIRE_FALSE(run_verb({}).has_value());
-  REQUIRE_FALSE(run_verb({"host:7070"}).has_value());
-  REQUIRE(run_verb({"status", "--loud"}) == ExitCode::kUsage);
-  REQUIRE(run_verb({"snooze"}) == ExitCode::kUsage);
-  REQUIRE(run_verb({"snooze", "--help"}) == ExitCode::kOk);
-  REQUIRE(run_verb({"status", "--control", "/nonexistent/socket"}) == ExitCode::kFailure);
+  REQUIRE_FALSE(run_verb({}, Reach()).has_value());
+  REQUIRE_FALSE(run_verb({"host:7070"}, Reach()).has_value());
+  REQUIRE(run_verb({"statsu"}, Reach()) == ExitCode::kUsage);
+  REQUIRE_FALSE(run_verb({"statsu:7070"}, Reach()).has_value());
+  REQUIRE(run_verb({"status", "--loud"}, Reach()) == ExitCode::kUsage);
+  REQUIRE(run_verb({"snooze"}, Reach()) == ExitCode::kUsage);
+  REQUIRE(run_verb({"snooze", "--help"}, Reach()) == ExitCode::kOk);
+  REQUIRE(run_verb({"status", "--control", "/nonexistent/socket"}, Reach()) == ExitCode::kFailure);
   REQUIRE(status_table("not json") == "not json\n");
 }
 
@@ -155,6 +158,7 @@ TEST_CASE("join: the line is kept for its owner alone, and the service starts", 
   std::vector<std::vector<std::string>> commands;
   JoinPlace place;
   place.is_root = place.has_systemd = place.has_unit = true;
+  place.reach = [](const MasterAddress&) { return Result<void>(); };
   place.run = [&](const std::vector<std::string>& command) {
     commands.push_back(command);
     return true;
@@ -188,6 +192,77 @@ TEST_CASE("join: the line is kept for its owner alone, and the service starts", 
   place.is_root = false;
   REQUIRE_FALSE(join(line, folder.path + "/other", place));
   REQUIRE_FALSE(fs::exists(folder.path + "/other"));
+}
+
+TEST_CASE("join: it says whether the master can be reached, and waits where it cannot",
+          "[control]") {
+  const Folder folder;
+  const std::string file = folder.path + "/volunteer.line";
+  const std::string secret = "u5zrea2vuu2gekrayclbd44ede.ncqnlpj5sqmlobkv4s3stcxo4c2bqf536y";
+  JoinPlace place;
+  place.is_root = place.has_systemd = place.has_unit = true;
+  place.run = [](const auto&) { return true; };
+  Result<void> reached;
+  place.reach = [&](const MasterAddress&) { return reached; };
+  const auto said = [&](const std::string& host) {
+    return join("gleaner-volunteer gleaner://" + host + "/" + secret, file, place).value();
+  };
+  using Catch::Matchers::Contains;
+  CHECK_THAT(said("h:7070"), Contains("The master at h:7070 answers.") &&
+                                 Contains("service runs, and starts with the machine"));
+  reached = Error{ErrorCode::kIo, "h:7070: Connection refused"};
+  CHECK_THAT(said("h:7070"), Contains("cannot reach h:7070 yet: Connection refused.\n") &&
+                                 Contains("let TCP port 7070 through?") &&
+                                 Contains("service tries again until it can"));
+  CHECK_THAT(said("127.0.0.1:7070"), Contains("127.0.0.1 is this machine itself"));
+  reached = Error{ErrorCode::kIdentity, "another key answers"};
+  CHECK_THAT(said("h:7070"), Contains("yet: another key answers.") && !Contains("firewall"));
+}
+
+TEST_CASE("leave: it undoes join", "[control]") {
+  const Folder folder;
+  const std::string file = folder.path + "/volunteer.line";
+  std::ofstream(file) << "gleaner://h:7070/KEY.INVITE\n";
+  JoinPlace place;
+  place.is_root = place.has_systemd = place.has_unit = true;
+  std::vector<std::string> said;
+  bool succeeds = false;
+  place.run = [&](const std::vector<std::string>& command) {
+    said = command;
+    return succeeds;
+  };
+  REQUIRE_FALSE(leave(file, place));
+  REQUIRE(fs::exists(file));
+  succeeds = true;
+  REQUIRE_THAT(leave(file, place).value(), Catch::Contains("is stopped, and starts no more"));
+  REQUIRE(said == std::vector<std::string>{"systemctl", "disable", "--now", "--quiet",
+                                           "gleaner-volunteer.service"});
+  REQUIRE_FALSE(fs::exists(file));
+  REQUIRE_THAT(leave(file, place).value(), Catch::Contains("There was no line in"));
+  place.is_root = false;
+  REQUIRE_FALSE(leave(file, place));
+}
+
+TEST_CASE("thanks: the last hundred are kept where there is a folder", "[control]") {
+  const Folder folder;
+  REQUIRE(keep_thanks("", "h:1", "finished").ok());
+  REQUIRE(kept_thanks(folder.path).empty());
+  for (int i = 0; i < 101; ++i) {
+    REQUIRE(keep_thanks(folder.path, "h:1", "finished: " + std::to_string(i)).ok());
+  }
+  const std::vector<std::string> kept = kept_thanks(folder.path);
+  REQUIRE(kept.size() == 100);
+  REQUIRE(kept.front() == "finished: 1 (h:1)");
+  REQUIRE(kept.back() == "finished: 100 (h:1)");
+}
+
+TEST_CASE("verbs: a command that is pasted behind the program's name is read", "[control]") {
+  using Words = std::vector<std::string>;
+  CHECK(without_pasted_name({"sudo", "gleaner-volunteer", "join", "x"}) == Words{"join", "x"});
+  CHECK(without_pasted_name({"gleaner-volunteer", "gleaner://h:1/k.i"}) ==
+        Words{"gleaner://h:1/k.i"});
+  CHECK(without_pasted_name({"status"}) == Words{"status"});
+  CHECK(without_pasted_name({"sudo"}).empty());
 }
 
 }  // namespace gleaner::volunteer

@@ -18,7 +18,10 @@ TEST_CASE("until: durations are read as people write them", "[control]") {
   REQUIRE(parse_duration("45") == Millis(45 * 60'000));
   REQUIRE(parse_duration("90s") == Millis(90'000));
   REQUIRE(parse_duration("30d") == Millis(std::int64_t{30} * 86'400'000));
-  for (const char* text : {"", "0", "h", "2x", "-1h", "31d", "99999999999999999999h", "1 h"}) {
+  REQUIRE(parse_duration("2 hours") == Millis(7'200'000));
+  REQUIRE(parse_duration(" 1 h 30 min ") == Millis(5'400'000));
+  for (const char* text :
+       {"", "0", "h", "2x", "-1h", "31d", "99999999999999999999h", "1 2h", "0,5h", "2 H"}) {
     INFO(text);
     REQUIRE_FALSE(parse_duration(text).has_value());
   }

@@ -46,6 +46,19 @@ TEST_CASE("volunteer: before its first attempt it gives no reason for another", 
                Catch::StartsWith("will try ") && !Catch::Contains("again"));
 }
 
+TEST_CASE("volunteer: a master that cannot be reached is named once, with the reason",
+          "[volunteer]") {
+  VolunteerDriver driver;
+  driver.handle(Started{});
+  driver.handle(ConnectFailed{"host:7070: Connection refused"});
+  REQUIRE(driver.snapshot().sentence == "cannot reach host:7070 yet: Connection refused");
+  driver.tick(Millis(100'000));
+  driver.handle(Connected{});
+  driver.receive(VolunteerDriver::welcome());
+  driver.handle(Disconnected{"reset by peer"});
+  REQUIRE(driver.snapshot().sentence == "will try host:7070 again: reset by peer");
+}
+
 TEST_CASE("volunteer: a refusal for good ends the program with the master's sentence",
           "[volunteer]") {
   VolunteerDriver driver;
@@ -258,7 +271,7 @@ TEST_CASE("volunteer: a freeze that its session has survived explains nothing la
   REQUIRE(driver.snapshot().sentence == "will try host:7070 again: reset by peer");
 }
 
-TEST_CASE("volunteer: it waits for the next run, or exits when asked to serve once",
+TEST_CASE("volunteer: after the run it says thanks and rests, or exits when asked to serve once",
           "[volunteer]") {
   const Goodbye finished{ErrorCode::kFinished, "the run is complete"};
   const Goodbye stopped{ErrorCode::kShuttingDown, "the master is shutting down"};
@@ -267,7 +280,16 @@ TEST_CASE("volunteer: it waits for the next run, or exits when asked to serve on
   patient.receive(finished);
   REQUIRE_FALSE(patient.exit.has_value());
   patient.handle(Disconnected{"closed"});
-  until_next_attempt(patient);
+  REQUIRE(patient.snapshot().phase == Phase::kFinished);
+  REQUIRE(patient.snapshot().sentence == "finished: thank you");
+  REQUIRE(patient.snapshot().service.has_value());
+  const std::uint32_t connects = patient.connects;
+  patient.tick(Millis(3'600'000));
+  patient.handle(PauseRequested{"the machine is in use", Millis(0), Millis(0)});
+  patient.handle(ResumeRequested{});
+  patient.tick(Millis(3'600'000));
+  REQUIRE(patient.connects == connects);
+  REQUIRE(patient.snapshot().phase == Phase::kFinished);
 
   CoreConfig config = VolunteerDriver::tiny_config();
   config.once = true;

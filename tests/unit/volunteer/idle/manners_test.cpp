@@ -184,7 +184,11 @@ TEST_CASE("manners: a person's word comes first, and ends when it was to end", "
   const Verdict snoozed = manners.decide(readings, after_noon(0));
   REQUIRE(snoozed.reason == Reason::kSnoozed);
   REQUIRE(snoozed.until == after_noon(7200));
+  REQUIRE(snoozed.pause_words() == "paused by its owner");
+  REQUIRE(snoozed.ends_within(Millis(7'200'000), after_noon(0)));
+  REQUIRE_FALSE(snoozed.ends_within(Millis(15'000), after_noon(0)));
   manners.ask_pause();
+  REQUIRE_FALSE(manners.decide(readings, after_noon(1)).ends_within(Millis(15'000), after_noon(1)));
   REQUIRE(manners.decide(readings, after_noon(1)).reason == Reason::kAsked);
   readings.is_suspending = true;
   REQUIRE(manners.decide(readings, after_noon(2)).reason == Reason::kSuspending);

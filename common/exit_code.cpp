@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <exception>
 #include <new>
+#include <system_error>
 
 namespace gleaner {
 
@@ -78,13 +79,26 @@ const char* error_name(ErrorCode code) {
   return "unknown";
 }
 
+namespace {
+
+constexpr const char* kNoThread =
+    "this user may start no more threads here (see ulimit -u, or TasksMax of the service): raise "
+    "that, or give --threads a smaller number. What was stored is whole";
+
+}  // namespace
+
 int say_exception(const char* program, const char* no_memory) {
   try {
     throw;
   } catch (const std::bad_alloc&) {
     std::fprintf(stderr, "%s: %s\n", program, no_memory);
+  } catch (const std::system_error& error) {
+    const bool is_thread = error.code() == std::errc::resource_unavailable_try_again;
+    std::fprintf(stderr, "%s: %s\n", program, is_thread ? kNoThread : error.what());
   } catch (const std::exception& error) {
     std::fprintf(stderr, "%s: %s\n", program, error.what());
+  } catch (...) {
+    std::fprintf(stderr, "%s: it could not go on\n", program);
   }
   return static_cast<int>(ExitCode::kFailure);
 }

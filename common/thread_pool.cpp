@@ -7,24 +7,38 @@
 
 namespace gleaner {
 
+namespace {
+
+void end_workers(std::mutex& mutex, bool& stopping, std::condition_variable& start,
+                 std::vector<std::thread>& workers) {
+  {
+    const std::lock_guard lock(mutex);
+    stopping = true;
+  }
+  start.notify_all();
+  for (std::thread& worker : workers) worker.join();
+}
+
+}  // namespace
+
 ThreadPool::ThreadPool(unsigned threads, int nice, bool is_pinned) {
   GLEANER_CHECK(threads >= 1);
-  for (unsigned worker = 1; worker < threads; ++worker) {
-    workers_.emplace_back([this, worker, nice, is_pinned] {
-      give_way(nice);
-      if (is_pinned) pin_to_processor(worker);
-      work(worker);
-    });
+  try {
+    for (unsigned worker = 1; worker < threads; ++worker) {
+      workers_.emplace_back([this, worker, nice, is_pinned] {
+        give_way(nice);
+        if (is_pinned) pin_to_processor(worker);
+        work(worker);
+      });
+    }
+  } catch (...) {
+    end_workers(mutex_, stopping_, start_, workers_);
+    throw;
   }
 }
 
 ThreadPool::~ThreadPool() {
-  {
-    const std::lock_guard lock(mutex_);
-    stopping_ = true;
-  }
-  start_.notify_all();
-  for (std::thread& worker : workers_) worker.join();
+  end_workers(mutex_, stopping_, start_, workers_);
 }
 
 void ThreadPool::parallel_for(std::size_t count, const LoopBody& body) {

@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/console/end_in_words.hpp"
 #include "common/console/terminal.hpp"
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
@@ -57,6 +58,7 @@ int start(const std::vector<std::string>& arguments) {
 }  // namespace gleaner
 
 int main(int argc, char** argv) {
+  gleaner::end_in_words("gleaner-master");
   try {
     return gleaner::start(std::vector<std::string>(argv + 1, argv + argc));
   } catch (const std::exception&) {

@@ -51,7 +51,6 @@ class MasterRun {
         web_(web),
         rounds_(RunPlan(data.model).round_count()),
         threads_(effective_threads(config, machine_facts().cores)),
-        progress_(data.model.batch_examples),
         pool_(threads_),
         worker_(data.model, *data.train, data.test.get(), data.label_counts, pool_,
                 config.run.input_layer == InputHolder::kVolunteers),

@@ -15,6 +15,7 @@
 
 #include "common/access/hide_secrets.hpp"
 #include "common/access/master_address.hpp"
+#include "common/console/end_in_words.hpp"
 #include "common/exit_code.hpp"
 #include "common/kernels/simd_level.hpp"
 #include "common/net/tcp_link.hpp"
@@ -248,6 +249,7 @@ int start(std::vector<std::string> arguments) {
 }  // namespace gleaner::volunteer
 
 int main(int argc, char** argv) {
+  gleaner::end_in_words("gleaner-volunteer");
   try {
     std::vector<std::string> arguments(argv + 1, argv + argc);
     gleaner::hide_secrets({argv, static_cast<std::size_t>(argc)});

@@ -12,6 +12,7 @@ constexpr Millis kMeasuredMin{1000};
 
 RunSnapshot ProgressSource::snapshot(const CoreSnapshot& core, Instant now) {
   measure(core, now);
+  eta_.note(core, now);
   RunSnapshot s;
   s.stage = core.stage;
   s.rounds_done = core.round;
@@ -28,10 +29,7 @@ RunSnapshot ProgressSource::snapshot(const CoreSnapshot& core, Instant now) {
   s.staleness = core.staleness;
   s.bytes_down = bytes_down_;
   s.bytes_up = bytes_up_;
-  if (examples_per_second_ > 0 && core.batch <= core.batches) {
-    s.eta_seconds =
-        static_cast<double>(core.batches - core.batch) * batch_examples_ / examples_per_second_;
-  }
+  s.eta_seconds = eta_.seconds(core);
   s.waiting_for = core.waiting_for;
   return s;
 }

@@ -6,6 +6,7 @@
 #include <deque>
 
 #include "common/time.hpp"
+#include "master/console/eta.hpp"
 #include "master/console/progress_events.hpp"
 #include "master/core/events/records.hpp"
 
@@ -13,8 +14,6 @@ namespace gleaner {
 
 class ProgressSource {
  public:
-  explicit ProgressSource(std::uint32_t batch_examples) : batch_examples_(batch_examples) {}
-
   // Call a few times a second with the core's present state.
   RunSnapshot snapshot(const CoreSnapshot& core, Instant now);
 
@@ -28,7 +27,7 @@ class ProgressSource {
 
   void measure(const CoreSnapshot& core, Instant now);
 
-  std::uint32_t batch_examples_;
+  Eta eta_;
   std::deque<Sample> samples_;  // of uninterrupted training, the latest last
   double examples_per_second_ = -1;
   double bytes_down_ = -1;

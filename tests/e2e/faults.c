@@ -3,11 +3,13 @@
 //
 // GLEANER_FAULT_FILE names a file. While it exists and says "NUMBER TEXT", writes to files whose path
 // contains TEXT fail with that errno; NUMBER 0: they wait until it no longer does.
+// GLEANER_FAULT_THREADS: this many threads can be started, and no more.
 // GLEANER_FAULT_CLOCK: wall time leaps ten years forth or back whenever it is read.
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -77,4 +79,13 @@ int clock_gettime(clockid_t clock, struct timespec* now) {
     now->tv_sec += (atomic_fetch_add(&turn, 1) % 2 == 0 ? 1 : -1) * 10L * 365 * 86400;
   }
   return outcome;
+}
+
+int pthread_create(pthread_t* thread, const pthread_attr_t* attributes, void* (*begin)(void*), void* given) {
+  static int (*next)(pthread_t*, const pthread_attr_t*, void* (*)(void*), void*);
+  static atomic_int started;
+  if (next == NULL) *(void**)&next = dlsym(RTLD_NEXT, "pthread_create");
+  const char* most = getenv("GLEANER_FAULT_THREADS");
+  if (most != NULL && atomic_fetch_add(&started, 1) >= atoi(most)) return EAGAIN;
+  return next(thread, attributes, begin, given);
 }

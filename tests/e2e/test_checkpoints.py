@@ -12,7 +12,7 @@ from harness import BIN, EndToEndTest, finished, small_setup
 class Checkpoints(EndToEndTest):
     def setUp(self):
         super().setUp()
-        self.setup = small_setup(self.cluster, flags=["--sampling", "lsh"])
+        self.setup = small_setup(self.cluster, flags=["--sampling", "lsh", "--no-keep-best"])
         self.store = self.cluster.path("store")
 
     def ask(self, *arguments, code=0):

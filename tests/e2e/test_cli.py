@@ -316,7 +316,7 @@ class Network(CliTest):
         self.assertEqual(finished(master)["digest"], self.reference["digest"])
         self.assertEqual(volunteer.wait_exit(), 0)
 
-    def test_a_volunteer_waits_for_its_master_and_then_for_the_next(self):
+    def test_a_volunteer_waits_for_its_master_and_helps_the_next_one_when_started_again(self):
         address = f"127.0.0.1:{free_port()}"
         # A master that is the same to volunteers: its key and its invites are copied.
         keys = self.cluster.path("keys")
@@ -325,17 +325,17 @@ class Network(CliTest):
         volunteer_line = self.cluster.line(address)
         first.signal(signal.SIGTERM)
         self.assertEqual(first.wait_exit(), 0)
-        volunteer = self.cluster.volunteer(volunteer_line, once=False)
-        volunteer.wait_event("status", lambda e: e["activity"] in ("retrying", "connecting"))
         for store in (self.store, self.cluster.path("next")):
+            volunteer = self.cluster.volunteer(volunteer_line, once=False)
+            volunteer.wait_event("status", lambda e: e["activity"] in ("retrying", "connecting"))
             store.mkdir()
             for name in ("master.key", "access"):
                 shutil.copy(keys / name, store / name)
             master = self.setup.start_master(self.cluster, store, "--listen", address, "--threads", 1)
             self.assertEqual(finished(master)["digest"], self.reference["digest"])
-        self.assertTrue(volunteer.is_running())
-        volunteer.signal(signal.SIGTERM)
-        self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
+            volunteer.wait_event("status", lambda e: e["activity"] == "finished")
+            volunteer.signal(signal.SIGTERM)
+            self.assertEqual(volunteer.wait_exit(), 0, volunteer.said())
 
     def test_a_volunteer_says_what_it_does_in_words(self):
         master, address = self.listening()

@@ -99,6 +99,34 @@ class Refusals(StorageTest):
         self.assertEqual(finished(first)["digest"], self.reference["digest"])
 
 
+class Limits(StorageTest):
+    """Limits of the system for one user (ulimit): each ends in a sentence, and the store is whole."""
+
+    def assert_in_words(self, master):
+        code = master.wait_exit()
+        self.assertGreaterEqual(code, 0, master.said())  # no signal
+        self.assertNotRegex(master.said(), r"(?i)terminate called|core dumped|check failed")
+        return code
+
+    def test_a_file_that_may_grow_no_further(self):
+        master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 1,
+                                         before=["prlimit", "--fsize=400000"])
+        self.assertNotEqual(self.assert_in_words(master), 0)
+        self.assertIn("File too large", master.said())
+        self.finish(self.store)
+
+    def test_a_thread_that_cannot_be_started(self):
+        failed = 0
+        for threads in range(24):
+            master = self.setup.start_master(self.cluster, self.store, "--local", 1, "--threads", 3,
+                                             environment=faults(GLEANER_FAULT_THREADS=str(threads)))
+            if self.assert_in_words(master) != 0:
+                failed += 1
+                self.assertRegex(master.said(), "threads|it could not go on|temporarily unavailable")
+        self.assertGreater(failed, 3)
+        self.finish(self.store)
+
+
 class Backups(StorageTest):
     def setUp(self):
         super().setUp()

@@ -8,6 +8,7 @@
 
 #include "common/limits.hpp"
 #include "common/median.hpp"
+#include "schema/text.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {
@@ -105,6 +106,20 @@ std::string Sessions::no_place_for(const SessionState& session) const {
       places_for_strangers());
 }
 
+std::string Sessions::name_apart(const SessionState& session) const {
+  std::set<std::string> taken;
+  for (const auto& [id, other] : sessions_) {
+    const bool is_here = other.phase != SessionPhase::kIntroducing;
+    if (is_here && other.standing.identity != session.standing.identity) taken.insert(other.name());
+  }
+  std::string name = session.name();
+  for (std::size_t number = 2; taken.contains(name); ++number) {
+    const std::string end = fmt::format(" {}", number);
+    name = printable(session.name(), kNameBytesMax - end.size()) + end;
+  }
+  return name;
+}
+
 Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello,
                                 std::uint32_t protocol, RoundIndex checkpoint) {
   if (std::string why = no_place_for(session); !why.empty()) {
@@ -117,6 +132,7 @@ Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello
         "master's owner for another one"};
   }
   session.hello = std::move(hello);
+  session.hello.name = name_apart(session);
   session.phase = SessionPhase::kActive;
   account(session);
   session.joined = session.turn = outbox_.now();
@@ -268,6 +284,7 @@ void Sessions::heard(SessionState& session, const Heartbeat& heartbeat) const {
   const bool was_paused = session.is_paused();
   if (!was_paused) session.paused_since = outbox_.now();
   session.paused = heartbeat.paused;
+  log_pause(session, was_paused);
   if (session.is_paused()) session.paused_at = outbox_.now();
 }
 
@@ -283,7 +300,6 @@ void Sessions::log_pause(SessionState& session, bool was_paused) const {
     session.pause_told = now;
     outbox_.log(LogLevel::kInfo, "paused",
                 fmt::format("{} is {}", session.name(), session.pause_words()));
-    log_pause(session, was_paused);
   }
 }
 

@@ -146,6 +146,8 @@ class Sessions {
  private:
   void log_pause(SessionState& session, bool was_paused) const;
   [[nodiscard]] Millis time_for_unit(const SessionState& session) const;
+  // Its name, with a number behind it where another machine that is here has that name.
+  [[nodiscard]] std::string name_apart(const SessionState& session) const;
   // Why there is no place for the session; empty when there is.
   [[nodiscard]] std::string no_place_for(const SessionState& session) const;
   // The protocol to speak with a peer of these versions.

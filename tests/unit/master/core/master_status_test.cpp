@@ -123,4 +123,20 @@ TEST_CASE("status: a volunteer that asks as a tool does is let go", "[master]") 
   REQUIRE(master.take<Refusal>(ann).code == ErrorCode::kProtocol);
 }
 
+TEST_CASE("status: two machines of one name are two", "[master]") {
+  MasterDriver master(tiny_model(), tiny_core_config());
+  master.join_stranger("box");
+  const SessionId second = master.join_stranger("box");
+  master.join_stranger("box");
+  const auto names = [&] {
+    std::vector<std::string> all;
+    for (const VolunteerEntry& v : master.core().status().volunteers) all.push_back(v.name);
+    return all;
+  };
+  REQUIRE(names() == std::vector<std::string>{"box", "box 2", "box 3"});
+  master.close(second);
+  master.join_stranger("box");
+  REQUIRE(names() == std::vector<std::string>{"box", "box 3", "box 2"});
+}
+
 }  // namespace gleaner

@@ -93,7 +93,7 @@ std::vector<Message> training_samples() {
                        {{70, packed, {{0, 2, 3}, {5, 900, 0}}}, {71, packed, {{0, 0}, {}}}},
                        false};
   const UnitResult result{UnitId{31},
-                          {{70, {{ShardId{7}, 0xabcdef, -5, 6}}, pack_gradient(codes, gradient)},
+                          {{70, {{ShardId{7}, 0xabcdef, 5, 6}}, pack_gradient(codes, gradient)},
                            {71, {{ShardId{7}, 1, 2, 3}}, {}}},
                           1234};
   return {unit,

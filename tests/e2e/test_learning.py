@@ -168,7 +168,9 @@ class Patience(EndToEndTest):
         setup = small_setup(self.cluster).with_flag("--epochs", 400)
         store = self.cluster.path("store")
         master = setup.start_master(self.cluster, store, "--local", 1, "--threads", 1, "--no-keep-best")
-        master.wait_event("evaluated")
+        # The next evaluation begins when the first one is on record.
+        first = master.wait_event("evaluated")
+        master.wait_event("evaluated", lambda event: event["checkpoint"] > first["checkpoint"])
         master.kill()
         self.assertFalse(pathlib.Path(f"{store}.kept").exists())
         again = setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0")

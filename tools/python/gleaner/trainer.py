@@ -100,11 +100,21 @@ class Gleaner:
         flags = {"hidden": self.model.hidden, "epochs": epochs, "hidden_units": kind}
         self._train(following, {**self._own_flags(), **flags}, loads=False)
         self.model = None
-        for old, new in ((self.store, following), (data_folder(self.store), made)):
-            shutil.rmtree(old, ignore_errors=True)
-            os.rename(new, old)
+        self._replace_by(following)
         self._load()
         return self
+
+    def _replace_by(self, following):
+        """The run before goes when the other one is in its place: a kill between loses neither."""
+        before = f"{self.store}.before"
+        moves = [(self.store, before), (data_folder(self.store), data_folder(before)),
+                 (following, self.store), (data_folder(following), data_folder(self.store))]
+        for folder in (before, data_folder(before)):
+            shutil.rmtree(folder, ignore_errors=True)
+        for old, new in moves:
+            os.rename(old, new)
+        for folder in (before, data_folder(before)):
+            shutil.rmtree(folder)
 
     def _own_flags(self):
         return {"epochs": self.epochs, "recipe": self.recipe, "hidden": self.hidden, "seed": self.seed,

@@ -103,7 +103,8 @@ Result<JoinLine> Gate::listening_at(const std::string& where) {
     const Invite& invite = entry.second;
     const bool is_for_all = invite.role == Role::kVolunteer && invite.is_reusable;
     if (!is_for_all || std::string_view(state_of(invite, now)) != "open") continue;
-    if (best == nullptr || invite.created < best->second.created) best = &entry;
+    const auto rank = [](const Invite& one) { return std::pair(!one.is_trusted, one.created); };
+    if (best == nullptr || rank(invite) < rank(best->second)) best = &entry;
   }
   if (best == nullptr) return JoinLine();
   return JoinLine{invite_address(where, *key_, best->first), best->second.is_trusted};

@@ -54,7 +54,7 @@ class Gate {
   [[nodiscard]] const KeyPair* key() const { return key_ ? &*key_ : nullptr; }
 
   // The master listens at `where`, HOST:PORT: addresses name it from now on. Returns the line with
-  // the oldest open invite that anybody may use.
+  // the oldest open invite that anybody may use, a trusted one if there is one.
   Result<JoinLine> listening_at(const std::string& where);
 
   // The first message of a connection: as whom it takes part, or the answer after which it ends.

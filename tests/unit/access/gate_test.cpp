@@ -216,6 +216,16 @@ TEST_CASE("gate: whose answers were false is kept out, by the next master too", 
   REQUIRE(std::holds_alternative<Standing>(door.say(hello(invite), {1, 3})));
 }
 
+TEST_CASE("gate: the line of a master is that of a trusted invite, whenever others were made",
+          "[access]") {
+  const TemporaryFolder store;
+  for (int start = 0; start < 3; ++start) {
+    Door door(store.path());
+    REQUIRE(std::get<Standing>(door.say(hello(door.invite))).is_trusted);
+    for (int i = 0; i < 5; ++i) door.create();
+  }
+}
+
 TEST_CASE("gate: an invite by which several liars came is suspended, also for the next master",
           "[access]") {
   const TemporaryFolder store;

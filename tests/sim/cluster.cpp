@@ -1,5 +1,6 @@
 #include "tests/sim/cluster.hpp"
 
+#include <algorithm>
 #include <iterator>
 #include <memory>
 #include <set>
@@ -96,13 +97,17 @@ class Cluster {
  private:
   // Where audits may miss lies, the model is the honest one if they missed none.
   void check_end() {
+    std::set<std::string> out = result_.convicted;
+    out.insert(result_.banned.begin(), result_.banned.end());
     if (!result_.finished || options_.expected == nullptr ||
-        options_.master.audit != AuditMode::kAdaptive || result_.convicted != result_.liars) {
+        options_.master.audit != AuditMode::kAdaptive ||
+        !std::ranges::includes(out, result_.liars)) {
       return;
     }
     const auto& [checkpoint, digest] = *options_.expected->digests.rbegin();
     if (result_.reached.digests.at(checkpoint) != digest) {
-      log_.violation("adaptive: every liar was convicted, and the model is not the honest one");
+      log_.violation(
+          "adaptive: every liar was convicted or banned, and the model is not the honest one");
     }
   }
 

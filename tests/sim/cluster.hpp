@@ -94,6 +94,7 @@ struct ClusterResult {
   std::set<std::string> liars;   // who told a lie
   std::map<std::string, std::set<RoundIndex>> lied_in;  // about rounds
   std::set<std::string> convicted;                      // whom the master banned
+  std::set<std::string> banned;                         // whom its owner banned
   std::set<std::string> sent_away;  // who ended since the master refused what it said
 };
 

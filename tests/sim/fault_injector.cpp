@@ -91,6 +91,12 @@ void FaultInjector::happen(Fault fault) {
     case Fault::kVolunteerGone:
       if (gone_ + 1 == volunteers_.size()) return;
       return volunteers_[gone_++]->remove(false);
+    case Fault::kBan:
+      if (gone_ + 1 == volunteers_.size()) return;
+      volunteers_[gone_]->remove(true);
+      master_.ban(volunteers_[gone_]->identity(), volunteers_[gone_]->name());
+      ++gone_;
+      return;
   }
 }
 

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <span>
+
 #include "common/counter_random.hpp"
 #include "tests/sim/cluster.hpp"
 
@@ -32,6 +34,7 @@ constexpr std::array<const char*, kFaultKinds> kNames = {
     "disk_write",
     "disk_full",
     "volunteer_gone",
+    "ban",
 };
 
 // Distinct from the stream that steers the run itself.
@@ -135,15 +138,17 @@ void draw(ClusterOptions& options, std::uint64_t seed) {
   FaultPlan& faults = options.faults;
   faults.until = draw.millis(2'000, 30'000);
   faults.lasting_most = draw.millis(200, 6'000);
-  for (Millis& every : faults.every) {
-    // Half of the faults exist; strong ones are as likely as weak ones.
+  // Half of the faults exist; strong ones are as likely as weak ones.
+  const auto draw_fault = [&](Millis& every) {
     if (draw.chance(1, 2)) every = draw.millis(400, 12'000);
-  }
+  };
+  for (Millis& every : std::span(faults.every).first(kFaultKinds - 1)) draw_fault(every);
   if (draw.chance(1, 3)) options.volunteer.work_bytes_max = draw.between(1ul, 16'384ul);
   if (draw.chance(1, 3)) options.volunteer_queue_bytes_max = draw.between(1ul, 16'384ul);
   options.master.lends_input = draw.chance(1, 3);
   options.volunteer.commit_parts_in_flight = draw.between(1u, 8u);
   options.commit_part_rows = draw.one_of({1u, 2u, 4u, 4u, 64u});
+  draw_fault(faults[Fault::kBan]);
   // Such tiny parts take a round trip each, which bytes do not account for: a volunteer that holds
   // all must be able to commit in time.
   const auto turns = static_cast<std::int64_t>(

@@ -38,9 +38,10 @@ enum class Fault : std::uint8_t {
   kDiskWrite,         // a write fails, and may or may not have happened
   kDiskFull,          // the disk has no room for a while
   kVolunteerGone,     // it vanishes without a word and for good, if another one stays
+  kBan,               // the owner bans a volunteer, if another one stays
 };
 
-inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(Fault::kVolunteerGone) + 1;
+inline constexpr std::size_t kFaultKinds = static_cast<std::size_t>(Fault::kBan) + 1;
 
 const char* name_of(Fault fault);
 

@@ -341,6 +341,18 @@ void MasterProcess::cut_rates() {
   die(Death::kProcess);
 }
 
+void MasterProcess::ban(const KeyId& key, const std::string& name) {
+  result_.banned.insert(name);
+  banned_.insert(key);
+  if (!is_running()) return;
+  runner_->expel([&](const Standing& standing) {
+    const bool is_it = standing.identity == key;
+    return is_it ? std::optional(Refusal{ErrorCode::kInvite, "this key is banned", false})
+                 : std::nullopt;
+  });
+  if (is_running()) runner_->ban(key, name);
+}
+
 Result<void> MasterProcess::undo_work_of_banned(RunStore& run) {
   const auto round = first_unaudited(run, {banned_.begin(), banned_.end()});
   if (!round) return round.error();

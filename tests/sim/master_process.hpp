@@ -47,6 +47,8 @@ class MasterProcess : public WorkerThread, public StorageThread {
   // -- faults
   void fail_next_read() { disk_faults_.next_read_fails = true; }
 
+  // The owner keeps the key out from now on.
+  void ban(const KeyId& key, const std::string& name);
   void fail_next_write();
   void slow_disk(Instant until, std::int64_t factor);
   void fill_disk(Instant until);

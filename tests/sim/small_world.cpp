@@ -97,7 +97,9 @@ ClusterOptions SmallWorld::storm_of_strangers(std::uint64_t seed) {
   options.master.audit = AuditMode::kAll;
   // Strangers get no input shards: with them a trusted one must stay.
   if (options.strangers.trusted == 0) options.master.lends_input = false;
-  if (options.master.lends_input) options.faults[Fault::kVolunteerGone] = Millis(0);
+  if (options.master.lends_input) {
+    options.faults[Fault::kVolunteerGone] = options.faults[Fault::kBan] = Millis(0);
+  }
   // Volunteers with one key would ban each other's honest work with their own lies, and the others
   // must stay.
   options.faults[Fault::kTwin] = Millis(0);

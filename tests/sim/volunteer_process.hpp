@@ -42,6 +42,10 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
   // It starts again where loading a shard fails for want of memory, until `until`.
   void restart_without_memory(Instant until);
 
+  [[nodiscard]] const KeyId& identity() const { return standing_.identity; }
+
+  [[nodiscard]] const std::string& name() const { return name_; }
+
   [[nodiscard]] bool is_running() const { return client_ != nullptr; }
 
   // -- what its client stands on; nothing of it moves while the process is frozen

@@ -24,8 +24,7 @@ constexpr std::array<TimeUnit, 5> kTimeUnits = {{{1, {"s", "sec", "secs", "secon
                                                  {kDay, {"d", "day", "days"}},
                                                  {7 * kDay, {"w", "wk", "week", "weeks"}}}};
 
-}  // namespace
-
+// Seconds in one "s", "min", "hours", "d" or "weeks"; 0 for what is no unit of time.
 std::uint64_t seconds_per(std::string_view unit) {
   for (const TimeUnit& one : kTimeUnits) {
     if (!unit.empty() && std::ranges::find(one.names, unit) != one.names.end()) return one.seconds;
@@ -33,18 +32,30 @@ std::uint64_t seconds_per(std::string_view unit) {
   return 0;
 }
 
+}  // namespace
+
 Result<std::uint64_t> parse_duration_seconds(std::string_view text) {
-  std::uint64_t number = 0;
-  const char* const end = text.data() + text.size();
-  const auto parsed = std::from_chars(text.data(), end, number);
-  std::string_view name(parsed.ptr, static_cast<std::size_t>(end - parsed.ptr));
-  name.remove_prefix(std::min(name.find_first_not_of(' '), name.size()));
-  const std::uint64_t unit = seconds_per(name);
-  if (parsed.ec != std::errc{} || unit == 0 || number == 0 || number > kMost / unit) {
-    return Error{ErrorCode::kInvalidArgument,
-                 fmt::format("'{}' is no span of time: give one such as 30m, 12h, 7d or 2w", text)};
+  const Error wrong{
+      ErrorCode::kInvalidArgument,
+      fmt::format("'{}' is no span of time: give one such as 30m, 12h, 7d or 2w", text)};
+  std::uint64_t seconds = 0;
+  const auto take = [&text](const char* characters) {
+    const std::size_t end = std::min(text.find_first_not_of(characters), text.size());
+    const std::string_view taken = text.substr(0, end);
+    text.remove_prefix(end);
+    return taken;
+  };
+  for (take(" "); !text.empty(); take(" ")) {
+    std::uint64_t number = 0;
+    const std::string_view digits = take("0123456789");
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    take(" ");
+    const std::uint64_t unit = seconds_per(take("abcdefghijklmnopqrstuvwxyz"));
+    if (parsed.ec != std::errc{} || unit == 0 || number > (kMost - seconds) / unit) return wrong;
+    seconds += number * unit;
   }
-  return number * unit;
+  if (seconds == 0) return wrong;
+  return seconds;
 }
 
 }  // namespace gleaner

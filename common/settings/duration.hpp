@@ -8,10 +8,8 @@
 
 namespace gleaner {
 
-// Seconds in one "s", "min", "hours", "d" or "weeks"; 0 for what is no unit of time.
-std::uint64_t seconds_per(std::string_view unit);
-
-// "90s", "30 min", "12 hours", "7d", "2w" in seconds; more than none, at most a hundred years.
+// "90s", "30 min", "12 hours", "1h 30m", "7d", "2w" in seconds; more than none, at most a hundred
+// years.
 Result<std::uint64_t> parse_duration_seconds(std::string_view text);
 
 }  // namespace gleaner

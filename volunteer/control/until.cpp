@@ -2,10 +2,8 @@
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <charconv>
 #include <ctime>
-#include <string_view>
 
 #include "common/settings/duration.hpp"
 
@@ -45,26 +43,11 @@ std::optional<std::int64_t> local_time(const std::string& text) {
 
 std::optional<Millis> parse_duration(const std::string& text) {
   constexpr std::uint64_t kSecondsMax = 30ULL * 86'400;
-  std::uint64_t seconds = 0;
-  std::string_view rest = text;
-  const auto take = [&rest](const char* characters) {
-    const std::size_t end = std::min(rest.find_first_not_of(characters), rest.size());
-    const std::string_view taken = rest.substr(0, end);
-    rest.remove_prefix(end);
-    return taken;
-  };
-  for (take(" "); !rest.empty(); take(" ")) {
-    std::uint64_t number = 0;
-    const std::string_view digits = take("0123456789");
-    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
-    take(" ");
-    const std::string_view unit = take("abcdefghijklmnopqrstuvwxyz");
-    const std::uint64_t factor = unit.empty() && rest.empty() ? 60 : seconds_per(unit);
-    if (parsed.ec != std::errc{} || factor == 0 || number > kSecondsMax) return std::nullopt;
-    seconds += number * factor;
-    if (seconds > kSecondsMax) return std::nullopt;
-  }
-  return seconds == 0 ? std::nullopt : std::optional(Millis(seconds * 1000));
+  const std::size_t last = text.find_last_not_of(' ');
+  const bool lacks_unit = last != std::string::npos && text[last] >= '0' && text[last] <= '9';
+  const auto seconds = parse_duration_seconds(lacks_unit ? text + "m" : text);
+  if (!seconds || *seconds > kSecondsMax) return std::nullopt;
+  return Millis(*seconds * 1000);
 }
 
 Result<std::int64_t> parse_until(const std::string& text, std::int64_t now) {

@@ -139,13 +139,14 @@ TEST_CASE("address: a command line's secrets are overwritten where they stand", 
   REQUIRE(bare == "http://h:8080/");
 }
 
-TEST_CASE("duration: a number and a unit, and nothing else", "[access]") {
+TEST_CASE("duration: numbers and units, and nothing else", "[access]") {
   REQUIRE(parse_duration_seconds("90s").value() == 90);
   REQUIRE(parse_duration_seconds("7d").value() == 7 * 86'400);
   REQUIRE(parse_duration_seconds("2w").value() == 14 * 86'400);
   REQUIRE(parse_duration_seconds("2 hours").value() == 7200);
   REQUIRE(parse_duration_seconds("1 day").value() == 86'400);
   REQUIRE(parse_duration_seconds("30min").value() == 1800);
+  REQUIRE(parse_duration_seconds("1h 30m").value() == 5400);
   for (const char* text : {"", "7", "d", "0d", "-1d", "7dd", "7 ", "2 horses",
                            "99999999999999999999d", "1e3s", "5000w0", "40000d"}) {
     INFO(text);

@@ -15,6 +15,7 @@ constexpr std::int64_t kNow = 1'795'000'000;
 TEST_CASE("until: durations are read as people write them", "[control]") {
   REQUIRE(parse_duration("2h") == Millis(7'200'000));
   REQUIRE(parse_duration("1h30m") == Millis(5'400'000));
+  REQUIRE(parse_duration("1h30") == Millis(5'400'000));
   REQUIRE(parse_duration("45") == Millis(45 * 60'000));
   REQUIRE(parse_duration("90s") == Millis(90'000));
   REQUIRE(parse_duration("30d") == Millis(std::int64_t{30} * 86'400'000));

@@ -56,6 +56,11 @@ Result<HostPort> parse_host(std::string_view text) {
   return parse_host_port(text);
 }
 
+std::string cause_of(const std::string& sentence, const std::string& where) {
+  const std::string begin = where + ": ";
+  return sentence.starts_with(begin) ? sentence.substr(begin.size()) : sentence;
+}
+
 bool is_numeric(std::string_view host) {
   std::array<unsigned char, sizeof(in6_addr)> address{};
   const std::string text(host);

@@ -23,6 +23,9 @@ Result<HostPort> parse_host_port(std::string_view text);
 // where none is given.
 Result<HostPort> parse_host(std::string_view text);
 
+// The sentence of an error, without `where` at its beginning: errors of connections have it there.
+std::string cause_of(const std::string& sentence, const std::string& where);
+
 // Whether a host is this machine itself by its text alone: localhost, an address of 127.0.0.0/8 in
 // its usual form, or ::1.
 bool is_loopback(std::string_view host);

@@ -36,18 +36,12 @@ Result<void> keep(const std::string& line, const std::string& file) {
   return write_secret_file(file, line + "\n", SecretFile::kReplaced);
 }
 
-// The sentence of a network error begins with the address that failed.
-std::string cause_of(const Error& error, const std::string& where) {
-  const std::string begin = where + ": ";
-  return error.message.starts_with(begin) ? error.message.substr(begin.size()) : error.message;
-}
-
 // Tells what an attempt to reach the master has shown.
 std::string reach_sentence(const MasterAddress& address, const Result<void>& reached) {
   const std::string where = to_text(address.where);
   if (reached) return fmt::format("The master at {} answers.\n", where);
   std::string text =
-      fmt::format("cannot reach {} yet: {}.\n", where, cause_of(reached.error(), where));
+      fmt::format("cannot reach {} yet: {}.\n", where, cause_of(reached.error().message, where));
   if (reached.error().code == ErrorCode::kIdentity) return text;
   if (is_loopback(address.where.host)) {
     return text +

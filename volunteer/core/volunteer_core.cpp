@@ -7,6 +7,7 @@
 #include <cmath>
 #include <utility>
 
+#include "common/host_port.hpp"
 #include "common/median.hpp"
 
 namespace gleaner::volunteer {
@@ -77,11 +78,8 @@ void VolunteerCore::on(const Connected&) {
 }
 
 void VolunteerCore::on(const ConnectFailed& event) {
-  // Errors of connections begin with the address, which the status names as well.
-  const std::string begin = config_.master + ": ";
-  const bool is_named = event.reason.starts_with(begin);
   is_unreached_ = true;
-  retry_later(is_named ? event.reason.substr(begin.size()) : event.reason);
+  retry_later(cause_of(event.reason, config_.master));  // the status names the master as well
 }
 
 void VolunteerCore::on(const Disconnected& event) {

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/settings/settings.hpp"
 
@@ -8,6 +9,7 @@ namespace gleaner {
 namespace {
 
 constexpr std::size_t kColumns = 80;
+constexpr std::size_t kMarkdownColumns = 120;
 
 // Greedy wrapping; a word that is wider than a line stands alone.
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
@@ -136,12 +138,17 @@ std::string print_reference(const Settings& settings) {
     text += fmt::format("## [{}]\n\n{}\n\n", section.name, section.doc);
     for (const Setting& setting : settings.all()) {
       if (setting.section != section.name) continue;
-      text += "- `" + setting.key + "`";
-      if (setting.flag != dashed(setting.name)) text += " `" + setting.flag + "`";
+      std::string item = "`" + setting.key + "`";
+      if (setting.flag != dashed(setting.name)) item += " `" + setting.flag + "`";
       std::string value = values_shown(setting);
-      if (!setting.default_text.empty())
+      if (!setting.default_text.empty()) {
         value += (value.empty() ? "" : "; ") + setting.default_text;
-      text += fmt::format(" ({}): {}\n", value, setting.doc);
+      }
+      item += fmt::format(" ({}): {}", value, setting.doc);
+      std::string indent = "- ";
+      for (const std::string& line : wrap(item, kMarkdownColumns - indent.size())) {
+        text += std::exchange(indent, "  ") + line + "\n";
+      }
     }
   }
   return text;

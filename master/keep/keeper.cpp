@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "master/keep/audit_checkpoints.hpp"
-#include "master/keep/best_checkpoint.hpp"
+#include "master/tasks/best_checkpoint.hpp"
 #include "storage/kept_checkpoints.hpp"
 
 namespace gleaner {

@@ -6,6 +6,8 @@
 #include <memory>
 #include <string>
 
+#include "master/tasks/best_checkpoint.hpp"
+#include "master/tasks/resume_point.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/kept_checkpoints.hpp"
 #include "tools/cli/report.hpp"
@@ -101,27 +103,24 @@ Result<void> keep_best(const CheckpointFlags& flags) {
   if (!run) return run.error();
   const auto history = (*run)->history();
   if (!history) return history.error();
-  HistoryRecord best;
-  for (const HistoryRecord& record : *history) {
-    const bool is_better = best.evaluated == 0 || record.precision.at_1() > best.precision.at_1();
-    if (record.evaluated > 0 && is_better) best = record;
-  }
-  if (best.evaluated == 0) {
+  const LearningSoFar learning = learning_so_far(*history, (*run)->checkpoint());
+  if (learning.best_p_at_1 < 0) {
     return Error{
         ErrorCode::kInvalidArgument,
         fmt::format("no checkpoint of {} was evaluated, so none is known as the best: give "
                     "gleaner-master --test FILE, or keep the last one under another name",
                     flags.store)};
   }
-  const std::string path = kept_path(flags.store, kBest);
-  const auto kept = open_run_to_read(path);
-  if (kept && (*kept)->checkpoint() == best.checkpoint) return {};
-  if ((*run)->checkpoint() == best.checkpoint) return link_store(flags.store, path);
+  const RoundIndex best = learning.best_checkpoint;
+  if (!kept_best(flags.store, **run, best).empty()) return {};
+  if ((*run)->checkpoint() == best) {
+    return link_store(flags.store, kept_path(flags.store, kBest));
+  }
   return Error{
       ErrorCode::kInvalidArgument,
       fmt::format("the best checkpoint of {} is {} (P@1 {:.4f}), which was not kept and is "
                   "gone: keep the last one under another name",
-                  flags.store, best.checkpoint, best.precision.at_1())};
+                  flags.store, best, learning.best_p_at_1)};
 }
 
 Result<void> keep(const CheckpointFlags& flags) {

@@ -1,4 +1,4 @@
-#include "master/keep/best_checkpoint.hpp"
+#include "master/tasks/best_checkpoint.hpp"
 
 #include <algorithm>
 #include <utility>

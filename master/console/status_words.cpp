@@ -61,8 +61,13 @@ std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunt
   return shards;
 }
 
+bool is_paused(const VolunteerEntry& volunteer) {
+  // SessionState::pause_words() begins so, and no other reason does.
+  return volunteer.no_shards.starts_with("paused");
+}
+
 std::string volunteer_state(const VolunteerEntry& volunteer, std::size_t held, std::size_t ready) {
-  if (volunteer.no_shards.starts_with("paused")) return "paused";
+  if (is_paused(volunteer)) return "paused";
   if (volunteer.is_leaving) return "leaving";
   if (held == 0) return volunteer.no_shards.empty() ? "idle" : "no shards";
   if (held > ready) return counted(held - ready, "shard") + " moving";

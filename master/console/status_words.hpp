@@ -24,6 +24,8 @@ inline bool is_input(const RunStatus& status, std::size_t shard) {
 std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunteer,
                                      bool ready_only);
 
+// Whether it computes nothing since its owner, or the machine, does not want it to.
+bool is_paused(const VolunteerEntry& volunteer);
 // "works", "ready", "idle", "no shards", "paused", "leaving", or "3 shards moving".
 std::string volunteer_state(const RunStatus& status, std::size_t volunteer);
 // Describes it when its shards have been counted: `held` of them, and `ready` of these are trained.

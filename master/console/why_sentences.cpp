@@ -112,7 +112,7 @@ Sentences why_run(const RunStatus& s) {
   if (s.wait_owner != WaitOwner::kVolunteers) return all;
   for (const VolunteerEntry& v : s.volunteers) {
     if (!v.owes) continue;
-    if (v.no_shards.starts_with("paused")) {
+    if (is_paused(v)) {
       all.push_back(fmt::format("{} is {}, and has work outstanding ({} out).", printable(v.name),
                                 printable(v.no_shards), counted(v.units_out, "unit")));
       continue;
@@ -188,7 +188,7 @@ void explain_volunteer(const RunStatus& status, std::size_t place, Sentences& al
       fmt::format("{} takes part {}, with {}{}.", name,
                   v.is_local ? std::string("in the master's process") : "from " + printable(v.peer),
                   counted(v.cores, "thread"), v.is_leaving ? ", and is leaving" : ""));
-  if (v.no_shards.starts_with("paused")) {
+  if (is_paused(v)) {
     all.push_back(fmt::format("It is {}.", printable(v.no_shards)));
   }
   all.push_back(shards_sentence(status, place));

@@ -81,7 +81,7 @@ class Status(EndToEndTest):
 
     def test_a_finished_run_says_so_and_a_store_stands_anywhere(self):
         self.setup.run_local(self.cluster, self.store)
-        self.assertIn("the run is finished", self.ask("status", self.store)[0])
+        self.assertRegex(self.ask("status", self.store)[0], r"finished +yes")
         document = json.loads(self.ask("status", self.store, "--json")[0])
         self.assertTrue(document["is_finished"])
         for words in ((self.store,), ("run", self.store), (self.store, "run")):

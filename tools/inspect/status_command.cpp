@@ -38,7 +38,6 @@ struct StatusFlags {
 };
 
 constexpr const char* kAboutRun = "run";
-constexpr const char* kIsFinished = "its training is finished";
 
 // The answer: from the master, or why it could not be asked and what its store says.
 struct Learnt {
@@ -167,9 +166,9 @@ Result<Report> stored_status(RunStore& run, const std::string& folder, const std
   const HistoryRecord last = history->empty() ? HistoryRecord() : history->back();
   const bool is_finished = run.checkpoint() >= plan.round_count();
   Report report;
-  report.fact("is_running", "master", {false, is_finished ? "none: the run is finished" : "none"});
-  report.fact("reason", "because", cell_text(is_finished ? kIsFinished : reason));
+  report.fact("is_running", "master", {false, "none"});
   report.fact("is_finished", "finished", {is_finished, is_finished ? "yes" : "no"});
+  if (!is_finished) report.fact("reason", "because", cell_text(reason));
   report.fact("run", "run", cell_text(run_name(run.identity())));
   report.section("progress", "Progress, from the store's last checkpoint");
   Cell round = cell_count(run.checkpoint());

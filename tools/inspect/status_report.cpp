@@ -69,8 +69,8 @@ void add_progress(Report& report, const RunStatus& s) {
 // Programs read one word, and people of a pause since when and why.
 Cell state_cell(const RunStatus& status, std::size_t place) {
   Cell cell = cell_text(volunteer_state(status, place));
-  const std::string& why = status.volunteers[place].no_shards;
-  if (why.starts_with("paused")) cell.text = printable(why);
+  const VolunteerEntry& volunteer = status.volunteers[place];
+  if (is_paused(volunteer)) cell.text = printable(volunteer.no_shards);
   return cell;
 }
 

@@ -7,7 +7,7 @@ namespace gleaner {
 
 std::string command_for_others(const Listening& listening) {
   const bool has_invite = listening.join.find("://") != std::string::npos;
-  if (!listening.trusts || !has_invite) return {};
+  if (!listening.is_trusted || !has_invite) return {};
   return "gleaner invite create " + listening.store + " --reusable";
 }
 

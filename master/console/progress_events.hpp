@@ -68,9 +68,9 @@ struct RecipeChosen {
 };
 
 struct Listening {
-  std::string address;  // HOST:PORT in use
-  std::string join;     // what to give to gleaner-volunteer; empty when no invite is open
-  bool trusts = true;   // the work of who joins by it is not audited
+  std::string address;     // HOST:PORT in use
+  std::string join;        // what to give to gleaner-volunteer; empty when no invite is open
+  bool is_trusted = true;  // the work of who joins by it is not audited
   std::vector<std::string> other_hosts{};  // addresses of this machine that `join` could name
   std::string store{};                     // by which invites are made
 };

@@ -52,7 +52,7 @@ struct EventJson {
     return {{"event", "listening"},
             {"address", e.address},
             {"join", e.join.empty() ? Json() : Json(e.join)},
-            {"trusted", e.join.empty() ? Json() : Json(e.trusts)},
+            {"trusted", e.join.empty() ? Json() : Json(e.is_trusted)},
             {"other_hosts", e.other_hosts}};
   }
 

@@ -177,18 +177,16 @@ std::variant<Standing, Message> Gate::manage_for(const AccessRequest& request, s
   Result<AccessAnswer> answer = manage(changed, *key_, request, seen, now);
   if (!answer) return refusal(answer.error());
   const bool is_change = !(changed == book_);
-  const AccessBook before = book_;
+  std::vector<std::pair<KeyId, std::string>> bans;
+  for (const auto& [key, rule] : changed.peers) {
+    if (rule.is_banned && !is_banned(book_, key)) bans.emplace_back(key, rule.name);
+  }
   if (auto stored = store_changes(std::move(changed)); !stored) return refusal(stored.error());
   if (is_change) judge(now);
-  report_bans(before);
-  return std::move(*answer);
-}
-
-void Gate::report_bans(const AccessBook& before) const {
-  if (!observer_.on_ban) return;
-  for (const auto& [key, rule] : book_.peers) {
-    if (rule.is_banned && !is_banned(before, key)) observer_.on_ban(key, rule.name);
+  for (const auto& [key, name] : bans) {
+    if (observer_.on_ban) observer_.on_ban(key, name);
   }
+  return std::move(*answer);
 }
 
 void Gate::judge(std::int64_t now) {

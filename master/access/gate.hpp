@@ -81,8 +81,6 @@ class Gate {
   std::variant<Standing, Message> manage_for(const AccessRequest& request, std::int64_t now);
   void remember(const Standing& standing, const std::string& name, const std::string& peer);
   Result<void> store_changes(AccessBook changed);
-  // Tells whom the book bans, and `before` did not.
-  void report_bans(const AccessBook& before) const;
   // Lets on_change judge who is here.
   void judge(std::int64_t now);
 

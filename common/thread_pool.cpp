@@ -7,20 +7,6 @@
 
 namespace gleaner {
 
-namespace {
-
-void end_workers(std::mutex& mutex, bool& stopping, std::condition_variable& start,
-                 std::vector<std::thread>& workers) {
-  {
-    const std::lock_guard lock(mutex);
-    stopping = true;
-  }
-  start.notify_all();
-  for (std::thread& worker : workers) worker.join();
-}
-
-}  // namespace
-
 ThreadPool::ThreadPool(unsigned threads, int nice, bool is_pinned) {
   GLEANER_CHECK(threads >= 1);
   try {
@@ -32,13 +18,22 @@ ThreadPool::ThreadPool(unsigned threads, int nice, bool is_pinned) {
       });
     }
   } catch (...) {
-    end_workers(mutex_, stopping_, start_, workers_);
+    end();
     throw;
   }
 }
 
 ThreadPool::~ThreadPool() {
-  end_workers(mutex_, stopping_, start_, workers_);
+  end();
+}
+
+void ThreadPool::end() {
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  start_.notify_all();
+  for (std::thread& worker : workers_) worker.join();
 }
 
 void ThreadPool::parallel_for(std::size_t count, const LoopBody& body) {

@@ -52,6 +52,8 @@ class ThreadPool {
   [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
  private:
+  // Ends the threads that were started.
+  void end();
   void work(unsigned worker);
   void drain(unsigned worker);
 

@@ -11,6 +11,7 @@ CoreConfig lending_config(AuditMode audit) {
   CoreConfig config = tiny_core_config();
   config.audit = audit;
   config.shard_bytes = 1000;
+  config.input_shard_bytes = 62'500'000;  // 1,000 s over a thin line
   config.rejoin_grace = Millis(500);
   return config;
 }
@@ -69,6 +70,20 @@ struct PlacementScene {
 };
 
 }  // namespace
+
+TEST_CASE("placement: a shard of either layer is owed in the time that its own bytes take",
+          "[placement]") {
+  PlacementScene scene;
+  SessionState& session = scene.sessions.at(scene.join(1, 1'000'000));
+  const auto time_for = [&](std::uint32_t shard) {
+    session.last_due = Instant{};
+    const Debt debt =
+        scene.placement.begin_debt(Obligation::kLoad, ShardId{shard}, SessionId{1}, session);
+    return debt.due - debt.since;
+  };
+  const Micros output = time_for(0);
+  REQUIRE(time_for(scene.run.map.output_shards()) - output >= Millis(999'000));
+}
 
 TEST_CASE("placement: a shadow takes the memory of an output shard, and bars its own shard",
           "[placement]") {

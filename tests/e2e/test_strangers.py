@@ -203,7 +203,7 @@ class Strangers(EndToEndTest):
         self.assertIn({"round": first, "key": bad["holder"]}, all_told["unaudited"])
         self.assertIn("took part unaudited", self.cluster.gleaner("receipts", self.store))
         self.cluster.gleaner("ban", bad["holder"], self.store)
-        # The same holds where later work is all audited.
+        # A ban undoes that also where later work is all audited.
         again = self.start(2, "--audit", "all", port=port)
         self.check_honest(again)
         self.assertRegex(again.said(), f"did in round {first}: the run goes back to checkpoint")

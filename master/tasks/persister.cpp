@@ -35,25 +35,21 @@ std::optional<Event> Persister::run_task(const StageTask& task) {
       return failure(dropped.error());
     }
   }
-  if (task.may_have_odd_rows) {
+  Staged done{task.session, task.shard, task.round, task.part, task.parts, task.lease, {}};
+  if (task.checks_rows) {
     const Result<bool> fits = store_.has_rows(task.shard, task.update->rows);
     if (!fits) return failure(fits.error());
     if (!*fits) {
-      return Staged{
-          task.session,
-          task.shard,
-          task.round,
-          task.part,
-          task.parts,
-          task.lease,
-          Error{ErrorCode::kFault, fmt::format("the commit of shard {} for round {} changes rows "
-                                               "that the shard does not have",
-                                               raw(task.shard), task.round)}};
+      done.refusal = Error{ErrorCode::kFault,
+                           fmt::format("the commit of shard {} for round {} changes rows that the "
+                                       "shard does not have",
+                                       raw(task.shard), task.round)};
+      return done;
     }
   }
   auto staged = store_.stage(task.round, task.shard, task.part, task.parts, *task.update);
   if (!staged) return failure(staged.error());
-  return Staged{task.session, task.shard, task.round, task.part, task.parts, task.lease, {}};
+  return done;
 }
 
 Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_seconds) {

@@ -47,8 +47,9 @@ std::vector<ShardOutcome> read(capnp::List<wire::ShardOutcome>::Reader from) {
     }
     const std::uint64_t active = outcome.getActive();
     const std::int64_t loss = outcome.getLoss();
-    if (active > kPairsPerBatchMax)
+    if (active > kPairsPerBatchMax) {
       malformed("batches.shards.active", "{} is out of range", active);
+    }
     if (loss < 0 || static_cast<std::uint64_t>(loss) >> kPairLossBits > active) {
       malformed("batches.shards.loss", "{} is out of range for {} active neurons", loss, active);
     }

@@ -10,7 +10,7 @@ namespace gleaner {
 
 bool Audits::needs(const Case& own, ShardId shard, const ShardWork& work) {
   if (work.is_due()) return true;
-  return !own.has_left && holds(own.holder, shard) &&
+  return !own.has_left && holds(own.who.session, shard) &&
          lot_.is_drawn(own.who.identity, placement_.leases().at(shard).next_commit);
 }
 
@@ -20,7 +20,7 @@ std::optional<SessionId> Audits::choose_auditor(const Case& own) const {
   for (const auto& [id, session] : sessions_.all()) {
     const bool is_able =
         session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused();
-    if (!is_able || id == own.holder || outbox_.now() < session.held_back_until) continue;
+    if (!is_able || id == own.who.session || outbox_.now() < session.held_back_until) continue;
     if (own.dissent && !session.is_trusted()) continue;
     // The round waits for its auditors. Where newcomers cannot prove themselves otherwise, they may
     // be the first.
@@ -131,7 +131,7 @@ void Audits::update_shadows(CaseId id, Case& own) {
     const ShardLease& lease = placement_.leases().at(shard);
     const bool is_there =
         lease.committed >= work.first_round &&
-        (own.has_left || !holds(own.holder, shard) || lease.next_commit >= work.first_round);
+        (own.has_left || !holds(own.who.session, shard) || lease.next_commit >= work.first_round);
     if (own.auditor && is_there && !shadow_of_.contains(shard) && !holds(*own.auditor, shard)) {
       placement_.lend_shadow(shard, *own.auditor, work.first_round);
       shadow_of_[shard] = id;

@@ -15,7 +15,6 @@ Audits::Case& Audits::case_of(SessionId holder, const SessionState& session) {
   const CaseId id = next_case_++;
   by_holder_.emplace(holder, id);
   Case& own = cases_[id];
-  own.holder = holder;
   own.who = session.who(holder);
   return own;
 }
@@ -92,7 +91,7 @@ void Audits::dispute(const CommitKey& commit, SessionId holder) {
 
 void Audits::audit_from_last_commit(CaseId id, Case& own, ShardId shard) {
   const ShardLease& lease = placement_.leases().at(shard);
-  if (lease.holder != own.holder) return;
+  if (lease.holder != own.who.session) return;
   const RoundIndex last = lease.next_commit;
   bool is_beyond = false;
   for (AuditedPiece& piece : own.pieces) {
@@ -235,7 +234,7 @@ std::string Audits::describe(const Case& own, const Place& place) {
 
 void Audits::convict(const Volunteer& who, const Case& own, const Place& place) {
   convict({who, describe(own, place) + " is not what a trusted volunteer gets",
-           who.session == own.holder});
+           who.session == own.who.session});
 }
 
 // ---- What follows ------------------------------------------------------------------------------

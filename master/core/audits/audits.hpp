@@ -137,7 +137,6 @@ class Audits {
   };
 
   struct Case {
-    SessionId holder{};
     Volunteer who;  // the holder
     bool has_left = false;
     std::optional<SessionId> auditor;

@@ -13,9 +13,9 @@ bool Audits::is_standby(ShardId shard, CaseId id) const {
 void Audits::stand_by(CaseId id, Case& own) {
   if (!own.auditor) return;
   const LeaseTable& leases = placement_.leases();
-  if (!own.has_left && sessions_.at(own.holder).phase != SessionPhase::kLeaving) return;
+  if (!own.has_left && sessions_.at(own.who.session).phase != SessionPhase::kLeaving) return;
   std::uint32_t room = placement_.room_to_take_over(*own.auditor);
-  bool is_done = own.open == 0 && (own.has_left || leases.count_held_by(own.holder) == 0);
+  bool is_done = own.open == 0 && (own.has_left || leases.count_held_by(own.who.session) == 0);
   std::vector<ShardId> ready;
   for (const auto& [shard, work] : own.shards) {
     is_done = is_done && !work.is_due();
@@ -23,7 +23,7 @@ void Audits::stand_by(CaseId id, Case& own) {
     const ShardLease& lease = leases.at(shard);
     ShardLease& shadow = placement_.shadows().at(shard);
     const bool is_free = lease.state == LeaseState::kFree;
-    const bool is_leaving = !own.has_left && holds(own.holder, shard);
+    const bool is_leaving = !own.has_left && holds(own.who.session, shard);
     // One that is behind would keep all others waiting: whoever is lent the shard is sooner.
     const bool keeps_up = shadow.state == LeaseState::kReady && work.pending == 0;
     shadow.is_standby =

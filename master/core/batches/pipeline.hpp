@@ -38,13 +38,13 @@ struct BatchRecord {
   std::uint64_t active = 0;
 };
 
-// Nats.
 // The sum of two losses, neither of which is negative; what it cannot hold it holds at its most.
 constexpr std::int64_t add_losses(std::int64_t one, std::int64_t other) {
   constexpr std::int64_t kMost = std::numeric_limits<std::int64_t>::max();
   return one > kMost - other ? kMost : one + other;
 }
 
+// Nats.
 constexpr double to_nats(std::int64_t loss) {
   return static_cast<double>(loss) / 1048576.0;
 }

@@ -13,7 +13,7 @@ namespace gleaner {
 
 struct Divergence {
   enum class Sign : std::uint8_t {
-    kLoss,        // nats an example: of the round, and the lowest that counts before
+    kLoss,        // nats per example: of the round, and of the earlier one that it is compared with
     kCodeLength,  // mean length of hidden codes: of the round, and the longest before it
   };
   Sign sign = Sign::kLoss;

@@ -111,8 +111,8 @@ struct StageTask {
   std::uint32_t part = 0;
   std::uint32_t parts = 1;
   std::shared_ptr<const SparseUpdate> update;
-  LeaseEpoch lease{};              // under which it was sent
-  bool may_have_odd_rows = false;  // a stranger's: wide shards lack some rows
+  LeaseEpoch lease{};        // under which it was sent
+  bool checks_rows = false;  // refuse rows that the checkpoint lacks, which a stranger may name
 };
 
 // Fold a whole round -> Folded.

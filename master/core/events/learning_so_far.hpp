@@ -11,11 +11,11 @@
 namespace gleaner {
 
 struct LearningSoFar {
-  // By this share a round's loss is to be lower to count. So few rounds decide when later ones have
-  // diverged, and these can be audited.
+  // A round is compared with later ones when its loss is lower by this fraction than that of every
+  // such round before. There are few such rounds in a run, so that all of them can be audited.
   static constexpr double kLowerBy = 0.1;
 
-  double lowest_loss = -1;         // of a round that counts, nats an example; negative: none yet
+  double lowest_loss = -1;         // of such a round, nats per example; negative: none yet
   double longest_codes = 0;        // mean length of hidden codes in a round
   double best_p_at_1 = -1;         // of an evaluation
   RoundIndex best_checkpoint = 0;  // the first that had it

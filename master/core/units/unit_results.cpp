@@ -72,8 +72,9 @@ Result<void> Units::add(SessionId id, const SessionState& session, const UnitInF
   // Where audits decide who is right, a difference from an earlier answer convicts nobody.
   auto parts = pipeline_.add_results(std::move(result.batches), unit.wants_gradient, is_audited);
   if (!parts) return parts.error();
-  if (!parts->empty())
+  if (!parts->empty()) {
     outbox_.push(WorkerTask(AddGradientsTask{session.who(id), std::move(*parts)}));
+  }
   for (std::uint64_t i = 0; i < unit.batches; ++i) {
     meter_.carried(pipeline_.at(unit.first + i).examples);
   }

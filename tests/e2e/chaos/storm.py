@@ -225,7 +225,7 @@ class Storm:
             if complaint:
                 self.failures.append(complaint)
         caches = [self.cluster.path(f"volunteer-{slot}") for slot in range(len(self.slots))]
-        kept = {cache / name for cache in caches for name in ("key", "today")}
+        kept = {cache / name for cache in caches for name in ("key", "today", "finished")}
         self.failures += orphans(self.store, kept, self.temporary, *caches)
         for pid in processes_with(self.marker):
             self.failures.append(f"process {pid} is left over")

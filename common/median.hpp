@@ -1,8 +1,10 @@
-// The middle of some values. Pure.
+// The middle of some values, and of all but one of them. Pure.
 #pragma once
 
 #include <algorithm>
 #include <cstddef>
+#include <optional>
+#include <utility>
 #include <vector>
 
 #include "common/check.hpp"
@@ -16,5 +18,29 @@ inline double median(std::vector<double> values) {
   std::nth_element(values.begin(), middle, values.end());
   return *middle;
 }
+
+// The median of some values, and those of what is left without one of them.
+class Medians {
+ public:
+  explicit Medians(std::vector<double> values) : sorted_(std::move(values)) {
+    std::sort(sorted_.begin(), sorted_.end());
+  }
+
+  // Nullopt when there is none.
+  [[nodiscard]] std::optional<double> all() const {
+    return sorted_.empty() ? std::nullopt : std::optional(sorted_[sorted_.size() / 2]);
+  }
+
+  // Without one that is `value`; nullopt when none is left. Requires such a value.
+  [[nodiscard]] std::optional<double> without(double value) const {
+    if (sorted_.size() < 2) return std::nullopt;
+    const auto place = std::lower_bound(sorted_.begin(), sorted_.end(), value) - sorted_.begin();
+    const std::size_t middle = (sorted_.size() - 1) / 2;
+    return sorted_[middle < static_cast<std::size_t>(place) ? middle : middle + 1];
+  }
+
+ private:
+  std::vector<double> sorted_;
+};
 
 }  // namespace gleaner

@@ -4,6 +4,7 @@
 
 #include <utility>
 
+#include "master/core/events/concerns.hpp"
 #include "master/core/events/protocol_error.hpp"
 
 namespace gleaner {
@@ -44,10 +45,17 @@ Effects MasterCore::handle(Event event, Instant now) {
   if (const auto* added = std::get_if<GradientsAdded>(&event); added && !added->error) return {};
   outbox_.set_now(now);
   if (life_.born == Instant{}) life_.born = now;
+  if (concerns_all(event)) look_at_all();
   std::visit([this](auto& e) { on(e); }, event);
   if (!life_.is_done) schedule();
   view_.note_progress();
   return outbox_.take();
+}
+
+void MasterCore::look_at_all() {
+  placement_.look_again();
+  audits_.look_at_all();
+  units_.all_may_begin();
 }
 
 // Decides what to do next. Reads the state that events left, so that the order of events within an
@@ -67,7 +75,7 @@ void MasterCore::schedule() {
   finish_if(rounds_.close());
   if (life_.is_done) return;
   // Closing a round may have found that more is to be audited.
-  audits_.update();
+  for (const SessionId auditor : audits_.update()) units_.may_begin(auditor);
   if (audits_.wants_referee() && !life_.has_called_referee) {
     life_.has_called_referee = true;
     outbox_.tell(RefereeWanted{});
@@ -87,9 +95,17 @@ void MasterCore::schedule() {
 
 // ---- Answers of worker and store ---------------------------------------------------------------
 
+void MasterCore::on(const ForwardDone& event) {
+  pipeline_.forward_done(event);
+  units_.all_may_begin();
+}
+
 void MasterCore::on(BackwardDone& event) {
   pipeline_.backward_done(event.batch);
-  if (input_) input_->gradients_ready(event.batch, std::move(event.packed));
+  if (input_) {
+    input_->gradients_ready(event.batch, std::move(event.packed));
+    units_.all_may_begin();
+  }
   meter_.batch_applied(pipeline_.at(event.batch).examples);
 }
 
@@ -134,6 +150,8 @@ void MasterCore::on(const HistoryRecorded& event) {
 void MasterCore::on(MessageReceived& event) {
   SessionState* const session = sessions_.find(event.session);
   if (session == nullptr) return;  // dropped while the message was on its way
+  units_.may_begin(event.session);
+  if (placement_.is_quiet(*session)) placement_.look_again();
   session->last_heard = outbox_.now();
   if (session->phase != SessionPhase::kIntroducing) {
     sessions_.account(*session).up.add(event.message, event.bytes);
@@ -167,6 +185,14 @@ Result<void> MasterCore::receive(SessionId id, SessionState& session, Message& m
     if (trials_.is_on_trial(id, m->lease)) return trials_.receive(id, *m);
     return placement_.receive(id, *m);
   }
+  if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
+    const bool was_paused = session.is_paused();
+    sessions_.heard(session, *heartbeat);
+    if (session.is_paused() != was_paused) can_do_otherwise(id);
+    return {};
+  }
+  // The others come seldom, and may change what the volunteer can do for others.
+  can_do_otherwise(id);
   if (auto* m = std::get_if<HandOver>(&message)) return placement_.receive(id, session, *m);
   if (auto* m = std::get_if<ShardOffer>(&message)) {
     return placement_.receive(id, session, *m, rounds_.checkpoint(), rounds_.is_folding(),
@@ -174,9 +200,7 @@ Result<void> MasterCore::receive(SessionId id, SessionState& session, Message& m
   }
   if (auto* m = std::get_if<Hello>(&message)) return introduce(id, session, *m);
   if (auto* m = std::get_if<Observe>(&message)) return answer(id, session, *m);
-  if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
-    sessions_.heard(session, *heartbeat);
-  } else if (const auto* leaving = std::get_if<Leaving>(&message)) {
+  if (const auto* leaving = std::get_if<Leaving>(&message)) {
     leave(id, session, *leaving);
   } else if (const auto* goodbye = std::get_if<Goodbye>(&message)) {
     outbox_.close(id);
@@ -185,6 +209,11 @@ Result<void> MasterCore::receive(SessionId id, SessionState& session, Message& m
     return protocol_error("{} is for volunteers to receive, not to send", message_name(message));
   }
   return {};
+}
+
+void MasterCore::can_do_otherwise(SessionId id) {
+  audits_.heard(id);
+  placement_.look_again();
 }
 
 void MasterCore::on(const MessageSent& event) {
@@ -270,6 +299,9 @@ void MasterCore::on(const Tick&) {
       placement_.forget_slowness(id, session);
     }
   }
+  placement_.look_again();
+  audits_.look_at_some();
+  units_.some_may_begin();
   trials_.tick(rounds_.checkpoint(), rounds_.is_folding());
   for (const auto& [id, reason] : ended) {
     outbox_.send(id, Refusal{ErrorCode::kStaleLease,
@@ -338,6 +370,7 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
     outbox_.log(LogLevel::kWarning, "turned_away", session->peer + ": " + reason);
     return;
   }
+  can_do_otherwise(id);
   const std::uint32_t freed =
       placement_.holder_gone(id, session->name(), reason, rounds_.checkpoint());
   units_.abandon(*session);

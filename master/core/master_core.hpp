@@ -68,8 +68,7 @@ class MasterCore {
 
   void on(const SessionClosed& event) { drop_session(event.session, event.reason); }
 
-  void on(const ForwardDone& event) { pipeline_.forward_done(event); }
-
+  void on(const ForwardDone& event);
   void on(BackwardDone& event);
   void on(PointsRead& event);
 
@@ -105,7 +104,12 @@ class MasterCore {
   Result<void> answer(SessionId id, const SessionState& session, const Observe& observe);
   void leave(SessionId id, SessionState& session, const Leaving& leaving);
 
+  // Marks that the volunteer may be able to do something else for others, or nothing more.
+  void can_do_otherwise(SessionId id);
+
   // -- what is next
+  // Marks everything as changed: see concerns.hpp.
+  void look_at_all();
   void schedule();
   void let_leavers_go();
   // Keeps out whoever gave false answers; the end of the run if the model may hold some.

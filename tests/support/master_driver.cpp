@@ -304,7 +304,10 @@ Event MasterDriver::answer(const RecordEvaluationTask&) {
 // ---- What comes out ----------------------------------------------------------------------------
 
 void MasterDriver::handle(Event event) {
-  for (Effect& effect : core_.handle(std::move(event), now_)) {
+  before(event);
+  Effects effects = core_.handle(std::move(event), now_);
+  after();
+  for (Effect& effect : effects) {
     if (done) throw std::logic_error("an effect after Done");
     std::visit([this](auto& e) { perform(e); }, effect);
   }

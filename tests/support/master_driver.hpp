@@ -138,6 +138,9 @@ class MasterDriver {
   std::deque<double> precisions;            // P@1 of the evaluations to come; then 0.5
   std::map<BatchIndex, float> input_rates;  // of backward tasks
   std::function<double(BatchIndex)> code_length = [](BatchIndex) { return 1.0; };
+  // Told of every event before the core handles it, and once it has.
+  std::function<void(const Event&)> before = [](const Event&) {};
+  std::function<void()> after = [] {};
   std::optional<FoldTask> last_fold;
   std::optional<ReadChunkTask> last_read;
 

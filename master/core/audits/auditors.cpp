@@ -7,6 +7,16 @@
 #include "master/core/audits/audits.hpp"
 
 namespace gleaner {
+namespace {
+
+// Cases that are looked at after one event, and volunteers that could audit them; what is left is
+// looked at after the next events.
+constexpr std::size_t kCasesMax = 128;
+constexpr std::size_t kCandidatesMax = 4096;
+// Volunteers who could audit a case, among whom one is chosen.
+constexpr int kAbleMax = 64;
+
+}  // namespace
 
 bool Audits::needs(const Case& own, ShardId shard, const ShardWork& work) {
   if (work.is_due()) return true;
@@ -14,33 +24,41 @@ bool Audits::needs(const Case& own, ShardId shard, const ShardWork& work) {
          lot_.is_drawn(own.who.identity, placement_.leases().at(shard).next_commit);
 }
 
-std::optional<SessionId> Audits::choose_auditor(const Case& own) const {
-  std::optional<SessionId> best;
-  std::tuple<bool, bool, double> best_cost;
-  for (const auto& [id, session] : sessions_.all()) {
-    const bool is_able =
-        session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused();
-    if (!is_able || id == own.who.session || outbox_.now() < session.held_back_until) continue;
-    if (own.dissent && !session.is_trusted()) continue;
-    // The round waits for its auditors. Where newcomers cannot prove themselves otherwise, they may
-    // be the first.
-    const bool is_new = placement_.is_newcomer(session);
-    if (session.is_on_trial || (is_new && sessions_.tries_newcomers())) continue;
-    // Who came by one invite may be one person.
-    if (!session.is_trusted() && session.standing.invite == own.who.invite) continue;
-    if (!placement_.has_room_for_shadows(id, session, own.shards.size()) || holds_of(own, id)) {
-      continue;
-    }
+bool Audits::can_audit(SessionId id, const SessionState& session, const Case& own) const {
+  const bool is_able =
+      session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused();
+  if (!is_able || id == own.who.session || sessions_.is_held_back(session)) return false;
+  if (own.dissent && !session.is_trusted()) return false;
+  // The round waits for its auditors. Where newcomers cannot prove themselves otherwise, they may
+  // be the first.
+  const bool is_new = placement_.is_newcomer(session);
+  if (session.is_on_trial || (is_new && sessions_.tries_newcomers())) return false;
+  // Who came by one invite may be one person.
+  if (!session.is_trusted() && session.standing.invite == own.who.invite) return false;
+  return placement_.has_room_for_shadows(id, session, own.shards.size()) && !holds_of(own, id);
+}
+
+std::optional<SessionId> Audits::choose_auditor(const Case& own) {
+  using Cost = std::tuple<bool, bool, double, SessionId>;
+  std::optional<Cost> best;
+  // One of a few is as good as one of all: from where the last was found on, in turn.
+  auto next = sessions_.all().upper_bound(last_auditor_);
+  int able = 0;
+  for (std::size_t left = sessions_.all().size(); left > 0 && able < kAbleMax; --left, ++next) {
+    if (next == sessions_.all().end()) next = sessions_.all().begin();
+    const auto& [id, session] = *next;
+    ++candidates_;
+    if (!can_audit(id, session, own)) continue;
+    ++able;
     const std::uint32_t held = placement_.shards_at(id);
     // The referee does what nobody else can.
-    const std::tuple cost(session.is_referee() && !own.dissent, is_new,
-                          held / std::max(session.speed, 1.0));
-    if (!best || cost < best_cost) {
-      best = id;
-      best_cost = cost;
-    }
+    const Cost cost(session.is_referee() && !own.dissent, placement_.is_newcomer(session),
+                    held / std::max(session.speed, 1.0), id);
+    if (!best || cost < *best) best = cost;
   }
-  return best;
+  if (!best) return std::nullopt;
+  last_auditor_ = std::get<SessionId>(*best);
+  return last_auditor_;
 }
 
 bool Audits::holds(SessionId id, ShardId shard) const {
@@ -58,9 +76,12 @@ void Audits::release(ShardId shard) {
   const ShardLease& shadow = placement_.shadows().at(shard);
   if (shadow.state != LeaseState::kFree) {
     outbox_.send(shadow.holder, Revoke{{shard, shadow.epoch}});
+    able_.insert(shadow.holder);
     placement_.shadows().release(shard, outbox_.now());
+    placement_.look_again();
   }
   shadow_of_.erase(shard);
+  changed(shard);
 }
 
 std::pair<RoundIndex, Audits::CaseId> Audits::urgency(CaseId id) const {
@@ -75,16 +96,17 @@ std::pair<RoundIndex, Audits::CaseId> Audits::urgency(CaseId id) const {
   return {first, id};
 }
 
-void Audits::dismiss_auditor(CaseId id, Case& own) {
+void Audits::dismiss_auditor(Case& own) {
   for (const auto& [shard, work] : own.shards) {
-    if (serves(shard, id)) release(shard);
+    if (serves(shard, own.id)) release(shard);
   }
   if (own.auditor) {
     std::set<CaseId>& others = by_auditor_.at(*own.auditor);
-    others.erase(id);
+    others.erase(own.id);
     if (others.empty()) by_auditor_.erase(*own.auditor);
   }
   own.auditor.reset();
+  mark(own);
   // This auditor may have sent commits before the holder did. They must not count as the next
   // auditor's.
   std::erase_if(own.commits, [](const auto& entry) { return entry.second.claimed.empty(); });
@@ -92,7 +114,7 @@ void Audits::dismiss_auditor(CaseId id, Case& own) {
   count_pending(own);
 }
 
-void Audits::release_misplaced(CaseId id, Case& own) {
+void Audits::release_misplaced(Case& own) {
   const std::optional<std::uint64_t> number = next_of(own);
   if (!own.auditor || !number) return;
   const SessionState& auditor = sessions_.at(*own.auditor);
@@ -101,7 +123,7 @@ void Audits::release_misplaced(CaseId id, Case& own) {
     const ShardLease& shadow = placement_.shadows().at(lease.shard);
     const bool owes = auditor.has_unit_out(lease.shard, run_.plan.batch_count()) ||
                       shadow.next_batch >= run_.plan.round_end(shadow.next_commit);
-    if (!serves(lease.shard, id) || shadow.state != LeaseState::kReady || owes ||
+    if (!serves(lease.shard, own.id) || shadow.state != LeaseState::kReady || owes ||
         shadow.next_batch == piece.unit.first) {
       continue;
     }
@@ -112,19 +134,28 @@ void Audits::release_misplaced(CaseId id, Case& own) {
   }
 }
 
-void Audits::update_shadows(CaseId id, Case& own) {
-  release_misplaced(id, own);
+std::map<ShardId, Audits::ShardWork>::iterator Audits::forget_work(
+    Case& own, std::map<ShardId, ShardWork>::iterator work) {
+  const auto cases = cases_on_.find(work->first);
+  cases->second.erase(own.id);
+  if (cases->second.empty()) cases_on_.erase(cases);
+  return own.shards.erase(work);
+}
+
+void Audits::update_shadows(Case& own) {
+  release_misplaced(own);
+  contending_.erase(own.id);
   for (auto entry = own.shards.begin(); entry != own.shards.end();) {
     const auto& [shard, work] = *entry;
-    if (!needs(own, shard, work) && !is_standby(shard, id)) {
-      if (serves(shard, id)) release(shard);
-      entry = own.shards.erase(entry);
+    if (!needs(own, shard, work) && !is_standby(shard, own.id)) {
+      if (serves(shard, own.id)) release(shard);
+      entry = forget_work(own, entry);
       continue;
     }
     const auto other = shadow_of_.find(shard);
-    if (own.auditor && work.is_due() && other != shadow_of_.end() && other->second != id &&
-        urgency(id) < urgency(other->second)) {
-      dismiss_auditor(other->second, cases_.at(other->second));
+    if (own.auditor && work.is_due() && other != shadow_of_.end() && other->second != own.id) {
+      contending_.insert(own.id);
+      if (urgency(own.id) < urgency(other->second)) dismiss_auditor(cases_.at(other->second));
     }
     // The commit that it begins from must be stored, and must be the one that the holder sent: what
     // is stored may be an earlier holder's until then.
@@ -134,41 +165,103 @@ void Audits::update_shadows(CaseId id, Case& own) {
         (own.has_left || !holds(own.who.session, shard) || lease.next_commit >= work.first_round);
     if (own.auditor && is_there && !shadow_of_.contains(shard) && !holds(*own.auditor, shard)) {
       placement_.lend_shadow(shard, *own.auditor, work.first_round);
-      shadow_of_[shard] = id;
+      shadow_of_[shard] = own.id;
     }
     ++entry;
   }
 }
 
-bool Audits::can_go_on(CaseId id, const Case& own) const {
+bool Audits::can_go_on(const Case& own) const {
   const SessionState& auditor = sessions_.at(*own.auditor);
   const auto missing = std::ranges::count_if(
-      own.shards, [&](const auto& entry) { return !serves(entry.first, id); });
+      own.shards, [&](const auto& entry) { return !serves(entry.first, own.id); });
   const bool has_room =
       placement_.has_room_for_shadows(*own.auditor, auditor, static_cast<std::size_t>(missing));
   return has_room && !auditor.is_paused() && !holds_of(own, *own.auditor);
 }
 
-void Audits::update_auditor(CaseId id, Case& own) {
-  if (own.auditor && !can_go_on(id, own)) dismiss_auditor(id, own);
-  if (own.auditor || own.open == 0) return;
+void Audits::update_auditor(Case& own) {
+  if (own.auditor && !can_go_on(own)) dismiss_auditor(own);
+  if (own.auditor || own.open == 0) {
+    waiting_.erase(own.id);
+    return;
+  }
+  if (candidates_ >= kCandidatesMax) return mark(own);
   own.auditor = choose_auditor(own);
-  if (own.auditor) by_auditor_[*own.auditor].insert(id);
-  wants_referee_ = wants_referee_ || !own.auditor;
+  if (own.auditor) {
+    by_auditor_[*own.auditor].insert(own.id);
+    waiting_.erase(own.id);
+  } else {
+    waiting_.insert(own.id);
+  }
 }
 
-void Audits::update() {
-  wants_referee_ = false;
-  for (auto entry = cases_.begin(); entry != cases_.end();) {
-    auto& [id, own] = *entry;
-    update_auditor(id, own);
-    stand_by(id, own);
-    update_shadows(id, own);
-    const bool is_done = own.has_left && own.open == 0;
-    if (is_done) dismiss_auditor(id, own);
-    const bool may_be_audited = has_excused(own, run_.plan.round_count());
-    entry = is_done && !may_be_audited ? cases_.erase(entry) : std::next(entry);
+// ---- Where something has changed ---------------------------------------------------------------
+
+void Audits::heard(SessionId id) {
+  due_.insert(waiting_.begin(), waiting_.end());
+  if (const auto held = by_holder_.find(id); held != by_holder_.end()) due_.insert(held->second);
+  if (const auto audited = by_auditor_.find(id); audited != by_auditor_.end()) {
+    due_.insert(audited->second.begin(), audited->second.end());
   }
+}
+
+void Audits::look_at_some() {
+  due_.insert(waiting_.begin(), waiting_.end());
+  auto next = cases_.upper_bound(last_looked_at_);
+  for (std::size_t left = std::min(cases_.size(), kCasesMax); left > 0; --left, ++next) {
+    if (next == cases_.end()) next = cases_.begin();
+    last_looked_at_ = next->first;
+    due_.insert(next->first);
+  }
+}
+
+void Audits::changed(ShardId shard) {
+  const auto cases = cases_on_.find(shard);
+  if (cases != cases_on_.end()) due_.insert(cases->second.begin(), cases->second.end());
+}
+
+std::optional<Audits::CaseId> Audits::next_due(std::optional<CaseId> last) {
+  for (LeaseTable* const table : {&placement_.leases(), &placement_.shadows()}) {
+    const std::set<ShardId> shards = table->take_changed();
+    for (const ShardId shard : shards) changed(shard);
+    if (!shards.empty()) due_.insert(waiting_.begin(), waiting_.end());
+  }
+  const auto due = last ? due_.upper_bound(*last) : due_.begin();
+  if (due == due_.end()) return std::nullopt;
+  const CaseId next = *due;
+  due_.erase(due);
+  return next;
+}
+
+void Audits::look_at(Case& own) {
+  update_auditor(own);
+  stand_by(own);
+  update_shadows(own);
+  if (own.auditor) able_.insert(*own.auditor);
+  if (!own.has_left || own.open > 0) return;
+  if (own.auditor) dismiss_auditor(own);
+  if (has_excused(own, run_.plan.round_count())) return;
+  contending_.erase(own.id);
+  for (auto work = own.shards.begin(); work != own.shards.end();) work = forget_work(own, work);
+  cases_.erase(own.id);
+}
+
+std::set<SessionId> Audits::update() {
+  if (std::exchange(is_all_due_, false) || run_.config.looks_at_all) {
+    for (const auto& [id, own] : cases_) due_.insert(due_.end(), id);
+  }
+  candidates_ = 0;
+  std::optional<CaseId> last;
+  for (std::size_t cases = 0; cases < kCasesMax; ++cases) {
+    const std::optional<CaseId> next = next_due(last);
+    if (!next) break;
+    last = next;
+    const auto found = cases_.find(*next);
+    if (found == cases_.end()) continue;
+    look_at(found->second);
+  }
+  return std::exchange(able_, {});
 }
 
 }  // namespace gleaner

@@ -15,20 +15,30 @@ Audits::Case& Audits::case_of(SessionId holder, const SessionState& session) {
   const CaseId id = next_case_++;
   by_holder_.emplace(holder, id);
   Case& own = cases_[id];
+  own.id = id;
   own.who = session.who(holder);
   return own;
 }
 
-void Audits::opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round) {
-  for (const LeaseRef& lease : shards) {
-    ++own.shards.try_emplace(lease.shard, ShardWork{round, 0, 0}).first->second.open;
-  }
-  ++own.open;
+Audits::ShardWork& Audits::work_on(Case& own, ShardId shard, RoundIndex round) {
+  const auto [work, is_new] = own.shards.try_emplace(shard, ShardWork{round, 0, 0});
+  if (is_new) cases_on_[shard].insert(own.id);
+  return work->second;
 }
 
-void Audits::confirmed(Case& own, const std::vector<LeaseRef>& shards) {
+void Audits::opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round) {
+  for (const LeaseRef& lease : shards) ++work_on(own, lease.shard, round).open;
+  ++own.open;
+  ++open_in_[round];
+  due_.insert(contending_.begin(), contending_.end());
+}
+
+void Audits::confirmed(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round) {
   for (const LeaseRef& lease : shards) --own.shards.at(lease.shard).open;
   --own.open;
+  const auto open = open_in_.find(round);
+  if (--open->second == 0) open_in_.erase(open);
+  due_.insert(contending_.begin(), contending_.end());
 }
 
 void Audits::answered(SessionId holder, const SessionState& session, AuditedPiece piece) {
@@ -41,6 +51,7 @@ void Audits::answered(SessionId holder, const SessionState& session, AuditedPiec
     for (const LeaseRef& lease : piece.unit.leases) ++own.shards.at(lease.shard).pending;
   }
   own.pieces.push_back(std::move(piece));
+  mark(own);
 }
 
 bool Audits::is_over(const AuditedPiece& piece) const {
@@ -48,13 +59,13 @@ bool Audits::is_over(const AuditedPiece& piece) const {
          (piece.is_confirmed && piece.unit.kind == UnitInFlight::Kind::kEvaluate);
 }
 
-void Audits::count_pending(Case& own) const {
+void Audits::count_pending(Case& own) {
   for (auto& [shard, work] : own.shards) work.pending = 0;
   for (std::uint64_t i = own.next_piece - own.first_piece; i < own.pieces.size(); ++i) {
     const AuditedPiece& piece = own.pieces[i];
     if (is_over(piece)) continue;
     for (const LeaseRef& lease : piece.unit.leases) {
-      ++own.shards.try_emplace(lease.shard, ShardWork{piece.round, 0, 0}).first->second.pending;
+      ++work_on(own, lease.shard, piece.round).pending;
     }
   }
 }
@@ -62,6 +73,7 @@ void Audits::count_pending(Case& own) const {
 void Audits::committed(SessionId holder, const SessionState& session, const CommitKey& commit,
                        const Fingerprint& content) {
   Case& own = case_of(holder, session);
+  mark(own);
   const auto& [round, shard] = commit;
   CommitClaim& claim = own.commits[commit];
   claim.is_excused = !lot_.is_drawn(own.who.identity, round);
@@ -71,14 +83,14 @@ void Audits::committed(SessionId holder, const SessionState& session, const Comm
     opened(own, {{shard, LeaseEpoch{}}}, round);
   }
   if (!std::ranges::count(claim.claimed, content)) claim.claimed.push_back(content);
-  if (again) check_commit(by_holder_.at(holder), own, commit, *again);
+  if (again) check_commit(own, commit, *again);
 }
 
-void Audits::begin_no_later(CaseId id, Case& own, ShardId shard, RoundIndex round) {
+void Audits::begin_no_later(Case& own, ShardId shard, RoundIndex round) {
   const auto work = own.shards.find(shard);
   if (work == own.shards.end() || work->second.first_round <= round) return;
   work->second.first_round = round;
-  dismiss_auditor(id, own);
+  dismiss_auditor(own);
 }
 
 void Audits::dispute(const CommitKey& commit, SessionId holder) {
@@ -86,10 +98,10 @@ void Audits::dispute(const CommitKey& commit, SessionId holder) {
   audit_after_all(round);
   const auto held = by_holder_.find(holder);
   if (held == by_holder_.end()) return;
-  begin_no_later(held->second, cases_.at(held->second), shard, round);
+  begin_no_later(cases_.at(held->second), shard, round);
 }
 
-void Audits::audit_from_last_commit(CaseId id, Case& own, ShardId shard) {
+void Audits::audit_from_last_commit(Case& own, ShardId shard) {
   const ShardLease& lease = placement_.leases().at(shard);
   if (lease.holder != own.who.session) return;
   const RoundIndex last = lease.next_commit;
@@ -99,12 +111,17 @@ void Audits::audit_from_last_commit(CaseId id, Case& own, ShardId shard) {
         std::ranges::any_of(piece.unit.leases, [&](const LeaseRef& l) { return l.shard == shard; });
     if (!is_on || piece.round <= last || piece.is_excused) continue;
     // That round waits for it, or the auditor could come too late to begin there.
+    if (piece.is_open()) {
+      const auto open = open_in_.find(piece.round);
+      if (--open->second == 0) open_in_.erase(open);
+      ++open_in_[last];
+    }
     piece.round = last;
     is_beyond = true;
   }
   if (!is_beyond) return;
-  draw_excused(id, own, last);
-  begin_no_later(id, own, shard, last);
+  draw_excused(own, last);
+  begin_no_later(own, shard, last);
 }
 
 // ---- The same again ----------------------------------------------------------------------------
@@ -146,6 +163,7 @@ std::optional<UnitInFlight> Audits::next(SessionId auditor) const {
 
 void Audits::issued(const UnitInFlight& unit) {
   Case& own = cases_.at(unit.audit->case_id);
+  mark(own);
   own.next_piece = unit.audit->piece + 1;
   for (const LeaseRef& lease : unit.leases) --own.shards.at(lease.shard).pending;
   if (unit.kind != UnitInFlight::Kind::kTrain) return;
@@ -163,10 +181,11 @@ void Audits::answered_again(SessionId auditor, const UnitInFlight& unit,
   const std::uint64_t number = unit.audit->piece;
   if (number < own.first_piece || number >= own.first_piece + own.pieces.size()) return;
   AuditedPiece& piece = own.pieces[number - own.first_piece];
-  if (!agree(found->first, own, {number, {}}, piece.claimed, answer)) return;
+  mark(own);
+  if (!agree(own, {number, {}}, piece.claimed, answer)) return;
   if (piece.is_confirmed) return;
   piece.is_confirmed = true;
-  confirmed(own, piece.unit.leases);
+  confirmed(own, piece.unit.leases, piece.round);
   if (piece.unit.kind == UnitInFlight::Kind::kEvaluate) evaluations_.push_back(piece);
 }
 
@@ -174,28 +193,28 @@ void Audits::committed_again(SessionId auditor, const CommitKey& commit,
                              const Fingerprint& content) {
   const auto serves = shadow_of_.find(commit.second);
   if (serves == shadow_of_.end()) return;
-  const CaseId id = serves->second;
-  Case& own = cases_.at(id);
+  Case& own = cases_.at(serves->second);
   if (own.auditor != auditor) return;
-  check_commit(id, own, commit, content);
+  check_commit(own, commit, content);
 }
 
-void Audits::check_commit(CaseId id, Case& own, const CommitKey& key, const Fingerprint& again) {
+void Audits::check_commit(Case& own, const CommitKey& key, const Fingerprint& again) {
+  mark(own);
   CommitClaim& claim = own.commits[key];
   for (const Fingerprint& claimed : claim.claimed) {
-    if (!agree(id, own, {std::nullopt, key}, claimed, again)) return;
+    if (!agree(own, {std::nullopt, key}, claimed, again)) return;
   }
   const bool was_open = claim.is_open();
   claim.again = again;
   if (!was_open) return;
-  confirmed(own, {{key.second, LeaseEpoch{}}});
+  confirmed(own, {{key.second, LeaseEpoch{}}}, key.first);
   const SessionState& auditor = sessions_.at(*own.auditor);
   confirmed_by_[key] = {auditor.standing.identity, auditor.name()};
 }
 
 // ---- Differences -------------------------------------------------------------------------------
 
-bool Audits::agree(CaseId id, Case& own, const Place& place, const Fingerprint& claimed,
+bool Audits::agree(Case& own, const Place& place, const Fingerprint& claimed,
                    const Fingerprint& again) {
   const SessionState* const auditor = own.auditor ? sessions_.find(*own.auditor) : nullptr;
   const bool is_same = claimed == again;
@@ -215,7 +234,7 @@ bool Audits::agree(CaseId id, Case& own, const Place& place, const Fingerprint& 
                           "and decides",
                           describe(own, place), own.who.name,
                           auditor == nullptr ? "another" : auditor->name()));
-  dismiss_auditor(id, own);
+  dismiss_auditor(own);
   return false;
 }
 
@@ -241,13 +260,13 @@ void Audits::convict(const Volunteer& who, const Case& own, const Place& place) 
 
 void Audits::session_gone(SessionId id) {
   if (const auto held = by_holder_.find(id); held != by_holder_.end()) {
-    const CaseId own = held->second;
-    Case& left = cases_.at(own);
+    Case& left = cases_.at(held->second);
+    mark(left);
     left.has_left = true;
     by_holder_.erase(held);
     const auto shards = left.shards;
-    for (const auto& [shard, work] : shards) audit_from_last_commit(own, left, shard);
-    stand_by(own, left);
+    for (const auto& [shard, work] : shards) audit_from_last_commit(left, shard);
+    stand_by(left);
   }
   auditor_leaves(id);
 }
@@ -256,7 +275,7 @@ void Audits::auditor_leaves(SessionId id) {
   const auto audited = by_auditor_.find(id);
   if (audited == by_auditor_.end()) return;
   const std::set<CaseId> cases = audited->second;
-  for (const CaseId one : cases) dismiss_auditor(one, cases_.at(one));
+  for (const CaseId one : cases) dismiss_auditor(cases_.at(one));
 }
 
 bool Audits::is_excused(const AuditedPiece& piece, RoundIndex last) const {
@@ -282,11 +301,11 @@ std::vector<KeyId> Audits::excused_in(RoundIndex round) const {
 
 bool Audits::audit_after_all(RoundIndex round) {
   bool is_any = false;
-  for (auto& [id, own] : cases_) is_any = draw_excused(id, own, round) || is_any;
+  for (auto& [id, own] : cases_) is_any = draw_excused(own, round) || is_any;
   return is_any;
 }
 
-bool Audits::draw_excused(CaseId id, Case& own, RoundIndex last) {
+bool Audits::draw_excused(Case& own, RoundIndex last) {
   if (!has_excused(own, last)) return false;
   const auto open = [&](const std::vector<LeaseRef>& leases, RoundIndex first) {
     lot_.draw(own.who.identity, first);
@@ -306,7 +325,7 @@ bool Audits::draw_excused(CaseId id, Case& own, RoundIndex last) {
     if (first > last || !std::exchange(claim.is_excused, false)) continue;
     open({{shard, LeaseEpoch{}}}, first);
   }
-  dismiss_auditor(id, own);
+  dismiss_auditor(own);
   return true;
 }
 
@@ -321,6 +340,7 @@ void Audits::count_confirmed_rounds(const Case& own, RoundIndex checkpoint) {
 
 void Audits::decided(RoundIndex checkpoint) {
   checkpoint_ = checkpoint;
+  look_at_all();
   lot_.forget_before(checkpoint);
   std::erase_if(confirmed_by_, [&](const auto& entry) { return entry.first.first < checkpoint; });
   for (auto& [id, own] : cases_) {
@@ -343,15 +363,7 @@ void Audits::decided(RoundIndex checkpoint) {
 }
 
 bool Audits::is_clear(RoundIndex round) const {
-  for (const auto& [id, own] : cases_) {
-    for (const AuditedPiece& piece : own.pieces) {
-      if (piece.round <= round && piece.is_open()) return false;
-    }
-    for (const auto& [key, claim] : own.commits) {
-      if (key.first <= round && claim.is_open()) return false;
-    }
-  }
-  return convictions_.empty();
+  return convictions_.empty() && (open_in_.empty() || open_in_.begin()->first > round);
 }
 
 std::pair<KeyId, std::string> Audits::auditor_of(RoundIndex round, ShardId shard) const {

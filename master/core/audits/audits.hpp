@@ -70,12 +70,25 @@ class Audits {
   void answered_again(SessionId auditor, const UnitInFlight& unit, const Fingerprint& answer);
   void committed_again(SessionId auditor, const CommitKey& commit, const Fingerprint& content);
 
+  // -- what may have changed since the last update()
+  // Something about a volunteer: it can do more or less for others.
+  void heard(SessionId id);
+  // Something about a shard: more is stored of it, or was said of it.
+  void changed(ShardId shard);
+
+  // Anything.
+  void look_at_all() { is_all_due_ = true; }
+
+  // Time has passed: cases that wait for an auditor, and some others in turn.
+  void look_at_some();
+
   // -- what follows
   // An answer is known to be false without an audit.
   void convict(Conviction guilty) { convictions_.push_back(std::move(guilty)); }
 
-  // Appoints auditors, lends them shards, and takes back what no case needs.
-  void update();
+  // Appoints auditors, lends them shards, and takes back what no case needs, where something has
+  // changed. Returns who may have something to begin.
+  std::set<SessionId> update();
   void session_gone(SessionId id);
   // It does no more for others.
   void auditor_leaves(SessionId id);
@@ -98,7 +111,7 @@ class Audits {
   [[nodiscard]] std::vector<Conviction> take_convictions();
 
   // Whether a case waits for a trusted volunteer, or for any, and none is here.
-  [[nodiscard]] bool wants_referee() const { return wants_referee_; }
+  [[nodiscard]] bool wants_referee() const { return !waiting_.empty(); }
 
   // Says what holds round `round` up: "ann to do again what bob has done". Empty when it is clear.
   [[nodiscard]] std::string waiting_for(RoundIndex round) const;
@@ -136,7 +149,10 @@ class Audits {
     [[nodiscard]] bool is_due() const { return open > 0 || pending > 0; }
   };
 
+  using CaseId = std::uint64_t;
+
   struct Case {
+    CaseId id = 0;
     Volunteer who;  // the holder
     bool has_left = false;
     std::optional<SessionId> auditor;
@@ -149,44 +165,55 @@ class Audits {
     std::optional<Dissent> dissent;
   };
 
-  using CaseId = std::uint64_t;
-
   Case& case_of(SessionId holder, const SessionState& session);
-  // A claim on these shards is made, or confirmed.
-  static void opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
-  static void confirmed(Case& own, const std::vector<LeaseRef>& shards);
+  // The case's work on the shard, which begins with the round if there is none yet.
+  ShardWork& work_on(Case& own, ShardId shard, RoundIndex round);
+  // Forgets an entry of the case's shards, and returns the next one.
+  std::map<ShardId, ShardWork>::iterator forget_work(Case& own,
+                                                     std::map<ShardId, ShardWork>::iterator work);
+  // A claim of the round on these shards is made, or confirmed.
+  void opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
+  void confirmed(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
   // Counts the pieces from `next_piece` on.
-  void count_pending(Case& own) const;
+  void count_pending(Case& own);
   // Whether the auditor's answer stands against the holder's claim; the case may lose its auditor.
-  bool agree(CaseId id, Case& own, const Place& place, const Fingerprint& claimed,
-             const Fingerprint& again);
+  bool agree(Case& own, const Place& place, const Fingerprint& claimed, const Fingerprint& again);
   // The auditor sent this commit.
-  void check_commit(CaseId id, Case& own, const CommitKey& key, const Fingerprint& again);
+  void check_commit(Case& own, const CommitKey& key, const Fingerprint& again);
   // Audits what is excused in the rounds up to `last`. False when nothing is.
-  bool draw_excused(CaseId id, Case& own, RoundIndex last);
+  bool draw_excused(Case& own, RoundIndex last);
   // The holder of the shard is gone. If it began a round without committing the one before, the
   // store lacks the rows that this work began from: it is audited from the round before.
-  void audit_from_last_commit(CaseId id, Case& own, ShardId shard);
+  void audit_from_last_commit(Case& own, ShardId shard);
   // The work on the shard is audited from the beginning of the round, if not from an earlier one.
-  void begin_no_later(CaseId id, Case& own, ShardId shard, RoundIndex round);
+  void begin_no_later(Case& own, ShardId shard, RoundIndex round);
   // Whether something of the open rounds up to `last` is excused: the piece, or anything.
   [[nodiscard]] bool is_excused(const AuditedPiece& piece, RoundIndex last) const;
   [[nodiscard]] bool has_excused(const Case& own, RoundIndex last) const;
   // The whole rounds of the case before `checkpoint` count for its holder.
   void count_confirmed_rounds(const Case& own, RoundIndex checkpoint);
   void convict(const Volunteer& who, const Case& own, const Place& place);
+
+  // update() is to look at the case.
+  void mark(const Case& own) { due_.insert(own.id); }
+
+  // The next case that update() is to look at, behind `last`.
+  [[nodiscard]] std::optional<CaseId> next_due(std::optional<CaseId> last);
+  // Looks at the case. It may be gone then.
+  void look_at(Case& own);
   // "the answer for batches 12 to 15".
   [[nodiscard]] static std::string describe(const Case& own, const Place& place);
 
-  [[nodiscard]] std::optional<SessionId> choose_auditor(const Case& own) const;
+  [[nodiscard]] bool can_audit(SessionId id, const SessionState& session, const Case& own) const;
+  [[nodiscard]] std::optional<SessionId> choose_auditor(const Case& own);
   // Two cases may need one shard: that goes first which holds up the earlier round.
   [[nodiscard]] std::pair<RoundIndex, CaseId> urgency(CaseId id) const;
-  void dismiss_auditor(CaseId id, Case& own);
+  void dismiss_auditor(Case& own);
   // One that pauses would hold the round up; one without room for the shards that the case has
   // come to, or that has been lent one of them itself, cannot do the case.
-  [[nodiscard]] bool can_go_on(CaseId id, const Case& own) const;
+  [[nodiscard]] bool can_go_on(const Case& own) const;
   // Gives the case an auditor if it needs one.
-  void update_auditor(CaseId id, Case& own);
+  void update_auditor(Case& own);
   // Whether a new auditor need not do it: its round has been folded, or it changes no shard.
   [[nodiscard]] bool is_over(const AuditedPiece& piece) const;
   // The piece to be sent next, by number.
@@ -196,16 +223,16 @@ class Audits {
   // Takes back shadows that cannot come to the next piece, to be lent again: all earlier pieces are
   // done on them, and they stand elsewhere than where it begins. So it is when the holder began a
   // round again, or got a shard back later.
-  void release_misplaced(CaseId id, Case& own);
+  void release_misplaced(Case& own);
   // Lends the auditor what it needs, and takes back what it does not.
-  void update_shadows(CaseId id, Case& own);
+  void update_shadows(Case& own);
   // Whether the session holds the shard, and not as a shadow.
   [[nodiscard]] bool holds(SessionId id, ShardId shard) const;
   // Whether the session holds a shard of the case itself that is due.
   [[nodiscard]] bool holds_of(const Case& own, SessionId id) const;
   // Hot standby (standby.cpp): when a holder is gone, its auditor goes on with its shards from
   // where it stood, as soon as the auditor has done the case. Until then nobody is lent them.
-  void stand_by(CaseId id, Case& own);
+  void stand_by(Case& own);
   void go_on(const Case& own, const std::vector<ShardId>& shards);
   // The new holder's work goes on from pieces that it has done as an auditor.
   void inherit(SessionId heir, const Case& from);
@@ -228,8 +255,18 @@ class Audits {
   std::vector<AuditedPiece> evaluations_;
   std::vector<Conviction> convictions_;
   CaseId next_case_ = 0;
-  RoundIndex checkpoint_ = 0;  // all earlier rounds are folded, or about to be
-  bool wants_referee_ = false;
+  RoundIndex checkpoint_ = 0;                    // all earlier rounds are folded, or about to be
+  std::map<RoundIndex, std::uint64_t> open_in_;  // answers and commits that nobody has confirmed
+  // -- for update()
+  std::set<CaseId> due_;
+  bool is_all_due_ = false;
+  std::map<ShardId, std::set<CaseId>> cases_on_;  // with work on the shard
+  std::set<CaseId> waiting_;                      // for somebody who can audit them
+  std::set<CaseId> contending_;                   // for a shard that another is audited on
+  std::set<SessionId> able_;                      // to begin something, perhaps
+  std::size_t candidates_ = 0;                    // for auditors, looked at in this update
+  SessionId last_auditor_{};
+  CaseId last_looked_at_ = 0;  // with the passing of time
 };
 
 }  // namespace gleaner

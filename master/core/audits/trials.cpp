@@ -142,8 +142,8 @@ void Trials::tick(RoundIndex checkpoint, bool is_folding) {
 
 bool Trials::may_begin(SessionId id, const SessionState& session) const {
   if (session.phase != SessionPhase::kActive || session.awaits_offer || session.is_paused() ||
-      session.is_on_trial || outbox_.now() < session.held_back_until ||
-      placement_.shards_at(id) > 0 || audits_.is_auditor(id) || !session.units.empty()) {
+      session.is_on_trial || sessions_.is_held_back(session) || placement_.shards_at(id) > 0 ||
+      audits_.is_auditor(id) || !session.units.empty()) {
     return false;
   }
   return kTrialsPerInvite > std::ranges::count_if(trials_, [&](const auto& entry) {

@@ -62,6 +62,9 @@ struct CoreConfig {
   std::uint64_t audit_secret = 0;
   // Under other modes: an earlier start was adaptive, so that checkpoints may hold unaudited work.
   bool holds_unaudited = false;
+  // For tests: at every event everything is looked at, and not what it may have changed alone. No
+  // effect differs.
+  bool looks_at_all = false;
 };
 
 // Where a run stands when the master starts.

@@ -1,6 +1,9 @@
 #include "master/core/placement/balancer.hpp"
 
 #include <algorithm>
+#include <functional>
+#include <iterator>
+#include <queue>
 #include <utility>
 
 namespace gleaner {
@@ -28,38 +31,47 @@ std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uin
   // Give each remaining shard to the volunteer that would finish it first. Exceed limits only when
   // all volunteers have reached theirs.
   for (const bool is_limited : {true, false}) {
-    for (; given < shards; ++given) {
-      std::optional<std::size_t> first;
-      double soonest = 0;
-      for (std::size_t i = 0; i < holders.size(); ++i) {
-        const double done = (shares[i] + 1) / speed_of(holders[i]);
-        const bool is_full =
-            shares[i] >= holders[i].capacity || (is_limited && shares[i] >= holders[i].limit);
-        if (is_full || (first && done >= soonest)) continue;
-        first = i;
-        soonest = done;
-      }
-      if (!first) break;
-      ++shares[*first];
+    using Next = std::pair<double, std::size_t>;  // when it would have finished one more
+    std::priority_queue<Next, std::vector<Next>, std::greater<>> soonest;
+    const auto enter = [&](std::size_t i) {
+      const bool is_full =
+          shares[i] >= holders[i].capacity || (is_limited && shares[i] >= holders[i].limit);
+      if (!is_full) soonest.emplace((shares[i] + 1) / speed_of(holders[i]), i);
+    };
+    for (std::size_t i = 0; i < holders.size(); ++i) enter(i);
+    for (; given < shards && !soonest.empty(); ++given) {
+      const std::size_t first = soonest.top().second;
+      soonest.pop();
+      ++shares[first];
+      enter(first);
     }
   }
   return shares;
 }
 
-std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::uint32_t shards) {
-  const std::vector<std::uint32_t> shares = fair_shares(holders, shards);
-  std::optional<std::size_t> best;
-  std::pair<double, std::int64_t> best_lack;
-  for (std::size_t i = 0; i < holders.size(); ++i) {
-    if (holders[i].shards >= holders[i].capacity) continue;
-    const std::int64_t lacking = std::int64_t{shares[i]} - std::int64_t{holders[i].shards};
-    const std::pair lack(static_cast<double>(lacking) / std::max(shares[i], 1u), lacking);
-    if (!best || lack > best_lack) {
-      best = i;
-      best_lack = lack;
-    }
+Receivers::Receivers(std::span<const Holder> holders, std::uint32_t shards)
+    : holders_(holders), shares_(fair_shares(holders, shards)) {
+  for (const Holder& holder : holders) held_.push_back(holder.shards);
+  for (std::size_t i = 0; i < holders.size(); ++i) enter(i);
+}
+
+void Receivers::enter(std::size_t position) {
+  if (held_[position] >= holders_[position].capacity) return;
+  const std::int64_t lacking = std::int64_t{shares_[position]} - std::int64_t{held_[position]};
+  lacking_.emplace(static_cast<double>(lacking) / std::max(shares_[position], 1u), lacking,
+                   -static_cast<std::int64_t>(position));
+}
+
+std::optional<std::size_t> Receivers::take(std::optional<SessionId> without) {
+  for (auto most = lacking_.rbegin(); most != lacking_.rend(); ++most) {
+    const auto position = static_cast<std::size_t>(-std::get<2>(*most));
+    if (holders_[position].session == without) continue;
+    lacking_.erase(std::next(most).base());
+    ++held_[position];
+    enter(position);
+    return position;
   }
-  return best;
+  return std::nullopt;
 }
 
 double gain_of_fair_shares(std::span<const Holder> holders, std::uint32_t shards) {

@@ -5,7 +5,9 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <set>
 #include <span>
+#include <tuple>
 #include <vector>
 
 #include "common/ids.hpp"
@@ -31,10 +33,28 @@ struct Move {
 // others waiting gets none. The shares sum to `shards` unless the capacities do not suffice.
 std::vector<std::uint32_t> fair_shares(std::span<const Holder> holders, std::uint32_t shards);
 
-// Position of the holder that should get the next free shard: the one that lacks the largest part
-// of its share, so that a newcomer comes first; then the one that lacks most; then the first.
-// Nullopt when none has room.
-std::optional<std::size_t> next_receiver(std::span<const Holder> holders, std::uint32_t shards);
+// Who gets the free shards, one after the other: the holder that lacks the largest part of its
+// share, so that a newcomer comes first; then the one that lacks most; then the first.
+class Receivers {
+ public:
+  // `holders` outlive it; `shards` are all shards, free or not.
+  Receivers(std::span<const Holder> holders, std::uint32_t shards);
+
+  // Gives a shard to the holder at the position that is returned, and not to `without`. Nullopt
+  // when none has room.
+  std::optional<std::size_t> take(std::optional<SessionId> without = {});
+
+ private:
+  // By how much a holder lacks its share: as a part of it, and in shards; then the earlier one.
+  using Lack = std::tuple<double, std::int64_t, std::int64_t>;
+
+  void enter(std::size_t position);
+
+  std::span<const Holder> holders_;
+  std::vector<std::uint32_t> shares_;
+  std::vector<std::uint32_t> held_;
+  std::set<Lack> lacking_;  // of those with room
+};
 
 // Whether somebody holds more than its limit, and others have room for it.
 bool is_beyond_limits(std::span<const Holder> holders, std::uint32_t shards);

@@ -46,7 +46,7 @@ std::optional<Debt> Placement::first_debt(SessionId id, SessionState& session) {
   if (session.awaits_offer) owes_since(Obligation::kOffer, session.joined);
   if (!session.units.empty()) owes_since(Obligation::kUnit, session.turn);
   for (LeaseTable* const table : {&leases_, &shadows_}) {
-    for (const ShardId shard : table->held_by(id)) {
+    for (const ShardId shard : table->shards_of(id)) {
       ShardLease& lease = table->at(shard);
       const std::optional<Obligation> what = owed(session, shard, lease);
       if (!what) continue;

@@ -62,6 +62,7 @@ void LeaseTable::set_state(ShardId shard, LeaseState state, Instant now) {
     held->second.erase(shard);
     if (held->second.empty()) holders_.erase(held);
   }
+  changed_.insert(shard);
   lease.state = state;
   lease.since = now;
   lease.debt.reset();
@@ -83,15 +84,19 @@ std::vector<ShardId> LeaseTable::revoke_all(SessionId holder, Instant now) {
   return revoked;
 }
 
-std::vector<ShardId> LeaseTable::held_by(SessionId holder) const {
+const std::set<ShardId>& LeaseTable::shards_of(SessionId holder) const {
+  static const std::set<ShardId> kNone;
   const auto held = holders_.find(holder);
-  if (held == holders_.end()) return {};
-  return {held->second.begin(), held->second.end()};
+  return held == holders_.end() ? kNone : held->second;
+}
+
+std::vector<ShardId> LeaseTable::held_by(SessionId holder) const {
+  const std::set<ShardId>& shards = shards_of(holder);
+  return {shards.begin(), shards.end()};
 }
 
 std::size_t LeaseTable::count_held_by(SessionId holder) const {
-  const auto held = holders_.find(holder);
-  return held == holders_.end() ? 0 : held->second.size();
+  return shards_of(holder).size();
 }
 
 }  // namespace gleaner

@@ -8,11 +8,12 @@
 
 #include <array>
 #include <cstdint>
-#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/ids.hpp"
@@ -99,19 +100,28 @@ class LeaseTable {
 
   // Ascending. A copy, so that the caller may change the leases as it goes through them.
   [[nodiscard]] std::vector<ShardId> held_by(SessionId holder) const;
+  // Ascending, until a lease changes.
+  [[nodiscard]] const std::set<ShardId>& shards_of(SessionId holder) const;
   [[nodiscard]] std::size_t count_held_by(SessionId holder) const;
 
-  // Everyone who holds a shard, and which ones, ascending.
-  [[nodiscard]] const std::map<SessionId, std::set<ShardId>>& holders() const { return holders_; }
+  // Everyone who holds a shard, in no order, and which ones, ascending.
+  [[nodiscard]] const std::unordered_map<SessionId, std::set<ShardId>>& holders() const {
+    return holders_;
+  }
 
   [[nodiscard]] const std::set<ShardId>& in_state(LeaseState state) const {
     return states_[static_cast<std::size_t>(state)];
   }
 
+  // The shards whose leases have changed their state since the last call.
+  std::set<ShardId> take_changed() { return std::exchange(changed_, {}); }
+
  private:
   std::vector<ShardLease> shards_;
-  std::map<SessionId, std::set<ShardId>> holders_;  // those with a shard that is not kFree
-  std::array<std::set<ShardId>, 4> states_;         // by LeaseState
+  std::unordered_map<SessionId, std::set<ShardId>>
+      holders_;                              // those with a shard that is not kFree
+  std::array<std::set<ShardId>, 4> states_;  // by LeaseState
+  std::set<ShardId> changed_;
   LeaseEpochs& epochs_;
 };
 

@@ -34,6 +34,11 @@ std::vector<ShardId> Placement::held_by(SessionId holder, Layer layer) const {
   return held;
 }
 
+std::uint32_t Placement::count_held_by(SessionId holder, Layer layer) const {
+  return static_cast<std::uint32_t>(std::ranges::count_if(
+      leases_.shards_of(holder), [&](ShardId shard) { return layer_of(shard) == layer; }));
+}
+
 std::vector<ShardId> Placement::ready_at(SessionId holder, Layer layer) const {
   std::vector<ShardId> held = held_by(holder, layer);
   std::erase_if(held, [&](ShardId s) { return leases_.at(s).state != LeaseState::kReady; });
@@ -43,7 +48,7 @@ std::vector<ShardId> Placement::ready_at(SessionId holder, Layer layer) const {
 bool Placement::owes(SessionId id, const SessionState& session) const {
   if (!session.units.empty() || session.awaits_offer) return true;
   for (const LeaseTable* table : {&leases_, &shadows_}) {
-    for (const ShardId shard : table->held_by(id)) {
+    for (const ShardId shard : table->shards_of(id)) {
       const ShardLease& lease = table->at(shard);
       if (lease.state != LeaseState::kReady) return true;
       if (lease.next_batch >= run_.plan.round_end(lease.next_commit)) return true;  // a commit
@@ -72,11 +77,11 @@ void Placement::lend_shadow(ShardId shard, SessionId auditor, RoundIndex base_ro
 std::uint32_t Placement::room_to_take_over(SessionId id) const {
   const SessionState& session = sessions_.at(id);
   if (session.phase != SessionPhase::kActive || session.is_paused() || session.is_referee() ||
-      outbox_.now() < session.held_back_until) {
+      sessions_.is_held_back(session)) {
     return 0;
   }
   if (!is_audited(session)) return shards_in(Layer::kOutput);
-  const auto held = static_cast<std::uint32_t>(held_by(id, Layer::kOutput).size());
+  const std::uint32_t held = count_held_by(id, Layer::kOutput);
   return limit(session) - std::min(limit(session), held);
 }
 
@@ -101,7 +106,9 @@ void Placement::take_over(ShardId shard) {
 // ---- Lending -----------------------------------------------------------------------------------
 
 void Placement::update() {
-  if (!waits_for_rejoin()) lend_free_shards();
+  if (!waits_for_rejoin() && (std::exchange(has_news_, false) || run_.config.looks_at_all)) {
+    lend_free_shards();
+  }
   if (has_newcomer_ || unbalanced_rounds_ >= run_.config.unbalanced_rounds) rebalance();
 }
 
@@ -113,6 +120,7 @@ bool Placement::waits_for_rejoin() {
   if (rejoin_until_ &&
       (outbox_.now() >= *rejoin_until_ || leases_.in_state(LeaseState::kFree).empty())) {
     rejoin_until_.reset();
+    look_again();
   }
   return rejoin_until_.has_value();
 }
@@ -128,26 +136,34 @@ std::uint32_t Placement::base_chunks(ShardId shard, RoundIndex base_round) const
   return (run_.map.row_count(shard) + rows - 1) / rows;
 }
 
+bool Placement::may_be_lent(ShardId shard) const {
+  const ShardLease& free = leases_.at(shard);
+  // A hand-over continues from a commit; the commit must be stored before it can be fetched.
+  if (free.handed_over && free.handed_over->base_round > free.committed) return false;
+  return !is_on_standby(shard);
+}
+
 void Placement::lend_free_shards() {
   const std::set<ShardId> all_free = leases_.in_state(LeaseState::kFree);
-  std::set<Layer> full;  // in which nobody has room
+  // Input shards come last.
+  std::optional<Layer> current;
+  std::vector<Holder> candidates;
+  std::optional<Receivers> receivers;
   for (const ShardId shard : all_free) {
-    const ShardLease& free = leases_.at(shard);
-    // A hand-over continues from a commit; the commit must be stored before it can be fetched.
-    if (free.handed_over && free.handed_over->base_round > free.committed) continue;
+    if (!may_be_lent(shard)) continue;
     const Layer layer = layer_of(shard);
-    if (full.contains(layer)) continue;
-    if (is_on_standby(shard)) continue;
+    if (layer != current) {
+      current = layer;
+      candidates = holders(layer);
+      receivers.emplace(candidates, shards_in(layer));
+    }
     // Nobody holds a shard twice.
     const bool is_shadowed =
         layer == Layer::kOutput && shadows_.at(shard).state != LeaseState::kFree;
-    const std::vector<Holder> candidates =
-        holders(layer, is_shadowed ? std::optional(shadows_.at(shard).holder) : std::nullopt);
-    const std::optional<std::size_t> receiver = next_receiver(candidates, shards_in(layer));
-    if (!receiver) {
-      if (!is_shadowed) full.insert(layer);
-      continue;
-    }
+    const std::optional<std::size_t> receiver =
+        receivers->take(is_shadowed ? std::optional(shadows_.at(shard).holder) : std::nullopt);
+    if (!receiver) continue;
+    const ShardLease& free = leases_.at(shard);
     const SessionId id = candidates[*receiver].session;
     // An auditor does a whole round again, so an audited holder must begin at a round's beginning.
     if (free.handed_over &&
@@ -224,12 +240,10 @@ void Placement::begin_input(ShardId shard, SessionState& session, BatchIndex nex
 
 void Placement::forget_slowness(SessionId id, SessionState& session) const {
   if (session.speed <= 0 || outbox_.now() - session.last_result < run_.config.forget_slowness ||
-      !held_by(id, Layer::kOutput).empty()) {
+      count_held_by(id, Layer::kOutput) > 0) {
     return;
   }
-  double fastest = 0;
-  for (const auto& [other_id, other] : sessions_.all()) fastest = std::max(fastest, other.speed);
-  session.speed = std::min(2 * session.speed, fastest);
+  session.speed = std::min(2 * session.speed, sessions_.fastest());
   session.last_result = outbox_.now();
 }
 

@@ -57,6 +57,11 @@ class Placement {
     return is_audited(session) && !session.is_proven;
   }
 
+  // Whether it has missed two heartbeats: it may be dead, and gets no more shards.
+  [[nodiscard]] bool is_quiet(const SessionState& session) const {
+    return sessions_.last_tick() - session.last_heard > run_.config.heartbeat * 5 / 2;
+  }
+
   // Whether the session's memory takes `shadows` more output shards.
   [[nodiscard]] bool has_room_for_shadows(SessionId id, const SessionState& session,
                                           std::size_t shadows) const;
@@ -82,6 +87,7 @@ class Placement {
   [[nodiscard]] std::uint32_t shards_in(Layer layer) const;
   // Ascending.
   [[nodiscard]] std::vector<ShardId> held_by(SessionId holder, Layer layer) const;
+  [[nodiscard]] std::uint32_t count_held_by(SessionId holder, Layer layer) const;
   // The shards that the holder has loaded and is not to give back.
   [[nodiscard]] std::vector<ShardId> ready_at(SessionId holder, Layer layer) const;
   // Whether something is awaited of the session: a result, a commit, an offer, a shard to be loaded
@@ -104,6 +110,10 @@ class Placement {
   // -- decisions
   // Lends free shards, and asks shards back that should move.
   void update();
+
+  // A free shard may find a receiver that it did not find before.
+  void look_again() { has_news_ = true; }
+
   // A round is folded: measures whether the allocation is still fair, and tells those who get
   // nothing why.
   void weigh_balance();
@@ -143,6 +153,7 @@ class Placement {
   // Whether free shards are still kept for volunteers that may come back with them.
   bool waits_for_rejoin();
   void lend_free_shards();
+  [[nodiscard]] bool may_be_lent(ShardId shard) const;
   [[nodiscard]] LeaseGrant grant(LeaseTable& table, ShardId shard, SessionId id);
   // The table in which the session holds the lease; null for anything else a peer may claim.
   [[nodiscard]] LeaseTable* table_of(const LeaseRef& lease, SessionId id);
@@ -170,9 +181,7 @@ class Placement {
   };
 
   [[nodiscard]] Speeds speeds() const;
-  // `without` has no room.
-  [[nodiscard]] std::vector<Holder> holders(Layer layer,
-                                            std::optional<SessionId> without = {}) const;
+  [[nodiscard]] std::vector<Holder> holders(Layer layer) const;
   // How far others may wait for a volunteer.
   enum class Reliance : std::uint8_t { kProven, kNewcomer, kHeldBack };
 
@@ -206,6 +215,8 @@ class Placement {
   bool expects_rejoin_;                  // all holders were lost; the grace is about to begin
   std::optional<Instant> rejoin_until_;  // while free shards are kept for those who have them
   bool has_newcomer_ = false;            // who is to get shards at once
+  bool has_news_ = true;                 // since free shards were last lent
+  std::optional<BatchIndex> stays_at_;   // between these rounds no move is worth while
   std::uint32_t unbalanced_rounds_ = 0;  // in a row
   std::optional<Instant> last_loss_;     // of a volunteer with shards that it did not hand over
   Micros loading_time_{0};               // from a grant to its ShardReady, the last one

@@ -41,7 +41,7 @@ std::uint32_t Placement::capacity(SessionId id, const SessionState& session, Lay
   const std::uint64_t bytes = is_output ? run_.config.shard_bytes : run_.config.input_shard_bytes;
   if (bytes == 0) return shards_in(layer);
   const std::uint64_t memory = session.hello.memory_bytes;
-  const std::uint64_t other = bytes_at(id) - bytes * held_by(id, layer).size();
+  const std::uint64_t other = bytes_at(id) - bytes * count_held_by(id, layer);
   const std::uint64_t free = memory - std::min(memory, other);
   return static_cast<std::uint32_t>(std::min<std::uint64_t>(shards_in(layer), free / bytes));
 }
@@ -52,12 +52,12 @@ std::uint32_t Placement::limit(const SessionState& session) const {
 }
 
 std::uint64_t Placement::bytes_at(SessionId id) const {
-  const std::uint64_t outputs = held_by(id, Layer::kOutput).size() + shadows_.count_held_by(id);
+  const std::uint64_t outputs = count_held_by(id, Layer::kOutput) + shadows_.count_held_by(id);
   return outputs * run_.config.shard_bytes +
-         held_by(id, Layer::kInput).size() * run_.config.input_shard_bytes;
+         count_held_by(id, Layer::kInput) * run_.config.input_shard_bytes;
 }
 
-std::vector<Holder> Placement::holders(Layer layer, std::optional<SessionId> without) const {
+std::vector<Holder> Placement::holders(Layer layer) const {
   std::vector<Holder> holders;
   const Speeds sum = speeds();
   for (const auto& [id, session] : sessions_.all()) {
@@ -72,15 +72,14 @@ std::vector<Holder> Placement::holders(Layer layer, std::optional<SessionId> wit
     // A stranger may claim anything: until it has been measured it counts as the slowest.
     const double claim = is_audited(session) ? sum.lowest : double{session.hello.speed};
     holder.speed = expected_speed(session, claim, sum.trained, sum.claimed);
-    holder.shards = static_cast<std::uint32_t>(held_by(id, layer).size());
+    holder.shards = count_held_by(id, layer);
     holder.capacity = capacity(id, session, layer);
     if (is_audited(session)) holder.limit = limit(session);
     // One that has missed two heartbeats may be dead: it keeps what it has, and gets no more. Nor
     // does one that is paused.
-    if (outbox_.now() - session.last_heard > run_.config.heartbeat * 5 / 2 || session.is_paused()) {
+    if (is_quiet(session) || session.is_paused()) {
       holder.capacity = std::min(holder.capacity, holder.shards);
     }
-    if (id == without) holder.capacity = 0;
     holders.push_back(holder);
   }
   prefer_reliable(holders, layer);
@@ -88,7 +87,7 @@ std::vector<Holder> Placement::holders(Layer layer, std::optional<SessionId> wit
 }
 
 Placement::Reliance Placement::reliance_on(const SessionState& session) const {
-  if (outbox_.now() < session.held_back_until) return Reliance::kHeldBack;
+  if (sessions_.is_held_back(session)) return Reliance::kHeldBack;
   return is_newcomer(session) ? Reliance::kNewcomer : Reliance::kProven;
 }
 
@@ -127,26 +126,26 @@ void Placement::notice_held_back() {
   // A unit's bytes do not depend on the number of shards, so that fewer would not help: whoever's
   // link keeps all others waiting is to hold none.
   std::vector<std::pair<SessionId, SessionState*>> holding;
+  std::vector<double> times;
   for (auto& [id, session] : sessions_.all()) {
-    if (session.phase == SessionPhase::kActive && session.speed > 0 &&
-        outbox_.now() >= session.held_back_until && !held_by(id, Layer::kOutput).empty()) {
+    if (session.has_unit_time() && !sessions_.is_held_back(session) &&
+        count_held_by(id, Layer::kOutput) > 0) {
       holding.emplace_back(id, &session);
+      times.push_back(session.unit_time_us());
     }
   }
+  const Medians all(std::move(times));
   for (const auto& [id, session] : holding) {
-    std::vector<double> others;
-    for (const auto& [other_id, other] : holding) {
-      if (other != session) others.push_back(other->transit_us + other->compute_us);
-    }
-    if (others.empty()) return;
-    const double typical_us = median(std::move(others));
+    const std::optional<double> others = all.without(session->unit_time_us());
+    if (!others) return;
+    const double typical_us = *others;
     const bool is_late = session->transit_us > kHeldBack * typical_us;
     session->late_rounds = is_late ? session->late_rounds + 1 : 0;
     if (session->late_rounds < run_.config.unbalanced_rounds) continue;
     session->late_rounds = 0;
     session->held_back_until = outbox_.now() + run_.config.forget_slowness;
     if (!can_do_without(id, Layer::kOutput) || !can_do_without(id, Layer::kInput)) {
-      session->held_back_until = outbox_.now();
+      session->held_back_until = {};
       continue;
     }
     sessions_.hold_back(*session);
@@ -167,7 +166,7 @@ void Placement::explain_shares(std::span<const Holder> holders) {
   for (const Holder& holder : holders) total += holder.speed;
   for (std::size_t i = 0; i < holders.size(); ++i) {
     SessionState& session = sessions_.at(holders[i].session);
-    if (outbox_.now() < session.held_back_until) continue;
+    if (sessions_.is_held_back(session)) continue;
     if (shares[i] > 0 || leases_.count_held_by(holders[i].session) > 0) {
       session.no_shards.clear();
       continue;
@@ -191,7 +190,6 @@ void Placement::explain_shares(std::span<const Holder> holders) {
 
 bool Placement::is_between_rounds() const {
   const BatchIndex frontier = pipeline_.frontier();
-  if (!run_.plan.is_round_end(frontier)) return false;
   for (std::uint32_t s = 0; s < leases_.size(); ++s) {
     const ShardLease& lease = leases_.at(ShardId{s});
     if (lease.state != LeaseState::kFree && lease.next_batch != frontier) return false;
@@ -211,18 +209,22 @@ bool Placement::is_move_worth_while(const std::vector<Holder>& candidates) const
 
 void Placement::rebalance() {
   // Between two rounds, when a hand-over has nothing to carry: everything is in the commit.
-  if (!is_between_rounds()) return;
+  if (!run_.plan.is_round_end(pipeline_.frontier()) || stays_at_ == pipeline_.frontier()) return;
   // One wave of moves at a time: what is on its way will change the picture.
   if (!leases_.in_state(LeaseState::kReleasing).empty() ||
       !leases_.in_state(LeaseState::kLoading).empty() ||
       !leases_.in_state(LeaseState::kFree).empty()) {
     return;
   }
+  if (!is_between_rounds()) return;
   const std::vector<Holder> candidates = holders(Layer::kOutput);
   const bool must_move = is_beyond_limits(candidates, run_.map.output_shards()) ||
                          std::any_of(candidates.begin(), candidates.end(),
                                      [](const Holder& h) { return h.shards > h.capacity; });
-  if (!must_move && !is_move_worth_while(candidates)) return;
+  if (!must_move && !is_move_worth_while(candidates)) {
+    stays_at_ = pipeline_.frontier();
+    return;
+  }
   const bool is_for_newcomer = has_newcomer_;
   has_newcomer_ = false;
   unbalanced_rounds_ = 0;

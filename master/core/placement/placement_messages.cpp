@@ -28,7 +28,7 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Shard
   session.awaits_offer = false;
   // While a round is being folded the log may forget what the offered state would need. A referee
   // with shards of its own could not audit them. A stranger that is held back gets none.
-  const bool is_held_back = is_audited(session) && outbox_.now() < session.held_back_until;
+  const bool is_held_back = is_audited(session) && sessions_.is_held_back(session);
   const bool is_current = offer.checkpoint == checkpoint && !is_folding && !is_held_back &&
                           session.phase == SessionPhase::kActive && !session.is_referee();
   std::vector<ShardId> accepted;

@@ -84,6 +84,7 @@ Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& c
   }
   const auto whole = take(*lease, session, commit);
   if (!whole) return whole.error();
+  audits_.changed(shard);
   if (shadow != nullptr) {
     outbox_.send(id, CommitCredit{});
     if (*whole) audits_.committed_again(id, {commit.round, shard}, **whole);
@@ -119,7 +120,7 @@ Result<void> Rounds::committed(SessionId id, const SessionState& session, ShardI
     return {};
   }
   if (*kept.content == content) {
-    ++sessions_.account(session).commits;
+    count_commit(id, session);
     return {};
   }
   if (is_audited || kept.receipt.verdict == Verdict::kConfirmed) {
@@ -130,6 +131,11 @@ Result<void> Rounds::committed(SessionId id, const SessionState& session, ShardI
                fmt::format("the commit of shard {} for round {} differs from what another holder "
                            "sent, which is kept",
                            raw(shard), round)};
+}
+
+void Rounds::count_commit(SessionId id, const SessionState& session) {
+  // With the first one a stranger may hold more.
+  if (++sessions_.account(session).commits == 1) audits_.heard(id);
 }
 
 void Rounds::on(InputCommitted& event) {
@@ -149,7 +155,9 @@ void Rounds::on(const Staged& event) {
   if (session != nullptr) outbox_.send(event.session, CommitCredit{});
   if (!event.is_last()) return;
   if (raw(event.shard) < leases_.size()) {  // not the worker's
-    if (session != nullptr) ++sessions_.account(*session).commits;
+    if (session != nullptr) count_commit(event.session, *session);
+    audits_.changed(event.shard);
+    if (leases_.at(event.shard).state == LeaseState::kFree) placement_.look_again();
     const auto kept = commits_.find({event.round, event.shard});
     if (kept == commits_.end() || kept->second.lease != event.lease) return;
     leases_.at(event.shard).committed = event.round + 1;
@@ -176,7 +184,7 @@ std::optional<Done> Rounds::close() {
   }
   // The worker's commit comes after its last update; without a hidden layer it has none.
   if (pipeline_.applied() < run_.plan.round_end(checkpoint_)) return std::nullopt;
-  if (!is_done_by_all() || !audits_.is_clear(checkpoint_)) return std::nullopt;
+  if (!audits_.is_clear(checkpoint_) || !is_done_by_all()) return std::nullopt;
   last_record_ =
       meter_.record(checkpoint_, run_.plan, pipeline_, sessions_.active(), outbox_.now());
   const CodeLengths lengths = code_lengths(checkpoint_);

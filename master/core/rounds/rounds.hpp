@@ -98,6 +98,7 @@ class Rounds {
   // and nobody is audited who could have sent a false one.
   Result<void> committed(SessionId id, const SessionState& session, ShardId shard, RoundIndex round,
                          const Fingerprint& content);
+  void count_commit(SessionId id, const SessionState& session);
   // Whether every holder has done the oldest open round.
   [[nodiscard]] bool is_done_by_all() const;
   // The receipts of the oldest open round, one per shard. Requires that its audits are confirmed;

@@ -104,6 +104,11 @@ struct SessionState {
     return {id, standing.identity, standing.invite, name()};
   }
 
+  // Whether unit_time_us() is known: the time of a batch.
+  [[nodiscard]] bool has_unit_time() const { return phase == SessionPhase::kActive && speed > 0; }
+
+  [[nodiscard]] double unit_time_us() const { return compute_us + transit_us; }
+
   [[nodiscard]] bool is_paused() const { return !paused.empty(); }
 
   // "paused by its owner", whatever a volunteer of another kind says.

@@ -7,7 +7,6 @@
 #include <utility>
 
 #include "common/limits.hpp"
-#include "common/median.hpp"
 #include "schema/text.hpp"
 #include "schema/versions.hpp"
 
@@ -42,10 +41,17 @@ const SessionState* Sessions::find(SessionId id) const {
   return found == sessions_.end() ? nullptr : &found->second;
 }
 
-std::uint32_t Sessions::active() const {
-  return static_cast<std::uint32_t>(
-      std::count_if(sessions_.begin(), sessions_.end(),
-                    [](const auto& entry) { return entry.second.phase == SessionPhase::kActive; }));
+void Sessions::count_active(const SessionState& session, int change) {
+  active_ += static_cast<std::uint32_t>(change);
+  if (!session.is_trusted()) active_strangers_ += static_cast<std::uint32_t>(change);
+}
+
+double Sessions::fastest() const {
+  if (!fastest_) {
+    fastest_ = 0;
+    for (const auto& [id, session] : sessions_) fastest_ = std::max(*fastest_, session.speed);
+  }
+  return *fastest_;
 }
 
 std::string Sessions::name_of(SessionId id) const {
@@ -96,10 +102,7 @@ std::string Sessions::no_place_for(const SessionState& session) const {
         "leaves, or ask for a larger network.volunteers_max",
         run_.config.sessions_max);
   }
-  const auto strangers = std::ranges::count_if(sessions_, [](const auto& entry) {
-    return entry.second.phase == SessionPhase::kActive && !entry.second.is_trusted();
-  });
-  if (session.is_trusted() || strangers < places_for_strangers()) return "";
+  if (session.is_trusted() || active_strangers_ < places_for_strangers()) return "";
   return fmt::format(
       "this master has the {} strangers that it takes at most: wait until one "
       "leaves, or ask for a larger network.volunteers_max",
@@ -107,12 +110,19 @@ std::string Sessions::no_place_for(const SessionState& session) const {
 }
 
 std::string Sessions::name_apart(const SessionState& session) const {
+  const auto is_apart = [&](const SessionState& other) {
+    return other.phase != SessionPhase::kIntroducing &&
+           other.standing.identity != session.standing.identity;
+  };
+  std::string name = session.name();
+  const bool is_taken = std::ranges::any_of(sessions_, [&](const auto& entry) {
+    return is_apart(entry.second) && entry.second.name() == name;
+  });
+  if (!is_taken) return name;
   std::set<std::string> taken;
   for (const auto& [id, other] : sessions_) {
-    const bool is_here = other.phase != SessionPhase::kIntroducing;
-    if (is_here && other.standing.identity != session.standing.identity) taken.insert(other.name());
+    if (is_apart(other)) taken.insert(other.name());
   }
-  std::string name = session.name();
   for (std::size_t number = 2; taken.contains(name); ++number) {
     const std::string end = fmt::format(" {}", number);
     name = printable(session.name(), kNameBytesMax - end.size()) + end;
@@ -134,6 +144,7 @@ Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello
   session.hello = std::move(hello);
   session.hello.name = name_apart(session);
   session.phase = SessionPhase::kActive;
+  count_active(session, 1);
   account(session);
   session.joined = session.turn = outbox_.now();
   session.is_proven = proven_.contains(session.standing.identity);
@@ -195,14 +206,17 @@ Result<std::uint32_t> Sessions::admit_observer(const SessionState& session,
 // ---- Keeping in touch --------------------------------------------------------------------------
 
 Millis Sessions::time_for_unit(const SessionState& session) const {
-  std::vector<double> others;
-  for (const auto& [id, other] : sessions_) {
-    if (&other != &session && other.phase == SessionPhase::kActive && other.speed > 0) {
-      others.push_back(other.compute_us + other.transit_us);
+  if (!unit_times_) {
+    std::vector<double> all;
+    for (const auto& [id, other] : sessions_) {
+      if (other.has_unit_time()) all.push_back(other.unit_time_us());
     }
+    unit_times_.emplace(std::move(all));
   }
-  if (others.empty()) return run_.config.stall;
-  const double unit_us = median(std::move(others)) * run_.config.batches_per_unit_max;
+  const std::optional<double> others =
+      session.has_unit_time() ? unit_times_->without(session.unit_time_us()) : unit_times_->all();
+  if (!others) return run_.config.stall;
+  const double unit_us = *others * run_.config.batches_per_unit_max;
   const auto fair = std::chrono::duration_cast<Millis>(
       Micros(static_cast<std::int64_t>(std::min(kStrangerPatience * unit_us, 1e12))));
   return std::min(run_.config.stall, std::max(run_.config.stranger_stall, fair));
@@ -311,6 +325,7 @@ void Sessions::restart_units() {
 
 void Sessions::leaves(SessionId id, SessionState& session) {
   session.phase = SessionPhase::kLeaving;
+  count_active(session, -1);
   leaving_.insert(id);
 }
 
@@ -318,6 +333,7 @@ std::optional<SessionState> Sessions::take(SessionId id) {
   const auto found = sessions_.find(id);
   if (found == sessions_.end()) return std::nullopt;
   SessionState session = std::move(found->second);
+  if (session.phase == SessionPhase::kActive) count_active(session, -1);
   sessions_.erase(found);
   leaving_.erase(id);
   return session;

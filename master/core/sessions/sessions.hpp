@@ -19,6 +19,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/median.hpp"
 #include "common/result.hpp"
 #include "master/core/events/outbox.hpp"
 #include "master/core/events/run_setup.hpp"
@@ -49,7 +50,7 @@ class Sessions {
   [[nodiscard]] const SessionState& at(SessionId id) const { return sessions_.at(id); }
 
   // Volunteers that take part and are not leaving.
-  [[nodiscard]] std::uint32_t active() const;
+  [[nodiscard]] std::uint32_t active() const { return active_; }
 
   // The name, or "?" for one that is over.
   [[nodiscard]] std::string name_of(SessionId id) const;
@@ -72,7 +73,21 @@ class Sessions {
   void tick() {
     observers_ = 0;
     tick_before_ = std::exchange(last_tick_, outbox_.now());
+    unit_times_.reset();
+    fastest_.reset();
   }
+
+  // When time has last passed. What depends on time alone changes with it, so that nobody need look
+  // at it in between.
+  [[nodiscard]] Instant last_tick() const { return last_tick_; }
+
+  // Whether shards are lent to it only if nobody else has room.
+  [[nodiscard]] bool is_held_back(const SessionState& session) const {
+    return last_tick_ < session.held_back_until;
+  }
+
+  // The highest speed of anybody here, as of the last tick.
+  [[nodiscard]] double fastest() const;
 
   struct Overdue {
     std::string reason;
@@ -144,6 +159,8 @@ class Sessions {
   [[nodiscard]] std::vector<AccountRecord> accounts() const { return accounts_.all(); }
 
  private:
+  // One more takes part, or fewer.
+  void count_active(const SessionState& session, int change);
   void log_pause(SessionState& session, bool was_paused) const;
   [[nodiscard]] Millis time_for_unit(const SessionState& session) const;
   // Its name, with a number behind it where another machine that is here has that name.
@@ -168,6 +185,11 @@ class Sessions {
   HoldBacks<InviteId> newcomers_held_;  // strangers that have not proved themselves
   std::uint32_t observers_ = 0;         // answered since the last tick
   Instant last_tick_{}, tick_before_{};
+  std::uint32_t active_ = 0;
+  std::uint32_t active_strangers_ = 0;
+  // Since the last tick, once it is known: what a batch takes everybody, and the highest speed.
+  mutable std::optional<Medians> unit_times_;
+  mutable std::optional<double> fastest_;
 };
 
 }  // namespace gleaner

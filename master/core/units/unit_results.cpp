@@ -99,13 +99,22 @@ Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& res
     return added;
   }
   session.batches_in_flight -= unit.batches;
+  note_answered(unit);
   placement_.note_commits_owed(id, session, unit.leases);
   ++account.units;
   account.examples += unit.examples * unit.leases.size();
   UnitSizing::measure(session, unit, unit.examples, result.compute_us, outbox_.now());
   if (unit.audit) audits_.answered_again(id, unit, fingerprint(result));
-  if (unit.is_trial) trials_.answered(id, session, result);
+  if (unit.is_trial) {
+    trials_.answered(id, session, result);
+    audits_.heard(id);
+    placement_.look_again();
+  }
   return {};
+}
+
+void Units::note_answered(const UnitInFlight& unit) {
+  for (const LeaseRef& lease : unit.leases) audits_.changed(lease.shard);
 }
 
 bool Units::fits(const UnitInFlight& unit, const EvalResult& result) const {
@@ -127,6 +136,7 @@ Result<void> Units::receive(SessionId id, SessionState& session, EvalResult& res
     return protocol_error("a result that does not fit unit {}", raw(result.unit));
   }
   ++sessions_.account(session).units;
+  note_answered(unit);
   if (unit.audit) {
     audits_.answered_again(id, unit, fingerprint(result));
   } else if (placement_.is_audited(session)) {

@@ -4,22 +4,43 @@
 #include <utility>
 
 namespace gleaner {
+namespace {
+
+// Sessions that are looked at whenever time has passed.
+constexpr std::size_t kInTurn = 256;
+
+}  // namespace
+
+void Units::some_may_begin() {
+  auto next = sessions_.all().upper_bound(last_in_turn_);
+  for (std::size_t left = std::min(sessions_.all().size(), kInTurn); left > 0; --left, ++next) {
+    if (next == sessions_.all().end()) next = sessions_.all().begin();
+    last_in_turn_ = next->first;
+    may_begin(next->first);
+  }
+}
 
 void Units::issue(RoundIndex checkpoint) {
-  // Whoever holds nothing has nothing to do.
-  for (const auto& [id, shards] : leases_.holders()) {
-    SessionState& session = sessions_.at(id);
-    if (session.phase != SessionPhase::kActive || session.is_paused()) continue;
-    if (input_) issue_input(id, session);
-    issue_training(id, session);
-    if (evaluations_.current()) issue_evaluation(id, session, checkpoint);
+  if (std::exchange(are_all_due_, false) || run_.config.looks_at_all) {
+    for (const auto& [id, shards] : leases_.holders()) due_.insert(id);
+    for (const auto& [id, shards] : placement_.shadows().holders()) due_.insert(id);
   }
-  for (const auto& [id, shards] : placement_.shadows().holders()) {
-    SessionState& session = sessions_.at(id);
-    if (session.phase != SessionPhase::kActive || session.is_paused()) continue;
-    issue_audits(id, session);
-  }
+  const auto is_able = [](const SessionState* session) {
+    return session != nullptr && session->phase == SessionPhase::kActive && !session->is_paused();
+  };
+  std::erase_if(due_, [&](SessionId id) { return !is_able(sessions_.find(id)); });
+  for (const SessionId id : due_) issue_own(id, sessions_.at(id), checkpoint);
+  for (const SessionId id : due_) issue_audits(id, sessions_.at(id));
+  due_.clear();
   issue_trials();
+}
+
+void Units::issue_own(SessionId id, SessionState& session, RoundIndex checkpoint) {
+  // Whoever holds nothing has nothing to do.
+  if (leases_.count_held_by(id) == 0) return;
+  if (input_) issue_input(id, session);
+  issue_training(id, session);
+  if (evaluations_.current()) issue_evaluation(id, session, checkpoint);
 }
 
 void Units::issue_trials() {
@@ -57,7 +78,7 @@ void Units::send(SessionId id, SessionState& session, UnitInFlight unit, Message
 
 void Units::issue_training(SessionId id, SessionState& session) {
   const std::uint32_t limit =
-      sizing_.batches_in_flight_max(session, placement_.held_by(id, Layer::kOutput).size());
+      sizing_.batches_in_flight_max(session, placement_.count_held_by(id, Layer::kOutput));
   while (session.batches_in_flight < limit && issue_unit(id, session)) {
   }
 }
@@ -76,6 +97,7 @@ bool Units::issue_unit(SessionId id, SessionState& session) {
 }
 
 void Units::issue_audits(SessionId id, SessionState& session) {
+  if (!audits_.is_auditor(id)) return;
   const std::uint32_t limit = sizing_.batches_in_flight_max(session, placement_.shards_at(id));
   while (session.batches_in_flight < limit) {
     std::optional<UnitInFlight> unit = audits_.next(id);

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "master/core/audits/audits.hpp"
@@ -44,7 +45,15 @@ class Units {
         meter_(meter),
         sizing_(run, pipeline) {}
 
-  // Sends every active holder what it can begin.
+  // -- who may have something to begin since the last issue()
+  void may_begin(SessionId id) { due_.insert(id); }
+
+  void all_may_begin() { are_all_due_ = true; }
+
+  // Some, in turn: time has passed.
+  void some_may_begin();
+
+  // Sends them what they can begin.
   void issue(RoundIndex checkpoint);
 
   // A task of the pipeline or the evaluation: the worker's, or steps for the holders of the input
@@ -66,6 +75,7 @@ class Units {
   void abandon(const SessionState& session);
 
  private:
+  void issue_own(SessionId id, SessionState& session, RoundIndex checkpoint);
   void issue_training(SessionId id, SessionState& session);
   bool issue_unit(SessionId id, SessionState& session);
   // Work of others to be done again.
@@ -85,6 +95,8 @@ class Units {
   // Takes the unit out of the session if it is out and of this kind.
   [[nodiscard]] Result<UnitInFlight> take(SessionState& session, UnitId id,
                                           UnitInFlight::Kind kind);
+  // It is out no more.
+  void note_answered(const UnitInFlight& unit);
   [[nodiscard]] static Result<void> check(const UnitInFlight& unit, const UnitResult& result);
   [[nodiscard]] bool fits(const UnitInFlight& unit, const EvalResult& result) const;
   void unassign(const UnitInFlight& unit);
@@ -103,6 +115,9 @@ class Units {
   RoundMeter& meter_;
   UnitSizing sizing_;
   std::uint64_t last_unit_ = 0;
+  std::set<SessionId> due_;
+  SessionId last_in_turn_{};
+  bool are_all_due_ = false;
 };
 
 }  // namespace gleaner

@@ -19,6 +19,7 @@ constexpr std::size_t kPointsInFlightMax = std::size_t{4} * kPointsPerRequestMax
 
 void Units::perform(WorkerTask task) {
   if (input_) {
+    all_may_begin();
     if (const auto* forward = std::get_if<ForwardTask>(&task)) return input_->push(*forward);
     if (const auto* score = std::get_if<EvalForwardTask>(&task)) return input_->push(*score);
     // The holders commit unasked, after a round's last update.

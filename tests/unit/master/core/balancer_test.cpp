@@ -18,6 +18,10 @@ std::uint32_t sum(const std::vector<std::uint32_t>& shares) {
   return std::accumulate(shares.begin(), shares.end(), 0u);
 }
 
+std::optional<std::size_t> receiver_of(const std::vector<Holder>& holders, std::uint32_t shards) {
+  return Receivers(holders, shards).take();
+}
+
 std::vector<Holder> random_holders(Rng& random) {
   std::vector<Holder> holders(1 + random.next_below(9));
   for (std::size_t i = 0; i < holders.size(); ++i) {
@@ -92,13 +96,23 @@ TEST_CASE("balancer: nobody goes beyond its limit while others have room", "[bal
 }
 
 TEST_CASE("balancer: the next shard goes to whoever is furthest below its share", "[balancer]") {
-  REQUIRE(next_receiver(std::vector{holder(1, 1, 3), holder(2, 1, 1)}, 8) == 1u);
-  REQUIRE(next_receiver(std::vector{holder(1, 1, 3), holder(2, 1, 3)}, 8) == 0u);
+  REQUIRE(receiver_of(std::vector{holder(1, 1, 3), holder(2, 1, 1)}, 8) == 1u);
+  REQUIRE(receiver_of(std::vector{holder(1, 1, 3), holder(2, 1, 3)}, 8) == 0u);
   // Three of twelve are less than one of one.
-  REQUIRE(next_receiver(std::vector{holder(1, 12, 9), holder(2, 1, 0)}, 13) == 1u);
-  REQUIRE(next_receiver(std::vector{holder(1, 1, 0, 0), holder(2, 1, 5)}, 8) == 1u);
-  REQUIRE_FALSE(next_receiver(std::vector{holder(1, 1, 2, 2)}, 8).has_value());
-  REQUIRE_FALSE(next_receiver({}, 8).has_value());
+  REQUIRE(receiver_of(std::vector{holder(1, 12, 9), holder(2, 1, 0)}, 13) == 1u);
+  REQUIRE(receiver_of(std::vector{holder(1, 1, 0, 0), holder(2, 1, 5)}, 8) == 1u);
+  REQUIRE_FALSE(receiver_of(std::vector{holder(1, 1, 2, 2)}, 8).has_value());
+  REQUIRE_FALSE(Receivers({}, 8).take().has_value());
+}
+
+TEST_CASE("balancer: shards go one after the other, and not to whom they must not", "[balancer]") {
+  const std::vector two{holder(1, 1, 0, 2), holder(2, 1, 1, 2)};
+  Receivers receivers(two, 4);
+  REQUIRE(receivers.take(SessionId{1}) == 1u);
+  REQUIRE_FALSE(receivers.take(SessionId{1}).has_value());  // the other one is full
+  REQUIRE(receivers.take() == 0u);
+  REQUIRE(receivers.take() == 0u);
+  REQUIRE_FALSE(receivers.take().has_value());
 }
 
 TEST_CASE("balancer: what costs less than the hysteresis is left alone", "[balancer]") {
@@ -178,7 +192,7 @@ TEST_CASE("balancer: moves take only what is above a share and settle", "[balanc
       }
       // A shard that was taken is lent again as any free shard is.
       for (; taken > 0; --taken) {
-        const auto receiver = next_receiver(holders, shards);
+        const auto receiver = Receivers(holders, shards).take();
         REQUIRE(receiver.has_value());
         ++holders[*receiver].shards;
         REQUIRE(holders[*receiver].shards <= shares[*receiver]);

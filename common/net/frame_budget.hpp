@@ -1,7 +1,7 @@
-// The memory that unfinished frames of all connections may take together. An honest peer's frames
-// are small and soon complete; a peer that begins large frames and never finishes them would fill
-// the memory of this process. Beyond the budget the connection with the largest unfinished frame is
-// closed. One thread.
+// Memory that all connections may take together, for frames that have not come whole or that wait
+// to be sent. What an honest peer takes is small and soon over; peers that begin large frames and
+// never finish them, or read nothing, would fill the memory of this process. Beyond the budget the
+// connection that takes the most is closed. One thread.
 #pragma once
 
 #include <cstddef>
@@ -14,7 +14,7 @@ class FrameBudget {
  public:
   explicit FrameBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}
 
-  // The memory of one connection's unfinished frame. The budget outlives it.
+  // One connection's memory. The budget outlives it.
   class Share {
    public:
     // `close` ends the connection; it is called at most once, from within anybody's hold().
@@ -26,7 +26,7 @@ class FrameBudget {
     Share(const Share&) = delete;
     Share& operator=(const Share&) = delete;
 
-    // The connection is about to hold `bytes` of the frame.
+    // The connection is about to hold `bytes` in all.
     void hold(std::size_t bytes);
 
    private:

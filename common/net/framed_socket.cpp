@@ -52,7 +52,12 @@ FramedSocket::Impl::Impl(asio::ip::tcp::socket socket, const FramedSocketLimits&
       read_watch_(socket_.get_executor()),
       write_watch_(socket_.get_executor()),
       read_pause_(socket_.get_executor()),
-      write_pause_(socket_.get_executor()) {
+      write_pause_(socket_.get_executor()),
+      waiting_(limits_.send_budget.get(), [this] {
+        close(
+            "messages that wait to be sent take too much memory, and this connection's take the "
+            "most");
+      }) {
   asio::error_code ignored;  // a connection reset by now shows when it is used
   socket_.set_option(asio::ip::tcp::no_delay(true), ignored);
   socket_.set_option(asio::socket_base::keep_alive(true), ignored);
@@ -229,6 +234,8 @@ bool FramedSocket::Impl::send(SharedBytes payload, Lane lane) {
     return false;
   }
   bytes_waiting_ += frame.bytes();
+  waiting_.hold(bytes_waiting_);
+  if (!is_open()) return false;
   queues_[static_cast<std::size_t>(lane)].push_back(std::move(frame));
   if (!is_write_due_) write_next();
   return true;
@@ -278,6 +285,7 @@ void FramedSocket::Impl::written(const asio::error_code& error, std::size_t byte
   disarm(write_watch_);
   if (error) return end_writing(error.message());
   for (const QueuedFrame& frame : on_their_way_) bytes_waiting_ -= frame.bytes();
+  waiting_.hold(bytes_waiting_);
   on_their_way_.clear();
   is_write_due_ = false;
   if (has_unsent()) {
@@ -298,6 +306,7 @@ void FramedSocket::Impl::end_writing(std::string reason) {
   for (auto& queue : queues_) queue.clear();
   on_their_way_.clear();
   bytes_waiting_ = 0;
+  waiting_.hold(0);
   is_write_due_ = false;
   arm(write_watch_, limits_.linger_max, "a broken connection was not read");
 }

@@ -44,6 +44,9 @@ struct FramedSocketLimits {
   // Bounds the memory of unfinished frames, of this socket and all others that share the budget.
   // Null: only the size of each single frame is bounded.
   std::shared_ptr<FrameBudget> budget;
+  // Bounds the memory of frames that wait to be sent in the same way. Null: only
+  // send_queue_bytes_max does.
+  std::shared_ptr<FrameBudget> send_budget;
 };
 
 // The time of a read bounds one of these: the wait for a frame's header, after which the frame has

@@ -131,6 +131,7 @@ class FramedSocket::Impl : public std::enable_shared_from_this<Impl> {
   std::function<void()> on_written_;
   asio::steady_timer read_pause_;
   asio::steady_timer write_pause_;
+  FrameBudget::Share waiting_;                     // of the send budget
   std::array<std::deque<QueuedFrame>, 2> queues_;  // by Lane
   std::vector<QueuedFrame> on_their_way_;
   bool is_write_due_ = false;  // frames are on their way, or wait for the pacer

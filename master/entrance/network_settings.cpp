@@ -6,6 +6,8 @@ namespace {
 // The memory that all unfinished messages of volunteers may take together. Commits and hand-overs
 // come in parts that are far smaller.
 constexpr std::size_t kUnfinishedBytesMax = std::size_t{128} << 20;
+// All messages that wait to be sent may take together what may wait for this many volunteers.
+constexpr std::size_t kFullQueuesMax = 16;
 
 }  // namespace
 
@@ -15,6 +17,8 @@ TcpLinkOptions link_options(const MasterConfig& config) {
   options.limits.pace_in = make_pacer(config.network.limit_down);
   options.limits.pace_out = make_pacer(config.network.limit_up);
   options.limits.budget = std::make_shared<FrameBudget>(kUnfinishedBytesMax);
+  options.limits.send_budget =
+      std::make_shared<FrameBudget>(kFullQueuesMax * config.network.send_queue_bytes);
   return options;
 }
 

@@ -20,6 +20,7 @@ namespace {
 
 constexpr std::size_t kRequestBytesMax = 4096;
 constexpr std::size_t kConnectionsMax = 32;
+constexpr std::chrono::milliseconds kAcceptPause{100};
 constexpr std::chrono::seconds kSilence{30};
 
 // Whether the process at the other end is this user's or root's.
@@ -101,7 +102,7 @@ class ControlServer::Connection : public std::enable_shared_from_this<Connection
 };
 
 ControlServer::ControlServer(asio::io_context& io, std::string path, Answer answer)
-    : path_(std::move(path)), answer_(std::move(answer)), acceptor_(io) {}
+    : path_(std::move(path)), answer_(std::move(answer)), acceptor_(io), pause_(io) {}
 
 ControlServer::~ControlServer() {
   for (const auto& connection : connections_) connection->close();
@@ -146,13 +147,21 @@ void ControlServer::accept() {
   acceptor_.async_accept(
       [this](asio::error_code error, asio::local::stream_protocol::socket socket) {
         if (error == asio::error::operation_aborted) return;
-        if (!error && connections_.size() < kConnectionsMax) {
+        if (error) return accept_later();
+        if (connections_.size() < kConnectionsMax) {
           auto connection = std::make_shared<Connection>(*this, std::move(socket));
           connections_.insert(connection);
           connection->start();
         }
         accept();
       });
+}
+
+void ControlServer::accept_later() {
+  pause_.expires_after(kAcceptPause);
+  pause_.async_wait([this](asio::error_code error) {
+    if (!error) accept();
+  });
 }
 
 }  // namespace gleaner::volunteer

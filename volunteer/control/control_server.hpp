@@ -5,6 +5,7 @@
 
 #include <asio/io_context.hpp>
 #include <asio/local/stream_protocol.hpp>
+#include <asio/steady_timer.hpp>
 #include <functional>
 #include <memory>
 #include <set>
@@ -34,10 +35,13 @@ class ControlServer {
 
   ControlServer(asio::io_context& io, std::string path, Answer answer);
   void accept();
+  // When the process has no descriptors left, accepting fails at once, again and again.
+  void accept_later();
 
   const std::string path_;
   const Answer answer_;
   asio::local::stream_protocol::acceptor acceptor_;
+  asio::steady_timer pause_;
   std::set<std::shared_ptr<Connection>> connections_;
 };
 

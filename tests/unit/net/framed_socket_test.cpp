@@ -36,37 +36,6 @@ TEST_CASE("framed socket: a large frame is read in growing steps", "[framed_sock
   REQUIRE(reader.read(framed(payload), 50'000).payloads == std::vector<Bytes>{payload});
 }
 
-TEST_CASE("framed socket: of frames that do not come whole the largest ends its connection",
-          "[framed_socket]") {
-  FramedSocketLimits limits;
-  limits.budget = std::make_shared<FrameBudget>(1'000'000);
-  Reader greedy(kReadPatience, kFrameBytesMax, limits);
-  Reader honest(kReadPatience, kFrameBytesMax, limits);
-  const Bytes large = framed(payload_of(900'000));
-  asio::write(greedy.far, asio::buffer(large.data(), 700'000));
-  greedy.io.run_for(std::chrono::milliseconds(200));
-  REQUIRE(greedy.framed_socket.is_open());
-  REQUIRE(limits.budget->bytes() == 900'000);
-
-  const Bytes payload = payload_of(600'000);
-  const Bytes frame = framed(payload);
-  asio::write(honest.far, asio::buffer(frame.data(), 300'000));
-  honest.io.run_for(std::chrono::milliseconds(200));
-  REQUIRE_FALSE(greedy.framed_socket.is_open());
-  REQUIRE_THAT(greedy.framed_socket.close_reason(), Catch::Contains("the largest"));
-  REQUIRE(limits.budget->bytes() == 512 * 1024);
-  asio::write(honest.far, asio::buffer(frame.data() + 300'000, frame.size() - 300'000));
-  honest.io.run_for(std::chrono::milliseconds(200));
-  REQUIRE(honest.seen.payloads == std::vector<Bytes>{payload});
-  REQUIRE(limits.budget->bytes() == 0);
-  // One frame alone that is beyond the budget.
-  limits.budget = std::make_shared<FrameBudget>(100'000);
-  Reader lonely(kReadPatience, kFrameBytesMax, limits);
-  asio::write(lonely.far, asio::buffer(frame.data(), 70'000));
-  lonely.io.run_for(std::chrono::milliseconds(200));
-  REQUIRE_THAT(lonely.seen.error, Catch::Contains("the largest"));
-}
-
 TEST_CASE("framed socket: an end within a frame is told from one between frames",
           "[framed_socket]") {
   const Bytes frame = framed(payload_of(20));

@@ -1,10 +1,15 @@
 // The control socket, its verbs and the day's figures.
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
+#include <array>
 #include <asio/io_context.hpp>
+#include <asio/local/stream_protocol.hpp>
+#include <asio/read.hpp>
+#include <asio/write.hpp>
 #include <atomic>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -103,6 +108,37 @@ TEST_CASE("control: the socket of a dead volunteer is replaced", "[control]") {
   REQUIRE(server);
   REQUIRE(while_serving(io, [&] { return ask_volunteer(path, "?"); }).value() == "x");
 }
+
+#ifndef __SANITIZE_ADDRESS__  // the sanitizers' own checks of pointers need descriptors
+TEST_CASE("control: a process without descriptors left waits until it has some", "[control]") {
+  const Folder folder;
+  const std::string path = folder.path + "/control";
+  asio::io_context io;
+  const auto server = ControlServer::listen(io, path, [](const std::string& line) { return line; });
+  REQUIRE(server);
+  asio::local::stream_protocol::socket peer(io);
+  peer.open();
+  rlimit before{};
+  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
+  rlimit none = before;
+  const int next = dup(0);  // the lowest number that is free
+  REQUIRE(next >= 0);
+  close(next);
+  none.rlim_cur = static_cast<rlim_t>(next);
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  peer.connect(asio::local::stream_protocol::endpoint(path));
+  const std::size_t handled = io.run_for(std::chrono::milliseconds(250));
+  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  REQUIRE(handled > 0);
+  REQUIRE(handled < 20);
+  asio::write(peer, asio::buffer("late\n", 5));
+  std::array<char, 5> answer{};
+  bool is_answered = false;
+  asio::async_read(peer, asio::buffer(answer),
+                   [&](asio::error_code error, std::size_t) { is_answered = !error; });
+  while (!is_answered) REQUIRE(io.run_one_for(std::chrono::seconds(20)) > 0);
+}
+#endif
 
 TEST_CASE("control: a request without end is hung up on", "[control]") {
   const Folder folder;

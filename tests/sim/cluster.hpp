@@ -51,6 +51,8 @@ struct Strangers {
   std::string lie;            // its name (see lies.hpp); empty: each liar draws one
   std::uint64_t one_in = 1;   // of the messages that the lie can be told in
   double rounds = 1;          // the fraction of the rounds in which a liar lies
+  // A liar that was sent away comes again with another key, until the master suspends its invite.
+  bool come_again = false;
 };
 
 struct ClusterOptions {

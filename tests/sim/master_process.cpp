@@ -287,7 +287,9 @@ void MasterProcess::saw(const Notice& notice) {
     });
   }
   if (const auto* convicted = std::get_if<Conviction>(&notice)) {
-    banned_.insert(convicted->who.identity);
+    kept_out_.convict(convicted->who);
+    if (kept_out_.has_suspended(convicted->who.invite))
+      context_.log.mark("branch.invite_suspended");
     result_.convicted.insert(convicted->who.name);
     context_.log.line("master", "convicts " + convicted->who.name + ": " + convicted->what);
   }
@@ -343,7 +345,7 @@ void MasterProcess::cut_rates() {
 
 void MasterProcess::ban(const KeyId& key, const std::string& name) {
   result_.banned.insert(name);
-  banned_.insert(key);
+  kept_out_.banned.insert(key);
   if (!is_running()) return;
   runner_->expel([&](const Standing& standing) {
     const bool is_it = standing.identity == key;
@@ -354,7 +356,7 @@ void MasterProcess::ban(const KeyId& key, const std::string& name) {
 }
 
 Result<void> MasterProcess::undo_work_of_banned(RunStore& run) {
-  const auto round = first_unaudited(run, {banned_.begin(), banned_.end()});
+  const auto round = first_unaudited(run, {kept_out_.banned.begin(), kept_out_.banned.end()});
   if (!round) return round.error();
   const auto kept = *round ? kept_.upper_bound(**round) : kept_.begin();
   if (kept == kept_.begin()) return {};
@@ -379,12 +381,14 @@ ConnectionId MasterProcess::admit(std::size_t volunteer, const Standing& standin
   const ConnectionId id =
       context_.network.open(volunteer, shape, link->hearing(), std::move(other));
   link->join(id);
-  if (banned_.contains(standing.identity)) {
+  if (kept_out_.banned.contains(standing.identity)) {
     const Message refusal = Refusal{ErrorCode::kInvite, "this key is banned", false};
     link->send(encode(refusal), lane_of(refusal));
     link->close();
   } else {
-    runner_->admit(link, "sim:" + std::to_string(id), standing);
+    Standing now = standing;
+    now.is_suspended = kept_out_.has_suspended(standing.invite);
+    runner_->admit(link, "sim:" + std::to_string(id), now);
   }
   return id;
 }

@@ -12,6 +12,7 @@
 #include "master/runner/core_runner.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/sim/faulty_store.hpp"
+#include "tests/sim/kept_out.hpp"
 #include "tests/sim/sim_context.hpp"
 
 namespace gleaner::sim {
@@ -46,6 +47,8 @@ class MasterProcess : public WorkerThread, public StorageThread {
 
   // -- faults
   void fail_next_read() { disk_faults_.next_read_fails = true; }
+
+  [[nodiscard]] const KeptOut& kept_out() const { return kept_out_; }
 
   // The owner keeps the key out from now on.
   void ban(const KeyId& key, const std::string& name);
@@ -100,7 +103,7 @@ class MasterProcess : public WorkerThread, public StorageThread {
   std::unique_ptr<CoreRunner> runner_;
   Instant worker_free_{};
   bool is_within_fold_ = false;  // some of its steps are done
-  std::set<KeyId> banned_;       // what the access book remembers over restarts
+  KeptOut kept_out_;
   std::function<void()> referee_wanted_;
   std::function<void()> referee_over_;
 };

@@ -94,6 +94,7 @@ ClusterOptions SmallWorld::storm_of_strangers(std::uint64_t seed) {
   options.strangers.liars =
       static_cast<std::uint32_t>(random.next_below(std::max(options.volunteers / 3, 1u) + 1));
   options.strangers.one_in = std::uint64_t{1} << random.next_below(6);
+  options.strangers.come_again = random.chance(1, 2);
   options.master.audit = AuditMode::kAll;
   // Strangers get no input shards: with them a trusted one must stay.
   if (options.strangers.trusted == 0) options.master.lends_input = false;
@@ -114,6 +115,8 @@ ClusterOptions SmallWorld::adaptive_storm(std::uint64_t seed) {
 
 void SmallWorld::audit_by_lot(ClusterOptions& options) {
   options.strangers.rounds = 0.5;
+  // One that comes again may lie unseen, and whether all liars were found is judged by name.
+  options.strangers.come_again = false;
   options.master.audit = AuditMode::kAdaptive;
   options.master.newcomer_rounds = 0;
   options.master.audit_share = 0.25;

@@ -88,6 +88,26 @@ TEST_CASE("strangers: storms that a promise was once broken in", "[sim]") {
   }
 }
 
+TEST_CASE("strangers: one that comes again with other keys ends by the suspension of its invite",
+          "[sim]") {
+  SmallWorld world;
+  ClusterOptions options = three_strangers(world);
+  options.volunteers = 5;
+  options.strangers.liars = 1;
+  options.strangers.lie = "gradient";
+  options.strangers.come_again = true;
+  options.restart_after_most = Millis(10);
+  std::map<std::string, std::uint64_t> reached;
+  for (options.seed = 1; options.seed <= 20; ++options.seed) {
+    const ClusterResult result = keep_promises(world, options);
+    for (const auto& [mark, times] : result.happened) reached[mark] += times;
+    // A key that is gone may be convicted of what it did before, beside the one that is here.
+    CHECK(result.happened.at("notice.convicted") <= 4);
+  }
+  CHECK(reached["branch.another_key"] > 20);
+  CHECK(reached["branch.invite_suspended"] > 0);
+}
+
 // With GLEANER_SEEDS: the number of seeds, from GLEANER_SEED on.
 TEST_CASE("strangers: liars in storms change no checkpoint", "[sim]") {
   SmallWorld world;

@@ -263,10 +263,19 @@ void VolunteerProcess::conclude(const volunteer::Exit& exit) {
   if (is_sent_away && context_.options.strangers.are_there) {
     if (!lie_) context_.log.violation(name_ + ", which is honest, ends: " + exit.error.message);
     if (lie_) on_sent_away_();
-    is_removed_ = true;
+    come_again();
   }
   end(true);
   start_later();
+}
+
+void VolunteerProcess::come_again() {
+  is_removed_ =
+      !context_.options.strangers.come_again || master_.kept_out().has_suspended(standing_.invite);
+  if (is_removed_) return;
+  context_.log.line(name_, "has another key");
+  context_.log.mark("branch.another_key");
+  standing_.identity = KeyId{++keys_, index_ + 1};
 }
 
 }  // namespace gleaner::sim

@@ -69,12 +69,13 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
   void connect(const Dialled& on_dialled);
   void thaw(std::uint64_t life);
   void end(bool is_told);
+  void come_again();
   void start_later();
 
   SimContext& context_;
   MasterProcess& master_;
   const std::size_t index_;
-  const Standing standing_;
+  Standing standing_;
   const std::uint64_t slowness_;
   const std::string name_;
   LinkShape shape_;
@@ -82,6 +83,7 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
   std::function<void(std::optional<RoundIndex>)> on_lie_;
   std::function<void()> on_sent_away_;
   bool is_removed_ = false;
+  std::uint64_t keys_ = 1;  // that it has had
   std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void
   std::unique_ptr<VolunteerTasks> tasks_;
   PauseGate gate_;

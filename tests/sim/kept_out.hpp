@@ -1,0 +1,30 @@
+// Whom the master keeps out: what its access book remembers over restarts.
+#pragma once
+
+#include <map>
+#include <set>
+
+#include "master/access/access_book.hpp"
+#include "master/core/events/notices.hpp"
+
+namespace gleaner::sim {
+
+struct KeptOut {
+  std::set<KeyId> banned;
+  std::map<InviteId, Invite> invites;  // by which somebody was convicted
+
+  // Whether strangers that are new may no longer come by it.
+  [[nodiscard]] bool has_suspended(InviteId invite) const {
+    const auto known = invites.find(invite);
+    return known != invites.end() && is_suspended(known->second);
+  }
+
+  void convict(const Volunteer& who) {
+    banned.insert(who.identity);
+    Invite& invite = invites[who.invite];
+    invite.is_reusable = true;
+    ++invite.convictions;
+  }
+};
+
+}  // namespace gleaner::sim

@@ -10,6 +10,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <memory>
 
 #include "common/host_port.hpp"
 #include "common/http/request_rules.hpp"
@@ -61,11 +62,24 @@ bool is_local(MHD_Connection* connection) {
   return is_loopback(peer_of(connection)) && is_loopback(host_of(header(connection, "Host")));
 }
 
-std::string_view page_key(MHD_Connection* connection) {
+// A program that is given nothing but an address can show the key as a part of it:
+// http://ANYBODY:KEY@HOST:PORT.
+std::string basic_password(MHD_Connection* connection) {
+  const auto release = [](char* text) { MHD_free(text); };
+  char* password = nullptr;
+  const std::unique_ptr<char, decltype(release)> user(
+      MHD_basic_auth_get_username_password(connection, &password), release);
+  const std::unique_ptr<char, decltype(release)> owner(password, release);
+  return password == nullptr ? std::string() : std::string(password);
+}
+
+std::string page_key(MHD_Connection* connection) {
   constexpr std::string_view kBearer = "Bearer ";
   const std::string_view key = header(connection, "X-Gleaner-Key");
-  const std::string_view bearer = header(connection, MHD_HTTP_HEADER_AUTHORIZATION);
-  return key.empty() && bearer.starts_with(kBearer) ? bearer.substr(kBearer.size()) : key;
+  if (!key.empty()) return std::string(key);
+  const std::string_view shown = header(connection, MHD_HTTP_HEADER_AUTHORIZATION);
+  if (shown.starts_with(kBearer)) return std::string(shown.substr(kBearer.size()));
+  return basic_password(connection);
 }
 
 HttpReply plain(unsigned status, std::string_view text) {
@@ -266,7 +280,8 @@ HttpReply MhdCalls::answer(HttpServer& server, MHD_Connection* connection, const
   request.accept = header(connection, "Accept");
   request.last_event_id = header(connection, "Last-Event-ID");
   request.if_none_match = header(connection, "If-None-Match");
-  request.page_key = page_key(connection);
+  const std::string shown = page_key(connection);
+  request.page_key = shown;
   request.is_local = is_local(connection);
   request.query = [connection](const char* key) -> std::string_view {
     const char* const value = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, key);

@@ -50,8 +50,9 @@ struct HttpRequest {
   std::string_view accept;         // header Accept
   std::string_view last_event_id;  // header Last-Event-ID
   std::string_view if_none_match;  // header If-None-Match
-  std::string_view page_key;       // header X-Gleaner-Key, or what Authorization: Bearer has
-  bool is_local = false;           // from this machine, under a loopback address or localhost
+  // Header X-Gleaner-Key, else Authorization: what Bearer has, or the password of Basic.
+  std::string_view page_key;
+  bool is_local = false;  // from this machine, under a loopback address or localhost
   // Value of a query's key; empty when there is none.
   std::function<std::string_view(const char* key)> query;
 };
@@ -132,8 +133,8 @@ struct HttpCounts {
 class HttpServer {
  public:
   // Listens. `address` is one of this machine's loopback addresses, or localhost; with kNetwork
-  // also any other of its addresses in numbers. Port 0 takes a free one. kIo when the port is
-  // taken, or cannot be had.
+  // and kAnyName also any other of its addresses in numbers. Port 0 takes a free one. kIo when the
+  // port is taken, or cannot be had.
   static Result<std::unique_ptr<HttpServer>> prepare(const HostPort& address, HttpHandler handler,
                                                      HttpReach reach = HttpReach::kThisMachine);
   // Serves, from then on.

@@ -49,10 +49,7 @@ void PredictApi::handle_posts(HttpHandler& handler) {
       reply.retry_after_s = answer.retry_after_s;
       give(std::move(reply));
     };
-    if (!desk_.ask(std::move(request))) {
-      post.answer(
-          text_reply(503, kHttpText, "Too many requests wait here already; ask again later.\n"));
-    }
+    desk_.ask(std::move(request));
   };
 }
 

@@ -25,6 +25,7 @@ constexpr int kLookShare = 20;
 // Requests over which latency is shown, and the time over which speed is.
 constexpr std::size_t kDoneKept = 1024;
 constexpr Millis kSpeedWindow{60'000};
+constexpr double kRetrySecondsMax = 60;
 
 double seconds_of(Micros time) {
   return static_cast<double>(time.count()) / 1e6;
@@ -107,18 +108,28 @@ PredictDesk::~PredictDesk() {
   if (following_.joinable()) following_.join();
 }
 
-bool PredictDesk::ask(PredictRequest request) {
+void PredictDesk::ask(PredictRequest request) {
   request.asked = monotonic_now();
+  PredictAnswer refusal{503, "Too many requests wait here already; ask again later.\n"};
   {
     const std::lock_guard guard(lock_);
-    if (is_stopping_ || waiting_.size() >= kRequestsWaitingMax) {
-      ++figures_.refused;
-      return false;
+    if (!is_stopping_ && waiting_.size() < options_.limits.requests_waiting_max) {
+      waiting_.push_back(std::move(request));
+      change_.notify_all();
+      return;
     }
-    waiting_.push_back(std::move(request));
+    ++figures_.refused;
+    // As long as the last request has waited, those that wait now will.
+    const double wait = done_.empty() ? 0 : done_.back().seconds;
+    refusal.retry_after_s = static_cast<unsigned>(std::clamp(wait + 1, 1.0, kRetrySecondsMax));
   }
+  request.answer(std::move(refusal));
+}
+
+void PredictDesk::look_again() {
+  const std::lock_guard guard(lock_);
+  must_look_ = true;
   change_.notify_all();
-  return true;
 }
 
 void PredictDesk::use(Found found) {
@@ -197,26 +208,33 @@ void PredictDesk::follow_store() {
   std::string trouble;  // why it could not be, as it was last said
   Micros pause = kLookPause;
   std::unique_lock guard(lock_);
-  while (!change_.wait_for(guard, pause, [&] { return is_stopping_; })) {
+  for (;;) {
+    change_.wait_for(guard, pause, [&] { return is_stopping_ || (must_look_ && !fresh_); });
+    if (is_stopping_) return;
     if (fresh_) continue;
     const std::string known = name_;
+    const bool is_asked_for = std::exchange(must_look_, false);
+    if (is_asked_for) seen.clear();
     guard.unlock();
     const Instant begin = monotonic_now();
     // Taken before the store is read: what changes meanwhile is seen the next time.
     std::string state = source_.state();
     Result<std::optional<Found>> found = std::optional<Found>();
     if (state != seen) found = find_other(known);
-    if (!found && found.error().message != trouble) {
+    if (!found && (is_asked_for || found.error().message != trouble)) {
       trouble = found.error().message;
       source_.log(fmt::format("the model in use goes on answering: {}", trouble));
     }
     if (found) {
       seen = std::move(state);
       trouble.clear();
-      if (*found)
+      if (*found) {
         source_.log(fmt::format("checkpoint {} of run {} answers from now on",
                                 (*found)->model->checkpoint(),
                                 run_name((*found)->model->identity())));
+      } else if (is_asked_for) {
+        source_.log("the model in use is the newest");
+      }
     }
     pause = std::max<Micros>(kLookPause, kLookShare * (monotonic_now() - begin));
     guard.lock();

@@ -2,7 +2,7 @@
 // its own. Either the model is kept at hand and followed (`gleaner serve`), or it is read when a
 // question comes and given up when nobody has asked for a while (the master's page).
 //
-// Any thread may ask; answers are given on the desk's thread.
+// Any thread may ask; answers are given on the desk's thread, and refusals at once.
 #pragma once
 
 #include <condition_variable>
@@ -22,9 +22,6 @@
 #include "master/predict/questions.hpp"
 
 namespace gleaner {
-
-// Requests that may wait; further ones are refused.
-inline constexpr std::size_t kRequestsWaitingMax = 32;
 
 struct PredictAnswer {
   unsigned status = 200;  // as HTTP has them: 400, 429, 500 and 503 come with a sentence
@@ -73,8 +70,11 @@ class PredictDesk {
   PredictDesk(const PredictDesk&) = delete;
   PredictDesk& operator=(const PredictDesk&) = delete;
 
-  // False when too many wait already: the request is dropped.
-  bool ask(PredictRequest request);
+  // Refuses the request when too many wait already.
+  void ask(PredictRequest request);
+
+  // For a store that is followed: looks now whether it has another model, and says what it finds.
+  void look_again();
 
   [[nodiscard]] PredictFigures figures() const;
 
@@ -122,6 +122,7 @@ class PredictDesk {
   mutable std::mutex lock_;
   std::condition_variable change_;
   bool is_stopping_ = false;
+  bool must_look_ = false;
   std::deque<PredictRequest> waiting_;
   std::string name_;            // of model_
   std::optional<Found> fresh_;  // takes the place of model_

@@ -11,6 +11,7 @@
 
 #include "common/dataset/packed_writer.hpp"
 #include "common/thread_priority.hpp"
+#include "master/predict/annif.hpp"
 #include "storage/identity.hpp"
 
 namespace gleaner {
@@ -263,7 +264,10 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
   if (!follows_) {
     if (auto read = refresh(); !read) return refusal(status_of(read.error().code), read.error());
   }
-  auto questions = read_questions(request.body, data_, model_->config(), model_->has_tables());
+  const bool is_annif = request.form == PredictForm::kAnnif;
+  auto questions =
+      is_annif ? read_annif_question(request.body, data_, model_->has_tables())
+               : read_questions(request.body, data_, model_->config(), model_->has_tables());
   if (!questions) return refusal(status_of(questions.error().code), questions.error());
   if (questions->inputs.size() > options_.limits.inputs_max) {
     return {400, fmt::format("inputs: there are {}, and beside a training at most {} are answered "
@@ -285,13 +289,18 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
     Prediction& input = questions->inputs[i];
     input.predicted = predicted_labels(
         std::span<const ScoredLabel>(*best).subspan(i * width, width), input.point.labels);
+    if (is_annif) continue;
     for (PredictedLabel& predicted : input.predicted) {
       predicted.why = model_->why(views[i], predicted.label, kContributionsShown);
     }
     lines.push_back(prediction_json(input, data_.names()));
   }
   examples = views.size();
-  return {200, joined(model_->checkpoint(), questions->through_tables, lines, request.is_lines)};
+  if (is_annif) {
+    return {200, annif_json(questions->inputs.front(), data_.names().labels, questions->threshold)};
+  }
+  return {200, joined(model_->checkpoint(), questions->through_tables, lines,
+                      request.form == PredictForm::kLines)};
 }
 
 void PredictDesk::note(const PredictAnswer& answer, std::uint64_t examples, Instant asked) {

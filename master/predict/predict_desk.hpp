@@ -29,9 +29,16 @@ struct PredictAnswer {
   unsigned retry_after_s = 1;  // of 429 and 503
 };
 
+// How a program asks, and is answered.
+enum class PredictForm : std::uint8_t {
+  kJson,   // see read_questions()
+  kLines,  // asked like kJson, and answered by one JSON object per line, instead of one for all
+  kAnnif,  // see read_annif_question()
+};
+
 struct PredictRequest {
-  std::string body;       // see read_questions()
-  bool is_lines = false;  // one JSON object per line, instead of one for all
+  std::string body;
+  PredictForm form = PredictForm::kJson;
   std::function<void(PredictAnswer answer)> answer;
   Instant asked{};  // set by ask()
 };

@@ -5,13 +5,14 @@ import concurrent.futures
 import http.client
 import json
 import pathlib
+import re
 import signal
 import sys
 import threading
 import unittest
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
-from harness import TIME_FACTOR, Setup  # noqa: E402
+from harness import ROOT, TIME_FACTOR, Setup  # noqa: E402
 from page_case import ask  # noqa: E402
 from test_serve import ServeCase, post  # noqa: E402
 
@@ -102,6 +103,22 @@ class ServeOthers(ServeCase):
         server.signal(signal.SIGHUP)
         server.wait_for(lambda: "goes on answering" in server.said(), "why not")
         self.assertEqual(post(port, question)[0], 200)
+        server.signal(signal.SIGTERM)
+        self.assertEqual(server.wait_exit(), 0)
+
+    def test_the_service_runs_and_reloads_as_its_unit_says(self):
+        folder, store = self.trained_on_texts()
+        unit = (ROOT / "tools/packaging/debian/gleaner-serve@.service").read_text(encoding="utf-8")
+        lines = dict(re.findall(r"(?m)^(ExecStart|ExecReload|ConditionPathExists|EnvironmentFile)=(.+)$", unit))
+        self.assertEqual(lines["ConditionPathExists"], lines["EnvironmentFile"])
+        self.assertEqual(lines["ExecReload"], "/bin/kill -HUP $MAINPID")
+        token = self.cluster.path("token")
+        words = lines["ExecStart"].replace("$SERVE_FLAGS", f"--data {folder} --http 0.0.0.0:0 --token-file {token}").split()
+        self.assertEqual(words[:2], ["/usr/bin/gleaner", "serve"])
+        server = self.cluster.start("gleaner", *(str(store) if word == "${MODEL}" else word for word in words[1:]))
+        server.wait_for(lambda: "http://" in server.said(), "an address")
+        server.signal(signal.SIGHUP)
+        server.wait_for(lambda: "the model in use is the newest" in server.said(), "a look")
         server.signal(signal.SIGTERM)
         self.assertEqual(server.wait_exit(), 0)
 

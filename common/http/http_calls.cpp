@@ -10,6 +10,7 @@
 #include <array>
 #include <charconv>
 #include <cstring>
+#include <memory>
 
 #include "common/host_port.hpp"
 #include "common/http/request_rules.hpp"
@@ -28,6 +29,15 @@ constexpr const char* kContentPolicy =
 std::string_view header(MHD_Connection* connection, const char* name) {
   const char* const value = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, name);
   return value == nullptr ? std::string_view() : std::string_view(value);
+}
+
+int descriptor(MHD_Connection* connection) {
+  return MHD_get_connection_info(connection, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+}
+
+// Paths that are answered however many connections there are.
+bool is_health(std::string_view path) {
+  return path == "/healthz" || path == "/readyz";
 }
 
 // The peer's address in numbers; empty when it cannot be told.
@@ -52,11 +62,24 @@ bool is_local(MHD_Connection* connection) {
   return is_loopback(peer_of(connection)) && is_loopback(host_of(header(connection, "Host")));
 }
 
-std::string_view page_key(MHD_Connection* connection) {
+// A program that is given nothing but an address can show the key as a part of it:
+// http://ANYBODY:KEY@HOST:PORT.
+std::string basic_password(MHD_Connection* connection) {
+  const auto release = [](char* text) { MHD_free(text); };
+  char* password = nullptr;
+  const std::unique_ptr<char, decltype(release)> user(
+      MHD_basic_auth_get_username_password(connection, &password), release);
+  const std::unique_ptr<char, decltype(release)> owner(password, release);
+  return password == nullptr ? std::string() : std::string(password);
+}
+
+std::string page_key(MHD_Connection* connection) {
   constexpr std::string_view kBearer = "Bearer ";
   const std::string_view key = header(connection, "X-Gleaner-Key");
-  const std::string_view bearer = header(connection, MHD_HTTP_HEADER_AUTHORIZATION);
-  return key.empty() && bearer.starts_with(kBearer) ? bearer.substr(kBearer.size()) : key;
+  if (!key.empty()) return std::string(key);
+  const std::string_view shown = header(connection, MHD_HTTP_HEADER_AUTHORIZATION);
+  if (shown.starts_with(kBearer)) return std::string(shown.substr(kBearer.size()));
+  return basic_password(connection);
 }
 
 HttpReply plain(unsigned status, std::string_view text) {
@@ -77,7 +100,8 @@ MHD_Response* response_of(const SharedText& body) {
       body->size(), const_cast<char*>(body->data()), &free_shared, new SharedText(body));
 }
 
-void add_headers(MHD_Response* response, const HttpReply& reply) {
+void add_headers(MHD_Response* response, const HttpReply& reply, bool is_last) {
+  if (is_last) MHD_add_response_header(response, MHD_HTTP_HEADER_CONNECTION, "close");
   MHD_add_response_header(response, "Content-Type", reply.type);
   MHD_add_response_header(response, "Content-Security-Policy", kContentPolicy);
   MHD_add_response_header(response, "Cross-Origin-Opener-Policy", "same-origin");
@@ -125,27 +149,46 @@ void HttpAnswerer::operator()(HttpReply reply) const {
   [[maybe_unused]] const ssize_t written = write(mailbox_->wake_fd, &one, sizeof(one));
 }
 
+void MhdCalls::on_connection(void* self, MHD_Connection* connection, void** /*unused*/,
+                             MHD_ConnectionNotificationCode what) {
+  HttpPlaces& places = static_cast<HttpServer*>(self)->places_;
+  if (what == MHD_CONNECTION_NOTIFY_CLOSED) return places.leave(descriptor(connection));
+  const auto turned_out =
+      places.arrive(descriptor(connection), peer_of(connection), monotonic_now());
+  if (turned_out) shutdown(*turned_out, SHUT_RDWR);
+}
+
 MHD_Result MhdCalls::on_request(void* self, MHD_Connection* connection, const char* url,
                                 const char* method, const char* /*version*/, const char* upload,
                                 std::size_t* upload_bytes, void** seen) {
   auto* const server = static_cast<HttpServer*>(self);
-  if (*seen != nullptr && *seen != server) {
+  if (*seen == nullptr) return begin(*server, connection, url, method, seen);
+  if (*seen != server) {
     return go_on(*server, *static_cast<HttpServer::Exchange*>(*seen), url, *upload_bytes, upload);
   }
-  const std::string_view verb(method);
-  const bool is_post = verb == MHD_HTTP_METHOD_POST && server->handler_.takes_post &&
-                       server->handler_.takes_post(url);
-  if (is_post) return begin_post(*server, connection, seen);
-  const bool is_read = verb == MHD_HTTP_METHOD_GET || verb == MHD_HTTP_METHOD_HEAD;
-  if (is_read && (*seen == nullptr || *upload_bytes != 0)) {
-    // Bodies of requests are thrown away; the answer follows with the last call.
-    *seen = server;
-    *upload_bytes = 0;
-    return MHD_YES;
+  if (*upload_bytes == 0) return send(*server, connection, answer(*server, connection, url));
+  *upload_bytes = 0;  // the body of a request that has none is thrown away
+  return MHD_YES;
+}
+
+MHD_Result MhdCalls::begin(HttpServer& server, MHD_Connection* connection, const char* url,
+                           std::string_view method, void** seen) {
+  server.places_.await_body(descriptor(connection), monotonic_now());
+  if (server.places_.is_spare(descriptor(connection)) && !is_health(url)) {
+    return send(
+        server, connection,
+        plain(MHD_HTTP_SERVICE_UNAVAILABLE,
+              "Too many connections are open here, or from your address; ask again later."));
   }
-  return send(*server, connection,
-              is_read ? answer(*server, connection, url)
-                      : plain(MHD_HTTP_METHOD_NOT_ALLOWED, "Nothing here can be changed."));
+  const bool is_post = method == MHD_HTTP_METHOD_POST && server.handler_.takes_post &&
+                       server.handler_.takes_post(url);
+  if (is_post) return begin_post(server, connection, seen);
+  if (method != MHD_HTTP_METHOD_GET && method != MHD_HTTP_METHOD_HEAD) {
+    return send(server, connection,
+                plain(MHD_HTTP_METHOD_NOT_ALLOWED, "Nothing here can be changed."));
+  }
+  *seen = &server;  // the answer follows with the last call
+  return MHD_YES;
 }
 
 std::string_view MhdCalls::refusal_to(const HttpServer& server, MHD_Connection* connection) {
@@ -180,6 +223,7 @@ MHD_Result MhdCalls::go_on(HttpServer& server, HttpServer::Exchange& exchange, c
   }
   // The library must be stopped with nobody suspended.
   if (server.is_stopping_) return send(server, exchange.connection, http_ending());
+  server.places_.await_answer(descriptor(exchange.connection));
   exchange.id = server.next_id_++;
   server.asked_.emplace(exchange.id, &exchange);
   MHD_suspend_connection(exchange.connection);
@@ -216,9 +260,10 @@ void MhdCalls::count_bytes(HttpServer& server, HttpServer::Exchange& exchange, s
   exchange.bytes = bytes;
 }
 
-void MhdCalls::on_end(void* self, MHD_Connection* /*connection*/, void** seen,
+void MhdCalls::on_end(void* self, MHD_Connection* connection, void** seen,
                       MHD_RequestTerminationCode /*how*/) {
   auto* const server = static_cast<HttpServer*>(self);
+  server->places_.await_next_head(descriptor(connection), monotonic_now());
   if (*seen == nullptr || *seen == server) return;
   auto* const exchange = static_cast<HttpServer::Exchange*>(*seen);
   count_bytes(*server, *exchange, 0);
@@ -235,7 +280,8 @@ HttpReply MhdCalls::answer(HttpServer& server, MHD_Connection* connection, const
   request.accept = header(connection, "Accept");
   request.last_event_id = header(connection, "Last-Event-ID");
   request.if_none_match = header(connection, "If-None-Match");
-  request.page_key = page_key(connection);
+  const std::string shown = page_key(connection);
+  request.page_key = shown;
   request.is_local = is_local(connection);
   request.query = [connection](const char* key) -> std::string_view {
     const char* const value = MHD_lookup_connection_value(connection, MHD_GET_ARGUMENT_KIND, key);
@@ -253,7 +299,9 @@ MHD_Result MhdCalls::send(HttpServer& server, MHD_Connection* connection, const 
   MHD_Response* const response =
       reply.stream ? stream(server, connection, *reply.stream) : response_of(reply.body);
   if (response == nullptr) return MHD_NO;
-  add_headers(response, reply);
+  const int place = descriptor(connection);
+  add_headers(response, reply, server.places_.is_spare(place));
+  server.places_.await_answer(place);
   const MHD_Result queued = MHD_queue_response(connection, reply.status, response);
   MHD_destroy_response(response);
   const unsigned kind = reply.status / 100;

@@ -40,6 +40,8 @@ struct MhdCalls {
   static MHD_Result on_request(void* self, MHD_Connection* connection, const char* url,
                                const char* method, const char* version, const char* upload,
                                std::size_t* upload_bytes, void** seen);
+  static void on_connection(void* self, MHD_Connection* connection, void** unused,
+                            MHD_ConnectionNotificationCode what);
   // Whatever came of a request, it is over.
   static void on_end(void* self, MHD_Connection* connection, void** seen,
                      MHD_RequestTerminationCode how);
@@ -47,6 +49,9 @@ struct MhdCalls {
   static void count_bytes(HttpServer& server, HttpServer::Exchange& exchange, std::size_t bytes);
 
  private:
+  // For the first call of a request, whose head is complete.
+  static MHD_Result begin(HttpServer& server, MHD_Connection* connection, const char* url,
+                          std::string_view method, void** seen);
   static std::string_view refusal_to(const HttpServer& server, MHD_Connection* connection);
   static MHD_Result begin_post(HttpServer& server, MHD_Connection* connection, void** seen);
   static MHD_Result go_on(HttpServer& server, HttpServer::Exchange& exchange, const char* url,

@@ -28,6 +28,8 @@ constexpr Millis kNewsPause{200};
 constexpr Millis kFarewell{300};
 // Looking gives way to training.
 constexpr int kHttpNice = 5;
+// Beyond the places: connections that are closed and that the library has not seen the end of yet.
+constexpr unsigned kConnectionsClosing = 64;
 
 Error cannot_listen(const HostPort& address) {
   return {ErrorCode::kIo,
@@ -88,13 +90,15 @@ Result<void> HttpServer::listen() {
   wake_fd_ = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
   if (wake_fd_ < 0) return cannot_listen(address_);
   mailbox_->wake_fd = wake_fd_;
+  const HttpPlaceLimits places;
+  const auto connections =
+      static_cast<unsigned>(places.ordinary_max + places.spare_max) + kConnectionsClosing;
   daemon_ = MHD_start_daemon(
       MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME, 0, nullptr, nullptr, &MhdCalls::on_request, this,
-      MHD_OPTION_LISTEN_SOCKET, listener_, MHD_OPTION_CONNECTION_LIMIT, kHttpConnectionsMax,
-      MHD_OPTION_PER_IP_CONNECTION_LIMIT, kHttpConnectionsPerAddressMax,
-      MHD_OPTION_NOTIFY_COMPLETED, &MhdCalls::on_end, this, MHD_OPTION_CONNECTION_TIMEOUT,
-      kHttpSilenceSeconds, MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHttpConnectionBytes,
-      MHD_OPTION_END);
+      MHD_OPTION_LISTEN_SOCKET, listener_, MHD_OPTION_CONNECTION_LIMIT, connections,
+      MHD_OPTION_NOTIFY_CONNECTION, &MhdCalls::on_connection, this, MHD_OPTION_NOTIFY_COMPLETED,
+      &MhdCalls::on_end, this, MHD_OPTION_CONNECTION_TIMEOUT, kHttpSilenceSeconds,
+      MHD_OPTION_CONNECTION_MEMORY_LIMIT, kHttpConnectionBytes, MHD_OPTION_END);
   if (daemon_ == nullptr) return cannot_listen(address_);
   listener_ = -1;  // the daemon's
   const MHD_DaemonInfo* const info = MHD_get_daemon_info(daemon_, MHD_DAEMON_INFO_EPOLL_FD);
@@ -165,11 +169,12 @@ int HttpServer::patience(Instant now) const {
   if (MHD_get_timeout(daemon_, &wanted) == MHD_YES) {
     milliseconds = static_cast<int>(std::min<MHD_UNSIGNED_LONG_LONG>(wanted, 60'000));
   }
-  if (has_news_) {
-    const Micros left = resumed_ + kNewsPause - now;
-    const int news = static_cast<int>(std::max<std::int64_t>(0, left.count() / 1000 + 1));
-    milliseconds = milliseconds < 0 ? news : std::min(milliseconds, news);
-  }
+  const auto until = [&](Instant due) {
+    const auto left = static_cast<int>(std::max<std::int64_t>(0, (due - now).count() / 1000 + 1));
+    milliseconds = milliseconds < 0 ? left : std::min(milliseconds, left);
+  };
+  if (has_news_) until(resumed_ + kNewsPause);
+  if (const auto due = places_.next_due()) until(*due);
   return milliseconds;
 }
 
@@ -187,6 +192,8 @@ void HttpServer::serve() {
     if (is_stopping_ && !end) end = now + kFarewell;
     deliver_answers(false);
     if ((has_news_ && now - resumed_ >= kNewsPause) || end) resume_readers();
+    // The library sees the end of what is shut down, and closes it.
+    for (const int overdue : places_.take_overdue(now)) shutdown(overdue, SHUT_RDWR);
     MHD_run(daemon_);
     if (end && ((counts_.streams == 0 && asked_.empty()) || now >= *end)) break;
   }

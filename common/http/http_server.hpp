@@ -5,6 +5,9 @@
 // suspended and costs nothing. The body of a POST is taken whole, up to a limit, and handed to
 // whoever answers it on a thread of theirs; until the answer comes, that connection is suspended.
 //
+// Where an address has all its connections, or all are taken, a further one is answered with status
+// 503 and closed, but /healthz and /readyz are answered as always.
+//
 // The constructor's thread starts and destroys it; wake() may be called from any thread; the
 // handler is called on the server's own thread only.
 #pragma once
@@ -22,6 +25,7 @@
 #include <unordered_set>
 
 #include "common/host_port.hpp"
+#include "common/http/http_places.hpp"
 #include "common/http/request_rules.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
@@ -32,9 +36,7 @@ namespace gleaner {
 
 using SharedText = std::shared_ptr<const std::string>;
 
-// Whoever comes beyond these is turned away at once, and who takes nothing for that long is closed.
-inline constexpr unsigned kHttpConnectionsMax = 1024;
-inline constexpr unsigned kHttpConnectionsPerAddressMax = 128;
+// Who takes nothing for that long is closed; HttpPlaceLimits says until when a request must come.
 inline constexpr unsigned kHttpSilenceSeconds = 30;
 // Memory of a connection for its request and its reply's headers.
 inline constexpr std::size_t kHttpConnectionBytes = std::size_t{16} << 10;
@@ -48,8 +50,9 @@ struct HttpRequest {
   std::string_view accept;         // header Accept
   std::string_view last_event_id;  // header Last-Event-ID
   std::string_view if_none_match;  // header If-None-Match
-  std::string_view page_key;       // header X-Gleaner-Key, or what Authorization: Bearer has
-  bool is_local = false;           // from this machine, under a loopback address or localhost
+  // Header X-Gleaner-Key, else Authorization: what Bearer has, or the password of Basic.
+  std::string_view page_key;
+  bool is_local = false;  // from this machine, under a loopback address or localhost
   // Value of a query's key; empty when there is none.
   std::function<std::string_view(const char* key)> query;
 };
@@ -130,8 +133,8 @@ struct HttpCounts {
 class HttpServer {
  public:
   // Listens. `address` is one of this machine's loopback addresses, or localhost; with kNetwork
-  // also any other of its addresses in numbers. Port 0 takes a free one. kIo when the port is
-  // taken, or cannot be had.
+  // and kAnyName also any other of its addresses in numbers. Port 0 takes a free one. kIo when the
+  // port is taken, or cannot be had.
   static Result<std::unique_ptr<HttpServer>> prepare(const HostPort& address, HttpHandler handler,
                                                      HttpReach reach = HttpReach::kThisMachine);
   // Serves, from then on.
@@ -182,6 +185,7 @@ class HttpServer {
   std::unordered_map<std::uint64_t, Exchange*> asked_;
   std::uint64_t next_id_ = 1;
   std::size_t post_bytes_ = 0;
+  HttpPlaces places_{HttpPlaceLimits{}};  // connections by their descriptors
   std::shared_ptr<HttpAnswerer::Mailbox> mailbox_;
   bool has_news_ = false;
   Instant resumed_{};

@@ -36,7 +36,7 @@ std::string_view refusal_of(const RequestOrigin& request, HttpReach reach) {
     return "This page answers under the names of this machine itself alone: localhost, 127.0.0.1 "
            "or [::1].";
   }
-  if (!is_loopback(host) && !is_numeric(host)) {
+  if (reach == HttpReach::kNetwork && !is_loopback(host) && !is_numeric(host)) {
     return "This page answers under localhost and addresses in numbers alone, such as 192.168.1.5.";
   }
   constexpr std::string_view kScheme = "http://";

@@ -11,6 +11,7 @@ namespace gleaner {
 enum class HttpReach : std::uint8_t {
   kThisMachine,  // under its loopback addresses and the name localhost
   kNetwork,      // under every address in numbers as well
+  kAnyName,      // under names too: the handler asks for a secret, or all may know the answers
 };
 
 // The headers that matter, empty where a request has none.
@@ -28,8 +29,9 @@ std::string_view host_of(std::string_view header);
 //
 // A page of another site can make the browser ask this server in two ways. Under a name of its own
 // that it lets point here (DNS rebinding): Host then carries that name, which is why names other
-// than localhost are refused. Or under our address: Origin or Sec-Fetch-Site then says so. It could
-// not read the answer, but it could hold connections open. Following a link to the page is fine.
+// than localhost are refused where nothing else keeps the answers. Or under our address: Origin or
+// Sec-Fetch-Site then says so. It could not read the answer, but it could hold connections open.
+// Following a link to the page is fine.
 std::string_view refusal_of(const RequestOrigin& request, HttpReach reach);
 
 }  // namespace gleaner

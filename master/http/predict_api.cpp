@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include "master/predict/annif.hpp"
+
 namespace gleaner {
 namespace {
 
@@ -37,29 +39,35 @@ std::string model_json(const PredictFigures& figures) {
 }  // namespace
 
 void PredictApi::handle_posts(HttpHandler& handler) {
-  handler.takes_post = [](std::string_view path) { return path == kPredictPath; };
+  handler.takes_post = [](std::string_view path) {
+    return path == kPredictPath || path == kAnnifSuggestPath;
+  };
   handler.post = [this](HttpPost post) {
     PredictRequest request;
     request.body = std::move(post.body);
-    request.is_lines = post.accept.find(kLinesType) != std::string::npos;
-    const char* const type = request.is_lines ? kLinesType : kHttpJson;
+    if (post.path == kAnnifSuggestPath) {
+      request.form = PredictForm::kAnnif;
+    } else if (post.accept.find(kLinesType) != std::string::npos) {
+      request.form = PredictForm::kLines;
+    }
+    const char* const type = request.form == PredictForm::kLines ? kLinesType : kHttpJson;
     request.answer = [give = post.answer, type](PredictAnswer answer) {
       HttpReply reply = text_reply(answer.status, answer.status == 200 ? type : kHttpText,
                                    std::move(answer.body));
       reply.retry_after_s = answer.retry_after_s;
       give(std::move(reply));
     };
-    if (!desk_.ask(std::move(request))) {
-      post.answer(
-          text_reply(503, kHttpText, "Too many requests wait here already; ask again later.\n"));
-    }
+    desk_.ask(std::move(request));
   };
 }
 
 std::optional<HttpReply> PredictApi::answer(const HttpRequest& request) const {
   if (request.path == "/v1/model") return text_reply(200, kHttpJson, model_json(desk_.figures()));
-  if (request.path != kPredictPath) return std::nullopt;
-  HttpReply refused = text_reply(405, kHttpText, "Questions are sent with POST, as JSON.\n");
+  if (request.path == kAnnifPath) {
+    return text_reply(200, kHttpJson, annif_project_json(desk_.figures().has_model));
+  }
+  if (request.path != kPredictPath && request.path != kAnnifSuggestPath) return std::nullopt;
+  HttpReply refused = text_reply(405, kHttpText, "Questions are sent with POST.\n");
   refused.allow = "POST";
   return refused;
 }

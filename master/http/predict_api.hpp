@@ -1,5 +1,6 @@
-// The paths under which a model answers: POST /v1/predict and GET /v1/model, and their figures as
-// Prometheus reads them. The handlers run on the HTTP server's thread, and the work on the desk's.
+// The paths under which a model answers: POST /v1/predict and, in the form of Annif,
+// /v1/annif/suggest; GET /v1/model; and their figures as Prometheus reads them. The handlers run on
+// the HTTP server's thread, and the work on the desk's.
 #pragma once
 
 #include <optional>
@@ -12,6 +13,9 @@
 namespace gleaner {
 
 inline constexpr std::string_view kPredictPath = "/v1/predict";
+// Annif finds what its project is by taking "/suggest" away.
+inline constexpr std::string_view kAnnifPath = "/v1/annif";
+inline constexpr std::string_view kAnnifSuggestPath = "/v1/annif/suggest";
 
 class PredictApi {
  public:

@@ -11,6 +11,7 @@
 
 #include "common/dataset/packed_writer.hpp"
 #include "common/thread_priority.hpp"
+#include "master/predict/annif.hpp"
 #include "storage/identity.hpp"
 
 namespace gleaner {
@@ -25,6 +26,7 @@ constexpr int kLookShare = 20;
 // Requests over which latency is shown, and the time over which speed is.
 constexpr std::size_t kDoneKept = 1024;
 constexpr Millis kSpeedWindow{60'000};
+constexpr double kRetrySecondsMax = 60;
 
 double seconds_of(Micros time) {
   return static_cast<double>(time.count()) / 1e6;
@@ -107,18 +109,28 @@ PredictDesk::~PredictDesk() {
   if (following_.joinable()) following_.join();
 }
 
-bool PredictDesk::ask(PredictRequest request) {
+void PredictDesk::ask(PredictRequest request) {
   request.asked = monotonic_now();
+  PredictAnswer refusal{503, "Too many requests wait here already; ask again later.\n"};
   {
     const std::lock_guard guard(lock_);
-    if (is_stopping_ || waiting_.size() >= kRequestsWaitingMax) {
-      ++figures_.refused;
-      return false;
+    if (!is_stopping_ && waiting_.size() < options_.limits.requests_waiting_max) {
+      waiting_.push_back(std::move(request));
+      change_.notify_all();
+      return;
     }
-    waiting_.push_back(std::move(request));
+    ++figures_.refused;
+    // As long as the last request has waited, those that wait now will.
+    const double wait = done_.empty() ? 0 : done_.back().seconds;
+    refusal.retry_after_s = static_cast<unsigned>(std::clamp(wait + 1, 1.0, kRetrySecondsMax));
   }
+  request.answer(std::move(refusal));
+}
+
+void PredictDesk::look_again() {
+  const std::lock_guard guard(lock_);
+  must_look_ = true;
   change_.notify_all();
-  return true;
 }
 
 void PredictDesk::use(Found found) {
@@ -197,26 +209,33 @@ void PredictDesk::follow_store() {
   std::string trouble;  // why it could not be, as it was last said
   Micros pause = kLookPause;
   std::unique_lock guard(lock_);
-  while (!change_.wait_for(guard, pause, [&] { return is_stopping_; })) {
+  for (;;) {
+    change_.wait_for(guard, pause, [&] { return is_stopping_ || (must_look_ && !fresh_); });
+    if (is_stopping_) return;
     if (fresh_) continue;
     const std::string known = name_;
+    const bool is_asked_for = std::exchange(must_look_, false);
+    if (is_asked_for) seen.clear();
     guard.unlock();
     const Instant begin = monotonic_now();
     // Taken before the store is read: what changes meanwhile is seen the next time.
     std::string state = source_.state();
     Result<std::optional<Found>> found = std::optional<Found>();
     if (state != seen) found = find_other(known);
-    if (!found && found.error().message != trouble) {
+    if (!found && (is_asked_for || found.error().message != trouble)) {
       trouble = found.error().message;
       source_.log(fmt::format("the model in use goes on answering: {}", trouble));
     }
     if (found) {
       seen = std::move(state);
       trouble.clear();
-      if (*found)
+      if (*found) {
         source_.log(fmt::format("checkpoint {} of run {} answers from now on",
                                 (*found)->model->checkpoint(),
                                 run_name((*found)->model->identity())));
+      } else if (is_asked_for) {
+        source_.log("the model in use is the newest");
+      }
     }
     pause = std::max<Micros>(kLookPause, kLookShare * (monotonic_now() - begin));
     guard.lock();
@@ -245,7 +264,10 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
   if (!follows_) {
     if (auto read = refresh(); !read) return refusal(status_of(read.error().code), read.error());
   }
-  auto questions = read_questions(request.body, data_, model_->config(), model_->has_tables());
+  const bool is_annif = request.form == PredictForm::kAnnif;
+  auto questions =
+      is_annif ? read_annif_question(request.body, data_, model_->has_tables())
+               : read_questions(request.body, data_, model_->config(), model_->has_tables());
   if (!questions) return refusal(status_of(questions.error().code), questions.error());
   if (questions->inputs.size() > options_.limits.inputs_max) {
     return {400, fmt::format("inputs: there are {}, and beside a training at most {} are answered "
@@ -267,13 +289,18 @@ PredictAnswer PredictDesk::answer(const PredictRequest& request, std::uint64_t& 
     Prediction& input = questions->inputs[i];
     input.predicted = predicted_labels(
         std::span<const ScoredLabel>(*best).subspan(i * width, width), input.point.labels);
+    if (is_annif) continue;
     for (PredictedLabel& predicted : input.predicted) {
       predicted.why = model_->why(views[i], predicted.label, kContributionsShown);
     }
     lines.push_back(prediction_json(input, data_.names()));
   }
   examples = views.size();
-  return {200, joined(model_->checkpoint(), questions->through_tables, lines, request.is_lines)};
+  if (is_annif) {
+    return {200, annif_json(questions->inputs.front(), data_.names().labels, questions->threshold)};
+  }
+  return {200, joined(model_->checkpoint(), questions->through_tables, lines,
+                      request.form == PredictForm::kLines)};
 }
 
 void PredictDesk::note(const PredictAnswer& answer, std::uint64_t examples, Instant asked) {

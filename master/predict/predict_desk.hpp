@@ -2,7 +2,7 @@
 // its own. Either the model is kept at hand and followed (`gleaner serve`), or it is read when a
 // question comes and given up when nobody has asked for a while (the master's page).
 //
-// Any thread may ask; answers are given on the desk's thread.
+// Any thread may ask; answers are given on the desk's thread, and refusals at once.
 #pragma once
 
 #include <condition_variable>
@@ -23,18 +23,22 @@
 
 namespace gleaner {
 
-// Requests that may wait; further ones are refused.
-inline constexpr std::size_t kRequestsWaitingMax = 32;
-
 struct PredictAnswer {
   unsigned status = 200;  // as HTTP has them: 400, 429, 500 and 503 come with a sentence
   std::string body;
   unsigned retry_after_s = 1;  // of 429 and 503
 };
 
+// How a program asks, and is answered.
+enum class PredictForm : std::uint8_t {
+  kJson,   // see read_questions()
+  kLines,  // asked like kJson, and answered by one JSON object per line, instead of one for all
+  kAnnif,  // see read_annif_question()
+};
+
 struct PredictRequest {
-  std::string body;       // see read_questions()
-  bool is_lines = false;  // one JSON object per line, instead of one for all
+  std::string body;
+  PredictForm form = PredictForm::kJson;
   std::function<void(PredictAnswer answer)> answer;
   Instant asked{};  // set by ask()
 };
@@ -73,8 +77,11 @@ class PredictDesk {
   PredictDesk(const PredictDesk&) = delete;
   PredictDesk& operator=(const PredictDesk&) = delete;
 
-  // False when too many wait already: the request is dropped.
-  bool ask(PredictRequest request);
+  // Refuses the request when too many wait already.
+  void ask(PredictRequest request);
+
+  // For a store that is followed: looks now whether it has another model, and says what it finds.
+  void look_again();
 
   [[nodiscard]] PredictFigures figures() const;
 
@@ -122,6 +129,7 @@ class PredictDesk {
   mutable std::mutex lock_;
   std::condition_variable change_;
   bool is_stopping_ = false;
+  bool must_look_ = false;
   std::deque<PredictRequest> waiting_;
   std::string name_;            // of model_
   std::optional<Found> fresh_;  // takes the place of model_

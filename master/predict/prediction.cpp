@@ -22,25 +22,24 @@ Json name_or_null(const NameTable& names, std::uint64_t id) {
   return name.empty() ? Json(nullptr) : Json(std::string(name));
 }
 
-// The shortest decimal that reads back as the same float: 8.49 rather than 8.489999771118164.
-double shortest(float value) {
-  const std::string text = fmt::format("{}", value);
-  double result = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
-  return error == std::errc() ? result : double{value};
-}
-
 Json why_json(const std::vector<Contribution>& why, const PredictNames& names) {
   Json json = Json::array();
   for (const Contribution& part : why) {
     json.push_back({{"feature", part.feature},
                     {"name", name_or_null(names.features, part.feature)},
-                    {"value", shortest(part.value)}});
+                    {"value", shortest_decimal(part.value)}});
   }
   return json;
 }
 
 }  // namespace
+
+double shortest_decimal(float value) {
+  const std::string text = fmt::format("{}", value);
+  double result = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
+  return error == std::errc() ? result : double{value};
+}
 
 std::vector<PredictedLabel> predicted_labels(std::span<const ScoredLabel> best,
                                              std::span<const std::uint32_t> labels) {
@@ -88,14 +87,14 @@ std::string prediction_json(const Prediction& prediction, const PredictNames& na
     const std::uint32_t feature = prediction.point.features[at];
     json["features"].push_back({{"feature", feature},
                                 {"name", name_or_null(names.features, feature)},
-                                {"value", shortest(prediction.point.values[at])}});
+                                {"value", shortest_decimal(prediction.point.values[at])}});
   }
   json["predicted"] = Json::array();
   for (const PredictedLabel& predicted : prediction.predicted) {
     json["predicted"].push_back({{"label", predicted.label},
                                  {"name", name_or_null(names.labels, predicted.label)},
-                                 {"logit", shortest(predicted.logit)},
-                                 {"probability", shortest(predicted.probability)},
+                                 {"logit", shortest_decimal(predicted.logit)},
+                                 {"probability", shortest_decimal(predicted.probability)},
                                  {"is_true", predicted.is_true}});
     if (!predicted.why.empty()) json["predicted"].back()["why"] = why_json(predicted.why, names);
   }

@@ -53,6 +53,9 @@ std::vector<std::size_t> strongest_features(const Point& point, std::size_t coun
 std::vector<PredictedLabel> predicted_labels(std::span<const ScoredLabel> best,
                                              std::span<const std::uint32_t> labels);
 
+// The shortest decimal that reads back as the same float: 8.49 rather than 8.489999771118164.
+double shortest_decimal(float value);
+
 // One JSON object and a line end; tools/JSON.md lists its fields.
 std::string prediction_json(const Prediction& prediction, const PredictNames& names);
 

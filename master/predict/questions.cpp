@@ -29,20 +29,6 @@ std::string shown(const std::string& key) {
       .dump(-1, ' ', true, Asked::error_handler_t::replace);
 }
 
-Result<Prediction> text_question(const Asked& value, const std::string& field,
-                                 const PredictData& data) {
-  if (!value.is_string()) return wrong(field, "it must be a string");
-  if (data.words() == nullptr) {
-    return wrong(field,
-                 "texts cannot be read here: they need a data set that 'gleaner dataset debian' or "
-                 "'gleaner dataset convert --text' made, with its words.json");
-  }
-  Prediction question;
-  question.name = value.get<std::string>();
-  question.point = data.words()->point_of(question.name);
-  return question;
-}
-
 Result<Prediction> example_question(const Asked& value, const std::string& field,
                                     const PredictData& data) {
   const PackedDataset* const examples = data.examples();
@@ -125,7 +111,11 @@ Result<Prediction> question_of(const Asked& input, const std::string& field,
       (input.contains("values") && !input.contains("features"))) {
     return wrong(field, "it must have one of text, example and features; values go with features");
   }
-  if (input.contains("text")) return text_question(input["text"], field + ".text", data);
+  if (input.contains("text")) {
+    const std::string text_field = field + ".text";
+    if (!input["text"].is_string()) return wrong(text_field, "it must be a string");
+    return text_question(input["text"].get<std::string>(), text_field, data);
+  }
   if (input.contains("example")) {
     return example_question(input["example"], field + ".example", data);
   }
@@ -159,6 +149,19 @@ Result<Questions> read_options(const Asked& json, bool has_tables) {
 }
 
 }  // namespace
+
+Result<Prediction> text_question(std::string text, const std::string& field,
+                                 const PredictData& data) {
+  if (data.words() == nullptr) {
+    return wrong(field,
+                 "texts cannot be read here: they need a data set that 'gleaner dataset debian' or "
+                 "'gleaner dataset convert --text' made, with its words.json");
+  }
+  Prediction question;
+  question.name = std::move(text);
+  question.point = data.words()->point_of(question.name);
+  return question;
+}
 
 Result<Questions> read_questions(std::string_view body, const PredictData& data,
                                  const ModelConfig& model, bool has_tables) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -20,7 +21,12 @@ struct Questions {
   std::vector<Prediction> inputs;  // nothing is predicted yet
   std::uint32_t top_k = 5;
   bool through_tables = false;
+  float threshold = 0;  // least probability of a label
 };
+
+// One question of a text. kInvalidArgument names the field where texts cannot be read.
+Result<Prediction> text_question(std::string text, const std::string& field,
+                                 const PredictData& data);
 
 // The fields are those of PredictRequest in openapi.json. kInvalidArgument names the field that is
 // wrong. `has_tables`: the answers come through tables unless `exact` is true.

@@ -3,9 +3,10 @@
 exactly, and through tables, with the part of the exact five that the tables find.
 
 The server, all its threads, has the first processor to itself, and two connections from the other ones keep
-it busy. A figure holds all of a request: reading it, the answer, and writing that.
+it busy. A figure holds all of a request: reading it, the answer, and writing that. Before, many clients ask at
+once, each for one example after another, exactly. A run without hash tables takes --candidates without numbers.
 
-usage: serve_bench.py STORE TEST [--candidates N ...] [--seconds S]     TEST is the run's test file, XC text
+usage: serve_bench.py STORE TEST [--candidates N ...] [--seconds S] [--clients N]     TEST is the run's test file, XC text
        serve_bench.py --tiny
 """
 
@@ -51,11 +52,14 @@ class Asker:
     def __init__(self, port):
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=120)
 
-    def ask(self, body):
+    def status_and_text(self, body):
         self.connection.request("POST", "/v1/predict", body)
         answer = self.connection.getresponse()
-        text = answer.read()
-        if answer.status != 200:
+        return answer.status, answer.read()
+
+    def ask(self, body):
+        status, text = self.status_and_text(body)
+        if status != 200:
             raise AssertionError(text.decode())
         return text
 
@@ -66,6 +70,29 @@ class Asker:
             self.ask(bodies[count % len(bodies)])
             count += 1
         return count
+
+
+    def times_until(self, end, bodies):
+        """(seconds, status) of each request."""
+        times = []
+        while time.monotonic() < end:
+            begin = time.monotonic()
+            status, _ = self.status_and_text(bodies[len(times) % len(bodies)])
+            times.append((time.monotonic() - begin, status))
+        return times
+
+
+def crowd(port, inputs, clients, seconds):
+    """Prints how many clients at once are answered, and when."""
+    bodies = [json.dumps({"inputs": [one], "top": TOP}) for one in inputs]
+    end = time.monotonic() + seconds
+    with concurrent.futures.ThreadPoolExecutor(clients) as pool:
+        askers = [pool.submit(Asker(port).times_until, end, bodies[i::clients]) for i in range(clients)]
+        times = [one for asker in askers for one in asker.result()]
+    answered = sorted(time for time, status in times if status == 200)
+    p50, p99 = (1000 * answered[(len(answered) * percent + 99) // 100 - 1] for percent in (50, 99))
+    print(f"{clients} clients: {len(answered) / seconds:,.0f} requests/s, p50 {p50:.0f} ms, p99 {p99:.0f} ms, "
+          f"{len(times) - len(answered)} of {len(times)} refused", flush=True)
 
 
 def labels_of(port, bodies):
@@ -97,10 +124,13 @@ def serve(cluster, store, *flags):
     return server, int(re.search(r"http://127.0.0.1:(\d+)", server.said()).group(1))
 
 
-def bench(cluster, store, test, candidates, seconds):
+def bench(cluster, store, test, candidates, seconds, clients):
     if os.cpu_count() > 1:
         os.sched_setaffinity(0, range(1, os.cpu_count()))
     inputs = inputs_of(test, 2048)
+    server, port = serve(cluster, store)
+    crowd(port, inputs, clients, seconds)
+    cluster.forget(server)
     exact = None
     for count in candidates:
         server, port = serve(cluster, store, "--tables", count)
@@ -123,17 +153,18 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("store", nargs="?")
     parser.add_argument("test", nargs="?")
-    parser.add_argument("--candidates", type=int, nargs="+", default=[100, 300, 1000])
+    parser.add_argument("--candidates", type=int, nargs="*", default=[100, 300, 1000])
     parser.add_argument("--seconds", type=float, default=10)
+    parser.add_argument("--clients", type=int, default=64)
     parser.add_argument("--tiny", action="store_true", help="a few seconds, for ctest")
     flags = parser.parse_args()
     with Cluster() as cluster:
         if not flags.tiny:
-            bench(cluster, flags.store, flags.test, flags.candidates, flags.seconds)
+            bench(cluster, flags.store, flags.test, flags.candidates, flags.seconds, flags.clients)
             return
         setup, store = small_setup(cluster, flags=("--sampling", "lsh")), cluster.path("store")
         setup.run_local(cluster, store)
-        bench(cluster, store, setup.test, [40], 0.5)
+        bench(cluster, store, setup.test, [40], 0.5, 8)
 
 
 if __name__ == "__main__":

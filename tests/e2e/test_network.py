@@ -1,13 +1,18 @@
-"""The network never hurts the run: strangers on the port, silent or noisy, change nothing."""
+"""The network never hurts the run: strangers on the port, silent or noisy, change nothing, and readers
+of its page cost it nothing."""
 
 import contextlib
+import pathlib
+import re
 import resource
 import socket
 import sys
 import threading
+import time
 import unittest
 
 from harness import Cluster, EndToEndTest, TIME_FACTOR, finished, small_setup
+from page_case import PageCase, Stream, ask
 
 STRANGERS = 1000
 TLS_CLIENT_HELLO = bytes.fromhex("1603010200010001fc0303") + bytes(600)
@@ -135,6 +140,93 @@ class Network(EndToEndTest):
         said = self.warnings(master)
         self.assertLessEqual(len(said), 6, said)
         self.assertTrue(any("it does not encrypt" in line for line in said), said)
+
+
+def memory_kib(pid):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
+    return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1))
+
+
+class PageCrowd(PageCase):
+    def test_readers_of_every_kind_cost_the_master_nothing(self):
+        master, port, _ = self.start("--verbose")
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+        quick = Stream(port)
+        quick.wait_for(b"event: run")
+        before = memory_kib(master.pid)
+        streams, stop = [], threading.Event()
+        try:
+            for i in range(1000):  # half of them never read; from many addresses, since each has a limit
+                streams.append(Stream(port, f"127.0.1.{1 + i % 20}"))
+            for stream in streams[::2]:
+                stream.wait_for(b"event: run", 60 * TIME_FACTOR)
+            endless = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
+            for one in endless:
+                one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Endless: ")
+
+            def drip():
+                while not stop.wait(0.05):
+                    for one in endless:
+                        try:
+                            one.sendall(b"x" * 200)
+                        except OSError:
+                            pass  # closed: the header is too long
+
+            dripper = threading.Thread(target=drip)
+            dripper.start()
+            done = self.get(port, "/api/v1/run")["progress"]["round"]
+            self.wait_run(port, lambda r: r["progress"]["round"] >= done + 5, "five rounds more")
+            quick.text = b""
+            quick.wait_for(b"event: run")
+            grown = memory_kib(master.pid) - before
+            self.assertLess(grown, 96 * 1024, "KiB more for 1,000 readers")
+            metrics = ask(port, "/metrics")[2]
+            self.assertGreater(float(re.search(r"gleaner_http_streams (\d+)", metrics).group(1)), 990)
+        finally:
+            stop.set()
+            for stream in [quick, *streams]:
+                stream.close()
+        dripper.join()
+        for one in endless:
+            one.close()
+
+    def test_requests_without_end_hold_nobody_up(self):
+        _, port, _ = self.start()
+        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
+        endless, stop, began = [], threading.Event(), time.monotonic()
+        for _ in range(600):
+            endless.append(socket.create_connection(("127.0.0.1", port), 20 * TIME_FACTOR))
+            endless[-1].sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Endless: ")
+
+        def drip():
+            while not stop.wait(3):
+                for one in endless:
+                    try:
+                        one.sendall(b"x")
+                    except OSError:
+                        pass  # closed
+
+        dripper = threading.Thread(target=drip)
+        dripper.start()
+        try:
+            for source in ("127.0.0.1", "127.0.0.9"):  # the address with all these connections, and another one
+                asked = time.monotonic()
+                self.assertEqual(self.ask_from(source, port), (200, "ok\n"))
+                self.assertLess(time.monotonic() - asked, 2 * TIME_FACTOR)
+            status, headers, body = ask(port, "/api/v1/run")
+            self.assertEqual((status, headers["Retry-After"], headers["Connection"]), (503, "1", "close"), body)
+            for one in endless:  # each request ends, however its bytes come
+                one.settimeout(max(0.1, began + 25 * TIME_FACTOR - time.monotonic()))
+                try:
+                    self.assertEqual(one.recv(1), b"")
+                except ConnectionError:
+                    pass
+            self.get(port, "/api/v1/run")
+        finally:
+            stop.set()
+            dripper.join()
+            for one in endless:
+                one.close()
 
 
 if __name__ == "__main__":

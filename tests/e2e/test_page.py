@@ -1,16 +1,14 @@
 """The run's page, its API and its metrics beside a master that trains: the figures are the store's
-and the master's own, readers of every kind cost it nothing, and strangers read nothing."""
+and the master's own, and strangers read nothing (test_network.py has crowds of them)."""
 
 import http.client
 import json
 import pathlib
 import re
-import resource
 import shutil
 import socket
 import subprocess
 import sys
-import threading
 import time
 import unittest
 
@@ -18,11 +16,6 @@ from harness import BIN, ENDLESS, ROOT, RUN_SECONDS, TIME_FACTOR, UNMANNERED, fi
 from page_case import OPENAPI, PageCase, Stream, ask, fits, port_address, port_of
 
 DASHBOARDS = ROOT / "master/http/dashboards"
-
-
-def memory_kib(pid):
-    status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
-    return int(re.search(r"VmRSS:\s+(\d+) kB", status).group(1))
 
 
 class Page(PageCase):
@@ -229,60 +222,6 @@ class Page(PageCase):
         self.assertEqual(ask(port, "/", {"If-None-Match": headers["ETag"]})[0], 304)
         self.assertEqual(ask(port, "/page.js", method="HEAD")[2], "")
         self.assertTrue(master.is_running())
-
-    def test_readers_of_every_kind_cost_the_master_nothing(self):
-        master, port, _ = self.start("--verbose")
-        resource.setrlimit(resource.RLIMIT_NOFILE, (resource.getrlimit(resource.RLIMIT_NOFILE)[1],) * 2)
-        quick = Stream(port)
-        quick.wait_for(b"event: run")
-        before = memory_kib(master.pid)
-        streams, stop = [], threading.Event()
-        try:
-            for i in range(1000):  # half of them never read; from many addresses, since each has a limit
-                streams.append(Stream(port, f"127.0.1.{1 + i % 20}"))
-            for stream in streams[::2]:
-                stream.wait_for(b"event: run", 60 * TIME_FACTOR)
-            endless = [socket.create_connection(("127.0.0.1", port)) for _ in range(10)]
-            for one in endless:
-                one.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\nX-Endless: ")
-
-            def drip():
-                while not stop.wait(0.05):
-                    for one in endless:
-                        try:
-                            one.sendall(b"x" * 200)
-                        except OSError:
-                            pass  # closed: the header is too long
-
-            dripper = threading.Thread(target=drip)
-            dripper.start()
-            done = self.get(port, "/api/v1/run")["progress"]["round"]
-            self.wait_run(port, lambda r: r["progress"]["round"] >= done + 5, "five rounds more")
-            quick.text = b""
-            quick.wait_for(b"event: run")
-            grown = memory_kib(master.pid) - before
-            self.assertLess(grown, 96 * 1024, "KiB more for 1,000 readers")
-            metrics = ask(port, "/metrics")[2]
-            self.assertGreater(float(re.search(r"gleaner_http_streams (\d+)", metrics).group(1)), 990)
-        finally:
-            stop.set()
-            for stream in [quick, *streams]:
-                stream.close()
-        dripper.join()
-        for one in endless:
-            one.close()
-
-    def test_one_address_cannot_take_all_connections(self):
-        _, port, _ = self.start()
-        held = []
-        try:
-            for _ in range(200):
-                held.append(socket.create_connection(("127.0.0.1", port)))
-            status, body = self.ask_from("127.0.0.9", port)
-            self.assertEqual(status, 200, body)
-        finally:
-            for one in held:
-                one.close()
 
     def test_the_stream_tells_the_end(self):
         master, port, address = self.start_held()

@@ -31,11 +31,11 @@ def post(port, request, accept=None, headers=None):
 
 
 class ServeCase(EndToEndTest):
-    def serve(self, *arguments):
+    def serve(self, *arguments, http="127.0.0.1:0"):
         """A server and its port."""
-        server = self.cluster.start("gleaner", "serve", *arguments, "--http", "127.0.0.1:0")
+        server = self.cluster.start("gleaner", "serve", *arguments, "--http", http)
         server.wait_for(lambda: "http://" in server.said(), "an address")
-        return server, int(re.search(r"http://127.0.0.1:(\d+)", server.said()).group(1))
+        return server, int(re.search(r"http://[\d.]+:(\d+)", server.said()).group(1))
 
     def most_bytes(self, server):
         """The most memory that the process ever had."""

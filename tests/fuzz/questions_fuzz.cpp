@@ -6,6 +6,7 @@
 
 #include "common/check.hpp"
 #include "common/limits.hpp"
+#include "master/predict/annif.hpp"
 #include "master/predict/questions.hpp"
 
 namespace gleaner {
@@ -31,6 +32,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view body(reinterpret_cast<const char*>(data), size);
   ModelConfig model;
   model.features = 1000;
+  // Without words no text is read: every form is refused by the name of a field.
+  const auto form = read_annif_question(body, PredictData(), false);
+  GLEANER_CHECK(!form && form.error().code == ErrorCode::kInvalidArgument);
+  GLEANER_CHECK(form.error().message.find(": ") != std::string::npos);
   for (const bool has_tables : {false, true}) {
     const auto questions = read_questions(body, PredictData(), model, has_tables);
     if (!questions) {

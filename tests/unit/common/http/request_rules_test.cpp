@@ -57,6 +57,15 @@ TEST_CASE("request rules: on a network, addresses in numbers are answered, and n
   }
 }
 
+TEST_CASE("request rules: where a secret is asked for, every name is answered and no other origin",
+          "[http]") {
+  for (const char* host : {"", "gleaner.example", "gleaner.example:8090", "192.168.1.5"}) {
+    INFO(host);
+    REQUIRE(refusal_of({host, {}, {}, {}}, HttpReach::kAnyName).empty());
+    REQUIRE_FALSE(refusal_of({host, "http://evil.example", {}, {}}, HttpReach::kAnyName).empty());
+  }
+}
+
 TEST_CASE("request rules: pages of other origins are refused, links to the page are not",
           "[http]") {
   const char* const host = "127.0.0.1:8080";

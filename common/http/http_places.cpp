@@ -1,0 +1,79 @@
+#include "common/http/http_places.hpp"
+
+namespace gleaner {
+
+std::optional<int> HttpPlaces::arrive(int connection, const std::string& address, Instant now) {
+  std::optional<int> turned_out;
+  std::size_t& of_address = ordinary_[address];
+  const bool is_spare =
+      ordinary_count_ >= limits_.ordinary_max || of_address >= limits_.ordinary_per_address_max;
+  if (is_spare) {
+    if (of_address == 0) ordinary_.erase(address);
+    if (spare_.size() >= limits_.spare_max) {
+      turned_out = spare_.front();
+      spare_.pop_front();
+      set_due(*turned_out, std::nullopt);
+    }
+    spare_.push_back(connection);
+  } else {
+    ++of_address;
+    ++ordinary_count_;
+  }
+  places_[connection] = {address, is_spare, std::nullopt};
+  set_due(connection, now + limits_.first_head_time_max);
+  return turned_out;
+}
+
+void HttpPlaces::leave(int connection) {
+  const auto found = places_.find(connection);
+  if (found == places_.end()) return;
+  set_due(connection, std::nullopt);
+  if (found->second.is_spare) {
+    spare_.remove(connection);
+  } else {
+    --ordinary_count_;
+    const auto of_address = ordinary_.find(found->second.address);
+    if (--of_address->second == 0) ordinary_.erase(of_address);
+  }
+  places_.erase(found);
+}
+
+bool HttpPlaces::is_spare(int connection) const {
+  const auto found = places_.find(connection);
+  return found != places_.end() && found->second.is_spare;
+}
+
+void HttpPlaces::await_body(int connection, Instant now) {
+  set_due(connection, now + limits_.body_time_max);
+}
+
+void HttpPlaces::await_answer(int connection) {
+  set_due(connection, std::nullopt);
+}
+
+void HttpPlaces::await_next_head(int connection, Instant now) {
+  set_due(connection, now + limits_.next_head_time_max);
+}
+
+std::optional<Instant> HttpPlaces::next_due() const {
+  return due_.empty() ? std::nullopt : std::optional(due_.begin()->first);
+}
+
+std::vector<int> HttpPlaces::take_overdue(Instant now) {
+  std::vector<int> overdue;
+  while (!due_.empty() && due_.begin()->first <= now) {
+    overdue.push_back(due_.begin()->second);
+    set_due(overdue.back(), std::nullopt);
+  }
+  return overdue;
+}
+
+void HttpPlaces::set_due(int connection, std::optional<Instant> due) {
+  const auto found = places_.find(connection);
+  if (found == places_.end()) return;
+  if (found->second.due) due_.erase({*found->second.due, connection});
+  found->second.due = due;
+  if (due) due_.insert({*due, connection});
+}
+
+}  // namespace gleaner

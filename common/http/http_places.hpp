@@ -1,0 +1,73 @@
+// Who has a place at an HTTP server, and until when their request must be complete. Pure; time
+// arrives as an argument. Connections go by a number of the caller's, such as their descriptor.
+//
+// Invariants: at most `ordinary_max` connections have an ordinary place, at most
+// `ordinary_per_address_max` of one address. Others get a spare place, which is good for one short
+// answer. Beyond `spare_max` the oldest spare place is taken away, because who means it asks at
+// once. A request is complete within its time, however its bytes come.
+#pragma once
+
+#include <cstddef>
+#include <list>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/time.hpp"
+
+namespace gleaner {
+
+struct HttpPlaceLimits {
+  std::size_t ordinary_max = 1024;
+  std::size_t ordinary_per_address_max = 128;
+  std::size_t spare_max = 64;
+  Millis first_head_time_max{10'000};  // from the connection to the end of the first head
+  Millis next_head_time_max{30'000};   // from an answer to the end of the next head
+  Millis body_time_max{30'000};        // from the head's end to the body's
+};
+
+class HttpPlaces {
+ public:
+  explicit HttpPlaces(const HttpPlaceLimits& limits) : limits_(limits) {}
+
+  // `connection` is not there yet. Returns the connection that must be closed for it, if any.
+  std::optional<int> arrive(int connection, const std::string& address, Instant now);
+  // Connections that are not there, or no more, are passed over.
+  void leave(int connection);
+
+  [[nodiscard]] bool is_spare(int connection) const;
+
+  // The head of a request is complete.
+  void await_body(int connection, Instant now);
+  // All of a request is there, or it is answered already.
+  void await_answer(int connection);
+  // An answer is on its way whole.
+  void await_next_head(int connection, Instant now);
+
+  // When the next request is overdue.
+  [[nodiscard]] std::optional<Instant> next_due() const;
+  // Connections whose request is overdue, each once: the caller closes them.
+  std::vector<int> take_overdue(Instant now);
+
+ private:
+  struct Place {
+    std::string address;
+    bool is_spare = false;
+    std::optional<Instant> due;
+  };
+
+  void set_due(int connection, std::optional<Instant> due);
+
+  const HttpPlaceLimits limits_;
+  std::unordered_map<int, Place> places_;
+  std::unordered_map<std::string, std::size_t> ordinary_;  // by address
+  std::size_t ordinary_count_ = 0;
+  std::list<int> spare_;  // in the order of arrival
+  std::set<std::pair<Instant, int>> due_;
+};
+
+}  // namespace gleaner

@@ -19,6 +19,13 @@ std::uint32_t rows_per_chunk(const ModelConfig& model) {
 
 }  // namespace
 
+Patience patience_of(const MasterConfig& config) {
+  if (config.evaluation.patience) return {*config.evaluation.patience, 0};
+  const bool is_chosen =
+      config.recipe == RecipeKind::kAuto && !config.model.get(&ModelConfig::epochs);
+  return is_chosen ? kPatienceAuto : Patience();
+}
+
 CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   CoreConfig core;
   core.audit = config.network.audit;
@@ -45,7 +52,7 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.evaluate_every_epochs = config.evaluation.every_epochs;
   core.test_points = data.test ? data.test->points() : 0;
   core.evaluate_sample = config.evaluation.sample.value_or(kEvaluateAll);
-  core.patience = config.evaluation.patience;
+  core.patience = patience_of(config);
   core.top_k = kEvaluationTopK;
   core.label_counts = data.label_counts;
   return core;

@@ -302,7 +302,7 @@ void MasterRun::end_backups() {
 
 bool MasterRun::is_complete(const ResumePoint& resume) const {
   const bool is_trained =
-      resume.checkpoint >= rounds_ || resume.learning.is_past_best(config_.evaluation.patience);
+      resume.checkpoint >= rounds_ || resume.learning.is_past_best(patience_of(config_));
   return is_trained && (resume.is_evaluated || !data_.test);
 }
 

@@ -194,8 +194,11 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
   settings.add(
       "patience", SettingScope::kMachine, "evaluations",
       "Evaluations in a row without a higher P@1 after which training ends early; 0: it never "
-      "does.",
-      integer_setting(c.evaluation.patience, 0, 100'000), "patience");
+      "does. auto: 5, and at least half of all evaluations so far, where recipe is auto and nobody "
+      "gave a number of epochs; else 0.",
+      or_auto(c.evaluation.patience,
+              [](std::uint32_t& field) { return integer_setting(field, 0, 100'000); }),
+      "patience");
   settings.add("keep_best", SettingScope::kMachine, "",
                "Keep the checkpoint with the highest P@1 so far as STORE.kept/best, a store of its "
                "own; its files take room as the run's own files change.",

@@ -60,7 +60,7 @@ struct MasterConfig {
     std::uint32_t every_epochs = 1;  // 0: only at the end
     // Test examples that an evaluation scores, kEvaluateAll: all; unset: see evaluation_sample.hpp.
     std::optional<std::uint64_t> sample;
-    std::uint32_t patience = 0;  // evaluations without a higher P@1 that end the run; 0: none do
+    std::optional<std::uint32_t> patience;  // evaluations without a higher P@1 that end the run; 0: none do
     bool keep_best = true;       // each best checkpoint so far is kept beside the store
     bool new_test = false;       // figures begin again where the store has those of another file
     friend bool operator==(const Evaluation&, const Evaluation&) = default;

@@ -147,6 +147,24 @@ class Patience(EndToEndTest):
                                            "--threads", 1))
         self.assertEqual(other["digest"], end["digest"])
 
+    def test_a_run_whose_length_nobody_gave_has_patience_and_says_so(self):
+        made = small_setup(self.cluster, points=300, synth=["--noise", 0.9])
+        setup = Setup(made.train, made.test, ["--hidden", 64, "--round-batches", 5])
+
+        def end_of(name, *more):
+            return finished(setup.start_master(self.cluster, self.cluster.path(name), "--local", 1, "--threads", 1,
+                                               *more))
+        auto = end_of("auto")
+        self.assertTrue(auto["ended_early"])
+        self.assertLessEqual(auto["best_checkpoint"], auto["checkpoint"] / 2 + 1)
+        # The recipe gives small sets many epochs. A person's number of epochs is kept to.
+        more = auto["epochs"] + 5
+        given = end_of("given", "--epochs", more)
+        self.assertEqual([given["ended_early"], given["epochs"]], [False, more])
+        calm = end_of("calm", "--patience", 0)
+        self.assertEqual(calm["ended_early"], False)
+        self.assertGreater(calm["epochs"], auto["epochs"])
+
     def test_a_run_with_a_test_set_keeps_its_best_and_says_so(self):
         setup = small_setup(self.cluster).with_flag("--epochs", 12)
         store = self.cluster.path("store")

@@ -68,6 +68,15 @@ class Divergence(EndToEndTest):
         self.assertIn("--divergence-factor", master.events("error")[0]["message"])
 
 
+class FewExamples(EndToEndTest):
+    def test_one_epoch_of_few_texts_is_as_good_as_the_centroid(self):
+        folder = self.cluster.texts("texts", SUBJECTS)
+        setup = Setup(folder / "train.txt", folder / "test.txt", ["--epochs", 1, "--evaluate-sample", "all"])
+        end = setup.run_local(self.cluster, self.cluster.path("store"))
+        self.assertGreaterEqual(end["compared_p_at_1"], end["centroid_p_at_1"])
+        self.assertGreater(end["compared_p_at_1"], 0.9)
+
+
 class LongRounds(EndToEndTest):
     """Rounds of several epochs."""
 

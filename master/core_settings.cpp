@@ -1,6 +1,7 @@
 #include "master/core_settings.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "common/access/key_pair.hpp"
 #include "volunteer/train/input/input_trainer.hpp"
@@ -53,6 +54,8 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.test_points = data.test ? data.test->points() : 0;
   core.evaluate_sample = config.evaluation.sample.value_or(kEvaluateAll);
   core.patience = patience_of(config);
+  core.run = std::filesystem::path(config.run.store).lexically_normal().filename().string();
+  core.purpose = config.run.purpose;
   core.top_k = kEvaluationTopK;
   core.label_counts = data.label_counts;
   return core;

@@ -12,7 +12,7 @@ namespace gleaner {
 
 // Evaluations in a row without a higher P@1 after which a run is finished.
 struct Patience {
-  std::uint32_t evaluations = 0;  // at least so many; 0: it never ends early
+  std::uint32_t evaluations = 0;  // at least; 0: it never ends early
   std::uint32_t divisor = 0;      // and all evaluations so far divided by this; 0: no more
 
   friend bool operator==(const Patience&, const Patience&) = default;

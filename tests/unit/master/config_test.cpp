@@ -113,7 +113,7 @@ TEST_CASE("master config: what cannot run is refused with a remedy", "[master_co
   REQUIRE_THAT(refusal("--train t --store s --local 2 --purpose " + std::string(201, 'b')),
                StartsWith("run.purpose has 201 bytes"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --purpose a\x1b"),
-               StartsWith("run.purpose has 2 bytes"));
+               StartsWith("--purpose is"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --quiet --verbose"),
                Contains("exclude each other"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --hidden 5000"),

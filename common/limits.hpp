@@ -66,6 +66,7 @@ constexpr std::size_t rows_per_message(std::size_t row_bytes) {
 inline constexpr double kLimitMegabitsMin = 0.5;
 inline constexpr std::size_t kNameBytesMax = 128;
 inline constexpr std::size_t kSentenceBytesMax = 1024;
+inline constexpr std::size_t kPurposeBytesMax = 200;
 inline constexpr std::size_t kInviteBytesMax = 64;  // as text
 // Invites that a master keeps, and peers that it remembers.
 inline constexpr std::size_t kInvitesMax = 1024;

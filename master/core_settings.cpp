@@ -1,6 +1,7 @@
 #include "master/core_settings.hpp"
 
 #include <algorithm>
+#include <filesystem>
 
 #include "common/access/key_pair.hpp"
 #include "volunteer/train/input/input_trainer.hpp"
@@ -18,6 +19,13 @@ std::uint32_t rows_per_chunk(const ModelConfig& model) {
 }
 
 }  // namespace
+
+Patience patience_of(const MasterConfig& config) {
+  if (config.evaluation.patience) return {*config.evaluation.patience, 0};
+  const bool is_chosen =
+      config.recipe == RecipeKind::kAuto && !config.model.get(&ModelConfig::epochs);
+  return is_chosen ? kPatienceAuto : Patience();
+}
 
 CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   CoreConfig core;
@@ -45,7 +53,9 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.evaluate_every_epochs = config.evaluation.every_epochs;
   core.test_points = data.test ? data.test->points() : 0;
   core.evaluate_sample = config.evaluation.sample.value_or(kEvaluateAll);
-  core.patience = config.evaluation.patience;
+  core.patience = patience_of(config);
+  core.run = std::filesystem::path(config.run.store).lexically_normal().filename().string();
+  core.purpose = config.run.purpose;
   core.top_k = kEvaluationTopK;
   core.label_counts = data.label_counts;
   return core;

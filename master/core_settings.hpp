@@ -10,4 +10,7 @@ namespace gleaner {
 
 CoreConfig core_config(const MasterConfig& config, const RunData& data);
 
+// The one that was given, or that of a run whose length the recipe chose.
+Patience patience_of(const MasterConfig& config);
+
 }  // namespace gleaner

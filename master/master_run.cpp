@@ -9,7 +9,9 @@
 #include <csignal>
 #include <memory>
 #include <optional>
+#include <string>
 #include <utility>
+#include <variant>
 
 #include "master/access/aggregates.hpp"
 #include "master/access/gate.hpp"
@@ -18,6 +20,7 @@
 #include "master/core_settings.hpp"
 #include "master/disk_gauge.hpp"
 #include "master/entrance/entrance.hpp"
+#include "master/farewell.hpp"
 #include "master/finished_run.hpp"
 #include "master/keep/keeper.hpp"
 #include "master/own/own_volunteers.hpp"
@@ -73,7 +76,6 @@ class MasterRun {
 
  private:
   // -- the steps of a run
-  Result<void> settle();
   [[nodiscard]] bool is_complete(const ResumePoint& resume) const;
   void make_core(const ResumePoint& resume, bool goes_on);
   // Returns when the core is done.
@@ -117,26 +119,13 @@ class MasterRun {
   std::optional<ThreadedRunner> runner_;
   std::optional<OwnVolunteers> own_;
   std::optional<Done> done_;
+  Farewell farewell_;
+  bool is_asked_to_end_ = false;
   std::optional<MasterNote> note_;
   RunSnapshot shown_;  // the last one
   Instant started_ = monotonic_now();
   DiskGauge disk_;
 };
-
-Result<void> MasterRun::settle() {
-  if (auto undone = keeper_.undo_work_of_banned(console_); !undone) return undone;
-  return settle_staged(
-      store_,
-      [this](RoundIndex round) {
-        console_.log(LogLevel::kInfo, fmt::format("round {} was trained when the master ended: its "
-                                                  "checkpoint is being written",
-                                                  round));
-      },
-      [this](const Error& error) {
-        console_.log(LogLevel::kWarning,
-                     error.message + ": the round that it belongs to is trained again");
-      });
-}
 
 void MasterRun::announce(const ResumePoint& resume) {
   const RunStarted started = run_started(config_, data_, resume.checkpoint);
@@ -165,6 +154,7 @@ void MasterRun::report(const Notice& notice) {
           if (!entrance_.is_open()) return;
           entrance_.keep_out(who.identity, who.invite, who.name, one.what);
         } else {
+          if constexpr (requires { farewell_.note(one); }) farewell_.note(one);
           console_.event(one);
         }
       },
@@ -175,6 +165,7 @@ void MasterRun::report(const Notice& notice) {
 void MasterRun::watch_signals() {
   signals_.async_wait([this](asio::error_code error, int) {
     if (error) return;
+    is_asked_to_end_ = true;
     runner_->stop();
     if (!done_) watch_signals();
   });
@@ -302,7 +293,7 @@ void MasterRun::end_backups() {
 
 bool MasterRun::is_complete(const ResumePoint& resume) const {
   const bool is_trained =
-      resume.checkpoint >= rounds_ || resume.learning.is_past_best(config_.evaluation.patience);
+      resume.checkpoint >= rounds_ || resume.learning.is_past_best(patience_of(config_));
   return is_trained && (resume.is_evaluated || !data_.test);
 }
 
@@ -321,8 +312,12 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
     complete(status, standing);
   };
   observer.on_arrival = [this](const std::optional<KeyId>& key, const std::string& peer,
-                               const Message& first) {
-    return entrance_.gate().admit(key, peer, first, wall_seconds(), monotonic_now());
+                               const Message& first) -> std::variant<Standing, Message> {
+    auto verdict = entrance_.gate().admit(key, peer, first, wall_seconds(), monotonic_now());
+    const auto* const standing = std::get_if<Standing>(&verdict);
+    if (!done_ || standing == nullptr) return verdict;
+    entrance_.gate().gone(*standing);
+    return farewell_.answer(first);
   };
   observer.on_gone = [this](const Standing& standing) { entrance_.gate().gone(standing); };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
@@ -344,6 +339,10 @@ void MasterRun::train(const ResumePoint& resume) {
 }
 
 void MasterRun::close() {
+  if (done_->outcome == Outcome::kFinished && entrance_.is_open()) {
+    const Millis most(std::int64_t{config_.network.farewell_s} * 1000);
+    farewell_.wait(io_, most, is_asked_to_end_, console_);
+  }
   signals_.cancel();
   runner_->clock.stop();
   entrance_.close();
@@ -357,7 +356,8 @@ void MasterRun::close() {
 }
 
 Result<ExitCode> MasterRun::run(bool goes_on) {
-  if (auto settled = settle(); !settled) return fail(settled.error(), ExitCode::kStore);
+  if (auto settled = keeper_.settle(console_); !settled)
+    return fail(settled.error(), ExitCode::kStore);
   const auto resume = read_resume_point(store_);
   if (!resume) return fail(resume.error(), ExitCode::kStore);
   // The last start may have stored the evaluation and not kept the checkpoint.

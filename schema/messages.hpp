@@ -55,6 +55,8 @@ struct Welcome {
   // The first lease epoch of this start of the master. Chunks that came under an earlier epoch may
   // be of work that has been undone since.
   LeaseEpoch first_epoch{};
+  std::string run;      // its name, for people; empty from older masters
+  std::string purpose;  // what the run is for, in its owner's words; may be empty
   friend bool operator==(const Welcome&, const Welcome&) = default;
 };
 

@@ -48,6 +48,12 @@ std::string dump(const nlohmann::ordered_json& json) {
   return json.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
 }
 
+// "works for the run birds: Names birds by their songs."
+std::string welcome_words(const Snapshot& snapshot) {
+  return "works for the run " + snapshot.run +
+         (snapshot.purpose.empty() ? "" : ": " + snapshot.purpose);
+}
+
 nlohmann::ordered_json run_json(const std::optional<RunNews>& news) {
   if (!news) return {};
   return {{"round", news->round},
@@ -105,7 +111,9 @@ Guest::~Guest() {
 
 void Guest::note(const Snapshot& snapshot, std::uint64_t held_bytes) {
   const bool is_finished = snapshot.service && !snapshot_.service;
+  const bool is_other_run = snapshot.run != snapshot_.run || snapshot.purpose != snapshot_.purpose;
   snapshot_ = snapshot;
+  if (is_other_run && !snapshot.run.empty()) say(welcome_words(snapshot), LogLevel::kInfo);
   held_bytes_ = held_bytes;
   if (is_finished) {
     say(thanks_text(*snapshot.service));
@@ -203,11 +211,11 @@ void Guest::save_every_minute() {
   });
 }
 
-void Guest::say(const std::string& sentence) {
+void Guest::say(const std::string& sentence, LogLevel level) {
   const auto now = fmt::localtime(static_cast<std::time_t>(wall_seconds()));
   said_.push_back(fmt::format("{:%Y-%m-%d %H:%M:%S} {}", now, sentence));
   if (said_.size() > kSaidMax) said_.pop_front();
-  log_.log(LogLevel::kDebug, sentence);
+  log_.log(level, sentence);
 }
 
 std::string Guest::answer(const std::string& request) {
@@ -289,6 +297,8 @@ Guest::Json Guest::status() const {
           {"when", when_name(manners_.when(readings_))},
           {"master", options_.master},
           {"run", run_json(snapshot_.news)},
+          {"run_name", snapshot_.run},
+          {"purpose", snapshot_.purpose},
           {"shards", shards},
           {"loading", snapshot_.loading},
           {"held_bytes", held_bytes_},

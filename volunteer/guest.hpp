@@ -68,7 +68,7 @@ class Guest {
   void open_page(const VolunteerPage::Options& options);
   // Everything but what tells when the machine's owner was there.
   void publish();
-  void say(const std::string& sentence);
+  void say(const std::string& sentence, LogLevel level = LogLevel::kDebug);
 
   asio::io_context& io_;
   Client& client_;

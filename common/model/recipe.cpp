@@ -32,6 +32,7 @@ constexpr std::uint32_t kPerRandomBest = 2;
 // Small data need updates rather than epochs.
 constexpr std::uint64_t kUpdatesPerEpoch = 160;
 constexpr std::uint64_t kUpdatesMin = 1'200;
+constexpr std::uint64_t kUpdatesOfUnits = 600;
 constexpr std::uint32_t kEpochsMax = 200;
 constexpr std::uint32_t kBatchExamplesMin = 32;
 constexpr std::uint32_t kBatchExamples = 128;
@@ -139,8 +140,16 @@ class Chooser {
 
   [[nodiscard]] bool has_wide_rows() const {
     if (request_.hidden) return *request_.hidden == 0;
-    return facts_.features >= kFewFeatures && facts_.features_per_point > 0 &&
-           facts_.features_per_point * kFeaturesPerFeature <= facts_.features;
+    const bool are_texts = facts_.features >= kFewFeatures &&
+                           facts_.features_per_point * kFeaturesPerFeature <= facts_.features;
+    return facts_.features_per_point > 0 && (are_texts || is_too_short_for_units());
+  }
+
+  // Whether a hidden layer would not learn in the epochs that were asked for. Wide rows begin with
+  // the label centroids.
+  [[nodiscard]] bool is_too_short_for_units() const {
+    return request_.epochs &&
+           *request_.epochs * (facts_.points / kBatchExamplesMin) < kUpdatesOfUnits;
   }
 
   void choose_wide_rows();

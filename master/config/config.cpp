@@ -68,6 +68,11 @@ void add_run(Settings& settings, MasterConfig& c) {
                "Folder of the run: checkpoints, history, ledger. Made when it does not exist; a "
                "run found in it is resumed. Required.",
                text_setting(c.run.store, "DIR"));
+  settings.add(
+      "purpose", SettingScope::kMachine, "",
+      "What the run is for, in up to 200 bytes. Whoever lends a machine is shown this, and "
+      "the name of the store's folder.",
+      text_setting(c.run.purpose, "TEXT"));
   settings.add("local", SettingScope::kMachine, "volunteers",
                "Volunteers that run inside this process.", integer_setting(c.run.local, 0, 256));
   settings.add(
@@ -194,8 +199,11 @@ void add_evaluation(Settings& settings, MasterConfig& c) {
   settings.add(
       "patience", SettingScope::kMachine, "evaluations",
       "Evaluations in a row without a higher P@1 after which training ends early; 0: it never "
-      "does.",
-      integer_setting(c.evaluation.patience, 0, 100'000), "patience");
+      "does. auto: 5, and at least half of all evaluations so far, where recipe is auto and nobody "
+      "gave a number of epochs; else 0.",
+      or_auto(c.evaluation.patience,
+              [](std::uint32_t& field) { return integer_setting(field, 0, 100'000); }),
+      "patience");
   settings.add("keep_best", SettingScope::kMachine, "",
                "Keep the checkpoint with the highest P@1 so far as STORE.kept/best, a store of its "
                "own; its files take room as the run's own files change.",
@@ -297,6 +305,10 @@ void add_network(Settings& settings, MasterConfig& c) {
                "After a restart, or when every volunteer was lost at once, shards wait this time"
                " for volunteers that still have them before others download them.",
                integer_setting(c.network.rejoin_grace_ms, 0, 600'000));
+  settings.add("farewell_s", SettingScope::kMachine, "seconds",
+               "How long the port stays open after the end of a run for volunteers that were lost "
+               "in its last 10 minutes, so that they learn of the end; 0: it closes at once.",
+               integer_setting(c.network.farewell_s, 0, 86'400));
   add_limits(settings, c);
 }
 

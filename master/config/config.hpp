@@ -39,6 +39,7 @@ struct MasterConfig {
 
   struct Run {
     std::string store;
+    std::string purpose;                   // told to volunteers; may be empty
     std::uint32_t local = 0;               // volunteers inside the process
     std::optional<std::uint32_t> threads;  // of the master's worker and of each local volunteer
     std::uint32_t min_volunteers = 1;
@@ -60,9 +61,10 @@ struct MasterConfig {
     std::uint32_t every_epochs = 1;  // 0: only at the end
     // Test examples that an evaluation scores, kEvaluateAll: all; unset: see evaluation_sample.hpp.
     std::optional<std::uint64_t> sample;
-    std::uint32_t patience = 0;  // evaluations without a higher P@1 that end the run; 0: none do
-    bool keep_best = true;       // each best checkpoint so far is kept beside the store
-    bool new_test = false;       // figures begin again where the store has those of another file
+    std::optional<std::uint32_t>
+        patience;           // evaluations without a higher P@1 that end the run; 0: none do
+    bool keep_best = true;  // each best checkpoint so far is kept beside the store
+    bool new_test = false;  // figures begin again where the store has those of another file
     friend bool operator==(const Evaluation&, const Evaluation&) = default;
   };
 
@@ -79,6 +81,7 @@ struct MasterConfig {
     std::uint32_t join_timeout_ms = 10'000;
     std::uint32_t stall_s = 120;
     std::uint32_t rejoin_grace_ms = 2'000;
+    std::uint32_t farewell_s = 35;  // longer than volunteers wait between two attempts
     std::uint64_t send_queue_bytes = std::uint64_t{64} << 20;
     std::optional<double> limit_up;  // Mbit/s; unset: none
     std::optional<double> limit_down;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "common/host_port.hpp"
+#include "common/limits.hpp"
 #include "master/config/config.hpp"
 
 namespace gleaner {
@@ -39,6 +40,10 @@ Result<void> check(const MasterConfig& c) {
   }
   if (c.run.store.empty()) {
     return invalid("There is nowhere to keep the run: give --store DIR (key run.store).");
+  }
+  if (c.run.purpose.size() > kPurposeBytesMax) {
+    return invalid(fmt::format("run.purpose has {} bytes: give at most {}.", c.run.purpose.size(),
+                               kPurposeBytesMax));
   }
   if (c.run.local == 0 && c.network.listen.empty()) {
     return invalid(

@@ -263,7 +263,9 @@ struct EventText {
                                  : fmt::format("Finished {}.", counted(e.epochs, "epoch"));
     if (e.evaluations_since_best > 0) {
       head += fmt::format(
-          "\nEnded early: P@1 has not risen in {}. The best, {:.4f}, is checkpoint {}{}.",
+          "\nEnded early: P@1 has not risen in {} (--patience 0 trains to the end). The best, "
+          "{:.4f}, "
+          "is checkpoint {}{}.",
           counted(e.evaluations_since_best, "evaluation"), e.best_p_at_1, e.best_checkpoint,
           e.best_store.empty() ? "" : ", kept as " + e.best_store);
     } else if (e.best_checkpoint > 0 && e.best_checkpoint < e.checkpoint) {

@@ -6,6 +6,7 @@
 
 #include "master/keep/audit_checkpoints.hpp"
 #include "master/tasks/best_checkpoint.hpp"
+#include "master/tasks/resume_point.hpp"
 #include "storage/kept_checkpoints.hpp"
 
 namespace gleaner {
@@ -21,8 +22,19 @@ Keeper::Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& fo
   if (!config.backup.folder.empty()) backups_.emplace(config.backup, tell_, monotonic_now());
 }
 
-Result<void> Keeper::undo_work_of_banned(Console& console) {
-  return gleaner::undo_work_of_banned(config_.run.store, store_, console);
+Result<void> Keeper::settle(Console& console) {
+  if (auto undone = undo_work_of_banned(config_.run.store, store_, console); !undone) return undone;
+  return settle_staged(
+      store_,
+      [&](RoundIndex round) {
+        console.log(LogLevel::kInfo, fmt::format("round {} was trained when the master ended: its "
+                                                 "checkpoint is being written",
+                                                 round));
+      },
+      [&](const Error& error) {
+        console.log(LogLevel::kWarning,
+                    error.message + ": the round that it belongs to is trained again");
+      });
 }
 
 Result<void> Keeper::undo_work_of(const std::vector<KeyId>& liars, Console& console) {

@@ -26,8 +26,9 @@ class Keeper {
          std::function<void(RunEvent)> tell);
 
   // -- before the run begins. They leave the store at the checkpoint to begin from.
-  // Undoes what volunteers that have been banned did unaudited; the console is told.
-  Result<void> undo_work_of_banned(Console& console);
+  // Undoes what volunteers that have been banned did unaudited, and settles what an earlier start
+  // left staged; the console is told.
+  Result<void> settle(Console& console);
   Result<void> undo_work_of(const std::vector<KeyId>& liars, Console& console);
 
   // Whether an earlier start kept checkpoints to go back to, since not all work was audited.

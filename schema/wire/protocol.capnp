@@ -72,6 +72,8 @@ struct Welcome {
   checkpoint @5 :UInt32;
   testFingerprint @6 :UInt64;
   firstEpoch @7 :UInt64;
+  run @8 :Text;
+  purpose @9 :Text;
 }
 
 struct Refusal {

@@ -112,6 +112,8 @@ void write(const Welcome& from, wire::Welcome::Builder to) {
   to.setCheckpoint(from.checkpoint);
   to.setTestFingerprint(from.test_fingerprint);
   to.setFirstEpoch(raw(from.first_epoch));
+  to.setRun(outgoing_text(from.run, kNameBytesMax));
+  to.setPurpose(outgoing_text(from.purpose, kPurposeBytesMax));
 }
 
 Welcome read(wire::Welcome::Reader from) {
@@ -124,6 +126,8 @@ Welcome read(wire::Welcome::Reader from) {
   to.checkpoint = from.getCheckpoint();
   to.test_fingerprint = from.getTestFingerprint();
   to.first_epoch = LeaseEpoch{from.getFirstEpoch()};
+  to.run = read_text("run", from.getRun(), kNameBytesMax);
+  to.purpose = read_text("purpose", from.getPurpose(), kPurposeBytesMax);
   // A peer that beats without pause, or is dead as soon as it is silent, helps nobody.
   if (to.heartbeat_ms == 0 || to.heartbeat_ms > kSilenceMsMax) {
     malformed("heartbeat_ms", "{}, must be 1 to {}", to.heartbeat_ms, kSilenceMsMax);

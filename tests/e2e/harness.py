@@ -306,7 +306,7 @@ class Setup:
     def arguments(self, store, *others):
         page = [] if "--http" in others else ["--http", "off"]
         return ["--train", self.train, "--test", self.test, "--store", store, "--log-format", "json", *page,
-                *self.flags, *others]
+                "--farewell-s", 0, *self.flags, *others]
 
     def start_master(self, cluster, store, *others, simd=None, environment=None, before=()):
         return cluster.start("gleaner-master", *self.arguments(store, *others), simd=simd,

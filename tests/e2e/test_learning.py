@@ -68,6 +68,15 @@ class Divergence(EndToEndTest):
         self.assertIn("--divergence-factor", master.events("error")[0]["message"])
 
 
+class FewExamples(EndToEndTest):
+    def test_one_epoch_of_few_texts_is_as_good_as_the_centroid(self):
+        folder = self.cluster.texts("texts", SUBJECTS)
+        setup = Setup(folder / "train.txt", folder / "test.txt", ["--epochs", 1, "--evaluate-sample", "all"])
+        end = setup.run_local(self.cluster, self.cluster.path("store"))
+        self.assertGreaterEqual(end["compared_p_at_1"], end["centroid_p_at_1"])
+        self.assertGreater(end["compared_p_at_1"], 0.9)
+
+
 class LongRounds(EndToEndTest):
     """Rounds of several epochs."""
 
@@ -146,6 +155,24 @@ class Patience(EndToEndTest):
         other = finished(calm.start_master(self.cluster, self.cluster.path("other"), "--local", 1,
                                            "--threads", 1))
         self.assertEqual(other["digest"], end["digest"])
+
+    def test_a_run_whose_length_nobody_gave_has_patience_and_says_so(self):
+        made = small_setup(self.cluster, points=300, synth=["--noise", 0.9])
+        setup = Setup(made.train, made.test, ["--hidden", 64, "--round-batches", 5])
+
+        def end_of(name, *more):
+            return finished(setup.start_master(self.cluster, self.cluster.path(name), "--local", 1, "--threads", 1,
+                                               *more))
+        auto = end_of("auto")
+        self.assertTrue(auto["ended_early"])
+        self.assertLessEqual(auto["best_checkpoint"], auto["checkpoint"] / 2 + 1)
+        # The recipe gives small sets many epochs. A person's number of epochs is kept to.
+        more = auto["epochs"] + 5
+        given = end_of("given", "--epochs", more)
+        self.assertEqual([given["ended_early"], given["epochs"]], [False, more])
+        calm = end_of("calm", "--patience", 0)
+        self.assertEqual(calm["ended_early"], False)
+        self.assertGreater(calm["epochs"], auto["epochs"])
 
     def test_a_run_with_a_test_set_keeps_its_best_and_says_so(self):
         setup = small_setup(self.cluster).with_flag("--epochs", 12)

@@ -12,7 +12,7 @@ import threading
 import time
 import unittest
 
-from harness import (BIN, TIME_FACTOR, Cluster, EndToEndTest, finished, small_setup)
+from harness import (BIN, TIME_FACTOR, Cluster, EndToEndTest, Setup, finished, small_setup)
 
 # Debian's own interpreter, to which Debian's modules belong.
 SYSTEM_PYTHON = "/usr/bin/python3"
@@ -56,6 +56,9 @@ class Lending(EndToEndTest):
         programs = [self.cluster.volunteer(self.address, *flags, once=once, environment=environment)
                     for _ in range(volunteers)]
         return master, programs, [self.cluster.path(f"control-{i + 1}") for i in range(volunteers)]
+
+    def give_master(self, *flags):
+        self.setup = Setup(self.setup.train, self.setup.test, [*self.setup.flags, *flags])
 
     def verb(self, socket, *words, before=()):
         """Exit code, standard output and standard error of a verb."""
@@ -138,6 +141,13 @@ class Pauses(Lending):
         self.assertEqual(code, 0, error)
         self.assertIn("paused by its owner since ", out)
 
+    def test_it_is_told_the_run_s_name_and_what_it_is_for(self):
+        self.give_master("--purpose", "Names birds by their songs")
+        master, (volunteer,), (socket,) = self.start()
+        volunteer.wait_said("works for the run store: Names birds by their songs")
+        self.assertEqual(self.status(socket)["run_name"], "store")
+        self.assertRegex(self.verb(socket, "status")[1], r"run +store: Names birds by their songs\n")
+
     def test_after_the_run_it_gives_thanks_keeps_them_and_stops_trying(self):
         cache = self.cluster.path("cache")
         master, (volunteer,), (socket,) = self.start("--cache", cache, once=False)
@@ -154,6 +164,16 @@ class Pauses(Lending):
         code, out, error = self.verb(self.cluster.path(f"control-{self.cluster._names}"), "log")
         self.assertEqual(code, 0, error)
         self.assertRegex(out, "finished: thank you, .* examples .*127.0.0.1")
+
+    def test_one_that_was_lost_when_the_run_ended_is_told(self):
+        self.give_master("--farewell-s", 600, "--heartbeat-ms", 300, "--silence-ms", 1500)
+        master, (lost, _), (socket, _) = self.start(volunteers=2, once=False)
+        master.wait_checkpoint(1)
+        lost.signal(signal.SIGSTOP)
+        master.wait_event("log", lambda event: "for 1 lost volunteer" in event["message"])
+        lost.signal(signal.SIGCONT)
+        eventually(lambda: self.status(socket)["sentence"].startswith("finished: thank you, "), "thanks")
+        self.assert_same_model(master)
 
     def test_one_that_rests_comes_back(self):
         master, _, (socket,) = self.start("--keep-shards-s", 0)

@@ -263,8 +263,16 @@ Message random_message(std::size_t kind, Rng& rng) {
     }
     case 1: {
       const auto beat = static_cast<std::uint32_t>(1 + rng.next_below(100'000));
-      return Welcome{number(rng), text(rng, kNameBytesMax), model(rng), beat, beat + 7, number(rng),
-                     rng.next()};
+      return Welcome{number(rng),
+                     text(rng, kNameBytesMax),
+                     model(rng),
+                     beat,
+                     beat + 7,
+                     number(rng),
+                     rng.next(),
+                     LeaseEpoch{rng.next()},
+                     text(rng, kNameBytesMax),
+                     text(rng, kPurposeBytesMax)};
     }
     case 2:
       return Refusal{error_code(rng), text(rng, kSentenceBytesMax), rng.chance(1, 2)};

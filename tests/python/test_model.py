@@ -82,6 +82,19 @@ class Asked(Case):
         self.assertEqual(self.answered(model, self.texts),
                          self.answered(Model.load(self.stores["wide"], data=self.set), self.texts))
 
+    def test_a_backup_answers_as_the_store_does(self):
+        store, backups = self.path / "kept safe", self.path / "backups"
+        run("gleaner-master", "--train", self.set / "train.txt", "--store", store, "--local", 1, "--threads", 1,
+            "--epochs", 2, "--quiet", "--http", "off", "--backup", backups, "--backup-every", 0)
+        model = Model.load(store, data=self.set)
+        last = Model.load(backups, data=self.set)
+        self.assertEqual(last.checkpoint, model.checkpoint)
+        self.assertEqual(self.answered(last, self.texts), self.answered(model, self.texts))
+        saved = Model.load(last.save(self.path / "of_backup.safetensors"))
+        self.assertEqual(self.answered(saved, self.texts), self.answered(model, self.texts))
+        with self.assertRaisesRegex(FileNotFoundError, "99"):
+            Model.load(f"{backups}@99")
+
     def test_top_k_has_probabilities_at_their_labels(self):
         model = Model.load(self.stores["wide"], data=self.set)
         labels, _, probabilities = model.best(self.texts, 2)

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/result.hpp"
+#include "storage/model/open_to_read.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/print_out.hpp"
 
@@ -15,13 +16,6 @@ namespace gleaner {
 // The lines of --help that list the exit statuses of these verbs.
 inline constexpr const char* kStoreExitCodes =
     "Exit status: 0 done, 1 failure of the system, 2 usage, 4 no usable store.";
-
-// Opens for reading what the words name: a store's folder; or a backup where it lies, as FOLDER of
-// the backups (the last one) or FOLDER@NUMBER. No lock is taken and nothing is written.
-Result<std::unique_ptr<Store>> open_store_to_read(const std::string& words);
-
-// The run in it, or in a model file (see exported_run.hpp).
-Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder);
 
 // For verbs that read a store whole: where a master has it open, this process takes what others
 // leave of the processors. Threads that are made later inherit it.

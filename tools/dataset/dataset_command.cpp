@@ -31,11 +31,16 @@ void add_force(CLI::App& verb, bool& force) {
   verb.add_flag("--force", force, "replace outputs that exist");
 }
 
-// The folder that `convert --text` wrote stands for its training part.
+// The folder of a data set stands for its training part: text, or packed as Python's fit() writes
+// it.
 void take_folder(std::string& source) {
-  const std::filesystem::path part = std::filesystem::path(source) / "train.txt";
-  std::error_code error;
-  if (std::filesystem::is_regular_file(part, error)) source = part.string();
+  for (const char* part : {"train.txt", "train.gleaner"}) {
+    const std::filesystem::path path = std::filesystem::path(source) / part;
+    std::error_code error;
+    if (!std::filesystem::is_regular_file(path, error)) continue;
+    source = path.string();
+    return;
+  }
 }
 
 // The flags live as long as the command line that fills them: its callback owns them.

@@ -8,20 +8,11 @@
 
 #include "common/dataset/packed_writer.hpp"
 #include "common/kernels/simd_level.hpp"
-#include "storage/engine/rocks_store.hpp"
 #include "storage/model/exported_run.hpp"
-#include "storage/run_store.hpp"
+#include "storage/model/open_to_read.hpp"
 
 namespace gleaner {
 namespace {
-
-// Takes no lock and writes nothing.
-Result<std::unique_ptr<RunStore>> open_run(const std::string& path) {
-  if (is_model_file(path)) return open_exported_run(path);
-  auto store = open_rocks_store(path, OpenMode::kReadOnly);
-  if (!store) return store.error();
-  return RunStore::open(std::move(*store));
-}
 
 Error name_path(Error error, const std::string& path) {
   if (error.message.find(path) == std::string::npos) error.message = path + ": " + error.message;
@@ -39,7 +30,7 @@ Point point_of_row(const CsrRows& rows, std::size_t row) {
 Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
                                                        const std::string& data, unsigned threads) {
   if (auto level = simd_level_from_environment(); !level) return level.error();
-  auto run = open_run(path);
+  auto run = open_run_to_read(path);
   if (!run) return name_path(run.error(), path);
   const std::string& names = data.empty() && is_model_file(path) ? path : data;
   auto known = names.empty() ? Result<PredictData>(PredictData())

@@ -121,6 +121,9 @@ std::string table(const Json& status) {
   };
   const Json& verdict = status.at("verdict");
   row("master", status.at("master").get<std::string>());
+  const std::string run = status.at("run_name").get<std::string>();
+  const std::string purpose = status.at("purpose").get<std::string>();
+  if (!run.empty()) row("run", run + (purpose.empty() ? "" : ": " + purpose));
   row("shards", fmt::format("{}, {} of memory", status.at("shards").size(),
                             mebibytes(status.at("held_bytes"))));
   row("when", status.at("when").get<std::string>());

@@ -133,6 +133,8 @@ struct Snapshot {
   bool is_connected = false;           // and admitted
   std::uint64_t downloaded_bytes = 0;  // of shards, on the wire, in this process's life
   std::optional<RunNews> news;
+  std::string run;      // name of the run that it was last welcome to
+  std::string purpose;  // what its owner says that it is for; may be empty
 };
 
 }  // namespace gleaner::volunteer

@@ -209,6 +209,7 @@ class VolunteerCore {
   std::uint32_t commit_parts_ = 0;  // sent, and no credit has come for them
 
   std::optional<ModelConfig> model_;
+  std::string run_, purpose_;  // of the master's last Welcome
   Millis heartbeat_{1000};
   Millis silence_{10'000};
   Instant last_heard_{};

@@ -56,6 +56,8 @@ void VolunteerCore::on_message(Welcome& welcome) {
   }
   std::erase_if(kept_, [&](const auto& kept) { return kept.second.epoch < welcome.first_epoch; });
   model_ = welcome.model;
+  run_ = std::move(welcome.run);
+  purpose_ = std::move(welcome.purpose);
   heartbeat_ = Millis(std::max(welcome.heartbeat_ms, 1u));
   silence_ = Millis(std::max(welcome.silence_ms, 1u));
   phase_ = Phase::kActive;

@@ -48,8 +48,10 @@ struct CoreConfig {
   std::uint32_t evaluate_every_epochs = 1;  // 0: only at the end
   std::uint64_t test_points = 0;            // 0: no evaluation at all
   std::uint64_t evaluate_sample = 0;        // points that an evaluation scores; 0: all of them
-  // Evaluations in a row without a higher P@1 after which the run is finished; 0: as many as come.
-  std::uint32_t patience = 0;
+  Patience patience;
+  // For the people behind the volunteers: the run's name, and what its owner says that it is for.
+  std::string run;
+  std::string purpose;
   std::uint32_t evaluate_chunk = 256;  // held-out points a unit
   std::uint32_t evaluate_chunks_in_flight = 4;
   std::uint32_t top_k = 5;                  // best labels of a held-out point that are asked for

@@ -10,6 +10,18 @@
 
 namespace gleaner {
 
+// Evaluations in a row without a higher P@1 after which a run is finished.
+struct Patience {
+  std::uint32_t evaluations = 0;  // at least; 0: it never ends early
+  std::uint32_t divisor = 0;      // and all evaluations so far divided by this; 0: no more
+
+  friend bool operator==(const Patience&, const Patience&) = default;
+};
+
+// A run that nobody gave a number of epochs has this patience. A third of the evaluations, and 3 at
+// least, would end a slow run before its best (tests/bench/RESULTS.md).
+inline constexpr Patience kPatienceAuto{5, 2};
+
 struct LearningSoFar {
   // A round is compared with later ones when its loss is lower by this fraction than that of every
   // such round before. There are few such rounds in a run, so that all of them can be audited.
@@ -19,6 +31,7 @@ struct LearningSoFar {
   double longest_codes = 0;        // mean length of hidden codes in a round
   double best_p_at_1 = -1;         // of an evaluation
   RoundIndex best_checkpoint = 0;  // the first that had it
+  std::uint32_t evaluations = 0;
   std::uint32_t evaluations_since_best = 0;
 
   // Whether the loss becomes the one that later rounds are compared with. A loss of 0 does not:
@@ -34,6 +47,7 @@ struct LearningSoFar {
   }
 
   void add_evaluation(RoundIndex checkpoint, double p_at_1) {
+    ++evaluations;
     ++evaluations_since_best;
     if (p_at_1 <= best_p_at_1) return;
     best_p_at_1 = p_at_1;
@@ -41,9 +55,11 @@ struct LearningSoFar {
     evaluations_since_best = 0;
   }
 
-  // Whether `patience` evaluations in a row were no better; never with a patience of 0.
-  [[nodiscard]] bool is_past_best(std::uint32_t patience) const {
-    return patience > 0 && evaluations_since_best >= patience;
+  [[nodiscard]] bool is_past_best(const Patience& patience) const {
+    if (patience.evaluations == 0 || evaluations_since_best < patience.evaluations) return false;
+    if (patience.divisor == 0) return true;
+    // A network may find nothing for some epochs before it begins to learn.
+    return best_p_at_1 > 0 && evaluations_since_best >= evaluations / patience.divisor;
   }
 };
 

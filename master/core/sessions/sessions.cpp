@@ -166,6 +166,8 @@ Result<void> Sessions::activate(SessionId id, SessionState& session, Hello hello
   welcome.checkpoint = checkpoint;
   welcome.test_fingerprint = run_.config.test_fingerprint;
   welcome.first_epoch = first_epoch_;
+  welcome.run = run_.config.run;
+  welcome.purpose = run_.config.purpose;
   outbox_.send(id, std::move(welcome));
   outbox_.tell(VolunteerJoined{session.name(), session.peer, session.hello.cores,
                                session.hello.memory_bytes, session.hello.simd, active()});

@@ -164,6 +164,28 @@ TEST_CASE("dataset commands: info tells counts and warnings as text and JSON",
   CHECK_THAT(refused.err, Contains("cannot be opened"));
 }
 
+TEST_CASE("dataset commands: the folder of a data set stands for its training part",
+          "[dataset_command]") {
+  const TempFolder folder;
+  write_file(folder.file("a.csv"), "text,tags\nred fox,fox\nred hen,hen\nred owl,owl\n");
+  const std::string set = folder.file("set");
+  REQUIRE(run(folder, {"convert", folder.file("a.csv"), "--text", "text", "--tags", "tags",
+                       "--min-count", "1", "--output", set})
+              .status == 0);
+  const auto examples = [&] {
+    const Run told = run(folder, {"info", "--json", set});
+    REQUIRE(told.status == 0);
+    const auto json = nlohmann::json::parse(told.out);
+    return std::pair(json["source"].get<std::string>(), json["points"].get<int>());
+  };
+  CHECK(examples() == std::pair(set + "/train.txt", 3));
+  // As Python's fit() leaves a set.
+  REQUIRE(run(folder, {"pack", set, "--output", set + "/train.gleaner"}).status == 0);
+  std::filesystem::remove(set + "/train.txt");
+  CHECK(examples() == std::pair(set + "/train.gleaner", 3));
+  CHECK(run(folder, {"info", folder.file("")}).status == 2);
+}
+
 TEST_CASE("dataset commands: pack makes the cache, or a file with the same bytes anywhere",
           "[dataset_command]") {
   const TempFolder folder;

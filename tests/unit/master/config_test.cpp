@@ -108,6 +108,12 @@ TEST_CASE("master config: what cannot run is refused with a remedy", "[master_co
   REQUIRE_THAT(refusal("--train t --store s --local 2 --advertise alpha"), Contains("give both"));
   REQUIRE_THAT(refusal("--train t --store s --listen h:1 --advertise 0.0.0.0"),
                Contains("such as trainer.example.org"));
+  REQUIRE(refusal("--train t --store s --local 2 --purpose " + std::string(200, 'b')) ==
+          "accepted");
+  REQUIRE_THAT(refusal("--train t --store s --local 2 --purpose " + std::string(201, 'b')),
+               StartsWith("run.purpose has 201 bytes"));
+  REQUIRE_THAT(refusal("--train t --store s --local 2 --purpose a\x1b"),
+               StartsWith("--purpose is"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --quiet --verbose"),
                Contains("exclude each other"));
   REQUIRE_THAT(refusal("--train t --store s --local 2 --hidden 5000"),

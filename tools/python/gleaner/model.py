@@ -32,7 +32,8 @@ class Model:
 
     @classmethod
     def load(cls, path, data=None, threads=0):
-        """Opens a run's store, also while a master trains, or a file of `gleaner export`.
+        """Opens a run's store, also while a master trains, a backup or kept checkpoint of it, or a
+        file of `gleaner export`.
 
         `data` is the folder of the run's data set, which has the names and words. A model file may
         carry them, and a store of Gleaner.fit() has them beside it. `threads`: 0 is one a core.

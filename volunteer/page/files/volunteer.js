@@ -25,11 +25,13 @@ function facts(id, rows) {
   byId(id).replaceChildren(...rows.flatMap(([name, value]) => [element("dt", {}, name), element("dd", {}, value)]));
 }
 
-function showFacts({ master, shards, when, run, machine }) {
+function showFacts({ master, shards, when, run, run_name: name, purpose, machine }) {
   facts("work", [
     ["Master", master],
     ["Shards", shards.length ? shards.join(", ") : "none"],
-    ["Run", run ? `round ${count(run.round + 1)} of ${count(run.rounds)}, with ${count(run.volunteers)} volunteers` : unknown],
+    ["Run", name || unknown],
+    ...(purpose ? [["What it is for", purpose]] : []),
+    ["Progress", run ? `round ${count(run.round + 1)} of ${count(run.rounds)}, with ${count(run.volunteers)} volunteers` : unknown],
     ["It works", { always: "always", idle: "while nobody uses this machine", schedule: "in the hours of its schedule" }[when] ?? when],
   ]);
   facts("machine", [

@@ -194,6 +194,11 @@ TEST_CASE("recipe: texts get wide rows, and few or dense features a hidden layer
   texts.features = 999;
   REQUIRE_FALSE(is_wide(recipe(texts).model));
   REQUIRE(is_wide(recipe(texts, {.hidden = 0}).model));
+  texts.points = 600;
+  texts.features = 100;
+  REQUIRE_FALSE(is_wide(recipe(texts).model));
+  REQUIRE(is_wide(recipe(texts, {.epochs = 2}).model));
+  REQUIRE_FALSE(is_wide(recipe(texts, {.epochs = 60}).model));
   texts.features = 5'000;
   texts.features_per_point = 251;
   REQUIRE_FALSE(is_wide(recipe(texts).model));

@@ -33,7 +33,11 @@ inline Hello hello() {
 }
 
 inline Welcome welcome() {
-  Welcome message{1, "0.1.0", {}, 1000, 5000};
+  Welcome message;
+  message.protocol = 1;
+  message.build = "0.1.0";
+  message.heartbeat_ms = 1000;
+  message.silence_ms = 5000;
   message.model.points = 100;
   message.model.round_batches = 1;
   message.model.features = 10;

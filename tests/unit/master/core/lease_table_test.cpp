@@ -3,6 +3,7 @@
 #include <catch2/catch.hpp>
 #include <map>
 #include <set>
+#include <unordered_map>
 
 #include "common/counter_random.hpp"
 
@@ -132,7 +133,7 @@ TEST_CASE("lease: the indexes agree with the leases after any sequence of change
       leases.set_state(shard, LeaseState{static_cast<std::uint8_t>(below(4))}, kNow);
     }
     // A scan of every shard must say the same.
-    std::map<SessionId, std::set<ShardId>> holders;
+    std::unordered_map<SessionId, std::set<ShardId>> holders;
     std::map<LeaseState, std::set<ShardId>> states;
     for (std::uint32_t s = 0; s < kShards; ++s) {
       const ShardLease& lease = leases.at(ShardId{s});

@@ -53,6 +53,7 @@ struct PlacementScene {
 
   std::vector<LeaseGrant> lend() {
     (void)outbox.take();
+    placement.look_again();
     placement.update();
     std::vector<LeaseGrant> grants;
     for (const Effect& effect : outbox.take()) {

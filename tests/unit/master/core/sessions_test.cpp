@@ -106,7 +106,7 @@ TEST_CASE(
   REQUIRE(refused.error().code == ErrorCode::kBusy);
   REQUIRE(carl.phase == SessionPhase::kIntroducing);
   REQUIRE(scene.sessions.accounts().size() == 2);
-  ann.phase = SessionPhase::kLeaving;
+  scene.sessions.leaves(SessionId{1}, ann);
   REQUIRE(scene.sessions.activate(SessionId{3}, carl, SessionsScene::hello(), kProtocolMax, 7));
   REQUIRE(scene.sessions.active() == 2);
   const Effects effects = scene.outbox.take();
@@ -169,6 +169,7 @@ TEST_CASE("sessions: a stranger that others wait for has less time", "[sessions]
   REQUIRE(scene.sessions.time_for(Obligation::kUnit, eve) == config.stall);
   ann.speed = 1;
   ann.compute_us = 1'000;
+  scene.sessions.tick();
   REQUIRE(scene.sessions.time_for(Obligation::kUnit, eve) == config.stranger_stall);
   REQUIRE(scene.sessions.time_for(Obligation::kUnit, ann) == config.stall);
   const Instant since = scene.outbox.now();
@@ -205,8 +206,7 @@ TEST_CASE("sessions: whoever misses again and again gets no shards for longer an
   const Millis first = scene.run.config.forget_slowness;
   // Each time she comes again.
   for (const int times : {1, 2, 4, 8}) {
-    SessionState& eve = scene.join(1);
-    eve.standing.is_trusted = false;
+    SessionState& eve = scene.join_stranger(1, InviteId{});
     eve.is_proven = true;
     scene.sessions.hold_back(eve);
     REQUIRE(eve.held_back_until == scene.outbox.now() + first * times);

@@ -83,7 +83,7 @@ TEST_CASE("strangers: every kind of lie is found, whoever tells it", "[sim]") {
 TEST_CASE("strangers: storms that a promise was once broken in", "[sim]") {
   SmallWorld world;
   for (const std::uint64_t seed : {81, 337, 615, 988, 1508, 1599, 2242, 6552, 6960, 8151, 8389,
-                                   8968, 14233, 14950, 15919, 63558, 68215}) {
+                                   8968, 13590, 14233, 14950, 15919, 63558, 68215}) {
     keep_promises(world, world.storm_of_strangers(seed));
   }
 }

@@ -150,6 +150,9 @@ class Placement {
                                                const ShardLease& lease) const;
   // Asks a shard that is ready back.
   void ask_for(ShardId shard, SessionId holder, SessionState& session);
+  // Counts chunks no more that are read for leases that have ended: the volunteer does not wait for
+  // them.
+  void forget_ended_reads(SessionId id, SessionState& session) const;
   // Whether free shards are still kept for volunteers that may come back with them.
   bool waits_for_rejoin();
   void lend_free_shards();

@@ -85,6 +85,7 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Chunk
   const std::uint32_t base_chunks = this->base_chunks(request.lease.shard, lease->base_round);
   const std::size_t chunks =
       base_chunks + (lease->handed_over ? lease->handed_over->parts.size() : 0);
+  if (session.chunks_in_flight.size() >= kChunksInFlightMax) forget_ended_reads(id, session);
   if (lease->state != LeaseState::kLoading || request.chunk >= chunks ||
       lease->chunks_asked >= chunks || session.chunks_in_flight.size() >= kChunksInFlightMax ||
       session.chunks_in_flight.contains({request.lease.epoch, request.chunk})) {
@@ -103,6 +104,15 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Chunk
   session.chunks_in_flight.insert({request.lease.epoch, request.chunk});
   outbox_.push(StorageTask(read_of(id, request.lease, request.chunk, lease->base_round)));
   return {};
+}
+
+void Placement::forget_ended_reads(SessionId id, SessionState& session) const {
+  std::set<LeaseEpoch> live;
+  for (const LeaseTable* const table : {&leases_, &shadows_}) {
+    for (const ShardId shard : table->shards_of(id)) live.insert(table->at(shard).epoch);
+  }
+  std::erase_if(session.chunks_in_flight,
+                [&](const auto& read) { return !live.contains(read.first); });
 }
 
 Result<void> Placement::receive(SessionId id, const ShardReady& ready) {

@@ -150,9 +150,11 @@ class Placement {
                                                const ShardLease& lease) const;
   // Asks a shard that is ready back.
   void ask_for(ShardId shard, SessionId holder, SessionState& session);
-  // Counts chunks no more that are read for leases that have ended: the volunteer does not wait for
-  // them.
-  void forget_ended_reads(SessionId id, SessionState& session) const;
+  // Chunks that the session has asked for, not yet sent; those of leases that have ended do not
+  // count.
+  [[nodiscard]] std::size_t awaited_chunks(SessionId id, SessionState& session) const;
+  // Reads what it waits for, as far as reads of ended leases leave room.
+  void read_waiting(SessionId id, SessionState& session);
   // Whether free shards are still kept for volunteers that may come back with them.
   bool waits_for_rejoin();
   void lend_free_shards();

@@ -85,9 +85,8 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Chunk
   const std::uint32_t base_chunks = this->base_chunks(request.lease.shard, lease->base_round);
   const std::size_t chunks =
       base_chunks + (lease->handed_over ? lease->handed_over->parts.size() : 0);
-  if (session.chunks_in_flight.size() >= kChunksInFlightMax) forget_ended_reads(id, session);
   if (lease->state != LeaseState::kLoading || request.chunk >= chunks ||
-      lease->chunks_asked >= chunks || session.chunks_in_flight.size() >= kChunksInFlightMax ||
+      lease->chunks_asked >= chunks || awaited_chunks(id, session) >= kChunksInFlightMax ||
       session.chunks_in_flight.contains({request.lease.epoch, request.chunk})) {
     return protocol_error(
         "chunk {} of shard {} cannot be requested now (it has {} chunks; each is requested once, "
@@ -101,18 +100,34 @@ Result<void> Placement::receive(SessionId id, SessionState& session, const Chunk
                                 lease->handed_over->parts[request.chunk - base_chunks]});
     return {};
   }
-  session.chunks_in_flight.insert({request.lease.epoch, request.chunk});
-  outbox_.push(StorageTask(read_of(id, request.lease, request.chunk, lease->base_round)));
+  session.chunks_waiting.push_back(request);
+  read_waiting(id, session);
   return {};
 }
 
-void Placement::forget_ended_reads(SessionId id, SessionState& session) const {
+std::size_t Placement::awaited_chunks(SessionId id, SessionState& session) const {
   std::set<LeaseEpoch> live;
   for (const LeaseTable* const table : {&leases_, &shadows_}) {
     for (const ShardId shard : table->shards_of(id)) live.insert(table->at(shard).epoch);
   }
-  std::erase_if(session.chunks_in_flight,
-                [&](const auto& read) { return !live.contains(read.first); });
+  std::erase_if(session.chunks_waiting,
+                [&](const ChunkRequest& request) { return !live.contains(request.lease.epoch); });
+  return session.chunks_waiting.size() + static_cast<std::size_t>(std::ranges::count_if(
+                                             session.chunks_in_flight, [&](const auto& read) {
+                                               return live.contains(read.first);
+                                             }));
+}
+
+void Placement::read_waiting(SessionId id, SessionState& session) {
+  while (!session.chunks_waiting.empty() && session.chunks_in_flight.size() < kChunksInFlightMax) {
+    const ChunkRequest request = session.chunks_waiting.front();
+    session.chunks_waiting.pop_front();
+    const LeaseTable* const table = table_of(request.lease, id);
+    if (table == nullptr) continue;
+    session.chunks_in_flight.insert({request.lease.epoch, request.chunk});
+    const RoundIndex base_round = table->at(request.lease.shard).base_round;
+    outbox_.push(StorageTask(read_of(id, request.lease, request.chunk, base_round)));
+  }
 }
 
 Result<void> Placement::receive(SessionId id, const ShardReady& ready) {
@@ -174,6 +189,7 @@ void Placement::on(ChunkRead& event) {
   SessionState* const session = sessions_.find(event.session);
   if (session == nullptr) return;
   session->chunks_in_flight.erase({event.lease.epoch, event.chunk});
+  read_waiting(event.session, *session);
   LeaseTable* const table = table_of(event.lease, event.session);
   if (table == nullptr) return;
   ShardLease* const lease = &table->at(event.lease.shard);

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <optional>
 #include <set>
@@ -74,6 +75,7 @@ struct SessionState {
   bool was_lent_input = false;       // an input shard; it may ask for points
   std::size_t points_in_flight = 0;  // being read for it
   std::set<std::pair<LeaseEpoch, std::uint32_t>> chunks_in_flight;  // being read for it
+  std::deque<ChunkRequest> chunks_waiting;                          // until others have been read
   double speed = 0;       // examples x shards a second, smoothed; 0 before the first unit
   Instant last_result{};  // of a training unit
   Instant last_answer{};  // of a unit of training or of input shards

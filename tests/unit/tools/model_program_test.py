@@ -71,7 +71,7 @@ class Model(unittest.TestCase):
     def train_run(cls, store, seed):
         subprocess.run([MASTER, "--train", cls.train, "--test", cls.test, "--store", store,
                         "--local", "1", "--threads", "1", "--epochs", "2", "--seed", str(seed),
-                        "--sampling", "lsh", "--quiet"], check=True, capture_output=True,
+                        "--hidden", "128", "--sampling", "lsh", "--quiet"], check=True, capture_output=True,
                        timeout=SECONDS)
 
     def evaluated(self, *arguments):
@@ -176,7 +176,7 @@ class Model(unittest.TestCase):
         other, data = self.path / "elsewhere", self.path / "elsewhere.txt"
         data.write_text("3 200 150\n1,2 3:1\n3 4:1 5:2\n149 199:1\n")
         subprocess.run([MASTER, "--train", data, "--store", other, "--local", "1", "--threads", "1",
-                        "--epochs", "1", "--quiet"], check=True, capture_output=True,
+                        "--epochs", "1", "--hidden", "128", "--quiet"], check=True, capture_output=True,
                        timeout=SECONDS)
         target = self.path / "never.safetensors"
         for stores, word in (((self.store, other), f"{other}: it was trained on other examples"),

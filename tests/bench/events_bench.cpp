@@ -16,6 +16,9 @@
 namespace gleaner {
 namespace {
 
+// Where too many vanish, no round ends.
+constexpr std::uint32_t kPassesMax = 2'000;
+
 struct Bench {
   std::uint32_t shards = 4096;
   std::uint32_t volunteers = 4096;
@@ -77,16 +80,17 @@ CoreConfig config_of(const Bench& bench, const ModelConfig& model) {
   return config;
 }
 
-// Everybody answers once. False when nobody had anything to do.
-bool serve(MasterDriver& master, const std::vector<SessionId>& volunteers) {
-  bool moved = false;
-  while (master.run_worker()) moved = true;
-  while (master.run_storage()) moved = true;
-  for (const SessionId id : volunteers) moved = master.serve(id) || moved;
-  return moved;
+// Everybody answers once.
+void serve(MasterDriver& master, const std::vector<SessionId>& volunteers) {
+  while (master.run_worker()) {
+  }
+  while (master.run_storage()) {
+  }
+  for (const SessionId id : volunteers) master.serve(id);
 }
 
-void measure(const Bench& bench) {
+// Whether the run finished.
+bool measure(const Bench& bench) {
   const ModelConfig model = model_of(bench);
   MasterDriver master(model, config_of(bench, model));
   Costs costs;
@@ -105,9 +109,10 @@ void measure(const Bench& bench) {
   }
   master.join_referee();
   std::size_t next = 0;
-  for (std::uint32_t idle = 0; !master.outcome() && idle < 1000;) {
-    idle = serve(master, volunteers) ? 0 : idle + 1;
-    while (master.serve(SessionId{bench.volunteers + 1})) idle = 0;
+  for (std::uint32_t pass = 0; !master.outcome() && pass < kPassesMax; ++pass) {
+    serve(master, volunteers);
+    while (master.serve(SessionId{bench.volunteers + 1})) {
+    }
     master.tick(Micros(100'000));
     for (std::uint32_t i = 0; i < bench.vanish && !master.outcome(); ++i) {
       SessionId& one = volunteers[next++ % volunteers.size()];
@@ -119,6 +124,7 @@ void measure(const Bench& bench) {
              bench.is_adaptive ? "adaptive" : "all",
              master.outcome() == Outcome::kFinished ? "finished" : "not finished");
   print(costs);
+  return master.outcome() == Outcome::kFinished;
 }
 
 int run(int argc, char** argv) {
@@ -131,8 +137,7 @@ int run(int argc, char** argv) {
       ->capture_default_str();
   app.add_flag("--adaptive", bench.is_adaptive, "audit some rounds, drawn by lot");
   CLI11_PARSE(app, argc, argv);
-  measure(bench);
-  return 0;
+  return measure(bench) ? 0 : 1;
 }
 
 }  // namespace

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <charconv>
+#include <iterator>
 
 namespace gleaner {
 namespace {
@@ -66,6 +67,15 @@ bool is_numeric(std::string_view host) {
   const std::string text(host);
   return inet_pton(AF_INET, text.c_str(), address.data()) == 1 ||
          inet_pton(AF_INET6, text.c_str(), address.data()) == 1;
+}
+
+std::string network_of(std::string_view address) {
+  std::string text(address);
+  in6_addr bits{};
+  if (inet_pton(AF_INET6, text.c_str(), &bits) != 1 || IN6_IS_ADDR_V4MAPPED(&bits)) return text;
+  std::fill(std::begin(bits.s6_addr) + 8, std::end(bits.s6_addr), std::uint8_t{0});
+  std::array<char, INET6_ADDRSTRLEN> network{};
+  return inet_ntop(AF_INET6, &bits, network.data(), network.size());
 }
 
 bool is_loopback(std::string_view host) {

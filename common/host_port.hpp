@@ -33,6 +33,10 @@ bool is_loopback(std::string_view host);
 // Whether a host is an address in numbers, and no name.
 bool is_numeric(std::string_view host);
 
+// The part of an address in numbers that belongs to one subscriber: all of an IPv4 address, and the
+// first 64 bits of an IPv6 address. Any other text is returned as it is.
+std::string network_of(std::string_view address);
+
 // Whether it stands for all addresses of this machine: 0.0.0.0 or ::.
 inline bool is_any_address(std::string_view host) {
   return host == "0.0.0.0" || host == "::";

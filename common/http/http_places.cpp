@@ -1,8 +1,11 @@
 #include "common/http/http_places.hpp"
 
+#include "common/host_port.hpp"
+
 namespace gleaner {
 
-std::optional<int> HttpPlaces::arrive(int connection, const std::string& address, Instant now) {
+std::optional<int> HttpPlaces::arrive(int connection, std::string_view peer, Instant now) {
+  const std::string address = network_of(peer);
   std::optional<int> turned_out;
   std::size_t& of_address = ordinary_[address];
   const bool is_spare =

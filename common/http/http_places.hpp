@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -35,7 +36,8 @@ class HttpPlaces {
   explicit HttpPlaces(const HttpPlaceLimits& limits) : limits_(limits) {}
 
   // `connection` is not there yet. Returns the connection that must be closed for it, if any.
-  std::optional<int> arrive(int connection, const std::string& address, Instant now);
+  // `peer` is its address in numbers; those of one subscriber (network_of) count as one.
+  std::optional<int> arrive(int connection, std::string_view peer, Instant now);
   // Connections that are not there, or no more, are passed over.
   void leave(int connection);
 

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 
-#include <asio/ip/network_v6.hpp>
 #include <asio/steady_timer.hpp>
 #include <asio/this_coro.hpp>
 #include <memory>
@@ -132,11 +131,6 @@ std::string remote_text(const tcp::socket& socket) {
 
 std::string to_text(const tcp::endpoint& endpoint) {
   return to_text(HostPort{endpoint.address().to_string(), endpoint.port()});
-}
-
-std::string network_of(const asio::ip::address& address) {
-  if (!address.is_v6() || address.to_v6().is_v4_mapped()) return address.to_string();
-  return asio::ip::network_v6(address.to_v6(), 64).canonical().to_string();
 }
 
 }  // namespace gleaner

@@ -25,8 +25,5 @@ Result<asio::ip::tcp::acceptor> listen(const asio::any_io_executor& executor,
 // ADDRESS:PORT; "unknown" when the connection is gone already.
 std::string remote_text(const asio::ip::tcp::socket& socket);
 std::string to_text(const asio::ip::tcp::endpoint& endpoint);
-// The part of an address that belongs to one subscriber: all of an IPv4 address, and the first 64
-// bits of an IPv6 address.
-std::string network_of(const asio::ip::address& address);
 
 }  // namespace gleaner

@@ -19,7 +19,7 @@ constexpr std::chrono::milliseconds kAcceptPause{100};
 std::string network_of_peer(const asio::ip::tcp::socket& socket) {
   asio::error_code error;
   const asio::ip::tcp::endpoint endpoint = socket.remote_endpoint(error);
-  return error ? "unknown" : network_of(endpoint.address());
+  return error ? "unknown" : network_of(endpoint.address().to_string());
 }
 
 // At least a moment: what has come already is taken.

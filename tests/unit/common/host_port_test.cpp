@@ -50,4 +50,12 @@ TEST_CASE("host and port: anything else is refused with a sentence that helps", 
   }
 }
 
+TEST_CASE("host and port: who has 64 bits of IPv6 is one subscriber", "[host_port]") {
+  REQUIRE(network_of("2001:db8:1:2:3:4:5:6") == network_of("2001:db8:1:2::7"));
+  REQUIRE(network_of("2001:db8:1:2::7") != network_of("2001:db8:1:3::7"));
+  REQUIRE(network_of("192.0.2.1") == "192.0.2.1");
+  REQUIRE(network_of("::ffff:192.0.2.1") != network_of("::ffff:192.0.2.2"));
+  REQUIRE(network_of("unknown") == "unknown");
+}
+
 }  // namespace gleaner

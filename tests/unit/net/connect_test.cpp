@@ -79,14 +79,6 @@ TEST_CASE("connect: port 0 and names that cannot exist are refused", "[connect]"
   REQUIRE(unknown->error().message.find("bad..name:1: cannot resolve the name") == 0);
 }
 
-TEST_CASE("connect: who has 64 bits of IPv6 is one subscriber", "[connect]") {
-  const auto network = [](const char* text) { return network_of(asio::ip::make_address(text)); };
-  REQUIRE(network("2001:db8:1:2:3:4:5:6") == network("2001:db8:1:2::7"));
-  REQUIRE(network("2001:db8:1:2::7") != network("2001:db8:1:3::7"));
-  REQUIRE(network("192.0.2.1") != network("192.0.2.2"));
-  REQUIRE(network("::ffff:192.0.2.1") != network("::ffff:192.0.2.2"));
-}
-
 TEST_CASE("listen: a taken port is refused with the remedy", "[connect]") {
   asio::io_context io;
   auto first = listen(io.get_executor(), HostPort{"127.0.0.1", 0});

@@ -89,4 +89,14 @@ TEST_CASE("http places: an answer may take its time, and the next request has an
   REQUIRE_FALSE(places.next_due().has_value());
 }
 
+TEST_CASE("http places: all IPv6 addresses of a subscriber are one", "[http]") {
+  HttpPlaces places(small_limits());
+  places.arrive(1, "2001:db8:1:2::1", kStart);
+  places.arrive(2, "2001:db8:1:2::2", kStart);
+  places.arrive(3, "2001:db8:1:2:ffff::3", kStart);
+  places.arrive(4, "2001:db8:1:3::1", kStart);
+  REQUIRE(places.is_spare(3));
+  REQUIRE_FALSE(places.is_spare(4));
+}
+
 }  // namespace gleaner

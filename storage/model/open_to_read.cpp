@@ -13,14 +13,6 @@
 namespace gleaner {
 namespace {
 
-// Errors from within a store do not know where it lies.
-Error name_folder(Error error, const std::string& folder) {
-  if (error.message.find(folder) == std::string::npos) {
-    error.message = fmt::format("{}: {}", folder, error.message);
-  }
-  return error;
-}
-
 // FOLDER or FOLDER@NUMBER, where FOLDER has backups in it; 0 is the last one.
 struct BackupWords {
   std::string folder;
@@ -39,6 +31,13 @@ std::optional<BackupWords> as_backup(const std::string& words) {
 }
 
 }  // namespace
+
+Error name_folder(Error error, const std::string& folder) {
+  if (error.message.find(folder) == std::string::npos) {
+    error.message = fmt::format("{}: {}", folder, error.message);
+  }
+  return error;
+}
 
 Result<std::unique_ptr<Store>> open_store_to_read(const std::string& words) {
   const std::optional<BackupWords> named = as_backup(words);

@@ -25,14 +25,6 @@ ExitCode exit_status_of(ErrorCode code) {
   }
 }
 
-// Errors from within a store do not know where it lies.
-Error name_folder(Error error, const std::string& folder) {
-  if (error.message.find(folder) == std::string::npos) {
-    error.message = fmt::format("{}: {}", folder, error.message);
-  }
-  return error;
-}
-
 }  // namespace
 
 bool is_place(const std::string& word) {

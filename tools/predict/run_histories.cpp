@@ -17,9 +17,9 @@ Result<std::string> read(const std::vector<std::string>& stores) {
   std::vector<RunHistory> runs;
   for (const std::string& store : stores) {
     auto run = open_run_to_read(store);
-    if (!run) return name_folder(run.error(), store).error();
+    if (!run) return name_folder(run.error(), store);
     auto history = (*run)->history();
-    if (!history) return name_folder(history.error(), store).error();
+    if (!history) return name_folder(history.error(), store);
     RunHistory& one = runs.emplace_back();
     one.name = store;
     one.batches_per_epoch = RunPlan((*run)->identity().model).batches_per_epoch();

@@ -14,11 +14,6 @@
 namespace gleaner {
 namespace {
 
-Error name_path(Error error, const std::string& path) {
-  if (error.message.find(path) == std::string::npos) error.message = path + ": " + error.message;
-  return error;
-}
-
 Point point_of_row(const CsrRows& rows, std::size_t row) {
   const auto columns = rows.columns_of(row);
   const auto values = rows.values_of(row);
@@ -31,7 +26,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
                                                        const std::string& data, unsigned threads) {
   if (auto level = simd_level_from_environment(); !level) return level.error();
   auto run = open_run_to_read(path);
-  if (!run) return name_path(run.error(), path);
+  if (!run) return run.error();
   const std::string& names = data.empty() && is_model_file(path) ? path : data;
   auto known = names.empty() ? Result<PredictData>(PredictData())
                              : PredictData::open_names(names, (*run)->identity());
@@ -39,7 +34,7 @@ Result<std::unique_ptr<LoadedModel>> LoadedModel::open(const std::string& path,
   AnsweringOptions options;
   options.threads = threads > 0 ? threads : std::max(1U, std::thread::hardware_concurrency());
   auto model = AnsweringModel::open(std::move(*run), options);
-  if (!model) return name_path(model.error(), path);
+  if (!model) return name_folder(model.error(), path);
   return std::unique_ptr<LoadedModel>(new LoadedModel(std::move(*model), std::move(*known)));
 }
 

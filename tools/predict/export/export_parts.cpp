@@ -66,7 +66,7 @@ Result<std::vector<std::string>> digests_of(const std::vector<ModelPart>& parts)
   std::vector<std::string> digests;
   for (const ModelPart& part : parts) {
     const Result<std::string> digest = part.run->checkpoint_digest();
-    if (!digest) return name_folder(digest.error(), part.name).error();
+    if (!digest) return name_folder(digest.error(), part.name);
     digests.push_back(*digest);
   }
   return digests;

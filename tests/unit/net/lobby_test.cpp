@@ -1,17 +1,18 @@
 #include "common/net/lobby.hpp"
 
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <asio/write.hpp>
 #include <catch2/catch.hpp>
 #include <functional>
 #include <list>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "common/net/connect.hpp"
 #include "common/net/descriptors.hpp"
+#include "tests/support/no_descriptors_left.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 
 namespace gleaner {
@@ -168,17 +169,10 @@ TEST_CASE("lobby: a process without descriptors left says so and accepts when it
   door.peers.emplace_back(door.io);
   auto& peer = door.peers.back();
   peer.open(asio::ip::tcp::v4());
-  rlimit before{};
-  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
-  rlimit none = before;
-  const int next = dup(0);  // the lowest number that is free
-  REQUIRE(next >= 0);
-  close(next);
-  none.rlim_cur = static_cast<rlim_t>(next);
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  std::optional<testing::NoDescriptorsLeft> none(std::in_place);
   peer.connect(door.acceptor.local_endpoint());
   door.run_until([&] { return door.turned_away.size() == 2; });
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  none.reset();
   REQUIRE_THAT(door.turned_away.at(0), Contains("cannot accept connections"));
   REQUIRE_THAT(door.turned_away.at(1), Contains("its place is needed"));
   asio::write(peer, asio::buffer(framed(bytes_of("hello"))));

@@ -1,5 +1,4 @@
 // The control socket, its verbs and the day's figures.
-#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -14,8 +13,10 @@
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>
+#include <optional>
 #include <thread>
 
+#include "tests/support/no_descriptors_left.hpp"
 #include "volunteer/control/control_client.hpp"
 #include "volunteer/control/control_server.hpp"
 #include "volunteer/control/day_ledger.hpp"
@@ -118,17 +119,10 @@ TEST_CASE("control: a process without descriptors left waits until it has some",
   REQUIRE(server);
   asio::local::stream_protocol::socket peer(io);
   peer.open();
-  rlimit before{};
-  REQUIRE(getrlimit(RLIMIT_NOFILE, &before) == 0);
-  rlimit none = before;
-  const int next = dup(0);  // the lowest number that is free
-  REQUIRE(next >= 0);
-  close(next);
-  none.rlim_cur = static_cast<rlim_t>(next);
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &none) == 0);
+  std::optional<testing::NoDescriptorsLeft> none(std::in_place);
   peer.connect(asio::local::stream_protocol::endpoint(path));
   const std::size_t handled = io.run_for(std::chrono::milliseconds(250));
-  REQUIRE(setrlimit(RLIMIT_NOFILE, &before) == 0);
+  none.reset();
   REQUIRE(handled > 0);
   REQUIRE(handled < 20);
   asio::write(peer, asio::buffer("late\n", 5));

@@ -356,8 +356,9 @@ void MasterRun::close() {
 }
 
 Result<ExitCode> MasterRun::run(bool goes_on) {
-  if (auto settled = keeper_.settle(console_); !settled)
+  if (auto settled = keeper_.settle(console_); !settled) {
     return fail(settled.error(), ExitCode::kStore);
+  }
   const auto resume = read_resume_point(store_);
   if (!resume) return fail(resume.error(), ExitCode::kStore);
   // The last start may have stored the evaluation and not kept the checkpoint.

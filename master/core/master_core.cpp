@@ -188,11 +188,11 @@ Result<void> MasterCore::receive(SessionId id, SessionState& session, Message& m
   if (const auto* heartbeat = std::get_if<Heartbeat>(&message)) {
     const bool was_paused = session.is_paused();
     sessions_.heard(session, *heartbeat);
-    if (session.is_paused() != was_paused) can_do_otherwise(id);
+    if (session.is_paused() != was_paused) note_change_of(id);
     return {};
   }
   // The others come seldom, and may change what the volunteer can do for others.
-  can_do_otherwise(id);
+  note_change_of(id);
   if (auto* m = std::get_if<HandOver>(&message)) return placement_.receive(id, session, *m);
   if (auto* m = std::get_if<ShardOffer>(&message)) {
     return placement_.receive(id, session, *m, rounds_.checkpoint(), rounds_.is_folding(),
@@ -211,7 +211,7 @@ Result<void> MasterCore::receive(SessionId id, SessionState& session, Message& m
   return {};
 }
 
-void MasterCore::can_do_otherwise(SessionId id) {
+void MasterCore::note_change_of(SessionId id) {
   audits_.heard(id);
   placement_.look_again();
 }
@@ -370,7 +370,7 @@ void MasterCore::drop_session(SessionId id, const std::string& reason) {
     outbox_.log(LogLevel::kWarning, "turned_away", session->peer + ": " + reason);
     return;
   }
-  can_do_otherwise(id);
+  note_change_of(id);
   const std::uint32_t freed =
       placement_.holder_gone(id, session->name(), reason, rounds_.checkpoint());
   units_.abandon(*session);

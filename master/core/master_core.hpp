@@ -104,8 +104,8 @@ class MasterCore {
   Result<void> answer(SessionId id, const SessionState& session, const Observe& observe);
   void leave(SessionId id, SessionState& session, const Leaving& leaving);
 
-  // Marks that the volunteer may be able to do something else for others, or nothing more.
-  void can_do_otherwise(SessionId id);
+  // Marks that the volunteer may do more or less for others from now on.
+  void note_change_of(SessionId id);
 
   // -- what is next
   // Marks everything as changed: see concerns.hpp.

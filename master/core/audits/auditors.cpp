@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "master/core/audits/audits.hpp"
+#include "master/core/events/in_turn.hpp"
 
 namespace gleaner {
 namespace {
@@ -42,20 +43,18 @@ std::optional<SessionId> Audits::choose_auditor(const Case& own) {
   using Cost = std::tuple<bool, bool, double, SessionId>;
   std::optional<Cost> best;
   // One of a few is as good as one of all: from where the last was found on, in turn.
-  auto next = sessions_.all().upper_bound(last_auditor_);
   int able = 0;
-  for (std::size_t left = sessions_.all().size(); left > 0 && able < kAbleMax; --left, ++next) {
-    if (next == sessions_.all().end()) next = sessions_.all().begin();
-    const auto& [id, session] = *next;
+  in_turn(sessions_.all(), last_auditor_, sessions_.all().size(), [&](const auto& entry) {
+    const auto& [id, session] = entry;
     ++candidates_;
-    if (!can_audit(id, session, own)) continue;
-    ++able;
+    if (!can_audit(id, session, own)) return true;
     const std::uint32_t held = placement_.shards_at(id);
     // The referee does what nobody else can.
     const Cost cost(session.is_referee() && !own.dissent, placement_.is_newcomer(session),
                     held / std::max(session.speed, 1.0), id);
     if (!best || cost < *best) best = cost;
-  }
+    return ++able < kAbleMax;
+  });
   if (!best) return std::nullopt;
   last_auditor_ = std::get<SessionId>(*best);
   return last_auditor_;
@@ -76,7 +75,7 @@ void Audits::release(ShardId shard) {
   const ShardLease& shadow = placement_.shadows().at(shard);
   if (shadow.state != LeaseState::kFree) {
     outbox_.send(shadow.holder, Revoke{{shard, shadow.epoch}});
-    able_.insert(shadow.holder);
+    may_begin_.insert(shadow.holder);
     placement_.shadows().release(shard, outbox_.now());
     placement_.look_again();
   }
@@ -208,12 +207,11 @@ void Audits::heard(SessionId id) {
 
 void Audits::look_at_some() {
   due_.insert(waiting_.begin(), waiting_.end());
-  auto next = cases_.upper_bound(last_looked_at_);
-  for (std::size_t left = std::min(cases_.size(), kCasesMax); left > 0; --left, ++next) {
-    if (next == cases_.end()) next = cases_.begin();
-    last_looked_at_ = next->first;
-    due_.insert(next->first);
-  }
+  in_turn(cases_, last_looked_at_, kCasesMax, [&](const auto& entry) {
+    last_looked_at_ = entry.first;
+    mark(entry.second);
+    return true;
+  });
 }
 
 void Audits::changed(ShardId shard) {
@@ -238,7 +236,7 @@ void Audits::look_at(Case& own) {
   update_auditor(own);
   stand_by(own);
   update_shadows(own);
-  if (own.auditor) able_.insert(*own.auditor);
+  if (own.auditor) may_begin_.insert(*own.auditor);
   if (!own.has_left || own.open > 0) return;
   if (own.auditor) dismiss_auditor(own);
   if (has_excused(own, run_.plan.round_count())) return;
@@ -261,7 +259,7 @@ std::set<SessionId> Audits::update() {
     if (found == cases_.end()) continue;
     look_at(found->second);
   }
-  return std::exchange(able_, {});
+  return std::exchange(may_begin_, {});
 }
 
 }  // namespace gleaner

@@ -36,9 +36,13 @@ void Audits::opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex r
 void Audits::confirmed(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round) {
   for (const LeaseRef& lease : shards) --own.shards.at(lease.shard).open;
   --own.open;
+  closed_in(round);
+  due_.insert(contending_.begin(), contending_.end());
+}
+
+void Audits::closed_in(RoundIndex round) {
   const auto open = open_in_.find(round);
   if (--open->second == 0) open_in_.erase(open);
-  due_.insert(contending_.begin(), contending_.end());
 }
 
 void Audits::answered(SessionId holder, const SessionState& session, AuditedPiece piece) {
@@ -112,8 +116,7 @@ void Audits::audit_from_last_commit(Case& own, ShardId shard) {
     if (!is_on || piece.round <= last || piece.is_excused) continue;
     // That round waits for it, or the auditor could come too late to begin there.
     if (piece.is_open()) {
-      const auto open = open_in_.find(piece.round);
-      if (--open->second == 0) open_in_.erase(open);
+      closed_in(piece.round);
       ++open_in_[last];
     }
     piece.round = last;

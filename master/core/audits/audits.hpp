@@ -174,6 +174,8 @@ class Audits {
   // A claim of the round on these shards is made, or confirmed.
   void opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
   void confirmed(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
+  // One claim fewer is open in the round.
+  void closed_in(RoundIndex round);
   // Counts the pieces from `next_piece` on.
   void count_pending(Case& own);
   // Whether the auditor's answer stands against the holder's claim; the case may lose its auditor.
@@ -263,7 +265,7 @@ class Audits {
   std::map<ShardId, std::set<CaseId>> cases_on_;  // with work on the shard
   std::set<CaseId> waiting_;                      // for somebody who can audit them
   std::set<CaseId> contending_;                   // for a shard that another is audited on
-  std::set<SessionId> able_;                      // to begin something, perhaps
+  std::set<SessionId> may_begin_;                 // something, since the last update()
   std::size_t candidates_ = 0;                    // for auditors, looked at in this update
   SessionId last_auditor_{};
   CaseId last_looked_at_ = 0;  // with the passing of time

@@ -42,7 +42,7 @@ void Audits::stand_by(Case& own) {
 
 void Audits::go_on(const Case& own, const std::vector<ShardId>& shards) {
   const SessionId heir = *own.auditor;
-  able_.insert(heir);
+  may_begin_.insert(heir);
   if (placement_.is_audited(sessions_.at(heir))) inherit(heir, own);
   for (const ShardId shard : shards) {
     placement_.take_over(shard);

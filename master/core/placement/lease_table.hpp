@@ -118,8 +118,8 @@ class LeaseTable {
 
  private:
   std::vector<ShardLease> shards_;
-  std::unordered_map<SessionId, std::set<ShardId>>
-      holders_;                              // those with a shard that is not kFree
+  // Sessions with a shard that is not kFree.
+  std::unordered_map<SessionId, std::set<ShardId>> holders_;
   std::array<std::set<ShardId>, 4> states_;  // by LeaseState
   std::set<ShardId> changed_;
   LeaseEpochs& epochs_;

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "master/core/events/in_turn.hpp"
+
 namespace gleaner {
 namespace {
 
@@ -12,12 +14,11 @@ constexpr std::size_t kInTurn = 256;
 }  // namespace
 
 void Units::some_may_begin() {
-  auto next = sessions_.all().upper_bound(last_in_turn_);
-  for (std::size_t left = std::min(sessions_.all().size(), kInTurn); left > 0; --left, ++next) {
-    if (next == sessions_.all().end()) next = sessions_.all().begin();
-    last_in_turn_ = next->first;
-    may_begin(next->first);
-  }
+  in_turn(sessions_.all(), last_in_turn_, kInTurn, [&](const auto& entry) {
+    last_in_turn_ = entry.first;
+    may_begin(entry.first);
+    return true;
+  });
 }
 
 void Units::issue(RoundIndex checkpoint) {

@@ -3,8 +3,8 @@
 //
 // Invariants: at most `ordinary_max` connections have an ordinary place, at most
 // `ordinary_per_address_max` of one address. Others get a spare place, which is good for one short
-// answer. Beyond `spare_max` the oldest spare place is taken away, because who means it asks at
-// once. A request is complete within its time, however its bytes come.
+// answer. Beyond `spare_max` the oldest spare place is taken away, since an honest client asks
+// at once. A request is complete within its time, however its bytes come.
 #pragma once
 
 #include <cstddef>

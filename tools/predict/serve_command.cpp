@@ -199,7 +199,8 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
 
 constexpr const char* kFooter =
     "Answers with the store's last whole checkpoint, and goes on with each new one, whatever wrote "
-    "it.\nSIGHUP makes it look at once, at the token too.\nPOST /v1/predict takes and gives JSON "
+    "it.\nOn SIGHUP it looks for a new model at once, and reads the token again.\nPOST /v1/predict "
+    "takes and gives JSON "
     "(Accept: application/x-ndjson: one object "
     "per line); the page is at /,\nthe description at /api/v1/openapi.json, figures at /v1/model "
     "and /metrics.\n\n"

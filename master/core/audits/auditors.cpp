@@ -42,7 +42,8 @@ bool Audits::can_audit(SessionId id, const SessionState& session, const Case& ow
 std::optional<SessionId> Audits::choose_auditor(const Case& own) {
   using Cost = std::tuple<bool, bool, double, SessionId>;
   std::optional<Cost> best;
-  // One of a few is as good as one of all: from where the last was found on, in turn.
+  // The best of a few is about as good as the best of all. They are sought from behind the last
+  // choice on, so that everybody has a turn.
   int able = 0;
   in_turn(sessions_.all(), last_auditor_, sessions_.all().size(), [&](const auto& entry) {
     const auto& [id, session] = entry;

@@ -1,7 +1,7 @@
-// Whom an event concerns. The core looks only at what an event may have changed, so that its cost
-// does not grow with all that is there. Events that come at the pace of the work concern a
-// volunteer or a shard, and what handles them marks it; time is looked at in turn. All others are
-// rare. Pure.
+// Whom an event concerns. The core looks only at what an event may have changed, so that an event
+// costs no more where there are more volunteers and shards. An event of the work concerns one
+// volunteer or one shard, and the function that handles it marks these. At a Tick some of all are
+// looked at, in turn. All other events are rare, and everything is looked at. Pure.
 #pragma once
 
 #include <variant>

@@ -64,8 +64,8 @@ struct CoreConfig {
   std::uint64_t audit_secret = 0;
   // Under other modes: an earlier start was adaptive, so that checkpoints may hold unaudited work.
   bool holds_unaudited = false;
-  // For tests: at every event everything is looked at, and not what it may have changed alone. No
-  // effect differs.
+  // For tests: everything is looked at after every event, not only what it may have changed. The
+  // effects are the same.
   bool looks_at_all = false;
 };
 

@@ -7,11 +7,10 @@
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kLineBytes = 64;
 constexpr std::size_t kHugePageBytes = std::size_t{2} << 20;
 
 std::align_val_t alignment_of(std::size_t bytes) {
-  return std::align_val_t{bytes >= kHugePageBytes ? kHugePageBytes : kLineBytes};
+  return std::align_val_t{bytes >= kHugePageBytes ? kHugePageBytes : kCacheLine};
 }
 
 }  // namespace

@@ -8,6 +8,10 @@
 
 namespace gleaner {
 
+// Bytes. What threads write side by side begins on lines of its own (alignas), or each would wait
+// for the others' line.
+inline constexpr std::size_t kCacheLine = 64;
+
 // `bytes` on a cache line; not initialised.
 void* allocate_lines(std::size_t bytes);
 void free_lines(void* pointer, std::size_t bytes);

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/ids.hpp"
+#include "common/kernels/aligned_vector.hpp"
 #include "common/model/model_config.hpp"
 #include "common/model/shard_map.hpp"
 #include "schema/messages.hpp"
@@ -43,7 +44,7 @@ struct ExampleRange {
 };
 
 // The active sets of consecutive examples of a batch, in all shards that are asked.
-class ActiveSets {
+class alignas(kCacheLine) ActiveSets {
  public:
   [[nodiscard]] ExampleRange examples() const { return examples_; }
 

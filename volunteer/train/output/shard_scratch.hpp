@@ -30,7 +30,7 @@ struct BatchScratch {
 };
 
 // Working memory of one thread, reused over shards and batches.
-struct ShardScratch {
+struct alignas(kCacheLine) ShardScratch {
   explicit ShardScratch(const ModelConfig& config) : chooser(config), batches(kFusedBatches) {}
 
   // Makes fused batch `index` ready for a first shard: its gradient is zero.

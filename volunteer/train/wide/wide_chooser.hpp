@@ -16,6 +16,7 @@
 
 #include "common/dataset/packed_dataset.hpp"
 #include "common/ids.hpp"
+#include "common/kernels/aligned_vector.hpp"
 #include "common/model/model_config.hpp"
 #include "schema/messages.hpp"
 #include "volunteer/train/output/active_set.hpp"
@@ -32,7 +33,7 @@ struct WideBatch {
   float rate = 0;
 };
 
-class WideChooser {
+class alignas(kCacheLine) WideChooser {
  public:
   explicit WideChooser(const ModelConfig& config) : config_(config) {}
 

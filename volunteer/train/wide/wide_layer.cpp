@@ -11,7 +11,6 @@ WideLayer::WideLayer(const ModelConfig& config, ThreadPool& pool)
     : pool_(pool),
       index_(config, pool),
       choosers_(pool.threads(), WideChooser(config)),
-      pairs_(pool.threads()),
       scratch_(pool.threads()) {}
 
 void WideLayer::hold(std::span<WideShard* const> shards) {
@@ -45,7 +44,7 @@ void WideLayer::train(const WideBatch& batch, std::span<WideShard* const> shards
     choosers_[part].choose(batch, index_, is_asked_, {cut(part), cut(part + 1)});
   });
   pool_.parallel_for(shards.size(), [&](std::size_t i, unsigned worker) {
-    std::vector<WidePair>& pairs = pairs_[worker];
+    std::vector<WidePair>& pairs = scratch_[worker].pairs;
     pairs.clear();
     for (const WideChooser& chooser : choosers_) {
       const std::span<const WidePair> some = chooser.pairs(places_[i]);
@@ -54,8 +53,10 @@ void WideLayer::train(const WideBatch& batch, std::span<WideShard* const> shards
     std::ranges::sort(pairs, [](const WidePair& a, const WidePair& b) {
       return a.neuron < b.neuron || (a.neuron == b.neuron && a.example < b.example);
     });
-    outcomes[i] = {.shard = shards[i]->id()};
-    shards[i]->train(pairs, batch.examples, batch.rate, scratch_[worker], outcomes[i]);
+    // Not in place, where other threads' outcomes lie beside it.
+    ShardOutcome outcome{.shard = shards[i]->id()};
+    shards[i]->train(pairs, batch.examples, batch.rate, scratch_[worker], outcome);
+    outcomes[i] = outcome;
   });
 }
 
@@ -69,9 +70,9 @@ std::vector<ScoredNeuron> WideLayer::exact_top(std::span<WideShard* const> shard
 std::uint64_t WideLayer::memory_bytes() const {
   std::uint64_t bytes = index_.memory_bytes();
   for (const WideChooser& chooser : choosers_) bytes += chooser.memory_bytes();
-  for (const auto& pairs : pairs_) bytes += pairs.capacity() * sizeof(WidePair);
   for (const WideScratch& scratch : scratch_) {
-    bytes += scratch.places.capacity() * sizeof(std::uint32_t);
+    bytes += scratch.places.capacity() * sizeof(std::uint32_t) +
+             scratch.pairs.capacity() * sizeof(WidePair);
   }
   return bytes;
 }

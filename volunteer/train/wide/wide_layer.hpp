@@ -45,11 +45,10 @@ class WideLayer {
   ThreadPool& pool_;
   WideIndex index_;
   bool are_lists_stale_ = true;
-  std::vector<WideChooser> choosers_;         // one a thread
-  std::vector<std::vector<WidePair>> pairs_;  // of a shard, one a thread
-  std::vector<WideScratch> scratch_;          // one a thread
-  std::vector<std::size_t> places_;           // of the shards that are asked
-  std::vector<std::uint8_t> is_asked_;        // by place
+  std::vector<WideChooser> choosers_;   // one a thread
+  std::vector<WideScratch> scratch_;    // one a thread
+  std::vector<std::size_t> places_;     // of the shards that are asked
+  std::vector<std::uint8_t> is_asked_;  // by place
 };
 
 }  // namespace gleaner

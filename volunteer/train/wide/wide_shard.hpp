@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
+#include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
 #include "common/model/model_config.hpp"
 #include "common/model/shard_digest.hpp"
@@ -41,13 +42,14 @@ struct WidePair {
 };
 
 // Working memory of one thread.
-struct WideScratch {
+struct alignas(kCacheLine) WideScratch {
   // Where a neuron and an example meet: the weight's place, and the feature's value.
   struct Match {
     std::size_t at = 0;
     float value = 0;
   };
 
+  std::vector<WidePair> pairs;  // of the shard in hand
   std::vector<Match> matches;
   // Features: their place among those of the neuron in hand, from 1 on; 0 between neurons.
   std::vector<std::uint32_t> places;

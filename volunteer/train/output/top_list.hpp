@@ -17,14 +17,28 @@ class TopList {
   TopList(ScoredNeuron* best, std::uint32_t entries) : best_(best), entries_(entries) {}
 
   void offer(std::uint32_t first_neuron, std::span<const float> scores) {
-    for (std::size_t i = 0; i < scores.size(); ++i) {
-      if (!(scores[i] > threshold_)) [[likely]]
-        continue;
-      insert({first_neuron + static_cast<std::uint32_t>(i), scores[i]});
+    std::size_t i = 0;
+    // Some at a time, for hardly any is good enough, and this loop runs on vectors.
+    for (; i + kTogether <= scores.size(); i += kTogether) {
+      std::uint32_t above = 0;
+      for (std::size_t k = 0; k < kTogether; ++k) above += scores[i + k] > threshold_ ? 1 : 0;
+      if (above != 0) offer_each(first_neuron, scores, i, i + kTogether);
     }
+    offer_each(first_neuron, scores, i, scores.size());
   }
 
  private:
+  static constexpr std::size_t kTogether = 32;
+
+  void offer_each(std::uint32_t first_neuron, std::span<const float> scores, std::size_t begin,
+                  std::size_t end) {
+    for (std::size_t i = begin; i < end; ++i) {
+      if (scores[i] > threshold_) {
+        insert({first_neuron + static_cast<std::uint32_t>(i), scores[i]});
+      }
+    }
+  }
+
   void insert(ScoredNeuron candidate) {
     std::uint32_t place = count_ < entries_ ? count_++ : entries_ - 1;
     for (; place > 0 && candidate.score > best_[place - 1].score; --place) {

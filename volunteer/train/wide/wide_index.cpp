@@ -87,6 +87,30 @@ void WideIndex::read_weights() {
                      });
 }
 
+void WideIndex::Sums::begin(const WideIndex& index, const ExampleView& example) {
+  index_ = &index;
+  lists_.clear();
+  for (std::size_t k = 0; k < example.features.size(); ++k) {
+    const std::size_t begin = index.ends_[example.features[k]];
+    const std::size_t end = index.ends_[example.features[k] + std::size_t{1}];
+    if (begin < end) lists_.push_back({begin, end, example.values[k]});
+  }
+}
+
+std::span<const float> WideIndex::Sums::add(std::span<const float> biases, std::uint32_t first,
+                                            std::uint32_t end) {
+  scores_.assign(biases.begin() + first, biases.begin() + end);
+  for (List& list : lists_) {
+    std::size_t at = list.next;
+    while (at < list.end && index_->postings_[at].neuron < first) ++at;
+    for (; at < list.end && index_->postings_[at].neuron < end; ++at) {
+      scores_[index_->postings_[at].neuron - first] += list.value * index_->weights_[at];
+    }
+    list.next = at;
+  }
+  return scores_;
+}
+
 std::vector<ScoredNeuron> WideIndex::exact_top(std::span<const std::size_t> places,
                                                std::span<const ExampleView> examples,
                                                std::uint32_t top_k) {
@@ -99,23 +123,24 @@ std::vector<ScoredNeuron> WideIndex::exact_top(std::span<const std::size_t> plac
   for (const std::size_t place : places) asked += shards_[place]->neurons().size();
   const auto entries = static_cast<std::uint32_t>(std::min<std::uint64_t>(top_k, asked));
   std::vector<ScoredNeuron> best(examples.size() * entries);
-  std::vector<std::vector<float>> scores(pool_.threads());
+  std::vector<Sums> sums(pool_.threads());
   pool_.parallel_for(examples.size(), [&](std::size_t e, unsigned worker) {
-    std::vector<float>& own = scores[worker];
-    own = biases;
-    const ExampleView& example = examples[e];
-    for (std::size_t k = 0; k < example.features.size(); ++k) {
-      const float value = example.values[k];
-      const std::size_t end = ends_[example.features[k] + std::size_t{1}];
-      for (std::size_t i = ends_[example.features[k]]; i < end; ++i) {
-        own[postings_[i].neuron] += value * weights_[i];
-      }
-    }
     TopList top(best.data() + e * entries, entries);
-    for (const std::size_t place : places) {
-      top.offer(
-          shards_[place]->neurons().begin,
-          std::span<const float>(own).subspan(firsts_[place], firsts_[place + 1] - firsts_[place]));
+    sums[worker].begin(*this, examples[e]);
+    for (std::size_t begin = 0, end = 0; begin < places.size(); begin = end) {
+      // Shards that follow each other, as many as fit the first cache level.
+      for (end = begin + 1; end < places.size() && places[end] == places[end - 1] + 1 &&
+                            firsts_[places[end] + 1] - firsts_[places[begin]] <= kBlockNeurons;) {
+        ++end;
+      }
+      const std::uint32_t first = firsts_[places[begin]];
+      const std::span<const float> scores =
+          sums[worker].add(biases, first, firsts_[places[end - 1] + 1]);
+      for (std::size_t i = begin; i < end; ++i) {
+        top.offer(shards_[places[i]]->neurons().begin,
+                  scores.subspan(firsts_[places[i]] - first,
+                                 firsts_[places[i] + 1] - firsts_[places[i]]));
+      }
     }
   });
   return best;

@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "common/dataset/packed_dataset.hpp"
+#include "common/kernels/aligned_vector.hpp"
 #include "common/model/model_config.hpp"
 #include "common/thread_pool.hpp"
 #include "schema/messages.hpp"
@@ -69,11 +70,12 @@ class WideIndex {
 
  private:
   static constexpr std::uint32_t kFeaturesPerChunk = 1024;
+  static constexpr std::uint32_t kBlockNeurons = 4096;
 
   // The short lists of some features that follow each other.
   struct Lists {
     std::vector<std::size_t> ends;  // features + 1
-    std::vector<Entry> entries;
+    AlignedVector<Entry> entries;
   };
 
   // A feature of a neuron.
@@ -92,6 +94,30 @@ class WideIndex {
     return shards_[place]->listed_weights(posting.neuron - firsts_[place])[posting.index];
   }
 
+  // An example's exact scores, some neurons after the other: its features' posting lists are read
+  // on from where they were left, so that the scores in hand stay in the first cache level.
+  class Sums {
+   public:
+    // `index` has read its weights.
+    void begin(const WideIndex& index, const ExampleView& example);
+    // Adds up the scores of the neurons from `first` on, none of which was asked before, to `end`;
+    // valid until the next call. `biases`: of all.
+    std::span<const float> add(std::span<const float> biases, std::uint32_t first,
+                               std::uint32_t end);
+
+   private:
+    // A feature's postings that are still to be read.
+    struct List {
+      std::size_t next = 0;
+      std::size_t end = 0;
+      float value = 0;
+    };
+
+    const WideIndex* index_ = nullptr;
+    std::vector<List> lists_;
+    std::vector<float> scores_;
+  };
+
   void rebuild(std::uint32_t first_feature, Lists& lists) const;
   void read_weights();
 
@@ -101,8 +127,8 @@ class WideIndex {
   std::vector<std::uint32_t> firsts_{0};
   std::vector<std::uint32_t> places_;  // neurons
   std::vector<std::size_t> ends_;      // features + 1: of their postings
-  std::vector<Posting> postings_;      // ascending by neuron within a feature
-  std::vector<float> weights_;         // parallel to postings; empty until they are read
+  AlignedVector<Posting> postings_;    // ascending by neuron within a feature
+  AlignedVector<float> weights_;       // parallel to postings; empty until they are read
   std::vector<Lists> lists_;
 };
 

@@ -23,9 +23,12 @@ char small(char c) {
 }  // namespace
 
 std::size_t find_address_scheme(std::string_view text) {
-  const auto found = std::ranges::search(text, kAddressScheme, {}, small);
-  return found.empty() ? std::string_view::npos
-                       : static_cast<std::size_t>(found.begin() - text.begin());
+  // Clang 14 does not compile std::ranges::search.
+  const auto found =
+      std::search(text.begin(), text.end(), kAddressScheme.begin(), kAddressScheme.end(),
+                  [](char a, char b) { return small(a) == b; });
+  return found == text.end() ? std::string_view::npos
+                             : static_cast<std::size_t>(found - text.begin());
 }
 
 std::string address_in(std::string_view pasted) {

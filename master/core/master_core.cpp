@@ -289,7 +289,7 @@ void MasterCore::on(const Tick&) {
       return trial ? trial : placement_.first_debt(owner, session);
     };
     if (auto overdue = sessions_.overdue(session, debt)) {
-      if (overdue->is_miss) sessions_.hold_back(session);
+      if (overdue->waited) sessions_.hold_back(session, *overdue->waited);
       ended.emplace_back(id, std::move(overdue->reason));
     } else if (session.phase != SessionPhase::kIntroducing) {
       if (sessions_.is_heartbeat_due(session)) {

@@ -61,6 +61,9 @@ class Cluster {
           context_, master_, index, standing, 1 + random_.next_below(options.slowness_max)));
     }
     for (std::size_t index = 0; index < options.strangers.liars; ++index) make_liar(index);
+    if (options.strangers.withholds) {
+      volunteers_[options.volunteers - options.strangers.trusted - 1]->withhold(result_.withholder);
+    }
     const Standing own{kRefereeIdentity, Role::kVolunteer, true, true, {}};
     referee_ = std::make_unique<VolunteerProcess>(context_, master_, options.volunteers, own, 1);
     master_.on_referee([this] { referee_->bring_back(); }, [this] { referee_->remove(true); });

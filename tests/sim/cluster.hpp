@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -15,6 +16,7 @@
 #include "common/time.hpp"
 #include "master/core/events/core_config.hpp"
 #include "master/core/events/records.hpp"
+#include "schema/messages.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "storage/run_store.hpp"
 #include "tests/sim/fault_plan.hpp"
@@ -53,6 +55,10 @@ struct Strangers {
   double rounds = 1;          // the fraction of the rounds in which a liar lies
   // A liar that was sent away comes again with another key, until the master suspends its invite.
   bool come_again = false;
+  // Whether the last stranger keeps the message to itself; it may change what it lets pass. It does
+  // so from `withholds_from` on. Empty: nobody withholds anything.
+  std::function<bool(Message&)> withholds;
+  Millis withholds_from{0};
 };
 
 struct ClusterOptions {
@@ -81,6 +87,19 @@ struct ClusterOptions {
   TraceSink trace;
 };
 
+// The end of a session, as the master tells it.
+struct Left {
+  std::string who;  // its address, if it had not introduced itself
+  std::string why;
+  Instant at{};
+};
+
+// The stranger that withholds.
+struct Withholder {
+  std::vector<Instant> withheld;  // a message each
+  std::vector<Instant> lent;      // a shard each, also on trial
+};
+
 struct ClusterResult {
   bool finished = false;
   Expected reached;
@@ -98,6 +117,8 @@ struct ClusterResult {
   std::set<std::string> convicted;                      // whom the master banned
   std::set<std::string> banned;                         // whom its owner banned
   std::set<std::string> sent_away;  // who ended since the master refused what it said
+  std::vector<Left> left;           // in order
+  Withholder withholder;
 };
 
 // Runs until the master finishes, or something breaks an invariant.

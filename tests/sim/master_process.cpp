@@ -293,8 +293,12 @@ void MasterProcess::saw(const Notice& notice) {
     result_.convicted.insert(convicted->who.name);
     context_.log.line("master", "convicts " + convicted->who.name + ": " + convicted->what);
   }
+  const Instant now = context_.clock.now();
+  const auto* left = std::get_if<VolunteerLeft>(&notice);
+  if (left != nullptr) result_.left.push_back({left->name, left->reason, now});
   const auto* line = std::get_if<LogLine>(&notice);
   if (line == nullptr) return;
+  if (line->kind == "turned_away") result_.left.push_back({line->peer, line->message, now});
   context_.log.mark("log." + line->kind);
   // Who is convicted is judged by name.
   if (line->level == LogLevel::kError && line->kind != "convicted") {

@@ -135,6 +135,17 @@ void VolunteerProcess::falsify(Message& message) {
   on_lie_(round);
 }
 
+bool VolunteerProcess::withholds(Message& message) {
+  const Strangers& strangers = context_.options.strangers;
+  if (withholder_ == nullptr || now() < Instant(strangers.withholds_from) ||
+      !strangers.withholds(message)) {
+    return false;
+  }
+  context_.log.line(name_, "withholds " + describe(message));
+  withholder_->withheld.push_back(now());
+  return true;
+}
+
 void VolunteerProcess::ask_to_stop() {
   if (is_running()) pass([this] { client_->stop("stopped by the test"); });
 }
@@ -220,10 +231,11 @@ void VolunteerProcess::connect(const Dialled& on_dialled) {
     return pass([on_dialled] { on_dialled(Error{ErrorCode::kIo, "connection refused"}); });
   }
   if (last_link_) last_link_->abandon();
-  const auto pack = [this](Bytes payload, Lane lane) {
-    if (lie_) {
+  const auto pack = [this](Bytes payload, Lane lane) -> std::optional<Packet> {
+    if (lie_ || withholder_ != nullptr) {
       Message message = decode(payload).value();
-      falsify(message);
+      if (lie_) falsify(message);
+      if (withholds(message)) return std::nullopt;
       payload = encode(message);
     }
     return context_.pack(std::move(payload), lane);
@@ -241,6 +253,9 @@ void VolunteerProcess::saw(const volunteer::Event& event) {
   context_.clock.note(event.index() + 100);
   const auto* received = std::get_if<volunteer::MessageReceived>(&event);
   if (received == nullptr || std::holds_alternative<Heartbeat>(received->message)) return;
+  if (withholder_ != nullptr && std::holds_alternative<LeaseGrant>(received->message)) {
+    withholder_->lent.push_back(now());
+  }
   if (context_.log.is_traced()) context_.log.line(name_, "<- " + describe(received->message));
 }
 
@@ -261,7 +276,8 @@ void VolunteerProcess::conclude(const volunteer::Exit& exit) {
   context_.log.mark(exit.success ? "exit.success" : "exit.failure");
   const bool is_sent_away = !exit.success && exit.error.code != ErrorCode::kIdentity;
   if (is_sent_away && context_.options.strangers.are_there) {
-    if (!lie_) context_.log.violation(name_ + ", which is honest, ends: " + exit.error.message);
+    const bool is_honest = !lie_ && withholder_ == nullptr;
+    if (is_honest) context_.log.violation(name_ + ", which is honest, ends: " + exit.error.message);
     if (lie_) on_sent_away_();
     come_again();
   }

@@ -28,6 +28,9 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
   void tell(const Lie& lie, std::function<void(std::optional<RoundIndex>)> on_lie,
             std::function<void()> on_sent_away);
 
+  // It keeps to itself what the options say. `seen` outlives it.
+  void withhold(Withholder& seen) { withholder_ = &seen; }
+
   void start();
   // It dies and starts again later, with as much memory as it offers. `is_told`: its kernel says
   // so.
@@ -62,6 +65,8 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
   void pass(std::function<void()> call);
   // Lies, if it is to and the message allows it.
   void falsify(Message& message);
+  // Whether it keeps the message to itself.
+  bool withholds(Message& message);
   void saw(const volunteer::Event& event);
   void saw(const volunteer::VolunteerCore& core, const volunteer::Effects& effects);
   void conclude(const volunteer::Exit& exit);
@@ -82,6 +87,7 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
   Lie lie_;
   std::function<void(std::optional<RoundIndex>)> on_lie_;
   std::function<void()> on_sent_away_;
+  Withholder* withholder_ = nullptr;  // null: it withholds nothing
   bool is_removed_ = false;
   std::uint64_t keys_ = 1;  // that it has had
   std::uint64_t life_ = 0;  // grows with every start and end; closures of an earlier one are void

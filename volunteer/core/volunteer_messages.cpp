@@ -156,7 +156,9 @@ void VolunteerCore::on_message(ReleaseRequest& release) {
 void VolunteerCore::on_message(Revoke& revoke) {
   forget_shard(revoke.lease.shard);
   kept_shards_.erase(revoke.lease.shard);
-  queue_work(Message(revoke));
+  if (!queue_work(Message(revoke))) return;
+  // Chunks of other shards may have waited for those that do not come any more.
+  request_chunks();
 }
 
 void VolunteerCore::on_message(TrainUnit& unit) {

@@ -5,7 +5,7 @@ namespace gleaner {
 AccountRecord& Accounts::of(const SessionState& session) {
   AccountRecord& record = records_[session.standing.identity];
   record.identity = session.standing.identity;
-  record.name = session.name();
+  if (record.name != session.hello.name) record.name = session.name();
   return record;
 }
 

@@ -16,9 +16,9 @@ template <typename Who>
 class HoldBacks {
  public:
   // Until when it is held back from now on: for `first`, and twice as long as the last time when it
-  // missed something before that is not forgotten, up to 64 times `first`. It is forgotten when it
-  // has met its obligations for that long again.
-  Instant missed(const Who& who, Millis first, Instant now) {
+  // missed something before that is not forgotten, up to 64 times `first`; and for `at_least`. It
+  // is forgotten when it has met its obligations for that long again.
+  Instant missed(const Who& who, Millis first, Millis at_least, Instant now) {
     std::erase_if(held_,
                   [&](const auto& entry) { return entry.second.until + first * kLongest <= now; });
     if (!held_.contains(who) && held_.size() >= kPeersMax) {
@@ -27,7 +27,7 @@ class HoldBacks {
     }
     Held& held = held_[who];
     held.times = held.times == 0 ? 1 : std::min(held.times * 2, kLongest);
-    held.until = std::max(held.until, now + first * held.times);
+    held.until = std::max(held.until, now + std::max(first * held.times, at_least));
     return held.until;
   }
 

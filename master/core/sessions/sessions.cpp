@@ -23,6 +23,8 @@ constexpr int kPauseStalls = 3;
 constexpr double kStrangerPatience = 20;
 // And this many times CoreConfig::stranger_stall for what is no unit.
 constexpr int kStrangerStalls = 6;
+// It gets no shards for this many times as long as others waited for it.
+constexpr int kStrangerPause = 10;
 
 template <typename Duration>
 std::int64_t seconds(Duration duration) {
@@ -246,11 +248,13 @@ void Sessions::prove(SessionState& session) {
   proven_.insert(session.standing.identity);
 }
 
-void Sessions::hold_back(SessionState& session) {
+void Sessions::hold_back(SessionState& session, Millis waited) {
   const Millis first = run_.config.forget_slowness;
-  session.held_back_until = held_back_.missed(session.standing.identity, first, outbox_.now());
+  const Millis at_least = is_audited(session) ? kStrangerPause * waited : Millis(0);
+  session.held_back_until =
+      held_back_.missed(session.standing.identity, first, at_least, outbox_.now());
   if (session.is_trusted() || session.is_proven) return;
-  newcomers_held_.missed(session.standing.invite, first, outbox_.now());
+  newcomers_held_.missed(session.standing.invite, first, Millis(0), outbox_.now());
 }
 
 std::optional<Sessions::Overdue> Sessions::overdue(
@@ -261,8 +265,15 @@ std::optional<Sessions::Overdue> Sessions::overdue(
     if (now - session.opened < time) return std::nullopt;
     return Overdue{fmt::format("no Hello within {} s", seconds(time))};
   }
+  const auto waited = [&](const Debt& owed) {
+    return std::chrono::duration_cast<Millis>(now - owed.since);
+  };
   if (now - session.last_heard >= time_for(Obligation::kHeartbeat, session)) {
-    return Overdue{fmt::format("silent for {} s", seconds(now - session.last_heard))};
+    Overdue silent{fmt::format("silent for {} s", seconds(now - session.last_heard))};
+    // Nobody blames a trusted volunteer for its power or its line.
+    const std::optional<Debt> owed = is_audited(session) ? debt() : std::nullopt;
+    if (owed) silent.waited = waited(*owed);
+    return silent;
   }
   std::optional<Debt> first = debt();
   if (!first) return std::nullopt;
@@ -277,7 +288,7 @@ std::optional<Sessions::Overdue> Sessions::overdue(
   if ((is_short ? tick_before_ : now) < first->due) return std::nullopt;
   return Overdue{fmt::format("did not {} within {} s", what_of(first->what),
                              seconds(first->due - first->since)),
-                 true};
+                 waited(*first)};
 }
 
 void Sessions::send_heartbeat(SessionId id, SessionState& session, RunNews news) {

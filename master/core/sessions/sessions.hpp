@@ -91,16 +91,17 @@ class Sessions {
 
   struct Overdue {
     std::string reason;
-    bool is_miss = false;  // others waited for it
+    std::optional<Millis> waited{};  // for which others waited for it; none: nobody did
   };
 
   // Why the session must end by now, if it must. `debt` tells what it owes first.
   [[nodiscard]] std::optional<Overdue> overdue(
       const SessionState& session, const std::function<std::optional<Debt>()>& debt) const;
   // The volunteer missed an obligation: it gets no shards for CoreConfig::forget_slowness, and
-  // longer when it missed some before, also when it connects again. A stranger that has not proved
-  // itself holds back all of its invite that have not.
-  void hold_back(SessionState& session);
+  // longer when it missed some before, also when it connects again. A stranger gets none for ten
+  // times as long as others `waited` for it, so that it costs them a tenth of their time at most.
+  // One that has not proved itself holds back all of its invite that have not.
+  void hold_back(SessionState& session, Millis waited = Millis(0));
   // How long the session has for the obligation, beside the time that its bytes take. A volunteer
   // has CoreConfig::stall. A stranger has 20 times what others take for a unit, and for anything
   // else six times CoreConfig::stranger_stall, since the whole run waits for it.

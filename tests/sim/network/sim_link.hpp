@@ -15,8 +15,8 @@ namespace gleaner::sim {
 
 class SimLink : public Link, public std::enable_shared_from_this<SimLink> {
  public:
-  // Makes the packet that carries a payload.
-  using Pack = std::function<Packet(Bytes payload, Lane lane)>;
+  // Makes the packet that carries a payload; none where it is not to be sent.
+  using Pack = std::function<std::optional<Packet>(Bytes payload, Lane lane)>;
   // Calls, now or when the process at this end goes on.
   using Pass = std::function<void(std::function<void()>)>;
 
@@ -42,9 +42,10 @@ class SimLink : public Link, public std::enable_shared_from_this<SimLink> {
   void start(Handler handler) override { handler_ = std::move(handler); }
 
   std::size_t send(Bytes payload, Lane lane) override {
-    Packet packet = pack_(std::move(payload), lane);
-    const std::size_t wire_bytes = packet.wire_bytes;
-    network_.send(connection_, end_, std::move(packet));
+    std::optional<Packet> packet = pack_(std::move(payload), lane);
+    if (!packet) return 0;
+    const std::size_t wire_bytes = packet->wire_bytes;
+    network_.send(connection_, end_, std::move(*packet));
     watch();
     return wire_bytes;
   }

@@ -155,7 +155,7 @@ TEST_CASE("sessions: each deadline strikes when its time is full and not a micro
     REQUIRE_FALSE(scene.sessions.overdue(session, [] { return std::optional<Debt>(); }));
     const auto overdue = scene.sessions.overdue(session, [&] { return debt; });
     REQUIRE(overdue->reason == "did not load a shard within 4 s");
-    REQUIRE(overdue->is_miss);
+    REQUIRE(overdue->waited == Millis(4'000));
   }
 }
 
@@ -182,7 +182,34 @@ TEST_CASE("sessions: a stranger that others wait for has less time", "[sessions]
   scene.sessions.tick();
   REQUIRE_FALSE(scene.sessions.overdue(eve, debt));
   scene.sessions.tick();
-  REQUIRE(scene.sessions.overdue(eve, debt)->is_miss);
+  REQUIRE(scene.sessions.overdue(eve, debt)->waited == config.stranger_stall);
+}
+
+TEST_CASE("sessions: a stranger that is silent while it owes something is held back",
+          "[sessions]") {
+  SessionsScene scene(AuditMode::kAll);
+  SessionState& eve = scene.join(1);
+  SessionState& ann = scene.join(2);
+  eve.standing.is_trusted = false;
+  const Millis silence = scene.run.config.silence;
+  const Debt debt{Obligation::kLoad, scene.outbox.now(), scene.outbox.now() + 2 * silence};
+  scene.pass(silence);
+  REQUIRE(scene.sessions.overdue(eve, [&] { return debt; })->waited == silence);
+  REQUIRE_FALSE(scene.sessions.overdue(eve, [] { return std::optional<Debt>(); })->waited);
+  REQUIRE_FALSE(scene.sessions.overdue(ann, [&] { return debt; })->waited);
+}
+
+TEST_CASE("sessions: a stranger gets no shards for ten times as long as others waited for it",
+          "[sessions]") {
+  SessionsScene scene(AuditMode::kAll, 4);
+  SessionState& eve = scene.join_stranger(1, InviteId{5});
+  const Millis waited = scene.run.config.forget_slowness;
+  scene.sessions.hold_back(eve, waited);
+  REQUIRE(eve.held_back_until == scene.outbox.now() + 10 * waited);
+  // Others are not blamed for her longer than for anything else.
+  REQUIRE(scene.join_stranger(2, InviteId{5}).held_back_until == scene.outbox.now() + waited);
+  scene.sessions.hold_back(scene.join(3), waited);
+  REQUIRE(scene.sessions.at(SessionId{3}).held_back_until == scene.outbox.now() + waited);
 }
 
 TEST_CASE("sessions: a pause gives a stranger no time", "[sessions]") {

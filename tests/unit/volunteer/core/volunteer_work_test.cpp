@@ -53,6 +53,20 @@ TEST_CASE("loading: a chunk that was not asked for, or comes twice, ends the con
   }
 }
 
+TEST_CASE("loading: chunks that wait for those of a lease are asked for when it is over",
+          "[volunteer]") {
+  VolunteerDriver driver;
+  driver.join();
+  driver.receive(grant(4, 4));
+  requests(driver);
+  const LeaseRef other{ShardId{raw(kShard) + 1}, LeaseEpoch{6}};
+  driver.receive(grant(2, 2, other));
+  REQUIRE(requests(driver).empty());
+  driver.receive(Revoke{kLease});
+  REQUIRE(driver.take<ChunkRequest>().lease == other);
+  REQUIRE(driver.take<ChunkRequest>().lease == other);
+}
+
 TEST_CASE("loading: chunks of a lease that is over are ignored", "[volunteer]") {
   VolunteerDriver driver;
   driver.join();

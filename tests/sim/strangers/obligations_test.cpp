@@ -1,0 +1,177 @@
+// Whatever a stranger owes and withholds, others wait for it once, and not for long.
+#include "master/core/sessions/obligations.hpp"
+
+#include <algorithm>
+#include <catch2/catch.hpp>
+#include <cstdlib>
+#include <functional>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "tests/sim/cluster.hpp"
+#include "tests/sim/sim_context.hpp"
+#include "tests/sim/small_world.hpp"
+
+namespace gleaner::sim {
+namespace {
+
+constexpr std::uint32_t kHonest = 4;
+// In every second run the stranger has proved itself when it begins to withhold.
+constexpr Millis kProven{2'000};
+// The ticks within which it is seen that something is overdue, and the bytes of these shards pass.
+constexpr Millis kSeen = 3 * kTick;
+
+// A message that a stranger keeps to itself.
+struct Withheld {
+  std::string what;
+  std::function<bool(Message&)> is_it;
+  Obligation owed{};  // what it does not meet so
+};
+
+// One message of each type, in their order: another type is among them by itself.
+template <std::size_t... kTypes>
+std::vector<Message> one_of_each(std::index_sequence<kTypes...>) {
+  return {Message(std::in_place_index<kTypes>)...};
+}
+
+// Each type of message that meets an obligation of strangers, and all of them once it has
+// introduced itself, since whatever it sends is heard.
+std::vector<Withheld> all_withheld() {
+  std::vector<Withheld> all;
+  for (const Message& one : one_of_each(std::make_index_sequence<std::variant_size_v<Message>>())) {
+    const std::optional<Obligation> owed = met_by(one);
+    // Strangers get no input shards.
+    const bool is_for_trusted = std::holds_alternative<InputResult>(one);
+    if (!owed || owed == Obligation::kHeartbeat || is_for_trusted) continue;
+    all.push_back({message_name(one),
+                   [index = one.index()](const Message& m) { return m.index() == index; }, *owed});
+  }
+  all.push_back({"everything", [](const Message& m) { return !std::holds_alternative<Hello>(m); },
+                 Obligation::kHeartbeat});
+  return all;
+}
+
+ClusterOptions options_of(SmallWorld& world, AuditMode audit, std::uint64_t seed,
+                          const Withheld& withheld) {
+  ClusterOptions options;
+  options.model = world.model();
+  options.model.output_shards = 8;
+  options.model.epochs = 60;
+  options.model.divergence_factor = 0;  // it learns all that there is in fewer
+  options.expected = &world.calm(options.model);
+  options.seed = seed;
+  options.volunteers = kHonest;
+  options.slowness_max = 1;
+  options.join_spread_ms = 400;
+  options.is_checked = false;
+  options.strangers.are_there = true;
+  if (audit == AuditMode::kAdaptive) SmallWorld::audit_by_lot(options);
+  options.master.audit = audit;
+  // Shards are offered by who comes again.
+  if (withheld.owed == Obligation::kOffer) {
+    options.faults.until = Millis(3'000);
+    options.faults[Fault::kReset] = Millis(300);
+  }
+  // As the programs come, in a tenth of the time.
+  const CoreConfig real;
+  options.master.stall = real.stall / 10;
+  options.master.stranger_stall = real.stranger_stall / 10;
+  options.master.forget_slowness = real.forget_slowness / 10;
+  options.master.silence = real.silence / 10;
+  options.master.hello_deadline = real.hello_deadline / 10;
+  return options;
+}
+
+// Batches per second from `begin` on.
+double speed_from(const ClusterResult& result, Instant begin) {
+  const auto first = std::ranges::lower_bound(result.applied, begin);
+  return 1e6 * static_cast<double>(result.applied.end() - first) /
+         static_cast<double>((result.applied.back() - begin).count());
+}
+
+// The time that a stranger has for it at most: see Sessions::time_for.
+Millis time_for(Obligation obligation, const CoreConfig& config) {
+  if (obligation == Obligation::kHello) return config.hello_deadline;
+  if (obligation == Obligation::kHeartbeat) return config.silence;
+  return 6 * config.stranger_stall;
+}
+
+ClusterResult finish(SmallWorld& world, const ClusterOptions& options) {
+  ClusterResult result = world.run(options);
+  for (const std::string& violation : result.violations) FAIL_CHECK(violation);
+  REQUIRE(result.finished);
+  CHECK(result.convicted.empty());
+  CHECK(*result.reached.digests.rbegin() == *options.expected->digests.rbegin());
+  return result;
+}
+
+// The moment from which nobody waits for the stranger any more.
+Instant held_back_at(const ClusterResult& result, const ClusterOptions& options,
+                     const Withheld& withheld) {
+  const Instant begin = result.withholder.withheld.front();
+  const std::string name = "v" + std::to_string(options.volunteers);
+  const auto is_it = [&](const Left& left) {
+    return left.at >= begin && (withheld.owed == Obligation::kHello || left.who == name);
+  };
+  const auto left = std::ranges::find_if(result.left, is_it);
+  const Instant due = begin + time_for(withheld.owed, options.master) + kSeen;
+  if (left == result.left.end()) {
+    CHECK(result.applied.back() < due);
+    return begin;
+  }
+  INFO(left->why);
+  CHECK(left->at <= due);
+  if (!left->why.starts_with("did not")) return left->at;
+  const bool is_named = left->why.starts_with(std::string("did not ") + what_of(withheld.owed));
+  CHECK((is_named || withheld.owed == Obligation::kHeartbeat));
+  const Instant again = left->at + options.master.forget_slowness;
+  CHECK(std::ranges::none_of(result.withholder.lent,
+                             [&](Instant at) { return at > left->at + kSeen && at < again; }));
+  return left->at;
+}
+
+}  // namespace
+
+// With GLEANER_SEEDS: the number of seeds.
+TEST_CASE("obligations: others wait once for who withholds anything, and lose no tenth later",
+          "[sim]") {
+  SmallWorld world;
+  const char* const text = std::getenv("GLEANER_SEEDS");
+  const std::uint64_t seeds = text == nullptr ? 2 : std::strtoull(text, nullptr, 10);
+  std::set<std::string> seen;
+  std::set<Obligation> owed;
+  for (const AuditMode audit : {AuditMode::kAll, AuditMode::kAdaptive}) {
+    std::map<std::pair<std::uint64_t, bool>, double> calm_of;  // by seed and whether links break
+    for (const Withheld& withheld : all_withheld()) {
+      double calm = 0;
+      double after = 0;
+      for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+        INFO(withheld.what << " with seed " << seed);
+        ClusterOptions options = options_of(world, audit, seed, withheld);
+        const auto [known, is_new] = calm_of.try_emplace({seed, options.faults.until > Millis(0)});
+        if (is_new) {
+          known->second = speed_from(finish(world, options), Instant(options.faults.until));
+        }
+        ++options.volunteers;
+        options.strangers.withholds = withheld.is_it;
+        options.strangers.withholds_from = seed % 2 == 0 ? kProven : Millis(0);
+        const ClusterResult besieged = finish(world, options);
+        if (besieged.withholder.withheld.empty()) continue;
+        seen.insert(withheld.what);
+        owed.insert(withheld.owed);
+        calm += known->second;
+        after += speed_from(besieged, held_back_at(besieged, options, withheld));
+      }
+      INFO(withheld.what << " withheld: " << after << " of " << calm << " batches per second");
+      CHECK(after >= 0.9 * calm);
+    }
+  }
+  CHECK(seen.size() == all_withheld().size());
+  CHECK(owed == std::set<Obligation>(kObligations.begin(), kObligations.end()));
+}
+
+}  // namespace gleaner::sim

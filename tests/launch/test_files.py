@@ -248,7 +248,7 @@ class Kubernetes(Launch):
 
         self.assertEqual(probe().returncode, 1)
         volunteer = subprocess.Popen([*container["command"], *container["args"]], env=environment,
-                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
         self.addCleanup(volunteer.wait)
         self.addCleanup(volunteer.kill)
         deadline = time.monotonic() + 60 * TIME_FACTOR

@@ -20,6 +20,10 @@ std::uint32_t rows_per_chunk(const ModelConfig& model) {
 
 }  // namespace
 
+std::string run_title(const MasterConfig& config) {
+  return std::filesystem::path(config.run.store).lexically_normal().filename().string();
+}
+
 Patience patience_of(const MasterConfig& config) {
   if (config.evaluation.patience) return {*config.evaluation.patience, 0};
   const bool is_chosen =
@@ -54,7 +58,7 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.test_points = data.test ? data.test->points() : 0;
   core.evaluate_sample = config.evaluation.sample.value_or(kEvaluateAll);
   core.patience = patience_of(config);
-  core.run = std::filesystem::path(config.run.store).lexically_normal().filename().string();
+  core.run = run_title(config);
   core.purpose = config.run.purpose;
   core.top_k = kEvaluationTopK;
   core.label_counts = data.label_counts;

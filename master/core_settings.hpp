@@ -8,6 +8,9 @@
 
 namespace gleaner {
 
+// Names the run as people see it: after its store's folder.
+std::string run_title(const MasterConfig& config);
+
 CoreConfig core_config(const MasterConfig& config, const RunData& data);
 
 // The one that was given, or that of a run whose length the recipe chose.

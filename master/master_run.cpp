@@ -26,6 +26,7 @@
 #include "master/own/own_volunteers.hpp"
 #include "master/run_facts.hpp"
 #include "master/tasks/resume_point.hpp"
+#include "master/thanks_book.hpp"
 #include "master/threaded_runner.hpp"
 #include "storage/identity.hpp"
 #include "storage/master_note.hpp"
@@ -35,10 +36,6 @@ namespace gleaner {
 namespace {
 
 constexpr Millis kProgressPeriod{200};
-constexpr const char* kPageIsPlain =
-    "the page is not encrypted: whoever is on the way reads it, and the invites that are shown to "
-    "it; where others share the network, give --http 127.0.0.1:8080 and use ssh -L or a proxy with "
-    "TLS";
 // How long goodbyes may take to leave.
 constexpr std::chrono::seconds kFarewell{3};
 
@@ -82,7 +79,6 @@ class MasterRun {
   void train(const ResumePoint& resume);
   void close();
 
-  void announce(const ResumePoint& resume);
   void report(const Notice& notice);
 
   void watch_signals();
@@ -120,23 +116,13 @@ class MasterRun {
   std::optional<OwnVolunteers> own_;
   std::optional<Done> done_;
   Farewell farewell_;
+  std::optional<ThanksBook> thanks_;
   bool is_asked_to_end_ = false;
   std::optional<MasterNote> note_;
   RunSnapshot shown_;  // the last one
   Instant started_ = monotonic_now();
   DiskGauge disk_;
 };
-
-void MasterRun::announce(const ResumePoint& resume) {
-  const RunStarted started = run_started(config_, data_, resume.checkpoint);
-  if (!started.resumed) console_.event(data_.recipe);
-  console_.event(started);
-  if (web_ == nullptr) return;
-  PageServed served = web_->served();
-  served.takes_invite = !config_.network.insecure;
-  console_.event(served);
-  if (!served.others.empty()) console_.log(LogLevel::kWarning, kPageIsPlain);
-}
 
 // How much is logged of connections that nobody introduced is up to strangers: it has a bound.
 void MasterRun::report(const Notice& notice) {
@@ -317,8 +303,14 @@ void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
     const auto* const standing = std::get_if<Standing>(&verdict);
     if (!done_ || standing == nullptr) return verdict;
     entrance_.gate().gone(*standing);
-    return farewell_.answer(first);
+    Goodbye goodbye = farewell_.answer(first);
+    thanks_->thank(goodbye, *standing, entrance_.key(), core_->accounts());
+    return goodbye;
   };
+  observer.on_goodbye = [this](Goodbye& goodbye, const Standing& standing) {
+    thanks_->complete(goodbye, standing, entrance_.key());
+  };
+  observer.on_effects = [this](const Effects& effects) { thanks_->note(effects); };
   observer.on_gone = [this](const Standing& standing) { entrance_.gate().gone(standing); };
   runner_.emplace(io_, *core_, worker_, *persister_, std::move(observer));
   own_.emplace(io_, *runner_, config_.run, threads_, console_, [this](const Error& error) {
@@ -366,8 +358,11 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
   if (is_complete(*resume)) return conclude_finished(true);
 
   if (auto loaded = worker_.load(store_); !loaded) return fail(loaded.error(), ExitCode::kStore);
+  const auto accounts = store_.accounts();
+  if (!accounts) return fail(accounts.error(), ExitCode::kStore);
   make_core(*resume, goes_on);
-  if (!goes_on) announce(*resume);
+  thanks_.emplace(run_title(config_), config_.network.audit, *accounts);
+  if (!goes_on) announce(config_, data_, resume->checkpoint, web_, console_);
   auto opened = entrance_.open({[this](Arrival arrival) { runner_->receive(std::move(arrival)); },
                                 {[this](const Gate::Verdict& verdict) { runner_->expel(verdict); },
                                  [this](const KeyId& key, const std::string& name) {

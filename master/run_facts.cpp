@@ -15,7 +15,44 @@ std::string join_command(const MasterConfig& config, const std::string& where) {
   return "gleaner-volunteer " + where + " --insecure";
 }
 
+constexpr const char* kPageIsPlain =
+    "the page is not encrypted: whoever is on the way reads it, and the invites that are shown to "
+    "it; where others share the network, give --http 127.0.0.1:8080 and use ssh -L or a proxy with "
+    "TLS";
+
+RunStarted run_started(const MasterConfig& config, const RunData& data, RoundIndex checkpoint) {
+  RunStarted started;
+  started.store = config.run.store;
+  started.resumed = checkpoint > 0;
+  started.checkpoint = checkpoint;
+  started.rounds = RunPlan(data.model).round_count();
+  started.points = data.train->points();
+  started.test_points = data.test ? data.test->points() : 0;
+  started.features = data.model.features;
+  started.labels = data.model.labels;
+  started.hidden = data.model.hidden;
+  started.output_shards = data.model.output_shards;
+  started.epochs = data.model.epochs;
+  started.batch_examples = data.model.batch_examples;
+  started.staleness = data.model.staleness;
+  started.seed = data.model.seed;
+  started.local = config.run.local;
+  return started;
+}
+
 }  // namespace
+
+void announce(const MasterConfig& config, const RunData& data, RoundIndex checkpoint,
+              const RunWeb* web, Console& console) {
+  const RunStarted started = run_started(config, data, checkpoint);
+  if (!started.resumed) console.event(data.recipe);
+  console.event(started);
+  if (web == nullptr) return;
+  PageServed served = web->served();
+  served.takes_invite = !config.network.insecure;
+  console.event(served);
+  if (!served.others.empty()) console.log(LogLevel::kWarning, kPageIsPlain);
+}
 
 RunFacts run_facts(const MasterConfig& config, const RunData& data, const std::string& where) {
   RunFacts facts;
@@ -41,26 +78,6 @@ RunFacts run_facts(const MasterConfig& config, const RunData& data, const std::s
         {setting.key, std::move(value), setting.unit, setting.doc, is_default});
   }
   return facts;
-}
-
-RunStarted run_started(const MasterConfig& config, const RunData& data, RoundIndex checkpoint) {
-  RunStarted started;
-  started.store = config.run.store;
-  started.resumed = checkpoint > 0;
-  started.checkpoint = checkpoint;
-  started.rounds = RunPlan(data.model).round_count();
-  started.points = data.train->points();
-  started.test_points = data.test ? data.test->points() : 0;
-  started.features = data.model.features;
-  started.labels = data.model.labels;
-  started.hidden = data.model.hidden;
-  started.output_shards = data.model.output_shards;
-  started.epochs = data.model.epochs;
-  started.batch_examples = data.model.batch_examples;
-  started.staleness = data.model.staleness;
-  started.seed = data.model.seed;
-  started.local = config.run.local;
-  return started;
 }
 
 std::vector<BanShown> bans_shown(Entrance& entrance) {

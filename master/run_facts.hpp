@@ -9,6 +9,7 @@
 #include "master/console/progress_events.hpp"
 #include "master/entrance/entrance.hpp"
 #include "master/http/page_view.hpp"
+#include "master/http/run_web.hpp"
 #include "master/run_data.hpp"
 
 namespace gleaner {
@@ -17,8 +18,10 @@ namespace gleaner {
 // No invite is part of it.
 RunFacts run_facts(const MasterConfig& config, const RunData& data, const std::string& where);
 
-// The first event that the console shows of a run that starts from `checkpoint`.
-RunStarted run_started(const MasterConfig& config, const RunData& data, RoundIndex checkpoint);
+// Shows what the recipe chose for a new run, the run that starts from `checkpoint`, and where its
+// page is; `web` may be null.
+void announce(const MasterConfig& config, const RunData& data, RoundIndex checkpoint,
+              const RunWeb* web, Console& console);
 
 // Keys that the master keeps out; none where it is closed to all.
 std::vector<BanShown> bans_shown(Entrance& entrance);

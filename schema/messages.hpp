@@ -11,6 +11,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/access/signed_thanks.hpp"
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
 #include "common/lane.hpp"
@@ -329,6 +330,7 @@ struct Leaving {
 struct Goodbye {
   ErrorCode code = ErrorCode::kShuttingDown;  // kFinished when the run is complete
   std::string sentence;
+  std::optional<SignedThanks> thanks{};  // from a master that has a key
   friend bool operator==(const Goodbye&, const Goodbye&) = default;
 };
 

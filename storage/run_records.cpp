@@ -77,6 +77,8 @@ void visit_fields(VolunteerAccount& r, const Visit& visit) {
   visit("units_refused", r.units_refused);
   visit("units_expired", r.units_expired);
   visit("examples", r.examples);
+  visit("unit_examples", r.unit_examples);
+  visit("here_us", r.here_us);
   visit_traffic(r.down, "down", visit);
   visit_traffic(r.up, "up", visit);
   visit("commits", r.commits);

@@ -70,6 +70,8 @@ struct VolunteerAccount {
   std::uint64_t units_refused = 0;  // answered, but not as asked
   std::uint64_t units_expired = 0;  // never answered
   std::uint64_t examples = 0;       // examples x shards trained
+  std::uint64_t unit_examples = 0;  // of its training units, for however many shards each was
+  std::uint64_t here_us = 0;        // that it took part; as the above 0 from an older program
   Traffic down, up;
   std::uint64_t commits = 0;
   std::uint64_t faults = 0;

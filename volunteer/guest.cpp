@@ -85,7 +85,6 @@ Guest::Guest(asio::io_context& io, Client& client, LogSink& log, Options options
                                        "; status and pause take one: give --control another path");
     }
   }
-  for (std::string& line : kept_thanks(options_.state_folder)) said_.push_back(std::move(line));
   if (options_.page) open_page(*options_.page);
   save_every_minute();
   Watch::Options watch;
@@ -111,16 +110,23 @@ Guest::~Guest() {
 
 void Guest::note(const Snapshot& snapshot, std::uint64_t held_bytes) {
   const bool is_finished = snapshot.service && !snapshot_.service;
+  const bool has_thanks = snapshot.thanks && snapshot.thanks != snapshot_.thanks;
+  const bool has_refused = snapshot.thanks_refused != snapshot_.thanks_refused;
   const bool is_other_run = snapshot.run != snapshot_.run || snapshot.purpose != snapshot_.purpose;
   snapshot_ = snapshot;
   if (is_other_run && !snapshot.run.empty()) say(welcome_words(snapshot), LogLevel::kInfo);
   held_bytes_ = held_bytes;
-  if (is_finished) {
-    say(thanks_text(*snapshot.service));
-    if (auto kept = keep_thanks(options_.state_folder, options_.master, said_.back()); !kept) {
-      log_.log(LogLevel::kWarning, "the thanks are not kept: " + kept.error().message);
-    }
+  if (has_refused && !snapshot.thanks_refused.empty()) {
+    log_.log(LogLevel::kWarning, "the master's thanks are not kept: " + snapshot.thanks_refused);
   }
+  if (is_finished) say(thanks_text(*snapshot.service));
+  Result<void> kept;
+  if (has_thanks) {
+    kept = keep_thanks(options_.state_folder, *snapshot.thanks);
+  } else if (is_finished) {
+    kept = keep_thanks(options_.state_folder, options_.master, said_.back());
+  }
+  if (!kept) log_.log(LogLevel::kWarning, "the thanks are not kept: " + kept.error().message);
   const bool is_suspending = verdict_ && verdict_->reason == PauseReason::kSuspending;
   if (is_suspending && !snapshot.is_connected && held_bytes == 0) watch_->allow_sleep();
   if (page_ && monotonic_now() - published_ >= kPublish) publish();
@@ -240,7 +246,11 @@ std::string Guest::answer(const std::string& request) {
                              now);
     return "{}";
   }
-  if (verb == "log") return Json{{"log", said_}}.dump();
+  if (verb == "log") {
+    std::vector<std::string> lines = kept_thanks(options_.state_folder);
+    lines.insert(lines.end(), said_.begin(), said_.end());
+    return dump(Json{{"log", lines}});
+  }
   if (verb == "pause") {
     manners_.ask_pause();
   } else if (verb == "resume") {

@@ -133,6 +133,8 @@ ThreadedClient::Options client_options(const VolunteerConfig& config, const Volu
   ThreadedClient::Options options;
   options.core.hello = make_hello(offer.name, invite, offer.threads, offer.memory_bytes);
   options.core.master = to_text(address.where);
+  if (address.secure) options.core.master_key = address.secure->key;
+  options.core.own_key = key.id();
   options.core.once = config.once;
   options.core.retry_first = Millis(config.retry_ms_min);
   options.core.retry_longest = Millis(config.retry_ms_max);

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <chrono>
 
-#include "common/console/terminal.hpp"
+#include "volunteer/control/thanks.hpp"
 
 namespace gleaner {
 namespace {
@@ -39,9 +39,9 @@ VolunteerActivity activity_of(volunteer::Snapshot::Phase phase) {
 
 std::string thanks_text(const volunteer::Service& service) {
   const auto seconds = std::chrono::duration_cast<std::chrono::seconds>(service.time).count();
-  return fmt::format("{}, {}, {} examples", volunteer::kThanks,
-                     duration_shown(static_cast<std::uint64_t>(seconds)),
-                     grouped(service.examples));
+  return fmt::format("{}, {}", volunteer::kThanks,
+                     volunteer::work_words(static_cast<std::uint64_t>(seconds), service.examples,
+                                           service.checked));
 }
 
 VolunteerStatus status_of(const volunteer::Snapshot& snapshot, const std::string& master,

@@ -12,7 +12,7 @@ namespace gleaner {
 VolunteerStatus status_of(const volunteer::Snapshot& snapshot, const std::string& master,
                           std::uint64_t memory_bytes);
 
-// "finished: thank you, 3 h 12 min, 41,000 examples".
+// "finished: thank you, 3 h 12 min, 41,000 examples checked".
 std::string thanks_text(const volunteer::Service& service);
 
 }  // namespace gleaner

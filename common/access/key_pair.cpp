@@ -26,22 +26,70 @@ std::array<std::uint8_t, 32> random_seed() {
   return seed;
 }
 
-KeyId id_of_seed(const std::array<std::uint8_t, 32>& seed) {
-  const std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)> key(
-      EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()),
-      &EVP_PKEY_free);
+using NativeKey = std::unique_ptr<EVP_PKEY, decltype(&EVP_PKEY_free)>;
+using Digest = std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)>;
+
+NativeKey private_half(const std::array<std::uint8_t, 32>& seed) {
+  NativeKey key(EVP_PKEY_new_raw_private_key(EVP_PKEY_ED25519, nullptr, seed.data(), seed.size()),
+                &EVP_PKEY_free);
   GLEANER_CHECK(key != nullptr);
+  return key;
+}
+
+// Null for bytes that are no key.
+NativeKey public_half(const PublicKey& key) {
+  return {EVP_PKEY_new_raw_public_key(EVP_PKEY_ED25519, nullptr, key.data(), key.size()),
+          &EVP_PKEY_free};
+}
+
+PublicKey public_key_of_seed(const std::array<std::uint8_t, 32>& seed) {
+  PublicKey key{};
+  std::size_t size = key.size();
+  const NativeKey native = private_half(seed);
+  GLEANER_CHECK(EVP_PKEY_get_raw_public_key(native.get(), key.data(), &size) == 1);
+  return key;
+}
+
+const unsigned char* bytes_of(std::string_view text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+}  // namespace
+
+KeyPair::KeyPair(const std::array<std::uint8_t, 32>& seed)
+    : seed_(seed), public_key_(public_key_of_seed(seed)), id_(id_of(public_key_)) {}
+
+KeyId id_of(const PublicKey& key) {
+  const NativeKey native = public_half(key);
   std::uint8_t* written = nullptr;
-  const int size = i2d_PUBKEY(key.get(), &written);
-  GLEANER_CHECK(size > 0);
+  const int size = native ? i2d_PUBKEY(native.get(), &written) : 0;
+  if (size <= 0) return {};
   const KeyId id = key_id_of({written, static_cast<std::size_t>(size)});
   OPENSSL_free(written);
   return id;
 }
 
-}  // namespace
+Signature KeyPair::sign(std::string_view text) const {
+  Signature signature{};
+  std::size_t size = signature.size();
+  const NativeKey key = private_half(seed_);
+  const Digest digest(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  GLEANER_CHECK(digest != nullptr);
+  GLEANER_CHECK(EVP_DigestSignInit(digest.get(), nullptr, nullptr, nullptr, key.get()) == 1);
+  GLEANER_CHECK(
+      EVP_DigestSign(digest.get(), signature.data(), &size, bytes_of(text), text.size()) == 1);
+  GLEANER_CHECK(size == signature.size());
+  return signature;
+}
 
-KeyPair::KeyPair(const std::array<std::uint8_t, 32>& seed) : seed_(seed), id_(id_of_seed(seed)) {}
+bool is_signed_by(const PublicKey& key, std::string_view text, const Signature& signature) {
+  const NativeKey native = public_half(key);
+  const Digest digest(EVP_MD_CTX_new(), &EVP_MD_CTX_free);
+  return native && digest &&
+         EVP_DigestVerifyInit(digest.get(), nullptr, nullptr, nullptr, native.get()) == 1 &&
+         EVP_DigestVerify(digest.get(), signature.data(), signature.size(), bytes_of(text),
+                          text.size()) == 1;
+}
 
 KeyPair KeyPair::make() {
   return KeyPair(random_seed());

@@ -13,6 +13,9 @@
 
 namespace gleaner {
 
+using PublicKey = std::array<std::uint8_t, 32>;
+using Signature = std::array<std::uint8_t, 64>;
+
 class KeyPair {
  public:
   // From the system's generator.
@@ -23,6 +26,12 @@ class KeyPair {
   static Result<KeyPair> load(const std::string& path);
 
   [[nodiscard]] const KeyId& id() const { return id_; }
+
+  [[nodiscard]] const PublicKey& public_key() const { return public_key_; }
+
+  // Whoever knows the public half can tell that the holder of the key has signed `text`. A text
+  // begins with a word for what it is, so that no signature serves another purpose.
+  [[nodiscard]] Signature sign(std::string_view text) const;
 
   // The private half; for the TLS context.
   [[nodiscard]] const std::array<std::uint8_t, 32>& seed() const { return seed_; }
@@ -35,8 +44,15 @@ class KeyPair {
   explicit KeyPair(const std::array<std::uint8_t, 32>& seed);
 
   std::array<std::uint8_t, 32> seed_;
+  PublicKey public_key_;
   KeyId id_;
 };
+
+// The id of a public half; zero for bytes that are no key.
+KeyId id_of(const PublicKey& key);
+
+// Whether the holder of `key` has signed `text`.
+bool is_signed_by(const PublicKey& key, std::string_view text, const Signature& signature);
 
 // Whether two secrets are equal, in a time that does not depend on where they differ.
 bool is_same_secret(const InviteSecret& a, const InviteSecret& b);

@@ -43,7 +43,7 @@ Count current(Count done, Count all) {
 }
 
 std::string seconds_shown(double seconds) {
-  return duration_shown(static_cast<std::uint64_t>(std::llround(std::clamp(seconds, 0.0, 1e12))));
+  return duration_words(static_cast<std::uint64_t>(std::llround(std::clamp(seconds, 0.0, 1e12))));
 }
 
 void add_position(std::vector<Part>& parts, const RunSnapshot& s) {

@@ -16,7 +16,7 @@ using Sentences = std::vector<std::string>;
 std::string age(std::uint64_t us) {
   const double seconds = static_cast<double>(us) / 1e6;
   return seconds < 60 ? fmt::format("{:.1f} s", seconds)
-                      : duration_shown(static_cast<std::uint64_t>(seconds));
+                      : duration_words(static_cast<std::uint64_t>(seconds));
 }
 
 std::string holder_name(const RunStatus& status, const ShardEntry& shard) {

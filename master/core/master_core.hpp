@@ -112,6 +112,8 @@ class MasterCore {
   void look_at_all();
   void schedule();
   void let_leavers_go();
+  // With what the volunteer did since the core began, or since its last final record, unsigned.
+  Goodbye goodbye_to(const SessionState& session, ErrorCode code, const char* why);
   // Keeps out whoever gave false answers; the end of the run if the model may hold some.
   void judge();
   // Whether a checkpoint may hold work of the key that nobody audited.

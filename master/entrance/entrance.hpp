@@ -39,6 +39,9 @@ class Entrance {
 
   [[nodiscard]] bool is_open() const { return acceptor_.has_value(); }
 
+  // Null where it does not listen, or does not encrypt.
+  [[nodiscard]] const KeyPair* key() const { return is_open() ? gate_->key() : nullptr; }
+
   // Requires is_open().
   [[nodiscard]] Gate& gate() { return *gate_; }
 

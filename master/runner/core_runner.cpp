@@ -161,6 +161,11 @@ void CoreRunner::perform(Send& effect) {
   if (status != nullptr && observer_.on_status && connection.standing) {
     observer_.on_status(*status, *connection.standing);
   }
+  Goodbye* const goodbye = std::get_if<Goodbye>(&effect.message);
+  if (goodbye != nullptr && connection.standing) {
+    if (!observer_.on_goodbye) goodbye->thanks.reset();
+    if (observer_.on_goodbye) observer_.on_goodbye(*goodbye, *connection.standing);
+  }
   const std::size_t wire_bytes =
       connection.link->send(encode(effect.message), lane_of(effect.message));
   core_.handle(MessageSent{effect.session, effect.message.index(), wire_bytes}, clock_.now());

@@ -38,6 +38,9 @@ class CoreRunner {
     // Adds to an answer what the core does not know, and takes out what is not for `standing`. May
     // be empty.
     std::function<void(RunStatus&, const Standing& standing)> on_status{};
+    // Completes what the core says of a volunteer's work in this process's life, and signs it.
+    // Where it is empty, nobody is thanked.
+    std::function<void(Goodbye&, const Standing& standing)> on_goodbye{};
     // The first message of a connection from the network: as whom it takes part, or the answer
     // after which it ends. Not empty if receive() is called.
     std::function<std::variant<Standing, Message>(const std::optional<KeyId>& key,

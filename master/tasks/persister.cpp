@@ -104,6 +104,8 @@ Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& record
     account.units_refused += now.units_refused;
     account.units_expired += now.units_expired;
     account.examples += now.examples;
+    account.unit_examples += now.unit_examples;
+    account.here_us += static_cast<std::uint64_t>(now.here.count());
     account.down += now.down;
     account.up += now.up;
     account.commits += now.commits;

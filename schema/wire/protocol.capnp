@@ -288,7 +288,22 @@ struct Leaving {
   reason @0 :Text;
 }
 
+# What is signed is the text of common/access/signed_thanks.hpp, not these bytes.
+struct Thanks {
+  volunteerHigh @0 :UInt64;
+  volunteerLow @1 :UInt64;
+  seconds @2 :UInt64;
+  examples @3 :UInt64;
+  wallSeconds @4 :UInt64;
+  checked @5 :UInt8;
+  isFinished @6 :Bool;
+  run @7 :Text;
+  master @8 :Data;
+  signature @9 :Data;
+}
+
 struct Goodbye {
   code @0 :UInt16;
   sentence @1 :Text;
+  thanks @2 :Thanks;  # null when there are none
 }

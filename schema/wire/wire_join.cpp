@@ -1,4 +1,5 @@
 // Hello, Welcome, Refusal, Heartbeat, Leaving, Goodbye, and the pieces that all messages share.
+#include <algorithm>
 #include <map>
 
 #include "common/model/model_fields.hpp"
@@ -37,6 +38,39 @@ ModelConfig read(capnp::List<wire::ModelField>::Reader from) {
   const Result<ModelConfig> model = model_from_fields(fields);
   if (!model) malformed("model", "{}", model.error().message);
   return *model;
+}
+
+void write(const SignedThanks& from, wire::Thanks::Builder to) {
+  to.setVolunteerHigh(from.thanks.volunteer.high);
+  to.setVolunteerLow(from.thanks.volunteer.low);
+  to.setSeconds(from.thanks.seconds);
+  to.setExamples(from.thanks.examples);
+  to.setWallSeconds(from.thanks.wall_seconds);
+  to.setChecked(static_cast<std::uint8_t>(from.thanks.checked));
+  to.setIsFinished(from.thanks.is_finished);
+  to.setRun(outgoing_text(from.thanks.run, kNameBytesMax));
+  to.setMaster(data_of(from.master));
+  to.setSignature(data_of(from.signature));
+}
+
+template <typename Array>
+void read_array(const char* field, capnp::Data::Reader from, Array& to) {
+  if (from.size() != to.size()) malformed(field, "{} bytes, not {}", from.size(), to.size());
+  std::ranges::copy(view(from), to.begin());
+}
+
+SignedThanks read(wire::Thanks::Reader from) {
+  SignedThanks to;
+  to.thanks.volunteer = {from.getVolunteerHigh(), from.getVolunteerLow()};
+  to.thanks.seconds = from.getSeconds();
+  to.thanks.examples = from.getExamples();
+  to.thanks.wall_seconds = from.getWallSeconds();
+  to.thanks.checked = read_enum("thanks.checked", from.getChecked(), Checked::kAll);
+  to.thanks.is_finished = from.getIsFinished();
+  to.thanks.run = read_text("thanks.run", from.getRun(), kNameBytesMax);
+  read_array("thanks.master", from.getMaster(), to.master);
+  read_array("thanks.signature", from.getSignature(), to.signature);
+  return to;
 }
 
 }  // namespace
@@ -198,12 +232,14 @@ Leaving read(wire::Leaving::Reader from) {
 void write(const Goodbye& from, wire::Goodbye::Builder to) {
   to.setCode(static_cast<std::uint16_t>(from.code));
   to.setSentence(outgoing_text(from.sentence, kSentenceBytesMax));
+  if (from.thanks) write(*from.thanks, to.initThanks());
 }
 
 Goodbye read(wire::Goodbye::Reader from) {
   Goodbye to;
   to.code = read_error_code("code", from.getCode());
   to.sentence = read_text("sentence", from.getSentence(), kSentenceBytesMax);
+  if (from.hasThanks()) to.thanks = read(from.getThanks());
   return to;
 }
 

@@ -1,9 +1,11 @@
-"""Machines that sleep: a master that stands still until one of its volunteers has given up."""
+"""Machines that sleep: a master until one of its volunteers has given up, a volunteer until the end."""
 
+import signal
 import sys
 import unittest
 
 from harness import StorageTest, finished
+from test_lending import Lending, eventually
 
 
 class Asleep(StorageTest):
@@ -20,6 +22,18 @@ class Asleep(StorageTest):
         master.go_on()
         self.assertEqual(finished(master)["digest"], self.reference["digest"])
         self.assertEqual(patient.wait_exit(), 0, patient.said())
+
+
+class AsleepAtTheEnd(Lending):
+    def test_one_that_was_lost_when_the_run_ended_is_told(self):
+        self.give_master("--farewell-s", 600, "--heartbeat-ms", 300, "--silence-ms", 1500)
+        master, (lost, _), (socket, _) = self.start(volunteers=2, once=False)
+        master.wait_checkpoint(1)
+        lost.signal(signal.SIGSTOP)
+        master.wait_event("log", lambda event: "for 1 lost volunteer" in event["message"])
+        lost.signal(signal.SIGCONT)
+        eventually(lambda: self.status(socket)["sentence"].startswith("finished: thank you, "), "thanks")
+        self.assert_same_model(master)
 
 
 if __name__ == "__main__":

@@ -19,6 +19,25 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         OTHER_ADDRESS = probe.getsockname()[0]
     except OSError:
         OTHER_ADDRESS = ""
+# The longest that the page writes as a duration, a size and a number.
+LONG_VALUES = ["47 h 59 min", "1023.9 GiB", "100,000,000", "12345678"]
+# What of every tile with these values, and of the page, does not fit.
+OVERFLOWING = """
+const [values, note] = arguments, wide = [];
+return import('/tiles.js').then(({ tile }) => {
+  for (const part of document.querySelectorAll('.tile .value'))
+    for (const value of values) {
+      const all = part.parentElement, box = all.getBoundingClientRect(), text = document.createRange();
+      tile(part.id.slice('tile-'.length), '', value, note);
+      text.selectNodeContents(all);
+      const { left, right } = text.getBoundingClientRect();
+      if (left < box.left || right > box.right || part.scrollWidth > part.clientWidth)
+        wide.push(`${part.id}: ${value}: ${right} beyond ${box.right}, ${part.scrollWidth} of ${part.clientWidth}`);
+    }
+  const page = document.documentElement;
+  if (page.scrollWidth > page.clientWidth) wide.push(`the page: ${page.scrollWidth} of ${page.clientWidth}`);
+  return wide;
+});"""
 SHARDS_SHOWN = "return document.querySelector('#shard-states').textContent"
 
 
@@ -90,6 +109,16 @@ class BrowserTest(PageCase):
                    ".find((button) => button.textContent.includes('<img')).click()")
         self.assertEqual(window.text("#dialog-title"), HOSTILE)
         self.assert_no_complaint(window)
+
+    def test_long_values_stay_in_their_tiles(self):
+        self.store = self.cluster.path("store-" + "of_a_long_name" * 6)
+        _, port, _ = self.start("--purpose", "Names birds by songs, " * 9)
+        self.cluster.volunteer(self.address, "--name", "volunteer_" * 12)
+        for size in ((390, 844), (820, 1180), (1024, 768), (1440, 900)):
+            with self.subTest(size=size):
+                window = self.open(port, size=size)
+                window.wait("return document.querySelector('#volunteers').textContent.includes('volunteer_')", "its row")
+                self.assertEqual(window.run(OVERFLOWING, LONG_VALUES, "± 0.0012 (95 %)"), [])
 
     def test_a_volunteers_detail_and_what_its_work_counts_for(self):
         for mode, rule in (("off", "audits nothing"), ("all", "work of trusted volunteers")):

@@ -129,8 +129,11 @@ class VolunteerPageInABrowser(VolunteerPageCase):
         return window
 
     def test_an_owner_pauses_snoozes_resumes_and_finishes(self):
+        self.give_master("--purpose", "Names birds by their songs")
         volunteer, control, *_ = self.open_page()
         window = self.window(self.url)
+        for words in ("store", "Names birds by their songs"):
+            window.wait(f"return [...document.querySelectorAll('dd')].some((dd) => dd.textContent === {words!r})", words)
         headline = "return document.querySelector('#headline').textContent.includes"
         for button, words, reason in (("pause", "Paused", "asked"), ("resume", "it may always work", "none"),
                                       ("snooze", "by its owner since", "snoozed"), ("resume", "it may always", "none")):

@@ -7,12 +7,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "e2e"))
 
-from harness import BIN  # noqa: E402
+from harness import BIN, TIME_FACTOR  # noqa: E402
 
 SECRET = "ncqnlpj5sqmlobkv4s3stcxo4c2bqf536y"
 LINE = f"gleaner://h:7070/u5zrea2vuu2gekrayclbd44ede.{SECRET}"
@@ -195,6 +196,11 @@ class Files(Launch):
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 0, done.stdout[-300:] + done.stderr)
 
+    def test_systemd_shows_a_program_in_a_temporary_folder_to_its_service(self):
+        unit = self.text("systemd", self.line, "--program", "/tmp/try/gleaner-volunteer")
+        self.assertEqual(unit.count("ProtectHome="), 1)
+        self.assertIn("BindReadOnlyPaths=/tmp/try/gleaner-volunteer\n", unit)
+
     def test_ssh(self):
         text = self.text("ssh", self.line, "--volunteers", 3, "--time", "2h")
         subprocess.run(["bash", "-n"], input=text, text=True, check=True)
@@ -215,9 +221,11 @@ class Kubernetes(Launch):
         self.assertEqual(spec["replicas"], 20)
         self.assertEqual(pod["terminationGracePeriodSeconds"], 15)
         self.assertEqual(container["resources"]["limits"], {"cpu": "4", "memory": "4096Mi"})
-        self.assertEqual(container["env"], [{"name": "GLEANER_LINE_FILE", "value": "/run/secrets/gleaner/line"}])
+        self.assertEqual(container["env"], [{"name": "GLEANER_LINE_FILE", "value": "/run/secrets/gleaner/line"},
+                                            {"name": "RUNTIME_DIRECTORY", "value": "/run/gleaner"}])
+        self.check_probes(container)
         # A volunteer accepts a file that its group may read, and the group is the pod's.
-        self.assertEqual(pod["volumes"][0]["secret"], {"secretName": "gleaner-line", "defaultMode": 0o440})
+        self.assertEqual(pod["volumes"][1]["secret"], {"secretName": "gleaner-line", "defaultMode": 0o440})
         self.assertEqual(pod["securityContext"]["fsGroup"], 65534)
         labels = spec["selector"]["matchLabels"]
         self.assertEqual(spec["template"]["metadata"]["labels"], labels)
@@ -226,6 +234,27 @@ class Kubernetes(Launch):
         secret = documents((self.folder / "k8s/secret.yaml").read_text())["Secret"]
         self.assertEqual(secret["stringData"], {"line": LINE})
         self.check_with_kubectl(files["volunteers.yaml"], "Deployment")
+
+    def check_probes(self, container):
+        """Runs what the probes run, where a volunteer runs as the container has it and where none does."""
+        (command,) = {tuple(container[kind]["exec"]["command"]) for kind in ("livenessProbe", "readinessProbe")}
+        self.assertIn("/run/gleaner", [mount["mountPath"] for mount in container["volumeMounts"]])
+        self.assertEqual(command[0], container["command"][0])
+        environment = {"PATH": f"{BIN}:{os.environ['PATH']}", "RUNTIME_DIRECTORY": str(self.folder / "run"),
+                       "GLEANER_LINE_FILE": str(self.line)}
+
+        def probe():
+            return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=60, check=False)
+
+        self.assertEqual(probe().returncode, 1)
+        volunteer = subprocess.Popen([*container["command"], *container["args"]], env=environment,
+                                     stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(volunteer.wait)
+        self.addCleanup(volunteer.kill)
+        deadline = time.monotonic() + 60 * TIME_FACTOR
+        while probe().returncode != 0:
+            self.assertLess(time.monotonic(), deadline, probe().stderr)
+            time.sleep(0.1)
 
     def test_master(self):
         text = self.text("kubernetes", self.config, "--master", "--data-claim", "posts")

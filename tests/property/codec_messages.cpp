@@ -39,6 +39,22 @@ std::vector<LeaseRef> leases(Rng& rng) {
   return result;
 }
 
+Goodbye goodbye(Rng& rng) {
+  Goodbye result{error_code(rng), text(rng, kSentenceBytesMax)};
+  if (rng.chance(1, 2)) return result;
+  SignedThanks& signed_thanks = result.thanks.emplace();
+  signed_thanks.thanks = {{rng.next(), rng.next()},
+                          rng.next(),
+                          rng.next(),
+                          static_cast<Checked>(rng.next_below(3)),
+                          rng.chance(1, 2),
+                          rng.next(),
+                          text(rng, kNameBytesMax)};
+  for (auto& byte : signed_thanks.master) byte = static_cast<std::uint8_t>(rng.next());
+  for (auto& byte : signed_thanks.signature) byte = static_cast<std::uint8_t>(rng.next());
+  return result;
+}
+
 ModelConfig model(Rng& rng) {
   ModelConfig config;
   config.data_fingerprint = rng.next();
@@ -295,7 +311,7 @@ Message random_message(std::size_t kind, Rng& rng) {
     case 17:
       return Leaving{text(rng, kSentenceBytesMax)};
     case 18:
-      return Goodbye{error_code(rng), text(rng, kSentenceBytesMax)};
+      return goodbye(rng);
     case 19:
       return shard_offer(rng);
     case 20: {

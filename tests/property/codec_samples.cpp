@@ -182,7 +182,10 @@ std::vector<Message> sample_messages() {
       Heartbeat{123, 456, RunNews{1, 2, 3, 4, 5, 0.625F, "shard 3 of nobody", "others are sooner"},
                 "in use"});
   messages.push_back(Leaving{"the machine is needed"});
-  messages.push_back(Goodbye{ErrorCode::kFinished, "The run is complete."});
+  SignedThanks thanks{{{1, 2}, 3, 4, Checked::kAll, true, 5, "birds"}, {}, {}};
+  thanks.master.fill(6);
+  thanks.signature.fill(7);
+  messages.push_back(Goodbye{ErrorCode::kFinished, "The run is complete.", thanks});
   messages.push_back(ShardOffer{14, {{kLease, {15, 16}}, {{ShardId{9}, LeaseEpoch{2}}, {17, 18}}}});
   messages.push_back(Observe{4, 5, "0.1.0", "secret"});
   messages.push_back(sample_status());

@@ -124,7 +124,7 @@ Cell cell_time(std::int64_t wall_seconds) {
 
 Cell cell_duration(double seconds) {
   if (!std::isfinite(seconds) || seconds < 0) return cell_none();
-  return {seconds, duration_shown(static_cast<std::uint64_t>(std::llround(seconds)))};
+  return {seconds, duration_words(static_cast<std::uint64_t>(std::llround(seconds)))};
 }
 
 Json table_json(const ReportTable& table) {

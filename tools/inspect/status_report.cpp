@@ -23,7 +23,7 @@ double seconds_of(std::uint64_t us) {
 Cell cell_age(std::uint64_t us) {
   const double seconds = seconds_of(us);
   return {seconds, seconds < 60 ? fmt::format("{:.1f} s", seconds)
-                                : duration_shown(static_cast<std::uint64_t>(seconds))};
+                                : duration_words(static_cast<std::uint64_t>(seconds))};
 }
 
 Cell cell_fit(const std::string& text, std::size_t width, TextStyle style) {

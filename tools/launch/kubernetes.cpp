@@ -103,6 +103,22 @@ std::string container(const Launch& launch, const std::string& arguments) {
       kContainerSecurity);
 }
 
+// Asks a volunteer over its socket, as a person would: it answers while it waits or rests too. One
+// that gives way to all others may be slow to answer.
+std::string probe(const char* kind, const Launch& launch, unsigned failures) {
+  return fmt::format(
+      "          {}:\n"
+      "            exec:\n"
+      "              command:\n"
+      "                - {}\n"
+      "                - status\n"
+      "            initialDelaySeconds: 10\n"
+      "            periodSeconds: 30\n"
+      "            timeoutSeconds: 20\n"
+      "            failureThreshold: {}\n",
+      kind, launch.program, failures);
+}
+
 LaunchFiles master_files(const Launch& launch) {
   const char* const name = "gleaner-master";
   std::string text =
@@ -173,11 +189,20 @@ LaunchFiles kubernetes_files(const Launch& launch) {
           "          env:\n"
           "            - name: GLEANER_LINE_FILE\n"
           "              value: /run/secrets/gleaner/line\n"
+          "            - name: RUNTIME_DIRECTORY\n"
+          "              value: /run/gleaner\n" +
+          probe("readinessProbe", launch, 2) + probe("livenessProbe", launch, 10) +
           "          volumeMounts:\n"
+          "            - name: runtime\n"
+          "              mountPath: /run/gleaner\n"
           "            - name: line\n"
           "              mountPath: /run/secrets/gleaner\n"
           "              readOnly: true\n"
           "      volumes:\n"
+          "        - name: runtime\n"
+          "          emptyDir:\n"
+          "            medium: Memory\n"
+          "            sizeLimit: 1Mi\n"
           "        - name: line\n"
           "          secret:\n"
           "            secretName: gleaner-line\n"

@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "common/access/signed_thanks.hpp"
 #include "common/model/model_config.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
@@ -104,10 +105,12 @@ using Event = std::variant<Started, Connected, ConnectFailed, Disconnected, Mess
 
 inline constexpr const char* kThanks = "finished: thank you";
 
-// The work of a volunteer for a run that is complete, in this process's life.
+// The work of a volunteer for a run that is complete: as the master has signed it, or else what
+// this process counted in its life.
 struct Service {
   Micros time{};               // while it was welcome
   std::uint64_t examples = 0;  // received to be trained
+  Checked checked = Checked::kNone;
 };
 
 // The volunteer's activity and why, for the status line.
@@ -126,6 +129,8 @@ struct Snapshot {
   Phase phase = Phase::kConnecting;
   std::string sentence;                // what and why, in words
   std::optional<Service> service;      // once the run is complete
+  std::optional<SignedThanks> thanks;  // the last, which are as they should be
+  std::string thanks_refused;          // why the last are not; empty when they are
   std::vector<ShardId> shards;         // ready
   std::uint32_t loading = 0;           // shards on their way
   std::uint64_t units = 0;             // trained in this process's life

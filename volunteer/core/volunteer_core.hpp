@@ -30,9 +30,11 @@
 namespace gleaner::volunteer {
 
 struct CoreConfig {
-  Hello hello;         // what it says of itself; protocol and build included
-  std::string master;  // HOST:PORT, for people
-  bool once = false;   // exit when a run ends
+  Hello hello;                        // what it says of itself; protocol and build included
+  std::string master;                 // HOST:PORT, for people
+  std::optional<KeyId> master_key{};  // unset: it has none
+  KeyId own_key{};
+  bool once = false;  // exit when a run ends
   Millis retry_first{500};
   Millis retry_longest{30'000};
   Millis retry_keeping{1'000};  // the longest while it keeps shards, so as not to come too late
@@ -153,6 +155,8 @@ class VolunteerCore {
   void on_message(Goodbye& message);
   void on_message(const Message& other);
 
+  // Thanks that the master of this run has signed for this volunteer are kept, others refused.
+  void take_thanks(const SignedThanks& thanks);
   // False when the queue is full: the connection is over then, and every load with it.
   bool queue_work(Work work, std::size_t bytes = 0);
   void start_work();
@@ -193,7 +197,9 @@ class VolunteerCore {
   Instant next_attempt_{};
   std::string why_;                 // there is no connection
   std::optional<Service> service_;  // once the run is complete
-  bool is_unreached_ = false;       // the last attempt found no master
+  std::optional<SignedThanks> thanks_;
+  std::string thanks_refused_;
+  bool is_unreached_ = false;  // the last attempt found no master
   std::optional<Pause> pause_;
   std::optional<Leave> leave_;
 

@@ -203,7 +203,15 @@ void VolunteerCore::on_message(Heartbeat& heartbeat) {
   say_heartbeat(heartbeat.echo_us);
 }
 
+void VolunteerCore::take_thanks(const SignedThanks& thanks) {
+  if (!config_.master_key) return;
+  const Result<void> fit = check(thanks, *config_.master_key, config_.own_key);
+  thanks_refused_ = fit ? "" : fit.error().message;
+  if (fit) thanks_ = thanks;
+}
+
 void VolunteerCore::on_message(Goodbye& goodbye) {
+  if (goodbye.thanks) take_thanks(*goodbye.thanks);
   if (leave_ && leave_->is_final) {
     exit(true, {ErrorCode::kShuttingDown, "left: " + goodbye.sentence});
     return;
@@ -211,6 +219,11 @@ void VolunteerCore::on_message(Goodbye& goodbye) {
   if (goodbye.code == ErrorCode::kFinished) {
     end_connection();
     service_ = Service{served_, examples_};
+    if (thanks_ && thanks_->thanks.is_finished) {
+      const Thanks& signed_by_master = thanks_->thanks;
+      service_ = Service{std::chrono::seconds(signed_by_master.seconds), signed_by_master.examples,
+                         signed_by_master.checked};
+    }
     if (config_.once) {
       exit(true, {ErrorCode::kFinished, kThanks});
       return;

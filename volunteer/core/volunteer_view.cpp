@@ -56,6 +56,8 @@ Snapshot VolunteerCore::snapshot() const {
   view.downloaded_bytes = downloaded_bytes_;
   view.news = news_;
   view.service = service_;
+  view.thanks = thanks_;
+  view.thanks_refused = thanks_refused_;
   view.run = run_;
   view.purpose = purpose_;
   using Shown = Snapshot::Phase;

@@ -3,6 +3,7 @@
 import { byId, element, setText } from "./format.js";
 
 const tiles = new Map();
+const LONG = 8; // characters: a longer value is written smaller
 
 // Makes the tile the first time, and changes what it says from then on.
 export function tile(key, label, value, note) {
@@ -12,5 +13,6 @@ export function tile(key, label, value, note) {
     byId("tiles").append(element("div", { className: "tile" }, element("div", { className: "label" }, label), parts.value, parts.note));
   }
   setText(tiles.get(key).value, value);
+  tiles.get(key).value.classList.toggle("long", value.length > LONG);
   setText(tiles.get(key).note, note);
 }

@@ -9,6 +9,7 @@
 #include "common/access/key_id.hpp"
 #include "common/ids.hpp"
 #include "common/model/precision.hpp"
+#include "common/time.hpp"
 #include "schema/messages.hpp"
 #include "schema/traffic.hpp"
 
@@ -68,6 +69,8 @@ struct AccountRecord {
   std::uint64_t units_refused = 0;  // answered, but not as asked
   std::uint64_t units_expired = 0;  // never answered: lost with its session
   std::uint64_t examples = 0;       // examples x shards
+  std::uint64_t unit_examples = 0;  // of its training units, for however many shards each was
+  Micros here{};                    // from each Hello to the last message of its session
   Traffic down, up;                 // after its Hello
   std::uint64_t commits = 0;
   std::uint64_t faults = 0;

@@ -103,6 +103,7 @@ Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& res
   placement_.note_commits_owed(id, session, unit.leases);
   ++account.units;
   account.examples += unit.examples * unit.leases.size();
+  account.unit_examples += unit.examples;
   UnitSizing::measure(session, unit, unit.examples, result.compute_us, outbox_.now());
   if (unit.audit) audits_.answered_again(id, unit, fingerprint(result));
   if (unit.is_trial) {

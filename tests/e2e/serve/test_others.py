@@ -111,7 +111,7 @@ class ServeOthers(ServeCase):
         unit = (ROOT / "tools/packaging/debian/gleaner-serve@.service").read_text(encoding="utf-8")
         lines = dict(re.findall(r"(?m)^(ExecStart|ExecReload|ConditionPathExists|EnvironmentFile)=(.+)$", unit))
         self.assertEqual(lines["ConditionPathExists"], lines["EnvironmentFile"])
-        self.assertEqual(lines["ExecReload"], "/bin/kill -HUP $MAINPID")
+        self.assertEqual(lines["ExecReload"], "/bin/sh -c 'kill -HUP $MAINPID'")
         token = self.cluster.path("token")
         words = lines["ExecStart"].replace("$SERVE_FLAGS", f"--data {folder} --http 0.0.0.0:0 --token-file {token}").split()
         self.assertEqual(words[:2], ["/usr/bin/gleaner", "serve"])

@@ -74,6 +74,13 @@ TEST_CASE("terminal: quantities read well", "[terminal]") {
   REQUIRE(duration_shown(3599) == "59:59");
   REQUIRE(duration_shown(3600) == "1:00:00");
   REQUIRE(duration_shown(86'400 * 2 + 3 * 3600 + 720) == "2 d 03:12");
+  for (const auto& [seconds, words] :
+       {std::pair(0, "0 s"), std::pair(99, "99 s"), std::pair(100, "2 min"),
+        std::pair(39 * 60, "39 min"), std::pair(99 * 60 + 29, "99 min"),
+        std::pair(99 * 60 + 30, "1 h 40 min"), std::pair(3 * 3600 + 5 * 60, "3 h 05 min"),
+        std::pair(13 * 3600 + 25 * 60, "13 h 25 min"), std::pair(48 * 3600, "2 d 0 h")}) {
+    REQUIRE(duration_words(static_cast<std::uint64_t>(seconds)) == words);
+  }
   REQUIRE(ranges_shown({}).empty());
   REQUIRE(ranges_shown({3, 7, 12}) == "3, 7, 12");
   REQUIRE(ranges_shown({0, 1, 2, 3, 5, 6, 9}) == "0-3, 5, 6, 9");

@@ -44,13 +44,13 @@ TEST_CASE("progress: a wide terminal shows every fact", "[progress]") {
   REQUIRE(progress_line(busy(), 200, kPlain) ==
           "[#####.......................]  20%  epoch 2/5  round 12/60  batch 768/3840  "
           "5,012 examples/s  loss 3.210  P@1 0.594  3 volunteers  lag 2  112 B down 156 B up an "
-          "example  ETA 2:31");
+          "example  ETA 3 min");
 }
 
 TEST_CASE("progress: what matters least is shortened, then left out", "[progress]") {
   REQUIRE(progress_line(busy(), 80, kPlain) ==
-          "20% e2/5 r12/60 5,012 ex/s loss 3.21 P@1 0.594 3 vol s2 112/156 B ETA 2:31");
-  REQUIRE(progress_line(busy(), 40, kPlain) == "20% 5,012 ex/s P@1 0.594 ETA 2:31");
+          "20% e2/5 r12/60 5,012 ex/s loss 3.21 P@1 0.594 3 vol s2 112/156 B ETA 3 min");
+  REQUIRE(progress_line(busy(), 40, kPlain) == "20% 5,012 ex/s P@1 0.594 ETA 3 min");
   REQUIRE(progress_line(busy(), 14, kPlain) == "20% P@1 0.594");
   REQUIRE(progress_line(busy(), 3, kPlain) == "20%");
   REQUIRE(progress_line(busy(), 2, kPlain).empty());
@@ -97,7 +97,7 @@ TEST_CASE("progress: a run that waits says for what", "[progress]") {
 TEST_CASE("progress: a log line holds every fact in words", "[progress]") {
   REQUIRE(progress_log_line(busy()) ==
           "20%, epoch 2/5, round 12/60, batch 768/3840, 5,012 examples/s, loss 3.210, P@1 0.594, "
-          "3 volunteers, lag 2, 112 B down 156 B up an example, ETA 2:31");
+          "3 volunteers, lag 2, 112 B down 156 B up an example, ETA 3 min");
 }
 
 TEST_CASE("progress: what is not measured yet is left out", "[progress]") {

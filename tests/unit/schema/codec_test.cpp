@@ -31,6 +31,10 @@ TEST_CASE("codec: joining messages with impossible content are refused by field"
   silent.silence_ms = silent.heartbeat_ms - 1;
   require_refused(silent, "Welcome: silence_ms: ");
   require_refused(Goodbye{static_cast<ErrorCode>(16), ""}, "Goodbye: code: 16 is unknown");
+  SignedThanks thanks;
+  thanks.thanks.checked = static_cast<Checked>(3);
+  require_refused(Goodbye{ErrorCode::kFinished, "", thanks},
+                  "Goodbye: thanks.checked: 3 is unknown");
   require_refused(Refusal{static_cast<ErrorCode>(0), "", false}, "Refusal: code: 0 is unknown");
   require_refused(Heartbeat{1, 2, RunNews{0, 0, 0, 0, 0, kNan, "", ""}},
                   "Heartbeat: news.precision_at_1: ");

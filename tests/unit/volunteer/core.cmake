@@ -1,7 +1,7 @@
 # The volunteer's core: pure, hence no thread, socket or disk in these.
 gleaner_test(volunteer_core_test LABEL unit
   SOURCES core/backoff_test.cpp core/volunteer_connection_test.cpp core/volunteer_pause_test.cpp core/volunteer_rejoin_test.cpp
-          core/volunteer_until_test.cpp core/volunteer_work_test.cpp
+          core/volunteer_thanks_test.cpp core/volunteer_until_test.cpp core/volunteer_work_test.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/volunteer_driver.cpp
   LINK gleaner_volunteer_core)

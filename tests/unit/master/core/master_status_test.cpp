@@ -123,6 +123,13 @@ TEST_CASE("status: a volunteer that asks as a tool does is let go", "[master]") 
   REQUIRE(master.take<Refusal>(ann).code == ErrorCode::kProtocol);
 }
 
+TEST_CASE("status: after a restart it shows the last evaluation until the next one", "[master]") {
+  ResumePoint resume{2, false};
+  resume.last_precision = {{0.5, 0.25, 0.125}, {0.0625, 0.75, 0.875}};
+  MasterDriver master(tiny_model(), tiny_core_config(), resume);
+  REQUIRE(asked(master).precision_at_1 == 0.5F);
+}
+
 TEST_CASE("status: two machines of one name are two", "[master]") {
   MasterDriver master(tiny_model(), tiny_core_config());
   master.join_stranger("box");

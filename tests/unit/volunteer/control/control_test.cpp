@@ -286,6 +286,37 @@ TEST_CASE("thanks: the last hundred are kept where there is a folder", "[control
   REQUIRE(kept.back() == "finished: 100 (h:1)");
 }
 
+TEST_CASE("thanks: signed ones are kept once a run, and a change is told", "[control]") {
+  using Catch::Contains;
+  const Folder folder;
+  const KeyPair master = KeyPair::make(), own = KeyPair::make();
+  Thanks thanks{own.id(), 60, 1'000, Checked::kSome, false, 1'764'000'000, "birds"};
+  REQUIRE(keep_thanks(folder.path, sign(thanks, master)));
+  CHECK_THAT(
+      kept_thanks(folder.path).front(),
+      Contains(" thank you, 60 s, 1,000 examples, some of them checked, for the run birds") &&
+          !Contains("finished"));
+  thanks = {own.id(), 11'520, 41'000, Checked::kAll, true, 1'764'000'000, "birds"};
+  REQUIRE(keep_thanks(folder.path, sign(thanks, master)));
+  REQUIRE(keep_thanks(folder.path, "h:1", "finished: thank you"));
+  std::vector<std::string> kept = kept_thanks(folder.path);
+  REQUIRE(kept.size() == 2);
+  CHECK_THAT(kept[0], Contains("finished: thank you, 3 h 12 min, 41,000 examples checked") &&
+                          Contains("; signed by master " + to_text(master.id())) &&
+                          Catch::EndsWith("for volunteer " + to_text(own.id())));
+  CHECK(kept[1] == "finished: thank you (h:1)");
+
+  const std::string file = folder.path + "/finished";
+  std::string line;
+  std::getline(std::ifstream(file), line);
+  line.replace(line.find("41000"), 5, "91000");
+  std::ofstream(file) << line << "\n" << line.substr(0, 50) << "\n";
+  kept = kept_thanks(folder.path);
+  CHECK_THAT(kept[0], Contains("91,000 examples") && Catch::EndsWith("was changed since") &&
+                          !Contains("signed by"));
+  CHECK_THAT(kept[1], Catch::EndsWith("was changed since"));
+}
+
 TEST_CASE("verbs: a command that is pasted behind the program's name is read", "[control]") {
   using Words = std::vector<std::string>;
   CHECK(without_pasted_name({"sudo", "gleaner-volunteer", "join", "x"}) == Words{"join", "x"});

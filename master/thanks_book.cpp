@@ -1,0 +1,78 @@
+#include "master/thanks_book.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/limits.hpp"
+#include "common/time.hpp"
+#include "schema/text.hpp"
+
+namespace gleaner {
+namespace {
+
+Checked checked_of(const Standing& standing, AuditMode audit, bool is_finished) {
+  if (standing.is_trusted || audit == AuditMode::kOff) return Checked::kNone;
+  // Work of the open round may not have been done again yet.
+  return audit == AuditMode::kAll && is_finished ? Checked::kAll : Checked::kSome;
+}
+
+}  // namespace
+
+ThanksBook::ThanksBook(std::string run, AuditMode audit,
+                       const std::vector<VolunteerAccount>& accounts)
+    : run_(printable(run, kNameBytesMax)), audit_(audit) {
+  for (const VolunteerAccount& account : accounts) {
+    earlier_[{account.identity_high, account.identity_low}] = {
+        Micros(static_cast<std::int64_t>(account.here_us)), account.unit_examples};
+  }
+}
+
+void ThanksBook::note(const Effects& effects) {
+  for (const Effect& effect : effects) {
+    const auto* const task = std::get_if<StorageTask>(&effect);
+    if (task == nullptr) continue;
+    if (const auto* fold = std::get_if<FoldTask>(task)) note(fold->accounts);
+    if (const auto* record = std::get_if<RecordEvaluationTask>(task)) note(record->accounts);
+  }
+}
+
+void ThanksBook::note(const std::vector<AccountRecord>& records) {
+  for (const AccountRecord& record : records) {
+    if (!record.is_final) continue;
+    Work& work = earlier_[record.identity];
+    work.here += record.here;
+    work.examples += record.unit_examples;
+  }
+}
+
+void ThanksBook::complete(Goodbye& goodbye, const Standing& standing, const KeyPair* key) const {
+  if (!goodbye.thanks || key == nullptr || standing.is_local) {
+    goodbye.thanks.reset();
+    return;
+  }
+  Thanks thanks = goodbye.thanks->thanks;
+  if (const auto earlier = earlier_.find(thanks.volunteer); earlier != earlier_.end()) {
+    thanks.seconds += static_cast<std::uint64_t>(seconds_in(earlier->second.here));
+    thanks.examples += earlier->second.examples;
+  }
+  thanks.is_finished = goodbye.code == ErrorCode::kFinished;
+  thanks.checked = checked_of(standing, audit_, thanks.is_finished);
+  thanks.wall_seconds = static_cast<std::uint64_t>(wall_seconds());
+  thanks.run = run_;
+  goodbye.thanks = sign(std::move(thanks), *key);
+}
+
+void ThanksBook::thank(Goodbye& goodbye, const Standing& standing, const KeyPair* key,
+                       const std::vector<AccountRecord>& records) const {
+  const auto record = std::ranges::find(records, standing.identity, &AccountRecord::identity);
+  if (record == records.end() && !earlier_.contains(standing.identity)) return;
+  Thanks& thanks = goodbye.thanks.emplace().thanks;
+  thanks.volunteer = standing.identity;
+  if (record != records.end()) {
+    thanks.seconds = static_cast<std::uint64_t>(seconds_in(record->here));
+    thanks.examples = record->unit_examples;
+  }
+  complete(goodbye, standing, key);
+}
+
+}  // namespace gleaner

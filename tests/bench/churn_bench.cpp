@@ -1,13 +1,18 @@
-// Throughput while volunteers come and go, on simulated time with realistic links: see the table in
-// tests/sim/README.md. Training only costs time here, see tests/sim/workload/costed_workload.hpp.
+// Throughput while volunteers come and go, on simulated time with realistic links: rows `churn` of
+// tests/bench/RESULTS.md. Training only costs time here, see
+// tests/sim/workload/costed_workload.hpp.
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdint>
+#include <cstdio>
+#include <fstream>
+#include <map>
 #include <string>
 #include <vector>
 
+#include "common/result.hpp"
 #include "tests/sim/cluster.hpp"
 #include "tests/sim/workload/costed_workload.hpp"
 
@@ -114,14 +119,94 @@ void measure(const Bench& bench, const Setting& setting) {
   std::fflush(stdout);
 }
 
+// Lines `seconds,machines` after a heading, ascending; `speed` of these seconds pass in one. An
+// error names the line that is none.
+Result<std::vector<Presence>> read_presence(const std::string& path, double speed, bool is_told) {
+  std::ifstream file(path);
+  std::string line;
+  std::vector<Presence> steps;
+  for (std::size_t number = 1; std::getline(file, line); ++number) {
+    if (number == 1) continue;
+    unsigned long long seconds = 0;
+    unsigned machines = 0;
+    char rest = 0;
+    const bool is_step = std::sscanf(line.c_str(), "%llu,%u%c", &seconds, &machines, &rest) == 2;
+    const Millis from(static_cast<std::int64_t>(static_cast<double>(seconds) * 1e3 / speed));
+    if (!is_step || (!steps.empty() && from < steps.back().from)) {
+      return Error{ErrorCode::kCorrupt,
+                   fmt::format("{}:{}: expected `seconds,machines`, later than the line before, "
+                               "found `{}`",
+                               path, number, line)};
+    }
+    steps.push_back({from, machines, is_told});
+  }
+  if (steps.size() < 2) return Error{ErrorCode::kCorrupt, path + ": no trace of two lines or more"};
+  return steps;
+}
+
+// Examples that the machines of the trace could have trained up to `end`. `speeds`: of each number
+// of machines when calm.
+double capacity(const std::vector<Presence>& trace, Instant end,
+                const std::map<std::uint32_t, double>& speeds) {
+  double examples = 0;
+  for (std::size_t i = 0; i < trace.size() && Instant(trace[i].from) < end; ++i) {
+    const Instant until = i + 1 < trace.size() ? std::min(end, Instant(trace[i + 1].from)) : end;
+    const double seconds = static_cast<double>((until - Instant(trace[i].from)).count()) / 1e6;
+    examples += seconds * (trace[i].volunteers == 0 ? 0 : speeds.at(trace[i].volunteers));
+  }
+  return examples;
+}
+
+// Examples per second of a calm run, without its first two rounds, when shards are loaded.
+double steady_speed(const Bench& bench, const Setting& setting) {
+  const std::uint32_t round = bench.cost.round_batches;
+  const std::vector<Instant> applied = run(bench, setting, 20 * round, {}, false).applied;
+  const auto batches = static_cast<double>(applied.size() - 2 * round);
+  const auto time = applied.back() - applied[2 * round - 1];
+  return batches * bench.cost.batch_examples / (static_cast<double>(time.count()) / 1e6);
+}
+
+// A run as long as the trace, against what a calm one of as many machines trains.
+int follow(const Bench& bench, Setting setting, const std::vector<Presence>& trace) {
+  std::map<std::uint32_t, double> speeds;
+  for (const Presence& step : trace) {
+    if (step.volunteers == 0 || speeds.contains(step.volunteers)) continue;
+    setting.volunteers = step.volunteers;
+    speeds[step.volunteers] = steady_speed(bench, setting);
+  }
+  const Instant end(trace.back().from);
+  setting.volunteers = speeds.rbegin()->first;
+  CostModel cost = bench.cost;
+  cost.shards = std::max(16u, setting.volunteers * bench.shards_a_volunteer);
+  // More than can be trained, so that the trace ends the run.
+  const double batches = capacity(trace, end, speeds) / cost.batch_examples;
+  cost.batches =
+      (static_cast<std::uint32_t>(batches) / cost.round_batches + 2) * cost.round_batches;
+  CostedWorkload workload(cost);
+  ClusterOptions options = options_of(bench, setting, workload);
+  options.master.min_volunteers = 1;
+  options.presence = trace;
+  options.heal_within = std::chrono::duration_cast<Millis>(end.time_since_epoch());
+  const ClusterResult result = run_cluster(options, workload);
+  const double trained = static_cast<double>(result.applied.size()) * cost.batch_examples;
+  fmt::print(
+      "{} volunteers at most, {} Mbit/s, {:.0f} s: {:.0f} examples, {:.3f} of what those "
+      "there train when calm\n",
+      setting.volunteers, setting.link_mbit,
+      static_cast<double>(end.time_since_epoch().count()) / 1e6, trained,
+      trained / capacity(trace, end, speeds));
+  return result.applied.empty() ? 1 : 0;
+}
+
 int run(int argc, char** argv) {
   CLI::App app("Throughput while volunteers are killed and come again, on simulated time.",
                "churn_bench");
   app.footer(
       "Examples:\n"
-      "  churn_bench                    the table of tests/sim/README.md\n"
+      "  churn_bench                    the table\n"
       "  churn_bench --volunteers 8     one size\n"
       "  churn_bench --volunteers 64 --master-mbit 10000\n"
+      "  churn_bench --trace p3-11h.csv --speed 60   machines as they came and went\n"
       "  churn_bench --tiny             a few seconds, so that it cannot rot");
   Bench bench;
   bool is_tiny = false;
@@ -137,8 +222,23 @@ int run(int argc, char** argv) {
   app.add_option("--shards", bench.shards_a_volunteer, "shards a volunteer")->capture_default_str();
   app.add_option("--seed", bench.seed, "of latencies and kills")->capture_default_str();
   app.add_flag("--strangers", bench.are_strangers, "all work is done again by others");
+  std::string trace;
+  double speed = 1;
+  bool is_silent = false;
+  app.add_option("--trace", trace, "lines `seconds,machines`: from when on how many are there");
+  app.add_option("--speed", speed, "how many of the trace's seconds pass in one")
+      ->check(CLI::PositiveNumber);
+  app.add_flag("--silent", is_silent, "machines go without their kernels' word");
   app.add_flag("--tiny", is_tiny, "for ctest");
   CLI11_PARSE(app, argc, argv);
+  if (!trace.empty()) {
+    const auto steps = read_presence(trace, speed, !is_silent);
+    if (!steps) {
+      fmt::print(stderr, "{}\n", steps.error().message);
+      return 3;
+    }
+    return follow(bench, {0, 1'000, master_mbit}, *steps);
+  }
   if (is_tiny) {
     volunteers = {3};
     bench.seconds = 5;

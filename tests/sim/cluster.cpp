@@ -76,6 +76,9 @@ class Cluster {
                    [&volunteer] { volunteer->start(); });
     }
     injector_.start();
+    for (const Presence& step : options_.presence) {
+      clock_.after(step.from, [this, &step] { be_present(step); });
+    }
     if (options_.kill_one_at.count() > 0) {
       clock_.after(options_.kill_one_at, [this] { volunteers_.front()->kill(true); });
     }
@@ -111,6 +114,23 @@ class Cluster {
     if (result_.reached.digests.at(checkpoint) != digest) {
       log_.violation(
           "adaptive: every liar was convicted or banned, and the model is not the honest one");
+    }
+  }
+
+  // Whoever comes or goes is drawn.
+  void be_present(const Presence& step) {
+    while (true) {
+      std::vector<VolunteerProcess*> there;
+      std::vector<VolunteerProcess*> away;
+      for (const auto& volunteer : volunteers_) {
+        (volunteer->is_removed() ? away : there).push_back(volunteer.get());
+      }
+      const std::size_t wanted = std::min<std::size_t>(step.volunteers, volunteers_.size());
+      if (there.size() == wanted) return;
+      const bool is_one_to_go = there.size() > wanted;
+      const std::vector<VolunteerProcess*>& drawn = is_one_to_go ? there : away;
+      VolunteerProcess& one = *drawn[random_.next_below(drawn.size())];
+      is_one_to_go ? one.remove(step.is_told) : one.bring_back();
     }
   }
 

@@ -61,6 +61,13 @@ struct Strangers {
   Millis withholds_from{0};
 };
 
+// How many of the volunteers are there, from a time on.
+struct Presence {
+  Millis from{0};
+  std::uint32_t volunteers = 0;
+  bool is_told = false;  // by the kernels of those that go, as when an instance is shut down
+};
+
 struct ClusterOptions {
   ModelConfig model;
   std::uint64_t seed = 1;  // of network, timing and faults; never of the model
@@ -79,6 +86,8 @@ struct ClusterOptions {
   Millis restart_after_most{4'000};  // whoever died starts again within this
   Strangers strangers;
   FaultPlan faults;
+  // How volunteers come and go, ascending. Empty: they all stay.
+  std::vector<Presence> presence;
   Millis kill_one_at{0};                 // the first volunteer, once; 0: not at all
   std::vector<CrashPoint> crash_points;  // one after the other, each counted from the one before
   Millis heal_within{600'000};           // after the last fault the run must finish within this

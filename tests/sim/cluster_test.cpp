@@ -1,6 +1,7 @@
 #include "tests/sim/cluster.hpp"
 
 #include <catch2/catch.hpp>
+#include <map>
 
 #include "tests/sim/small_world.hpp"
 
@@ -112,6 +113,22 @@ TEST_CASE("cluster: volunteers that vanish for good without a word are missed in
     missed += run(options).happened["notice.left"];
   }
   REQUIRE(missed >= 10);
+}
+
+TEST_CASE("cluster: machines that come and go by a trace leave the model as it was", "[sim]") {
+  for (std::uint64_t seed = 1; seed <= 10; ++seed) {
+    ClusterOptions options = small_options();
+    options.seed = seed;
+    options.volunteers = 5;
+    options.faults.until = Millis(5'000);
+    for (const auto& [from, volunteers] : std::map<int, std::uint32_t>{
+             {0, 2}, {150, 5}, {300, 1}, {450, 4}, {700, 0}, {900, 3}, {1'100, 2}}) {
+      options.presence.push_back({Millis(from), volunteers, seed % 2 == 0});
+    }
+    const ClusterResult result = run(options);
+    REQUIRE(result.reached.digests == options.expected->digests);
+    REQUIRE(result.happened.at("notice.left") >= 3);
+  }
 }
 
 TEST_CASE("cluster: a fold that was reported survives the power loss that follows", "[sim]") {

@@ -51,6 +51,8 @@ class VolunteerProcess : public Clock, public volunteer::WorkThread {
 
   [[nodiscard]] bool is_running() const { return client_ != nullptr; }
 
+  [[nodiscard]] bool is_removed() const { return is_removed_; }
+
   // -- what its client stands on; nothing of it moves while the process is frozen
   [[nodiscard]] Instant now() const override { return context_.clock.now(); }
 

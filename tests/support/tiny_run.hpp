@@ -27,9 +27,10 @@ CoreConfig tiny_core_config(const ModelConfig& model = tiny_model());
 // Every unit on, so that a gradient has an entry for each.
 HiddenCodes tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidden);
 
-// A shard's answer for a batch: every entry of its gradient.
+// A shard's answer for a batch: every entry of its gradient. It comes again after 1,024 batches,
+// so that the sum over many shards stays within what a gradient can hold.
 constexpr std::int32_t tiny_gradient(BatchIndex batch, ShardId shard) {
-  return static_cast<std::int32_t>(100 * (batch + 1) + raw(shard));
+  return static_cast<std::int32_t>(100 * (batch % 1024 + 1) + raw(shard));
 }
 
 // A shard's answer for a batch, or for test examples from `index` on: every activation.

@@ -89,7 +89,7 @@ class Volunteers(OnSlurm):
         self.assertTrue(self.left(master)[1]["polite"], master.said()[-2000:])
         master.wait_for(lambda: len(master.events("volunteer_joined")) == 4, "the preempted one joined")
         self.assertIn(job, self.site.jobs("RUNNING"))
-        finished(master)
+        finished(master, 240)  # volunteers give way to whatever else runs here
         self.assertEqual(self.cluster.digest(self.cluster.path("store")), self.calm_digest(setup))
 
 

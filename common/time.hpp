@@ -3,6 +3,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <string>
 
 namespace gleaner {
 
@@ -30,5 +31,10 @@ Instant monotonic_now();
 // started later.
 std::int64_t wall_seconds();
 std::int64_t wall_milliseconds();
+
+// "2026-11-27 19:05:00" where the machine is; "at an unknown time" if there is no such year.
+std::string local_time_words(std::int64_t wall_seconds);
+// "42 s", "39 min", "13 h 25 min", "2 d 3 h": as pages write it (common/http/page/format.js).
+std::string duration_words(std::uint64_t seconds);
 
 }  // namespace gleaner

@@ -218,8 +218,7 @@ void Guest::save_every_minute() {
 }
 
 void Guest::say(const std::string& sentence, LogLevel level) {
-  const auto now = fmt::localtime(static_cast<std::time_t>(wall_seconds()));
-  said_.push_back(fmt::format("{:%Y-%m-%d %H:%M:%S} {}", now, sentence));
+  said_.push_back(local_time_words(wall_seconds()) + " " + sentence);
   if (said_.size() > kSaidMax) said_.pop_front();
   log_.log(level, sentence);
 }

@@ -161,15 +161,6 @@ std::string duration_shown(std::uint64_t seconds) {
   return fmt::format("{}:{:02}", minutes, seconds % 60);
 }
 
-std::string duration_words(std::uint64_t seconds) {
-  if (seconds < 100) return fmt::format("{} s", seconds);
-  const std::uint64_t minutes = seconds / 60 + (seconds % 60 >= 30 ? 1 : 0);
-  if (minutes < 100) return fmt::format("{} min", minutes);
-  const std::uint64_t hours = minutes / 60;
-  if (hours < 48) return fmt::format("{} h {:02} min", hours, minutes % 60);
-  return fmt::format("{} d {} h", hours / 24, hours % 24);
-}
-
 std::string ranges_shown(const std::vector<std::uint32_t>& numbers) {
   std::string text;
   for (std::size_t i = 0; i < numbers.size();) {

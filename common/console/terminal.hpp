@@ -54,8 +54,6 @@ std::string grouped(std::uint64_t value);
 std::string bytes_shown(std::uint64_t bytes);
 // A clock that counts up: "0:42", "12:05", "3:12:45", "2 d 03:12".
 std::string duration_shown(std::uint64_t seconds);
-// "42 s", "39 min", "13 h 25 min", "2 d 3 h", as pages write it.
-std::string duration_words(std::uint64_t seconds);
 // "0-3, 7, 12": ascending numbers, runs of three or more shortened.
 std::string ranges_shown(const std::vector<std::uint32_t>& numbers);
 

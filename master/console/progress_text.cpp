@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "common/counted.hpp"
+#include "common/time.hpp"
 #include "master/console/join_text.hpp"
 #include "master/console/status_words.hpp"
 

@@ -6,6 +6,7 @@
 
 #include "common/console/number_text.hpp"
 #include "common/counted.hpp"
+#include "common/time.hpp"
 #include "master/console/status_words.hpp"
 
 namespace gleaner {

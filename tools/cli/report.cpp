@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "common/time.hpp"
 #include "tools/cli/print_out.hpp"
 
 namespace gleaner {

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "common/counted.hpp"
+#include "common/time.hpp"
 #include "master/console/status_words.hpp"
 
 namespace gleaner {

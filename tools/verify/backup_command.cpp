@@ -1,18 +1,17 @@
 #include "tools/verify/backup_command.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
 #include <cstdint>
 #include <cstdio>
-#include <ctime>
 #include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "common/console/terminal.hpp"
+#include "common/time.hpp"
 #include "storage/backup.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
@@ -32,19 +31,13 @@ struct Flags {
   bool force = false;
 };
 
-std::string date_of(std::int64_t wall_seconds) {
-  const std::time_t time = wall_seconds;
-  std::tm local{};
-  localtime_r(&time, &local);
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
-}
-
 std::string table_of(const std::vector<Backup>& backups) {
   std::string text = fmt::format("{:>6}  {:<19}  {:>10}  {:>10}  {}\n", "backup", "made",
                                  "checkpoint", "size", "run");
   for (const Backup& b : backups) {
-    text += fmt::format("{:>6}  {:<19}  {:>10}  {:>10}  {}\n", b.number, date_of(b.wall_seconds),
-                        b.checkpoint, bytes_shown(b.bytes), b.run);
+    text +=
+        fmt::format("{:>6}  {:<19}  {:>10}  {:>10}  {}\n", b.number,
+                    local_time_words(b.wall_seconds), b.checkpoint, bytes_shown(b.bytes), b.run);
   }
   return text;
 }

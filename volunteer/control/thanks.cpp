@@ -1,14 +1,13 @@
 #include "volunteer/control/thanks.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
-#include <ctime>
 #include <filesystem>
 #include <fstream>
 
 #include "common/console/terminal.hpp"
 #include "common/dataset/atomic_file.hpp"
+#include "common/time.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -40,22 +39,16 @@ Result<void> write(const std::string& folder, std::vector<std::string> lines) {
   return (*file)->commit(AtomicFile::Existing::kReplace);
 }
 
-std::string local_time(std::uint64_t wall_seconds) {
-  const auto seconds = static_cast<std::time_t>(wall_seconds);
-  std::tm local{};
-  if (localtime_r(&seconds, &local) == nullptr) return "at an unknown time";
-  return fmt::format("{:%Y-%m-%d %H:%M:%S}", local);
-}
-
 std::string in_words(const std::string& line) {
   if (!is_thanks_line(line)) return printable(line);
   const auto kept = parse_thanks(line);
   if (!kept) return printable(line) + kChanged;
   const Thanks& thanks = kept->thanks;
-  std::string text = fmt::format(
-      "{} {}thank you, {}, for the run {}", local_time(thanks.wall_seconds),
-      thanks.is_finished ? "finished: " : "",
-      work_words(thanks.seconds, thanks.examples, thanks.checked), printable(thanks.run));
+  std::string text = fmt::format("{} {}thank you, {}, for the run {}",
+                                 local_time_words(static_cast<std::int64_t>(thanks.wall_seconds)),
+                                 thanks.is_finished ? "finished: " : "",
+                                 work_words(thanks.seconds, thanks.examples, thanks.checked),
+                                 printable(thanks.run));
   if (!check(*kept)) return text + kChanged;
   return fmt::format("{}; signed by master {} for volunteer {}", text, to_text(id_of(kept->master)),
                      to_text(thanks.volunteer));

@@ -18,6 +18,10 @@ Verdict pause(PauseReason reason, std::string why, std::string ends,
   return {reason, std::move(why), std::move(ends), until};
 }
 
+std::string in_words(Micros duration) {
+  return duration_words(static_cast<std::uint64_t>(seconds_in(duration)));
+}
+
 Micros minutes(std::uint32_t count) {
   return std::chrono::duration_cast<Micros>(std::chrono::minutes(count));
 }
@@ -58,15 +62,6 @@ const char* pause_reason_name(PauseReason reason) {
   return "unknown";
 }
 
-std::string duration_text(Micros duration) {
-  const std::int64_t seconds = (std::max<std::int64_t>(duration.count(), 0) + 999'999) / 1'000'000;
-  if (seconds < 100) return fmt::format("{} s", seconds);
-  const std::int64_t all_minutes = (seconds + 59) / 60;
-  if (all_minutes < 100) return fmt::format("{} min", all_minutes);
-  if (all_minutes % 60 == 0) return fmt::format("{} h", all_minutes / 60);
-  return fmt::format("{} h {} min", all_minutes / 60, all_minutes % 60);
-}
-
 bool Manners::Harm::holds(bool is_bad, bool is_well, Instant now, Millis calm) {
   if (is_bad) {
     holds_ = true;
@@ -100,9 +95,9 @@ Verdict Manners::decide(const Readings& readings, Instant now) {
       work.why = "nobody uses the machine";
       break;
     case When::kSchedule:
-      work.why = fmt::format(
-          "its hours go on for {}",
-          duration_text(minutes(rules_.schedule.until_change(readings.minute_of_week))));
+      work.why =
+          fmt::format("its hours go on for {}",
+                      in_words(minutes(rules_.schedule.until_change(readings.minute_of_week))));
       break;
     case When::kAlways:
       work.why = rules_.when ? "it may always work"
@@ -210,8 +205,7 @@ std::optional<Verdict> Manners::untimely(const Readings& readings, Instant now) 
 }
 
 std::optional<Verdict> Manners::used(const Readings& readings, Instant now) const {
-  const std::string ends =
-      fmt::format("nobody has used it for {}", duration_text(rules_.idle_after));
+  const std::string ends = fmt::format("nobody has used it for {}", in_words(rules_.idle_after));
   const UseReading* latest = nullptr;
   const UseReading* unknown = nullptr;
   for (const UseReading& use : readings.uses) {

@@ -133,7 +133,4 @@ class Manners {
   std::uint64_t held_at_memory_pause_ = 0;
 };
 
-// "3 min", "2 h 5 min", "40 s".
-std::string duration_text(Micros duration);
-
 }  // namespace gleaner::volunteer

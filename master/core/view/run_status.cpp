@@ -5,6 +5,7 @@
 #include <map>
 
 #include "common/limits.hpp"
+#include "common/time.hpp"
 #include "master/core/view/run_view.hpp"
 #include "schema/versions.hpp"
 
@@ -32,10 +33,8 @@ ShardEntry RunView::shard_status(const ShardLease& lease,
 
 // "paused by its owner, for 40 s".
 std::string RunView::paused_for(const SessionState& session) const {
-  const std::uint64_t seconds = age_us(session.paused_since) / 1'000'000;
-  const std::string age =
-      seconds < 100 ? fmt::format("{} s", seconds) : fmt::format("{} min", seconds / 60);
-  return session.pause_words() + ", for " + age;
+  return session.pause_words() + ", for " +
+         duration_words(age_us(session.paused_since) / 1'000'000);
 }
 
 VolunteerEntry RunView::volunteer_status(SessionId id, const SessionState& session) const {

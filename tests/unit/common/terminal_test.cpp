@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "common/exit_code.hpp"
+#include "common/time.hpp"
 #include "tests/support/captured_stream.hpp"
 
 namespace gleaner {

@@ -10,6 +10,9 @@
 namespace gleaner {
 
 inline constexpr std::uint32_t kHiddenMax = 4096;
+// Bytes. What threads write side by side begins on lines of its own (alignas), or each would wait
+// for the others' line.
+inline constexpr std::size_t kCacheLine = 64;
 inline constexpr std::uint32_t kLanes = 16;  // every hidden width is a multiple of it
 inline constexpr std::uint32_t kBatchExamplesMax = 4096;
 // Examples x hidden units of a batch, and of all batches of a unit of more than one.

@@ -6,11 +6,9 @@
 #include <cstddef>
 #include <vector>
 
-namespace gleaner {
+#include "common/limits.hpp"
 
-// Bytes. What threads write side by side begins on lines of its own (alignas), or each would wait
-// for the others' line.
-inline constexpr std::size_t kCacheLine = 64;
+namespace gleaner {
 
 // `bytes` on a cache line; not initialised.
 void* allocate_lines(std::size_t bytes);

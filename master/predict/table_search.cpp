@@ -5,6 +5,7 @@
 #include <numeric>
 #include <utility>
 
+#include "common/limits.hpp"
 #include "storage/model/model_rows.hpp"
 
 namespace gleaner {
@@ -12,7 +13,7 @@ namespace {
 
 // Rows that are asked for ahead of their use; they lie all over the memory.
 constexpr std::size_t kPrefetchRows = 8;
-constexpr std::size_t kCacheLineFloats = 16;
+constexpr std::size_t kCacheLineFloats = kCacheLine / sizeof(float);
 
 }  // namespace
 

@@ -6,6 +6,8 @@
 #include <numeric>
 #include <utility>
 
+#include "common/limits.hpp"
+
 namespace gleaner {
 namespace {
 
@@ -96,7 +98,6 @@ class NearestCentroids::Reader {
 
  private:
   static constexpr std::size_t kAhead = 64;
-  static constexpr std::size_t kCacheLine = 64;
 
   void fetch() {
     ahead_.clear();

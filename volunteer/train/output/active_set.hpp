@@ -14,7 +14,7 @@
 #include <vector>
 
 #include "common/ids.hpp"
-#include "common/kernels/aligned_vector.hpp"
+#include "common/limits.hpp"
 #include "common/model/model_config.hpp"
 #include "common/model/shard_map.hpp"
 #include "schema/messages.hpp"

@@ -16,7 +16,7 @@
 
 #include "common/dataset/packed_dataset.hpp"
 #include "common/ids.hpp"
-#include "common/kernels/aligned_vector.hpp"
+#include "common/limits.hpp"
 #include "common/model/model_config.hpp"
 #include "schema/messages.hpp"
 #include "volunteer/train/output/active_set.hpp"

@@ -163,8 +163,11 @@ void CoreRunner::perform(Send& effect) {
   }
   Goodbye* const goodbye = std::get_if<Goodbye>(&effect.message);
   if (goodbye != nullptr && connection.standing) {
-    if (!observer_.on_goodbye) goodbye->thanks.reset();
-    if (observer_.on_goodbye) observer_.on_goodbye(*goodbye, *connection.standing);
+    if (observer_.on_goodbye) {
+      observer_.on_goodbye(*goodbye, *connection.standing);
+    } else {
+      goodbye->thanks.reset();
+    }
   }
   const std::size_t wire_bytes =
       connection.link->send(encode(effect.message), lane_of(effect.message));

@@ -5,6 +5,7 @@ import hashlib
 import re
 import signal
 import socket
+import subprocess
 import sys
 import unittest
 
@@ -21,7 +22,7 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
         OTHER_ADDRESS = ""
 # The longest that the page writes as a duration, a size and a number.
 LONG_VALUES = ["47 h 59 min", "1023.9 GiB", "100,000,000", "12345678"]
-# What of every tile with these values, and of the page, does not fit.
+# Writes each of these values into every tile, and returns what does not fit its tile or the page.
 OVERFLOWING = """
 const [values, note] = arguments, wide = [];
 return import('/tiles.js').then(({ tile }) => {
@@ -108,6 +109,15 @@ class BrowserTest(PageCase):
         window.run("[...document.querySelectorAll('#volunteers td button')]"
                    ".find((button) => button.textContent.includes('<img')).click()")
         self.assertEqual(window.text("#dialog-title"), HOSTILE)
+        self.assert_no_complaint(window)
+
+    def test_a_pause_is_told_with_whose_it_is(self):
+        master, port, (volunteer,) = self.start()
+        control = volunteer.command[volunteer.command.index("--control") + 1]
+        subprocess.run([BIN / "gleaner-volunteer", "pause", "--control", control], check=True, stdout=subprocess.DEVNULL)
+        master.wait_event("volunteer_left")
+        window = self.open(port)
+        window.wait("return document.querySelector('#gone').textContent.includes('paused by its owner')", "the pause")
         self.assert_no_complaint(window)
 
     def test_long_values_stay_in_their_tiles(self):

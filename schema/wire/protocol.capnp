@@ -288,7 +288,7 @@ struct Leaving {
   reason @0 :Text;
 }
 
-# What is signed is the text of common/access/signed_thanks.hpp, not these bytes.
+# The signature covers the text of common/access/signed_thanks.hpp, not these bytes.
 struct Thanks {
   volunteerHigh @0 :UInt64;
   volunteerLow @1 :UInt64;

@@ -1,11 +1,16 @@
 // Owned and shared byte strings.
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <span>
+#include <string>
 #include <string_view>
+#include <type_traits>
 #include <vector>
 
 namespace gleaner {
@@ -22,5 +27,54 @@ inline ByteView as_bytes(std::string_view text) {
 inline std::string_view as_text(ByteView bytes) {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
+
+// Numbers in byte strings, little endian, unaligned. Plain copies: every platform Gleaner is built
+// for is little endian, and the assertion stops the first one that is not.
+
+static_assert(std::endian::native == std::endian::little,
+              "formats are little endian and written by plain copies");
+
+template <typename T>
+
+requires std::is_arithmetic_v<T>
+
+    T load_le(const std::uint8_t* source) {
+  T value;
+  std::memcpy(&value, source, sizeof(T));
+  return value;
+}
+
+template <typename T>
+requires std::is_arithmetic_v<T>
+
+void store_le(T value, std::uint8_t* target) {
+  std::memcpy(target, &value, sizeof(T));
+}
+
+// The values' bytes as they stand in memory, which is how they travel.
+template <typename T>
+ByteView bytes_of(const std::vector<T>& values) {
+  return {reinterpret_cast<const std::uint8_t*>(values.data()), values.size() * sizeof(T)};
+}
+
+// Requires bytes.size() to be a multiple of sizeof(T).
+template <typename T>
+std::vector<T> values_of(ByteView bytes) {
+  std::vector<T> values(bytes.size() / sizeof(T));
+  if (!bytes.empty()) std::memcpy(values.data(), bytes.data(), bytes.size());
+  return values;
+}
+
+// Bytes as lower-case letters a to z and digits 2 to 7 (RFC 4648 without padding): safe in URLs and
+// shells, selected by a double click, and never mistaken for a flag.
+
+// Characters that N bytes take.
+constexpr std::size_t base32_size(std::size_t bytes) {
+  return (bytes * 8 + 4) / 5;
+}
+
+std::string to_base32(ByteView bytes);
+// Nullopt unless `text` is what to_base32() writes for some `bytes` bytes.
+std::optional<Bytes> from_base32(std::string_view text, std::size_t bytes);
 
 }  // namespace gleaner

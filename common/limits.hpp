@@ -34,7 +34,7 @@ inline constexpr std::uint32_t kStalenessMax = 256;
 inline constexpr float kActivationMax = 0x1p32F;
 inline constexpr float kRateMax = 10.0F;  // a learning rate
 // Halvings of the rates in a run; one that diverges all the same is given up.
-inline constexpr std::uint32_t kRateCutsMax = 20;
+inline constexpr std::uint32_t kRateHalvingsMax = 20;
 inline constexpr std::uint32_t kBatchesPerUnitMax = 64;
 // Steps of an input shard's holder in one unit.
 inline constexpr std::uint32_t kStepsPerUnitMax = 64;

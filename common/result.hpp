@@ -7,7 +7,21 @@
 #include <utility>
 #include <variant>
 
-#include "common/check.hpp"
+namespace gleaner {
+
+// Invariants of our own code. GLEANER_CHECK is on in every build: a run that computes something
+// wrong is worse than one that stops. Never reachable from a peer's input or a file's content.
+
+// Prints the broken invariant and aborts.
+[[noreturn]] void check_failed(const char* condition, const char* file, int line);
+
+}  // namespace gleaner
+
+#define GLEANER_CHECK(condition)                               \
+  do {                                                         \
+    if (!(condition)) [[unlikely]]                             \
+      ::gleaner::check_failed(#condition, __FILE__, __LINE__); \
+  } while (false)
 
 namespace gleaner {
 
@@ -94,5 +108,36 @@ class [[nodiscard]] Result<void> : public Result<Unit> {
 
   Result(Error error) : Result<Unit>(std::move(error)) {}  // NOLINT: implicit on purpose
 };
+
+// The meaning of the programs' exit status. Documented in every --help; append only.
+
+enum class ExitCode : int {
+  kOk = 0,       // done, stopped cleanly, or nothing left to do
+  kFailure = 1,  // none of the others
+  kUsage = 2,    // a flag, a key or a configuration that cannot be used
+  kData = 3,     // a data file that is missing, malformed or does not fit
+  kStore = 4,    // the store is damaged, busy, or belongs to another run
+  kNetwork = 5,  // cannot listen or connect, or the peer refused for good
+};
+
+// The status for an error that nothing more is known about. kIo and kNotFound become kFailure: only
+// whoever touched the file knows whether it was data, store or network.
+ExitCode exit_code_of(ErrorCode code);
+
+// snake_case name of a code, as it stands in events.
+const char* error_name(ErrorCode code);
+
+// To be called in a handler of main's: says on standard error what exception has ended `program`;
+// where it was want of memory, in the words of `no_memory`.
+int say_exception(const char* program, const char* no_memory);
+
+// The lines of --help that list the codes.
+const char* exit_code_help();
+
+// Ends in words what the system would end by a signal.
+
+// A file that may grow no further (ulimit -f) is an error of the write from now on, and what nobody
+// catches is told as say_exception() tells it. To be called once, before there are threads.
+void end_in_words(const char* program);
 
 }  // namespace gleaner

@@ -10,9 +10,89 @@
 #include <thread>
 #include <vector>
 
-#include "common/pause_gate.hpp"
+#include "common/time.hpp"
 
 namespace gleaner {
+
+// How far a thread gives way to others that want the processor.
+
+// As nice(1) counts: 0 not at all, 19 the most.
+inline constexpr int kNiceMax = 19;
+
+// Further than that: the thread runs only when no other wants its processor (SCHED_IDLE), and what
+// it reads and writes waits for everybody else's.
+inline constexpr int kNiceIdle = kNiceMax + 1;
+
+// How far a volunteer's compute threads give way unless a person says otherwise: to a master on
+// the same machine, which everybody waits for, and to whatever else people run on theirs.
+inline constexpr int kVolunteerNice = 10;
+
+// Lowers the calling thread's priority to `nice`, at most kNiceIdle, where it is not lower already;
+// it is never raised. Threads that it starts have its priority. Linux keeps priorities by thread.
+void give_way(int nice);
+
+// The calling thread's niceness.
+int niceness();
+
+// Keeps the calling thread on one processor: the one at `index`, counted around, of those that it
+// may run on.
+void pin_to_processor(unsigned index);
+
+// Makes this process the first to be ended when the machine runs out of memory.
+void give_way_in_memory();
+
+// A gate that compute threads pass between two blocks of their work. While it is closed they wait
+// there, so that a piece of work stops within one block and goes on later without losing a bit.
+// Any thread may call anything.
+
+class PauseGate {
+ public:
+  void close() {
+    if (is_closed_.load()) return;
+    closed_at_us_ = monotonic_now().time_since_epoch().count();
+    is_closed_ = 1;
+  }
+
+  void open() {
+    if (!is_closed_.load()) return;
+    closed_us_ += monotonic_now().time_since_epoch().count() - closed_at_us_.load();
+    is_closed_ = 0;
+    is_closed_.notify_all();
+  }
+
+  [[nodiscard]] bool is_closed() const { return is_closed_.load() != 0; }
+
+  // Waits while the gate is closed.
+  void pass() {
+    while (is_closed_.load(std::memory_order_acquire) != 0) is_closed_.wait(1);
+  }
+
+  // How long it has been closed in all, up to the last time it was opened.
+  [[nodiscard]] Micros closed_for() const { return Micros(closed_us_.load()); }
+
+ private:
+  std::atomic<int> is_closed_{0};
+  std::atomic<std::int64_t> closed_at_us_{0};
+  std::atomic<std::int64_t> closed_us_{0};
+};
+
+// How long work behind a gate takes, without the time for which the gate was closed.
+class WorkTimer {
+ public:
+  explicit WorkTimer(const PauseGate& gate)
+      : gate_(gate), start_(monotonic_now()), closed_(gate.closed_for()) {}
+
+  [[nodiscard]] std::uint64_t elapsed_us() const {
+    const Micros all = monotonic_now() - start_;
+    const Micros closed = gate_.closed_for() - closed_;
+    return all > closed ? static_cast<std::uint64_t>((all - closed).count()) : 0;
+  }
+
+ private:
+  const PauseGate& gate_;
+  Instant start_;
+  Micros closed_;
+};
 
 // The body of a loop, called with an index, borrowed: unlike a std::function it takes no memory of
 // its own.

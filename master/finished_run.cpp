@@ -2,16 +2,38 @@
 
 #include <fmt/format.h>
 
+#include <asio/executor_work_guard.hpp>
+#include <asio/post.hpp>
+#include <asio/thread_pool.hpp>
 #include <atomic>
 #include <optional>
 
 #include "common/model/run_plan.hpp"
-#include "master/aside.hpp"
-#include "master/tasks/resume_point.hpp"
+#include "master/shell/resume_point.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "volunteer/config.hpp"
 
 namespace gleaner {
+
+void run_while_serving(asio::io_context& io, asio::signal_set& signals,
+                       const std::function<void()>& work, const std::function<void()>& on_signal) {
+  io.restart();
+  signals.async_wait([on_signal](asio::error_code error, int) {
+    if (!error) on_signal();
+  });
+  bool is_over = false;
+  asio::thread_pool thread{1};
+  asio::post(thread, [&, guard = asio::make_work_guard(io)] {
+    work();
+    asio::post(io, [&is_over] { is_over = true; });
+  });
+  while (!is_over) io.run_one();
+  signals.cancel();
+  // Hands out what was cancelled: nothing that `on_signal` refers to is needed any more.
+  io.restart();
+  io.poll();
+}
+
 namespace {
 
 // Examples a second over all rounds that were timed; negative when none was.
@@ -76,11 +98,11 @@ Result<RunFinished> finished_run(const RunStore& written, const HeldFolder& fold
 }
 
 void compare_with_centroids(RunFinished& finished, const PackedDataset& train,
-                            std::span<const JudgedExample> judged, const Aside& aside,
+                            std::span<const JudgedExample> judged, const ServingLoop& aside,
                             Console& console) {
   std::atomic<bool> is_stopping = false;
   std::optional<Error> skipped;
-  run_aside(
+  run_while_serving(
       aside.io, aside.signals,
       [&] {
         const auto comparison =

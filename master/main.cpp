@@ -5,14 +5,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/console/end_in_words.hpp"
 #include "common/console/terminal.hpp"
-#include "common/exit_code.hpp"
-#include "common/kernels/simd_level.hpp"
+#include "common/result.hpp"
+#include "common/train/kernels.hpp"
 #include "master/config/config.hpp"
-#include "master/console/progress.hpp"
 #include "master/open_run.hpp"
 #include "master/run_data.hpp"
+#include "master/see/console.hpp"
 
 namespace gleaner {
 namespace {

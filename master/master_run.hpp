@@ -3,16 +3,36 @@
 #pragma once
 
 #include <functional>
+#include <string>
+#include <vector>
 
-#include "common/exit_code.hpp"
+#include "common/result.hpp"
 #include "master/config/config.hpp"
-#include "master/console/progress.hpp"
-#include "master/http/run_web.hpp"
+#include "master/entrance.hpp"
 #include "master/run_data.hpp"
-#include "storage/engine/held_folder.hpp"
+#include "master/see/console.hpp"
+#include "master/see/page_view.hpp"
+#include "master/see/run_events.hpp"
+#include "master/see/run_web.hpp"
+#include "storage/engine/store_folder.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {
+
+// Facts of a run that console and page show besides its progress: the configuration in effect, what
+// the recipe chose, how a machine joins, and who may not.
+
+// `config` with the port in use where it listens, and `where` the HOST:PORT that join lines name.
+// No invite is part of it.
+RunFacts run_facts(const MasterConfig& config, const RunData& data, const std::string& where);
+
+// Shows what the recipe chose for a new run, the run that starts from `checkpoint`, and where its
+// page is; `web` may be null.
+void announce(const MasterConfig& config, const RunData& data, RoundIndex checkpoint,
+              const RunWeb* web, Console& console);
+
+// Keys that the master keeps out; none where it is closed to all.
+std::vector<BanShown> bans_shown(Entrance& entrance);
 
 // A run's store with the folder that it is in.
 struct StoreInFolder {

@@ -12,17 +12,16 @@
 #include <optional>
 #include <utility>
 
-#include "common/dataset/name_table.hpp"
+#include "common/data/name_table.hpp"
 #include "common/host_port.hpp"
 #include "common/model/run_plan.hpp"
-#include "common/thread_priority.hpp"
+#include "common/thread_pool.hpp"
 #include "common/time.hpp"
-#include "master/http/run_web.hpp"
 #include "master/master_run.hpp"
-#include "master/predict/predict_desk.hpp"
+#include "master/see/run_web.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
-#include "storage/identity.hpp"
+#include "storage/infer/predict_desk.hpp"
 #include "storage/run_store.hpp"
 
 namespace gleaner {

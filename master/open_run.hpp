@@ -2,10 +2,10 @@
 // store again from what is on the disk and goes on, all in one process.
 #pragma once
 
-#include "common/exit_code.hpp"
+#include "common/result.hpp"
 #include "master/config/config.hpp"
-#include "master/console/progress.hpp"
 #include "master/run_data.hpp"
+#include "master/see/console.hpp"
 
 namespace gleaner {
 

@@ -3,20 +3,76 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <optional>
 #include <utility>
 
-#include "common/dataset/open_or_pack.hpp"
+#include "common/access/key_pair.hpp"
+#include "common/data/open_or_pack.hpp"
 #include "common/limits.hpp"
 #include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
-#include "master/config/evaluation_sample.hpp"
-#include "master/config/recipe_chosen.hpp"
+#include "common/train/input_trainer.hpp"
+#include "common/train/shard_trainer.hpp"
+#include "common/train/wide_trainer.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/config.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr double kFractionOfTraining = 0.1;
+// Fewer would leave P@1 uncertain by more than three percent either way.
+constexpr std::uint64_t kExamplesMin = 1000;
+// Training passes over the row of an active neuron: for its score, for the gradient of the hidden
+// layer, and for its update.
+constexpr double kTrainingPasses = 3;
+// A multiplication of exact scoring costs a fourth of one of training. Scoring goes through the
+// rows in order and uses a block of them for many examples while it is in the cache; training
+// fetches scattered rows from memory. (`gleaner bench`: a visit of two to a row costs 42 ns in
+// three passes, a score 3.4 ns.)
+constexpr double kScoringDiscount = 4;
+
+// Neurons of the output layer that an example trains, besides its true labels. What the tables
+// find is known only later; they are taken to fill the active set.
+double negatives(const ModelConfig& model) {
+  const double labels = model.labels;
+  if (model.sampling == Sampling::kAll) return labels;
+  const double active = model.active_cap;
+  const double random = model.sampling == Sampling::kLsh ? model.random_negatives : 0;
+  return std::min(labels, active + random);
+}
+
+}  // namespace
+
+std::uint64_t evaluation_sample(const ModelConfig& model, std::uint64_t label_entries,
+                                std::uint32_t every_epochs, std::uint64_t test_examples) {
+  const std::uint32_t epochs =
+      every_epochs == 0 ? model.epochs
+                        : std::min(model.epochs, std::max(every_epochs, epochs_per_round(model)));
+  // The width of the hidden layer is a factor of both kinds of work, so it is left out.
+  const double neurons_trained = epochs * (static_cast<double>(model.points) * negatives(model) +
+                                           static_cast<double>(label_entries));
+  const double training = neurons_trained * kTrainingPasses;
+  const double scoring_an_example = model.labels / kScoringDiscount;
+  const double affordable = kFractionOfTraining * training / scoring_an_example;
+  if (affordable >= static_cast<double>(test_examples)) return test_examples;
+  return std::min(test_examples, std::max(kExamplesMin, static_cast<std::uint64_t>(affordable)));
+}
+
+RecipeChosen recipe_chosen(const MasterConfig& config, const std::vector<RecipeChoice>& choices,
+                           const ModelConfig& model) {
+  const std::map<std::string, std::string> values = effective_settings(config, model);
+  RecipeChosen chosen{values.at("model.recipe"), {}};
+  for (const RecipeChoice& choice : choices) {
+    if (config.model.has(choice.field)) continue;
+    const std::string key = "model." + choice.field;
+    chosen.values.push_back({key, values.at(key), choice.why});
+  }
+  return chosen;
+}
+
 namespace {
 
 DatasetFacts facts_of(const PackedDataset& train) {
@@ -239,6 +295,62 @@ Result<RunData> open_run_data(const MasterConfig& config,
   data.recipe = recipe_chosen(config, proposed.choices, *model);
   data.evaluation_sample = sample_in_effect(config, data, stored);
   return data;
+}
+
+namespace {
+
+std::uint32_t rows_per_chunk(const ModelConfig& model) {
+  const ShardMap map(model);
+  const std::size_t row_bytes =
+      (map.row_width(ShardId{0}) + 1 + map.codes_per_row(ShardId{0})) * sizeof(float);
+  return static_cast<std::uint32_t>(rows_per_message(row_bytes));
+}
+
+}  // namespace
+
+std::string run_title(const MasterConfig& config) {
+  return std::filesystem::path(config.run.store).lexically_normal().filename().string();
+}
+
+Patience patience_of(const MasterConfig& config) {
+  if (config.evaluation.patience) return {*config.evaluation.patience, 0};
+  const bool is_chosen =
+      config.recipe == RecipeKind::kAuto && !config.model.get(&ModelConfig::epochs);
+  return is_chosen ? kPatienceAuto : Patience();
+}
+
+CoreConfig core_config(const MasterConfig& config, const RunData& data) {
+  CoreConfig core;
+  core.audit = config.network.audit;
+  core.audit_share = config.network.audit_share;
+  core.audit_secret = random_bits();
+  core.heartbeat = Millis(config.network.heartbeat_ms);
+  core.silence = Millis(config.network.silence_ms);
+  core.hello_deadline = Millis(config.network.join_timeout_ms);
+  core.stop_grace = Millis(std::int64_t{config.run.stop_grace_s} * 1000);
+  core.stall = Millis(std::int64_t{config.network.stall_s} * 1000);
+  // Local volunteers die with the master: there is nobody to wait for.
+  core.rejoin_grace = Millis(config.network.listen.empty() ? 0 : config.network.rejoin_grace_ms);
+  core.unit_target = Millis(config.scheduling.unit_target_ms);
+  core.sessions_max = config.network.volunteers_max;
+  core.min_volunteers = config.run.min_volunteers;
+  core.batches_per_unit_max = config.scheduling.batches_per_unit_max;
+  core.hysteresis = config.scheduling.balance_hysteresis;
+  core.shard_bytes = is_wide(data.model) ? WideTrainer::shard_bytes(data.model)
+                                         : ShardTrainer::shard_bytes(data.model);
+  core.lends_input = !is_wide(data.model) && config.run.input_layer == InputHolder::kVolunteers;
+  core.input_shard_bytes = InputTrainer::shard_bytes(data.model);
+  core.test_fingerprint = data.test ? data.test->fingerprint() : 0;
+  core.rows_per_chunk = rows_per_chunk(data.model);
+  core.evaluate_every_epochs = config.evaluation.every_epochs;
+  core.test_points = data.test ? data.test->points() : 0;
+  core.evaluate_sample = config.evaluation.sample.value_or(kEvaluateAll);
+  core.patience = patience_of(config);
+  core.run = run_title(config);
+  core.purpose = config.run.purpose;
+  core.top_k = kEvaluationTopK;
+  core.label_counts = data.label_counts;
+  return core;
 }
 
 }  // namespace gleaner

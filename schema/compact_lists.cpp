@@ -5,11 +5,10 @@
 #include <algorithm>
 #include <bit>
 
-#include "common/check.hpp"
 #include "common/limits.hpp"
-#include "common/model/row_delta.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/result.hpp"
 #include "schema/bit_stream.hpp"
-#include "schema/malformed.hpp"
 
 namespace gleaner {
 namespace {

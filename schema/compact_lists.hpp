@@ -2,8 +2,12 @@
 // Malformed (with `field`) for anything that writing cannot have produced.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <cstddef>
 #include <cstdint>
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "common/bytes.hpp"
@@ -11,6 +15,19 @@
 #include "schema/messages.hpp"
 
 namespace gleaner {
+
+// How the codec's readers fail. Private to schema/. Every accessor of Cap'n Proto may throw, so
+// the checks beside them throw as well, and decode() turns both into an Error in one place.
+
+struct Malformed {
+  std::string what;  // begins with the field's name
+};
+
+// Throws: `field`, a colon, and the formatted rest.
+template <typename... Args>
+[[noreturn]] void malformed(const char* field, fmt::format_string<Args...> format, Args&&... args) {
+  throw Malformed{fmt::format("{}: {}", field, fmt::format(format, std::forward<Args>(args)...))};
+}
 
 // Varints.
 Bytes pack_counts(const std::vector<std::uint32_t>& counts);

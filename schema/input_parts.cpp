@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/check.hpp"
+#include "common/bytes.hpp"
 #include "common/limits.hpp"
-#include "schema/gradient.hpp"
-#include "schema/little_endian.hpp"
-#include "schema/unit_mask.hpp"
+#include "common/result.hpp"
+#include "schema/bit_stream.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 namespace {
@@ -30,8 +30,8 @@ std::size_t mask_bytes(std::size_t examples, UnitColumns columns) {
 }
 
 // The columns of `codes` as a batch of its own, each code 1 or 0.
-HiddenCodes on_units(const HiddenCodes& codes, UnitColumns columns) {
-  HiddenCodes on{codes.examples, columns.width, {}, {}};
+QuantizedActivations on_units(const QuantizedActivations& codes, UnitColumns columns) {
+  QuantizedActivations on{codes.examples, columns.width, {}, {}};
   on.codes.reserve(std::size_t{codes.examples} * columns.width);
   for (std::size_t i = columns.begin; i < codes.codes.size(); i += codes.hidden) {
     for (std::size_t j = i; j < i + columns.width; ++j) on.codes.push_back(codes.codes[j] != 0);
@@ -132,10 +132,10 @@ Result<void> unpack_activations(ByteView packed, std::uint32_t examples, std::ui
   return {};
 }
 
-Bytes pack_unit_gradient(const HiddenCodes& codes, std::span<const std::int32_t> gradient,
+Bytes pack_unit_gradient(const QuantizedActivations& codes, std::span<const std::int32_t> gradient,
                          UnitColumns columns) {
   GLEANER_CHECK(is_well_shaped(codes.examples, codes.hidden, columns, gradient.size()));
-  const HiddenCodes on = on_units(codes, columns);
+  const QuantizedActivations on = on_units(codes, columns);
   std::vector<std::int32_t> own;
   own.reserve(on.codes.size());
   for (std::size_t i = columns.begin; i < gradient.size(); i += codes.hidden) {
@@ -150,13 +150,14 @@ Bytes pack_unit_gradient(const HiddenCodes& codes, std::span<const std::int32_t>
   return packed;
 }
 
-Result<void> unpack_unit_gradient(ByteView packed, UnitColumns columns, HiddenCodes& codes,
+Result<void> unpack_unit_gradient(ByteView packed, UnitColumns columns, QuantizedActivations& codes,
                                   std::span<std::int32_t> gradient) {
   GLEANER_CHECK(is_well_shaped(codes.examples, codes.hidden, columns, gradient.size()) &&
                 codes.codes.size() == gradient.size());
   const Result<ByteView> tail = read_header("unit gradient", packed, codes.examples, columns);
   if (!tail) return tail.error();
-  HiddenCodes on{codes.examples, columns.width, {}, mask_in(packed, codes.examples, columns)};
+  QuantizedActivations on{
+      codes.examples, columns.width, {}, mask_in(packed, codes.examples, columns)};
   std::vector<std::int32_t> own(on.codes.size(), 0);
   if (auto added = add_gradient(on, *tail, own); !added) return added;
   for (std::size_t example = 0; example < codes.examples; ++example) {

@@ -10,7 +10,7 @@
 
 #include "common/bytes.hpp"
 #include "common/result.hpp"
-#include "schema/hidden_codes.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 
@@ -30,11 +30,11 @@ Result<void> unpack_activations(ByteView packed, std::uint32_t examples, std::ui
                                 UnitColumns columns, std::span<float> activations);
 
 // `gradient` is codes.examples x codes.hidden; entries of units whose code is zero are not read.
-Bytes pack_unit_gradient(const HiddenCodes& codes, std::span<const std::int32_t> gradient,
+Bytes pack_unit_gradient(const QuantizedActivations& codes, std::span<const std::int32_t> gradient,
                          UnitColumns columns);
 // Writes these columns: 1 in `codes` for units that count, else 0, and their entries of `gradient`
 // (both codes.examples x codes.hidden). Refuses as above.
-Result<void> unpack_unit_gradient(ByteView packed, UnitColumns columns, HiddenCodes& codes,
+Result<void> unpack_unit_gradient(ByteView packed, UnitColumns columns, QuantizedActivations& codes,
                                   std::span<std::int32_t> gradient);
 
 }  // namespace gleaner

@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <type_traits>
 #include <variant>
 #include <vector>
 
@@ -16,13 +17,17 @@
 #include "common/ids.hpp"
 #include "common/lane.hpp"
 #include "common/model/model_config.hpp"
-#include "common/model/shard_digest.hpp"
+#include "common/model/precision.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "schema/access_messages.hpp"
-#include "schema/status_messages.hpp"
+#include "schema/tool_messages.hpp"
 
 namespace gleaner {
+
+// Whether a type is one of several, for choices among messages.
+
+template <typename T, typename... Types>
+constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
 
 // ---- Joining -----------------------------------------------------------------------------------
 
@@ -162,7 +167,7 @@ struct Positives {
 
 struct UnitBatch {
   BatchIndex batch = 0;
-  SharedBytes hidden;     // packed HiddenCodes, see hidden_codes.hpp
+  SharedBytes hidden;     // packed QuantizedActivations, see hidden_codes.hpp
   Positives positives;    // those that fall in the unit's shards
   float output_rate = 0;  // learning rate of the output rows
 };
@@ -250,7 +255,7 @@ struct InputResult {
 
 enum class PointSet : std::uint8_t {
   kTraining,  // points by their place in the training data
-  kHeldOut,   // points by their place in the evaluation's order
+  kTestSet,   // points by their place in the evaluation's order
 };
 
 // The holder of input shards asks for the features of points.
@@ -279,14 +284,8 @@ struct EvalUnit {
   UnitId unit{};
   std::vector<LeaseRef> leases;  // ascending by shard
   std::uint32_t top_k = 5;
-  SharedBytes hidden;  // packed HiddenCodes
+  SharedBytes hidden;  // packed QuantizedActivations
   std::uint64_t first = 0;
-};
-
-struct ScoredNeuron {
-  std::uint32_t neuron = 0;  // in the output layer
-  float score = 0;           // logit
-  friend bool operator==(const ScoredNeuron&, const ScoredNeuron&) = default;
 };
 
 struct EvalResult {
@@ -349,5 +348,31 @@ Lane lane_of(const Message& message);
 const char* message_name(const Message& message);
 // The name by the type's position in Message; "unknown message" beyond it.
 const char* message_name(std::size_t index);
+
+// Accounts of a peer's bytes, by their use: bytes of messages with their frames' headers, in one
+// direction.
+
+struct Traffic {
+  std::uint64_t all = 0;
+  // Its parts:
+  std::uint64_t units = 0;       // of training, and their results; all units of input shards
+  std::uint64_t evaluation = 0;  // units of output shards for an evaluation, and their results
+  std::uint64_t commits = 0;     // and credit for them
+  std::uint64_t shards = 0;      // lent, loaded, moved, offered after a reconnect
+  std::uint64_t points = 0;      // that holders of the input layer ask for
+
+  // Introductions, heartbeats, status.
+  [[nodiscard]] std::uint64_t rest() const {
+    return all - units - evaluation - commits - shards - points;
+  }
+
+  void add(const Message& message, std::uint64_t bytes) { add(message.index(), bytes); }
+
+  // Adds by the position of the message's type in Message.
+  void add(std::size_t type, std::uint64_t bytes);
+  Traffic& operator+=(const Traffic& other);
+
+  friend bool operator==(const Traffic&, const Traffic&) = default;
+};
 
 }  // namespace gleaner

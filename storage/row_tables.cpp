@@ -7,8 +7,8 @@
 #include <cstring>
 #include <optional>
 
-#include "common/check.hpp"
-#include "common/model/shard_digest.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

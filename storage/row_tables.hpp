@@ -12,7 +12,6 @@
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
 #include "storage/engine/store.hpp"
-#include "storage/keys.hpp"
 #include "storage/record.hpp"
 
 namespace gleaner {

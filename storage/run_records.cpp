@@ -229,7 +229,7 @@ bool is_possible(const ProgressRecord& record, const ModelConfig& model) {
   const RunPlan plan(model);
   return record.checkpoint <= plan.round_count() &&
          record.batches == plan.round_begin(record.checkpoint) &&
-         record.rate_cuts.size() <= kRateCutsMax && std::ranges::is_sorted(record.rate_cuts) &&
+         record.rate_cuts.size() <= kRateHalvingsMax && std::ranges::is_sorted(record.rate_cuts) &&
          std::ranges::all_of(record.rate_cuts, [&](BatchIndex cut) {
            return cut <= record.batches && plan.is_round_end(cut);
          });

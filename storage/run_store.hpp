@@ -12,15 +12,15 @@
 #include <string>
 #include <vector>
 
-#include "common/access/key_id.hpp"
+#include "common/access/standing.hpp"
 #include "common/ids.hpp"
 #include "common/model/model_config.hpp"
+#include "common/model/model_fields.hpp"
 #include "common/model/precision.hpp"
-#include "common/model/shard_digest.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
-#include "schema/traffic.hpp"
+#include "schema/messages.hpp"
 #include "storage/engine/store.hpp"
 
 namespace gleaner {
@@ -181,6 +181,11 @@ class RunStore {
   // the store is beyond that checkpoint or a commit it needs is not staged.
   Result<ShardRows> read_rows(ShardId shard, std::uint32_t begin, std::uint32_t end,
                               RoundIndex base_round);
+  // Calls `visit` for all rows of a shard as of the checkpoint, at most kRowsPerRead rows at a
+  // time, with the first of them; ends at the first error.
+  static constexpr std::uint32_t kRowsPerRead = 4096;
+  Result<void> visit_rows(
+      ShardId shard, const std::function<Result<void>(std::uint32_t begin, ShardRows rows)>& visit);
 
   // The digest of each shard at checkpoint().
   Result<std::vector<ShardDigest>> shard_digests();
@@ -219,5 +224,26 @@ class RunStore {
   explicit RunStore(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl_;
 };
+
+// Which run a store belongs to, compared in words.
+
+// Which run it is, without how long that is meant to be: 16 digits, equal for equal models.
+std::string run_name(const RunIdentity& identity);
+
+// Which model a reader of the store has: equal for equal runs, checkpoints and rows.
+Result<std::string> model_name(RunStore& run);
+
+// Adds to the settings of `identity` what its figures are measured with.
+void set_test_file(RunIdentity& identity, const std::string& name, std::uint64_t fingerprint);
+// 0 where no test file is known.
+std::uint64_t test_fingerprint(const RunIdentity& identity);
+// kIdentity, with both names, when `wanted` measures on another test file than `stored` and does
+// not ask for new figures.
+Result<void> check_test_file(const RunIdentity& wanted, const RunIdentity& stored);
+
+// How `wanted` differs from what the store holds, one clause a key: "learning.output_rate is 0.003
+// here and 0.01 in the store". More epochs than the store has are not a difference, nor is a
+// setting that only one of the two knows. Empty when the store may be used.
+std::vector<std::string> identity_differences(const RunIdentity& wanted, const RunIdentity& stored);
 
 }  // namespace gleaner

@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/lsh/row_codes.hpp"
+#include "common/train/sim_hash.hpp"
 #include "storage/row_tables.hpp"
 #include "storage/run_records.hpp"
 #include "storage/run_store.hpp"

@@ -6,10 +6,9 @@
 #include <optional>
 
 #include "schema/versions.hpp"
-#include "storage/identity.hpp"
-#include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "storage/row_tables.hpp"
+#include "storage/run_store.hpp"
 #include "storage/run_store_impl.hpp"
 
 namespace gleaner {
@@ -119,7 +118,6 @@ Result<StoredRun> read_run(Store& store) {
 // Puts the rows a run begins with, and their shards' digests.
 Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelConfig& model,
                               const InitialRows& initial_rows) {
-  constexpr std::uint32_t kRowsPerRead = 4096;
   const ShardMap map(model);
   RowTables tables(store, map);
   RowCodes row_codes(model);
@@ -129,7 +127,8 @@ Result<void> put_initial_rows(Store& store, SortedWriter& writer, const ModelCon
     const std::size_t codes = map.codes_per_row(shard);
     ShardDigest digest;
     for (std::uint32_t begin = 0; begin < map.row_count(shard);) {
-      const std::uint32_t end = begin + std::min(kRowsPerRead, map.row_count(shard) - begin);
+      const std::uint32_t end =
+          begin + std::min(RunStore::kRowsPerRead, map.row_count(shard) - begin);
       const Result<ShardRows> own = initial_rows(shard, begin, end);
       if (!own) return own.error();
       std::span<const std::uint32_t> all;

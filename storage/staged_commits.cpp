@@ -7,10 +7,9 @@
 #include <optional>
 #include <string>
 
-#include "common/check.hpp"
 #include "common/model/row_checks.hpp"
+#include "common/result.hpp"
 #include "schema/wire/codec.hpp"
-#include "storage/keys.hpp"
 #include "storage/record.hpp"
 
 namespace gleaner {

@@ -10,10 +10,9 @@
 #include <string>
 #include <vector>
 
-#include "common/net/clock_and_threads.hpp"
-#include "common/net/link.hpp"
-#include "common/pause_gate.hpp"
+#include "common/net/shell_interfaces.hpp"
 #include "common/result.hpp"
+#include "common/thread_pool.hpp"
 #include "volunteer/core/volunteer_core.hpp"
 
 namespace gleaner::volunteer {

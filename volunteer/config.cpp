@@ -9,15 +9,15 @@
 #include <cmath>
 #include <sstream>
 
-#include "common/access/master_address.hpp"
+#include "common/access/addresses.hpp"
 #include "common/access/secret_file.hpp"
 #include "common/console/terminal.hpp"
 #include "common/host_port.hpp"
 #include "common/limits.hpp"
 #include "schema/versions.hpp"
-#include "volunteer/control/until.hpp"
-#include "volunteer/control/verbs.hpp"
-#include "volunteer/idle/machine.hpp"
+#include "volunteer/lend/machine.hpp"
+#include "volunteer/lend/schedule.hpp"
+#include "volunteer/lend/verbs.hpp"
 
 namespace gleaner {
 namespace {

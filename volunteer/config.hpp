@@ -7,12 +7,12 @@
 #include <string>
 #include <vector>
 
-#include "common/console/output_options.hpp"
+#include "common/console/output.hpp"
 #include "common/result.hpp"
 #include "common/settings/settings_flags.hpp"
 #include "common/settings/settings_value.hpp"
-#include "common/thread_priority.hpp"
-#include "volunteer/idle/manners.hpp"
+#include "common/thread_pool.hpp"
+#include "volunteer/lend/pause_policy.hpp"
 
 namespace gleaner {
 

@@ -100,7 +100,7 @@ Result<std::vector<Message>> ExampleWork::go_on() {
 }
 
 ExampleWork::Wanted ExampleWork::held_out(std::uint64_t first, std::uint64_t count) const {
-  Wanted wanted{PointSet::kHeldOut, std::vector<std::uint64_t>(count)};
+  Wanted wanted{PointSet::kTestSet, std::vector<std::uint64_t>(count)};
   std::iota(wanted.points.begin(), wanted.points.end(), first);
   return wanted;
 }
@@ -129,7 +129,7 @@ std::optional<ExampleWork::Fetched> ExampleWork::fetch(std::span<const Wanted> w
   }
   Fetched fetched;
   for (const Wanted& some : wanted) {
-    std::optional<PointBatch> batch = points_.read(some.set, some.points);
+    std::optional<ExampleBatch> batch = points_.read(some.set, some.points);
     if (!batch) return std::nullopt;
     fetched.batches.push_back(std::move(*batch));
     fetched.examples.emplace_back(fetched.batches.back().examples);

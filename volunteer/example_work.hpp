@@ -14,16 +14,16 @@
 #include "common/model/run_plan.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
+#include "common/train/input_trainer.hpp"
+#include "common/train/wide_trainer.hpp"
 #include "schema/messages.hpp"
-#include "volunteer/point_store.hpp"
-#include "volunteer/train/input/input_trainer.hpp"
-#include "volunteer/train/wide/wide_trainer.hpp"
+#include "volunteer/example_store.hpp"
 
 namespace gleaner::volunteer {
 
 class ExampleWork {
  public:
-  ExampleWork(ThreadPool& pool, PointStoreOptions points)
+  ExampleWork(ThreadPool& pool, ExampleStoreOptions points)
       : pool_(pool), points_(std::move(points)) {}
 
   // Makes ready for a connection to a run of this model. With a checkpoint, shards of the same run
@@ -65,7 +65,7 @@ class ExampleWork {
 
   // All points of a unit, and its examples, one list a step or batch.
   struct Fetched {
-    std::vector<PointBatch> batches;
+    std::vector<ExampleBatch> batches;
     std::vector<std::span<const ExampleView>> examples;
   };
 
@@ -86,7 +86,7 @@ class ExampleWork {
   [[nodiscard]] Wanted held_out(std::uint64_t first, std::uint64_t count) const;
 
   ThreadPool& pool_;
-  PointStore points_;
+  ExampleStore points_;
   ModelConfig model_;
   std::unique_ptr<RunPlan> plan_;
   std::unique_ptr<InputTrainer> input_;

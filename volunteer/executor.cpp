@@ -20,14 +20,14 @@ void append(std::vector<Message>& messages, std::vector<T>&& more) {
 }
 
 // Points that are kept in memory take little beside the shards.
-PointStoreOptions within(PointStoreOptions points, std::uint64_t memory_bytes) {
+ExampleStoreOptions within(ExampleStoreOptions points, std::uint64_t memory_bytes) {
   points.memory_bytes_max = std::min({points.memory_bytes_max, points.bytes_max, memory_bytes / 8});
   return points;
 }
 
 }  // namespace
 
-Executor::Executor(ThreadPool& pool, std::uint64_t memory_bytes, PointStoreOptions points)
+Executor::Executor(ThreadPool& pool, std::uint64_t memory_bytes, ExampleStoreOptions points)
     : pool_(pool),
       memory_bytes_(memory_bytes),
       examples_(pool, within(std::move(points), memory_bytes)) {}

@@ -10,9 +10,9 @@
 
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
+#include "common/train/shard_trainer.hpp"
 #include "volunteer/core/events.hpp"
 #include "volunteer/example_work.hpp"
-#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner::volunteer {
 
@@ -20,7 +20,7 @@ class Executor {
  public:
   // `pool` outlives the executor. A lease that would take the shards beyond `memory_bytes` is
   // refused with kResources. Points that input shards need are kept as `points` says.
-  Executor(ThreadPool& pool, std::uint64_t memory_bytes, PointStoreOptions points = {});
+  Executor(ThreadPool& pool, std::uint64_t memory_bytes, ExampleStoreOptions points = {});
 
   // The bytes that shards and points take at present.
   [[nodiscard]] std::uint64_t held_bytes() const;

@@ -13,24 +13,20 @@
 #include <utility>
 #include <vector>
 
-#include "common/access/hide_secrets.hpp"
-#include "common/access/master_address.hpp"
-#include "common/console/end_in_words.hpp"
-#include "common/exit_code.hpp"
-#include "common/kernels/simd_level.hpp"
-#include "common/net/tcp_link.hpp"
+#include "common/access/addresses.hpp"
 #include "common/net/tls_context.hpp"
+#include "common/net/transports.hpp"
+#include "common/result.hpp"
+#include "common/train/kernels.hpp"
 #include "schema/versions.hpp"
 #include "volunteer/config.hpp"
-#include "volunteer/control/control_client.hpp"
-#include "volunteer/control/until.hpp"
-#include "volunteer/control/verbs.hpp"
-#include "volunteer/guest.hpp"
 #include "volunteer/hello.hpp"
-#include "volunteer/identity.hpp"
-#include "volunteer/idle/quiet_session.hpp"
+#include "volunteer/lend/control_client.hpp"
+#include "volunteer/lend/machine.hpp"
+#include "volunteer/lend/schedule.hpp"
+#include "volunteer/lend/verbs.hpp"
+#include "volunteer/lender.hpp"
 #include "volunteer/status_line.hpp"
-#include "volunteer/status_source.hpp"
 #include "volunteer/threaded_client.hpp"
 
 namespace gleaner::volunteer {
@@ -79,9 +75,9 @@ void watch_signals(asio::signal_set& signals, Client& client, StatusLine& status
   std::_Exit(status);
 }
 
-Guest::Options guest_options(const VolunteerConfig& config, const VolunteerOffer& offer,
-                             const std::string& master, const KeyPair& key) {
-  Guest::Options options;
+Lender::Options lender_options(const VolunteerConfig& config, const VolunteerOffer& offer,
+                               const std::string& master, const KeyPair& key) {
+  Lender::Options options;
   options.rules = lending_rules(config);
   options.keep_shards = Millis(std::int64_t{config.keep_shards_s} * 1000);
   options.name = offer.name;
@@ -188,9 +184,9 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   ThreadedClient::Options options = client_options(config, offer, address, key);
   options.dial = dialler(tasks, address.where, Millis(config.connect_timeout_ms),
                          link_options_of(config, address, tls), status);
-  std::unique_ptr<Guest> guest;
+  std::unique_ptr<Lender> lender;
   options.on_change = [&](const Snapshot& snapshot, std::uint64_t held_bytes) {
-    if (guest) guest->note(snapshot, held_bytes);
+    if (lender) lender->note(snapshot, held_bytes);
     status.update(status_of(snapshot, master, held_bytes));
   };
   asio::signal_set signals(io, SIGINT, SIGTERM);
@@ -201,8 +197,9 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   {
     ThreadedClient client(io, std::move(options));
     watch_signals(signals, client, status);
-    guest = std::make_unique<Guest>(io, client, status, guest_options(config, offer, master, key));
-    guest->on_first_verdict = [&] { client.start(); };
+    lender =
+        std::make_unique<Lender>(io, client, status, lender_options(config, offer, master, key));
+    lender->on_first_verdict = [&] { client.start(); };
     // This thread decrypts and unpacks all that is computed on, which is a fifth of the work. It
     // gives way less than the compute threads, which wait for it and so does the master. The watch
     // has started and keeps its priority.
@@ -211,7 +208,7 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
     // The last message, a goodbye for instance, still has to leave.
     tasks.cancel();
     client.clock.stop();
-    guest.reset();
+    lender.reset();
     io.run_for(std::chrono::seconds(1));
     if (client.is_working()) {
       session.reset();

@@ -12,10 +12,11 @@
 #include <vector>
 
 #include "common/console/log.hpp"
-#include "common/console/output_options.hpp"
+#include "common/console/output.hpp"
 #include "common/console/terminal.hpp"
 #include "common/ids.hpp"
 #include "common/time.hpp"
+#include "volunteer/core/events.hpp"
 
 namespace gleaner {
 
@@ -84,5 +85,14 @@ class StatusLine : public LogSink {
   bool is_retrying_ = false;
   TerminalLine line_;
 };
+
+// From what the volunteer's core reports to what the status line shows. Pure.
+
+// `master` is HOST:PORT, `memory_bytes` what the shards take.
+VolunteerStatus status_of(const volunteer::Snapshot& snapshot, const std::string& master,
+                          std::uint64_t memory_bytes);
+
+// "finished: thank you, 3 h 12 min, 41,000 examples checked".
+std::string thanks_text(const volunteer::Service& service);
 
 }  // namespace gleaner

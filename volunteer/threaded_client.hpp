@@ -8,7 +8,6 @@
 
 #include "common/net/io_clock_and_threads.hpp"
 #include "common/thread_pool.hpp"
-#include "common/thread_priority.hpp"
 #include "volunteer/client.hpp"
 #include "volunteer/executor.hpp"
 
@@ -19,7 +18,7 @@ struct ComputeOptions {
   int nice = kVolunteerNice;  // of the threads that compute
   bool pins_threads = false;  // each to a processor
   std::uint64_t memory_bytes = 0;
-  PointStoreOptions points{};
+  ExampleStoreOptions points{};
 };
 
 // The clock and the threads of a client. They are made before it and end after it.

@@ -10,9 +10,9 @@
 #include <algorithm>
 #include <memory>
 
-#include "common/access/base32.hpp"
 #include "common/access/secret_file.hpp"
-#include "common/check.hpp"
+#include "common/bytes.hpp"
+#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

@@ -7,8 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/access/invite_key.hpp"
-#include "common/access/key_id.hpp"
+#include "common/access/standing.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 #include <openssl/evp.h>
 
-#include "common/check.hpp"
+#include "common/result.hpp"
 
 namespace gleaner {
 

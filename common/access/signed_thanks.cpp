@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/access/base32.hpp"
+#include "common/bytes.hpp"
 
 namespace gleaner {
 namespace {

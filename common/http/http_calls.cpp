@@ -13,7 +13,7 @@
 #include <memory>
 
 #include "common/host_port.hpp"
-#include "common/http/request_rules.hpp"
+#include "common/http/admission.hpp"
 
 namespace gleaner {
 namespace {

@@ -15,9 +15,9 @@
 #include <utility>
 #include <vector>
 
-#include "common/check.hpp"
 #include "common/http/http_calls.hpp"
-#include "common/thread_priority.hpp"
+#include "common/result.hpp"
+#include "common/thread_pool.hpp"
 
 namespace gleaner {
 namespace {

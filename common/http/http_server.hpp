@@ -25,8 +25,7 @@
 #include <unordered_set>
 
 #include "common/host_port.hpp"
-#include "common/http/http_places.hpp"
-#include "common/http/request_rules.hpp"
+#include "common/http/admission.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
 

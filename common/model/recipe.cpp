@@ -165,7 +165,7 @@ class Chooser {
   void choose_rounds();
   // Examples of a round in which this number of volunteers keeps the commits' share, if it reaches
   // every row.
-  [[nodiscard]] std::uint64_t examples_for_share(std::uint32_t volunteers) const;
+  [[nodiscard]] std::uint64_t examples_for_fraction(std::uint32_t volunteers) const;
   void choose_rates();
 
   const DatasetFacts& facts_;
@@ -324,7 +324,7 @@ void Chooser::choose_sampling() {
   set("tables", &ModelConfig::tables, 50u, "more bring nothing new before the cap is reached");
 }
 
-std::uint64_t Chooser::examples_for_share(std::uint32_t volunteers) const {
+std::uint64_t Chooser::examples_for_fraction(std::uint32_t volunteers) const {
   const double rest_per_commit = (1 - request_.commit_share) / request_.commit_share;
   return static_cast<std::uint64_t>(
       std::min(static_cast<double>(kRoundExamplesMax),
@@ -339,16 +339,16 @@ void Chooser::choose_rounds() {
                                    ? model_.labels
                                    : model_.active_cap + model_.random_negatives;
   const std::uint64_t usual =
-      std::max(kVisitsPerRound * model_.labels / active, examples_for_share(1));
+      std::max(kVisitsPerRound * model_.labels / active, examples_for_fraction(1));
   const std::uint64_t examples =
-      std::max(std::min(kRoundExamplesUsual, usual), examples_for_share(kVolunteersFew));
+      std::max(std::min(kRoundExamplesUsual, usual), examples_for_fraction(kVolunteersFew));
   const std::uint64_t wanted = std::max(kRoundBatchesMin, examples / model_.batch_examples);
   const std::uint64_t epoch = batches_per_epoch(model_);
   const std::uint64_t rounds = std::max<std::uint64_t>(1, epoch / wanted);
   // Several epochs are one round where these are short: as many as divide the run.
   const std::uint64_t epoch_examples = epoch * model_.batch_examples;
   const auto least = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(
-      (examples_for_share(kVolunteersFew) + epoch_examples - 1) / epoch_examples, 1,
+      (examples_for_fraction(kVolunteersFew) + epoch_examples - 1) / epoch_examples, 1,
       std::max(1u, (model_.epochs + kRoundsFew - 1) / kRoundsFew)));
   if (!request_.epochs) model_.epochs = (model_.epochs + least - 1) / least * least;
   auto whole_epochs = static_cast<std::uint32_t>(std::clamp<std::uint64_t>(

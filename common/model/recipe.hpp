@@ -19,7 +19,7 @@ struct DatasetFacts {
   double features_per_point = 0;
 };
 
-inline constexpr double kCommitShareUsual = 0.2;
+inline constexpr double kCommitFractionUsual = 0.2;
 // No round is made longer than these for the commits' share, however wide the layer: whoever dies
 // takes the work of up to two rounds with it, and the master keeps their hidden codes in memory.
 inline constexpr std::uint64_t kRoundExamplesMax = 1'500'000;
@@ -40,7 +40,7 @@ struct RecipeRequest {
   std::optional<std::uint32_t> hidden = std::nullopt;
   // The fraction that commits may be of two volunteers' bytes: rounds are made long enough, up to
   // kRoundExamplesMax. More volunteers send more units for the same commits.
-  double commit_share = kCommitShareUsual;
+  double commit_share = kCommitFractionUsual;
 };
 
 // Why a field has its value.

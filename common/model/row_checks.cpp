@@ -9,8 +9,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/half.hpp"
-#include "common/model/row_delta.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/portable_math.hpp"
 
 namespace gleaner {
 namespace {

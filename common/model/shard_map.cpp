@@ -1,8 +1,8 @@
 #include "common/model/shard_map.hpp"
 
-#include "common/check.hpp"
 #include "common/counter_random.hpp"
 #include "common/limits.hpp"
+#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,9 +5,9 @@
 
 #include <cstdint>
 
+#include "common/counter_random.hpp"
 #include "common/ids.hpp"
 #include "common/model/model_config.hpp"
-#include "common/permutation.hpp"
 
 namespace gleaner {
 

@@ -15,12 +15,12 @@
 #include <optional>
 #include <string>
 
-#include "common/access/key_id.hpp"
+#include "common/access/standing.hpp"
 #include "common/bytes.hpp"
 #include "common/lane.hpp"
 #include "common/limits.hpp"
-#include "common/net/frame_budget.hpp"
-#include "common/net/pacer.hpp"
+#include "common/net/frame.hpp"
+#include "common/rates.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
 

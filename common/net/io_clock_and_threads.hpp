@@ -10,7 +10,7 @@
 #include <set>
 #include <utility>
 
-#include "common/net/clock_and_threads.hpp"
+#include "common/net/shell_interfaces.hpp"
 
 namespace gleaner {
 

@@ -7,8 +7,8 @@
 #include <chrono>
 #include <utility>
 
+#include "common/net/task_group.hpp"
 #include "common/net/tls_context.hpp"
-#include "common/net/tokens.hpp"
 
 namespace gleaner {
 namespace {
@@ -46,7 +46,7 @@ void Lobby::stop() {
   is_stopped_ = true;
   asio::error_code ignored;
   acceptor_.close(ignored);
-  for (const Guest& guest : waiting_) guest.socket->close("stopped");
+  for (const Newcomer& newcomer : waiting_) newcomer.socket->close("stopped");
   waiting_.clear();
 }
 
@@ -79,7 +79,7 @@ void Lobby::receive(asio::ip::tcp::socket socket) {
 }
 
 void Lobby::make_room_for(const std::string& address) {
-  const auto is_same = [&](const Guest& guest) { return guest.address == address; };
+  const auto is_same = [&](const Newcomer& newcomer) { return newcomer.address == address; };
   const auto same = std::count_if(waiting_.begin(), waiting_.end(), is_same);
   if (static_cast<std::size_t>(same) >= limits_.waiting_per_address_max) {
     turn_away(std::find_if(waiting_.begin(), waiting_.end(), is_same),
@@ -89,14 +89,14 @@ void Lobby::make_room_for(const std::string& address) {
   }
 }
 
-void Lobby::turn_away(std::list<Guest>::iterator guest, const std::string& reason) {
-  const std::shared_ptr<FramedSocket> socket = std::move(guest->socket);
-  waiting_.erase(guest);
+void Lobby::turn_away(std::list<Newcomer>::iterator newcomer, const std::string& reason) {
+  const std::shared_ptr<FramedSocket> socket = std::move(newcomer->socket);
+  waiting_.erase(newcomer);
   socket->close(reason);  // its introduce() reports it
 }
 
 void Lobby::forget(const std::shared_ptr<FramedSocket>& socket) {
-  waiting_.remove_if([&](const Guest& guest) { return guest.socket == socket; });
+  waiting_.remove_if([&](const Newcomer& newcomer) { return newcomer.socket == socket; });
 }
 
 // The key that the other side has, where we encrypt.

@@ -18,12 +18,12 @@
 #include <optional>
 #include <string>
 
-#include "common/access/rate_budget.hpp"
 #include "common/limits.hpp"
 #include "common/net/framed_socket.hpp"
-#include "common/net/link.hpp"
+#include "common/net/shell_interfaces.hpp"
 #include "common/net/task_group.hpp"
-#include "common/net/tcp_link.hpp"
+#include "common/net/transports.hpp"
+#include "common/rates.hpp"
 #include "common/time.hpp"
 
 namespace gleaner {
@@ -58,7 +58,7 @@ class Lobby {
   [[nodiscard]] std::size_t waiting() const { return waiting_.size(); }
 
  private:
-  struct Guest {
+  struct Newcomer {
     std::string address;
     std::shared_ptr<FramedSocket> socket;
   };
@@ -71,7 +71,7 @@ class Lobby {
                                                               Instant deadline);
   void receive(asio::ip::tcp::socket socket);
   void make_room_for(const std::string& address);
-  void turn_away(std::list<Guest>::iterator guest, const std::string& reason);
+  void turn_away(std::list<Newcomer>::iterator newcomer, const std::string& reason);
   void forget(const std::shared_ptr<FramedSocket>& socket);
 
   TaskGroup& tasks_;
@@ -80,7 +80,7 @@ class Lobby {
   const LobbyLimits limits_;
   Observer observer_;
   RateBudget handshakes_;
-  std::list<Guest> waiting_;  // in the order of arrival
+  std::list<Newcomer> waiting_;  // in the order of arrival
   bool is_stopped_ = false;
 };
 

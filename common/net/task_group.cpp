@@ -14,8 +14,6 @@
 #include <utility>
 #include <vector>
 
-#include "common/net/tokens.hpp"
-
 namespace gleaner {
 namespace {
 

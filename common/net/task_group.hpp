@@ -4,15 +4,28 @@
 
 #include <asio/any_io_executor.hpp>
 #include <asio/awaitable.hpp>
+#include <asio/error_code.hpp>
+#include <asio/experimental/as_tuple.hpp>
 #include <asio/steady_timer.hpp>
+#include <asio/use_awaitable.hpp>
 #include <cstddef>
 #include <functional>
 #include <memory>
 #include <string>
+#include <tuple>
 
 #include "common/time.hpp"
 
 namespace gleaner {
+
+// How our coroutines wait on Asio: errors are values.
+
+// A named object: GCC 12.2 miscompiles some temporaries within a co_await expression.
+inline constexpr asio::experimental::as_tuple_t<asio::use_awaitable_t<>> kAsTuple{
+    asio::use_awaitable};
+
+using WaitOutcome = std::tuple<asio::error_code>;
+using TransferOutcome = std::tuple<asio::error_code, std::size_t>;
 
 class TaskGroup {
  public:

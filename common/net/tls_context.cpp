@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "common/check.hpp"
+#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

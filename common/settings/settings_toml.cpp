@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <fstream>
 
-#include "common/settings/did_you_mean.hpp"
 #include "common/settings/settings.hpp"
+#include "common/settings/settings_value.hpp"
 
 namespace gleaner {
 namespace {

@@ -3,13 +3,127 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <limits>
+#include <string_view>
+#include <system_error>
 
 #include "common/host_port.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr std::uint64_t kDay = 24 * 3600;
+constexpr std::uint64_t kMost = 36'525 * kDay;
+
+struct TimeUnit {
+  std::uint64_t seconds;
+  std::array<std::string_view, 5> names;
+};
+
+constexpr std::array<TimeUnit, 5> kTimeUnits = {{{1, {"s", "sec", "secs", "second", "seconds"}},
+                                                 {60, {"m", "min", "mins", "minute", "minutes"}},
+                                                 {3600, {"h", "hr", "hrs", "hour", "hours"}},
+                                                 {kDay, {"d", "day", "days"}},
+                                                 {7 * kDay, {"w", "wk", "week", "weeks"}}}};
+
+// Seconds in one "s", "min", "hours", "d" or "weeks"; 0 for what is no unit of time.
+std::uint64_t seconds_per(std::string_view unit) {
+  for (const TimeUnit& one : kTimeUnits) {
+    if (!unit.empty() && std::ranges::find(one.names, unit) != one.names.end()) return one.seconds;
+  }
+  return 0;
+}
+
+}  // namespace
+
+Result<std::uint64_t> parse_duration_seconds(std::string_view text) {
+  const Error wrong{
+      ErrorCode::kInvalidArgument,
+      fmt::format("'{}' is no span of time: give one such as 30m, 12h, 7d or 2w", text)};
+  std::uint64_t seconds = 0;
+  const auto take = [&text](const char* characters) {
+    const std::size_t end = std::min(text.find_first_not_of(characters), text.size());
+    const std::string_view taken = text.substr(0, end);
+    text.remove_prefix(end);
+    return taken;
+  };
+  for (take(" "); !text.empty(); take(" ")) {
+    std::uint64_t number = 0;
+    const std::string_view digits = take("0123456789");
+    const auto parsed = std::from_chars(digits.data(), digits.data() + digits.size(), number);
+    take(" ");
+    const std::uint64_t unit = seconds_per(take("abcdefghijklmnopqrstuvwxyz"));
+    if (parsed.ec != std::errc{} || unit == 0 || number > (kMost - seconds) / unit) return wrong;
+    seconds += number * unit;
+  }
+  if (seconds == 0) return wrong;
+  return seconds;
+}
+
+namespace {
+
+std::string in_small_letters(std::string_view word) {
+  std::string small(word);
+  for (char& c : small) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  return small;
+}
+
+}  // namespace
+
+std::size_t edit_distance(std::string_view a, std::string_view b) {
+  // Optimal string alignment: rows of the table for a[0, i - 2), a[0, i - 1) and a[0, i).
+  std::vector<std::size_t> before_last(b.size() + 1);
+  std::vector<std::size_t> last(b.size() + 1);
+  std::vector<std::size_t> row(b.size() + 1);
+  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
+  for (std::size_t i = 1; i <= a.size(); ++i) {
+    std::swap(before_last, last);
+    std::swap(last, row);
+    row[0] = i;
+    for (std::size_t j = 1; j <= b.size(); ++j) {
+      const std::size_t substituted = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
+      row[j] = std::min({substituted, last[j] + 1, row[j - 1] + 1});
+      if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
+        row[j] = std::min(row[j], before_last[j - 2] + 1);
+      }
+    }
+  }
+  return row[b.size()];
+}
+
+bool is_close(std::size_t distance, std::string_view word) {
+  return distance <= std::max<std::size_t>(1, word.size() / 3);
+}
+
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known) {
+  const std::string wanted = in_small_letters(word);
+  const auto distance = [&](const std::string& one) {
+    return edit_distance(in_small_letters(one), wanted);
+  };
+  const auto closest = std::ranges::min_element(known, {}, distance);
+  if (closest == known.end() || !is_close(distance(*closest), *closest)) return {};
+  if (distance(*closest) == closest->size()) return {};  // no letter is the same
+  return fmt::format("; did you mean '{}'?", *closest);
+}
+
+std::string did_you_mean_number(std::string_view text) {
+  std::string number(text);
+  const bool is_percent = number.ends_with('%');
+  if (is_percent) number.erase(number.find_last_not_of(" %") + 1);
+  const std::size_t comma = number.find(',');
+  if (comma != std::string::npos) number[comma] = '.';
+  double value = 0;
+  const auto read = std::from_chars(number.data(), number.data() + number.size(), value);
+  const bool is_number = read.ec == std::errc() && read.ptr == number.data() + number.size();
+  if (!is_number || (!is_percent && comma == std::string::npos)) return {};
+  return fmt::format("; did you mean {}?", is_percent ? value / 100 : value);
+}
+
 namespace {
 
 constexpr std::string_view kByteSuffixes = "KMGT";

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <concepts>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -11,7 +12,30 @@
 #include <utility>
 #include <vector>
 
+#include "common/result.hpp"
+
 namespace gleaner {
+
+// Spans of time as people type them.
+
+// "90s", "30 min", "12 hours", "1h 30m", "7d", "2w" in seconds; more than none, at most a hundred
+// years.
+Result<std::uint64_t> parse_duration_seconds(std::string_view text);
+
+// The word or number that somebody probably meant. Pure.
+
+// How many letters to insert, leave out, replace, or swap with their neighbour make `a` into `b`.
+std::size_t edit_distance(std::string_view a, std::string_view b);
+
+// A word further away than a third of its length is another word.
+bool is_close(std::size_t distance, std::string_view word);
+
+// "; did you mean 'title'?" with the word of `known` that is closest, whatever its capitals. Empty
+// when none is close.
+std::string did_you_mean(std::string_view word, const std::vector<std::string>& known);
+
+// "; did you mean 0.2?" for a number as people write it: "0,2", "20 %", "20%". Otherwise empty.
+std::string did_you_mean_number(std::string_view text);
 
 enum class SettingKind : std::uint8_t {
   kInteger,

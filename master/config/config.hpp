@@ -5,19 +5,70 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "common/console/output_options.hpp"
+#include "common/console/output.hpp"
 #include "common/limits.hpp"
+#include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
 #include "common/result.hpp"
 #include "common/settings/settings_flags.hpp"
 #include "common/settings/settings_value.hpp"
-#include "master/config/model_overrides.hpp"
-#include "master/core/events/core_config.hpp"
+#include "master/core/core_config.hpp"
 
 namespace gleaner {
+
+// The model keys that a person has set. Everything left out follows from the data: the recipe
+// proposes a whole ModelConfig, and what is set here replaces its fields. One thread at a time.
+
+class ModelOverrides {
+ public:
+  // Every key set to the value of `model`.
+  static ModelOverrides all(const ModelConfig& model);
+
+  // `member` is that of a key.
+  template <typename T>
+  void set(T ModelConfig::*member, T value) {
+    values_.*member = value;
+    names_.insert(name_of(member));
+  }
+
+  template <typename T>
+  void clear(T ModelConfig::*member) {
+    names_.erase(name_of(member));
+    values_.*member = ModelConfig{}.*member;
+  }
+
+  template <typename T>
+  [[nodiscard]] std::optional<T> get(T ModelConfig::*member) const {
+    return has(name_of(member)) ? std::optional<T>(values_.*member) : std::nullopt;
+  }
+
+  [[nodiscard]] bool has(std::string_view name) const { return names_.contains(name); }
+
+  // `recipe` with the keys that are set in place. Does not validate.
+  [[nodiscard]] ModelConfig applied_to(ModelConfig recipe) const;
+
+  friend bool operator==(const ModelOverrides&, const ModelOverrides&) = default;
+
+ private:
+  template <typename T>
+  static std::string name_of(T ModelConfig::*member) {
+    std::string name;
+    for_each_model_key([&](const auto& field) {
+      if constexpr (std::is_same_v<decltype(field.member), T ModelConfig::*>) {
+        if (field.member == member) name = field.name;
+      }
+    });
+    return name;
+  }
+
+  ModelConfig values_;  // of the keys that are set; the others have their defaults
+  std::set<std::string, std::less<>> names_;
+};
 
 // Precision and its propensity-scored form are reported at 1, 3 and 5.
 inline constexpr std::uint32_t kEvaluationTopK = 5;
@@ -110,7 +161,7 @@ struct MasterConfig {
   Backup backup;
   std::uint64_t seed = 1;  // of the model
   RecipeKind recipe = RecipeKind::kAuto;
-  double commit_share = kCommitShareUsual;
+  double commit_share = kCommitFractionUsual;
   ModelOverrides model;
   Evaluation evaluation;
   Network network;

@@ -16,20 +16,18 @@
 #include <string>
 #include <vector>
 
-#include "master/core/audits/audits.hpp"
-#include "master/core/audits/trials.hpp"
-#include "master/core/batches/input_stream.hpp"
-#include "master/core/batches/pipeline.hpp"
-#include "master/core/events/events.hpp"
-#include "master/core/events/outbox.hpp"
-#include "master/core/events/run_setup.hpp"
-#include "master/core/placement/placement.hpp"
-#include "master/core/rounds/evaluations.hpp"
-#include "master/core/rounds/round_meter.hpp"
-#include "master/core/rounds/rounds.hpp"
-#include "master/core/sessions/sessions.hpp"
-#include "master/core/units/units.hpp"
-#include "master/core/view/run_view.hpp"
+#include "master/core/audits.hpp"
+#include "master/core/core_config.hpp"
+#include "master/core/evaluations.hpp"
+#include "master/core/events.hpp"
+#include "master/core/input_stream.hpp"
+#include "master/core/pipeline.hpp"
+#include "master/core/placement.hpp"
+#include "master/core/rounds.hpp"
+#include "master/core/run_view.hpp"
+#include "master/core/sessions.hpp"
+#include "master/core/trials.hpp"
+#include "master/core/units.hpp"
 
 namespace gleaner {
 

@@ -13,9 +13,9 @@
 #include <string_view>
 #include <vector>
 
+#include "common/bytes.hpp"
 #include "common/limits.hpp"
-#include "schema/little_endian.hpp"
-#include "schema/malformed.hpp"
+#include "schema/compact_lists.hpp"
 #include "schema/messages.hpp"
 #include "schema/wire/protocol.capnp.h"
 

@@ -3,7 +3,7 @@
 #include <map>
 
 #include "common/model/model_fields.hpp"
-#include "schema/text.hpp"
+#include "common/text.hpp"
 #include "schema/versions.hpp"
 #include "schema/wire/wire.hpp"
 

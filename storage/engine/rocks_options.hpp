@@ -12,7 +12,6 @@
 #include "common/bytes.hpp"
 #include "common/result.hpp"
 #include "storage/engine/store.hpp"
-#include "storage/engine/tables.hpp"
 
 namespace gleaner {
 

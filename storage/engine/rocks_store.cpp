@@ -17,9 +17,8 @@
 #include <utility>
 #include <vector>
 
-#include "storage/engine/rocks_bulk.hpp"
-#include "storage/engine/rocks_files.hpp"
 #include "storage/engine/rocks_options.hpp"
+#include "storage/engine/rocks_table_files.hpp"
 #include "storage/engine/store_folder.hpp"
 
 namespace gleaner {

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "storage/engine/held_folder.hpp"
 #include "storage/engine/store.hpp"
+#include "storage/engine/store_folder.hpp"
 
 namespace gleaner {
 

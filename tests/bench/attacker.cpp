@@ -24,13 +24,13 @@
 #include <utility>
 #include <vector>
 
+#include "common/access/addresses.hpp"
 #include "common/access/key_pair.hpp"
-#include "common/access/master_address.hpp"
 #include "common/limits.hpp"
-#include "common/net/descriptors.hpp"
+#include "common/net/connect.hpp"
 #include "common/net/frame.hpp"
+#include "common/net/task_group.hpp"
 #include "common/net/tls_context.hpp"
-#include "common/net/tokens.hpp"
 #include "common/time.hpp"
 #include "schema/versions.hpp"
 #include "schema/wire/codec.hpp"

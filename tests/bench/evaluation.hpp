@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdint>
 
-#include "common/dataset/packed_dataset.hpp"
+#include "common/data/packed_dataset.hpp"
+#include "common/model/precision.hpp"
 #include "common/result.hpp"
-#include "master/tasks/metrics.hpp"
 #include "tests/bench/frequency_buckets.hpp"
 #include "tools/bench/one_process_run.hpp"
 

@@ -7,7 +7,7 @@
 #include <span>
 #include <vector>
 
-#include "master/tasks/metrics.hpp"
+#include "common/model/precision.hpp"
 
 namespace gleaner {
 

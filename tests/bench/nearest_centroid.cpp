@@ -13,9 +13,9 @@
 #include <string>
 #include <vector>
 
-#include "common/dataset/centroids/nearest_centroids.hpp"
-#include "common/dataset/open_or_pack.hpp"
-#include "master/tasks/metrics.hpp"
+#include "common/data/nearest_centroids.hpp"
+#include "common/data/open_or_pack.hpp"
+#include "common/model/precision.hpp"
 #include "tests/bench/tiny_dataset.hpp"
 
 namespace gleaner {

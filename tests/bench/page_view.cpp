@@ -17,7 +17,7 @@
 #include "common/host_port.hpp"
 #include "common/http/http_server.hpp"
 #include "common/time.hpp"
-#include "master/http/run_api.hpp"
+#include "master/see/run_api.hpp"
 
 namespace gleaner {
 namespace {
@@ -68,7 +68,7 @@ constexpr std::uint64_t kEventsPerMinute = 12;
 constexpr std::uint64_t kCheckpointsPerMinute = 6;
 
 // Adds the news of one minute of a run.
-void add_minute(RunNewsForPage& news, std::uint64_t minute, std::size_t shards) {
+void add_minute(PageNews& news, std::uint64_t minute, std::size_t shards) {
   const std::int64_t wall = wall_seconds();
   for (std::uint64_t i = 0; i < kEventsPerMinute; ++i) {
     const std::uint64_t number = (minute - 1) * kEventsPerMinute + i + 1;
@@ -103,7 +103,7 @@ void add_minute(RunNewsForPage& news, std::uint64_t minute, std::size_t shards) 
 int serve(std::size_t volunteers, std::size_t shards, Pace pace) {
   RunApi api("bench", {});
   std::mutex lock;
-  RunNewsForPage next;
+  PageNews next;
   HttpServer* server = nullptr;
   HttpHandler handler;
   handler.on_wake = [&] {

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "common/dataset/open_or_pack.hpp"
+#include "common/data/open_or_pack.hpp"
 #include "common/model/recipe.hpp"
 #include "tests/bench/evaluation.hpp"
 #include "tests/bench/sampling_quality.hpp"

@@ -5,10 +5,9 @@
 #include <functional>
 #include <memory>
 
-#include "common/kernels/kernels.hpp"
-#include "common/model/initial_weights.hpp"
-#include "common/model/row_delta.hpp"
-#include "volunteer/train/output/output_layer.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/kernels.hpp"
+#include "common/train/output_layer.hpp"
 
 namespace gleaner {
 namespace {
@@ -91,7 +90,7 @@ void CommittedRows::apply(const ShardCommit& commit) {
 }
 
 SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows& rows,
-                                 const HiddenCodes& codes, const Positives& positives,
+                                 const QuantizedActivations& codes, const Positives& positives,
                                  ThreadPool& pool) {
   const Kernels& kernels = default_kernels();
   const ShardMap map(config);

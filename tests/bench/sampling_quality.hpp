@@ -6,12 +6,12 @@
 #include <span>
 #include <vector>
 
-#include "common/dataset/packed_dataset.hpp"
+#include "common/data/packed_dataset.hpp"
 #include "common/model/model_config.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/thread_pool.hpp"
-#include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 
@@ -46,7 +46,7 @@ struct SamplingQuality {
 
 // Measures what sampling by `config` (which fits `rows`) would choose for these examples.
 SamplingQuality sampling_quality(const ModelConfig& config, const CommittedRows& rows,
-                                 const HiddenCodes& codes, const Positives& positives,
+                                 const QuantizedActivations& codes, const Positives& positives,
                                  ThreadPool& pool);
 
 }  // namespace gleaner

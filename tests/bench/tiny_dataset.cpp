@@ -8,7 +8,7 @@
 #include <set>
 
 #include "common/counter_random.hpp"
-#include "common/dataset/open_or_pack.hpp"
+#include "common/data/open_or_pack.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "common/dataset/packed_dataset.hpp"
+#include "common/data/packed_dataset.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

@@ -20,14 +20,14 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/kernels/aligned_vector.hpp"
-#include "common/kernels/kernels.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/thread_pool.hpp"
 #include "common/time.hpp"
-#include "schema/hidden_codes.hpp"
-#include "volunteer/train/output/shard_trainer.hpp"
+#include "common/train/aligned_vector.hpp"
+#include "common/train/kernels.hpp"
+#include "common/train/shard_trainer.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 namespace {
@@ -72,8 +72,8 @@ ModelConfig config_of(const Options& options) {
   return config;
 }
 
-HiddenCodes random_hidden(Rng& rng, std::uint32_t examples, std::uint32_t hidden) {
-  HiddenCodes codes;
+QuantizedActivations random_hidden(Rng& rng, std::uint32_t examples, std::uint32_t hidden) {
+  QuantizedActivations codes;
   codes.examples = examples;
   codes.hidden = hidden;
   codes.scales.assign(examples, 0.01F);

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-#include "common/dataset/open_or_pack.hpp"
+#include "common/data/open_or_pack.hpp"
 #include "common/limits.hpp"
 #include "common/model/recipe.hpp"
 #include "tests/bench/evaluation.hpp"

@@ -12,13 +12,12 @@
 #include <string>
 #include <utility>
 
-#include "common/access/master_address.hpp"
-#include "common/net/tcp_link.hpp"
+#include "common/access/addresses.hpp"
 #include "common/net/tls_context.hpp"
+#include "common/net/transports.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/support/lies.hpp"
 #include "volunteer/hello.hpp"
-#include "volunteer/identity.hpp"
 #include "volunteer/threaded_client.hpp"
 
 namespace gleaner {

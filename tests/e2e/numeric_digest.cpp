@@ -18,15 +18,14 @@
 
 #include "common/bytes.hpp"
 #include "common/counter_random.hpp"
-#include "common/kernels/simd_level.hpp"
 #include "common/model/model_config.hpp"
-#include "common/model/schedule.hpp"
+#include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/thread_pool.hpp"
-#include "schema/gradient.hpp"
-#include "schema/hidden_codes.hpp"
-#include "volunteer/train/input/input_layer.hpp"
-#include "volunteer/train/output/shard_trainer.hpp"
+#include "common/train/input_layer.hpp"
+#include "common/train/kernels.hpp"
+#include "common/train/shard_trainer.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 namespace {
@@ -101,7 +100,7 @@ struct Points {
 // One batch between its forward pass and the update of the input layer.
 struct InFlight {
   std::vector<ExampleView> examples;
-  HiddenCodes codes;
+  QuantizedActivations codes;
   std::vector<std::int32_t> gradient;
 };
 

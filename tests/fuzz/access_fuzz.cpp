@@ -3,9 +3,9 @@
 #include <string>
 #include <string_view>
 
-#include "common/access/master_address.hpp"
-#include "common/check.hpp"
-#include "master/access/access_book.hpp"
+#include "common/access/addresses.hpp"
+#include "common/result.hpp"
+#include "master/door/access_book.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;

@@ -1,6 +1,6 @@
 // Input: a package index. What is read makes a data set whose ids fit its names.
 #include "common/bytes.hpp"
-#include "common/check.hpp"
+#include "common/result.hpp"
 #include "tools/dataset/make/dataset_debian_index.hpp"
 #include "tools/dataset/make/dataset_debian_points.hpp"
 

@@ -9,9 +9,9 @@
 #include <string>
 
 #include "common/bytes.hpp"
-#include "common/check.hpp"
-#include "common/dataset/packed_dataset.hpp"
-#include "common/dataset/packed_format.hpp"
+#include "common/data/packed_dataset.hpp"
+#include "common/data/packed_format.hpp"
+#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

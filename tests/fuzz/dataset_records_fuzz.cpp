@@ -2,7 +2,7 @@
 // to be written: names and tags of one line.
 #include <string_view>
 
-#include "common/check.hpp"
+#include "common/result.hpp"
 #include "tools/dataset/records/tag_form.hpp"
 #include "tools/dataset/records/text_records.hpp"
 

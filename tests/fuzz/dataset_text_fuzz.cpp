@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "common/bytes.hpp"
-#include "common/check.hpp"
-#include "common/dataset/point_writer.hpp"
-#include "common/dataset/text_reader.hpp"
+#include "common/data/point_writer.hpp"
+#include "common/data/text_reader.hpp"
+#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

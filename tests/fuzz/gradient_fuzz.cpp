@@ -1,7 +1,7 @@
 // Input: u8 examples, u8 sixteenths of the width, one mask bit a unit, then a packed gradient.
 // A gradient has one encoding for given codes: what can be added packs to the same bytes.
-#include "common/check.hpp"
-#include "schema/gradient.hpp"
+#include "common/result.hpp"
+#include "schema/quantized_batch.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;
@@ -11,7 +11,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::uint32_t hidden = (bytes[1] % 8 + 1u) * 16;
   const std::size_t cells = std::size_t{examples} * hidden;
   if (size < 2 + cells / 8) return 0;
-  HiddenCodes codes{examples, hidden, std::vector<float>(examples), Bytes(cells)};
+  QuantizedActivations codes{examples, hidden, std::vector<float>(examples), Bytes(cells)};
   for (std::size_t i = 0; i < cells; ++i) codes.codes[i] = (bytes[2 + i / 8] >> (i % 8)) & 1u;
   const ByteView packed = bytes.subspan(2 + cells / 8);
   std::vector<std::int32_t> sum(cells);

@@ -3,7 +3,7 @@
 // same bytes.
 #include <algorithm>
 
-#include "common/check.hpp"
+#include "common/result.hpp"
 #include "schema/input_parts.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (unpack_activations(packed, examples, hidden, columns, activations).ok()) {
     GLEANER_CHECK(is_same(pack_activations(examples, hidden, columns, activations)));
   }
-  HiddenCodes codes{examples, hidden, {}, Bytes(activations.size())};
+  QuantizedActivations codes{examples, hidden, {}, Bytes(activations.size())};
   std::vector<std::int32_t> gradient(activations.size());
   if (unpack_unit_gradient(packed, columns, codes, gradient).ok()) {
     GLEANER_CHECK(is_same(pack_unit_gradient(codes, gradient, columns)));

@@ -5,8 +5,8 @@
 #include <fstream>
 
 #include "common/net/frame.hpp"
-#include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
+#include "schema/quantized_batch.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/property/codec_messages.hpp"
 
@@ -30,7 +30,7 @@ Bytes framed(const Bytes& payload) {
 }
 
 Bytes gradient_input(std::uint32_t examples, std::uint32_t sixteenths, Rng& rng) {
-  const HiddenCodes codes = testing::random_codes(examples, sixteenths * 16, rng);
+  const QuantizedActivations codes = testing::random_codes(examples, sixteenths * 16, rng);
   std::vector<std::int32_t> gradient(codes.codes.size());
   for (auto& entry : gradient)
     entry = static_cast<std::int32_t>(rng.next() >> 32) >> (8 + examples * 3);
@@ -48,7 +48,7 @@ Bytes gradient_input(std::uint32_t examples, std::uint32_t sixteenths, Rng& rng)
 // Activations, or with `is_gradient` the unit gradient, of a column block.
 Bytes input_part(std::uint32_t examples, std::uint32_t sixteenths, bool is_gradient, Rng& rng) {
   const UnitColumns columns{16, sixteenths * 16};
-  const HiddenCodes codes = testing::random_codes(examples, columns.width + 32, rng);
+  const QuantizedActivations codes = testing::random_codes(examples, columns.width + 32, rng);
   Bytes bytes{static_cast<std::uint8_t>(examples - 1), static_cast<std::uint8_t>(sixteenths - 1)};
   const std::vector<float> activations(codes.codes.begin(), codes.codes.end());
   const std::vector<std::int32_t> gradient(codes.codes.begin(), codes.codes.end());

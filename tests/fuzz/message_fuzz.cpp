@@ -1,7 +1,7 @@
 // A connection's bytes: frame header, then a message. The message is read whether or not the
 // checksum fits, since a fuzzer cannot guess one.
-#include "common/check.hpp"
 #include "common/net/frame.hpp"
+#include "common/result.hpp"
 #include "schema/wire/codec.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "common/bytes.hpp"
-#include "common/check.hpp"
 #include "common/limits.hpp"
 #include "common/model/shard_map.hpp"
-#include "storage/model/initial_model.hpp"
+#include "common/result.hpp"
+#include "storage/keep/initial_model.hpp"
 
 namespace gleaner {
 namespace {

@@ -4,10 +4,9 @@
 #include <string>
 #include <string_view>
 
-#include "common/check.hpp"
 #include "common/limits.hpp"
-#include "master/predict/annif.hpp"
-#include "master/predict/questions.hpp"
+#include "common/result.hpp"
+#include "storage/infer/questions.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,16 +5,16 @@
 #include <string>
 #include <vector>
 
-#include "common/check.hpp"
-#include "master/predict/stored_model.hpp"
-#include "master/predict/table_search.hpp"
-#include "storage/audit/store_audit.hpp"
-#include "storage/audit/store_repair.hpp"
-#include "storage/model/model_rows.hpp"
+#include "common/result.hpp"
+#include "storage/infer/stored_model.hpp"
+#include "storage/infer/table_search.hpp"
+#include "storage/keep/model_rows.hpp"
+#include "storage/keep/store_check.hpp"
+#include "storage/keep/store_repair.hpp"
 #include "storage/record.hpp"
 #include "tests/unit/tools/sound_run.hpp"
-#include "tools/inspect/inspect_views.hpp"
-#include "tools/inspect/plot_command.hpp"
+#include "tools/look/inspect_command.hpp"
+#include "tools/look/plot_command.hpp"
 
 namespace gleaner {
 namespace {
@@ -171,7 +171,7 @@ void predict(std::unique_ptr<RunStore> run) {
   const std::vector<std::uint32_t> features = {0, 2};
   const std::vector<float> values = {0.6F, 0.8F};
   const std::vector<ExampleView> examples = {{labels, features, values}};
-  const HiddenCodes codes = (*model)->encode(examples);
+  const QuantizedActivations codes = (*model)->encode(examples);
   (void)(*model)->top(codes, 5).ok();
   if (auto tables = TableSearch::open(**model, 8)) (void)(*tables)->top(codes, 5);
 }
@@ -194,7 +194,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   Input input(data, size);
   for (int i = 0; i < kEditsMax && !input.is_empty(); ++i) edit(*disk, input);
   Findings findings;
-  audit_store(*disk, findings);
+  check_store(*disk, findings);
   const auto backup = healthy().copy();
   MemoryStore target;
   (void)repair_store(*disk, *backup, target).ok();

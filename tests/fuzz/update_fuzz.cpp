@@ -1,5 +1,5 @@
 // A stored part of a commit.
-#include "common/check.hpp"
+#include "common/result.hpp"
 #include "schema/wire/codec.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,6 +1,6 @@
 # What arrives from peers and from the store.
 # What people paste, and the file of invites.
-gleaner_fuzz(access SOURCES access_fuzz.cpp LINK gleaner_master_access)
+gleaner_fuzz(access SOURCES access_fuzz.cpp LINK gleaner_master_door)
 gleaner_fuzz(message SOURCES message_fuzz.cpp LINK gleaner_codec gleaner_frame)
 gleaner_fuzz(hidden SOURCES hidden_fuzz.cpp LINK gleaner_schema)
 gleaner_fuzz(gradient SOURCES gradient_fuzz.cpp LINK gleaner_schema)

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
-#include "common/check.hpp"
 #include "common/limits.hpp"
-#include "common/model/row_delta.hpp"
-#include "schema/gradient.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/result.hpp"
+#include "schema/quantized_batch.hpp"
 #include "tests/property/random_pieces.hpp"
 
 namespace gleaner::testing {
@@ -112,7 +112,7 @@ TrainUnit train_unit(Rng& rng) {
   const BatchIndex first = rng.next() >> 1;
   for (BatchIndex i = 0; i < 1 + rng.next_below(5); ++i) {
     const auto examples = static_cast<std::uint32_t>(1 + rng.next_below(9));
-    const HiddenCodes codes = random_codes(examples, 32, rng);
+    const QuantizedActivations codes = random_codes(examples, 32, rng);
     unit.batches.push_back({first + i, std::make_shared<const Bytes>(pack(codes)),
                             positives(rng, examples), static_cast<float>(rng.next_below(11))});
   }
@@ -129,7 +129,7 @@ UnitResult unit_result(Rng& rng) {
       const std::uint64_t loss = active == 0 ? 0 : rng.next() % (active << 20U);
       batch.shards.push_back({held.shard, rng.next(), static_cast<std::int64_t>(loss), active});
     }
-    const HiddenCodes codes = random_codes(3, 48, rng);
+    const QuantizedActivations codes = random_codes(3, 48, rng);
     std::vector<std::int32_t> gradient(codes.codes.size());
     for (auto& entry : gradient) entry = static_cast<std::int32_t>(number(rng)) >> 18;
     if (rng.chance(2, 3)) batch.gradient = pack_gradient(codes, gradient);
@@ -191,7 +191,7 @@ Points points(Rng& rng) {
 }
 
 EvalUnit eval_unit(Rng& rng) {
-  const HiddenCodes codes = random_codes(5, 64, rng);
+  const QuantizedActivations codes = random_codes(5, 64, rng);
   return {UnitId{rng.next()}, leases(rng), static_cast<std::uint32_t>(1 + rng.next_below(kTopKMax)),
           std::make_shared<const Bytes>(pack(codes))};
 }
@@ -355,8 +355,8 @@ SparseUpdate random_update(Rng& rng) {
   return update;
 }
 
-HiddenCodes random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng) {
-  HiddenCodes codes{examples, hidden, {}, {}};
+QuantizedActivations random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng) {
+  QuantizedActivations codes{examples, hidden, {}, {}};
   const std::uint64_t on_of_16 = rng.next_below(17);
   for (std::uint32_t i = 0; i < examples; ++i) codes.scales.push_back(std::fabs(finite(rng)));
   for (std::size_t i = 0; i < std::size_t{examples} * hidden; ++i) {

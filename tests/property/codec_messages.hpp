@@ -4,8 +4,8 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "schema/hidden_codes.hpp"
 #include "schema/messages.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner::testing {
 
@@ -16,7 +16,7 @@ SparseUpdate sample_update();
 // A well-formed message of kind `kind` (its position in Message), a function of the generator.
 Message random_message(std::size_t kind, Rng& rng);
 SparseUpdate random_update(Rng& rng);
-HiddenCodes random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng);
+QuantizedActivations random_codes(std::uint32_t examples, std::uint32_t hidden, Rng& rng);
 
 // Deep equality: shared bytes are compared by content.
 bool are_equal(const Message& a, const Message& b);

@@ -1,7 +1,7 @@
 // The fixed samples. Their encoded bytes stand in codec_golden.txt: a change here is a change
 // there.
-#include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
+#include "schema/quantized_batch.hpp"
 #include "tests/property/codec_messages.hpp"
 
 namespace gleaner::testing {
@@ -9,8 +9,8 @@ namespace {
 
 constexpr LeaseRef kLease{ShardId{7}, LeaseEpoch{0x1122334455}};
 
-HiddenCodes sample_codes() {
-  HiddenCodes codes{2, 16, {0.5F, 0.25F}, std::vector<std::uint8_t>(32)};
+QuantizedActivations sample_codes() {
+  QuantizedActivations codes{2, 16, {0.5F, 0.25F}, std::vector<std::uint8_t>(32)};
   codes.codes[1] = 3;
   codes.codes[15] = 200;
   codes.codes[16] = 0xff;  // -1
@@ -83,7 +83,7 @@ std::vector<Message> lease_samples() {
 }
 
 std::vector<Message> training_samples() {
-  const HiddenCodes codes = sample_codes();
+  const QuantizedActivations codes = sample_codes();
   const auto packed = std::make_shared<const Bytes>(pack(codes));
   const std::vector<LeaseRef> leases{kLease, {ShardId{9}, LeaseEpoch{2}}};
   std::vector<std::int32_t> gradient(32);
@@ -106,7 +106,7 @@ std::vector<Message> training_samples() {
 }
 
 std::vector<Message> input_samples() {
-  const HiddenCodes codes = sample_codes();
+  const QuantizedActivations codes = sample_codes();
   std::vector<std::int32_t> gradient(codes.codes.size());
   gradient[1] = -100;
   const UnitColumns columns{0, 16};
@@ -121,8 +121,8 @@ std::vector<Message> input_samples() {
           InputResult{UnitId{33},
                       {pack_activations(codes.examples, codes.hidden, columns, activations), {}},
                       77},
-          PointsRequest{PointSet::kHeldOut, {4, 900}},
-          Points{PointSet::kHeldOut, {4, 900}, {0, 2, 2}, {7, 300}, {0.5F, -1.0F}}};
+          PointsRequest{PointSet::kTestSet, {4, 900}},
+          Points{PointSet::kTestSet, {4, 900}, {0, 2, 2}, {7, 300}, {0.5F, -1.0F}}};
 }
 
 RunStatus sample_status() {

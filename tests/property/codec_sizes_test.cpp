@@ -5,8 +5,8 @@
 #include <set>
 
 #include "common/net/frame.hpp"
-#include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
+#include "schema/quantized_batch.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/property/codec_messages.hpp"
 
@@ -22,8 +22,8 @@ struct Shape {
   std::uint32_t labels;    // an example, in the shards held
 };
 
-HiddenCodes half_on(std::uint32_t examples, Rng& rng) {
-  HiddenCodes codes{examples, 128, std::vector<float>(examples, 0.01F), {}};
+QuantizedActivations half_on(std::uint32_t examples, Rng& rng) {
+  QuantizedActivations codes{examples, 128, std::vector<float>(examples, 0.01F), {}};
   for (std::size_t i = 0; i < std::size_t{examples} * 128; ++i) {
     codes.codes.push_back(rng.chance(1, 2) ? static_cast<std::uint8_t>(1 + rng.next_below(127))
                                            : 0);
@@ -71,7 +71,7 @@ struct Sizes {
 // update by one batch and the activations of another.
 Sizes input_sizes_for(std::uint32_t examples) {
   Rng rng(examples, Purpose::kTest);
-  const HiddenCodes codes = half_on(examples, rng);
+  const QuantizedActivations codes = half_on(examples, rng);
   const UnitColumns columns{0, 128};
   const auto packed = std::make_shared<const Bytes>(
       pack_unit_gradient(codes, gradient(codes.codes.size(), rng), columns));
@@ -92,7 +92,7 @@ Sizes sizes_for(const Shape& shape) {
   TrainUnit unit{UnitId{1}, leases(), {}, true};
   UnitResult result{UnitId{1}, {}, 1000};
   for (std::uint32_t i = 0; i < shape.batches; ++i) {
-    const HiddenCodes codes = half_on(shape.examples, rng);
+    const QuantizedActivations codes = half_on(shape.examples, rng);
     unit.batches.push_back(
         {1000 + i, std::make_shared<const Bytes>(pack(codes)), positives(shape, rng), 0.003F});
     BatchResult batch{1000 + i, {}, pack_gradient(codes, gradient(codes.codes.size(), rng))};

@@ -1,3 +1,3 @@
 gleaner_test(dataset_property_test LABEL property
   SOURCES dataset_forms_test.cpp
-  LINK gleaner_dataset ZLIB::ZLIB PkgConfig::ZSTD)
+  LINK gleaner_data ZLIB::ZLIB PkgConfig::ZSTD)

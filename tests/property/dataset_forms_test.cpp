@@ -5,9 +5,9 @@
 #include <limits>
 
 #include "common/counter_random.hpp"
-#include "common/dataset/open_or_pack.hpp"
-#include "common/dataset/packed_writer.hpp"
-#include "common/dataset/point_writer.hpp"
+#include "common/data/open_or_pack.hpp"
+#include "common/data/packed_writer.hpp"
+#include "common/data/point_writer.hpp"
 #include "tests/property/property_seed.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/kernels/kernels.hpp"
+#include "common/train/kernels.hpp"
 #include "tests/property/property_seed.hpp"
 
 namespace gleaner {
@@ -109,7 +109,7 @@ TEST_CASE("kernels: a pair's share of a gradient is rounded to a unit", "[kernel
                             .logits = logits.data(),
                             .deltas = deltas.data(),
                             .gradients = gradients.data()};
-    (void)kernels_for(level).train_rows(work, {1e-3F, 0.999F, 0.001F, kFirstShare, 1e-8F});
+    (void)kernels_for(level).train_rows(work, {1e-3F, 0.999F, 0.001F, kFirstFraction, 1e-8F});
     for (std::size_t i = 0; i < 16; ++i) {
       const auto units =
           static_cast<std::int32_t>(sums[i] - std::bit_cast<std::uint32_t>(gradient_magic(-10)));

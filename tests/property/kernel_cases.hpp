@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/kernels/kernels.hpp"
-#include "common/model/row_delta.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/kernels.hpp"
 #include "tests/property/property_seed.hpp"
 
 namespace gleaner {
@@ -112,7 +112,7 @@ struct RowsCase {
   std::vector<std::uint32_t> gradient_sums;
   std::vector<float> scales, weights, gradients, logits, deltas, biases, states;
   std::int64_t loss = 0;
-  RmsRule rule{3e-3F, 0.999F, 1.0F - 0.999F, kFirstShare, 1e-8F};
+  RmsRule rule{3e-3F, 0.999F, 1.0F - 0.999F, kFirstFraction, 1e-8F};
 
   RowsCase(Rng& rng, std::size_t n, std::size_t examples, std::size_t count)
       : width(n),

@@ -1,5 +1,5 @@
 // The kernels against double arithmetic, and every available level against the scalar one.
-#include "common/kernels/kernels.hpp"
+#include "common/train/kernels.hpp"
 
 #include <algorithm>
 #include <array>
@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/model/row_delta.hpp"
+#include "common/model/shard_rows.hpp"
 #include "tests/property/kernel_cases.hpp"
 #include "tests/property/property_seed.hpp"
 
@@ -157,12 +157,12 @@ TEST_CASE("kernels: rows' steps follow the second-moment rule", "[kernels]") {
   for (float& x : before) x = std::abs(x);
   before[3] = 0;   // a row's first step
   squares[5] = 0;  // a row without a gradient
-  const RmsRule rule{0.01F, 0.9F, 1.0F - 0.9F, kFirstShare, 1e-6F};
+  const RmsRule rule{0.01F, 0.9F, 1.0F - 0.9F, kFirstFraction, 1e-6F};
   auto reference_states = before;
   std::vector<float> reference(kRowsPerStep);
   scalar().rms_steps(rule, squares.data(), 48, reference_states.data(), reference.data());
   for (std::size_t i = 0; i < kRowsPerStep; ++i) {
-    const double share = i == 3 ? kFirstShare : 0.1;
+    const double share = i == 3 ? kFirstFraction : 0.1;
     const double state = 0.9 * before[i] + share * squares[i] / 48;
     REQUIRE(reference_states[i] == Approx(state).epsilon(1e-5));
     REQUIRE(reference[i] == Approx(-0.01 / (std::sqrt(state) + 1e-6)).epsilon(1e-4));

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/lsh/sim_hash.hpp"
+#include "common/train/sim_hash.hpp"
 #include "tests/property/property_seed.hpp"
 
 namespace gleaner {

@@ -8,9 +8,9 @@
 #include <string>
 
 #include "common/counter_random.hpp"
-#include "common/lsh/row_codes.hpp"
-#include "common/model/initial_weights.hpp"
 #include "common/model/run_plan.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/sim_hash.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/support/random_delta.hpp"
 #include "tests/unit/storage/check_result.hpp"

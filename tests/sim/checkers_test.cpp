@@ -1,7 +1,7 @@
 // Each checker says so when what it guards is broken: fed by hand with events that must not be.
 #include <catch2/catch.hpp>
 
-#include "schema/hidden_codes.hpp"
+#include "schema/quantized_batch.hpp"
 #include "schema/versions.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/sim/checkers/checker.hpp"
@@ -288,7 +288,7 @@ TEST_CASE("checkers: a replay log that grows beyond its rounds is seen", "[sim]"
   master.join_ann();
   ForwardDone done;
   const RunPlan plan(tiny_model());
-  auto codes = std::make_shared<HiddenCodes>(tiny_codes(plan, 0, tiny_model().hidden));
+  auto codes = std::make_shared<QuantizedActivations>(tiny_codes(plan, 0, tiny_model().hidden));
   done.packed = std::make_shared<const Bytes>(pack(*codes));
   done.positives.offsets.assign(codes->examples + std::size_t{1}, 0);
   done.codes = std::move(codes);

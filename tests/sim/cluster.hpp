@@ -14,8 +14,8 @@
 
 #include "common/model/model_config.hpp"
 #include "common/time.hpp"
-#include "master/core/events/core_config.hpp"
-#include "master/core/events/records.hpp"
+#include "master/core/core_config.hpp"
+#include "master/core/reports.hpp"
 #include "schema/messages.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "storage/run_store.hpp"

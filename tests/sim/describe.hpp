@@ -3,7 +3,7 @@
 
 #include <string>
 
-#include "master/core/events/events.hpp"
+#include "master/core/events.hpp"
 #include "volunteer/core/events.hpp"
 
 namespace gleaner::sim {

@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "master/access/access_book.hpp"
-#include "master/core/events/notices.hpp"
+#include "master/core/reports.hpp"
+#include "master/door/access_book.hpp"
 
 namespace gleaner::sim {
 

@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "master/tasks/going_back.hpp"
+#include "master/shell/checkpoint_policy.hpp"
 #include "schema/wire/codec.hpp"
 #include "tests/sim/describe.hpp"
 #include "tests/sim/network/sim_link.hpp"

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "master/runner/core_runner.hpp"
+#include "master/shell/core_runner.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/sim/faulty_store.hpp"
 #include "tests/sim/kept_out.hpp"

@@ -6,7 +6,7 @@
 #include <utility>
 #include <vector>
 
-#include "common/access/role.hpp"
+#include "common/access/standing.hpp"
 #include "common/counter_random.hpp"
 #include "tests/sim/checkers/checker.hpp"
 #include "tests/sim/cluster.hpp"

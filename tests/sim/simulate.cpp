@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "common/exit_code.hpp"
+#include "common/result.hpp"
 #include "common/time.hpp"
 #include "tests/sim/small_world.hpp"
 

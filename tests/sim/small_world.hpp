@@ -5,7 +5,7 @@
 #include <memory>
 #include <tuple>
 
-#include "common/dataset/packed_dataset.hpp"
+#include "common/data/packed_dataset.hpp"
 #include "tests/sim/cluster.hpp"
 #include "tests/sim/workload/real_workload.hpp"
 

@@ -6,9 +6,9 @@
 #include <stdexcept>
 #include <utility>
 
-#include "common/check.hpp"
-#include "schema/gradient.hpp"
+#include "common/result.hpp"
 #include "schema/input_parts.hpp"
+#include "schema/quantized_batch.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner {
@@ -189,7 +189,7 @@ void MasterDriver::settle_without_storage() {
 Event MasterDriver::answer(const ForwardTask& task) const {
   ForwardDone event;
   event.batch = task.batch;
-  auto codes = std::make_shared<HiddenCodes>(tiny_codes(plan_, task.batch, model_.hidden));
+  auto codes = std::make_shared<QuantizedActivations>(tiny_codes(plan_, task.batch, model_.hidden));
   event.packed = std::make_shared<const Bytes>(pack(*codes));
   // Example i has the one label i, wherever that is.
   event.positives.offsets.push_back(0);
@@ -233,7 +233,7 @@ Event MasterDriver::answer(const CommitInputTask& task) const {
 }
 
 Event MasterDriver::answer(const EvalForwardTask& task) const {
-  HiddenCodes codes;
+  QuantizedActivations codes;
   codes.examples = static_cast<std::uint32_t>(task.end - task.begin);
   codes.hidden = model_.hidden;
   codes.scales.resize(codes.examples, 1.0F);

@@ -4,8 +4,8 @@
 #include <cstdint>
 
 #include "common/counter_random.hpp"
-#include "common/model/row_delta.hpp"
 #include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
 
 namespace gleaner::test {
 

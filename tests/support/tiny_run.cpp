@@ -5,8 +5,8 @@
 #include <stdexcept>
 #include <utility>
 
-#include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 
@@ -38,8 +38,8 @@ CoreConfig tiny_core_config(const ModelConfig& model) {
   return config;
 }
 
-HiddenCodes tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidden) {
-  HiddenCodes codes;
+QuantizedActivations tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidden) {
+  QuantizedActivations codes;
   codes.examples = plan.examples_in(batch);
   codes.hidden = hidden;
   codes.scales.resize(codes.examples, 1.0F);
@@ -120,7 +120,7 @@ std::vector<Message> HonestVolunteer::reply(const TrainUnit& unit) {
   result.compute_us = compute_us_;
   std::vector<Message> commits;
   for (const UnitBatch& batch : unit.batches) {
-    const HiddenCodes codes = tiny_codes(plan_, batch.batch, hidden_);
+    const QuantizedActivations codes = tiny_codes(plan_, batch.batch, hidden_);
     BatchResult answer;
     answer.batch = batch.batch;
     rates_[batch.batch] = batch.output_rate;
@@ -154,7 +154,7 @@ std::vector<Message> HonestVolunteer::reply(const InputUnit& unit) {
   for (const InputStep& step : unit.steps) {
     if (step.kind != InputStep::Kind::kBackward) {
       const bool is_training = step.kind == InputStep::Kind::kForward;
-      PointsRequest request{is_training ? PointSet::kTraining : PointSet::kHeldOut, {}};
+      PointsRequest request{is_training ? PointSet::kTraining : PointSet::kTestSet, {}};
       request.points.resize(step.examples);
       std::iota(request.points.begin(), request.points.end(), step.index);
       if (is_training) request.points = plan_.points_of(step.index);
@@ -187,7 +187,7 @@ std::vector<Message> HonestVolunteer::reply(const InputUnit& unit) {
 }
 
 std::vector<Message> HonestVolunteer::reply(const EvalUnit& unit) {
-  const auto codes = unpack_hidden(*unit.hidden);
+  const auto codes = unpack_quantized(*unit.hidden);
   EvalResult result;
   result.unit = unit.unit;
   std::vector<std::uint32_t> neurons;

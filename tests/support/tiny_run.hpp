@@ -11,9 +11,9 @@
 #include "common/model/model_config.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
-#include "master/core/events/core_config.hpp"
-#include "schema/hidden_codes.hpp"
+#include "master/core/core_config.hpp"
 #include "schema/messages.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 
@@ -25,7 +25,7 @@ ModelConfig tiny_model();
 CoreConfig tiny_core_config(const ModelConfig& model = tiny_model());
 
 // Every unit on, so that a gradient has an entry for each.
-HiddenCodes tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidden);
+QuantizedActivations tiny_codes(const RunPlan& plan, BatchIndex batch, std::uint32_t hidden);
 
 // A shard's answer for a batch: every entry of its gradient. It comes again after 1,024 batches,
 // so that the sum over many shards stays within what a gradient can hold.

@@ -1,14 +1,14 @@
 #include <algorithm>
 
 #include "common/counter_random.hpp"
-#include "common/half.hpp"
-#include "common/model/row_delta.hpp"
-#include "schema/gradient.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/portable_math.hpp"
+#include "common/train/input_layer.hpp"
 #include "schema/input_parts.hpp"
+#include "schema/quantized_batch.hpp"
 #include "schema/wire/codec.hpp"
 #include "tools/bench/bench_loops.hpp"
 #include "tools/bench/bench_timing.hpp"
-#include "volunteer/train/input/hidden_coder.hpp"
 
 namespace gleaner {
 namespace {
@@ -17,7 +17,7 @@ constexpr std::uint32_t kCodecExamples = 256;
 constexpr std::uint32_t kCommitRows = 1024;
 
 struct Batch {
-  HiddenCodes codes;
+  QuantizedActivations codes;
   std::vector<std::int32_t> gradient;
 };
 
@@ -44,12 +44,12 @@ std::vector<BenchLine> bench_input_parts(const Batch& batch, const BenchShape& s
   for (const std::uint8_t code : batch.codes.codes) activations.push_back(0.01F * code);
   const Bytes packed = pack_activations(kCodecExamples, hidden, all, activations);
   const Bytes packed_gradient = pack_unit_gradient(batch.codes, batch.gradient, all);
-  HiddenCodes codes = batch.codes;
+  QuantizedActivations codes = batch.codes;
   std::vector<std::int32_t> gradient = batch.gradient;
   ModelConfig config;
   config.hidden = hidden;
   ThreadPool pool(1);
-  const HiddenCoder coder(config, pool);
+  const ActivationQuantizer coder(config, pool);
   bool is_good = true;
   std::vector<BenchLine> lines;
   const auto add = [&](const char* name, const auto& body) {
@@ -112,7 +112,7 @@ std::vector<BenchLine> bench_codec(const BenchShape& shape) {
     lines.push_back({name, "example", per_example(shape.budget, body), 0, ""});
   };
   add("pack hidden codes", [&] { is_good &= !pack(batch.codes).empty(); });
-  add("unpack hidden codes", [&] { is_good &= unpack_hidden(packed_codes).ok(); });
+  add("unpack hidden codes", [&] { is_good &= unpack_quantized(packed_codes).ok(); });
   add("pack a gradient", [&] { is_good &= !pack_gradient(batch.codes, batch.gradient).empty(); });
   add("add a packed gradient", [&] {
     sum.assign(sum.size(), 0);

@@ -7,8 +7,8 @@
 #include <filesystem>
 #include <memory>
 
-#include "common/exit_code.hpp"
 #include "common/limits.hpp"
+#include "common/result.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 

@@ -7,11 +7,11 @@
 #include <numeric>
 
 #include "common/counter_random.hpp"
-#include "common/kernels/aligned_vector.hpp"
-#include "common/kernels/kernels.hpp"
 #include "common/limits.hpp"
-#include "common/lsh/sim_hash.hpp"
 #include "common/model/model_config.hpp"
+#include "common/train/aligned_vector.hpp"
+#include "common/train/kernels.hpp"
+#include "common/train/sim_hash.hpp"
 #include "tools/bench/bench_loops.hpp"
 #include "tools/bench/bench_timing.hpp"
 
@@ -117,7 +117,7 @@ BenchLine bench_train(const Kernels& kernels, const MachinePeaks& peaks, const B
                     .logits = logits.data(),
                     .deltas = deltas.data(),
                     .gradients = gradients.data()};
-  const RmsRule rule{1e-6F, 0.999F, 1.0F - 0.999F, kFirstShare, 1e-8F};
+  const RmsRule rule{1e-6F, 0.999F, 1.0F - 0.999F, kFirstFraction, 1e-8F};
   const std::size_t blocks = rows.size() / kBlock;
   const double seconds = best_seconds(shape.budget, [&] {
     for (std::size_t block = 0; block < blocks; ++block) {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/model/initial_weights.hpp"
+#include "common/model/shard_rows.hpp"
 
 namespace gleaner {
 namespace {
@@ -15,8 +15,8 @@ constexpr std::uint32_t kClusters = 200;
 
 }  // namespace
 
-HiddenCodes clustered_codes(std::uint32_t hidden, std::uint32_t begin, std::uint32_t end) {
-  HiddenCodes codes{end - begin, hidden, std::vector<float>(end - begin, 0.01F), {}};
+QuantizedActivations clustered_codes(std::uint32_t hidden, std::uint32_t begin, std::uint32_t end) {
+  QuantizedActivations codes{end - begin, hidden, std::vector<float>(end - begin, 0.01F), {}};
   for (std::uint32_t e = begin; e < end; ++e) {
     Rng rng(e, Purpose::kTest);
     const std::uint64_t cluster = rng.next_below(kClusters);

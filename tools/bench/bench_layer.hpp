@@ -6,13 +6,13 @@
 #include <deque>
 #include <memory>
 
-#include "common/kernels/kernels.hpp"
-#include "common/lsh/sim_hash.hpp"
 #include "common/model/model_config.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/thread_pool.hpp"
-#include "schema/hidden_codes.hpp"
-#include "volunteer/train/output/output_layer.hpp"
+#include "common/train/kernels.hpp"
+#include "common/train/output_layer.hpp"
+#include "common/train/sim_hash.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 
@@ -22,7 +22,7 @@ inline constexpr std::uint32_t kBenchRowsPerBucket = 200;
 
 // ReLU-like codes around cluster centres, about half of them off, so that buckets are used as
 // unevenly as those of a trained layer. Of examples [begin, end).
-HiddenCodes clustered_codes(std::uint32_t hidden, std::uint32_t begin, std::uint32_t end);
+QuantizedActivations clustered_codes(std::uint32_t hidden, std::uint32_t begin, std::uint32_t end);
 
 // A layer of `rows` in 16 shards, with 1,000 active neurons an example.
 ModelConfig layer_of(std::uint32_t hidden, std::uint32_t rows, std::uint32_t batch_examples);

@@ -7,8 +7,8 @@
 #include <string>
 #include <vector>
 
-#include "common/kernels/kernels.hpp"
 #include "common/result.hpp"
+#include "common/train/kernels.hpp"
 #include "tools/bench/bench_peaks.hpp"
 
 namespace gleaner {

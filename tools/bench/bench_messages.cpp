@@ -18,8 +18,8 @@
 #include <utility>
 
 #include "common/counter_random.hpp"
-#include "common/net/tcp_link.hpp"
-#include "schema/gradient.hpp"
+#include "common/net/transports.hpp"
+#include "schema/quantized_batch.hpp"
 #include "schema/wire/codec.hpp"
 #include "tools/bench/bench_layer.hpp"
 #include "tools/bench/bench_loops.hpp"
@@ -35,7 +35,7 @@ constexpr std::uint32_t kExchangesMin = 40;
 constexpr double kExchangeSeconds = 2e-4;  // about, to fill a budget
 constexpr std::chrono::seconds kPatience{60};
 
-TrainUnit unit_of(const HiddenCodes& codes) {
+TrainUnit unit_of(const QuantizedActivations& codes) {
   TrainUnit unit;
   UnitBatch batch;
   batch.hidden = std::make_shared<const Bytes>(pack(codes));
@@ -47,7 +47,7 @@ TrainUnit unit_of(const HiddenCodes& codes) {
   return unit;
 }
 
-UnitResult result_of(const HiddenCodes& codes) {
+UnitResult result_of(const QuantizedActivations& codes) {
   UnitResult result;
   BatchResult batch;
   for (std::uint32_t s = 0; s < kShardsHeld; ++s) batch.shards.push_back({ShardId{s}, s, s, s});
@@ -140,7 +140,7 @@ struct Exchange {
 };
 
 Result<Exchange> time_exchange(const BenchShape& shape, std::uint32_t examples) {
-  const HiddenCodes codes = clustered_codes(shape.hidden, 0, examples);
+  const QuantizedActivations codes = clustered_codes(shape.hidden, 0, examples);
   End answering(result_of(codes));
   End asking(unit_of(codes));
   asio::error_code error;

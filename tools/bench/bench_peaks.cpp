@@ -8,9 +8,9 @@
 #include <cmath>
 
 #include "common/counter_random.hpp"
-#include "common/kernels/aligned_vector.hpp"
-#include "common/kernels/kernels.hpp"
 #include "common/limits.hpp"
+#include "common/train/aligned_vector.hpp"
+#include "common/train/kernels.hpp"
 #include "tools/bench/bench_timing.hpp"
 
 namespace gleaner {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/kernels/simd_level.hpp"
+#include "common/train/kernels.hpp"
 
 namespace gleaner {
 

@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "common/check.hpp"
+#include "common/result.hpp"
 #include "tools/bench/bench_layer.hpp"
 #include "tools/bench/one_process_run.hpp"
 #include "tools/dataset/make/dataset_synth_points.hpp"

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <vector>
 
-#include "common/kernels/kernels.hpp"
 #include "common/model/recipe.hpp"
+#include "common/train/kernels.hpp"
 #include "tools/bench/bench_loops.hpp"
 
 namespace gleaner {

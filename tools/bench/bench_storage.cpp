@@ -5,8 +5,8 @@
 #include <limits>
 
 #include "common/counter_random.hpp"
-#include "common/half.hpp"
-#include "common/model/row_delta.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/portable_math.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
 #include "tools/bench/bench_loops.hpp"

@@ -7,14 +7,14 @@
 #include <limits>
 
 #include "common/counter_random.hpp"
-#include "common/kernels/kernels.hpp"
 #include "common/thread_pool.hpp"
+#include "common/train/input_layer.hpp"
+#include "common/train/kernels.hpp"
+#include "common/train/output_shard.hpp"
 #include "tools/bench/bench_layer.hpp"
 #include "tools/bench/bench_loops.hpp"
 #include "tools/bench/bench_step.hpp"
 #include "tools/bench/bench_timing.hpp"
-#include "volunteer/train/input/input_layer.hpp"
-#include "volunteer/train/output/output_shard.hpp"
 
 namespace gleaner {
 namespace {
@@ -41,7 +41,7 @@ struct Pass {
 };
 
 Pass time_pass(BenchLayer& layer, std::uint32_t parts, double budget) {
-  std::deque<HiddenCodes> codes;
+  std::deque<QuantizedActivations> codes;
   std::vector<QueryBatch> batches;
   const std::uint32_t size = kTrainingExamples / parts;
   for (std::uint32_t b = 0; b < kBatches * parts; ++b) {
@@ -68,7 +68,7 @@ double without(const StepParts& known, const BenchLayer& layer, const Pass& pass
 double time_scan(BenchLayer& layer, double budget) {
   ModelConfig config = layer.config;
   config.active_cap = 1;
-  const HiddenCodes codes = clustered_codes(config.hidden, 0, 1);
+  const QuantizedActivations codes = clustered_codes(config.hidden, 0, 1);
   QueryBatch batch(config, &layer.sim_hash);
   batch.prepare(0, codes, layer.pool);
   ActiveSetChooser chooser(config);
@@ -94,7 +94,7 @@ double time_scan(BenchLayer& layer, double budget) {
 }
 
 double time_finish(const Kernels& kernels, const BenchShape& shape) {
-  const HiddenCodes codes = clustered_codes(shape.hidden, 0, kTrainingExamples);
+  const QuantizedActivations codes = clustered_codes(shape.hidden, 0, kTrainingExamples);
   AlignedVector<std::uint32_t> sums(codes.codes.size());
   std::vector<std::uint32_t> check(kCheckWords);
   return best_seconds(
@@ -194,7 +194,7 @@ std::vector<BenchLine> bench_input(const Kernels& kernels, const BenchShape& sha
   std::deque<InputBatch> batches;
   double entries = 0;
   for (std::uint32_t b = 0; b < kBatches; ++b) entries += batches.emplace_back(rng).entries;
-  std::vector<HiddenCodes> codes(kBatches);
+  std::vector<QuantizedActivations> codes(kBatches);
   const double forward = best_seconds(shape.budget, [&] {
     for (std::uint32_t b = 0; b < kBatches; ++b) codes[b] = layer.forward(batches[b].examples, b);
   });

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/time.hpp"
-#include "schema/gradient.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 namespace {

@@ -9,15 +9,15 @@
 #include <span>
 #include <vector>
 
-#include "common/dataset/packed_dataset.hpp"
-#include "common/kernels/kernels.hpp"
+#include "common/data/packed_dataset.hpp"
 #include "common/model/model_config.hpp"
-#include "common/model/schedule.hpp"
+#include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
-#include "volunteer/train/input/input_layer.hpp"
-#include "volunteer/train/output/shard_trainer.hpp"
+#include "common/train/input_layer.hpp"
+#include "common/train/kernels.hpp"
+#include "common/train/shard_trainer.hpp"
 
 namespace gleaner {
 
@@ -61,7 +61,7 @@ class OneProcessRun {
   }
 
   // As evaluation sees them.
-  [[nodiscard]] HiddenCodes hidden_codes(std::span<const ExampleView> examples) {
+  [[nodiscard]] QuantizedActivations hidden_codes(std::span<const ExampleView> examples) {
     return input_.forward(examples, std::nullopt);
   }
 
@@ -82,7 +82,7 @@ class OneProcessRun {
   struct InFlight {
     BatchIndex batch = 0;
     std::vector<ExampleView> examples;
-    HiddenCodes codes;
+    QuantizedActivations codes;
     std::vector<std::int32_t> gradient;
   };
 

@@ -5,8 +5,8 @@
 #include <initializer_list>
 #include <string>
 
-#include "common/dataset/atomic_file.hpp"
-#include "common/dataset/text_reader.hpp"
+#include "common/data/atomic_file.hpp"
+#include "common/data/text_reader.hpp"
 #include "common/result.hpp"
 #include "common/time.hpp"
 #include "tools/cli/report.hpp"

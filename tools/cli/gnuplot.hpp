@@ -4,7 +4,7 @@
 #include <string>
 #include <string_view>
 
-#include "common/dataset/atomic_file.hpp"
+#include "common/data/atomic_file.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

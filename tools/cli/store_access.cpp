@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "common/exit_code.hpp"
+#include "common/result.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/master_note.hpp"
 

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "common/result.hpp"
-#include "storage/model/open_to_read.hpp"
+#include "storage/keep/open_to_read.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/print_out.hpp"
 

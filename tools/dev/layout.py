@@ -1,98 +1,54 @@
 """The layout of the repository as rules, for tidy.py: how many files a folder holds, which folder may
-include which, and where third-party headers may be included. A new folder gets its line here."""
+include which, and where third-party headers may be included. Which folder may include which stands
+once, in CMake: `gleaner_library(NAME SOURCES ... LINK ...)` allows the folder of its sources those
+of the libraries that it links, and of the ones that these link."""
 
+import pathlib
 import re
 
-FOLDER_FILES_MAX = 30
-
+FOLDER_FILES_MAX = 45
 
 # ---- What may include what -----------------------------------------------------------------------
 
-# Folder -> folders whose headers it may include; the longest match of a path's folder counts.
-CORE_SEES = {"common", "common/access", "common/dataset", "common/kernels", "common/lsh", "common/model", "schema"}
-TRAIN = {"volunteer/train", "volunteer/train/input", "volunteer/train/output", "volunteer/train/wide"}
-SHELL_SEES = {"common/console", "common/net", "common/settings", "schema/wire"}
-INCLUDES = {
-    "common": {"common"},
-    "common/console": {"common", "common/console"},
-    "common/settings": {"common", "common/settings"},
-    "common/model": {"common", "common/model"},
-    "common/kernels": {"common", "common/kernels", "common/model"},
-    "common/lsh": {"common", "common/kernels", "common/lsh", "common/model"},
-    "common/dataset": {"common", "common/dataset"},
-    "common/words": {"common", "common/dataset", "common/words"},
-    "common/access": {"common", "common/access"},
-    "common/http": {"common", "common/http"},
-    "common/net": {"common", "common/access", "common/net"},
-    "schema": {"common", "common/access", "common/model", "schema"},
-    "schema/wire": {"common", "common/access", "common/model", "schema", "schema/wire"},
-    "storage/engine": {"common", "storage/engine"},
-    "storage": {"common", "common/access", "common/lsh", "common/model", "schema", "schema/wire", "storage",
-                "storage/engine"},
-    "storage/audit": {"common", "common/console", "common/lsh", "common/model", "schema",
-                      "storage", "storage/audit", "storage/engine"},
-    "storage/model": {"common", "common/console", "common/dataset", "common/model", "schema",
-                      "storage", "storage/engine", "storage/model"},
-    "volunteer/train": CORE_SEES | {"volunteer/train"},
-    "volunteer/train/input": CORE_SEES | {"volunteer/train", "volunteer/train/input"},
-    "volunteer/train/output": CORE_SEES | {"volunteer/train", "volunteer/train/output"},
-    "volunteer/train/wide": CORE_SEES | TRAIN,
-    "volunteer/core": CORE_SEES | {"volunteer/core"},
-    "volunteer/idle": {"common", "volunteer/idle"},
-    "volunteer/control": {"common", "common/access", "common/console", "common/dataset", "common/settings",
-                          "volunteer/control"},
-    "volunteer/page": {"common", "common/access", "common/http", "volunteer/page"},
-    "volunteer": CORE_SEES | SHELL_SEES | TRAIN | {"volunteer", "volunteer/control", "volunteer/core",
-                                                   "volunteer/idle", "volunteer/page"},
-    "master/config": {"common", "common/console", "common/model", "common/settings", "master/config",
-                      "master/console", "master/core/events", "schema"},
-    "master/access": {"common", "common/access", "master/access", "schema"},
-    "master/console": {"common", "common/console", "common/model", "master/console",
-                       "master/core/events", "schema"},
-    "master/entrance": {"common", "common/access", "common/console", "common/net", "master/access", "master/config",
-                        "master/console", "master/entrance", "schema", "volunteer"},
-    "master/http": {"common", "common/access", "common/console", "common/http", "common/model", "master/access", "master/console",
-                    "master/core/events", "master/http", "master/predict", "master/tasks", "schema", "schema/wire",
-                    "storage"},
-    "master/predict": CORE_SEES | TRAIN | {"common/words", "master/predict", "master/tasks", "storage", "storage/engine",
-                                           "storage/model"},
-    "master/tasks": CORE_SEES | {"master/console", "master/core/events", "master/tasks", "storage",
-                                 "storage/engine", "volunteer/train/input"},
-    "master/runner": CORE_SEES | SHELL_SEES | {"master/core", "master/core/events", "master/runner", "master/tasks"},
-    "master": CORE_SEES | SHELL_SEES | TRAIN | {
-        "storage", "storage/engine", "storage/model", "master", "master/access", "master/config",
-        "master/console", "master/core", "master/core/events", "master/entrance", "master/http", "master/predict",
-        "master/runner", "master/tasks", "volunteer", "volunteer/core"},
-    "tools": None,  # everything but tests
-    "tests": None,
-}
-# The rooms of the master's core, lowest first: each sees itself and those before it.
-CORE_ROOMS = ["events", "batches", "sessions", "placement", "audits", "rounds", "units", "view"]
-for count, room in enumerate(CORE_ROOMS, 1):
-    INCLUDES["master/core/" + room] = CORE_SEES | {"master/core/" + r for r in CORE_ROOMS[:count]}
-INCLUDES["master/core/events"] = INCLUDES["master/core/events"] | {"common/console"}  # levels of log lines
-INCLUDES["master/core"] = CORE_SEES | {"master/core"} | {"master/core/" + r for r in CORE_ROOMS}
-# The verbs of gleaner: each folder sees everything below tools, and these folders of tools.
-TOOLS_INCLUDE = {
-    "cli": set(),
-    "access": {"cli"},
-    "inspect": {"access", "cli"},
-    "verify": {"cli"},
-    "dataset/files": {"cli"},
-    "dataset/records": set(),
-    "dataset/make": {"cli", "dataset/files", "dataset/records"},
-    "dataset": {"cli", "dataset/files", "dataset/make"},
-    "predict": {"cli", "dataset", "dataset/files", "dataset/make"},
-    "bench": {"cli", "dataset/make"},
-    "plan": {"bench", "cli"},
-    "launch": {"access", "cli"},
-    "python": set(),
-}
-BELOW_TOOLS = set(INCLUDES) - {"tools", "tests"}
-for folder, others in TOOLS_INCLUDE.items():
-    INCLUDES["tools/" + folder] = BELOW_TOOLS | {"tools/" + other for other in others | {folder}}
+COMMAND = re.compile(r"\b(gleaner_library|add_library|add_executable|target_link_libraries)\s*\(\s*([\w-]+)([^)]*)\)")
+
+
+def walls(cmake_texts):
+    """Folder -> folders that it may include, from the texts of the CMake files by their paths."""
+    folders, links = {}, {}  # library -> folders of its sources; library -> what it links
+    for path, text in cmake_texts.items():
+        here = pathlib.PurePosixPath(path).parent
+        text = re.sub(r"#[^\n]*", "", text)
+        for command, name, rest in COMMAND.findall(text):
+            words = rest.split()
+            if command == "target_link_libraries":
+                links.setdefault(name, set()).update(words)
+                continue
+            if "LINK" in words:
+                links.setdefault(name, set()).update(words[words.index("LINK") + 1:])
+            for word in words:
+                if word.endswith((".cpp", ".capnp")) and "$" not in word:
+                    folders.setdefault(name, set()).add(str((here / word).parent))
+
+    def closure(name, seen):
+        for other in links.get(name, ()):
+            if other not in seen:
+                seen.add(other)
+                closure(other, seen)
+        return seen
+
+    allowed = {}
+    for name, own in folders.items():
+        for folder in own:
+            sees = allowed.setdefault(folder, {folder})
+            for other in closure(name, set()):
+                sees.update(folders.get(other, ()))
+    return allowed
+
+
 # Pure state machines and the training function: no clock, no thread, no file, no stream.
-PURE = ("master/core/", "volunteer/core/", "volunteer/train/")
+PURE = ("master/core/", "volunteer/core/", "common/train/")
+IMPURE = ("common/train/aligned_vector.cpp",)  # asks the kernel for large pages
 PURE_REFUSES = re.compile(
     r"(thread|mutex|condition_variable|shared_mutex|future|semaphore|fstream|iostream|filesystem"
     r"|ctime|unistd\.h|fcntl\.h|time\.h|sys/.*|nlohmann/.*|spdlog/.*)")
@@ -100,32 +56,27 @@ PURE_CALLS = re.compile(r"\b(monotonic_now|wall_seconds)\b(?=\s*\()")
 
 # Third-party header -> where it may be included. Tests may include anything.
 DOORS = [
-    (r"asio(/|\.hpp)", r"common/net/|master/[^/]*$|master/(entrance|keep|own)/|volunteer/[^/]*$|volunteer/control/|tools/", "common/net and shells"),
-    (r"(capnp|kj)/|.*\.capnp\.h$", r"schema/wire/[^/]*\.cpp$|schema/wire/wire\.hpp$", "schema/wire/*.cpp"),
-    (r"schema/wire/wire\.hpp$", r"schema/wire/[^/]*\.cpp$", "schema/wire/*.cpp"),
-    (r"rocksdb/", r"storage/rocks_backup\.cpp$|storage/engine/rocks_\w+\.cpp$|storage/engine/rocks_(bulk|files|options)\.hpp$",
-     "storage/engine/rocks_*.cpp, what only they include, and storage/rocks_backup.cpp"),
-    (r"storage/engine/rocks_(bulk|files|options)\.hpp$", r"storage/(engine/)?rocks_\w+\.[ch]pp$",
-     "storage/engine/rocks_*.cpp and storage/rocks_backup.cpp"),
-    (r"toml\+\+/", r"(.*/)?[^/]*(settings|config)[^/]*\.cpp$", "settings and config sources"),
-    (r"CLI/", r"(.*/)?[^/]*(settings|config|main)[^/]*\.cpp$|tools/.*\.cpp$",
-     "settings, config and main sources"),
-    (r"nlohmann/", r"(master|volunteer)/[^/]*$|(master/console|master/http|master/predict|volunteer/control)/.*\.cpp$|master/console/known_json\.hpp$|common/((console|words)/)?[^/]*\.cpp$|storage/.*\.cpp$|tools/",
-     "shells, tools, master/console/known_json.hpp, and sources in common and storage"),
+    (r"asio(/|\.hpp)", r"common/net/|master/([^/]*|shell/[^/]*)$|volunteer/([^/]*|lend/control_\w+\.[ch]pp)$|tools/",
+     "common/net and shells"),
+    (r"(capnp|kj)/|.*\.capnp\.h$|schema/wire/wire\.hpp$", r"schema/wire/([^/]*\.cpp|wire\.hpp)$", "schema/wire/*.cpp"),
+    (r"rocksdb/|storage/engine/rocks_(options|table_files)\.hpp$",
+     r"storage/keep/backup\.cpp$|storage/engine/rocks_\w+\.cpp$|storage/engine/rocks_(options|table_files)\.hpp$",
+     "storage/engine/rocks_* and storage/keep/backup.cpp"),
+    (r"toml\+\+/", r".*(settings|config)[^/]*\.cpp$", "settings and config sources"),
+    (r"CLI/", r".*(settings|config|main)[^/]*\.cpp$|tools/.*\.cpp$", "settings, config and main sources"),
+    (r"nlohmann/", r"(master|volunteer)/[^/]*$|(common|storage|master/see|volunteer/lend)/.*\.cpp$|master/see/known_json\.hpp$|tools/",
+     "shells, tools, master/see/known_json.hpp, and sources in common, storage, master/see and volunteer/lend"),
     (r"microhttpd\.h$", r"common/http/http_(calls\.hpp|\w+\.cpp)$", "common/http/http_*"),
-    (r"qrencode\.h$", r"master/http/qr_code\.cpp$", "master/http/qr_code.cpp"),
-    (r"prometheus/", r"master/http/.*\.cpp$", "sources in master/http"),
-    (r"spdlog/", r"(.*/)?[^/]*(log|main)[^/]*\.cpp$", "log and main sources"),
+    (r"qrencode\.h$|prometheus/", r"master/see/.*\.cpp$", "sources in master/see"),
+    (r"spdlog/", r".*(log|main)[^/]*\.cpp$", "log and main sources"),
     (r"openssl/", r"(common|storage)/.*\.cpp$", "sources in common and storage"),
-    (r"(zlib|zstd)\.h$", r"common/dataset/.*\.cpp$|storage/.*\.cpp$|schema/compact_lists\.cpp$",
-     "sources that compress"),
-    (r"xxhash\.h$", r"(common|schema|storage|volunteer/train)/.*\.(c|h)pp$",
-     "common, schema, storage and volunteer/train"),
-    (r"systemd/", r"volunteer/idle/bus_library\.hpp$|common/console/journal\.cpp$",
-     "volunteer/idle/bus_library.hpp and common/console/journal.cpp"),
-    (r"X11/", r"volunteer/control/.*\.cpp$", "sources in volunteer/control"),
+    (r"(zlib|zstd)\.h$", r"(common/data|storage)/.*\.cpp$|schema/compact_lists\.cpp$", "sources that compress"),
+    (r"xxhash\.h$", r"(common|schema|storage)/.*\.(c|h)pp$", "common, schema and storage"),
+    (r"systemd/", r"volunteer/lend/bus_library\.hpp$|common/console/output\.cpp$",
+     "volunteer/lend/bus_library.hpp and common/console/output.cpp"),
+    (r"X11/", r"volunteer/lend/session_helper\.cpp$", "volunteer/lend/session_helper.cpp"),
     (r"catch2/", r"tests/", "tests"),
-    (r"pybind11/", r"tools/python/module\.cpp$", "tools/python/module.cpp"),
-    (r".*intrin\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|.*/simd_level\.cpp$|tools/bench/bench_peaks\.cpp$",
-     "the kernels of one instruction set and the bench of peaks"),
+    (r"pybind11/", r"tools/python/\w+\.cpp$", "tools/python"),
+    (r".*intrin\.h$|cpuid\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|common/train/kernels\.cpp$|tools/\w+/\w*peaks\.cpp$",
+     "the kernels of one instruction set, what chooses among them, and the bench of peaks"),
 ]

@@ -11,10 +11,10 @@
 
 #include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
-#include "master/core/events/core_config.hpp"
+#include "common/train/input_trainer.hpp"
+#include "common/train/shard_trainer.hpp"
+#include "master/core/core_config.hpp"
 #include "tools/plan/plan_parts.hpp"
-#include "volunteer/train/input/input_trainer.hpp"
-#include "volunteer/train/output/shard_trainer.hpp"
 
 namespace gleaner {
 namespace {

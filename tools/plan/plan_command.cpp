@@ -9,9 +9,9 @@
 #include <optional>
 #include <string>
 
-#include "common/exit_code.hpp"
 #include "common/limits.hpp"
 #include "common/model/recipe.hpp"
+#include "common/result.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/plan/plan.hpp"
 #include "tools/plan/plan_costs.hpp"
@@ -29,7 +29,7 @@ struct PlanFlags {
       input_shards, epochs;
   Machines volunteers{.count = 2, .cores = 4, .mbit = 1000};
   Machines master{.count = 1, .cores = 4, .mbit = 1000};
-  double commit_share = kCommitShareUsual;
+  double commit_share = kCommitFractionUsual;
   double round_trip_ms = 1;
   bool is_one_machine = false;
   std::string input_layer = "master";

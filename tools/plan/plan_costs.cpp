@@ -9,8 +9,8 @@
 #include <nlohmann/json.hpp>
 #include <string_view>
 
-#include "common/kernels/simd_level.hpp"
 #include "common/limits.hpp"
+#include "common/train/kernels.hpp"
 #include "tools/bench/bench_step.hpp"
 #include "tools/plan/plan_parts.hpp"
 

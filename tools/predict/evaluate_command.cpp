@@ -10,21 +10,59 @@
 #include <string>
 #include <thread>
 
-#include "common/dataset/name_table.hpp"
-#include "common/dataset/packed_writer.hpp"
-#include "common/exit_code.hpp"
-#include "common/kernels/simd_level.hpp"
+#include "common/data/name_table.hpp"
+#include "common/data/packed_writer.hpp"
+#include "common/result.hpp"
 #include "common/time.hpp"
-#include "master/predict/stored_model.hpp"
-#include "master/predict/table_search.hpp"
+#include "common/train/kernels.hpp"
+#include "storage/infer/stored_model.hpp"
+#include "storage/infer/table_search.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/dataset/dataset_command.hpp"
-#include "tools/predict/predict_points.hpp"
-#include "tools/predict/quality.hpp"
+#include "tools/predict/predict_examples.hpp"
 
 namespace gleaner {
+namespace {
+
+double discount(std::size_t rank) {
+  return 1 / std::log2(static_cast<double>(rank) + 2);
+}
+
+}  // namespace
+
+void Quality::add(std::span<const std::uint32_t> labels, std::span<const std::uint32_t> ranked) {
+  if (labels.empty()) return;
+  sums_.add(labels, ranked);
+  ++points_;
+  for (const std::uint32_t label : labels) {
+    ++by_class_[static_cast<std::size_t>(classes_.of(label))].true_labels;
+  }
+  for (std::size_t d = 0; d < kDepths.size(); ++d) {
+    double gain = 0;
+    double best = 0;
+    std::size_t hits = 0;
+    for (std::size_t rank = 0; rank < kDepths[d]; ++rank) {
+      if (rank < labels.size()) best += discount(rank);
+      if (rank >= ranked.size() || !std::ranges::binary_search(labels, ranked[rank])) continue;
+      gain += discount(rank);
+      ++hits;
+      ++by_class_[static_cast<std::size_t>(classes_.of(ranked[rank]))].hits[d];
+    }
+    ndcg_[d] += gain / best;
+    recall_[d] += static_cast<double>(hits) / static_cast<double>(labels.size());
+  }
+}
+
+double Quality::ndcg(std::size_t depth) const {
+  return points_ == 0 ? -1 : ndcg_[depth] / static_cast<double>(points_);
+}
+
+double Quality::recall(std::size_t depth) const {
+  return points_ == 0 ? -1 : recall_[depth] / static_cast<double>(points_);
+}
+
 namespace {
 
 struct EvaluateFlags {
@@ -59,7 +97,7 @@ class Evaluation {
     if (tables != nullptr) ways_.push_back({"tables", Quality(propensities_, classes_)});
   }
 
-  Result<void> read(PredictPoints& points);
+  Result<void> read(PredictExamples& points);
   [[nodiscard]] Report report() const;
 
  private:
@@ -138,18 +176,18 @@ void Evaluation::compare(std::span<const ScoredLabel> exact,
   }
 }
 
-Result<void> Evaluation::read(PredictPoints& points) {
+Result<void> Evaluation::read(PredictExamples& points) {
   const bool normalise = model_.is_normalised() && !points.is_normalised();
   ProgressLine progress("Evaluating");
   std::uint64_t total = points.announced_points().value_or(0);
   if (flags_.points != 0) total = total == 0 ? flags_.points : std::min(total, flags_.points);
-  IndexedPoint point;
+  IndexedExample point;
   for (;;) {
     Result<bool> has_point = points.next(point);
     if (!has_point) return has_point.error();
     if (!*has_point || (flags_.points != 0 && point.index >= flags_.points)) break;
     batch_.push_back(std::move(point.point));
-    if (batch_.size() < kPointsAtOnce) continue;
+    if (batch_.size() < kExamplesAtOnce) continue;
     if (auto done = flush(normalise); !done) return done;
     progress.show(points_read_, total, "examples");
   }
@@ -230,7 +268,7 @@ Result<void> evaluate(const EvaluateFlags& flags) {
     auto its = check_name_files((*model)->run().identity().settings, folder.string());
     if (!its) return its;
   }
-  auto points = PredictPoints::open(flags.data, options, [] { return Result<void>(); });
+  auto points = PredictExamples::open(flags.data, options, [] { return Result<void>(); });
   if (!points) return points.error();
   if ((*points)->is_normalised() && !(*model)->is_normalised()) {
     return Error{ErrorCode::kInvalidData,

@@ -4,17 +4,365 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdio>
+#include <filesystem>
 #include <memory>
+#include <optional>
+#include <span>
 #include <string>
+#include <system_error>
+#include <thread>
+#include <tuple>
+#include <utility>
+#include <vector>
 
-#include "common/kernels/simd_level.hpp"
+#include "common/data/name_table.hpp"
+#include "common/data/packed_writer.hpp"
+#include "common/data/word_model.hpp"
 #include "common/limits.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/train/kernels.hpp"
+#include "storage/infer/predict_data.hpp"
+#include "storage/infer/stored_model.hpp"
+#include "storage/infer/table_search.hpp"
+#include "storage/keep/model_rows.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/dataset/dataset_command.hpp"
-#include "tools/predict/predict_run.hpp"
+#include "tools/predict/predict_examples.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr std::uint64_t kExamplesOfFolder = 5;
+constexpr const char* kTestFile = "test.txt";
+
+// Errors from within a store do not know where it lies.
+Error in_store(Error error, const std::string& folder) {
+  if (error.message.find(folder) == std::string::npos) {
+    error.message = fmt::format("{}: {}", folder, error.message);
+  }
+  return error;
+}
+
+Dimensions dimensions_of(const ModelConfig& config) {
+  return {config.features, config.labels};
+}
+
+Result<NameTable> load_names(const std::string& path) {
+  Result<NameTable> names = NameTable::load(path);
+  if (names || names.error().code != ErrorCode::kNotFound) return names;
+  return Error{ErrorCode::kInvalidData, names.error().message};
+}
+
+// The names in a file of a folder where they must be.
+Result<NameTable> required_names(const std::string& folder, const char* file,
+                                 std::optional<std::uint64_t> count, const char* of_what) {
+  const std::string path = (std::filesystem::path(folder) / file).string();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{} is missing: --data wants a folder made by 'gleaner dataset "
+                             "debian'; for another file of examples use --input",
+                             path)};
+  }
+  Result<NameTable> names = load_names(path);
+  if (!names || !count || names->size() == *count) return names;
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{} has {} names for {} {}: it is of another data set", path,
+                           names->size(), *count, of_what)};
+}
+
+// Names that happen to lie beside a file; those of another data set are left alone.
+Result<NameTable> companion_names(const std::string& path, const std::string& file,
+                                  std::optional<std::uint64_t> count) {
+  const std::string found = companion_path(path, file);
+  if (found.empty() || !count) return NameTable();
+  Result<NameTable> names = load_names(found);
+  if (!names || names->size() == *count) return names;
+  return NameTable();
+}
+
+// The input that the flags name: opened points and names for what is in them.
+struct Source {
+  std::unique_ptr<PredictExamples> points;
+  PredictNames names;
+  std::uint64_t choose = 0;  // 0: all
+};
+
+Result<Source> open_folder(const PredictFlags& flags, const ModelConfig& config,
+                           const TextOptions& options) {
+  const std::string path = (std::filesystem::path(flags.data) / kTestFile).string();
+  std::error_code error;
+  if (!std::filesystem::is_regular_file(path, error)) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{} is missing: --data wants a folder made by 'gleaner dataset "
+                             "debian'; for another file of examples use --input",
+                             path)};
+  }
+  auto points = PredictExamples::open(path, options, {});
+  if (!points) return points.error();
+  const std::optional<Dimensions> announced = (*points)->announced();
+  if (announced && *announced != dimensions_of(config)) {
+    return Error{
+        ErrorCode::kInvalidData,
+        fmt::format("{} is of {} features and {} labels, the model of {} and {}: it is "
+                    "not the data set that this run learns from",
+                    path, announced->features, announced->labels, config.features, config.labels)};
+  }
+  Source source;
+  source.choose = flags.examples > 0 ? flags.examples : kExamplesOfFolder;
+  const auto load = [&](const char* file, std::optional<std::uint64_t> count, const char* of_what,
+                        NameTable& names) -> Result<void> {
+    Result<NameTable> loaded = required_names(flags.data, file, count, of_what);
+    if (!loaded) return loaded.error();
+    names = std::move(*loaded);
+    return {};
+  };
+  auto loaded = load("labels.txt", config.labels, "labels", source.names.labels);
+  if (loaded) {
+    loaded = load("features.txt", config.features, "features", source.names.features);
+  }
+  if (loaded) {
+    loaded = load("test.points.txt", (*points)->announced_points(), "points", source.names.points);
+  }
+  if (!loaded) return loaded.error();
+  source.points = std::move(*points);
+  return source;
+}
+
+Result<Source> open_input(const PredictFlags& flags, const ModelConfig& config,
+                          const TextOptions& options, std::function<Result<void>()> before_wait) {
+  auto points = PredictExamples::open(flags.input, options, std::move(before_wait));
+  if (!points) return points.error();
+  Source source;
+  source.choose = flags.examples;
+  if (flags.input != kStandardInput) {
+    const std::string stem = std::filesystem::path(flags.input).stem().string();
+    auto labels = companion_names(flags.input, "labels.txt", config.labels);
+    if (!labels) return labels.error();
+    auto features = companion_names(flags.input, "features.txt", config.features);
+    if (!features) return features.error();
+    auto names = companion_names(flags.input, stem + ".points.txt", (*points)->announced_points());
+    if (!names) return names.error();
+    source.names = {std::move(*labels), std::move(*features), std::move(*names)};
+  }
+  source.points = std::move(*points);
+  return source;
+}
+
+Result<Source> open_texts(const PredictFlags& flags, const RunIdentity& run,
+                          std::function<Result<void>()> before_wait) {
+  const Result<PredictData> data = PredictData::open_names(flags.text, run);
+  if (!data) return data.error();
+  if (data->words() == nullptr) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{}: words.json is missing: texts can be read for data sets that "
+                             "'gleaner dataset debian' or 'gleaner dataset convert --text' made, "
+                             "and for models that carry the words of one (gleaner export --data)",
+                             flags.text)};
+  }
+  if (!data->words()->icu.empty() && data->words()->icu != icu_version()) {
+    fmt::print(
+        stderr,
+        "gleaner: {} was made with the dictionaries of ICU {}, and these are of ICU {}: words "
+        "of scripts without spaces may differ\n",
+        flags.text, data->words()->icu, icu_version());
+  }
+  auto points = PredictExamples::open_texts(flags.input.empty() ? kStandardInput : flags.input,
+                                            *data->words(), std::move(before_wait));
+  if (!points) return points.error();
+  Source source;
+  source.names = data->names();
+  source.points = std::move(*points);
+  return source;
+}
+
+// The names that --labels gives, which must be those of the model.
+Result<void> name_labels(const PredictFlags& flags, const RunIdentity& run, PredictNames& names) {
+  if (flags.labels.empty()) return {};
+  Result<NameTable> loaded = label_names_of(run, flags.labels);
+  if (!loaded) return loaded.error();
+  names.labels = std::move(*loaded);
+  return {};
+}
+
+// Refuses names and words that are not those with which the run learned, wherever they lie.
+Result<void> check_names(const PredictFlags& flags, const RunIdentity& run) {
+  if (!flags.text.empty()) return {};  // PredictData does
+  if (!flags.data.empty()) return check_name_files(run.settings, flags.data);
+  if (flags.input == kStandardInput) return {};
+  return check_name_files(run.settings, std::filesystem::path(flags.input).parent_path().string());
+}
+
+// Points on their way through the model and out, a batch at a time.
+class Predictor {
+ public:
+  Predictor(const PredictFlags& flags, StoredModel& model, const PredictLayout& layout,
+            const PrintText& print, TableSearch* tables)
+      : flags_(flags), model_(model), layout_(layout), print_(print), tables_(tables) {}
+
+  // Tells what is known once the points are open. Must come before the first point.
+  void begin(const Source& source) {
+    names_ = &source.names;
+    normalise_ = model_.is_normalised() && !source.points->is_normalised();
+  }
+
+  Result<void> add(IndexedExample point) {
+    batch_.push_back({point.index, std::move(point.point), false, {}, std::move(point.name)});
+    return batch_.size() == kExamplesAtOnce ? flush() : Result<void>();
+  }
+
+  // Predicts and prints what was added since the last time.
+  Result<void> flush();
+
+  [[nodiscard]] const PredictTally& tally() const { return tally_; }
+
+ private:
+  [[nodiscard]] Result<void> print_header();
+
+  const PredictFlags& flags_;
+  StoredModel& model_;
+  const PredictLayout& layout_;
+  const PrintText& print_;
+  TableSearch* const tables_;  // null: every neuron is scored
+  const PredictNames* names_ = nullptr;
+  bool normalise_ = false;
+  bool has_header_ = false;
+  std::vector<Prediction> batch_;
+  PredictTally tally_;
+};
+
+Result<void> Predictor::print_header() {
+  if (has_header_ || flags_.json) return {};
+  has_header_ = true;
+  const RunPlan plan(model_.config());
+  return print_(fmt::format("Checkpoint {} of {}; {} is a label that the example really has.\n\n",
+                            grouped(model_.checkpoint()), grouped(plan.round_count()),
+                            true_mark(layout_.style)));
+}
+
+Result<void> Predictor::flush() {
+  if (batch_.empty()) return {};
+  std::vector<std::vector<float>> values;
+  std::vector<ExampleView> examples;
+  for (const Prediction& prediction : batch_) {
+    values.push_back(prediction.point.values);
+    if (normalise_) normalize_row(values.back());
+    examples.push_back({prediction.point.labels, prediction.point.features, values.back()});
+  }
+  Result<std::vector<ScoredLabel>> best = tables_ == nullptr
+                                              ? model_.top(examples, flags_.top_k)
+                                              : tables_->top(model_.encode(examples), flags_.top_k);
+  if (!best) return in_store(best.error(), flags_.store);
+  if (auto printed = print_header(); !printed) return printed;
+  const std::size_t width = model_.entries(flags_.top_k);
+  std::string text;
+  for (std::size_t i = 0; i < batch_.size(); ++i) {
+    Prediction& prediction = batch_[i];
+    prediction.predicted = predicted_labels(
+        std::span<const ScoredLabel>(*best).subspan(i * width, width), prediction.point.labels);
+    for (PredictedLabel& predicted : prediction.predicted) {
+      if (!flags_.why) break;
+      predicted.why = model_.why(examples[i], predicted.label, kContributionsShown);
+    }
+    tally_.add(prediction);
+    text += flags_.json ? prediction_json(prediction, *names_)
+                        : prediction_text(prediction, *names_, layout_);
+  }
+  batch_.clear();
+  return print_(text);
+}
+
+Result<void> predict_all(const PredictFlags& flags, Source& source, Predictor& predictor) {
+  std::optional<ProgressLine> progress;
+  if (flags.show_progress) progress.emplace("Predicting for");
+  IndexedExample point;
+  for (;;) {
+    Result<bool> has_point = source.points->next(point);
+    if (!has_point) return has_point.error();
+    if (!*has_point) return predictor.flush();
+    const std::uint64_t done = point.index + 1;
+    if (auto added = predictor.add(std::move(point)); !added) return added;
+    if (progress) progress->show(done, source.points->announced_points().value_or(0), "examples");
+  }
+}
+
+Result<void> predict_chosen(const PredictFlags& flags, Source& source, Predictor& predictor) {
+  Result<std::vector<IndexedExample>> chosen =
+      choose_examples(*source.points, source.choose, flags.seed);
+  if (!chosen) return chosen.error();
+  if (chosen->empty()) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("no example of {} has labels, and --examples chooses among those that "
+                             "have; leave it out to predict for all",
+                             flags.data.empty() ? flags.input : flags.data)};
+  }
+  for (IndexedExample& point : *chosen) {
+    if (auto added = predictor.add(std::move(point)); !added) return added;
+  }
+  return predictor.flush();
+}
+
+Result<void> check_flags(const PredictFlags& flags) {
+  if (!flags.text.empty()) {
+    if (flags.data.empty() && flags.examples == 0) return {};
+    return Error{ErrorCode::kInvalidArgument,
+                 "--text goes without --data and --examples: each line of --input, or of standard "
+                 "input, is predicted for"};
+  }
+  if (flags.data.empty() == flags.input.empty()) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "give either --data (a folder of 'gleaner dataset debian' or 'convert --text'), "
+                 "--input (a file of examples, or - for standard input) or --text (a folder, for "
+                 "lines of text)"};
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> run,
+                         const PredictLayout& layout, const PrintText& print) {
+  if (auto usable = check_flags(flags); !usable) return usable;
+  ThreadPool pool(flags.threads > 0 ? flags.threads
+                                    : std::max(1U, std::thread::hardware_concurrency()));
+  auto model = StoredModel::open(std::move(run), pool);
+  if (!model) return in_store(model.error(), flags.store);
+  const ModelConfig& config = (*model)->config();
+  TextOptions options = flags.read.text_options();
+  options.limits = dimensions_of(config);
+  options.limits_name = "the model in " + flags.store;
+
+  std::unique_ptr<TableSearch> tables;
+  if (flags.candidates != 0) {
+    auto opened = TableSearch::open(**model, flags.candidates);
+    if (!opened) return in_store(opened.error(), flags.store);
+    tables = std::move(*opened);
+  }
+  const RunIdentity& identity = (*model)->run().identity();
+  if (auto its = check_names(flags, identity); !its) return its;
+  Predictor predictor(flags, **model, layout, print, tables.get());
+  const auto flush = [&predictor] { return predictor.flush(); };
+  Result<Source> source = !flags.text.empty()  ? open_texts(flags, identity, flush)
+                          : flags.data.empty() ? open_input(flags, config, options, flush)
+                                               : open_folder(flags, config, options);
+  if (!source) return source.error();
+  if (auto named = name_labels(flags, identity, source->names); !named) return named;
+  if (source->points->is_normalised() && !(*model)->is_normalised()) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("the rows of {} are normalised, but this run trained on rows as they "
+                             "are; use the text file, or one packed with --no-normalize",
+                             flags.input)};
+  }
+  predictor.begin(*source);
+  const Result<void> done = source->choose > 0 ? predict_chosen(flags, *source, predictor)
+                                               : predict_all(flags, *source, predictor);
+  if (!done) return done;
+  const std::string tally = tally_text(predictor.tally());
+  return flags.json || tally.empty() ? Result<void>() : print(tally);
+}
+
 namespace {
 
 constexpr std::uint32_t kThreadsMax = 1024;

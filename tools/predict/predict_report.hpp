@@ -5,7 +5,7 @@
 #include <string>
 
 #include "common/console/terminal.hpp"
-#include "master/predict/prediction.hpp"
+#include "storage/infer/prediction.hpp"
 
 namespace gleaner {
 

@@ -4,8 +4,8 @@
 
 #include <algorithm>
 
+#include "common/access/addresses.hpp"
 #include "common/access/key_pair.hpp"
-#include "common/access/page_key.hpp"
 #include "common/access/secret_file.hpp"
 #include "common/access/sha256.hpp"
 

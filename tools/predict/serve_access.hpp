@@ -8,9 +8,9 @@
 #include <string>
 #include <string_view>
 
-#include "common/access/invite_key.hpp"
+#include "common/access/standing.hpp"
 #include "common/host_port.hpp"
-#include "common/http/request_rules.hpp"
+#include "common/http/admission.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <chrono>
 #include <csignal>
 #include <cstdint>
 #include <cstdio>
@@ -18,21 +19,65 @@
 
 #include "common/host_port.hpp"
 #include "common/http/http_server.hpp"
-#include "common/http/page_asset_reply.hpp"
-#include "common/kernels/simd_level.hpp"
+#include "common/http/page_assets.hpp"
 #include "common/limits.hpp"
-#include "common/net/descriptors.hpp"
-#include "master/http/predict_api.hpp"
-#include "master/http/run_page_assets.hpp"
-#include "master/predict/predict_desk.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/net/connect.hpp"
+#include "common/train/kernels.hpp"
+#include "master/see/predict_api.hpp"
+#include "master/see/run_page_assets.hpp"
+#include "master/see/view_json.hpp"
 #include "storage/engine/store_folder.hpp"
+#include "storage/infer/predict_desk.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/predict/run_histories.hpp"
 #include "tools/predict/serve_access.hpp"
 #include "volunteer/config.hpp"
 
 namespace gleaner {
+namespace {
+
+constexpr Millis kAgeMax{10'000};
+constexpr std::size_t kPieces = 600;
+
+Result<std::string> read(const std::vector<std::string>& stores) {
+  std::vector<RunHistory> runs;
+  for (const std::string& store : stores) {
+    auto run = open_run_to_read(store);
+    if (!run) return name_folder(run.error(), store);
+    auto history = (*run)->history();
+    if (!history) return name_folder(history.error(), store);
+    RunHistory& one = runs.emplace_back();
+    one.name = store;
+    one.batches_per_epoch = RunPlan((*run)->identity().model).batches_per_epoch();
+    one.series.replace(*history);
+  }
+  return histories_json(runs, kPieces);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RunHistories>> RunHistories::open(std::vector<std::string> stores) {
+  std::unique_ptr<RunHistories> histories(new RunHistories(std::move(stores)));
+  auto first = read(histories->stores_);
+  if (!first) return first.error();
+  histories->json_ = std::make_shared<const std::string>(*std::move(first));
+  histories->read_at_ = monotonic_now();
+  return histories;
+}
+
+std::shared_ptr<const std::string> RunHistories::json(Instant now) {
+  if (next_.valid() && next_.wait_for(std::chrono::seconds(0)) == std::future_status::ready) {
+    // A store that cannot be read now, such as one that is being replaced, leaves what there was.
+    if (auto read = next_.get()) json_ = std::make_shared<const std::string>(*std::move(read));
+    read_at_ = now;
+  }
+  if (!next_.valid() && now - read_at_ > kAgeMax) {
+    next_ = std::async(std::launch::async, [this] { return read(stores_); });
+  }
+  return json_;
+}
+
 namespace {
 
 constexpr std::uint32_t kThreadsMax = 1024;

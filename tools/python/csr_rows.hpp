@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <span>
 
-#include "common/dataset/point.hpp"
+#include "common/data/point_parser.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

@@ -6,10 +6,9 @@
 #include <thread>
 #include <utility>
 
-#include "common/dataset/packed_writer.hpp"
-#include "common/kernels/simd_level.hpp"
-#include "storage/model/exported_run.hpp"
-#include "storage/model/open_to_read.hpp"
+#include "common/data/packed_writer.hpp"
+#include "common/train/kernels.hpp"
+#include "storage/keep/open_to_read.hpp"
 
 namespace gleaner {
 namespace {

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/result.hpp"
-#include "master/predict/answering_model.hpp"
-#include "master/predict/predict_data.hpp"
+#include "storage/infer/answering_model.hpp"
+#include "storage/infer/predict_data.hpp"
 #include "tools/python/csr_rows.hpp"
 
 namespace gleaner {

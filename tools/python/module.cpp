@@ -7,7 +7,7 @@
 #include <cstring>
 #include <utility>
 
-#include "common/dataset/packed_dataset.hpp"
+#include "common/data/packed_dataset.hpp"
 #include "tools/python/loaded_model.hpp"
 #include "tools/python/training_file.hpp"
 

@@ -7,9 +7,9 @@
 #include <string>
 #include <vector>
 
-#include "common/dataset/packed_writer.hpp"
+#include "common/data/packed_writer.hpp"
+#include "common/data/word_model.hpp"
 #include "common/result.hpp"
-#include "common/words/word_model.hpp"
 #include "tools/python/csr_rows.hpp"
 
 namespace gleaner {

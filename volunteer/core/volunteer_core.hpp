@@ -22,8 +22,8 @@
 #include <utility>
 #include <vector>
 
-#include "common/backoff.hpp"
 #include "common/limits.hpp"
+#include "common/rates.hpp"
 #include "common/time.hpp"
 #include "volunteer/core/events.hpp"
 

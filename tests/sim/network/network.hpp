@@ -18,7 +18,7 @@
 
 #include "common/bytes.hpp"
 #include "common/counter_random.hpp"
-#include "common/net/link.hpp"
+#include "common/net/shell_interfaces.hpp"
 #include "tests/sim/network/sim_clock.hpp"
 #include "tests/sim/network/sim_log.hpp"
 

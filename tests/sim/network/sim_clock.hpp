@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/net/clock_and_threads.hpp"
+#include "common/net/shell_interfaces.hpp"
 
 namespace gleaner::sim {
 

@@ -8,7 +8,7 @@
 #include <optional>
 #include <utility>
 
-#include "common/net/link.hpp"
+#include "common/net/shell_interfaces.hpp"
 #include "tests/sim/network/network.hpp"
 
 namespace gleaner::sim {

@@ -1,6 +1,4 @@
 // Whatever a stranger owes and withholds, others wait for it once, and not for long.
-#include "master/core/sessions/obligations.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cstdlib>
@@ -12,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+#include "master/core/session.hpp"
 #include "tests/sim/cluster.hpp"
 #include "tests/sim/sim_context.hpp"
 #include "tests/sim/small_world.hpp"

@@ -51,7 +51,8 @@ class CostedMaster : public MasterTasks {
     if (const auto* forward = std::get_if<ForwardTask>(&task)) {
       ForwardDone done;
       done.batch = forward->batch;
-      auto codes = std::make_shared<HiddenCodes>(tiny_codes(plan_, forward->batch, model_.hidden));
+      auto codes =
+          std::make_shared<QuantizedActivations>(tiny_codes(plan_, forward->batch, model_.hidden));
       done.packed = std::make_shared<const Bytes>(gleaner::pack(*codes));
       done.positives.offsets.resize(codes->examples + std::size_t{1});
       done.codes = std::move(codes);

@@ -7,9 +7,9 @@
 #include <set>
 #include <string>
 
-#include "common/check.hpp"
 #include "common/counter_random.hpp"
-#include "common/dataset/packed_writer.hpp"
+#include "common/data/packed_writer.hpp"
+#include "common/result.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <memory>
 
-#include "common/dataset/packed_dataset.hpp"
+#include "common/data/packed_dataset.hpp"
 
 namespace gleaner {
 

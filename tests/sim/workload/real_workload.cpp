@@ -3,10 +3,10 @@
 #include <optional>
 #include <utility>
 
-#include "master/tasks/persister.hpp"
-#include "master/tasks/resume_point.hpp"
-#include "master/tasks/worker.hpp"
-#include "storage/model/wide_start.hpp"
+#include "master/shell/resume_point.hpp"
+#include "master/shell/storage_tasks.hpp"
+#include "master/shell/worker.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "storage/run_store.hpp"
 #include "volunteer/executor.hpp"
 

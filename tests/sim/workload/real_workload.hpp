@@ -1,7 +1,7 @@
 // The real worker, persister, store and executor; messages cross the network as bytes.
 #pragma once
 
-#include "common/dataset/packed_dataset.hpp"
+#include "common/data/packed_dataset.hpp"
 #include "common/thread_pool.hpp"
 #include "tests/sim/workload/workload.hpp"
 

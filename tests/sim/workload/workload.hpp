@@ -12,8 +12,8 @@
 #include "common/bytes.hpp"
 #include "common/model/model_config.hpp"
 #include "common/time.hpp"
-#include "master/core/events/core_config.hpp"
-#include "master/core/events/events.hpp"
+#include "master/core/core_config.hpp"
+#include "master/core/events.hpp"
 #include "storage/engine/store.hpp"
 #include "volunteer/core/events.hpp"
 

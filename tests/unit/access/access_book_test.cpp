@@ -1,12 +1,10 @@
-#include "master/access/access_book.hpp"
+#include "master/door/access_book.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>
 
 #include "common/limits.hpp"
-#include "master/access/access_verbs.hpp"
-#include "master/access/aggregates.hpp"
-#include "master/access/page_access.hpp"
+#include "master/see/readers.hpp"
 
 namespace gleaner {
 namespace {

@@ -4,12 +4,11 @@
 #include <string>
 #include <vector>
 
-#include "common/access/base32.hpp"
-#include "common/access/hide_secrets.hpp"
+#include "common/access/addresses.hpp"
 #include "common/access/key_pair.hpp"
-#include "common/access/master_address.hpp"
+#include "common/bytes.hpp"
 #include "common/counter_random.hpp"
-#include "common/settings/duration.hpp"
+#include "common/settings/settings_value.hpp"
 
 namespace gleaner {
 namespace {

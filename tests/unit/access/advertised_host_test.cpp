@@ -1,11 +1,9 @@
 // The host that join lines name, and the remarks on it.
-#include "master/entrance/advertised_host.hpp"
+#include "master/door/advertised_host.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
-
-#include "master/entrance/own_addresses.hpp"
 
 namespace gleaner {
 namespace {
@@ -74,7 +72,7 @@ TEST_CASE("advertised host: what was chosen is taken, and checked in words", "[a
 }
 
 TEST_CASE("advertised host: this machine's own addresses lead elsewhere than back", "[access]") {
-  for (const std::string& address : own_addresses()) {
+  for (const std::string& address : machine_addresses()) {
     INFO(address);
     CHECK(is_numeric(address));
     CHECK_FALSE(is_loopback(address));

@@ -1,10 +1,10 @@
-#include "master/access/gate.hpp"
+#include "master/door/gate.hpp"
 
 #include <catch2/catch.hpp>
 #include <memory>
 #include <string>
 
-#include "common/access/master_address.hpp"
+#include "common/access/addresses.hpp"
 #include "schema/versions.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 

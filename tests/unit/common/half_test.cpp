@@ -1,8 +1,8 @@
-#include "common/half.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
+
+#include "common/portable_math.hpp"
 
 namespace gleaner {
 

@@ -1,6 +1,6 @@
-#include "common/console/journal.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "common/console/output.hpp"
 
 namespace gleaner {
 

@@ -1,6 +1,6 @@
-#include "common/console/log_throttle.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "common/console/log.hpp"
 
 namespace gleaner {
 namespace {

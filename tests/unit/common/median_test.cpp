@@ -1,9 +1,8 @@
-#include "common/median.hpp"
-
 #include <catch2/catch.hpp>
 #include <vector>
 
 #include "common/counter_random.hpp"
+#include "common/order_statistics.hpp"
 #include "tests/property/property_seed.hpp"
 
 namespace gleaner {

@@ -1,7 +1,7 @@
-#include "common/permutation.hpp"
-
 #include <catch2/catch.hpp>
 #include <vector>
+
+#include "common/counter_random.hpp"
 
 namespace gleaner {
 

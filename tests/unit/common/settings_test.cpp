@@ -7,8 +7,8 @@
 #include <cstring>
 #include <limits>
 
-#include "common/settings/did_you_mean.hpp"
 #include "common/settings/settings_flags.hpp"
+#include "common/settings/settings_value.hpp"
 
 namespace gleaner {
 namespace {

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "common/exit_code.hpp"
+#include "common/result.hpp"
 #include "common/time.hpp"
 #include "tests/support/captured_stream.hpp"
 

@@ -7,8 +7,6 @@
 #include <thread>
 #include <vector>
 
-#include "common/thread_priority.hpp"
-
 namespace gleaner {
 
 TEST_CASE("thread pool: every index is visited once, at any thread count", "[thread_pool]") {

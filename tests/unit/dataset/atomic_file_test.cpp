@@ -1,4 +1,4 @@
-#include "common/dataset/atomic_file.hpp"
+#include "common/data/atomic_file.hpp"
 
 #include "tests/unit/dataset/dataset_files.hpp"
 

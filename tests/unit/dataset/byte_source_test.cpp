@@ -1,4 +1,4 @@
-#include "common/dataset/byte_source.hpp"
+#include "common/data/byte_source.hpp"
 
 #include <sys/stat.h>
 

@@ -2,8 +2,8 @@
 
 #include <nlohmann/json.hpp>
 
-#include "common/dataset/open_or_pack.hpp"
-#include "common/dataset/point_writer.hpp"
+#include "common/data/open_or_pack.hpp"
+#include "common/data/point_writer.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
 #include "tools/dataset/files/dataset_split.hpp"

@@ -2,8 +2,8 @@
 #include <nlohmann/json.hpp>
 
 #include "common/console/terminal.hpp"
-#include "common/dataset/packed_dataset.hpp"
-#include "common/dataset/point_writer.hpp"
+#include "common/data/packed_dataset.hpp"
+#include "common/data/point_writer.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
 #include "tools/dataset/files/dataset_sample.hpp"

@@ -1,4 +1,4 @@
-#include "common/dataset/name_table.hpp"
+#include "common/data/name_table.hpp"
 
 #include "tests/unit/dataset/dataset_files.hpp"
 

@@ -1,4 +1,4 @@
-#include "common/dataset/centroids/nearest_centroids.hpp"
+#include "common/data/nearest_centroids.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "common/counter_random.hpp"
-#include "common/dataset/packed_writer.hpp"
+#include "common/data/packed_writer.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 
 namespace gleaner {

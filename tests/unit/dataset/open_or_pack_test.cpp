@@ -1,4 +1,4 @@
-#include "common/dataset/open_or_pack.hpp"
+#include "common/data/open_or_pack.hpp"
 
 #include <fcntl.h>
 #include <sys/stat.h>

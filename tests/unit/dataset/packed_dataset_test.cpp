@@ -1,4 +1,4 @@
-#include "common/dataset/packed_dataset.hpp"
+#include "common/data/packed_dataset.hpp"
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -7,8 +7,8 @@
 #include <cstring>
 
 #include "common/counter_random.hpp"
-#include "common/dataset/packed_format.hpp"
-#include "common/dataset/packed_writer.hpp"
+#include "common/data/packed_format.hpp"
+#include "common/data/packed_writer.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 
 namespace gleaner {

@@ -1,8 +1,8 @@
-#include "common/dataset/point_writer.hpp"
+#include "common/data/point_writer.hpp"
 
 #include <limits>
 
-#include "common/dataset/text_reader.hpp"
+#include "common/data/text_reader.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 
 namespace gleaner {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/dataset/text_reader.hpp"
+#include "common/data/text_reader.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tools/dataset/dataset_command.hpp"
 

@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 #include <thread>
 
-#include "common/words/text_encoding.hpp"
+#include "common/data/text_encoding.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
 #include "tools/dataset/records/tag_form.hpp"

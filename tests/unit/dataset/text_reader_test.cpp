@@ -1,4 +1,4 @@
-#include "common/dataset/text_reader.hpp"
+#include "common/data/text_reader.hpp"
 
 #include <limits>
 #include <vector>

@@ -1,11 +1,11 @@
 // Words of texts in any script.
-#include "common/words/word_rule.hpp"
+#include "common/data/word_rule.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
-#include "common/words/word_model.hpp"
+#include "common/data/word_model.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
 

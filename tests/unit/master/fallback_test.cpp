@@ -1,6 +1,6 @@
-#include "master/own/fallback.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "master/in_process_volunteers.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,5 +1,3 @@
-#include "master/tasks/metrics.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
@@ -7,6 +5,7 @@
 #include <set>
 
 #include "common/counter_random.hpp"
+#include "common/model/precision.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "master/console/progress_source.hpp"
+#include "master/see/progress_source.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -1,11 +1,10 @@
-#include "master/console/progress.hpp"
-
 #include <catch2/catch.hpp>
 #include <fstream>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "master/console/progress_json.hpp"
+#include "master/see/console.hpp"
+#include "master/see/progress_json.hpp"
 #include "tests/support/captured_stream.hpp"
 
 namespace gleaner {

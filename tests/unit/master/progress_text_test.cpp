@@ -1,4 +1,4 @@
-#include "master/console/progress_text.hpp"
+#include "master/see/progress_text.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,9 +1,8 @@
-#include "master/config/recipe_chosen.hpp"
-
 #include <catch2/catch.hpp>
 
-#include "master/console/progress_json.hpp"
-#include "master/console/progress_text.hpp"
+#include "master/run_data.hpp"
+#include "master/see/progress_json.hpp"
+#include "master/see/progress_text.hpp"
 
 namespace gleaner {
 namespace {

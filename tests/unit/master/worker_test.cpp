@@ -1,4 +1,4 @@
-#include "master/tasks/worker.hpp"
+#include "master/shell/worker.hpp"
 
 #include <unistd.h>
 
@@ -8,12 +8,12 @@
 #include <filesystem>
 #include <string>
 
-#include "common/dataset/packed_writer.hpp"
+#include "common/data/packed_writer.hpp"
 #include "common/limits.hpp"
-#include "schema/gradient.hpp"
+#include "common/train/input_layer.hpp"
 #include "schema/input_parts.hpp"
+#include "schema/quantized_batch.hpp"
 #include "tests/sim/workload/planted_data.hpp"
-#include "volunteer/train/input/input_layer.hpp"
 
 namespace gleaner {
 namespace {
@@ -134,9 +134,9 @@ TEST_CASE("worker: activations of volunteers make the codes that its own input l
 TEST_CASE("worker: held-out points that volunteers read and compute are those that it scores",
           "[worker]") {
   Bench bench;
-  const std::vector<Points> parts = bench.read(PointSet::kHeldOut, {0, 1, 2, 3, 4, 5, 6});
+  const std::vector<Points> parts = bench.read(PointSet::kTestSet, {0, 1, 2, 3, 4, 5, 6});
   REQUIRE(parts.size() == 1);
-  REQUIRE(parts[0].set == PointSet::kHeldOut);
+  REQUIRE(parts[0].set == PointSet::kTestSet);
   std::vector<ExampleView> examples;
   for (std::size_t i = 0; i < 7; ++i) examples.push_back(view_of(parts[0], i));
   const Event own = bench.owner.run(EvalForwardTask{0, 7});
@@ -196,7 +196,7 @@ TEST_CASE("worker: a gradient is cut into the parts of the input shards", "[work
   const auto& done = std::get<BackwardDone>(lent);
   REQUIRE(done.batch == 0);
   REQUIRE(done.packed.size() == 2);
-  HiddenCodes on{codes->examples, codes->hidden, {}, {}};
+  QuantizedActivations on{codes->examples, codes->hidden, {}, {}};
   on.codes.resize(gradient.size());
   std::vector<std::int32_t> parts(gradient.size());
   for (std::uint32_t i = 0; i < 2; ++i) {
@@ -286,11 +286,11 @@ TEST_CASE("worker: points beyond the end are refused, and the worker goes on", "
   };
   REQUIRE_THAT(refused(bench.lender, PointSet::kTraining, {0, 96}),
                Catch::Contains("there are 96"));
-  REQUIRE_THAT(refused(bench.lender, PointSet::kHeldOut, {40}), Catch::Contains("there are 40"));
+  REQUIRE_THAT(refused(bench.lender, PointSet::kTestSet, {40}), Catch::Contains("there are 40"));
   REQUIRE(bench.read(PointSet::kTraining, {95}).size() == 1);
-  REQUIRE(bench.read(PointSet::kHeldOut, {39}).size() == 1);
+  REQUIRE(bench.read(PointSet::kTestSet, {39}).size() == 1);
   Worker blind(bench.model, *bench.train, nullptr, bench.counts, bench.pool, true);
-  REQUIRE_THAT(refused(blind, PointSet::kHeldOut, {0}), Catch::Contains("there are 0"));
+  REQUIRE_THAT(refused(blind, PointSet::kTestSet, {0}), Catch::Contains("there are 0"));
 }
 
 }  // namespace gleaner

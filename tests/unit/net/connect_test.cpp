@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "common/net/tokens.hpp"
+#include "common/net/task_group.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 
 namespace gleaner {

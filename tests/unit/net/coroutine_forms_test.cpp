@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "common/net/tokens.hpp"
+#include "common/net/task_group.hpp"
 #include "common/result.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 

@@ -1,7 +1,6 @@
-#include "common/net/frame_budget.hpp"
-
 #include <catch2/catch.hpp>
 
+#include "common/net/frame.hpp"
 #include "tests/unit/net/socket_reader.hpp"
 
 namespace gleaner {

@@ -7,7 +7,6 @@
 #include <vector>
 
 #include "common/net/task_group.hpp"
-#include "common/net/tokens.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 #include "tests/unit/net/socket_reader.hpp"
 

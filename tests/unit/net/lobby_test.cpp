@@ -11,7 +11,6 @@
 #include <vector>
 
 #include "common/net/connect.hpp"
-#include "common/net/descriptors.hpp"
 #include "tests/support/no_descriptors_left.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 

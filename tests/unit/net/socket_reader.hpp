@@ -9,7 +9,6 @@
 
 #include "common/net/framed_socket.hpp"
 #include "common/net/task_group.hpp"
-#include "common/net/tokens.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 
 namespace gleaner {

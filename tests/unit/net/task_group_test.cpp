@@ -7,7 +7,6 @@
 #include <stdexcept>
 #include <vector>
 
-#include "common/net/tokens.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 
 namespace gleaner {

@@ -1,5 +1,3 @@
-#include "common/net/tcp_link.hpp"
-
 #include <netinet/tcp.h>
 #include <sys/socket.h>
 
@@ -9,6 +7,7 @@
 #include <vector>
 
 #include "common/net/connect.hpp"
+#include "common/net/transports.hpp"
 #include "tests/support/watched_memory.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 

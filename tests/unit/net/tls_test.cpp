@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "common/net/lobby.hpp"
+#include "common/net/task_group.hpp"
 #include "common/net/tls_context.hpp"
-#include "common/net/tokens.hpp"
 #include "tests/unit/net/io_fixture.hpp"
 
 namespace gleaner {

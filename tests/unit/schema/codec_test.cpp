@@ -7,8 +7,8 @@
 #include <limits>
 
 #include "common/limits.hpp"
-#include "common/model/row_delta.hpp"
-#include "schema/hidden_codes.hpp"
+#include "common/model/shard_rows.hpp"
+#include "schema/quantized_batch.hpp"
 #include "tests/unit/schema/small_messages.hpp"
 
 namespace gleaner {

@@ -5,7 +5,6 @@
 
 #include "common/counter_random.hpp"
 #include "common/limits.hpp"
-#include "schema/malformed.hpp"
 
 namespace gleaner {
 namespace {

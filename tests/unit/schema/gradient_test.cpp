@@ -1,9 +1,8 @@
-#include "schema/gradient.hpp"
-
 #include <catch2/catch.hpp>
 #include <limits>
 
 #include "common/counter_random.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 namespace {
@@ -11,9 +10,10 @@ namespace {
 constexpr std::int32_t kMin = -(1 << (kGradientBits - 1));
 constexpr std::int32_t kMax = (1 << (kGradientBits - 1)) - 1;
 
-HiddenCodes codes_with(std::uint32_t examples, std::uint32_t hidden, std::uint64_t on_of_16) {
+QuantizedActivations codes_with(std::uint32_t examples, std::uint32_t hidden,
+                                std::uint64_t on_of_16) {
   Rng rng(hidden, Purpose::kTest, on_of_16);
-  HiddenCodes codes{examples, hidden, std::vector<float>(examples, 1.0F), {}};
+  QuantizedActivations codes{examples, hidden, std::vector<float>(examples, 1.0F), {}};
   for (std::size_t i = 0; i < std::size_t{examples} * hidden; ++i) {
     codes.codes.push_back(rng.chance(on_of_16, 16) ? 1 : 0);
   }
@@ -21,7 +21,7 @@ HiddenCodes codes_with(std::uint32_t examples, std::uint32_t hidden, std::uint64
 }
 
 // Entries of up to `bits` bits with their sign, also where the unit is off.
-std::vector<std::int32_t> gradient_for(const HiddenCodes& codes, unsigned bits) {
+std::vector<std::int32_t> gradient_for(const QuantizedActivations& codes, unsigned bits) {
   Rng rng(codes.codes.size(), Purpose::kTest, bits);
   std::vector<std::int32_t> gradient(codes.codes.size());
   for (auto& entry : gradient) {
@@ -30,21 +30,22 @@ std::vector<std::int32_t> gradient_for(const HiddenCodes& codes, unsigned bits) 
   return gradient;
 }
 
-std::vector<std::int32_t> masked(const HiddenCodes& codes, std::vector<std::int32_t> gradient) {
+std::vector<std::int32_t> masked(const QuantizedActivations& codes,
+                                 std::vector<std::int32_t> gradient) {
   for (std::size_t i = 0; i < gradient.size(); ++i) {
     if (codes.codes[i] == 0) gradient[i] = 0;
   }
   return gradient;
 }
 
-bool is_refused(const HiddenCodes& codes, const Bytes& packed) {
+bool is_refused(const QuantizedActivations& codes, const Bytes& packed) {
   std::vector<std::int32_t> sum(codes.codes.size());
   const auto added = add_gradient(codes, packed, sum);
   return !added.ok() && added.error().code == ErrorCode::kProtocol;
 }
 
-HiddenCodes one_example(std::size_t units_on) {
-  HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
+QuantizedActivations one_example(std::size_t units_on) {
+  QuantizedActivations codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
   for (std::size_t i = 0; i < units_on; ++i) codes.codes[i] = 1;
   return codes;
 }
@@ -54,7 +55,7 @@ HiddenCodes one_example(std::size_t units_on) {
 TEST_CASE("gradient: what is added is what was packed, at every width", "[gradient]") {
   for (unsigned bits = 0; bits <= unsigned{kGradientBits}; ++bits) {
     for (const std::uint32_t hidden : {16u, 80u, 128u}) {
-      const HiddenCodes codes = codes_with(5, hidden, 8);
+      const QuantizedActivations codes = codes_with(5, hidden, 8);
       const auto gradient = gradient_for(codes, bits);
       std::vector<std::int32_t> sum(gradient.size());
       REQUIRE(add_gradient(codes, pack_gradient(codes, gradient), sum).ok());
@@ -65,7 +66,7 @@ TEST_CASE("gradient: what is added is what was packed, at every width", "[gradie
 
 TEST_CASE("gradient: all units off or on, with extreme entries", "[gradient]") {
   for (const std::uint64_t on : {0u, 16u}) {
-    const HiddenCodes codes = codes_with(3, 64, on);
+    const QuantizedActivations codes = codes_with(3, 64, on);
     auto gradient = gradient_for(codes, 9);
     gradient[0] = kMin;
     gradient[1] = kMax;
@@ -76,7 +77,7 @@ TEST_CASE("gradient: all units off or on, with extreme entries", "[gradient]") {
 }
 
 TEST_CASE("gradient: sums do not depend on grouping or order", "[gradient]") {
-  const HiddenCodes codes = codes_with(4, 32, 8);
+  const QuantizedActivations codes = codes_with(4, 32, 8);
   const Bytes a = pack_gradient(codes, gradient_for(codes, 10));
   const Bytes b = pack_gradient(codes, gradient_for(codes, 20));
   std::vector<std::int32_t> ab(codes.codes.size());
@@ -90,7 +91,7 @@ TEST_CASE("gradient: sums do not depend on grouping or order", "[gradient]") {
 }
 
 TEST_CASE("gradient: each example takes the width its largest entry needs", "[gradient]") {
-  const HiddenCodes codes = one_example(8);
+  const QuantizedActivations codes = one_example(8);
   std::vector<std::int32_t> gradient(16);
   REQUIRE(pack_gradient(codes, gradient).size() == 1);  // all zero: the width alone
   gradient[2] = -64;                                    // 7 bits with its sign
@@ -102,7 +103,7 @@ TEST_CASE("gradient: each example takes the width its largest entry needs", "[gr
 }
 
 TEST_CASE("gradient: the format's bytes are pinned", "[gradient]") {
-  const HiddenCodes codes = one_example(3);
+  const QuantizedActivations codes = one_example(3);
   std::vector<std::int32_t> gradient(16);
   gradient[0] = -1;  // 1
   gradient[1] = 2;   // 4
@@ -111,7 +112,7 @@ TEST_CASE("gradient: the format's bytes are pinned", "[gradient]") {
 }
 
 TEST_CASE("gradient: truncations and trailing bytes are refused", "[gradient]") {
-  const HiddenCodes codes = codes_with(3, 48, 8);
+  const QuantizedActivations codes = codes_with(3, 48, 8);
   Bytes packed = pack_gradient(codes, gradient_for(codes, 13));
   for (std::size_t size = 0; size < packed.size(); ++size) {
     REQUIRE(is_refused(codes, Bytes(packed.begin(), packed.begin() + static_cast<long>(size))));
@@ -121,7 +122,7 @@ TEST_CASE("gradient: truncations and trailing bytes are refused", "[gradient]") 
 }
 
 TEST_CASE("gradient: what pack_gradient cannot have written is refused", "[gradient]") {
-  const HiddenCodes codes = one_example(3);
+  const QuantizedActivations codes = one_example(3);
   REQUIRE(is_refused(codes, {27, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}));  // width
   REQUIRE(is_refused(codes, {3, 0b01001001, 0b0}));                   // one bit would do
   REQUIRE(is_refused(codes, {1, 0}));                                 // none would do
@@ -132,7 +133,7 @@ TEST_CASE("gradient: what pack_gradient cannot have written is refused", "[gradi
 
 TEST_CASE("gradient: of a wrong size nothing is added, in another encoding all of it",
           "[gradient]") {
-  const HiddenCodes codes = one_example(3);
+  const QuantizedActivations codes = one_example(3);
   REQUIRE(count_units_on(codes) == std::vector<std::uint32_t>{3});
   std::vector<std::int32_t> sum(16);
   const Bytes cut{3, 0b11100001};
@@ -147,7 +148,7 @@ TEST_CASE("gradient: of a wrong size nothing is added, in another encoding all o
 }
 
 TEST_CASE("gradient: a sum that leaves the range comes back at its other end", "[gradient]") {
-  const HiddenCodes codes = one_example(1);
+  const QuantizedActivations codes = one_example(1);
   std::vector<std::int32_t> gradient(16);
   gradient[0] = 1;
   const Bytes one = pack_gradient(codes, gradient);

@@ -1,5 +1,3 @@
-#include "schema/hidden_codes.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
@@ -7,6 +5,7 @@
 
 #include "common/counter_random.hpp"
 #include "common/limits.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 namespace {
@@ -14,9 +13,9 @@ namespace {
 constexpr std::size_t kHeader = 5;
 
 // About `on_of_16` sixteenths of the units are on.
-HiddenCodes sample(std::uint32_t examples, std::uint32_t hidden, std::uint64_t on_of_16) {
+QuantizedActivations sample(std::uint32_t examples, std::uint32_t hidden, std::uint64_t on_of_16) {
   Rng rng(examples * 131 + hidden, Purpose::kTest, on_of_16);
-  HiddenCodes codes{examples, hidden, {}, {}};
+  QuantizedActivations codes{examples, hidden, {}, {}};
   for (std::uint32_t i = 0; i < examples; ++i) {
     codes.scales.push_back(static_cast<float>(rng.next_below(1000)) / 1000.0F);
     for (std::uint32_t j = 0; j < hidden; ++j) {
@@ -30,29 +29,29 @@ HiddenCodes sample(std::uint32_t examples, std::uint32_t hidden, std::uint64_t o
 }
 
 bool is_refused(const Bytes& packed) {
-  const auto codes = unpack_hidden(packed);
+  const auto codes = unpack_quantized(packed);
   return !codes.ok() && codes.error().code == ErrorCode::kProtocol;
 }
 
 }  // namespace
 
 TEST_CASE("hidden codes: without a hidden layer only the number of examples travels", "[hidden]") {
-  HiddenCodes codes;
+  QuantizedActivations codes;
   codes.examples = 300;
   const Bytes packed = pack(codes);
   REQUIRE(packed == Bytes{44, 1, 0, 0, 0});
-  REQUIRE(unpack_hidden(packed).value() == codes);
+  REQUIRE(unpack_quantized(packed).value() == codes);
   REQUIRE(mean_length(codes) == 0.0);
-  REQUIRE_FALSE(unpack_hidden(Bytes{44, 1, 0, 0, 1}).ok());
-  REQUIRE_FALSE(unpack_hidden(Bytes{44, 1, 0, 0, 0, 0}).ok());
+  REQUIRE_FALSE(unpack_quantized(Bytes{44, 1, 0, 0, 1}).ok());
+  REQUIRE_FALSE(unpack_quantized(Bytes{44, 1, 0, 0, 0, 0}).ok());
 }
 
 TEST_CASE("hidden codes: packing and unpacking gives the same codes", "[hidden]") {
   for (const std::uint32_t examples : {1u, 2u, 3u, 17u}) {
     for (const std::uint32_t hidden : {16u, 48u, 64u, 80u, 128u, 1024u}) {
       for (const std::uint64_t on : {0u, 1u, 8u, 13u, 14u, 15u, 16u}) {
-        const HiddenCodes codes = sample(examples, hidden, on);
-        const auto unpacked = unpack_hidden(pack(codes));
+        const QuantizedActivations codes = sample(examples, hidden, on);
+        const auto unpacked = unpack_quantized(pack(codes));
         REQUIRE(unpacked.ok());
         REQUIRE(*unpacked == codes);
       }
@@ -61,20 +60,21 @@ TEST_CASE("hidden codes: packing and unpacking gives the same codes", "[hidden]"
 }
 
 TEST_CASE("hidden codes: the largest batch survives", "[hidden]") {
-  const HiddenCodes codes = sample(kBatchExamplesMax, kHiddenMax, 2);
-  const auto unpacked = unpack_hidden(pack(codes));
+  const QuantizedActivations codes = sample(kBatchExamplesMax, kHiddenMax, 2);
+  const auto unpacked = unpack_quantized(pack(codes));
   REQUIRE(unpacked.ok());
   REQUIRE(*unpacked == codes);
 }
 
 TEST_CASE("hidden codes: an example of 128 units, 64 on, takes 84 bytes", "[hidden]") {
-  HiddenCodes codes{256, 128, std::vector<float>(256, 0.5F), std::vector<std::uint8_t>(256 * 128)};
+  QuantizedActivations codes{256, 128, std::vector<float>(256, 0.5F),
+                             std::vector<std::uint8_t>(256 * 128)};
   for (std::size_t i = 0; i < codes.codes.size(); i += 2) codes.codes[i] = 7;
   REQUIRE(pack(codes).size() == kHeader + 256 * 84);
 }
 
 TEST_CASE("hidden codes: the mask is left out when nearly all units are on", "[hidden]") {
-  HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16, 200)};
+  QuantizedActivations codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16, 200)};
   REQUIRE(pack(codes).size() == kHeader + 4 + 16);
   codes.codes[3] = codes.codes[4] = 0;  // 2 mask bytes + 14 codes: equal, so still dense
   REQUIRE(pack(codes).size() == kHeader + 4 + 16);
@@ -85,16 +85,16 @@ TEST_CASE("hidden codes: the mask is left out when nearly all units are on", "[h
 }
 
 TEST_CASE("hidden codes: their mean length is that of what they stand for", "[hidden]") {
-  HiddenCodes codes{2, 16, {0.5F, 2.0F}, std::vector<std::uint8_t>(32)};
+  QuantizedActivations codes{2, 16, {0.5F, 2.0F}, std::vector<std::uint8_t>(32)};
   codes.codes[3] = 3;
   codes.codes[7] = 4;
   codes.codes[16] = 0x81;  // -127
   REQUIRE(mean_length(codes) == (0.5 * 5 + 2.0 * 127) / 2);
-  REQUIRE(mean_length(HiddenCodes{}) == 0);
+  REQUIRE(mean_length(QuantizedActivations{}) == 0);
 }
 
 TEST_CASE("hidden codes: the format's bytes are pinned", "[hidden]") {
-  HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
+  QuantizedActivations codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
   codes.codes[0] = 9;
   codes.codes[10] = 255;
   REQUIRE(pack(codes) == Bytes{1, 0, 16, 0, 1, 0, 0, 0x80, 0x3f, 0x01, 0x04, 9, 255});
@@ -134,14 +134,14 @@ TEST_CASE("hidden codes: scales that are no finite number >= 0 are refused", "[h
   for (const float scale : bad) {
     Bytes changed = packed;
     std::memcpy(&changed[kHeader + 4], &scale, 4);
-    const auto codes = unpack_hidden(changed);
+    const auto codes = unpack_quantized(changed);
     REQUIRE_FALSE(codes.ok());
     REQUIRE(codes.error().message.find("scale of example 1") != std::string::npos);
   }
 }
 
 TEST_CASE("hidden codes: a zero code among those that are on is refused", "[hidden]") {
-  HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
+  QuantizedActivations codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
   codes.codes[7] = 5;
   Bytes packed = pack(codes);
   REQUIRE(packed.back() == 5);
@@ -150,7 +150,7 @@ TEST_CASE("hidden codes: a zero code among those that are on is refused", "[hidd
 }
 
 TEST_CASE("hidden codes: the code -128, which no unit has, is refused", "[hidden]") {
-  Bytes packed = pack(HiddenCodes{1, 16, {1.0F}, std::vector<std::uint8_t>(16, 3)});
+  Bytes packed = pack(QuantizedActivations{1, 16, {1.0F}, std::vector<std::uint8_t>(16, 3)});
   REQUIRE_FALSE(is_refused(packed));
   packed.back() = 0x80;
   REQUIRE(is_refused(packed));

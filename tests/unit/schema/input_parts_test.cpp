@@ -58,16 +58,17 @@ std::string refusal(const Shape& shape, ByteView packed) {
 }
 
 // Codes of a batch, 0 or 1.
-HiddenCodes codes_for(const Shape& shape, std::uint64_t on_of_16) {
+QuantizedActivations codes_for(const Shape& shape, std::uint64_t on_of_16) {
   Rng rng(shape.hidden, Purpose::kTest, 100 + on_of_16);
-  HiddenCodes codes{shape.examples, shape.hidden, std::vector<float>(shape.examples, 1.0F), {}};
+  QuantizedActivations codes{
+      shape.examples, shape.hidden, std::vector<float>(shape.examples, 1.0F), {}};
   for (std::size_t i = 0; i < std::size_t{shape.examples} * shape.hidden; ++i) {
     codes.codes.push_back(rng.chance(on_of_16, 16) ? 1 : 0);
   }
   return codes;
 }
 
-std::vector<std::int32_t> gradient_for(const HiddenCodes& codes) {
+std::vector<std::int32_t> gradient_for(const QuantizedActivations& codes) {
   Rng rng(codes.hidden, Purpose::kTest, 200);
   std::vector<std::int32_t> gradient(codes.codes.size());
   for (auto& entry : gradient) entry = static_cast<std::int32_t>(rng.next_below(4001)) - 2000;
@@ -75,7 +76,7 @@ std::vector<std::int32_t> gradient_for(const HiddenCodes& codes) {
 }
 
 std::string gradient_refusal(const Shape& shape, ByteView packed) {
-  HiddenCodes codes{shape.examples, shape.hidden, {}, {}};
+  QuantizedActivations codes{shape.examples, shape.hidden, {}, {}};
   codes.codes.resize(std::size_t{shape.examples} * shape.hidden);
   std::vector<std::int32_t> gradient(codes.codes.size());
   const Result<void> unpacked = unpack_unit_gradient(packed, shape.columns, codes, gradient);
@@ -207,10 +208,10 @@ TEST_CASE("unit gradient: which units count and their entries arrive, no other c
   for (const Shape& shape : kShapes) {
     for (const std::uint64_t on : {0u, 8u, 16u}) {
       CAPTURE(shape.examples, shape.hidden, on);
-      const HiddenCodes codes = codes_for(shape, on);
+      const QuantizedActivations codes = codes_for(shape, on);
       const std::vector<std::int32_t> gradient = gradient_for(codes);
       const Bytes packed = pack_unit_gradient(codes, gradient, shape.columns);
-      HiddenCodes out{shape.examples, shape.hidden, {}, Bytes(codes.codes.size(), 77)};
+      QuantizedActivations out{shape.examples, shape.hidden, {}, Bytes(codes.codes.size(), 77)};
       std::vector<std::int32_t> entries(gradient.size(), 88);
       REQUIRE(unpack_unit_gradient(packed, shape.columns, out, entries).ok());
       for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -226,7 +227,7 @@ TEST_CASE("unit gradient: which units count and their entries arrive, no other c
 
 TEST_CASE("unit gradient: a unit counts by its code, whatever that and its entry are",
           "[input_parts]") {
-  HiddenCodes codes{1, 32, {1.0F}, Bytes(32)};
+  QuantizedActivations codes{1, 32, {1.0F}, Bytes(32)};
   codes.codes[16] = 255;
   codes.codes[31] = 3;
   std::vector<std::int32_t> gradient(32);
@@ -235,7 +236,7 @@ TEST_CASE("unit gradient: a unit counts by its code, whatever that and its entry
   const UnitColumns columns{16, 16};
   const Bytes packed = pack_unit_gradient(codes, gradient, columns);
   REQUIRE(packed.size() == kHeaderBytes + 2 + 1 + 7);  // two entries of 26 bits
-  HiddenCodes out{1, 32, {}, Bytes(32)};
+  QuantizedActivations out{1, 32, {}, Bytes(32)};
   std::vector<std::int32_t> entries(32);
   REQUIRE(unpack_unit_gradient(packed, columns, out, entries).ok());
   gradient[20] = 0;
@@ -245,7 +246,7 @@ TEST_CASE("unit gradient: a unit counts by its code, whatever that and its entry
 }
 
 TEST_CASE("unit gradient: the format's bytes are pinned", "[input_parts]") {
-  HiddenCodes codes{1, 32, {1.0F}, Bytes(32)};
+  QuantizedActivations codes{1, 32, {1.0F}, Bytes(32)};
   codes.codes[16] = codes.codes[17] = codes.codes[26] = 9;
   std::vector<std::int32_t> gradient(32);
   gradient[16] = -1;  // 1
@@ -257,7 +258,7 @@ TEST_CASE("unit gradient: the format's bytes are pinned", "[input_parts]") {
 
 TEST_CASE("unit gradient: truncations and trailing bytes are refused", "[input_parts]") {
   const Shape shape{3, 48, {16, 32}};
-  const HiddenCodes codes = codes_for(shape, 8);
+  const QuantizedActivations codes = codes_for(shape, 8);
   Bytes packed = pack_unit_gradient(codes, gradient_for(codes), shape.columns);
   for (std::size_t size = 0; size < packed.size(); ++size) {
     gradient_refusal(shape, cut(packed, size));
@@ -270,7 +271,7 @@ TEST_CASE("unit gradient: truncations and trailing bytes are refused", "[input_p
 TEST_CASE("unit gradient: one of another shape is refused", "[input_parts]") {
   const Shape shape{4, 64, {0, 32}};
   const auto packed = [](const Shape& other) {
-    const HiddenCodes codes = codes_for(other, 8);
+    const QuantizedActivations codes = codes_for(other, 8);
     return pack_unit_gradient(codes, gradient_for(codes), other.columns);
   };
   REQUIRE_THAT(gradient_refusal(shape, packed({8, 64, {0, 16}})),
@@ -283,7 +284,7 @@ TEST_CASE("unit gradient: what pack_unit_gradient cannot have written is refused
           "[input_parts]") {
   const Shape shape{1, 16, {0, 16}};
   const Bytes good{1, 0, 16, 0, 0b111, 0, 3, 0b11100001, 0b1};
-  HiddenCodes out{1, 16, {}, Bytes(16)};
+  QuantizedActivations out{1, 16, {}, Bytes(16)};
   std::vector<std::int32_t> entries(16);
   REQUIRE(unpack_unit_gradient(good, shape.columns, out, entries).ok());
   const auto refused = [&](const std::string& words, auto&& spoil) {

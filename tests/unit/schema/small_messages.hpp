@@ -6,8 +6,8 @@
 #include <limits>
 
 #include "common/limits.hpp"
-#include "common/model/row_delta.hpp"
-#include "schema/hidden_codes.hpp"
+#include "common/model/shard_rows.hpp"
+#include "schema/quantized_batch.hpp"
 #include "schema/wire/codec.hpp"
 
 namespace gleaner {
@@ -50,7 +50,7 @@ inline ShardRows two_rows() {
 }
 
 inline TrainUnit unit() {
-  const HiddenCodes codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
+  const QuantizedActivations codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
   const auto hidden = std::make_shared<const Bytes>(pack(codes));
   return TrainUnit{UnitId{1}, {kLease}, {{5, hidden, {{0, 1}, {3}}}, {6, hidden, {{0, 0}, {}}}}};
 }
@@ -73,7 +73,7 @@ inline InputUnit input_unit() {
 
 // Points 4 and 9; the first has two features.
 inline Points points() {
-  return Points{PointSet::kHeldOut, {4, 9}, {0, 2, 2}, {7, 300}, {0.5F, -1.0F}};
+  return Points{PointSet::kTestSet, {4, 9}, {0, 2, 2}, {7, 300}, {0.5F, -1.0F}};
 }
 
 inline EvalResult scores() {

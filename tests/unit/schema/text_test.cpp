@@ -1,4 +1,4 @@
-#include "schema/text.hpp"
+#include "common/text.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,6 +1,6 @@
-#include "schema/traffic.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "schema/messages.hpp"
 
 namespace gleaner {
 

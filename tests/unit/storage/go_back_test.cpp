@@ -5,7 +5,7 @@
 
 #include "storage/engine/memory_store.hpp"
 #include "storage/engine/rocks_store.hpp"
-#include "storage/kept_checkpoints.hpp"
+#include "storage/keep/kept_checkpoints.hpp"
 #include "storage/run_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"

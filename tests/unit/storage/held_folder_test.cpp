@@ -1,5 +1,3 @@
-#include "storage/engine/held_folder.hpp"
-
 #include <catch2/catch.hpp>
 #include <filesystem>
 #include <fstream>

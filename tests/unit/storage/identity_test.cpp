@@ -1,8 +1,7 @@
-#include "storage/identity.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
 
+#include "storage/run_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"
 

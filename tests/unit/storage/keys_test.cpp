@@ -1,7 +1,7 @@
-#include "storage/keys.hpp"
-
 #include <catch2/catch.hpp>
 #include <string>
+
+#include "storage/record.hpp"
 
 namespace gleaner {
 namespace {

@@ -3,8 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/access/sha256.hpp"
-#include "storage/engine/write_batch.hpp"
-#include "storage/keys.hpp"
+#include "storage/engine/store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 
 namespace gleaner {

@@ -5,7 +5,6 @@
 
 #include "common/model/run_plan.hpp"
 #include "storage/engine/memory_store.hpp"
-#include "storage/identity.hpp"
 #include "storage/run_records.hpp"
 #include "storage/run_store.hpp"
 #include "tests/unit/storage/check_result.hpp"

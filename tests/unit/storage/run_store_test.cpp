@@ -4,12 +4,10 @@
 #include <limits>
 #include <set>
 
-#include "common/lsh/row_codes.hpp"
-#include "common/model/initial_weights.hpp"
-#include "common/model/row_delta.hpp"
 #include "common/model/run_plan.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/sim_hash.hpp"
 #include "storage/engine/memory_store.hpp"
-#include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "storage/run_records.hpp"
 #include "tests/unit/storage/check_result.hpp"

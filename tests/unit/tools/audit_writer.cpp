@@ -6,9 +6,9 @@
 #include <atomic>
 #include <cstdlib>
 
-#include "storage/backup.hpp"
 #include "storage/engine/rocks_store.hpp"
-#include "storage/keys.hpp"
+#include "storage/keep/backup.hpp"
+#include "storage/record.hpp"
 #include "storage/run_records.hpp"
 #include "storage/run_store_impl.hpp"
 #include "tests/unit/tools/sound_run.hpp"

@@ -1,4 +1,4 @@
-#include "tools/inspect/history_command.hpp"
+#include "tools/look/history_command.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>

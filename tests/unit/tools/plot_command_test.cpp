@@ -1,4 +1,4 @@
-#include "tools/inspect/plot_command.hpp"
+#include "tools/look/plot_command.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "common/model/run_plan.hpp"
-#include "storage/identity.hpp"
+#include "storage/run_store.hpp"
 #include "tests/unit/storage/small_run.hpp"
 
 namespace gleaner::test {

@@ -1,9 +1,8 @@
-#include "tools/inspect/status_report.hpp"
-
 #include <catch2/catch.hpp>
 #include <sstream>
 
-#include "master/console/why_sentences.hpp"
+#include "master/see/status_words.hpp"
+#include "tools/look/status_command.hpp"
 
 namespace gleaner {
 namespace {

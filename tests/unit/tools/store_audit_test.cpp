@@ -1,6 +1,4 @@
 // A hundred kinds of damage, each of them found; none in a healthy store.
-#include "storage/audit/store_audit.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
@@ -8,7 +6,8 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "storage/keys.hpp"
+#include "storage/keep/store_check.hpp"
+#include "storage/record.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"
 #include "tests/unit/tools/sound_run.hpp"
@@ -28,7 +27,7 @@ using test::word;
 
 std::uint64_t audit(Store& store) {
   Findings findings;
-  audit_store(store, findings);
+  check_store(store, findings);
   for (const Finding& finding : findings.kept()) {
     UNSCOPED_INFO(finding.check << " | " << finding.where << " | " << finding.what);
     CHECK_FALSE(finding.what.empty());
@@ -74,7 +73,7 @@ TEST_CASE("audit: any one bit of any record is found, and only its record named"
       changed[bit / 8] ^= static_cast<std::uint8_t>(1U << (bit % 8));
       patient.put(table, key, changed);
       Findings findings;
-      audit_store(patient.disk(), findings);
+      check_store(patient.disk(), findings);
       REQUIRE(findings.count() > 0);
       const bool is_named = std::ranges::any_of(findings.kept(), [&](const Finding& finding) {
         return finding.check == table_name(table) && finding.where == describe_key(table, key);

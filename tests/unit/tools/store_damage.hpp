@@ -9,7 +9,6 @@
 #include <vector>
 
 #include "storage/engine/memory_store.hpp"
-#include "storage/keys.hpp"
 #include "storage/record.hpp"
 #include "tests/unit/storage/check_result.hpp"
 

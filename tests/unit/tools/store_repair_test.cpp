@@ -1,10 +1,9 @@
-#include "storage/audit/store_repair.hpp"
+#include "storage/keep/store_repair.hpp"
 
 #include <catch2/catch.hpp>
 
 #include "common/model/run_plan.hpp"
-#include "storage/audit/store_audit.hpp"
-#include "storage/keys.hpp"
+#include "storage/keep/store_check.hpp"
 #include "storage/record.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/tools/sound_run.hpp"
@@ -50,7 +49,7 @@ std::vector<Bytes> keys_of(MemoryStore& disk, Table table) {
 
 bool is_whole(MemoryStore& disk) {
   Findings findings;
-  audit_store(disk, findings);
+  check_store(disk, findings);
   for (const Finding& finding : findings.kept()) {
     UNSCOPED_INFO(finding.check << " | " << finding.where << " | " << finding.what);
   }

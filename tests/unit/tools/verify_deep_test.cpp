@@ -1,19 +1,18 @@
 // Training again what a store holds, on small generated data.
-#include "tools/verify/verify_deep.hpp"
+#include "tools/keep/verify_deep.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <set>
 
-#include "common/dataset/open_or_pack.hpp"
+#include "common/data/open_or_pack.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/engine/rocks_store.hpp"
-#include "storage/kept_checkpoints.hpp"
-#include "storage/model/wide_start.hpp"
+#include "storage/keep/kept_checkpoints.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tools/dataset/make/dataset_synth.hpp"
-#include "tools/verify/retrain.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "volunteer/train/output/active_set.hpp"
+#include "common/train/active_set.hpp"
 
 #include <array>
 #include <catch2/catch.hpp>
@@ -6,7 +6,6 @@
 #include <set>
 
 #include "tests/unit/train/train_fixture.hpp"
-#include "volunteer/train/output/pair_lists.hpp"
 
 namespace gleaner {
 namespace {
@@ -17,7 +16,7 @@ struct Scene {
   ShardMap map;
   ThreadPool pool{1};
   std::unique_ptr<SimHash> sim_hash;
-  HiddenCodes hidden;
+  QuantizedActivations hidden;
   Positives positives;
   QueryBatch queries;
   ShardCodes codes{0, 1, 0};

@@ -1,12 +1,12 @@
 // Training in its steady state takes no memory: every allocation of this program is counted.
 #include <array>
 
-#include "common/model/initial_weights.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/input_layer.hpp"
+#include "common/train/output_layer.hpp"
 #include "tests/support/watched_memory.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/train_fixture.hpp"
-#include "volunteer/train/input/input_layer.hpp"
-#include "volunteer/train/output/output_layer.hpp"
 
 namespace gleaner {
 namespace {
@@ -53,7 +53,7 @@ TEST_CASE("allocation: an output shard's batches take no memory", "[allocation]"
   std::size_t taken = 0;
   std::uint64_t active = 0;
   for (BatchIndex batch = 0; batch < kWarm + kCounted; ++batch) {
-    const HiddenCodes hidden = test::make_hidden(config, batch, config.batch_examples);
+    const QuantizedActivations hidden = test::make_hidden(config, batch, config.batch_examples);
     const Positives positives = test::in_shards(
         test::make_positives(config, batch, config.batch_examples), map, {test::lease_of(raw(id))});
     const std::size_t before = test::allocations();
@@ -87,7 +87,7 @@ TEST_CASE("allocation: the input layer's updates take no memory", "[allocation]"
   std::size_t taken = 0;
   for (BatchIndex batch = 0; batch < kWarm + kCounted; ++batch) {
     const InputExamples examples = make_input_examples(batch + 1, 16, config.features, 20);
-    const HiddenCodes codes = layer.forward(examples.views, batch);
+    const QuantizedActivations codes = layer.forward(examples.views, batch);
     const std::vector<std::int32_t> gradient(codes.codes.size(), 100);
     const std::size_t before = test::allocations();
     if (batch % 2 == 0) {

@@ -1,8 +1,7 @@
-#include "volunteer/train/input/feature_dropout.hpp"
-
 #include <catch2/catch.hpp>
 #include <set>
 
+#include "common/train/prepared_examples.hpp"
 #include "tests/unit/train/input_examples.hpp"
 
 namespace gleaner {

@@ -2,7 +2,7 @@
 #include <set>
 
 #include "common/counter_random.hpp"
-#include "common/lsh/sim_hash.hpp"
+#include "common/train/sim_hash.hpp"
 #include "tests/unit/train/train_fixture.hpp"
 
 namespace gleaner {
@@ -44,7 +44,7 @@ TEST_CASE("simhash: a query and a row in its direction have the same codes", "[h
     const ModelConfig config = config_of(bits, 11);
     const SimHash sim_hash(config, scalar());
     for (BatchIndex batch = 0; batch < 4; ++batch) {
-      const HiddenCodes hidden = test::make_hidden(config, batch, 1);
+      const QuantizedActivations hidden = test::make_hidden(config, batch, 1);
       // Multiples of a power of two: every sum is exact in both.
       std::vector<float> row;
       for (const std::uint8_t code : hidden.codes) {
@@ -59,7 +59,7 @@ TEST_CASE("simhash: a query and a row in its direction have the same codes", "[h
 
 TEST_CASE("simhash: codes depend on the seed and on the table", "[hash]") {
   ModelConfig config = config_of(12, 20);
-  const HiddenCodes hidden = test::make_hidden(config, 1, 1);
+  const QuantizedActivations hidden = test::make_hidden(config, 1, 1);
   const auto first = hash_query(SimHash(config, scalar()), hidden.codes, 20);
   REQUIRE(std::set<std::uint32_t>(first.begin(), first.end()).size() > 10);
   config.seed += 1;

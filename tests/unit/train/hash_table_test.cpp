@@ -1,4 +1,4 @@
-#include "volunteer/train/output/hash_table.hpp"
+#include "common/train/hash_table.hpp"
 
 #include <algorithm>
 #include <array>

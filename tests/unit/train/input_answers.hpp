@@ -5,8 +5,8 @@
 #include <cmath>
 
 #include "common/limits.hpp"
+#include "common/train/input_trainer.hpp"
 #include "tests/unit/train/input_run.hpp"
-#include "volunteer/train/input/input_trainer.hpp"
 
 namespace gleaner {
 

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/dataset/packed_dataset.hpp"
+#include "common/data/packed_dataset.hpp"
 #include "common/model/model_config.hpp"
-#include "schema/hidden_codes.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner {
 
@@ -49,7 +49,8 @@ inline InputExamples make_input_examples(std::uint64_t seed, std::size_t count,
 }
 
 // A gradient with entries also where codes are zero: those must be masked.
-inline std::vector<std::int32_t> make_gradient(std::uint64_t seed, const HiddenCodes& codes) {
+inline std::vector<std::int32_t> make_gradient(std::uint64_t seed,
+                                               const QuantizedActivations& codes) {
   Rng rng(seed, Purpose::kTest, 1);
   std::vector<std::int32_t> gradient(codes.codes.size());
   for (auto& entry : gradient) entry = static_cast<std::int32_t>(rng.next_below(2001)) - 1000;

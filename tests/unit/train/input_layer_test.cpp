@@ -1,17 +1,17 @@
-#include "volunteer/train/input/input_layer.hpp"
+#include "common/train/input_layer.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <limits>
 #include <set>
 
-#include "common/model/row_delta.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/prepared_examples.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/input_replica.hpp"
 #include "tests/unit/train/slow_layer.hpp"
-#include "volunteer/train/input/feature_dropout.hpp"
 
 namespace gleaner {
 
@@ -23,7 +23,7 @@ TEST_CASE("input layer: codes are the sums, rectified in ReLU units, in 127 step
   InputLayer layer(config, pool);
   const SlowLayer slow(config);
   const InputExamples examples = make_input_examples(3, 40, config.features, 60);
-  const HiddenCodes codes = layer.forward(examples.views, std::nullopt);
+  const QuantizedActivations codes = layer.forward(examples.views, std::nullopt);
   REQUIRE(codes.examples == 40);
   REQUIRE(codes.hidden == 64);
   bool some_empty = false;
@@ -54,7 +54,7 @@ TEST_CASE("input layer: an update is the row-wise rule applied to the masked gra
   InputReplica replica(config, 0);
   for (BatchIndex batch = 0; batch < 3; ++batch) {
     const InputExamples examples = make_input_examples(batch, 24, config.features, 40);
-    const HiddenCodes codes = layer.forward(examples.views, batch);
+    const QuantizedActivations codes = layer.forward(examples.views, batch);
     const auto gradient = make_gradient(batch, codes);
     layer.backward(batch, config.input_rate, examples.views, codes, gradient);
     slow.backward(examples.views, codes, gradient, config.input_rate);
@@ -87,7 +87,7 @@ TEST_CASE("input layer: the gradient agrees with finite differences of the loss"
   ThreadPool pool(1);
   InputLayer layer(config, pool);
   const InputExamples examples = make_input_examples(8, 24, config.features, 40);
-  const HiddenCodes codes = layer.forward(examples.views, 0);
+  const QuantizedActivations codes = layer.forward(examples.views, 0);
   std::vector<std::int32_t> gradient = make_gradient(8, codes);
   layer.backward(0, config.input_rate, examples.views, codes, gradient);
   InputReplica replica(config, 0);
@@ -157,11 +157,11 @@ TEST_CASE("input layer: the number of shards does not change the forward pass", 
   ModelConfig config = input_test_config();
   ThreadPool pool(1);
   const InputExamples examples = make_input_examples(4, 50, config.features, 60);
-  std::optional<HiddenCodes> reference;
+  std::optional<QuantizedActivations> reference;
   for (const std::uint32_t shards : {1u, 2u, 4u}) {
     config.input_shards = shards;
     InputLayer layer(config, pool);
-    const HiddenCodes codes = layer.forward(examples.views, 5);
+    const QuantizedActivations codes = layer.forward(examples.views, 5);
     if (!reference) reference = codes;
     REQUIRE(codes == *reference);
   }
@@ -238,7 +238,7 @@ TEST_CASE("input layer: a commit has ascending rows in parts, and at least one p
   REQUIRE(none.size() == 1);
   REQUIRE(none[0].rows.empty());
   const InputExamples examples = make_input_examples(2, 100, config.features, 60);
-  const HiddenCodes codes = layer.forward(examples.views, 0);
+  const QuantizedActivations codes = layer.forward(examples.views, 0);
   layer.backward(0, config.input_rate, examples.views, codes, make_gradient(2, codes));
   const std::vector<SparseUpdate> parts = layer.commit(shard);
   REQUIRE(parts.size() >= 2);
@@ -266,8 +266,8 @@ TEST_CASE("input layer: dropout zeroes its share of units and scales up the othe
   ThreadPool pool(1);
   InputLayer layer(config, pool);
   const InputExamples examples = make_input_examples(6, 200, config.features, 60);
-  const HiddenCodes whole = layer.forward(examples.views, std::nullopt);
-  const HiddenCodes dropped = layer.forward(examples.views, 7);
+  const QuantizedActivations whole = layer.forward(examples.views, std::nullopt);
+  const QuantizedActivations dropped = layer.forward(examples.views, 7);
   double on = 0;
   double kept = 0;
   for (std::size_t i = 0; i < whole.codes.size(); ++i) {
@@ -299,7 +299,7 @@ TEST_CASE("input layer: features left out take no part in the step, and evaluati
   FeatureDropout dropout(config);
   const InputExamples examples = make_input_examples(6, 3, config.features, 20);
   const std::span<const ExampleView> thinned = dropout.apply(5, examples.views);
-  const HiddenCodes codes = layer.forward(examples.views, 5);
+  const QuantizedActivations codes = layer.forward(examples.views, 5);
   REQUIRE(codes == layer.forward(thinned, std::nullopt));
   REQUIRE_FALSE(codes == layer.forward(examples.views, std::nullopt));
   layer.backward(5, config.input_rate, examples.views, codes, make_gradient(1, codes));
@@ -321,7 +321,7 @@ TEST_CASE("input layer: features the training file does not know are ignored", "
   const std::vector<ExampleView> wide = {{{}, features, values}};
   const std::vector<ExampleView> known = {
       {{}, std::span(features).first(2), std::span(values).first(2)}};
-  const HiddenCodes codes = layer.forward(wide, 0);
+  const QuantizedActivations codes = layer.forward(wide, 0);
   REQUIRE(codes == layer.forward(known, 0));
   layer.backward(0, config.input_rate, wide, codes, make_gradient(1, codes));
   const auto parts = layer.commit(ShardMap(config).input_shard(0));
@@ -338,7 +338,7 @@ TEST_CASE("input layer: whatever the values, scales and weights stay finite", "[
   const std::vector<float> tiny = {1e-38F, 1e-38F, 1e-38F};
   const std::vector<ExampleView> examples = {{{}, features, huge}, {{}, features, tiny}};
   for (BatchIndex batch = 0; batch < 3; ++batch) {
-    const HiddenCodes codes = layer.forward(examples, batch);
+    const QuantizedActivations codes = layer.forward(examples, batch);
     for (const float scale : codes.scales) REQUIRE(std::isfinite(scale));
     const std::vector<std::int32_t> gradient(codes.codes.size(),
                                              std::numeric_limits<std::int32_t>::max());

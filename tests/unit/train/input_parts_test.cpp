@@ -2,11 +2,10 @@
 #include <cmath>
 #include <map>
 
-#include "common/kernels/aligned_vector.hpp"
-#include "common/kernels/simd_level.hpp"
+#include "common/train/aligned_vector.hpp"
+#include "common/train/kernels.hpp"
+#include "common/train/prepared_examples.hpp"
 #include "tests/unit/train/input_examples.hpp"
-#include "volunteer/train/input/feature_index.hpp"
-#include "volunteer/train/input/input_kernels.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,9 +5,7 @@
 #include <span>
 #include <vector>
 
-#include "common/model/initial_weights.hpp"
 #include "common/model/model_config.hpp"
-#include "common/model/row_delta.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "common/model/run_plan.hpp"
+#include "common/train/input_layer.hpp"
+#include "common/train/input_trainer.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/input_replica.hpp"
-#include "volunteer/train/input/hidden_coder.hpp"
-#include "volunteer/train/input/input_trainer.hpp"
 
 namespace gleaner::test {
 
@@ -35,12 +35,12 @@ struct InputRun {
   RunPlan plan{config};
   ShardMap map{config};
   ThreadPool pool{1};
-  HiddenCoder coder{config, pool};
+  ActivationQuantizer coder{config, pool};
   InputLayer layer{config, pool};  // does all that the trainers do
   InputExamples points = make_input_examples(1, config.points, config.features, 20);
   std::vector<InputReplica> store;
   BatchIndex applied = 0;
-  std::map<BatchIndex, HiddenCodes> codes;
+  std::map<BatchIndex, QuantizedActivations> codes;
 
   explicit InputRun(const ModelConfig& model = input_run_config()) : config(model) {
     for (std::uint32_t s = 0; s < config.input_shards; ++s) store.emplace_back(config, s);
@@ -72,7 +72,7 @@ struct InputRun {
   [[nodiscard]] InputStep backward(BatchIndex batch, const std::vector<LeaseRef>& leases) const {
     InputStep step{
         InputStep::Kind::kBackward, batch, plan.examples_in(batch), plan.rates(batch).input, {}};
-    const HiddenCodes& known = codes.at(batch);
+    const QuantizedActivations& known = codes.at(batch);
     const std::vector<std::int32_t> gradient = make_gradient(batch, known);
     for (const LeaseRef& held : leases) {
       const NeuronRange units = map.neurons(held.shard);
@@ -98,7 +98,7 @@ struct InputRun {
     std::vector<SparseUpdate> commits;
     const bool is_last = batch == plan.batch_count();
     for (; applied < (is_last ? batch : plan.applied_before(batch)); ++applied) {
-      const HiddenCodes& known = codes.at(applied);
+      const QuantizedActivations& known = codes.at(applied);
       layer.backward(applied, plan.rates(applied).input, examples_of(backward(applied, {})), known,
                      make_gradient(applied, known));
       if (!plan.is_round_end(applied + 1)) continue;

@@ -4,10 +4,9 @@
 #include <optional>
 
 #include "common/model/shard_map.hpp"
+#include "common/train/input_layer.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/input_replica.hpp"
-#include "volunteer/train/input/hidden_coder.hpp"
-#include "volunteer/train/input/input_layer.hpp"
 
 namespace gleaner {
 namespace {
@@ -39,7 +38,7 @@ void train_batches(InputLayer& layer, const ModelConfig& config, BatchIndex firs
                    BatchIndex last) {
   for (BatchIndex batch = first; batch < last; ++batch) {
     const InputExamples examples = examples_of(config, batch);
-    const HiddenCodes codes = layer.forward(examples.views, batch);
+    const QuantizedActivations codes = layer.forward(examples.views, batch);
     layer.backward(batch, config.input_rate, examples.views, codes, make_gradient(batch, codes));
   }
 }
@@ -72,7 +71,7 @@ TEST_CASE("input shards: activations, then codes, are the forward pass", "[input
   ThreadPool pool(2);
   InputLayer layer(config, pool);
   train_batches(layer, config, 0, 2);
-  const HiddenCoder coder(config, pool);
+  const ActivationQuantizer coder(config, pool);
   const InputExamples examples = examples_of(config, 2);
   const std::vector<ShardId> all = shards_of(config, {0, 1, 2, 3});
   for (const auto batch : {std::optional<BatchIndex>(2), std::optional<BatchIndex>()}) {
@@ -87,7 +86,7 @@ TEST_CASE("input shards: activations come together from layers that hold some of
   ThreadPool pool(1);
   InputLayer whole(config, pool);
   train_batches(whole, config, 0, 2);
-  const HiddenCoder coder(config, pool);
+  const ActivationQuantizer coder(config, pool);
   const InputExamples examples = examples_of(config, 2);
   std::vector<float> together;
   for (const auto& places : {std::vector<std::uint32_t>{1, 3}, std::vector<std::uint32_t>{0},
@@ -114,14 +113,14 @@ TEST_CASE("input shards: activations come together from layers that hold some of
 TEST_CASE("input shards: an example's codes do not depend on who encodes it", "[input_shards]") {
   const ModelConfig config = split_config();
   ThreadPool pool(3);
-  const HiddenCoder coder(config, pool);
+  const ActivationQuantizer coder(config, pool);
   Rng rng(1, Purpose::kTest);
   std::vector<float> activations(std::size_t{9} * config.hidden);
   for (std::size_t i = config.hidden; i < activations.size(); ++i) {  // the first is all off
     activations[i] = std::max(0.0F, signed_unit(rng.next()));
   }
   std::vector<float> one_by_one = activations;
-  const HiddenCodes codes = coder.encode(activations, 4);
+  const QuantizedActivations codes = coder.encode(activations, 4);
   REQUIRE(codes.examples == 9);
   REQUIRE(codes.scales[0] == 0.0F);
   for (std::size_t e = 0; e < 9; ++e) {
@@ -141,7 +140,7 @@ TEST_CASE("input shards: updated one after the other they are as updated togethe
   InputLayer apart(config, pool);
   for (BatchIndex batch = 0; batch < 3; ++batch) {
     const InputExamples examples = examples_of(config, batch);
-    const HiddenCodes codes = together.forward(examples.views, batch);
+    const QuantizedActivations codes = together.forward(examples.views, batch);
     REQUIRE(apart.forward(examples.views, batch) == codes);
     const std::vector<std::int32_t> gradient = make_gradient(batch, codes);
     together.backward(batch, config.input_rate, examples.views, codes, gradient);
@@ -149,7 +148,7 @@ TEST_CASE("input shards: updated one after the other they are as updated togethe
                                std::vector<std::uint32_t>{1}}) {
       const std::vector<ShardId> own = shards_of(config, places);
       // Nothing of the others' columns counts.
-      HiddenCodes own_codes = codes;
+      QuantizedActivations own_codes = codes;
       std::vector<std::int32_t> own_gradient = gradient;
       for (std::size_t i = 0; i < gradient.size(); ++i) {
         const auto place =
@@ -260,7 +259,7 @@ TEST_CASE("input shards: touched rows come in parts that fit a message", "[input
   ThreadPool pool(1);
   InputLayer layer(config, pool);
   const InputExamples examples = make_input_examples(2, 100, config.features, 60);
-  const HiddenCodes codes = layer.forward(examples.views, 0);
+  const QuantizedActivations codes = layer.forward(examples.views, 0);
   layer.backward(0, config.input_rate, examples.views, codes, make_gradient(2, codes));
   const ShardId shard = ShardMap(config).input_shard(0);
   const std::vector<ShardRows> parts = layer.touched_rows(shard);

@@ -1,4 +1,4 @@
-#include "volunteer/train/input/input_trainer.hpp"
+#include "common/train/input_trainer.hpp"
 
 #include <catch2/catch.hpp>
 #include <cmath>

@@ -24,7 +24,7 @@ TEST_CASE("output shard: fused batches give the bits of one after the other", "[
 
     ShardScene together(config);
     std::vector<QueryBatch> queries(count, QueryBatch(config, together.sim_hash.get()));
-    std::vector<HiddenCodes> hidden;
+    std::vector<QuantizedActivations> hidden;
     std::vector<Positives> positives;
     std::vector<ShardBatch> batches;
     for (BatchIndex batch = 0; batch < count; ++batch) {

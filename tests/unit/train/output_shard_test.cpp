@@ -1,11 +1,11 @@
-#include "volunteer/train/output/output_shard.hpp"
+#include "common/train/output_shard.hpp"
 
 #include <bit>
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "common/half.hpp"
-#include "common/model/initial_weights.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/portable_math.hpp"
 #include "tests/unit/train/shard_scene.hpp"
 
 namespace gleaner {
@@ -78,7 +78,7 @@ struct DoubleStep {
     for (std::uint32_t r = 0; r < gradients.size(); ++r) {
       double squares = 0;
       for (const double g : gradients[r]) squares += g * g;
-      const double state = kFirstShare * squares / static_cast<double>(width + 1);
+      const double state = kFirstFraction * squares / static_cast<double>(width + 1);
       REQUIRE(scene.shard.rows().state(r) == Approx(state).epsilon(1e-3));
       const std::vector<float> after = scene.row(r);
       for (std::size_t i = 0; i <= width; ++i) {

@@ -2,7 +2,7 @@
 #include <catch2/catch.hpp>
 #include <cmath>
 
-#include "common/kernels/kernels.hpp"
+#include "common/train/kernels.hpp"
 #include "tests/unit/train/shard_holder.hpp"
 
 namespace gleaner {

@@ -5,9 +5,9 @@
 #include <memory>
 #include <vector>
 
-#include "common/model/initial_weights.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/output_layer.hpp"
 #include "tests/unit/train/train_fixture.hpp"
-#include "volunteer/train/output/output_layer.hpp"
 
 namespace gleaner {
 
@@ -22,7 +22,7 @@ struct ShardScene {
   ShardContext context;
   std::vector<ShardScratch> scratch;
   QueryBatch queries;
-  HiddenCodes hidden;
+  QuantizedActivations hidden;
   Positives positives;
   OutputShard shard;
   OutputLayer layer;

@@ -1,10 +1,10 @@
-#include "volunteer/train/output/shard_trainer.hpp"
+#include "common/train/shard_trainer.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>
 
-#include "common/kernels/kernels.hpp"
-#include "schema/gradient.hpp"
+#include "common/train/kernels.hpp"
+#include "schema/quantized_batch.hpp"
 #include "tests/unit/train/train_fixture.hpp"
 
 namespace gleaner {
@@ -28,7 +28,7 @@ struct Record {
       for (const ShardOutcome& shard : batch.shards) {
         REQUIRE(outcomes.emplace(std::pair(batch.batch, raw(shard.shard)), shard).second);
       }
-      const HiddenCodes codes =
+      const QuantizedActivations codes =
           test::make_hidden(config, batch.batch, RunPlan(config).examples_in(batch.batch));
       std::vector<std::int32_t>& sum = gradients[batch.batch];
       sum.resize(codes.codes.size());
@@ -194,7 +194,7 @@ TEST_CASE("trainer: evaluation finds the exact best, ties by ascending neuron", 
         REQUIRE(trainer.load_chunk(chunk).ok());
         REQUIRE(trainer.finish_load(lease).ok());
       }
-      const HiddenCodes hidden = test::make_hidden(config, 9, 70);
+      const QuantizedActivations hidden = test::make_hidden(config, 9, 70);
       EvalUnit unit{.unit = UnitId{5},
                     .leases = leases,
                     .top_k = 12,
@@ -247,7 +247,7 @@ void require_refused(const Result<ShardTrainer::UnitOutcome>& result, ErrorCode 
   REQUIRE_THAT(result.error().message, Catch::Matchers::Contains(words));
 }
 
-SharedBytes packed(const HiddenCodes& codes) {
+SharedBytes packed(const QuantizedActivations& codes) {
   return std::make_shared<const Bytes>(pack(codes));
 }
 
@@ -293,7 +293,7 @@ TEST_CASE("trainer: a unit that does not fit is refused and changes nothing", "[
     u.batches[0].hidden = packed(test::make_hidden(wider, 0, 16));
   });
   refused(protocol, "example 3 has a hidden scale", [&](TrainUnit& u) {
-    HiddenCodes codes = test::make_hidden(config, 0, 16);
+    QuantizedActivations codes = test::make_hidden(config, 0, 16);
     codes.scales[3] = 1e30F;
     u.batches[0].hidden = packed(codes);
   });

@@ -1,10 +1,8 @@
-#include "common/kernels/simd_level.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "common/kernels/kernels.hpp"
+#include "common/train/kernels.hpp"
 
 namespace gleaner {
 

@@ -6,13 +6,13 @@
 #include <limits>
 #include <set>
 
-#include "common/model/row_delta.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/input_layer.hpp"
+#include "common/train/prepared_examples.hpp"
 #include "tests/unit/train/input_examples.hpp"
 #include "tests/unit/train/input_replica.hpp"
-#include "volunteer/train/input/feature_dropout.hpp"
-#include "volunteer/train/input/input_layer.hpp"
 
 namespace gleaner {
 
@@ -42,7 +42,7 @@ struct SlowLayer {
 
   // Sum over the examples that have `row` of x * dh, masked.
   [[nodiscard]] std::vector<double> row_gradient(std::span<const ExampleView> examples,
-                                                 const HiddenCodes& codes,
+                                                 const QuantizedActivations& codes,
                                                  std::span<const std::int32_t> gradient,
                                                  std::uint32_t row, bool& occurs) const {
     std::vector<double> sum(config.hidden, 0.0);
@@ -62,7 +62,7 @@ struct SlowLayer {
     return sum;
   }
 
-  void backward(std::span<const ExampleView> examples, const HiddenCodes& codes,
+  void backward(std::span<const ExampleView> examples, const QuantizedActivations& codes,
                 std::span<const std::int32_t> gradient, double rate) {
     for (std::uint32_t row = 0; row <= config.features; ++row) {
       bool occurs = false;
@@ -71,7 +71,7 @@ struct SlowLayer {
       double squares = 0;
       for (const double value : g) squares += value * value;
       const double decay = config.second_moment_decay;
-      const double share = states[row] == 0 ? kFirstShare : 1 - decay;
+      const double share = states[row] == 0 ? kFirstFraction : 1 - decay;
       states[row] = decay * states[row] + share * squares / config.hidden;
       for (std::size_t j = 0; j < config.hidden; ++j) {
         weights[row][j] -= rate * g[j] / (std::sqrt(states[row]) + config.epsilon);
@@ -82,7 +82,7 @@ struct SlowLayer {
 
 // Everything a few rounds of training make visible.
 struct Trace {
-  std::vector<HiddenCodes> codes;
+  std::vector<QuantizedActivations> codes;
   std::vector<std::vector<SparseUpdate>> commits;
   friend bool operator==(const Trace&, const Trace&) = default;
 };

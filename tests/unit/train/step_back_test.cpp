@@ -3,11 +3,11 @@
 #include <bit>
 #include <catch2/catch.hpp>
 
-#include "common/kernels/kernels.hpp"
-#include "common/lsh/sim_hash.hpp"
-#include "common/model/initial_weights.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/kernels.hpp"
+#include "common/train/output_layer.hpp"
+#include "common/train/sim_hash.hpp"
 #include "tests/unit/train/shard_holder.hpp"
-#include "volunteer/train/output/output_layer.hpp"
 
 namespace gleaner {
 namespace {
@@ -68,7 +68,7 @@ struct Bench {
   void train(BatchIndex begin, BatchIndex end, StoredShard& store) {
     for (BatchIndex batch = begin; batch < end; ++batch) {
       const std::uint32_t examples = plan.examples_in(batch);
-      const HiddenCodes hidden = test::make_hidden(config, batch, examples);
+      const QuantizedActivations hidden = test::make_hidden(config, batch, examples);
       queries.prepare(batch, hidden, pool);
       const Positives positives =
           test::in_shards(test::make_positives(config, batch, examples), map, {lease_of(2)});

@@ -1,8 +1,7 @@
 #include "tests/unit/train/train_fixture.hpp"
 
-#include "common/lsh/row_codes.hpp"
-#include "common/model/initial_weights.hpp"
-#include "common/model/row_delta.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/sim_hash.hpp"
 
 namespace gleaner::test {
 

@@ -12,9 +12,9 @@
 #include "common/model/model_config.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/model/shard_map.hpp"
-#include "schema/hidden_codes.hpp"
+#include "common/train/shard_trainer.hpp"
 #include "schema/messages.hpp"
-#include "volunteer/train/output/shard_trainer.hpp"
+#include "schema/quantized_batch.hpp"
 
 namespace gleaner::test {
 
@@ -40,9 +40,9 @@ inline ModelConfig small_config() {
 }
 
 // Codes as a ReLU layer gives them: about half of the units off. An example may be all off.
-inline HiddenCodes make_hidden(const ModelConfig& config, BatchIndex batch,
-                               std::uint32_t examples) {
-  HiddenCodes codes;
+inline QuantizedActivations make_hidden(const ModelConfig& config, BatchIndex batch,
+                                        std::uint32_t examples) {
+  QuantizedActivations codes;
   codes.examples = examples;
   codes.hidden = config.hidden;
   codes.codes.resize(std::size_t{examples} * config.hidden);

@@ -9,9 +9,9 @@
 
 #include "common/limits.hpp"
 #include "common/model/shard_map.hpp"
-#include "storage/model/initial_model.hpp"
-#include "storage/model/model_file.hpp"
-#include "storage/model/wide_start.hpp"
+#include "storage/keep/initial_model.hpp"
+#include "storage/keep/model_file.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 

@@ -5,13 +5,13 @@
 #include <cmath>
 #include <map>
 
-#include "common/model/initial_weights.hpp"
 #include "common/model/row_checks.hpp"
-#include "storage/model/wide_start.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/train/prepared_examples.hpp"
+#include "common/train/wide_trainer.hpp"
+#include "storage/keep/wide_start.hpp"
 #include "tests/sim/workload/planted_data.hpp"
 #include "volunteer/executor.hpp"
-#include "volunteer/train/wide/unit_lengths.hpp"
-#include "volunteer/train/wide/wide_trainer.hpp"
 
 namespace gleaner {
 namespace {
@@ -85,7 +85,7 @@ struct WideBench {
     unit.leases = leases;
     UnitBatch of_batch;
     of_batch.batch = batch;
-    HiddenCodes codes;
+    QuantizedActivations codes;
     codes.examples = plan.examples_in(batch);
     of_batch.hidden = std::make_shared<const Bytes>(pack(codes));
     of_batch.output_rate = plan.rates(batch).output;
@@ -267,7 +267,7 @@ TEST_CASE("wide rows: exact scores are the sum of bias and shared features", "[w
   EvalUnit unit;
   unit.leases = bench.leases;
   unit.top_k = 4;
-  HiddenCodes codes;
+  QuantizedActivations codes;
   codes.examples = 3;
   unit.hidden = std::make_shared<const Bytes>(pack(codes));
   const std::vector<ExampleView> examples{run.train->example(0), run.train->example(5),

@@ -15,10 +15,10 @@
 #include <limits>
 #include <memory>
 
-#include "common/dataset/checksum.hpp"
+#include "common/data/packed_format.hpp"
 #include "common/limits.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
-#include "volunteer/point_cache.hpp"
+#include "volunteer/example_cache.hpp"
 
 namespace gleaner::volunteer {
 
@@ -34,8 +34,8 @@ inline constexpr std::uint64_t record_bytes(std::uint64_t count) {
 }
 
 // `count` features that tell one point from another.
-inline PointFeatures make_point(std::uint64_t point, std::uint32_t count) {
-  PointFeatures made;
+inline ExampleFeatures make_point(std::uint64_t point, std::uint32_t count) {
+  ExampleFeatures made;
   for (std::uint32_t i = 0; i < count; ++i) {
     made.features.push_back(static_cast<std::uint32_t>(point) * 1000 + i);
     made.values.push_back(static_cast<float>(point) + static_cast<float>(i) / 8);
@@ -43,11 +43,11 @@ inline PointFeatures make_point(std::uint64_t point, std::uint32_t count) {
   return made;
 }
 
-inline bool add(PointCache& cache, std::uint64_t point, const PointFeatures& lists) {
+inline bool add(ExampleCache& cache, std::uint64_t point, const ExampleFeatures& lists) {
   return cache.add(point, lists.features, lists.values);
 }
 
-inline bool is_same(const PointFeatures& a, const PointFeatures& b) {
+inline bool is_same(const ExampleFeatures& a, const ExampleFeatures& b) {
   const auto same_bits = [](float x, float y) {
     return std::bit_cast<std::uint32_t>(x) == std::bit_cast<std::uint32_t>(y);
   };
@@ -57,10 +57,10 @@ inline bool is_same(const PointFeatures& a, const PointFeatures& b) {
 
 // Checks that what is read is right, or that nothing is read and the point is forgotten. Returns
 // whether it was read.
-inline bool is_read(PointCache& cache, std::uint64_t point, const PointFeatures& expected) {
-  PointFeatures out;
+inline bool is_read(ExampleCache& cache, std::uint64_t point, const ExampleFeatures& expected) {
+  ExampleFeatures out;
   const bool was_read = cache.read(point, out);
-  REQUIRE(is_same(out, was_read ? expected : PointFeatures()));
+  REQUIRE(is_same(out, was_read ? expected : ExampleFeatures()));
   REQUIRE(cache.contains(point) == was_read);
   return was_read;
 }
@@ -84,7 +84,7 @@ inline void put_byte(const std::string& path, std::uint64_t offset, char byte) {
 // Three points of 3, 0 and 2 features.
 struct Sample {
   Sample() {
-    PointCache cache(path, kMuch);
+    ExampleCache cache(path, kMuch);
     for (std::size_t i = 0; i < points.size(); ++i) REQUIRE(add(cache, i, points[i]));
     bytes = read_file(path);
     REQUIRE(bytes.size() == ends.back());
@@ -93,7 +93,7 @@ struct Sample {
 
   TemporaryFolder folder;
   std::string path = folder.path() + "/a.points";
-  std::vector<PointFeatures> points{make_point(0, 3), make_point(1, 0), make_point(2, 2)};
+  std::vector<ExampleFeatures> points{make_point(0, 3), make_point(1, 0), make_point(2, 2)};
   std::vector<std::uint64_t> ends{kHeaderBytes + 44, kHeaderBytes + 64, kHeaderBytes + 100};
   std::string bytes;
 };

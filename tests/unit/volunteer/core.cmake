@@ -9,11 +9,11 @@ gleaner_test(executor_test LABEL unit
   SOURCES executor_test.cpp example_work_test.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/watched_memory.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
-  LINK gleaner_executor)
+  LINK gleaner_volunteer)
 gleaner_test(volunteer_shell_test LABEL unit
   SOURCES client_test.cpp identity_test.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/watched_memory.cpp
           ${PROJECT_SOURCE_DIR}/tests/support/tiny_run.cpp
-  LINK gleaner_volunteer_shell)
-gleaner_test(point_cache_test LABEL unit SOURCES point_cache_test.cpp LINK gleaner_point_cache)
-gleaner_test(point_store_test LABEL unit SOURCES point_store_test.cpp LINK gleaner_executor)
+  LINK gleaner_volunteer)
+gleaner_test(point_cache_test LABEL unit SOURCES point_cache_test.cpp LINK gleaner_volunteer)
+gleaner_test(point_store_test LABEL unit SOURCES point_store_test.cpp LINK gleaner_volunteer)

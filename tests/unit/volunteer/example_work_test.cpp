@@ -30,7 +30,7 @@ std::vector<T> of_type(const std::vector<Message>& messages) {
 // An executor that has the tiny run's input shard, and the master's side of that.
 struct InputBench {
   explicit InputBench(std::uint64_t memory_bytes = std::uint64_t{1} << 30,
-                      const ModelConfig& config = tiny_model(), PointStoreOptions points = {})
+                      const ModelConfig& config = tiny_model(), ExampleStoreOptions points = {})
       : model(config), plan(model), map(model), pool(1), executor(pool, memory_bytes, points) {
     begin();
   }
@@ -95,7 +95,7 @@ struct InputBench {
   }
 
   [[nodiscard]] InputStep backward(BatchIndex batch) const {
-    const HiddenCodes codes = tiny_codes(plan, batch, model.hidden);
+    const QuantizedActivations codes = tiny_codes(plan, batch, model.hidden);
     const std::vector<std::int32_t> gradient(codes.codes.size(), 100);
     const auto packed =
         std::make_shared<const Bytes>(pack_unit_gradient(codes, gradient, {0, model.hidden}));
@@ -133,7 +133,7 @@ TEST_CASE("input work: a unit waits for its points, and nothing else waits for i
   REQUIRE(requests[0].points == own);
 
   TrainUnit train{UnitId{9}, {kOutput}, {}};
-  const HiddenCodes codes = tiny_codes(bench.plan, 0, bench.model.hidden);
+  const QuantizedActivations codes = tiny_codes(bench.plan, 0, bench.model.hidden);
   Positives none;
   none.offsets.resize(codes.examples + 1);
   train.batches.push_back({0, std::make_shared<const Bytes>(pack(codes)), none, 0.1F});
@@ -233,7 +233,7 @@ TEST_CASE("input work: held-out points are asked for as the evaluation orders th
   const InputStep score{InputStep::Kind::kScore, 40, 3, 0, {}};
   const auto asked = bench.done(bench.unit(1, {score}));
   REQUIRE(asked.size() == 1);
-  const PointsRequest expected{PointSet::kHeldOut, {40, 41, 42}};
+  const PointsRequest expected{PointSet::kTestSet, {40, 41, 42}};
   REQUIRE(std::get<PointsRequest>(asked[0]) == expected);
   REQUIRE(of_type<InputResult>(bench.done(InputBench::points(expected))).size() == 1);
 }

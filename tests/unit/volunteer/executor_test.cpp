@@ -49,7 +49,7 @@ struct Bench {
     message.unit = UnitId{9};
     message.leases = {lease};
     for (BatchIndex batch = first; batch < end; ++batch) {
-      const HiddenCodes codes = tiny_codes(plan, batch, model.hidden);
+      const QuantizedActivations codes = tiny_codes(plan, batch, model.hidden);
       Positives none;
       none.offsets.resize(codes.examples + 1);
       message.batches.push_back(

@@ -1,9 +1,8 @@
-#include "volunteer/identity.hpp"
-
 #include <catch2/catch.hpp>
 #include <filesystem>
 
 #include "tests/unit/storage/temporary_folder.hpp"
+#include "volunteer/hello.hpp"
 
 namespace gleaner::volunteer {
 namespace {

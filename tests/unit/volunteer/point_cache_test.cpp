@@ -1,5 +1,3 @@
-#include "volunteer/point_cache.hpp"
-
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -14,23 +12,24 @@
 #include <limits>
 #include <memory>
 
-#include "common/dataset/checksum.hpp"
+#include "common/data/packed_format.hpp"
 #include "common/limits.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
 #include "tests/unit/volunteer/cache_files.hpp"
+#include "volunteer/example_cache.hpp"
 
 namespace gleaner::volunteer {
 
 TEST_CASE("point cache: what was added is read bit for bit, from a file or memory", "[points]") {
   const TemporaryFolder folder;
-  PointFeatures odd;
+  ExampleFeatures odd;
   for (const std::uint32_t bits : {0u, 0x80000000u, 1u, 0x7f800000u, 0xff800000u, 0x7fc00000u,
                                    0x7f800001u, 0xffffffffu, 0x3f800000u}) {
     odd.features.push_back(~bits);
     odd.values.push_back(std::bit_cast<float>(bits));
   }
   const std::string file = GENERATE("", "new/folder/a.points");
-  PointCache cache(file.empty() ? file : folder.path() + "/" + file, kMuch);
+  ExampleCache cache(file.empty() ? file : folder.path() + "/" + file, kMuch);
   CHECK(cache.is_in_memory() == file.empty());
   CHECK_FALSE(cache.contains(5));
   REQUIRE(add(cache, 5, odd));
@@ -48,10 +47,10 @@ TEST_CASE("point cache: what was added is read bit for bit, from a file or memor
 
 TEST_CASE("point cache: points are read one behind the other, a missing one adds nothing",
           "[points]") {
-  PointCache cache("", kMuch);
+  ExampleCache cache("", kMuch);
   REQUIRE(add(cache, 1, make_point(1, 2)));
   REQUIRE(add(cache, 2, make_point(2, 1)));
-  PointFeatures batch;
+  ExampleFeatures batch;
   REQUIRE(cache.read(2, batch));
   REQUIRE_FALSE(cache.read(3, batch));
   REQUIRE(cache.read(1, batch));
@@ -79,8 +78,8 @@ TEST_CASE("point cache: a file under another's name is not used", "[points]") {
   const Sample sample;
   const std::string other = sample.folder.path() + "/other.points";
   fs::copy_file(sample.path, other);
-  CHECK(PointCache(sample.path, kMuch).points() == 3);
-  CHECK(PointCache(other, kMuch).points() == 0);
+  CHECK(ExampleCache(sample.path, kMuch).points() == 3);
+  CHECK(ExampleCache(other, kMuch).points() == 0);
 }
 
 TEST_CASE("point cache: another start finds every point and goes on", "[points]") {
@@ -88,13 +87,13 @@ TEST_CASE("point cache: another start finds every point and goes on", "[points]"
   // Larger than what is read in one piece, and with a piece's end inside a record.
   constexpr std::uint64_t kPoints = 3000;
   {
-    PointCache cache(sample.path, kMuch);
+    ExampleCache cache(sample.path, kMuch);
     CHECK(cache.points() == 3);
     for (std::uint64_t i = 3; i < kPoints; ++i) REQUIRE(add(cache, i, make_point(i, 100)));
     REQUIRE(add(cache, kPoints, make_point(kPoints, 300'000)));
     REQUIRE(cache.bytes() == fs::file_size(sample.path));
   }
-  PointCache cache(sample.path, kMuch);
+  ExampleCache cache(sample.path, kMuch);
   CHECK(cache.points() == kPoints + 1);
   CHECK(cache.bytes() == fs::file_size(sample.path));
   for (std::uint64_t i = 0; i < 3; ++i) REQUIRE(is_read(cache, i, sample.points[i]));
@@ -108,7 +107,7 @@ TEST_CASE("point cache: a process killed at any byte loses the last record alone
     CAPTURE(length);
     write_file(sample.path, sample.bytes.substr(0, length));
     {
-      PointCache cache(sample.path, kMuch);
+      ExampleCache cache(sample.path, kMuch);
       REQUIRE_FALSE(cache.is_in_memory());
       REQUIRE(cache.bytes() == fs::file_size(sample.path));
       for (std::size_t i = 0; i < sample.points.size(); ++i) {
@@ -123,7 +122,7 @@ TEST_CASE("point cache: a process killed at any byte loses the last record alone
 TEST_CASE("point cache: bytes that a lost write left as zeros are cut off", "[points]") {
   const Sample sample;
   write_file(sample.path, sample.bytes + std::string(5000, '\0'));
-  const PointCache cache(sample.path, kMuch);
+  const ExampleCache cache(sample.path, kMuch);
   CHECK(cache.points() == 3);
   CHECK(fs::file_size(sample.path) == sample.bytes.size());
 }
@@ -135,7 +134,7 @@ TEST_CASE("point cache: a byte damaged under it is noticed, and the point can be
   for (std::uint64_t offset = kHeaderBytes; offset < sample.bytes.size(); ++offset) {
     CAPTURE(offset);
     write_file(sample.path, sample.bytes);
-    PointCache cache(sample.path, kMuch);
+    ExampleCache cache(sample.path, kMuch);
     put_byte(sample.path, offset, static_cast<char>(sample.bytes[offset] ^ damaged));
     std::uint64_t begin = kHeaderBytes;
     for (std::size_t i = 0; i < sample.points.size(); ++i) {
@@ -158,7 +157,7 @@ TEST_CASE("point cache: a byte damaged between two starts is noticed", "[points]
     write_file(sample.path, sample.bytes);
     put_byte(sample.path, offset, static_cast<char>(sample.bytes[offset] ^ damaged));
     {
-      PointCache cache(sample.path, kMuch);
+      ExampleCache cache(sample.path, kMuch);
       // A damaged header loses the file, anything else its own point. After a damaged count the
       // rest may be found again, by chance.
       const bool is_lost = offset < kHeaderBytes;
@@ -175,7 +174,7 @@ TEST_CASE("point cache: a byte damaged between two starts is noticed", "[points]
       }
       REQUIRE(cache.bytes() == fs::file_size(sample.path));
     }
-    PointCache cache(sample.path, kMuch);
+    ExampleCache cache(sample.path, kMuch);
     REQUIRE(cache.points() == 3);
     for (std::size_t i = 0; i < 3; ++i) REQUIRE(is_read(cache, i, sample.points[i]));
   }
@@ -187,7 +186,7 @@ TEST_CASE("point cache: neither file nor memory grows beyond the bound", "[point
   const std::string path = file.empty() ? file : folder.path() + "/" + file;
   const std::uint64_t spare = GENERATE(as<std::uint64_t>(), 0, 1, 19);
   const std::uint64_t bound = kHeaderBytes + 2 * record_bytes(4) + record_bytes(0) + spare;
-  PointCache cache(path, bound);
+  ExampleCache cache(path, bound);
   REQUIRE(add(cache, 0, make_point(0, 4)));
   REQUIRE_FALSE(add(cache, 1, make_point(1, 9)));
   CHECK(cache.is_full());
@@ -205,7 +204,7 @@ TEST_CASE("point cache: neither file nor memory grows beyond the bound", "[point
 TEST_CASE("point cache: without room for anything, nothing is kept and no file made", "[points]") {
   const TemporaryFolder folder;
   const std::string path = folder.path() + "/a.points";
-  PointCache cache(path, GENERATE(as<std::uint64_t>(), 0, 15));
+  ExampleCache cache(path, GENERATE(as<std::uint64_t>(), 0, 15));
   CHECK_FALSE(add(cache, 0, {}));
   CHECK_FALSE(is_read(cache, 0, {}));
   CHECK(cache.is_full());
@@ -215,14 +214,14 @@ TEST_CASE("point cache: without room for anything, nothing is kept and no file m
 
 TEST_CASE("point cache: a file above a bound made smaller is cut to it", "[points]") {
   const Sample sample;
-  PointCache cache(sample.path, sample.ends[2] - 1);
+  ExampleCache cache(sample.path, sample.ends[2] - 1);
   CHECK(cache.points() == 2);
   CHECK(is_read(cache, 0, sample.points[0]));
   CHECK(fs::file_size(sample.path) == sample.ends[1]);
 }
 
 TEST_CASE("point cache: lists that do not fit each other or any frame are refused", "[points]") {
-  PointCache cache("", kMuch);
+  ExampleCache cache("", kMuch);
   const std::vector<std::uint32_t> features(kFrameBytesMax / 8 + 1);
   const std::vector<float> values(features.size());
   CHECK_FALSE(cache.add(0, features, {}));
@@ -235,7 +234,7 @@ TEST_CASE("point cache: a full disk takes no half record and is not asked again"
   const Sample sample;
   const std::uint64_t room = GENERATE(as<std::uint64_t>(), 0, 1, 35);
   {
-    PointCache cache(sample.path, kMuch);
+    ExampleCache cache(sample.path, kMuch);
     {
       const FullDisk full(sample.bytes.size() + room);
       REQUIRE_FALSE(add(cache, 3, make_point(3, 2)));
@@ -246,14 +245,14 @@ TEST_CASE("point cache: a full disk takes no half record and is not asked again"
     CHECK(is_read(cache, 2, sample.points[2]));
   }
   CHECK(read_file(sample.path) == sample.bytes);
-  PointCache cache(sample.path, kMuch);
+  ExampleCache cache(sample.path, kMuch);
   CHECK(add(cache, 3, make_point(3, 2)));
 }
 
 TEST_CASE("point cache: a limit on the size of files is a bound", "[points]") {
   const Sample sample;
   const FullDisk limit(sample.bytes.size() + record_bytes(2));
-  PointCache cache(sample.path, kMuch);
+  ExampleCache cache(sample.path, kMuch);
   CHECK(add(cache, 3, make_point(3, 2)));
   CHECK_FALSE(add(cache, 4, {}));
 }
@@ -266,7 +265,7 @@ TEST_CASE("point cache: a file of something else or of another version is replac
       GENERATE_REF(std::string(), std::string("short"), std::string(1000, 'x'), other_version);
   write_file(sample.path, bytes);
   {
-    PointCache cache(sample.path, kMuch);
+    ExampleCache cache(sample.path, kMuch);
     CHECK_FALSE(cache.is_in_memory());
     CHECK(cache.points() == 0);
     for (std::size_t i = 0; i < 3; ++i) REQUIRE(add(cache, i, sample.points[i]));
@@ -276,8 +275,8 @@ TEST_CASE("point cache: a file of something else or of another version is replac
 
 TEST_CASE("point cache: a second user of the file works in memory", "[points]") {
   const Sample sample;
-  auto first = std::make_unique<PointCache>(sample.path, kMuch);
-  PointCache second(sample.path, kMuch);
+  auto first = std::make_unique<ExampleCache>(sample.path, kMuch);
+  ExampleCache second(sample.path, kMuch);
   CHECK(second.is_in_memory());
   CHECK(second.points() == 0);
   REQUIRE(add(second, 7, make_point(7, 3)));
@@ -285,14 +284,14 @@ TEST_CASE("point cache: a second user of the file works in memory", "[points]") 
   CHECK(is_read(*first, 0, sample.points[0]));
   CHECK(read_file(sample.path) == sample.bytes);
   first.reset();
-  CHECK_FALSE(PointCache(sample.path, kMuch).is_in_memory());
+  CHECK_FALSE(ExampleCache(sample.path, kMuch).is_in_memory());
 }
 
 TEST_CASE("point cache: where no file can be, points are kept in memory", "[points]") {
   const TemporaryFolder folder;
   write_file(folder.path() + "/file", "not a folder");
   fs::create_directory(folder.path() + "/folder.points");
-  PointCache cache(folder.path() + GENERATE("/file/a.points", "/folder.points"), kMuch);
+  ExampleCache cache(folder.path() + GENERATE("/file/a.points", "/folder.points"), kMuch);
   CHECK(cache.is_in_memory());
   REQUIRE(add(cache, 1, make_point(1, 2)));
   CHECK(is_read(cache, 1, make_point(1, 2)));
@@ -300,7 +299,7 @@ TEST_CASE("point cache: where no file can be, points are kept in memory", "[poin
 
 TEST_CASE("point cache: a file cut short or deleted under it does no harm", "[points]") {
   const Sample sample;
-  PointCache cache(sample.path, kMuch);
+  ExampleCache cache(sample.path, kMuch);
   fs::resize_file(sample.path, sample.ends[2] - 1);
   CHECK_FALSE(is_read(cache, 2, {}));
   CHECK(add(cache, 2, sample.points[2]));
@@ -322,14 +321,14 @@ TEST_CASE("point cache: caches of earlier runs go, oldest first, until the folde
       write_file(other(name), std::string(bytes, 'x'));
     } else {
       // A cache knows the name that it was made under.
-      PointCache cache(other(name), kMuch);
+      ExampleCache cache(other(name), kMuch);
       for (std::size_t i = 0; i < 3; ++i) REQUIRE(add(cache, i, sample.points[i]));
     }
     fs::last_write_time(other(name), now - std::chrono::hours(age--));
   }
   fs::last_write_time(other("older.points"), now - std::chrono::hours(20));
   fs::last_write_time(sample.path, now - std::chrono::hours(50));
-  const PointCache in_use(other("in-use.points"), kMuch);
+  const ExampleCache in_use(other("in-use.points"), kMuch);
   fs::last_write_time(other("in-use.points"), now - std::chrono::hours(40));
 
   const auto left = [&] {
@@ -342,17 +341,17 @@ TEST_CASE("point cache: caches of earlier runs go, oldest first, until the folde
   };
   using Names = std::vector<std::string>;
   // Five others count, also the one that is no cache: what may not go takes room all the same.
-  PointCache::make_room(sample.path, 1000, 1000 + 5 * bytes);
+  ExampleCache::make_room(sample.path, 1000, 1000 + 5 * bytes);
   CHECK(left().size() == 7);
-  PointCache::make_room(sample.path, 1000, 1000 + 5 * bytes - 1);
+  ExampleCache::make_room(sample.path, 1000, 1000 + 5 * bytes - 1);
   CHECK(left() == Names{"a-cache.other", "a.points", "in-use.points", "new.points",
                         "not-a-cache.points", "old.points"});
-  PointCache::make_room(sample.path, 1000, 1000 + 3 * bytes);
+  ExampleCache::make_room(sample.path, 1000, 1000 + 3 * bytes);
   CHECK(left() ==
         Names{"a-cache.other", "a.points", "in-use.points", "new.points", "not-a-cache.points"});
-  PointCache::make_room(sample.path, std::numeric_limits<std::uint64_t>::max(), 0);
+  ExampleCache::make_room(sample.path, std::numeric_limits<std::uint64_t>::max(), 0);
   CHECK(left() == Names{"a-cache.other", "a.points", "in-use.points", "not-a-cache.points"});
-  PointCache::make_room(sample.folder.path() + "/none/a.points", 0, 0);
+  ExampleCache::make_room(sample.folder.path() + "/none/a.points", 0, 0);
 }
 
 TEST_CASE("point cache: opening a file makes it the one that goes last", "[points]") {
@@ -360,7 +359,7 @@ TEST_CASE("point cache: opening a file makes it the one that goes last", "[point
   write_file(sample.folder.path() + "/b.points", sample.bytes);
   const auto long_ago = fs::last_write_time(sample.path) - std::chrono::hours(9);
   fs::last_write_time(sample.path, long_ago);
-  CHECK(PointCache(sample.path, kMuch).points() == 3);
+  CHECK(ExampleCache(sample.path, kMuch).points() == 3);
   CHECK(fs::last_write_time(sample.path) > long_ago + std::chrono::hours(8));
 }
 

@@ -1,5 +1,3 @@
-#include "volunteer/point_store.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <filesystem>
@@ -9,6 +7,7 @@
 
 #include "common/limits.hpp"
 #include "tests/unit/storage/temporary_folder.hpp"
+#include "volunteer/example_store.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -22,12 +21,12 @@ constexpr std::uint64_t kSeed = 3;
 constexpr PointSet kTraining = PointSet::kTraining;
 
 // Points without a place to be kept.
-PointStoreOptions no_room() {
+ExampleStoreOptions no_room() {
   return {"", 0, 0};
 }
 
-PointStore store_of(PointStoreOptions options = {}) {
-  PointStore store(std::move(options));
+ExampleStore store_of(ExampleStoreOptions options = {}) {
+  ExampleStore store(std::move(options));
   store.begin(kTrain, kTest, kSeed);
   return store;
 }
@@ -53,7 +52,7 @@ Points answer(PointSet set, const std::vector<std::uint64_t>& points) {
 }
 
 // Asks for and takes all that is missing; returns how many points that were.
-std::size_t fetch(PointStore& store, PointSet set, const std::vector<std::uint64_t>& points) {
+std::size_t fetch(ExampleStore& store, PointSet set, const std::vector<std::uint64_t>& points) {
   std::size_t count = 0;
   while (const auto request = store.request(set, points)) {
     REQUIRE(request->set == set);
@@ -63,9 +62,9 @@ std::size_t fetch(PointStore& store, PointSet set, const std::vector<std::uint64
   return count;
 }
 
-void require_read(PointStore& store, PointSet set, const std::vector<std::uint64_t>& points) {
+void require_read(ExampleStore& store, PointSet set, const std::vector<std::uint64_t>& points) {
   REQUIRE(store.has_all(set, points));
-  const std::optional<PointBatch> batch = store.read(set, points);
+  const std::optional<ExampleBatch> batch = store.read(set, points);
   REQUIRE(batch);
   REQUIRE(batch->examples.size() == points.size());
   for (std::size_t i = 0; i < points.size(); ++i) {
@@ -91,7 +90,7 @@ std::set<std::string> files_in(const std::string& folder) {
 
 TEST_CASE("point store: what is missing is asked for once, ascending, in bounded requests",
           "[point_store]") {
-  PointStore store = store_of();
+  ExampleStore store = store_of();
   std::vector<std::uint64_t> wanted = first(6000);
   std::reverse(wanted.begin(), wanted.end());
   std::set<std::uint64_t> asked;
@@ -104,7 +103,7 @@ TEST_CASE("point store: what is missing is asked for once, ascending, in bounded
   }
   REQUIRE(requests.size() > 1);
   REQUIRE(asked.size() == 4096);  // the rest when these are here
-  REQUIRE_FALSE(store.request(PointSet::kHeldOut, first(1)));
+  REQUIRE_FALSE(store.request(PointSet::kTestSet, first(1)));
   REQUIRE_FALSE(store.has_all(kTraining, wanted));
   REQUIRE_FALSE(store.read(kTraining, wanted));
   REQUIRE(store.add(answer(kTraining, requests[0].points)).ok());
@@ -121,7 +120,7 @@ TEST_CASE("point store: what is missing is asked for once, ascending, in bounded
 }
 
 TEST_CASE("point store: an answer may come in several parts", "[point_store]") {
-  PointStore store = store_of();
+  ExampleStore store = store_of();
   const auto request = store.request(kTraining, first(10));
   REQUIRE(request->points == first(10));
   REQUIRE(store.add(answer(kTraining, {0, 3, 4})).ok());
@@ -133,7 +132,7 @@ TEST_CASE("point store: an answer may come in several parts", "[point_store]") {
 
 TEST_CASE("point store: points that were not asked for are refused, and none of them is kept",
           "[point_store]") {
-  PointStore store = store_of();
+  ExampleStore store = store_of();
   REQUIRE(store.request(kTraining, first(3)));
   const auto refused = [&](PointSet set, const std::vector<std::uint64_t>& points) {
     const Result<void> added = store.add(answer(set, points));
@@ -143,7 +142,7 @@ TEST_CASE("point store: points that were not asked for are refused, and none of 
   };
   refused(kTraining, {5});
   refused(kTraining, {0, 5});
-  refused(PointSet::kHeldOut, {1});  // of the other set
+  refused(PointSet::kTestSet, {1});  // of the other set
   REQUIRE_FALSE(store.has_all(kTraining, first(1)));
   REQUIRE(store.add(answer(kTraining, first(3))).ok());
   refused(kTraining, {1});  // a second time
@@ -154,21 +153,21 @@ TEST_CASE("point store: points that were not asked for are refused, and none of 
 }
 
 TEST_CASE("point store: the sets do not mix", "[point_store]") {
-  PointStore store = store_of();
+  ExampleStore store = store_of();
   REQUIRE(fetch(store, kTraining, first(5)) == 5);
-  REQUIRE(fetch(store, PointSet::kHeldOut, first(5)) == 5);
+  REQUIRE(fetch(store, PointSet::kTestSet, first(5)) == 5);
   require_read(store, kTraining, first(5));
-  require_read(store, PointSet::kHeldOut, first(5));
+  require_read(store, PointSet::kTestSet, first(5));
 }
 
 TEST_CASE("point store: points for which there is no room stay until they are released",
           "[point_store]") {
-  PointStore store = store_of(no_room());
+  ExampleStore store = store_of(no_room());
   REQUIRE(fetch(store, kTraining, first(20)) == 20);
   require_read(store, kTraining, first(20));
   const std::uint64_t held = store.memory_bytes();
   REQUIRE(held == 19 * 2 * 8);
-  store.release(PointSet::kHeldOut, first(20));
+  store.release(PointSet::kTestSet, first(20));
   store.release(kTraining, first(5));
   store.release(kTraining, first(5));
   REQUIRE(store.memory_bytes() == held - 5 * 2 * 8);
@@ -183,7 +182,7 @@ TEST_CASE("point store: points for which there is no room stay until they are re
 TEST_CASE("point store: what fits is kept, and memory is bounded by it", "[point_store]") {
   // Room for 7/8 of it: 43 points of 36 bytes behind a header of 16.
   constexpr std::uint64_t kBytes = 1824;
-  PointStore store = store_of({"", kBytes, kBytes});
+  ExampleStore store = store_of({"", kBytes, kBytes});
   REQUIRE(store.memory_bytes() == 0);  // nothing has been needed
   REQUIRE(fetch(store, kTraining, first(60, 100)) == 60);
   require_read(store, kTraining, first(60, 100));
@@ -196,22 +195,22 @@ TEST_CASE("point store: what fits is kept, and memory is bounded by it", "[point
 
 TEST_CASE("point store: after a restart nothing is fetched again", "[point_store]") {
   const TemporaryFolder folder;
-  const PointStoreOptions options{folder.path() + "/cache", 1 << 20, 1 << 20};
+  const ExampleStoreOptions options{folder.path() + "/cache", 1 << 20, 1 << 20};
   {
-    PointStore store = store_of(options);
+    ExampleStore store = store_of(options);
     REQUIRE_FALSE(fs::exists(options.folder));  // it may never need any
     fetch(store, kTraining, first(50));
-    fetch(store, PointSet::kHeldOut, first(20));
+    fetch(store, PointSet::kTestSet, first(20));
     REQUIRE(store.memory_bytes() == 0);
   }
   REQUIRE(files_in(options.folder) ==
           std::set<std::string>{"train-0000000000000abc.points",
                                 "test-0000000000000def-0000000000000003.points"});
-  PointStore store = store_of(options);
+  ExampleStore store = store_of(options);
   REQUIRE_FALSE(store.request(kTraining, first(50)));
-  REQUIRE_FALSE(store.request(PointSet::kHeldOut, first(20)));
+  REQUIRE_FALSE(store.request(PointSet::kTestSet, first(20)));
   require_read(store, kTraining, first(50));
-  require_read(store, PointSet::kHeldOut, first(20));
+  require_read(store, PointSet::kTestSet, first(20));
   REQUIRE(store.request(kTraining, first(51))->points == first(1, 50));
 }
 
@@ -219,9 +218,9 @@ TEST_CASE("point store: a reconnect to the same run keeps what is here, another 
           "[point_store]") {
   const TemporaryFolder folder;
   for (const std::string& path : {std::string(), folder.path()}) {
-    PointStore store = store_of({path, 1 << 20, 1 << 20});
+    ExampleStore store = store_of({path, 1 << 20, 1 << 20});
     fetch(store, kTraining, first(5));
-    fetch(store, PointSet::kHeldOut, first(5));
+    fetch(store, PointSet::kTestSet, first(5));
     REQUIRE(store.request(kTraining, first(6)));
     store.begin(kTrain, kTest, kSeed);
     REQUIRE(store.request(kTraining, first(6))->points == first(1, 5));  // not answered before
@@ -229,9 +228,9 @@ TEST_CASE("point store: a reconnect to the same run keeps what is here, another 
     // Other held-out points, or another order of them.
     store.begin(kTrain, kTest, kSeed + 1);
     require_read(store, kTraining, first(5));
-    REQUIRE(store.request(PointSet::kHeldOut, first(5))->points.size() == 5);
+    REQUIRE(store.request(PointSet::kTestSet, first(5))->points.size() == 5);
     store.begin(kTrain, kTest + 1, kSeed);
-    REQUIRE(store.request(PointSet::kHeldOut, first(5))->points.size() == 5);
+    REQUIRE(store.request(PointSet::kTestSet, first(5))->points.size() == 5);
     store.begin(kTrain + 1, kTest, kSeed);
     REQUIRE(store.request(kTraining, first(5))->points.size() == 5);
     REQUIRE_FALSE(store.read(kTraining, first(1)));
@@ -243,7 +242,7 @@ TEST_CASE("point store: a reconnect to the same run keeps what is here, another 
 
 TEST_CASE("point store: a damaged point is missing, and is fetched again", "[point_store]") {
   const TemporaryFolder folder;
-  PointStore store = store_of({folder.path(), 1 << 20, 1 << 20});
+  ExampleStore store = store_of({folder.path(), 1 << 20, 1 << 20});
   fetch(store, kTraining, first(3));
   std::fstream file(folder.path() + "/train-0000000000000abc.points",
                     std::ios::binary | std::ios::in | std::ios::out);
@@ -259,10 +258,10 @@ TEST_CASE("point store: a damaged point is missing, and is fetched again", "[poi
 TEST_CASE("point store: a file that another has leaves memory, within what may be taken of it",
           "[point_store]") {
   const TemporaryFolder folder;
-  PointStore owner = store_of({folder.path(), 1 << 20, 1 << 20});
+  ExampleStore owner = store_of({folder.path(), 1 << 20, 1 << 20});
   fetch(owner, kTraining, first(5));
   constexpr std::uint64_t kBytes = 1824;  // as above
-  PointStore other = store_of({folder.path(), 1 << 20, kBytes});
+  ExampleStore other = store_of({folder.path(), 1 << 20, kBytes});
   REQUIRE(fetch(other, kTraining, first(60, 100)) == 60);
   other.release(kTraining, first(60, 100));
   REQUIRE(other.memory_bytes() == 16 + 43 * 36);
@@ -272,13 +271,13 @@ TEST_CASE("point store: a file that another has leaves memory, within what may b
 TEST_CASE("point store: what is in memory can be forgotten", "[point_store]") {
   const TemporaryFolder folder;
   for (const std::string& path : {std::string(), folder.path()}) {
-    PointStore store = store_of({path, 1 << 20, 1 << 20});
+    ExampleStore store = store_of({path, 1 << 20, 1 << 20});
     fetch(store, kTraining, first(5));
     store.clear();
     REQUIRE(store.memory_bytes() == 0);
     REQUIRE(store.has_all(kTraining, first(5)) == !path.empty());
   }
-  PointStore loose = store_of(no_room());
+  ExampleStore loose = store_of(no_room());
   fetch(loose, kTraining, first(5));
   REQUIRE(loose.request(kTraining, first(6)));
   loose.clear();

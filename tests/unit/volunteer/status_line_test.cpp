@@ -7,7 +7,6 @@
 #include <sstream>
 
 #include "tests/support/captured_stream.hpp"
-#include "volunteer/status_source.hpp"
 
 namespace gleaner {
 namespace {

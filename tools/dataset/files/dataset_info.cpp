@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/dataset/name_table.hpp"
+#include "common/data/name_table.hpp"
 #include "tools/cli/print_out.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/dataset/files/dataset_statistics.hpp"

@@ -1,6 +1,6 @@
 #include "tools/dataset/files/dataset_output.hpp"
 
-#include "common/dataset/packed_dataset.hpp"
+#include "common/data/packed_dataset.hpp"
 
 namespace gleaner {
 

@@ -5,8 +5,8 @@
 #include <memory>
 #include <string>
 
-#include "common/dataset/packed_writer.hpp"
-#include "common/dataset/point_writer.hpp"
+#include "common/data/packed_writer.hpp"
+#include "common/data/point_writer.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "common/dataset/open_or_pack.hpp"
+#include "common/data/open_or_pack.hpp"
 #include "tools/cli/report.hpp"
 
 namespace gleaner {

@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "common/counter_random.hpp"
-#include "common/dataset/point_writer.hpp"
+#include "common/data/point_writer.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/dataset/files/dataset_stream.hpp"
 

@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <bit>
 
-#include "common/check.hpp"
+#include "common/result.hpp"
 #include "tools/cli/console.hpp"
 
 namespace gleaner {

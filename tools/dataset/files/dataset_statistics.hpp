@@ -6,8 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "common/dataset/point.hpp"
-#include "common/dataset/point_parser.hpp"
+#include "common/data/point_parser.hpp"
 
 namespace gleaner {
 

@@ -7,8 +7,8 @@
 #include <optional>
 #include <string>
 
-#include "common/dataset/packed_dataset.hpp"
-#include "common/dataset/text_reader.hpp"
+#include "common/data/packed_dataset.hpp"
+#include "common/data/text_reader.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "common/dataset/packed_format.hpp"
+#include "common/data/packed_format.hpp"
 #include "tools/cli/print_out.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/dataset/files/dataset_statistics.hpp"

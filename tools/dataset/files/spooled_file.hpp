@@ -5,7 +5,7 @@
 #include <memory>
 #include <string>
 
-#include "common/dataset/byte_source.hpp"
+#include "common/data/byte_source.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

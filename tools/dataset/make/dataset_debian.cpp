@@ -6,7 +6,7 @@
 #include <filesystem>
 #include <system_error>
 
-#include "common/dataset/point_writer.hpp"
+#include "common/data/point_writer.hpp"
 #include "tools/dataset/make/dataset_folder.hpp"
 
 namespace gleaner {

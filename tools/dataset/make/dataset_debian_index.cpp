@@ -6,8 +6,8 @@
 #include <algorithm>
 #include <cstdio>
 
-#include "common/dataset/line_reader.hpp"
-#include "common/dataset/point_parser.hpp"
+#include "common/data/byte_source.hpp"
+#include "common/data/point_parser.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,7 +5,7 @@
 #include <unordered_map>
 
 #include "common/counter_random.hpp"
-#include "common/dataset/checksum.hpp"
+#include "common/data/packed_format.hpp"
 #include "tools/dataset/files/dataset_split.hpp"
 
 namespace gleaner {

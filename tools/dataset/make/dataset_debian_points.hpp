@@ -5,9 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "common/dataset/point.hpp"
-#include "common/words/debian_words.hpp"
-#include "common/words/vocabulary.hpp"
+#include "common/data/point_parser.hpp"
+#include "common/data/word_model.hpp"
 #include "tools/dataset/make/dataset_debian_index.hpp"
 
 namespace gleaner {

@@ -2,7 +2,7 @@
 
 #include <filesystem>
 
-#include "common/dataset/point_writer.hpp"
+#include "common/data/point_writer.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,9 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "common/dataset/atomic_file.hpp"
+#include "common/data/atomic_file.hpp"
+#include "common/data/word_model.hpp"
 #include "common/result.hpp"
-#include "common/words/word_model.hpp"
 
 namespace gleaner {
 

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "common/dataset/point_writer.hpp"
+#include "common/data/point_writer.hpp"
 #include "tools/cli/report.hpp"
 
 namespace gleaner {

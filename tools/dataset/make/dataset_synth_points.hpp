@@ -10,8 +10,7 @@
 #include <vector>
 
 #include "common/counter_random.hpp"
-#include "common/dataset/point.hpp"
-#include "common/permutation.hpp"
+#include "common/data/point_parser.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

@@ -7,7 +7,7 @@
 #include <set>
 #include <system_error>
 
-#include "common/dataset/point_writer.hpp"
+#include "common/data/point_writer.hpp"
 #include "common/limits.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/dataset/files/dataset_output.hpp"

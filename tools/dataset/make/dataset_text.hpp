@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "common/words/word_model.hpp"
+#include "common/data/word_model.hpp"
 #include "tools/cli/console.hpp"
 
 namespace gleaner {

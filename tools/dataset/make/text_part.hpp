@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "common/dataset/point_writer.hpp"
+#include "common/data/point_writer.hpp"
+#include "common/data/word_model.hpp"
 #include "common/result.hpp"
-#include "common/words/word_model.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/dataset/records/text_records.hpp"
 

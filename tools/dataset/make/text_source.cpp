@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 
-#include "common/words/text_encoding.hpp"
+#include "common/data/text_encoding.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/dataset/records/tag_form.hpp"
 

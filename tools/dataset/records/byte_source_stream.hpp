@@ -7,7 +7,7 @@
 #include <streambuf>
 #include <vector>
 
-#include "common/dataset/byte_source.hpp"
+#include "common/data/byte_source.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

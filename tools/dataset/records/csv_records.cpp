@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "common/settings/did_you_mean.hpp"
+#include "common/settings/settings_value.hpp"
 #include "tools/dataset/records/csv_rows.hpp"
 
 namespace gleaner {

@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "common/dataset/point_parser.hpp"
+#include "common/data/point_parser.hpp"
 
 namespace gleaner {
 namespace {

@@ -10,7 +10,7 @@
 #include <string_view>
 #include <vector>
 
-#include "common/dataset/line_reader.hpp"
+#include "common/data/byte_source.hpp"
 #include "common/result.hpp"
 
 namespace gleaner {

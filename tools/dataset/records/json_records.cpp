@@ -7,8 +7,8 @@
 #include <istream>
 #include <nlohmann/json.hpp>
 
-#include "common/dataset/line_reader.hpp"
-#include "common/settings/did_you_mean.hpp"
+#include "common/data/byte_source.hpp"
+#include "common/settings/settings_value.hpp"
 #include "tools/dataset/records/byte_source_stream.hpp"
 
 namespace gleaner {

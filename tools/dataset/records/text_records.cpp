@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "common/words/text_encoding.hpp"
+#include "common/data/text_encoding.hpp"
 #include "tools/dataset/records/csv_records.hpp"
 #include "tools/dataset/records/json_records.hpp"
 

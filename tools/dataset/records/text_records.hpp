@@ -9,9 +9,9 @@
 #include <string_view>
 #include <vector>
 
-#include "common/dataset/byte_source.hpp"
+#include "common/data/byte_source.hpp"
+#include "common/data/word_model.hpp"
 #include "common/result.hpp"
-#include "common/words/word_model.hpp"
 
 namespace gleaner {
 

@@ -1,6 +1,6 @@
-#include "common/http/http_places.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "common/http/admission.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,8 +1,7 @@
-#include "common/http/request_rules.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "common/host_port.hpp"
+#include "common/http/admission.hpp"
 
 namespace gleaner {
 

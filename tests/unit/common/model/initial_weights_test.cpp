@@ -1,10 +1,10 @@
-#include "common/model/initial_weights.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <cmath>
 #include <cstring>
 #include <vector>
+
+#include "common/model/shard_rows.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,7 +5,7 @@
 #include <limits>
 #include <string>
 
-#include "common/model/row_delta.hpp"
+#include "common/model/shard_rows.hpp"
 
 namespace gleaner {
 namespace {

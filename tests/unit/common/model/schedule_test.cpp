@@ -1,7 +1,7 @@
-#include "common/model/schedule.hpp"
-
 #include <catch2/catch.hpp>
 #include <string>
+
+#include "common/model/run_plan.hpp"
 
 namespace gleaner {
 namespace {

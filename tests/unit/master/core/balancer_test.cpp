@@ -1,4 +1,4 @@
-#include "master/core/placement/balancer.hpp"
+#include "master/core/balancer.hpp"
 
 #include <catch2/catch.hpp>
 #include <numeric>

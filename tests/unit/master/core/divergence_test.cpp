@@ -1,9 +1,9 @@
-#include "master/core/events/divergence.hpp"
-
 #include <catch2/catch.hpp>
 #include <cstdint>
 #include <utility>
 #include <vector>
+
+#include "master/core/learning_so_far.hpp"
 
 namespace gleaner {
 namespace {

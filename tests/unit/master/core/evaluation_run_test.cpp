@@ -1,7 +1,7 @@
-#include "master/core/batches/evaluation_run.hpp"
-
 #include <catch2/catch.hpp>
 #include <string>
+
+#include "master/core/evaluations.hpp"
 
 namespace gleaner {
 namespace {

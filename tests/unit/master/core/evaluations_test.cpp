@@ -1,4 +1,4 @@
-#include "master/core/rounds/evaluations.hpp"
+#include "master/core/evaluations.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -1,12 +1,12 @@
-#include "master/core/batches/input_stream.hpp"
+#include "master/core/input_stream.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>
 
 #include "common/limits.hpp"
-#include "master/core/batches/pipeline.hpp"
-#include "schema/gradient.hpp"
+#include "master/core/pipeline.hpp"
 #include "schema/input_parts.hpp"
+#include "schema/quantized_batch.hpp"
 #include "tests/support/tiny_run.hpp"
 #include "tests/unit/master/core/stream_bench.hpp"
 

@@ -1,4 +1,4 @@
-#include "master/core/placement/lease_table.hpp"
+#include "master/core/lease_table.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>

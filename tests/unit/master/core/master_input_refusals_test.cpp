@@ -211,7 +211,7 @@ TEST_CASE("input refusal: points for a volunteer that was lent no input shard", 
 }
 
 TEST_CASE("input refusal: points that do not exist", "[master]") {
-  for (const PointSet set : {PointSet::kTraining, PointSet::kHeldOut}) {
+  for (const PointSet set : {PointSet::kTraining, PointSet::kTestSet}) {
     LoadedScene scene;
     scene.master.say(scene.liar, PointsRequest{set, {set == PointSet::kTraining ? 9u : 3u}});
     REQUIRE(scene.master.run_worker());

@@ -4,7 +4,7 @@
 #include <functional>
 #include <numeric>
 
-#include "schema/gradient.hpp"
+#include "schema/quantized_batch.hpp"
 #include "tests/support/master_driver.hpp"
 
 namespace gleaner {

@@ -1,9 +1,9 @@
-#include "master/core/batches/pipeline.hpp"
+#include "master/core/pipeline.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>
 
-#include "schema/gradient.hpp"
+#include "schema/quantized_batch.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace gleaner {
@@ -33,7 +33,8 @@ struct PipelineBench {
     if (const auto* forward = std::get_if<ForwardTask>(&task)) {
       ForwardDone answer;
       answer.batch = forward->batch;
-      answer.codes = std::make_shared<HiddenCodes>(tiny_codes(plan, forward->batch, model.hidden));
+      answer.codes =
+          std::make_shared<QuantizedActivations>(tiny_codes(plan, forward->batch, model.hidden));
       answer.packed = std::make_shared<const Bytes>(pack(*answer.codes));
       answer.positives.offsets.resize(answer.codes->examples + 1);
       pipeline.forward_done(answer);
@@ -44,7 +45,7 @@ struct PipelineBench {
   }
 
   [[nodiscard]] Bytes gradient(BatchIndex batch, std::int32_t entry) const {
-    const HiddenCodes codes = tiny_codes(plan, batch, model.hidden);
+    const QuantizedActivations codes = tiny_codes(plan, batch, model.hidden);
     return pack_gradient(codes, std::vector<std::int32_t>(codes.codes.size(), entry));
   }
 
@@ -305,7 +306,7 @@ TEST_CASE("pipeline: a unit carries the positives of its own shards only", "[pip
   bench.advance();
   ForwardDone done;
   done.batch = 0;
-  done.codes = std::make_shared<HiddenCodes>(tiny_codes(bench.plan, 0, 16));
+  done.codes = std::make_shared<QuantizedActivations>(tiny_codes(bench.plan, 0, 16));
   done.positives.offsets = {0, 3, 4};
   done.positives.neurons = {0, 5, 11, 4};  // shards 0, 1, 3; shard 1
   bench.pipeline.forward_done(done);

@@ -1,4 +1,4 @@
-#include "master/core/placement/placement.hpp"
+#include "master/core/placement.hpp"
 
 #include <catch2/catch.hpp>
 
@@ -78,8 +78,8 @@ TEST_CASE("placement: a shard of either layer is owed in the time that its own b
   SessionState& session = scene.sessions.at(scene.join(1, 1'000'000));
   const auto time_for = [&](std::uint32_t shard) {
     session.last_due = Instant{};
-    const Debt debt =
-        scene.placement.begin_debt(Obligation::kLoad, ShardId{shard}, SessionId{1}, session);
+    const OutstandingWork debt =
+        scene.placement.begin_outstanding(Obligation::kLoad, ShardId{shard}, SessionId{1}, session);
     return debt.due - debt.since;
   };
   const Micros output = time_for(0);

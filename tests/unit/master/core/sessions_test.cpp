@@ -1,4 +1,4 @@
-#include "master/core/sessions/sessions.hpp"
+#include "master/core/sessions.hpp"
 
 #include <catch2/catch.hpp>
 #include <set>
@@ -73,7 +73,7 @@ struct SessionsScene {
   }
 };
 
-std::optional<Debt> never() {
+std::optional<OutstandingWork> never() {
   FAIL("nobody asks what a session owes before it could be too late");
   return std::nullopt;
 }
@@ -140,19 +140,20 @@ TEST_CASE("sessions: each deadline strikes when its time is full and not a micro
   SECTION("a volunteer that is silent") {
     const SessionState& session = scene.join(1);
     scene.outbox.set_now(scene.outbox.now() + Micros(2'999'999));
-    const auto nothing = [] { return std::optional<Debt>(); };
+    const auto nothing = [] { return std::optional<OutstandingWork>(); };
     REQUIRE_FALSE(scene.sessions.overdue(session, nothing));
     scene.outbox.set_now(scene.outbox.now() + Micros(1));
     REQUIRE(scene.sessions.overdue(session, never)->reason == "silent for 3 s");
   }
   SECTION("a volunteer that owes work") {
     SessionState& session = scene.join(1);
-    const Debt debt{Obligation::kLoad, scene.outbox.now(), scene.outbox.now() + Millis(4'000)};
+    const OutstandingWork debt{Obligation::kLoad, scene.outbox.now(),
+                               scene.outbox.now() + Millis(4'000)};
     scene.outbox.set_now(scene.outbox.now() + Micros(3'999'999));
     session.last_heard = scene.outbox.now();
     REQUIRE_FALSE(scene.sessions.overdue(session, [&] { return debt; }));
     scene.outbox.set_now(scene.outbox.now() + Micros(1));
-    REQUIRE_FALSE(scene.sessions.overdue(session, [] { return std::optional<Debt>(); }));
+    REQUIRE_FALSE(scene.sessions.overdue(session, [] { return std::optional<OutstandingWork>(); }));
     const auto overdue = scene.sessions.overdue(session, [&] { return debt; });
     REQUIRE(overdue->reason == "did not load a shard within 4 s");
     REQUIRE(overdue->waited == Millis(4'000));
@@ -174,7 +175,7 @@ TEST_CASE("sessions: a stranger that others wait for has less time", "[sessions]
   REQUIRE(scene.sessions.time_for(Obligation::kUnit, ann) == config.stall);
   const Instant since = scene.outbox.now();
   const auto debt = [&] {
-    return std::optional(Debt{Obligation::kUnit, since, since + config.stranger_stall});
+    return std::optional(OutstandingWork{Obligation::kUnit, since, since + config.stranger_stall});
   };
   scene.pass(config.stranger_stall);
   eve.last_heard = scene.outbox.now();
@@ -192,10 +193,12 @@ TEST_CASE("sessions: a stranger that is silent while it owes something is held b
   SessionState& ann = scene.join(2);
   eve.standing.is_trusted = false;
   const Millis silence = scene.run.config.silence;
-  const Debt debt{Obligation::kLoad, scene.outbox.now(), scene.outbox.now() + 2 * silence};
+  const OutstandingWork debt{Obligation::kLoad, scene.outbox.now(),
+                             scene.outbox.now() + 2 * silence};
   scene.pass(silence);
   REQUIRE(scene.sessions.overdue(eve, [&] { return debt; })->waited == silence);
-  REQUIRE_FALSE(scene.sessions.overdue(eve, [] { return std::optional<Debt>(); })->waited);
+  REQUIRE_FALSE(
+      scene.sessions.overdue(eve, [] { return std::optional<OutstandingWork>(); })->waited);
   REQUIRE_FALSE(scene.sessions.overdue(ann, [&] { return debt; })->waited);
 }
 
@@ -205,11 +208,11 @@ TEST_CASE("sessions: a stranger gets no shards for ten times as long as others w
   SessionState& eve = scene.join_stranger(1, InviteId{5});
   const Millis waited = scene.run.config.forget_slowness;
   scene.sessions.hold_back(eve, waited);
-  REQUIRE(eve.held_back_until == scene.outbox.now() + 10 * waited);
+  REQUIRE(eve.quarantined_until == scene.outbox.now() + 10 * waited);
   // Others are not blamed for her longer than for anything else.
-  REQUIRE(scene.join_stranger(2, InviteId{5}).held_back_until == scene.outbox.now() + waited);
+  REQUIRE(scene.join_stranger(2, InviteId{5}).quarantined_until == scene.outbox.now() + waited);
   scene.sessions.hold_back(scene.join(3), waited);
-  REQUIRE(scene.sessions.at(SessionId{3}).held_back_until == scene.outbox.now() + waited);
+  REQUIRE(scene.sessions.at(SessionId{3}).quarantined_until == scene.outbox.now() + waited);
 }
 
 TEST_CASE("sessions: a pause gives a stranger no time", "[sessions]") {
@@ -217,7 +220,8 @@ TEST_CASE("sessions: a pause gives a stranger no time", "[sessions]") {
   SessionState& eve = scene.join(1);
   SessionState& ann = scene.join(2);
   eve.standing.is_trusted = false;
-  const Debt debt{Obligation::kUnit, scene.outbox.now(), scene.outbox.now() + Millis(4'000)};
+  const OutstandingWork debt{Obligation::kUnit, scene.outbox.now(),
+                             scene.outbox.now() + Millis(4'000)};
   scene.pass(Millis(4'000));
   for (SessionState* session : {&eve, &ann}) {
     session->paused = "the machine is in use";
@@ -236,16 +240,16 @@ TEST_CASE("sessions: whoever misses again and again gets no shards for longer an
     SessionState& eve = scene.join_stranger(1, InviteId{});
     eve.is_proven = true;
     scene.sessions.hold_back(eve);
-    REQUIRE(eve.held_back_until == scene.outbox.now() + first * times);
+    REQUIRE(eve.quarantined_until == scene.outbox.now() + first * times);
     REQUIRE(scene.sessions.take(SessionId{1}));
-    REQUIRE(scene.join(1).held_back_until == scene.outbox.now() + first * times);
+    REQUIRE(scene.join(1).quarantined_until == scene.outbox.now() + first * times);
     REQUIRE(scene.sessions.take(SessionId{1}));
     scene.pass(first * times);
-    REQUIRE(scene.join(1).held_back_until == Instant{});
+    REQUIRE(scene.join(1).quarantined_until == Instant{});
     REQUIRE(scene.sessions.take(SessionId{1}));
   }
   // Others of her invite are not blamed for one that had proved itself.
-  REQUIRE(scene.join_stranger(2, InviteId{}).held_back_until == Instant{});
+  REQUIRE(scene.join_stranger(2, InviteId{}).quarantined_until == Instant{});
 }
 
 TEST_CASE("sessions: who is new and misses something holds back what else is new by its invite",
@@ -253,11 +257,11 @@ TEST_CASE("sessions: who is new and misses something holds back what else is new
   SessionsScene scene(AuditMode::kAll);
   SessionState& eve = scene.join_stranger(1, InviteId{5});
   scene.sessions.hold_back(eve);
-  const Instant until = eve.held_back_until;
+  const Instant until = eve.quarantined_until;
   REQUIRE(scene.sessions.take(SessionId{1}));
-  REQUIRE(scene.join_stranger(2, InviteId{5}).held_back_until == until);
+  REQUIRE(scene.join_stranger(2, InviteId{5}).quarantined_until == until);
   REQUIRE(scene.sessions.take(SessionId{2}));
-  REQUIRE(scene.join_stranger(3, InviteId{6}).held_back_until == Instant{});
+  REQUIRE(scene.join_stranger(3, InviteId{6}).quarantined_until == Instant{});
 }
 
 TEST_CASE("sessions: by a suspended invite only those come whose work was confirmed",

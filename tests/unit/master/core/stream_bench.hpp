@@ -5,10 +5,10 @@
 #include <string>
 
 #include "common/limits.hpp"
-#include "master/core/batches/input_stream.hpp"
-#include "master/core/batches/pipeline.hpp"
-#include "schema/gradient.hpp"
+#include "master/core/input_stream.hpp"
+#include "master/core/pipeline.hpp"
 #include "schema/input_parts.hpp"
+#include "schema/quantized_batch.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace gleaner {
@@ -144,7 +144,8 @@ inline std::string order_at_lag(std::uint32_t lag) {
     order += bench.text(unit).substr(2) + ' ';
     bench.answer(unit);
     for (const EncodeTask& task : bench.stream.take_whole()) {
-      auto codes = std::make_shared<HiddenCodes>(tiny_codes(bench.plan, task.begin, model.hidden));
+      auto codes =
+          std::make_shared<QuantizedActivations>(tiny_codes(bench.plan, task.begin, model.hidden));
       const Bytes gradient =
           pack_gradient(*codes, std::vector<std::int32_t>(codes->codes.size(), 1));
       ForwardDone done{task.begin, std::make_shared<const Bytes>(pack(*codes)), codes, 1.0, {}};

@@ -1,7 +1,6 @@
-#include "master/core/units/unit_sizing.hpp"
-
 #include <catch2/catch.hpp>
 
+#include "master/core/units.hpp"
 #include "tests/support/tiny_run.hpp"
 
 namespace gleaner {
@@ -24,8 +23,8 @@ struct SizingScene {
     for (BatchIndex batch = 0; batch < 3; ++batch) {
       ForwardDone done;
       done.batch = batch;
-      done.codes =
-          std::make_shared<const HiddenCodes>(tiny_codes(run.plan, batch, run.model.hidden));
+      done.codes = std::make_shared<const QuantizedActivations>(
+          tiny_codes(run.plan, batch, run.model.hidden));
       pipeline.forward_done(done);
     }
   }

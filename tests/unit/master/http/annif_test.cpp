@@ -1,9 +1,8 @@
-#include "master/predict/annif.hpp"
-
 #include <catch2/catch.hpp>
 
-#include "common/dataset/point_writer.hpp"
+#include "common/data/point_writer.hpp"
 #include "common/limits.hpp"
+#include "storage/infer/questions.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 
 namespace gleaner {

@@ -1,6 +1,6 @@
-#include "master/predict/answer_budget.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "storage/infer/answering_model.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,11 +1,11 @@
-#include "master/http/credit_tally.hpp"
-
 #include <fmt/format.h>
 
 #include <catch2/catch.hpp>
 #include <memory>
 #include <utility>
 #include <vector>
+
+#include "master/see/receipt_log.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "master/http/history_series.hpp"
+#include "master/see/history_series.hpp"
 
 #include <catch2/catch.hpp>
 

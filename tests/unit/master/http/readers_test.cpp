@@ -1,11 +1,11 @@
-#include "master/http/readers.hpp"
+#include "master/see/readers.hpp"
 
 #include <catch2/catch.hpp>
 #include <string>
 #include <vector>
 
-#include "common/access/page_key.hpp"
-#include "master/http/run_api.hpp"
+#include "common/access/addresses.hpp"
+#include "master/see/run_api.hpp"
 
 namespace gleaner {
 namespace {
@@ -47,7 +47,7 @@ struct Page {
     facts.store = kStore;
     facts.settings = {{"run.store", kStore, "", "", false}, {"model.hidden", "128", "", "", true}};
     facts.join = std::string("gleaner-volunteer ") + kPeer;
-    RunNewsForPage news;
+    PageNews news;
     news.view = std::make_shared<PageView>(named_view());
     news.facts = std::make_shared<RunFacts>(facts);
     news.events = {{1, LogLevel::kInfo, kName, R"({"event":"log"})", false},
@@ -65,7 +65,7 @@ struct Page {
 
   // Lets the page know of the invites.
   void begin() {
-    RunNewsForPage news;
+    PageNews news;
     news.access = std::make_shared<PageAccess>(access);
     api.take(std::move(news));
   }

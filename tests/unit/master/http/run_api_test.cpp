@@ -1,4 +1,4 @@
-#include "master/http/run_api.hpp"
+#include "master/see/run_api.hpp"
 
 #include <fmt/format.h>
 
@@ -6,9 +6,9 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
-#include "common/access/page_key.hpp"
+#include "common/access/addresses.hpp"
 #include "common/bytes.hpp"
-#include "master/http/run_page_assets.hpp"
+#include "master/see/run_page_assets.hpp"
 #include "schema/wire/codec.hpp"
 
 namespace gleaner {
@@ -61,8 +61,8 @@ std::shared_ptr<const PageView> view(std::uint64_t version) {
   return made;
 }
 
-RunNewsForPage events(std::size_t first, std::size_t count) {
-  RunNewsForPage news;
+PageNews events(std::size_t first, std::size_t count) {
+  PageNews news;
   for (std::size_t i = 0; i < count; ++i) {
     news.events.push_back(
         {1, LogLevel::kInfo, fmt::format("number {}", first + i), "{\"event\":\"log\"}"});
@@ -100,7 +100,7 @@ TEST_CASE("run api: every path answers, before the run has begun too", "[http]")
 
 TEST_CASE("run api: hostile names are valid JSON, and cannot leave a text", "[http]") {
   RunApi api("a", {});
-  RunNewsForPage news;
+  PageNews news;
   news.view = view(1);
   news.events.push_back({1, LogLevel::kInfo, kHostile, "{\"event\":\"log\"}"});
   api.take(std::move(news));
@@ -122,7 +122,7 @@ TEST_CASE("run api: addresses of volunteers are told with the page's key alone",
   RunApi api("a", InviteSecret{1});
   auto made = std::make_shared<PageView>(*view(1));
   made->status.volunteers[0].peer = "192.0.2.7:4000";
-  RunNewsForPage news;
+  PageNews news;
   news.view = made;
   api.take(std::move(news));
   const auto address = [&](const std::string& key) {
@@ -143,7 +143,7 @@ TEST_CASE("run api: a tool gets the status whole, and addresses with the page's 
   made->status.volunteers.resize(1);
   made->status.volunteers[0].name = "atlas";
   made->status.volunteers[0].peer = "192.0.2.7:4000";
-  RunNewsForPage news;
+  PageNews news;
   news.view = made;
   api.take(std::move(news));
   RunStatus expected = made->status;
@@ -161,7 +161,7 @@ TEST_CASE("run api: a stream's reader gets the newest run once, and each event o
   RunApi api("a", {});
   StreamPosition position{.is_local = true};
   REQUIRE(api.next_piece(position) == nullptr);
-  RunNewsForPage news = events(1, 3);
+  PageNews news = events(1, 3);
   news.view = view(1);
   api.take(std::move(news));
   api.take({view(2), {}, {}, {}, {}, {}});
@@ -191,7 +191,7 @@ TEST_CASE("run api: receipts come round by round and page by page, and older rou
     return LoggedReceipts{number,
                           std::make_shared<const Receipts>(Receipts{std::move(receipts), {}})};
   };
-  RunNewsForPage news;
+  PageNews news;
   news.stored_receipts = std::make_shared<const std::vector<LoggedReceipts>>(
       std::vector{round(3, 5, "confirmed"), round(4, 5, "trusted")});
   news.receipts = {round(5, 5, "unaudited"), round(5, 5, "confirmed"), round(6, 5, "unaudited")};
@@ -220,7 +220,7 @@ TEST_CASE("run api: receipts come round by round and page by page, and older rou
   }
   REQUIRE(ask(api, "/api/v1/receipts", {{{"count", "0"}}, {}, {}}).status == 400);
   REQUIRE(ask(api, "/api/v1/receipts", {{{"count", "1001"}}, {}, {}}).status == 400);
-  RunNewsForPage many;
+  PageNews many;
   many.receipts = {round(7, kReceiptsKept - 5, "trusted"), round(8, 1, "trusted")};
   api.take(std::move(many));
   const Json cut = Json::parse(*ask(api, "/api/v1/receipts", {{{"round", "6"}}, {}, {}}).body);
@@ -235,7 +235,7 @@ TEST_CASE("run api: readers of one view share its text", "[http]") {
   StreamPosition first{.is_local = true}, second{.is_local = true};
   REQUIRE(api.next_piece(first).get() == api.next_piece(second).get());
   REQUIRE(ask(api, "/api/v1/shards").body.get() == ask(api, "/api/v1/shards").body.get());
-  RunNewsForPage news;
+  PageNews news;
   news.records.resize(1);
   news.records[0].checkpoint = 1;
   const SharedText before = ask(api, "/api/v1/history").body;

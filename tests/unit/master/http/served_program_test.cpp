@@ -1,5 +1,5 @@
 // Which files are handed to machines without Gleaner.
-#include "master/http/served_program.hpp"
+#include "master/see/served_program.hpp"
 
 #include <elf.h>
 

@@ -1,6 +1,6 @@
-#include "master/http/time_spent.hpp"
-
 #include <catch2/catch.hpp>
+
+#include "master/see/page_view.hpp"
 
 namespace gleaner {
 namespace {

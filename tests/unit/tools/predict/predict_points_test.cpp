@@ -1,5 +1,3 @@
-#include "tools/predict/predict_points.hpp"
-
 #include <fmt/format.h>
 
 #include <set>
@@ -7,6 +5,7 @@
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tools/dataset/files/dataset_pack.hpp"
+#include "tools/predict/predict_examples.hpp"
 
 namespace gleaner {
 namespace {
@@ -21,13 +20,13 @@ TextOptions options_for(Dimensions limits) {
   return options;
 }
 
-Result<std::unique_ptr<PredictPoints>> open(const std::string& path, Dimensions limits) {
-  return PredictPoints::open(path, options_for(limits), {});
+Result<std::unique_ptr<PredictExamples>> open(const std::string& path, Dimensions limits) {
+  return PredictExamples::open(path, options_for(limits), {});
 }
 
 // Reads to the end.
-Result<std::uint64_t> count_points(PredictPoints& points) {
-  IndexedPoint point;
+Result<std::uint64_t> count_points(PredictExamples& points) {
+  IndexedExample point;
   std::uint64_t count = 0;
   for (;;) {
     Result<bool> has_point = points.next(point);
@@ -93,7 +92,7 @@ TEST_CASE("predict points: a choice has labels, keeps the file's order, follows 
   const auto choose = [&](std::uint64_t count, std::uint64_t seed) {
     auto points = require_value(open(path, {20, 10}));
     std::vector<std::uint64_t> chosen;
-    for (const IndexedPoint& point : require_value(choose_points(*points, count, seed))) {
+    for (const IndexedExample& point : require_value(choose_examples(*points, count, seed))) {
       CHECK(point.point.labels ==
             std::vector<std::uint32_t>{static_cast<std::uint32_t>(point.index % 10)});
       chosen.push_back(point.index);

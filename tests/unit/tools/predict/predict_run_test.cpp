@@ -1,13 +1,11 @@
 // A real run of the master with two volunteers in the process, on generated data; then the verb on
 // its store.
-#include "tools/predict/predict_run.hpp"
-
 #include <algorithm>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
-#include "common/dataset/point_writer.hpp"
+#include "common/data/point_writer.hpp"
 #include "master/master_run.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/engine/store_folder.hpp"
@@ -16,6 +14,7 @@
 #include "tests/unit/storage/check_result.hpp"
 #include "tools/dataset/files/dataset_pack.hpp"
 #include "tools/dataset/make/dataset_synth.hpp"
+#include "tools/predict/predict_command.hpp"
 
 namespace gleaner {
 namespace {

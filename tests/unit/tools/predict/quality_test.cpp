@@ -1,7 +1,7 @@
-#include "tools/predict/quality.hpp"
-
 #include <catch2/catch.hpp>
 #include <cmath>
+
+#include "tools/predict/evaluate_command.hpp"
 
 namespace gleaner {
 namespace {

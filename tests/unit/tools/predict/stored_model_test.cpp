@@ -1,10 +1,10 @@
-#include "master/predict/stored_model.hpp"
+#include "storage/infer/stored_model.hpp"
 
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <numeric>
 
-#include "common/model/initial_weights.hpp"
+#include "common/model/shard_rows.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "tests/unit/storage/check_result.hpp"
 #include "tests/unit/storage/small_run.hpp"

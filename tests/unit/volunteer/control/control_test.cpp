@@ -17,12 +17,10 @@
 #include <thread>
 
 #include "tests/support/no_descriptors_left.hpp"
-#include "volunteer/control/control_client.hpp"
-#include "volunteer/control/control_server.hpp"
-#include "volunteer/control/day_ledger.hpp"
-#include "volunteer/control/join.hpp"
-#include "volunteer/control/thanks.hpp"
-#include "volunteer/control/verbs.hpp"
+#include "volunteer/lend/control_client.hpp"
+#include "volunteer/lend/control_server.hpp"
+#include "volunteer/lend/verbs.hpp"
+#include "volunteer/lend/work_record.hpp"
 
 namespace gleaner::volunteer {
 namespace {

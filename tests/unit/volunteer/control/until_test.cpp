@@ -1,9 +1,9 @@
 // When the lent time ends, as people and batch systems write it.
-#include "volunteer/control/until.hpp"
-
 #include <catch2/catch.hpp>
 #include <cstdlib>
 #include <ctime>
+
+#include "volunteer/lend/schedule.hpp"
 
 namespace gleaner::volunteer {
 namespace {

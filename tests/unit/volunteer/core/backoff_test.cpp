@@ -1,7 +1,7 @@
-#include "common/backoff.hpp"
-
 #include <catch2/catch.hpp>
 #include <set>
+
+#include "common/rates.hpp"
 
 namespace gleaner {
 

@@ -4,7 +4,7 @@
 #include <catch2/catch.hpp>
 #include <vector>
 
-#include "volunteer/idle/manners.hpp"
+#include "volunteer/lend/pause_policy.hpp"
 
 namespace gleaner::volunteer {
 namespace {
@@ -27,7 +27,7 @@ struct Part {
 };
 
 // A day of people at the machine; they are away in all other hours. Who types strikes a key at
-// first, and then every two minutes: the longest rest that is shorter than what the manners wait
+// first, and then every two minutes: the longest rest that is shorter than what the policy wait
 // for, with a margin.
 const std::vector<Part> kDay = {
     {2 * kHour, 2 * kHour + 1200, Does::kTypesOverSsh},
@@ -80,9 +80,9 @@ void live(Desktop& desktop, Does does, bool strikes, std::int64_t second) {
 
 }  // namespace
 
-TEST_CASE("manners: in a desktop's day nothing wrong is taken for idle, and idle time is used",
+TEST_CASE("pause policy: in a desktop's day nothing wrong is taken for idle, and idle time is used",
           "[idle]") {
-  Manners manners{Rules{}};
+  PausePolicy policy{Rules{}};
   Desktop desktop;
   std::int64_t last_presence = -kHour;
   std::int64_t wrong = 0;
@@ -99,7 +99,7 @@ TEST_CASE("manners: in a desktop's day nothing wrong is taken for idle, and idle
       strikes = (second - part.begin) % kRest == 0;
     }
     live(desktop, does, strikes, second);
-    const bool works = manners.decide(desktop.readings, second_of_day(second)).works();
+    const bool works = policy.decide(desktop.readings, second_of_day(second)).works();
     if (desktop.is_here) last_presence = second;
     const bool forbidden = does == Does::kSleeps || does == Does::kUnplugged;
     // Somebody is there, or was within the time that people are given.

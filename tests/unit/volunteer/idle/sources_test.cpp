@@ -10,13 +10,10 @@
 #include <fstream>
 #include <map>
 
-#include "common/thread_priority.hpp"
-#include "volunteer/idle/input_devices.hpp"
-#include "volunteer/idle/machine.hpp"
-#include "volunteer/idle/quiet_session.hpp"
-#include "volunteer/idle/session_reports.hpp"
-#include "volunteer/idle/system_bus.hpp"
-#include "volunteer/idle/terminals.hpp"
+#include "common/thread_pool.hpp"
+#include "volunteer/lend/machine.hpp"
+#include "volunteer/lend/system_bus.hpp"
+#include "volunteer/lend/watch.hpp"
 
 namespace gleaner::volunteer {
 namespace {

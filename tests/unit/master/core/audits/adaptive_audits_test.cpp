@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "master/core/audits/audit_lot.hpp"
+#include "master/core/audits.hpp"
 #include "tests/support/master_driver.hpp"
 
 namespace gleaner {
@@ -237,7 +237,7 @@ TEST_CASE("adaptive audits: the lot falls as often as it should, and stays", "[m
   std::vector<bool> earlier;
   for (const std::uint64_t secret : {1u, 2u}) {
     config.audit_secret = secret;
-    AuditLot lot(config);
+    AuditSampler lot(config);
     std::vector<bool> drawn;
     for (std::uint64_t volunteer = 0; volunteer < 40; ++volunteer) {
       lot.confirmed({1, volunteer});

@@ -1,0 +1,101 @@
+// The nearest label centroids of examples, in the space of all features: what any training has to
+// beat, since it needs none. A label's centroid is the sum of its training examples, each scaled to
+// unit length; near is what has a high cosine. Files whose rows are tf-idf give centroids of
+// tf-idf.
+//
+// One label is in hand at a time, so that no centroid is kept: memory is four bytes per label entry
+// of the training data, twelve per feature, and eight per feature entry of the examples. Training
+// examples are read in no order, each once per label it bears. Any thread may ask.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <utility>
+#include <vector>
+
+#include "common/data/packed_dataset.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+// Which training examples bear each label, and the centroid of a label's examples.
+
+// Four bytes per label entry of the training data, and eight per label. Any thread may ask.
+class LabelExamples {
+ public:
+  // Reads the whole file; the error names damage in it. kResources: it has more than 2^32 examples.
+  static Result<LabelExamples> open(const PackedDataset& train);
+
+  // The label's examples, ascending.
+  [[nodiscard]] std::span<const std::uint32_t> of(std::uint32_t label) const {
+    return std::span(examples_).subspan(offsets_[label], offsets_[label + 1] - offsets_[label]);
+  }
+
+  // The examples of all labels, one label after the other.
+  [[nodiscard]] std::span<const std::uint32_t> all() const { return examples_; }
+
+ private:
+  std::vector<std::uint64_t> offsets_;   // of a label's examples, and the end of the last
+  std::vector<std::uint32_t> examples_;  // by label
+};
+
+// The sum of examples, each scaled to unit length, for one label at a time. Eight bytes per
+// feature.
+class LabelCentroid {
+ public:
+  explicit LabelCentroid(std::uint32_t features) : sums_(features) {}
+
+  void add(const ExampleView& example);
+
+  // Calls `visit(feature, sum)` for each feature whose sum is not 0, in no order, and is empty
+  // afterwards.
+  template <typename Visit>
+  void take(const Visit& visit) {
+    for (const std::uint32_t feature : features_) {
+      const double sum = std::exchange(sums_[feature], 0);
+      if (sum != 0) visit(feature, sum);
+    }
+    features_.clear();
+  }
+
+ private:
+  std::vector<double> sums_;
+  std::vector<std::uint32_t> features_;  // whose sums may not be 0; some twice
+};
+
+class NearestCentroids {
+ public:
+  // Finds which training examples bear a label. `train` outlives this. The error names damage in
+  // the file.
+  static Result<NearestCentroids> open(const PackedDataset& train);
+
+  // About how many additions nearest() makes for the training data alone, and for each of
+  // `examples` besides; the latter from a few hundred labels.
+  struct Work {
+    double of_centroids = 0;
+    double per_example = 0;
+  };
+
+  [[nodiscard]] Work work(std::span<const ExampleView> examples) const;
+
+  // For each of `examples` its nearest labels, the nearest first, equally near ones by number: as
+  // many as `top_k`, which is at least 1, or all. Features that the training data does not know
+  // count for nothing. kShuttingDown when `is_stopping` was set meanwhile.
+  [[nodiscard]] Result<std::vector<std::vector<std::uint32_t>>> nearest(
+      std::span<const ExampleView> examples, std::size_t top_k,
+      const std::atomic<bool>& is_stopping) const;
+
+ private:
+  class Postings;
+  class Reader;
+
+  NearestCentroids(const PackedDataset& train, LabelExamples examples)
+      : train_(&train), examples_(std::move(examples)) {}
+
+  const PackedDataset* train_;
+  LabelExamples examples_;
+};
+
+}  // namespace gleaner

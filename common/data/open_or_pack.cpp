@@ -1,0 +1,212 @@
+#include "common/data/open_or_pack.hpp"
+
+#include <fmt/format.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "common/data/packed_format.hpp"
+#include "common/data/packed_writer.hpp"
+
+namespace gleaner {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::uint64_t kPointsPerProgress = 1024;
+
+void note(const PackOptions& options, const std::string& sentence) {
+  if (options.on_note) options.on_note(sentence);
+}
+
+Dimensions packed_dimensions(const TextReader& reader, const PackOptions& options) {
+  if (options.text.limits) return *options.text.limits;
+  const Dimensions found = reader.announced().value_or(reader.used());
+  // Without any label or feature in the file there is still one of each, never seen.
+  return {std::max({found.features, options.at_least.features, std::uint32_t{1}}),
+          std::max({found.labels, options.at_least.labels, std::uint32_t{1}})};
+}
+
+Result<void> copy_points(TextReader& reader, PackedWriter& writer, const PackOptions& options) {
+  Point point;
+  for (;;) {
+    Result<bool> has_point = reader.next(point);
+    if (!has_point) return has_point.error();
+    if (!*has_point) return {};
+    Result<void> added = writer.add(point);
+    if (!added) return added;
+    if (options.on_progress && reader.points() % kPointsPerProgress == 0) {
+      options.on_progress(reader.source().position(), reader.source().total());
+    }
+  }
+}
+
+// A packed file given by name is used as it is, if it fits what is asked for.
+Result<std::unique_ptr<PackedDataset>> open_packed(const std::string& path,
+                                                   const PackOptions& options) {
+  Result<std::unique_ptr<PackedDataset>> dataset = PackedDataset::open(path, options.open);
+  if (!dataset) return dataset;
+  const PackedSummary summary = (*dataset)->summary();
+  if (summary.is_normalized != options.normalize) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{}: its rows are {}normalised, but {} ones are asked for; pack the "
+                             "text file again with the other option",
+                             path, summary.is_normalized ? "" : "not ",
+                             options.normalize ? "normalised" : "unchanged")};
+  }
+  if (!options.text.limits) return dataset;
+  const Dimensions limits = *options.text.limits;
+  if (summary.used.features > limits.features || summary.used.labels > limits.labels) {
+    return Error{ErrorCode::kInvalidData,
+                 fmt::format("{}: expected ids below {} features and {} labels as {} has them, "
+                             "found feature ids up to {} and label ids up to {}{}",
+                             path, limits.features, limits.labels, options.text.limits_name,
+                             std::int64_t{summary.used.features} - 1,
+                             std::int64_t{summary.used.labels} - 1, options.text.limits_remedy)};
+  }
+  return dataset;
+}
+
+// The cache at `path`, or null when there is none that can be used.
+std::unique_ptr<PackedDataset> open_cache(const std::string& path, const std::string& key,
+                                          const PackOptions& options) {
+  std::error_code error;
+  if (!fs::exists(path, error)) return nullptr;
+  Result<std::unique_ptr<PackedDataset>> dataset = PackedDataset::open(path, options.open);
+  if (!dataset) {
+    note(options,
+         fmt::format("The cache cannot be used and is made again ({}).", dataset.error().message));
+    return nullptr;
+  }
+  if ((*dataset)->source_key() == key) return std::move(*dataset);
+  note(options, fmt::format("The cache {} belongs to an older file or other options and is made "
+                            "again.",
+                            path));
+  return nullptr;
+}
+
+// True when a file can be made beside `path`; makes its folder first.
+bool is_writable(const std::string& path) {
+  std::error_code error;
+  const fs::path folder = fs::path(path).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, error);
+  return AtomicFile::create(path).ok();
+}
+
+}  // namespace
+
+Result<void> pack_text(const std::string& source, const std::string& target, const std::string& key,
+                       const PackOptions& options, AtomicFile::Existing existing) {
+  Result<std::unique_ptr<ByteSource>> bytes = open_file_source(source);
+  if (!bytes) return bytes.error();
+  Result<std::unique_ptr<TextReader>> reader = TextReader::open(std::move(*bytes), options.text);
+  if (!reader) return reader.error();
+  Result<std::unique_ptr<PackedWriter>> writer = PackedWriter::create(target, options.normalize);
+  if (!writer) return writer.error();
+  Result<void> copied = copy_points(**reader, **writer, options);
+  if (!copied) return copied;
+  return (*writer)->finish(packed_dimensions(**reader, options), (*reader)->irregularities(), key,
+                           existing);
+}
+
+Result<std::unique_ptr<PackedDataset>> open_or_pack(const std::string& path,
+                                                    const PackOptions& options) {
+  if (is_packed_file(path)) return open_packed(path, options);
+  Result<std::string> key = source_key(path, options);
+  if (!key) return key.error();
+  const std::vector<std::string> candidates = cache_candidates(path, options);
+  for (const std::string& candidate : candidates) {
+    if (auto dataset = open_cache(candidate, *key, options)) return dataset;
+  }
+  const auto target = std::find_if(candidates.begin(), candidates.end(), is_writable);
+  if (target == candidates.end()) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("{}: there is no folder to keep its packed form in (tried {}); name "
+                             "one that can be written to as the cache folder",
+                             path, fmt::join(candidates, ", "))};
+  }
+  note(options, fmt::format("Packing {} into {}; this is done once.", path, *target));
+  Result<void> packed = pack_text(path, *target, *key, options, AtomicFile::Existing::kReplace);
+  if (!packed) return packed.error();
+  Result<std::string> key_after = source_key(path, options);
+  if (!key_after) return key_after.error();
+  if (*key_after != *key) {
+    return Error{ErrorCode::kInvalidData,
+                 path + ": changed while it was read; start again when it is complete"};
+  }
+  return PackedDataset::open(*target, options.open);
+}
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// The name in a folder shared by files from everywhere.
+std::string shared_name(const std::string& path) {
+  std::error_code error;
+  fs::path absolute = fs::weakly_canonical(path, error);
+  if (error) absolute = fs::absolute(path, error);
+  const std::string text = absolute.string();
+  return fmt::format("{}-{:016x}.gleaner", fs::path(path).filename().string(),
+                     checksum(text.data(), text.size()));
+}
+
+std::string user_cache_folder() {
+  // Read before any thread of ours could change the environment; none does.
+  const char* xdg = std::getenv("XDG_CACHE_HOME");  // NOLINT(concurrency-mt-unsafe)
+  if (xdg != nullptr && xdg[0] == '/') return std::string(xdg) + "/gleaner";
+  const char* home = std::getenv("HOME");  // NOLINT(concurrency-mt-unsafe)
+  if (home != nullptr && home[0] == '/') return std::string(home) + "/.cache/gleaner";
+  return {};
+}
+
+// A folder without any write permission was meant to be left alone, also by root, whom the kernel
+// would let write.
+bool is_marked_read_only(const std::string& path) {
+  std::string folder = fs::path(path).parent_path().string();
+  if (folder.empty()) folder = ".";
+
+  struct stat status {};
+
+  return ::stat(folder.c_str(), &status) == 0 && (status.st_mode & 0222) == 0;
+}
+
+std::string dimensions_text(const std::optional<Dimensions>& dimensions) {
+  return dimensions ? fmt::format("{}x{}", dimensions->features, dimensions->labels) : "none";
+}
+
+}  // namespace
+
+Result<std::string> source_key(const std::string& path, const PackOptions& options) {
+  struct stat status {};
+
+  if (::stat(path.c_str(), &status) != 0) {
+    const ErrorCode code = errno == ENOENT ? ErrorCode::kNotFound : ErrorCode::kIo;
+    return Error{code, fmt::format("{}: cannot be opened: {}", path,
+                                   std::generic_category().message(errno))};
+  }
+  return fmt::format(
+      "gleaner packed {}\nbytes {}\nchanged {}.{:09}, {}.{:09}\ninode {}\nformat {}\nfirst feature "
+      "{}\n"
+      "normalize {}\nlimits {}\nat least {}\n",
+      packed::kVersion, status.st_size, status.st_mtim.tv_sec, status.st_mtim.tv_nsec,
+      status.st_ctim.tv_sec, status.st_ctim.tv_nsec, status.st_ino,
+      static_cast<int>(options.text.format), options.text.libsvm_first_feature,
+      options.normalize ? 1 : 0, dimensions_text(options.text.limits),
+      dimensions_text(options.at_least));
+}
+
+std::vector<std::string> cache_candidates(const std::string& path, const PackOptions& options) {
+  if (!options.cache_dir.empty()) return {options.cache_dir + "/" + shared_name(path)};
+  std::vector<std::string> candidates;
+  if (!is_marked_read_only(path)) candidates.push_back(path + ".gleaner");
+  const std::string folder = user_cache_folder();
+  if (!folder.empty()) candidates.push_back(folder + "/" + shared_name(path));
+  return candidates;
+}
+
+}  // namespace gleaner

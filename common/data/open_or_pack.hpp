@@ -1,0 +1,52 @@
+// The one call that programs need: a data set in whatever form, opened packed. A text file is
+// packed once; later starts find the packed form beside it and are instant.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/data/atomic_file.hpp"
+#include "common/data/packed_dataset.hpp"
+#include "common/data/text_reader.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+struct PackOptions {
+  TextOptions text;  // text.limits: the dimensions of the training set, when opening the test set
+  bool normalize = true;  // rows of Euclidean length 1
+  // For training files in libsvm form, which announce nothing: at least these dimensions.
+  Dimensions at_least;
+  std::string cache_dir;  // instead of beside the file
+  OpenOptions open;
+  // Called now and then while packing: bytes of the text file read, and of how many.
+  std::function<void(std::uint64_t done, std::uint64_t total)> on_progress;
+  // Sentences for a person: that a cache is made, or why one is made again.
+  std::function<void(const std::string&)> on_note;
+};
+
+// `path` is text, plain or compressed, or a packed file. With text.limits the dimensions of the
+// result are those limits whatever the file announces (a packed file keeps its own), and ids beyond
+// them are refused. A cache that is stale or damaged is made again.
+Result<std::unique_ptr<PackedDataset>> open_or_pack(const std::string& path,
+                                                    const PackOptions& options = {});
+
+// Packs the text file `source` into `target`. `key` is stored with it.
+Result<void> pack_text(const std::string& source, const std::string& target, const std::string& key,
+                       const PackOptions& options, AtomicFile::Existing existing);
+
+// Where the packed form of a text file is kept, and how to tell that it still belongs to it.
+
+// Identifies the state of the text file (size, time of change, inode) and the options that shape
+// the packed form. Text of a few lines.
+Result<std::string> source_key(const std::string& path, const PackOptions& options);
+
+// Where to look, in this order: beside the text file (unless its folder is marked read-only), then
+// in the user's cache folder; or in options.cache_dir alone.
+std::vector<std::string> cache_candidates(const std::string& path, const PackOptions& options);
+
+}  // namespace gleaner

@@ -1,0 +1,328 @@
+// The table of kernels, which are written once over a vector of sixteen floats: training,
+// projections and vector loops in the files that this one includes, exact scores and commits here.
+// Each instruction set's file defines `Vec` in gleaner's unnamed namespace and then includes this
+// file, so that all levels share the order of operations and none shares machine code. README.md
+// states the orders.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "common/model/shard_rows.hpp"
+#include "common/train/kernel_vectors.hpp"
+#include "common/train/kernels.hpp"
+
+namespace gleaner {
+
+// Training of rows of the output layer: logits, gradients and updates of one batch. Included by
+// kernel_bodies.hpp: once a level, with that level's `Vec`.
+//
+// Loops over arrays of vectors that shall live in registers are unrolled by pragma: without it, GCC
+// unrolls them too late to keep the arrays out of memory.
+
+namespace {
+
+// One row of the work.
+struct RowView {
+  float* weights;
+  const ActivePair* pairs;
+  std::size_t count;
+  float* logits;
+  float* deltas;
+};
+
+RowView row_view(const RowsTraining& work, std::size_t index) {
+  const std::size_t begin = index == 0 ? 0 : work.pair_ends[index - 1];
+  return {work.weights + work.rows[index] * work.width, work.pairs + begin,
+          work.pair_ends[index] - begin, work.logits + begin, work.deltas + begin};
+}
+
+// z = scale * (w c) + b of `Count` pairs of the row, at most four, side by side to hide latency.
+// Writes four logits.
+template <std::size_t Count>
+void some_logits(const RowsTraining& work, const RowView& row, std::size_t first, float bias) {
+  const std::uint8_t* codes[Count];
+  float scales[4] = {};
+#pragma GCC unroll 4
+  for (std::size_t e = 0; e < Count; ++e) {
+    const std::size_t example = row.pairs[first + e] & kPairExampleMask;
+    codes[e] = work.codes + example * work.width;
+    scales[e] = work.scales[example];
+  }
+  Vec sums[4] = {Vec::zero(), Vec::zero(), Vec::zero(), Vec::zero()};
+  for (std::size_t i = 0; i < work.width; i += kWidth) {
+    const Vec w = Vec::load(row.weights + i);
+#pragma GCC unroll 4
+    for (std::size_t e = 0; e < Count; ++e) {
+      sums[e] = Vec::fma(w, Vec::load_codes(codes[e] + i), sums[e]);
+    }
+  }
+  const float biases[4] = {bias, bias, bias, bias};
+  Vec::reduce4(sums[0], sums[1], sums[2], sums[3], scales, biases, row.logits + first);
+}
+
+void row_logits(const RowsTraining& work, const RowView& row, float bias) {
+  std::size_t j = 0;
+  for (; j + 4 <= row.count; j += 4) some_logits<4>(work, row, j, bias);
+  switch (row.count - j) {
+    case 1:
+      return some_logits<1>(work, row, j, bias);
+    case 2:
+      return some_logits<2>(work, row, j, bias);
+    case 3:
+      return some_logits<3>(work, row, j, bias);
+    default:
+      return;
+  }
+}
+
+// deltas = sigmoid(z) - y of all pairs, and their loss. With the margin m = -z for true pairs and z
+// for others, the loss is softplus(m) and |delta| = sigmoid(m): no cancellation.
+std::int64_t pair_deltas(const RowsTraining& work, std::size_t pairs) {
+  std::int64_t loss = 0;
+  for (std::size_t j = 0; j < pairs; j += kWidth) {
+    const Vec z = Vec::load(work.logits + j);
+    const Logistic result = logistic_of(Vec::negate_true(z, work.pairs + j));
+    Vec::negate_true(result.sigmoid, work.pairs + j).store(work.deltas + j);
+    const Vec nats = Vec::min(result.softplus, Vec::broadcast(1024.0F));
+    const std::size_t left = pairs - j;
+    loss += Vec::mul(nats, Vec::broadcast(1048576.0F)).sum_rounded(left < kWidth ? left : kWidth);
+  }
+  return loss;
+}
+
+// Backward over `Blocks` vectors of the row's columns, which stay in registers over its examples:
+// the row's gradient, and its share of its examples' gradients by the weights as they are.
+template <std::size_t Blocks>
+void row_backward(const RowsTraining& work, const RowView& row, std::size_t column,
+                  float* gradient) {
+  const Vec magic = Vec::broadcast(work.gradient_magic);
+  Vec w[Blocks];
+  Vec g[Blocks];
+#pragma GCC unroll 8
+  for (std::size_t k = 0; k < Blocks; ++k) {
+    w[k] = Vec::load(row.weights + column + k * kWidth);
+    g[k] = Vec::zero();
+  }
+  for (std::size_t j = 0; j < row.count; ++j) {
+    const std::size_t example = row.pairs[j] & kPairExampleMask;
+    const Vec delta = Vec::broadcast(row.deltas[j]);
+    const Vec step = Vec::broadcast(row.deltas[j] * work.scales[example]);
+    const std::size_t offset = example * work.width + column;
+    const std::uint8_t* codes = work.codes + offset;
+    std::uint32_t* sums = work.gradient_sums + offset;
+#pragma GCC unroll 8
+    for (std::size_t k = 0; k < Blocks; ++k) {
+      g[k] = Vec::fma(step, Vec::load_codes(codes + k * kWidth), g[k]);
+      Vec::fma(delta, w[k], magic).add_bits(sums + k * kWidth);
+    }
+  }
+#pragma GCC unroll 8
+  for (std::size_t k = 0; k < Blocks; ++k) g[k].store(gradient + column + k * kWidth);
+}
+
+void row_gradients(const RowsTraining& work, const RowView& row, float* gradient) {
+  constexpr std::size_t kBlocks = Vec::kBackwardBlocks;
+  std::size_t column = 0;
+  for (; column + kBlocks * kWidth <= work.width; column += kBlocks * kWidth) {
+    row_backward<kBlocks>(work, row, column, gradient);
+  }
+  for (; column < work.width; column += kWidth) row_backward<1>(work, row, column, gradient);
+}
+
+[[gnu::always_inline]] inline void forward_rows(const RowsTraining& work) {
+  for (std::size_t r = 0; r < work.row_count; ++r) {
+    if (r + kPrefetchRows < work.row_count) {
+      const float* ahead = work.weights + work.rows[r + kPrefetchRows] * work.width;
+      for (std::size_t i = 0; i < work.width; i += kWidth) __builtin_prefetch(ahead + i, 1);
+    }
+    row_logits(work, row_view(work, r), work.biases[work.rows[r]]);
+  }
+}
+
+constexpr float kOnes[4] = {1.0F, 1.0F, 1.0F, 1.0F};
+constexpr float kNoBiases[4] = {};
+
+// Sums of squares of `count` gradients, at most kRowsPerStep, by four side by side to hide latency;
+// those of further ones up to a multiple of four are of whatever is there.
+void gradient_squares(const float* gradients, std::size_t width, std::size_t count,
+                      float* squares) {
+  for (std::size_t k = 0; k < count; k += 4) {
+    const float* own = gradients + k * width;
+    Vec sums[4] = {Vec::zero(), Vec::zero(), Vec::zero(), Vec::zero()};
+    for (std::size_t i = 0; i < width; i += kWidth) {
+#pragma GCC unroll 4
+      for (std::size_t r = 0; r < 4; ++r) {
+        const Vec g = Vec::load(own + r * width + i);
+        sums[r] = Vec::fma(g, g, sums[r]);
+      }
+    }
+    Vec::reduce4(sums[0], sums[1], sums[2], sums[3], kOnes, kNoBiases, squares + k);
+  }
+}
+
+// Gradients, updates and biases of at most kRowsPerStep rows from `first` on.
+void train_some_rows(const RowsTraining& work, std::size_t first, std::size_t count,
+                     const RmsRule& rule) {
+  float bias_gradients[kRowsPerStep];
+  float squares[kRowsPerStep] = {};
+  float states[kRowsPerStep] = {};
+  float factors[kRowsPerStep];
+  for (std::size_t k = 0; k < count; ++k) {
+    // The next call's rows travel from memory to the second level behind this arithmetic.
+    if (first + k < work.rows_after) {
+      const float* ahead = work.weights + work.rows[work.row_count + first + k] * work.width;
+      for (std::size_t i = 0; i < work.width; i += kWidth) __builtin_prefetch(ahead + i, 0, 2);
+    }
+    const RowView row = row_view(work, first + k);
+    float* gradient = work.gradients + k * work.width;
+    row_gradients(work, row, gradient);
+    float bias_gradient = 0;
+    for (std::size_t j = 0; j < row.count; ++j) bias_gradient += row.deltas[j];
+    bias_gradients[k] = bias_gradient;
+    states[k] = work.states[work.rows[first + k]];
+  }
+  gradient_squares(work.gradients, work.width, count, squares);
+  for (std::size_t k = 0; k < count; ++k) {
+    squares[k] = Vec::fma_one(bias_gradients[k], bias_gradients[k], squares[k]);
+  }
+  rms_steps_kernel(rule, squares, work.width + 1, states, factors);
+  for (std::size_t k = 0; k < count; ++k) {
+    const std::uint32_t row = work.rows[first + k];
+    work.states[row] = states[k];
+    work.biases[row] = Vec::fma_one(factors[k], bias_gradients[k], work.biases[row]);
+    axpy_kernel(factors[k], work.gradients + k * work.width, work.weights + row * work.width,
+                work.width);
+  }
+}
+
+[[gnu::always_inline]] inline void backward_rows(const RowsTraining& work, const RmsRule& rule) {
+  for (std::size_t first = 0; first < work.row_count; first += kRowsPerStep) {
+    const std::size_t left = work.row_count - first;
+    train_some_rows(work, first, left < kRowsPerStep ? left : kRowsPerStep, rule);
+  }
+}
+
+// A row is read by nobody but itself within a batch, so all rows may go forward before any of them
+// goes backward.
+std::int64_t train_rows_kernel(const RowsTraining& work, const RmsRule& rule) {
+  if (work.row_count == 0) return 0;
+  forward_rows(work);
+  const std::int64_t loss = pair_deltas(work, work.pair_ends[work.row_count - 1]);
+  backward_rows(work, rule);
+  return loss;
+}
+
+}  // namespace
+
+namespace {
+
+// ---- Exact scores ------------------------------------------------------------------------------
+
+// Four rows against four examples.
+void score_tile(const ScoreBlock& block, std::size_t r, std::size_t e) {
+  const float* w = block.weights + r * block.width;
+  const float* h = block.hidden + e * block.width;
+  Vec sums[4][4];
+  for (auto& of_example : sums) {
+    for (Vec& sum : of_example) sum = Vec::zero();
+  }
+  for (std::size_t i = 0; i < block.width; i += kWidth) {
+    const Vec rows[4] = {Vec::load(w + i), Vec::load(w + block.width + i),
+                         Vec::load(w + 2 * block.width + i), Vec::load(w + 3 * block.width + i)};
+#pragma GCC unroll 4
+    for (std::size_t k = 0; k < 4; ++k) {
+      const Vec x = Vec::load(h + k * block.width + i);
+#pragma GCC unroll 4
+      for (std::size_t l = 0; l < 4; ++l) sums[k][l] = Vec::fma(rows[l], x, sums[k][l]);
+    }
+  }
+  for (std::size_t k = 0; k < 4; ++k) {
+    float* out = block.scores + (e + k) * block.score_stride + r;
+    Vec::reduce4(sums[k][0], sums[k][1], sums[k][2], sums[k][3], kOnes, block.biases + r, out);
+  }
+}
+
+void score_one(const ScoreBlock& block, std::size_t r, std::size_t e) {
+  const float product =
+      dot_kernel(block.weights + r * block.width, block.hidden + e * block.width, block.width);
+  block.scores[e * block.score_stride + r] = product + block.biases[r];
+}
+
+void score_rows_kernel(const ScoreBlock& block) {
+  const std::size_t whole_rows = block.rows - block.rows % 4;
+  const std::size_t whole_examples = block.examples - block.examples % 4;
+  for (std::size_t r = 0; r < whole_rows; r += 4) {
+    for (std::size_t e = 0; e < whole_examples; e += 4) score_tile(block, r, e);
+    for (std::size_t e = whole_examples; e < block.examples; ++e) {
+      for (std::size_t k = 0; k < 4; ++k) score_one(block, r + k, e);
+    }
+  }
+  for (std::size_t r = whole_rows; r < block.rows; ++r) {
+    for (std::size_t e = 0; e < block.examples; ++e) score_one(block, r, e);
+  }
+}
+
+// ---- Commits -----------------------------------------------------------------------------------
+
+float largest_difference(const float* a, const float* b, std::size_t n) {
+  Vec largest = Vec::broadcast(0.0F);
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    const Vec difference = Vec::sub(Vec::load(a + i), Vec::load(b + i));
+    largest = Vec::max(largest, Vec::max(difference, Vec::negate(difference)));
+  }
+  float lanes[kWidth];
+  largest.store(lanes);
+  float result = 0.0F;
+  for (const float lane : lanes) result = lane > result ? lane : result;
+  return result;
+}
+
+float round_delta_kernel(const float* committed, float* values, std::int8_t* levels,
+                         std::size_t n) {
+  float largest = largest_difference(values, committed, n);
+  if (largest < kDeltaMin) {
+    for (std::size_t i = 0; i < n; ++i) {
+      values[i] = committed[i];
+      levels[i] = 0;
+    }
+    return 0.0F;
+  }
+  if (largest > kDeltaMax) largest = kDeltaMax;
+  const float scale = largest / static_cast<float>(kDeltaLevelMax);
+  const Vec per_scale = Vec::broadcast(static_cast<float>(kDeltaLevelMax) / largest);
+  const Vec high = Vec::broadcast(static_cast<float>(kDeltaLevelMax));
+  const Vec low = Vec::negate(high);
+  // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer, ties to even.
+  const Vec magic = Vec::broadcast(12582912.0F);
+  for (std::size_t i = 0; i < n; i += kWidth) {
+    const Vec base = Vec::load(committed + i);
+    const Vec scaled = Vec::mul(Vec::sub(Vec::load(values + i), base), per_scale);
+    const Vec clamped = Vec::max(Vec::min(scaled, high), low);
+    const Vec rounded = Vec::sub(Vec::add(clamped, magic), magic);
+    std::int32_t whole[kWidth];
+    rounded.store_rounded(whole);
+    for (std::size_t l = 0; l < kWidth; ++l) levels[i + l] = static_cast<std::int8_t>(whole[l]);
+    Vec::add(base, Vec::mul(Vec::broadcast(scale), rounded)).store(values + i);
+  }
+  return scale;
+}
+
+constexpr Kernels make_kernels(SimdLevel level) {
+  return {.level = level,
+          .dot = dot_kernel,
+          .axpy = axpy_kernel,
+          .sum_of_squares = sum_of_squares_kernel,
+          .rms_steps = rms_steps_kernel,
+          .dequantise = dequantise_kernel,
+          .round_gradient = round_gradient_kernel,
+          .logistic = logistic_kernel,
+          .train_rows = train_rows_kernel,
+          .score_rows = score_rows_kernel,
+          .project_codes = project_codes_kernel,
+          .project_rows = project_rows_kernel,
+          .round_delta = round_delta_kernel};
+}
+
+}  // namespace
+}  // namespace gleaner

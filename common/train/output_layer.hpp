@@ -1,0 +1,97 @@
+// The output shards that a volunteer holds, trained together: one set of hash tables over all of
+// them, in which each example's neurons are looked up once, and lists of pairs that run through all
+// shards. What a shard comes to is the same whichever other shards are here.
+//
+// A step: the active sets of all examples, divided among threads by examples; the pair lists; then
+// a thread for each shard trains it and ends its gradients, as long as there are shards for all
+// threads; the shards left over are trained one by one by all threads.
+//
+// One caller at a time; loops run on the pool.
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/thread_pool.hpp"
+#include "common/train/active_set.hpp"
+#include "common/train/hash_table.hpp"
+#include "common/train/output_shard.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+class OutputLayer {
+ public:
+  // `scratch` is one for each of the pool's threads; all outlive the layer.
+  OutputLayer(const ShardContext& context, ThreadPool& pool, std::span<ShardScratch> scratch);
+
+  // Makes these, ascending, the shards that are held. They are loaded, and outlive the layer or
+  // the next call.
+  void hold(std::span<OutputShard* const> shards);
+
+  // Codes of rows have changed: the tables are rebuilt before the next step.
+  void mark_codes_changed() { are_tables_stale_ = true; }
+
+  // Rebuilds the tables now, if codes have changed.
+  void rebuild_tables();
+
+  // Trains some of the shards that are held, ascending, on these batches, kFusedBatches at most,
+  // the bits being those of one batch after the other. What each came to goes to `outcomes`,
+  // shards x batches. Their gradients of batch i are the sum of those that the workers' scratch
+  // holds (ShardScratch::add_gradient_to). Does not rehash.
+  void train(std::span<const ShardBatch> batches, std::span<OutputShard* const> shards,
+             std::span<ShardOutcome> outcomes);
+
+  // Calls body(index, team) for each of `count` shards, as a step divides them among threads.
+  template <typename Body>
+  void for_each_shard(std::size_t count, const Body& body) {
+    const std::size_t alone = count - count % pool_.threads();
+    pool_.parallel_for(
+        alone, [&](std::size_t index, unsigned worker) { body(index, Team(scratch_[worker])); });
+    for (std::size_t index = alone; index < count; ++index) body(index, Team(pool_, scratch_));
+  }
+
+  [[nodiscard]] const HashTables& tables() const { return tables_; }
+
+  // For tests and benches: the rows that examples of fused batch `index` chose in the last step, in
+  // one of the shards that it trained. Requires a pool of one thread.
+  [[nodiscard]] std::span<const std::uint32_t> rows(std::size_t index, std::size_t shard) const {
+    return lists_[index].rows(parts_begin_[shard]);
+  }
+
+  // The last batch's active sets.
+  [[nodiscard]] const ActiveSets& sets() const { return sets_[0]; }
+
+  [[nodiscard]] std::uint64_t memory_bytes() const;
+
+ private:
+  // Notes which shards a step trains, and divides their rows among threads.
+  void ask(std::span<OutputShard* const> shards);
+  // Chooses the neurons of fused batch `index`, and makes its lists.
+  void choose(const ShardBatch& batch, std::size_t index);
+  void train_shard(std::span<const ShardBatch> batches, OutputShard& shard, std::size_t index,
+                   std::span<ShardOutcome> outcomes, Team team);
+  // Ends the shard's part of the gradients, the sums of which all workers of the team hold.
+  void round_gradients(std::span<const ShardBatch> batches, std::size_t place,
+                       std::span<ShardOutcome> outcomes, Team team);
+  void round_some_gradients(std::size_t batch, ExampleRange examples, std::size_t place, Team team,
+                            ShardScratch& mine);
+
+  ShardContext context_;
+  ThreadPool& pool_;
+  std::span<ShardScratch> scratch_;
+  std::vector<OutputShard*> shards_;  // held
+  std::vector<HeldShard> held_;       // the same
+  HashTables tables_;
+  bool are_tables_stale_ = true;
+  // For the shards that are asked, in order: where their parts begin, and the end of the last.
+  std::vector<std::size_t> parts_begin_;
+  std::vector<RowPart> parts_;
+  std::vector<ActiveSets> sets_;     // of the batch whose lists are being made, part by part
+  std::vector<PairLists> lists_;     // of fused batches
+  std::vector<ShardCounts> counts_;  // of the same
+  std::vector<ShardOutcome> part_outcomes_;
+};
+
+}  // namespace gleaner

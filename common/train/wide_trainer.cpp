@@ -1,0 +1,136 @@
+#include "common/train/wide_trainer.hpp"
+
+#include <fmt/format.h>
+
+#include <memory>
+#include <utility>
+
+#include "common/limits.hpp"
+#include "common/train/prepared_examples.hpp"
+#include "common/train/shard_trainer.hpp"
+
+namespace gleaner {
+WideTrainer::WideTrainer(const ModelConfig& config, ThreadPool& pool)
+    : WideTrainer(config, pool, default_kernels()) {}
+
+WideTrainer::WideTrainer(const ModelConfig& config, ThreadPool& pool, const Kernels& kernels)
+    : config_(config),
+      kernels_(kernels),
+      pool_(pool),
+      map_(config_),
+      plan_(config_),
+      dropout_(config_),
+      layer_(config_, pool),
+      shards_(config_, map_, plan_, /*are_output=*/true) {}
+
+Result<void> WideTrainer::begin_load(const LeaseGrant& grant) {
+  return shards_.begin_load(grant, [&] {
+    return std::make_unique<WideShard>(config_, map_, kernels_, grant.lease.shard,
+                                       grant.label_counts);
+  });
+}
+
+std::vector<OfferedShard> WideTrainer::step_back(RoundIndex checkpoint) {
+  std::vector<OfferedShard> offered;
+  for (const Holding* holding : shards_.step_back(checkpoint)) {
+    offered.push_back({holding->lease, holding->shard->digest()});
+  }
+  return offered;
+}
+
+void WideTrainer::hold_loaded() {
+  if (layer_version_ == shards_.version()) return;
+  layer_version_ = shards_.version();
+  layer_.hold(shards_.loaded());
+}
+
+Result<void> WideTrainer::check(const TrainUnit& unit) {
+  const auto checked = check_unit(unit, config_, map_, plan_, pool_);
+  return checked ? Result<void>() : checked.error();
+}
+
+Result<std::uint32_t> WideTrainer::check(const EvalUnit& unit) const {
+  if (auto ordered = check_lease_order(unit.leases); !ordered) return ordered.error();
+  if (unit.top_k < 1 || unit.top_k > kTopKMax) {
+    return refuse("a unit asks for the best {} labels; it can be 1 to {}", unit.top_k, kTopKMax);
+  }
+  const auto codes =
+      unpack_checked(unit.hidden, config_, fmt::format("evaluation {}", raw(unit.unit)));
+  if (!codes) return codes.error();
+  return codes->examples;
+}
+
+void WideTrainer::train_batch(const UnitBatch& batch, std::span<const ExampleView> examples,
+                              std::span<Holding* const> held, ShardTrainer::UnitOutcome& outcome) {
+  std::vector<WideShard*> trained;
+  for (const Holding* holding : held) trained.push_back(holding->shard.get());
+  BatchResult& result = outcome.result.batches.emplace_back();
+  result.batch = batch.batch;
+  result.shards.resize(held.size());
+  const UnitLengths scaled(examples, config_.features);
+  layer_.train({batch.batch, dropout_.apply(batch.batch, scaled.views()), &batch.positives,
+                batch.output_rate},
+               trained, result.shards);
+  const bool ends_round = plan_.is_round_end(batch.batch + 1);
+  std::vector<std::vector<SparseUpdate>> updates(held.size());
+  if (plan_.rehashes_after(batch.batch)) {
+    pool_.parallel_for(held.size(), [&](std::size_t i, unsigned /*worker*/) {
+      ends_round ? void(updates[i] = trained[i]->commit()) : trained[i]->freshen();
+    });
+    layer_.mark_lists_stale();
+  }
+  for (std::size_t i = 0; i < held.size(); ++i) {
+    held[i]->next_batch = batch.batch + 1;
+    if (!ends_round) continue;
+    shards_.end_round(*held[i], plan_.round_of(batch.batch), std::move(updates[i]),
+                      outcome.commits);
+  }
+}
+
+Result<ShardTrainer::UnitOutcome> WideTrainer::train(
+    const TrainUnit& unit, std::span<const std::span<const ExampleView>> examples) {
+  const auto held = shards_.find_loaded(unit.leases);
+  if (!held) return held.error();
+  for (const Holding* holding : *held) {
+    if (holding->next_batch == unit.batches[0].batch) continue;
+    return refuse("shard {} stands before batch {}, but the unit begins with {}",
+                  raw(holding->lease.shard), holding->next_batch, unit.batches[0].batch);
+  }
+  ShardTrainer::UnitOutcome outcome;
+  outcome.result.unit = unit.unit;
+  hold_loaded();
+  for (std::size_t i = 0; i < unit.batches.size(); ++i) {
+    train_batch(unit.batches[i], examples[i], *held, outcome);
+  }
+  return outcome;
+}
+
+Result<EvalResult> WideTrainer::evaluate(const EvalUnit& unit,
+                                         std::span<const ExampleView> examples) {
+  const auto held = shards_.find_loaded(unit.leases);
+  if (!held) return held.error();
+  hold_loaded();
+  std::vector<WideShard*> shards;
+  for (const Holding* holding : *held) shards.push_back(holding->shard.get());
+  EvalResult result;
+  result.unit = unit.unit;
+  const UnitLengths scaled(examples, config_.features);
+  result.best = layer_.exact_top(shards, scaled.views(), unit.top_k);
+  result.top_k =
+      examples.empty() ? 0 : static_cast<std::uint32_t>(result.best.size() / examples.size());
+  return result;
+}
+
+std::uint64_t WideTrainer::memory_bytes() const {
+  return layer_.memory_bytes() + shards_.memory_bytes();
+}
+
+std::uint64_t WideTrainer::shard_bytes(const ModelConfig& config) {
+  // A weight, the same as the lists know it, its feature and its posting, its value in the index,
+  // and the copies of rows touched within a round and the one before.
+  const std::uint64_t per_weight = 8 * sizeof(float);
+  return std::uint64_t{config.wide_rows} * (kWideWeights * per_weight + 64) +
+         std::uint64_t{config.labels} / config.output_shards * 64;
+}
+
+}  // namespace gleaner

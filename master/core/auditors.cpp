@@ -1,0 +1,330 @@
+// Who audits whom, and which shards that takes.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <tuple>
+#include <utility>
+
+#include "common/text.hpp"
+#include "master/core/audits.hpp"
+#include "master/core/events.hpp"
+
+namespace gleaner {
+namespace {
+
+// Cases that are looked at after one event, and volunteers that could audit them; what is left is
+// looked at after the next events.
+constexpr std::size_t kCasesMax = 128;
+constexpr std::size_t kCandidatesMax = 4096;
+// Volunteers who could audit a case, among whom one is chosen.
+constexpr int kAbleMax = 64;
+
+}  // namespace
+
+bool Audits::needs(const Case& own, ShardId shard, const ShardWork& work) {
+  if (work.is_due()) return true;
+  return !own.has_left && holds(own.who.session, shard) &&
+         lot_.is_drawn(own.who.identity, placement_.leases().at(shard).next_commit);
+}
+
+bool Audits::can_audit(SessionId id, const SessionState& session, const Case& own) const {
+  const bool is_able =
+      session.phase == SessionPhase::kActive && !session.awaits_offer && !session.is_paused();
+  if (!is_able || id == own.who.session || sessions_.is_quarantined(session)) return false;
+  if (own.dissent && !session.is_trusted()) return false;
+  // The round waits for its auditors. Where newcomers cannot prove themselves otherwise, they may
+  // be the first.
+  const bool is_new = placement_.is_newcomer(session);
+  if (session.is_on_trial || (is_new && sessions_.tries_newcomers())) return false;
+  // Who came by one invite may be one person.
+  if (!session.is_trusted() && session.standing.invite == own.who.invite) return false;
+  return placement_.has_room_for_shadows(id, session, own.shards.size()) && !holds_of(own, id);
+}
+
+std::optional<SessionId> Audits::choose_auditor(const Case& own) {
+  using Cost = std::tuple<bool, bool, double, SessionId>;
+  std::optional<Cost> best;
+  // The best of a few is about as good as the best of all. They are sought from behind the last
+  // choice on, so that everybody has a turn.
+  int able = 0;
+  in_turn(sessions_.all(), last_auditor_, sessions_.all().size(), [&](const auto& entry) {
+    const auto& [id, session] = entry;
+    ++candidates_;
+    if (!can_audit(id, session, own)) return true;
+    const std::uint32_t held = placement_.shards_at(id);
+    // The referee does what nobody else can.
+    const Cost cost(session.is_referee() && !own.dissent, placement_.is_newcomer(session),
+                    held / std::max(session.speed, 1.0), id);
+    if (!best || cost < *best) best = cost;
+    return ++able < kAbleMax;
+  });
+  if (!best) return std::nullopt;
+  last_auditor_ = std::get<SessionId>(*best);
+  return last_auditor_;
+}
+
+bool Audits::holds(SessionId id, ShardId shard) const {
+  const ShardLease& lease = placement_.leases().at(shard);
+  return lease.state != LeaseState::kFree && lease.holder == id;
+}
+
+bool Audits::holds_of(const Case& own, SessionId id) const {
+  return std::ranges::any_of(own.shards, [&](const auto& entry) {
+    return entry.second.is_due() && holds(id, entry.first);
+  });
+}
+
+void Audits::release(ShardId shard) {
+  const ShardLease& shadow = placement_.shadows().at(shard);
+  if (shadow.state != LeaseState::kFree) {
+    outbox_.send(shadow.holder, Revoke{{shard, shadow.epoch}});
+    may_begin_.insert(shadow.holder);
+    placement_.shadows().release(shard, outbox_.now());
+    placement_.look_again();
+  }
+  shadow_of_.erase(shard);
+  changed(shard);
+}
+
+std::pair<RoundIndex, Audits::CaseId> Audits::urgency(CaseId id) const {
+  const Case& own = cases_.at(id);
+  RoundIndex first = run_.plan.round_count() + 1;
+  for (const AuditedPiece& piece : own.pieces) {
+    if (piece.is_open()) first = std::min(first, piece.round);
+  }
+  for (const auto& [key, claim] : own.commits) {
+    if (claim.is_open()) first = std::min(first, key.first);
+  }
+  return {first, id};
+}
+
+void Audits::dismiss_auditor(Case& own) {
+  for (const auto& [shard, work] : own.shards) {
+    if (serves(shard, own.id)) release(shard);
+  }
+  if (own.auditor) {
+    std::set<CaseId>& others = by_auditor_.at(*own.auditor);
+    others.erase(own.id);
+    if (others.empty()) by_auditor_.erase(*own.auditor);
+  }
+  own.auditor.reset();
+  mark(own);
+  // This auditor may have sent commits before the holder did. They must not count as the next
+  // auditor's.
+  std::erase_if(own.commits, [](const auto& entry) { return entry.second.claimed.empty(); });
+  own.next_piece = own.first_piece;
+  count_pending(own);
+}
+
+void Audits::release_misplaced(Case& own) {
+  const std::optional<std::uint64_t> number = next_of(own);
+  if (!own.auditor || !number) return;
+  const SessionState& auditor = sessions_.at(*own.auditor);
+  const AuditedPiece& piece = own.pieces[*number - own.first_piece];
+  for (const LeaseRef& lease : piece.unit.leases) {
+    const ShardLease& shadow = placement_.shadows().at(lease.shard);
+    const bool owes = auditor.has_unit_out(lease.shard, run_.plan.batch_count()) ||
+                      shadow.next_batch >= run_.plan.round_end(shadow.next_commit);
+    if (!serves(lease.shard, own.id) || shadow.state != LeaseState::kReady || owes ||
+        shadow.next_batch == piece.unit.first) {
+      continue;
+    }
+    release(lease.shard);
+    own.shards.at(lease.shard).first_round = piece.unit.kind == UnitInFlight::Kind::kTrain
+                                                 ? run_.plan.round_of(piece.unit.first)
+                                                 : piece.round;
+  }
+}
+
+std::map<ShardId, Audits::ShardWork>::iterator Audits::forget_work(
+    Case& own, std::map<ShardId, ShardWork>::iterator work) {
+  const auto cases = cases_on_.find(work->first);
+  cases->second.erase(own.id);
+  if (cases->second.empty()) cases_on_.erase(cases);
+  return own.shards.erase(work);
+}
+
+void Audits::update_shadows(Case& own) {
+  release_misplaced(own);
+  contending_.erase(own.id);
+  for (auto entry = own.shards.begin(); entry != own.shards.end();) {
+    const auto& [shard, work] = *entry;
+    if (!needs(own, shard, work) && !is_standby(shard, own.id)) {
+      if (serves(shard, own.id)) release(shard);
+      entry = forget_work(own, entry);
+      continue;
+    }
+    const auto other = shadow_of_.find(shard);
+    if (own.auditor && work.is_due() && other != shadow_of_.end() && other->second != own.id) {
+      contending_.insert(own.id);
+      if (urgency(own.id) < urgency(other->second)) dismiss_auditor(cases_.at(other->second));
+    }
+    // The commit that it begins from must be stored, and must be the one that the holder sent: what
+    // is stored may be an earlier holder's until then.
+    const ShardLease& lease = placement_.leases().at(shard);
+    const bool is_there =
+        lease.committed >= work.first_round &&
+        (own.has_left || !holds(own.who.session, shard) || lease.next_commit >= work.first_round);
+    if (own.auditor && is_there && !shadow_of_.contains(shard) && !holds(*own.auditor, shard)) {
+      placement_.lend_shadow(shard, *own.auditor, work.first_round);
+      shadow_of_[shard] = own.id;
+    }
+    ++entry;
+  }
+}
+
+bool Audits::can_go_on(const Case& own) const {
+  const SessionState& auditor = sessions_.at(*own.auditor);
+  const auto missing = std::ranges::count_if(
+      own.shards, [&](const auto& entry) { return !serves(entry.first, own.id); });
+  const bool has_room =
+      placement_.has_room_for_shadows(*own.auditor, auditor, static_cast<std::size_t>(missing));
+  return has_room && !auditor.is_paused() && !holds_of(own, *own.auditor);
+}
+
+void Audits::update_auditor(Case& own) {
+  if (own.auditor && !can_go_on(own)) dismiss_auditor(own);
+  if (own.auditor || own.open == 0) {
+    waiting_.erase(own.id);
+    return;
+  }
+  if (candidates_ >= kCandidatesMax) return mark(own);
+  own.auditor = choose_auditor(own);
+  if (own.auditor) {
+    by_auditor_[*own.auditor].insert(own.id);
+    waiting_.erase(own.id);
+  } else {
+    waiting_.insert(own.id);
+  }
+}
+
+// ---- Where something has changed ---------------------------------------------------------------
+
+void Audits::heard(SessionId id) {
+  due_.insert(waiting_.begin(), waiting_.end());
+  if (const auto held = by_holder_.find(id); held != by_holder_.end()) due_.insert(held->second);
+  if (const auto audited = by_auditor_.find(id); audited != by_auditor_.end()) {
+    due_.insert(audited->second.begin(), audited->second.end());
+  }
+}
+
+void Audits::look_at_some() {
+  due_.insert(waiting_.begin(), waiting_.end());
+  in_turn(cases_, last_looked_at_, kCasesMax, [&](const auto& entry) {
+    last_looked_at_ = entry.first;
+    mark(entry.second);
+    return true;
+  });
+}
+
+void Audits::changed(ShardId shard) {
+  const auto cases = cases_on_.find(shard);
+  if (cases != cases_on_.end()) due_.insert(cases->second.begin(), cases->second.end());
+}
+
+std::optional<Audits::CaseId> Audits::next_due(std::optional<CaseId> last) {
+  for (LeaseTable* const table : {&placement_.leases(), &placement_.shadows()}) {
+    const std::set<ShardId> shards = table->take_changed();
+    for (const ShardId shard : shards) changed(shard);
+    if (!shards.empty()) due_.insert(waiting_.begin(), waiting_.end());
+  }
+  const auto due = last ? due_.upper_bound(*last) : due_.begin();
+  if (due == due_.end()) return std::nullopt;
+  const CaseId next = *due;
+  due_.erase(due);
+  return next;
+}
+
+void Audits::look_at(Case& own) {
+  update_auditor(own);
+  stand_by(own);
+  update_shadows(own);
+  if (own.auditor) may_begin_.insert(*own.auditor);
+  if (!own.has_left || own.open > 0) return;
+  if (own.auditor) dismiss_auditor(own);
+  if (has_excused(own, run_.plan.round_count())) return;
+  contending_.erase(own.id);
+  for (auto work = own.shards.begin(); work != own.shards.end();) work = forget_work(own, work);
+  cases_.erase(own.id);
+}
+
+std::set<SessionId> Audits::update() {
+  if (std::exchange(is_all_due_, false) || run_.config.looks_at_all) {
+    for (const auto& [id, own] : cases_) due_.insert(due_.end(), id);
+  }
+  candidates_ = 0;
+  std::optional<CaseId> last;
+  for (std::size_t cases = 0; cases < kCasesMax; ++cases) {
+    const std::optional<CaseId> next = next_due(last);
+    if (!next) break;
+    last = next;
+    const auto found = cases_.find(*next);
+    if (found == cases_.end()) continue;
+    look_at(found->second);
+  }
+  return std::exchange(may_begin_, {});
+}
+
+// Hot standby: the auditor of a holder that is gone has the same shards, and goes on with them.
+
+bool Audits::is_standby(ShardId shard, CaseId id) const {
+  return serves(shard, id) && placement_.shadows().at(shard).is_standby;
+}
+
+void Audits::stand_by(Case& own) {
+  if (!own.auditor) return;
+  const LeaseTable& leases = placement_.leases();
+  if (!own.has_left && sessions_.at(own.who.session).phase != SessionPhase::kLeaving) return;
+  std::uint32_t room = placement_.room_to_take_over(*own.auditor);
+  bool is_done = own.open == 0 && (own.has_left || leases.count_held_by(own.who.session) == 0);
+  std::vector<ShardId> ready;
+  for (const auto& [shard, work] : own.shards) {
+    is_done = is_done && !work.is_due();
+    if (!serves(shard, own.id)) continue;
+    const ShardLease& lease = leases.at(shard);
+    ShardLease& shadow = placement_.shadows().at(shard);
+    const bool is_free = lease.state == LeaseState::kFree;
+    const bool is_leaving = !own.has_left && holds(own.who.session, shard);
+    // One that is behind would keep all others waiting: whoever is lent the shard is sooner.
+    const bool keeps_up = shadow.state == LeaseState::kReady && work.pending == 0;
+    const bool is_standby =
+        room > 0 && keeps_up && (is_free || is_leaving) && placement_.can_take_over(shard);
+    if (std::exchange(shadow.is_standby, is_standby) != is_standby) placement_.look_again();
+    if (!is_standby) continue;
+    --room;
+    // Where more is stored, whoever is lent the shard has less to do.
+    const bool is_there = shadow.next_commit == lease.committed;
+    if (is_free && is_there) ready.push_back(shard);
+  }
+  if (is_done && !ready.empty()) go_on(own, ready);
+}
+
+void Audits::go_on(const Case& own, const std::vector<ShardId>& shards) {
+  const SessionId heir = *own.auditor;
+  may_begin_.insert(heir);
+  if (placement_.is_audited(sessions_.at(heir))) inherit(heir, own);
+  for (const ShardId shard : shards) {
+    placement_.take_over(shard);
+    shadow_of_.erase(shard);
+  }
+  outbox_.log(LogLevel::kInfo, "took_over",
+              fmt::format("{} goes on with {} of {}, from where that one stood",
+                          sessions_.name_of(heir), counted(shards.size(), "shard"), own.who.name));
+}
+
+void Audits::inherit(SessionId heir, const Case& from) {
+  Case& own = case_of(heir, sessions_.at(heir));
+  mark(own);
+  // All of them: a piece may be of a shard that somebody else is lent, and of one that is taken
+  // over, and begins where earlier pieces left both.
+  for (const AuditedPiece& piece : from.pieces) {
+    if (is_over(piece) || piece.unit.kind != UnitInFlight::Kind::kTrain) continue;
+    own.pieces.push_back(piece);
+    for (const LeaseRef& lease : piece.unit.leases) {
+      ++work_on(own, lease.shard, piece.round).pending;
+    }
+  }
+}
+
+}  // namespace gleaner

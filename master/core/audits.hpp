@@ -1,0 +1,303 @@
+// The work of volunteers that nobody vouches for, done again by others and compared. What a
+// volunteer computes is a function of what it was sent, so that two honest answers are the same
+// bytes. Used from the core only.
+//
+// Owns the cases. A *case* is what one holder has done since the checkpoint, in its order, with the
+// fingerprints of its answers. Its *auditor* holds the same shards under shadow leases
+// (Placement::shadows) and is sent the same units, so that nothing tells it that it audits.
+// Under `adaptive`, work that the lot spares is kept as excused until its round is folded: a round
+// that looks diverged is audited after all.
+// Invariants
+// - The auditor of a case is trusted or came by another invite than the holder, and holds none of
+//   the case's shards.
+// - A round is clear when every answer and commit in it has been confirmed or excused. No other
+//   round may fold.
+// - Nobody is convicted on the word of somebody who is audited: after a difference a trusted
+//   volunteer does the case again, and its answer decides.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/access/standing.hpp"
+#include "common/ids.hpp"
+#include "master/core/core_config.hpp"
+#include "master/core/fingerprint.hpp"
+#include "master/core/placement.hpp"
+#include "master/core/sessions.hpp"
+
+namespace gleaner {
+
+// Which rounds of which volunteers are audited. Under `adaptive` a stranger's first rounds all are,
+// and later ones as a lot falls that nobody can foresee without the secret. Used from the core
+// only.
+
+class AuditSampler {
+ public:
+  // `config` outlives it.
+  explicit AuditSampler(const CoreConfig& config) : config_(config) {}
+
+  // Whether what `who`, a stranger, does in the round is audited. The answer for a round stays.
+  [[nodiscard]] bool is_drawn(const KeyId& who, RoundIndex round);
+
+  // The round is audited, whatever the lot said.
+  void draw(const KeyId& who, RoundIndex round) { drawn_[{round, who}] = true; }
+
+  // All that it did in one round was confirmed.
+  void confirmed(const KeyId& who) { ++confirmed_[who]; }
+
+  void forget_before(RoundIndex checkpoint);
+
+ private:
+  // From [0, 1); the same for the same secret, volunteer and round.
+  [[nodiscard]] double lot_of(const KeyId& who, RoundIndex round) const;
+
+  const CoreConfig& config_;
+  std::map<std::pair<RoundIndex, KeyId>, bool> drawn_;
+  std::map<KeyId, std::uint32_t> confirmed_;  // rounds, in this life of the master
+};
+
+// The commit of a shard for a round.
+using CommitKey = std::pair<RoundIndex, ShardId>;
+
+// A unit of a holder, as it was answered.
+struct AuditedPiece {
+  UnitInFlight unit;               // its leases are the holder's
+  std::vector<ScoredNeuron> best;  // the answer to an evaluation unit, counted once confirmed
+  RoundIndex round = 0;            // that waits for it
+  Fingerprint claimed{};
+  bool is_confirmed = false;
+  bool is_excused = false;  // nobody is to do it again
+
+  [[nodiscard]] bool is_open() const { return !is_confirmed && !is_excused; }
+};
+
+class Audits {
+ public:
+  // All of it outlives the audits.
+  Audits(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement)
+      : run_(run), outbox_(outbox), sessions_(sessions), placement_(placement), lot_(run.config) {}
+
+  // -- what an audited holder says it has done
+  void answered(SessionId holder, const SessionState& session, AuditedPiece piece);
+  void committed(SessionId holder, const SessionState& session, const CommitKey& commit,
+                 const Fingerprint& content);
+  // `holder` sent another commit than an earlier holder, whose commit stands: what both have done
+  // is audited, and what `holder` did from before that commit on, since the store has none of it.
+  void dispute(const CommitKey& commit, SessionId holder);
+
+  // -- the same work for the auditor
+  // The next unit that it can begin, with its shadow leases; `audit` in it is set.
+  [[nodiscard]] std::optional<UnitInFlight> next(SessionId auditor) const;
+  void issued(const UnitInFlight& unit);
+  void answered_again(SessionId auditor, const UnitInFlight& unit, const Fingerprint& answer);
+  void committed_again(SessionId auditor, const CommitKey& commit, const Fingerprint& content);
+
+  // -- what may have changed since the last update()
+  // Something about a volunteer: it can do more or less for others.
+  void heard(SessionId id);
+  // Something about a shard: more is stored of it, or was said of it.
+  void changed(ShardId shard);
+
+  // Anything.
+  void look_at_all() { is_all_due_ = true; }
+
+  // Time has passed: cases that wait for an auditor, and some others in turn.
+  void look_at_some();
+
+  // -- what follows
+  // An answer is known to be false without an audit.
+  void convict(Conviction guilty) { convictions_.push_back(std::move(guilty)); }
+
+  // Appoints auditors, lends them shards, and takes back what no case needs, where something has
+  // changed. Returns who may have something to begin.
+  std::set<SessionId> update();
+  void session_gone(SessionId id);
+  // It does no more for others.
+  void auditor_leaves(SessionId id);
+  // Audits what was excused in the rounds up to this one. False when nothing was.
+  bool audit_after_all(RoundIndex round);
+  // The strangers of whose work in the round something is excused.
+  [[nodiscard]] std::vector<KeyId> excused_in(RoundIndex round) const;
+  // The rounds before `checkpoint` are folded, or about to be: who audits later work starts there.
+  void decided(RoundIndex checkpoint);
+  [[nodiscard]] bool is_clear(RoundIndex round) const;
+
+  // Whether the session does work of others again, now or as soon as it comes.
+  [[nodiscard]] bool is_auditor(SessionId id) const { return by_auditor_.contains(id); }
+
+  // Who confirmed the commit of a shard for a round that is clear: key and name. Zero when it was
+  // excused.
+  [[nodiscard]] std::pair<KeyId, std::string> auditor_of(RoundIndex round, ShardId shard) const;
+  // Evaluation units that have been confirmed since the last call.
+  [[nodiscard]] std::vector<AuditedPiece> take_evaluations();
+  [[nodiscard]] std::vector<Conviction> take_convictions();
+
+  // Whether a case waits for a trusted volunteer, or for any, and none is here.
+  [[nodiscard]] bool wants_referee() const { return !waiting_.empty(); }
+
+  // Says what holds round `round` up: "ann to do again what bob has done". Empty when it is clear.
+  [[nodiscard]] std::string waiting_for(RoundIndex round) const;
+
+ private:
+  // A commit: what the holder sent, and what its auditor did.
+  struct CommitClaim {
+    std::vector<Fingerprint> claimed;  // different ones, if the holder sent it several times
+    std::optional<Fingerprint> again;
+    bool is_excused = false;
+
+    [[nodiscard]] bool is_open() const { return !claimed.empty() && !again && !is_excused; }
+  };
+
+  // Where an answer is in a case: the number of a piece, or a commit.
+  struct Place {
+    std::optional<std::uint64_t> piece;
+    CommitKey commit{};
+    friend bool operator==(const Place&, const Place&) = default;
+  };
+
+  // An auditor got something else.
+  struct Dissent {
+    Place place;
+    Fingerprint answer{};
+    Volunteer auditor;  // in case it is the auditor who lied
+  };
+
+  // A shard in a case.
+  struct ShardWork {
+    RoundIndex first_round = 0;  // whose beginning the holder's work on it starts from
+    std::uint32_t open = 0;      // answers and commits that nobody has confirmed
+    std::uint32_t pending = 0;   // pieces that the auditor has not been sent
+
+    [[nodiscard]] bool is_due() const { return open > 0 || pending > 0; }
+  };
+
+  using CaseId = std::uint64_t;
+
+  struct Case {
+    CaseId id = 0;
+    Volunteer who;  // the holder
+    bool has_left = false;
+    std::optional<SessionId> auditor;
+    std::deque<AuditedPiece> pieces;
+    std::uint64_t first_piece = 0;  // the number of pieces.front()
+    std::uint64_t next_piece = 0;   // the first one that the auditor has not been sent
+    std::map<CommitKey, CommitClaim> commits;
+    std::map<ShardId, ShardWork> shards;
+    std::uint64_t open = 0;  // answers and commits that nobody has confirmed
+    std::optional<Dissent> dissent;
+  };
+
+  Case& case_of(SessionId holder, const SessionState& session);
+  // The case's work on the shard, which begins with the round if there is none yet.
+  ShardWork& work_on(Case& own, ShardId shard, RoundIndex round);
+  // Forgets an entry of the case's shards, and returns the next one.
+  std::map<ShardId, ShardWork>::iterator forget_work(Case& own,
+                                                     std::map<ShardId, ShardWork>::iterator work);
+  // A claim of the round on these shards is made, or confirmed.
+  void opened(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
+  void confirmed(Case& own, const std::vector<LeaseRef>& shards, RoundIndex round);
+  // One claim fewer is open in the round.
+  void closed_in(RoundIndex round);
+  // Counts the pieces from `next_piece` on.
+  void count_pending(Case& own);
+  // Whether the auditor's answer stands against the holder's claim; the case may lose its auditor.
+  bool agree(Case& own, const Place& place, const Fingerprint& claimed, const Fingerprint& again);
+  // The auditor sent this commit.
+  void check_commit(Case& own, const CommitKey& key, const Fingerprint& again);
+  // Audits what is excused in the rounds up to `last`. False when nothing is.
+  bool draw_excused(Case& own, RoundIndex last);
+  // The holder of the shard is gone. If it began a round without committing the one before, the
+  // store lacks the rows that this work began from: it is audited from the round before.
+  void audit_from_last_commit(Case& own, ShardId shard);
+  // The work on the shard is audited from the beginning of the round, if not from an earlier one.
+  void begin_no_later(Case& own, ShardId shard, RoundIndex round);
+  // Whether something of the open rounds up to `last` is excused: the piece, or anything.
+  [[nodiscard]] bool is_excused(const AuditedPiece& piece, RoundIndex last) const;
+  [[nodiscard]] bool has_excused(const Case& own, RoundIndex last) const;
+  // The whole rounds of the case before `checkpoint` count for its holder.
+  void count_confirmed_rounds(const Case& own, RoundIndex checkpoint);
+  void convict(const Volunteer& who, const Case& own, const Place& place);
+
+  // update() is to look at the case.
+  void mark(const Case& own) { due_.insert(own.id); }
+
+  // The next case that update() is to look at, behind `last`.
+  [[nodiscard]] std::optional<CaseId> next_due(std::optional<CaseId> last);
+  // Looks at the case. It may be gone then.
+  void look_at(Case& own);
+  // "the answer for batches 12 to 15".
+  [[nodiscard]] static std::string describe(const Case& own, const Place& place);
+
+  [[nodiscard]] bool can_audit(SessionId id, const SessionState& session, const Case& own) const;
+  [[nodiscard]] std::optional<SessionId> choose_auditor(const Case& own);
+  // Two cases may need one shard: that goes first which holds up the earlier round.
+  [[nodiscard]] std::pair<RoundIndex, CaseId> urgency(CaseId id) const;
+  void dismiss_auditor(Case& own);
+  // One that pauses would hold the round up; one without room for the shards that the case has
+  // come to, or that has been lent one of them itself, cannot do the case.
+  [[nodiscard]] bool can_go_on(const Case& own) const;
+  // Gives the case an auditor if it needs one.
+  void update_auditor(Case& own);
+  // Whether a new auditor need not do it: its round has been folded, or it changes no shard.
+  [[nodiscard]] bool is_over(const AuditedPiece& piece) const;
+  // The piece to be sent next, by number.
+  [[nodiscard]] std::optional<std::uint64_t> next_of(const Case& own) const;
+  // Whether the shard's shadow lease is for this case.
+  [[nodiscard]] bool serves(ShardId shard, CaseId id) const;
+  // Takes back shadows that cannot come to the next piece, to be lent again: all earlier pieces are
+  // done on them, and they stand elsewhere than where it begins. So it is when the holder began a
+  // round again, or got a shard back later.
+  void release_misplaced(Case& own);
+  // Lends the auditor what it needs, and takes back what it does not.
+  void update_shadows(Case& own);
+  // Whether the session holds the shard, and not as a shadow.
+  [[nodiscard]] bool holds(SessionId id, ShardId shard) const;
+  // Whether the session holds a shard of the case itself that is due.
+  [[nodiscard]] bool holds_of(const Case& own, SessionId id) const;
+  // Hot standby (standby.cpp): when a holder is gone, its auditor goes on with its shards from
+  // where it stood, as soon as the auditor has done the case. Until then nobody is lent them.
+  void stand_by(Case& own);
+  void go_on(const Case& own, const std::vector<ShardId>& shards);
+  // The new holder's work goes on from pieces that it has done as an auditor.
+  void inherit(SessionId heir, const Case& from);
+  [[nodiscard]] bool is_standby(ShardId shard, CaseId id) const;
+  void release(ShardId shard);
+  // Whether the case still needs the shard at its auditor.
+  [[nodiscard]] bool needs(const Case& own, ShardId shard, const ShardWork& work);
+
+  const RunSetup& run_;
+  Outbox& outbox_;
+  Sessions& sessions_;
+  Placement& placement_;
+
+  AuditSampler lot_;
+  std::map<CaseId, Case> cases_;
+  std::map<SessionId, CaseId> by_holder_;  // those that have not left
+  std::map<SessionId, std::set<CaseId>> by_auditor_;
+  std::map<ShardId, CaseId> shadow_of_;  // whose case a shadow lease serves
+  std::map<CommitKey, std::pair<KeyId, std::string>> confirmed_by_;
+  std::vector<AuditedPiece> evaluations_;
+  std::vector<Conviction> convictions_;
+  CaseId next_case_ = 0;
+  RoundIndex checkpoint_ = 0;                    // all earlier rounds are folded, or about to be
+  std::map<RoundIndex, std::uint64_t> open_in_;  // answers and commits that nobody has confirmed
+  // -- for update()
+  std::set<CaseId> due_;
+  bool is_all_due_ = false;
+  std::map<ShardId, std::set<CaseId>> cases_on_;  // with work on the shard
+  std::set<CaseId> waiting_;                      // for somebody who can audit them
+  std::set<CaseId> contending_;                   // for a shard that another is audited on
+  std::set<SessionId> may_begin_;                 // something, since the last update()
+  std::size_t candidates_ = 0;                    // for auditors, looked at in this update
+  SessionId last_auditor_{};
+  CaseId last_looked_at_ = 0;  // with the passing of time
+};
+
+}  // namespace gleaner

@@ -1,0 +1,107 @@
+// Steers the master besides the model: deadlines, limits, evaluation. None of it can change a
+// number of the model, only when and where it is computed. master/core_settings.cpp sets what
+// people can set and what follows from the data; the defaults here are for tests.
+#pragma once
+
+#include <cstdint>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/access/standing.hpp"
+#include "common/ids.hpp"
+#include "common/limits.hpp"
+#include "common/model/precision.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/result.hpp"
+#include "common/time.hpp"
+#include "master/core/learning_so_far.hpp"
+
+namespace gleaner {
+
+// Says whose work is done again by others and compared.
+enum class AuditMode : std::uint8_t {
+  kOff,       // nobody's
+  kAdaptive,  // of every volunteer that nobody vouches for, some rounds; see AuditSampler
+  kAll,       // all that such volunteers do
+};
+
+struct CoreConfig {
+  Millis heartbeat{1000};        // something is sent to every volunteer at least this often
+  Millis silence{10'000};        // a volunteer silent for longer is taken for dead
+  Millis hello_deadline{5'000};  // a connection must introduce itself within this
+  Millis stall{120'000};         // a volunteer with work and no answer for longer is let go
+  Millis stranger_stall{5'000};  // as `stall`, at least, for a stranger; see Sessions::patience
+  Millis rejoin_grace{2'000};    // after a restart, free shards wait for those who have them
+  Millis stop_grace{20'000};     // how long a stop waits for the open round to become whole
+  std::uint32_t sessions_max = kOutputShardsMax;  // volunteers at a time; others are refused
+  std::uint32_t min_volunteers = 1;               // volunteers that the run waits for
+  std::uint32_t batches_per_unit_max = 16;
+  Micros unit_target{200'000};          // units are of about this much work, where they can be
+  double hysteresis = 0.1;              // shards move when batches could be faster by this fraction
+  std::uint32_t unbalanced_rounds = 3;  // and have been for N rounds: speeds fluctuate
+  Millis forget_slowness{60'000};       // a speed measured this long ago is doubled
+  std::uint64_t shard_bytes = 0;        // what a volunteer needs for one output shard
+  bool lends_input = false;             // volunteers hold the input shards too
+  std::uint64_t input_shard_bytes = 0;  // what a volunteer needs for one of them
+  std::uint64_t test_fingerprint = 0;   // of the held-out data
+  std::uint32_t rows_per_chunk = 1024;  // of a shard's download
+  std::uint32_t evaluate_every_epochs = 1;  // 0: only at the end
+  std::uint64_t test_points = 0;            // 0: no evaluation at all
+  std::uint64_t evaluate_sample = 0;        // points that an evaluation scores; 0: all of them
+  Patience patience;
+  // For the people behind the volunteers: the run's name, and what its owner says that it is for.
+  std::string run;
+  std::string purpose;
+  std::uint32_t evaluate_chunk = 256;  // held-out points a unit
+  std::uint32_t evaluate_chunks_in_flight = 4;
+  std::uint32_t top_k = 5;                  // best labels of a held-out point that are asked for
+  std::vector<std::uint32_t> label_counts;  // of the training data, one a label
+  AuditMode audit = AuditMode::kOff;
+  // For kAdaptive: a stranger's first rounds, all audited; of the later ones, the fraction that is;
+  // and what makes it impossible to foresee which.
+  std::uint32_t newcomer_rounds = 2;
+  double audit_share = 0.1;
+  std::uint64_t audit_secret = 0;
+  // Under other modes: an earlier start was adaptive, so that checkpoints may hold unaudited work.
+  bool holds_unaudited = false;
+  // For tests: everything is looked at after every event, not only what it may have changed. The
+  // effects are the same.
+  bool looks_at_all = false;
+};
+
+// Where a run stands when the master starts.
+struct ResumePoint {
+  RoundIndex checkpoint = 0;           // rounds folded
+  bool is_evaluated = false;           // whether that checkpoint's evaluation is on record
+  LeaseEpoch first_epoch{1};           // no lease of the run has borne it or a later one
+  std::vector<ShardDigest> digests{};  // one a shard; without them no offer is accepted
+  std::vector<BatchIndex> rate_cuts{};
+  LearningSoFar learning{};
+  std::set<KeyId> proven{};    // strangers with commits in the ledger, which are no newcomers
+  Precision last_precision{};  // of the last checkpoint that was evaluated
+};
+
+// The things that are fixed for the life of a core: the model, the settings, and the plan and map
+// that follow from the model. Immutable; the classes of the core share one by reference.
+
+struct RunSetup {
+  // `model` is valid; `config.label_counts` has one entry per label.
+  RunSetup(const ModelConfig& the_model, CoreConfig the_config, std::vector<BatchIndex> rate_cuts)
+      : model(the_model),
+        config(std::move(the_config)),
+        plan(model, std::move(rate_cuts)),
+        map(model) {
+    GLEANER_CHECK(config.label_counts.size() == model.labels);
+  }
+
+  const ModelConfig model;
+  const CoreConfig config;
+  const RunPlan plan;
+  const ShardMap map;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,386 @@
+// Events reach the master's core, and effects leave it. The core is a function (event, now) ->
+// effects; a shell, or a simulation, performs the effects and reports back with events.
+//
+// Two of the effects go to queues. Worker tasks run one after the other, in the order in which the
+// core issued them: that is the order of the arithmetic on the input layer. Storage tasks do so,
+// with one exception: between two steps of a fold, commits are staged and rows are read that were
+// issued after it (master/tasks/storage_queue.hpp). A round is folded after all its commits are
+// staged.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include "common/access/standing.hpp"
+#include "common/bytes.hpp"
+#include "common/ids.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/result.hpp"
+#include "common/time.hpp"
+#include "master/core/learning_so_far.hpp"
+#include "master/core/reports.hpp"
+#include "schema/messages.hpp"
+#include "schema/quantized_batch.hpp"
+
+namespace gleaner {
+
+// ---- Work on the input layer and the data ------------------------------------------------------
+
+// Forward pass of a training batch -> ForwardDone.
+struct ForwardTask {
+  BatchIndex batch = 0;
+};
+
+// Add gradients that a volunteer sent to the sums of their batches -> GradientsAdded. Comes before
+// the BackwardTask of each of these batches.
+struct AddGradientsTask {
+  struct Part {
+    std::shared_ptr<const QuantizedActivations> codes;
+    SharedBytes packed;                              // of the right size
+    std::shared_ptr<std::vector<std::int32_t>> sum;  // examples x H
+  };
+
+  Volunteer sender;
+  std::vector<Part> parts;
+};
+
+// Update of the input layer by a batch whose gradient is complete, or, where volunteers hold it,
+// the packing of the gradient for them -> BackwardDone.
+struct BackwardTask {
+  BatchIndex batch = 0;
+  float rate = 0;
+  std::shared_ptr<const QuantizedActivations> codes;
+  std::shared_ptr<const std::vector<std::int32_t>> gradient;  // examples x H
+};
+
+// End of a round for the input shards -> InputCommitted.
+struct CommitInputTask {
+  RoundIndex round = 0;
+};
+
+// Forward pass of held-out points [begin, end) of the evaluation's order -> EvalForwardDone.
+struct EvalForwardTask {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+};
+
+// Hidden codes of points whose activations volunteers have computed -> ForwardDone, or
+// EvalForwardDone of held-out points [begin, end).
+struct EncodeTask {
+  bool is_held_out = false;
+  std::uint64_t begin = 0;  // the batch, or the first point
+  std::uint64_t end = 0;
+  std::shared_ptr<std::vector<float>> activations;  // examples x H; may be changed
+};
+
+// Read points for a volunteer that holds input shards -> PointsRead.
+struct ReadPointsTask {
+  SessionId session{};
+  PointsRequest request;
+};
+
+// Merge the shards' best neurons of held-out points [begin, end) and add them to the running
+// metrics.
+struct EvalScoreTask {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  std::uint32_t top_k = 0;
+  std::vector<std::vector<ScoredNeuron>> lists;  // one a unit: examples x its own entries
+};
+
+// Close the metrics -> EvalFinished.
+struct EvalFinishTask {};
+
+using WorkerTask =
+    std::variant<ForwardTask, BackwardTask, CommitInputTask, EvalForwardTask, EvalScoreTask,
+                 EvalFinishTask, EncodeTask, ReadPointsTask, AddGradientsTask>;
+
+// ---- Work on the store -------------------------------------------------------------------------
+
+// Store a part of a commit -> Staged. The first part comes in place of all that is stored of the
+// shard for its round and for later ones: parts of a commit that was never whole.
+struct StageTask {
+  SessionId session{};  // whom to answer; none for what the worker commits
+  ShardId shard{};
+  RoundIndex round = 0;
+  std::uint32_t part = 0;
+  std::uint32_t parts = 1;
+  std::shared_ptr<const SparseUpdate> update;
+  LeaseEpoch lease{};        // under which it was sent
+  bool checks_rows = false;  // refuse rows that the checkpoint lacks, which a stranger may name
+};
+
+// Fold a whole round -> Folded.
+struct FoldTask {
+  RoundIndex round = 0;
+  RoundRecord record;
+  std::vector<AccountRecord> accounts;
+  std::shared_ptr<const ReceiptRecords> receipts{};  // null: none are kept
+};
+
+// Read a chunk of a shard for its new holder -> ChunkRead.
+struct ReadChunkTask {
+  SessionId session{};
+  LeaseRef lease;
+  std::uint32_t chunk = 0;
+  RoundIndex base_round = 0;
+  std::uint32_t row_begin = 0;
+  std::uint32_t row_end = 0;
+};
+
+// Record an evaluation of the last checkpoint -> HistoryRecorded.
+struct RecordEvaluationTask {
+  Evaluation evaluation;
+  std::vector<AccountRecord> accounts;
+};
+
+using StorageTask = std::variant<StageTask, FoldTask, ReadChunkTask, RecordEvaluationTask>;
+
+// ---- Effects -----------------------------------------------------------------------------------
+
+struct Send {
+  SessionId session{};
+  Message message;
+};
+
+// Close after everything sent before has left.
+struct CloseSession {
+  SessionId session{};
+};
+
+enum class Outcome : std::uint8_t {
+  kFinished,   // every round folded and the last one evaluated
+  kStopped,    // on request, at a checkpoint
+  kAbandoned,  // on request, with a round left unfinished
+  kDiverged,   // the open round is to be trained again at half the rates
+  kFalsified,  // the open round, and what else the convicted have done unaudited, is to be trained
+               // again without them
+  kFailed,     // see the sentence
+};
+
+// The last effect of a run.
+struct Done {
+  Outcome outcome = Outcome::kFinished;
+  Error error{};                           // of kFailed; otherwise only its message counts
+  std::optional<Divergence> divergence{};  // of kDiverged
+  std::vector<KeyId> convicted{};          // of kFalsified
+};
+
+using Effect = std::variant<Send, CloseSession, WorkerTask, StorageTask, Notice, Done>;
+using Effects = std::vector<Effect>;
+
+// ---- Events ------------------------------------------------------------------------------------
+
+struct SessionOpened {
+  SessionId session{};
+  std::string peer;   // address, for people
+  Standing standing;  // as whom it comes; the shell has made sure of it
+};
+
+struct MessageReceived {
+  SessionId session{};
+  Message message;
+  std::size_t bytes = 0;  // on the wire, for accounts
+};
+
+// A message of a Send has left. It only counts in accounts: nothing comes of it, and it may be
+// reported after Done too.
+struct MessageSent {
+  SessionId session{};
+  std::size_t type = 0;   // position of the message's type in Message
+  std::size_t bytes = 0;  // on the wire
+};
+
+// The connection is gone, or its bytes made no sense.
+struct SessionClosed {
+  SessionId session{};
+  std::string reason;
+};
+
+struct ForwardDone {
+  BatchIndex batch = 0;
+  SharedBytes packed;
+  std::shared_ptr<const QuantizedActivations> codes;
+  double code_length = 0;  // mean_length(*codes)
+  Positives positives;     // of all shards
+};
+
+struct BackwardDone {
+  BatchIndex batch = 0;
+  // Where volunteers hold the input layer: the gradient for each input shard, see input_parts.hpp.
+  std::vector<SharedBytes> packed;
+};
+
+// With an error, the sender encodes numbers as no volunteer does: the sums are false from then on.
+struct GradientsAdded {
+  Volunteer sender;
+  std::optional<Error> error;
+};
+
+// The answer, in parts; an error when a point does not exist.
+struct PointsRead {
+  SessionId session{};
+  std::size_t asked = 0;
+  Result<std::vector<Points>> parts;
+};
+
+struct InputCommitted {
+  RoundIndex round = 0;
+
+  struct Part {
+    ShardId shard{};
+    std::uint32_t part = 0;
+    std::uint32_t parts = 1;
+    std::shared_ptr<const SparseUpdate> update;
+  };
+
+  std::vector<Part> parts;
+};
+
+struct EvalForwardDone {
+  std::uint64_t begin = 0;
+  std::uint64_t end = 0;
+  SharedBytes packed;
+};
+
+struct EvalChunkScored {
+  std::uint64_t begin = 0;
+};
+
+struct EvalFinished {
+  Evaluation evaluation;
+};
+
+struct Staged {
+  SessionId session{};
+  ShardId shard{};
+  RoundIndex round = 0;
+  std::uint32_t part = 0;
+  std::uint32_t parts = 1;
+  LeaseEpoch lease{};
+  std::optional<Error> refusal{};  // nothing is stored, since the shard has no such rows
+
+  [[nodiscard]] bool is_last() const { return part + 1 == parts; }
+};
+
+struct Folded {
+  RoundIndex round = 0;
+  std::vector<ShardDigest> digests;  // one a shard, at the new checkpoint
+};
+
+struct ChunkRead {
+  SessionId session{};
+  LeaseRef lease;
+  std::uint32_t chunk = 0;
+  ShardRows rows;
+};
+
+struct HistoryRecorded {};
+
+// There is no room on the store's disk for the storage task that was next. Nothing was written;
+// whoever runs the queue tries that task again every now and then, and no other before.
+struct StoreFull {
+  Error error;
+};
+
+// A worker or storage task failed; the run cannot go on in this process.
+struct TaskFailed {
+  Error error;
+};
+
+struct StopRequested {};
+
+// The owner keeps a key out from now on.
+struct Banned {
+  KeyId key;
+  std::string name;
+};
+
+// Time has passed; sent a few times a second.
+struct Tick {};
+
+using Event = std::variant<SessionOpened, MessageReceived, SessionClosed, ForwardDone, BackwardDone,
+                           PointsRead, InputCommitted, EvalForwardDone, EvalChunkScored,
+                           EvalFinished, Staged, Folded, ChunkRead, HistoryRecorded, StoreFull,
+                           TaskFailed, StopRequested, Banned, Tick, MessageSent, GradientsAdded>;
+
+// Whom an event concerns. The core looks only at what an event may have changed, so that an event
+// costs no more where there are more volunteers and shards. An event of the work concerns one
+// volunteer or one shard, and the function that handles it marks these. At a Tick some of all are
+// looked at, in turn. All other events are rare, and everything is looked at. Pure.
+
+namespace detail {
+
+template <typename... Kinds>
+bool is_one_of(const Event& event) {
+  return (std::holds_alternative<Kinds>(event) || ...);
+}
+
+}  // namespace detail
+
+// Whether the event may have changed anything.
+inline bool concerns_all(const Event& event) {
+  return !detail::is_one_of<SessionOpened, MessageReceived, SessionClosed, ForwardDone,
+                            BackwardDone, PointsRead, ChunkRead, Staged, GradientsAdded, Tick>(
+      event);
+}
+
+// Some entries of a map, in turn: whoever looks at a few each time comes to all of them. Pure.
+
+// Visits up to `most` entries, the first of them behind the key `last`, going on at the beginning
+// after the end, each once, while `visit` returns true. `last` is read first: a visit may change
+// it.
+template <typename Map, typename Visit>
+void in_turn(Map& map, const typename Map::key_type& last, std::size_t most, const Visit& visit) {
+  auto next = map.upper_bound(last);
+  for (std::size_t left = std::min(map.size(), most); left > 0; --left, ++next) {
+    if (next == map.end()) next = map.begin();
+    if (!visit(*next)) return;
+  }
+}
+
+// Collects the effects of one event in the order in which they are to be performed, and knows the
+// instant at which the event is handled. The classes of the core speak to the world through it
+// alone. Used from the core only.
+
+class Outbox {
+ public:
+  // The core handles an event at `now`.
+  void set_now(Instant now) { now_ = now; }
+
+  [[nodiscard]] Instant now() const { return now_; }
+
+  void send(SessionId session, Message message) {
+    effects_.emplace_back(Send{session, std::move(message)});
+  }
+
+  void close(SessionId session) { effects_.emplace_back(CloseSession{session}); }
+
+  void push(WorkerTask task) { effects_.emplace_back(std::move(task)); }
+
+  void push(StorageTask task) { effects_.emplace_back(std::move(task)); }
+
+  void tell(Notice notice) { effects_.emplace_back(std::move(notice)); }
+
+  void log(LogLevel level, std::string kind, std::string message) {
+    tell(LogLine{level, std::move(message), std::move(kind)});
+  }
+
+  void push(Done done) { effects_.emplace_back(std::move(done)); }
+
+  // The effects so far, which are forgotten here.
+  [[nodiscard]] Effects take() { return std::exchange(effects_, {}); }
+
+ private:
+  Instant now_{};
+  Effects effects_;
+};
+
+}  // namespace gleaner

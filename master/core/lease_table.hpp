@@ -1,0 +1,141 @@
+// Who holds which shard of those that are lent. Pure state; used from the core only.
+// Invariants
+// - A shard has at most one live lease, and its epoch is larger than that of any lease before.
+// - Indexes by holder and by state agree with the leases, so that no question about one holder or
+//   one state looks at every shard. Hence `state`, `holder`, `epoch` and `since` of a lease change
+//   through the table's functions alone.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "common/ids.hpp"
+#include "common/time.hpp"
+#include "master/core/fingerprint.hpp"
+#include "master/core/session.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// Whether a part of a commit or of a hand-over fits its shard and the parts before it.
+
+// Parts hold rows, and those of one follow those of the part before, so that there are no more of
+// them than the shard has rows: `part` is refused too where the parts that are to follow it would
+// find no row. Only a lone part may be empty.
+template <typename Part, typename Rows>
+bool follows(const Part& part, const Rows& rows, std::uint64_t rows_from, std::uint32_t row_count) {
+  if (part.part >= part.parts) return false;
+  if (rows.rows.empty()) return part.parts == 1;
+  const std::uint64_t to_follow = part.parts - part.part - 1;
+  return rows.rows.front() >= rows_from && rows.rows.back() + to_follow < row_count;
+}
+
+// A shard's state between two holders: what it has beyond its last commit.
+struct HandedOver {
+  RoundIndex base_round = 0;
+  BatchIndex next_batch = 0;
+  std::vector<ShardRows> parts;
+};
+
+struct ShardLease {
+  LeaseState state = LeaseState::kFree;
+  SessionId holder{};
+  LeaseEpoch epoch{};
+  Instant since{};                      // of the state
+  std::optional<OutstandingWork> debt;  // what its holder owes, once that is known
+  RoundIndex committed = 0;             // rounds whose commits of this shard are stored
+  RoundIndex base_round = 0;            // checkpoint the holder loads
+  BatchIndex next_batch = 0;            // the next batch to hand to the holder
+  RoundIndex next_commit = 0;           // the round whose commit the holder sends next
+  std::uint32_t parts_arrived = 0;      // of that commit
+  std::uint32_t parts = 0;              // of that commit, as its first part said
+  Fingerprint commit_so_far{};          // of its parts that have arrived
+  std::uint32_t chunks_asked = 0;       // requests for chunks: each is asked for once
+  std::uint64_t rows_from = 0;  // lowest row that the next part of it, or of a hand-over, may hold
+  std::shared_ptr<HandedOver>
+      handed_over;  // kFree, kLoading: what to continue from; kReleasing: so far
+  // For people alone: how far a download is, who held it before, and why it left there or is to
+  // leave.
+  std::uint32_t chunks = 0;
+  std::uint32_t chunks_sent = 0;
+  std::string held_before;
+  std::string moved_why;
+  bool is_standby = false;  // of a shadow: its holder is to go on with the shard, which is free
+};
+
+// Numbers leases. All tables of a master share one, so that a lease's number does not tell its
+// holder which table it is in.
+class LeaseEpochs {
+ public:
+  explicit LeaseEpochs(LeaseEpoch first = LeaseEpoch{1}) : next_(raw(first)) {}
+
+  LeaseEpoch take() { return LeaseEpoch{next_++}; }
+
+ private:
+  std::uint64_t next_;
+};
+
+class LeaseTable {
+ public:
+  // Every shard starts free with `committed` rounds stored. `epochs` outlives the table.
+  LeaseTable(std::uint32_t shards, RoundIndex committed, LeaseEpochs& epochs);
+
+  [[nodiscard]] std::uint32_t size() const { return static_cast<std::uint32_t>(shards_.size()); }
+
+  [[nodiscard]] const ShardLease& at(ShardId shard) const { return shards_[raw(shard)]; }
+
+  [[nodiscard]] ShardLease& at(ShardId shard) { return shards_[raw(shard)]; }
+
+  // Requires a free shard. The holder starts from checkpoint `base_round` (at most `committed`) and
+  // stands before `next_batch`.
+  LeaseRef grant(ShardId shard, SessionId holder, RoundIndex base_round, BatchIndex next_batch,
+                 Instant now);
+
+  // Requires a free shard, and in `shadow` a later lease of it. Its holder goes on under that
+  // lease.
+  void take_over(ShardId shard, const ShardLease& shadow, Instant now);
+
+  // The lease if `session` holds it under this epoch; nullptr for anything else a peer may claim.
+  [[nodiscard]] ShardLease* find(const LeaseRef& lease, SessionId session);
+
+  void set_state(ShardId shard, LeaseState state, Instant now);
+  // The holder gave the shard back; `handed_over` stays for the next one.
+  void release(ShardId shard, Instant now);
+  // Frees every shard of a vanished holder and returns them, ascending.
+  std::vector<ShardId> revoke_all(SessionId holder, Instant now);
+
+  // Ascending. A copy, so that the caller may change the leases as it goes through them.
+  [[nodiscard]] std::vector<ShardId> held_by(SessionId holder) const;
+  // Ascending, until a lease changes.
+  [[nodiscard]] const std::set<ShardId>& shards_of(SessionId holder) const;
+  [[nodiscard]] std::size_t count_held_by(SessionId holder) const;
+
+  // Everyone who holds a shard, in no order, and which ones, ascending.
+  [[nodiscard]] const std::unordered_map<SessionId, std::set<ShardId>>& holders() const {
+    return holders_;
+  }
+
+  [[nodiscard]] const std::set<ShardId>& in_state(LeaseState state) const {
+    return states_[static_cast<std::size_t>(state)];
+  }
+
+  // The shards whose leases have changed their state since the last call.
+  std::set<ShardId> take_changed() { return std::exchange(changed_, {}); }
+
+ private:
+  std::vector<ShardLease> shards_;
+  // Sessions with a shard that is not kFree.
+  std::unordered_map<SessionId, std::set<ShardId>> holders_;
+  std::array<std::set<ShardId>, 4> states_;  // by LeaseState
+  std::set<ShardId> changed_;
+  LeaseEpochs& epochs_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,157 @@
+#include "master/core/pipeline.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "common/limits.hpp"
+#include "common/result.hpp"
+#include "schema/quantized_batch.hpp"
+
+namespace gleaner {
+namespace {
+
+// Batches whose forward pass may be under way or done before the first of them is applied. The lag
+// is below it; without a hidden layer it bounds the log.
+constexpr BatchIndex kBatchesAheadMax = 4096;
+static_assert(kStalenessMax < kBatchesAheadMax);
+
+}  // namespace
+
+Pipeline::Pipeline(const RunPlan& plan, const ShardMap& map, RoundIndex checkpoint)
+    : plan_(plan),
+      map_(map),
+      schedule_(plan, checkpoint),
+      frontier_(plan.round_begin(checkpoint)),
+      applied_(frontier_) {}
+
+std::vector<WorkerTask> Pipeline::advance(RoundIndex rounds_open) {
+  std::vector<WorkerTask> tasks;
+  const BatchIndex forward_end =
+      std::min(plan_.round_begin(std::min(rounds_open, plan_.round_count())),
+               schedule_.next_backward() + kBatchesAheadMax);
+  while (const auto step = schedule_.next(forward_end)) {
+    if (step->kind == Schedule::Kind::kForward) {
+      tasks.emplace_back(ForwardTask{step->index});
+    } else if (step->kind == Schedule::Kind::kBackward) {
+      if (step->index >= frontier_) break;
+      BatchRecord& record = log_.at(step->index);
+      if (record.covered_count < map_.output_shards()) break;
+      tasks.emplace_back(BackwardTask{step->index, plan_.rates(step->index).input,
+                                      std::move(record.codes), std::move(record.gradient)});
+    } else {
+      tasks.emplace_back(CommitInputTask{static_cast<RoundIndex>(step->index)});
+    }
+    schedule_.advance(forward_end);
+  }
+  return tasks;
+}
+
+void Pipeline::forward_done(const ForwardDone& done) {
+  GLEANER_CHECK(done.batch == frontier_);
+  BatchRecord record;
+  record.packed = done.packed;
+  record.codes = done.codes;
+  record.positives = done.positives;
+  record.examples = done.codes->examples;
+  record.code_length = done.code_length;
+  record.covered.resize(map_.output_shards());
+  record.digests.resize(map_.output_shards());
+  record.units_on = count_units_on(*done.codes);
+  record.gradient = std::make_shared<std::vector<std::int32_t>>(done.codes->codes.size());
+  log_.emplace(done.batch, std::move(record));
+  ++frontier_;
+}
+
+void Pipeline::backward_done(BatchIndex batch) {
+  GLEANER_CHECK(batch == applied_ && batch < schedule_.next_backward());
+  ++applied_;
+}
+
+const BatchRecord& Pipeline::at(BatchIndex batch) const {
+  const auto found = log_.find(batch);
+  GLEANER_CHECK(found != log_.end());
+  return found->second;
+}
+
+bool Pipeline::is_covered(BatchIndex batch, ShardId shard) const {
+  return at(batch).covered[raw(shard)] != 0;
+}
+
+Result<void> Pipeline::check_digests(const BatchRecord& record, BatchIndex batch,
+                                     const std::vector<ShardOutcome>& shards) const {
+  for (const ShardOutcome& outcome : shards) {
+    const std::uint32_t shard = raw(outcome.shard);
+    const auto& before = record.digests[shard];
+    if (before && *before != outcome.gradient_digest) {
+      return Error{ErrorCode::kFault,
+                   fmt::format("batch {} on shard {} gave digest {:016x}, but {:016x} before",
+                               batch, shard, outcome.gradient_digest, *before)};
+    }
+  }
+  return {};
+}
+
+Result<void> Pipeline::check_gradient(const BatchRecord& record, const BatchResult& result) {
+  if (!record.gradient) {
+    return Error{ErrorCode::kProtocol,
+                 fmt::format("a gradient for batch {}, which has been applied", result.batch)};
+  }
+  return check_gradient_size(record.units_on, result.gradient);
+}
+
+Result<std::vector<AddGradientsTask::Part>> Pipeline::add_results(std::vector<BatchResult> results,
+                                                                  bool has_gradient,
+                                                                  bool is_audited) {
+  for (const BatchResult& result : results) {
+    const BatchRecord& record = at(result.batch);
+    if (!is_audited) {
+      auto same = check_digests(record, result.batch, result.shards);
+      if (!same) return same.error();
+    }
+    if (!has_gradient) continue;
+    if (auto fits = check_gradient(record, result); !fits) return fits.error();
+  }
+  std::vector<AddGradientsTask::Part> parts;
+  for (BatchResult& result : results) {
+    BatchRecord& record = log_.at(result.batch);
+    if (has_gradient && map_.hidden() > 0) {
+      parts.push_back({record.codes, std::make_shared<const Bytes>(std::move(result.gradient)),
+                       record.gradient});
+    }
+    for (const ShardOutcome& outcome : result.shards) {
+      const std::uint32_t shard = raw(outcome.shard);
+      if (!is_audited) record.digests[shard] = outcome.gradient_digest;
+      if (record.covered[shard] != 0) continue;
+      record.covered[shard] = 1;
+      record.loss = add_losses(record.loss, outcome.loss);
+      record.active += outcome.active;
+      ++record.covered_count;
+    }
+  }
+  return parts;
+}
+
+void Pipeline::forget_before(BatchIndex batch) {
+  log_.erase(log_.begin(), log_.lower_bound(batch));
+}
+
+Positives Pipeline::positives_in(BatchIndex batch, const std::vector<LeaseRef>& shards) const {
+  const Positives& all = at(batch).positives;
+  std::vector<std::uint8_t> is_wanted(map_.output_shards());
+  for (const LeaseRef& lease : shards) is_wanted[raw(lease.shard)] = 1;
+  Positives some;
+  some.offsets.reserve(all.offsets.size());
+  some.offsets.push_back(0);
+  for (std::size_t example = 0; example + 1 < all.offsets.size(); ++example) {
+    for (std::uint32_t i = all.offsets[example]; i < all.offsets[example + 1]; ++i) {
+      if (is_wanted[raw(map_.shard_of_neuron(all.neurons[i]))] != 0) {
+        some.neurons.push_back(all.neurons[i]);
+      }
+    }
+    some.offsets.push_back(static_cast<std::uint32_t>(some.neurons.size()));
+  }
+  return some;
+}
+
+}  // namespace gleaner

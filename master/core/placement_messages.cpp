@@ -1,0 +1,200 @@
+// Messages about shards. Everything in them is a claim until it has been checked.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "common/model/row_checks.hpp"
+#include "common/text.hpp"
+#include "master/core/lease_table.hpp"
+#include "master/core/placement.hpp"
+#include "master/core/session.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kChunksInFlightMax = 16;
+
+}  // namespace
+
+Result<void> Placement::receive(SessionId id, SessionState& session, const ShardOffer& offer,
+                                RoundIndex checkpoint, bool is_folding,
+                                std::span<const ShardDigest> digests) {
+  if (!session.awaits_offer ||
+      (!offer.shards.empty() && raw(offer.shards.back().lease.shard) >= run_.map.shard_count())) {
+    return protocol_error("an offer of shards that does not fit");
+  }
+  session.awaits_offer = false;
+  // While a round is being folded the log may forget what the offered state would need. A referee
+  // with shards of its own could not audit them. A stranger that is held back gets none.
+  const bool is_quarantined = is_audited(session) && sessions_.is_quarantined(session);
+  const bool is_current = offer.checkpoint == checkpoint && !is_folding && !is_quarantined &&
+                          session.phase == SessionPhase::kActive && !session.is_referee();
+  std::vector<ShardId> accepted;
+  std::vector<ShardId> different;
+  for (const OfferedShard& offered : offer.shards) {
+    const ShardId shard = offered.lease.shard;
+    // Input shards are not wanted by a master that holds them itself.
+    const bool is_wanted =
+        is_current && raw(shard) < leases_.size() && leases_.at(shard).state == LeaseState::kFree;
+    const bool is_same = raw(shard) < digests.size() && digests[raw(shard)] == offered.digest;
+    if (is_wanted && is_same) {
+      accepted.push_back(shard);
+      continue;
+    }
+    if (is_wanted) different.push_back(shard);
+    outbox_.send(id, Revoke{offered.lease});
+  }
+  for (const ShardId shard : accepted) {
+    // It has the checkpoint; later commits and a hand-over that were made of it meanwhile
+    // come out again.
+    leases_.at(shard).handed_over.reset();
+    LeaseGrant grant;
+    grant.base_round = checkpoint;
+    grant.next_batch = run_.plan.round_begin(checkpoint);
+    grant.lease = leases_.grant(shard, id, grant.base_round, grant.next_batch, outbox_.now());
+    leases_.at(shard).debt = begin_outstanding(Obligation::kLoad, shard, id, session);
+    grant.is_held = true;
+    if (layer_of(shard) == Layer::kInput) begin_input(shard, session, grant.next_batch);
+    outbox_.send(id, std::move(grant));
+  }
+  if (accepted.empty()) has_newcomer_ = true;
+  if (!accepted.empty()) {
+    outbox_.log(LogLevel::kInfo, "rejoined",
+                fmt::format("{} is back with {} as of checkpoint {}: nothing to download",
+                            session.name(), counted(accepted.size(), "shard"), checkpoint));
+  }
+  if (!different.empty()) {
+    ++sessions_.account(session).faults;
+    outbox_.log(
+        LogLevel::kWarning, "different_content",
+        fmt::format("{} offers shard {}{} with a different content: loaded from the store "
+                    "instead",
+                    session.name(), raw(different.front()),
+                    different.size() == 1 ? std::string()
+                                          : fmt::format(" and {} more", different.size() - 1)));
+  }
+  return {};
+}
+
+Result<void> Placement::receive(SessionId id, SessionState& session, const ChunkRequest& request) {
+  LeaseTable* const table = table_of(request.lease, id);
+  if (table == nullptr) return {};  // revoked while the request was on its way
+  ShardLease* const lease = &table->at(request.lease.shard);
+  const std::uint32_t base_chunks = this->base_chunks(request.lease.shard, lease->base_round);
+  const std::size_t chunks =
+      base_chunks + (lease->handed_over ? lease->handed_over->parts.size() : 0);
+  if (lease->state != LeaseState::kLoading || request.chunk >= chunks ||
+      lease->chunks_asked >= chunks || awaited_chunks(id, session) >= kChunksInFlightMax ||
+      session.chunks_in_flight.contains({request.lease.epoch, request.chunk})) {
+    return protocol_error(
+        "chunk {} of shard {} cannot be requested now (it has {} chunks; each is requested once, "
+        "and {} at a time)",
+        request.chunk, raw(request.lease.shard), chunks, kChunksInFlightMax);
+  }
+  ++lease->chunks_asked;
+  if (request.chunk >= base_chunks) {
+    lease->chunks_sent = std::min(lease->chunks_sent + 1, lease->chunks);
+    outbox_.send(id, ShardChunk{request.lease, request.chunk,
+                                lease->handed_over->parts[request.chunk - base_chunks]});
+    return {};
+  }
+  session.chunks_waiting.push_back(request);
+  read_waiting(id, session);
+  return {};
+}
+
+std::size_t Placement::awaited_chunks(SessionId id, SessionState& session) const {
+  std::set<LeaseEpoch> live;
+  for (const LeaseTable* const table : {&leases_, &shadows_}) {
+    for (const ShardId shard : table->shards_of(id)) live.insert(table->at(shard).epoch);
+  }
+  std::erase_if(session.chunks_waiting,
+                [&](const ChunkRequest& request) { return !live.contains(request.lease.epoch); });
+  return session.chunks_waiting.size() + static_cast<std::size_t>(std::ranges::count_if(
+                                             session.chunks_in_flight, [&](const auto& read) {
+                                               return live.contains(read.first);
+                                             }));
+}
+
+void Placement::read_waiting(SessionId id, SessionState& session) {
+  while (!session.chunks_waiting.empty() && session.chunks_in_flight.size() < kChunksInFlightMax) {
+    const ChunkRequest request = session.chunks_waiting.front();
+    session.chunks_waiting.pop_front();
+    const LeaseTable* const table = table_of(request.lease, id);
+    if (table == nullptr) continue;
+    session.chunks_in_flight.insert({request.lease.epoch, request.chunk});
+    const RoundIndex base_round = table->at(request.lease.shard).base_round;
+    outbox_.push(StorageTask(read_of(id, request.lease, request.chunk, base_round)));
+  }
+}
+
+Result<void> Placement::receive(SessionId id, const ShardReady& ready) {
+  LeaseTable* const table = table_of(ready.lease, id);
+  if (table == nullptr) return {};
+  ShardLease* const lease = &table->at(ready.lease.shard);
+  if (lease->state != LeaseState::kLoading) {
+    return protocol_error("shard {} was ready before", raw(ready.lease.shard));
+  }
+  lease->handed_over.reset();
+  loading_time_ = outbox_.now() - lease->since;
+  table->set_state(ready.lease.shard, LeaseState::kReady, outbox_.now());
+  return {};
+}
+
+Result<void> Placement::receive(SessionId id, SessionState& session, HandOver& part) {
+  ShardLease* lease = leases_.find(part.lease, id);
+  if (lease == nullptr) return {};
+  const std::uint32_t arrived =
+      lease->handed_over ? static_cast<std::uint32_t>(lease->handed_over->parts.size()) : 0;
+  Result<void> fits =
+      check_rows(run_.model, run_.map, part.lease.shard, part.rows, RowsOf::kHandOver);
+  // Everything that was asked of the shard comes before it: results, and the commit of a round that
+  // is complete.
+  const bool is_due =
+      lease->state == LeaseState::kReleasing && part.base_round == lease->next_commit &&
+      part.next_batch == lease->next_batch &&
+      part.next_batch < run_.plan.round_end(part.base_round) &&
+      !session.has_unit_out(part.lease.shard, std::numeric_limits<BatchIndex>::max());
+  if (fits.ok() &&
+      (!is_due || part.part != arrived ||
+       !follows(part, part.rows, lease->rows_from, run_.map.row_count(part.lease.shard)))) {
+    fits = protocol_error("it does not fit the lease");
+  }
+  if (!fits) {
+    return protocol_error("a hand-over of shard {}: {}", raw(part.lease.shard),
+                          fits.error().message);
+  }
+  if (!lease->handed_over) {
+    lease->handed_over = std::make_shared<HandedOver>();
+    lease->handed_over->base_round = part.base_round;
+    lease->handed_over->next_batch = part.next_batch;
+  }
+  lease->rows_from = part.rows.rows.empty() ? 0 : std::uint64_t{part.rows.rows.back()} + 1;
+  lease->handed_over->parts.push_back(std::move(part.rows));
+  if (part.part + 1 != part.parts) return {};
+  lease->held_before = session.name();
+  if (is_audited(session)) {
+    // Nobody could tell whether these rows are honest. At the beginning of a round there is nothing
+    // to hand over, and within one the next holder does the round again.
+    lease->handed_over->parts.clear();
+    if (part.next_batch != run_.plan.round_begin(part.base_round)) lease->handed_over.reset();
+  }
+  leases_.release(part.lease.shard, outbox_.now());
+  return {};
+}
+
+void Placement::on(ChunkRead& event) {
+  SessionState* const session = sessions_.find(event.session);
+  if (session == nullptr) return;
+  session->chunks_in_flight.erase({event.lease.epoch, event.chunk});
+  read_waiting(event.session, *session);
+  LeaseTable* const table = table_of(event.lease, event.session);
+  if (table == nullptr) return;
+  ShardLease* const lease = &table->at(event.lease.shard);
+  lease->chunks_sent = std::min(lease->chunks_sent + 1, lease->chunks);
+  outbox_.send(event.session, ShardChunk{event.lease, event.chunk, std::move(event.rows)});
+}
+
+}  // namespace gleaner

@@ -1,0 +1,400 @@
+#include "master/core/rounds.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+#include "common/model/row_checks.hpp"
+#include "master/core/lease_table.hpp"
+#include "master/core/session.hpp"
+
+namespace gleaner {
+
+void RoundMeter::begin_round(Instant now) {
+  round_started_ = now;
+  round_bytes_down_ = round_bytes_up_ = round_unit_examples_ = 0;
+}
+
+void RoundMeter::sent(std::uint64_t bytes) {
+  unit_bytes_down_ += bytes;
+  round_bytes_down_ += bytes;
+}
+
+void RoundMeter::received(std::uint64_t bytes) {
+  unit_bytes_up_ += bytes;
+  round_bytes_up_ += bytes;
+}
+
+RoundRecord RoundMeter::record(RoundIndex round, const RunPlan& plan, const Pipeline& pipeline,
+                               std::uint32_t volunteers, Instant now) const {
+  RoundRecord record;
+  record.round = round;
+  record.batches = plan.round_end(round);
+  record.epoch = plan.epochs_done(round + 1);
+  record.volunteers = volunteers;
+  std::uint64_t examples = 0;
+  std::int64_t loss = 0;
+  std::uint64_t active = 0;
+  double code_lengths = 0;
+  for (BatchIndex batch = plan.round_begin(round); batch < plan.round_end(round); ++batch) {
+    const BatchRecord& log = pipeline.at(batch);
+    examples += log.examples;
+    loss = add_losses(loss, log.loss);
+    active += log.active;
+    code_lengths += log.code_length * log.examples;
+  }
+  const auto count = static_cast<double>(examples);
+  record.loss = to_nats(loss) / count;
+  record.active = static_cast<double>(active) / count;
+  record.code_length = code_lengths / count;
+  const double seconds = seconds_in(now - round_started_);
+  if (seconds > 0) record.examples_per_second = count / seconds;
+  if (round_unit_examples_ > 0) {
+    const auto carried = static_cast<double>(round_unit_examples_);
+    record.bytes_down = static_cast<double>(round_bytes_down_) / carried;
+    record.bytes_up = static_cast<double>(round_bytes_up_) / carried;
+  }
+  return record;
+}
+
+Rounds::Rounds(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
+               Audits& audits, const Pipeline& pipeline, Evaluations& evaluations,
+               RoundMeter& meter, ResumePoint& resume)
+    : run_(run),
+      outbox_(outbox),
+      sessions_(sessions),
+      placement_(placement),
+      leases_(placement.leases()),
+      shadows_(placement.shadows()),
+      audits_(audits),
+      pipeline_(pipeline),
+      evaluations_(evaluations),
+      meter_(meter),
+      checkpoint_(resume.checkpoint),
+      digests_(std::move(resume.digests)),
+      learning_(resume.learning) {
+  last_record_.batches = run_.plan.round_begin(checkpoint_);
+}
+
+RoundIndex Rounds::open_end() const {
+  if (learning_.is_past_best(run_.config.patience)) return checkpoint_;
+  RoundIndex end = checkpoint_ + 2;
+  for (RoundIndex checkpoint = checkpoint_; checkpoint <= checkpoint_ + 1; ++checkpoint) {
+    if (evaluations_.owes(checkpoint)) end = std::min(end, checkpoint);
+  }
+  return stop_at_ ? std::min(end, *stop_at_) : end;
+}
+
+// ---- Commits -----------------------------------------------------------------------------------
+
+Result<std::optional<Fingerprint>> Rounds::take(ShardLease& lease, const SessionState& session,
+                                                const ShardCommit& part) const {
+  const ShardId shard = part.lease.shard;
+  if (auto fits = check_update(run_.map, shard, part.update); !fits) {
+    return protocol_error("a commit of shard {}: {}", raw(shard), fits.error().message);
+  }
+  const bool is_next = part.round == lease.next_commit && part.part == lease.parts_arrived &&
+                       part.round < run_.plan.round_count() &&
+                       (part.part == 0 || part.parts == lease.parts) &&
+                       follows(part, part.update, lease.rows_from, run_.map.row_count(shard));
+  if (!is_next || lease.next_batch < run_.plan.round_end(part.round)) {
+    return protocol_error("a commit of shard {} for round {} that is not due", raw(shard),
+                          part.round);
+  }
+  // Results come before the commit they lead to; otherwise the round could be folded while the
+  // batches of it are still awaited.
+  if (session.has_unit_out(shard, run_.plan.round_end(part.round))) {
+    return protocol_error("shard {} committed round {} before its results", raw(shard), part.round);
+  }
+  lease.parts = part.parts;
+  lease.commit_so_far = fingerprint(part, lease.commit_so_far);
+  if (++lease.parts_arrived < part.parts) {
+    lease.rows_from = part.update.rows.empty() ? 0 : std::uint64_t{part.update.rows.back()} + 1;
+    return std::optional<Fingerprint>();
+  }
+  lease.parts_arrived = 0;
+  lease.rows_from = 0;
+  lease.debt.reset();
+  ++lease.next_commit;
+  return std::optional(std::exchange(lease.commit_so_far, {}));
+}
+
+Result<void> Rounds::receive(SessionId id, SessionState& session, ShardCommit& commit) {
+  const ShardId shard = commit.lease.shard;
+  ShardLease* const shadow = shadows_.find(commit.lease, id);
+  ShardLease* const lease = shadow != nullptr ? shadow : leases_.find(commit.lease, id);
+  if (lease == nullptr) {
+    outbox_.send(id, CommitCredit{});
+    return {};
+  }
+  const auto whole = take(*lease, session, commit);
+  if (!whole) return whole.error();
+  audits_.changed(shard);
+  if (shadow != nullptr) {
+    outbox_.send(id, CommitCredit{});
+    if (*whole) audits_.committed_again(id, {commit.round, shard}, **whole);
+    return {};
+  }
+  Commit& kept = commits_[{commit.round, shard}];
+  // An earlier holder's stands if it came whole; if not, this one comes in its place.
+  if (kept.content) {
+    outbox_.send(id, CommitCredit{});
+  } else {
+    kept.lease = commit.lease.epoch;
+    kept.sender = session.who(id);
+    outbox_.push(
+        StorageTask(StageTask{id, shard, commit.round, commit.part, commit.parts,
+                              std::make_shared<const SparseUpdate>(std::move(commit.update)),
+                              commit.lease.epoch, run_.map.is_wide() && !session.is_trusted()}));
+  }
+  if (!*whole) return {};
+  return committed(id, session, shard, commit.round, **whole);
+}
+
+Result<void> Rounds::committed(SessionId id, const SessionState& session, ShardId shard,
+                               RoundIndex round, const Fingerprint& content) {
+  const bool is_audited = placement_.is_audited(session);
+  if (is_audited) audits_.committed(id, session, {round, shard}, content);
+  Commit& kept = commits_.at({round, shard});
+  if (!kept.content) {
+    const Verdict verdict = is_audited             ? Verdict::kConfirmed
+                            : session.is_trusted() ? Verdict::kTrusted
+                                                   : Verdict::kUnaudited;
+    kept.content = content;
+    kept.receipt = {shard, session.standing.identity, session.name(), verdict, {}, {}};
+    return {};
+  }
+  if (*kept.content == content) {
+    count_commit(id, session);
+    return {};
+  }
+  if (is_audited || kept.receipt.verdict == Verdict::kConfirmed) {
+    audits_.dispute({round, shard}, id);
+    return {};
+  }
+  return Error{ErrorCode::kFault,
+               fmt::format("the commit of shard {} for round {} differs from what another holder "
+                           "sent, which is kept",
+                           raw(shard), round)};
+}
+
+void Rounds::count_commit(SessionId id, const SessionState& session) {
+  // With the first one a stranger may hold more.
+  if (++sessions_.account(session).commits == 1) audits_.heard(id);
+}
+
+void Rounds::on(InputCommitted& event) {
+  for (InputCommitted::Part& part : event.parts) {
+    outbox_.push(StorageTask(StageTask{SessionId{}, part.shard, event.round, part.part, part.parts,
+                                       std::move(part.update)}));
+  }
+}
+
+void Rounds::on(const Staged& event) {
+  SessionState* const session = sessions_.find(event.session);
+  if (event.refusal) {
+    const auto sent = commits_.find({event.round, event.shard});
+    if (sent == commits_.end() || sent->second.lease != event.lease) return;
+    return audits_.convict({sent->second.sender, event.refusal->message, true});
+  }
+  if (session != nullptr) outbox_.send(event.session, CommitCredit{});
+  if (!event.is_last()) return;
+  if (raw(event.shard) < leases_.size()) {  // not the worker's
+    if (session != nullptr) count_commit(event.session, *session);
+    audits_.changed(event.shard);
+    if (leases_.at(event.shard).state == LeaseState::kFree) placement_.look_again();
+    const auto kept = commits_.find({event.round, event.shard});
+    if (kept == commits_.end() || kept->second.lease != event.lease) return;
+    leases_.at(event.shard).committed = event.round + 1;
+  }
+  ++stored_[event.round];
+}
+
+// ---- Checkpoints -------------------------------------------------------------------------------
+
+bool Rounds::is_done_by_all() const {
+  for (std::uint32_t s = 0; s < leases_.size(); ++s) {
+    // A holder that still replays this round needs its log, although an earlier holder's commit
+    // of it has been stored meanwhile.
+    const ShardLease& lease = leases_.at(ShardId{s});
+    if (lease.state != LeaseState::kFree && lease.next_commit <= checkpoint_) return false;
+  }
+  return true;
+}
+
+std::optional<Done> Rounds::close() {
+  if (is_folding_ || checkpoint_ >= run_.plan.round_count() ||
+      stored_[checkpoint_] < run_.map.shard_count()) {
+    return std::nullopt;
+  }
+  // The worker's commit comes after its last update; without a hidden layer it has none.
+  if (pipeline_.applied() < run_.plan.round_end(checkpoint_)) return std::nullopt;
+  if (!audits_.is_clear(checkpoint_) || !is_done_by_all()) return std::nullopt;
+  last_record_ =
+      meter_.record(checkpoint_, run_.plan, pipeline_, sessions_.active(), outbox_.now());
+  const CodeLengths lengths = code_lengths(checkpoint_);
+  const auto divergence = divergence_of(last_record_, lengths);
+  // Audits come before decisions: false work may be all there is to a round that looks diverged, or
+  // to a loss beside which later ones will.
+  const bool decides = divergence || learning_.is_lower(last_record_.loss);
+  if (decides && audits_.audit_after_all(checkpoint_)) return std::nullopt;
+  if (divergence) {
+    return Done{Outcome::kDiverged,
+                {ErrorCode::kDiverged,
+                 fmt::format("round {} has diverged: {}", checkpoint_, sentence(*divergence))},
+                divergence};
+  }
+  if (const auto& weak = lengths.weak_start(); weak && !has_warned_of_codes_) {
+    has_warned_of_codes_ = true;
+    outbox_.log(
+        LogLevel::kWarning, "weak_codes",
+        fmt::format(
+            "round {} began with quantized activations of a length of {:.3g}, which had been "
+            "{:.3g}: the rounds before have ruined the hidden layer, and it may not "
+            "recover; begin again with a smaller --input-rate or --staleness",
+            checkpoint_, weak->value, weak->before));
+  }
+  is_folding_ = true;
+  last_receipts_ = std::make_shared<const ReceiptRecords>(take_receipts());
+  outbox_.push(StorageTask(
+      FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts(), last_receipts_}));
+  audits_.decided(checkpoint_ + 1);
+  meter_.begin_round(outbox_.now());
+  return std::nullopt;
+}
+
+ReceiptRecords Rounds::take_receipts() {
+  ReceiptRecords receipts;
+  receipts.unaudited = audits_.excused_in(checkpoint_);
+  for (std::uint32_t s = 0; s < run_.map.shard_count(); ++s) {
+    ReceiptRecord& receipt = receipts.shards.emplace_back();
+    receipt.shard = ShardId{s};
+    receipt.holder_name = "the master";
+    const auto known = commits_.find({checkpoint_, receipt.shard});
+    if (known == commits_.end()) continue;
+    receipt = std::move(known->second.receipt);
+    commits_.erase(known);
+    if (receipt.verdict != Verdict::kConfirmed) continue;
+    std::tie(receipt.auditor, receipt.auditor_name) =
+        audits_.auditor_of(checkpoint_, receipt.shard);
+    if (receipt.auditor == KeyId{} && receipt.auditor_name.empty()) {
+      receipt.verdict = Verdict::kUnaudited;
+    }
+  }
+  return receipts;
+}
+
+std::optional<Divergence> Rounds::divergence_of(const RoundRecord& record,
+                                                const CodeLengths& lengths) const {
+  if (run_.model.divergence_factor == 0.0F) return std::nullopt;
+  double lowest = learning_.lowest_loss;
+  // Without a round before it is the model that the first batch met.
+  if (lowest < 0) {
+    const BatchRecord& batch = pipeline_.at(run_.plan.round_begin(record.round));
+    lowest = to_nats(batch.loss) / static_cast<double>(batch.examples);
+  }
+  if (record.loss > static_cast<double>(run_.model.divergence_factor) * lowest) {
+    return Divergence{Divergence::Sign::kLoss, record.loss, lowest};
+  }
+  return lengths.collapse();
+}
+
+CodeLengths Rounds::code_lengths(RoundIndex round) const {
+  CodeLengths lengths(learning_.longest_codes);
+  const BatchIndex end = run_.plan.round_end(round);
+  for (BatchIndex batch = run_.plan.round_begin(round); batch < end; ++batch) {
+    const BatchRecord& log = pipeline_.at(batch);
+    lengths.add(log.examples, log.code_length);
+  }
+  return lengths;
+}
+
+void Rounds::on(Folded& event) {
+  is_folding_ = false;
+  checkpoint_ = event.round + 1;
+  learning_.add_round(last_record_.loss, last_record_.code_length);
+  digests_ = std::move(event.digests);
+  stored_.erase(event.round);
+}
+
+void Rounds::begin_evaluation_if_due() {
+  if (evaluations_.current() || is_folding_ || stop_at_ || !evaluations_.owes(checkpoint_)) return;
+  evaluations_.begin(outbox_.now());
+}
+
+void Rounds::on(const EvalFinished& event) {
+  learning_.add_evaluation(checkpoint_, event.evaluation.precision.at_1());
+  evaluations_.finished(checkpoint_, event.evaluation);
+  outbox_.push(StorageTask(RecordEvaluationTask{event.evaluation, sessions_.hand_in_accounts()}));
+  outbox_.tell(Evaluated{checkpoint_, run_.plan.epochs_done(checkpoint_), run_.model.epochs,
+                         event.evaluation, seconds_in(outbox_.now() - evaluations_.began())});
+}
+
+void Rounds::on(const HistoryRecorded&) {
+  evaluations_.recorded();
+  meter_.restart_clock(outbox_.now());
+}
+
+// ---- The end -----------------------------------------------------------------------------------
+
+Done Rounds::abandoned(const std::string& why) const {
+  return {Outcome::kAbandoned,
+          {ErrorCode::kShuttingDown,
+           fmt::format("{} is abandoned and will be trained again from checkpoint {}", why,
+                       checkpoint_)}};
+}
+
+std::optional<Done> Rounds::on(const StopRequested&) {
+  if (stop_at_) return abandoned(fmt::format("stopped at once: round {}", checkpoint_));
+  stop_at_ = std::max(checkpoint_, pipeline_.rounds_started());
+  stop_deadline_ = outbox_.now() + run_.config.stop_grace;
+  if (auto done = stop_if_full()) return done;
+  if (*stop_at_ > checkpoint_) {
+    outbox_.log(LogLevel::kInfo, "stopping",
+                fmt::format("stopping: finishing round {} first, for at most {} s", *stop_at_ - 1,
+                            run_.config.stop_grace.count() / 1000));
+  }
+  return std::nullopt;
+}
+
+std::optional<Done> Rounds::on(const StoreFull& event) {
+  if (store_full_since_) return std::nullopt;
+  store_full_since_ = outbox_.now();
+  store_full_reason_ = event.error.message;
+  outbox_.tell(Paused{store_full_reason_});
+  return stop_if_full();
+}
+
+std::optional<Done> Rounds::stop_if_full() const {
+  if (!stop_at_ || *stop_at_ <= checkpoint_ || !store_full_since_) return std::nullopt;
+  return abandoned(
+      fmt::format("there is no room to finish round {} ({}): it", checkpoint_, store_full_reason_));
+}
+
+void Rounds::store_answered() {
+  if (!store_full_since_) return;
+  outbox_.tell(Resumed{seconds_in(outbox_.now() - *store_full_since_)});
+  store_full_since_.reset();
+  placement_.restart_outstanding();
+}
+
+std::optional<Done> Rounds::stop_overdue() const {
+  if (!stop_deadline_ || outbox_.now() < *stop_deadline_) return std::nullopt;
+  return abandoned(fmt::format("round {} did not become whole in time: it", checkpoint_));
+}
+
+std::optional<Done> Rounds::complete() const {
+  if (is_folding_ || !evaluations_.is_recorded()) return std::nullopt;
+  const bool is_trained =
+      checkpoint_ == run_.plan.round_count() || learning_.is_past_best(run_.config.patience);
+  if (is_trained && !evaluations_.owes(checkpoint_)) return Done{Outcome::kFinished};
+  if (!stop_at_ || checkpoint_ < *stop_at_) return std::nullopt;
+  return Done{Outcome::kStopped,
+              {ErrorCode::kShuttingDown,
+               fmt::format("stopped at checkpoint {} of {}; the same command resumes there",
+                           checkpoint_, run_.plan.round_count())}};
+}
+
+}  // namespace gleaner

@@ -1,0 +1,98 @@
+// How the run stands, for people and tools: reads the classes of the core and changes none of them.
+// Owns nothing but when the run last came on. Used from the core only.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "master/core/audits.hpp"
+#include "master/core/placement.hpp"
+#include "master/core/rounds.hpp"
+
+namespace gleaner {
+
+class RunView {
+ public:
+  // Facts that only the coordinator knows.
+  struct Life {
+    Instant born{};           // of the first event
+    bool is_started = false;  // the volunteers that the run waits for have been here
+    bool is_done = false;
+    bool has_called_referee = false;
+  };
+
+  // All of it outlives the view, but `life_number`, which says which start of the run this is.
+  RunView(const RunSetup& run, const Outbox& outbox, const Life& life, const Sessions& sessions,
+          const Placement& placement, const Audits& audits, const Pipeline& pipeline,
+          const std::optional<InputStream>& input, const Evaluations& evaluations,
+          const RoundMeter& meter, const Rounds& rounds, LeaseEpoch life_number)
+      : run_(run),
+        outbox_(outbox),
+        life_(life),
+        sessions_(sessions),
+        placement_(placement),
+        leases_(placement.leases()),
+        audits_(audits),
+        pipeline_(pipeline),
+        input_(input),
+        evaluations_(evaluations),
+        meter_(meter),
+        rounds_(rounds),
+        life_number_(life_number) {}
+
+  [[nodiscard]] CoreSnapshot snapshot() const;
+  // The run in full, for tools. Fields that only the shell knows are not measured.
+  [[nodiscard]] RunStatus status() const;
+  // News that every volunteer is told with a heartbeat.
+  [[nodiscard]] RunNews news() const;
+
+  // To be called after every event: remembers when the run last came on.
+  void note_progress();
+
+ private:
+  // One thing that the run waits for.
+  struct Wait {
+    WaitOwner owner = WaitOwner::kNobody;
+    std::string what;
+    Instant since{};
+    bool is_step = false;  // of work, which goes on all the time; anything else holds the run up
+  };
+
+  [[nodiscard]] Wait wait() const;
+  // For whom free shards wait, or what for; nobody where none is free.
+  [[nodiscard]] Wait wait_for_holders() const;
+  // Who owes the step that has been due for longest.
+  [[nodiscard]] Wait next_step() const;
+  [[nodiscard]] Wait next_step_of_round() const;
+  [[nodiscard]] Wait step(WaitOwner owner, std::string what) const;
+  [[nodiscard]] bool is_held_up(const Wait& wait) const;
+  [[nodiscard]] std::string waiting_for() const;
+  [[nodiscard]] std::string names_of_holders(const std::vector<ShardId>& shards) const;
+  [[nodiscard]] std::uint64_t age_us(Instant since) const;
+  [[nodiscard]] ShardEntry shard_status(const ShardLease& lease,
+                                        const std::map<SessionId, std::uint32_t>& places) const;
+  [[nodiscard]] std::string paused_for(const SessionState& session) const;
+  [[nodiscard]] VolunteerEntry volunteer_status(SessionId id, const SessionState& session) const;
+
+  const RunSetup& run_;
+  const Outbox& outbox_;
+  const Life& life_;
+  const Sessions& sessions_;
+  const Placement& placement_;
+  const LeaseTable& leases_;
+  const Audits& audits_;
+  const Pipeline& pipeline_;
+  const std::optional<InputStream>& input_;
+  const Evaluations& evaluations_;
+  const RoundMeter& meter_;
+  const Rounds& rounds_;
+  const LeaseEpoch life_number_;
+
+  Instant last_step_{};
+  std::uint64_t steps_ = 0;  // how far the run was then
+};
+
+}  // namespace gleaner

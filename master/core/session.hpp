@@ -1,0 +1,195 @@
+// One connection of a volunteer, as the core sees it. Plain state.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "common/access/standing.hpp"
+#include "common/ids.hpp"
+#include "common/result.hpp"
+#include "common/time.hpp"
+#include "master/core/input_stream.hpp"
+#include "master/core/reports.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// The error of a message that breaks the protocol; its session ends with the sentence.
+
+template <typename... Args>
+Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
+  return Error{ErrorCode::kProtocol, fmt::format(format, std::forward<Args>(args)...)};
+}
+
+// Obligations of volunteers towards the master, and the message that meets each. Each obligation
+// has one deadline, on the master's clock, from when it began: see Sessions::time_for and
+// Placement::due. Nothing that a volunteer says moves it.
+
+enum class Obligation : std::uint8_t {
+  kHello,      // to introduce itself
+  kHeartbeat,  // to be heard
+  kOffer,      // to offer the shards that it kept
+  kLoad,       // to load a shard that it was lent, as a holder, as an auditor or on trial
+  kUnit,       // to answer a unit, of its own work, of an audit or of a trial
+  kCommit,     // to commit a shard at the end of a round
+  kHandOver,   // to hand a shard over
+};
+
+inline constexpr std::array kObligations{
+    Obligation::kHello, Obligation::kHeartbeat, Obligation::kOffer,   Obligation::kLoad,
+    Obligation::kUnit,  Obligation::kCommit,    Obligation::kHandOver};
+
+// "load a shard".
+const char* what_of(Obligation obligation);
+
+// The obligation that a volunteer meets with the message; nullopt for one that meets none.
+std::optional<Obligation> met_by(const Message& message);
+
+// Something that is owed.
+struct OutstandingWork {
+  Obligation what = Obligation::kUnit;
+  Instant since{};
+  Instant due{};
+};
+
+enum class SessionPhase : std::uint8_t {
+  kIntroducing,  // its Hello is awaited
+  kActive,
+  kLeaving,  // it asked to go; its shards are being handed over
+};
+
+// The identity of the volunteer in the master's process that decides audits and is lent nothing
+// else.
+inline constexpr KeyId kRefereeIdentity{0, ~std::uint64_t{0}};
+
+// A unit that is out.
+struct UnitInFlight {
+  enum class Kind : std::uint8_t { kTrain, kEvaluate, kInput };
+  Kind kind = Kind::kTrain;
+  std::vector<LeaseRef> leases;
+  BatchIndex first = 0;  // before which the shards stand when it begins
+  std::uint32_t batches = 0;
+  bool wants_gradient = true;
+  std::uint64_t eval_begin = 0;
+  std::uint64_t examples = 0;  // training and evaluation: in all its batches
+  SharedBytes hidden;          // evaluation
+  InputStream::Unit input;
+  Instant sent{};
+
+  // Another volunteer's work done again: a case of Audits, and a piece of it.
+  struct Audit {
+    std::uint64_t case_id = 0;
+    std::uint64_t piece = 0;
+  };
+
+  std::optional<Audit> audit;
+  bool is_trial = false;  // of Trials
+};
+
+struct SessionState {
+  SessionPhase phase = SessionPhase::kIntroducing;
+  std::string peer;
+  Standing standing;
+  Hello hello;
+  Instant opened{};
+  Instant last_heard{};
+  Instant last_said{};
+  Instant joined{};    // since it was welcomed
+  Instant turn{};      // since when the oldest unit that is out has been the oldest
+  Instant last_due{};  // of what it owes by bytes, the latest deadline; see Placement::due
+  std::string paused;  // why it computes nothing at present; empty while it works
+  Instant paused_since{};
+  std::optional<Instant> pause_told;  // when a pause was last logged
+  bool is_pause_told = false;         // there was one on the present pause
+  Instant paused_at{};                // the last time it was heard to be paused
+  std::map<UnitId, UnitInFlight> units;
+  std::uint32_t batches_in_flight = 0;
+  std::uint32_t input_steps_in_flight = 0;
+  bool was_lent_input = false;       // an input shard; it may ask for points
+  std::size_t points_in_flight = 0;  // being read for it
+  std::set<std::pair<LeaseEpoch, std::uint32_t>> chunks_in_flight;  // being read for it
+  std::deque<ChunkRequest> chunks_waiting;                          // until others have been read
+  double speed = 0;       // examples x shards a second, smoothed; 0 before the first unit
+  Instant last_result{};  // of a training unit
+  Instant last_answer{};  // of a unit of training or of input shards
+  // The time of a unit per batch, smoothed: of its arithmetic, and all else between the moment when
+  // the volunteer could begin the unit and the arrival of the result.
+  double compute_us = 0;
+  double transit_us = 0;
+  std::uint32_t late_rounds = 0;  // in a row in which its link kept all others waiting
+  Instant quarantined_until{};    // no shards are lent to it before, if others have room
+  // A stranger that has done work whose answer was known: see Trials. Others wait for it.
+  bool is_proven = false;
+  bool is_on_trial = false;         // it does such work now, and gets no other
+  std::string no_shards;            // why none is for it; empty when some are
+  std::uint64_t peer_clock_us = 0;  // its last heartbeat's clock, to be echoed
+  std::int64_t round_trip_us = -1;
+  bool awaits_offer = false;  // it said that it keeps shards; its ShardOffer comes first
+
+  // Somebody vouches for it, so that its work need not be done again.
+  [[nodiscard]] bool is_trusted() const { return standing.is_local || standing.is_trusted; }
+
+  [[nodiscard]] bool is_referee() const {
+    return standing.is_local && standing.identity == kRefereeIdentity;
+  }
+
+  [[nodiscard]] std::string name() const { return hello.name.empty() ? "unnamed" : hello.name; }
+
+  [[nodiscard]] Volunteer who(SessionId id) const {
+    return {id, standing.identity, standing.invite, name()};
+  }
+
+  // Whether unit_time_us() is known: the time of a batch.
+  [[nodiscard]] bool has_unit_time() const { return phase == SessionPhase::kActive && speed > 0; }
+
+  [[nodiscard]] double unit_time_us() const { return compute_us + transit_us; }
+
+  [[nodiscard]] bool is_paused() const { return !paused.empty(); }
+
+  // "paused by its owner", whatever a volunteer of another kind says.
+  [[nodiscard]] std::string pause_words() const {
+    return (paused.starts_with("paused") ? "" : "paused: ") + paused;
+  }
+
+  // A unit is sent. One that is out already keeps its clock, or a volunteer could be given work for
+  // ever.
+  void begin_unit(Instant now) {
+    if (units.empty()) turn = now;
+  }
+
+  // The unit is answered. Only after the oldest one is it the next one's turn: volunteers work in
+  // order, and whoever answers others first gains no time.
+  void end_unit(std::map<UnitId, UnitInFlight>::iterator unit, Instant now) {
+    if (unit == units.begin()) turn = now;
+    units.erase(unit);
+  }
+
+  // Whether a unit of the shard that began before batch `end` is out.
+  [[nodiscard]] bool has_unit_out(ShardId shard, BatchIndex end) const {
+    return std::any_of(units.begin(), units.end(), [&](const auto& entry) {
+      const UnitInFlight& unit = entry.second;
+      return unit.first < end && std::any_of(unit.leases.begin(), unit.leases.end(),
+                                             [&](const LeaseRef& l) { return l.shard == shard; });
+    });
+  }
+};
+
+// One that has gone.
+struct Departure {
+  std::string name;
+  std::string reason;
+  Instant at{};
+  std::uint32_t shards = 0;  // that it held
+};
+
+}  // namespace gleaner

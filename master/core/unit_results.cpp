@@ -1,0 +1,166 @@
+// Answers to units of output shards. Everything in them is a claim until it has been checked.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "master/core/session.hpp"
+#include "master/core/units.hpp"
+
+namespace gleaner {
+namespace {
+
+// Every list holds different neurons of the unit's shards.
+bool holds_only(const std::vector<ScoredNeuron>& best, std::size_t list, const ShardMap& map,
+                const std::vector<LeaseRef>& shards) {
+  std::vector<std::uint32_t> neurons;
+  for (std::size_t begin = 0; begin < best.size(); begin += list) {
+    neurons.clear();
+    for (std::size_t i = begin; i < begin + list; ++i) neurons.push_back(best[i].neuron);
+    std::sort(neurons.begin(), neurons.end());
+    if (std::adjacent_find(neurons.begin(), neurons.end()) != neurons.end()) return false;
+    auto shard = shards.begin();  // both ascend
+    for (const std::uint32_t neuron : neurons) {
+      while (shard != shards.end() && map.neurons(shard->shard).end <= neuron) ++shard;
+      if (shard == shards.end() || neuron < map.neurons(shard->shard).begin) return false;
+    }
+  }
+  return true;
+}
+
+}  // namespace
+
+Result<UnitInFlight> Units::take(SessionState& session, UnitId id, UnitInFlight::Kind kind) {
+  const auto found = session.units.find(id);
+  if (found == session.units.end() || found->second.kind != kind) {
+    return protocol_error("unit {} is not out", raw(id));
+  }
+  UnitInFlight unit = std::move(found->second);
+  session.end_unit(found, outbox_.now());
+  return unit;
+}
+
+Result<void> Units::check(const UnitInFlight& unit, const UnitResult& result) {
+  if (result.batches.size() != unit.batches) {
+    return protocol_error("unit {} has {} batches, its result {}", raw(result.unit), unit.batches,
+                          result.batches.size());
+  }
+  for (std::size_t i = 0; i < result.batches.size(); ++i) {
+    const BatchResult& batch = result.batches[i];
+    const bool fits = batch.batch == unit.first + i && batch.shards.size() == unit.leases.size() &&
+                      std::equal(batch.shards.begin(), batch.shards.end(), unit.leases.begin(),
+                                 [](const ShardOutcome& outcome, const LeaseRef& lease) {
+                                   return outcome.shard == lease.shard;
+                                 });
+    if (!fits) return protocol_error("a result that does not fit unit {}", raw(result.unit));
+  }
+  return {};
+}
+
+Result<void> Units::add(SessionId id, const SessionState& session, const UnitInFlight& unit,
+                        UnitResult& result) {
+  const bool is_audited = placement_.is_audited(session);
+  if (run_.config.audit != AuditMode::kOff) trials_.note(result);
+  std::optional<AuditedPiece> piece;
+  if (is_audited) {
+    piece.emplace();
+    piece->unit = unit;
+    piece->round = run_.plan.round_of(unit.first);
+    piece->claimed = fingerprint(result);
+  }
+  // Where audits decide who is right, a difference from an earlier answer convicts nobody.
+  auto parts = pipeline_.add_results(std::move(result.batches), unit.wants_gradient, is_audited);
+  if (!parts) return parts.error();
+  if (!parts->empty()) {
+    outbox_.push(WorkerTask(AddGradientsTask{session.who(id), std::move(*parts)}));
+  }
+  for (std::uint64_t i = 0; i < unit.batches; ++i) {
+    meter_.carried(pipeline_.at(unit.first + i).examples);
+  }
+  if (piece) audits_.answered(id, session, std::move(*piece));
+  return {};
+}
+
+Result<void> Units::receive(SessionId id, SessionState& session, UnitResult& result) {
+  const Result<UnitInFlight> taken = take(session, result.unit, UnitInFlight::Kind::kTrain);
+  if (!taken) return taken.error();
+  const UnitInFlight& unit = *taken;
+  AccountRecord& account = sessions_.account(session);
+  Result<void> added = check(unit, result);
+  if (added && !unit.audit && !unit.is_trial) added = add(id, session, unit, result);
+  if (!added) {
+    ++account.units_refused;
+    if (added.error().code == ErrorCode::kFault) {
+      ++account.faults;
+      outbox_.log(LogLevel::kError, "fault",
+                  fmt::format("{}: {}", session.name(), added.error().message));
+    }
+    return added;
+  }
+  session.batches_in_flight -= unit.batches;
+  note_answered(unit);
+  placement_.note_outstanding_commits(id, session, unit.leases);
+  ++account.units;
+  account.examples += unit.examples * unit.leases.size();
+  account.unit_examples += unit.examples;
+  UnitSizing::measure(session, unit, unit.examples, result.compute_us, outbox_.now());
+  if (unit.audit) audits_.answered_again(id, unit, fingerprint(result));
+  if (unit.is_trial) {
+    trials_.answered(id, session, result);
+    audits_.heard(id);
+    placement_.look_again();
+  }
+  return {};
+}
+
+void Units::note_answered(const UnitInFlight& unit) {
+  for (const LeaseRef& lease : unit.leases) audits_.changed(lease.shard);
+}
+
+bool Units::fits(const UnitInFlight& unit, const EvalResult& result) const {
+  std::uint32_t neurons = 0;
+  for (const LeaseRef& lease : unit.leases) neurons += run_.map.neurons(lease.shard).size();
+  return result.top_k == std::min(run_.config.top_k, neurons) &&
+         result.best.size() == unit.examples * result.top_k &&
+         holds_only(result.best, result.top_k, run_.map, unit.leases);
+}
+
+Result<void> Units::receive(SessionId id, SessionState& session, EvalResult& result,
+                            RoundIndex checkpoint) {
+  const Result<UnitInFlight> taken = take(session, result.unit, UnitInFlight::Kind::kEvaluate);
+  if (!taken) return taken.error();
+  const UnitInFlight& unit = *taken;
+  if (!fits(unit, result)) {
+    unassign(unit);
+    ++sessions_.account(session).units_refused;
+    return protocol_error("a result that does not fit unit {}", raw(result.unit));
+  }
+  ++sessions_.account(session).units;
+  note_answered(unit);
+  if (unit.audit) {
+    audits_.answered_again(id, unit, fingerprint(result));
+  } else if (placement_.is_audited(session)) {
+    AuditedPiece piece;
+    piece.round = checkpoint;
+    piece.claimed = fingerprint(result);
+    piece.unit = unit;
+    piece.best = std::move(result.best);
+    audits_.answered(id, session, std::move(piece));
+  } else {
+    score(unit, std::move(result.best));
+  }
+  return {};
+}
+
+void Units::score(const UnitInFlight& unit, std::vector<ScoredNeuron> best) {
+  std::vector<ShardId> shards;
+  for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
+  evaluations_.current()->scored(unit.eval_begin, shards, std::move(best));
+}
+
+void Units::count_confirmed() {
+  for (AuditedPiece& piece : audits_.take_evaluations()) score(piece.unit, std::move(piece.best));
+}
+
+}  // namespace gleaner

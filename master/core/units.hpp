@@ -1,0 +1,157 @@
+// Decides what each volunteer works on next, and what becomes of its answers. Used from the core
+// only.
+//
+// Owns the numbers of units; the units that are out stand in their sessions.
+// Invariants
+// - A unit is answered once, by the session that it was sent to; whatever else claims to be a
+//   result ends its session.
+// - Each unit sent ends in exactly one counter of its volunteer's account.
+// - Only volunteers that hold a ready shard are asked for work on it.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <vector>
+
+#include "master/core/audits.hpp"
+#include "master/core/core_config.hpp"
+#include "master/core/evaluations.hpp"
+#include "master/core/input_stream.hpp"
+#include "master/core/pipeline.hpp"
+#include "master/core/placement.hpp"
+#include "master/core/rounds.hpp"
+#include "master/core/session.hpp"
+#include "master/core/sessions.hpp"
+#include "master/core/trials.hpp"
+
+namespace gleaner {
+
+// How large a volunteer's next unit is, and how much it may have outstanding, by its measured
+// speed. None of it changes a number of the model. Pure; used from the core only.
+
+class UnitSizing {
+ public:
+  // Both outlive it.
+  UnitSizing(const RunSetup& run, const Pipeline& pipeline) : run_(run), pipeline_(pipeline) {}
+
+  // Batches of a unit that begins at `first`, on a number of `shards` of the volunteer's.
+  [[nodiscard]] std::uint32_t batches(const SessionState& session, BatchIndex first,
+                                      std::size_t shards) const;
+
+  // Whether a unit of live batches should wait for more to join it: units grow as far as the lag
+  // and the volunteer's time allow, while what it has in hand lasts. `ready` is the number of
+  // output shards that the volunteer trains.
+  [[nodiscard]] bool is_early(const SessionState& session, const UnitInFlight& unit,
+                              std::size_t ready) const;
+
+  // Batches that a holder of `held` output shards may have outstanding.
+  [[nodiscard]] std::uint32_t batches_in_flight_max(const SessionState& session,
+                                                    std::size_t held) const;
+
+  // Takes what a result tells about the volunteer's speed and link. `examples` are those of its
+  // batches; `now` is when it arrived.
+  static void measure(SessionState& session, const UnitInFlight& unit, std::uint64_t examples,
+                      std::uint64_t compute_us, Instant now);
+
+ private:
+  const RunSetup& run_;
+  const Pipeline& pipeline_;
+};
+
+class Units {
+ public:
+  // All of it outlives the units. `input` is set where volunteers hold the input layer.
+  Units(const RunSetup& run, Outbox& outbox, Sessions& sessions, Placement& placement,
+        Audits& audits, Trials& trials, Pipeline& pipeline, std::optional<InputStream>& input,
+        Evaluations& evaluations, RoundMeter& meter)
+      : run_(run),
+        outbox_(outbox),
+        sessions_(sessions),
+        placement_(placement),
+        leases_(placement.leases()),
+        audits_(audits),
+        trials_(trials),
+        pipeline_(pipeline),
+        input_(input),
+        evaluations_(evaluations),
+        meter_(meter),
+        sizing_(run, pipeline) {}
+
+  // -- who may have something to begin since the last issue()
+  void may_begin(SessionId id) { due_.insert(id); }
+
+  void all_may_begin() { are_all_due_ = true; }
+
+  // Some, in turn: time has passed.
+  void some_may_begin();
+
+  // Sends them what they can begin.
+  void issue(RoundIndex checkpoint);
+
+  // A task of the pipeline or the evaluation: the worker's, or steps for the holders of the input
+  // layer.
+  void perform(WorkerTask task);
+
+  // -- answers (unit_results.cpp, units_input.cpp). An error ends the session.
+  Result<void> receive(SessionId id, SessionState& session, UnitResult& result);
+  Result<void> receive(SessionId id, SessionState& session, EvalResult& result,
+                       RoundIndex checkpoint);
+  Result<void> receive(SessionState& session, const InputResult& result);
+  Result<void> receive(SessionId id, SessionState& session, PointsRequest& request);
+  Result<void> on(PointsRead& event);
+
+  // Counts the answers to evaluation units that audits have confirmed.
+  void count_confirmed();
+
+  // The session is over: its evaluation units are to be done by others.
+  void abandon(const SessionState& session);
+
+ private:
+  void issue_own(SessionId id, SessionState& session, RoundIndex checkpoint);
+  void issue_training(SessionId id, SessionState& session);
+  bool issue_unit(SessionId id, SessionState& session);
+  // Work of others to be done again.
+  void issue_audits(SessionId id, SessionState& session);
+  void send_training(SessionId id, SessionState& session, UnitInFlight unit);
+  void send_evaluation(SessionId id, SessionState& session, UnitInFlight unit);
+  // Work of the past for newcomers.
+  void issue_trials();
+  // Adds what a holder got, which an audit has yet to confirm if it is audited.
+  Result<void> add(SessionId id, const SessionState& session, const UnitInFlight& unit,
+                   UnitResult& result);
+  void issue_evaluation(SessionId id, SessionState& session, RoundIndex checkpoint);
+  void issue_input(SessionId id, SessionState& session);
+  [[nodiscard]] UnitInFlight next_unit(SessionId id, const SessionState& session) const;
+  [[nodiscard]] std::vector<LeaseRef> leases_of(const std::vector<ShardId>& shards) const;
+  void send(SessionId id, SessionState& session, UnitInFlight unit, Message message);
+  // Takes the unit out of the session if it is out and of this kind.
+  [[nodiscard]] Result<UnitInFlight> take(SessionState& session, UnitId id,
+                                          UnitInFlight::Kind kind);
+  // It is out no more.
+  void note_answered(const UnitInFlight& unit);
+  [[nodiscard]] static Result<void> check(const UnitInFlight& unit, const UnitResult& result);
+  [[nodiscard]] bool fits(const UnitInFlight& unit, const EvalResult& result) const;
+  void unassign(const UnitInFlight& unit);
+  void score(const UnitInFlight& unit, std::vector<ScoredNeuron> best);
+
+  const RunSetup& run_;
+  Outbox& outbox_;
+  Sessions& sessions_;
+  Placement& placement_;
+  LeaseTable& leases_;
+  Audits& audits_;
+  Trials& trials_;
+  Pipeline& pipeline_;
+  std::optional<InputStream>& input_;
+  Evaluations& evaluations_;
+  RoundMeter& meter_;
+  UnitSizing sizing_;
+  std::uint64_t last_unit_ = 0;
+  std::set<SessionId> due_;
+  SessionId last_in_turn_{};
+  bool are_all_due_ = false;
+};
+
+}  // namespace gleaner

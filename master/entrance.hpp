@@ -1,0 +1,83 @@
+// Where volunteers and tools come in: the port, the lobby in which connections wait until they have
+// said who they are, encryption, and the gate that decides as whom each takes part. I/O thread
+// only.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <asio/ip/tcp.hpp>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/console/log.hpp"
+#include "common/net/lobby.hpp"
+#include "common/net/task_group.hpp"
+#include "common/net/tls_context.hpp"
+#include "common/net/transports.hpp"
+#include "master/config/config.hpp"
+#include "master/door/gate.hpp"
+#include "master/see/console.hpp"
+
+namespace gleaner {
+
+// Limits of connections, from the master's configuration.
+
+// Without the key to encrypt with.
+TcpLinkOptions link_options(const MasterConfig& config);
+LobbyLimits lobby_limits(const MasterConfig& config);
+
+class Entrance {
+ public:
+  struct Observer {
+    std::function<void(Arrival)> on_arrival;
+    Gate::Observer gate;
+  };
+
+  // All of it outlives the entrance.
+  // `store` leads to the folder with the keys.
+  Entrance(asio::io_context& io, TaskGroup& tasks, MasterConfig& config, std::string store,
+           Console& console);
+
+  // Listens at network.listen, which names the port taken from then on; does nothing where it is
+  // empty.
+  Result<void> open(Observer observer);
+  void close();
+
+  [[nodiscard]] bool is_open() const { return acceptor_.has_value(); }
+
+  // Null where it does not listen, or does not encrypt.
+  [[nodiscard]] const KeyPair* key() const { return is_open() ? gate_->key() : nullptr; }
+
+  // Requires is_open().
+  [[nodiscard]] Gate& gate() { return *gate_; }
+
+  // HOST:PORT that join lines name. Empty before open(), and where it does not listen.
+  [[nodiscard]] const std::string& where() const { return where_; }
+
+  // Keeps out whose answers were false, and says so where their invite is suspended for it.
+  // Requires is_open().
+  void keep_out(const KeyId& key, InviteId invite, const std::string& name,
+                const std::string& what);
+
+  // Logs something about a connection, not without end: strangers decide how often it happens.
+  // `text` begins with ADDRESS:PORT when it is about somebody; the port changes with every attempt.
+  void warn_of_stranger(const std::string& text);
+
+ private:
+  Result<void> open_gate(Gate::Observer observer);
+
+  asio::io_context& io_;
+  TaskGroup& tasks_;
+  MasterConfig& config_;
+  const std::string store_;
+  Console& console_;
+  std::optional<asio::ip::tcp::acceptor> acceptor_;
+  std::string where_;
+  std::unique_ptr<Gate> gate_;
+  std::optional<TlsContext> tls_;  // where it encrypts; outlives the links
+  std::optional<Lobby> lobby_;
+  LogThrottle stranger_log_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,73 @@
+// Tells volunteers that were lost shortly before the end of a run, once they come back, that the
+// run is over. I/O thread only.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "common/access/signed_thanks.hpp"
+#include "common/access/standing.hpp"
+#include "common/time.hpp"
+#include "master/core/core_config.hpp"
+#include "master/core/events.hpp"
+#include "master/core/reports.hpp"
+#include "master/see/console.hpp"
+#include "schema/messages.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// Remembers what each volunteer did for the run over all starts of the master, so that it can be
+// thanked for all of that. I/O thread only.
+
+class ThanksBook {
+ public:
+  // `accounts` are those that the store held when the core began; `audit` is what becomes of the
+  // work of strangers.
+  ThanksBook(std::string run, AuditMode audit, const std::vector<VolunteerAccount>& accounts);
+
+  // Before the core's effects are performed: records that end would be missing later.
+  void note(const Effects& effects);
+
+  // Completes what the core says of its own life, and signs it. Takes the thanks out where nobody
+  // is to be thanked: without a `key`, and a local volunteer.
+  void complete(Goodbye& goodbye, const Standing& standing, const KeyPair* key) const;
+  // As complete(), for a volunteer that comes after the end; `records` are the core's last ones.
+  void thank(Goodbye& goodbye, const Standing& standing, const KeyPair* key,
+             const std::vector<AccountRecord>& records) const;
+
+ private:
+  struct Work {
+    Micros here{};
+    std::uint64_t examples = 0;
+  };
+
+  void note(const std::vector<AccountRecord>& records);
+
+  const std::string run_;
+  const AuditMode audit_;
+  std::map<KeyId, Work> earlier_;  // without what the core's present records say
+};
+
+class Farewell {
+ public:
+  void note(const VolunteerJoined& joined) { lost_.erase(joined.name); }
+
+  void note(const VolunteerLeft& left) {
+    if (!left.polite) lost_[left.name] = monotonic_now();
+  }
+
+  // Answers the first message of a connection that comes after the end.
+  [[nodiscard]] Goodbye answer(const Message& first);
+
+  // Lets `io` take connections until all that were lost lately have come back, somebody asks to
+  // end, or `most` has passed. The console says so, if there is anybody to wait for.
+  void wait(asio::io_context& io, Millis most, const bool& is_asked_to_end, Console& console);
+
+ private:
+  std::map<std::string, Instant> lost_;  // by name, since when
+};
+
+}  // namespace gleaner

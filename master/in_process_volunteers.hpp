@@ -1,0 +1,115 @@
+// The volunteers of the master's own process: those that were asked for, the one that trains while
+// nobody else is here, and the referee of audits. I/O thread only.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "common/time.hpp"
+#include "master/config/config.hpp"
+#include "master/core/reports.hpp"
+#include "master/see/console.hpp"
+#include "master/shell/core_runner.hpp"
+#include "volunteer/threaded_client.hpp"
+
+namespace gleaner {
+
+// When the master's own volunteer takes part, so that a run that nobody helps goes on. Pure;
+// whether it takes part changes when something is computed, never what.
+
+class Fallback {
+ public:
+  // Takes over when nobody has been here for `patience`, and steps back when somebody has been here
+  // for as long, so that a volunteer that comes and goes does not make it flap.
+  explicit Fallback(Millis patience) : patience_(patience) {}
+
+  // To be called a few times a second with the number of other volunteers that are connected.
+  // Returns whether the master's own is to take part from now on.
+  bool observe(std::uint32_t others, Instant now) {
+    const bool wants_change = (others == 0) != takes_part_;
+    if (!wants_change) {
+      since_.reset();
+    } else if (!since_) {
+      since_ = now;
+    } else if (now - *since_ >= patience_) {
+      takes_part_ = !takes_part_;
+      since_.reset();
+    }
+    return takes_part_;
+  }
+
+ private:
+  const Millis patience_;
+  std::optional<Instant> since_;  // since when the present state is the wrong one
+  bool takes_part_ = false;
+};
+
+// Volunteers inside the master's process: the same cores, executors and messages, over memory
+// links. I/O thread only.
+
+struct LocalVolunteersOptions {
+  std::uint32_t count = 1;
+  std::uint32_t threads = 1;       // of each
+  std::uint64_t memory_bytes = 0;  // of each
+  Millis retry_first{500};
+  bool is_referee = false;  // one that decides audits and is lent nothing else
+  // A volunteer gave up for good, which only a defect can make it do.
+  std::function<void(const std::string& name, const Error& error)> on_failure;
+  // Each of them has left after stop().
+  std::function<void()> on_left;
+};
+
+class LocalVolunteers {
+ public:
+  // `runner` outlives this.
+  LocalVolunteers(asio::io_context& io, CoreRunner& runner, const LocalVolunteersOptions& options);
+  void start();
+  // Asks them to hand their shards over and leave; `on_left` tells when they have.
+  void stop(const std::string& reason);
+
+ private:
+  std::size_t present_;
+  std::vector<std::unique_ptr<volunteer::ThreadedClient>> clients_;
+};
+
+class InProcessVolunteers {
+ public:
+  // All but `on_failure` outlive it. Each volunteer has `threads`. `on_failure` is called when one
+  // gave up for good, which only a defect can make it do.
+  InProcessVolunteers(asio::io_context& io, CoreRunner& runner, const MasterConfig::Run& config,
+                      std::uint32_t threads, Console& console,
+                      std::function<void(const Error&)> on_failure);
+
+  // Starts `run.local` of them.
+  void start();
+  // Starts the one that decides audits when no other trusted volunteer is here. It stays until the
+  // end; a second call does nothing.
+  void start_referee();
+  // To be called a few times a second: begins and ends `run.fallback_local_s`.
+  void observe(const CoreSnapshot& now);
+  // They end at once. What they have posted may still run afterwards, so that this must outlive it.
+  void end();
+
+ private:
+  [[nodiscard]] LocalVolunteersOptions options_of(std::uint32_t count);
+  void start(std::uint32_t count);
+
+  asio::io_context& io_;
+  CoreRunner& runner_;
+  const MasterConfig::Run& config_;
+  const std::uint32_t threads_;
+  Console& console_;
+  const std::function<void(const Error&)> on_failure_;
+  Fallback fallback_;
+  std::optional<LocalVolunteers> local_;
+  std::optional<LocalVolunteers> referee_;
+  bool is_stepping_back_ = false;  // the fallback is leaving
+};
+
+}  // namespace gleaner

@@ -1,0 +1,136 @@
+#include "master/see/history_series.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+namespace gleaner {
+
+HistoryRecord history_record(const RoundRecord& round, std::int64_t wall_seconds) {
+  HistoryRecord record;
+  record.checkpoint = round.round + 1;
+  record.batches = round.batches;
+  record.epoch = round.epoch;
+  record.loss = round.loss;
+  record.active = round.active;
+  record.code_length = round.code_length;
+  record.examples_per_second = round.examples_per_second;
+  record.volunteers = round.volunteers;
+  record.bytes_down = round.bytes_down;
+  record.bytes_up = round.bytes_up;
+  record.wall_seconds = wall_seconds;
+  return record;
+}
+
+namespace {
+
+const char* word_of(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kConfirmed:
+      return "confirmed";
+    case Verdict::kTrusted:
+      return "trusted";
+    case Verdict::kUnaudited:
+      return "unaudited";
+  }
+  return "";
+}
+
+}  // namespace
+
+Receipts to_receipts(const ReceiptRecords& records) {
+  Receipts receipts;
+  receipts.unaudited = records.unaudited;
+  receipts.shards.reserve(records.shards.size());
+  for (const ReceiptRecord& record : records.shards) {
+    receipts.shards.push_back({record.shard,
+                               {},
+                               record.holder,
+                               record.holder_name,
+                               record.auditor,
+                               record.auditor_name,
+                               word_of(record.verdict)});
+  }
+  return receipts;
+}
+
+void set_evaluation(HistoryRecord& record, const Evaluation& evaluation) {
+  record.evaluated = evaluation.points;
+  record.evaluated_all = evaluation.all_points;
+  record.precision = evaluation.precision;
+}
+
+namespace {
+
+HistorySeries::Record record_of(const HistoryRecord& r) {
+  return {r.checkpoint,
+          r.batches,
+          r.epoch,
+          r.wall_seconds,
+          {r.loss, r.active, r.examples_per_second, static_cast<double>(r.volunteers), r.bytes_down,
+           r.bytes_up, r.precision.p[0], r.precision.p[1], r.precision.p[2],
+           r.precision.p_at_1_halfwidth}};
+}
+
+bool is_before(const HistorySeries::Record& record, RoundIndex checkpoint) {
+  return record.checkpoint < checkpoint;
+}
+
+}  // namespace
+
+void HistorySeries::replace(const std::vector<HistoryRecord>& records) {
+  records_.clear();
+  std::ranges::transform(records, std::back_inserter(records_), record_of);
+  ++version_;
+}
+
+void HistorySeries::add(const HistoryRecord& record) {
+  records_.erase(std::lower_bound(records_.begin(), records_.end(), record.checkpoint, is_before),
+                 records_.end());
+  records_.push_back(record_of(record));
+  ++version_;
+}
+
+std::vector<HistorySeries::Piece> HistorySeries::pieces(RoundIndex from, RoundIndex to,
+                                                        std::size_t pieces) const {
+  const auto begin = std::lower_bound(records_.begin(), records_.end(), from, is_before);
+  auto end = std::lower_bound(begin, records_.end(), to, is_before);
+  if (end != records_.end() && end->checkpoint == to) ++end;
+  const auto count = static_cast<std::size_t>(end - begin);
+  const std::size_t length = std::max<std::size_t>(1, (count + pieces - 1) / pieces);
+  std::vector<Piece> all;
+  all.reserve(count / length + 1);
+  for (std::size_t i = 0; i < count; i += length) {
+    const std::size_t stop = std::min(count, i + length);
+    Piece piece{begin[static_cast<std::ptrdiff_t>(stop - 1)], {}, {}};
+    piece.low.fill(-1);
+    piece.high.fill(-1);
+    for (std::size_t j = i; j < stop; ++j) {
+      const Record& record = begin[static_cast<std::ptrdiff_t>(j)];
+      for (std::size_t c = 0; c < kColumns.size(); ++c) {
+        const double value = record.values[c];
+        if (value < 0) continue;
+        piece.low[c] = piece.low[c] < 0 ? value : std::min(piece.low[c], value);
+        piece.high[c] = std::max(piece.high[c], value);
+        piece.last.values[c] = value;  // the last that was measured
+      }
+    }
+    all.push_back(piece);
+  }
+  return all;
+}
+
+std::string HistorySeries::csv() const {
+  std::string text = "checkpoint,batches,epoch,wall_seconds";
+  for (const std::string_view column : kColumns) text += fmt::format(",{}", column);
+  text += '\n';
+  for (const Record& r : records_) {
+    text += fmt::format("{},{},{},{}", r.checkpoint, r.batches, r.epoch, r.wall_seconds);
+    for (const double value : r.values) text += value < 0 ? "," : fmt::format(",{}", value);
+    text += '\n';
+  }
+  return text;
+}
+
+}  // namespace gleaner

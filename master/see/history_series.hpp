@@ -1,0 +1,78 @@
+// The run's history as the charts read it: any range of checkpoints, in at most a given number of
+// pieces. A chart thus draws a week's run as fast as an hour's, and gets finer numbers when it asks
+// for a shorter range. One thread at a time.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "master/core/reports.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// From the core's reports to the history's records. Pure functions.
+
+// The record of the checkpoint that a round became, not evaluated yet. `wall_seconds` since 1970.
+HistoryRecord history_record(const RoundRecord& round, std::int64_t wall_seconds);
+void set_evaluation(HistoryRecord& record, const Evaluation& evaluation);
+Receipts to_receipts(const ReceiptRecords& records);
+
+// Pieces that may be asked for.
+inline constexpr std::size_t kHistoryPiecesMax = 4000;
+
+class HistorySeries {
+ public:
+  // Columns of a record that can be charted, in this order; what was not measured is negative.
+  static constexpr std::array<std::string_view, 10> kColumns = {
+      "loss",   "active", "examples_per_second", "volunteers", "bytes_down", "bytes_up", "p_at_1",
+      "p_at_3", "p_at_5", "p_at_1_halfwidth"};
+
+  struct Record {
+    RoundIndex checkpoint = 0;
+    BatchIndex batches = 0;
+    std::uint32_t epoch = 0;
+    std::int64_t wall_seconds = 0;
+    std::array<double, kColumns.size()> values{};
+  };
+
+  // Consecutive records, of which the last stands for their place in the run.
+  struct Piece {
+    Record last;
+    // Over those that were measured; negative when none was.
+    std::array<double, kColumns.size()> low{}, high{};
+  };
+
+  // The history as the store has it, ascending; takes the place of what was here.
+  void replace(const std::vector<HistoryRecord>& records);
+  // The next checkpoint, or the last one again with its evaluation.
+  void add(const HistoryRecord& record);
+
+  [[nodiscard]] const std::vector<Record>& records() const { return records_; }
+
+  // Counts up with every change.
+  [[nodiscard]] std::uint64_t version() const { return version_; }
+
+  // Records of the checkpoints [from, to] in at most `pieces` (1 to kHistoryPiecesMax) pieces.
+  [[nodiscard]] std::vector<Piece> pieces(RoundIndex from, RoundIndex to, std::size_t pieces) const;
+
+  // All of it, a line for each checkpoint, under a line of names.
+  [[nodiscard]] std::string csv() const;
+
+ private:
+  std::vector<Record> records_;
+  std::uint64_t version_ = 0;
+};
+
+// The history of one of several runs.
+struct RunHistory {
+  std::string name;
+  std::uint64_t batches_per_epoch = 1;
+  HistorySeries series;
+};
+
+}  // namespace gleaner

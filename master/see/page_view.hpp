@@ -1,0 +1,130 @@
+// The page shows this view: the run at one moment, immutable once published, and what holds for the
+// process's whole life.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/model/run_plan.hpp"
+#include "common/time.hpp"
+#include "master/core/reports.hpp"
+#include "master/see/run_events.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// Where a run's time goes: what it waited for, moment by moment, added up. The core says what it
+// waits for now; here moments become seconds, over the whole life of the process and over the last
+// minutes. Time is a parameter. One thread at a time.
+
+// The cause for which the run waits at one moment.
+enum class TimeUse : std::uint8_t {
+  kTraining,    // results of the batch at work, which are on their way: nothing is lost
+  kMaster,      // the master's own arithmetic
+  kLate,        // results that have been due for seconds
+  kReplay,      // shards that are trained on batches that were trained before
+  kMoving,      // shards that nobody holds, or that are loaded or handed over
+  kCommit,      // commits at the end of a round
+  kStore,       // folds, and room on the disk
+  kEvaluation,  // scores of test examples
+  kNobody,      // volunteers: too few are here
+};
+inline constexpr std::size_t kTimeUses = 9;
+
+// A bounded label: "training", "late", …
+std::string_view time_use_name(TimeUse use);
+// The cause in words, for people.
+std::string_view time_use_text(TimeUse use);
+
+TimeUse time_use(const RunStatus& status, const RunPlan& plan);
+
+class TimeSpent {
+ public:
+  using Seconds = std::array<double, kTimeUses>;
+  // Length of "the last minutes".
+  static constexpr Millis kRecent{300'000};
+
+  // The run has been at `use` since the call before. A gap of more than a minute, in which nobody
+  // could look, counts as nothing.
+  void observe(TimeUse use, Instant now);
+
+  [[nodiscard]] const Seconds& all() const { return all_; }
+
+  [[nodiscard]] const Seconds& recent() const { return recent_; }
+
+ private:
+  struct Moment {
+    Instant at;
+    TimeUse use{};
+    double seconds = 0;
+  };
+
+  Seconds all_{}, recent_{};
+  std::deque<Moment> moments_;  // of the last minutes
+  Instant last_{};
+};
+
+// A key that is kept out.
+struct BanShown {
+  std::string key;
+  std::string name;  // as it called itself
+  std::string reason;
+};
+
+// Begins what a run waits for whose disk is full; what is needed follows.
+inline constexpr const char* kDiskSpace = "disk space";
+
+struct PageView {
+  std::uint64_t version = 0;  // counts up; 0: the run has not begun
+  Instant at{};
+  std::int64_t wall_seconds = 0;  // of this moment, since 1970
+  RunStatus status;
+  RunSnapshot progress;
+  std::vector<AccountRecord> accounts;
+  std::uint64_t examples = 0;  // trained in this process's life
+  // Bytes of work units in this process's life, of all volunteers together.
+  std::uint64_t unit_bytes_down = 0, unit_bytes_up = 0;
+  // Bytes per second over the last seconds; negative when not measured.
+  double bytes_per_second_down = -1, bytes_per_second_up = -1;
+  std::int64_t checkpoint_wall_seconds = 0;  // when the last one was kept; 0: there is none
+  std::vector<std::uint8_t> is_committing;   // one a shard: its next commit is awaited
+  TimeSpent::Seconds time_all{}, time_recent{};
+  std::vector<BanShown> banned;
+};
+
+// A setting in effect, for people.
+struct SettingShown {
+  std::string key;
+  std::string value;
+  std::string unit;
+  std::string doc;
+  bool is_default = false;
+};
+
+struct RunFacts {
+  std::string store;
+  std::string join;  // the command with which a machine joins; empty: none can
+  std::uint64_t points = 0, test_points = 0, features = 0, labels = 0;
+  std::uint32_t hidden = 0, output_shards = 0;
+  std::string audit = "off";  // whose work is audited: "off", "adaptive", "all"
+  std::vector<SettingShown> settings;
+  RecipeChosen recipe;
+  std::optional<PageServed::Program> program;
+};
+
+// Something that happened, ready to be sent.
+struct EventShown {
+  std::int64_t wall_seconds = 0;
+  LogLevel level = LogLevel::kInfo;
+  std::string text;  // one sentence or a few
+  std::string json;  // the event as EVENTS.md has it
+  bool is_for_observers = false;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,35 @@
+// The paths under which a model answers: POST /v1/predict and, in the form of Annif,
+// /v1/annif/suggest; GET /v1/model; and their figures as Prometheus reads them. The handlers run on
+// the HTTP server's thread, and the work on the desk's.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "common/http/http_server.hpp"
+#include "storage/infer/predict_desk.hpp"
+
+namespace gleaner {
+
+inline constexpr std::string_view kPredictPath = "/v1/predict";
+// Annif finds what its project is by taking "/suggest" away.
+inline constexpr std::string_view kAnnifPath = "/v1/annif";
+inline constexpr std::string_view kAnnifSuggestPath = "/v1/annif/suggest";
+
+class PredictApi {
+ public:
+  // `desk` outlives the server whose handlers use this.
+  explicit PredictApi(PredictDesk& desk) : desk_(desk) {}
+
+  // Sets the handlers of POST.
+  void handle_posts(HttpHandler& handler);
+  // Nothing when the path is none of these.
+  [[nodiscard]] std::optional<HttpReply> answer(const HttpRequest& request) const;
+  [[nodiscard]] std::string metrics() const;
+
+ private:
+  PredictDesk& desk_;
+};
+
+}  // namespace gleaner

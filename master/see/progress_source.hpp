@@ -1,0 +1,70 @@
+// From the core's snapshots to the console's. Speeds are measured here, over the last
+// seconds of training: the core counts, it does not average. Time is a parameter. I/O thread only.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <optional>
+
+#include "common/time.hpp"
+#include "master/core/reports.hpp"
+#include "master/see/run_events.hpp"
+
+namespace gleaner {
+
+// When a run will be done: from what its batches and evaluations have taken, for those that are
+// left. What a batch takes is an average over the last half of the training, ten minutes at most,
+// and begins again when volunteers come or go. Time is a parameter. One thread.
+
+class Eta {
+ public:
+  // Call a few times a second with the core's present state.
+  void note(const CoreSnapshot& core, Instant now);
+
+  // Negative while too little is known.
+  [[nodiscard]] double seconds(const CoreSnapshot& core) const;
+
+ private:
+  // A moment of the training. Its clock stands while the run is evaluated, or nobody is here.
+  struct Mark {
+    double trained = 0;  // seconds
+    BatchIndex batch = 0;
+  };
+
+  void note_training(BatchIndex batch);
+
+  std::optional<Instant> last_;
+  RunStage stage_ = RunStage::kWaiting;  // then
+  std::size_t volunteers_ = 0;
+  std::optional<std::uint32_t> first_epoch_;
+  double trained_ = 0;  // seconds
+  double evaluating_ = 0;
+  std::uint32_t evaluations_ = 0;  // that are over
+  std::deque<Mark> marks_;         // the latest last
+  double per_batch_ = -1;          // seconds
+};
+
+class ProgressSource {
+ public:
+  // Call a few times a second with the core's present state.
+  RunSnapshot snapshot(const CoreSnapshot& core, Instant now);
+
+ private:
+  struct Sample {
+    Instant at;
+    std::uint64_t examples = 0;
+    std::uint64_t bytes_down = 0;
+    std::uint64_t bytes_up = 0;
+  };
+
+  void measure(const CoreSnapshot& core, Instant now);
+
+  Eta eta_;
+  std::deque<Sample> samples_;  // of uninterrupted training, the latest last
+  double examples_per_second_ = -1;
+  double bytes_down_ = -1;
+  double bytes_up_ = -1;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,83 @@
+#include "master/see/receipt_log.hpp"
+
+#include <algorithm>
+#include <utility>
+
+#include "common/console/terminal.hpp"
+
+namespace gleaner {
+
+void ReceiptLog::add(LoggedReceipts round) {
+  while (!rounds_.empty() && rounds_.back().round >= round.round) {
+    count_ -= rounds_.back().receipts->shards.size();
+    rounds_.pop_back();
+  }
+  count_ += round.receipts->shards.size();
+  rounds_.push_back(std::move(round));
+  while (count_ > kReceiptsKept && rounds_.size() > 1) {
+    count_ -= rounds_.front().receipts->shards.size();
+    rounds_.pop_front();
+  }
+}
+
+const LoggedReceipts* ReceiptLog::find(RoundIndex round) const {
+  const auto found = std::ranges::lower_bound(rounds_, round, {}, &LoggedReceipts::round);
+  return found == rounds_.end() || found->round != round ? nullptr : &*found;
+}
+
+RoundIndex ReceiptLog::checked_up_to() const {
+  if (rounds_.empty()) return 0;
+  for (const LoggedReceipts& round : rounds_) {
+    const bool is_checked =
+        round.receipts->unaudited.empty() &&
+        std::ranges::none_of(round.receipts->shards,
+                             [](const Receipt& receipt) { return receipt.verdict == "unaudited"; });
+    if (!is_checked) return round.round;
+  }
+  return rounds_.back().round + 1;
+}
+
+Result<std::vector<LoggedReceipts>> latest_receipts(RunStore& store) {
+  const std::size_t shards = std::max<std::size_t>(1, store.shard_map().shard_count());
+  const auto rounds = static_cast<RoundIndex>(kReceiptsKept / shards + 1);
+  const RoundIndex end = store.checkpoint();
+  std::vector<LoggedReceipts> latest;
+  for (RoundIndex round = end - std::min(end, rounds); round < end; ++round) {
+    auto stored = store.receipts(round);
+    if (!stored) return stored.error();
+    latest.push_back({round, std::make_shared<const Receipts>(std::move(*stored))});
+  }
+  return latest;
+}
+
+CheckedWork& CreditTally::work_of(const std::string& name) {
+  const std::string shown = printable(name);
+  if (work_.size() >= kNamesMax && !work_.contains(shown)) {
+    work_.erase(
+        std::ranges::min_element(work_, {}, [](const auto& entry) { return entry.second.all(); }));
+  }
+  return work_[shown];
+}
+
+void CreditTally::add(const LoggedReceipts& round, std::uint32_t output_shards) {
+  for (const Receipt& receipt : round.receipts->shards) {
+    // The master's own work is nobody's, and accounts have no examples of input shards either.
+    if (receipt.holder == KeyId{} || raw(receipt.shard) >= output_shards) continue;
+    CheckedWork& work = work_of(receipt.holder_name);
+    if (receipt.verdict == "confirmed") {
+      work.confirmed += round.examples;
+    } else if (receipt.verdict == "trusted") {
+      work.trusted += round.examples;
+    } else {
+      work.unaudited += round.examples;
+    }
+    if (receipt.auditor != KeyId{}) work_of(receipt.auditor_name).audited += round.examples;
+  }
+}
+
+CheckedWork CreditTally::of(const std::string& name) const {
+  const auto found = work_.find(name);
+  return found == work_.end() ? CheckedWork() : found->second;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,175 @@
+// The console is given these: a snapshot of the run as often as the caller likes, and events as
+// they happen. Some events are the core's (notices.hpp), the others the shell's. Plain immutable
+// values; the JSON form of each stands in EVENTS.md. What is unknown is negative.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "common/ids.hpp"
+#include "common/model/precision.hpp"
+#include "common/result.hpp"
+#include "master/core/reports.hpp"
+
+namespace gleaner {
+
+// The run at one moment.
+struct RunSnapshot {
+  RunStage stage = RunStage::kWaiting;
+  RoundIndex rounds_done = 0;  // whole checkpoints
+  RoundIndex rounds = 0;
+  BatchIndex batches_done = 0;
+  BatchIndex batches = 0;
+  std::uint32_t epochs_done = 0;
+  std::uint32_t epochs = 0;
+  double examples_per_second = -1;
+  double loss = -1;     // nats per example, in the last whole round
+  double active = -1;   // active neurons an example
+  Precision precision;  // of the latest evaluation
+  std::uint32_t volunteers = 0;
+  std::uint32_t staleness = 0;  // batches of lag in use
+  double bytes_down = -1;       // an example and volunteer, work units only
+  double bytes_up = -1;
+  double eta_seconds = -1;
+  std::string waiting_for;  // what holds the run up, as it follows "waiting for"; else empty
+  friend bool operator==(const RunSnapshot&, const RunSnapshot&) = default;
+};
+
+// ---- Events ------------------------------------------------------------------------------------
+
+// The run is open and about to train (or, when finished, about to say so).
+struct RunStarted {
+  std::string store;
+  bool resumed = false;
+  RoundIndex checkpoint = 0;  // rounds in the store
+  RoundIndex rounds = 0;
+  std::uint64_t points = 0, test_points = 0;
+  std::uint64_t features = 0, labels = 0;
+  std::uint32_t hidden = 0, output_shards = 0;
+  std::uint32_t epochs = 0, batch_examples = 0, staleness = 0;
+  std::uint64_t seed = 0;
+  std::uint32_t local = 0;  // local volunteers
+};
+
+// The model's values that the recipe chose, and why.
+struct RecipeChosen {
+  struct Value {
+    std::string key;  // "model.hidden"
+    std::string value;
+    std::string why;
+  };
+
+  std::string recipe;
+  std::vector<Value> values;
+};
+
+struct Listening {
+  std::string address;     // HOST:PORT in use
+  std::string join;        // what to give to gleaner-volunteer; empty when no invite is open
+  bool is_trusted = true;  // the work of who joins by it is not audited
+  std::vector<std::string> other_hosts{};  // addresses of this machine that `join` could name
+  std::string store{};                     // by which invites are made
+};
+
+// The run's page answers.
+struct PageServed {
+  std::string url;
+  std::string key;  // after url and "/#", the page shows more; see common/access/page_key.hpp
+  bool has_other_port = false;  // the one that was asked for is taken
+
+  // The volunteer's program, for machines that have none.
+  struct Program {
+    std::string url;
+    std::string machine;  // "x86-64"
+    std::string sha256;
+  };
+
+  std::optional<Program> program;
+  std::string others{};      // its address for other machines; empty: they see nothing
+  bool takes_invite = true;  // which they add to it after "/#"
+};
+
+// The whole address for other machines, with INVITE to be filled in where it takes one.
+inline std::string address_for_others(const PageServed& page) {
+  return page.others + (page.others.empty() || !page.takes_invite ? "" : "/#INVITE");
+}
+
+// A round has diverged: it is discarded, and trained again at half the rates.
+struct RatesCut {
+  RoundIndex checkpoint = 0;  // from which it is trained again
+  BatchIndex batch = 0;       // the first at the lower rates
+  std::string sign;           // what showed it: "loss" or "code_length"
+  std::string what;           // the same as a clause
+  double value = -1;          // of the discarded round
+  double before = -1;         // what it was held against
+  std::uint32_t cuts = 0;     // in the run so far
+};
+
+// A backup of the store was made.
+struct BackedUp {
+  std::string folder;
+  std::uint32_t backup = 0;  // its number
+  RoundIndex checkpoint = 0;
+  std::uint64_t bytes = 0;    // of the whole backup, shared with others or not
+  double seconds = -1;        // it took, beside the training
+  double stall_seconds = -1;  // of these, the store was busy with it
+  std::uint32_t kept = 0;     // backups there are now
+};
+
+// A clean stop before the end; the same command resumes.
+struct RunStopped {
+  RoundIndex checkpoint = 0;
+  RoundIndex rounds = 0;
+  bool round_finished = false;  // the open round became a checkpoint; else it was given up
+  std::string store;
+};
+
+// The network's first answers beside those of the nearest label centroids, on the same examples of
+// the last evaluation.
+struct CentroidComparison {
+  std::uint64_t examples = 0;
+  double network_p_at_1 = -1;
+  double centroid_p_at_1 = -1;
+  double halfwidth = 0;  // of the 95 % interval of their difference
+
+  [[nodiscard]] bool network_is_below() const {
+    return centroid_p_at_1 - network_p_at_1 > halfwidth;
+  }
+};
+
+struct RunFinished {
+  std::uint32_t epochs = 0;
+  Precision precision;
+  double examples_per_second = -1;  // over the times of all rounds, without evaluations
+  std::string digest;
+  RoundIndex checkpoint = 0;
+  std::uint64_t evaluated = 0;    // held-out points
+  bool evaluated_all = false;     // the whole held-out file
+  std::uint64_t test_points = 0;  // in it
+  std::string test;               // the held-out file; empty: none
+  std::string store;
+  double seconds = -1;             // that this process trained
+  bool already = false;            // the store held a finished run
+  RoundIndex best_checkpoint = 0;  // of those evaluated, with the best P@1
+  double best_p_at_1 = -1;
+  std::string best_store;  // where that one is kept; empty: nowhere
+  // Not 0 when the run ended early, since P@1 had not risen in this number of evaluations.
+  std::uint32_t evaluations_since_best = 0;
+  std::optional<CentroidComparison> centroids;  // made when a run is trained to its end
+  std::string recipe;
+};
+
+// The program ends without having done what was asked.
+struct RunFailed {
+  Error error;
+  ExitCode exit = ExitCode::kFailure;
+};
+
+using RunEvent = std::variant<RecipeChosen, RunStarted, Listening, PageServed, VolunteerJoined,
+                              VolunteerLeft, CheckpointSaved, Evaluated, Paused, Resumed, RatesCut,
+                              BackedUp, RunStopped, RunFinished, RunFailed, LogLine>;
+
+}  // namespace gleaner

@@ -1,0 +1,45 @@
+// The words for the parts of a RunStatus, as programs and people read them. Pure functions.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "common/result.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+const char* stage_name(RunStage stage);
+const char* owner_name(WaitOwner owner);
+const char* state_name(LeaseState state);
+
+// Whether the shard at this place belongs to the input layer.
+inline bool is_input(const RunStatus& status, std::size_t shard) {
+  return shard + status.input_shards >= status.shards.size();
+}
+
+// Numbers of the shards that a volunteer holds, ascending; with `ready_only` only those that it
+// trains. `volunteer` is its place in the status.
+std::vector<std::uint32_t> shards_of(const RunStatus& status, std::size_t volunteer,
+                                     bool ready_only);
+
+// Whether it computes nothing since its owner, or the machine, does not want it to.
+bool is_paused(const VolunteerEntry& volunteer);
+// "works", "ready", "idle", "no shards", "paused", "leaving", or "3 shards moving".
+std::string volunteer_state(const RunStatus& status, std::size_t volunteer);
+// Describes it when its shards have been counted: `held` of them, and `ready` of these are trained.
+std::string volunteer_state(const VolunteerEntry& volunteer, std::size_t held, std::size_t ready);
+
+// Why a run stands as it does, in sentences. Pure functions; names of peers are made harmless.
+
+// One or two short sentences: what the run is doing, why it stands still where it does, and until
+// when.
+std::string headline(const RunStatus& status);
+
+// `about` may be "run", a shard's number, or a volunteer's name. kInvalidArgument says what
+// there is when it is none of them.
+Result<std::vector<std::string>> why(const RunStatus& status, const std::string& about);
+
+}  // namespace gleaner

@@ -1,0 +1,382 @@
+#include "master/see/view_json.hpp"
+
+#include <qrencode.h>
+
+#include <algorithm>
+#include <map>
+#include <memory>
+
+#include "common/access/standing.hpp"
+#include "common/console/terminal.hpp"
+#include "master/see/known_json.hpp"
+#include "master/see/progress_text.hpp"
+#include "master/see/status_words.hpp"
+
+namespace gleaner {
+
+std::vector<std::string> qr_rows(std::string_view text) {
+  const std::string copy(text);
+  const std::unique_ptr<QRcode, decltype(&QRcode_free)> code(
+      QRcode_encodeString8bit(copy.c_str(), 0, QR_ECLEVEL_M), &QRcode_free);
+  std::vector<std::string> rows;
+  if (!code) return rows;
+  const auto width = static_cast<std::size_t>(code->width);
+  for (std::size_t y = 0; y < width; ++y) {
+    std::string& row = rows.emplace_back(width, '0');
+    for (std::size_t x = 0; x < width; ++x) {
+      if ((code->data[y * width + x] & 1) != 0) row[x] = '1';
+    }
+  }
+  return rows;
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json text_or_null(const std::string& text) {
+  return text.empty() ? Json() : Json(printable(text));
+}
+
+double seconds(std::uint64_t us) {
+  return static_cast<double>(us) / 1e6;
+}
+
+std::string dump(const Json& json) {
+  return json.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+Json progress_of(const PageView& view) {
+  const RunStatus& s = view.status;
+  return {{"batch", s.batch},
+          {"batches", s.batches},
+          {"round", s.round},
+          {"rounds", s.rounds},
+          {"epoch", s.epoch},
+          {"epochs", s.epochs},
+          {"staleness", s.staleness},
+          {"examples_per_second", known(view.progress.examples_per_second)},
+          {"eta_seconds", known(view.progress.eta_seconds)},
+          {"loss", known(view.progress.loss)},
+          {"active", known(view.progress.active)}};
+}
+
+Json precision_of(const Precision& precision) {
+  Json json;
+  add_precision(json, precision);
+  return json;
+}
+
+Json times_of(const PageView& view) {
+  Json uses = Json::array();
+  for (std::size_t i = 0; i < kTimeUses; ++i) {
+    const auto use = static_cast<TimeUse>(i);
+    uses.push_back({{"use", time_use_name(use)},
+                    {"text", time_use_text(use)},
+                    {"seconds", view.time_all[i]},
+                    {"recent_seconds", view.time_recent[i]}});
+  }
+  return uses;
+}
+
+Json why_of(const RunStatus& status) {
+  const auto sentences = why(status, "run");
+  return sentences ? Json(*sentences) : Json::array();
+}
+
+// A shard's state in one word of a short list.
+std::string shard_state(const PageView& view, std::size_t number) {
+  const ShardEntry& shard = view.status.shards[number];
+  if (shard.state != LeaseState::kReady) return state_name(shard.state);
+  if (shard.next_batch < view.status.batch) return "replaying";
+  const bool is_committing = number < view.is_committing.size() && view.is_committing[number] != 0;
+  return is_committing ? "committing" : "training";
+}
+
+// The accounts of volunteers of one name in this process's life.
+struct Contribution {
+  std::uint64_t units = 0, expired = 0, examples = 0, down = 0, up = 0, commits = 0, faults = 0;
+};
+
+std::map<std::string, Contribution> contributions_of(const PageView& view) {
+  std::map<std::string, Contribution> all;
+  for (const AccountRecord& account : view.accounts) {
+    Contribution& one = all[printable(account.name)];
+    one.units += account.units;
+    one.expired += account.units_expired;
+    one.examples += account.examples;
+    one.down += account.down.all;
+    one.up += account.up.all;
+    one.commits += account.commits;
+    one.faults += account.faults;
+  }
+  return all;
+}
+
+Json contributions_json(const PageView& view, const RunFacts& facts, const CreditTally& credit) {
+  Json contributions = Json::array();
+  const bool audits = facts.audit != "off";
+  for (const auto& [name, c] : contributions_of(view)) {
+    const CheckedWork checked = credit.of(name);
+    contributions.push_back({{"name", name},
+                             {"credit", audits ? checked.credit() : c.examples},
+                             {"examples", c.examples},
+                             {"confirmed", checked.confirmed},
+                             {"trusted", checked.trusted},
+                             {"unaudited", checked.unaudited},
+                             {"audited", checked.audited},
+                             {"units", c.units},
+                             {"units_expired", c.expired},
+                             {"bytes_down", c.down},
+                             {"bytes_up", c.up},
+                             {"commits", c.commits},
+                             {"faults", c.faults}});
+  }
+  return contributions;
+}
+
+Json history_of(const HistorySeries& history, RoundIndex from, RoundIndex to, std::size_t pieces) {
+  const std::vector<HistorySeries::Piece> all = history.pieces(from, to, pieces);
+  const auto& records = history.records();
+  Json checkpoints = Json::array(), batches = Json::array(), epochs = Json::array(),
+       walls = Json::array();
+  for (const HistorySeries::Piece& piece : all) {
+    checkpoints.push_back(piece.last.checkpoint);
+    batches.push_back(piece.last.batches);
+    epochs.push_back(piece.last.epoch);
+    walls.push_back(piece.last.wall_seconds);
+  }
+  Json series = Json::object();
+  for (std::size_t c = 0; c < HistorySeries::kColumns.size(); ++c) {
+    Json last = Json::array(), low = Json::array(), high = Json::array();
+    for (const HistorySeries::Piece& piece : all) {
+      last.push_back(known(piece.last.values[c]));
+      low.push_back(known(piece.low[c]));
+      high.push_back(known(piece.high[c]));
+    }
+    series[std::string(HistorySeries::kColumns[c])] = {
+        {"last", std::move(last)}, {"low", std::move(low)}, {"high", std::move(high)}};
+  }
+  return {{"version", history.version()},
+          {"first", records.empty() ? 0 : records.front().checkpoint},
+          {"last", records.empty() ? 0 : records.back().checkpoint},
+          {"checkpoint", std::move(checkpoints)},
+          {"batches", std::move(batches)},
+          {"epoch", std::move(epochs)},
+          {"wall_seconds", std::move(walls)},
+          {"series", std::move(series)}};
+}
+
+}  // namespace
+
+std::string run_json(const PageView& view, const RunFacts& facts, const HistorySeries& history) {
+  Json program;
+  if (facts.program) {
+    program = {{"url", facts.program->url},
+               {"machine", facts.program->machine},
+               {"sha256", facts.program->sha256}};
+  }
+  const RunStatus& s = view.status;
+  const std::int64_t age = view.wall_seconds - view.checkpoint_wall_seconds;
+  const Json body = {
+      {"headline", headline(s)},
+      {"why", why_of(s)},
+      {"run", s.run},
+      {"life", s.life},
+      {"build", s.build},
+      {"store", printable(facts.store)},
+      {"version", view.version},
+      {"wall_seconds", view.wall_seconds},
+      {"stage", stage_name(s.stage)},
+      {"progress", progress_of(view)},
+      {"precision", precision_of(view.progress.precision)},
+      {"wait",
+       {{"waits_for", text_or_null(s.waits_for)},
+        {"owner", owner_name(s.wait_owner)},
+        {"seconds", seconds(s.waits_us)},
+        {"is_held_up", s.is_held_up}}},
+      {"checkpoint",
+       {{"number", s.round},
+        {"age_seconds",
+         view.checkpoint_wall_seconds == 0 ? Json() : Json(std::max<std::int64_t>(0, age))}}},
+      {"traffic",
+       {{"unit_bytes_down", view.unit_bytes_down},
+        {"unit_bytes_up", view.unit_bytes_up},
+        {"bytes_per_second_down", known(view.bytes_per_second_down)},
+        {"bytes_per_second_up", known(view.bytes_per_second_up)}}},
+      {"disk", {{"store_bytes", s.store_bytes}, {"free_bytes", s.free_bytes}}},
+      {"examples", view.examples},
+      {"volunteers_here", s.volunteers_here},
+      {"shards", s.shards.size()},
+      {"time", times_of(view)},
+      {"history_version", history.version()},
+      {"history_records", history.records().size()},
+      {"join", text_or_null(facts.join)},
+      {"program", std::move(program)}};
+  return dump(body);
+}
+
+std::string shards_json(const PageView& view) {
+  const RunStatus& s = view.status;
+  Json shards = Json::array();
+  for (std::size_t i = 0; i < s.shards.size(); ++i) {
+    const ShardEntry& e = s.shards[i];
+    const std::uint64_t lag = s.batch > e.next_batch ? s.batch - e.next_batch : 0;
+    shards.push_back(
+        {{"shard", i},
+         {"layer", is_input(s, i) ? "input" : "output"},
+         {"state", shard_state(view, i)},
+         {"holder", e.holder ? Json(printable(s.volunteers[*e.holder].name)) : Json()},
+         {"since_seconds", seconds(e.since_us)},
+         {"version", e.committed},
+         {"next_batch", e.next_batch},
+         {"lag", lag},
+         {"loaded", e.chunks == 0 ? Json() : Json(double(e.chunks_sent) / double(e.chunks))},
+         {"held_before", text_or_null(e.held_before)},
+         {"moved_why", text_or_null(e.moved_why)}});
+  }
+  return dump({{"version", view.version}, {"batch", s.batch}, {"shards", std::move(shards)}});
+}
+
+std::string volunteers_json(const PageView& view, const RunFacts& facts, const CreditTally& credit,
+                            bool with_addresses) {
+  const RunStatus& s = view.status;
+  std::vector<std::uint32_t> held(s.volunteers.size());
+  std::vector<std::uint32_t> ready(s.volunteers.size());
+  for (const ShardEntry& shard : s.shards) {
+    if (!shard.holder) continue;
+    ++held[*shard.holder];
+    if (shard.state == LeaseState::kReady) ++ready[*shard.holder];
+  }
+  double speed = 0;
+  for (const VolunteerEntry& v : s.volunteers) speed += double{v.speed};
+  Json here = Json::array();
+  for (std::size_t i = 0; i < s.volunteers.size(); ++i) {
+    const VolunteerEntry& v = s.volunteers[i];
+    here.push_back(
+        {{"name", printable(v.name)},
+         {"address", with_addresses ? text_or_null(v.peer) : Json()},
+         {"is_local", v.is_local},
+         {"state", volunteer_state(v, held[i], ready[i])},
+         {"threads", v.cores},
+         {"shards", held[i]},
+         {"speed", double{v.speed}},
+         {"share", speed > 0 ? Json(double{v.speed} / speed) : Json()},
+         {"round_trip_seconds", v.round_trip_us < 0 ? Json() : Json(double(v.round_trip_us) / 1e6)},
+         {"here_seconds", seconds(v.here_us)},
+         {"silent_seconds", seconds(v.silent_us)},
+         {"units_out", v.units_out},
+         {"owes_seconds", v.owes ? Json(seconds(v.owes_us)) : Json()},
+         {"no_shards", text_or_null(v.no_shards)}});
+  }
+  Json gone = Json::array();
+  for (const DepartureEntry& d : s.gone) {
+    gone.push_back({{"name", printable(d.name)},
+                    {"reason", printable(d.reason)},
+                    {"ago_seconds", seconds(d.ago_us)},
+                    {"shards", d.shards}});
+  }
+  return dump({{"version", view.version},
+               {"audit", facts.audit},
+               {"volunteers_here", s.volunteers_here},
+               {"here", std::move(here)},
+               {"gone", std::move(gone)},
+               {"contributions", contributions_json(view, facts, credit)}});
+}
+
+std::string configuration_json(const RunFacts& facts) {
+  Json settings = Json::array();
+  for (const SettingShown& s : facts.settings) {
+    settings.push_back({{"key", s.key},
+                        {"value", printable(s.value)},
+                        {"unit", s.unit},
+                        {"doc", s.doc},
+                        {"is_default", s.is_default}});
+  }
+  Json values = Json::array();
+  for (const RecipeChosen::Value& v : facts.recipe.values) {
+    values.push_back({{"key", v.key}, {"value", v.value}, {"why", v.why}});
+  }
+  return dump({{"data",
+                {{"points", facts.points},
+                 {"test_points", facts.test_points},
+                 {"features", facts.features},
+                 {"labels", facts.labels},
+                 {"hidden", facts.hidden},
+                 {"output_shards", facts.output_shards}}},
+               {"settings", std::move(settings)},
+               {"recipe", {{"name", facts.recipe.recipe}, {"values", std::move(values)}}}});
+}
+
+std::string join_json(const Listening& listening) {
+  const std::string& line = listening.join;
+  // A camera's reader takes an address, and flags are none of it.
+  const std::string address = line.substr(0, line.find(' '));
+  const std::string others = command_for_others(listening);
+  return dump({{"line", address},
+               {"command", "gleaner-volunteer " + line},
+               {"command_for_others", text_or_null(others)},
+               {"qr", qr_rows(address)}});
+}
+
+std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
+                          std::size_t count, const PageView* people) {
+  std::map<std::string, std::uint64_t> verdicts{{"confirmed", 0}, {"trusted", 0}, {"unaudited", 0}};
+  Json receipts = Json::array();
+  const LoggedReceipts* const found = log.find(round);
+  const std::vector<Receipt> none;
+  const std::vector<Receipt>& all = found != nullptr ? found->receipts->shards : none;
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    const Receipt& receipt = all[i];
+    ++verdicts[receipt.verdict];
+    if (people == nullptr || i < first || i - first >= count) continue;
+    const bool has_auditor = receipt.auditor != KeyId{};
+    receipts.push_back(
+        {{"shard", raw(receipt.shard)},
+         {"holder", printable(receipt.holder_name)},
+         {"holder_key", receipt.holder == KeyId{} ? Json() : Json(to_text(receipt.holder))},
+         {"auditor", has_auditor ? Json(printable(receipt.auditor_name)) : Json()},
+         {"auditor_key", has_auditor ? Json(to_text(receipt.auditor)) : Json()},
+         {"verdict", receipt.verdict}});
+  }
+  Json banned = people == nullptr ? Json() : Json::array();
+  for (const BanShown& ban : people == nullptr ? std::vector<BanShown>() : people->banned) {
+    banned.push_back(
+        {{"key", ban.key}, {"name", printable(ban.name)}, {"reason", printable(ban.reason)}});
+  }
+  const auto& rounds = log.rounds();
+  return dump({{"checked_up_to", log.checked_up_to()},
+               {"first_round", rounds.empty() ? Json() : Json(rounds.front().round)},
+               {"last_round", rounds.empty() ? Json() : Json(rounds.back().round)},
+               {"round", round},
+               {"shards", all.size()},
+               {"verdicts", verdicts},
+               {"receipts", std::move(receipts)},
+               {"banned", std::move(banned)}});
+}
+
+std::string event_shown_json(const EventShown& event, const std::string& id) {
+  const Json parsed = Json::parse(event.json, nullptr, false);
+  return dump({{"id", id},
+               {"wall_seconds", event.wall_seconds},
+               {"level", log_level_name(event.level)},
+               {"text", event.text},
+               {"event", parsed.is_discarded() ? Json::object() : parsed}});
+}
+
+std::string history_json(const HistorySeries& history, RoundIndex from, RoundIndex to,
+                         std::size_t pieces) {
+  return dump(history_of(history, from, to, pieces));
+}
+
+std::string histories_json(const std::vector<RunHistory>& runs, std::size_t pieces) {
+  Json all = Json::array();
+  for (const RunHistory& run : runs) {
+    Json one = {{"name", printable(run.name)}, {"batches_per_epoch", run.batches_per_epoch}};
+    one.update(history_of(run.series, 0, std::numeric_limits<RoundIndex>::max(), pieces));
+    all.push_back(std::move(one));
+  }
+  return dump({{"runs", std::move(all)}});
+}
+
+}  // namespace gleaner

@@ -1,0 +1,124 @@
+// Keeps things beside a run's store while it trains: backups, the best checkpoint, and those to go
+// back to while strangers' work may go unaudited. What cannot be kept is a warning, and training
+// goes on.
+#pragma once
+
+#include <asio/thread_pool.hpp>
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "common/access/standing.hpp"
+#include "common/time.hpp"
+#include "master/config/config.hpp"
+#include "master/see/console.hpp"
+#include "master/see/run_events.hpp"
+#include "storage/engine/store_folder.hpp"
+#include "storage/keep/backup.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// Makes backups of the store beside the training: the storage thread freezes a checkpoint in a
+// moment, a thread of the keeper's own copies it. What goes wrong is a warning, and training goes
+// on.
+
+class BackupKeeper {
+ public:
+  // `tell` is called on the thread that called folded() or finish(), and on the keeper's own.
+  BackupKeeper(MasterConfig::Backup config, std::function<void(RunEvent)> tell, Instant now);
+  // Gives up a copy that is being made.
+  ~BackupKeeper();
+  BackupKeeper(const BackupKeeper&) = delete;
+  BackupKeeper& operator=(const BackupKeeper&) = delete;
+
+  // A checkpoint is new in the store: begins a backup of it if one is due. Called by the thread
+  // that uses the store, which it keeps for as long as freezing takes.
+  void folded(RunStore& store, Instant now);
+
+  // Gives up the copy that is being made, and makes no other. From any thread.
+  void stop() { is_stopping_ = true; }
+
+  // The run is over: waits for the copy that is being made, and backs up the last checkpoint.
+  void finish(RunStore& store);
+
+ private:
+  struct Frozen {
+    std::string folder;
+    double seconds = 0;  // that the store was busy with it
+  };
+
+  std::optional<Frozen> freeze(RunStore& store);
+  void copy(const Frozen& frozen);
+  Result<void> copy_to_folder(const std::string& snapshot, BackedUp& made);
+  void warn(const Error& error);
+
+  const MasterConfig::Backup config_;
+  std::shared_ptr<HeldFolder> folder_;  // of the backups, once there was one to make
+  const std::function<void(RunEvent)> tell_;
+  Instant last_begun_;
+  std::atomic<bool> is_copying_{false};
+  std::atomic<bool> is_stopping_{false};
+  RoundIndex last_checkpoint_ = 0;  // backed up; the keeper's thread's until finish()
+  asio::thread_pool thread_{1};
+};
+
+class Keeper {
+ public:
+  // `config`, `store` and its `folder` outlive it. `tell` is called on the thread of the store, and
+  // on one of the keeper's own.
+  Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& folder,
+         std::function<void(RunEvent)> tell);
+
+  // -- before the run begins. They leave the store at the checkpoint to begin from.
+  // Undoes what volunteers that have been banned did unaudited, and settles what an earlier start
+  // left staged; the console is told.
+  Result<void> settle(Console& console);
+  Result<void> undo_work_of(const std::vector<KeyId>& liars, Console& console);
+
+  // Whether an earlier start kept checkpoints to go back to, since not all work was audited.
+  [[nodiscard]] bool holds_unaudited() const;
+
+  // -- by the thread that uses the store, between two tasks
+  // The run begins with the checkpoint.
+  void begin(RoundIndex checkpoint) { keep_to_go_back(checkpoint); }
+
+  // The checkpoint is new.
+  void folded(RoundIndex checkpoint);
+  // An evaluation of the checkpoint is on record.
+  void evaluated();
+
+  // -- after training
+  [[nodiscard]] bool makes_backups() const { return backups_.has_value(); }
+
+  // Waits for the backup that is being made, and backs up the last checkpoint.
+  void finish_backups() { backups_->finish(store_); }
+
+  // Gives up the backup that is being made, and makes no other. From any thread.
+  void give_up_backups() { backups_->stop(); }
+
+  // Gives them up and waits for the threads that make them.
+  void end_backups() { backups_.reset(); }
+
+  // The run is complete: drops what only an unfinished one needs.
+  void run_is_complete();
+  // Where checkpoint `best` is kept; empty: nowhere.
+  [[nodiscard]] std::string best(RoundIndex best);
+
+ private:
+  void keep_to_go_back(RoundIndex checkpoint);
+  void warn(std::string text);
+
+  const MasterConfig& config_;
+  RunStore& store_;
+  const HeldFolder& folder_;
+  const std::function<void(RunEvent)> tell_;
+  const bool may_miss_lies_;  // not all work of strangers is audited
+  bool has_told_of_best_ = false;
+  std::optional<BackupKeeper> backups_;
+};
+
+}  // namespace gleaner

@@ -1,0 +1,26 @@
+// Where a run stands, read from its store for the core that is to go on with it.
+#pragma once
+
+#include <functional>
+#include <span>
+
+#include "common/result.hpp"
+#include "master/core/core_config.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// Takes lease epochs for the start of a master; writes nothing else.
+Result<ResumePoint> read_resume_point(RunStore& run);
+
+// Settles what an earlier process left staged, before read_resume_point(): a round whose fold it
+// had decided is folded, the rest is dropped, because the gradients of an unfinished round are gone
+// and every shard is needed again for them. `on_fold` is called before the fold, `on_damage` when a
+// staged part cannot be read, so that its round is trained again.
+Result<void> settle_staged(RunStore& run, const std::function<void(RoundIndex)>& on_fold,
+                           const std::function<void(const Error&)>& on_damage);
+
+// The history's part of it: what the run learned up to `checkpoint`.
+LearningSoFar learning_so_far(std::span<const HistoryRecord> history, RoundIndex checkpoint);
+
+}  // namespace gleaner

@@ -1,0 +1,186 @@
+#include "master/shell/storage_tasks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+#include <variant>
+
+#include "common/result.hpp"
+#include "master/see/history_series.hpp"
+
+namespace gleaner {
+namespace {
+
+// A step of a fold takes a few milliseconds, what goes between about one: a fold that others keep
+// waiting gets a quarter of the time or more.
+constexpr std::size_t kInBetweenMax = 8;
+
+bool may_go_between(const StorageTask& task) {
+  return std::holds_alternative<StageTask>(task) || std::holds_alternative<ReadChunkTask>(task);
+}
+
+}  // namespace
+
+std::shared_ptr<const StorageTask> StorageQueue::next() {
+  GLEANER_CHECK(!tasks_.empty());
+  if (!is_chosen_) {
+    const bool has_other = tasks_.size() > 1 && may_go_between(*tasks_[1]);
+    const bool goes_between = has_begun_ && has_other && in_between_ < kInBetweenMax;
+    chosen_ = goes_between ? 1 : 0;
+    in_between_ = goes_between ? in_between_ + 1 : 0;
+    is_chosen_ = true;
+  }
+  return tasks_[chosen_];
+}
+
+void StorageQueue::done() {
+  GLEANER_CHECK(is_chosen_);
+  tasks_.erase(std::next(tasks_.begin(), static_cast<std::ptrdiff_t>(chosen_)));
+  if (chosen_ == 0) has_begun_ = false;
+  is_chosen_ = false;
+}
+
+void StorageQueue::stepped() {
+  GLEANER_CHECK(is_chosen_ && chosen_ == 0);
+  has_begun_ = true;
+  is_chosen_ = false;
+}
+
+namespace {
+
+Event failure(const Error& error) {
+  if (error.code == ErrorCode::kDiskFull) return StoreFull{error};
+  return TaskFailed{error};
+}
+
+}  // namespace
+
+Persister::Persister(RunStore& store, std::int64_t (*wall_clock)(),
+                     std::function<void(RoundIndex)> on_fold,
+                     std::function<void(RoundIndex)> on_evaluation)
+    : store_(store),
+      wall_clock_(wall_clock),
+      on_fold_(std::move(on_fold)),
+      on_evaluation_(std::move(on_evaluation)) {}
+
+std::optional<Event> Persister::run(const StorageTask& task) {
+  return std::visit([this](const auto& t) { return run_task(t); }, task);
+}
+
+std::optional<Event> Persister::run_task(const StageTask& task) {
+  if (task.part == 0) {
+    if (auto dropped = store_.drop_staged(task.round, task.shard); !dropped) {
+      return failure(dropped.error());
+    }
+  }
+  Staged done{task.session, task.shard, task.round, task.part, task.parts, task.lease, {}};
+  if (task.checks_rows) {
+    const Result<bool> fits = store_.has_rows(task.shard, task.update->rows);
+    if (!fits) return failure(fits.error());
+    if (!*fits) {
+      done.refusal = Error{ErrorCode::kFault,
+                           fmt::format("the commit of shard {} for round {} changes rows that the "
+                                       "shard does not have",
+                                       raw(task.shard), task.round)};
+      return done;
+    }
+  }
+  auto staged = store_.stage(task.round, task.shard, task.part, task.parts, *task.update);
+  if (!staged) return failure(staged.error());
+  return done;
+}
+
+Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_seconds) {
+  if (!is_folding_) {
+    const HistoryRecord record = history_record(task.record, wall_seconds);
+    auto begun = store_.begin_fold(task.round, record,
+                                   task.receipts ? to_receipts(*task.receipts) : Receipts());
+    if (!begun) return begun.error();
+  }
+  const Result<bool> folded = store_.step_fold();
+  is_folding_ = folded && !*folded;
+  return folded;
+}
+
+std::optional<Event> Persister::run_task(const FoldTask& task) {
+  const std::int64_t wall_seconds = wall_clock_();
+  // Folded already when room ran out before the accounts were written.
+  if (store_.checkpoint() <= task.round) {
+    const Result<bool> folded = step_fold(task, wall_seconds);
+    if (!folded) return failure(folded.error());
+    if (!*folded) return std::nullopt;
+  }
+
+  if (auto added = add_to_accounts(task.accounts, wall_seconds); !added) {
+    return failure(added.error());
+  }
+  auto digests = store_.shard_digests();
+  if (!digests) return failure(digests.error());
+  if (on_fold_) on_fold_(task.round + 1);
+  return Folded{task.round, std::move(*digests)};
+}
+
+Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& records,
+                                        std::int64_t wall_seconds) {
+  std::vector<VolunteerAccount> accounts;
+  for (const AccountRecord& now : records) {
+    auto earlier = earlier_.find(now.identity);
+    if (earlier == earlier_.end()) {
+      auto stored = store_.account(now.identity.high, now.identity.low);
+      if (!stored) return stored.error();
+      // Units that were out ended with the process that had sent them. An account that an older
+      // program wrote may have fewer units issued than answered.
+      const std::uint64_t answered = stored->units + stored->units_refused;
+      stored->units_issued = std::max(stored->units_issued, answered + stored->units_expired);
+      stored->units_expired = stored->units_issued - answered;
+      earlier = earlier_.emplace(now.identity, *stored).first;
+    }
+    VolunteerAccount account = earlier->second;
+    account.name = now.name;
+    account.units += now.units;
+    account.units_issued += now.units_issued;
+    account.units_refused += now.units_refused;
+    account.units_expired += now.units_expired;
+    account.examples += now.examples;
+    account.unit_examples += now.unit_examples;
+    account.here_us += static_cast<std::uint64_t>(now.here.count());
+    account.down += now.down;
+    account.up += now.up;
+    account.commits += now.commits;
+    account.faults += now.faults;
+    account.last_seen_wall_seconds = wall_seconds;
+    accounts.push_back(account);
+  }
+  if (auto put = store_.put_accounts(accounts); !put) return put;
+  for (const AccountRecord& now : records) {
+    if (now.is_final) earlier_.erase(now.identity);
+  }
+  return {};
+}
+
+std::optional<Event> Persister::run_task(const ReadChunkTask& task) {
+  auto rows = store_.read_rows(task.lease.shard, task.row_begin, task.row_end, task.base_round);
+  if (!rows) return failure(rows.error());
+  return ChunkRead{task.session, task.lease, task.chunk, std::move(*rows)};
+}
+
+std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
+  auto history = store_.history();
+  if (!history) return failure(history.error());
+  HistoryRecord record;
+  record.checkpoint = store_.checkpoint();
+  for (const HistoryRecord& earlier : *history) {
+    if (earlier.checkpoint == record.checkpoint) record = earlier;
+  }
+  set_evaluation(record, task.evaluation);
+  if (auto put = store_.put_history(record); !put) return failure(put.error());
+  if (auto added = add_to_accounts(task.accounts, wall_clock_()); !added) {
+    return failure(added.error());
+  }
+  if (on_evaluation_) on_evaluation_(record.checkpoint);
+  return HistoryRecorded{};
+}
+
+}  // namespace gleaner

@@ -1,0 +1,41 @@
+// Runs the master's core on the machine's clock, with one thread for its worker tasks and one for
+// its storage tasks. I/O thread only.
+#pragma once
+
+#include <asio/io_context.hpp>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "common/net/io_clock_and_threads.hpp"
+#include "master/shell/core_runner.hpp"
+#include "master/shell/storage_tasks.hpp"
+#include "master/shell/worker.hpp"
+
+namespace gleaner {
+
+// The clock and the threads of a runner. They are made before it and end after it.
+struct RunnerThreads {
+  RunnerThreads(asio::io_context& io, Worker& worker, Persister& persister)
+      : clock(io),
+        worker_thread(io, [&](const WorkerTask& task) { return worker.run(task); }),
+        storage_thread(io, [&](const std::shared_ptr<const StorageTask>& task) {
+          return persister.run(*task);
+        }) {}
+
+  IoClock clock;
+  IoTaskThread<WorkerTask, Event> worker_thread;
+  IoTaskThread<std::shared_ptr<const StorageTask>, std::optional<Event>> storage_thread;
+};
+
+class ThreadedRunner : public RunnerThreads, public CoreRunner {
+ public:
+  // Everything outlives the runner. `worker` and `persister` are used by its threads only. Its end
+  // waits for tasks that are being done.
+  ThreadedRunner(asio::io_context& io, MasterCore& core, Worker& worker, Persister& persister,
+                 Observer observer)
+      : RunnerThreads(io, worker, persister),
+        CoreRunner(clock, core, worker_thread, storage_thread, std::move(observer)) {}
+};
+
+}  // namespace gleaner

@@ -1,0 +1,299 @@
+#include "master/shell/worker.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "common/counter_random.hpp"
+#include "common/data/nearest_centroids.hpp"
+#include "schema/input_parts.hpp"
+#include "schema/quantized_batch.hpp"
+
+namespace gleaner {
+namespace {
+
+// Standard deviations on either side of the mean that hold 95 % of a normal distribution.
+constexpr double kDeviations95 = 1.96;
+// About ten seconds. One that makes a centroid waits for memory and takes four times as long as one
+// that scores an example (3,000,000 examples of 44 features, 670,091 labels).
+constexpr double kAdditionsMax = 8e9;
+constexpr double kCentroidAddition = 4;
+// Fewer show nothing but a difference that nobody overlooks.
+constexpr double kComparedMin = 200;
+
+// How many of `examples` can be compared; 0: too few to say anything.
+std::size_t affordable(const NearestCentroids::Work& work, std::size_t examples) {
+  const double left = kAdditionsMax - kCentroidAddition * work.of_centroids;
+  if (left >= work.per_example * static_cast<double>(examples)) return examples;
+  const double count = left / work.per_example;
+  return count < kComparedMin ? 0 : static_cast<std::size_t>(count);
+}
+
+// See nearest_centroids.hpp.
+std::uint64_t bytes_needed(const PackedDataset& train) {
+  const PackedSummary summary = train.summary();
+  return summary.file_bytes + 4 * summary.label_entries + std::uint64_t{12} * train.features();
+}
+
+}  // namespace
+
+Result<CentroidComparison> compare_with_centroids(const PackedDataset& train,
+                                                  std::span<const JudgedExample> judged,
+                                                  std::uint64_t memory_bytes,
+                                                  const std::atomic<bool>& is_stopping) {
+  // Training examples are read in no order: from a disk that would take hours.
+  if (bytes_needed(train) > memory_bytes / 2) {
+    return Error{ErrorCode::kResources, "the training data fills this machine's memory"};
+  }
+  const auto centroids = NearestCentroids::open(train);
+  if (!centroids) return centroids.error();
+  std::vector<ExampleView> examples;
+  for (const JudgedExample& each : judged) examples.push_back(each.example);
+  examples.resize(affordable(centroids->work(examples), examples.size()));
+  if (examples.empty()) {
+    return Error{ErrorCode::kResources, "it would take too long on data of this size"};
+  }
+  const auto nearest = centroids->nearest(examples, 1, is_stopping);
+  if (!nearest) return nearest.error();
+  std::uint64_t network = 0;
+  std::uint64_t centroid = 0;
+  std::uint64_t only_one = 0;  // of the two was right
+  for (std::size_t i = 0; i < examples.size(); ++i) {
+    const bool is_hit = std::ranges::binary_search(examples[i].labels, (*nearest)[i].front());
+    network += judged[i].is_hit;
+    centroid += is_hit;
+    only_one += is_hit != judged[i].is_hit;
+  }
+  const auto count = static_cast<double>(examples.size());
+  CentroidComparison comparison;
+  comparison.examples = examples.size();
+  comparison.network_p_at_1 = static_cast<double>(network) / count;
+  comparison.centroid_p_at_1 = static_cast<double>(centroid) / count;
+  const double difference = comparison.centroid_p_at_1 - comparison.network_p_at_1;
+  const double variance = static_cast<double>(only_one) / count - difference * difference;
+  comparison.halfwidth = kDeviations95 * std::sqrt(std::max(0.0, variance) / count);
+  return comparison;
+}
+
+namespace {
+
+// Where there is no hidden layer.
+QuantizedActivations no_codes(std::size_t examples) {
+  QuantizedActivations codes;
+  codes.examples = static_cast<std::uint32_t>(examples);
+  return codes;
+}
+
+}  // namespace
+
+Worker::Worker(const ModelConfig& model, const PackedDataset& train, const PackedDataset* test,
+               std::vector<std::uint32_t> label_counts, ThreadPool& pool, bool lends_input)
+    : model_(model),
+      plan_(model_),
+      map_(model_),
+      train_(train),
+      test_(test),
+      pool_(pool),
+      coder_(model_, pool),
+      propensities_(label_counts, train.points()),
+      test_order_(test != nullptr ? std::max<std::uint64_t>(test->points(), 1) : 1,
+                  counter_random(model_.seed, Purpose::kSplit)) {
+  if (!lends_input && !is_wide(model_)) input_.emplace(model_, pool);
+}
+
+Result<void> Worker::load(RunStore& store) {
+  if (!input_) return {};
+  for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
+    const ShardId shard = map_.input_shard(i);
+    auto loaded = store.visit_rows(shard, [&](std::uint32_t, const ShardRows& rows) {
+      return input_->load_rows(shard, rows);
+    });
+    if (!loaded) return loaded;
+  }
+  return {};
+}
+
+Event Worker::run(const WorkerTask& task) {
+  return std::visit([this](const auto& t) { return run_task(t); }, task);
+}
+
+std::vector<ExampleView> Worker::examples_of(BatchIndex batch) const {
+  std::vector<ExampleView> examples;
+  for (const std::uint64_t point : plan_.points_of(batch)) {
+    examples.push_back(train_.example(point));
+  }
+  return examples;
+}
+
+Positives Worker::positives_of(const std::vector<ExampleView>& examples) const {
+  Positives positives;
+  positives.offsets.push_back(0);
+  for (const ExampleView& example : examples) {
+    const std::size_t first = positives.neurons.size();
+    for (const std::uint32_t label : example.labels) {
+      positives.neurons.push_back(map_.neuron_of_label(label));
+    }
+    std::sort(positives.neurons.begin() + static_cast<std::ptrdiff_t>(first),
+              positives.neurons.end());
+    positives.offsets.push_back(static_cast<std::uint32_t>(positives.neurons.size()));
+  }
+  return positives;
+}
+
+ExampleView Worker::held_out(std::uint64_t position) const {
+  return test_->example(test_order_.forward(position));
+}
+
+Event Worker::forward_done(BatchIndex batch, const std::vector<ExampleView>& examples,
+                           QuantizedActivations codes) const {
+  ForwardDone done;
+  done.batch = batch;
+  done.packed = std::make_shared<const Bytes>(pack(codes));
+  done.code_length = mean_length(codes);
+  done.codes = std::make_shared<const QuantizedActivations>(std::move(codes));
+  done.positives = positives_of(examples);
+  return done;
+}
+
+Event Worker::eval_forward_done(std::uint64_t begin, std::uint64_t end,
+                                const QuantizedActivations& codes) {
+  if (begin == 0) {
+    sums_.emplace(propensities_);
+    scored_ = 0;
+    judged_.clear();
+  }
+  return EvalForwardDone{begin, end, std::make_shared<const Bytes>(pack(codes))};
+}
+
+Event Worker::run_task(const ForwardTask& task) {
+  const std::vector<ExampleView> examples = examples_of(task.batch);
+  if (!input_) return forward_done(task.batch, examples, no_codes(examples.size()));
+  return forward_done(task.batch, examples, input_->forward(examples, task.batch));
+}
+
+Event Worker::run_task(const AddGradientsTask& task) {
+  GradientsAdded done{task.sender, {}};
+  for (const AddGradientsTask::Part& part : task.parts) {
+    const auto added = add_gradient(*part.codes, *part.packed, *part.sum);
+    if (!added && !done.error) done.error = added.error();
+  }
+  return done;
+}
+
+Event Worker::run_task(const BackwardTask& task) {
+  BackwardDone done{task.batch, {}};
+  if (input_) {
+    input_->backward(task.batch, task.rate, examples_of(task.batch), *task.codes, *task.gradient);
+    return done;
+  }
+  for (std::uint32_t i = 0; i < map_.input_shards(); ++i) {
+    const NeuronRange units = map_.neurons(map_.input_shard(i));
+    done.packed.push_back(std::make_shared<const Bytes>(
+        pack_unit_gradient(*task.codes, *task.gradient, {units.begin, units.size()})));
+  }
+  return done;
+}
+
+Event Worker::run_task(const EncodeTask& task) {
+  if (task.is_held_out) {
+    return eval_forward_done(task.begin, task.end, coder_.encode(*task.activations, {}));
+  }
+  return forward_done(task.begin, examples_of(task.begin),
+                      coder_.encode(*task.activations, task.begin));
+}
+
+Event Worker::run_task(const ReadPointsTask& task) {
+  const PointsRequest& request = task.request;
+  const bool is_training = request.set == PointSet::kTraining;
+  const std::uint64_t end = is_training ? train_.points() : test_ != nullptr ? test_->points() : 0;
+  PointsRead read{task.session, request.points.size(), std::vector<Points>()};
+  std::vector<Points>& parts = *read.parts;
+  std::size_t bytes = kPointsBytes;
+  for (const std::uint64_t point : request.points) {
+    if (point >= end) {
+      read.parts = Error{ErrorCode::kProtocol,
+                         fmt::format("it asks for example {}, and there are {}", point, end)};
+      return read;
+    }
+    if (bytes >= kPointsBytes) {
+      parts.push_back({request.set, {}, {0}, {}, {}});
+      bytes = 0;
+    }
+    const ExampleView example = is_training ? train_.example(point) : held_out(point);
+    Points& part = parts.back();
+    part.points.push_back(point);
+    part.features.insert(part.features.end(), example.features.begin(), example.features.end());
+    part.values.insert(part.values.end(), example.values.begin(), example.values.end());
+    part.offsets.push_back(static_cast<std::uint32_t>(part.features.size()));
+    bytes += example.features.size() * (sizeof(std::uint32_t) + sizeof(float));
+  }
+  return read;
+}
+
+Event Worker::run_task(const CommitInputTask& task) {
+  InputCommitted committed;
+  committed.round = task.round;
+  for (std::uint32_t i = 0; input_ && i < map_.input_shards(); ++i) {
+    const ShardId shard = map_.input_shard(i);
+    std::vector<SparseUpdate> parts = input_->commit(shard);
+    const auto count = static_cast<std::uint32_t>(parts.size());
+    for (std::uint32_t part = 0; part < count; ++part) {
+      committed.parts.push_back(
+          {shard, part, count, std::make_shared<const SparseUpdate>(std::move(parts[part]))});
+    }
+  }
+  return committed;
+}
+
+Event Worker::run_task(const EvalForwardTask& task) {
+  std::vector<ExampleView> examples;
+  for (std::uint64_t position = task.begin; position < task.end; ++position) {
+    examples.push_back(held_out(position));
+  }
+  return eval_forward_done(task.begin, task.end,
+                           input_ ? input_->forward(examples, {}) : no_codes(examples.size()));
+}
+
+std::vector<std::uint32_t> Worker::best_of(const EvalScoreTask& task, std::size_t i) const {
+  const std::uint64_t examples = task.end - task.begin;
+  std::vector<std::span<const ScoredNeuron>> lists;
+  for (const std::vector<ScoredNeuron>& list : task.lists) {
+    const std::size_t width = list.size() / examples;
+    lists.push_back(std::span(list).subspan(i * width, width));
+  }
+  std::vector<std::uint32_t> labels;
+  for (const ScoredNeuron& best : merge_top_k(lists, task.top_k)) {
+    labels.push_back(map_.label_of_neuron(best.neuron));
+  }
+  return labels;
+}
+
+Event Worker::run_task(const EvalScoreTask& task) {
+  const std::size_t examples = task.end - task.begin;
+  std::vector<std::vector<std::uint32_t>> ranked(examples);
+  pool_.parallel_for(examples, [&](std::size_t i, unsigned) { ranked[i] = best_of(task, i); });
+  for (std::size_t i = 0; i < examples; ++i) {
+    const ExampleView example = held_out(task.begin + i);
+    sums_->add(example.labels, ranked[i]);
+    if (example.labels.empty() || judged_.size() >= kComparedMax) continue;
+    judged_.push_back({example, !ranked[i].empty() &&
+                                    std::ranges::binary_search(example.labels, ranked[i].front())});
+  }
+  scored_ += examples;
+  return EvalChunkScored{task.begin};
+}
+
+Event Worker::run_task(const EvalFinishTask&) {
+  Evaluation evaluation;
+  evaluation.points = sums_->evaluated();
+  evaluation.all_points = scored_ == test_->points();
+  evaluation.precision = sums_->precision();
+  evaluation.precision.p_at_1_halfwidth =
+      precision_halfwidth(evaluation.precision.at_1(), evaluation.points, scored_, test_->points());
+  evaluation.test_points = test_->points();
+  return EvalFinished{evaluation};
+}
+
+}  // namespace gleaner

@@ -1,0 +1,102 @@
+// The master's own compute: the data, and the input layer unless volunteers hold it. Does the
+// core's worker tasks one after the other. One thread at a time; loops run on the pool.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "common/counter_random.hpp"
+#include "common/data/packed_dataset.hpp"
+#include "common/model/precision.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/result.hpp"
+#include "common/thread_pool.hpp"
+#include "common/train/input_layer.hpp"
+#include "master/core/events.hpp"
+#include "master/see/run_events.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// At the end of a run: is the network at least as good as the nearest label centroids, which need
+// no training? Asked of the same test examples, so that a difference of one percent shows in 4,000.
+
+// Test examples that are compared at most.
+inline constexpr std::size_t kComparedMax = 4000;
+
+// A test example with labels, and whether the network's first answer is one of them. Its view
+// points into the test set.
+struct JudgedExample {
+  ExampleView example;
+  bool is_hit = false;
+};
+
+// Compares as many of `judged`, from the first on, as ten seconds allow. The error says why there
+// is no comparison: the training data cannot be read, it is too large, or `is_stopping` was set.
+// Any thread; `train` and the test set are only read.
+Result<CentroidComparison> compare_with_centroids(const PackedDataset& train,
+                                                  std::span<const JudgedExample> judged,
+                                                  std::uint64_t memory_bytes,
+                                                  const std::atomic<bool>& is_stopping);
+
+class Worker {
+ public:
+  // `train` and `pool` outlive the worker, `test` too (null: no evaluation). `label_counts`: one a
+  // label of the training data. With `lends_input` volunteers hold the input layer: instead of
+  // ForwardTask, CommitInputTask and EvalForwardTask there is EncodeTask.
+  Worker(const ModelConfig& model, const PackedDataset& train, const PackedDataset* test,
+         std::vector<std::uint32_t> label_counts, ThreadPool& pool, bool lends_input);
+
+  // Takes the input layer from the store's last checkpoint, unless it is lent.
+  Result<void> load(RunStore& store);
+
+  // The event that answers the task; TaskFailed when the data cannot be read any more.
+  Event run(const WorkerTask& task);
+
+  // The first labelled examples that the last evaluation scored. Call it while no task runs.
+  [[nodiscard]] const std::vector<JudgedExample>& judged() const { return judged_; }
+
+ private:
+  Event run_task(const ForwardTask& task);
+  static Event run_task(const AddGradientsTask& task);
+  Event run_task(const BackwardTask& task);
+  Event run_task(const CommitInputTask& task);
+  Event run_task(const EvalForwardTask& task);
+  Event run_task(const EncodeTask& task);
+  Event run_task(const ReadPointsTask& task);
+  Event run_task(const EvalScoreTask& task);
+  Event run_task(const EvalFinishTask& task);
+
+  Event forward_done(BatchIndex batch, const std::vector<ExampleView>& examples,
+                     QuantizedActivations codes) const;
+  Event eval_forward_done(std::uint64_t begin, std::uint64_t end,
+                          const QuantizedActivations& codes);
+  [[nodiscard]] std::vector<ExampleView> examples_of(BatchIndex batch) const;
+  [[nodiscard]] Positives positives_of(const std::vector<ExampleView>& examples) const;
+  // Labels that the shards together find best for the `i`-th example of the task, best first.
+  [[nodiscard]] std::vector<std::uint32_t> best_of(const EvalScoreTask& task, std::size_t i) const;
+  // A sample of the held-out points must not be their file's beginning: they have a seeded order.
+  [[nodiscard]] ExampleView held_out(std::uint64_t position) const;
+
+  const ModelConfig model_;
+  const RunPlan plan_;
+  const ShardMap map_;
+  const PackedDataset& train_;
+  const PackedDataset* test_;
+  ThreadPool& pool_;
+  ActivationQuantizer coder_;
+  std::optional<InputLayer> input_;  // unless it is lent
+  InversePropensities propensities_;
+  Permutation test_order_;
+  std::optional<MetricSums> sums_;  // of the evaluation under way
+  std::uint64_t scored_ = 0;
+  std::vector<JudgedExample> judged_;  // at most kComparedMax
+};
+
+}  // namespace gleaner

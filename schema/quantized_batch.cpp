@@ -1,0 +1,356 @@
+#include "schema/quantized_batch.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <cmath>
+#include <cstring>
+
+#include "common/bytes.hpp"
+#include "common/limits.hpp"
+#include "common/result.hpp"
+#include "schema/bit_stream.hpp"
+
+namespace gleaner {
+namespace {
+
+// Fixed part: u16 examples, u16 hidden, u8 form.
+constexpr std::size_t kHeaderBytes = 5;
+constexpr int kNoCode = 0x80;
+static_assert(kBatchExamplesMax <= 0xffff && kHiddenMax <= 0xffff, "both fit their fields");
+static_assert(kLanes % 16 == 0, "masks are whole pairs of bytes");
+
+enum class Form : std::uint8_t { kDense = 0, kMasked = 1 };
+
+struct Shape {
+  std::size_t examples = 0;
+  std::size_t hidden = 0;
+
+  [[nodiscard]] std::size_t cells() const { return examples * hidden; }
+
+  // Without units no scale is needed.
+  [[nodiscard]] std::size_t scales() const { return hidden == 0 ? 0 : examples; }
+
+  [[nodiscard]] std::size_t scale_bytes() const { return scales() * sizeof(float); }
+
+  [[nodiscard]] std::size_t mask_bytes() const { return cells() / 8; }
+};
+
+// The shorter form, the dense one when equal: the format has one encoding of each batch.
+Form form_for(const Shape& shape, std::size_t nonzero) {
+  return shape.mask_bytes() + nonzero < shape.cells() ? Form::kMasked : Form::kDense;
+}
+
+Error broken_codes(std::string what) {
+  return Error{ErrorCode::kProtocol, fmt::format("quantized activations: {}", what)};
+}
+
+std::size_t count_nonzero(const std::vector<std::uint8_t>& codes) {
+  return codes.size() -
+         static_cast<std::size_t>(std::count(codes.begin(), codes.end(), std::uint8_t{0}));
+}
+
+// Up to eight bytes of mask from `offset`; what lies past the end is zero.
+std::uint64_t load_mask(ByteView masks, std::size_t offset) {
+  std::uint64_t mask = 0;
+  std::memcpy(&mask, masks.data() + offset, std::min<std::size_t>(8, masks.size() - offset));
+  return mask;
+}
+
+// Writes the mask of every example and returns the number of units that are on.
+std::size_t write_masks(const QuantizedActivations& codes, const Shape& shape, std::uint8_t* out) {
+  std::size_t nonzero = 0;
+  for (std::size_t i = 0; i < shape.cells(); i += 64) {
+    const std::size_t count = std::min<std::size_t>(64, shape.cells() - i);
+    const std::uint64_t mask = mask_of(codes.codes.data() + i, count);
+    nonzero += static_cast<std::size_t>(std::popcount(mask));
+    std::memcpy(out, &mask, count / 8);
+    out += count / 8;
+  }
+  return nonzero;
+}
+
+// Branch-free: half of the codes are zero in no pattern a predictor could learn. The last store may
+// fall one past the codes written.
+void write_nonzero(const QuantizedActivations& codes, std::uint8_t* out) {
+  for (const std::uint8_t code : codes.codes) {
+    *out = code;
+    out += code != 0;
+  }
+}
+
+Result<Shape> read_shape(ByteView packed) {
+  if (packed.size() < kHeaderBytes) return broken_codes("cut off within the header");
+  const Shape shape{load_le<std::uint16_t>(packed.data()), load_le<std::uint16_t>(&packed[2])};
+  if (shape.examples == 0 || shape.examples > kBatchExamplesMax) {
+    return broken_codes(
+        fmt::format("{} examples, must be 1 to {}", shape.examples, kBatchExamplesMax));
+  }
+  if (shape.hidden > kHiddenMax || shape.hidden % kLanes != 0) {
+    return broken_codes(fmt::format("width {}, must be a multiple of {} up to {}", shape.hidden,
+                                    kLanes, kHiddenMax));
+  }
+  if (packed.size() - kHeaderBytes < shape.scale_bytes()) {
+    return broken_codes("cut off in the scales");
+  }
+  return shape;
+}
+
+Result<void> check_scales(const std::vector<float>& scales) {
+  for (std::size_t i = 0; i < scales.size(); ++i) {
+    if (!(std::isfinite(scales[i]) && scales[i] >= 0)) {
+      return broken_codes(fmt::format("scale of example {} is {}", i, scales[i]));
+    }
+  }
+  return {};
+}
+
+Result<void> read_dense(ByteView body, const Shape& shape, std::vector<std::uint8_t>& codes) {
+  if (body.size() != shape.cells()) {
+    return broken_codes(fmt::format("{} codes, expected {}", body.size(), shape.cells()));
+  }
+  codes.assign(body.begin(), body.end());
+  if (form_for(shape, count_nonzero(codes)) != Form::kDense) {
+    return broken_codes("dense, though the masked form is shorter");
+  }
+  return {};
+}
+
+Result<void> read_masked(ByteView body, const Shape& shape, std::vector<std::uint8_t>& codes) {
+  if (body.size() < shape.mask_bytes()) return broken_codes("cut off in the masks");
+  const ByteView masks = body.first(shape.mask_bytes());
+  const ByteView nonzero = body.subspan(shape.mask_bytes());
+  std::size_t expected = 0;
+  for (std::size_t i = 0; i < masks.size(); i += 8) {
+    expected += static_cast<std::size_t>(std::popcount(load_mask(masks, i)));
+  }
+  if (nonzero.size() != expected) {
+    return broken_codes(fmt::format("{} codes for {} mask bits", nonzero.size(), expected));
+  }
+  if (form_for(shape, expected) != Form::kMasked) {
+    return broken_codes("masked, though the dense form is as short");
+  }
+  if (expected != 0 && std::memchr(nonzero.data(), 0, expected) != nullptr) {
+    return broken_codes("a unit that is on has code zero");
+  }
+  codes.assign(shape.cells(), 0);
+  const std::uint8_t* next = nonzero.data();
+  for (std::size_t i = 0; i < masks.size(); i += 8) {
+    for_each_bit(load_mask(masks, i), i * 8, [&](std::size_t unit) { codes[unit] = *next++; });
+  }
+  return {};
+}
+
+}  // namespace
+
+Bytes pack(const QuantizedActivations& codes) {
+  const Shape shape{codes.examples, codes.hidden};
+  GLEANER_CHECK(shape.examples > 0 && shape.examples <= kBatchExamplesMax);
+  GLEANER_CHECK(shape.hidden <= kHiddenMax && shape.hidden % kLanes == 0);
+  GLEANER_CHECK(codes.scales.size() == shape.scales() && codes.codes.size() == shape.cells());
+  GLEANER_CHECK(check_scales(codes.scales).ok());
+  // Room for the longest body and the byte past the end that write_nonzero may touch.
+  Bytes packed(kHeaderBytes + shape.scale_bytes() + shape.mask_bytes() + shape.cells() + 1);
+  std::uint8_t* const body = packed.data() + kHeaderBytes + shape.scale_bytes();
+  const std::size_t nonzero = write_masks(codes, shape, body);
+  const Form form = form_for(shape, nonzero);
+  std::size_t body_bytes = shape.cells();
+  if (form == Form::kMasked) {
+    write_nonzero(codes, body + shape.mask_bytes());
+    body_bytes = shape.mask_bytes() + nonzero;
+  } else {
+    std::copy(codes.codes.begin(), codes.codes.end(), body);
+  }
+  store_le(static_cast<std::uint16_t>(shape.examples), packed.data());
+  store_le(static_cast<std::uint16_t>(shape.hidden), packed.data() + 2);
+  packed[4] = static_cast<std::uint8_t>(form);
+  if (shape.scales() > 0) {
+    std::memcpy(packed.data() + kHeaderBytes, codes.scales.data(), shape.scale_bytes());
+  }
+  packed.resize(kHeaderBytes + shape.scale_bytes() + body_bytes);
+  return packed;
+}
+
+double mean_length(const QuantizedActivations& codes) {
+  if (codes.hidden == 0) return 0;
+  double sum = 0;
+  for (std::size_t e = 0; e < codes.examples; ++e) {
+    const std::uint8_t* const example = codes.codes.data() + e * codes.hidden;
+    std::int64_t squares = 0;
+    for (std::size_t unit = 0; unit < codes.hidden; ++unit) {
+      const std::int32_t code = static_cast<std::int8_t>(example[unit]);
+      squares += code * code;
+    }
+    sum += std::sqrt(static_cast<double>(squares)) * static_cast<double>(codes.scales[e]);
+  }
+  return codes.examples == 0 ? 0.0 : sum / codes.examples;
+}
+
+Result<QuantizedActivations> unpack_quantized(ByteView packed) {
+  const Result<Shape> shape = read_shape(packed);
+  if (!shape) return shape.error();
+  QuantizedActivations codes;
+  codes.examples = static_cast<std::uint32_t>(shape->examples);
+  codes.hidden = static_cast<std::uint32_t>(shape->hidden);
+  codes.scales = values_of<float>(packed.subspan(kHeaderBytes, shape->scale_bytes()));
+  if (auto scales = check_scales(codes.scales); !scales) return scales.error();
+  const ByteView body = packed.subspan(kHeaderBytes + shape->scale_bytes());
+  const std::uint8_t form = packed[4];
+  if (form > static_cast<std::uint8_t>(Form::kMasked)) {
+    return broken_codes(fmt::format("form {} is unknown", form));
+  }
+  auto read = Form{form} == Form::kDense ? read_dense(body, *shape, codes.codes)
+                                         : read_masked(body, *shape, codes.codes);
+  if (!read) return read.error();
+  if (!codes.codes.empty() &&
+      std::memchr(codes.codes.data(), kNoCode, codes.codes.size()) != nullptr) {
+    return broken_codes("a unit has code -128, and -127 is the lowest");
+  }
+  return codes;
+}
+
+namespace {
+
+constexpr unsigned kWidthMax = kGradientBits;
+
+// Zig-zag: small magnitudes of either sign become small numbers.
+std::uint32_t fold_sign(std::int32_t value) {
+  return (static_cast<std::uint32_t>(value) << 1) ^ static_cast<std::uint32_t>(value >> 31);
+}
+
+std::int32_t unfold_sign(std::uint32_t folded) {
+  return static_cast<std::int32_t>((folded >> 1) ^ (0u - (folded & 1u)));
+}
+
+// The sum modulo 2^kGradientBits, with its sign.
+std::int32_t add(std::int32_t a, std::int32_t b) {
+  constexpr int kUnused = 32 - kGradientBits;
+  const std::uint32_t sum = static_cast<std::uint32_t>(a) + static_cast<std::uint32_t>(b);
+  return static_cast<std::int32_t>(sum << kUnused) >> kUnused;
+}
+
+Error broken_gradient(std::string what) {
+  return Error{ErrorCode::kProtocol, fmt::format("gradient: {}", what)};
+}
+
+// Which units of a batch are on.
+class UnitsOn {
+ public:
+  explicit UnitsOn(const QuantizedActivations& codes)
+      : hidden_(codes.hidden), words_per_example_((codes.hidden + 63) / 64) {
+    words_.reserve(codes.examples * words_per_example_);
+    for (std::size_t i = 0; i < codes.codes.size(); i += hidden_) {
+      for (std::size_t j = 0; j < hidden_; j += 64) {
+        const std::size_t count = std::min<std::size_t>(64, hidden_ - j);
+        words_.push_back(mask_of(codes.codes.data() + i + j, count));
+      }
+    }
+  }
+
+  // By example.
+  [[nodiscard]] std::vector<std::uint32_t> counts() const {
+    if (hidden_ == 0) return {};
+    std::vector<std::uint32_t> counts(words_.size() / words_per_example_);
+    for (std::size_t i = 0; i < words_.size(); ++i) {
+      counts[i / words_per_example_] += static_cast<std::uint32_t>(std::popcount(words_[i]));
+    }
+    return counts;
+  }
+
+  // Calls visit(index) for the entries of `example` whose unit is on, ascending.
+  template <typename Visit>
+  void for_each(std::size_t example, Visit&& visit) const {
+    for (std::size_t i = 0; i < words_per_example_; ++i) {
+      for_each_bit(words_[example * words_per_example_ + i], example * hidden_ + i * 64, visit);
+    }
+  }
+
+ private:
+  std::size_t hidden_;
+  std::size_t words_per_example_;
+  std::vector<std::uint64_t> words_;
+};
+
+bool is_well_shaped(const QuantizedActivations& codes, std::size_t entries) {
+  const std::size_t cells = std::size_t{codes.examples} * codes.hidden;
+  return codes.hidden % 16 == 0 && codes.codes.size() == cells && entries == cells;
+}
+
+}  // namespace
+
+Bytes pack_gradient(const QuantizedActivations& codes, std::span<const std::int32_t> gradient) {
+  GLEANER_CHECK(is_well_shaped(codes, gradient.size()));
+  if (codes.hidden == 0) return {};
+  const UnitsOn units(codes);
+  Bytes packed(codes.examples + gradient.size() * sizeof(std::int32_t));
+  BitWriter writer(packed.data() + codes.examples);
+  std::vector<std::uint32_t> entries(codes.hidden);
+  for (std::size_t i = 0; i < codes.examples; ++i) {
+    std::size_t count = 0;
+    std::uint32_t bits = 0;
+    units.for_each(i, [&](std::size_t unit) {
+      const std::uint32_t folded = fold_sign(gradient[unit]);
+      entries[count++] = folded;
+      bits |= folded;
+    });
+    const auto width = static_cast<unsigned>(std::bit_width(bits));
+    GLEANER_CHECK(width <= kWidthMax);
+    packed[i] = static_cast<std::uint8_t>(width);
+    if (width == 0) continue;
+    for (std::size_t k = 0; k < count; ++k) writer.put(entries[k], width);
+  }
+  packed.resize(static_cast<std::size_t>(writer.finish() - packed.data()));
+  return packed;
+}
+
+std::vector<std::uint32_t> count_units_on(const QuantizedActivations& codes) {
+  return UnitsOn(codes).counts();
+}
+
+Result<void> check_gradient_size(std::span<const std::uint32_t> units_on, ByteView packed) {
+  if (packed.size() < units_on.size()) return broken_gradient("cut off in the widths");
+  std::size_t bits = 0;
+  for (std::size_t i = 0; i < units_on.size(); ++i) {
+    if (packed[i] > kWidthMax) {
+      return broken_gradient(
+          fmt::format("width {} of example {}, at most {}", packed[i], i, kWidthMax));
+    }
+    bits += std::size_t{units_on[i]} * packed[i];
+  }
+  if (packed.size() - units_on.size() != (bits + 7) / 8) {
+    return broken_gradient(fmt::format("{} bytes of entries, expected {}",
+                                       packed.size() - units_on.size(), (bits + 7) / 8));
+  }
+  return {};
+}
+
+Result<void> add_gradient(const QuantizedActivations& codes, ByteView packed,
+                          std::span<std::int32_t> sum) {
+  GLEANER_CHECK(is_well_shaped(codes, sum.size()));
+  const UnitsOn units(codes);
+  if (auto checked = check_gradient_size(units.counts(), packed); !checked) return checked;
+  Result<void> encoding;
+  BitReader reader(packed.subspan(codes.examples));
+  for (std::size_t i = 0; i < codes.examples; ++i) {
+    const unsigned width = packed[i];
+    if (width == 0) continue;
+    const std::uint64_t mask = (std::uint64_t{1} << width) - 1;
+    std::uint32_t bits = 0;
+    units.for_each(i, [&](std::size_t unit) {
+      const std::uint32_t folded = reader.get(width, mask);
+      bits |= folded;
+      sum[unit] = add(sum[unit], unfold_sign(folded));
+    });
+    if (static_cast<unsigned>(std::bit_width(bits)) != width && encoding.ok()) {
+      encoding = broken_gradient(fmt::format("width {} of example {}, but {} bits suffice", width,
+                                             i, std::bit_width(bits)));
+    }
+  }
+  if (!reader.padding_is_zero() && encoding.ok()) {
+    encoding = broken_gradient("the last byte's padding is not zero");
+  }
+  return encoding;
+}
+
+}  // namespace gleaner

@@ -1,0 +1,58 @@
+// The hidden layer's output for a batch, as it crosses the network: 8-bit codes from -127 to 127
+// in two's complement, with one scale per example. A unit with code zero (dropped, rectified or
+// tiny) takes no part in the forward pass and gets no gradient, so it is left out on the wire where
+// that is shorter (a mask bit per unit, then the codes that are not zero).
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "common/bytes.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+// Where there is no hidden layer, H is 0, and all that is left is the number of examples.
+struct QuantizedActivations {
+  std::uint32_t examples = 0;
+  std::uint32_t hidden = 0;         // H, a multiple of 16
+  std::vector<float> scales;        // examples, none where H is 0; h = scale * code; finite, >= 0
+  std::vector<std::uint8_t> codes;  // examples x hidden; never 128, which would be -128
+  friend bool operator==(const QuantizedActivations&, const QuantizedActivations&) = default;
+};
+
+// Mean over the examples of the length (Euclidean norm) of their h; 0 of none. The same bits
+// everywhere.
+double mean_length(const QuantizedActivations& codes);
+
+// examples <= kBatchExamplesMax, hidden <= kHiddenMax.
+Bytes pack(const QuantizedActivations& codes);
+// Refuses anything `pack` cannot have written, also trailing bytes. The format is in README.md.
+Result<QuantizedActivations> unpack_quantized(ByteView packed);
+
+// The gradient with respect to a batch's activations as integers modulo 2^26, in multiples of
+// 2^gradient_step_log2. Integers modulo 2^26 have the same sum in any order and grouping, also
+// where a sum leaves the range. On the wire: for each example the width its largest entry needs,
+// then its entries at that width, only for the units whose code is not zero.
+
+inline constexpr int kGradientBits = 26;
+
+// `gradient` is codes.examples x codes.hidden, from -2^25 to 2^25 - 1; entries of suppressed units
+// are not read.
+Bytes pack_gradient(const QuantizedActivations& codes, std::span<const std::int32_t> gradient);
+
+// How many units of each example are on, from which a packed gradient's size follows.
+std::vector<std::uint32_t> count_units_on(const QuantizedActivations& codes);
+
+// Whether a packed gradient has a size that pack_gradient can have given it for such a batch; then
+// add_gradient adds all of it. Costs next to nothing.
+Result<void> check_gradient_size(std::span<const std::uint32_t> units_on, ByteView packed);
+
+// Adds the packed gradient to `sum` (codes.examples x codes.hidden). Refuses what pack_gradient
+// cannot have written. A gradient of a wrong size adds nothing; numbers that pack_gradient would
+// have written in another form are refused after they have been added.
+Result<void> add_gradient(const QuantizedActivations& codes, ByteView packed,
+                          std::span<std::int32_t> sum);
+
+}  // namespace gleaner

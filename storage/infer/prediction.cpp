@@ -1,0 +1,127 @@
+#include "storage/infer/prediction.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <string_view>
+#include <system_error>
+
+#include "common/limits.hpp"
+#include "common/train/kernels.hpp"
+
+namespace gleaner {
+
+std::vector<float> probabilities_of(std::span<const ScoredLabel> scored) {
+  // Whole vectors of lanes, as the kernels want them.
+  const std::size_t padded = (scored.size() + kLanes - 1) / kLanes * kLanes;
+  std::vector<float> logits(padded);
+  std::vector<float> probabilities(padded);
+  std::vector<float> losses(padded);
+  for (std::size_t i = 0; i < scored.size(); ++i) {
+    if (std::isfinite(scored[i].logit)) logits[i] = scored[i].logit;
+  }
+  default_kernels().logistic(logits.data(), probabilities.data(), losses.data(), padded);
+  probabilities.resize(scored.size());
+  return probabilities;
+}
+
+namespace {
+
+constexpr std::size_t kFeaturesInJson = 20;
+
+using Json = nlohmann::ordered_json;
+
+Json name_or_null(const NameTable& names, std::uint64_t id) {
+  const std::string_view name = names.name(id);
+  return name.empty() ? Json(nullptr) : Json(std::string(name));
+}
+
+Json why_json(const std::vector<Contribution>& why, const PredictNames& names) {
+  Json json = Json::array();
+  for (const Contribution& part : why) {
+    json.push_back({{"feature", part.feature},
+                    {"name", name_or_null(names.features, part.feature)},
+                    {"value", shortest_decimal(part.value)}});
+  }
+  return json;
+}
+
+}  // namespace
+
+double shortest_decimal(float value) {
+  const std::string text = fmt::format("{}", value);
+  double result = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), result);
+  return error == std::errc() ? result : double{value};
+}
+
+std::vector<PredictedLabel> predicted_labels(std::span<const ScoredLabel> best,
+                                             std::span<const std::uint32_t> labels) {
+  const std::vector<float> probabilities = probabilities_of(best);
+  std::vector<PredictedLabel> predicted;
+  for (std::size_t i = 0; i < best.size() && std::isfinite(best[i].logit); ++i) {
+    predicted.push_back({best[i].label, best[i].logit, probabilities[i],
+                         std::ranges::binary_search(labels, best[i].label)});
+  }
+  return predicted;
+}
+
+std::vector<std::uint32_t> missed_labels(const Prediction& prediction) {
+  std::vector<std::uint32_t> missed;
+  for (const std::uint32_t label : prediction.point.labels) {
+    const bool is_predicted =
+        std::any_of(prediction.predicted.begin(), prediction.predicted.end(),
+                    [label](const PredictedLabel& predicted) { return predicted.label == label; });
+    if (!is_predicted) missed.push_back(label);
+  }
+  return missed;
+}
+
+std::vector<std::size_t> strongest_features(const Point& point, std::size_t count) {
+  std::vector<std::size_t> order(point.features.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  const auto kept = static_cast<std::ptrdiff_t>(std::min(count, order.size()));
+  std::partial_sort(order.begin(), order.begin() + kept, order.end(),
+                    [&point](std::size_t a, std::size_t b) {
+                      const float left = std::abs(point.values[a]);
+                      const float right = std::abs(point.values[b]);
+                      return left != right ? left > right : a < b;
+                    });
+  order.resize(static_cast<std::size_t>(kept));
+  return order;
+}
+
+std::string prediction_json(const Prediction& prediction, const PredictNames& names) {
+  Json json;
+  json["point"] = prediction.index;
+  json["name"] = name_or_null(names.points, prediction.index);
+  if (!prediction.name.empty()) json["name"] = prediction.name;
+  json["features"] = Json::array();
+  for (const std::size_t at : strongest_features(prediction.point, kFeaturesInJson)) {
+    const std::uint32_t feature = prediction.point.features[at];
+    json["features"].push_back({{"feature", feature},
+                                {"name", name_or_null(names.features, feature)},
+                                {"value", shortest_decimal(prediction.point.values[at])}});
+  }
+  json["predicted"] = Json::array();
+  for (const PredictedLabel& predicted : prediction.predicted) {
+    json["predicted"].push_back({{"label", predicted.label},
+                                 {"name", name_or_null(names.labels, predicted.label)},
+                                 {"logit", shortest_decimal(predicted.logit)},
+                                 {"probability", shortest_decimal(predicted.probability)},
+                                 {"is_true", predicted.is_true}});
+    if (!predicted.why.empty()) json["predicted"].back()["why"] = why_json(predicted.why, names);
+  }
+  json["missed"] = Json::array();
+  for (const std::uint32_t label : missed_labels(prediction)) {
+    json["missed"].push_back({{"label", label}, {"name", name_or_null(names.labels, label)}});
+  }
+  // Names come from files and need not be UTF-8.
+  return json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace gleaner

@@ -1,0 +1,77 @@
+// The labels that score best among those that the run's hash tables propose: a fraction of the work
+// of scoring every neuron, for some of its recall.
+//
+// A query's buckets, one a table over the whole layer, propose neurons; those proposed by the most
+// tables are scored, and always those of the labels most frequent in training: their long rows and
+// high biases win often without pointing the query's way, which is all that hashing sees. Scores
+// are exact, so a logit that is returned is the model's to the bit. One thread at a time; queries
+// run on the pool.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "common/result.hpp"
+#include "common/train/aligned_vector.hpp"
+#include "common/train/hash_table.hpp"
+#include "common/train/kernels.hpp"
+#include "common/train/sim_hash.hpp"
+#include "schema/quantized_batch.hpp"
+#include "storage/infer/stored_model.hpp"
+
+namespace gleaner {
+
+class TableSearch {
+ public:
+  static constexpr std::uint32_t kCandidatesUsual = 512;
+
+  // Reads all output rows of `model`'s store into memory. At most `candidates` of the proposed are
+  // scored, and as many frequent ones. kInvalidArgument when the run has no tables.
+  static Result<std::unique_ptr<TableSearch>> open(StoredModel& model, std::uint32_t candidates);
+
+  // codes.examples x model.entries(top_k), as StoredModel::top orders them. Where fewer are scored,
+  // the rest are label 0 with a logit of minus infinity.
+  std::vector<ScoredLabel> top(const QuantizedActivations& codes, std::uint32_t top_k);
+
+ private:
+  TableSearch(StoredModel& model, std::uint32_t candidates);
+
+  // Working memory of one thread.
+  struct Scratch {
+    HashScratch hash;
+    std::vector<std::uint32_t> codes;
+    AlignedVector<float> hidden;
+    std::vector<std::uint16_t> counts;    // neurons: tables that propose it
+    std::vector<std::uint32_t> proposed;  // those with a count, in the order they came up
+    std::vector<std::uint32_t> by_count;  // how many neurons have each count
+    std::vector<ScoredLabel> scored;
+  };
+
+  Result<void> load();
+  void choose_frequent();
+  // Neurons that the query's buckets propose, counted.
+  void propose(std::span<const std::uint8_t> hidden, Scratch& scratch) const;
+  // Leaves at most candidates_ of the proposed: those that the most tables propose.
+  void select(Scratch& scratch) const;
+  void score(std::span<const std::uint32_t> neurons, Scratch& scratch) const;
+  void search(const QuantizedActivations& codes, std::size_t example, std::span<ScoredLabel> best,
+              Scratch& scratch) const;
+
+  StoredModel& model_;
+  const Kernels& kernels_;
+  const ModelConfig config_;
+  const ShardMap map_;
+  const std::uint32_t candidates_;
+  const SimHash sim_hash_;
+  AlignedVector<float> weights_;  // neurons x H
+  std::vector<float> biases_;
+  ShardCodes codes_;  // of all neurons
+  HashTables tables_;
+  std::vector<std::uint32_t> frequent_;    // neurons that are always scored, ascending
+  std::vector<std::uint8_t> is_frequent_;  // neurons
+  std::vector<Scratch> scratch_;           // one a worker
+};
+
+}  // namespace gleaner

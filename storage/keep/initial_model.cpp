@@ -1,0 +1,356 @@
+#include "storage/keep/initial_model.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <span>
+#include <type_traits>
+#include <utility>
+
+#include "common/data/packed_format.hpp"
+#include "common/limits.hpp"
+#include "common/model/row_checks.hpp"
+#include "common/model/shard_map.hpp"
+
+namespace gleaner {
+namespace {
+
+class WideRowMaker {
+ public:
+  WideRowMaker(const ModelConfig& config, WideRowOf row_of)
+      : features_(config.features), map_(config), row_of_(std::move(row_of)) {}
+
+  Result<ShardRows> operator()(ShardId shard, std::uint32_t begin, std::uint32_t end) {
+    if (made_ != shard) {
+      if (auto made = make_rows(shard); !made) return made.error();
+      made_ = shard;
+    }
+    const auto some = [&](const auto& list) {
+      using List = std::remove_cvref_t<decltype(list)>;
+      const std::size_t width = rows_.rows.empty() ? 0 : list.size() / rows_.rows.size();
+      const std::size_t last = std::min<std::size_t>(end, rows_.rows.size());
+      if (begin >= last) return List();
+      return List(list.begin() + static_cast<std::ptrdiff_t>(begin * width),
+                  list.begin() + static_cast<std::ptrdiff_t>(last * width));
+    };
+    return ShardRows{
+        some(rows_.rows), some(rows_.values), some(rows_.states), some(rows_.codes), {}};
+  }
+
+ private:
+  Result<void> make_rows(ShardId shard) {
+    made_ = ShardId{~0U};
+    rows_ = {};
+    const NeuronRange neurons = map_.neurons(shard);
+    for (std::uint32_t neuron = neurons.begin; neuron < neurons.end; ++neuron) {
+      row_.clear();
+      if (auto made = row_of_(map_.label_of_neuron(neuron), row_); !made) return made;
+      append(neuron - neurons.begin);
+    }
+    return {};
+  }
+
+  void append(std::uint32_t neuron) {
+    // One row at least, since the first has the bias.
+    for (std::size_t begin = 0; begin == 0 || begin < row_.features.size(); begin += kWideWeights) {
+      rows_.rows.push_back(static_cast<std::uint32_t>(rows_.rows.size()));
+      rows_.states.push_back(begin == 0 ? row_.own : 0.0F);
+      rows_.codes.push_back(neuron);
+      for (std::size_t i = begin; i < begin + kWideWeights; ++i) {
+        const bool is_there = i < row_.features.size();
+        rows_.codes.push_back(is_there ? row_.features[i] : features_);
+        rows_.values.push_back(is_there ? row_.weights[i] : 0.0F);
+      }
+      rows_.values.push_back(begin == 0 ? row_.bias : 0.0F);
+    }
+  }
+
+  std::uint32_t features_;
+  ShardMap map_;
+  WideRowOf row_of_;
+  WideRow row_;
+  ShardId made_{~0U};  // the shard whose rows are in rows_
+  ShardRows rows_;
+};
+
+}  // namespace
+
+void WideRow::clear() {
+  features.clear();
+  weights.clear();
+  bias = 0;
+  own = 0;
+}
+
+void WideRow::add(std::uint32_t feature, float weight) {
+  features.push_back(feature);
+  weights.push_back(weight);
+}
+
+Result<std::uint32_t> wide_rows_max(const ModelConfig& config, const WideRowOf& row_of) {
+  const ShardMap map(config);
+  std::vector<std::uint64_t> rows(config.output_shards);
+  WideRow row;
+  for (std::uint32_t label = 0; label < config.labels; ++label) {
+    row.clear();
+    if (auto made = row_of(label, row); !made) return made.error();
+    const std::uint64_t own = (row.features.size() + kWideWeights - 1) / kWideWeights;
+    rows[raw(map.shard_of_neuron(map.neuron_of_label(label)))] += std::max<std::uint64_t>(own, 1);
+  }
+  return static_cast<std::uint32_t>(
+      std::min<std::uint64_t>(*std::ranges::max_element(rows), kWideRowsMax + 1));
+}
+
+InitialRows wide_initial_rows(const ModelConfig& config, WideRowOf row_of) {
+  return WideRowMaker(config, std::move(row_of));
+}
+
+namespace {
+
+constexpr std::uint64_t kEntriesMax = ~std::uint32_t{0};
+
+}  // namespace
+
+InitialModel::InitialModel(std::unique_ptr<TensorFile> file) : file_(std::move(file)) {}
+
+Result<std::unique_ptr<InitialModel>> InitialModel::open(const std::string& path) {
+  auto file = TensorFile::open(path);
+  if (!file) return file.error();
+  std::unique_ptr<InitialModel> model(new InitialModel(std::move(*file)));
+  if (auto read = model->read(); !read) return read.error();
+  return model;
+}
+
+Result<void> InitialModel::read() {
+  // Its rows are then not those of labels 0, 1, 2, ...
+  if (file_->has("output.labels")) {
+    return file_->refuse("labels are left out of it: export the model without --prune");
+  }
+  auto read = file_->has("wide.offsets") ? read_wide() : read_layers();
+  if (!read) return read;
+  if (auto counts = read_label_counts(); !counts) return counts;
+  take_fingerprint();
+  return {};
+}
+
+Result<void> InitialModel::read_layers() {
+  struct Wanted {
+    const char* name;
+    Tensor* tensor;
+    std::size_t dimensions;
+  };
+
+  const std::array<Wanted, 4> all = {{{"input.weight", &input_weight_, 2},
+                                      {"input.bias", &input_bias_, 1},
+                                      {"output.weight", &output_weight_, 2},
+                                      {"output.bias", &output_bias_, 1}}};
+  for (const Wanted& wanted : all) {
+    auto tensor = file_->tensor(wanted.name, "F32", wanted.dimensions, kFeaturesMax);
+    if (!tensor) return tensor.error();
+    *wanted.tensor = std::move(*tensor);
+  }
+  const std::uint64_t hidden = input_weight_.shape[1];
+  if (output_weight_.shape[1] != hidden || input_bias_.shape[0] != hidden ||
+      output_bias_.shape[0] != output_weight_.shape[0] || hidden > kHiddenMax ||
+      output_weight_.shape[0] > kLabelsMax) {
+    return file_->refuse("the shapes of its tensors do not make a model");
+  }
+  features_ = static_cast<std::uint32_t>(input_weight_.shape[0]);
+  hidden_ = static_cast<std::uint32_t>(hidden);
+  labels_ = static_cast<std::uint32_t>(output_weight_.shape[0]);
+  return {};
+}
+
+Result<void> InitialModel::read_wide() {
+  struct Wanted {
+    const char* name;
+    const char* type;
+    Tensor* tensor;
+    std::uint64_t extent_max;
+  };
+
+  const std::array<Wanted, 5> all = {
+      {{"wide.offsets", "U32", &wide_offsets_, std::uint64_t{kLabelsMax} + 1},
+       {"wide.features", "U32", &wide_features_, kEntriesMax},
+       {"wide.weights", "F32", &wide_weights_, kEntriesMax},
+       {"wide.own", "F32", &wide_own_, kLabelsMax},
+       {"output.bias", "F32", &output_bias_, kLabelsMax}}};
+  for (const Wanted& wanted : all) {
+    auto tensor = file_->tensor(wanted.name, wanted.type, 1, wanted.extent_max);
+    if (!tensor) return tensor.error();
+    *wanted.tensor = std::move(*tensor);
+  }
+  if (wide_offsets_.count() != output_bias_.count() + 1 ||
+      wide_own_.count() != output_bias_.count() ||
+      wide_features_.count() != wide_weights_.count()) {
+    return file_->refuse("the shapes of its tensors do not make a model");
+  }
+  labels_ = static_cast<std::uint32_t>(output_bias_.count());
+  return check_offsets();
+}
+
+// Rows follow each other and together are all entries; their features ascend.
+Result<void> InitialModel::check_offsets() {
+  const auto offset = [this](std::uint32_t label) {
+    return wide_offsets_.at<std::uint32_t>(label);
+  };
+  if (offset(0) != 0 || offset(labels_) != wide_features_.count()) {
+    return file_->refuse("wide.offsets do not begin at 0 and end with the last entry");
+  }
+  for (std::uint32_t label = 0; label < labels_; ++label) {
+    if (offset(label) > offset(label + 1) || offset(label + 1) > wide_features_.count()) {
+      return file_->refuse(fmt::format("wide.offsets do not ascend at label {}", label));
+    }
+    std::uint32_t least = 0;
+    for (std::uint64_t i = offset(label); i < offset(label + 1); ++i) {
+      const auto feature = wide_features_.at<std::uint32_t>(i);
+      if (feature < least || feature >= kFeaturesMax) {
+        return file_->refuse(
+            fmt::format("wide.features of label {} do not ascend, or are too large", label));
+      }
+      least = feature + 1;
+    }
+    features_ = std::max(features_, least);
+  }
+  return {};
+}
+
+Result<void> InitialModel::read_label_counts() {
+  if (!file_->has("label_counts")) return {};
+  const auto counts = file_->tensor("label_counts", "U32", 1, kLabelsMax);
+  if (!counts || counts->count() != labels_) {
+    return file_->refuse("label_counts is not a number of type U32 a label");
+  }
+  label_counts_.resize(labels_);
+  std::memcpy(label_counts_.data(), counts->data, counts->bytes());
+  return {};
+}
+
+HiddenUnits InitialModel::hidden_units() const {
+  const auto kind = metadata().find("model.hidden_units");
+  const bool is_linear = kind != metadata().end() && kind->second == "linear";
+  return is_linear ? HiddenUnits::kLinear : HiddenUnits::kRelu;
+}
+
+std::uint64_t InitialModel::parameters() const {
+  return input_weight_.count() + input_bias_.count() + output_weight_.count() +
+         output_bias_.count() + wide_weights_.count();
+}
+
+void InitialModel::take_fingerprint() {
+  ChecksumStream stream;
+  const std::array<std::uint32_t, 3> shape = {features_, hidden_, labels_};
+  stream.add(shape.data(), sizeof(shape));
+  for (const Tensor* tensor : {&input_weight_, &input_bias_, &output_weight_, &output_bias_,
+                               &wide_offsets_, &wide_features_, &wide_weights_, &wide_own_}) {
+    if (tensor->data != nullptr) stream.add(tensor->data, tensor->bytes());
+  }
+  fingerprint_ = std::max<std::uint64_t>(1, stream.value());
+}
+
+Result<void> InitialModel::check_fits(const ModelConfig& model) const {
+  const auto refuse = [&](const std::string& what) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("{}: {}", file_->path(), what)};
+  };
+  if (model.hidden != hidden_) {
+    return refuse(fmt::format("it has {} hidden units and the run {}: give --hidden {}", hidden_,
+                              model.hidden, hidden_));
+  }
+  if (hidden_ != 0 && model.hidden_units != hidden_units()) {
+    const char* const kind = hidden_units() == HiddenUnits::kLinear ? "linear" : "relu";
+    return refuse(
+        fmt::format("its hidden units are {}, and those of the run are not: give "
+                    "--hidden-units {}",
+                    kind, kind));
+  }
+  if (model.features < features_ || model.labels < labels_) {
+    return refuse(
+        fmt::format("it has {} features and {} labels, more than the {} and {} of the "
+                    "training file",
+                    features_, labels_, model.features, model.labels));
+  }
+  return {};
+}
+
+Result<void> InitialModel::read_wide_row(std::uint32_t label, WideRow& row) const {
+  const auto begin = wide_offsets_.at<std::uint32_t>(label);
+  const auto end = wide_offsets_.at<std::uint32_t>(label + 1);
+  for (std::uint64_t i = begin; i < end; ++i) {
+    row.add(wide_features_.at<std::uint32_t>(i), wide_weights_.at<float>(i));
+  }
+  row.bias = output_bias_.at<float>(label);
+  row.own = wide_own_.at<float>(label);
+  if (are_sound_weights(row.weights) && are_sound_weights({&row.bias, 1}) &&
+      is_sound_state(row.own)) {
+    return {};
+  }
+  return file_->refuse(
+      fmt::format("the wide row of label {} has a value that training cannot have", label));
+}
+
+class InitialModel::RowMaker {
+ public:
+  RowMaker(const InitialModel& file, const ModelConfig& config)
+      : file_(file), config_(config), map_(config) {}
+
+  Result<ShardRows> operator()(ShardId shard, std::uint32_t begin, std::uint32_t end) const;
+
+ private:
+  // A row's values; false when the file does not have it.
+  [[nodiscard]] bool read(ShardId shard, std::uint32_t row, std::span<float> values) const;
+
+  const InitialModel& file_;
+  ModelConfig config_;
+  ShardMap map_;
+};
+
+bool InitialModel::RowMaker::read(ShardId shard, std::uint32_t row, std::span<float> values) const {
+  const NeuronRange neurons = map_.neurons(shard);
+  const std::size_t row_bytes = std::size_t{file_.hidden_} * sizeof(float);
+  if (map_.is_output(shard)) {
+    const std::size_t label = map_.label_of_neuron(neurons.begin + row);
+    if (label >= file_.labels_) return false;
+    std::memcpy(values.data(), file_.output_weight_.data + label * row_bytes, row_bytes);
+    std::memcpy(&values.back(), file_.output_bias_.data + label * sizeof(float), sizeof(float));
+    return true;
+  }
+  const bool is_bias = row == config_.features;
+  if (!is_bias && row >= file_.features_) return false;
+  const std::uint8_t* const from =
+      is_bias ? file_.input_bias_.data : file_.input_weight_.data + row * row_bytes;
+  std::memcpy(values.data(), from + neurons.begin * sizeof(float), values.size_bytes());
+  return true;
+}
+
+Result<ShardRows> InitialModel::RowMaker::operator()(ShardId shard, std::uint32_t begin,
+                                                     std::uint32_t end) const {
+  const std::size_t width = map_.row_width(shard);
+  std::vector<float> values(width);
+  ShardRows rows;
+  for (std::uint32_t row = begin; row < end; ++row) {
+    if (!read(shard, row, values)) continue;
+    if (!are_sound_weights(values)) {
+      const bool is_output = map_.is_output(shard);
+      return file_.file_->refuse(
+          fmt::format("row {} of {} has a value that training cannot have",
+                      is_output ? map_.label_of_neuron(map_.neurons(shard).begin + row) : row,
+                      is_output ? "output.weight" : "input.weight"));
+    }
+    rows.rows.push_back(row);
+    rows.values.insert(rows.values.end(), values.begin(), values.end());
+    rows.states.push_back(0.0F);
+  }
+  return rows;
+}
+
+InitialRows InitialModel::rows(const ModelConfig& model) const {
+  if (hidden_ == 0) {
+    return wide_initial_rows(
+        model, [this](std::uint32_t label, WideRow& row) { return read_wide_row(label, row); });
+  }
+  return RowMaker(*this, model);
+}
+
+}  // namespace gleaner

@@ -1,0 +1,110 @@
+// A model that a run begins with: a safetensors file as `gleaner export` writes it, with a hidden
+// layer or with wide rows. Labels and features that the file does not have begin as in any run. The
+// file is mapped; any one thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/model/model_config.hpp"
+#include "common/model/shard_map.hpp"
+#include "common/result.hpp"
+#include "storage/keep/model_file.hpp"
+#include "storage/run_store.hpp"
+
+namespace gleaner {
+
+// Wide rows on their way into a store: each label's row is cut into stored rows of kWideWeights,
+// shard by shard. Whoever knows the labels' rows says them one at a time. One thread.
+
+// A label's row: its features, ascending, and their weights.
+struct WideRow {
+  std::vector<std::uint32_t> features;
+  std::vector<float> weights;  // parallel to features
+  float bias = 0;
+  // An example's own part of a weight, divided by the square of its feature.
+  float own = 0;
+
+  void clear();
+  void add(std::uint32_t feature, float weight);
+};
+
+// Fills in the row of a label, which it finds empty. Errors name file and label.
+using WideRowOf = std::function<Result<void>(std::uint32_t label, WideRow& row)>;
+
+// ModelConfig::wide_rows: the stored rows of the shard that has most. Values above kWideRowsMax
+// come back as kWideRowsMax + 1.
+Result<std::uint32_t> wide_rows_max(const ModelConfig& config, const WideRowOf& row_of);
+
+// The rows that a new run begins with, made a shard at a time.
+InitialRows wide_initial_rows(const ModelConfig& config, WideRowOf row_of);
+
+class InitialModel {
+ public:
+  // Errors name the file and the tensor. kInvalidData for a file that is no such model.
+  static Result<std::unique_ptr<InitialModel>> open(const std::string& path);
+
+  // With wide rows: up to the last that a label has.
+  [[nodiscard]] std::uint32_t features() const { return features_; }
+
+  // 0: it has wide rows.
+  [[nodiscard]] std::uint32_t hidden() const { return hidden_; }
+
+  // As the file's metadata have it; rectified where they do not say.
+  [[nodiscard]] HiddenUnits hidden_units() const;
+
+  [[nodiscard]] std::uint32_t labels() const { return labels_; }
+
+  [[nodiscard]] std::uint64_t parameters() const;
+
+  [[nodiscard]] const std::map<std::string, std::string>& metadata() const {
+    return file_->metadata();
+  }
+
+  // Training points of each label, as the file has them; empty when it does not.
+  [[nodiscard]] const std::vector<std::uint32_t>& label_counts() const { return label_counts_; }
+
+  // A fingerprint of shapes and numbers, whatever else the file says; never 0.
+  [[nodiscard]] std::uint64_t fingerprint() const { return fingerprint_; }
+
+  // Refuses a configuration that has another number or kind of hidden units, or fewer features or
+  // labels.
+  [[nodiscard]] Result<void> check_fits(const ModelConfig& model) const;
+
+  // The rows as the run's shards have them. Requires check_fits(model), and for wide rows that the
+  // run has no more labels than the file; this outlives it.
+  [[nodiscard]] InitialRows rows(const ModelConfig& model) const;
+
+  // Fills in the wide row of a label of the file. Requires hidden() == 0.
+  Result<void> read_wide_row(std::uint32_t label, WideRow& row) const;
+
+ private:
+  class RowMaker;
+  using Tensor = TensorFile::Tensor;
+  explicit InitialModel(std::unique_ptr<TensorFile> file);
+  Result<void> read();
+  Result<void> read_layers();
+  Result<void> read_wide();
+  Result<void> check_offsets();
+  Result<void> read_label_counts();
+  void take_fingerprint();
+
+  std::unique_ptr<TensorFile> file_;
+  std::uint32_t features_ = 0, hidden_ = 0, labels_ = 0;
+  std::uint64_t fingerprint_ = 0;
+  std::vector<std::uint32_t> label_counts_;
+  Tensor input_weight_;   // features x hidden
+  Tensor input_bias_;     // hidden
+  Tensor output_weight_;  // labels x hidden
+  Tensor output_bias_;    // labels
+  Tensor wide_offsets_;   // labels + 1: label l has the entries from [l] up to [l + 1]
+  Tensor wide_features_;  // entries, ascending within a label
+  Tensor wide_weights_;   // entries
+  Tensor wide_own_;       // labels
+};
+
+}  // namespace gleaner

@@ -1,0 +1,419 @@
+#include "tools/keep/verify_deep.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <limits>
+#include <memory>
+#include <optional>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "common/console/terminal.hpp"
+#include "common/counter_random.hpp"
+#include "common/data/open_or_pack.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/time.hpp"
+#include "master/shell/worker.hpp"
+#include "schema/quantized_batch.hpp"
+#include "storage/engine/memory_store.hpp"
+#include "storage/engine/rocks_store.hpp"
+#include "storage/keep/kept_checkpoints.hpp"
+#include "storage/keep/wide_start.hpp"
+#include "storage/run_store.hpp"
+#include "tools/cli/console.hpp"
+#include "tools/cli/scratch_folder.hpp"
+#include "tools/cli/store_access.hpp"
+#include "volunteer/executor.hpp"
+
+namespace gleaner {
+namespace {
+
+class Retraining {
+ public:
+  Retraining(RunStore& run, const PackedDataset& train, const std::vector<BatchIndex>& rate_cuts,
+             ThreadPool& pool)
+      : run_(run),
+        model_(run.identity().model),
+        plan_(model_, rate_cuts),
+        schedule_(plan_, run.checkpoint()),
+        map_(model_),
+        worker_(model_, train, nullptr, count_labels(train), pool, /*lends_input=*/false),
+        volunteer_(pool, std::numeric_limits<std::uint64_t>::max()) {}
+
+  Result<void> load();
+  // Makes those cuts that the run does not have before `round`.
+  Result<void> cut_rates(const std::vector<BatchIndex>& rate_cuts, RoundIndex round);
+  Result<void> train_round(RoundIndex round, const std::function<void()>& on_batch);
+
+ private:
+  Result<void> load_shard(ShardId shard);
+  // Gives the volunteer a message, and the examples that it asks for; returns its other replies.
+  Result<std::vector<Message>> tell(Message message);
+  Result<void> forward(BatchIndex batch);
+  // The output shards' part of the oldest batch under way, then the input layer's.
+  Result<void> backward(BatchIndex batch);
+  Result<void> commit(RoundIndex round);
+
+  RunStore& run_;
+  const ModelConfig model_;
+  const RunPlan plan_;
+  Schedule schedule_;
+  const ShardMap map_;
+  Worker worker_;
+  // It holds all output shards.
+  volunteer::Executor volunteer_;
+  std::vector<LeaseRef> leases_;
+  std::deque<ForwardDone> under_way_;
+};
+
+Result<std::vector<Message>> Retraining::tell(Message message) {
+  std::vector<Message> answers;
+  std::deque<Message> messages;
+  messages.push_back(std::move(message));
+  for (; !messages.empty(); messages.pop_front()) {
+    auto replies = volunteer_.execute(volunteer::Work(std::move(messages.front())));
+    if (!replies) return replies.error();
+    for (Message& reply : *replies) {
+      auto* const request = std::get_if<PointsRequest>(&reply);
+      if (request == nullptr) {
+        answers.push_back(std::move(reply));
+        continue;
+      }
+      Event read = worker_.run(ReadPointsTask{SessionId{}, std::move(*request)});
+      auto& parts = std::get<PointsRead>(read).parts;
+      if (!parts) return parts.error();
+      for (Points& part : *parts) messages.emplace_back(std::move(part));
+    }
+  }
+  return answers;
+}
+
+Result<void> Retraining::load_shard(ShardId shard) {
+  const std::uint32_t rows = map_.row_count(shard);
+  LeaseGrant grant;
+  grant.lease = {shard, LeaseEpoch{1}};
+  grant.base_round = run_.checkpoint();
+  grant.next_batch = plan_.round_begin(grant.base_round);
+  grant.chunks = grant.base_chunks = (rows + RunStore::kRowsPerRead - 1) / RunStore::kRowsPerRead;
+  grant.label_counts = run_.label_counts(shard);
+  if (auto begun = tell(grant); !begun) return begun.error();
+  leases_.push_back(grant.lease);
+  return run_.visit_rows(shard, [&](std::uint32_t begin, ShardRows stored) -> Result<void> {
+    auto added = tell(ShardChunk{grant.lease, begin / RunStore::kRowsPerRead, std::move(stored)});
+    if (!added) return added.error();
+    return {};
+  });
+}
+
+Result<void> Retraining::load() {
+  if (auto loaded = worker_.load(run_); !loaded) return loaded;
+  auto begun = volunteer_.execute(volunteer::Reset{model_, std::nullopt, 0});
+  if (!begun) return begun.error();
+  for (std::uint32_t s = 0; s < map_.output_shards(); ++s) {
+    if (auto loaded = load_shard(ShardId{s}); !loaded) return loaded;
+  }
+  return {};
+}
+
+Result<void> Retraining::cut_rates(const std::vector<BatchIndex>& rate_cuts, RoundIndex round) {
+  while (run_.rate_cuts().size() < rate_cuts.size() &&
+         rate_cuts[run_.rate_cuts().size()] <= plan_.round_begin(round)) {
+    if (auto cut = run_.cut_rates(); !cut) return cut;
+  }
+  return {};
+}
+
+Result<void> Retraining::forward(BatchIndex batch) {
+  Event done = worker_.run(ForwardTask{batch});
+  if (const auto* failed = std::get_if<TaskFailed>(&done)) return failed->error;
+  under_way_.push_back(std::get<ForwardDone>(std::move(done)));
+  return {};
+}
+
+Result<void> Retraining::backward(BatchIndex batch) {
+  ForwardDone done = std::move(under_way_.front());
+  under_way_.pop_front();
+  TrainUnit unit;
+  unit.unit = UnitId{batch + 1};
+  unit.leases = leases_;
+  unit.batches.push_back(
+      {batch, done.packed, std::move(done.positives), plan_.rates(batch).output});
+  const auto answers = tell(std::move(unit));
+  if (!answers) return answers.error();
+  auto gradient = std::make_shared<std::vector<std::int32_t>>(done.codes->codes.size());
+  for (const Message& answer : *answers) {
+    if (const auto* c = std::get_if<ShardCommit>(&answer)) {
+      auto staged = run_.stage(c->round, c->lease.shard, c->part, c->parts, c->update);
+      if (!staged) return staged;
+    } else if (const auto* result = std::get_if<UnitResult>(&answer)) {
+      const Bytes& packed = result->batches.at(0).gradient;
+      if (packed.empty()) continue;
+      if (auto added = add_gradient(*done.codes, packed, *gradient); !added) return added;
+    }
+  }
+  const Event updated =
+      worker_.run(BackwardTask{batch, plan_.rates(batch).input, done.codes, std::move(gradient)});
+  if (const auto* failed = std::get_if<TaskFailed>(&updated)) return failed->error;
+  return {};
+}
+
+Result<void> Retraining::commit(RoundIndex round) {
+  Event committed = worker_.run(CommitInputTask{round});
+  if (const auto* failed = std::get_if<TaskFailed>(&committed)) return failed->error;
+  for (const InputCommitted::Part& part : std::get<InputCommitted>(committed).parts) {
+    auto staged = run_.stage(round, part.shard, part.part, part.parts, *part.update);
+    if (!staged) return staged;
+  }
+  HistoryRecord record;
+  record.checkpoint = round + 1;
+  record.batches = plan_.round_end(round);
+  return run_.fold(round, record);
+}
+
+Result<void> Retraining::train_round(RoundIndex round, const std::function<void()>& on_batch) {
+  while (run_.checkpoint() == round) {
+    const BatchIndex end = plan_.round_end(round);
+    const Schedule::Step step = schedule_.next(end).value();
+    Result<void> done;
+    if (step.kind == Schedule::Kind::kForward) {
+      done = forward(step.index);
+    } else if (step.kind == Schedule::Kind::kBackward) {
+      done = backward(step.index);
+      on_batch();
+    } else {
+      done = commit(round);
+    }
+    if (!done) return done;
+    schedule_.advance(end);
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
+                     const std::vector<BatchIndex>& rate_cuts, ThreadPool& pool,
+                     const std::function<void()>& on_batch) {
+  if (auto discarded = run.discard_staged(); !discarded) return discarded;
+  Retraining training(run, train, rate_cuts, pool);
+  if (auto loaded = training.load(); !loaded) return loaded;
+  for (RoundIndex round = run.checkpoint(); round < to; ++round) {
+    if (auto cut = training.cut_rates(rate_cuts, round); !cut) return cut;
+    if (auto trained = training.train_round(round, on_batch); !trained) return trained;
+  }
+  return {};
+}
+
+namespace {
+
+constexpr const char* kFromStart = "start";
+constexpr const char* kNormaliseSetting = "data.l2_normalise";
+
+Error cannot(const std::string& why) {
+  return {ErrorCode::kInvalidArgument, "--deep cannot be done: " + why};
+}
+
+Result<std::unique_ptr<PackedDataset>> open_training_data(const RunIdentity& identity,
+                                                          const std::string& path) {
+  if (path.empty()) return cannot("name the run's training file as --train");
+  PackOptions options;
+  const auto setting = identity.settings.find(kNormaliseSetting);
+  options.normalize = setting == identity.settings.end() || setting->second != "false";
+  auto train = open_or_pack(path, options);
+  if (!train) return train;
+  if (auto intact = (*train)->verify_all(); !intact) return intact.error();
+  if ((*train)->fingerprint() == identity.model.data_fingerprint) return train;
+  return Error{ErrorCode::kInvalidData,
+               fmt::format("{} is not what the run was trained on: its fingerprint is {:016x}, the "
+                           "run's {:016x}",
+                           path, (*train)->fingerprint(), identity.model.data_fingerprint)};
+}
+
+// The kept checkpoints before `checkpoint`, the earliest first.
+std::vector<std::string> kept_before(const std::string& store, RoundIndex checkpoint) {
+  std::vector<std::pair<RoundIndex, std::string>> kept;
+  for (const std::string& name : kept_names(store)) {
+    const std::string path = kept_path(store, name);
+    const auto run = open_run_to_read(path);
+    if (run && (*run)->checkpoint() < checkpoint) kept.emplace_back((*run)->checkpoint(), path);
+  }
+  std::ranges::sort(kept);
+  std::vector<std::string> paths;
+  for (auto& [round, path] : kept) paths.push_back(std::move(path));
+  return paths;
+}
+
+// Where to begin, when nobody says it: the latest kept checkpoint, or one of all by chance.
+Result<std::string> chosen_base(const std::string& store, const DeepRequest& request,
+                                const RunStore& checked) {
+  std::vector<std::string> bases = kept_before(store, checked.checkpoint());
+  if (request.sample) {
+    if (checked.identity().model.initial_fingerprint == 0) bases.emplace_back(kFromStart);
+    if (!bases.empty()) {
+      return bases[counter_random(*request.sample, Purpose::kSplit, 0) % bases.size()];
+    }
+  }
+  if (!bases.empty()) return bases.back();
+  return cannot(
+      fmt::format("no checkpoint before {} is kept; `gleaner checkpoint keep {} NAME` "
+                  "keeps one for the next time, and --from start trains from the "
+                  "beginning of the run",
+                  checked.checkpoint(), store));
+}
+
+// The digest of checkpoint `round`, as the run's history has it; empty when it does not.
+Result<std::string> history_digest(RunStore& run, RoundIndex round) {
+  const auto history = run.history();
+  if (!history) return history.error();
+  for (const HistoryRecord& record : *history) {
+    if (record.checkpoint != round || record.rows_digest == 0) continue;
+    return fmt::format("{:016x}", record.rows_digest);
+  }
+  return std::string();
+}
+
+// A run that may be trained on, at the earlier checkpoint.
+Result<std::unique_ptr<RunStore>> open_base(const std::string& from, const std::string& scratch,
+                                            const RunIdentity& identity,
+                                            const PackedDataset& train) {
+  std::unique_ptr<Store> store;
+  std::unique_ptr<WideStart> start;
+  if (from != kFromStart) {
+    if (auto linked = link_store(from, scratch); !linked) return linked.error();
+    auto opened = open_rocks_store(scratch, OpenMode::kReadWrite);
+    if (!opened) return opened.error();
+    store = std::move(*opened);
+  } else {
+    store = std::make_unique<MemoryStore>();
+    if (is_wide(identity.model)) {
+      auto opened = WideStart::open(identity.model, train);
+      if (!opened) return opened.error();
+      start = std::move(*opened);
+    }
+  }
+  auto run = RunStore::create_or_open(std::move(store), identity, count_labels(train),
+                                      start ? start->rows() : InitialRows());
+  if (!run) return cannot(fmt::format("{}: {}", from, run.error().message));
+  return run;
+}
+
+void name_shards(const std::vector<ShardDigest>& stored, const std::vector<ShardDigest>& trained,
+                 const DeepOutcome& outcome, Findings& findings) {
+  for (std::size_t s = 0; s < stored.size(); ++s) {
+    if (stored[s] == trained[s]) continue;
+    findings.add("deep", fmt::format("shard {}", s),
+                 fmt::format("training from checkpoint {} gives other rows", outcome.base));
+  }
+}
+
+Result<void> compare(RunStore& checked, RunStore& retrained, DeepOutcome& outcome,
+                     Findings& findings) {
+  const bool is_last = outcome.checkpoint == checked.checkpoint();
+  auto digest = is_last ? checked.checkpoint_digest() : history_digest(checked, outcome.checkpoint);
+  if (!digest) return digest.error();
+  auto again =
+      is_last ? retrained.checkpoint_digest() : history_digest(retrained, outcome.checkpoint);
+  if (!again) return again.error();
+  outcome.digest = std::move(*digest);
+  outcome.retrained_digest = std::move(*again);
+  if (outcome.digest == outcome.retrained_digest) return {};
+  findings.add(
+      "deep", fmt::format("checkpoint {}", outcome.checkpoint),
+      fmt::format("training gives another one: its digest is {}", outcome.retrained_digest));
+  if (!is_last) return {};
+  const auto stored = checked.shard_digests();
+  if (!stored) return stored.error();
+  const auto trained = retrained.shard_digests();
+  if (!trained) return trained.error();
+  name_shards(*stored, *trained, outcome, findings);
+  return {};
+}
+
+// How far to train; what is there must be able to be compared.
+Result<RoundIndex> target_of(const DeepRequest& request, RoundIndex base, RunStore& checked) {
+  const RoundIndex last = checked.checkpoint();
+  const std::uint32_t rounds = request.sample && request.rounds == 0 ? 1 : request.rounds;
+  const RoundIndex target = rounds == 0 || rounds > last - base ? last : base + rounds;
+  if (target == last) return target;
+  const Result<std::string> digest = history_digest(checked, target);
+  if (!digest) return digest.error();
+  if (!digest->empty()) return target;
+  return cannot(
+      fmt::format("the history has no digest of checkpoint {}, since an older program "
+                  "folded it: train all rounds, without --rounds and --sample",
+                  target));
+}
+
+}  // namespace
+
+Result<DeepOutcome> verify_deep(const std::string& store, const DeepRequest& request,
+                                Findings& findings) {
+  std::string base = std::filesystem::path(store).lexically_normal().string();
+  if (base.ends_with('/')) base.pop_back();
+  const ScratchFolder scratch(base + ".deep");
+  // Both are of one moment, while a master may go on.
+  if (auto linked = link_store(store, scratch.path() + "/checked"); !linked) return linked.error();
+  const auto checked = open_run_to_read(scratch.path() + "/checked");
+  if (!checked) return checked.error();
+  const RunIdentity& identity = (*checked)->identity();
+  DeepOutcome outcome;
+  outcome.checkpoint = (*checked)->checkpoint();
+  outcome.from = request.from;
+  if (outcome.from.empty()) {
+    Result<std::string> chosen = chosen_base(store, request, **checked);
+    if (!chosen) return chosen.error();
+    outcome.from = std::move(*chosen);
+  }
+  if (outcome.from == kFromStart && identity.model.initial_fingerprint != 0) {
+    return cannot(
+        "the run began with a model from a file, so there is no starting again without it");
+  }
+  const auto train = open_training_data(identity, request.train);
+  if (!train) return train.error();
+  auto run = open_base(outcome.from, scratch.path() + "/base", identity, **train);
+  if (!run) return run.error();
+  outcome.base = (*run)->checkpoint();
+  if (outcome.base >= outcome.checkpoint) {
+    return cannot(fmt::format("{} is at checkpoint {}, which is not before {}", outcome.from,
+                              outcome.base, outcome.checkpoint));
+  }
+  const Result<RoundIndex> target = target_of(request, outcome.base, **checked);
+  if (!target) return target.error();
+  outcome.checkpoint = *target;
+  const RunPlan plan(identity.model);
+  outcome.batches = plan.round_begin(outcome.checkpoint) - plan.round_begin(outcome.base);
+  ThreadPool pool(request.threads != 0 ? request.threads
+                                       : std::max(1U, std::thread::hardware_concurrency()));
+  const Instant started = monotonic_now();
+  {
+    ProgressLine progress("Training again:");
+    std::uint64_t done = 0;
+    auto trained = retrain(**run, **train, outcome.checkpoint, (*checked)->rate_cuts(), pool,
+                           [&] { progress.show(++done, outcome.batches, "batches"); });
+    if (!trained) return trained.error();
+  }
+  outcome.seconds = static_cast<double>((monotonic_now() - started).count()) / 1e6;
+  if (auto compared = compare(**checked, **run, outcome, findings); !compared) {
+    return compared.error();
+  }
+  return outcome;
+}
+
+void add_deep(Report& report, const DeepOutcome& outcome) {
+  const bool is_same = outcome.digest == outcome.retrained_digest;
+  report.section("deep", "Trained again");
+  report.fact("from", "from", cell_text(outcome.from));
+  report.fact("base", "from checkpoint", cell_count(outcome.base));
+  report.fact("checkpoint", "to checkpoint", cell_count(outcome.checkpoint));
+  report.fact("batches", "batches", cell_count(outcome.batches));
+  report.fact("seconds", "took", cell_duration(outcome.seconds));
+  report.fact("digest", "digest", cell_text(outcome.digest));
+  report.fact("retrained_digest", "trained again", cell_text(outcome.retrained_digest));
+  report.fact("is_same", "models", {is_same, is_same ? "the same" : "different"});
+}
+
+}  // namespace gleaner

@@ -1,0 +1,453 @@
+#include "tools/look/status_command.hpp"
+
+#include <fmt/format.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "common/access/addresses.hpp"
+#include "common/model/run_plan.hpp"
+#include "common/result.hpp"
+#include "common/settings/settings.hpp"
+#include "common/text.hpp"
+#include "common/time.hpp"
+#include "master/see/status_words.hpp"
+#include "storage/engine/store_folder.hpp"
+#include "storage/master_note.hpp"
+#include "storage/run_store.hpp"
+#include "tools/admit/master_query.hpp"
+#include "tools/cli/report.hpp"
+#include "tools/cli/store_access.hpp"
+
+namespace gleaner {
+namespace {
+
+constexpr std::size_t kNameWidth = 18;
+constexpr std::size_t kPeerWidth = 21;
+constexpr std::size_t kShardsWidth = 16;
+constexpr std::size_t kReasonWidth = 44;
+constexpr std::size_t kRowsShown = 24;
+
+double seconds_of(std::uint64_t us) {
+  return static_cast<double>(us) / 1e6;
+}
+
+Cell cell_age(std::uint64_t us) {
+  const double seconds = seconds_of(us);
+  return {seconds, seconds < 60 ? fmt::format("{:.1f} s", seconds)
+                                : duration_words(static_cast<std::uint64_t>(seconds))};
+}
+
+Cell cell_fit(const std::string& text, std::size_t width, TextStyle style) {
+  Cell cell = cell_text(text);
+  cell.text = fit(cell.text, width, style);
+  return cell;
+}
+
+Cell cell_of(std::uint64_t done, std::uint64_t all) {
+  Cell cell = cell_count(done);
+  cell.text = fmt::format("{} of {}", grouped(done), grouped(all));
+  if (all > 0) {
+    cell.text += fmt::format(" ({:.0f} %)", 100 * static_cast<double>(done) / double(all));
+  }
+  return cell;
+}
+
+void add_progress(Report& report, const RunStatus& s) {
+  report.section("progress", "Progress");
+  report.fact("stage", "stage", cell_text(stage_name(s.stage)));
+  report.fact("round", "rounds", cell_of(s.round, s.rounds));
+  report.fact("batch", "batches", cell_of(s.batch, s.batches));
+  Cell epoch = cell_count(s.epoch);
+  epoch.text = fmt::format("{} of {}", grouped(std::min(s.epoch + 1, s.epochs)), grouped(s.epochs));
+  report.fact("epoch", "epoch", std::move(epoch));
+  report.fact("examples_per_second", "examples/s", cell_measured(double{s.examples_per_second}, 0));
+  report.fact("eta_seconds", "time left", cell_duration(double{s.eta_seconds}));
+  report.fact("staleness", "staleness",
+              {s.staleness, counted(s.staleness, "batch") + (s.staleness == 1 ? "" : "es")});
+  report.fact("loss", "loss", cell_measured(double{s.loss}, 4));
+  report.fact("active", "active neurons", cell_measured(double{s.active}, 1));
+  report.fact("p_at_1", "P@1", cell_measured_share(double{s.precision_at_1}));
+  report.section("wait", "Wait");
+  report.fact("waits_for", "for", s.waits_for.empty() ? cell_none() : cell_text(s.waits_for));
+  report.fact("wait_owner", "ended by", cell_text(owner_name(s.wait_owner)));
+  report.fact("wait_seconds", "since", cell_age(s.waits_us));
+  report.fact("is_held_up", "holds the run up", {s.is_held_up, s.is_held_up ? "yes" : "no"});
+  report.section("disk", "Disk");
+  report.fact("store_bytes", "store", s.store_bytes == 0 ? cell_none() : cell_bytes(s.store_bytes));
+  report.fact("free_bytes", "free", s.free_bytes == 0 ? cell_none() : cell_bytes(s.free_bytes));
+}
+
+// Programs read one word, and people of a pause since when and why.
+Cell state_cell(const RunStatus& status, std::size_t place) {
+  Cell cell = cell_text(volunteer_state(status, place));
+  const VolunteerEntry& volunteer = status.volunteers[place];
+  if (is_paused(volunteer)) cell.text = printable(volunteer.no_shards);
+  return cell;
+}
+
+void add_volunteers(Report& report, const RunStatus& status, TextStyle style) {
+  report.section("", "Volunteers");
+  report.fact("volunteers_here", "here", cell_count(status.volunteers_here));
+  ReportTable& table = report.table("volunteers", {{"name", "name", true},
+                                                   {"address", "address", true},
+                                                   {"threads", "threads"},
+                                                   {"shards", "shards", true},
+                                                   {"speed", "speed"},
+                                                   {"share", "share"},
+                                                   {"round_trip_seconds", "trip"},
+                                                   {"silent_seconds", "heard"},
+                                                   {"state", "state", true},
+                                                   {"units_out", "units", false, false},
+                                                   {"owes_seconds", "owes", false, false},
+                                                   {"no_shards", "why", true, false}});
+  table.people_rows_max = kRowsShown;
+  double all = 0;
+  for (const VolunteerEntry& v : status.volunteers) all += double{v.speed};
+  for (std::size_t i = 0; i < status.volunteers.size(); ++i) {
+    const VolunteerEntry& v = status.volunteers[i];
+    const std::vector<std::uint32_t> shards = shards_of(status, i, false);
+    Cell trip = cell_none();
+    if (v.round_trip_us >= 0) {
+      const double seconds = static_cast<double>(v.round_trip_us) / 1e6;
+      trip = {seconds, fmt::format("{:.1f} ms", seconds * 1e3)};
+    }
+    table.rows.push_back(
+        {cell_fit(v.name, kNameWidth, style),
+         cell_fit(v.is_local ? "in the master" : v.peer, kPeerWidth, style),
+         cell_count(v.cores),
+         {Json(shards), shards.empty() ? "-" : fit(ranges_shown(shards), kShardsWidth, style)},
+         v.speed > 0 ? Cell{v.speed, grouped(static_cast<std::uint64_t>(v.speed))} : cell_none(),
+         v.speed > 0 ? cell_share(double{v.speed} / all, 0) : cell_none(),
+         trip,
+         cell_age(v.silent_us),
+         state_cell(status, i),
+         cell_count(v.units_out),
+         v.owes ? cell_age(v.owes_us) : cell_none(),
+         v.no_shards.empty() ? cell_none() : cell_text(v.no_shards)});
+  }
+}
+
+void add_shards(Report& report, const RunStatus& status, TextStyle style) {
+  report.section("", "Shards");
+  ReportTable& table = report.table("shards", {{"shard", "shard"},
+                                               {"layer", "layer", true},
+                                               {"state", "state", true},
+                                               {"holder", "holder", true},
+                                               {"since_seconds", "since"},
+                                               {"next_batch", "next batch"},
+                                               {"committed_rounds", "rounds kept"},
+                                               {"loaded", "loaded"},
+                                               {"held_before", "before", true},
+                                               {"why", "why it left", true, false}});
+  table.people_rows_max = kRowsShown;
+  for (std::size_t i = 0; i < status.shards.size(); ++i) {
+    const ShardEntry& s = status.shards[i];
+    const bool is_loading = s.state == LeaseState::kLoading && s.chunks > 0;
+    table.rows.push_back(
+        {cell_count(i), cell_text(is_input(status, i) ? "input" : "output"),
+         cell_text(state_name(s.state)),
+         s.holder ? cell_fit(status.volunteers[*s.holder].name, kNameWidth, style) : cell_none(),
+         cell_age(s.since_us), cell_count(s.next_batch), cell_count(s.committed),
+         is_loading ? cell_share(double(s.chunks_sent) / double(s.chunks), 0) : cell_none(),
+         s.held_before.empty() ? cell_none() : cell_fit(s.held_before, kNameWidth, style),
+         s.moved_why.empty() ? cell_none() : cell_text(s.moved_why)});
+  }
+}
+
+}  // namespace
+
+Report status_report(const RunStatus& status, const std::string& address, TextStyle style) {
+  Report report;
+  report.fact("is_running", "master", {true, "running"});
+  report.fact("address", "address", cell_text(address));
+  report.fact("build", "version", cell_text(status.build));
+  report.fact("run", "run", cell_text(status.run));
+  add_progress(report, status);
+  add_volunteers(report, status, style);
+  add_shards(report, status, style);
+  if (!status.gone.empty()) report.section("", "Gone");
+  if (!status.gone.empty()) {
+    ReportTable& table = report.table("gone", {{"name", "name", true},
+                                               {"ago_seconds", "ago"},
+                                               {"shards", "shards"},
+                                               {"reason", "reason", true}});
+    for (const DepartureEntry& d : status.gone) {
+      table.rows.push_back({cell_fit(d.name, kNameWidth, style), cell_age(d.ago_us),
+                            cell_count(d.shards), cell_fit(d.reason, kReasonWidth, style)});
+    }
+  }
+  return report;
+}
+
+namespace {
+
+struct StatusFlags {
+  std::string where;
+  std::string about;  // of `why`
+  bool insecure = false;
+  bool json = false;
+
+  [[nodiscard]] ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kPeople; }
+};
+
+constexpr const char* kAboutRun = "run";
+
+// The answer: from the master, or why it could not be asked and what its store says.
+struct Learnt {
+  std::string address;  // HOST:PORT
+  std::optional<RunStatus> status;
+  std::string subject;              // the folder or HOST:PORT; never a secret
+  std::string no_master;            // why there is no status
+  std::unique_ptr<RunStore> store;  // then
+};
+
+// The folder or address that is asked about.
+Result<std::string> where_of(const StatusFlags& flags) {
+  if (!flags.where.empty()) return flags.where;
+  const char* master = std::getenv("GLEANER_MASTER");  // NOLINT(concurrency-mt-unsafe): one thread
+  if (master != nullptr) return std::string(master);
+  return Error{ErrorCode::kInvalidArgument,
+               "say where: the folder of a store, the line that its master prints, or the address "
+               "of its page"};
+}
+
+std::string another_run(const std::string& address) {
+  return fmt::format("no master trains it now; at {} another run is trained", address);
+}
+
+Result<RunStatus> ask_as_owner(const std::string& folder, const RunningMaster& note) {
+  if (note.port == MasterPort::kPage) {
+    const auto page = parse_host_port(note.address);
+    if (!page) return page.error();
+    return ask_page({*page, ""});
+  }
+  const auto address = owner_address(folder, note);
+  if (!address) return address.error();
+  return ask_status(*address);
+}
+
+// The note is believed as far as the master that answers agrees with it and with the store.
+Result<void> ask_noted_master(const std::string& folder, Learnt& learnt) {
+  const std::optional<RunningMaster> note = read_master_note(folder);
+  const std::optional<int> writer = writer_of(folder);
+  if (!note) {
+    learnt.no_master =
+        writer ? fmt::format(
+                     "process {} trains it and takes no connections: start gleaner-master "
+                     "with --listen or --http to be able to ask it",
+                     *writer)
+               : "no master trains it now";
+    return {};
+  }
+  learnt.address = note->address;
+  auto status = ask_as_owner(folder, *note);
+  if (!status) {
+    const ErrorCode code = status.error().code;
+    const bool is_page = note->port == MasterPort::kPage;
+    if (code == ErrorCode::kInvite && !is_page) return status.error();
+    // The port that a killed master's page had may be anybody's.
+    if (code == ErrorCode::kIdentity || (is_page && code != ErrorCode::kIo)) {
+      learnt.no_master = another_run(note->address);
+      return {};
+    }
+    learnt.no_master = writer ? status.error().message
+                              : fmt::format(
+                                    "no master trains it now; the last one, at {}, did not "
+                                    "end by itself",
+                                    note->address);
+    return {};
+  }
+  if (status->life != note->life || status->run != run_name(learnt.store->identity())) {
+    learnt.no_master = another_run(note->address);
+    return {};
+  }
+  learnt.status = std::move(*status);
+  return {};
+}
+
+Result<Learnt> learn(const StatusFlags& flags) {
+  const auto where = where_of(flags);
+  if (!where) return where.error();
+  Learnt learnt;
+  learnt.subject = *where;
+  std::error_code error;
+  if (std::filesystem::is_directory(*where, error)) {
+    auto store = open_run_to_read(*where);
+    if (!store) return store.error();
+    learnt.store = std::move(*store);
+    if (auto asked = ask_noted_master(*where, learnt); !asked) return asked.error();
+    return learnt;
+  }
+  if (where->starts_with(kPageScheme)) {
+    const auto page = parse_page_address(*where);
+    if (!page) {
+      return Error{ErrorCode::kInvalidArgument,
+                   fmt::format("{} is no address of a page: give http://HOST:PORT/#KEY, where #KEY "
+                               "may be missing",
+                               printable(*where))};
+    }
+    learnt.address = to_text(page->where);
+    learnt.subject = learnt.address;
+    auto status = ask_page(*page);
+    if (!status) return status.error();
+    learnt.status = std::move(*status);
+    return learnt;
+  }
+  const auto address = parse_master_address(*where);
+  if (!address && !where->starts_with(kAddressScheme)) {
+    return Error{
+        ErrorCode::kInvalidArgument,
+        fmt::format("{} is neither the folder of a store nor the line that a master prints, "
+                    "gleaner://HOST:PORT/KEY.INVITE, nor a page, http://HOST:PORT",
+                    *where)};
+  }
+  if (!address) return address.error();
+  if (auto fits = check_secrecy(*address, flags.insecure); !fits) return fits.error();
+  learnt.address = to_text(address->where);
+  learnt.subject = learnt.address;
+  auto status = ask_status(*address);
+  if (!status) return status.error();
+  learnt.status = std::move(*status);
+  return learnt;
+}
+
+Result<Report> stored_status(RunStore& run, const std::string& folder, const std::string& reason) {
+  const ModelConfig& model = run.identity().model;
+  const RunPlan plan(model);
+  const auto history = run.history();
+  if (!history) return history.error();
+  const HistoryRecord last = history->empty() ? HistoryRecord() : history->back();
+  const bool is_finished = run.checkpoint() >= plan.round_count();
+  Report report;
+  report.fact("is_running", "master", {false, "none"});
+  report.fact("is_finished", "finished", {is_finished, is_finished ? "yes" : "no"});
+  if (!is_finished) report.fact("reason", "because", cell_text(reason));
+  report.fact("run", "run", cell_text(run_name(run.identity())));
+  report.section("progress", "Progress, from the store's last checkpoint");
+  Cell round = cell_count(run.checkpoint());
+  round.text = fmt::format("{} of {}", grouped(run.checkpoint()), grouped(plan.round_count()));
+  report.fact("round", "rounds", std::move(round));
+  Cell batch = cell_count(plan.round_begin(run.checkpoint()));
+  batch.text = fmt::format("{} of {}", batch.text, grouped(plan.batch_count()));
+  report.fact("batch", "batches", std::move(batch));
+  report.fact("wall_seconds", "written (UTC)", cell_time(last.wall_seconds));
+  report.fact("loss", "loss", cell_measured(last.loss, 4));
+  report.fact("p_at_1", "P@1", cell_measured_share(last.precision.at_1()));
+  report.section("disk", "Disk");
+  report.fact("store_bytes", "store", cell_bytes(folder_bytes(folder)));
+  const auto free = free_bytes(folder);
+  report.fact("free_bytes", "free", free ? cell_bytes(*free) : cell_none());
+  return report;
+}
+
+Result<void> show_status(const StatusFlags& flags) {
+  const Result<Learnt> learnt = learn(flags);
+  if (!learnt) return learnt.error();
+  const TextStyle style = terminal_facts(stdout).style;
+  const Result<Report> report =
+      learnt->status ? status_report(*learnt->status, learnt->address, style)
+                     : stored_status(*learnt->store, learnt->subject, learnt->no_master);
+  if (!report) return report.error();
+  return print_report(*report, flags.form(), "status", learnt->subject);
+}
+
+std::vector<std::string> sentences_of_store(const Learnt& learnt) {
+  const RoundIndex checkpoint = learnt.store->checkpoint();
+  const RoundIndex rounds = RunPlan(learnt.store->identity().model).round_count();
+  if (checkpoint >= rounds) {
+    return {fmt::format("The run is finished: all {} checkpoints are kept, and no master is needed "
+                        "any more.",
+                        grouped(rounds)),
+            fmt::format("gleaner evaluate {0} says how good the model is, and gleaner predict {0} "
+                        "asks it.",
+                        learnt.subject)};
+  }
+  return {fmt::format("Nobody can be asked about {}: {}.", learnt.subject, learnt.no_master),
+          fmt::format("Its last checkpoint is {} of {}; gleaner-master goes on from there.",
+                      grouped(checkpoint), grouped(rounds))};
+}
+
+// "why run1", "why run1 12" and "why 12 run1" are all understood.
+StatusFlags in_order(StatusFlags flags) {
+  if (is_place(flags.about) && !is_place(flags.where)) std::swap(flags.about, flags.where);
+  if (flags.about.empty()) flags.about = kAboutRun;
+  return flags;
+}
+
+Result<void> show_why(const StatusFlags& given) {
+  const StatusFlags flags = in_order(given);
+  const Result<Learnt> learnt = learn(flags);
+  if (!learnt) return learnt.error();
+  std::vector<std::string> sentences;
+  if (learnt->status) {
+    auto answer = why(*learnt->status, flags.about);
+    if (!answer) return answer.error();
+    sentences = std::move(*answer);
+  } else {
+    sentences = sentences_of_store(*learnt);
+  }
+  if (flags.json) {
+    Json body = Json::object();
+    body["about"] = printable(flags.about);
+    body["is_running"] = learnt->status.has_value();
+    body["sentences"] = sentences;
+    return print_out(json_document("why", learnt->subject, body));
+  }
+  std::string text;
+  for (const std::string& sentence : sentences) text += wrap_text(sentence, 0);
+  return print_out(text);
+}
+
+constexpr const char* kExitStatus =
+    "Exit status: 0 done: answered, by the master or from the store; 1 failure of the system, 2 "
+    "usage, 4 no usable\nstore, 5 no master answers there, or it refuses.";
+
+void add_common(CLI::App& verb, const std::shared_ptr<StatusFlags>& flags) {
+  verb.add_option(
+      "where", flags->where,
+      "a store's folder, the line that its master prints, or its page (otherwise GLEANER_MASTER)");
+  verb.add_flag("--insecure", flags->insecure,
+                "the address is HOST:PORT of a master in plain text");
+  verb.add_flag("--json", flags->json, "one JSON object");
+}
+
+}  // namespace
+
+void add_status_commands(CLI::App& app, int& exit_status) {
+  auto flags = std::make_shared<StatusFlags>();
+  CLI::App& status = *app.add_subcommand("status", "what a run is doing now");
+  add_common(status, flags);
+  status.footer(std::string("Asks the run's master: how far it is, how fast, what it waits for and "
+                            "since when, who is here, who\nholds which shard, the disk. Of a store "
+                            "that no master trains, the last checkpoint is told.\n\n"
+                            "Examples:\n"
+                            "  gleaner status gleaner://10.0.0.5:7070/KEY.INVITE\n"
+                            "  gleaner status http://127.0.0.1:8080\n"
+                            "  gleaner status run1 --json | jq .wait\n\n") +
+                kExitStatus);
+  status.callback(
+      [flags, &exit_status] { exit_status = exit_status_of_asking(show_status(*flags)); });
+
+  auto asked = std::make_shared<StatusFlags>();
+  CLI::App& why = *app.add_subcommand("why", "why a run stands as it does, in sentences");
+  why.add_option("about", asked->about,
+                 "a shard's number, or a volunteer's name; the run itself unless given");
+  add_common(why, asked);
+  why.footer(std::string("What the run waits for, since when, and who can end it; why a shard is "
+                         "where it is; why a volunteer has\nno shards, or went.\n\n"
+                         "Examples:\n"
+                         "  gleaner why run1\n"
+                         "  gleaner why 12 run1\n\n") +
+             kExitStatus);
+  why.callback([asked, &exit_status] { exit_status = exit_status_of_asking(show_why(*asked)); });
+}
+
+}  // namespace gleaner

@@ -1,0 +1,349 @@
+#include "volunteer/example_cache.hpp"
+
+#include <fcntl.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <filesystem>
+#include <system_error>
+#include <tuple>
+
+#include "common/data/packed_format.hpp"
+#include "common/limits.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+namespace fs = std::filesystem;
+
+static_assert(std::endian::native == std::endian::little, "lists are written as they are");
+
+struct Header {
+  std::uint64_t magic = 0x544e494f504e4c47;  // "GLNPOINT"
+  std::uint32_t version = 1;
+  std::uint32_t name = 0;  // digest of the file's name, which says whose points they are
+  friend bool operator==(const Header&, const Header&) = default;
+};
+
+static_assert(sizeof(Header) == 16);
+
+constexpr std::uint64_t kPointBytes = sizeof(std::uint64_t);
+constexpr std::uint64_t kHeadBytes = kPointBytes + sizeof(std::uint32_t);
+constexpr std::uint64_t kChecksumBytes = sizeof(std::uint64_t);
+constexpr std::uint64_t kWindowBytes = std::uint64_t{1} << 20;
+constexpr std::uint64_t kFileBytesMax = (std::uint64_t{1} << 40) - 1;
+constexpr std::uint32_t kCountMax = kFrameBytesMax / (sizeof(std::uint32_t) + sizeof(float));
+
+static_assert(kCountMax < (1u << 24), "a place has 24 bits for it");
+
+constexpr std::uint64_t record_bytes(std::uint64_t count) {
+  return kHeadBytes + count * (sizeof(std::uint32_t) + sizeof(float)) + kChecksumBytes;
+}
+
+template <typename T>
+T load(const std::byte* bytes) {
+  T value{};
+  std::memcpy(&value, bytes, sizeof value);
+  return value;
+}
+
+std::byte* store(std::byte* target, const void* bytes, std::size_t count) {
+  if (count > 0) std::memcpy(target, bytes, count);
+  return target + count;
+}
+
+template <typename T>
+const std::byte* append_to(std::vector<T>& target, const std::byte* bytes, std::size_t count) {
+  const std::size_t before = target.size();
+  target.resize(before + count);
+  if (count > 0) std::memcpy(target.data() + before, bytes, count * sizeof(T));
+  return bytes + count * sizeof(T);
+}
+
+bool is_whole(const std::byte* record, std::uint64_t count) {
+  const std::uint64_t covered = count - kChecksumBytes;
+  return load<std::uint64_t>(record + covered) == checksum(record, covered);
+}
+
+bool read_at(int file, std::uint64_t offset, void* bytes, std::size_t count) {
+  char* target = static_cast<char*>(bytes);
+  while (count > 0) {
+    const ssize_t got = ::pread(file, target, count, static_cast<off_t>(offset));
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    target += got;
+    count -= static_cast<std::size_t>(got);
+    offset += static_cast<std::uint64_t>(got);
+  }
+  return true;
+}
+
+bool write_at(int file, std::uint64_t offset, const void* bytes, std::size_t count) {
+  const char* source = static_cast<const char*>(bytes);
+  while (count > 0) {
+    const ssize_t written = ::pwrite(file, source, count, static_cast<off_t>(offset));
+    if (written < 0 && errno == EINTR) continue;
+    if (written <= 0) return false;
+    source += written;
+    count -= static_cast<std::size_t>(written);
+    offset += static_cast<std::uint64_t>(written);
+  }
+  return true;
+}
+
+bool cut_off(int file, std::uint64_t bytes) {
+  return ::ftruncate(file, static_cast<off_t>(bytes)) == 0;
+}
+
+// The file under this name, locked; -1 when another process has it or it cannot be opened. The
+// lock goes with the descriptor.
+int open_locked(const std::string& path, int flags) {
+  // Again when it was deleted, to make room, between being opened and being locked.
+  for (int attempt = 0; attempt < 3; ++attempt) {
+    const int file = ::open(path.c_str(), O_RDWR | O_CLOEXEC | O_NONBLOCK | flags, 0644);
+    if (file < 0) return -1;
+
+    struct stat opened {};
+
+    struct stat named {};
+
+    const bool is_ours = ::flock(file, LOCK_EX | LOCK_NB) == 0 && ::fstat(file, &opened) == 0 &&
+                         S_ISREG(opened.st_mode);
+    if (is_ours && ::stat(path.c_str(), &named) == 0 && named.st_dev == opened.st_dev &&
+        named.st_ino == opened.st_ino) {
+      return file;
+    }
+    ::close(file);
+    if (!is_ours) return -1;
+  }
+  return -1;
+}
+
+// Reads a file forwards in large pieces.
+class Window {
+ public:
+  Window(int file, std::uint64_t file_bytes) : file_(file), file_bytes_(file_bytes) {}
+
+  // The `count` bytes at `offset`, which lie within the file; good until the next call. Null when
+  // they cannot be read.
+  const std::byte* at(std::uint64_t offset, std::uint64_t count) {
+    if (offset < begin_ || offset + count > begin_ + bytes_.size()) {
+      begin_ = offset;
+      bytes_.resize(std::min(std::max(count, kWindowBytes), file_bytes_ - offset));
+      if (!read_at(file_, begin_, bytes_.data(), bytes_.size())) return nullptr;
+    }
+    return bytes_.data() + (offset - begin_);
+  }
+
+ private:
+  int file_;
+  std::uint64_t file_bytes_;
+  std::uint64_t begin_ = 0;
+  std::vector<std::byte> bytes_;
+};
+
+struct OtherFile {
+  fs::file_time_type changed;
+  std::string path;
+  std::uint64_t bytes = 0;
+};
+
+// The files that may go, in the order in which they should.
+std::vector<OtherFile> other_files(const fs::path& own) {
+  std::vector<OtherFile> others;
+  const fs::path folder = own.has_parent_path() ? own.parent_path() : fs::path(".");
+  std::error_code error;
+  fs::directory_iterator entry(folder, error);
+  for (; !error && entry != fs::directory_iterator(); entry.increment(error)) {
+    const fs::path& path = entry->path();
+    if (path.extension() != ".points" || path.filename() == own.filename()) continue;
+    std::error_code gone;
+    if (!entry->is_regular_file(gone) || entry->is_symlink(gone)) continue;
+    OtherFile other{entry->last_write_time(gone), path.string(), 0};
+    if (!gone) other.bytes = entry->file_size(gone);
+    if (!gone) others.push_back(std::move(other));
+  }
+  std::sort(others.begin(), others.end(), [](const OtherFile& a, const OtherFile& b) {
+    return std::tie(a.changed, a.path) < std::tie(b.changed, b.path);
+  });
+  return others;
+}
+
+// Under its lock, so that nobody begins to use it meanwhile.
+bool delete_unused_cache(const std::string& path) {
+  const int file = open_locked(path, 0);
+  if (file < 0) return false;
+  Header header;
+  const bool is_cache = read_at(file, 0, &header, sizeof header) && header.magic == Header().magic;
+  const bool is_deleted = is_cache && ::unlink(path.c_str()) == 0;
+  ::close(file);
+  return is_deleted;
+}
+
+}  // namespace
+
+ExampleCache::ExampleCache(const std::string& file, std::uint64_t bytes_max)
+    : bytes_max_(std::min(bytes_max, kFileBytesMax)) {
+  struct rlimit limit {};
+
+  // Writing beyond it would not fail but end the process.
+  if (::getrlimit(RLIMIT_FSIZE, &limit) == 0) {
+    bytes_max_ = std::min<std::uint64_t>(bytes_max_, limit.rlim_cur);
+  }
+  if (file.empty() || !use_file(file)) use_memory();
+}
+
+ExampleCache::~ExampleCache() {
+  close_file();
+}
+
+bool ExampleCache::use_file(const std::string& file) {
+  if (bytes_max_ < sizeof(Header)) return false;
+  std::error_code error;
+  const fs::path folder = fs::path(file).parent_path();
+  if (!folder.empty()) fs::create_directories(folder, error);
+  const std::string name = fs::path(file).filename().string();
+  name_ = static_cast<std::uint32_t>(checksum(name.data(), name.size()));
+  file_ = open_locked(file, O_CREAT);
+  if (file_ < 0) return false;
+
+  struct stat status {};
+
+  Header header;
+  const bool is_known = ::fstat(file_, &status) == 0;
+  const std::uint64_t file_bytes =
+      is_known ? std::min(static_cast<std::uint64_t>(status.st_size), bytes_max_) : 0;
+  const bool is_cache = file_bytes >= sizeof header && read_at(file_, 0, &header, sizeof header) &&
+                        header == Header{.name = name_};
+  const bool is_ready = is_known && (is_cache ? scan(file_bytes) : begin_file());
+  if (!is_ready) {
+    close_file();
+    return false;
+  }
+  // Whoever makes room goes by when a file was last of use, and a complete one is only read.
+  ::futimens(file_, nullptr);
+  is_writable_ = true;
+  return true;
+}
+
+void ExampleCache::use_memory() {
+  // A file without a disk, rather than memory of our own: it grows without being copied, and what
+  // is true of the file is true of it.
+  is_in_memory_ = true;
+  file_ = ::memfd_create("gleaner-points", MFD_CLOEXEC);
+  is_writable_ = file_ >= 0 && bytes_max_ >= sizeof(Header) && begin_file();
+}
+
+bool ExampleCache::begin_file() {
+  const Header header{.name = name_};
+  if (!cut_off(file_, 0) || !write_at(file_, 0, &header, sizeof header)) return false;
+  end_ = sizeof header;
+  return true;
+}
+
+// A damaged record is passed over by the length that it claims. Where that is damaged too, what
+// follows fails its checksums as well, and is cut off like a torn record.
+bool ExampleCache::scan(std::uint64_t file_bytes) {
+  Window window(file_, file_bytes);
+  std::uint64_t offset = sizeof(Header);
+  end_ = offset;
+  while (file_bytes - offset >= record_bytes(0)) {
+    const std::byte* head = window.at(offset, kHeadBytes);
+    if (head == nullptr) return false;
+    const auto point = load<std::uint64_t>(head);
+    const auto count = load<std::uint32_t>(head + kPointBytes);
+    const std::uint64_t bytes = record_bytes(count);
+    if (count > kCountMax || bytes > file_bytes - offset) break;
+    const std::byte* record = window.at(offset, bytes);
+    if (record == nullptr) return false;
+    if (is_whole(record, bytes)) {
+      index_[point] = Place{offset & kFileBytesMax, count & 0xffffffu};
+      end_ = offset + bytes;
+    }
+    offset += bytes;
+  }
+  return cut_off(file_, end_);
+}
+
+void ExampleCache::close_file() {
+  if (file_ >= 0) ::close(file_);
+  file_ = -1;
+  end_ = 0;
+  index_.clear();
+}
+
+bool ExampleCache::contains(std::uint64_t point) const {
+  return index_.find(point) != index_.end();
+}
+
+bool ExampleCache::add(std::uint64_t point, std::span<const std::uint32_t> features,
+                       std::span<const float> values) {
+  if (contains(point)) return true;
+  if (features.size() != values.size() || features.size() > kCountMax) return false;
+  const auto count = static_cast<std::uint32_t>(features.size());
+  const std::uint64_t bytes = record_bytes(count);
+  if (!is_writable_ || end_ > bytes_max_ || bytes > bytes_max_ - end_) {
+    is_full_ = true;
+    return false;
+  }
+  record_.resize(bytes);
+  std::byte* end = store(record_.data(), &point, sizeof point);
+  end = store(end, &count, sizeof count);
+  end = store(end, features.data(), features.size_bytes());
+  end = store(end, values.data(), values.size_bytes());
+  const std::uint64_t sum = checksum(record_.data(), bytes - kChecksumBytes);
+  store(end, &sum, sizeof sum);
+  const std::uint64_t offset = end_;
+  if (!append(bytes)) return false;
+  index_[point] = Place{offset & kFileBytesMax, count & 0xffffffu};
+  return true;
+}
+
+bool ExampleCache::append(std::size_t count) {
+  if (!write_at(file_, end_, record_.data(), count)) {
+    // Should the file not let itself be cut off either, it is when it is next opened.
+    static_cast<void>(cut_off(file_, end_));
+    is_writable_ = false;
+    is_full_ = true;
+    return false;
+  }
+  end_ += count;
+  return true;
+}
+
+bool ExampleCache::read(std::uint64_t point, ExampleFeatures& out) {
+  const auto found = index_.find(point);
+  if (found == index_.end()) return false;
+  const std::uint32_t count = found->second.count;
+  record_.resize(record_bytes(count));
+  const std::byte* bytes = record_.data();
+  if (!read_at(file_, found->second.offset, record_.data(), record_.size()) ||
+      !is_whole(bytes, record_.size()) || load<std::uint64_t>(bytes) != point ||
+      load<std::uint32_t>(bytes + kPointBytes) != count) {
+    index_.erase(found);
+    return false;
+  }
+  append_to(out.values, append_to(out.features, bytes + kHeadBytes, count), count);
+  return true;
+}
+
+void ExampleCache::make_room(const std::string& file, std::uint64_t bytes_max,
+                             std::uint64_t folder_bytes_max) {
+  const std::vector<OtherFile> others = other_files(file);
+  const std::uint64_t left = folder_bytes_max - std::min(bytes_max, folder_bytes_max);
+  std::uint64_t bytes = 0;
+  for (const OtherFile& other : others) bytes += other.bytes;
+  for (const OtherFile& other : others) {
+    if (bytes <= left) return;
+    if (delete_unused_cache(other.path)) bytes -= other.bytes;
+  }
+}
+
+}  // namespace gleaner::volunteer

@@ -1,0 +1,136 @@
+// Whether the machine may be used now: from readings to a verdict with one reason. Everything that
+// a guest decides is decided here. Pure: time is an argument, and there is no file, clock or
+// thread.
+//
+// Invariants
+// - A pause has exactly one reason, and says when it may end.
+// - Where use matters, one source that is in use or cannot tell is enough for a pause.
+// - A pause for harm (heat, memory, others that wait) ends only after a time of calm.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/time.hpp"
+#include "volunteer/lend/readings.hpp"
+#include "volunteer/lend/schedule.hpp"
+
+namespace gleaner::volunteer {
+
+enum class When : std::uint8_t { kAlways, kIdle, kSchedule };
+
+// The rules that a person has allowed.
+struct Rules {
+  std::optional<When> when;  // unset: idle where there is a desktop, else always
+  Schedule schedule;
+  Millis idle_after{180'000};
+  bool on_battery = false;
+  bool on_metered = false;
+  double celsius_max = 90;
+  std::uint64_t free_memory_bytes = std::uint64_t{512} << 20;
+  double cpu_pressure_max = 10;     // percent; 100: no limit
+  double memory_pressure_max = 10;  // percent; 100: no limit
+  std::optional<std::uint64_t> up_bytes_per_day;
+  std::optional<std::uint64_t> down_bytes_per_day;
+  Millis calm{30'000};  // how long harm must be over
+};
+
+enum class PauseReason : std::uint8_t {
+  kNone,
+  kSuspending,
+  kAsked,
+  kSnoozed,
+  kTraffic,
+  kBattery,
+  kMetered,
+  kHeat,
+  kMemory,
+  kMemoryPressure,
+  kCpuPressure,
+  kSchedule,
+  kInUse,
+  kUnknownUse,
+};
+
+// "in_use", for programs.
+const char* pause_reason_name(PauseReason reason);
+
+struct Verdict {
+  PauseReason reason = PauseReason::kNone;
+  std::string why;               // "it runs on battery"; of work: why it may
+  std::string ends;              // "when it is plugged in"; empty when it works
+  std::optional<Instant> until;  // the earliest end, where it is known
+
+  [[nodiscard]] bool works() const { return reason == PauseReason::kNone; }
+
+  // Whether a person asked for it.
+  [[nodiscard]] bool is_asked() const {
+    return reason == PauseReason::kAsked || reason == PauseReason::kSnoozed;
+  }
+
+  // "paused by its owner", "paused: it runs on battery; until it is plugged in": for the master,
+  // whose clock may be another.
+  [[nodiscard]] std::string pause_words() const {
+    return is_asked() ? "paused " + why : "paused: " + sentence();
+  }
+
+  // Whether it is known to end within `time`.
+  [[nodiscard]] bool ends_within(Micros time, Instant now) const {
+    return until && *until - now <= time;
+  }
+
+  // "it runs on battery; until it is plugged in".
+  [[nodiscard]] std::string sentence() const {
+    return why + (ends.empty() ? "" : "; until " + ends);
+  }
+};
+
+class PausePolicy {
+ public:
+  explicit PausePolicy(Rules rules) : rules_(std::move(rules)) {}
+
+  // `now` never goes back.
+  Verdict decide(const Readings& readings, Instant now);
+
+  // A person's word; it stands until another.
+  void ask_pause() { asked_ = true; }
+
+  void ask_snooze(Instant until) { snoozed_until_ = until; }
+
+  // Takes both back. The other rules stay.
+  void ask_resume() {
+    asked_ = false;
+    snoozed_until_.reset();
+  }
+
+  // The value of `when` that applies here.
+  [[nodiscard]] When when(const Readings& readings) const;
+
+ private:
+  // Something harmful that must be over for a while.
+  class Harm {
+   public:
+    bool holds(bool is_bad, bool is_well, Instant now, Millis calm);
+
+   private:
+    bool holds_ = false;
+    std::optional<Instant> well_since_;
+  };
+
+  std::optional<Verdict> asked(const Readings& readings, Instant now) const;
+  std::optional<Verdict> forbidden(const Readings& readings, Instant now) const;
+  std::optional<Verdict> harmful(const Readings& readings, Instant now);
+  bool is_short_of_memory(const Readings& readings, Instant now);
+  std::optional<Verdict> untimely(const Readings& readings, Instant now) const;
+  [[nodiscard]] std::optional<Verdict> used(const Readings& readings, Instant now) const;
+
+  const Rules rules_;
+  bool asked_ = false;
+  std::optional<Instant> snoozed_until_;
+  bool has_seen_desktop_ = false;
+  Harm heat_, memory_, memory_pressure_, cpu_pressure_;
+  std::uint64_t held_at_memory_pause_ = 0;
+};
+
+}  // namespace gleaner::volunteer

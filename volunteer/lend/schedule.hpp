@@ -1,0 +1,45 @@
+// Hours of the week in which the machine may be lent. Plain value.
+#pragma once
+
+#include <bitset>
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "common/result.hpp"
+#include "common/time.hpp"
+
+namespace gleaner::volunteer {
+
+inline constexpr std::uint32_t kMinutesPerDay = 24 * 60;
+inline constexpr std::uint32_t kMinutesPerWeek = 7 * kMinutesPerDay;
+
+class Schedule {
+ public:
+  // "mon-fri 20:00-07:00, sat-sun 00:00-24:00": days, then hours; hours that end before they begin
+  // go on into the next day. Empty text is no hour at all.
+  static Result<Schedule> parse(const std::string& text);
+
+  // Minutes count from Monday at midnight and are taken modulo a week.
+  [[nodiscard]] bool allows(std::uint32_t minute_of_week) const {
+    return minutes_[minute_of_week % kMinutesPerWeek];
+  }
+
+  // Minutes until allows() changes; a week when it never does.
+  [[nodiscard]] std::uint32_t until_change(std::uint32_t minute_of_week) const;
+
+ private:
+  std::bitset<kMinutesPerWeek> minutes_;
+};
+
+// When the time that a machine is lent for ends, as people and batch systems write it. Pure: any
+// thread.
+
+// "90s", "30 min", "2 hours", "1d", "1h 30m"; a number alone is minutes. From a second to 30 days.
+std::optional<Millis> parse_duration(const std::string& text);
+
+// Seconds since 1970 of "4h" after `now`, of "2026-11-26T07:00" in local time, with or without
+// seconds, and of "@1795676400". The error says what may stand there.
+Result<std::int64_t> parse_until(const std::string& text, std::int64_t now);
+
+}  // namespace gleaner::volunteer

@@ -1,0 +1,362 @@
+#include "volunteer/lend/verbs.hpp"
+
+#include <fmt/format.h>
+#include <spawn.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "common/access/secret_file.hpp"
+#include "common/settings/settings_value.hpp"
+#include "volunteer/lend/control_client.hpp"
+#include "volunteer/lend/schedule.hpp"
+#include "volunteer/lend/session_helper.hpp"
+#include "volunteer/lend/work_record.hpp"
+
+namespace gleaner::volunteer {
+namespace {
+
+constexpr char kUnit[] = "gleaner-volunteer.service";
+
+bool run_program(const std::vector<std::string>& command) {
+  std::vector<char*> words;
+  for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
+  words.push_back(nullptr);
+  pid_t child = 0;
+  if (posix_spawnp(&child, words[0], nullptr, nullptr, words.data(), environ) != 0) return false;
+  int status = 0;
+  while (waitpid(child, &status, 0) < 0) {
+    if (errno != EINTR) return false;
+  }
+  return WIFEXITED(status) && WEXITSTATUS(status) == 0;
+}
+
+Result<void> keep(const std::string& line, const std::string& file) {
+  std::error_code ignored;  // the write says what is wrong
+  std::filesystem::create_directories(std::filesystem::path(file).parent_path(), ignored);
+  return write_secret_file(file, line + "\n", SecretFile::kReplaced);
+}
+
+// Tells what an attempt to reach the master has shown.
+std::string reach_sentence(const MasterAddress& address, const Result<void>& reached) {
+  const std::string where = to_text(address.where);
+  if (reached) return fmt::format("The master at {} answers.\n", where);
+  std::string text =
+      fmt::format("cannot reach {} yet: {}.\n", where, cause_of(reached.error().message, where));
+  if (reached.error().code == ErrorCode::kIdentity) return text;
+  if (is_loopback(address.where.host)) {
+    return text +
+           fmt::format(
+               "{} is this machine itself. If the master runs on another one, ask for a line "
+               "that names it: its owner starts it with --listen 0.0.0.0:{} or --advertise.\n",
+               address.where.host, address.where.port);
+  }
+  return text + fmt::format(
+                    "Is the master running, does it have that address from here, and does its "
+                    "firewall let TCP port {} through?\n",
+                    address.where.port);
+}
+
+}  // namespace
+
+JoinPlace this_machine(Reach reach) {
+  JoinPlace place;
+  place.reach = std::move(reach);
+  std::error_code ignored;
+  place.is_root = geteuid() == 0;
+  place.has_systemd = std::filesystem::is_directory("/run/systemd/system", ignored);
+  for (const char* folder :
+       {"/etc/systemd/system/", "/usr/lib/systemd/system/", "/lib/systemd/system/"}) {
+    place.has_unit =
+        place.has_unit || std::filesystem::exists(std::string(folder) + kUnit, ignored);
+  }
+  place.run = &run_program;
+  return place;
+}
+
+Result<std::string> join(std::string line, const std::string& file, const JoinPlace& place) {
+  if (!place.is_root) {
+    return Error{ErrorCode::kIo,
+                 "join lends the whole machine and needs root: run `sudo gleaner-volunteer join` "
+                 "and paste the line. Without root, `gleaner-volunteer "
+                 "gleaner://HOST:PORT/KEY.INVITE` lends it until that command ends"};
+  }
+  if (line.empty()) std::getline(std::cin, line);
+  line = address_in(line);
+  const auto address = parse_master_address(line);
+  if (!address) return address.error();
+  if (auto fits = check_secrecy(*address, false); !fits) return fits.error();
+  if (auto kept = keep(line, file); !kept) return kept.error();
+  const Result<void> reached = place.reach(*address);
+  const std::string done = reach_sentence(*address, reached) +
+                           fmt::format("The line is kept in {}, which only root may read.\n", file);
+  if (!place.has_unit) {
+    return done + fmt::format(
+                      "This machine has no {}; this lends it until the command ends:\n"
+                      "  gleaner-volunteer --line-file {}\n",
+                      kUnit, file);
+  }
+  if (!place.has_systemd) {
+    return done + fmt::format(
+                      "systemd does not run here. Where it does, this starts the service:\n"
+                      "  systemctl enable --now {}\n",
+                      kUnit);
+  }
+  // A service that runs takes a new line only when it starts again.
+  if (!place.run({"systemctl", "enable", "--quiet", kUnit}) ||
+      !place.run({"systemctl", "restart", kUnit})) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("systemd did not start {0}; `systemctl status {0}` says why", kUnit)};
+  }
+  return done + fmt::format(
+                    "{} {}, and starts with the machine. What it does, and why:\n"
+                    "  sudo gleaner-volunteer status\n",
+                    kUnit, reached ? "runs" : "tries again until it can");
+}
+
+Result<std::string> leave(const std::string& file, const JoinPlace& place) {
+  if (!place.is_root) {
+    return Error{ErrorCode::kIo,
+                 "leave undoes what join did for the whole machine and needs root: run `sudo "
+                 "gleaner-volunteer leave`"};
+  }
+  const bool has_service = place.has_unit && place.has_systemd;
+  if (has_service && !place.run({"systemctl", "disable", "--now", "--quiet", kUnit})) {
+    return Error{ErrorCode::kIo,
+                 fmt::format("systemd did not stop {0}; `systemctl status {0}` says why", kUnit)};
+  }
+  std::error_code error;
+  const bool was_there = std::filesystem::remove(file, error);
+  if (error) return Error{ErrorCode::kIo, file + ": " + error.message()};
+  return fmt::format(
+      "{}{}\n",
+      has_service ? fmt::format("{} has handed over what it held, is stopped, and "
+                                "starts no more.\n",
+                                kUnit)
+                  : std::string(),
+      was_there ? "The line in " + file + " is deleted." : "There was no line in " + file + ".");
+}
+
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+// Where the service of Debian's package listens, its RUNTIME_DIRECTORY.
+constexpr char kServiceSocket[] = "/run/gleaner-volunteer/control";
+
+struct Verb {
+  const char* name;
+  const char* doc;
+};
+
+constexpr Verb kVerbs[] = {
+    {"join", "lend this machine by its service, at once and at every start: join gleaner://..."},
+    {"leave", "undo join: hand over, and lend this machine no more"},
+    {"status", "say what it does, why and until when; --json for programs"},
+    {"pause", "compute nothing until `resume`"},
+    {"resume", "take `pause` and `snooze` back"},
+    {"snooze", "compute nothing for a while: snooze 2h"},
+    {"finish", "hand the shards over, however long it takes, and end"},
+    {"log", "print what it decided lately"},
+    {"session-helper", "tell it of input in this X11 session, where logind is not told"},
+};
+
+struct Flags {
+  std::string verb;
+  std::string operand;  // snooze's time, join's line
+  std::string control;
+  std::string cache;
+  bool json = false;
+};
+
+// An error's sentence, or nothing.
+std::optional<std::string> read_flags(const std::vector<std::string>& arguments, Flags& flags) {
+  flags.verb = arguments[0];
+  for (std::size_t i = 1; i < arguments.size(); ++i) {
+    const std::string& argument = arguments[i];
+    std::string* target = argument == "--control" ? &flags.control
+                          : argument == "--cache" ? &flags.cache
+                                                  : nullptr;
+    if (target != nullptr) {
+      if (i + 1 == arguments.size()) return argument + " needs a path";
+      *target = arguments[++i];
+    } else if (argument == "--json") {
+      flags.json = true;
+    } else if ((flags.verb == "snooze" || flags.verb == "join") && !argument.starts_with('-')) {
+      // "2 hours" is two words, and so is a command that was pasted whole.
+      flags.operand += (flags.operand.empty() ? "" : " ") + argument;
+    } else {
+      return fmt::format("{} takes no '{}'", flags.verb, argument);
+    }
+  }
+  return std::nullopt;
+}
+
+ExitCode fail(const std::string& sentence, ExitCode code) {
+  std::fprintf(stderr, "gleaner-volunteer: %s\n", sentence.c_str());
+  return code;
+}
+
+// A word that is no verb is the master's address, which has a port: any other is a typing error.
+std::optional<ExitCode> fail_if_meant(const std::string& word) {
+  if (word.starts_with('-') || word.find(':') != std::string::npos) return std::nullopt;
+  std::vector<std::string> names;
+  for (const Verb& verb : kVerbs) names.emplace_back(verb.name);
+  const std::string meant = did_you_mean(word, names);
+  if (meant.empty()) return std::nullopt;
+  return fail(fmt::format("there is no verb '{}'{}", word, meant), ExitCode::kUsage);
+}
+
+// From the first place where somebody answers.
+Result<std::string> ask_first(const Flags& flags, const std::string& request) {
+  std::string tried;
+  std::vector<std::string> paths = control_paths(flags.control, flags.cache);
+  if (flags.control.empty()) paths.emplace_back(kServiceSocket);
+  for (const std::string& path : paths) {
+    Result<std::string> answer = ask_volunteer(path, request);
+    if (answer) return answer;
+    tried += (tried.empty() ? "" : "; ") + answer.error().message;
+  }
+  return Error{ErrorCode::kIo,
+               "no volunteer answers: " + tried +
+                   ". One that was started with --control PATH or --cache DIR is asked with the "
+                   "same; the service is asked by root"};
+}
+
+std::string ago(const Json& seconds) {
+  return seconds.is_number() ? fmt::format("{:.0f} s ago", seconds.get<double>()) : "cannot tell";
+}
+
+std::string mebibytes(const Json& bytes) {
+  return fmt::format("{:.1f} MiB", bytes.get<double>() / (1 << 20));
+}
+
+// Null is what nobody knows.
+std::string known(const Json& value, const char* if_true, const char* if_false,
+                  const char* if_null) {
+  return value.is_null() ? if_null : value.get<bool>() ? if_true : if_false;
+}
+
+std::string table(const Json& status) {
+  std::string text = status.at("sentence").get<std::string>() + ".\n\n";
+  const auto row = [&](const std::string& name, const std::string& value) {
+    text += fmt::format("  {:<16}{}\n", name, value);
+  };
+  const Json& verdict = status.at("verdict");
+  row("master", status.at("master").get<std::string>());
+  const std::string run = status.at("run_name").get<std::string>();
+  const std::string purpose = status.at("purpose").get<std::string>();
+  if (!run.empty()) row("run", run + (purpose.empty() ? "" : ": " + purpose));
+  row("shards", fmt::format("{}, {} of memory", status.at("shards").size(),
+                            mebibytes(status.at("held_bytes"))));
+  row("when", status.at("when").get<std::string>());
+  if (!verdict.at("works").get<bool>()) {
+    const Json& until = verdict.at("until_seconds");
+    row("until",
+        verdict.at("ends").get<std::string>() +
+            (until.is_number() ? fmt::format(" (in {:.0f} s at the earliest)", until.get<double>())
+                               : ""));
+  }
+  const Json& today = status.at("today");
+  row("today",
+      fmt::format("{} examples, {} sent, {} received", today.at("examples").get<std::uint64_t>(),
+                  mebibytes(today.at("up_bytes")), mebibytes(today.at("down_bytes"))));
+  for (const Json& use : status.at("uses")) {
+    row("use", fmt::format("{}: {} ({})", use.at("source").get<std::string>(),
+                           ago(use.at("seconds_ago")), use.at("detail").get<std::string>()));
+  }
+  const Json& page = status.at("page");
+  if (page.is_string()) row("page", page.get<std::string>());
+  const Json& machine = status.at("machine");
+  row("power", known(machine.at("on_battery"), "battery", "mains", "no battery is known"));
+  row("network", known(machine.at("metered"), "metered", "not metered",
+                       "unknown, which counts as not metered"));
+  return text;
+}
+
+}  // namespace
+
+std::string verbs_help() {
+  std::string text;
+  for (const Verb& verb : kVerbs) text += fmt::format("  {:<16}{}\n", verb.name, verb.doc);
+  return text;
+}
+
+std::string status_table(const std::string& answer) {
+  const Json status = Json::parse(answer, nullptr, false);
+  try {
+    return table(status);
+  } catch (const Json::exception&) {
+    return answer + "\n";  // a volunteer of another version
+  }
+}
+
+std::vector<std::string> without_pasted_name(std::vector<std::string> arguments) {
+  const auto is_word = [](const std::string& word) {
+    return word != "sudo" && word != "gleaner-volunteer";
+  };
+  arguments.erase(arguments.begin(), std::ranges::find_if(arguments, is_word));
+  return arguments;
+}
+
+std::optional<ExitCode> run_verb(const std::vector<std::string>& arguments, const Reach& reach) {
+  if (arguments.empty()) return std::nullopt;
+  const bool is_verb = std::any_of(std::begin(kVerbs), std::end(kVerbs),
+                                   [&](const Verb& verb) { return arguments[0] == verb.name; });
+  if (!is_verb) return fail_if_meant(arguments[0]);
+  if (std::ranges::count(arguments, "--help") + std::ranges::count(arguments, "-h") > 0) {
+    std::printf("gleaner-volunteer VERB [--control PATH] [--cache DIR] [--json]\n%s",
+                verbs_help().c_str());
+    return ExitCode::kOk;
+  }
+  Flags flags;
+  if (const auto wrong = read_flags(arguments, flags)) return fail(*wrong, ExitCode::kUsage);
+  if (flags.verb == "join" || flags.verb == "leave") {
+    const JoinPlace place = this_machine(reach);
+    const auto joined =
+        flags.verb == "join" ? join(flags.operand, kLineFile, place) : leave(kLineFile, place);
+    if (!joined) return fail(joined.error().message, exit_code_of(joined.error().code));
+    std::fputs(joined->c_str(), stdout);
+    return ExitCode::kOk;
+  }
+  if (flags.verb == "session-helper") {
+    const Error ended = help_session(control_paths(flags.control, flags.cache));
+    return fail(ended.message, ExitCode::kFailure);
+  }
+  Json request = {{"verb", flags.verb}};
+  if (flags.verb == "snooze") {
+    const auto duration = parse_duration(flags.operand);
+    if (!duration) {
+      return fail("snooze needs a time from 1 s to 30 d, as in: snooze 2h", ExitCode::kUsage);
+    }
+    request["seconds"] = duration->count() / 1000;
+  }
+  Result<std::string> answer = ask_first(flags, request.dump());
+  if (const auto kept = kept_thanks(flags.cache); !answer && flags.verb == "log" && !kept.empty()) {
+    answer = Json{{"log", kept}}.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  if (!answer) return fail(answer.error().message, ExitCode::kFailure);
+  const Json json = Json::parse(*answer, nullptr, false);
+  if (json.is_object() && json.contains("error") && json["error"].is_string()) {
+    return fail(json["error"].get<std::string>(), ExitCode::kFailure);
+  }
+  if (flags.json) {
+    std::printf("%s\n", answer->c_str());
+  } else if (flags.verb == "log" && json.is_object() && json.contains("log")) {
+    for (const Json& line : json["log"]) {
+      if (line.is_string()) std::printf("%s\n", line.get<std::string>().c_str());
+    }
+  } else {
+    std::fputs(status_table(*answer).c_str(), stdout);
+  }
+  return ExitCode::kOk;
+}
+
+}  // namespace gleaner::volunteer

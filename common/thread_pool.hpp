@@ -114,7 +114,7 @@ class LoopBody {
 class ThreadPool {
  public:
   // threads >= 1, the caller of `parallel_for` included. Those that are started give way by `nice`
-  // (thread_priority.hpp); if `is_pinned`, each stays on a processor, from the second on.
+  // (thread_pool.hpp); if `is_pinned`, each stays on a processor, from the second on.
   explicit ThreadPool(unsigned threads, int nice = 0, bool is_pinned = false);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;

@@ -38,7 +38,7 @@ Bytes pack_positives(const Positives& positives);
 // `id_end`: neurons are below it.
 Positives unpack_positives(const char* field, ByteView packed, std::uint32_t id_end = kLabelsMax);
 
-// Levels of `rows` rows (row_delta.hpp): the number a row, then four bits each.
+// Levels of `rows` rows (shard_rows.hpp): the number a row, then four bits each.
 Bytes pack_levels(const std::vector<std::int8_t>& levels, std::size_t rows);
 // Packs them in fewer bytes where zstd finds some, for a network: small levels are the most
 // frequent.

@@ -167,7 +167,7 @@ struct Positives {
 
 struct UnitBatch {
   BatchIndex batch = 0;
-  SharedBytes hidden;     // packed QuantizedActivations, see hidden_codes.hpp
+  SharedBytes hidden;     // packed QuantizedActivations, see quantized_batch.hpp
   Positives positives;    // those that fall in the unit's shards
   float output_rate = 0;  // learning rate of the output rows
 };
@@ -191,7 +191,7 @@ struct ShardOutcome {
 struct BatchResult {
   BatchIndex batch = 0;
   std::vector<ShardOutcome> shards;  // ascending; the unit's shards
-  Bytes gradient;  // packed sum of dh over the shards, see gradient.hpp; may be empty
+  Bytes gradient;  // packed sum of dh over the shards, see quantized_batch.hpp; may be empty
   friend bool operator==(const BatchResult&, const BatchResult&) = default;
 };
 

@@ -4,7 +4,7 @@
 //
 // Within these magnitudes training arithmetic stays finite: with activation scales and weights
 // below them no sum of products overflows a float. A commit changes a weight by at most kDeltaMax
-// (row_delta.hpp), so weights stay in range for 2^24 rounds, and a second moment is an average of
+// (shard_rows.hpp), so weights stay in range for 2^24 rounds, and a second moment is an average of
 // squares that are far below kStateMax. So no NaN arises, whose bits differ between processors.
 #pragma once
 

@@ -17,13 +17,13 @@
 namespace gleaner {
 
 // Some rows in full precision, ascending. A row that is absent has its initial value (see
-// initial_weights.hpp), or, in a hand-over, its value at the last commit.
+// shard_rows.hpp), or, in a hand-over, its value at the last commit.
 struct ShardRows {
   std::vector<std::uint32_t> rows;  // within the shard
   std::vector<float> values;        // rows.size() x row_width: weights, then the bias (output)
   std::vector<float> states;        // rows.size(): second moment
   // rows.size() x codes_per_row. Of wide rows in a hand-over, behind the neuron: the bits of the
-  // weights that the short lists know (volunteer/train/wide), since features never change.
+  // weights that the short lists know (wide_layer.hpp), since features never change.
   std::vector<std::uint32_t> codes;
   // Hand-over only, parallel to rows: 1 where the row changed since its codes were computed.
   std::vector<std::uint8_t> stale_codes;
@@ -32,10 +32,10 @@ struct ShardRows {
 };
 
 // The change that a round made to a shard: for each row touched, ascending, the difference to its
-// last committed value, coarsely (row_delta.hpp): a multiple of the row's scale for each weight, a
+// last committed value, coarsely (shard_rows.hpp): a multiple of the row's scale for each weight, a
 // half-precision number for its bias. Whoever applies it computes the same sums, so that store and
 // volunteer hold the same bits. The codes of a committed row are a function of its weights
-// (common/lsh/row_codes.hpp), so nobody has to send them.
+// (common/train/sim_hash.hpp), so nobody has to send them.
 struct SparseUpdate {
   std::vector<std::uint32_t> rows;    // within the shard
   std::vector<float> scales;          // rows.size(); 0 to kDeltaScaleMax
@@ -48,7 +48,7 @@ struct SparseUpdate {
 
 // How a commit writes down what a round did to a row: 15 levels a weight, in units of a scale a
 // row. Half a level is 7 % of the row's largest change; what rounding takes away is gone from the
-// holder's copy too, and accuracy does not notice (volunteer/train/RECIPES.md).
+// holder's copy too, and accuracy does not notice (common/train/RECIPES.md).
 
 inline constexpr int kDeltaLevelMax = 7;
 // The largest change of a weight in one round, as of a bias: the largest finite half.

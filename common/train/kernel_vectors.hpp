@@ -86,7 +86,7 @@ void round_gradient_kernel(const GradientRounding& work) {
 
 }  // namespace
 
-// The logistic function and its loss. Included by kernel_training.hpp: once a level, with that
+// The logistic function and its loss. Included by kernel_bodies.hpp: once a level, with that
 // level's `Vec`. README.md has its error.
 
 namespace {

@@ -179,7 +179,7 @@ struct Kernels {
   // levels[i] = the difference values[i] - committed[i] in multiples of the scale returned, which
   // makes the largest difference kDeltaLevelMax; values[i] = committed[i] + scale * levels[i]. The
   // scale is 0, and the values are the committed ones, when no difference reaches kDeltaMin
-  // (common/model/row_delta.hpp). Values are finite.
+  // (common/model/shard_rows.hpp). Values are finite.
   float (*round_delta)(const float* committed, float* values, std::int8_t* levels, std::size_t n);
 };
 

@@ -261,7 +261,7 @@ class Audits {
   [[nodiscard]] bool holds(SessionId id, ShardId shard) const;
   // Whether the session holds a shard of the case itself that is due.
   [[nodiscard]] bool holds_of(const Case& own, SessionId id) const;
-  // Hot standby (standby.cpp): when a holder is gone, its auditor goes on with its shards from
+  // Hot standby (auditors.cpp): when a holder is gone, its auditor goes on with its shards from
   // where it stood, as soon as the auditor has done the case. Until then nobody is lent them.
   void stand_by(Case& own);
   void go_on(const Case& own, const std::vector<ShardId>& shards);

@@ -1,5 +1,5 @@
 // Steers the master besides the model: deadlines, limits, evaluation. None of it can change a
-// number of the model, only when and where it is computed. master/core_settings.cpp sets what
+// number of the model, only when and where it is computed. master/run_data.cpp sets what
 // people can set and what follows from the data; the defaults here are for tests.
 #pragma once
 

@@ -106,7 +106,7 @@ class MasterCore {
   void note_change_of(SessionId id);
 
   // -- what is next
-  // Marks everything as changed: see concerns.hpp.
+  // Marks everything as changed: see events.hpp.
   void look_at_all();
   void schedule();
   void let_leavers_go();

@@ -93,7 +93,7 @@ class Placement {
   // Whether something is awaited of the session: a result, a commit, an offer, a shard to be loaded
   // or handed over.
   [[nodiscard]] bool owes(SessionId id, const SessionState& session) const;
-  // -- what is owed (debts.cpp)
+  // -- what is owed (placement.cpp)
   // The debt of the session that is due first. It has its deadline from when it began: the time
   // that Sessions::time_for gives, and what the bytes of a shard take on a thin line.
   std::optional<OutstandingWork> first_outstanding(SessionId id, SessionState& session);
@@ -173,7 +173,7 @@ class Placement {
   // How often each label of the shard's neurons is in the training data.
   [[nodiscard]] std::vector<std::uint32_t> label_counts(ShardId shard) const;
 
-  // (placement_balance.cpp)
+  // (balancer.cpp)
   void rebalance();
   void move_shards(Layer layer, const std::vector<Holder>& candidates, const char* why);
   void notice_quarantined();

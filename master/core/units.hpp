@@ -94,7 +94,7 @@ class Units {
   // layer.
   void perform(WorkerTask task);
 
-  // -- answers (unit_results.cpp, units_input.cpp). An error ends the session.
+  // -- answers (unit_results.cpp, units.cpp). An error ends the session.
   Result<void> receive(SessionId id, SessionState& session, UnitResult& result);
   Result<void> receive(SessionId id, SessionState& session, EvalResult& result,
                        RoundIndex checkpoint);

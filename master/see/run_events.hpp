@@ -1,5 +1,5 @@
 // The console is given these: a snapshot of the run as often as the caller likes, and events as
-// they happen. Some events are the core's (notices.hpp), the others the shell's. Plain immutable
+// they happen. Some events are the core's (reports.hpp), the others the shell's. Plain immutable
 // values; the JSON form of each stands in EVENTS.md. What is unknown is negative.
 #pragma once
 
@@ -77,7 +77,7 @@ struct Listening {
 // The run's page answers.
 struct PageServed {
   std::string url;
-  std::string key;  // after url and "/#", the page shows more; see common/access/page_key.hpp
+  std::string key;  // after url and "/#", the page shows more; see common/access/addresses.hpp
   bool has_other_port = false;  // the one that was asked for is taken
 
   // The volunteer's program, for machines that have none.

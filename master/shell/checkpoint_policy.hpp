@@ -1,5 +1,6 @@
 // The checkpoints that a run keeps beside its store, as STORE.kept/audit-N, while strangers' work
-// may go unaudited, and the way back to one of them. See master/tasks/going_back.hpp for which.
+// may go unaudited, and the way back to one of them. See master/shell/checkpoint_policy.hpp for
+// which.
 #pragma once
 
 #include <optional>

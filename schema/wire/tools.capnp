@@ -1,5 +1,5 @@
-# Messages between a master and the tools that ask it: how the run stands, and who may do what. status_messages.hpp and
-# access_messages.hpp say what each field means. Rules of change as in protocol.capnp.
+# Messages between a master and the tools that ask it: how the run stands, and who may do what.
+# tool_messages.hpp says what each field means. Rules of change as in protocol.capnp.
 @0xf2dbde26a3283618;
 
 using Cxx = import "/capnp/c++.capnp";

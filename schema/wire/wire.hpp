@@ -94,7 +94,7 @@ Heartbeat read(wire::Heartbeat::Reader from);
 Leaving read(wire::Leaving::Reader from);
 Goodbye read(wire::Goodbye::Reader from);
 
-// ---- Leases and shard state (wire_lease.cpp, wire_rows.cpp) ------------------------------------
+// ---- Leases and shard state (wire_lease.cpp) ---------------------------------------------------
 
 void write(const LeaseGrant& from, wire::LeaseGrant::Builder to);
 void write(const ShardOffer& from, wire::ShardOffer::Builder to);
@@ -136,7 +136,7 @@ UnitResult read(wire::UnitResult::Reader from);
 EvalUnit read(wire::EvalUnit::Reader from);
 EvalResult read(wire::EvalResult::Reader from);
 
-// ---- Input shards that volunteers hold (wire_input.cpp) ----------------------------------------
+// ---- Input shards that volunteers hold (wire_train.cpp) ----------------------------------------
 
 void write(const InputUnit& from, wire::InputUnit::Builder to);
 void write(const InputResult& from, wire::InputResult::Builder to);
@@ -147,14 +147,14 @@ InputResult read(wire::InputResult::Reader from);
 PointsRequest read(wire::PointsRequest::Reader from);
 Points read(wire::Points::Reader from);
 
-// ---- How the run stands (wire_status.cpp) ------------------------------------------------------
+// ---- How the run stands (wire_tools.cpp) -------------------------------------------------------
 
 void write(const Observe& from, wire::Observe::Builder to);
 void write(const RunStatus& from, wire::RunStatus::Builder to);
 Observe read(wire::Observe::Reader from);
 RunStatus read(wire::RunStatus::Reader from);
 
-// ---- Who may do what (wire_access.cpp) ---------------------------------------------------------
+// ---- Who may do what (wire_tools.cpp) ----------------------------------------------------------
 
 void write(const AccessRequest& from, wire::AccessRequest::Builder to);
 void write(const AccessAnswer& from, wire::AccessAnswer::Builder to);

@@ -25,7 +25,7 @@
 
 namespace gleaner {
 
-// The column families of a store. Keys are in keys.hpp, values in record.hpp; README.md specifies
+// The column families of a store. Keys and values are in record.hpp; README.md specifies
 // both to the byte.
 
 enum class Table : std::uint8_t {

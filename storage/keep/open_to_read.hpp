@@ -26,7 +26,7 @@ Result<std::unique_ptr<Store>> open_store_to_read(const std::string& words);
 // named.
 Error name_folder(Error error, const std::string& folder);
 
-// The run in it, or in a model file (see exported_run.hpp).
+// The run in it, or in a model file (see open_to_read.hpp).
 Result<std::unique_ptr<RunStore>> open_run_to_read(const std::string& folder);
 
 }  // namespace gleaner

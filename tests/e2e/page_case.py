@@ -8,7 +8,7 @@ import time
 
 from harness import ENDLESS, ROOT, RUN_SECONDS, TIME_FACTOR, EndToEndTest, small_setup
 
-OPENAPI = json.loads((ROOT / "master/http/openapi.json").read_text(encoding="utf-8"))
+OPENAPI = json.loads((ROOT / "master/see/openapi.json").read_text(encoding="utf-8"))
 JSON_TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
 
 

@@ -309,7 +309,7 @@ class People(Lending):
         self.addCleanup(os.close, follower)
         self.setup = self.setup.with_flag("--epochs", 4000)  # a volunteer rests when its run is complete
         _, _, (socket,) = self.start(*IDLE, once=False)
-        # Its access time moves at once only after a rest of 8 s (volunteer/idle/terminals.hpp).
+        # Its access time moves at once only after a rest of 8 s (volunteer/lend/watch.hpp).
         self.wait_reason(socket, "none")
         threading.Event().wait(9)
         os.write(leader, b"x\n")

@@ -15,7 +15,7 @@ import unittest
 from harness import BIN, ENDLESS, ROOT, RUN_SECONDS, TIME_FACTOR, UNMANNERED, finished
 from page_case import OPENAPI, PageCase, Stream, ask, fits, port_address, port_of
 
-DASHBOARDS = ROOT / "master/http/dashboards"
+DASHBOARDS = ROOT / "master/see/dashboards"
 
 
 class Page(PageCase):

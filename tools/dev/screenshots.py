@@ -67,7 +67,7 @@ def take(window, path, first, last):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "master/http/screenshots")
+    parser.add_argument("--output", type=pathlib.Path, default=ROOT / "master/see/screenshots")
     parser.add_argument("--format", choices=("webp", "png"), default="webp")
     options = parser.parse_args()
     output = options.output.resolve()

@@ -38,7 +38,7 @@ struct ModelPart {
 // Opens the stores to read. kNotFound where one has no checkpoint yet.
 Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores);
 
-// The identity of the parts together (joined_model.hpp).
+// The identity of the parts together (export_parts.hpp).
 Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts);
 
 // The digests of the parts' checkpoints, in order.

@@ -123,7 +123,7 @@ class VolunteerCore {
     std::map<std::uint32_t, ShardRows> chunks;
   };
 
-  // Shown while it is connected (volunteer_view.cpp).
+  // Shown while it is connected (volunteer_core.cpp).
   [[nodiscard]] std::pair<Snapshot::Phase, std::string> active_view() const;
   [[nodiscard]] std::string retry_sentence() const;
 

@@ -37,7 +37,7 @@ std::vector<std::string> control_paths(const std::string& given, const std::stri
   };
   // NOLINTBEGIN(concurrency-mt-unsafe): at the start there is one thread
   add(std::getenv("RUNTIME_DIRECTORY"), "control");
-  add(std::getenv("XDG_RUNTIME_DIR"), "gleaner-volunteer/control");
+  add(std::getenv("XDG_RUNTIME_DIR"), "gleaner-volunteer/lend");
   // NOLINTEND(concurrency-mt-unsafe)
   add(cache_folder.c_str(), "control");
   return paths;

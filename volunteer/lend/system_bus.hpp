@@ -2,7 +2,7 @@
 // its sleep; NetworkManager of metered networks. Calls block for a second at most: use it from a
 // thread that nobody waits for. One thread.
 //
-// Only graphical sessions count here, since the terminals tell of the others (terminals.hpp). One
+// Only graphical sessions count here, since the terminals tell of the others (watch.hpp). One
 // that is locked has not been used since then. What blocks the idle state, a film for instance, is
 // use. Where libsystemd is missing, a logind that runs is one that cannot tell.
 #pragma once

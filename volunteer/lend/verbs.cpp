@@ -149,7 +149,7 @@ namespace {
 using Json = nlohmann::ordered_json;
 
 // Where the service of Debian's package listens, its RUNTIME_DIRECTORY.
-constexpr char kServiceSocket[] = "/run/gleaner-volunteer/control";
+constexpr char kServiceSocket[] = "/run/gleaner-volunteer/lend";
 
 struct Verb {
   const char* name;

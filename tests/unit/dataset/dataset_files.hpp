@@ -1,4 +1,4 @@
-// Files for the tests of common/dataset: a folder that goes when the test ends, and short ways to
+// Files for the tests of common/data: a folder that goes when the test ends, and short ways to
 // fill and read files.
 #pragma once
 

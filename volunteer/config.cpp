@@ -1,7 +1,6 @@
 #include "volunteer/config.hpp"
 
 #include <fmt/format.h>
-#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -203,24 +202,6 @@ void add_output(Settings& settings, VolunteerConfig& c) {
   settings.add("verbose", scope, "", "Print every decision.", boolean_setting(c.verbose));
 }
 
-std::uint32_t usable_cores() {
-  cpu_set_t set;
-  CPU_ZERO(&set);
-  if (sched_getaffinity(0, sizeof(set), &set) == 0) {
-    return std::max(1u, static_cast<std::uint32_t>(CPU_COUNT(&set)));
-  }
-  // More processors than the set can name: count them all.
-  const long online = sysconf(_SC_NPROCESSORS_ONLN);
-  return online < 1 ? 1u : static_cast<std::uint32_t>(online);
-}
-
-std::uint64_t machine_memory() {
-  const long pages = sysconf(_SC_PHYS_PAGES);
-  const long page_bytes = sysconf(_SC_PAGESIZE);
-  if (pages <= 0 || page_bytes <= 0) return 0;
-  return static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(page_bytes);
-}
-
 Result<void> read_line_file(VolunteerConfig& config) {
   const std::string& path = config.line_file;
   if (path.empty()) return {};
@@ -271,6 +252,13 @@ Settings volunteer_settings(VolunteerConfig& config) {
   add_when(settings, config);
   add_network(settings, config);
   add_output(settings, config);
+  settings.show(
+      {"volunteer.master",  "volunteer.line_file", "volunteer.name",       "volunteer.threads",
+       "volunteer.nice",    "volunteer.memory",    "volunteer.cache",      "volunteer.until",
+       "volunteer.once",    "lending.when",        "lending.schedule",     "lending.battery",
+       "lending.metered",   "lending.up_per_day",  "lending.down_per_day", "lending.http",
+       "network.insecure",  "network.limit_up",    "network.limit_down",   "network.give_up_s",
+       "output.log_format", "output.quiet",        "output.verbose"});
   return settings;
 }
 
@@ -351,21 +339,6 @@ volunteer::Rules lending_rules(const VolunteerConfig& c) {
   rules.up_bytes_per_day = c.up_bytes_per_day;
   rules.down_bytes_per_day = c.down_bytes_per_day;
   return rules;
-}
-
-MachineFacts machine_facts() {
-  MachineFacts facts;
-  facts.cores = usable_cores();
-  if (const auto quota = volunteer::cpu_quota("")) {
-    facts.cores = std::min(facts.cores, static_cast<std::uint32_t>(std::ceil(*quota)));
-  }
-  facts.memory_bytes = machine_memory();
-  if (const auto limit = volunteer::memory_limit("")) {
-    facts.memory_bytes = std::min(facts.memory_bytes, *limit);
-  }
-  std::array<char, 256> name{};
-  if (gethostname(name.data(), name.size() - 1) == 0) facts.host_name = name.data();
-  return facts;
 }
 
 VolunteerOffer effective_offer(const VolunteerConfig& config, const MachineFacts& machine) {

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "common/console/output.hpp"
+#include "common/machine_facts.hpp"
 #include "common/result.hpp"
 #include "common/settings/settings_flags.hpp"
 #include "common/settings/settings_value.hpp"
@@ -83,15 +84,6 @@ Result<void> check(const VolunteerConfig& config);
 volunteer::Rules lending_rules(const VolunteerConfig& config);
 
 // The machine a volunteer runs on, as far as it may use it.
-struct MachineFacts {
-  std::uint32_t cores = 1;         // that this process may use
-  std::uint64_t memory_bytes = 0;  // of the machine, or of the control group if that is less
-  std::string host_name;
-};
-
-// Asks the system.
-MachineFacts machine_facts();
-
 // The volunteer's offer: the configuration's word, else the machine's.
 struct VolunteerOffer {
   std::string name;  // printable, at most kNameBytesMax

@@ -46,6 +46,13 @@ void Settings::add(std::string name, SettingScope scope, std::string unit, std::
   settings_.push_back(std::move(setting));
 }
 
+void Settings::show(const std::vector<std::string_view>& keys) {
+  for (const std::string_view key : keys) GLEANER_CHECK(find_key(key) != nullptr);
+  for (Setting& setting : settings_) {
+    setting.is_for_experts = std::ranges::find(keys, setting.key) == keys.end();
+  }
+}
+
 const Setting* Settings::find_key(std::string_view key) const {
   for (const Setting& setting : settings_) {
     if (setting.key == key) return &setting;
@@ -256,13 +263,14 @@ std::string print_reference(const Settings& settings) {
   return text;
 }
 
-std::string print_flags(const Settings& settings) {
+std::string print_flags(const Settings& settings, bool all) {
   constexpr std::size_t kIndent = 30;
   std::string text;
   for (const SettingSection& section : settings.sections()) {
-    text += fmt::format("\n{}:\n", section.name);
+    std::string heading = fmt::format("\n{}:\n", section.name);
     for (const Setting& setting : settings.all()) {
-      if (setting.section != section.name) continue;
+      if (setting.section != section.name || (setting.is_for_experts && !all)) continue;
+      text += std::exchange(heading, {});
       std::string doc = setting.doc;
       if (setting.value.kind == SettingKind::kChoice) {
         doc += fmt::format(" One of {}.", setting.value.range);

@@ -32,6 +32,7 @@ struct Setting {
   std::string doc;   // one sentence or a few
   SettingValue value;
   std::string default_text;
+  bool is_for_experts = false;  // few people ever set it: --help leaves it out, --help-all does not
 
   // Says which values may stand in its place, with the unit: "an integer from 1 to 9 (neurons)".
   [[nodiscard]] std::string expects() const;
@@ -50,6 +51,8 @@ class Settings {
   // leading dashes) where the name alone would not do. Keys and flags must be unique.
   void add(std::string name, SettingScope scope, std::string unit, std::string doc,
            SettingValue value, std::string flag = {});
+  // To be called last: all settings but these keys are for experts.
+  void show(const std::vector<std::string_view>& keys);
 
   [[nodiscard]] const std::vector<Setting>& all() const { return settings_; }
 
@@ -81,8 +84,8 @@ Result<void> read_toml(const Settings& settings, std::string_view text, const st
 std::string print_toml(const Settings& settings, std::string_view title);
 // The reference: one Markdown list a section, with values and defaults.
 std::string print_reference(const Settings& settings);
-// The flags, for --help, wrapped at 80 columns.
-std::string print_flags(const Settings& settings);
+// The flags, for --help, wrapped at 80 columns; without those for experts unless `all`.
+std::string print_flags(const Settings& settings, bool all);
 // `text` wrapped at 80 columns, every line indented by `indent`.
 std::string wrap_text(std::string_view text, std::size_t indent);
 

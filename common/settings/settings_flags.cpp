@@ -20,6 +20,7 @@ struct GivenFlag {
 
 struct ParsedArguments {
   bool help = false;
+  bool help_all = false;
   bool version = false;
   bool print_config = false;
   bool print_reference = false;
@@ -73,6 +74,7 @@ Result<ParsedArguments> parse(const Settings& settings, const ProgramText& progr
   app.allow_extras();
   ParsedArguments parsed;
   app.add_flag("-h,--help", parsed.help);
+  app.add_flag("--help-all", parsed.help_all);
   app.add_flag("--version", parsed.version);
   app.add_flag("--print-config", parsed.print_config);
   app.add_flag("--print-reference", parsed.print_reference);
@@ -106,7 +108,8 @@ Result<ParsedArguments> parse(const Settings& settings, const ProgramText& progr
     return usage_error(program, fmt::format("{}.", std::string(error.what())));
   }
   const std::vector<std::string> extras = app.remaining();
-  if (!extras.empty() && !parsed.help) return unknown_argument(settings, program, extras.front());
+  if (!extras.empty() && !parsed.help && !parsed.help_all)
+    return unknown_argument(settings, program, extras.front());
   for (std::size_t i = 0; i < options.size(); ++i) {
     if (options[i].first->count() > 0) parsed.flags.push_back({options[i].second, texts[i]});
   }
@@ -129,11 +132,12 @@ const std::vector<PrintingFlag>& printing_flags() {
       {"--print-man", "Write the manual page and exit."},
       {"--print-man-config", "Write the manual page of the TOML file and exit."},
       {"--version", "Print the version and exit."},
-      {"-h, --help", "Print this and exit."}};
+      {"-h, --help", "Print this and exit."},
+      {"--help-all", "Print this with the flags that few people ever set, and exit."}};
   return flags;
 }
 
-std::string print_help(const Settings& settings, const ProgramText& program) {
+std::string print_help(const Settings& settings, const ProgramText& program, bool all) {
   std::string text = fmt::format("Usage: {} {}\n\n", program.name, program.usage);
   text += wrap_text(program.summary, 0);
   text += fmt::format("\nExamples:\n{}", program.examples);
@@ -143,7 +147,7 @@ std::string print_help(const Settings& settings, const ProgramText& program) {
   for (const PrintingFlag& flag : printing_flags()) {
     text += fmt::format("  {:<28}{}", flag.flag, wrap_text(flag.doc, 30).substr(30));
   }
-  text += print_flags(settings);
+  text += print_flags(settings, all);
   text += fmt::format("\nExit codes:\n{}", exit_code_help());
   if (!program.notes.empty()) text += "\n" + program.notes;
   return text;
@@ -154,7 +158,9 @@ Result<TextToPrint> load_settings(const Settings& settings, const ProgramText& p
                                   const std::vector<std::string>& arguments) {
   Result<ParsedArguments> parsed = parse(settings, program, arguments);
   if (!parsed) return parsed.error();
-  if (parsed->help) return TextToPrint(print_help(settings, program));
+  if (parsed->help || parsed->help_all) {
+    return TextToPrint(print_help(settings, program, parsed->help_all));
+  }
   if (parsed->version) return TextToPrint(program.name + " " + program.version + "\n");
   if (parsed->print_reference) return TextToPrint(print_reference(settings));
   if (parsed->print_man) return TextToPrint(print_man(settings, program));

@@ -38,7 +38,8 @@ Result<TextToPrint> load_settings(const Settings& settings, const ProgramText& p
                                   const std::vector<EnvironmentValue>& environment,
                                   const std::vector<std::string>& arguments);
 
-std::string print_help(const Settings& settings, const ProgramText& program);
+// `all`: with the flags for experts.
+std::string print_help(const Settings& settings, const ProgramText& program, bool all);
 // Manual pages of the program and of its configuration file, for man(1).
 std::string print_man(const Settings& settings, const ProgramText& program);
 std::string print_man_config(const Settings& settings, const ProgramText& program);

@@ -368,6 +368,12 @@ Settings master_settings(MasterConfig& config) {
   add_network(settings, config);
   add_scheduling(settings, config);
   add_output(settings, config);
+  settings.show({"data.train",     "data.test",         "data.init_from",     "run.store",
+                 "run.purpose",    "run.local",         "run.threads",        "backup.folder",
+                 "model.seed",     "model.recipe",      "model.epochs",       "evaluation.patience",
+                 "network.listen", "network.advertise", "network.insecure",   "network.http",
+                 "network.audit",  "network.limit_up",  "network.limit_down", "output.log_format",
+                 "output.quiet",   "output.verbose"});
   return settings;
 }
 

@@ -13,35 +13,6 @@
 namespace gleaner::volunteer {
 namespace {
 
-// "/user.slice/session-2.scope" in the one hierarchy of all controllers; nullopt elsewhere.
-std::optional<std::string> own_group(const std::string& root) {
-  const auto text = read_text_file(root + "/proc/self/cgroup");
-  if (!text) return std::nullopt;
-  std::istringstream lines(*text);
-  for (std::string line; std::getline(lines, line);) {
-    if (line.starts_with("0::/")) return line.substr(3);
-  }
-  return std::nullopt;
-}
-
-// The least value of `file` in all groups around this process. In a container the path is that of
-// its root. `parse` says whether a file has one.
-template <class T, class Parse>
-std::optional<T> least_of_groups(const std::string& root, const char* file, Parse parse) {
-  std::optional<T> least;
-  std::string folder = root + "/sys/fs/cgroup";
-  std::istringstream names(own_group(root).value_or("/").substr(1));
-  std::string name;
-  do {
-    const auto text = read_text_file(folder + "/" + file);
-    T value{};
-    if (text && parse(std::istringstream(*text), value))
-      least = std::min(least.value_or(value), value);
-    folder += "/";
-  } while (std::getline(names, name, '/') && !(folder += name).empty());
-  return least;
-}
-
 std::optional<double> some_pressure(const std::string& path) {
   const auto text = read_text_file(path);
   return text ? number_after(*text, "some avg10=") : std::nullopt;
@@ -138,21 +109,6 @@ std::optional<double> Machine::memory_pressure() const {
 
 bool Machine::has_display() const {
   return !entries_of(root_ + "/tmp/.X11-unix").empty();
-}
-
-std::optional<double> cpu_quota(const std::string& root) {
-  return least_of_groups<double>(root, "cpu.max", [](std::istringstream text, double& cores) {
-    double period = 0;
-    if (!(text >> cores >> period) || cores <= 0 || period <= 0) return false;
-    cores /= period;
-    return true;
-  });
-}
-
-std::optional<std::uint64_t> memory_limit(const std::string& root) {
-  return least_of_groups<std::uint64_t>(
-      root, "memory.max",
-      [](std::istringstream text, std::uint64_t& bytes) { return text >> bytes && bytes > 0; });
 }
 
 void give_way_as_group(const std::string& root) {

@@ -11,32 +11,10 @@
 #include <system_error>
 #include <vector>
 
+#include "common/machine_facts.hpp"
 #include "volunteer/lend/readings.hpp"
 
 namespace gleaner::volunteer {
-
-// Reading the small files of /proc and /sys. Any thread.
-
-// Nullopt where the file cannot be read. At most 64 KiB.
-inline std::optional<std::string> read_text_file(const std::string& path) {
-  std::ifstream file(path);
-  if (!file) return std::nullopt;
-  std::string text(std::size_t{64} << 10, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  text.resize(static_cast<std::size_t>(file.gcount()));
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
-}
-
-// The number after `key` in a text, and before anything else: "avg10=1.25" for "avg10=".
-inline std::optional<double> number_after(const std::string& text, const std::string& key) {
-  const std::size_t at = text.find(key);
-  if (at == std::string::npos) return std::nullopt;
-  const char* begin = text.c_str() + at + key.size();
-  char* end = nullptr;
-  const double value = std::strtod(begin, &end);
-  return end == begin ? std::nullopt : std::optional(value);
-}
 
 // Paths of what a folder holds; empty where it cannot be read.
 inline std::vector<std::filesystem::path> entries_of(const std::string& folder) {
@@ -75,11 +53,6 @@ class Machine {
   const std::string root_;
   const Environment environment_;
 };
-
-// Processors' worth that the control group of this process allows: 1.5; nullopt without a limit.
-std::optional<double> cpu_quota(const std::string& root);
-// Bytes of memory that it allows; nullopt without a limit.
-std::optional<std::uint64_t> memory_limit(const std::string& root);
 
 // Makes the kernel treat the whole control group of this process as idle, if the group is its own:
 // nothing else is in it, and it may be written.

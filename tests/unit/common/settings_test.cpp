@@ -316,6 +316,30 @@ TEST_CASE("settings: texts that are asked for are returned, with what was set be
                Contains("- `model.width` (16 to 4096 units; 64): Width | of it."));
 }
 
+TEST_CASE("settings: help shows what many set, and the flags for experts on request",
+          "[settings]") {
+  Sample sample;
+  Settings settings = table(sample);
+  settings.show({"model.width", "machine.loud"});
+  const auto help = [&](const char* flag) {
+    return *load_settings(settings, program(), {}, {flag}).value();
+  };
+  for (const char* part : {"\nmodel:\n", "--width N", "--loud ", "--help-all"}) {
+    REQUIRE_THAT(help("--help"), Contains(part));
+    REQUIRE_THAT(help("--help-all"), Contains(part));
+  }
+  for (const char* part : {"--mood WORD", "--store PATH"}) {
+    REQUIRE_THAT(help("--help"), !Contains(part));
+    REQUIRE_THAT(help("--help-all"), Contains(part));
+  }
+  // A section without any flag to show has no heading.
+  settings.show({"model.width"});
+  REQUIRE_THAT(help("--help"), !Contains("\nmachine:\n"));
+  // Help leaves out what it does not refuse.
+  REQUIRE(load_settings(settings, program(), {}, {"--mood", "bold"}).ok());
+  REQUIRE(sample.mood == Mood::kBold);
+}
+
 TEST_CASE("settings: a store remembers what belongs to the run and nothing else", "[settings]") {
   Sample sample;
   sample.decay = 0.5F;

@@ -78,7 +78,7 @@ class Pages(unittest.TestCase):
 
     def test_the_daemons_pages_have_all_their_flags_and_keys(self):
         for program, name in ((MASTER, "gleaner-master"), (VOLUNTEER, "gleaner-volunteer")):
-            for flag in FLAG.findall(out_of(program, "--help").replace("--[no-]", "--")):
+            for flag in FLAG.findall(out_of(program, "--help-all").replace("--[no-]", "--")):
                 self.assertIn(flag, self.texts[name + ".1"])
             keys = re.findall(r"^- `(\w+)\.(\w+)`", out_of(program, "--print-reference"), re.MULTILINE)
             self.assertNotEqual(keys, [])

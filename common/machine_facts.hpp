@@ -1,5 +1,5 @@
-// What the system says of the machine and of the part of it that this process may use. Stateless;
-// any thread.
+// The machine as the system tells it, and the part of it that this process may use. Stateless; any
+// thread. any thread.
 #pragma once
 
 #include <cstdint>

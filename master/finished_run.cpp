@@ -8,10 +8,10 @@
 #include <atomic>
 #include <optional>
 
+#include "common/machine_facts.hpp"
 #include "common/model/run_plan.hpp"
 #include "master/shell/resume_point.hpp"
 #include "storage/engine/rocks_store.hpp"
-#include "volunteer/config.hpp"
 
 namespace gleaner {
 

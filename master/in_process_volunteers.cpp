@@ -7,6 +7,7 @@
 #include <chrono>
 #include <utility>
 
+#include "common/machine_facts.hpp"
 #include "common/net/transports.hpp"
 #include "volunteer/config.hpp"
 #include "volunteer/hello.hpp"

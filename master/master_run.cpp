@@ -13,6 +13,7 @@
 #include <utility>
 #include <variant>
 
+#include "common/machine_facts.hpp"
 #include "common/model/run_plan.hpp"
 #include "master/door/gate.hpp"
 #include "master/entrance.hpp"
@@ -28,7 +29,6 @@
 #include "master/shell/threaded_runner.hpp"
 #include "storage/master_note.hpp"
 #include "storage/run_store.hpp"
-#include "volunteer/config.hpp"
 
 namespace gleaner {
 namespace {

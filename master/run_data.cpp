@@ -10,6 +10,7 @@
 #include "common/access/key_pair.hpp"
 #include "common/data/open_or_pack.hpp"
 #include "common/limits.hpp"
+#include "common/machine_facts.hpp"
 #include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
 #include "common/train/input_trainer.hpp"
@@ -17,7 +18,6 @@
 #include "common/train/wide_trainer.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
-#include "volunteer/config.hpp"
 
 namespace gleaner {
 namespace {

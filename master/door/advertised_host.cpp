@@ -14,6 +14,8 @@
 #include <array>
 #include <memory>
 
+#include "common/machine_facts.hpp"
+
 namespace gleaner {
 namespace {
 
@@ -103,7 +105,7 @@ std::vector<std::string> addresses_of(const std::string& host) {
 
 namespace {
 
-bool is_one_of(const std::string& address, const std::vector<std::string>& all) {
+bool is_among(const std::string& address, const std::vector<std::string>& all) {
   return std::ranges::find(all, address) != all.end();
 }
 
@@ -122,7 +124,7 @@ void check_host(AdvertisedHost& host, const MachineHosts& machine) {
         "machine can use it, unless others look that name up elsewhere; see --advertise",
         name, found.front());
   } else if (!std::ranges::any_of(
-                 found, [&](const auto& one) { return is_one_of(one, machine.addresses); })) {
+                 found, [&](const auto& one) { return is_among(one, machine.addresses); })) {
     host.level = LogLevel::kInfo;
     host.remark = fmt::format(
         "the join line names {} ({}), which is no address of this machine: somebody there, such as "
@@ -159,8 +161,8 @@ AdvertisedHost advertised_host(const std::string& advertise, const HostPort& lis
   const bool has_domain = machine.name.find('.') != std::string::npos;
   const std::vector<std::string> named =
       has_domain ? machine.look_up(machine.name) : std::vector<std::string>();
-  const bool is_known = std::ranges::any_of(
-      named, [&](const auto& one) { return is_one_of(one, machine.addresses); });
+  const bool is_known =
+      std::ranges::any_of(named, [&](const auto& one) { return is_among(one, machine.addresses); });
   host.others = machine.addresses;
   if (is_known || machine.addresses.empty()) {
     host.where.host = machine.name;

@@ -21,6 +21,7 @@
 #include "common/http/http_server.hpp"
 #include "common/http/page_assets.hpp"
 #include "common/limits.hpp"
+#include "common/machine_facts.hpp"
 #include "common/model/run_plan.hpp"
 #include "common/net/connect.hpp"
 #include "common/train/kernels.hpp"
@@ -32,7 +33,6 @@
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/predict/serve_access.hpp"
-#include "volunteer/config.hpp"
 
 namespace gleaner {
 namespace {

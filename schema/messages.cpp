@@ -7,26 +7,21 @@
 namespace gleaner {
 namespace {
 
-constexpr std::array<const char*, std::variant_size_v<Message>> kNames = {
-    "Hello",      "Welcome",      "Refusal",        "LeaseGrant",   "ChunkRequest",
-    "ShardChunk", "ShardReady",   "ReleaseRequest", "HandOver",     "Revoke",
-    "TrainUnit",  "UnitResult",   "ShardCommit",    "CommitCredit", "EvalUnit",
-    "EvalResult", "Heartbeat",    "Leaving",        "Goodbye",      "ShardOffer",
-    "Observe",    "RunStatus",    "InputUnit",      "InputResult",  "PointsRequest",
-    "Points",     "AccessAnswer", "AccessRequest",
+struct Facts {
+  const char* name;
+  Lane lane;
+  std::uint64_t Traffic::*account;  // null: nowhere besides `all`
 };
+
+#define GLEANER_MESSAGE_FACTS(type, lane, account) Facts{#type, Lane::lane, account},
+// One per type of Message.
+constexpr std::array kFacts = {GLEANER_MESSAGES(GLEANER_MESSAGE_FACTS)};
+#undef GLEANER_MESSAGE_FACTS
 
 }  // namespace
 
 Lane lane_of(const Message& message) {
-  return std::visit(
-      []<typename T>(const T&) {
-        return is_one_of<T, TrainUnit, UnitResult, EvalUnit, EvalResult, InputUnit, InputResult,
-                         PointsRequest, Points, ChunkRequest, CommitCredit, Heartbeat>
-                   ? Lane::kUrgent
-                   : Lane::kOrdered;
-      },
-      message);
+  return kFacts.at(message.index()).lane;
 }
 
 const char* message_name(const Message& message) {
@@ -34,40 +29,13 @@ const char* message_name(const Message& message) {
 }
 
 const char* message_name(std::size_t index) {
-  return index < kNames.size() ? kNames[index] : "unknown message";
+  return index < kFacts.size() ? kFacts[index].name : "unknown message";
 }
-
-namespace {
-
-// Where a message's bytes are counted besides `all`; null: nowhere.
-template <typename T>
-constexpr std::uint64_t Traffic::*kind_of() {
-  if (is_one_of<T, TrainUnit, UnitResult, InputUnit, InputResult>) return &Traffic::units;
-  if (is_one_of<T, EvalUnit, EvalResult>) return &Traffic::evaluation;
-  if (is_one_of<T, ShardCommit, CommitCredit>) return &Traffic::commits;
-  if (is_one_of<T, PointsRequest, Points>) return &Traffic::points;
-  if (is_one_of<T, LeaseGrant, ChunkRequest, ShardChunk, ShardReady, ReleaseRequest, HandOver,
-                Revoke, ShardOffer>) {
-    return &Traffic::shards;
-  }
-  return nullptr;
-}
-
-template <typename... Types>
-constexpr std::array<std::uint64_t Traffic::*, sizeof...(Types)> kinds_of(
-    const std::variant<Types...>*) {
-  return {kind_of<Types>()...};
-}
-
-// One per type of Message.
-constexpr auto kKinds = kinds_of(static_cast<const Message*>(nullptr));
-
-}  // namespace
 
 void Traffic::add(std::size_t type, std::uint64_t bytes) {
   all += bytes;
-  const auto kind = kKinds.at(type);
-  if (kind != nullptr) this->*kind += bytes;
+  const auto account = kFacts.at(type).account;
+  if (account != nullptr) this->*account += bytes;
 }
 
 Traffic& Traffic::operator+=(const Traffic& other) {

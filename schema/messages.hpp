@@ -24,11 +24,6 @@
 
 namespace gleaner {
 
-// Whether a type is one of several, for choices among messages.
-
-template <typename T, typename... Types>
-constexpr bool is_one_of = (std::is_same_v<T, Types> || ...);
-
 // ---- Joining -----------------------------------------------------------------------------------
 
 // First message of a volunteer.
@@ -333,22 +328,6 @@ struct Goodbye {
   friend bool operator==(const Goodbye&, const Goodbye&) = default;
 };
 
-using Message =
-    std::variant<Hello, Welcome, Refusal, LeaseGrant, ChunkRequest, ShardChunk, ShardReady,
-                 ReleaseRequest, HandOver, Revoke, TrainUnit, UnitResult, ShardCommit, CommitCredit,
-                 EvalUnit, EvalResult, Heartbeat, Leaving, Goodbye, ShardOffer, Observe, RunStatus,
-                 InputUnit, InputResult, PointsRequest, Points, AccessAnswer, AccessRequest>;
-
-// Whether a message may go before those that were sent earlier. What the run waits for, batch by
-// batch, does: units, results, what answers or asks for shards and commits. Shards and commits
-// themselves, and whatever changes who holds what, keep their order.
-Lane lane_of(const Message& message);
-
-// Name of a message's type, for logs and errors.
-const char* message_name(const Message& message);
-// The name by the type's position in Message; "unknown message" beyond it.
-const char* message_name(std::size_t index);
-
 // Accounts of a peer's bytes, by their use: bytes of messages with their frames' headers, in one
 // direction.
 
@@ -366,13 +345,67 @@ struct Traffic {
     return all - units - evaluation - commits - shards - points;
   }
 
-  void add(const Message& message, std::uint64_t bytes) { add(message.index(), bytes); }
-
-  // Adds by the position of the message's type in Message.
+  // Adds the bytes of a message, given by the position of its type in Message.
   void add(std::size_t type, std::uint64_t bytes);
   Traffic& operator+=(const Traffic& other);
 
   friend bool operator==(const Traffic&, const Traffic&) = default;
 };
+
+// ---- All of them -------------------------------------------------------------------------------
+
+// The list of messages: type, lane, account in Traffic besides `all`. Their order is that of the
+// members of Envelope in wire/protocol.capnp, and a position is never used again. Names, encoding
+// and decoding follow from this list.
+//
+// An urgent message may go before those that were sent earlier. What the run waits for, batch by
+// batch, is urgent: units, results, what answers or asks for shards and commits. Shards and commits
+// themselves, and whatever changes who holds what, keep their order.
+// clang-format off
+#define GLEANER_MESSAGES(MESSAGE)                         \
+  MESSAGE(Hello,          kOrdered, nullptr)              \
+  MESSAGE(Welcome,        kOrdered, nullptr)              \
+  MESSAGE(Refusal,        kOrdered, nullptr)              \
+  MESSAGE(LeaseGrant,     kOrdered, &Traffic::shards)     \
+  MESSAGE(ChunkRequest,   kUrgent,  &Traffic::shards)     \
+  MESSAGE(ShardChunk,     kOrdered, &Traffic::shards)     \
+  MESSAGE(ShardReady,     kOrdered, &Traffic::shards)     \
+  MESSAGE(ReleaseRequest, kOrdered, &Traffic::shards)     \
+  MESSAGE(HandOver,       kOrdered, &Traffic::shards)     \
+  MESSAGE(Revoke,         kOrdered, &Traffic::shards)     \
+  MESSAGE(TrainUnit,      kUrgent,  &Traffic::units)      \
+  MESSAGE(UnitResult,     kUrgent,  &Traffic::units)      \
+  MESSAGE(ShardCommit,    kOrdered, &Traffic::commits)    \
+  MESSAGE(CommitCredit,   kUrgent,  &Traffic::commits)    \
+  MESSAGE(EvalUnit,       kUrgent,  &Traffic::evaluation) \
+  MESSAGE(EvalResult,     kUrgent,  &Traffic::evaluation) \
+  MESSAGE(Heartbeat,      kUrgent,  nullptr)              \
+  MESSAGE(Leaving,        kOrdered, nullptr)              \
+  MESSAGE(Goodbye,        kOrdered, nullptr)              \
+  MESSAGE(ShardOffer,     kOrdered, &Traffic::shards)     \
+  MESSAGE(Observe,        kOrdered, nullptr)              \
+  MESSAGE(RunStatus,      kOrdered, nullptr)              \
+  MESSAGE(InputUnit,      kUrgent,  &Traffic::units)      \
+  MESSAGE(InputResult,    kUrgent,  &Traffic::units)      \
+  MESSAGE(PointsRequest,  kUrgent,  &Traffic::points)     \
+  MESSAGE(Points,         kUrgent,  &Traffic::points)     \
+  MESSAGE(AccessAnswer,   kOrdered, nullptr)              \
+  MESSAGE(AccessRequest,  kOrdered, nullptr)
+// clang-format on
+
+// The list begins with a comma.
+template <typename, typename... Types>
+using VariantOf = std::variant<Types...>;
+
+#define GLEANER_MESSAGE_TYPE(type, lane, account) , type
+using Message = VariantOf<void GLEANER_MESSAGES(GLEANER_MESSAGE_TYPE)>;
+#undef GLEANER_MESSAGE_TYPE
+
+Lane lane_of(const Message& message);
+
+// Name of a message's type, for logs and errors.
+const char* message_name(const Message& message);
+// The name by the type's position in Message; "unknown message" beyond it.
+const char* message_name(std::size_t index);
 
 }  // namespace gleaner

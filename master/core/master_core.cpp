@@ -155,7 +155,7 @@ void MasterCore::on(MessageReceived& event) {
   const Instant heard = std::exchange(session->last_heard, outbox_.now());
   if (session->phase != SessionPhase::kIntroducing) {
     AccountRecord& account = sessions_.account(*session);
-    account.up.add(event.message, event.bytes);
+    account.up.add(event.message.index(), event.bytes);
     account.here += session->last_heard - heard;
     if (std::holds_alternative<UnitResult>(event.message) ||
         std::holds_alternative<InputResult>(event.message)) {

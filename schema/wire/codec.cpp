@@ -129,61 +129,12 @@ unsigned segment_words(std::size_t variable_bytes) {
 struct EnvelopeWriter {
   wire::Envelope::Builder to;
 
-  void operator()(const Hello& from) { write(from, to.initHello()); }
-
-  void operator()(const Welcome& from) { write(from, to.initWelcome()); }
-
-  void operator()(const Refusal& from) { write(from, to.initRefusal()); }
-
-  void operator()(const LeaseGrant& from) { write(from, to.initLeaseGrant()); }
-
-  void operator()(const ChunkRequest& from) { write(from, to.initChunkRequest()); }
-
-  void operator()(const ShardChunk& from) { write(from, to.initShardChunk()); }
-
-  void operator()(const ShardReady& from) { write(from, to.initShardReady()); }
-
-  void operator()(const ReleaseRequest& from) { write(from, to.initReleaseRequest()); }
-
-  void operator()(const HandOver& from) { write(from, to.initHandOver()); }
-
-  void operator()(const Revoke& from) { write(from, to.initRevoke()); }
-
-  void operator()(const TrainUnit& from) { write(from, to.initTrainUnit()); }
-
-  void operator()(const UnitResult& from) { write(from, to.initUnitResult()); }
-
-  void operator()(const ShardCommit& from) { write(from, to.initShardCommit()); }
-
-  void operator()(const EvalUnit& from) { write(from, to.initEvalUnit()); }
-
-  void operator()(const EvalResult& from) { write(from, to.initEvalResult()); }
-
-  void operator()(const Heartbeat& from) { write(from, to.initHeartbeat()); }
-
-  void operator()(const Leaving& from) { write(from, to.initLeaving()); }
-
-  void operator()(const Goodbye& from) { write(from, to.initGoodbye()); }
-
-  void operator()(const ShardOffer& from) { write(from, to.initShardOffer()); }
-
-  void operator()(const Observe& from) { write(from, to.initObserve()); }
-
-  void operator()(const RunStatus& from) { write(from, to.initRunStatus()); }
-
-  void operator()(const InputUnit& from) { write(from, to.initInputUnit()); }
-
-  void operator()(const InputResult& from) { write(from, to.initInputResult()); }
-
-  void operator()(const PointsRequest& from) { write(from, to.initPointsRequest()); }
-
-  void operator()(const Points& from) { write(from, to.initPoints()); }
-
-  void operator()(const CommitCredit& from) { write(from, to.initCommitCredit()); }
-
-  void operator()(const AccessRequest& from) { write(from, to.initAccessRequest()); }
-
-  void operator()(const AccessAnswer& from) { write(from, to.initAccessAnswer()); }
+#define GLEANER_MESSAGE_WRITER(type, lane, account) \
+  void operator()(const type& from) {               \
+    write(from, to.init##type());                   \
+  }
+  GLEANER_MESSAGES(GLEANER_MESSAGE_WRITER)
+#undef GLEANER_MESSAGE_WRITER
 };
 
 Bytes flatten(capnp::MessageBuilder& builder) {
@@ -269,22 +220,10 @@ Message read_member(Envelope envelope) {
   return read((envelope.*Get)());
 }
 
+#define GLEANER_MESSAGE_READER(type, lane, account) &read_member<&Envelope::get##type>,
 // In the order of the envelope's members, which is that of Message.
-constexpr std::array kMemberReaders = {
-    &read_member<&Envelope::getHello>,         &read_member<&Envelope::getWelcome>,
-    &read_member<&Envelope::getRefusal>,       &read_member<&Envelope::getLeaseGrant>,
-    &read_member<&Envelope::getChunkRequest>,  &read_member<&Envelope::getShardChunk>,
-    &read_member<&Envelope::getShardReady>,    &read_member<&Envelope::getReleaseRequest>,
-    &read_member<&Envelope::getHandOver>,      &read_member<&Envelope::getRevoke>,
-    &read_member<&Envelope::getTrainUnit>,     &read_member<&Envelope::getUnitResult>,
-    &read_member<&Envelope::getShardCommit>,   &read_member<&Envelope::getCommitCredit>,
-    &read_member<&Envelope::getEvalUnit>,      &read_member<&Envelope::getEvalResult>,
-    &read_member<&Envelope::getHeartbeat>,     &read_member<&Envelope::getLeaving>,
-    &read_member<&Envelope::getGoodbye>,       &read_member<&Envelope::getShardOffer>,
-    &read_member<&Envelope::getObserve>,       &read_member<&Envelope::getRunStatus>,
-    &read_member<&Envelope::getInputUnit>,     &read_member<&Envelope::getInputResult>,
-    &read_member<&Envelope::getPointsRequest>, &read_member<&Envelope::getPoints>,
-    &read_member<&Envelope::getAccessAnswer>,  &read_member<&Envelope::getAccessRequest>};
+constexpr std::array kMemberReaders = {GLEANER_MESSAGES(GLEANER_MESSAGE_READER)};
+#undef GLEANER_MESSAGE_READER
 
 static_assert(wire::Envelope::ACCESS_REQUEST + 1 == std::variant_size_v<Message> &&
                   kMemberReaders.size() == std::variant_size_v<Message>,

@@ -79,44 +79,7 @@ void write(const std::vector<LeaseRef>& from, capnp::List<wire::Lease>::Builder 
 // Insists on at least one lease, ascending by shard.
 std::vector<LeaseRef> read_leases(capnp::List<wire::Lease>::Reader from);
 
-// ---- Joining, keeping in touch (wire_join.cpp) -------------------------------------------------
-
-void write(const Hello& from, wire::Hello::Builder to);
-void write(const Welcome& from, wire::Welcome::Builder to);
-void write(const Refusal& from, wire::Refusal::Builder to);
-void write(const Heartbeat& from, wire::Heartbeat::Builder to);
-void write(const Leaving& from, wire::Leaving::Builder to);
-void write(const Goodbye& from, wire::Goodbye::Builder to);
-Hello read(wire::Hello::Reader from);
-Welcome read(wire::Welcome::Reader from);
-Refusal read(wire::Refusal::Reader from);
-Heartbeat read(wire::Heartbeat::Reader from);
-Leaving read(wire::Leaving::Reader from);
-Goodbye read(wire::Goodbye::Reader from);
-
-// ---- Leases and shard state (wire_lease.cpp) ---------------------------------------------------
-
-void write(const LeaseGrant& from, wire::LeaseGrant::Builder to);
-void write(const ShardOffer& from, wire::ShardOffer::Builder to);
-void write(const ChunkRequest& from, wire::ChunkRequest::Builder to);
-void write(const ShardChunk& from, wire::ShardChunk::Builder to);
-void write(const ShardReady& from, wire::ShardReady::Builder to);
-void write(const ReleaseRequest& from, wire::ReleaseRequest::Builder to);
-void write(const HandOver& from, wire::HandOver::Builder to);
-void write(const Revoke& from, wire::Revoke::Builder to);
-void write(const ShardCommit& from, wire::ShardCommit::Builder to);
-void write(const CommitCredit& from, wire::CommitCredit::Builder to);
 void write(const ShardRows& from, wire::Rows::Builder to);
-LeaseGrant read(wire::LeaseGrant::Reader from);
-ShardOffer read(wire::ShardOffer::Reader from);
-ChunkRequest read(wire::ChunkRequest::Reader from);
-ShardChunk read(wire::ShardChunk::Reader from);
-ShardReady read(wire::ShardReady::Reader from);
-ReleaseRequest read(wire::ReleaseRequest::Reader from);
-HandOver read(wire::HandOver::Reader from);
-Revoke read(wire::Revoke::Reader from);
-ShardCommit read(wire::ShardCommit::Reader from);
-CommitCredit read(wire::CommitCredit::Reader from);
 ShardRows read(wire::Rows::Reader from);
 
 // The wire's Update and the store's: two schemas, so that each can change alone.
@@ -125,40 +88,12 @@ void write_update(const SparseUpdate& from, typename Update::Builder to);
 template <typename Update>
 SparseUpdate read_update(typename Update::Reader from);
 
-// ---- Training, evaluation (wire_train.cpp) -----------------------------------------------------
+// ---- Each message ------------------------------------------------------------------------------
 
-void write(const TrainUnit& from, wire::TrainUnit::Builder to);
-void write(const UnitResult& from, wire::UnitResult::Builder to);
-void write(const EvalUnit& from, wire::EvalUnit::Builder to);
-void write(const EvalResult& from, wire::EvalResult::Builder to);
-TrainUnit read(wire::TrainUnit::Reader from);
-UnitResult read(wire::UnitResult::Reader from);
-EvalUnit read(wire::EvalUnit::Reader from);
-EvalResult read(wire::EvalResult::Reader from);
-
-// ---- Input shards that volunteers hold (wire_train.cpp) ----------------------------------------
-
-void write(const InputUnit& from, wire::InputUnit::Builder to);
-void write(const InputResult& from, wire::InputResult::Builder to);
-void write(const PointsRequest& from, wire::PointsRequest::Builder to);
-void write(const Points& from, wire::Points::Builder to);
-InputUnit read(wire::InputUnit::Reader from);
-InputResult read(wire::InputResult::Reader from);
-PointsRequest read(wire::PointsRequest::Reader from);
-Points read(wire::Points::Reader from);
-
-// ---- How the run stands (wire_tools.cpp) -------------------------------------------------------
-
-void write(const Observe& from, wire::Observe::Builder to);
-void write(const RunStatus& from, wire::RunStatus::Builder to);
-Observe read(wire::Observe::Reader from);
-RunStatus read(wire::RunStatus::Reader from);
-
-// ---- Who may do what (wire_tools.cpp) ----------------------------------------------------------
-
-void write(const AccessRequest& from, wire::AccessRequest::Builder to);
-void write(const AccessAnswer& from, wire::AccessAnswer::Builder to);
-AccessRequest read(wire::AccessRequest::Reader from);
-AccessAnswer read(wire::AccessAnswer::Reader from);
+#define GLEANER_MESSAGE_FORM(type, lane, account)       \
+  void write(const type& from, wire::type::Builder to); \
+  type read(wire::type::Reader from);
+GLEANER_MESSAGES(GLEANER_MESSAGE_FORM)
+#undef GLEANER_MESSAGE_FORM
 
 }  // namespace gleaner

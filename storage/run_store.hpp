@@ -42,7 +42,7 @@ struct HistoryRecord {
   std::uint32_t epoch = 0;    // epochs completed
   double loss = -1;           // mean nats an example over the round
   double active = -1;         // mean active neurons an example
-  double code_length = -1;    // mean length of hidden codes; negative: by an older program
+  double code_length = -1;    // mean length of quantized activations; negative: by an older program
   double examples_per_second = -1;
   std::uint32_t volunteers = 0;
   double bytes_down = -1;  // bytes an example and volunteer, units only

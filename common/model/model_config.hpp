@@ -75,7 +75,7 @@ struct ModelConfig {
   std::uint32_t warmup_batches = 0;    // the rate rises linearly over N batches
   float second_moment_decay = 0.999F;  // beta2
   float epsilon = 1e-8F;
-  float dropout = 0.0F;          // share of hidden codes zeroed in training
+  float dropout = 0.0F;          // share of quantized activations zeroed in training
   float feature_dropout = 0.0F;  // share of input features left out in training
   float input_scale = 1.0F;      // standard deviation of initial input weights
   float output_scale = 1.0F;     // initial output weights: uniform within +-output_scale/sqrt(H)

@@ -21,7 +21,8 @@ struct DatasetFacts {
 
 inline constexpr double kCommitFractionUsual = 0.2;
 // No round is made longer than these for the commits' share, however wide the layer: whoever dies
-// takes the work of up to two rounds with it, and the master keeps their hidden codes in memory.
+// takes the work of up to two rounds with it, and the master keeps their quantized activations in
+// memory.
 inline constexpr std::uint64_t kRoundExamplesMax = 1'500'000;
 
 enum class RecipeKind : std::uint8_t {

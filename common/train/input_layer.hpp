@@ -94,8 +94,9 @@ class InputLayer {
                                                std::optional<BatchIndex> batch,
                                                std::span<const ShardId> shards);
 
-  // Hidden codes of the examples with the weights as they stand; every shard is held. Features
-  // beyond the configuration's range, which only unseen files can have, are ignored. Training
+  // Quantized activations of the examples with the weights as they stand; every shard is held.
+  // Features beyond the configuration's range, which only unseen files can have, are ignored.
+  // Training
   // (`batch` given) applies dropout by (seed, batch, position, unit); evaluation (nullopt) does
   // not.
   QuantizedActivations forward(std::span<const ExampleView> examples,

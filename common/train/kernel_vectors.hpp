@@ -152,8 +152,8 @@ void logistic_kernel(const float* x, float* sigmoid, float* softplus, std::size_
 
 }  // namespace
 
-// Projections of hidden codes and rows, for hashing. Included by kernel_bodies.hpp, as it is: once
-// a level, with that level's `Vec`.
+// Projections of quantized activations and rows, for hashing. Included by kernel_bodies.hpp, as it
+// is: once a level, with that level's `Vec`.
 
 namespace {
 

@@ -24,13 +24,13 @@ namespace gleaner {
 
 // Checks what a work unit claims about its batches, before any of it is computed on. Stateless.
 
-// Unpacks hidden codes of `config.hidden` units whose scales are at most kHiddenScaleMax. Refuses,
-// with kProtocol, anything else; `what` names them in the error.
+// Unpacks quantized activations of `config.hidden` units whose scales are at most kHiddenScaleMax.
+// Refuses, with kProtocol, anything else; `what` names them in the error.
 Result<QuantizedActivations> unpack_checked(const SharedBytes& packed, const ModelConfig& config,
                                             const std::string& what);
 
-// The unit's hidden codes, batch by batch, unpacked on the pool. Refuses leases that are not
-// ascending, batches that are not consecutive or beyond the run, batches of the wrong size, and
+// The unit's quantized activations, batch by batch, unpacked on the pool. Refuses leases that are
+// not ascending, batches that are not consecutive or beyond the run, batches of the wrong size, and
 // positives that are malformed or outside the unit's shards.
 Result<std::vector<QuantizedActivations>> check_unit(const TrainUnit& unit,
                                                      const ModelConfig& config, const ShardMap& map,

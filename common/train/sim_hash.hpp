@@ -1,6 +1,6 @@
-// Locality-sensitive hashing: turns a query (the hidden codes of an example) and a row (the weights
-// of a neuron, without its bias) into one code a table, such that vectors that point the same way
-// often get the same code. All shards share one SimHash, drawn from the seed.
+// Locality-sensitive hashing: turns a query (the quantized activations of an example) and a row
+// (the weights of a neuron, without its bias) into one code a table, such that vectors that point
+// the same way often get the same code. All shards share one SimHash, drawn from the seed.
 //
 // Bit k of table t is the sign of the vector's product with a random +-1 vector, so that two
 // vectors at angle a agree in a bit with probability close to 1 - a / pi (Charikar: Similarity

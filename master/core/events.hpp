@@ -71,7 +71,7 @@ struct EvalForwardTask {
   std::uint64_t end = 0;
 };
 
-// Hidden codes of points whose activations volunteers have computed -> ForwardDone, or
+// Quantized activations of points whose activations volunteers have computed -> ForwardDone, or
 // EvalForwardDone of held-out points [begin, end).
 struct EncodeTask {
   bool is_held_out = false;

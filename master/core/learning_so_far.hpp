@@ -13,15 +13,15 @@
 
 namespace gleaner {
 
-// By what a round is seen to have diverged: its loss, or hidden codes that collapse. When the lag
-// is too large for the rates, the hidden units overshoot: the lengths of their codes grow, then
-// nearly all units are off, and rows learn from codes that say nothing, which the loss hardly
+// By what a round is seen to have diverged: its loss, or quantized activations that collapse. When
+// the lag is too large for the rates, the hidden units overshoot: the lengths of their codes grow,
+// then nearly all units are off, and rows learn from codes that say nothing, which the loss hardly
 // shows. Pure; all of it is the same whoever trained the round.
 
 struct Divergence {
   enum class Sign : std::uint8_t {
     kLoss,        // nats per example: of the round, and of the earlier one that it is compared with
-    kCodeLength,  // mean length of hidden codes: of the round, and the longest before it
+    kCodeLength,  // mean length of quantized activations: of the round, and the longest before it
   };
   Sign sign = Sign::kLoss;
   double value = 0;
@@ -34,8 +34,8 @@ std::string_view sign_name(Divergence::Sign sign);
 // For people: a clause without a full stop.
 std::string sentence(const Divergence& divergence);
 
-// The lengths of a round's hidden codes, over consecutive batches of `kWindow` examples together,
-// so that few odd examples decide nothing.
+// The lengths of a round's quantized activations, over consecutive batches of `kWindow` examples
+// together, so that few odd examples decide nothing.
 class CodeLengths {
  public:
   static constexpr std::uint64_t kWindow = 512;
@@ -87,7 +87,7 @@ struct LearningSoFar {
   static constexpr double kLowerBy = 0.1;
 
   double lowest_loss = -1;         // of such a round, nats per example; negative: none yet
-  double longest_codes = 0;        // mean length of hidden codes in a round
+  double longest_codes = 0;        // mean length of quantized activations in a round
   double best_p_at_1 = -1;         // of an evaluation
   RoundIndex best_checkpoint = 0;  // the first that had it
   std::uint32_t evaluations = 0;

@@ -58,7 +58,7 @@ class Pipeline {
   void forward_done(const ForwardDone& done);
   void backward_done(BatchIndex batch);
 
-  // Batches below this have hidden codes, so units may carry them.
+  // Batches below this have quantized activations, so units may carry them.
   [[nodiscard]] BatchIndex frontier() const { return frontier_; }
 
   // Batches below this are part of the input layer.

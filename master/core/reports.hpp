@@ -31,7 +31,7 @@ struct RoundRecord {
   std::uint32_t epoch = 0;          // epochs complete
   double loss = -1;                 // nats an example
   double active = -1;               // active neurons an example
-  double code_length = -1;          // mean length of hidden codes
+  double code_length = -1;          // mean length of quantized activations
   double examples_per_second = -1;  // from the round before to its own end, without evaluations
   std::uint32_t volunteers = 0;
   double bytes_down = -1;  // bytes of units an example and volunteer

@@ -54,8 +54,8 @@ class StoredModel {
   // are ignored. Values are as training saw them (see is_normalised).
   Result<std::vector<ScoredLabel>> top(std::span<const ExampleView> examples, std::uint32_t top_k);
 
-  // The two halves of top() with a hidden layer: hidden codes of the examples, and the best labels
-  // for codes.
+  // The two halves of top() with a hidden layer: quantized activations of the examples, and the
+  // best labels for codes.
   QuantizedActivations encode(std::span<const ExampleView> examples) {
     return input_->forward(examples, {});
   }

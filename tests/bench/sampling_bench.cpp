@@ -93,8 +93,8 @@ int run(const Options& options, ModelConfig config, const PackedDataset& train) 
     if (!report) return fail(report.error());
     const std::vector<ModelConfig> variants = variants_of(config);
     for (const ModelConfig& variant : variants) {
-      last = sampling_quality(variant, rows, run.hidden_codes(examples), run.positives_of(examples),
-                              pool);
+      last = sampling_quality(variant, rows, run.quantized_activations(examples),
+                              run.positives_of(examples), pool);
       if (&variant == &variants.front()) first = last;
       print(variant, epoch + 1, last);
     }

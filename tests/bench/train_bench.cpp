@@ -7,8 +7,8 @@
 //   train_bench --curve                examples a processor second over 10,000 to 3,000,000 labels
 //                                      at the same cap, and, as far as it is bearable, dense
 //
-// GLEANER_SIMD chooses the instruction set. Hidden codes are random ReLU-like vectors around
-// cluster centres, so that buckets are as uneven as those of a trained layer.
+// GLEANER_SIMD chooses the instruction set. Quantized activations are random ReLU-like vectors
+// around cluster centres, so that buckets are as uneven as those of a trained layer.
 #include <fmt/format.h>
 
 #include <algorithm>

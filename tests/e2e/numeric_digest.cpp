@@ -141,7 +141,7 @@ class Training {
         apply(step.index);
       }
     }
-    fmt::print("round {}\n  hidden codes    {:016x}\n  gradients       {:016x}\n", round,
+    fmt::print("round {}\n  quantized activations    {:016x}\n  gradients       {:016x}\n", round,
                hidden_.value(), gradients_.value());
     fmt::print("  losses, counts  {:016x}\n  output commits  {:016x}\n  input commits   {:016x}\n",
                outcomes_.value(), output_commits_.value(), input_commit_.value());

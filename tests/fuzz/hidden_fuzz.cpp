@@ -1,4 +1,4 @@
-// Hidden codes have one encoding: whatever unpacks packs to the same bytes.
+// Quantized activations have one encoding: whatever unpacks packs to the same bytes.
 #include "common/result.hpp"
 #include "schema/quantized_batch.hpp"
 

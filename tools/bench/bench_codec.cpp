@@ -111,8 +111,8 @@ std::vector<BenchLine> bench_codec(const BenchShape& shape) {
   const auto add = [&](const char* name, const auto& body) {
     lines.push_back({name, "example", per_example(shape.budget, body), 0, ""});
   };
-  add("pack hidden codes", [&] { is_good &= !pack(batch.codes).empty(); });
-  add("unpack hidden codes", [&] { is_good &= unpack_quantized(packed_codes).ok(); });
+  add("pack quantized activations", [&] { is_good &= !pack(batch.codes).empty(); });
+  add("unpack quantized activations", [&] { is_good &= unpack_quantized(packed_codes).ok(); });
   add("pack a gradient", [&] { is_good &= !pack_gradient(batch.codes, batch.gradient).empty(); });
   add("add a packed gradient", [&] {
     sum.assign(sum.size(), 0);

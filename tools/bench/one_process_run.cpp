@@ -166,7 +166,7 @@ Result<EvalResult> OneProcessRun::score(std::span<const ExampleView> examples,
   EvalUnit unit;
   unit.leases = leases_;
   unit.top_k = top_k;
-  unit.hidden = std::make_shared<const Bytes>(pack(hidden_codes(examples)));
+  unit.hidden = std::make_shared<const Bytes>(pack(quantized_activations(examples)));
   return output_.evaluate(unit);
 }
 

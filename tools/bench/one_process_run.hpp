@@ -61,7 +61,7 @@ class OneProcessRun {
   }
 
   // As evaluation sees them.
-  [[nodiscard]] QuantizedActivations hidden_codes(std::span<const ExampleView> examples) {
+  [[nodiscard]] QuantizedActivations quantized_activations(std::span<const ExampleView> examples) {
     return input_.forward(examples, std::nullopt);
   }
 

@@ -224,7 +224,7 @@ void add_memory(const PlanInput& input, const Shape& s, Plan& plan) {
   const double data = points * (8 * input.features_per_point + 4 * input.labels_per_point + 16);
   const double input_layer =
       s.input_share > 0 ? 0.0 : 4 * s.features * (s.hidden + 2) + 4 * s.input_rows * s.hidden;
-  // A fold is done in small steps; two rounds of hidden codes are kept for replays, and of
+  // A fold is done in small steps; two rounds of quantized activations are kept for replays, and of
   // gradients for input shards.
   const double log =
       2 * s.examples() * (plan.traffic.unit_down + s.input_holders * plan.traffic.input_down);

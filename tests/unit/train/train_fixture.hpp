@@ -1,5 +1,6 @@
-// A small run for tests of the output shards: its configuration, hidden codes and true labels that
-// follow from a seed, and a driver that loads shards into trainers and runs units on them.
+// A small run for tests of the output shards: its configuration, quantized activations and true
+// labels that follow from a seed, and a driver that loads shards into trainers and runs units on
+// them.
 #pragma once
 
 #include <algorithm>

@@ -71,7 +71,7 @@ TEST_CASE("learning: after a resume a round is held against those of before", "[
   REQUIRE(master.done->divergence->before == 0.5);
 }
 
-TEST_CASE("learning: a round in which hidden codes collapse is not folded", "[master]") {
+TEST_CASE("learning: a round in which quantized activations collapse is not folded", "[master]") {
   // Batches large enough that each is judged by itself.
   const auto model_of = [](float divergence_factor) {
     ModelConfig model = watched_model(divergence_factor);

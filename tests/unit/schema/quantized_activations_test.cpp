@@ -35,7 +35,8 @@ bool is_refused(const Bytes& packed) {
 
 }  // namespace
 
-TEST_CASE("hidden codes: without a hidden layer only the number of examples travels", "[hidden]") {
+TEST_CASE("quantized activations: without a hidden layer only the number of examples travels",
+          "[hidden]") {
   QuantizedActivations codes;
   codes.examples = 300;
   const Bytes packed = pack(codes);
@@ -46,7 +47,7 @@ TEST_CASE("hidden codes: without a hidden layer only the number of examples trav
   REQUIRE_FALSE(unpack_quantized(Bytes{44, 1, 0, 0, 0, 0}).ok());
 }
 
-TEST_CASE("hidden codes: packing and unpacking gives the same codes", "[hidden]") {
+TEST_CASE("quantized activations: packing and unpacking gives the same codes", "[hidden]") {
   for (const std::uint32_t examples : {1u, 2u, 3u, 17u}) {
     for (const std::uint32_t hidden : {16u, 48u, 64u, 80u, 128u, 1024u}) {
       for (const std::uint64_t on : {0u, 1u, 8u, 13u, 14u, 15u, 16u}) {
@@ -59,21 +60,21 @@ TEST_CASE("hidden codes: packing and unpacking gives the same codes", "[hidden]"
   }
 }
 
-TEST_CASE("hidden codes: the largest batch survives", "[hidden]") {
+TEST_CASE("quantized activations: the largest batch survives", "[hidden]") {
   const QuantizedActivations codes = sample(kBatchExamplesMax, kHiddenMax, 2);
   const auto unpacked = unpack_quantized(pack(codes));
   REQUIRE(unpacked.ok());
   REQUIRE(*unpacked == codes);
 }
 
-TEST_CASE("hidden codes: an example of 128 units, 64 on, takes 84 bytes", "[hidden]") {
+TEST_CASE("quantized activations: an example of 128 units, 64 on, takes 84 bytes", "[hidden]") {
   QuantizedActivations codes{256, 128, std::vector<float>(256, 0.5F),
                              std::vector<std::uint8_t>(256 * 128)};
   for (std::size_t i = 0; i < codes.codes.size(); i += 2) codes.codes[i] = 7;
   REQUIRE(pack(codes).size() == kHeader + 256 * 84);
 }
 
-TEST_CASE("hidden codes: the mask is left out when nearly all units are on", "[hidden]") {
+TEST_CASE("quantized activations: the mask is left out when nearly all units are on", "[hidden]") {
   QuantizedActivations codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16, 200)};
   REQUIRE(pack(codes).size() == kHeader + 4 + 16);
   codes.codes[3] = codes.codes[4] = 0;  // 2 mask bytes + 14 codes: equal, so still dense
@@ -84,7 +85,7 @@ TEST_CASE("hidden codes: the mask is left out when nearly all units are on", "[h
   REQUIRE(pack(codes)[4] == 1);
 }
 
-TEST_CASE("hidden codes: their mean length is that of what they stand for", "[hidden]") {
+TEST_CASE("quantized activations: their mean length is that of what they stand for", "[hidden]") {
   QuantizedActivations codes{2, 16, {0.5F, 2.0F}, std::vector<std::uint8_t>(32)};
   codes.codes[3] = 3;
   codes.codes[7] = 4;
@@ -93,14 +94,15 @@ TEST_CASE("hidden codes: their mean length is that of what they stand for", "[hi
   REQUIRE(mean_length(QuantizedActivations{}) == 0);
 }
 
-TEST_CASE("hidden codes: the format's bytes are pinned", "[hidden]") {
+TEST_CASE("quantized activations: the format's bytes are pinned", "[hidden]") {
   QuantizedActivations codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
   codes.codes[0] = 9;
   codes.codes[10] = 255;
   REQUIRE(pack(codes) == Bytes{1, 0, 16, 0, 1, 0, 0, 0x80, 0x3f, 0x01, 0x04, 9, 255});
 }
 
-TEST_CASE("hidden codes: every truncation and every trailing byte is refused", "[hidden]") {
+TEST_CASE("quantized activations: every truncation and every trailing byte is refused",
+          "[hidden]") {
   for (const std::uint64_t on : {6u, 16u}) {
     Bytes packed = pack(sample(3, 48, on));
     for (std::size_t size = 0; size < packed.size(); ++size) {
@@ -111,7 +113,7 @@ TEST_CASE("hidden codes: every truncation and every trailing byte is refused", "
   }
 }
 
-TEST_CASE("hidden codes: shapes out of range are refused", "[hidden]") {
+TEST_CASE("quantized activations: shapes out of range are refused", "[hidden]") {
   const Bytes packed = pack(sample(1, 16, 8));
   Bytes no_examples = packed;
   no_examples[0] = 0;
@@ -127,7 +129,7 @@ TEST_CASE("hidden codes: shapes out of range are refused", "[hidden]") {
   REQUIRE(is_refused(unknown_form));
 }
 
-TEST_CASE("hidden codes: scales that are no finite number >= 0 are refused", "[hidden]") {
+TEST_CASE("quantized activations: scales that are no finite number >= 0 are refused", "[hidden]") {
   const Bytes packed = pack(sample(2, 16, 8));
   const float bad[] = {-1.0F, std::numeric_limits<float>::infinity(),
                        std::numeric_limits<float>::quiet_NaN()};
@@ -140,7 +142,7 @@ TEST_CASE("hidden codes: scales that are no finite number >= 0 are refused", "[h
   }
 }
 
-TEST_CASE("hidden codes: a zero code among those that are on is refused", "[hidden]") {
+TEST_CASE("quantized activations: a zero code among those that are on is refused", "[hidden]") {
   QuantizedActivations codes{1, 16, {1.0F}, std::vector<std::uint8_t>(16)};
   codes.codes[7] = 5;
   Bytes packed = pack(codes);
@@ -149,14 +151,14 @@ TEST_CASE("hidden codes: a zero code among those that are on is refused", "[hidd
   REQUIRE(is_refused(packed));
 }
 
-TEST_CASE("hidden codes: the code -128, which no unit has, is refused", "[hidden]") {
+TEST_CASE("quantized activations: the code -128, which no unit has, is refused", "[hidden]") {
   Bytes packed = pack(QuantizedActivations{1, 16, {1.0F}, std::vector<std::uint8_t>(16, 3)});
   REQUIRE_FALSE(is_refused(packed));
   packed.back() = 0x80;
   REQUIRE(is_refused(packed));
 }
 
-TEST_CASE("hidden codes: the longer of the two forms is refused", "[hidden]") {
+TEST_CASE("quantized activations: the longer of the two forms is refused", "[hidden]") {
   const Bytes scale{0, 0, 0x80, 0x3f};
   Bytes masked{1, 0, 16, 0, 1};
   masked.insert(masked.end(), scale.begin(), scale.end());

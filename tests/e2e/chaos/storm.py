@@ -5,6 +5,7 @@ import json
 import math
 import random
 import signal
+import sys
 import time
 
 from harness import TIME_FACTOR
@@ -26,6 +27,22 @@ STALL_SECONDS = (0.1, 2 * SILENCE_SECONDS)
 SAMPLE_EVERY = 0.5            # memory is looked at
 
 
+def read_trace(path, speed):
+    """Lines `seconds,machines` as pairs of seconds, at `speed` times their pace, and machines."""
+    steps = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        if number == 1 and not line[:1].isdigit():
+            continue  # the heading
+        try:
+            seconds, machines = line.split(",")
+            steps.append((float(seconds) / speed, int(machines)))
+        except ValueError:
+            sys.exit(f"chaos: {path}:{number}: give seconds and machines, as in 3600,16, not {line!r}")
+    if len(steps) < 2 or steps != sorted(steps, key=lambda step: step[0]):
+        sys.exit(f"chaos: {path}: give two lines or more, by ascending time")
+    return steps
+
+
 class Storm:
     """`calm` is what a calm run of the same setup said first and last, in one."""
 
@@ -40,7 +57,9 @@ class Storm:
         self.temporary.mkdir()
         self.marker = f"GLEANER_CHAOS={cluster.folder}"
         self.environment = {"TMPDIR": str(self.temporary), "GLEANER_CHAOS": str(cluster.folder)}
-        self.slots = [None] * options.volunteers  # a machine each: who comes back is the same one
+        self.trace = read_trace(options.trace, options.speed) if options.trace else []
+        machines = max((count for _, count in self.trace), default=options.volunteers)
+        self.slots = [None] * machines  # who comes back is the same one
         self.frozen = set()
         self.counts = dict.fromkeys(("volunteers killed", "volunteers spawned", "volunteers frozen",
                                      "masters killed", "times the run was over too soon"), 0)
@@ -52,6 +71,7 @@ class Storm:
         self.master = self.proxy = None
         self.listen = "127.0.0.1:0"
         self.began = time.monotonic()
+        self._due, self._order = [], 0  # what is to be done, by time
 
     def log(self, **what):
         if self.options.log:
@@ -81,8 +101,8 @@ class Storm:
         host, port = self.listen.split(":")
         self.proxy = Proxy((host, int(port)), self.options.seed, STALL_SECONDS)
         self.proxy.start()
-        for slot in range(len(self.slots)):
-            self.spawn(slot)
+        if not self.trace:
+            self.let_be_here(len(self.slots))
 
     def kill_master(self):
         self.note()
@@ -110,12 +130,16 @@ class Storm:
 
     def rage(self):
         """Until the storm is over."""
-        end = time.monotonic() + self.options.seconds
-        due = []
+        begun = time.monotonic()
+        end = begun + (self.trace[-1][0] if self.trace else self.options.seconds)
+        due = self._due
         for act, every in ((self.kill_or_spawn, VOLUNTEER_EVERY), (self.kill_master, MASTER_EVERY),
                            (self.freeze, FREEZE_EVERY), (self.sample, (SAMPLE_EVERY, SAMPLE_EVERY))):
-            heapq.heappush(due, (time.monotonic() + self.draw.uniform(*every), len(due), act, every))
-        self._due, self._order = due, len(due)
+            if not self.trace or act != self.kill_or_spawn:
+                heapq.heappush(due, (begun + self.draw.uniform(*every), len(due), act, every))
+        self._order = len(due)
+        for seconds, count in self.trace:
+            self.later(seconds, lambda count=count: self.let_be_here(count))
         while time.monotonic() < end and not self.has_failed():
             while due[0][0] <= time.monotonic():
                 at, order, act, every = heapq.heappop(due)
@@ -152,6 +176,15 @@ class Storm:
             if empty:
                 self.spawn(self.draw.choice(empty))
 
+    def let_be_here(self, count):
+        """Kills or spawns volunteers until there are so many: they go without a goodbye."""
+        live = [slot for slot, program in enumerate(self.slots) if program]
+        empty = [slot for slot, program in enumerate(self.slots) if not program]
+        for slot in self.draw.sample(live, max(0, len(live) - count)):
+            self.kill(slot)
+        for slot in empty[:max(0, count - len(live))]:
+            self.spawn(slot)
+
     def freeze(self):
         slot = self.draw.randrange(len(self.slots))
         program = self.slots[slot]
@@ -171,7 +204,8 @@ class Storm:
 
     def sample(self):
         self.peak = max(self.peak, resident_kb(self.master.pid))
-        self.volunteer_memory.note(resident_kb(self.slots[0].pid))
+        if self.slots[0]:
+            self.volunteer_memory.note(resident_kb(self.slots[0].pid))
 
     # ---- What must hold ----
 
@@ -198,9 +232,7 @@ class Storm:
             if program:
                 program.go_on()
         self.frozen.clear()
-        for slot, program in enumerate(self.slots):
-            if not program:
-                self.spawn(slot)
+        self.let_be_here(len(self.slots))
         while self.master.is_running() and not self.has_failed():
             self.note()
             self.sample()

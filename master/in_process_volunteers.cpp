@@ -9,7 +9,6 @@
 
 #include "common/machine_facts.hpp"
 #include "common/net/transports.hpp"
-#include "volunteer/config.hpp"
 #include "volunteer/hello.hpp"
 
 namespace gleaner {

@@ -39,27 +39,6 @@ void visit_fields(LeaseEpochRecord& r, const Visit& visit) {
 }
 
 template <typename Visit>
-void visit_fields(HistoryRecord& r, const Visit& visit) {
-  visit("checkpoint", r.checkpoint);
-  visit("batches", r.batches);
-  visit("epoch", r.epoch);
-  visit("loss", r.loss);
-  visit("active", r.active);
-  visit("code_length", r.code_length);
-  visit("examples_per_second", r.examples_per_second);
-  visit("volunteers", r.volunteers);
-  visit("bytes_down", r.bytes_down);
-  visit("bytes_up", r.bytes_up);
-  visit("evaluated", r.evaluated);
-  visit("evaluated_all", r.evaluated_all);
-  visit("test", r.test);
-  visit_precision(r.precision, visit);
-  visit("wall_seconds", r.wall_seconds);
-  visit("rate_cuts", r.rate_cuts);
-  visit("rows_digest", r.rows_digest);
-}
-
-template <typename Visit>
 void visit_traffic(Traffic& t, const std::string& way, const Visit& visit) {
   visit(("bytes_" + way).c_str(), t.all);
   visit(("unit_bytes_" + way).c_str(), t.units);
@@ -251,12 +230,12 @@ std::optional<LeaseEpochRecord> decode_lease_epoch(std::string_view text) {
   return decode<LeaseEpochRecord>(text);
 }
 
-std::string encode_history(const HistoryRecord& record) {
+std::string encode_history(const RoundRecord& record) {
   return encode(record);
 }
 
-std::optional<HistoryRecord> decode_history(std::string_view text) {
-  return decode<HistoryRecord>(text);
+std::optional<RoundRecord> decode_history(std::string_view text) {
+  return decode<RoundRecord>(text);
 }
 
 std::string encode_receipts(const Receipts& receipts) {

@@ -105,16 +105,16 @@ Result<void> RunStore::cut_rates() {
   return written;
 }
 
-Result<void> RunStore::put_history(const HistoryRecord& evaluated) {
-  HistoryRecord record = evaluated;
+Result<void> RunStore::put_history(const RoundRecord& evaluated) {
+  RoundRecord record = evaluated;
   if (record.evaluated > 0) record.test = test_fingerprint(impl_->identity);
   WriteBatch batch;
   put_text(batch, Table::kHistory, encode_history_key(record.checkpoint), encode_history(record));
   return impl_->store->write(std::move(batch), Durability::kSync);
 }
 
-Result<std::vector<HistoryRecord>> RunStore::history() {
-  std::vector<HistoryRecord> records;
+Result<std::vector<RoundRecord>> RunStore::history() {
+  std::vector<RoundRecord> records;
   const std::uint64_t test = test_fingerprint(impl_->identity);
   Result<void> outcome;
   Result<void> scanned =
@@ -129,7 +129,7 @@ Result<std::vector<HistoryRecord>> RunStore::history() {
           outcome = corrupt_record(Table::kHistory, key, "it is not a history record of its key");
           return false;
         }
-        HistoryRecord& added = records.emplace_back(*decoded);
+        RoundRecord& added = records.emplace_back(*decoded);
         if (added.test != 0 && test != 0 && added.test != test) {
           added.evaluated = 0;
           added.evaluated_all = false;

@@ -16,11 +16,11 @@
 #include "common/ids.hpp"
 #include "common/model/model_config.hpp"
 #include "common/model/model_fields.hpp"
-#include "common/model/precision.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
 #include "schema/messages.hpp"
+#include "schema/records.hpp"
 #include "storage/engine/store.hpp"
 
 namespace gleaner {
@@ -33,31 +33,6 @@ struct RunIdentity {
   std::map<std::string, std::string> settings;
   // Only of one that is asked for: figures begin again with another test file than the stored one.
   bool begins_new_test = false;
-};
-
-// One line of a run's history; what could not be measured is negative.
-struct HistoryRecord {
-  RoundIndex checkpoint = 0;  // rounds folded
-  BatchIndex batches = 0;     // batches trained
-  std::uint32_t epoch = 0;    // epochs completed
-  double loss = -1;           // mean nats an example over the round
-  double active = -1;         // mean active neurons an example
-  double code_length = -1;    // mean length of hidden codes; negative: by an older program
-  double examples_per_second = -1;
-  std::uint32_t volunteers = 0;
-  double bytes_down = -1;  // bytes an example and volunteer, units only
-  double bytes_up = -1;
-  std::uint64_t evaluated = 0;  // test points scored; 0 when this checkpoint was not evaluated
-  bool evaluated_all = false;   // the whole held-out file
-  // Fingerprint of that file, set by put_history(); 0 of a run that an older program evaluated.
-  std::uint64_t test = 0;
-  Precision precision;
-  std::int64_t wall_seconds = 0;  // seconds since 1970
-  // Set by fold(): how often the rates had been halved before the round, and rows_digest() of the
-  // checkpoint, which is 0 of a run that an older program folded.
-  std::uint32_t rate_cuts = 0;
-  std::uint64_t rows_digest = 0;
-  friend bool operator==(const HistoryRecord&, const HistoryRecord&) = default;
 };
 
 // One volunteer's account over the run, by its identity. Units that were out when it was written
@@ -152,13 +127,13 @@ class RunStore {
   // the missing one). Any other round is kInvalidArgument. After a failure nothing is folded, or
   // the store's state is unknown if it was the write that failed. kDiskFull, here and in stage(),
   // leaves all as it was: try again.
-  Result<void> fold(RoundIndex round, const HistoryRecord& history);
+  Result<void> fold(RoundIndex round, const RoundRecord& history);
   // A fold in steps, for whoever has other things to do meanwhile: each step folds a part of a
   // commit, and true says that the round is folded. Between steps the store is at the checkpoint
   // before, and everything else may be asked of it and staged. A fold that failed, or is begun
   // again, starts from the beginning. step_fold requires one that has begun. begin_fold makes
   // `history`, `receipts` and every part staged before it durable.
-  Result<void> begin_fold(RoundIndex round, const HistoryRecord& history,
+  Result<void> begin_fold(RoundIndex round, const RoundRecord& history,
                           const Receipts& receipts = {});
   Result<bool> step_fold();
   // Begins the fold that an earlier process had begun when it ended, to be stepped to its end.
@@ -191,9 +166,9 @@ class RunStore {
   Result<std::vector<ShardDigest>> shard_digests();
 
   // Replaces the record of the same checkpoint: an evaluation follows its round's fold. Durable.
-  Result<void> put_history(const HistoryRecord& record);
+  Result<void> put_history(const RoundRecord& record);
   // Without the figures that were measured on another test file than the run's present one.
-  Result<std::vector<HistoryRecord>> history();
+  Result<std::vector<RoundRecord>> history();
   // The receipts of a folded round. kCorrupt when the record is damaged.
   Result<Receipts> receipts(RoundIndex round);
   // Adds or replaces these accounts. Not synced: the next synced write carries them along.

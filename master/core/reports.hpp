@@ -11,32 +11,11 @@
 #include "common/access/standing.hpp"
 #include "common/console/log.hpp"
 #include "common/ids.hpp"
-#include "common/model/precision.hpp"
 #include "common/time.hpp"
 #include "schema/messages.hpp"
+#include "schema/records.hpp"
 
 namespace gleaner {
-
-struct Evaluation {
-  std::uint64_t points = 0;  // held-out points scored
-  bool all_points = false;   // the whole held-out file
-  Precision precision;
-  std::uint64_t test_points = 0;  // of the whole held-out file
-};
-
-// One folded round. Values that could not be measured are negative.
-struct RoundRecord {
-  RoundIndex round = 0;             // its checkpoint is round + 1
-  BatchIndex batches = 0;           // trained in the run so far
-  std::uint32_t epoch = 0;          // epochs complete
-  double loss = -1;                 // nats an example
-  double active = -1;               // active neurons an example
-  double code_length = -1;          // mean length of hidden codes
-  double examples_per_second = -1;  // from the round before to its own end, without evaluations
-  std::uint32_t volunteers = 0;
-  double bytes_down = -1;  // bytes of units an example and volunteer
-  double bytes_up = -1;
-};
 
 enum class Verdict : std::uint8_t {
   kConfirmed,  // an auditor did the same work and got the same

@@ -30,7 +30,7 @@ void RoundMeter::received(std::uint64_t bytes) {
 RoundRecord RoundMeter::record(RoundIndex round, const RunPlan& plan, const Pipeline& pipeline,
                                std::uint32_t volunteers, Instant now) const {
   RoundRecord record;
-  record.round = round;
+  record.checkpoint = round + 1;
   record.batches = plan.round_end(round);
   record.epoch = plan.epochs_done(round + 1);
   record.volunteers = volunteers;
@@ -292,7 +292,7 @@ std::optional<Divergence> Rounds::divergence_of(const RoundRecord& record,
   double lowest = learning_.lowest_loss;
   // Without a round before it is the model that the first batch met.
   if (lowest < 0) {
-    const BatchRecord& batch = pipeline_.at(run_.plan.round_begin(record.round));
+    const BatchRecord& batch = pipeline_.at(run_.plan.round_begin(record.round()));
     lowest = to_nats(batch.loss) / static_cast<double>(batch.examples);
   }
   if (record.loss > static_cast<double>(run_.model.divergence_factor) * lowest) {

@@ -84,7 +84,7 @@ struct EventJson {
   Json operator()(const CheckpointSaved& e) const {
     const RoundRecord& record = e.record;
     return {{"event", "checkpoint"},
-            {"checkpoint", record.round + 1},
+            {"checkpoint", record.checkpoint},
             {"rounds", e.rounds},
             {"batches", record.batches},
             {"epochs_done", record.epoch},

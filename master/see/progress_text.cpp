@@ -235,7 +235,7 @@ struct EventText {
 
   std::string operator()(const CheckpointSaved& e) const {
     const RoundRecord& record = e.record;
-    std::string text = fmt::format("checkpoint {} of {} saved", record.round + 1, e.rounds);
+    std::string text = fmt::format("checkpoint {} of {} saved", record.checkpoint, e.rounds);
     if (e.ends_epoch) text += fmt::format(", epoch {} of {} done", record.epoch, e.epochs);
     if (record.loss >= 0) text += fmt::format(": loss {:.4f}", record.loss);
     if (record.active >= 0) {

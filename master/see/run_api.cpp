@@ -56,7 +56,7 @@ RunApi::RunApi(std::string life, const InviteSecret& key) : life_(std::move(life
 void RunApi::take(PageNews news) {
   if (news.facts) facts_ = std::move(news.facts);
   if (news.history) history_.replace(*news.history);
-  for (const HistoryRecord& record : news.records) history_.add(record);
+  for (const RoundRecord& record : news.records) history_.add(record);
   if (news.stored_receipts) {
     receipts_.clear();
     for (const LoggedReceipts& round : *news.stored_receipts) receipts_.add(round);

@@ -152,12 +152,12 @@ PageServed RunWeb::served() const {
   return served;
 }
 
-void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history,
+void RunWeb::begin(RunFacts facts, std::vector<RoundRecord> history,
                    std::vector<LoggedReceipts> receipts) {
   facts.program = served().program;
-  last_record_ = history.empty() ? HistoryRecord() : history.back();
+  last_record_ = history.empty() ? RoundRecord() : history.back();
   auto shared_facts = std::make_shared<const RunFacts>(std::move(facts));
-  auto shared_history = std::make_shared<const std::vector<HistoryRecord>>(std::move(history));
+  auto shared_history = std::make_shared<const std::vector<RoundRecord>>(std::move(history));
   auto shared_receipts = std::make_shared<const std::vector<LoggedReceipts>>(std::move(receipts));
   const std::lock_guard guard(lock_);
   news_.facts = std::move(shared_facts);
@@ -169,19 +169,21 @@ void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history,
 
 void RunWeb::notice(const Notice& notice) {
   if (const auto* saved = std::get_if<CheckpointSaved>(&notice)) {
-    add_record(history_record(saved->record, wall_seconds()));
+    RoundRecord record = saved->record;
+    record.wall_seconds = wall_seconds();
+    add_record(std::move(record));
     if (!saved->receipts) return;
     auto receipts = std::make_shared<const Receipts>(to_receipts(*saved->receipts));
     std::uint64_t examples = 0;
-    for (BatchIndex batch = plan_.round_begin(saved->record.round);
-         batch < plan_.round_end(saved->record.round); ++batch) {
+    const RoundIndex round = saved->record.round();
+    for (BatchIndex batch = plan_.round_begin(round); batch < plan_.round_end(round); ++batch) {
       examples += plan_.examples_in(batch);
     }
     const std::lock_guard guard(lock_);
-    news_.receipts.push_back({saved->record.round, std::move(receipts), examples});
+    news_.receipts.push_back({round, std::move(receipts), examples});
   } else if (const auto* evaluated = std::get_if<Evaluated>(&notice)) {
-    HistoryRecord record = last_record_;
-    set_evaluation(record, evaluated->evaluation);
+    RoundRecord record = last_record_;
+    record.add(evaluated->evaluation);
     add_record(std::move(record));
   }
 }
@@ -191,7 +193,7 @@ void RunWeb::admit_by(std::shared_ptr<const PageAccess> access) {
   news_.access = std::move(access);
 }
 
-void RunWeb::add_record(HistoryRecord record) {
+void RunWeb::add_record(RoundRecord record) {
   last_record_ = record;
   const std::lock_guard guard(lock_);
   news_.records.push_back(std::move(record));

@@ -94,7 +94,8 @@ std::optional<Event> Persister::run_task(const StageTask& task) {
 
 Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_seconds) {
   if (!is_folding_) {
-    const HistoryRecord record = history_record(task.record, wall_seconds);
+    RoundRecord record = task.record;
+    record.wall_seconds = wall_seconds;
     auto begun = store_.begin_fold(task.round, record,
                                    task.receipts ? to_receipts(*task.receipts) : Receipts());
     if (!begun) return begun.error();
@@ -169,12 +170,12 @@ std::optional<Event> Persister::run_task(const ReadChunkTask& task) {
 std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
   auto history = store_.history();
   if (!history) return failure(history.error());
-  HistoryRecord record;
+  RoundRecord record;
   record.checkpoint = store_.checkpoint();
-  for (const HistoryRecord& earlier : *history) {
+  for (const RoundRecord& earlier : *history) {
     if (earlier.checkpoint == record.checkpoint) record = earlier;
   }
-  set_evaluation(record, task.evaluation);
+  record.add(task.evaluation);
   if (auto put = store_.put_history(record); !put) return failure(put.error());
   if (auto added = add_to_accounts(task.accounts, wall_clock_()); !added) {
     return failure(added.error());

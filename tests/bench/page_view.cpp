@@ -80,7 +80,7 @@ void add_minute(PageNews& news, std::uint64_t minute, std::size_t shards) {
                            fmt::format(R"({{"event":"log","message":"{}"}})", text)});
   }
   for (std::uint64_t i = 0; i < kCheckpointsPerMinute; ++i) {
-    HistoryRecord record;
+    RoundRecord record;
     record.checkpoint = static_cast<RoundIndex>((minute - 1) * kCheckpointsPerMinute + i + 1);
     record.batches = 100 * record.checkpoint;
     record.loss = 1 + 10.0 / static_cast<double>(record.checkpoint);

@@ -119,7 +119,7 @@ struct ClusterResult {
   Evaluation evaluation;
   std::map<std::string, std::uint64_t> happened;  // faults, notices by kind: coverage marks
   std::vector<std::string> violations;            // invariants that broke
-  std::vector<HistoryRecord> history;
+  std::vector<RoundRecord> history;
   std::vector<Instant> applied;  // when each batch was, in every life of the master
   std::set<std::string> liars;   // who told a lie
   std::map<std::string, std::set<RoundIndex>> lied_in;  // about rounds

@@ -36,7 +36,7 @@ std::string sampling_text(const ModelConfig& model) {
                      model.hash_bits, grouped(model.active_cap));
 }
 
-void add_progress(Report& report, const RunStore& run, const std::vector<HistoryRecord>& history) {
+void add_progress(Report& report, const RunStore& run, const std::vector<RoundRecord>& history) {
   const ModelConfig& model = run.identity().model;
   const RunPlan plan(model);
   const RoundIndex checkpoint = run.checkpoint();
@@ -60,7 +60,7 @@ void add_progress(Report& report, const RunStore& run, const std::vector<History
     report.fact("rate_cuts", "rates halved", std::move(cuts));
   }
   if (history.empty()) return;
-  const HistoryRecord& last = history.back();
+  const RoundRecord& last = history.back();
   report.fact("wall_seconds", "written (UTC)", cell_time(last.wall_seconds));
   report.fact("loss", "loss", cell_measured(last.loss, 4));
   report.fact("active", "active neurons", cell_measured(last.active, 1));
@@ -68,14 +68,14 @@ void add_progress(Report& report, const RunStore& run, const std::vector<History
   report.fact("volunteers", "volunteers", cell_count(last.volunteers));
 }
 
-void add_metrics(Report& report, const std::vector<HistoryRecord>& history, const RunPlan& plan,
+void add_metrics(Report& report, const std::vector<RoundRecord>& history, const RunPlan& plan,
                  TextStyle style) {
   std::vector<Curve> curves = {{'1', Colour::kGreen, "P@1", {}},
                                {'3', Colour::kYellow, "P@3", {}},
                                {'5', Colour::kCyan, "P@5", {}}};
-  const HistoryRecord* best = nullptr;
-  const HistoryRecord* last = nullptr;
-  for (const HistoryRecord& record : history) {
+  const RoundRecord* best = nullptr;
+  const RoundRecord* last = nullptr;
+  for (const RoundRecord& record : history) {
     if (record.evaluated == 0 || !record.precision.is_measured()) continue;
     const double epoch = plan.epochs_in(plan.round_begin(record.checkpoint));
     for (std::size_t d = 0; d < curves.size(); ++d) {
@@ -179,7 +179,7 @@ Result<Report> inspect_checkpoints(RunStore& run, const InspectRequest&) {
                                              {"p_at_1", "P@1"},
                                              {"is_current", "", true}});
   std::int64_t before = 0;
-  for (const HistoryRecord& record : *history) {
+  for (const RoundRecord& record : *history) {
     const bool is_current = record.checkpoint == run.checkpoint();
     const auto seconds = static_cast<double>(record.wall_seconds - before);
     table.rows.push_back({cell_count(record.checkpoint),

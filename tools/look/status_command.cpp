@@ -324,7 +324,7 @@ Result<Report> stored_status(RunStore& run, const std::string& folder, const std
   const RunPlan plan(model);
   const auto history = run.history();
   if (!history) return history.error();
-  const HistoryRecord last = history->empty() ? HistoryRecord() : history->back();
+  const RoundRecord last = history->empty() ? RoundRecord() : history->back();
   const bool is_finished = run.checkpoint() >= plan.round_count();
   Report report;
   report.fact("is_running", "master", {false, "none"});

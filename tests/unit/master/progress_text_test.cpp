@@ -130,7 +130,7 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
   REQUIRE(event_line(VolunteerLeft{"box1", "said goodbye", true, 1, 0}, kPlain) ==
           "- box1 left: said goodbye; 1 shard handed over to others (0 volunteers now)");
   CheckpointSaved saved;
-  saved.record.round = 11;
+  saved.record.checkpoint = 12;
   saved.rounds = 60;
   saved.record.epoch = 1;
   saved.epochs = 5;

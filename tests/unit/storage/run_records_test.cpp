@@ -6,8 +6,8 @@
 namespace gleaner {
 namespace {
 
-HistoryRecord full_history() {
-  HistoryRecord record;
+RoundRecord full_history() {
+  RoundRecord record;
   record.checkpoint = 4294967295u;
   record.batches = ~std::uint64_t{0};
   record.epoch = 3;
@@ -28,7 +28,7 @@ HistoryRecord full_history() {
 
 TEST_CASE("records: every field survives, to the bit", "[storage]") {
   CHECK(decode_history(encode_history(full_history())) == full_history());
-  CHECK(decode_history(encode_history({})) == HistoryRecord{});
+  CHECK(decode_history(encode_history({})) == RoundRecord{});
 
   VolunteerAccount account;
   account.name = "caf\u00e9 \"7\"\n";
@@ -65,7 +65,7 @@ TEST_CASE("records: every field survives, to the bit", "[storage]") {
 TEST_CASE("records: unknown fields are skipped and missing ones have defaults", "[storage]") {
   const auto record = decode_history(R"({"checkpoint":3,"recall_at_7":{"x":[1,2]},"loss":2})");
   REQUIRE(record);
-  HistoryRecord expected;
+  RoundRecord expected;
   expected.checkpoint = 3;
   expected.loss = 2;
   CHECK(*record == expected);
@@ -84,7 +84,7 @@ TEST_CASE("records: text that is no such record is refused", "[storage]") {
 }
 
 TEST_CASE("records: what is not a number counts as not measured", "[storage]") {
-  HistoryRecord record;
+  RoundRecord record;
   record.loss = std::numeric_limits<double>::quiet_NaN();
   record.active = std::numeric_limits<double>::infinity();
   const auto decoded = decode_history(encode_history(record));

@@ -25,14 +25,14 @@ TEST_CASE("run store: history is kept by checkpoint and replaced", "[storage]") 
   const MemoryStore disk;
   const auto run = open_small(disk);
   require_ok(test::train_to(*run, 3));
-  const std::vector<HistoryRecord> before = require_value(run->history());
-  HistoryRecord evaluated = before.at(1);
+  const std::vector<RoundRecord> before = require_value(run->history());
+  RoundRecord evaluated = before.at(1);
   evaluated.evaluated = 17;
   evaluated.precision.p[0] = 0.5;
   require_ok(run->put_history(evaluated));
   const auto again = require_value(RunStore::open(disk.share()));
   CHECK(require_value(again->history()) ==
-        std::vector<HistoryRecord>{before.at(0), evaluated, before.at(2)});
+        std::vector<RoundRecord>{before.at(0), evaluated, before.at(2)});
   CHECK(before.at(0).rows_digest != before.at(2).rows_digest);
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("run store: figures of another test file are refused, and not shown", 
   {
     const auto run = open_small(disk, first);
     require_ok(test::train_to(*run, 1));
-    HistoryRecord evaluated = require_value(run->history()).at(0);
+    RoundRecord evaluated = require_value(run->history()).at(0);
     evaluated.evaluated = 17;
     evaluated.precision.p[0] = 0.5;
     require_ok(run->put_history(evaluated));

@@ -292,9 +292,9 @@ TEST_CASE("run store: a round is folded once, in turn, and only whole", "[storag
   require_ok(run->fold(0, make_history(1)));
   CHECK(run->checkpoint() == 1);
   check_error(run->fold(0, make_history(1)), ErrorCode::kInvalidArgument, "round 0");
-  HistoryRecord expected = make_history(1);
+  RoundRecord expected = make_history(1);
   expected.rows_digest = digest_of_rows(*disk.share(), map.shard_count());
-  CHECK(require_value(run->history()) == std::vector<HistoryRecord>{expected});
+  CHECK(require_value(run->history()) == std::vector<RoundRecord>{expected});
   // Nothing staged is left behind.
   std::size_t staged = 0;
   require_ok(disk.share()->scan(Table::kStaged, {}, {}, [&](ByteView, ByteView) {

@@ -71,8 +71,8 @@ std::vector<SparseUpdate> cut(const ShardMap& map, ShardId shard, const SparseUp
   return pieces;
 }
 
-HistoryRecord make_history(RoundIndex checkpoint) {
-  HistoryRecord record;
+RoundRecord make_history(RoundIndex checkpoint) {
+  RoundRecord record;
   record.checkpoint = checkpoint;
   record.loss = 1.0 / checkpoint;
   record.volunteers = 3;

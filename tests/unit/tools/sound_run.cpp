@@ -46,7 +46,7 @@ Result<void> make_sound_run(std::unique_ptr<Store> store, RoundIndex checkpoint,
   while (run.checkpoint() < checkpoint) {
     const RoundIndex round = run.checkpoint();
     if (auto staged = stage_sound_round(run, round); !staged) return staged;
-    HistoryRecord record = make_history(round + 1);
+    RoundRecord record = make_history(round + 1);
     record.batches = plan.round_end(round);
     record.precision.p[0] = 0.5;
     record.evaluated = 10;

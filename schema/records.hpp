@@ -2,10 +2,17 @@
 // of a record's fields, by their names in JSON, stands beside it. Plain values.
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
 
+#include "common/access/standing.hpp"
 #include "common/ids.hpp"
 #include "common/model/precision.hpp"
+#include "common/model/shard_rows.hpp"
 
 namespace gleaner {
 
@@ -72,5 +79,49 @@ void visit_fields(RoundRecord& r, const Visit& visit) {
   visit("rate_cuts", r.rate_cuts);
   visit("rows_digest", r.rows_digest);
 }
+
+// How far the work of a shard in a round can be relied on.
+enum class WorkVerdict : std::uint8_t {
+  kConfirmed,  // an auditor did the same work and got the same
+  kTrusted,    // somebody vouches for the volunteer, or it is the master's own work
+  kUnaudited,  // a stranger's work that nobody did again
+};
+inline constexpr std::array<std::string_view, 3> kWorkVerdictNames = {"confirmed", "trusted",
+                                                                      "unaudited"};
+
+inline std::string_view name_of(WorkVerdict verdict) {
+  return kWorkVerdictNames[static_cast<std::size_t>(verdict)];
+}
+
+// Who made a shard what it is after a round.
+struct Receipt {
+  ShardId shard{};
+  ShardDigest digest;  // of the shard after the round, set by RunStore::fold()
+  KeyId holder;        // whose commit was folded; zero for the master
+  std::string holder_name;
+  KeyId auditor;  // zero where the work was not audited
+  std::string auditor_name;
+  WorkVerdict verdict = WorkVerdict::kUnaudited;
+  friend bool operator==(const Receipt&, const Receipt&) = default;
+};
+
+// The people of a receipt; the store keeps shard and digest apart.
+template <typename Visit>
+void visit_fields(Receipt& r, const Visit& visit) {
+  visit("holder_high", r.holder.high);
+  visit("holder_low", r.holder.low);
+  visit("holder_name", r.holder_name);
+  visit("auditor_high", r.auditor.high);
+  visit("auditor_low", r.auditor.low);
+  visit("auditor_name", r.auditor_name);
+  visit("verdict", r.verdict);
+}
+
+// The receipts of a round.
+struct Receipts {
+  std::vector<Receipt> shards;   // one per shard; empty where the round was folded without
+  std::vector<KeyId> unaudited;  // strangers who took part, and whose work nobody did again
+  friend bool operator==(const Receipts&, const Receipts&) = default;
+};
 
 }  // namespace gleaner

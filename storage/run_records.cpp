@@ -65,18 +65,6 @@ void visit_fields(VolunteerAccount& r, const Visit& visit) {
   visit("last_seen_wall_seconds", r.last_seen_wall_seconds);
 }
 
-// Who made and checked it; the rest is in rows of numbers.
-template <typename Visit>
-void visit_fields(Receipt& r, const Visit& visit) {
-  visit("holder_high", r.holder.high);
-  visit("holder_low", r.holder.low);
-  visit("holder_name", r.holder_name);
-  visit("auditor_high", r.auditor.high);
-  visit("auditor_low", r.auditor.low);
-  visit("auditor_name", r.auditor_name);
-  visit("verdict", r.verdict);
-}
-
 template <typename Visit>
 void visit_fields(BackupRecord& r, const Visit& visit) {
   visit("checkpoint", r.checkpoint);
@@ -98,6 +86,14 @@ bool read(const json& value, double& target) {
 bool read(const json& value, std::string& target) {
   if (!value.is_string()) return false;
   target = value.get<std::string>();
+  return true;
+}
+
+bool read(const json& value, WorkVerdict& target) {
+  if (!value.is_string()) return false;
+  const auto name = std::ranges::find(kWorkVerdictNames, value.get_ref<const std::string&>());
+  if (name == kWorkVerdictNames.end()) return false;
+  target = static_cast<WorkVerdict>(name - kWorkVerdictNames.begin());
   return true;
 }
 
@@ -146,6 +142,8 @@ json to_json(Record record) {
     if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
       // JSON has no NaN; what is not a number could not be measured.
       object[name] = std::isfinite(value) ? value : -1.0;
+    } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, WorkVerdict>) {
+      object[name] = name_of(value);
     } else {
       object[name] = value;
     }

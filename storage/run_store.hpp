@@ -54,26 +54,6 @@ struct VolunteerAccount {
   friend bool operator==(const VolunteerAccount&, const VolunteerAccount&) = default;
 };
 
-// Who made a shard what it is after a round, and who did the same work again.
-struct Receipt {
-  ShardId shard{};
-  ShardDigest digest;  // set by fold(): of the shard after the round
-  KeyId holder;        // whose commit was folded; zero for the master's own process
-  std::string holder_name;
-  KeyId auditor;  // zero where the work was not audited
-  std::string auditor_name;
-  // "confirmed": the auditor did the same and got the same. "trusted": by a volunteer that somebody
-  // vouches for, or by the master. "unaudited": by a stranger, and nobody did it again.
-  std::string verdict;
-  friend bool operator==(const Receipt&, const Receipt&) = default;
-};
-
-struct Receipts {
-  std::vector<Receipt> shards;   // one a shard; none of a round that was folded without
-  std::vector<KeyId> unaudited;  // strangers who took part, and whose work nobody did again
-  friend bool operator==(const Receipts&, const Receipts&) = default;
-};
-
 // Gives the rows of [begin, end) of a shard, in their order, that a run begins with instead of what
 // initial_row() gives; with codes only if they are wide rows.
 using InitialRows =

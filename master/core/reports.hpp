@@ -17,28 +17,6 @@
 
 namespace gleaner {
 
-enum class Verdict : std::uint8_t {
-  kConfirmed,  // an auditor did the same work and got the same
-  kTrusted,    // by a volunteer that somebody vouches for, or by the master
-  kUnaudited,  // by a stranger, and nobody did it again
-};
-
-// Who made a shard what it is after a round.
-struct ReceiptRecord {
-  ShardId shard{};
-  KeyId holder;  // zero for the master
-  std::string holder_name;
-  Verdict verdict = Verdict::kTrusted;
-  KeyId auditor;  // of kConfirmed
-  std::string auditor_name;
-};
-
-// The receipts of a round.
-struct ReceiptRecords {
-  std::vector<ReceiptRecord> shards;  // one a shard
-  std::vector<KeyId> unaudited;       // strangers who took part, and whose work nobody did again
-};
-
 // The account of one volunteer, by its identity, in this process's life, or since the last record
 // of it that was final. Units are training and evaluation units alike: units_issued = units +
 // units_refused + units_expired + those that are out now.
@@ -113,7 +91,7 @@ struct CheckpointSaved {
   RoundIndex rounds = 0;  // of the run
   std::uint32_t epochs = 0;
   bool ends_epoch = false;
-  std::shared_ptr<const ReceiptRecords> receipts{};  // null where the round was folded before
+  std::shared_ptr<const Receipts> receipts{};  // null where the round was folded before
 };
 
 struct Evaluated {

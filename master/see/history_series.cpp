@@ -9,38 +9,6 @@ namespace gleaner {
 
 namespace {
 
-const char* word_of(Verdict verdict) {
-  switch (verdict) {
-    case Verdict::kConfirmed:
-      return "confirmed";
-    case Verdict::kTrusted:
-      return "trusted";
-    case Verdict::kUnaudited:
-      return "unaudited";
-  }
-  return "";
-}
-
-}  // namespace
-
-Receipts to_receipts(const ReceiptRecords& records) {
-  Receipts receipts;
-  receipts.unaudited = records.unaudited;
-  receipts.shards.reserve(records.shards.size());
-  for (const ReceiptRecord& record : records.shards) {
-    receipts.shards.push_back({record.shard,
-                               {},
-                               record.holder,
-                               record.holder_name,
-                               record.auditor,
-                               record.auditor_name,
-                               word_of(record.verdict)});
-  }
-  return receipts;
-}
-
-namespace {
-
 HistorySeries::Record record_of(const RoundRecord& r) {
   return {r.checkpoint,
           r.batches,

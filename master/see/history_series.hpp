@@ -10,13 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "master/core/reports.hpp"
-#include "storage/run_store.hpp"
+#include "schema/records.hpp"
 
 namespace gleaner {
-
-// From the core's reports to the store's records. Pure function.
-Receipts to_receipts(const ReceiptRecords& records);
 
 // Pieces that may be asked for.
 inline constexpr std::size_t kHistoryPiecesMax = 4000;

@@ -173,14 +173,13 @@ void RunWeb::notice(const Notice& notice) {
     record.wall_seconds = wall_seconds();
     add_record(std::move(record));
     if (!saved->receipts) return;
-    auto receipts = std::make_shared<const Receipts>(to_receipts(*saved->receipts));
     std::uint64_t examples = 0;
     const RoundIndex round = saved->record.round();
     for (BatchIndex batch = plan_.round_begin(round); batch < plan_.round_end(round); ++batch) {
       examples += plan_.examples_in(batch);
     }
     const std::lock_guard guard(lock_);
-    news_.receipts.push_back({round, std::move(receipts), examples});
+    news_.receipts.push_back({round, saved->receipts, examples});
   } else if (const auto* evaluated = std::get_if<Evaluated>(&notice)) {
     RoundRecord record = last_record_;
     record.add(evaluated->evaluation);

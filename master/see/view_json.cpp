@@ -321,14 +321,15 @@ std::string join_json(const Listening& listening) {
 
 std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
                           std::size_t count, const PageView* people) {
-  std::map<std::string, std::uint64_t> verdicts{{"confirmed", 0}, {"trusted", 0}, {"unaudited", 0}};
+  std::map<std::string_view, std::uint64_t> verdicts;
+  for (const std::string_view name : kWorkVerdictNames) verdicts[name] = 0;
   Json receipts = Json::array();
   const LoggedReceipts* const found = log.find(round);
   const std::vector<Receipt> none;
   const std::vector<Receipt>& all = found != nullptr ? found->receipts->shards : none;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Receipt& receipt = all[i];
-    ++verdicts[receipt.verdict];
+    ++verdicts[name_of(receipt.verdict)];
     if (people == nullptr || i < first || i - first >= count) continue;
     const bool has_auditor = receipt.auditor != KeyId{};
     receipts.push_back(
@@ -337,7 +338,7 @@ std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t f
          {"holder_key", receipt.holder == KeyId{} ? Json() : Json(to_text(receipt.holder))},
          {"auditor", has_auditor ? Json(printable(receipt.auditor_name)) : Json()},
          {"auditor_key", has_auditor ? Json(to_text(receipt.auditor)) : Json()},
-         {"verdict", receipt.verdict}});
+         {"verdict", name_of(receipt.verdict)}});
   }
   Json banned = people == nullptr ? Json() : Json::array();
   for (const BanShown& ban : people == nullptr ? std::vector<BanShown>() : people->banned) {

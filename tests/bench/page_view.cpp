@@ -93,7 +93,7 @@ void add_minute(PageNews& news, std::uint64_t minute, std::size_t shards) {
       receipt.shard = ShardId{s};
       receipt.holder = KeyId{1, s};
       receipt.holder_name = fmt::format("volunteer-{:05}", s);
-      receipt.verdict = "trusted";
+      receipt.verdict = WorkVerdict::kTrusted;
     }
     news.receipts.push_back(
         {record.checkpoint - 1, std::make_shared<const Receipts>(std::move(receipts)), 128});

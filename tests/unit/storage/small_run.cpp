@@ -85,7 +85,7 @@ Receipts make_receipts(const ShardMap& map, RoundIndex round) {
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
     const std::string number = std::to_string(round) + "-" + std::to_string(s);
     receipts.shards.push_back(
-        {ShardId{s}, {}, {7, s}, "holder-" + number, {8, s}, "auditor-" + number, "confirmed"});
+        {ShardId{s}, {}, {7, s}, "holder-" + number, {8, s}, "auditor-" + number, WorkVerdict::kConfirmed});
   }
   receipts.unaudited.push_back({9, round});
   return receipts;

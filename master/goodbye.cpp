@@ -22,11 +22,10 @@ Checked checked_of(const Standing& standing, AuditMode audit, bool is_finished) 
 }  // namespace
 
 ThanksBook::ThanksBook(std::string run, AuditMode audit,
-                       const std::vector<VolunteerAccount>& accounts)
+                       const std::vector<AccountRecord>& accounts)
     : run_(printable(run, kNameBytesMax)), audit_(audit) {
-  for (const VolunteerAccount& account : accounts) {
-    earlier_[{account.identity_high, account.identity_low}] = {
-        Micros(static_cast<std::int64_t>(account.here_us)), account.unit_examples};
+  for (const AccountRecord& account : accounts) {
+    earlier_[account.identity] = {account.here, account.unit_examples};
   }
 }
 

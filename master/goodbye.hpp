@@ -26,7 +26,7 @@ class ThanksBook {
  public:
   // `accounts` are those that the store held when the core began; `audit` is what becomes of the
   // work of strangers.
-  ThanksBook(std::string run, AuditMode audit, const std::vector<VolunteerAccount>& accounts);
+  ThanksBook(std::string run, AuditMode audit, const std::vector<AccountRecord>& accounts);
 
   // Before the core's effects are performed: records that end would be missing later.
   void note(const Effects& effects);

@@ -13,6 +13,8 @@
 #include "common/ids.hpp"
 #include "common/model/precision.hpp"
 #include "common/model/shard_rows.hpp"
+#include "common/time.hpp"
+#include "schema/messages.hpp"
 
 namespace gleaner {
 
@@ -123,5 +125,69 @@ struct Receipts {
   std::vector<KeyId> unaudited;  // strangers who took part, and whose work nobody did again
   friend bool operator==(const Receipts&, const Receipts&) = default;
 };
+
+// What one volunteer, by its identity, has done. Units are training and evaluation units alike:
+// units_issued = units + units_refused + units_expired + those that were out when it was written.
+struct AccountRecord {
+  KeyId identity;  // the key of a stored record
+  std::string name;
+  std::uint64_t units = 0;          // answered, and the answer counted
+  std::uint64_t units_issued = 0;   // sent to it
+  std::uint64_t units_refused = 0;  // answered, but not as asked
+  std::uint64_t units_expired = 0;  // never answered: lost with its session
+  std::uint64_t examples = 0;       // examples x shards trained
+  std::uint64_t unit_examples = 0;  // of its training units, for however many shards each was
+  Micros here{};                    // from each Hello to the last message of its session
+  Traffic down, up;                 // after its Hello
+  std::uint64_t commits = 0;
+  std::uint64_t faults = 0;
+  std::int64_t last_seen_wall_seconds = 0;  // since 1970, set by the shell
+  // The core's alone, and not stored:
+  bool is_stored = false;  // with a round before
+  bool is_final = false;   // it has gone, nothing is out; if it comes back, another record begins
+
+  // Adds what it has done since.
+  AccountRecord& operator+=(const AccountRecord& later) {
+    for (const auto count :
+         {&AccountRecord::units, &AccountRecord::units_issued, &AccountRecord::units_refused,
+          &AccountRecord::units_expired, &AccountRecord::examples, &AccountRecord::unit_examples,
+          &AccountRecord::commits, &AccountRecord::faults}) {
+      this->*count += later.*count;
+    }
+    here += later.here;
+    down += later.down;
+    up += later.up;
+    return *this;
+  }
+
+  friend bool operator==(const AccountRecord&, const AccountRecord&) = default;
+};
+
+template <typename Visit>
+void visit_fields(Traffic& t, const std::string& way, const Visit& visit) {
+  visit(("bytes_" + way).c_str(), t.all);
+  visit(("unit_bytes_" + way).c_str(), t.units);
+  visit(("evaluation_bytes_" + way).c_str(), t.evaluation);
+  visit(("commit_bytes_" + way).c_str(), t.commits);
+  visit(("shard_bytes_" + way).c_str(), t.shards);
+  visit(("point_bytes_" + way).c_str(), t.points);
+}
+
+template <typename Visit>
+void visit_fields(AccountRecord& r, const Visit& visit) {
+  visit("name", r.name);
+  visit("units", r.units);
+  visit("units_issued", r.units_issued);
+  visit("units_refused", r.units_refused);
+  visit("units_expired", r.units_expired);
+  visit("examples", r.examples);
+  visit("unit_examples", r.unit_examples);
+  visit("here_us", r.here);
+  visit_fields(r.down, "down", visit);
+  visit_fields(r.up, "up", visit);
+  visit("commits", r.commits);
+  visit("faults", r.faults);
+  visit("last_seen_wall_seconds", r.last_seen_wall_seconds);
+}
 
 }  // namespace gleaner

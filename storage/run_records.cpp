@@ -39,33 +39,6 @@ void visit_fields(LeaseEpochRecord& r, const Visit& visit) {
 }
 
 template <typename Visit>
-void visit_traffic(Traffic& t, const std::string& way, const Visit& visit) {
-  visit(("bytes_" + way).c_str(), t.all);
-  visit(("unit_bytes_" + way).c_str(), t.units);
-  visit(("evaluation_bytes_" + way).c_str(), t.evaluation);
-  visit(("commit_bytes_" + way).c_str(), t.commits);
-  visit(("shard_bytes_" + way).c_str(), t.shards);
-  visit(("point_bytes_" + way).c_str(), t.points);
-}
-
-template <typename Visit>
-void visit_fields(VolunteerAccount& r, const Visit& visit) {
-  visit("name", r.name);
-  visit("units", r.units);
-  visit("units_issued", r.units_issued);
-  visit("units_refused", r.units_refused);
-  visit("units_expired", r.units_expired);
-  visit("examples", r.examples);
-  visit("unit_examples", r.unit_examples);
-  visit("here_us", r.here_us);
-  visit_traffic(r.down, "down", visit);
-  visit_traffic(r.up, "up", visit);
-  visit("commits", r.commits);
-  visit("faults", r.faults);
-  visit("last_seen_wall_seconds", r.last_seen_wall_seconds);
-}
-
-template <typename Visit>
 void visit_fields(BackupRecord& r, const Visit& visit) {
   visit("checkpoint", r.checkpoint);
   visit("run", r.run);
@@ -121,6 +94,13 @@ bool read(const json& value, T& target) {
   return true;
 }
 
+bool read(const json& value, Micros& target) {
+  std::uint64_t count = 0;
+  if (!read(value, count) || !std::in_range<Micros::rep>(count)) return false;
+  target = Micros(static_cast<Micros::rep>(count));
+  return true;
+}
+
 bool read(const json& value, std::vector<BatchIndex>& target) {
   if (!value.is_array()) return false;
   for (const json& entry : value) {
@@ -134,20 +114,30 @@ std::string to_text(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+template <typename T>
+const T& as_json(const T& value) {
+  return value;
+}
+
+// JSON has no NaN; what is not a number could not be measured.
+double as_json(double value) {
+  return std::isfinite(value) ? value : -1.0;
+}
+
+Micros::rep as_json(Micros value) {
+  return value.count();
+}
+
+std::string_view as_json(WorkVerdict verdict) {
+  return name_of(verdict);
+}
+
 // By value, because visit_fields wants fields that can be written.
 template <typename Record>
 json to_json(Record record) {
   json object = json::object();
-  visit_fields(record, [&](const char* name, const auto& value) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
-      // JSON has no NaN; what is not a number could not be measured.
-      object[name] = std::isfinite(value) ? value : -1.0;
-    } else if constexpr (std::is_same_v<std::decay_t<decltype(value)>, WorkVerdict>) {
-      object[name] = name_of(value);
-    } else {
-      object[name] = value;
-    }
-  });
+  visit_fields(record,
+               [&](const char* name, const auto& value) { object[name] = as_json(value); });
   return object;
 }
 
@@ -296,12 +286,12 @@ std::optional<BackupRecord> decode_backup(std::string_view text) {
   return decode<BackupRecord>(text);
 }
 
-std::string encode_account(const VolunteerAccount& record) {
+std::string encode_account(const AccountRecord& record) {
   return encode(record);
 }
 
-std::optional<VolunteerAccount> decode_account(std::string_view text) {
-  return decode<VolunteerAccount>(text);
+std::optional<AccountRecord> decode_account(std::string_view text) {
+  return decode<AccountRecord>(text);
 }
 
 }  // namespace gleaner

@@ -48,8 +48,8 @@ std::optional<LeaseEpochRecord> decode_lease_epoch(std::string_view text);
 std::string encode_history(const RoundRecord& record);
 std::optional<RoundRecord> decode_history(std::string_view text);
 // Without the identity, which is the key.
-std::string encode_account(const VolunteerAccount& record);
-std::optional<VolunteerAccount> decode_account(std::string_view text);
+std::string encode_account(const AccountRecord& record);
+std::optional<AccountRecord> decode_account(std::string_view text);
 
 // The receipts of a round, in the order of their shards. A list whose shards do not ascend is not
 // one.

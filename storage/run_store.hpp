@@ -35,25 +35,6 @@ struct RunIdentity {
   bool begins_new_test = false;
 };
 
-// One volunteer's account over the run, by its identity. Units that were out when it was written
-// are units_issued - units - units_refused - units_expired.
-struct VolunteerAccount {
-  std::uint64_t identity_high = 0, identity_low = 0;
-  std::string name;
-  std::uint64_t units = 0;          // answered, and the answer counted
-  std::uint64_t units_issued = 0;   // sent to it
-  std::uint64_t units_refused = 0;  // answered, but not as asked
-  std::uint64_t units_expired = 0;  // never answered
-  std::uint64_t examples = 0;       // examples x shards trained
-  std::uint64_t unit_examples = 0;  // of its training units, for however many shards each was
-  std::uint64_t here_us = 0;        // that it took part; as the above 0 from an older program
-  Traffic down, up;
-  std::uint64_t commits = 0;
-  std::uint64_t faults = 0;
-  std::int64_t last_seen_wall_seconds = 0;
-  friend bool operator==(const VolunteerAccount&, const VolunteerAccount&) = default;
-};
-
 // Gives the rows of [begin, end) of a shard, in their order, that a run begins with instead of what
 // initial_row() gives; with codes only if they are wide rows.
 using InitialRows =
@@ -152,10 +133,10 @@ class RunStore {
   // The receipts of a folded round. kCorrupt when the record is damaged.
   Result<Receipts> receipts(RoundIndex round);
   // Adds or replaces these accounts. Not synced: the next synced write carries them along.
-  Result<void> put_accounts(const std::vector<VolunteerAccount>& accounts);
-  Result<std::vector<VolunteerAccount>> accounts();
+  Result<void> put_accounts(const std::vector<AccountRecord>& accounts);
+  Result<std::vector<AccountRecord>> accounts();
   // That of one identity, or an empty one.
-  Result<VolunteerAccount> account(std::uint64_t identity_high, std::uint64_t identity_low);
+  Result<AccountRecord> account(const KeyId& identity);
 
   // Takes `count` lease epochs that no lease of this run has borne, whatever crashed, and returns
   // the first. Durable before it returns.

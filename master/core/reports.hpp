@@ -17,26 +17,6 @@
 
 namespace gleaner {
 
-// The account of one volunteer, by its identity, in this process's life, or since the last record
-// of it that was final. Units are training and evaluation units alike: units_issued = units +
-// units_refused + units_expired + those that are out now.
-struct AccountRecord {
-  KeyId identity;
-  std::string name;
-  std::uint64_t units = 0;          // answered, and the answer counted
-  std::uint64_t units_issued = 0;   // sent to it
-  std::uint64_t units_refused = 0;  // answered, but not as asked
-  std::uint64_t units_expired = 0;  // never answered: lost with its session
-  std::uint64_t examples = 0;       // examples x shards
-  std::uint64_t unit_examples = 0;  // of its training units, for however many shards each was
-  Micros here{};                    // from each Hello to the last message of its session
-  Traffic down, up;                 // after its Hello
-  std::uint64_t commits = 0;
-  std::uint64_t faults = 0;
-  bool is_stored = false;  // with a round before
-  bool is_final = false;   // it has gone, nothing is out; if it comes back, another record begins
-};
-
 // A volunteer as the status shows it.
 struct VolunteerView {
   std::string name;

@@ -53,9 +53,8 @@ Result<ResumePoint> read_resume_point(RunStore& run) {
   resume.digests = std::move(*digests);
   const auto accounts = run.accounts();
   if (!accounts) return accounts.error();
-  for (const VolunteerAccount& account : *accounts) {
-    if (account.commits == 0) continue;
-    resume.proven.insert({account.identity_high, account.identity_low});
+  for (const AccountRecord& account : *accounts) {
+    if (account.commits > 0) resume.proven.insert(account.identity);
   }
   return resume;
 }

@@ -124,11 +124,11 @@ std::optional<Event> Persister::run_task(const FoldTask& task) {
 
 Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& records,
                                         std::int64_t wall_seconds) {
-  std::vector<VolunteerAccount> accounts;
+  std::vector<AccountRecord> accounts;
   for (const AccountRecord& now : records) {
     auto earlier = earlier_.find(now.identity);
     if (earlier == earlier_.end()) {
-      auto stored = store_.account(now.identity.high, now.identity.low);
+      auto stored = store_.account(now.identity);
       if (!stored) return stored.error();
       // Units that were out ended with the process that had sent them. An account that an older
       // program wrote may have fewer units issued than answered.
@@ -137,19 +137,9 @@ Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& record
       stored->units_expired = stored->units_issued - answered;
       earlier = earlier_.emplace(now.identity, *stored).first;
     }
-    VolunteerAccount account = earlier->second;
+    AccountRecord account = earlier->second;
     account.name = now.name;
-    account.units += now.units;
-    account.units_issued += now.units_issued;
-    account.units_refused += now.units_refused;
-    account.units_expired += now.units_expired;
-    account.examples += now.examples;
-    account.unit_examples += now.unit_examples;
-    account.here_us += static_cast<std::uint64_t>(now.here.count());
-    account.down += now.down;
-    account.up += now.up;
-    account.commits += now.commits;
-    account.faults += now.faults;
+    account += now;
     account.last_seen_wall_seconds = wall_seconds;
     accounts.push_back(account);
   }

@@ -103,20 +103,18 @@ TEST_CASE("run store: a cut of the rates lasts, and drops what was trained befor
 TEST_CASE("run store: accounts are kept by identity", "[storage]") {
   const MemoryStore disk;
   const auto run = open_small(disk);
-  VolunteerAccount atlas;
-  atlas.identity_high = 9;
-  atlas.identity_low = 1;
+  AccountRecord atlas;
+  atlas.identity = {9, 1};
   atlas.name = "atlas";
   atlas.units = 3;
-  VolunteerAccount bilbo;
-  bilbo.identity_high = 2;
-  bilbo.identity_low = ~std::uint64_t{0};
+  AccountRecord bilbo;
+  bilbo.identity = {2, ~std::uint64_t{0}};
   bilbo.name = "bilbo";
   require_ok(run->put_accounts({atlas, bilbo}));
   require_value(run->reserve_lease_epochs(5));
   atlas.units = 4;
   require_ok(run->put_accounts({atlas}));
-  CHECK(require_value(run->accounts()) == std::vector<VolunteerAccount>{bilbo, atlas});
+  CHECK(require_value(run->accounts()) == std::vector<AccountRecord>{bilbo, atlas});
 }
 
 TEST_CASE("run store: lease epochs are never handed out twice", "[storage]") {

@@ -367,7 +367,7 @@ TEST_CASE("run store: the digest depends on the model alone", "[storage]") {
   require_ok(test::train_to(*run, 2));
   require_ok(test::stage_round(*run, 2));
   require_ok(run->put_history(make_history(17)));
-  VolunteerAccount account;
+  AccountRecord account;
   account.name = "atlas";
   require_ok(run->put_accounts({account}));
   require_value(run->reserve_lease_epochs(5));

@@ -21,8 +21,7 @@ Checked checked_of(const Standing& standing, AuditMode audit, bool is_finished) 
 
 }  // namespace
 
-ThanksBook::ThanksBook(std::string run, AuditMode audit,
-                       const std::vector<AccountRecord>& accounts)
+ThanksBook::ThanksBook(std::string run, AuditMode audit, const std::vector<AccountRecord>& accounts)
     : run_(printable(run, kNameBytesMax)), audit_(audit) {
   for (const AccountRecord& account : accounts) {
     earlier_[account.identity] = {account.here, account.unit_examples};

@@ -126,7 +126,7 @@ struct Receipts {
   friend bool operator==(const Receipts&, const Receipts&) = default;
 };
 
-// What one volunteer, by its identity, has done. Units are training and evaluation units alike:
+// The work of one volunteer, by its identity. Units are training and evaluation units alike:
 // units_issued = units + units_refused + units_expired + those that were out when it was written.
 struct AccountRecord {
   KeyId identity;  // the key of a stored record

@@ -137,8 +137,7 @@ AccountKeyBytes encode_account_key(const KeyId& identity) {
 
 std::optional<KeyId> decode_account_key(ByteView bytes) {
   if (bytes.size() != AccountKeyBytes{}.size() || bytes[0] != kAccountKind) return std::nullopt;
-  return KeyId{load_be<std::uint64_t>(bytes.data() + 1),
-               load_be<std::uint64_t>(bytes.data() + 9)};
+  return KeyId{load_be<std::uint64_t>(bytes.data() + 1), load_be<std::uint64_t>(bytes.data() + 9)};
 }
 
 ByteView account_keys_begin() {

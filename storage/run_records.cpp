@@ -136,8 +136,7 @@ std::string_view as_json(WorkVerdict verdict) {
 template <typename Record>
 json to_json(Record record) {
   json object = json::object();
-  visit_fields(record,
-               [&](const char* name, const auto& value) { object[name] = as_json(value); });
+  visit_fields(record, [&](const char* name, const auto& value) { object[name] = as_json(value); });
   return object;
 }
 

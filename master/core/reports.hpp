@@ -17,33 +17,6 @@
 
 namespace gleaner {
 
-// A volunteer as the status shows it.
-struct VolunteerView {
-  std::string name;
-  std::string peer;
-  bool is_local = false;  // in the master's own process
-  std::uint32_t cores = 0;
-  std::uint32_t shards = 0;
-  double speed = 0;  // examples x shards a second, measured
-  std::int64_t round_trip_us = -1;
-};
-
-// The run at one instant, immutable; progress, dashboards and tests read it.
-struct CoreSnapshot {
-  RunStage stage = RunStage::kWaiting;
-  RoundIndex round = 0, rounds = 0;
-  BatchIndex batch = 0, batches = 0;                     // batches applied
-  std::uint32_t epoch = 0, epochs = 0;                   // epoch being trained, from 0
-  std::uint32_t staleness = 0;                           // lag in use now, batches
-  std::uint64_t examples = 0;                            // trained in this process's life
-  std::uint64_t unit_bytes_down = 0, unit_bytes_up = 0;  // in this process's life, all volunteers
-  double loss = -1;                                      // of the last whole round, as is `active`
-  double active = -1;
-  Evaluation last_evaluation;
-  std::vector<VolunteerView> volunteers;
-  std::string waiting_for;  // empty while nothing holds the run up
-};
-
 // Tells what happens in a run, as the core sees it and as people and programs see it: the console,
 // its JSON (EVENTS.md) and the run's page take these as they are. Plain values; what is unknown is
 // negative.

@@ -160,8 +160,8 @@ Result<void> Rounds::committed(SessionId id, const SessionState& session, ShardI
   Commit& kept = commits_.at({round, shard});
   if (!kept.content) {
     const WorkVerdict verdict = is_audited             ? WorkVerdict::kConfirmed
-                            : session.is_trusted() ? WorkVerdict::kTrusted
-                                                   : WorkVerdict::kUnaudited;
+                                : session.is_trusted() ? WorkVerdict::kTrusted
+                                                       : WorkVerdict::kUnaudited;
     kept.content = content;
     kept.receipt = {shard, {}, session.standing.identity, session.name(), {}, {}, verdict};
     return {};

@@ -128,7 +128,7 @@ class Rounds {
     LeaseEpoch lease{};                  // under which its parts come
     Volunteer sender;                    // of these parts
     std::optional<Fingerprint> content;  // once all of them are here
-    Receipt receipt;               // from then on
+    Receipt receipt;                     // from then on
   };
 
   // Takes the part as the next one of the lease's commit, or says why it is not. The commit's

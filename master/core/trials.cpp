@@ -104,7 +104,8 @@ void Trials::folded(RoundIndex round, const Receipts& receipts) {
   answers_.erase(answers_.begin(), answers_.lower_bound(run_.plan.round_end(round)));
   std::set<KeyId> confirmed;
   for (const Receipt& receipt : receipts.shards) {
-    if (receipt.verdict == WorkVerdict::kConfirmed) confirmed.insert({receipt.holder, receipt.auditor});
+    if (receipt.verdict == WorkVerdict::kConfirmed)
+      confirmed.insert({receipt.holder, receipt.auditor});
   }
   std::erase_if(newcomers_, [&](SessionId id) {
     SessionState& session = sessions_.at(id);

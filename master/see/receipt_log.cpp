@@ -30,8 +30,9 @@ RoundIndex ReceiptLog::checked_up_to() const {
   for (const LoggedReceipts& round : rounds_) {
     const bool is_checked =
         round.receipts->unaudited.empty() &&
-        std::ranges::none_of(round.receipts->shards,
-                             [](const Receipt& receipt) { return receipt.verdict == WorkVerdict::kUnaudited; });
+        std::ranges::none_of(round.receipts->shards, [](const Receipt& receipt) {
+          return receipt.verdict == WorkVerdict::kUnaudited;
+        });
     if (!is_checked) return round.round;
   }
   return rounds_.back().round + 1;

@@ -229,7 +229,7 @@ HttpReply RunApi::health(const HttpRequest& request, Instant now) {
                                  "The master's main thread has not been heard for long.\n");
   }
   const RunStatus& s = view_of(request.is_local ? Reader::kHere : Reader::kObserver).status;
-  if (!is_alive || s.stage == RunStage::kDone) {
+  if (!is_alive || s.progress.stage == RunStage::kDone) {
     return text_reply(503, kHttpText, "No run is trained here.\n");
   }
   if (s.is_held_up) return text_reply(503, kHttpText, "The run waits for " + s.waits_for + ".\n");

@@ -218,29 +218,24 @@ void RunWeb::event(const RunEvent& event) {
 }
 
 void RunWeb::measure_bytes(PageView& view) {
-  down_.add(view.at, view.unit_bytes_down);
-  up_.add(view.at, view.unit_bytes_up);
+  down_.add(view.at, view.status.progress.unit_bytes_down);
+  up_.add(view.at, view.status.progress.unit_bytes_up);
   view.bytes_per_second_down = down_.per_second().value_or(-1);
   view.bytes_per_second_up = up_.per_second().value_or(-1);
 }
 
-void RunWeb::publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,
-                     std::vector<AccountRecord> accounts, std::vector<BanShown> banned,
-                     Instant now) {
+void RunWeb::publish(RunStatus status, std::vector<AccountRecord> accounts,
+                     std::vector<BanShown> banned, Instant now) {
   PageView view;
   view.banned = std::move(banned);
   view.status = std::move(status);
-  view.progress = progress;
   view.accounts = std::move(accounts);
-  view.examples = core.examples;
-  view.unit_bytes_down = core.unit_bytes_down;
-  view.unit_bytes_up = core.unit_bytes_up;
   view.at = now;
-  if (view.status.stage == RunStage::kDone) {
+  if (view.status.progress.stage == RunStage::kDone) {
     // Nothing is awaited any more, whatever the core stopped at.
     view.status.wait_owner = WaitOwner::kNobody;
     view.status.is_held_up = false;
-    view.progress.eta_seconds = -1;
+    view.status.progress.eta_seconds = -1;
   }
   measure_bytes(view);
   time_.observe(time_use(view.status, plan_), now);

@@ -54,8 +54,8 @@ class RunWeb {
   // Whether it is time for another view: once a second.
   [[nodiscard]] bool is_due(Instant now) const { return now - published_ >= kPeriod; }
 
-  void publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,
-               std::vector<AccountRecord> accounts, std::vector<BanShown> banned, Instant now);
+  void publish(RunStatus status, std::vector<AccountRecord> accounts, std::vector<BanShown> banned,
+               Instant now);
   // No core runs: the disk is full, and `reason` says what is needed.
   void publish_paused(const std::string& reason, Instant now);
 

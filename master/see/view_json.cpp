@@ -46,19 +46,10 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json progress_of(const PageView& view) {
-  const RunStatus& s = view.status;
-  return {{"batch", s.batch},
-          {"batches", s.batches},
-          {"round", s.round},
-          {"rounds", s.rounds},
-          {"epoch", s.epoch},
-          {"epochs", s.epochs},
-          {"staleness", s.staleness},
-          {"examples_per_second", known(view.progress.examples_per_second)},
-          {"eta_seconds", known(view.progress.eta_seconds)},
-          {"loss", known(view.progress.loss)},
-          {"active", known(view.progress.active)}};
+Json progress_of(const RunProgress& progress) {
+  Json json = Json::object();
+  visit_fields(progress, [&](const char* name, auto value) { json[name] = known(value); });
+  return json;
 }
 
 Json precision_of(const Precision& precision) {
@@ -88,7 +79,7 @@ Json why_of(const RunStatus& status) {
 std::string shard_state(const PageView& view, std::size_t number) {
   const ShardEntry& shard = view.status.shards[number];
   if (shard.state != LeaseState::kReady) return state_name(shard.state);
-  if (shard.next_batch < view.status.batch) return "replaying";
+  if (shard.next_batch < view.status.progress.batch) return "replaying";
   const bool is_committing = number < view.is_committing.size() && view.is_committing[number] != 0;
   return is_committing ? "committing" : "training";
 }
@@ -177,6 +168,7 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
                {"sha256", facts.program->sha256}};
   }
   const RunStatus& s = view.status;
+  const RunProgress& progress = s.progress;
   const std::int64_t age = view.wall_seconds - view.checkpoint_wall_seconds;
   const Json body = {
       {"headline", headline(s)},
@@ -187,26 +179,26 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
       {"store", printable(facts.store)},
       {"version", view.version},
       {"wall_seconds", view.wall_seconds},
-      {"stage", stage_name(s.stage)},
-      {"progress", progress_of(view)},
-      {"precision", precision_of(view.progress.precision)},
+      {"stage", stage_name(progress.stage)},
+      {"progress", progress_of(progress)},
+      {"precision", precision_of(progress.precision)},
       {"wait",
        {{"waits_for", text_or_null(s.waits_for)},
         {"owner", owner_name(s.wait_owner)},
         {"seconds", seconds(s.waits_us)},
         {"is_held_up", s.is_held_up}}},
       {"checkpoint",
-       {{"number", s.round},
+       {{"number", progress.round},
         {"age_seconds",
          view.checkpoint_wall_seconds == 0 ? Json() : Json(std::max<std::int64_t>(0, age))}}},
       {"traffic",
-       {{"unit_bytes_down", view.unit_bytes_down},
-        {"unit_bytes_up", view.unit_bytes_up},
+       {{"unit_bytes_down", progress.unit_bytes_down},
+        {"unit_bytes_up", progress.unit_bytes_up},
         {"bytes_per_second_down", known(view.bytes_per_second_down)},
         {"bytes_per_second_up", known(view.bytes_per_second_up)}}},
       {"disk", {{"store_bytes", s.store_bytes}, {"free_bytes", s.free_bytes}}},
-      {"examples", view.examples},
-      {"volunteers_here", s.volunteers_here},
+      {"examples", progress.examples},
+      {"volunteers_here", progress.volunteers},
       {"shards", s.shards.size()},
       {"time", times_of(view)},
       {"history_version", history.version()},
@@ -218,10 +210,11 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
 
 std::string shards_json(const PageView& view) {
   const RunStatus& s = view.status;
+  const BatchIndex batch = s.progress.batch;
   Json shards = Json::array();
   for (std::size_t i = 0; i < s.shards.size(); ++i) {
     const ShardEntry& e = s.shards[i];
-    const std::uint64_t lag = s.batch > e.next_batch ? s.batch - e.next_batch : 0;
+    const std::uint64_t lag = batch > e.next_batch ? batch - e.next_batch : 0;
     shards.push_back(
         {{"shard", i},
          {"layer", is_input(s, i) ? "input" : "output"},
@@ -235,7 +228,7 @@ std::string shards_json(const PageView& view) {
          {"held_before", text_or_null(e.held_before)},
          {"moved_why", text_or_null(e.moved_why)}});
   }
-  return dump({{"version", view.version}, {"batch", s.batch}, {"shards", std::move(shards)}});
+  return dump({{"version", view.version}, {"batch", batch}, {"shards", std::move(shards)}});
 }
 
 std::string volunteers_json(const PageView& view, const RunFacts& facts, const CreditTally& credit,
@@ -278,7 +271,7 @@ std::string volunteers_json(const PageView& view, const RunFacts& facts, const C
   }
   return dump({{"version", view.version},
                {"audit", facts.audit},
-               {"volunteers_here", s.volunteers_here},
+               {"volunteers_here", s.progress.volunteers},
                {"here", std::move(here)},
                {"gone", std::move(gone)},
                {"contributions", contributions_json(view, facts, credit)}});
@@ -297,13 +290,9 @@ std::string configuration_json(const RunFacts& facts) {
   for (const RecipeChosen::Value& v : facts.recipe.values) {
     values.push_back({{"key", v.key}, {"value", v.value}, {"why", v.why}});
   }
-  return dump({{"data",
-                {{"points", facts.points},
-                 {"test_points", facts.test_points},
-                 {"features", facts.features},
-                 {"labels", facts.labels},
-                 {"hidden", facts.hidden},
-                 {"output_shards", facts.output_shards}}},
+  Json data = Json::object();
+  visit_data_fields(facts, [&](const char* name, auto value) { data[name] = value; });
+  return dump({{"data", std::move(data)},
                {"settings", std::move(settings)},
                {"recipe", {{"name", facts.recipe.recipe}, {"values", std::move(values)}}}});
 }

@@ -95,8 +95,7 @@ Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_second
   if (!is_folding_) {
     RoundRecord record = task.record;
     record.wall_seconds = wall_seconds;
-    auto begun =
-        store_.begin_fold(task.round, record, task.receipts ? *task.receipts : Receipts());
+    auto begun = store_.begin_fold(task.round, record, task.receipts ? *task.receipts : Receipts());
     if (!begun) return begun.error();
   }
   const Result<bool> folded = store_.step_fold();

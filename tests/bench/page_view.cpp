@@ -29,13 +29,13 @@ std::shared_ptr<const PageView> view_of(std::uint64_t version, std::size_t volun
   view->at = monotonic_now();
   view->wall_seconds = wall_seconds();
   RunStatus& s = view->status;
-  s.stage = RunStage::kTraining;
-  s.batches = 1'000'000;
-  s.batch = 1000 + 10 * version;
-  s.rounds = 10'000;
-  s.round = static_cast<RoundIndex>(version / 10);
-  s.epochs = 10;
-  s.volunteers_here = static_cast<std::uint32_t>(volunteers);
+  s.progress.stage = RunStage::kTraining;
+  s.progress.batches = 1'000'000;
+  s.progress.batch = 1000 + 10 * version;
+  s.progress.rounds = 10'000;
+  s.progress.round = static_cast<RoundIndex>(version / 10);
+  s.progress.epochs = 10;
+  s.progress.volunteers = static_cast<std::uint32_t>(volunteers);
   s.volunteers.resize(volunteers);
   for (std::size_t i = 0; i < volunteers; ++i) {
     VolunteerEntry& v = s.volunteers[i];
@@ -54,7 +54,7 @@ std::shared_ptr<const PageView> view_of(std::uint64_t version, std::size_t volun
   for (std::size_t i = 0; i < shards; ++i) {
     s.shards[i].state = LeaseState::kReady;
     s.shards[i].holder = static_cast<std::uint32_t>(i % volunteers);
-    s.shards[i].next_batch = s.batch;
+    s.shards[i].next_batch = s.progress.batch;
   }
   return view;
 }

@@ -116,7 +116,6 @@ struct ClusterResult {
   std::uint64_t events = 0;
   std::uint64_t writes = 0;  // to the store
   Millis duration{0};
-  Evaluation evaluation;
   std::map<std::string, std::uint64_t> happened;  // faults, notices by kind: coverage marks
   std::vector<std::string> violations;            // invariants that broke
   std::vector<RoundRecord> history;

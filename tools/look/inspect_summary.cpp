@@ -337,8 +337,7 @@ Result<Report> inspect_traffic(RunStore& run, const InspectRequest& request) {
                                          {"points", "examples"},
                                          {"rest", "rest"}});
   Traffic both;
-  const auto add_row = [&](const AccountRecord& account, const char* direction,
-                           const Traffic& t) {
+  const auto add_row = [&](const AccountRecord& account, const char* direction, const Traffic& t) {
     both += t;
     table.rows.push_back({identity_cell(account), name_cell(account, request.style),
                           cell_text(direction), cell_bytes(t.all), cell_bytes(t.units),

@@ -31,10 +31,10 @@ LoggedReceipts round(std::vector<Receipt> shards, std::uint64_t examples) {
 TEST_CASE("credit tally: what is confirmed, vouched for or done again counts, and nothing else",
           "[http]") {
   CreditTally tally;
-  const std::vector<Receipt> shards{receipt(0, "ann", WorkVerdict::kConfirmed, "bob"),
-                                    receipt(1, "ann", WorkVerdict::kUnaudited), receipt(2, "bob", WorkVerdict::kUnaudited),
-                                    receipt(3, "carl", WorkVerdict::kTrusted),
-                                    receipt(4, "carl", WorkVerdict::kTrusted)};  // a shard of the input layer
+  const std::vector<Receipt> shards{
+      receipt(0, "ann", WorkVerdict::kConfirmed, "bob"), receipt(1, "ann", WorkVerdict::kUnaudited),
+      receipt(2, "bob", WorkVerdict::kUnaudited), receipt(3, "carl", WorkVerdict::kTrusted),
+      receipt(4, "carl", WorkVerdict::kTrusted)};  // a shard of the input layer
   tally.add(round(shards, 100), 4);
   tally.add(round(shards, 28), 4);
   REQUIRE(tally.of("ann").confirmed == 128);
@@ -58,7 +58,8 @@ TEST_CASE("credit tally: names without end take the place of who did least", "[h
   CreditTally tally;
   tally.add(round({receipt(0, "ann", WorkVerdict::kTrusted)}, 1000), 1);
   for (std::size_t i = 0; i < CreditTally::kNamesMax + 3; ++i) {
-    tally.add(round({receipt(0, fmt::format("n{}", i).c_str(), WorkVerdict::kUnaudited)}, 1 + i % 7), 1);
+    tally.add(
+        round({receipt(0, fmt::format("n{}", i).c_str(), WorkVerdict::kUnaudited)}, 1 + i % 7), 1);
   }
   REQUIRE(tally.of("ann").trusted == 1000);
   REQUIRE(tally.of("n0").all() == 0);

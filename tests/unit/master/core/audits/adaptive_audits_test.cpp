@@ -132,7 +132,7 @@ TEST_CASE("adaptive audits: a round that looks diverged is audited after all", "
       master.close(eve);
     }
     master.run_to_end();
-    INFO((leaves ? "it leaves" : "it stays") << ": " << master.core_snapshot().waiting_for);
+    INFO((leaves ? "it leaves" : "it stays") << ": " << master.progress().waiting_for);
     REQUIRE(master.outcome() == Outcome::kFalsified);
     CHECK(master.done->convicted == std::vector<KeyId>{key});
   }

@@ -39,16 +39,11 @@ class ThanksBook {
              const std::vector<AccountRecord>& records) const;
 
  private:
-  struct Work {
-    Micros here{};
-    std::uint64_t examples = 0;
-  };
-
   void note(const std::vector<AccountRecord>& records);
 
   const std::string run_;
   const AuditMode audit_;
-  std::map<KeyId, Work> earlier_;  // without what the core's present records say
+  std::map<KeyId, AccountRecord> earlier_;  // without what the core's present records say
 };
 
 class Farewell {

@@ -49,7 +49,7 @@ struct CheckpointSaved {
 
 struct Evaluated {
   RoundIndex checkpoint = 0;
-  std::uint32_t epochs_done = 0, epochs = 0;
+  std::uint32_t epoch = 0, epochs = 0;  // complete; of the run
   Evaluation evaluation;
   double seconds = -1;  // that it took
 };

@@ -100,8 +100,8 @@ struct EventJson {
   Json operator()(const Evaluated& e) const {
     Json json = {{"event", "evaluated"},
                  {"checkpoint", e.checkpoint},
-                 {"epoch", e.epochs_done},
-                 {"epochs_done", e.epochs_done},
+                 {"epoch", e.epoch},
+                 {"epochs_done", e.epoch},
                  {"epochs", e.epochs},
                  {"points", e.evaluation.points},
                  {"all", e.evaluation.all_points}};
@@ -192,7 +192,7 @@ std::string progress_json(const RunProgress& p) {
   json["bytes_down"] = tenths(p.bytes_down);
   json["bytes_up"] = tenths(p.bytes_up);
   json["waiting_for"] = p.waiting_for.empty() ? Json() : Json(p.waiting_for);
-  // The names of version 0.1, for one release more.
+  // The old names, which the next release drops.
   json["phase"] = p.stage == RunStage::kDone ? "finished" : stage_name(p.stage);
   json["rounds_done"] = p.round;
   json["batches_done"] = p.batch;

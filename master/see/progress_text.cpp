@@ -254,7 +254,7 @@ struct EventText {
                                   ? fmt::format("all {}", grouped(evaluation.points))
                                   : fmt::format("a sample of {} of {}", grouped(evaluation.points),
                                                 grouped(evaluation.test_points));
-    return fmt::format("epoch {} of {}: {}  ({} test examples{})", e.epochs_done, e.epochs,
+    return fmt::format("epoch {} of {}: {}  ({} test examples{})", e.epoch, e.epochs,
                        coloured(precision_text(evaluation.precision, style), Colour::kGreen, style),
                        which, e.seconds < 0 ? "" : fmt::format(" in {:.1f} s", e.seconds));
   }

@@ -84,23 +84,10 @@ std::string shard_state(const PageView& view, std::size_t number) {
   return is_committing ? "committing" : "training";
 }
 
-// The accounts of volunteers of one name in this process's life.
-struct Contribution {
-  std::uint64_t units = 0, expired = 0, examples = 0, down = 0, up = 0, commits = 0, faults = 0;
-};
-
-std::map<std::string, Contribution> contributions_of(const PageView& view) {
-  std::map<std::string, Contribution> all;
-  for (const AccountRecord& account : view.accounts) {
-    Contribution& one = all[printable(account.name)];
-    one.units += account.units;
-    one.expired += account.units_expired;
-    one.examples += account.examples;
-    one.down += account.down.all;
-    one.up += account.up.all;
-    one.commits += account.commits;
-    one.faults += account.faults;
-  }
+// The accounts of this process's life, those of one name added up.
+std::map<std::string, AccountRecord> contributions_of(const PageView& view) {
+  std::map<std::string, AccountRecord> all;
+  for (const AccountRecord& account : view.accounts) all[printable(account.name)] += account;
   return all;
 }
 
@@ -117,9 +104,9 @@ Json contributions_json(const PageView& view, const RunFacts& facts, const Credi
                              {"unaudited", checked.unaudited},
                              {"audited", checked.audited},
                              {"units", c.units},
-                             {"units_expired", c.expired},
-                             {"bytes_down", c.down},
-                             {"bytes_up", c.up},
+                             {"units_expired", c.units_expired},
+                             {"bytes_down", c.down.all},
+                             {"bytes_up", c.up.all},
                              {"commits", c.commits},
                              {"faults", c.faults}});
   }

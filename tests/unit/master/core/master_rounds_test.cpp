@@ -231,7 +231,7 @@ TEST_CASE("evaluation: training waits until an epoch's checkpoint is evaluated",
   const auto evaluated = master.notices<Evaluated>();
   REQUIRE(evaluated.size() == 2);
   REQUIRE(evaluated[0].checkpoint == 2);
-  REQUIRE(evaluated[0].epochs_done == 1);
+  REQUIRE(evaluated[0].epoch == 1);
   REQUIRE(evaluated[1].checkpoint == 4);
   REQUIRE(std::count(master.stored.begin(), master.stored.end(), "evaluation") == 2);
   REQUIRE(master.core().progress().precision.at_1() == 0.5);
@@ -251,8 +251,8 @@ TEST_CASE("evaluation: rounds of several epochs are evaluated where one is due w
     finish(master);
     std::vector<std::uint32_t> epochs;
     for (const auto& notice : master.notices<Evaluated>()) {
-      REQUIRE(notice.epochs_done == 2 * notice.checkpoint);
-      epochs.push_back(notice.epochs_done);
+      REQUIRE(notice.epoch == 2 * notice.checkpoint);
+      epochs.push_back(notice.epoch);
     }
     return epochs;
   };

@@ -37,11 +37,11 @@ void run_while_serving(asio::io_context& io, asio::signal_set& signals,
 namespace {
 
 // Examples a second over all rounds that were timed; negative when none was.
-double speed_over(const std::vector<HistoryRecord>& history, const RunPlan& plan) {
+double speed_over(const std::vector<RoundRecord>& history, const RunPlan& plan) {
   double seconds = 0;
   BatchIndex before = 0;
   std::uint64_t examples = 0;
-  for (const HistoryRecord& record : history) {
+  for (const RoundRecord& record : history) {
     // Rounds are what was timed; a round's examples follow from the plan.
     std::uint64_t in_round = 0;
     for (BatchIndex batch = before; batch < record.batches; ++batch) {
@@ -83,7 +83,7 @@ Result<RunFinished> finished_run(const RunStore& written, const HeldFolder& fold
   finished.checkpoint = run.checkpoint();
   finished.epochs = plan.epochs_done(finished.checkpoint);
   finished.examples_per_second = speed_over(*history, plan);
-  for (const HistoryRecord& record : *history) {
+  for (const RoundRecord& record : *history) {
     if (record.checkpoint != finished.checkpoint) continue;
     finished.precision = record.precision;
     finished.evaluated = record.evaluated;

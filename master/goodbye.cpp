@@ -21,13 +21,9 @@ Checked checked_of(const Standing& standing, AuditMode audit, bool is_finished) 
 
 }  // namespace
 
-ThanksBook::ThanksBook(std::string run, AuditMode audit,
-                       const std::vector<VolunteerAccount>& accounts)
+ThanksBook::ThanksBook(std::string run, AuditMode audit, const std::vector<AccountRecord>& accounts)
     : run_(printable(run, kNameBytesMax)), audit_(audit) {
-  for (const VolunteerAccount& account : accounts) {
-    earlier_[{account.identity_high, account.identity_low}] = {
-        Micros(static_cast<std::int64_t>(account.here_us)), account.unit_examples};
-  }
+  for (const AccountRecord& account : accounts) earlier_[account.identity] = account;
 }
 
 void ThanksBook::note(const Effects& effects) {
@@ -41,10 +37,7 @@ void ThanksBook::note(const Effects& effects) {
 
 void ThanksBook::note(const std::vector<AccountRecord>& records) {
   for (const AccountRecord& record : records) {
-    if (!record.is_final) continue;
-    Work& work = earlier_[record.identity];
-    work.here += record.here;
-    work.examples += record.unit_examples;
+    if (record.is_final) earlier_[record.identity] += record;
   }
 }
 
@@ -56,7 +49,7 @@ void ThanksBook::complete(Goodbye& goodbye, const Standing& standing, const KeyP
   Thanks thanks = goodbye.thanks->thanks;
   if (const auto earlier = earlier_.find(thanks.volunteer); earlier != earlier_.end()) {
     thanks.seconds += static_cast<std::uint64_t>(seconds_in(earlier->second.here));
-    thanks.examples += earlier->second.examples;
+    thanks.examples += earlier->second.unit_examples;
   }
   thanks.is_finished = goodbye.code == ErrorCode::kFinished;
   thanks.checked = checked_of(standing, audit_, thanks.is_finished);

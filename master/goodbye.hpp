@@ -26,7 +26,7 @@ class ThanksBook {
  public:
   // `accounts` are those that the store held when the core began; `audit` is what becomes of the
   // work of strangers.
-  ThanksBook(std::string run, AuditMode audit, const std::vector<VolunteerAccount>& accounts);
+  ThanksBook(std::string run, AuditMode audit, const std::vector<AccountRecord>& accounts);
 
   // Before the core's effects are performed: records that end would be missing later.
   void note(const Effects& effects);
@@ -39,16 +39,11 @@ class ThanksBook {
              const std::vector<AccountRecord>& records) const;
 
  private:
-  struct Work {
-    Micros here{};
-    std::uint64_t examples = 0;
-  };
-
   void note(const std::vector<AccountRecord>& records);
 
   const std::string run_;
   const AuditMode audit_;
-  std::map<KeyId, Work> earlier_;  // without what the core's present records say
+  std::map<KeyId, AccountRecord> earlier_;  // without what the core's present records say
 };
 
 class Farewell {

@@ -103,11 +103,9 @@ void InProcessVolunteers::start_referee() {
   referee_->start();
 }
 
-void InProcessVolunteers::observe(const CoreSnapshot& now) {
+void InProcessVolunteers::observe(const RunProgress& now) {
   if (config_.fallback_local_s == 0) return;
-  const auto others = std::count_if(now.volunteers.begin(), now.volunteers.end(),
-                                    [](const VolunteerView& v) { return !v.is_local; });
-  const bool takes_part = fallback_.observe(static_cast<std::uint32_t>(others), monotonic_now());
+  const bool takes_part = fallback_.observe(now.volunteers - now.local, monotonic_now());
   if (takes_part && !local_) {
     console_.log(LogLevel::kWarning,
                  fmt::format("no volunteer has been here for {} s: this process trains until "

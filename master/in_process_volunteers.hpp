@@ -92,7 +92,7 @@ class InProcessVolunteers {
   // end; a second call does nothing.
   void start_referee();
   // To be called a few times a second: begins and ends `run.fallback_local_s`.
-  void observe(const CoreSnapshot& now);
+  void observe(const RunProgress& now);
   // They end at once. What they have posted may still run afterwards, so that this must outlive it.
   void end();
 

@@ -46,50 +46,21 @@ constexpr const char* kPageIsPlain =
     "it; where others share the network, give --http 127.0.0.1:8080 and use ssh -L or a proxy with "
     "TLS";
 
-RunStarted run_started(const MasterConfig& config, const RunData& data, RoundIndex checkpoint) {
-  RunStarted started;
-  started.store = config.run.store;
-  started.resumed = checkpoint > 0;
-  started.checkpoint = checkpoint;
-  started.rounds = RunPlan(data.model).round_count();
-  started.points = data.train->points();
-  started.test_points = data.test ? data.test->points() : 0;
-  started.features = data.model.features;
-  started.labels = data.model.labels;
-  started.hidden = data.model.hidden;
-  started.output_shards = data.model.output_shards;
-  started.epochs = data.model.epochs;
-  started.batch_examples = data.model.batch_examples;
-  started.staleness = data.model.staleness;
-  started.seed = data.model.seed;
-  started.local = config.run.local;
-  return started;
-}
-
-}  // namespace
-
-void announce(const MasterConfig& config, const RunData& data, RoundIndex checkpoint,
-              const RunWeb* web, Console& console) {
-  const RunStarted started = run_started(config, data, checkpoint);
-  if (!started.resumed) console.event(data.recipe);
-  console.event(started);
-  if (web == nullptr) return;
-  PageServed served = web->served();
-  served.takes_invite = !config.network.insecure;
-  console.event(served);
-  if (!served.others.empty()) console.log(LogLevel::kWarning, kPageIsPlain);
-}
-
-RunFacts run_facts(const MasterConfig& config, const RunData& data, const std::string& where) {
+RunFacts run_facts(const MasterConfig& config, const RunData& data) {
   RunFacts facts;
   facts.store = config.run.store;
-  facts.join = join_command(config, where);
+  facts.rounds = RunPlan(data.model).round_count();
   facts.points = data.train->points();
   facts.test_points = data.test ? data.test->points() : 0;
   facts.features = data.model.features;
   facts.labels = data.model.labels;
   facts.hidden = data.model.hidden;
   facts.output_shards = data.model.output_shards;
+  facts.epochs = data.model.epochs;
+  facts.batch_examples = data.model.batch_examples;
+  facts.staleness = data.model.staleness;
+  facts.seed = data.model.seed;
+  facts.local = config.run.local;
   facts.recipe = data.recipe;
   MasterConfig effective = config;
   effective.model = ModelOverrides::all(data.model);
@@ -104,6 +75,19 @@ RunFacts run_facts(const MasterConfig& config, const RunData& data, const std::s
         {setting.key, std::move(value), setting.unit, setting.doc, is_default});
   }
   return facts;
+}
+
+}  // namespace
+
+void announce(const MasterConfig& config, const RunData& data, RoundIndex checkpoint,
+              const RunWeb* web, Console& console) {
+  if (checkpoint == 0) console.event(data.recipe);
+  console.event(RunStarted{run_facts(config, data), checkpoint > 0, checkpoint});
+  if (web == nullptr) return;
+  PageServed served = web->served();
+  served.takes_invite = !config.network.insecure;
+  console.event(served);
+  if (!served.others.empty()) console.log(LogLevel::kWarning, kPageIsPlain);
 }
 
 std::vector<BanShown> bans_shown(Entrance& entrance) {
@@ -164,9 +148,9 @@ class MasterRun {
 
   void watch_signals();
   void show_progress();
-  void publish_web(const CoreSnapshot& now);
+  void publish_web();
   Result<void> begin_web();
-  void complete(RunStatus& status, const Standing& standing) const;
+  void complete(RunStatus& status, const Standing& standing);
   void end_backups();
 
   Result<ExitCode> conclude(const Done& done);
@@ -200,7 +184,6 @@ class MasterRun {
   std::optional<ThanksBook> thanks_;
   bool is_asked_to_end_ = false;
   std::optional<MasterNote> note_;
-  RunSnapshot shown_;  // the last one
   Instant started_ = monotonic_now();
   DiskGauge disk_;
 };
@@ -238,32 +221,29 @@ void MasterRun::watch_signals() {
   });
 }
 
-void MasterRun::complete(RunStatus& status, const Standing& standing) const {
+void MasterRun::complete(RunStatus& status, const Standing& standing) {
   status.run = run_name(store_.identity());
-  status.examples_per_second = static_cast<float>(shown_.examples_per_second);
-  status.eta_seconds = static_cast<float>(shown_.eta_seconds);
+  progress_.complete(status.progress, monotonic_now());
   status.store_bytes = disk_.store_bytes();
   status.free_bytes = disk_.free_bytes();
   if (standing.role != Role::kAdmin) keep_aggregates(status);
 }
 
 void MasterRun::show_progress() {
-  const CoreSnapshot now = runner_->snapshot();
-  shown_ = progress_.snapshot(now, monotonic_now());
-  console_.update(shown_);
-  if (web_ != nullptr && web_->is_due(monotonic_now())) publish_web(now);
+  RunProgress now = runner_->progress();
+  progress_.complete(now, monotonic_now());
+  console_.update(now);
+  if (web_ != nullptr && web_->is_due(monotonic_now())) publish_web();
   disk_.measure(monotonic_now());
   if (entrance_.is_open()) entrance_.gate().tick(wall_seconds());
   own_->observe(now);
   runner_->clock.after(kProgressPeriod, [this] { show_progress(); });
 }
 
-void MasterRun::publish_web(const CoreSnapshot& now) {
+void MasterRun::publish_web() {
   if (web_ == nullptr) return;
   if (entrance_.is_open()) web_->admit_by(entrance_.gate().page_access());
-  shown_ = progress_.snapshot(now, monotonic_now());
-  web_->publish(now, runner_->status(), shown_, runner_->accounts(), bans_shown(entrance_),
-                monotonic_now());
+  web_->publish(runner_->status(), runner_->accounts(), bans_shown(entrance_), monotonic_now());
 }
 
 // Before the store is another thread's.
@@ -272,7 +252,8 @@ Result<void> MasterRun::begin_web() {
   auto history = store_.history();
   auto receipts = latest_receipts(store_);
   if (!history || !receipts) return history ? receipts.error() : history.error();
-  RunFacts facts = run_facts(config_, data_, entrance_.where());
+  RunFacts facts = run_facts(config_, data_);
+  facts.join = join_command(config_, entrance_.where());
   web_->begin(std::move(facts), std::move(*history), std::move(*receipts));
   return {};
 }
@@ -422,7 +403,7 @@ void MasterRun::close() {
   own_->end();
   io_.run_for(kFarewell);  // returns when nothing is left to do
   tasks_.cancel();
-  if (done_->outcome != Outcome::kDiverged) publish_web(runner_->snapshot());
+  if (done_->outcome != Outcome::kDiverged) publish_web();
   own_.reset();
   runner_.reset();
   end_backups();

@@ -19,13 +19,6 @@
 
 namespace gleaner {
 
-// Facts of a run that console and page show besides its progress: the configuration in effect, what
-// the recipe chose, how a machine joins, and who may not.
-
-// `config` with the port in use where it listens, and `where` the HOST:PORT that join lines name.
-// No invite is part of it.
-RunFacts run_facts(const MasterConfig& config, const RunData& data, const std::string& where);
-
 // Shows what the recipe chose for a new run, the run that starts from `checkpoint`, and where its
 // page is; `web` may be null.
 void announce(const MasterConfig& config, const RunData& data, RoundIndex checkpoint,

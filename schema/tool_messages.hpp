@@ -9,6 +9,7 @@
 
 #include "common/access/standing.hpp"
 #include "common/ids.hpp"
+#include "common/model/precision.hpp"
 
 namespace gleaner {
 
@@ -22,6 +23,47 @@ struct Observe {
 };
 
 enum class RunStage : std::uint8_t { kWaiting, kTraining, kEvaluating, kStopping, kDone };
+
+// How far a run has come, in figures: what the core counts, and the speeds that the shell measures
+// (examples_per_second, eta_seconds, bytes_down, bytes_up). Figures that were not measured are
+// negative.
+struct RunProgress {
+  RunStage stage = RunStage::kWaiting;
+  RoundIndex round = 0, rounds = 0;     // whole checkpoints; of the run
+  BatchIndex batch = 0, batches = 0;    // batches applied; of the run
+  std::uint32_t epoch = 0, epochs = 0;  // epoch being trained, from 0; of the run
+  std::uint32_t staleness = 0;          // lag in use, batches
+  double examples_per_second = -1;
+  double eta_seconds = -1;
+  double loss = -1;        // of the last whole round, nats per example
+  double active = -1;      // of the last whole round, active neurons per example
+  Precision precision;     // of the latest evaluation
+  double bytes_down = -1;  // bytes of work units per example and volunteer
+  double bytes_up = -1;
+  std::uint32_t volunteers = 0;  // that have joined and are still here
+  std::uint32_t local = 0;       // of these, in the master's process
+  std::string waiting_for;       // what holds the run up; empty while nothing does
+  // In this process's life, of all volunteers together:
+  std::uint64_t examples = 0;  // trained
+  std::uint64_t unit_bytes_down = 0, unit_bytes_up = 0;
+  friend bool operator==(const RunProgress&, const RunProgress&) = default;
+};
+
+// The figures by their names in JSON, without stage and precision, which are more than a number.
+template <typename Visit>
+void visit_fields(const RunProgress& p, const Visit& visit) {
+  visit("batch", p.batch);
+  visit("batches", p.batches);
+  visit("round", p.round);
+  visit("rounds", p.rounds);
+  visit("epoch", p.epoch);
+  visit("epochs", p.epochs);
+  visit("staleness", p.staleness);
+  visit("examples_per_second", p.examples_per_second);
+  visit("eta_seconds", p.eta_seconds);
+  visit("loss", p.loss);
+  visit("active", p.active);
+}
 
 // Who can end a wait.
 enum class WaitOwner : std::uint8_t {
@@ -78,34 +120,24 @@ struct DepartureEntry {
   friend bool operator==(const DepartureEntry&, const DepartureEntry&) = default;
 };
 
-// The answer: the run at one instant. What was not measured is negative.
+// The answer: the run at one instant, with what tables need. Of the progress a message carries
+// everything but bytes and `waiting_for`, and of the precision P@1 alone.
 struct RunStatus {
   std::uint32_t protocol = 0;
   std::string build;
   std::string run;         // which run it is, as backups name it
   std::uint64_t life = 0;  // which start of its master
-  RunStage stage = RunStage::kWaiting;
-  RoundIndex round = 0, rounds = 0;
-  BatchIndex batch = 0, batches = 0;
-  std::uint32_t epoch = 0, epochs = 0;
-  std::uint32_t staleness = 0;  // batches of lag in use
-  float examples_per_second = -1;
-  float eta_seconds = -1;
-  float loss = -1;
-  float active = -1;
-  float precision_at_1 = -1;
+  RunProgress progress;
   WaitOwner wait_owner = WaitOwner::kNobody;
   bool is_held_up = false;        // the run waits for something besides work, or for late work
   std::string waits_for;          // what the run waits for now
   std::uint64_t waits_us = 0;     // and since when
   std::uint64_t store_bytes = 0;  // of late; 0 when not measured
   std::uint64_t free_bytes = 0;   // on its disk
-  std::uint32_t volunteers_here =
-      0;  // which may be more than are listed; holders of shards all are
-  std::vector<VolunteerEntry> volunteers;
-  std::vector<ShardEntry> shards;    // output shards, then the input shards that are lent
-  std::vector<DepartureEntry> gone;  // the last few, oldest first
-  std::uint32_t input_shards = 0;    // of the shards, the last ones
+  std::vector<VolunteerEntry> volunteers;  // all holders of shards, and others if there is room
+  std::vector<ShardEntry> shards;          // output shards, then the input shards that are lent
+  std::vector<DepartureEntry> gone;        // the last few, oldest first
+  std::uint32_t input_shards = 0;          // of the shards, the last ones
   friend bool operator==(const RunStatus&, const RunStatus&) = default;
 };
 

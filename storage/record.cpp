@@ -71,8 +71,7 @@ std::string describe_run_key(ByteView key) {
 
 std::string describe_ledger_key(ByteView key) {
   if (const auto account = decode_account_key(key)) {
-    return fmt::format("account of volunteer {:016x}{:016x}", account->identity_high,
-                       account->identity_low);
+    return fmt::format("account of volunteer {:016x}{:016x}", account->high, account->low);
   }
   if (const auto round = decode_receipts_key(key)) {
     return fmt::format("receipts of round {}", *round);
@@ -128,18 +127,17 @@ std::optional<RoundIndex> decode_history_key(ByteView bytes) {
   return load_be<RoundIndex>(bytes.data());
 }
 
-AccountKeyBytes encode_account_key(AccountKey key) {
+AccountKeyBytes encode_account_key(const KeyId& identity) {
   AccountKeyBytes bytes{};
   bytes[0] = kAccountKind;
-  store_be(key.identity_high, bytes.data() + 1);
-  store_be(key.identity_low, bytes.data() + 9);
+  store_be(identity.high, bytes.data() + 1);
+  store_be(identity.low, bytes.data() + 9);
   return bytes;
 }
 
-std::optional<AccountKey> decode_account_key(ByteView bytes) {
+std::optional<KeyId> decode_account_key(ByteView bytes) {
   if (bytes.size() != AccountKeyBytes{}.size() || bytes[0] != kAccountKind) return std::nullopt;
-  return AccountKey{load_be<std::uint64_t>(bytes.data() + 1),
-                    load_be<std::uint64_t>(bytes.data() + 9)};
+  return KeyId{load_be<std::uint64_t>(bytes.data() + 1), load_be<std::uint64_t>(bytes.data() + 9)};
 }
 
 ByteView account_keys_begin() {

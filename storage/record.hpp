@@ -50,15 +50,9 @@ std::optional<RoundIndex> decode_history_key(ByteView bytes);
 
 // kLedger: an account by the volunteer's identity, the receipts of a round, or the one record of
 // lease epochs.
-struct AccountKey {
-  std::uint64_t identity_high = 0;
-  std::uint64_t identity_low = 0;
-  friend bool operator==(const AccountKey&, const AccountKey&) = default;
-};
-
 using AccountKeyBytes = std::array<std::uint8_t, 17>;
-AccountKeyBytes encode_account_key(AccountKey key);
-std::optional<AccountKey> decode_account_key(ByteView bytes);
+AccountKeyBytes encode_account_key(const KeyId& identity);
+std::optional<KeyId> decode_account_key(ByteView bytes);
 // All accounts lie in [account_keys_begin, account_keys_end).
 ByteView account_keys_begin();
 ByteView account_keys_end();

@@ -39,66 +39,6 @@ void visit_fields(LeaseEpochRecord& r, const Visit& visit) {
 }
 
 template <typename Visit>
-void visit_fields(HistoryRecord& r, const Visit& visit) {
-  visit("checkpoint", r.checkpoint);
-  visit("batches", r.batches);
-  visit("epoch", r.epoch);
-  visit("loss", r.loss);
-  visit("active", r.active);
-  visit("code_length", r.code_length);
-  visit("examples_per_second", r.examples_per_second);
-  visit("volunteers", r.volunteers);
-  visit("bytes_down", r.bytes_down);
-  visit("bytes_up", r.bytes_up);
-  visit("evaluated", r.evaluated);
-  visit("evaluated_all", r.evaluated_all);
-  visit("test", r.test);
-  visit_precision(r.precision, visit);
-  visit("wall_seconds", r.wall_seconds);
-  visit("rate_cuts", r.rate_cuts);
-  visit("rows_digest", r.rows_digest);
-}
-
-template <typename Visit>
-void visit_traffic(Traffic& t, const std::string& way, const Visit& visit) {
-  visit(("bytes_" + way).c_str(), t.all);
-  visit(("unit_bytes_" + way).c_str(), t.units);
-  visit(("evaluation_bytes_" + way).c_str(), t.evaluation);
-  visit(("commit_bytes_" + way).c_str(), t.commits);
-  visit(("shard_bytes_" + way).c_str(), t.shards);
-  visit(("point_bytes_" + way).c_str(), t.points);
-}
-
-template <typename Visit>
-void visit_fields(VolunteerAccount& r, const Visit& visit) {
-  visit("name", r.name);
-  visit("units", r.units);
-  visit("units_issued", r.units_issued);
-  visit("units_refused", r.units_refused);
-  visit("units_expired", r.units_expired);
-  visit("examples", r.examples);
-  visit("unit_examples", r.unit_examples);
-  visit("here_us", r.here_us);
-  visit_traffic(r.down, "down", visit);
-  visit_traffic(r.up, "up", visit);
-  visit("commits", r.commits);
-  visit("faults", r.faults);
-  visit("last_seen_wall_seconds", r.last_seen_wall_seconds);
-}
-
-// Who made and checked it; the rest is in rows of numbers.
-template <typename Visit>
-void visit_fields(Receipt& r, const Visit& visit) {
-  visit("holder_high", r.holder.high);
-  visit("holder_low", r.holder.low);
-  visit("holder_name", r.holder_name);
-  visit("auditor_high", r.auditor.high);
-  visit("auditor_low", r.auditor.low);
-  visit("auditor_name", r.auditor_name);
-  visit("verdict", r.verdict);
-}
-
-template <typename Visit>
 void visit_fields(BackupRecord& r, const Visit& visit) {
   visit("checkpoint", r.checkpoint);
   visit("run", r.run);
@@ -119,6 +59,14 @@ bool read(const json& value, double& target) {
 bool read(const json& value, std::string& target) {
   if (!value.is_string()) return false;
   target = value.get<std::string>();
+  return true;
+}
+
+bool read(const json& value, WorkVerdict& target) {
+  if (!value.is_string()) return false;
+  const auto name = std::ranges::find(kWorkVerdictNames, value.get_ref<const std::string&>());
+  if (name == kWorkVerdictNames.end()) return false;
+  target = static_cast<WorkVerdict>(name - kWorkVerdictNames.begin());
   return true;
 }
 
@@ -146,6 +94,13 @@ bool read(const json& value, T& target) {
   return true;
 }
 
+bool read(const json& value, Micros& target) {
+  std::uint64_t count = 0;
+  if (!read(value, count) || !std::in_range<Micros::rep>(count)) return false;
+  target = Micros(static_cast<Micros::rep>(count));
+  return true;
+}
+
 bool read(const json& value, std::vector<BatchIndex>& target) {
   if (!value.is_array()) return false;
   for (const json& entry : value) {
@@ -159,18 +114,29 @@ std::string to_text(const json& object) {
   return object.dump(-1, ' ', false, json::error_handler_t::replace);
 }
 
+template <typename T>
+const T& as_json(const T& value) {
+  return value;
+}
+
+// JSON has no NaN; what is not a number could not be measured.
+double as_json(double value) {
+  return std::isfinite(value) ? value : -1.0;
+}
+
+Micros::rep as_json(Micros value) {
+  return value.count();
+}
+
+std::string_view as_json(WorkVerdict verdict) {
+  return name_of(verdict);
+}
+
 // By value, because visit_fields wants fields that can be written.
 template <typename Record>
 json to_json(Record record) {
   json object = json::object();
-  visit_fields(record, [&](const char* name, const auto& value) {
-    if constexpr (std::is_same_v<std::decay_t<decltype(value)>, double>) {
-      // JSON has no NaN; what is not a number could not be measured.
-      object[name] = std::isfinite(value) ? value : -1.0;
-    } else {
-      object[name] = value;
-    }
-  });
+  visit_fields(record, [&](const char* name, const auto& value) { object[name] = as_json(value); });
   return object;
 }
 
@@ -251,12 +217,12 @@ std::optional<LeaseEpochRecord> decode_lease_epoch(std::string_view text) {
   return decode<LeaseEpochRecord>(text);
 }
 
-std::string encode_history(const HistoryRecord& record) {
+std::string encode_history(const RoundRecord& record) {
   return encode(record);
 }
 
-std::optional<HistoryRecord> decode_history(std::string_view text) {
-  return decode<HistoryRecord>(text);
+std::optional<RoundRecord> decode_history(std::string_view text) {
+  return decode<RoundRecord>(text);
 }
 
 std::string encode_receipts(const Receipts& receipts) {
@@ -319,12 +285,12 @@ std::optional<BackupRecord> decode_backup(std::string_view text) {
   return decode<BackupRecord>(text);
 }
 
-std::string encode_account(const VolunteerAccount& record) {
+std::string encode_account(const AccountRecord& record) {
   return encode(record);
 }
 
-std::optional<VolunteerAccount> decode_account(std::string_view text) {
-  return decode<VolunteerAccount>(text);
+std::optional<AccountRecord> decode_account(std::string_view text) {
+  return decode<AccountRecord>(text);
 }
 
 }  // namespace gleaner

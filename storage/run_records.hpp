@@ -45,11 +45,11 @@ std::string encode_shard_digest(const ShardDigest& record);
 std::optional<ShardDigest> decode_shard_digest(std::string_view text);
 std::string encode_lease_epoch(const LeaseEpochRecord& record);
 std::optional<LeaseEpochRecord> decode_lease_epoch(std::string_view text);
-std::string encode_history(const HistoryRecord& record);
-std::optional<HistoryRecord> decode_history(std::string_view text);
+std::string encode_history(const RoundRecord& record);
+std::optional<RoundRecord> decode_history(std::string_view text);
 // Without the identity, which is the key.
-std::string encode_account(const VolunteerAccount& record);
-std::optional<VolunteerAccount> decode_account(std::string_view text);
+std::string encode_account(const AccountRecord& record);
+std::optional<AccountRecord> decode_account(std::string_view text);
 
 // The receipts of a round, in the order of their shards. A list whose shards do not ascend is not
 // one.

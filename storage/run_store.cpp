@@ -105,16 +105,16 @@ Result<void> RunStore::cut_rates() {
   return written;
 }
 
-Result<void> RunStore::put_history(const HistoryRecord& evaluated) {
-  HistoryRecord record = evaluated;
+Result<void> RunStore::put_history(const RoundRecord& evaluated) {
+  RoundRecord record = evaluated;
   if (record.evaluated > 0) record.test = test_fingerprint(impl_->identity);
   WriteBatch batch;
   put_text(batch, Table::kHistory, encode_history_key(record.checkpoint), encode_history(record));
   return impl_->store->write(std::move(batch), Durability::kSync);
 }
 
-Result<std::vector<HistoryRecord>> RunStore::history() {
-  std::vector<HistoryRecord> records;
+Result<std::vector<RoundRecord>> RunStore::history() {
+  std::vector<RoundRecord> records;
   const std::uint64_t test = test_fingerprint(impl_->identity);
   Result<void> outcome;
   Result<void> scanned =
@@ -129,7 +129,7 @@ Result<std::vector<HistoryRecord>> RunStore::history() {
           outcome = corrupt_record(Table::kHistory, key, "it is not a history record of its key");
           return false;
         }
-        HistoryRecord& added = records.emplace_back(*decoded);
+        RoundRecord& added = records.emplace_back(*decoded);
         if (added.test != 0 && test != 0 && added.test != test) {
           added.evaluated = 0;
           added.evaluated_all = false;
@@ -142,50 +142,45 @@ Result<std::vector<HistoryRecord>> RunStore::history() {
   return records;
 }
 
-Result<void> RunStore::put_accounts(const std::vector<VolunteerAccount>& accounts) {
+Result<void> RunStore::put_accounts(const std::vector<AccountRecord>& accounts) {
   WriteBatch batch;
-  for (const VolunteerAccount& account : accounts) {
-    put_text(batch, Table::kLedger,
-             encode_account_key({account.identity_high, account.identity_low}),
-             encode_account(account));
+  for (const AccountRecord& account : accounts) {
+    put_text(batch, Table::kLedger, encode_account_key(account.identity), encode_account(account));
   }
   return impl_->store->write(std::move(batch), Durability::kLazy);
 }
 
 namespace {
 
-Result<VolunteerAccount> read_account(ByteView key_bytes, ByteView record) {
+Result<AccountRecord> read_account(ByteView key_bytes, ByteView record) {
   const Result<ByteView> payload = open_record(Table::kLedger, key_bytes, record);
   if (!payload) return payload.error();
-  std::optional<VolunteerAccount> account = decode_account(as_text(*payload));
-  const std::optional<AccountKey> key = decode_account_key(key_bytes);
+  std::optional<AccountRecord> account = decode_account(as_text(*payload));
+  const std::optional<KeyId> key = decode_account_key(key_bytes);
   if (!account || !key) {
     return corrupt_record(Table::kLedger, key_bytes, "it is not an account");
   }
-  account->identity_high = key->identity_high;
-  account->identity_low = key->identity_low;
+  account->identity = *key;
   return std::move(*account);
 }
 
 }  // namespace
 
-Result<VolunteerAccount> RunStore::account(std::uint64_t identity_high,
-                                           std::uint64_t identity_low) {
-  const AccountKeyBytes key = encode_account_key({identity_high, identity_low});
+Result<AccountRecord> RunStore::account(const KeyId& identity) {
+  const AccountKeyBytes key = encode_account_key(identity);
   const auto record = impl_->store->get(Table::kLedger, key);
   if (!record) return record.error();
   if (*record) return read_account(key, **record);
-  VolunteerAccount none;
-  none.identity_high = identity_high;
-  none.identity_low = identity_low;
+  AccountRecord none;
+  none.identity = identity;
   return none;
 }
 
-Result<std::vector<VolunteerAccount>> RunStore::accounts() {
-  std::vector<VolunteerAccount> accounts;
+Result<std::vector<AccountRecord>> RunStore::accounts() {
+  std::vector<AccountRecord> accounts;
   Result<void> outcome;
   const auto visit = [&](ByteView key, ByteView record) {
-    Result<VolunteerAccount> account = read_account(key, record);
+    Result<AccountRecord> account = read_account(key, record);
     if (account) {
       accounts.push_back(std::move(*account));
     } else {

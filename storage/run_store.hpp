@@ -16,11 +16,11 @@
 #include "common/ids.hpp"
 #include "common/model/model_config.hpp"
 #include "common/model/model_fields.hpp"
-#include "common/model/precision.hpp"
 #include "common/model/shard_map.hpp"
 #include "common/model/shard_rows.hpp"
 #include "common/result.hpp"
 #include "schema/messages.hpp"
+#include "schema/records.hpp"
 #include "storage/engine/store.hpp"
 
 namespace gleaner {
@@ -33,70 +33,6 @@ struct RunIdentity {
   std::map<std::string, std::string> settings;
   // Only of one that is asked for: figures begin again with another test file than the stored one.
   bool begins_new_test = false;
-};
-
-// One line of a run's history; what could not be measured is negative.
-struct HistoryRecord {
-  RoundIndex checkpoint = 0;  // rounds folded
-  BatchIndex batches = 0;     // batches trained
-  std::uint32_t epoch = 0;    // epochs completed
-  double loss = -1;           // mean nats an example over the round
-  double active = -1;         // mean active neurons an example
-  double code_length = -1;    // mean length of quantized activations; negative: by an older program
-  double examples_per_second = -1;
-  std::uint32_t volunteers = 0;
-  double bytes_down = -1;  // bytes an example and volunteer, units only
-  double bytes_up = -1;
-  std::uint64_t evaluated = 0;  // test points scored; 0 when this checkpoint was not evaluated
-  bool evaluated_all = false;   // the whole held-out file
-  // Fingerprint of that file, set by put_history(); 0 of a run that an older program evaluated.
-  std::uint64_t test = 0;
-  Precision precision;
-  std::int64_t wall_seconds = 0;  // seconds since 1970
-  // Set by fold(): how often the rates had been halved before the round, and rows_digest() of the
-  // checkpoint, which is 0 of a run that an older program folded.
-  std::uint32_t rate_cuts = 0;
-  std::uint64_t rows_digest = 0;
-  friend bool operator==(const HistoryRecord&, const HistoryRecord&) = default;
-};
-
-// One volunteer's account over the run, by its identity. Units that were out when it was written
-// are units_issued - units - units_refused - units_expired.
-struct VolunteerAccount {
-  std::uint64_t identity_high = 0, identity_low = 0;
-  std::string name;
-  std::uint64_t units = 0;          // answered, and the answer counted
-  std::uint64_t units_issued = 0;   // sent to it
-  std::uint64_t units_refused = 0;  // answered, but not as asked
-  std::uint64_t units_expired = 0;  // never answered
-  std::uint64_t examples = 0;       // examples x shards trained
-  std::uint64_t unit_examples = 0;  // of its training units, for however many shards each was
-  std::uint64_t here_us = 0;        // that it took part; as the above 0 from an older program
-  Traffic down, up;
-  std::uint64_t commits = 0;
-  std::uint64_t faults = 0;
-  std::int64_t last_seen_wall_seconds = 0;
-  friend bool operator==(const VolunteerAccount&, const VolunteerAccount&) = default;
-};
-
-// Who made a shard what it is after a round, and who did the same work again.
-struct Receipt {
-  ShardId shard{};
-  ShardDigest digest;  // set by fold(): of the shard after the round
-  KeyId holder;        // whose commit was folded; zero for the master's own process
-  std::string holder_name;
-  KeyId auditor;  // zero where the work was not audited
-  std::string auditor_name;
-  // "confirmed": the auditor did the same and got the same. "trusted": by a volunteer that somebody
-  // vouches for, or by the master. "unaudited": by a stranger, and nobody did it again.
-  std::string verdict;
-  friend bool operator==(const Receipt&, const Receipt&) = default;
-};
-
-struct Receipts {
-  std::vector<Receipt> shards;   // one a shard; none of a round that was folded without
-  std::vector<KeyId> unaudited;  // strangers who took part, and whose work nobody did again
-  friend bool operator==(const Receipts&, const Receipts&) = default;
 };
 
 // Gives the rows of [begin, end) of a shard, in their order, that a run begins with instead of what
@@ -152,13 +88,13 @@ class RunStore {
   // the missing one). Any other round is kInvalidArgument. After a failure nothing is folded, or
   // the store's state is unknown if it was the write that failed. kDiskFull, here and in stage(),
   // leaves all as it was: try again.
-  Result<void> fold(RoundIndex round, const HistoryRecord& history);
+  Result<void> fold(RoundIndex round, const RoundRecord& history);
   // A fold in steps, for whoever has other things to do meanwhile: each step folds a part of a
   // commit, and true says that the round is folded. Between steps the store is at the checkpoint
   // before, and everything else may be asked of it and staged. A fold that failed, or is begun
   // again, starts from the beginning. step_fold requires one that has begun. begin_fold makes
   // `history`, `receipts` and every part staged before it durable.
-  Result<void> begin_fold(RoundIndex round, const HistoryRecord& history,
+  Result<void> begin_fold(RoundIndex round, const RoundRecord& history,
                           const Receipts& receipts = {});
   Result<bool> step_fold();
   // Begins the fold that an earlier process had begun when it ended, to be stepped to its end.
@@ -191,16 +127,16 @@ class RunStore {
   Result<std::vector<ShardDigest>> shard_digests();
 
   // Replaces the record of the same checkpoint: an evaluation follows its round's fold. Durable.
-  Result<void> put_history(const HistoryRecord& record);
+  Result<void> put_history(const RoundRecord& record);
   // Without the figures that were measured on another test file than the run's present one.
-  Result<std::vector<HistoryRecord>> history();
+  Result<std::vector<RoundRecord>> history();
   // The receipts of a folded round. kCorrupt when the record is damaged.
   Result<Receipts> receipts(RoundIndex round);
   // Adds or replaces these accounts. Not synced: the next synced write carries them along.
-  Result<void> put_accounts(const std::vector<VolunteerAccount>& accounts);
-  Result<std::vector<VolunteerAccount>> accounts();
+  Result<void> put_accounts(const std::vector<AccountRecord>& accounts);
+  Result<std::vector<AccountRecord>> accounts();
   // That of one identity, or an empty one.
-  Result<VolunteerAccount> account(std::uint64_t identity_high, std::uint64_t identity_low);
+  Result<AccountRecord> account(const KeyId& identity);
 
   // Takes `count` lease epochs that no lease of this run has borne, whatever crashed, and returns
   // the first. Durable before it returns.

@@ -220,7 +220,7 @@ Result<Receipts> RunStore::receipts(RoundIndex round) {
   return std::move(*receipts);
 }
 
-Result<void> RunStore::begin_fold(RoundIndex round, const HistoryRecord& history,
+Result<void> RunStore::begin_fold(RoundIndex round, const RoundRecord& history,
                                   const Receipts& receipts) {
   Impl& run = *impl_;
   run.open_fold.reset();
@@ -280,7 +280,7 @@ Result<bool> RunStore::resume_fold() {
       get_text(*run.store, Table::kRun, as_bytes(kFoldKey));
   if (!text) return text.error();
   if (!text->has_value()) return false;
-  const std::optional<HistoryRecord> decided = decode_history(**text);
+  const std::optional<RoundRecord> decided = decode_history(**text);
   if (!decided) {
     return corrupt_record(Table::kRun, as_bytes(kFoldKey), "it is not a history record");
   }
@@ -294,7 +294,7 @@ Result<bool> RunStore::resume_fold() {
   return true;
 }
 
-Result<void> RunStore::fold(RoundIndex round, const HistoryRecord& history) {
+Result<void> RunStore::fold(RoundIndex round, const RoundRecord& history) {
   if (auto begun = begin_fold(round, history); !begun) return begun;
   while (true) {
     const Result<bool> folded = step_fold();

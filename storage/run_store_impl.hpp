@@ -30,8 +30,8 @@ struct RunStore::Impl {
 
   // A round on its way to a checkpoint.
   struct Fold {
-    HistoryRecord history;  // whose rows_digest follows at the end
-    Receipts receipts;      // whose digests do
+    RoundRecord history;  // whose rows_digest follows at the end
+    Receipts receipts;    // whose digests do
     std::unique_ptr<SortedWriter> writer;
     std::uint32_t shard = 0;  // the next part
     std::uint32_t part = 0;

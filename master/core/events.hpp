@@ -122,7 +122,7 @@ struct FoldTask {
   RoundIndex round = 0;
   RoundRecord record;
   std::vector<AccountRecord> accounts;
-  std::shared_ptr<const ReceiptRecords> receipts{};  // null: none are kept
+  std::shared_ptr<const Receipts> receipts{};  // null: none are kept
 };
 
 // Read a chunk of a shard for its new holder -> ChunkRead.

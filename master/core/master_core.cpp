@@ -128,7 +128,7 @@ void MasterCore::on(Folded& event) {
   placement_.weigh_balance();
   const RoundRecord& record = rounds_.last_record();
   outbox_.tell(CheckpointSaved{record, run_.plan.round_count(), run_.model.epochs,
-                               run_.plan.ends_epoch(record.round), rounds_.last_receipts()});
+                               run_.plan.ends_epoch(record.round()), rounds_.last_receipts()});
 }
 
 void MasterCore::on(const GradientsAdded& event) {

@@ -39,7 +39,7 @@ class MasterCore {
   // Effects are to be performed in order. After Done nothing more comes out.
   Effects handle(Event event, Instant now);
 
-  [[nodiscard]] CoreSnapshot snapshot() const { return view_.snapshot(); }
+  [[nodiscard]] RunProgress progress() const { return view_.progress(); }
 
   // The whole status, for tools. What only the shell knows is not measured.
   [[nodiscard]] RunStatus status() const { return view_.status(); }

@@ -11,101 +11,11 @@
 #include "common/access/standing.hpp"
 #include "common/console/log.hpp"
 #include "common/ids.hpp"
-#include "common/model/precision.hpp"
 #include "common/time.hpp"
 #include "schema/messages.hpp"
+#include "schema/records.hpp"
 
 namespace gleaner {
-
-struct Evaluation {
-  std::uint64_t points = 0;  // held-out points scored
-  bool all_points = false;   // the whole held-out file
-  Precision precision;
-  std::uint64_t test_points = 0;  // of the whole held-out file
-};
-
-// One folded round. Values that could not be measured are negative.
-struct RoundRecord {
-  RoundIndex round = 0;             // its checkpoint is round + 1
-  BatchIndex batches = 0;           // trained in the run so far
-  std::uint32_t epoch = 0;          // epochs complete
-  double loss = -1;                 // nats an example
-  double active = -1;               // active neurons an example
-  double code_length = -1;          // mean length of quantized activations
-  double examples_per_second = -1;  // from the round before to its own end, without evaluations
-  std::uint32_t volunteers = 0;
-  double bytes_down = -1;  // bytes of units an example and volunteer
-  double bytes_up = -1;
-};
-
-enum class Verdict : std::uint8_t {
-  kConfirmed,  // an auditor did the same work and got the same
-  kTrusted,    // by a volunteer that somebody vouches for, or by the master
-  kUnaudited,  // by a stranger, and nobody did it again
-};
-
-// Who made a shard what it is after a round.
-struct ReceiptRecord {
-  ShardId shard{};
-  KeyId holder;  // zero for the master
-  std::string holder_name;
-  Verdict verdict = Verdict::kTrusted;
-  KeyId auditor;  // of kConfirmed
-  std::string auditor_name;
-};
-
-// The receipts of a round.
-struct ReceiptRecords {
-  std::vector<ReceiptRecord> shards;  // one a shard
-  std::vector<KeyId> unaudited;       // strangers who took part, and whose work nobody did again
-};
-
-// The account of one volunteer, by its identity, in this process's life, or since the last record
-// of it that was final. Units are training and evaluation units alike: units_issued = units +
-// units_refused + units_expired + those that are out now.
-struct AccountRecord {
-  KeyId identity;
-  std::string name;
-  std::uint64_t units = 0;          // answered, and the answer counted
-  std::uint64_t units_issued = 0;   // sent to it
-  std::uint64_t units_refused = 0;  // answered, but not as asked
-  std::uint64_t units_expired = 0;  // never answered: lost with its session
-  std::uint64_t examples = 0;       // examples x shards
-  std::uint64_t unit_examples = 0;  // of its training units, for however many shards each was
-  Micros here{};                    // from each Hello to the last message of its session
-  Traffic down, up;                 // after its Hello
-  std::uint64_t commits = 0;
-  std::uint64_t faults = 0;
-  bool is_stored = false;  // with a round before
-  bool is_final = false;   // it has gone, nothing is out; if it comes back, another record begins
-};
-
-// A volunteer as the status shows it.
-struct VolunteerView {
-  std::string name;
-  std::string peer;
-  bool is_local = false;  // in the master's own process
-  std::uint32_t cores = 0;
-  std::uint32_t shards = 0;
-  double speed = 0;  // examples x shards a second, measured
-  std::int64_t round_trip_us = -1;
-};
-
-// The run at one instant, immutable; progress, dashboards and tests read it.
-struct CoreSnapshot {
-  RunStage stage = RunStage::kWaiting;
-  RoundIndex round = 0, rounds = 0;
-  BatchIndex batch = 0, batches = 0;                     // batches applied
-  std::uint32_t epoch = 0, epochs = 0;                   // epoch being trained, from 0
-  std::uint32_t staleness = 0;                           // lag in use now, batches
-  std::uint64_t examples = 0;                            // trained in this process's life
-  std::uint64_t unit_bytes_down = 0, unit_bytes_up = 0;  // in this process's life, all volunteers
-  double loss = -1;                                      // of the last whole round, as is `active`
-  double active = -1;
-  Evaluation last_evaluation;
-  std::vector<VolunteerView> volunteers;
-  std::string waiting_for;  // empty while nothing holds the run up
-};
 
 // Tells what happens in a run, as the core sees it and as people and programs see it: the console,
 // its JSON (EVENTS.md) and the run's page take these as they are. Plain values; what is unknown is
@@ -134,12 +44,12 @@ struct CheckpointSaved {
   RoundIndex rounds = 0;  // of the run
   std::uint32_t epochs = 0;
   bool ends_epoch = false;
-  std::shared_ptr<const ReceiptRecords> receipts{};  // null where the round was folded before
+  std::shared_ptr<const Receipts> receipts{};  // null where the round was folded before
 };
 
 struct Evaluated {
   RoundIndex checkpoint = 0;
-  std::uint32_t epochs_done = 0, epochs = 0;
+  std::uint32_t epoch = 0, epochs = 0;  // complete; of the run
   Evaluation evaluation;
   double seconds = -1;  // that it took
 };

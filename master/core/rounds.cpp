@@ -30,7 +30,7 @@ void RoundMeter::received(std::uint64_t bytes) {
 RoundRecord RoundMeter::record(RoundIndex round, const RunPlan& plan, const Pipeline& pipeline,
                                std::uint32_t volunteers, Instant now) const {
   RoundRecord record;
-  record.round = round;
+  record.checkpoint = round + 1;
   record.batches = plan.round_end(round);
   record.epoch = plan.epochs_done(round + 1);
   record.volunteers = volunteers;
@@ -159,18 +159,18 @@ Result<void> Rounds::committed(SessionId id, const SessionState& session, ShardI
   if (is_audited) audits_.committed(id, session, {round, shard}, content);
   Commit& kept = commits_.at({round, shard});
   if (!kept.content) {
-    const Verdict verdict = is_audited             ? Verdict::kConfirmed
-                            : session.is_trusted() ? Verdict::kTrusted
-                                                   : Verdict::kUnaudited;
+    const WorkVerdict verdict = is_audited             ? WorkVerdict::kConfirmed
+                                : session.is_trusted() ? WorkVerdict::kTrusted
+                                                       : WorkVerdict::kUnaudited;
     kept.content = content;
-    kept.receipt = {shard, session.standing.identity, session.name(), verdict, {}, {}};
+    kept.receipt = {shard, {}, session.standing.identity, session.name(), {}, {}, verdict};
     return {};
   }
   if (*kept.content == content) {
     count_commit(id, session);
     return {};
   }
-  if (is_audited || kept.receipt.verdict == Verdict::kConfirmed) {
+  if (is_audited || kept.receipt.verdict == WorkVerdict::kConfirmed) {
     audits_.dispute({round, shard}, id);
     return {};
   }
@@ -257,7 +257,7 @@ std::optional<Done> Rounds::close() {
             checkpoint_, weak->value, weak->before));
   }
   is_folding_ = true;
-  last_receipts_ = std::make_shared<const ReceiptRecords>(take_receipts());
+  last_receipts_ = std::make_shared<const Receipts>(take_receipts());
   outbox_.push(StorageTask(
       FoldTask{checkpoint_, last_record_, sessions_.hand_in_accounts(), last_receipts_}));
   audits_.decided(checkpoint_ + 1);
@@ -265,22 +265,23 @@ std::optional<Done> Rounds::close() {
   return std::nullopt;
 }
 
-ReceiptRecords Rounds::take_receipts() {
-  ReceiptRecords receipts;
+Receipts Rounds::take_receipts() {
+  Receipts receipts;
   receipts.unaudited = audits_.excused_in(checkpoint_);
   for (std::uint32_t s = 0; s < run_.map.shard_count(); ++s) {
-    ReceiptRecord& receipt = receipts.shards.emplace_back();
+    Receipt& receipt = receipts.shards.emplace_back();
     receipt.shard = ShardId{s};
     receipt.holder_name = "the master";
+    receipt.verdict = WorkVerdict::kTrusted;
     const auto known = commits_.find({checkpoint_, receipt.shard});
     if (known == commits_.end()) continue;
     receipt = std::move(known->second.receipt);
     commits_.erase(known);
-    if (receipt.verdict != Verdict::kConfirmed) continue;
+    if (receipt.verdict != WorkVerdict::kConfirmed) continue;
     std::tie(receipt.auditor, receipt.auditor_name) =
         audits_.auditor_of(checkpoint_, receipt.shard);
     if (receipt.auditor == KeyId{} && receipt.auditor_name.empty()) {
-      receipt.verdict = Verdict::kUnaudited;
+      receipt.verdict = WorkVerdict::kUnaudited;
     }
   }
   return receipts;
@@ -292,7 +293,7 @@ std::optional<Divergence> Rounds::divergence_of(const RoundRecord& record,
   double lowest = learning_.lowest_loss;
   // Without a round before it is the model that the first batch met.
   if (lowest < 0) {
-    const BatchRecord& batch = pipeline_.at(run_.plan.round_begin(record.round));
+    const BatchRecord& batch = pipeline_.at(run_.plan.round_begin(record.round()));
     lowest = to_nats(batch.loss) / static_cast<double>(batch.examples);
   }
   if (record.loss > static_cast<double>(run_.model.divergence_factor) * lowest) {

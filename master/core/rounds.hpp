@@ -87,7 +87,7 @@ class Rounds {
   [[nodiscard]] const RoundRecord& last_record() const { return last_record_; }
 
   // The receipts of the round that was folded last.
-  [[nodiscard]] const std::shared_ptr<const ReceiptRecords>& last_receipts() const {
+  [[nodiscard]] const std::shared_ptr<const Receipts>& last_receipts() const {
     return last_receipts_;
   }
 
@@ -128,7 +128,7 @@ class Rounds {
     LeaseEpoch lease{};                  // under which its parts come
     Volunteer sender;                    // of these parts
     std::optional<Fingerprint> content;  // once all of them are here
-    ReceiptRecord receipt;               // from then on
+    Receipt receipt;                     // from then on
   };
 
   // Takes the part as the next one of the lease's commit, or says why it is not. The commit's
@@ -144,7 +144,7 @@ class Rounds {
   [[nodiscard]] bool is_done_by_all() const;
   // The receipts of the oldest open round, one per shard. Requires that its audits are confirmed;
   // the receipts are forgotten.
-  [[nodiscard]] ReceiptRecords take_receipts();
+  [[nodiscard]] Receipts take_receipts();
   // A stop does not wait for room on the disk.
   [[nodiscard]] std::optional<Done> stop_if_full() const;
   [[nodiscard]] std::optional<Divergence> divergence_of(const RoundRecord& record,
@@ -171,7 +171,7 @@ class Rounds {
   bool is_folding_ = false;
   LearningSoFar learning_;
   RoundRecord last_record_;
-  std::shared_ptr<const ReceiptRecords> last_receipts_ = std::make_shared<const ReceiptRecords>();
+  std::shared_ptr<const Receipts> last_receipts_ = std::make_shared<const Receipts>();
   bool has_warned_of_codes_ = false;
   std::optional<Instant> store_full_since_;
   std::string store_full_reason_;

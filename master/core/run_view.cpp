@@ -14,8 +14,8 @@
 
 namespace gleaner {
 
-CoreSnapshot RunView::snapshot() const {
-  CoreSnapshot view;
+RunProgress RunView::progress() const {
+  RunProgress view;
   view.waiting_for = waiting_for();
   view.stage = life_.is_done                                  ? RunStage::kDone
                : rounds_.is_stopping()                        ? RunStage::kStopping
@@ -34,31 +34,27 @@ CoreSnapshot RunView::snapshot() const {
   view.unit_bytes_up = meter_.unit_bytes_up();
   view.loss = rounds_.last_record().loss;
   view.active = rounds_.last_record().active;
-  view.last_evaluation = evaluations_.last();
+  view.precision = evaluations_.last().precision;
   for (const auto& [id, session] : sessions_.all()) {
     if (session.phase == SessionPhase::kIntroducing) continue;
-    view.volunteers.push_back({session.name(), session.peer, session.standing.is_local,
-                               session.hello.cores,
-                               static_cast<std::uint32_t>(leases_.count_held_by(id)), session.speed,
-                               session.round_trip_us});
+    ++view.volunteers;
+    if (session.standing.is_local) ++view.local;
   }
   return view;
 }
 
 RunNews RunView::news() const {
-  RunNews news;
-  const BatchIndex applied = pipeline_.applied();
-  news.round = rounds_.checkpoint();
-  news.rounds = run_.plan.round_count();
-  news.epoch = run_.plan.epoch_of(applied);
-  news.epochs = run_.model.epochs;
-  news.volunteers = sessions_.active();
-  news.precision_at_1 = static_cast<float>(evaluations_.last().precision.at_1());
+  const RunProgress now = progress();
   // Volunteers are not told of each other.
-  news.waiting_for = wait().owner == WaitOwner::kVolunteers && !waiting_for().empty()
-                         ? "the work of other volunteers"
-                         : waiting_for();
-  return news;
+  const bool names_others = wait().owner == WaitOwner::kVolunteers && !now.waiting_for.empty();
+  return {now.round,
+          now.rounds,
+          now.epoch,
+          now.epochs,
+          now.volunteers,
+          static_cast<float>(now.precision.at_1()),
+          names_others ? "the work of other volunteers" : now.waiting_for,
+          {}};
 }
 
 void RunView::note_progress() {
@@ -118,27 +114,15 @@ VolunteerEntry RunView::volunteer_status(SessionId id, const SessionState& sessi
 }
 
 RunStatus RunView::status() const {
-  const CoreSnapshot now = snapshot();
   RunStatus view;
   view.build = kBuildVersion;
   view.life = raw(life_number_);
-  view.stage = now.stage;
-  view.round = now.round;
-  view.rounds = now.rounds;
-  view.batch = now.batch;
-  view.batches = now.batches;
-  view.epoch = now.epoch;
-  view.epochs = now.epochs;
-  view.staleness = now.staleness;
-  view.loss = static_cast<float>(now.loss);
-  view.active = static_cast<float>(now.active);
-  view.precision_at_1 = static_cast<float>(now.last_evaluation.precision.at_1());
+  view.progress = progress();
   const Wait wait = this->wait();
   view.wait_owner = wait.owner;
   view.is_held_up = is_held_up(wait);
   view.waits_for = wait.what;
   view.waits_us = wait.owner == WaitOwner::kNobody ? 0 : age_us(wait.since);
-  view.volunteers_here = static_cast<std::uint32_t>(now.volunteers.size());
 
   // Everyone who holds a shard, and of the others as many as there is room for.
   std::map<SessionId, std::uint32_t> places;

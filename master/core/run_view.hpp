@@ -43,7 +43,8 @@ class RunView {
         rounds_(rounds),
         life_number_(life_number) {}
 
-  [[nodiscard]] CoreSnapshot snapshot() const;
+  // Speeds, which the shell measures, are missing here and in status().
+  [[nodiscard]] RunProgress progress() const;
   // The run in full, for tools. Fields that only the shell knows are not measured.
   [[nodiscard]] RunStatus status() const;
   // News that every volunteer is told with a heartbeat.

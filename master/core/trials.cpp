@@ -90,9 +90,9 @@ std::optional<Trials::Exercise> Trials::finish(const Draft& draft) const {
   return made;
 }
 
-void Trials::folded(RoundIndex round, const ReceiptRecords& receipts) {
+void Trials::folded(RoundIndex round, const Receipts& receipts) {
   if (draft_ && draft_->round == round) {
-    const bool is_known = receipts.shards.at(raw(draft_->shard)).verdict != Verdict::kUnaudited;
+    const bool is_known = receipts.shards.at(raw(draft_->shard)).verdict != WorkVerdict::kUnaudited;
     std::optional<Exercise> made = is_known ? finish(*draft_) : std::nullopt;
     draft_.reset();
     // Who is on trial finishes the exercise that it began.
@@ -103,8 +103,9 @@ void Trials::folded(RoundIndex round, const ReceiptRecords& receipts) {
   }
   answers_.erase(answers_.begin(), answers_.lower_bound(run_.plan.round_end(round)));
   std::set<KeyId> confirmed;
-  for (const ReceiptRecord& receipt : receipts.shards) {
-    if (receipt.verdict == Verdict::kConfirmed) confirmed.insert({receipt.holder, receipt.auditor});
+  for (const Receipt& receipt : receipts.shards) {
+    if (receipt.verdict == WorkVerdict::kConfirmed)
+      confirmed.insert({receipt.holder, receipt.auditor});
   }
   std::erase_if(newcomers_, [&](SessionId id) {
     SessionState& session = sessions_.at(id);

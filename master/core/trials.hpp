@@ -40,7 +40,7 @@ class Trials {
   void note(const UnitResult& result);
   // The round is folded; its batches are still in the log. Strangers whose work it confirms, as
   // holders or as auditors, have done more than an exercise.
-  void folded(RoundIndex round, const ReceiptRecords& receipts);
+  void folded(RoundIndex round, const Receipts& receipts);
   // A fold leaves the rows of its round behind, so that a draft which it finds unread is dropped.
   void on(ChunkRead& event, bool is_folding);
 

@@ -37,42 +37,41 @@ Console::Console(std::FILE* out, std::FILE* error, OutputOptions options,
       start_(clock_()),
       line_(out) {}
 
-void Console::update(const RunSnapshot& snapshot) {
+void Console::update(const RunProgress& run) {
   const Instant now = clock_();
-  if (is_over_ || options_.quiet || !is_due(snapshot, now)) return;
+  if (is_over_ || options_.quiet || !is_due(run, now)) return;
   shown_at_ = now;
-  shown_ = snapshot;
+  shown_ = run;
   switch (options_.mode) {
     case OutputMode::kTerminal: {
       // One column less than there is: some terminals wrap as soon as the last one is written.
       const unsigned width = width_();
-      line_.update(progress_line(snapshot, width > 1 ? width - 1 : width, options_.style));
+      line_.update(progress_line(run, width > 1 ? width - 1 : width, options_.style));
       return;
     }
     case OutputMode::kPlain:
       if (options_.journal) {
-        options_.journal->write(Priority::kInfo, progress_log_line(snapshot),
-                                progress_json(snapshot));
+        options_.journal->write(Priority::kInfo, progress_log_line(run), progress_json(run));
       } else {
-        print(progress_log_line(snapshot));
+        print(progress_log_line(run));
       }
       return;
     case OutputMode::kJson:
-      print(progress_json(snapshot));
+      print(progress_json(run));
       return;
   }
 }
 
-bool Console::is_due(const RunSnapshot& snapshot, Instant now) const {
+bool Console::is_due(const RunProgress& run, Instant now) const {
   if (!shown_at_) return true;
   const Micros since = now - *shown_at_;
-  const bool is_new_wait = snapshot.waiting_for != shown_.waiting_for;
+  const bool is_new_wait = run.waiting_for != shown_.waiting_for;
   switch (options_.mode) {
     case OutputMode::kTerminal:
-      return since >= kTerminalPace || is_new_wait || snapshot.stage != shown_.stage;
+      return since >= kTerminalPace || is_new_wait || run.stage != shown_.stage;
     case OutputMode::kPlain:
       // Phases alternate with every round; only a wait is worth a line of its own.
-      if (is_new_wait && !snapshot.waiting_for.empty()) return true;
+      if (is_new_wait && !run.waiting_for.empty()) return true;
       return since >= (now - start_ < kPlainStart ? kPlainPace : kPlainPaceLong);
     case OutputMode::kJson:
       return since >= kJsonPace || is_new_wait;
@@ -132,7 +131,7 @@ void Console::print(const std::string& text) {
 }
 
 void Console::print_error(const std::string& text) {
-  // The two streams may lead to one terminal; the progress line comes back with the next snapshot.
+  // The two streams may lead to one terminal; the progress line comes back with the next update.
   line_.clear();
   std::fprintf(error_, "%s\n", text.c_str());
   std::fflush(error_);

@@ -28,7 +28,7 @@ class Console : public LogSink {
 
   // Call as often as you like: it prints at the pace of its mode, and at once when the stage or
   // what the run waits for has changed.
-  void update(const RunSnapshot& snapshot);
+  void update(const RunProgress& run);
   // RunFinished, RunStopped and RunFailed are the last word: of what follows, updates are ignored,
   // and with JSON events too.
   void event(const RunEvent& event);
@@ -39,7 +39,7 @@ class Console : public LogSink {
   void log(LogLevel level, std::string_view message) override;
 
  private:
-  [[nodiscard]] bool is_due(const RunSnapshot& snapshot, Instant now) const;
+  [[nodiscard]] bool is_due(const RunProgress& run, Instant now) const;
   void print(const std::string& text);
   void print_error(const std::string& text);
   [[nodiscard]] std::string stamped(const std::string& text) const;
@@ -52,7 +52,7 @@ class Console : public LogSink {
   std::function<void(const RunEvent&)> listener_;
   Instant start_;
   std::optional<Instant> shown_at_;
-  RunSnapshot shown_;
+  RunProgress shown_;
   bool is_over_ = false;
   TerminalLine line_;
 };

@@ -10,17 +10,9 @@
 #include <string_view>
 #include <vector>
 
-#include "master/core/reports.hpp"
-#include "storage/run_store.hpp"
+#include "schema/records.hpp"
 
 namespace gleaner {
-
-// From the core's reports to the history's records. Pure functions.
-
-// The record of the checkpoint that a round became, not evaluated yet. `wall_seconds` since 1970.
-HistoryRecord history_record(const RoundRecord& round, std::int64_t wall_seconds);
-void set_evaluation(HistoryRecord& record, const Evaluation& evaluation);
-Receipts to_receipts(const ReceiptRecords& records);
 
 // Pieces that may be asked for.
 inline constexpr std::size_t kHistoryPiecesMax = 4000;
@@ -48,9 +40,9 @@ class HistorySeries {
   };
 
   // The history as the store has it, ascending; takes the place of what was here.
-  void replace(const std::vector<HistoryRecord>& records);
+  void replace(const std::vector<RoundRecord>& records);
   // The next checkpoint, or the last one again with its evaluation.
-  void add(const HistoryRecord& record);
+  void add(const RoundRecord& record);
 
   [[nodiscard]] const std::vector<Record>& records() const { return records_; }
 

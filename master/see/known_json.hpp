@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cmath>
+#include <concepts>
 #include <nlohmann/json.hpp>
 
 #include "common/model/precision.hpp"
@@ -11,6 +12,10 @@ namespace gleaner {
 inline nlohmann::ordered_json known(double value) {
   return value < 0 || !std::isfinite(value) ? nlohmann::ordered_json()
                                             : nlohmann::ordered_json(value);
+}
+
+inline nlohmann::ordered_json known(std::unsigned_integral auto value) {
+  return value;
 }
 
 // All figures, as members that `object` gets or keeps in their place.

@@ -13,11 +13,10 @@ bool is_moving(const ShardEntry& shard) {
 
 // Every shard has been handed the last batch of a round, and none a later one.
 bool is_draining(const RunStatus& s, const RunPlan& plan) {
-  if (s.batch == 0 || !plan.is_round_end(s.batch) || s.round >= plan.round_of(s.batch - 1) + 1) {
-    return false;
-  }
-  return std::ranges::all_of(s.shards,
-                             [&](const ShardEntry& e) { return e.next_batch == s.batch; });
+  const BatchIndex batch = s.progress.batch;
+  if (batch == 0 || !plan.is_round_end(batch)) return false;
+  if (s.progress.round >= plan.round_of(batch - 1) + 1) return false;
+  return std::ranges::all_of(s.shards, [&](const ShardEntry& e) { return e.next_batch == batch; });
 }
 
 }  // namespace
@@ -36,14 +35,14 @@ std::string_view time_use_text(TimeUse use) {
 }
 
 TimeUse time_use(const RunStatus& s, const RunPlan& plan) {
-  if (s.stage == RunStage::kWaiting) return TimeUse::kNobody;
+  if (s.progress.stage == RunStage::kWaiting) return TimeUse::kNobody;
   if (s.wait_owner == WaitOwner::kStore) return TimeUse::kStore;
   if (s.is_held_up && std::ranges::any_of(s.shards, is_moving)) return TimeUse::kMoving;
-  if (s.stage == RunStage::kEvaluating) return TimeUse::kEvaluation;
+  if (s.progress.stage == RunStage::kEvaluating) return TimeUse::kEvaluation;
   if (s.wait_owner == WaitOwner::kMaster) return TimeUse::kMaster;
   if (s.wait_owner != WaitOwner::kVolunteers) return TimeUse::kTraining;
   const bool is_behind = std::ranges::any_of(s.shards, [&](const ShardEntry& e) {
-    return e.state == LeaseState::kReady && e.next_batch < s.batch;
+    return e.state == LeaseState::kReady && e.next_batch < s.progress.batch;
   });
   if (is_behind) return TimeUse::kReplay;
   if (is_draining(s, plan)) return TimeUse::kCommit;

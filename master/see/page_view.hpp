@@ -85,37 +85,13 @@ struct PageView {
   Instant at{};
   std::int64_t wall_seconds = 0;  // of this moment, since 1970
   RunStatus status;
-  RunSnapshot progress;
   std::vector<AccountRecord> accounts;
-  std::uint64_t examples = 0;  // trained in this process's life
-  // Bytes of work units in this process's life, of all volunteers together.
-  std::uint64_t unit_bytes_down = 0, unit_bytes_up = 0;
   // Bytes per second over the last seconds; negative when not measured.
   double bytes_per_second_down = -1, bytes_per_second_up = -1;
   std::int64_t checkpoint_wall_seconds = 0;  // when the last one was kept; 0: there is none
   std::vector<std::uint8_t> is_committing;   // one a shard: its next commit is awaited
   TimeSpent::Seconds time_all{}, time_recent{};
   std::vector<BanShown> banned;
-};
-
-// A setting in effect, for people.
-struct SettingShown {
-  std::string key;
-  std::string value;
-  std::string unit;
-  std::string doc;
-  bool is_default = false;
-};
-
-struct RunFacts {
-  std::string store;
-  std::string join;  // the command with which a machine joins; empty: none can
-  std::uint64_t points = 0, test_points = 0, features = 0, labels = 0;
-  std::uint32_t hidden = 0, output_shards = 0;
-  std::string audit = "off";  // whose work is audited: "off", "adaptive", "all"
-  std::vector<SettingShown> settings;
-  RecipeChosen recipe;
-  std::optional<PageServed::Program> program;
 };
 
 // Something that happened, ready to be sent.

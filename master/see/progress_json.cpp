@@ -1,6 +1,8 @@
 #include "master/see/progress_json.hpp"
 
 #include <cmath>
+#include <string>
+#include <type_traits>
 
 #include "master/see/known_json.hpp"
 #include "master/see/status_words.hpp"
@@ -30,22 +32,19 @@ struct EventJson {
   }
 
   Json operator()(const RunStarted& e) const {
-    return {{"event", "started"},
-            {"store", e.store},
-            {"resumed", e.resumed},
-            {"checkpoint", e.checkpoint},
-            {"rounds", e.rounds},
-            {"points", e.points},
-            {"test_points", e.test_points},
-            {"features", e.features},
-            {"labels", e.labels},
-            {"hidden", e.hidden},
-            {"output_shards", e.output_shards},
-            {"epochs", e.epochs},
-            {"batch_examples", e.batch_examples},
-            {"staleness", e.staleness},
-            {"seed", e.seed},
-            {"local", e.local}};
+    const RunFacts& facts = e.facts;
+    Json json = {{"event", "started"},
+                 {"store", facts.store},
+                 {"resumed", e.resumed},
+                 {"checkpoint", e.checkpoint},
+                 {"rounds", facts.rounds}};
+    visit_data_fields(facts, [&](const char* name, auto value) { json[name] = value; });
+    json.update({{"epochs", facts.epochs},
+                 {"batch_examples", facts.batch_examples},
+                 {"staleness", facts.staleness},
+                 {"seed", facts.seed},
+                 {"local", facts.local}});
+    return json;
   }
 
   Json operator()(const Listening& e) const {
@@ -84,9 +83,10 @@ struct EventJson {
   Json operator()(const CheckpointSaved& e) const {
     const RoundRecord& record = e.record;
     return {{"event", "checkpoint"},
-            {"checkpoint", record.round + 1},
+            {"checkpoint", record.checkpoint},
             {"rounds", e.rounds},
             {"batches", record.batches},
+            {"epoch", record.epoch},
             {"epochs_done", record.epoch},
             {"epochs", e.epochs},
             {"ends_epoch", e.ends_epoch},
@@ -98,9 +98,13 @@ struct EventJson {
   }
 
   Json operator()(const Evaluated& e) const {
-    Json json = {{"event", "evaluated"},          {"checkpoint", e.checkpoint},
-                 {"epochs_done", e.epochs_done},  {"epochs", e.epochs},
-                 {"points", e.evaluation.points}, {"all", e.evaluation.all_points}};
+    Json json = {{"event", "evaluated"},
+                 {"checkpoint", e.checkpoint},
+                 {"epoch", e.epoch},
+                 {"epochs_done", e.epoch},
+                 {"epochs", e.epochs},
+                 {"points", e.evaluation.points},
+                 {"all", e.evaluation.all_points}};
     add_precision(json, e.evaluation.precision);
     json["seconds"] = known(e.seconds);
     return json;
@@ -177,25 +181,22 @@ std::string event_json(const RunEvent& event) {
   return line(std::visit(EventJson{}, event));
 }
 
-std::string progress_json(const RunSnapshot& s) {
-  Json json = {{"event", "progress"},
-               {"phase", s.stage == RunStage::kDone ? "finished" : stage_name(s.stage)},
-               {"rounds_done", s.rounds_done},
-               {"rounds", s.rounds},
-               {"batches_done", s.batches_done},
-               {"batches", s.batches},
-               {"epochs_done", s.epochs_done},
-               {"epochs", s.epochs},
-               {"examples_per_second", tenths(s.examples_per_second)},
-               {"loss", known(s.loss)},
-               {"active", tenths(s.active)}};
-  add_precision(json, s.precision);
-  json["volunteers"] = s.volunteers;
-  json["staleness"] = s.staleness;
-  json["bytes_down"] = tenths(s.bytes_down);
-  json["bytes_up"] = tenths(s.bytes_up);
-  json["eta_seconds"] = tenths(s.eta_seconds);
-  json["waiting_for"] = s.waiting_for.empty() ? Json() : Json(s.waiting_for);
+std::string progress_json(const RunProgress& p) {
+  Json json = {{"event", "progress"}, {"stage", stage_name(p.stage)}};
+  visit_fields(p, [&]<typename T>(const std::string& name, T value) {
+    const bool is_rough = std::is_floating_point_v<T> && name != "loss";
+    json[name] = is_rough ? tenths(static_cast<double>(value)) : known(value);
+  });
+  add_precision(json, p.precision);
+  json["volunteers"] = p.volunteers;
+  json["bytes_down"] = tenths(p.bytes_down);
+  json["bytes_up"] = tenths(p.bytes_up);
+  json["waiting_for"] = p.waiting_for.empty() ? Json() : Json(p.waiting_for);
+  // The old names, which the next release drops.
+  json["phase"] = p.stage == RunStage::kDone ? "finished" : stage_name(p.stage);
+  json["rounds_done"] = p.round;
+  json["batches_done"] = p.batch;
+  json["epochs_done"] = p.epoch;
   return line(json);
 }
 

@@ -8,6 +8,6 @@
 namespace gleaner {
 
 std::string event_json(const RunEvent& event);
-std::string progress_json(const RunSnapshot& snapshot);
+std::string progress_json(const RunProgress& progress);
 
 }  // namespace gleaner

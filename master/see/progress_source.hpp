@@ -1,5 +1,5 @@
-// From the core's snapshots to the console's. Speeds are measured here, over the last
-// seconds of training: the core counts, it does not average. Time is a parameter. I/O thread only.
+// Measures the speeds of a run over the last seconds of training: the core counts, it does not
+// average. Time is a parameter. I/O thread only.
 #pragma once
 
 #include <cstddef>
@@ -8,8 +8,7 @@
 #include <optional>
 
 #include "common/time.hpp"
-#include "master/core/reports.hpp"
-#include "master/see/run_events.hpp"
+#include "schema/tool_messages.hpp"
 
 namespace gleaner {
 
@@ -20,10 +19,10 @@ namespace gleaner {
 class Eta {
  public:
   // Call a few times a second with the core's present state.
-  void note(const CoreSnapshot& core, Instant now);
+  void note(const RunProgress& run, Instant now);
 
   // Negative while too little is known.
-  [[nodiscard]] double seconds(const CoreSnapshot& core) const;
+  [[nodiscard]] double seconds(const RunProgress& run) const;
 
  private:
   // A moment of the training. Its clock stands while the run is evaluated, or nobody is here.
@@ -36,7 +35,7 @@ class Eta {
 
   std::optional<Instant> last_;
   RunStage stage_ = RunStage::kWaiting;  // then
-  std::size_t volunteers_ = 0;
+  std::uint32_t volunteers_ = 0;
   std::optional<std::uint32_t> first_epoch_;
   double trained_ = 0;  // seconds
   double evaluating_ = 0;
@@ -47,8 +46,8 @@ class Eta {
 
 class ProgressSource {
  public:
-  // Call a few times a second with the core's present state.
-  RunSnapshot snapshot(const CoreSnapshot& core, Instant now);
+  // Fills in the speeds. Call a few times a second with what the core counts at present.
+  void complete(RunProgress& run, Instant now);
 
  private:
   struct Sample {
@@ -58,7 +57,7 @@ class ProgressSource {
     std::uint64_t bytes_up = 0;
   };
 
-  void measure(const CoreSnapshot& core, Instant now);
+  void measure(const RunProgress& run, Instant now);
 
   Eta eta_;
   std::deque<Sample> samples_;  // of uninterrupted training, the latest last

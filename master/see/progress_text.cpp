@@ -62,9 +62,9 @@ std::string rate(double value) {
   return grouped(static_cast<std::uint64_t>(std::llround(std::clamp(value, 0.0, 1e15))));
 }
 
-double share_done(const RunSnapshot& s) {
+double share_done(const RunProgress& s) {
   if (s.batches == 0) return 0;
-  return std::min(1.0, static_cast<double>(s.batches_done) / static_cast<double>(s.batches));
+  return std::min(1.0, static_cast<double>(s.batch) / static_cast<double>(s.batches));
 }
 
 // The one at work: the first that is not done.
@@ -77,7 +77,7 @@ std::string seconds_shown(double seconds) {
   return duration_words(static_cast<std::uint64_t>(std::llround(std::clamp(seconds, 0.0, 1e12))));
 }
 
-void add_position(std::vector<Part>& parts, const RunSnapshot& s) {
+void add_position(std::vector<Part>& parts, const RunProgress& s) {
   if (s.stage != RunStage::kTraining) {
     parts.push_back({stage_name(s.stage), stage_name(s.stage), 90, Colour::kYellow});
   }
@@ -85,17 +85,17 @@ void add_position(std::vector<Part>& parts, const RunSnapshot& s) {
   // Rounded down: 100 % appears when the last batch is done.
   const std::string percent = fmt::format("{}%", static_cast<int>(share_done(s) * 100));
   parts.push_back({percent, percent, 100, Colour::kBold});
-  const std::uint32_t epoch = current(s.epochs_done, s.epochs);
+  const std::uint32_t epoch = current(s.epoch, s.epochs);
   parts.push_back(
       {fmt::format("epoch {}/{}", epoch, s.epochs), fmt::format("e{}/{}", epoch, s.epochs), 50});
-  const RoundIndex round = current(s.rounds_done, s.rounds);
+  const RoundIndex round = current(s.round, s.rounds);
   parts.push_back(
       {fmt::format("round {}/{}", round, s.rounds), fmt::format("r{}/{}", round, s.rounds), 45});
-  parts.push_back({fmt::format("batch {}/{}", s.batches_done, s.batches),
-                   fmt::format("b{}/{}", s.batches_done, s.batches), 10});
+  parts.push_back({fmt::format("batch {}/{}", s.batch, s.batches),
+                   fmt::format("b{}/{}", s.batch, s.batches), 10});
 }
 
-std::vector<Part> parts_of(const RunSnapshot& s) {
+std::vector<Part> parts_of(const RunProgress& s) {
   std::vector<Part> parts;
   add_position(parts, s);
   if (s.examples_per_second >= 0) {
@@ -187,18 +187,19 @@ struct EventText {
   }
 
   std::string operator()(const RunStarted& e) const {
+    const RunFacts& run = e.facts;
     const std::string begin =
-        e.resumed ? fmt::format("Resuming the run in {} at checkpoint {} of {}.", e.store,
-                                e.checkpoint, e.rounds)
-                  : fmt::format("New run in {}: {} checkpoints to make.", e.store, e.rounds);
+        e.resumed ? fmt::format("Resuming the run in {} at checkpoint {} of {}.", run.store,
+                                e.checkpoint, run.rounds)
+                  : fmt::format("New run in {}: {} checkpoints to make.", run.store, run.rounds);
     return fmt::format(
         "{}\n{} training examples, {} test examples, {} features, {} labels; {}, {} output shards, "
         "{} epochs, batches of {}, {}seed {}",
-        coloured(begin, Colour::kBold, style), grouped(e.points), grouped(e.test_points),
-        grouped(e.features), grouped(e.labels),
-        e.hidden == 0 ? "no hidden layer" : fmt::format("{} hidden units", e.hidden),
-        e.output_shards, e.epochs, e.batch_examples,
-        e.hidden == 0 ? "" : fmt::format("lag {}, ", e.staleness), e.seed);
+        coloured(begin, Colour::kBold, style), grouped(run.points), grouped(run.test_points),
+        grouped(run.features), grouped(run.labels),
+        run.hidden == 0 ? "no hidden layer" : fmt::format("{} hidden units", run.hidden),
+        run.output_shards, run.epochs, run.batch_examples,
+        run.hidden == 0 ? "" : fmt::format("lag {}, ", run.staleness), run.seed);
   }
 
   std::string operator()(const Listening& e) const { return join_text(e); }
@@ -235,7 +236,7 @@ struct EventText {
 
   std::string operator()(const CheckpointSaved& e) const {
     const RoundRecord& record = e.record;
-    std::string text = fmt::format("checkpoint {} of {} saved", record.round + 1, e.rounds);
+    std::string text = fmt::format("checkpoint {} of {} saved", record.checkpoint, e.rounds);
     if (e.ends_epoch) text += fmt::format(", epoch {} of {} done", record.epoch, e.epochs);
     if (record.loss >= 0) text += fmt::format(": loss {:.4f}", record.loss);
     if (record.active >= 0) {
@@ -253,7 +254,7 @@ struct EventText {
                                   ? fmt::format("all {}", grouped(evaluation.points))
                                   : fmt::format("a sample of {} of {}", grouped(evaluation.points),
                                                 grouped(evaluation.test_points));
-    return fmt::format("epoch {} of {}: {}  ({} test examples{})", e.epochs_done, e.epochs,
+    return fmt::format("epoch {} of {}: {}  ({} test examples{})", e.epoch, e.epochs,
                        coloured(precision_text(evaluation.precision, style), Colour::kGreen, style),
                        which, e.seconds < 0 ? "" : fmt::format(" in {:.1f} s", e.seconds));
   }
@@ -387,21 +388,21 @@ struct Importance {
 
 }  // namespace
 
-std::string progress_line(const RunSnapshot& snapshot, unsigned width, TextStyle style) {
-  if (!snapshot.waiting_for.empty()) {
-    std::string text = "waiting for " + printable(snapshot.waiting_for);
-    if (snapshot.rounds > 0) {
-      text += fmt::format("  (round {} of {}, {})", current(snapshot.rounds_done, snapshot.rounds),
-                          snapshot.rounds, counted(snapshot.volunteers, "volunteer"));
+std::string progress_line(const RunProgress& run, unsigned width, TextStyle style) {
+  if (!run.waiting_for.empty()) {
+    std::string text = "waiting for " + printable(run.waiting_for);
+    if (run.rounds > 0) {
+      text += fmt::format("  (round {} of {}, {})", current(run.round, run.rounds), run.rounds,
+                          counted(run.volunteers, "volunteer"));
     }
     return coloured(fit(text, width, style), Colour::kYellow, style);
   }
-  std::vector<Part> parts = parts_of(snapshot);
+  std::vector<Part> parts = parts_of(run);
   const std::size_t gap = make_fit(parts, width);
   std::string line;
   const std::size_t used = columns(parts, gap);
-  if (snapshot.batches > 0 && used + gap + kBarColumnsMin <= width) {
-    line = bar(share_done(snapshot), std::min(kBarColumnsMax, width - used - gap), style);
+  if (run.batches > 0 && used + gap + kBarColumnsMin <= width) {
+    line = bar(share_done(run), std::min(kBarColumnsMax, width - used - gap), style);
   }
   for (const Part& part : parts) {
     if (!line.empty()) line += std::string(gap, ' ');
@@ -410,10 +411,10 @@ std::string progress_line(const RunSnapshot& snapshot, unsigned width, TextStyle
   return line;
 }
 
-std::string progress_log_line(const RunSnapshot& snapshot) {
+std::string progress_log_line(const RunProgress& run) {
   std::string line;
-  if (!snapshot.waiting_for.empty()) line = "waiting for " + printable(snapshot.waiting_for);
-  for (const Part& part : parts_of(snapshot)) line += (line.empty() ? "" : ", ") + part.full;
+  if (!run.waiting_for.empty()) line = "waiting for " + printable(run.waiting_for);
+  for (const Part& part : parts_of(run)) line += (line.empty() ? "" : ", ") + part.full;
   return line;
 }
 

@@ -1,4 +1,4 @@
-// The run in words. Pure functions of a snapshot or an event.
+// The run in words. Pure functions of its progress or of an event.
 #pragma once
 
 #include <string>
@@ -19,10 +19,10 @@ std::string join_text(const Listening& listening);
 
 // One line of at most `width` columns with a bar: what matters least is shortened, then left out,
 // until the rest fits.
-std::string progress_line(const RunSnapshot& snapshot, unsigned width, TextStyle style);
+std::string progress_line(const RunProgress& run, unsigned width, TextStyle style);
 
-// Everything the snapshot holds, as a log line.
-std::string progress_log_line(const RunSnapshot& snapshot);
+// Every figure, as a log line.
+std::string progress_log_line(const RunProgress& run);
 
 // The event as a log line; long ones run on over several lines.
 std::string event_line(const RunEvent& event, TextStyle style);

@@ -26,6 +26,7 @@ void keep_aggregates(RunStatus& status) {
     shard.moved_why.clear();
   }
   status.gone.clear();
+  status.progress.waiting_for.clear();
   // Others' sentences name nobody.
   if (status.wait_owner == WaitOwner::kVolunteers) status.waits_for = "the work of volunteers";
 }

@@ -30,8 +30,9 @@ RoundIndex ReceiptLog::checked_up_to() const {
   for (const LoggedReceipts& round : rounds_) {
     const bool is_checked =
         round.receipts->unaudited.empty() &&
-        std::ranges::none_of(round.receipts->shards,
-                             [](const Receipt& receipt) { return receipt.verdict == "unaudited"; });
+        std::ranges::none_of(round.receipts->shards, [](const Receipt& receipt) {
+          return receipt.verdict == WorkVerdict::kUnaudited;
+        });
     if (!is_checked) return round.round;
   }
   return rounds_.back().round + 1;
@@ -64,13 +65,9 @@ void CreditTally::add(const LoggedReceipts& round, std::uint32_t output_shards) 
     // The master's own work is nobody's, and accounts have no examples of input shards either.
     if (receipt.holder == KeyId{} || raw(receipt.shard) >= output_shards) continue;
     CheckedWork& work = work_of(receipt.holder_name);
-    if (receipt.verdict == "confirmed") {
-      work.confirmed += round.examples;
-    } else if (receipt.verdict == "trusted") {
-      work.trusted += round.examples;
-    } else {
-      work.unaudited += round.examples;
-    }
+    (receipt.verdict == WorkVerdict::kConfirmed ? work.confirmed
+     : receipt.verdict == WorkVerdict::kTrusted ? work.trusted
+                                                : work.unaudited) += round.examples;
     if (receipt.auditor != KeyId{}) work_of(receipt.auditor_name).audited += round.examples;
   }
 }

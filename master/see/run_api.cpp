@@ -56,7 +56,7 @@ RunApi::RunApi(std::string life, const InviteSecret& key) : life_(std::move(life
 void RunApi::take(PageNews news) {
   if (news.facts) facts_ = std::move(news.facts);
   if (news.history) history_.replace(*news.history);
-  for (const HistoryRecord& record : news.records) history_.add(record);
+  for (const RoundRecord& record : news.records) history_.add(record);
   if (news.stored_receipts) {
     receipts_.clear();
     for (const LoggedReceipts& round : *news.stored_receipts) receipts_.add(round);
@@ -229,7 +229,7 @@ HttpReply RunApi::health(const HttpRequest& request, Instant now) {
                                  "The master's main thread has not been heard for long.\n");
   }
   const RunStatus& s = view_of(request.is_local ? Reader::kHere : Reader::kObserver).status;
-  if (!is_alive || s.stage == RunStage::kDone) {
+  if (!is_alive || s.progress.stage == RunStage::kDone) {
     return text_reply(503, kHttpText, "No run is trained here.\n");
   }
   if (s.is_held_up) return text_reply(503, kHttpText, "The run waits for " + s.waits_for + ".\n");

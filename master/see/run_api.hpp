@@ -31,8 +31,8 @@ inline constexpr Millis kViewAgeMax{30'000};
 struct PageNews {
   std::shared_ptr<const PageView> view;
   std::shared_ptr<const RunFacts> facts;
-  std::shared_ptr<const std::vector<HistoryRecord>> history;  // takes the place of what there was
-  std::vector<HistoryRecord> records;
+  std::shared_ptr<const std::vector<RoundRecord>> history;  // takes the place of what there was
+  std::vector<RoundRecord> records;
   std::vector<EventShown> events;
   EventCounts counts;
   // As history and records.

@@ -1,6 +1,6 @@
-// The console is given these: a snapshot of the run as often as the caller likes, and events as
-// they happen. Some events are the core's (reports.hpp), the others the shell's. Plain immutable
-// values; the JSON form of each stands in EVENTS.md. What is unknown is negative.
+// Events that the console is told as they happen: some are the core's (core/reports.hpp), the
+// others the shell's. Plain immutable values; EVENTS.md has the JSON form of each. Figures that are
+// unknown are negative.
 #pragma once
 
 #include <cstdint>
@@ -15,44 +15,6 @@
 #include "master/core/reports.hpp"
 
 namespace gleaner {
-
-// The run at one moment.
-struct RunSnapshot {
-  RunStage stage = RunStage::kWaiting;
-  RoundIndex rounds_done = 0;  // whole checkpoints
-  RoundIndex rounds = 0;
-  BatchIndex batches_done = 0;
-  BatchIndex batches = 0;
-  std::uint32_t epochs_done = 0;
-  std::uint32_t epochs = 0;
-  double examples_per_second = -1;
-  double loss = -1;     // nats per example, in the last whole round
-  double active = -1;   // active neurons an example
-  Precision precision;  // of the latest evaluation
-  std::uint32_t volunteers = 0;
-  std::uint32_t staleness = 0;  // batches of lag in use
-  double bytes_down = -1;       // an example and volunteer, work units only
-  double bytes_up = -1;
-  double eta_seconds = -1;
-  std::string waiting_for;  // what holds the run up, as it follows "waiting for"; else empty
-  friend bool operator==(const RunSnapshot&, const RunSnapshot&) = default;
-};
-
-// ---- Events ------------------------------------------------------------------------------------
-
-// The run is open and about to train (or, when finished, about to say so).
-struct RunStarted {
-  std::string store;
-  bool resumed = false;
-  RoundIndex checkpoint = 0;  // rounds in the store
-  RoundIndex rounds = 0;
-  std::uint64_t points = 0, test_points = 0;
-  std::uint64_t features = 0, labels = 0;
-  std::uint32_t hidden = 0, output_shards = 0;
-  std::uint32_t epochs = 0, batch_examples = 0, staleness = 0;
-  std::uint64_t seed = 0;
-  std::uint32_t local = 0;  // local volunteers
-};
 
 // The model's values that the recipe chose, and why.
 struct RecipeChosen {
@@ -90,6 +52,50 @@ struct PageServed {
   std::optional<Program> program;
   std::string others{};      // its address for other machines; empty: they see nothing
   bool takes_invite = true;  // which they add to it after "/#"
+};
+
+// A setting in effect, for people.
+struct SettingShown {
+  std::string key;
+  std::string value;
+  std::string unit;
+  std::string doc;
+  bool is_default = false;
+};
+
+// Facts that hold for a run's whole life.
+struct RunFacts {
+  std::string store;
+  RoundIndex rounds = 0;
+  std::uint64_t points = 0, test_points = 0;  // training and test examples
+  std::uint64_t features = 0, labels = 0;
+  std::uint32_t hidden = 0, output_shards = 0;
+  std::uint32_t epochs = 0, batch_examples = 0, staleness = 0;
+  std::uint64_t seed = 0;
+  std::uint32_t local = 0;    // local volunteers
+  std::string join;           // the command with which a machine joins; empty: none can
+  std::string audit = "off";  // whose work is audited: "off", "adaptive", "all"
+  std::vector<SettingShown> settings;
+  RecipeChosen recipe;
+  std::optional<PageServed::Program> program;
+};
+
+// The data and the model's shape, by their names in JSON.
+template <typename Visit>
+void visit_data_fields(const RunFacts& f, const Visit& visit) {
+  visit("points", f.points);
+  visit("test_points", f.test_points);
+  visit("features", f.features);
+  visit("labels", f.labels);
+  visit("hidden", f.hidden);
+  visit("output_shards", f.output_shards);
+}
+
+// The run is open and about to train (or, when finished, about to say so).
+struct RunStarted {
+  RunFacts facts;
+  bool resumed = false;
+  RoundIndex checkpoint = 0;  // rounds in the store
 };
 
 // The whole address for other machines, with INVITE to be filled in where it takes one.

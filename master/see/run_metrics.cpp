@@ -58,33 +58,31 @@ double count(std::uint64_t value) {
 }
 
 void add_progress(Families& all, const PageView& view) {
-  const RunStatus& s = view.status;
+  const RunProgress& p = view.status.progress;
   all.begin(MetricType::Gauge, "build_info", "Version of the program.");
   all.add(1, "version", kBuildVersion);
   all.begin(MetricType::Gauge, "stage", "1 for the stage that the run is at, 0 for the others.");
   for (const RunStage stage : {RunStage::kWaiting, RunStage::kTraining, RunStage::kEvaluating,
                                RunStage::kStopping, RunStage::kDone}) {
-    all.add(stage == s.stage ? 1 : 0, "stage", stage_name(stage));
+    all.add(stage == p.stage ? 1 : 0, "stage", stage_name(stage));
   }
-  all.gauge("batches_applied", "Batches trained in the run so far.", count(s.batch));
-  all.gauge("batches_planned", "Batches of the whole run.", count(s.batches));
-  all.gauge("rounds_kept", "Checkpoints made in the run so far.", count(s.round));
-  all.gauge("rounds_planned", "Checkpoints of the whole run.", count(s.rounds));
-  all.gauge("epochs_planned", "Epochs of the whole run.", s.epochs);
-  all.gauge("remaining_seconds", "Forecast of the time until the run is finished.",
-            view.progress.eta_seconds);
-  all.gauge("staleness_batches", "Lag in use.", s.staleness);
-  all.gauge("loss_nats", "Mean training loss per example, of the last round.", view.progress.loss);
-  all.gauge("active_neurons", "Mean active neurons per example, of the last round.",
-            view.progress.active);
-  if (const Precision& precision = view.progress.precision; precision.is_measured()) {
+  all.gauge("batches_applied", "Batches trained in the run so far.", count(p.batch));
+  all.gauge("batches_planned", "Batches of the whole run.", count(p.batches));
+  all.gauge("rounds_kept", "Checkpoints made in the run so far.", count(p.round));
+  all.gauge("rounds_planned", "Checkpoints of the whole run.", count(p.rounds));
+  all.gauge("epochs_planned", "Epochs of the whole run.", p.epochs);
+  all.gauge("remaining_seconds", "Forecast of the time until the run is finished.", p.eta_seconds);
+  all.gauge("staleness_batches", "Lag in use.", p.staleness);
+  all.gauge("loss_nats", "Mean training loss per example, of the last round.", p.loss);
+  all.gauge("active_neurons", "Mean active neurons per example, of the last round.", p.active);
+  if (const Precision& precision = p.precision; precision.is_measured()) {
     all.begin(MetricType::Gauge, "precision_ratio", "Precision at k of the last evaluation.");
     for (std::size_t d = 0; d < precision.p.size(); ++d) {
       all.add(precision.p[d], "k", std::to_string(Precision::kDepths[d]));
     }
   }
   all.counter("examples_trained_total", "Examples trained in this process's life.",
-              count(view.examples));
+              count(p.examples));
   if (view.checkpoint_wall_seconds > 0) {
     all.gauge("checkpoint_timestamp_seconds", "When the last checkpoint was kept, since 1970.",
               static_cast<double>(view.checkpoint_wall_seconds));
@@ -115,13 +113,14 @@ void add_volunteers(Families& all, const PageView& view, const EventCounts& even
   for (const ShardEntry& shard : s.shards) {
     ++shards[static_cast<std::size_t>(shard.state)];
     if (shard.holder) holds[*shard.holder] = true;
-    if (shard.state == LeaseState::kReady && shard.next_batch < s.batch) ++replaying;
+    if (shard.state == LeaseState::kReady && shard.next_batch < s.progress.batch) ++replaying;
   }
   std::uint64_t holders = 0;
   for (const bool holds_one : holds) holders += holds_one ? 1 : 0;
   all.begin(MetricType::Gauge, "volunteers", "Volunteers that are here.");
   all.add(count(holders), "shards", "some");
-  all.add(count(s.volunteers_here > holders ? s.volunteers_here - holders : 0), "shards", "none");
+  all.add(count(s.progress.volunteers > holders ? s.progress.volunteers - holders : 0), "shards",
+          "none");
   all.begin(MetricType::Gauge, "shards", "Shards by the state of their lease.");
   for (const LeaseState state :
        {LeaseState::kFree, LeaseState::kLoading, LeaseState::kReady, LeaseState::kReleasing}) {
@@ -134,8 +133,8 @@ void add_volunteers(Families& all, const PageView& view, const EventCounts& even
   all.add(count(events.left_politely), "polite", "yes");
   all.add(count(events.left_otherwise), "polite", "no");
   all.begin(MetricType::Counter, "unit_bytes_total", "Bytes of work units and their results.");
-  all.add(count(view.unit_bytes_down), "direction", "down");
-  all.add(count(view.unit_bytes_up), "direction", "up");
+  all.add(count(s.progress.unit_bytes_down), "direction", "down");
+  all.add(count(s.progress.unit_bytes_up), "direction", "up");
   all.gauge("store_bytes", "What the store takes on its disk.", count(s.store_bytes));
   all.gauge("store_free_bytes", "What is free on the store's disk.", count(s.free_bytes));
 }

@@ -152,12 +152,12 @@ PageServed RunWeb::served() const {
   return served;
 }
 
-void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history,
+void RunWeb::begin(RunFacts facts, std::vector<RoundRecord> history,
                    std::vector<LoggedReceipts> receipts) {
   facts.program = served().program;
-  last_record_ = history.empty() ? HistoryRecord() : history.back();
+  last_record_ = history.empty() ? RoundRecord() : history.back();
   auto shared_facts = std::make_shared<const RunFacts>(std::move(facts));
-  auto shared_history = std::make_shared<const std::vector<HistoryRecord>>(std::move(history));
+  auto shared_history = std::make_shared<const std::vector<RoundRecord>>(std::move(history));
   auto shared_receipts = std::make_shared<const std::vector<LoggedReceipts>>(std::move(receipts));
   const std::lock_guard guard(lock_);
   news_.facts = std::move(shared_facts);
@@ -169,19 +169,20 @@ void RunWeb::begin(RunFacts facts, std::vector<HistoryRecord> history,
 
 void RunWeb::notice(const Notice& notice) {
   if (const auto* saved = std::get_if<CheckpointSaved>(&notice)) {
-    add_record(history_record(saved->record, wall_seconds()));
+    RoundRecord record = saved->record;
+    record.wall_seconds = wall_seconds();
+    add_record(std::move(record));
     if (!saved->receipts) return;
-    auto receipts = std::make_shared<const Receipts>(to_receipts(*saved->receipts));
     std::uint64_t examples = 0;
-    for (BatchIndex batch = plan_.round_begin(saved->record.round);
-         batch < plan_.round_end(saved->record.round); ++batch) {
+    const RoundIndex round = saved->record.round();
+    for (BatchIndex batch = plan_.round_begin(round); batch < plan_.round_end(round); ++batch) {
       examples += plan_.examples_in(batch);
     }
     const std::lock_guard guard(lock_);
-    news_.receipts.push_back({saved->record.round, std::move(receipts), examples});
+    news_.receipts.push_back({round, saved->receipts, examples});
   } else if (const auto* evaluated = std::get_if<Evaluated>(&notice)) {
-    HistoryRecord record = last_record_;
-    set_evaluation(record, evaluated->evaluation);
+    RoundRecord record = last_record_;
+    record.add(evaluated->evaluation);
     add_record(std::move(record));
   }
 }
@@ -191,7 +192,7 @@ void RunWeb::admit_by(std::shared_ptr<const PageAccess> access) {
   news_.access = std::move(access);
 }
 
-void RunWeb::add_record(HistoryRecord record) {
+void RunWeb::add_record(RoundRecord record) {
   last_record_ = record;
   const std::lock_guard guard(lock_);
   news_.records.push_back(std::move(record));
@@ -217,29 +218,24 @@ void RunWeb::event(const RunEvent& event) {
 }
 
 void RunWeb::measure_bytes(PageView& view) {
-  down_.add(view.at, view.unit_bytes_down);
-  up_.add(view.at, view.unit_bytes_up);
+  down_.add(view.at, view.status.progress.unit_bytes_down);
+  up_.add(view.at, view.status.progress.unit_bytes_up);
   view.bytes_per_second_down = down_.per_second().value_or(-1);
   view.bytes_per_second_up = up_.per_second().value_or(-1);
 }
 
-void RunWeb::publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,
-                     std::vector<AccountRecord> accounts, std::vector<BanShown> banned,
-                     Instant now) {
+void RunWeb::publish(RunStatus status, std::vector<AccountRecord> accounts,
+                     std::vector<BanShown> banned, Instant now) {
   PageView view;
   view.banned = std::move(banned);
   view.status = std::move(status);
-  view.progress = progress;
   view.accounts = std::move(accounts);
-  view.examples = core.examples;
-  view.unit_bytes_down = core.unit_bytes_down;
-  view.unit_bytes_up = core.unit_bytes_up;
   view.at = now;
-  if (view.status.stage == RunStage::kDone) {
+  if (view.status.progress.stage == RunStage::kDone) {
     // Nothing is awaited any more, whatever the core stopped at.
     view.status.wait_owner = WaitOwner::kNobody;
     view.status.is_held_up = false;
-    view.progress.eta_seconds = -1;
+    view.status.progress.eta_seconds = -1;
   }
   measure_bytes(view);
   time_.observe(time_use(view.status, plan_), now);

@@ -44,7 +44,7 @@ class RunWeb {
   [[nodiscard]] PageServed served() const;
 
   // A run begins, or begins again, with the history that its store has and its latest receipts.
-  void begin(RunFacts facts, std::vector<HistoryRecord> history,
+  void begin(RunFacts facts, std::vector<RoundRecord> history,
              std::vector<LoggedReceipts> receipts);
   // Takes news of the core: the history grows by its checkpoints and evaluations.
   void notice(const Notice& notice);
@@ -54,8 +54,8 @@ class RunWeb {
   // Whether it is time for another view: once a second.
   [[nodiscard]] bool is_due(Instant now) const { return now - published_ >= kPeriod; }
 
-  void publish(const CoreSnapshot& core, RunStatus status, const RunSnapshot& progress,
-               std::vector<AccountRecord> accounts, std::vector<BanShown> banned, Instant now);
+  void publish(RunStatus status, std::vector<AccountRecord> accounts, std::vector<BanShown> banned,
+               Instant now);
   // No core runs: the disk is full, and `reason` says what is needed.
   void publish_paused(const std::string& reason, Instant now);
 
@@ -66,7 +66,7 @@ class RunWeb {
          std::optional<ServedProgram> program);
   [[nodiscard]] bool may_predict(bool is_local, std::string_view key) const;
   HttpReply answer(const HttpRequest& request);
-  void add_record(HistoryRecord record);
+  void add_record(RoundRecord record);
   void measure_bytes(PageView& view);
   void hand_in(PageView view);
 
@@ -76,7 +76,7 @@ class RunWeb {
   Instant published_{};
   std::uint64_t version_ = 0;
   PageView last_;
-  HistoryRecord last_record_;
+  RoundRecord last_record_;
   TimeSpent time_;
   // Bytes per second are measured over this time.
   RateWindow down_{Millis{10'000}}, up_{Millis{10'000}};

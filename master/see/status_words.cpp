@@ -99,11 +99,11 @@ std::string holder_name(const RunStatus& status, const ShardEntry& shard) {
   return shard.holder ? printable(status.volunteers[*shard.holder].name) : "nobody";
 }
 
-std::string stage_sentence(const RunStatus& s) {
+std::string stage_sentence(const RunProgress& p) {
   const std::string place =
-      fmt::format("{} of {} batches are done, {} of {} rounds are kept", grouped(s.batch),
-                  grouped(s.batches), grouped(s.round), grouped(s.rounds));
-  switch (s.stage) {
+      fmt::format("{} of {} batches are done, {} of {} rounds are kept", grouped(p.batch),
+                  grouped(p.batches), grouped(p.round), grouped(p.rounds));
+  switch (p.stage) {
     case RunStage::kWaiting:
       return fmt::format("The run waits: {}.", place);
     case RunStage::kTraining:
@@ -115,7 +115,7 @@ std::string stage_sentence(const RunStatus& s) {
     case RunStage::kDone:
       break;
   }
-  return fmt::format("The run is {}: {}.", s.round == s.rounds ? "finished" : "over", place);
+  return fmt::format("The run is {}: {}.", p.round == p.rounds ? "finished" : "over", place);
 }
 
 std::string owner_sentence(WaitOwner owner) {
@@ -146,33 +146,33 @@ std::string about_when(double seconds) {
 }
 
 std::string place_sentence(const RunStatus& s) {
+  const RunProgress& p = s.progress;
   const std::string epoch =
-      fmt::format("epoch {} of {}", std::min(s.epoch + 1, s.epochs), s.epochs);
-  const std::string people = counted(s.volunteers_here, "volunteer");
-  switch (s.stage) {
+      fmt::format("epoch {} of {}", std::min(p.epoch + 1, p.epochs), p.epochs);
+  const std::string people = counted(p.volunteers, "volunteer");
+  switch (p.stage) {
     case RunStage::kWaiting:
       return fmt::format("Waiting, in {}, with {}.", epoch, people);
     case RunStage::kTraining:
-      if (s.eta_seconds >= 0 && !s.is_held_up) {
-        return fmt::format("Training {} on {}; done {}.", epoch, people,
-                           about_when(double{s.eta_seconds}));
+      if (p.eta_seconds >= 0 && !s.is_held_up) {
+        return fmt::format("Training {} on {}; done {}.", epoch, people, about_when(p.eta_seconds));
       }
       return fmt::format("Training {} on {}.", epoch, people);
     case RunStage::kEvaluating:
-      return fmt::format("Evaluating checkpoint {} of {} on {}.", s.round, s.rounds, people);
+      return fmt::format("Evaluating checkpoint {} of {} on {}.", p.round, p.rounds, people);
     case RunStage::kStopping:
       return "Stopping: the run ends when its open round is whole, and the same command resumes "
              "it.";
     case RunStage::kDone:
       break;
   }
-  return s.round == s.rounds
-             ? fmt::format("Finished: all {} checkpoints are kept.", s.rounds)
-             : fmt::format("The run ended at checkpoint {} of {}.", s.round, s.rounds);
+  return p.round == p.rounds
+             ? fmt::format("Finished: all {} checkpoints are kept.", p.rounds)
+             : fmt::format("The run ended at checkpoint {} of {}.", p.round, p.rounds);
 }
 
 Sentences why_run(const RunStatus& s) {
-  Sentences all = {stage_sentence(s)};
+  Sentences all = {stage_sentence(s.progress)};
   if (s.wait_owner == WaitOwner::kNobody) {
     all.emplace_back("Nothing is waited for.");
     return all;

@@ -46,19 +46,10 @@ std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
 
-Json progress_of(const PageView& view) {
-  const RunStatus& s = view.status;
-  return {{"batch", s.batch},
-          {"batches", s.batches},
-          {"round", s.round},
-          {"rounds", s.rounds},
-          {"epoch", s.epoch},
-          {"epochs", s.epochs},
-          {"staleness", s.staleness},
-          {"examples_per_second", known(view.progress.examples_per_second)},
-          {"eta_seconds", known(view.progress.eta_seconds)},
-          {"loss", known(view.progress.loss)},
-          {"active", known(view.progress.active)}};
+Json progress_of(const RunProgress& progress) {
+  Json json = Json::object();
+  visit_fields(progress, [&](const char* name, auto value) { json[name] = known(value); });
+  return json;
 }
 
 Json precision_of(const Precision& precision) {
@@ -88,28 +79,15 @@ Json why_of(const RunStatus& status) {
 std::string shard_state(const PageView& view, std::size_t number) {
   const ShardEntry& shard = view.status.shards[number];
   if (shard.state != LeaseState::kReady) return state_name(shard.state);
-  if (shard.next_batch < view.status.batch) return "replaying";
+  if (shard.next_batch < view.status.progress.batch) return "replaying";
   const bool is_committing = number < view.is_committing.size() && view.is_committing[number] != 0;
   return is_committing ? "committing" : "training";
 }
 
-// The accounts of volunteers of one name in this process's life.
-struct Contribution {
-  std::uint64_t units = 0, expired = 0, examples = 0, down = 0, up = 0, commits = 0, faults = 0;
-};
-
-std::map<std::string, Contribution> contributions_of(const PageView& view) {
-  std::map<std::string, Contribution> all;
-  for (const AccountRecord& account : view.accounts) {
-    Contribution& one = all[printable(account.name)];
-    one.units += account.units;
-    one.expired += account.units_expired;
-    one.examples += account.examples;
-    one.down += account.down.all;
-    one.up += account.up.all;
-    one.commits += account.commits;
-    one.faults += account.faults;
-  }
+// The accounts of this process's life, those of one name added up.
+std::map<std::string, AccountRecord> contributions_of(const PageView& view) {
+  std::map<std::string, AccountRecord> all;
+  for (const AccountRecord& account : view.accounts) all[printable(account.name)] += account;
   return all;
 }
 
@@ -126,9 +104,9 @@ Json contributions_json(const PageView& view, const RunFacts& facts, const Credi
                              {"unaudited", checked.unaudited},
                              {"audited", checked.audited},
                              {"units", c.units},
-                             {"units_expired", c.expired},
-                             {"bytes_down", c.down},
-                             {"bytes_up", c.up},
+                             {"units_expired", c.units_expired},
+                             {"bytes_down", c.down.all},
+                             {"bytes_up", c.up.all},
                              {"commits", c.commits},
                              {"faults", c.faults}});
   }
@@ -177,6 +155,7 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
                {"sha256", facts.program->sha256}};
   }
   const RunStatus& s = view.status;
+  const RunProgress& progress = s.progress;
   const std::int64_t age = view.wall_seconds - view.checkpoint_wall_seconds;
   const Json body = {
       {"headline", headline(s)},
@@ -187,26 +166,26 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
       {"store", printable(facts.store)},
       {"version", view.version},
       {"wall_seconds", view.wall_seconds},
-      {"stage", stage_name(s.stage)},
-      {"progress", progress_of(view)},
-      {"precision", precision_of(view.progress.precision)},
+      {"stage", stage_name(progress.stage)},
+      {"progress", progress_of(progress)},
+      {"precision", precision_of(progress.precision)},
       {"wait",
        {{"waits_for", text_or_null(s.waits_for)},
         {"owner", owner_name(s.wait_owner)},
         {"seconds", seconds(s.waits_us)},
         {"is_held_up", s.is_held_up}}},
       {"checkpoint",
-       {{"number", s.round},
+       {{"number", progress.round},
         {"age_seconds",
          view.checkpoint_wall_seconds == 0 ? Json() : Json(std::max<std::int64_t>(0, age))}}},
       {"traffic",
-       {{"unit_bytes_down", view.unit_bytes_down},
-        {"unit_bytes_up", view.unit_bytes_up},
+       {{"unit_bytes_down", progress.unit_bytes_down},
+        {"unit_bytes_up", progress.unit_bytes_up},
         {"bytes_per_second_down", known(view.bytes_per_second_down)},
         {"bytes_per_second_up", known(view.bytes_per_second_up)}}},
       {"disk", {{"store_bytes", s.store_bytes}, {"free_bytes", s.free_bytes}}},
-      {"examples", view.examples},
-      {"volunteers_here", s.volunteers_here},
+      {"examples", progress.examples},
+      {"volunteers_here", progress.volunteers},
       {"shards", s.shards.size()},
       {"time", times_of(view)},
       {"history_version", history.version()},
@@ -218,10 +197,11 @@ std::string run_json(const PageView& view, const RunFacts& facts, const HistoryS
 
 std::string shards_json(const PageView& view) {
   const RunStatus& s = view.status;
+  const BatchIndex batch = s.progress.batch;
   Json shards = Json::array();
   for (std::size_t i = 0; i < s.shards.size(); ++i) {
     const ShardEntry& e = s.shards[i];
-    const std::uint64_t lag = s.batch > e.next_batch ? s.batch - e.next_batch : 0;
+    const std::uint64_t lag = batch > e.next_batch ? batch - e.next_batch : 0;
     shards.push_back(
         {{"shard", i},
          {"layer", is_input(s, i) ? "input" : "output"},
@@ -235,7 +215,7 @@ std::string shards_json(const PageView& view) {
          {"held_before", text_or_null(e.held_before)},
          {"moved_why", text_or_null(e.moved_why)}});
   }
-  return dump({{"version", view.version}, {"batch", s.batch}, {"shards", std::move(shards)}});
+  return dump({{"version", view.version}, {"batch", batch}, {"shards", std::move(shards)}});
 }
 
 std::string volunteers_json(const PageView& view, const RunFacts& facts, const CreditTally& credit,
@@ -278,7 +258,7 @@ std::string volunteers_json(const PageView& view, const RunFacts& facts, const C
   }
   return dump({{"version", view.version},
                {"audit", facts.audit},
-               {"volunteers_here", s.volunteers_here},
+               {"volunteers_here", s.progress.volunteers},
                {"here", std::move(here)},
                {"gone", std::move(gone)},
                {"contributions", contributions_json(view, facts, credit)}});
@@ -297,13 +277,9 @@ std::string configuration_json(const RunFacts& facts) {
   for (const RecipeChosen::Value& v : facts.recipe.values) {
     values.push_back({{"key", v.key}, {"value", v.value}, {"why", v.why}});
   }
-  return dump({{"data",
-                {{"points", facts.points},
-                 {"test_points", facts.test_points},
-                 {"features", facts.features},
-                 {"labels", facts.labels},
-                 {"hidden", facts.hidden},
-                 {"output_shards", facts.output_shards}}},
+  Json data = Json::object();
+  visit_data_fields(facts, [&](const char* name, auto value) { data[name] = value; });
+  return dump({{"data", std::move(data)},
                {"settings", std::move(settings)},
                {"recipe", {{"name", facts.recipe.recipe}, {"values", std::move(values)}}}});
 }
@@ -321,14 +297,15 @@ std::string join_json(const Listening& listening) {
 
 std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t first,
                           std::size_t count, const PageView* people) {
-  std::map<std::string, std::uint64_t> verdicts{{"confirmed", 0}, {"trusted", 0}, {"unaudited", 0}};
+  std::map<std::string_view, std::uint64_t> verdicts;
+  for (const std::string_view name : kWorkVerdictNames) verdicts[name] = 0;
   Json receipts = Json::array();
   const LoggedReceipts* const found = log.find(round);
   const std::vector<Receipt> none;
   const std::vector<Receipt>& all = found != nullptr ? found->receipts->shards : none;
   for (std::size_t i = 0; i < all.size(); ++i) {
     const Receipt& receipt = all[i];
-    ++verdicts[receipt.verdict];
+    ++verdicts[name_of(receipt.verdict)];
     if (people == nullptr || i < first || i - first >= count) continue;
     const bool has_auditor = receipt.auditor != KeyId{};
     receipts.push_back(
@@ -337,7 +314,7 @@ std::string receipts_json(const ReceiptLog& log, RoundIndex round, std::size_t f
          {"holder_key", receipt.holder == KeyId{} ? Json() : Json(to_text(receipt.holder))},
          {"auditor", has_auditor ? Json(printable(receipt.auditor_name)) : Json()},
          {"auditor_key", has_auditor ? Json(to_text(receipt.auditor)) : Json()},
-         {"verdict", receipt.verdict}});
+         {"verdict", name_of(receipt.verdict)}});
   }
   Json banned = people == nullptr ? Json() : Json::array();
   for (const BanShown& ban : people == nullptr ? std::vector<BanShown>() : people->banned) {

@@ -38,7 +38,7 @@ constexpr const char* kName = "best";
 std::uint64_t rows_digest(RunStore& run, RoundIndex checkpoint) {
   const auto history = run.history();
   if (!history) return 0;
-  const auto found = std::ranges::find(*history, checkpoint, &HistoryRecord::checkpoint);
+  const auto found = std::ranges::find(*history, checkpoint, &RoundRecord::checkpoint);
   return found == history->end() ? 0 : found->rows_digest;
 }
 

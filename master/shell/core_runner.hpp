@@ -76,7 +76,7 @@ class CoreRunner {
   // Ends the run: something around the core broke.
   void fail(Error error) { handle(TaskFailed{std::move(error)}); }
 
-  [[nodiscard]] CoreSnapshot snapshot() const { return core_.snapshot(); }
+  [[nodiscard]] RunProgress progress() const { return core_.progress(); }
 
   // The run in full, with what the observer adds.
   [[nodiscard]] RunStatus status() const;

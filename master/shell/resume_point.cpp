@@ -10,9 +10,9 @@ constexpr std::uint64_t kLeaseEpochs = std::uint64_t{1} << 32;
 
 }  // namespace
 
-LearningSoFar learning_so_far(std::span<const HistoryRecord> history, RoundIndex checkpoint) {
+LearningSoFar learning_so_far(std::span<const RoundRecord> history, RoundIndex checkpoint) {
   LearningSoFar learning;
-  for (const HistoryRecord& record : history) {
+  for (const RoundRecord& record : history) {
     if (record.checkpoint > checkpoint) break;
     learning.add_round(record.loss, record.code_length);
     if (record.evaluated > 0) learning.add_evaluation(record.checkpoint, record.precision.at_1());
@@ -40,7 +40,7 @@ Result<ResumePoint> read_resume_point(RunStore& run) {
   const auto history = run.history();
   if (!history) return history.error();
   resume.learning = learning_so_far(*history, resume.checkpoint);
-  for (const HistoryRecord& record : *history) {
+  for (const RoundRecord& record : *history) {
     if (record.checkpoint > resume.checkpoint) break;
     resume.is_evaluated = record.checkpoint == resume.checkpoint && record.evaluated > 0;
     if (record.evaluated > 0) resume.last_precision = record.precision;
@@ -53,9 +53,8 @@ Result<ResumePoint> read_resume_point(RunStore& run) {
   resume.digests = std::move(*digests);
   const auto accounts = run.accounts();
   if (!accounts) return accounts.error();
-  for (const VolunteerAccount& account : *accounts) {
-    if (account.commits == 0) continue;
-    resume.proven.insert({account.identity_high, account.identity_low});
+  for (const AccountRecord& account : *accounts) {
+    if (account.commits > 0) resume.proven.insert(account.identity);
   }
   return resume;
 }

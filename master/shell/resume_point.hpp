@@ -21,6 +21,6 @@ Result<void> settle_staged(RunStore& run, const std::function<void(RoundIndex)>&
                            const std::function<void(const Error&)>& on_damage);
 
 // The history's part of it: what the run learned up to `checkpoint`.
-LearningSoFar learning_so_far(std::span<const HistoryRecord> history, RoundIndex checkpoint);
+LearningSoFar learning_so_far(std::span<const RoundRecord> history, RoundIndex checkpoint);
 
 }  // namespace gleaner

@@ -8,7 +8,6 @@
 #include <variant>
 
 #include "common/result.hpp"
-#include "master/see/history_series.hpp"
 
 namespace gleaner {
 namespace {
@@ -94,9 +93,9 @@ std::optional<Event> Persister::run_task(const StageTask& task) {
 
 Result<bool> Persister::step_fold(const FoldTask& task, std::int64_t wall_seconds) {
   if (!is_folding_) {
-    const HistoryRecord record = history_record(task.record, wall_seconds);
-    auto begun = store_.begin_fold(task.round, record,
-                                   task.receipts ? to_receipts(*task.receipts) : Receipts());
+    RoundRecord record = task.record;
+    record.wall_seconds = wall_seconds;
+    auto begun = store_.begin_fold(task.round, record, task.receipts ? *task.receipts : Receipts());
     if (!begun) return begun.error();
   }
   const Result<bool> folded = store_.step_fold();
@@ -124,11 +123,11 @@ std::optional<Event> Persister::run_task(const FoldTask& task) {
 
 Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& records,
                                         std::int64_t wall_seconds) {
-  std::vector<VolunteerAccount> accounts;
+  std::vector<AccountRecord> accounts;
   for (const AccountRecord& now : records) {
     auto earlier = earlier_.find(now.identity);
     if (earlier == earlier_.end()) {
-      auto stored = store_.account(now.identity.high, now.identity.low);
+      auto stored = store_.account(now.identity);
       if (!stored) return stored.error();
       // Units that were out ended with the process that had sent them. An account that an older
       // program wrote may have fewer units issued than answered.
@@ -137,19 +136,9 @@ Result<void> Persister::add_to_accounts(const std::vector<AccountRecord>& record
       stored->units_expired = stored->units_issued - answered;
       earlier = earlier_.emplace(now.identity, *stored).first;
     }
-    VolunteerAccount account = earlier->second;
+    AccountRecord account = earlier->second;
     account.name = now.name;
-    account.units += now.units;
-    account.units_issued += now.units_issued;
-    account.units_refused += now.units_refused;
-    account.units_expired += now.units_expired;
-    account.examples += now.examples;
-    account.unit_examples += now.unit_examples;
-    account.here_us += static_cast<std::uint64_t>(now.here.count());
-    account.down += now.down;
-    account.up += now.up;
-    account.commits += now.commits;
-    account.faults += now.faults;
+    account += now;
     account.last_seen_wall_seconds = wall_seconds;
     accounts.push_back(account);
   }
@@ -169,12 +158,12 @@ std::optional<Event> Persister::run_task(const ReadChunkTask& task) {
 std::optional<Event> Persister::run_task(const RecordEvaluationTask& task) {
   auto history = store_.history();
   if (!history) return failure(history.error());
-  HistoryRecord record;
+  RoundRecord record;
   record.checkpoint = store_.checkpoint();
-  for (const HistoryRecord& earlier : *history) {
+  for (const RoundRecord& earlier : *history) {
     if (earlier.checkpoint == record.checkpoint) record = earlier;
   }
-  set_evaluation(record, task.evaluation);
+  record.add(task.evaluation);
   if (auto put = store_.put_history(record); !put) return failure(put.error());
   if (auto added = add_to_accounts(task.accounts, wall_clock_()); !added) {
     return failure(added.error());

@@ -72,7 +72,7 @@ class Persister {
 
   RunStore& store_;
   // The accounts before this process of volunteers whose records are not final.
-  std::map<KeyId, VolunteerAccount> earlier_;
+  std::map<KeyId, AccountRecord> earlier_;
   std::int64_t (*wall_clock_)();
   std::function<void(RoundIndex)> on_fold_;
   std::function<void(RoundIndex)> on_evaluation_;

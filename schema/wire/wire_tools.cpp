@@ -101,6 +101,42 @@ void write_lists(const RunStatus& from, wire::RunStatus::Builder to) {
   }
 }
 
+void write_progress(const RunProgress& from, wire::RunStatus::Builder to) {
+  to.setStage(static_cast<std::uint8_t>(from.stage));
+  to.setRound(from.round);
+  to.setRounds(from.rounds);
+  to.setBatch(from.batch);
+  to.setBatches(from.batches);
+  to.setEpoch(from.epoch);
+  to.setEpochs(from.epochs);
+  to.setStaleness(from.staleness);
+  to.setExamplesPerSecond(static_cast<float>(from.examples_per_second));
+  to.setEtaSeconds(static_cast<float>(from.eta_seconds));
+  to.setLoss(static_cast<float>(from.loss));
+  to.setActive(static_cast<float>(from.active));
+  to.setPrecisionAt1(static_cast<float>(from.precision.at_1()));
+  to.setVolunteersHere(from.volunteers);
+}
+
+RunProgress read_progress(wire::RunStatus::Reader from) {
+  RunProgress to;
+  to.stage = read_enum("stage", from.getStage(), RunStage::kDone);
+  to.round = from.getRound();
+  to.rounds = from.getRounds();
+  to.batch = from.getBatch();
+  to.batches = from.getBatches();
+  to.epoch = from.getEpoch();
+  to.epochs = from.getEpochs();
+  to.staleness = from.getStaleness();
+  to.examples_per_second = double{read_float("examples_per_second", from.getExamplesPerSecond())};
+  to.eta_seconds = double{read_float("eta_seconds", from.getEtaSeconds())};
+  to.loss = double{read_float("loss", from.getLoss())};
+  to.active = double{read_float("active", from.getActive())};
+  to.precision.p[0] = double{read_float("precision_at_1", from.getPrecisionAt1())};
+  to.volunteers = from.getVolunteersHere();
+  return to;
+}
+
 // Each list is fetched once: a message may be traversed only so far.
 void read_lists(wire::RunStatus::Reader from, RunStatus& to) {
   const auto volunteers = from.getVolunteers();
@@ -138,26 +174,13 @@ void write(const RunStatus& from, wire::RunStatus::Builder to) {
   to.setBuild(outgoing_text(from.build, kNameBytesMax));
   to.setRun(outgoing_text(from.run, kNameBytesMax));
   to.setLife(from.life);
-  to.setStage(static_cast<std::uint8_t>(from.stage));
-  to.setRound(from.round);
-  to.setRounds(from.rounds);
-  to.setBatch(from.batch);
-  to.setBatches(from.batches);
-  to.setEpoch(from.epoch);
-  to.setEpochs(from.epochs);
-  to.setStaleness(from.staleness);
-  to.setExamplesPerSecond(from.examples_per_second);
-  to.setEtaSeconds(from.eta_seconds);
-  to.setLoss(from.loss);
-  to.setActive(from.active);
-  to.setPrecisionAt1(from.precision_at_1);
+  write_progress(from.progress, to);
   to.setWaitOwner(static_cast<std::uint8_t>(from.wait_owner));
   to.setIsHeldUp(from.is_held_up);
   to.setWaitsFor(outgoing_text(from.waits_for, kSentenceBytesMax));
   to.setWaitsUs(from.waits_us);
   to.setStoreBytes(from.store_bytes);
   to.setFreeBytes(from.free_bytes);
-  to.setVolunteersHere(from.volunteers_here);
   write_lists(from, to);
 }
 
@@ -167,26 +190,13 @@ RunStatus read(wire::RunStatus::Reader from) {
   to.build = read_text("build", from.getBuild(), kNameBytesMax);
   to.run = read_text("run", from.getRun(), kNameBytesMax);
   to.life = from.getLife();
-  to.stage = read_enum("stage", from.getStage(), RunStage::kDone);
-  to.round = from.getRound();
-  to.rounds = from.getRounds();
-  to.batch = from.getBatch();
-  to.batches = from.getBatches();
-  to.epoch = from.getEpoch();
-  to.epochs = from.getEpochs();
-  to.staleness = from.getStaleness();
-  to.examples_per_second = read_float("examples_per_second", from.getExamplesPerSecond());
-  to.eta_seconds = read_float("eta_seconds", from.getEtaSeconds());
-  to.loss = read_float("loss", from.getLoss());
-  to.active = read_float("active", from.getActive());
-  to.precision_at_1 = read_float("precision_at_1", from.getPrecisionAt1());
+  to.progress = read_progress(from);
   to.wait_owner = read_enum("wait_owner", from.getWaitOwner(), WaitOwner::kStore);
   to.is_held_up = from.getIsHeldUp();
   to.waits_for = read_text("waits_for", from.getWaitsFor(), kSentenceBytesMax);
   to.waits_us = from.getWaitsUs();
   to.store_bytes = from.getStoreBytes();
   to.free_bytes = from.getFreeBytes();
-  to.volunteers_here = from.getVolunteersHere();
   read_lists(from, to);
   return to;
 }

@@ -59,7 +59,7 @@ bool is_fraction(double value) {
   return value < 0 || value <= 1;
 }
 
-std::optional<std::string> history_fault(const HistoryRecord& record, RoundIndex key,
+std::optional<std::string> history_fault(const RoundRecord& record, RoundIndex key,
                                          const CheckedRun& run) {
   if (record.checkpoint != key) return "it is not a history record of its key";
   bool are_fractions = true;

@@ -276,7 +276,7 @@ Result<void> Repairer::settle_history() {
       did("history, " + where, "taken from the backup");
       done = put(Table::kHistory, key, **other);
     } else {
-      HistoryRecord blank;
+      RoundRecord blank;
       blank.checkpoint = checkpoint;
       blank.batches = plan.round_begin(checkpoint);
       blank.epoch = plan.epochs_done(checkpoint);

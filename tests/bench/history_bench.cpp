@@ -44,7 +44,7 @@ int run_bench(RoundIndex checkpoints, const std::string& path) {
       must(RunStore::create_or_open(must(open_rocks_store(path, OpenMode::kReadWrite)), identity,
                                     std::vector<std::uint32_t>(10, 1)));
   for (RoundIndex i = 1; i <= checkpoints; ++i) {
-    HistoryRecord record;
+    RoundRecord record;
     record.checkpoint = i;
     record.batches = i;
     record.loss = 10 + 1.0 / i;
@@ -56,7 +56,7 @@ int run_bench(RoundIndex checkpoints, const std::string& path) {
       return 1;
     }
   }
-  std::vector<HistoryRecord> records;
+  std::vector<RoundRecord> records;
   HistorySeries series;
   std::string json;
   measure("read", [&] { records = must(store->history()); });

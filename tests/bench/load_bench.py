@@ -82,7 +82,7 @@ class Run:
         while self.master.is_running():
             for event in self.master.new_events():
                 if event["event"] == "progress":
-                    self.progress.append((time.monotonic(), event["batches_done"]))
+                    self.progress.append((time.monotonic(), event["batch"]))
             time.sleep(0.02)
 
     def batches_at(self, when):

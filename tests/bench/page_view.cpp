@@ -29,13 +29,13 @@ std::shared_ptr<const PageView> view_of(std::uint64_t version, std::size_t volun
   view->at = monotonic_now();
   view->wall_seconds = wall_seconds();
   RunStatus& s = view->status;
-  s.stage = RunStage::kTraining;
-  s.batches = 1'000'000;
-  s.batch = 1000 + 10 * version;
-  s.rounds = 10'000;
-  s.round = static_cast<RoundIndex>(version / 10);
-  s.epochs = 10;
-  s.volunteers_here = static_cast<std::uint32_t>(volunteers);
+  s.progress.stage = RunStage::kTraining;
+  s.progress.batches = 1'000'000;
+  s.progress.batch = 1000 + 10 * version;
+  s.progress.rounds = 10'000;
+  s.progress.round = static_cast<RoundIndex>(version / 10);
+  s.progress.epochs = 10;
+  s.progress.volunteers = static_cast<std::uint32_t>(volunteers);
   s.volunteers.resize(volunteers);
   for (std::size_t i = 0; i < volunteers; ++i) {
     VolunteerEntry& v = s.volunteers[i];
@@ -54,7 +54,7 @@ std::shared_ptr<const PageView> view_of(std::uint64_t version, std::size_t volun
   for (std::size_t i = 0; i < shards; ++i) {
     s.shards[i].state = LeaseState::kReady;
     s.shards[i].holder = static_cast<std::uint32_t>(i % volunteers);
-    s.shards[i].next_batch = s.batch;
+    s.shards[i].next_batch = s.progress.batch;
   }
   return view;
 }
@@ -80,7 +80,7 @@ void add_minute(PageNews& news, std::uint64_t minute, std::size_t shards) {
                            fmt::format(R"({{"event":"log","message":"{}"}})", text)});
   }
   for (std::uint64_t i = 0; i < kCheckpointsPerMinute; ++i) {
-    HistoryRecord record;
+    RoundRecord record;
     record.checkpoint = static_cast<RoundIndex>((minute - 1) * kCheckpointsPerMinute + i + 1);
     record.batches = 100 * record.checkpoint;
     record.loss = 1 + 10.0 / static_cast<double>(record.checkpoint);
@@ -93,7 +93,7 @@ void add_minute(PageNews& news, std::uint64_t minute, std::size_t shards) {
       receipt.shard = ShardId{s};
       receipt.holder = KeyId{1, s};
       receipt.holder_name = fmt::format("volunteer-{:05}", s);
-      receipt.verdict = "trusted";
+      receipt.verdict = WorkVerdict::kTrusted;
     }
     news.receipts.push_back(
         {record.checkpoint - 1, std::make_shared<const Receipts>(std::move(receipts)), 128});

@@ -144,7 +144,7 @@ int fill(const std::string& path, RoundIndex rounds) {
   const RoundIndex first = run->checkpoint();
   for (RoundIndex round = first; round < first + rounds; ++round) {
     stage_slice(*run, round, round - first, rounds);
-    HistoryRecord history;
+    RoundRecord history;
     history.checkpoint = round + 1;
     history.evaluated = 1;
     must(run->fold(round, history));
@@ -180,7 +180,7 @@ int run_bench(std::uint32_t labels, std::uint32_t hidden, RoundIndex rounds, std
   auto run = open();
   for (RoundIndex round = 0; round < rounds; ++round) {
     const Cost staged = stage_round(*run, round, percent);
-    HistoryRecord history;
+    RoundRecord history;
     history.checkpoint = round + 1;
     const Cost folded = measure([&] { must(run->fold(round, history)); });
     fmt::print("round {}: stage {}, fold {}, {} MB on disk, peak memory {} MB\n", round,

@@ -89,7 +89,7 @@ def watch(master):
     while master.is_running() and (last is None or last["checkpoint"] < last["rounds"]):
         for event in master.new_events():
             if event["event"] == "progress":
-                seen.append((time.monotonic(), event["batches_done"]))
+                seen.append((time.monotonic(), event["batch"]))
             elif event["event"] == "checkpoint":
                 first, last = first or event, event
         time.sleep(0.005)

@@ -10,17 +10,18 @@ RunStatus run_status(Rng& rng) {
   status.build = text(rng, kNameBytesMax);
   status.run = text(rng, kNameBytesMax);
   status.life = rng.next();
-  status.stage = static_cast<RunStage>(rng.next_below(5));
-  status.round = number(rng);
-  status.rounds = number(rng);
-  status.batch = rng.next();
-  status.batches = rng.next();
-  status.epoch = number(rng);
-  status.epochs = number(rng);
-  status.staleness = number(rng);
-  for (float* value : {&status.examples_per_second, &status.eta_seconds, &status.loss,
-                       &status.active, &status.precision_at_1}) {
-    *value = finite(rng);
+  status.progress.stage = static_cast<RunStage>(rng.next_below(5));
+  status.progress.round = number(rng);
+  status.progress.rounds = number(rng);
+  status.progress.batch = rng.next();
+  status.progress.batches = rng.next();
+  status.progress.epoch = number(rng);
+  status.progress.epochs = number(rng);
+  status.progress.staleness = number(rng);
+  RunProgress& p = status.progress;
+  for (double* value :
+       {&p.examples_per_second, &p.eta_seconds, &p.loss, &p.active, &p.precision.p[0]}) {
+    *value = double{finite(rng)};
   }
   status.wait_owner = static_cast<WaitOwner>(rng.next_below(5));
   status.is_held_up = rng.chance(1, 2);
@@ -28,7 +29,7 @@ RunStatus run_status(Rng& rng) {
   status.waits_us = rng.next();
   status.store_bytes = rng.next();
   status.free_bytes = rng.next();
-  status.volunteers_here = number(rng);
+  status.progress.volunteers = number(rng);
   status.volunteers.resize(up_to(rng, 5));
   for (VolunteerEntry& v : status.volunteers) {
     v = {text(rng, kNameBytesMax),

@@ -229,7 +229,7 @@ TEST_CASE("checkers: an account on record with more units ended than issued is s
   Fed fed;
   const auto checker = make_account_checker(fed.log);
   Stored stored;
-  VolunteerAccount account;
+  AccountRecord account;
   account.name = "ann";
   account.units_issued = account.units = 3;
   require_ok(stored.run->put_accounts({account}));

@@ -116,10 +116,9 @@ struct ClusterResult {
   std::uint64_t events = 0;
   std::uint64_t writes = 0;  // to the store
   Millis duration{0};
-  Evaluation evaluation;
   std::map<std::string, std::uint64_t> happened;  // faults, notices by kind: coverage marks
   std::vector<std::string> violations;            // invariants that broke
-  std::vector<HistoryRecord> history;
+  std::vector<RoundRecord> history;
   std::vector<Instant> applied;  // when each batch was, in every life of the master
   std::set<std::string> liars;   // who told a lie
   std::map<std::string, std::set<RoundIndex>> lied_in;  // about rounds

@@ -60,7 +60,7 @@ TEST_CASE("cluster: a calm run trains every round and learns", "[sim]") {
   REQUIRE(result.history.size() == 6);
   REQUIRE(result.history.back().loss < result.history.front().loss);
   REQUIRE(result.history[2].evaluated == 40);
-  REQUIRE(result.evaluation.all_points);
+  REQUIRE(result.history.back().evaluated_all);
 }
 
 TEST_CASE("cluster: every checkpoint is the same for any number of volunteers", "[sim]") {

@@ -71,7 +71,9 @@ std::string describe_notice(const Notice& notice) {
           [](const VolunteerLeft& n) {
             return fmt::format("{} left: {}; {} shards to lend", n.name, n.reason, n.shards);
           },
-          [](const CheckpointSaved& n) { return fmt::format("checkpoint {}", n.record.round + 1); },
+          [](const CheckpointSaved& n) {
+            return fmt::format("checkpoint {}", n.record.checkpoint);
+          },
           [](const Evaluated& n) { return fmt::format("checkpoint {} evaluated", n.checkpoint); },
           [](const LogLine& n) { return fmt::format("{}: {}", n.kind, n.message); },
           [](const Paused& n) { return "paused: " + n.reason; },

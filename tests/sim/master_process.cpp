@@ -149,7 +149,7 @@ void MasterProcess::ask_to_stop() {
 }
 
 std::string MasterProcess::waiting_for() const {
-  return runner_ ? runner_->snapshot().waiting_for : "the master to start";
+  return runner_ ? runner_->progress().waiting_for : "the master to start";
 }
 
 void MasterProcess::fail_next_write() {
@@ -312,7 +312,6 @@ void MasterProcess::conclude(const Done& done) {
   switch (done.outcome) {
     case Outcome::kFinished:
       result_.finished = true;
-      result_.evaluation = core_->snapshot().last_evaluation;
       disk_faults_.is_looked_at = true;
       if (RunStore* run = tasks_->store()) result_.history = run->history().value();
       context_.tell_checkers([](Checker& c) { c.run_finished(); });

@@ -105,7 +105,7 @@ class MasterDriver {
     return found;
   }
 
-  [[nodiscard]] CoreSnapshot core_snapshot() const { return core_.snapshot(); }
+  [[nodiscard]] RunProgress progress() const { return core_.progress(); }
 
   // Nothing while the run goes on.
   [[nodiscard]] std::optional<Outcome> outcome() const {

@@ -92,7 +92,7 @@ Result<std::vector<BenchLine>> bench_run(const std::string& path, const BenchSha
     Instant start = monotonic_now();
     if (auto staged = stage_round(run, round, commits); !staged) return staged.error();
     stage = std::min(stage, seconds_since(start));
-    HistoryRecord history;
+    RoundRecord history;
     history.checkpoint = round + 1;
     start = monotonic_now();
     const double kernel = kernel_seconds();

@@ -29,10 +29,10 @@ def start_run(cluster):
                              for _ in range(3)]
     names = ["attic", "kitchen", "lab-3", "office-2", "laptop", "garden"]
     volunteers = [cluster.volunteer(line, "--name", name) for line, name in zip(lines[:5], names)]
-    master.wait_event("evaluated", lambda event: event["epochs_done"] >= 3, 1800)
+    master.wait_event("evaluated", lambda event: event["epoch"] >= 3, 1800)
     volunteers[-1].kill()
     cluster.volunteer(lines[5], "--name", names[5])
-    master.wait_event("evaluated", lambda event: event["epochs_done"] >= 6, 1800)
+    master.wait_event("evaluated", lambda event: event["epoch"] >= 6, 1800)
     page = master.wait_event("page")
     return f"{page['url']}/#{page['key']}"
 

@@ -23,11 +23,11 @@ struct CheckpointFlags {
   [[nodiscard]] ReportForm form() const { return json ? ReportForm::kJson : ReportForm::kPeople; }
 };
 
-Result<HistoryRecord> last_record(RunStore& run) {
+Result<RoundRecord> last_record(RunStore& run) {
   const auto history = run.history();
   if (!history) return history.error();
-  HistoryRecord last;
-  for (const HistoryRecord& record : *history) {
+  RoundRecord last;
+  for (const RoundRecord& record : *history) {
     if (record.checkpoint == run.checkpoint()) last = record;
   }
   return last;

@@ -168,7 +168,7 @@ Result<void> Retraining::commit(RoundIndex round) {
     auto staged = run_.stage(round, part.shard, part.part, part.parts, *part.update);
     if (!staged) return staged;
   }
-  HistoryRecord record;
+  RoundRecord record;
   record.checkpoint = round + 1;
   record.batches = plan_.round_end(round);
   return run_.fold(round, record);
@@ -269,7 +269,7 @@ Result<std::string> chosen_base(const std::string& store, const DeepRequest& req
 Result<std::string> history_digest(RunStore& run, RoundIndex round) {
   const auto history = run.history();
   if (!history) return history.error();
-  for (const HistoryRecord& record : *history) {
+  for (const RoundRecord& record : *history) {
     if (record.checkpoint != round || record.rows_digest == 0) continue;
     return fmt::format("{:016x}", record.rows_digest);
   }

@@ -138,7 +138,7 @@ Result<void> add_metrics(Report& report, RunStore& left, RunStore& right) {
   for (const auto& [name, run] : {std::pair("A", &left), std::pair("B", &right)}) {
     const auto history = run->history();
     if (!history) return history.error();
-    const HistoryRecord last = history->empty() ? HistoryRecord() : history->back();
+    const RoundRecord last = history->empty() ? RoundRecord() : history->back();
     table.rows.push_back({cell_text(name), cell_count(run->checkpoint()),
                           cell_measured(last.loss, 4), cell_measured_share(last.precision.at_1()),
                           cell_measured_share(last.precision.p[2]), cell_time(last.wall_seconds)});

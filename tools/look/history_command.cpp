@@ -19,14 +19,14 @@ struct HistoryFlags {
 };
 
 // Shares are kept as fractions and shown in percent, as the literature has them.
-Cell percent(const HistoryRecord& record, double share) {
+Cell percent(const RoundRecord& record, double share) {
   if (share < 0) return cell_none();
   Cell cell = cell_number(share, 4);
   cell.text = record.evaluated == 0 ? "-" : fmt::format("{:.2f}", 100 * share);
   return cell;
 }
 
-std::vector<Cell> row_of(const HistoryRecord& r) {
+std::vector<Cell> row_of(const RoundRecord& r) {
   std::vector<Cell> row = {{r.checkpoint, std::to_string(r.checkpoint)},
                            cell_count(r.batches),
                            {r.epoch, std::to_string(r.epoch)},
@@ -50,7 +50,7 @@ std::vector<Cell> row_of(const HistoryRecord& r) {
 
 }  // namespace
 
-Report history_report(const std::vector<HistoryRecord>& records) {
+Report history_report(const std::vector<RoundRecord>& records) {
   const auto for_programs = [](const char* key) { return Column{key, "", false, false}; };
   Report report;
   ReportTable& table = report.table("history", {{"checkpoint", "round"},
@@ -76,7 +76,7 @@ Report history_report(const std::vector<HistoryRecord>& records) {
                                                 for_programs("rate_cuts"),
                                                 for_programs("rows_digest")});
   bool has_sample = false;
-  for (const HistoryRecord& record : records) {
+  for (const RoundRecord& record : records) {
     table.rows.push_back(row_of(record));
     has_sample |= record.evaluated != 0 && !record.evaluated_all;
   }
@@ -117,7 +117,7 @@ void add_history_command(CLI::App& app, int& exit_status) {
                  kStoreExitCodes);
   history.callback([flags, &exit_status] {
     exit_status = run_on_store(flags->folder, [&](RunStore& run) -> Result<void> {
-      const Result<std::vector<HistoryRecord>> records = run.history();
+      const Result<std::vector<RoundRecord>> records = run.history();
       if (!records) return records.error();
       const Report report = history_report(*records);
       if (flags->json) return print_out(history_json_lines(report));

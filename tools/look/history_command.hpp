@@ -19,7 +19,7 @@ namespace gleaner {
 void add_history_command(CLI::App& app, int& exit_status);
 
 // The records as a table, at most 100 columns wide for people; what was not measured is a dash.
-Report history_report(const std::vector<HistoryRecord>& records);
+Report history_report(const std::vector<RoundRecord>& records);
 
 // One JSON object a line for such a report; what was not measured is null.
 std::string history_json_lines(const Report& report);

@@ -36,7 +36,7 @@ std::string sampling_text(const ModelConfig& model) {
                      model.hash_bits, grouped(model.active_cap));
 }
 
-void add_progress(Report& report, const RunStore& run, const std::vector<HistoryRecord>& history) {
+void add_progress(Report& report, const RunStore& run, const std::vector<RoundRecord>& history) {
   const ModelConfig& model = run.identity().model;
   const RunPlan plan(model);
   const RoundIndex checkpoint = run.checkpoint();
@@ -60,7 +60,7 @@ void add_progress(Report& report, const RunStore& run, const std::vector<History
     report.fact("rate_cuts", "rates halved", std::move(cuts));
   }
   if (history.empty()) return;
-  const HistoryRecord& last = history.back();
+  const RoundRecord& last = history.back();
   report.fact("wall_seconds", "written (UTC)", cell_time(last.wall_seconds));
   report.fact("loss", "loss", cell_measured(last.loss, 4));
   report.fact("active", "active neurons", cell_measured(last.active, 1));
@@ -68,14 +68,14 @@ void add_progress(Report& report, const RunStore& run, const std::vector<History
   report.fact("volunteers", "volunteers", cell_count(last.volunteers));
 }
 
-void add_metrics(Report& report, const std::vector<HistoryRecord>& history, const RunPlan& plan,
+void add_metrics(Report& report, const std::vector<RoundRecord>& history, const RunPlan& plan,
                  TextStyle style) {
   std::vector<Curve> curves = {{'1', Colour::kGreen, "P@1", {}},
                                {'3', Colour::kYellow, "P@3", {}},
                                {'5', Colour::kCyan, "P@5", {}}};
-  const HistoryRecord* best = nullptr;
-  const HistoryRecord* last = nullptr;
-  for (const HistoryRecord& record : history) {
+  const RoundRecord* best = nullptr;
+  const RoundRecord* last = nullptr;
+  for (const RoundRecord& record : history) {
     if (record.evaluated == 0 || !record.precision.is_measured()) continue;
     const double epoch = plan.epochs_in(plan.round_begin(record.checkpoint));
     for (std::size_t d = 0; d < curves.size(); ++d) {
@@ -179,7 +179,7 @@ Result<Report> inspect_checkpoints(RunStore& run, const InspectRequest&) {
                                              {"p_at_1", "P@1"},
                                              {"is_current", "", true}});
   std::int64_t before = 0;
-  for (const HistoryRecord& record : *history) {
+  for (const RoundRecord& record : *history) {
     const bool is_current = record.checkpoint == run.checkpoint();
     const auto seconds = static_cast<double>(record.wall_seconds - before);
     table.rows.push_back({cell_count(record.checkpoint),
@@ -253,21 +253,21 @@ Result<Report> inspect_space(RunStore& run, const InspectRequest&) {
 namespace {
 
 // By examples trained, most first.
-Result<std::vector<VolunteerAccount>> sorted_accounts(RunStore& run) {
+Result<std::vector<AccountRecord>> sorted_accounts(RunStore& run) {
   auto accounts = run.accounts();
-  if (accounts) std::ranges::stable_sort(*accounts, std::greater<>(), &VolunteerAccount::examples);
+  if (accounts) std::ranges::stable_sort(*accounts, std::greater<>(), &AccountRecord::examples);
   return accounts;
 }
 
-Cell identity_cell(const VolunteerAccount& account) {
-  const std::string all = to_text(KeyId{account.identity_high, account.identity_low});
+Cell identity_cell(const AccountRecord& account) {
+  const std::string all = to_text(account.identity);
   // Volunteers in the master's process are numbered.
-  return {all, account.identity_high == 0 ? all.substr(all.size() - 8) : all.substr(0, 8)};
+  return {all, account.identity.high == 0 ? all.substr(all.size() - 8) : all.substr(0, 8)};
 }
 
 constexpr std::size_t kNameWidth = 24;
 
-Cell name_cell(const VolunteerAccount& account, TextStyle style) {
+Cell name_cell(const AccountRecord& account, TextStyle style) {
   Cell cell = cell_text(account.name);
   cell.text = fit(cell.text, kNameWidth, style);
   return cell;
@@ -279,7 +279,7 @@ Result<Report> inspect_volunteers(RunStore& run, const InspectRequest& request) 
   const auto accounts = sorted_accounts(run);
   if (!accounts) return accounts.error();
   double all = 0;
-  for (const VolunteerAccount& account : *accounts) all += static_cast<double>(account.examples);
+  for (const AccountRecord& account : *accounts) all += static_cast<double>(account.examples);
   Report report;
   auto& table = report.table("volunteers", {{"identity", "identity", true},
                                             {"name", "name", true},
@@ -289,7 +289,7 @@ Result<Report> inspect_volunteers(RunStore& run, const InspectRequest& request) 
                                             {"bytes_up", "up"},
                                             {"faults", "faults"},
                                             {"last_seen_wall_seconds", "last seen (UTC)"}});
-  for (const VolunteerAccount& account : *accounts) {
+  for (const AccountRecord& account : *accounts) {
     table.rows.push_back({identity_cell(account), name_cell(account, request.style),
                           cell_count(account.examples),
                           cell_share(static_cast<double>(account.examples) / all, 1),
@@ -311,7 +311,7 @@ Result<Report> inspect_units(RunStore& run, const InspectRequest& request) {
                                        {"expired", "expired"},
                                        {"out", "out"},
                                        {"commits", "commits"}});
-  for (const VolunteerAccount& a : *accounts) {
+  for (const AccountRecord& a : *accounts) {
     const std::uint64_t ended = a.units + a.units_refused + a.units_expired;
     table.rows.push_back({identity_cell(a), name_cell(a, request.style), cell_count(a.units_issued),
                           cell_count(a.units), cell_count(a.units_refused),
@@ -337,15 +337,14 @@ Result<Report> inspect_traffic(RunStore& run, const InspectRequest& request) {
                                          {"points", "examples"},
                                          {"rest", "rest"}});
   Traffic both;
-  const auto add_row = [&](const VolunteerAccount& account, const char* direction,
-                           const Traffic& t) {
+  const auto add_row = [&](const AccountRecord& account, const char* direction, const Traffic& t) {
     both += t;
     table.rows.push_back({identity_cell(account), name_cell(account, request.style),
                           cell_text(direction), cell_bytes(t.all), cell_bytes(t.units),
                           cell_bytes(t.evaluation), cell_bytes(t.commits), cell_bytes(t.shards),
                           cell_bytes(t.points), cell_bytes(t.rest())});
   };
-  for (const VolunteerAccount& account : *accounts) {
+  for (const AccountRecord& account : *accounts) {
     add_row(account, "down", account.down);
     add_row(account, "up", account.up);
   }

@@ -34,13 +34,13 @@ struct PlotFlags {
 };
 
 // Where on the x axis a record stands.
-using AxisPlace = std::function<double(const HistoryRecord&)>;
-using Measure = std::function<double(const HistoryRecord&)>;  // negative: not measured
+using AxisPlace = std::function<double(const RoundRecord&)>;
+using Measure = std::function<double(const RoundRecord&)>;  // negative: not measured
 
-void add_series(Plot& plot, const std::vector<HistoryRecord>& history, std::string name,
+void add_series(Plot& plot, const std::vector<RoundRecord>& history, std::string name,
                 const AxisPlace& place, const Measure& measure) {
   PlotSeries series{std::move(name), {}};
-  for (const HistoryRecord& record : history) {
+  for (const RoundRecord& record : history) {
     const double value = measure(record);
     if (value >= 0) series.points.emplace_back(place(record), value);
   }
@@ -75,12 +75,12 @@ using Depths = std::array<double, 3> Precision::*;
 
 // A plot of `measure` at 1, 3 and 5.
 Plot precision_plot(const char* name, const char* title, const std::string& measure,
-                    const std::vector<HistoryRecord>& history, const AxisPlace& epochs,
+                    const std::vector<RoundRecord>& history, const AxisPlace& epochs,
                     Depths figures) {
   Plot plot{name, title, "epochs", measure + "k (%)", {}, false};
   for (std::size_t i = 0; i < Precision::kDepths.size(); ++i) {
     add_series(plot, history, fmt::format("{}{}", measure, Precision::kDepths[i]), epochs,
-               [&](const HistoryRecord& r) { return 100 * (r.precision.*figures)[i]; });
+               [&](const RoundRecord& r) { return 100 * (r.precision.*figures)[i]; });
   }
   return plot;
 }
@@ -112,7 +112,7 @@ Result<Report> draw_all(const PlotFlags& flags, const std::vector<Plot>& plots) 
 }
 
 Result<void> plot_store(const PlotFlags& flags, RunStore& run) {
-  const Result<std::vector<HistoryRecord>> history = run.history();
+  const Result<std::vector<RoundRecord>> history = run.history();
   if (!history) return history.error();
   if (history->empty()) {
     return Error{ErrorCode::kNotFound, "no checkpoint is written yet: there is nothing to draw"};
@@ -146,22 +146,22 @@ std::string y_range_of(const Plot& plot) {
 
 }  // namespace
 
-std::vector<Plot> plots_of(const std::vector<HistoryRecord>& history, const ModelConfig& model) {
+std::vector<Plot> plots_of(const std::vector<RoundRecord>& history, const ModelConfig& model) {
   const RunPlan plan(model);
-  const AxisPlace epochs = [&](const HistoryRecord& r) { return plan.epochs_in(r.batches); };
+  const AxisPlace epochs = [&](const RoundRecord& r) { return plan.epochs_in(r.batches); };
   const std::int64_t begin = history.empty() ? 0 : history.front().wall_seconds;
   const std::int64_t end = history.empty() ? 0 : history.back().wall_seconds;
   const TimeUnit unit = unit_for(static_cast<double>(end - begin));
-  const AxisPlace time = [=](const HistoryRecord& r) {
+  const AxisPlace time = [=](const RoundRecord& r) {
     return static_cast<double>(r.wall_seconds - begin) / unit.seconds;
   };
   const std::string time_title = fmt::format("{} since the first checkpoint", unit.name);
 
   std::vector<Plot> plots;
   Plot loss{"loss", "Loss", "epochs", "nats an example, mean over a round", {}, true};
-  add_series(loss, history, "loss", epochs, [](const HistoryRecord& r) { return r.loss; });
+  add_series(loss, history, "loss", epochs, [](const RoundRecord& r) { return r.loss; });
   plots.push_back(std::move(loss));
-  using R = HistoryRecord;
+  using R = RoundRecord;
   plots.push_back(precision_plot("precision", "Precision on test examples", "P@", history, epochs,
                                  &Precision::p));
   plots.push_back(precision_plot("psp", "Propensity-scored precision on test examples", "PSP@",

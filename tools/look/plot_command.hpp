@@ -35,7 +35,7 @@ struct Plot {
 
 // Everything there is to draw of a history; what was never measured has no series. Staleness comes
 // from the plan, which decides it.
-std::vector<Plot> plots_of(const std::vector<HistoryRecord>& history, const ModelConfig& model);
+std::vector<Plot> plots_of(const std::vector<RoundRecord>& history, const ModelConfig& model);
 
 // The commands for gnuplot. Requires a series.
 std::string gnuplot_commands(const Plot& plot, const std::string& subject);

@@ -47,7 +47,7 @@ void add_shards(Report& report, const std::vector<RoundReceipts>& rounds) {
           {cell_count(round.round), cell_count(raw(receipt.shard)), cell_count(receipt.digest.rows),
            cell_text(fmt::format("{:016x}", receipt.digest.sum)), key_cell(receipt.holder),
            name_cell(receipt.holder_name), key_cell(receipt.auditor),
-           name_cell(receipt.auditor_name), cell_text(receipt.verdict)});
+           name_cell(receipt.auditor_name), cell_text(name_of(receipt.verdict))});
     }
   }
 }
@@ -68,11 +68,11 @@ void add_people(Report& report, const std::vector<RoundReceipts>& rounds) {
                                                  {"holder", "holder", true},
                                                  {"auditor", "auditor", true},
                                                  {"verdict", "verdict", true}});
-  std::map<std::string, std::uint64_t> verdicts;
+  std::map<WorkVerdict, std::uint64_t> verdicts;
   std::uint64_t without = 0;
   for (const RoundReceipts& round : rounds) {
     without += round.receipts.shards.empty();
-    std::map<std::tuple<std::string, std::string, std::string>, std::uint64_t> shards;
+    std::map<std::tuple<std::string, std::string, WorkVerdict>, std::uint64_t> shards;
     for (const Receipt& receipt : round.receipts.shards) {
       ++shards[{receipt.holder_name, receipt.auditor_name, receipt.verdict}];
       ++verdicts[receipt.verdict];
@@ -80,13 +80,14 @@ void add_people(Report& report, const std::vector<RoundReceipts>& rounds) {
     for (const auto& [who, count] : shards) {
       const auto& [holder, auditor, verdict] = who;
       table.rows.push_back({cell_count(round.round), cell_count(count), name_cell(holder),
-                            name_cell(auditor), cell_text(verdict)});
+                            name_cell(auditor), cell_text(name_of(verdict))});
     }
   }
   report.text(fmt::format(
       "Of all shards in all these rounds: {} confirmed by an auditor who did the same work, {} of\n"
       "the master or volunteers that somebody vouches for, {} of strangers whom nobody audited.\n",
-      verdicts["confirmed"], verdicts["trusted"], verdicts["unaudited"]));
+      verdicts[WorkVerdict::kConfirmed], verdicts[WorkVerdict::kTrusted],
+      verdicts[WorkVerdict::kUnaudited]));
   const auto partly = std::ranges::count_if(
       rounds, [](const RoundReceipts& round) { return !round.receipts.unaudited.empty(); });
   if (partly > 0) {

@@ -61,20 +61,21 @@ Cell cell_of(std::uint64_t done, std::uint64_t all) {
 }
 
 void add_progress(Report& report, const RunStatus& s) {
+  const RunProgress& p = s.progress;
   report.section("progress", "Progress");
-  report.fact("stage", "stage", cell_text(stage_name(s.stage)));
-  report.fact("round", "rounds", cell_of(s.round, s.rounds));
-  report.fact("batch", "batches", cell_of(s.batch, s.batches));
-  Cell epoch = cell_count(s.epoch);
-  epoch.text = fmt::format("{} of {}", grouped(std::min(s.epoch + 1, s.epochs)), grouped(s.epochs));
+  report.fact("stage", "stage", cell_text(stage_name(p.stage)));
+  report.fact("round", "rounds", cell_of(p.round, p.rounds));
+  report.fact("batch", "batches", cell_of(p.batch, p.batches));
+  Cell epoch = cell_count(p.epoch);
+  epoch.text = fmt::format("{} of {}", grouped(std::min(p.epoch + 1, p.epochs)), grouped(p.epochs));
   report.fact("epoch", "epoch", std::move(epoch));
-  report.fact("examples_per_second", "examples/s", cell_measured(double{s.examples_per_second}, 0));
-  report.fact("eta_seconds", "time left", cell_duration(double{s.eta_seconds}));
+  report.fact("examples_per_second", "examples/s", cell_measured(p.examples_per_second, 0));
+  report.fact("eta_seconds", "time left", cell_duration(p.eta_seconds));
   report.fact("staleness", "staleness",
-              {s.staleness, counted(s.staleness, "batch") + (s.staleness == 1 ? "" : "es")});
-  report.fact("loss", "loss", cell_measured(double{s.loss}, 4));
-  report.fact("active", "active neurons", cell_measured(double{s.active}, 1));
-  report.fact("p_at_1", "P@1", cell_measured_share(double{s.precision_at_1}));
+              {p.staleness, counted(p.staleness, "batch") + (p.staleness == 1 ? "" : "es")});
+  report.fact("loss", "loss", cell_measured(p.loss, 4));
+  report.fact("active", "active neurons", cell_measured(p.active, 1));
+  report.fact("p_at_1", "P@1", cell_measured_share(p.precision.at_1()));
   report.section("wait", "Wait");
   report.fact("waits_for", "for", s.waits_for.empty() ? cell_none() : cell_text(s.waits_for));
   report.fact("wait_owner", "ended by", cell_text(owner_name(s.wait_owner)));
@@ -95,7 +96,7 @@ Cell state_cell(const RunStatus& status, std::size_t place) {
 
 void add_volunteers(Report& report, const RunStatus& status, TextStyle style) {
   report.section("", "Volunteers");
-  report.fact("volunteers_here", "here", cell_count(status.volunteers_here));
+  report.fact("volunteers_here", "here", cell_count(status.progress.volunteers));
   ReportTable& table = report.table("volunteers", {{"name", "name", true},
                                                    {"address", "address", true},
                                                    {"threads", "threads"},
@@ -324,7 +325,7 @@ Result<Report> stored_status(RunStore& run, const std::string& folder, const std
   const RunPlan plan(model);
   const auto history = run.history();
   if (!history) return history.error();
-  const HistoryRecord last = history->empty() ? HistoryRecord() : history->back();
+  const RoundRecord last = history->empty() ? RoundRecord() : history->back();
   const bool is_finished = run.checkpoint() >= plan.round_count();
   Report report;
   report.fact("is_running", "master", {false, "none"});

@@ -68,7 +68,7 @@ constexpr const char* kExportFormat = "gleaner model 1";
 // confirmed by an auditor; "adaptive 0.25" where that is so of a quarter of what strangers did, and
 // "off" of nothing; "unknown" without receipts.
 Result<std::string> audited_of(RunStore& run) {
-  std::map<std::string, std::uint64_t> shards;  // by verdict
+  std::map<WorkVerdict, std::uint64_t> shards;
   bool is_all = true;
   for (RoundIndex round = 0; round < run.checkpoint(); ++round) {
     const auto receipts = run.receipts(round);
@@ -77,8 +77,8 @@ Result<std::string> audited_of(RunStore& run) {
     for (const Receipt& receipt : receipts->shards) ++shards[receipt.verdict];
     is_all = is_all && receipts->unaudited.empty();
   }
-  const std::uint64_t confirmed = shards["confirmed"];
-  const std::uint64_t unaudited = shards["unaudited"];
+  const std::uint64_t confirmed = shards[WorkVerdict::kConfirmed];
+  const std::uint64_t unaudited = shards[WorkVerdict::kUnaudited];
   if (is_all && unaudited == 0) return std::string("all");
   if (confirmed == 0) return std::string("off");
   return fmt::format("adaptive {:.2f}",

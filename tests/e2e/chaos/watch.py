@@ -45,8 +45,8 @@ class Standstill:
             self._volunteers = event["volunteers"]
         elif kind == "progress":
             self._volunteers, self.waiting_for = event["volunteers"], event["waiting_for"]
-            if event["batches_done"] > self._batches:
-                self._batches, self._still = event["batches_done"], 0.0
+            if event["batch"] > self._batches:
+                self._batches, self._still = event["batch"], 0.0
         elif kind == "checkpoint" and event["checkpoint"] > self.checkpoint:
             self.checkpoint, self._still, self._since_checkpoint = event["checkpoint"], 0.0, 0.0
         elif kind == "evaluated" and event["checkpoint"] > self.evaluated:

@@ -21,7 +21,7 @@ class AccountChecker : public Checker {
   void store_opened(RunStore& store) override {
     const auto accounts = store.accounts();
     if (!accounts) return;
-    for (const VolunteerAccount& account : *accounts) {
+    for (const AccountRecord& account : *accounts) {
       if (account.units_issued < account.units + account.units_refused + account.units_expired) {
         fail(fmt::format("accounts: {} is on record with more units ended than issued",
                          account.name));

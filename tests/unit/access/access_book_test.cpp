@@ -198,9 +198,9 @@ TEST_CASE("access: observers get figures and no names", "[access]") {
       {"bilbo", "10.0.0.2:41234", false, true, 8, 1234.5F, 2100, 400, 2, true, 900, ""}};
   status.shards = {{LeaseState::kLoading, 0, 3, 3, 213, 32, 26, "atlas", "atlas is gone"}};
   status.gone = {{"atlas", "silent for 10 s", 4, 7}};
-  status.round = 5;
+  status.progress.round = 5;
   keep_aggregates(status);
-  REQUIRE(status.round == 5);
+  REQUIRE(status.progress.round == 5);
   REQUIRE(status.volunteers[0].name == "volunteer 1");
   REQUIRE(status.volunteers[0].peer.empty());
   REQUIRE(status.volunteers[0].cores == 8);

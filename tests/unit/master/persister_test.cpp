@@ -52,11 +52,12 @@ TEST_CASE("persister: accounts add up over records that are final and lives that
   std::optional<Persister> persister(std::in_place, *store, &no_wall_clock);
   const auto fold = [&](const AccountRecord& account) {
     FoldTask task;
-    task.round = task.record.round = store->checkpoint();
+    task.round = store->checkpoint();
+    task.record.checkpoint = task.round + 1;
     task.accounts = {account};
     require_ok(test::stage_round(*store, task.round));
     REQUIRE(std::holds_alternative<Folded>(run_to_end(*persister, task)));
-    return require_value(store->account(0, account.identity.low));
+    return require_value(store->account(account.identity));
   };
   CHECK(fold(account_of(7, 3, 2, false)).units_issued == 3);
   CHECK(fold(account_of(7, 5, 4, true)).units_issued == 5);  // of the whole life so far

@@ -8,8 +8,8 @@ namespace {
 
 constexpr Instant kStart{Micros{5'000'000}};
 
-CoreSnapshot training(std::uint64_t examples) {
-  CoreSnapshot core;
+RunProgress training(std::uint64_t examples) {
+  RunProgress core;
   core.stage = RunStage::kTraining;
   core.rounds = 10;
   core.batches = 1000;
@@ -18,8 +18,13 @@ CoreSnapshot training(std::uint64_t examples) {
   core.examples = examples;
   core.unit_bytes_down = examples * 2 * 112;
   core.unit_bytes_up = examples * 2 * 150;
-  core.volunteers.resize(2);
+  core.volunteers = 2;
   return core;
+}
+
+RunProgress measured(ProgressSource& source, RunProgress run, Instant now) {
+  source.complete(run, now);
+  return run;
 }
 
 }  // namespace
@@ -27,40 +32,40 @@ CoreSnapshot training(std::uint64_t examples) {
 TEST_CASE("progress source: speed and bytes come from the last seconds of training",
           "[progress_source]") {
   ProgressSource progress;
-  RunSnapshot s = progress.snapshot(training(0), kStart);
+  RunProgress s = measured(progress, training(0), kStart);
   REQUIRE(s.examples_per_second < 0);
   REQUIRE(s.eta_seconds < 0);
   // A slow start that has left the window does not count.
   for (int tenth = 1; tenth <= 100; ++tenth) {
-    s = progress.snapshot(training(static_cast<std::uint64_t>(tenth)),
-                          kStart + Millis{tenth * 100});
+    s = measured(progress, training(static_cast<std::uint64_t>(tenth)),
+                 kStart + Millis{tenth * 100});
   }
   for (int tenth = 1; tenth <= 120; ++tenth) {
     const auto examples = static_cast<std::uint64_t>(100 + tenth * 50);
-    s = progress.snapshot(training(examples), kStart + Millis{10'000 + tenth * 100});
+    s = measured(progress, training(examples), kStart + Millis{10'000 + tenth * 100});
   }
   REQUIRE(s.examples_per_second == Approx(500));
   REQUIRE(s.bytes_down == Approx(112));
   REQUIRE(s.bytes_up == Approx(150));
-  REQUIRE(s.batches_done == 61);
+  REQUIRE(s.batch == 61);
   REQUIRE(s.eta_seconds == Approx((1000 - 61) * 100 / 500.0).epsilon(0.15));
 }
 
 TEST_CASE("progress source: a pause does not count as slow training", "[progress_source]") {
   ProgressSource progress;
-  progress.snapshot(training(0), kStart);
-  REQUIRE(progress.snapshot(training(1000), kStart + Millis{2000}).examples_per_second ==
+  measured(progress, training(0), kStart);
+  REQUIRE(measured(progress, training(1000), kStart + Millis{2000}).examples_per_second ==
           Approx(500));
-  CoreSnapshot evaluating = training(1000);
+  RunProgress evaluating = training(1000);
   evaluating.stage = RunStage::kEvaluating;
-  const RunSnapshot during = progress.snapshot(evaluating, kStart + Millis{4000});
+  const RunProgress during = measured(progress, evaluating, kStart + Millis{4000});
   REQUIRE(during.stage == RunStage::kEvaluating);
   REQUIRE(during.examples_per_second == Approx(500));
-  CoreSnapshot waiting = training(1000);
+  RunProgress waiting = training(1000);
   waiting.waiting_for = "a volunteer";
-  REQUIRE(progress.snapshot(waiting, kStart + Millis{8000}).waiting_for == "a volunteer");
-  progress.snapshot(training(1000), kStart + Millis{60'000});
-  REQUIRE(progress.snapshot(training(2000), kStart + Millis{61'000}).examples_per_second ==
+  REQUIRE(measured(progress, waiting, kStart + Millis{8000}).waiting_for == "a volunteer");
+  measured(progress, training(1000), kStart + Millis{60'000});
+  REQUIRE(measured(progress, training(2000), kStart + Millis{61'000}).examples_per_second ==
           Approx(1000));
 }
 
@@ -69,10 +74,10 @@ TEST_CASE("progress source: the ETA counts what batches and evaluations have tak
   // Ten epochs of 100 batches of 0.2 s, 6 s of them idle before the store; each with 15 s of
   // evaluation.
   Eta eta;
-  CoreSnapshot core;
+  RunProgress core;
   core.batches = 1000;
   core.epochs = 10;
-  core.volunteers.resize(2);
+  core.volunteers = 2;
   Instant now = kStart;
   const double whole = 10 * (100 * 0.2 + 6 + 15);
   const auto stay = [&](RunStage stage, double seconds) {

@@ -27,10 +27,10 @@ struct Stage {
   Console console;
 };
 
-RunSnapshot at_batch(BatchIndex batch) {
-  RunSnapshot s;
+RunProgress at_batch(BatchIndex batch) {
+  RunProgress s;
   s.stage = RunStage::kTraining;
-  s.batches_done = batch;
+  s.batch = batch;
   s.batches = 100;
   s.rounds = 10;
   s.epochs = 1;
@@ -82,7 +82,7 @@ TEST_CASE("console: a log gets a line every ten seconds, later every minute", "[
 
 TEST_CASE("console: a log says at once what the run waits for, and not every stage", "[console]") {
   Stage stage({OutputMode::kPlain, {}, false, false});
-  RunSnapshot s = at_batch(1);
+  RunProgress s = at_batch(1);
   stage.console.update(s);
   s.stage = RunStage::kEvaluating;
   stage.console.update(s);
@@ -213,6 +213,25 @@ TEST_CASE("json: the finished event begins with the members that programs rely o
   REQUIRE(compared.at("compared_p_at_1") == 0.25);
   REQUIRE(compared.at("centroid_p_at_1") == 0.5);
   REQUIRE(compared.at("below_centroid") == true);
+}
+
+TEST_CASE("json: progress has the page's names, and the old ones beside", "[console]") {
+  RunProgress run = at_batch(7);
+  run.stage = RunStage::kDone;
+  run.round = 3;
+  run.epoch = 2;
+  run.loss = 0.123;
+  run.active = 1472.46;
+  const Json json = Json::parse(progress_json(run));
+  REQUIRE(json.at("stage") == "done");
+  REQUIRE(json.at("phase") == "finished");
+  REQUIRE(json.at("batch").is_number_unsigned());
+  REQUIRE(json.at("batch") == json.at("batches_done"));
+  REQUIRE(json.at("round") == json.at("rounds_done"));
+  REQUIRE(json.at("epoch") == json.at("epochs_done"));
+  REQUIRE(json.at("loss") == 0.123);
+  REQUIRE(json.at("active") == 1472.5);
+  REQUIRE(json.at("eta_seconds").is_null());
 }
 
 TEST_CASE("json: EVENTS.md names every event and every member", "[console]") {

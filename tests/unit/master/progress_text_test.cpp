@@ -11,14 +11,14 @@ using Catch::Matchers::EndsWith;
 constexpr TextStyle kPlain{};
 constexpr TextStyle kRich{true, true};
 
-RunSnapshot busy() {
-  RunSnapshot s;
+RunProgress busy() {
+  RunProgress s;
   s.stage = RunStage::kTraining;
-  s.rounds_done = 11;
+  s.round = 11;
   s.rounds = 60;
-  s.batches_done = 768;
+  s.batch = 768;
   s.batches = 3840;
-  s.epochs_done = 1;
+  s.epoch = 1;
   s.epochs = 5;
   s.examples_per_second = 5012.4;
   s.loss = 3.2104;
@@ -57,12 +57,12 @@ TEST_CASE("progress: what matters least is shortened, then left out", "[progress
 }
 
 TEST_CASE("progress: a line never exceeds the width, with or without colours", "[progress]") {
-  RunSnapshot waiting = busy();
+  RunProgress waiting = busy();
   waiting.waiting_for = "1 volunteer: start gleaner-volunteer höst:7070 somewhere";
-  RunSnapshot starting;
-  RunSnapshot evaluating = busy();
+  RunProgress starting;
+  RunProgress evaluating = busy();
   evaluating.stage = RunStage::kEvaluating;
-  for (const RunSnapshot& snapshot : {busy(), waiting, starting, evaluating}) {
+  for (const RunProgress& snapshot : {busy(), waiting, starting, evaluating}) {
     for (unsigned width = 0; width < 200; ++width) {
       const std::string plain = progress_line(snapshot, width, kPlain);
       const std::string rich = without_escapes(progress_line(snapshot, width, kRich));
@@ -74,18 +74,18 @@ TEST_CASE("progress: a line never exceeds the width, with or without colours", "
 }
 
 TEST_CASE("progress: the bar is full when the last batch is done and not before", "[progress]") {
-  RunSnapshot s = busy();
-  s.batches_done = s.batches - 1;
+  RunProgress s = busy();
+  s.batch = s.batches - 1;
   REQUIRE_THAT(progress_line(s, 170, kPlain), Contains("#.]  99%"));
-  s.batches_done = s.batches;
-  s.rounds_done = s.rounds;
-  s.epochs_done = s.epochs;
+  s.batch = s.batches;
+  s.round = s.rounds;
+  s.epoch = s.epochs;
   const std::string line = progress_line(s, 170, kPlain);
   REQUIRE_THAT(line, Contains("##]  100%  epoch 5/5  round 60/60  batch 3840/3840"));
 }
 
 TEST_CASE("progress: a run that waits says for what", "[progress]") {
-  RunSnapshot s = busy();
+  RunProgress s = busy();
   s.stage = RunStage::kWaiting;
   s.volunteers = 1;
   s.waiting_for = "shard 3 of box\x1b[2J to answer";
@@ -101,7 +101,7 @@ TEST_CASE("progress: a log line holds every fact in words", "[progress]") {
 }
 
 TEST_CASE("progress: what is not measured yet is left out", "[progress]") {
-  RunSnapshot s;
+  RunProgress s;
   s.stage = RunStage::kTraining;
   s.rounds = 2;
   s.batches = 10;
@@ -130,7 +130,7 @@ TEST_CASE("progress: events read as sentences", "[progress]") {
   REQUIRE(event_line(VolunteerLeft{"box1", "said goodbye", true, 1, 0}, kPlain) ==
           "- box1 left: said goodbye; 1 shard handed over to others (0 volunteers now)");
   CheckpointSaved saved;
-  saved.record.round = 11;
+  saved.record.checkpoint = 12;
   saved.rounds = 60;
   saved.record.epoch = 1;
   saved.epochs = 5;

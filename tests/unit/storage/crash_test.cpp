@@ -54,7 +54,7 @@ Result<void> write_run(RunStore& run, Told& told) {
       if (auto first = run.stage(round, shard, 0, 2, parts[0]); !first) return first;
       if (auto last = run.stage(round, shard, 1, 2, parts[1]); !last) return last;
     }
-    if (auto put = run.put_accounts({VolunteerAccount{}}); !put) return put;
+    if (auto put = run.put_accounts({AccountRecord{}}); !put) return put;
     auto begun =
         run.begin_fold(round, test::make_history(round + 1), test::make_receipts(map, round));
     if (!begun) return begun;

@@ -27,7 +27,7 @@ const MemoryStore& healthy() {
     require_ok(test::train_to(*run, 1));
     require_ok(test::stage_round(*run, 1));
     require_value(run->reserve_lease_epochs(3));
-    VolunteerAccount account;
+    AccountRecord account;
     account.name = "atlas";
     require_ok(run->put_accounts({account}));
     return made.copy();

@@ -42,7 +42,7 @@ TEST_CASE("keys: what was encoded is decoded, and any other size refused", "[sto
   const StagedKey staged{9, ShardId{8}, 7};
   CHECK(decode_staged_key(encode_staged_key(staged)) == staged);
   CHECK(decode_history_key(encode_history_key(77)) == 77u);
-  const AccountKey account{~std::uint64_t{0}, 5};
+  const KeyId account{~std::uint64_t{0}, 5};
   CHECK(decode_account_key(encode_account_key(account)) == account);
 
   for (std::size_t size = 0; size < 20; ++size) {

@@ -6,8 +6,8 @@
 namespace gleaner {
 namespace {
 
-HistoryRecord full_history() {
-  HistoryRecord record;
+RoundRecord full_history() {
+  RoundRecord record;
   record.checkpoint = 4294967295u;
   record.batches = ~std::uint64_t{0};
   record.epoch = 3;
@@ -28,15 +28,16 @@ HistoryRecord full_history() {
 
 TEST_CASE("records: every field survives, to the bit", "[storage]") {
   CHECK(decode_history(encode_history(full_history())) == full_history());
-  CHECK(decode_history(encode_history({})) == HistoryRecord{});
+  CHECK(decode_history(encode_history({})) == RoundRecord{});
 
-  VolunteerAccount account;
+  AccountRecord account;
   account.name = "caf\u00e9 \"7\"\n";
   account.units = 1;
   account.units_issued = 10;
   account.units_refused = 8;
   account.units_expired = 9;
   account.examples = ~std::uint64_t{0};
+  account.here = Micros(17);
   account.down = {100, 1, 2, 3, 4, 5};
   account.up = {200, 11, 12, 13, 14, 15};
   account.commits = 5;
@@ -65,7 +66,7 @@ TEST_CASE("records: every field survives, to the bit", "[storage]") {
 TEST_CASE("records: unknown fields are skipped and missing ones have defaults", "[storage]") {
   const auto record = decode_history(R"({"checkpoint":3,"recall_at_7":{"x":[1,2]},"loss":2})");
   REQUIRE(record);
-  HistoryRecord expected;
+  RoundRecord expected;
   expected.checkpoint = 3;
   expected.loss = 2;
   CHECK(*record == expected);
@@ -83,8 +84,26 @@ TEST_CASE("records: text that is no such record is refused", "[storage]") {
   CHECK_FALSE(decode_account("{\"name\":3}").has_value());
 }
 
+TEST_CASE("records: receipts are stored as people and rows of numbers", "[storage]") {
+  Receipts receipts;
+  receipts.shards = {{ShardId{0}, {5, 6}, {1, 2}, "ann", {3, 4}, "bob", WorkVerdict::kConfirmed},
+                     {ShardId{1}, {7, 8}, {}, "the master", {}, "", WorkVerdict::kTrusted},
+                     {ShardId{2}, {9, 0}, {1, 2}, "ann", {}, "", WorkVerdict::kUnaudited}};
+  receipts.unaudited = {{1, 2}};
+  const std::string text = encode_receipts(receipts);
+  CHECK(text ==
+        R"({"people":[{"auditor_high":3,"auditor_low":4,"auditor_name":"bob","holder_high":1,)"
+        R"("holder_low":2,"holder_name":"ann","verdict":"confirmed"},{"auditor_high":0,)"
+        R"("auditor_low":0,"auditor_name":"","holder_high":0,"holder_low":0,"holder_name":)"
+        R"("the master","verdict":"trusted"},{"auditor_high":0,"auditor_low":0,"auditor_name":"",)"
+        R"("holder_high":1,"holder_low":2,"holder_name":"ann","verdict":"unaudited"}],)"
+        R"("shards":[[0,0,5,6],[1,1,7,8],[2,2,9,0]],"unaudited":[[1,2]]})");
+  CHECK(decode_receipts(text) == receipts);
+  CHECK_FALSE(decode_receipts(R"({"people":[{"verdict":"holy"}],"shards":[[0,0,5,6]]})"));
+}
+
 TEST_CASE("records: what is not a number counts as not measured", "[storage]") {
-  HistoryRecord record;
+  RoundRecord record;
   record.loss = std::numeric_limits<double>::quiet_NaN();
   record.active = std::numeric_limits<double>::infinity();
   const auto decoded = decode_history(encode_history(record));
@@ -94,7 +113,7 @@ TEST_CASE("records: what is not a number counts as not measured", "[storage]") {
 }
 
 TEST_CASE("records: a name that is not UTF-8 does not stop the account", "[storage]") {
-  VolunteerAccount account;
+  AccountRecord account;
   account.name = "\xff\xfe";
   account.units = 3;
   const auto decoded = decode_account(encode_account(account));

@@ -25,14 +25,14 @@ TEST_CASE("run store: history is kept by checkpoint and replaced", "[storage]") 
   const MemoryStore disk;
   const auto run = open_small(disk);
   require_ok(test::train_to(*run, 3));
-  const std::vector<HistoryRecord> before = require_value(run->history());
-  HistoryRecord evaluated = before.at(1);
+  const std::vector<RoundRecord> before = require_value(run->history());
+  RoundRecord evaluated = before.at(1);
   evaluated.evaluated = 17;
   evaluated.precision.p[0] = 0.5;
   require_ok(run->put_history(evaluated));
   const auto again = require_value(RunStore::open(disk.share()));
   CHECK(require_value(again->history()) ==
-        std::vector<HistoryRecord>{before.at(0), evaluated, before.at(2)});
+        std::vector<RoundRecord>{before.at(0), evaluated, before.at(2)});
   CHECK(before.at(0).rows_digest != before.at(2).rows_digest);
 }
 
@@ -45,7 +45,7 @@ TEST_CASE("run store: figures of another test file are refused, and not shown", 
   {
     const auto run = open_small(disk, first);
     require_ok(test::train_to(*run, 1));
-    HistoryRecord evaluated = require_value(run->history()).at(0);
+    RoundRecord evaluated = require_value(run->history()).at(0);
     evaluated.evaluated = 17;
     evaluated.precision.p[0] = 0.5;
     require_ok(run->put_history(evaluated));
@@ -103,20 +103,18 @@ TEST_CASE("run store: a cut of the rates lasts, and drops what was trained befor
 TEST_CASE("run store: accounts are kept by identity", "[storage]") {
   const MemoryStore disk;
   const auto run = open_small(disk);
-  VolunteerAccount atlas;
-  atlas.identity_high = 9;
-  atlas.identity_low = 1;
+  AccountRecord atlas;
+  atlas.identity = {9, 1};
   atlas.name = "atlas";
   atlas.units = 3;
-  VolunteerAccount bilbo;
-  bilbo.identity_high = 2;
-  bilbo.identity_low = ~std::uint64_t{0};
+  AccountRecord bilbo;
+  bilbo.identity = {2, ~std::uint64_t{0}};
   bilbo.name = "bilbo";
   require_ok(run->put_accounts({atlas, bilbo}));
   require_value(run->reserve_lease_epochs(5));
   atlas.units = 4;
   require_ok(run->put_accounts({atlas}));
-  CHECK(require_value(run->accounts()) == std::vector<VolunteerAccount>{bilbo, atlas});
+  CHECK(require_value(run->accounts()) == std::vector<AccountRecord>{bilbo, atlas});
 }
 
 TEST_CASE("run store: lease epochs are never handed out twice", "[storage]") {

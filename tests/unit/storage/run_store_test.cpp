@@ -292,9 +292,9 @@ TEST_CASE("run store: a round is folded once, in turn, and only whole", "[storag
   require_ok(run->fold(0, make_history(1)));
   CHECK(run->checkpoint() == 1);
   check_error(run->fold(0, make_history(1)), ErrorCode::kInvalidArgument, "round 0");
-  HistoryRecord expected = make_history(1);
+  RoundRecord expected = make_history(1);
   expected.rows_digest = digest_of_rows(*disk.share(), map.shard_count());
-  CHECK(require_value(run->history()) == std::vector<HistoryRecord>{expected});
+  CHECK(require_value(run->history()) == std::vector<RoundRecord>{expected});
   // Nothing staged is left behind.
   std::size_t staged = 0;
   require_ok(disk.share()->scan(Table::kStaged, {}, {}, [&](ByteView, ByteView) {
@@ -367,7 +367,7 @@ TEST_CASE("run store: the digest depends on the model alone", "[storage]") {
   require_ok(test::train_to(*run, 2));
   require_ok(test::stage_round(*run, 2));
   require_ok(run->put_history(make_history(17)));
-  VolunteerAccount account;
+  AccountRecord account;
   account.name = "atlas";
   require_ok(run->put_accounts({account}));
   require_value(run->reserve_lease_epochs(5));

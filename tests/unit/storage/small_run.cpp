@@ -71,8 +71,8 @@ std::vector<SparseUpdate> cut(const ShardMap& map, ShardId shard, const SparseUp
   return pieces;
 }
 
-HistoryRecord make_history(RoundIndex checkpoint) {
-  HistoryRecord record;
+RoundRecord make_history(RoundIndex checkpoint) {
+  RoundRecord record;
   record.checkpoint = checkpoint;
   record.loss = 1.0 / checkpoint;
   record.volunteers = 3;
@@ -84,8 +84,13 @@ Receipts make_receipts(const ShardMap& map, RoundIndex round) {
   Receipts receipts;
   for (std::uint32_t s = 0; s < map.shard_count(); ++s) {
     const std::string number = std::to_string(round) + "-" + std::to_string(s);
-    receipts.shards.push_back(
-        {ShardId{s}, {}, {7, s}, "holder-" + number, {8, s}, "auditor-" + number, "confirmed"});
+    receipts.shards.push_back({ShardId{s},
+                               {},
+                               {7, s},
+                               "holder-" + number,
+                               {8, s},
+                               "auditor-" + number,
+                               WorkVerdict::kConfirmed});
   }
   receipts.unaudited.push_back({9, round});
   return receipts;

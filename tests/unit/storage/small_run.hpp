@@ -26,7 +26,7 @@ SparseUpdate make_update(const ShardMap& map, ShardId shard, RoundIndex round,
 // `update` cut into `parts` with about as many rows each.
 std::vector<SparseUpdate> cut(const ShardMap& map, ShardId shard, const SparseUpdate& update,
                               std::uint32_t parts);
-HistoryRecord make_history(RoundIndex checkpoint);
+RoundRecord make_history(RoundIndex checkpoint);
 // They name holders and auditors whose names tell shard and round, and of one that nobody audited;
 // without digests.
 Receipts make_receipts(const ShardMap& map, RoundIndex round);

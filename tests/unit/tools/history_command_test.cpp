@@ -8,13 +8,13 @@
 namespace gleaner {
 namespace {
 
-std::vector<HistoryRecord> two_records() {
-  HistoryRecord plain;
+std::vector<RoundRecord> two_records() {
+  RoundRecord plain;
   plain.checkpoint = 1;
   plain.batches = 64;
   plain.loss = 4.25;
   plain.volunteers = 3;
-  HistoryRecord full;
+  RoundRecord full;
   full.checkpoint = 123456;
   full.batches = 7901184;
   full.epoch = 5;
@@ -34,7 +34,7 @@ std::vector<HistoryRecord> two_records() {
   return {plain, full};
 }
 
-std::string people_text(const std::vector<HistoryRecord>& records) {
+std::string people_text(const std::vector<RoundRecord>& records) {
   return history_report(records).for_people({});
 }
 

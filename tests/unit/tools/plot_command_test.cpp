@@ -21,11 +21,11 @@ ModelConfig some_model() {
   return model;
 }
 
-std::vector<HistoryRecord> some_history() {
+std::vector<RoundRecord> some_history() {
   const RunPlan plan(some_model());
-  std::vector<HistoryRecord> history;
+  std::vector<RoundRecord> history;
   for (RoundIndex round = 0; round < plan.round_count(); ++round) {
-    HistoryRecord record;
+    RoundRecord record;
     record.checkpoint = round + 1;
     record.batches = plan.round_end(round);
     record.loss = 9.0 / static_cast<double>(round + 1);

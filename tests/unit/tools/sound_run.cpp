@@ -46,7 +46,7 @@ Result<void> make_sound_run(std::unique_ptr<Store> store, RoundIndex checkpoint,
   while (run.checkpoint() < checkpoint) {
     const RoundIndex round = run.checkpoint();
     if (auto staged = stage_sound_round(run, round); !staged) return staged;
-    HistoryRecord record = make_history(round + 1);
+    RoundRecord record = make_history(round + 1);
     record.batches = plan.round_end(round);
     record.precision.p[0] = 0.5;
     record.evaluated = 10;
@@ -59,14 +59,14 @@ Result<void> make_sound_run(std::unique_ptr<Store> store, RoundIndex checkpoint,
     }
   }
   if (const auto epochs = run.reserve_lease_epochs(64); !epochs) return epochs.error();
-  VolunteerAccount atlas;
-  atlas.identity_low = 1;
+  AccountRecord atlas;
+  atlas.identity.low = 1;
   atlas.name = "atlas";
   atlas.units_issued = 12;
   atlas.units = 9;
   atlas.units_expired = 2;
-  VolunteerAccount bilbo = atlas;
-  bilbo.identity_low = 2;
+  AccountRecord bilbo = atlas;
+  bilbo.identity.low = 2;
   bilbo.name = "bilbo";
   if (auto put = run.put_accounts({atlas, bilbo}); !put) return put;
   return stage_sound_round(run, run.checkpoint());

@@ -85,7 +85,7 @@ TEST_CASE("repair: without the progress, cuts of the rates are known from the hi
     require_ok(run->cut_rates());
     require_ok(run->cut_rates());
     require_ok(test::stage_sound_round(*run, 1));
-    HistoryRecord record;
+    RoundRecord record;
     record.checkpoint = 2;
     record.batches = plan.round_begin(2);
     require_ok(run->fold(1, record));

@@ -169,7 +169,7 @@ TEST_CASE("verify --deep: a history without digests is held against nothing", "[
   {
     auto disk = require_value(open_rocks_store(fixture.store, OpenMode::kReadWrite));
     auto run = require_value(RunStore::open(std::move(disk)));
-    HistoryRecord first = require_value(run->history()).at(0);
+    RoundRecord first = require_value(run->history()).at(0);
     first.rows_digest = 0;
     require_ok(run->put_history(first));
   }

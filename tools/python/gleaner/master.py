@@ -46,11 +46,11 @@ class Bar:
         if self.bar is None:
             return
         self.bar.total = event["batches"]
-        self.bar.n = event["batches_done"]
+        self.bar.n = event["batch"]
         shown = {"examples/s": event["examples_per_second"], "loss": event["loss"], "P@1": event["p_at_1"]}
         self.bar.set_postfix({key: f"{value:.4g}" for key, value in shown.items() if value is not None},
                              refresh=False)
-        self.bar.set_description(event["phase"], refresh=False)
+        self.bar.set_description(event["stage"], refresh=False)
         self.bar.refresh()
 
     def say(self, line):
@@ -164,7 +164,7 @@ def _show(event, bar):
     elif kind == "page":
         log.info("The run's page is at %s", event["url"])
     elif kind == "evaluated":
-        bar.say(f"epoch {event['epochs_done']:g} of {event['epochs']}: P@1 {event['p_at_1']:.4f}  "
+        bar.say(f"epoch {event['epoch']:g} of {event['epochs']}: P@1 {event['p_at_1']:.4f}  "
                 f"P@3 {event['p_at_3']:.4f}  P@5 {event['p_at_5']:.4f}")
     elif kind == "finished":
         bar.finish()

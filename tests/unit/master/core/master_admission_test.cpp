@@ -268,12 +268,12 @@ TEST_CASE("admission: heartbeats carry news and measure the round trip", "[maste
   REQUIRE_THAT(heartbeat.news->waiting_for, Catch::Contains("1 of the 2"));
   master.tick(Millis(30));
   master.say(id, Heartbeat{77, heartbeat.echo_us, {}});
-  REQUIRE(master.core().snapshot().volunteers.at(0).round_trip_us == 30'000);
+  REQUIRE(master.core().status().volunteers.at(0).round_trip_us == 30'000);
   master.tick(settings.heartbeat);
   REQUIRE(master.take<Heartbeat>(id).echoed_us == 77);
   // An echo from the future measures nothing.
   master.say(id, Heartbeat{78, heartbeat.echo_us + 3'600'000'000, {}});
-  REQUIRE(master.core().snapshot().volunteers.at(0).round_trip_us == 30'000);
+  REQUIRE(master.core().status().volunteers.at(0).round_trip_us == 30'000);
 }
 
 TEST_CASE("admission: accounts belong to identities, not to connections", "[master]") {

@@ -199,14 +199,14 @@ TEST_CASE("lent input: who has no memory for an input shard gets none, and the r
   // For all output shards, and as much again but one byte.
   const SessionId ann = join_with("ann", 699);
   REQUIRE(master.held_by(ann) == 4);
-  REQUIRE_THAT(master.core().snapshot().waiting_for, Catch::Contains("memory for 2 more shards"));
+  REQUIRE_THAT(master.core().progress().waiting_for, Catch::Contains("memory for 2 more shards"));
   master.settle();
   REQUIRE(master.worked.empty());
   const SessionId bob = join_with("bob", 300);
   REQUIRE(input_shard_of(master, bob) == kFour);
   REQUIRE(master.held_by(bob) == 1);
   master.settle();
-  REQUIRE_THAT(master.core().snapshot().waiting_for, Catch::Contains("memory for 1 more shard"));
+  REQUIRE_THAT(master.core().progress().waiting_for, Catch::Contains("memory for 1 more shard"));
   const SessionId cyd = join_with("cyd", 350);
   REQUIRE(input_shard_of(master, cyd) == kFive);
   master.settle();
@@ -249,9 +249,9 @@ TEST_CASE("lent input: one too slow for an output shard gets another chance all 
         (master.run_worker() || master.run_storage() || master.serve(ann) || master.serve(bob)));
   }
   REQUIRE(input_shard_of(master, bob) == kFive);
-  const double before = master.core().snapshot().volunteers[1].speed;
+  const double before = master.core().status().volunteers[1].speed;
   master.tick(settings.forget_slowness);
-  REQUIRE(master.core().snapshot().volunteers[1].speed == 2 * before);
+  REQUIRE(master.core().status().volunteers[1].speed == 2 * before);
 }
 
 TEST_CASE("lent input: a slow link keeps the shards that nobody else has the memory for",
@@ -294,7 +294,7 @@ TEST_CASE("lent input: a run that stands still names who owes hidden units", "[m
   }
   settle_without(master, bob);
   master.tick(Millis(2'500));
-  REQUIRE_THAT(master.core().snapshot().waiting_for,
+  REQUIRE_THAT(master.core().progress().waiting_for,
                Catch::Contains("the hidden units of batch 0 from bob (1 shard)"));
   master.unhold(bob);
   master.settle();

@@ -314,9 +314,9 @@ TEST_CASE("placement: one too slow for a single shard gets none, and in time ano
         (master.run_worker() || master.run_storage() || master.serve(ann) || master.serve(bob)));
   }
   REQUIRE(master.held_by(ann) == 4);
-  const auto before = master.core().snapshot().volunteers;
+  const auto before = master.core().status().volunteers;
   master.tick(settings.forget_slowness);
-  const auto after = master.core().snapshot().volunteers;
+  const auto after = master.core().status().volunteers;
   REQUIRE(after[0].speed == before[0].speed);
   REQUIRE(after[1].speed == 2 * before[1].speed);
 }
@@ -340,19 +340,19 @@ TEST_CASE("placement: what is waited for is put into words", "[master]") {
   CoreConfig settings = placement_config();
   settings.shard_bytes = 100;
   MasterDriver master(tiny_model(), settings);
-  REQUIRE_THAT(master.core().snapshot().waiting_for, Catch::Contains("none is connected"));
+  REQUIRE_THAT(master.core().progress().waiting_for, Catch::Contains("none is connected"));
   const SessionId ann = master.open();
   Hello hello = master.hello("ann");
   hello.memory_bytes = 250;
   master.say(ann, hello);
   REQUIRE(master.held_by(ann) == 2);
-  REQUIRE_THAT(master.core().snapshot().waiting_for, Catch::Contains("memory for 2 more shards"));
+  REQUIRE_THAT(master.core().progress().waiting_for, Catch::Contains("memory for 2 more shards"));
   const SessionId bob = master.join("bob");
-  REQUIRE_THAT(master.core().snapshot().waiting_for, Catch::Contains("to load"));
+  REQUIRE_THAT(master.core().progress().waiting_for, Catch::Contains("to load"));
   load(master, ann);
   load(master, bob);
   REQUIRE(is_ready(master, bob, 2));
-  REQUIRE(master.core().snapshot().waiting_for.empty());
+  REQUIRE(master.core().progress().waiting_for.empty());
 }
 
 TEST_CASE("placement: a run that stands still names who owes the next step", "[master]") {
@@ -362,8 +362,8 @@ TEST_CASE("placement: a run that stands still names who owes the next step", "[m
   MasterDriver master(tiny_model(), settings);
   const auto waits_for = [&](const std::string& what) {
     master.tick(Millis(2'500));
-    INFO(master.core().snapshot().waiting_for);
-    return master.core().snapshot().waiting_for.find(what) != std::string::npos;
+    INFO(master.core().progress().waiting_for);
+    return master.core().progress().waiting_for.find(what) != std::string::npos;
   };
   const SessionId ann = master.join("ann");
   const SessionId bob = master.join("bob");
@@ -381,7 +381,7 @@ TEST_CASE("placement: a run that stands still names who owes the next step", "[m
   while (!std::holds_alternative<FoldTask>(master.storage.front())) REQUIRE(master.run_storage());
   REQUIRE(waits_for("the store to fold round 0"));
   master.settle();
-  REQUIRE(master.core().snapshot().waiting_for.empty());
+  REQUIRE(master.core().progress().waiting_for.empty());
 }
 
 }  // namespace gleaner

@@ -244,7 +244,7 @@ TEST_CASE("rejoin: after a restart free shards wait for those who have them, and
   const SessionId bob = master.join("bob");
   REQUIRE(master.held_by(bob) == 0);
   master.tick(Millis(600));
-  REQUIRE(master.core().snapshot().waiting_for ==
+  REQUIRE(master.core().progress().waiting_for ==
           "shards of volunteers that may come back, 1.4 s more");
   const SessionId ann = join_keeping(master, "ann", 1);
   master.say(ann, offer({2}));
@@ -303,7 +303,7 @@ TEST_CASE("rejoin: who announces shards and never offers them is let go", "[mast
     master.tick(Millis(1'000));
   }
   REQUIRE(master.held_by(ann) == 0);
-  REQUIRE(master.core().snapshot().waiting_for == "ann to offer the 4 shards it kept");
+  REQUIRE(master.core().progress().waiting_for == "ann to offer the 4 shards it kept");
   master.say(ann, Heartbeat{});
   master.tick(Millis(1'000));
   REQUIRE(master.take<Refusal>(ann).code == ErrorCode::kStaleLease);

@@ -42,7 +42,7 @@ TEST_CASE("rounds: a full disk pauses the run, blames nobody, and lets it go on"
   const auto paused = master.notices<Paused>();
   REQUIRE(paused.size() == 1);
   REQUIRE(paused[0].reason == "7 MiB are free");
-  REQUIRE(master.core().snapshot().waiting_for == "disk space: 7 MiB are free");
+  REQUIRE(master.core().progress().waiting_for == "disk space: 7 MiB are free");
   // Far longer than anybody may owe work.
   for (int i = 0; i < 3; ++i) master.tick(patient.stall);
   master.settle_without_storage();
@@ -50,7 +50,7 @@ TEST_CASE("rounds: a full disk pauses the run, blames nobody, and lets it go on"
   REQUIRE(master.run_storage());
   master.tick();
   REQUIRE_FALSE(master.is_closed(ann));
-  REQUIRE(master.core().snapshot().waiting_for.find("disk") == std::string::npos);
+  REQUIRE(master.core().progress().waiting_for.find("disk") == std::string::npos);
   REQUIRE(master.notices<Resumed>().size() == 1);
   REQUIRE(master.notices<Resumed>()[0].seconds == Approx(seconds_in(3 * patient.stall)));
   finish(master);
@@ -231,10 +231,10 @@ TEST_CASE("evaluation: training waits until an epoch's checkpoint is evaluated",
   const auto evaluated = master.notices<Evaluated>();
   REQUIRE(evaluated.size() == 2);
   REQUIRE(evaluated[0].checkpoint == 2);
-  REQUIRE(evaluated[0].epochs_done == 1);
+  REQUIRE(evaluated[0].epoch == 1);
   REQUIRE(evaluated[1].checkpoint == 4);
   REQUIRE(std::count(master.stored.begin(), master.stored.end(), "evaluation") == 2);
-  REQUIRE(master.core().snapshot().last_evaluation.precision.at_1() == 0.5);
+  REQUIRE(master.core().progress().precision.at_1() == 0.5);
 }
 
 TEST_CASE("evaluation: rounds of several epochs are evaluated where one is due within",
@@ -251,8 +251,8 @@ TEST_CASE("evaluation: rounds of several epochs are evaluated where one is due w
     finish(master);
     std::vector<std::uint32_t> epochs;
     for (const auto& notice : master.notices<Evaluated>()) {
-      REQUIRE(notice.epochs_done == 2 * notice.checkpoint);
-      epochs.push_back(notice.epochs_done);
+      REQUIRE(notice.epoch == 2 * notice.checkpoint);
+      epochs.push_back(notice.epoch);
     }
     return epochs;
   };
@@ -296,7 +296,7 @@ TEST_CASE("evaluation: what a vanished volunteer was scoring is scored by anothe
     REQUIRE(
         (master.run_worker() || master.run_storage() || master.serve(bob) || master.serve(ann)));
   }
-  REQUIRE(master.core().snapshot().stage == RunStage::kEvaluating);
+  REQUIRE(master.core().progress().stage == RunStage::kEvaluating);
   master.close(ann);
   finish(master);
   REQUIRE(master.notices<Evaluated>().size() == 2);

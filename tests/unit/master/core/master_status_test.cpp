@@ -27,9 +27,9 @@ TEST_CASE("status: who asks is answered, and leaves nothing behind", "[master]")
   const RunStatus status = asked(master);
   REQUIRE(status.protocol == kProtocolMax);
   REQUIRE(status.life == 1);
-  REQUIRE(status.rounds == master.plan().round_count());
+  REQUIRE(status.progress.rounds == master.plan().round_count());
   REQUIRE(status.shards.size() == tiny_model().output_shards);
-  REQUIRE(status.volunteers_here == 1);
+  REQUIRE(status.progress.volunteers == 1);
   REQUIRE(status.volunteers.size() == 1);
   REQUIRE(status.volunteers[0].name == "ann");
   // Neither somebody who came nor somebody who was turned away.
@@ -45,7 +45,7 @@ TEST_CASE("status: a run without volunteers waits for a person, since the last o
   master.tick();
   master.tick(Millis(3000));
   RunStatus status = asked(master);
-  REQUIRE(status.stage == RunStage::kWaiting);
+  REQUIRE(status.progress.stage == RunStage::kWaiting);
   REQUIRE(status.is_held_up);
   REQUIRE(status.wait_owner == WaitOwner::kOperator);
   REQUIRE_THAT(status.waits_for, Catch::Contains("none is connected"));
@@ -127,7 +127,7 @@ TEST_CASE("status: after a restart it shows the last evaluation until the next o
   ResumePoint resume{2, false};
   resume.last_precision = {{0.5, 0.25, 0.125}, {0.0625, 0.75, 0.875}};
   MasterDriver master(tiny_model(), tiny_core_config(), resume);
-  REQUIRE(asked(master).precision_at_1 == 0.5F);
+  REQUIRE(asked(master).progress.precision.at_1() == 0.5);
 }
 
 TEST_CASE("status: two machines of one name are two", "[master]") {

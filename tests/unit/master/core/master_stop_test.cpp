@@ -18,7 +18,7 @@ TEST_CASE("stop: the open round is finished, the next is not begun", "[master]")
   REQUIRE(master.run_worker());
   master.stop();
   REQUIRE_FALSE(master.done.has_value());
-  REQUIRE(master.core().snapshot().stage == RunStage::kStopping);
+  REQUIRE(master.core().progress().stage == RunStage::kStopping);
   master.settle();
   REQUIRE(master.outcome() == Outcome::kStopped);
   REQUIRE(master.core().checkpoint() == 1);

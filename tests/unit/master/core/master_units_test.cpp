@@ -35,7 +35,7 @@ std::vector<std::uint32_t> unit_sizes(std::uint32_t staleness, Micros batch_time
   const auto sent = static_cast<std::uint64_t>(master.now().time_since_epoch().count());
   master.tick(round_trip);
   master.say(ann, Heartbeat{1, sent, {}});
-  REQUIRE(master.core().snapshot().volunteers.at(0).round_trip_us == round_trip.count());
+  REQUIRE(master.core().status().volunteers.at(0).round_trip_us == round_trip.count());
   std::vector<std::uint32_t> sizes;
   std::uint32_t trained = 0;  // batches x shards
   while (true) {

@@ -10,7 +10,7 @@
 namespace gleaner {
 namespace {
 
-Receipt receipt(std::uint32_t shard, const char* holder, const char* verdict,
+Receipt receipt(std::uint32_t shard, const char* holder, WorkVerdict verdict,
                 const char* auditor = "") {
   Receipt made;
   made.shard = ShardId{shard};
@@ -31,10 +31,10 @@ LoggedReceipts round(std::vector<Receipt> shards, std::uint64_t examples) {
 TEST_CASE("credit tally: what is confirmed, vouched for or done again counts, and nothing else",
           "[http]") {
   CreditTally tally;
-  const std::vector<Receipt> shards{receipt(0, "ann", "confirmed", "bob"),
-                                    receipt(1, "ann", "unaudited"), receipt(2, "bob", "unaudited"),
-                                    receipt(3, "carl", "trusted"),
-                                    receipt(4, "carl", "trusted")};  // a shard of the input layer
+  const std::vector<Receipt> shards{
+      receipt(0, "ann", WorkVerdict::kConfirmed, "bob"), receipt(1, "ann", WorkVerdict::kUnaudited),
+      receipt(2, "bob", WorkVerdict::kUnaudited), receipt(3, "carl", WorkVerdict::kTrusted),
+      receipt(4, "carl", WorkVerdict::kTrusted)};  // a shard of the input layer
   tally.add(round(shards, 100), 4);
   tally.add(round(shards, 28), 4);
   REQUIRE(tally.of("ann").confirmed == 128);
@@ -48,7 +48,7 @@ TEST_CASE("credit tally: what is confirmed, vouched for or done again counts, an
 
 TEST_CASE("credit tally: the master's own work is nobody's", "[http]") {
   CreditTally tally;
-  Receipt own = receipt(0, "the master", "trusted");
+  Receipt own = receipt(0, "the master", WorkVerdict::kTrusted);
   own.holder = KeyId{};
   tally.add(round({own}, 100), 1);
   REQUIRE(tally.of("the master").all() == 0);
@@ -56,9 +56,10 @@ TEST_CASE("credit tally: the master's own work is nobody's", "[http]") {
 
 TEST_CASE("credit tally: names without end take the place of who did least", "[http]") {
   CreditTally tally;
-  tally.add(round({receipt(0, "ann", "trusted")}, 1000), 1);
+  tally.add(round({receipt(0, "ann", WorkVerdict::kTrusted)}, 1000), 1);
   for (std::size_t i = 0; i < CreditTally::kNamesMax + 3; ++i) {
-    tally.add(round({receipt(0, fmt::format("n{}", i).c_str(), "unaudited")}, 1 + i % 7), 1);
+    tally.add(
+        round({receipt(0, fmt::format("n{}", i).c_str(), WorkVerdict::kUnaudited)}, 1 + i % 7), 1);
   }
   REQUIRE(tally.of("ann").trusted == 1000);
   REQUIRE(tally.of("n0").all() == 0);

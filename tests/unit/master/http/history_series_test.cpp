@@ -5,8 +5,8 @@
 namespace gleaner {
 namespace {
 
-HistoryRecord record(RoundIndex checkpoint, double loss, double p_at_1 = -1) {
-  HistoryRecord made;
+RoundRecord record(RoundIndex checkpoint, double loss, double p_at_1 = -1) {
+  RoundRecord made;
   made.checkpoint = checkpoint;
   made.batches = 10 * checkpoint;
   made.loss = loss;
@@ -20,7 +20,7 @@ constexpr std::size_t kPrecision = 6;
 }  // namespace
 
 TEST_CASE("history series: no spike is lost, however few pieces are asked for", "[http]") {
-  std::vector<HistoryRecord> records;
+  std::vector<RoundRecord> records;
   for (RoundIndex i = 1; i <= 1000; ++i) records.push_back(record(i, i == 500 ? 99 : 1));
   HistorySeries series;
   series.replace(records);

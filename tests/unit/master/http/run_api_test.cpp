@@ -43,8 +43,8 @@ std::shared_ptr<const PageView> view(std::uint64_t version) {
   auto made = std::make_shared<PageView>();
   made->version = version;
   made->at = Instant(Micros(1));
-  made->status.stage = RunStage::kTraining;
-  made->status.epochs = 3;
+  made->status.progress.stage = RunStage::kTraining;
+  made->status.progress.epochs = 3;
   made->status.volunteers.resize(1);
   made->status.volunteers[0].name = kHostile;
   made->status.volunteers[0].peer = kHostile;
@@ -180,21 +180,22 @@ TEST_CASE("run api: receipts come round by round and page by page, and older rou
   RunApi api("a", InviteSecret{1});
   const std::string key = page_key_text(InviteSecret{1});
   REQUIRE(Json::parse(*ask(api, "/api/v1/receipts").body)["last_round"].is_null());
-  const auto round = [](RoundIndex number, std::size_t shards, const char* verdict) {
+  const auto round = [](RoundIndex number, std::size_t shards, WorkVerdict verdict) {
     std::vector<Receipt> receipts(shards);
     for (std::size_t i = 0; i < shards; ++i) {
       receipts[i].shard = ShardId{static_cast<std::uint32_t>(i)};
       receipts[i].holder_name = "h\x1b";
       receipts[i].verdict = verdict;
-      if (receipts[i].verdict == "confirmed") receipts[i].auditor = KeyId{1, 2};
+      if (receipts[i].verdict == WorkVerdict::kConfirmed) receipts[i].auditor = KeyId{1, 2};
     }
     return LoggedReceipts{number,
                           std::make_shared<const Receipts>(Receipts{std::move(receipts), {}})};
   };
   PageNews news;
   news.stored_receipts = std::make_shared<const std::vector<LoggedReceipts>>(
-      std::vector{round(3, 5, "confirmed"), round(4, 5, "trusted")});
-  news.receipts = {round(5, 5, "unaudited"), round(5, 5, "confirmed"), round(6, 5, "unaudited")};
+      std::vector{round(3, 5, WorkVerdict::kConfirmed), round(4, 5, WorkVerdict::kTrusted)});
+  news.receipts = {round(5, 5, WorkVerdict::kUnaudited), round(5, 5, WorkVerdict::kConfirmed),
+                   round(6, 5, WorkVerdict::kUnaudited)};
   api.take(std::move(news));
   const Json latest = Json::parse(*ask(api, "/api/v1/receipts", {{}, {}, {}, key}).body);
   REQUIRE(latest["round"] == 6);
@@ -221,7 +222,8 @@ TEST_CASE("run api: receipts come round by round and page by page, and older rou
   REQUIRE(ask(api, "/api/v1/receipts", {{{"count", "0"}}, {}, {}}).status == 400);
   REQUIRE(ask(api, "/api/v1/receipts", {{{"count", "1001"}}, {}, {}}).status == 400);
   PageNews many;
-  many.receipts = {round(7, kReceiptsKept - 5, "trusted"), round(8, 1, "trusted")};
+  many.receipts = {round(7, kReceiptsKept - 5, WorkVerdict::kTrusted),
+                   round(8, 1, WorkVerdict::kTrusted)};
   api.take(std::move(many));
   const Json cut = Json::parse(*ask(api, "/api/v1/receipts", {{{"round", "6"}}, {}, {}}).body);
   REQUIRE(cut["first_round"] == 7);

@@ -17,10 +17,10 @@ RunPlan plan() {
 
 RunStatus training(BatchIndex batch, BatchIndex next) {
   RunStatus s;
-  s.stage = RunStage::kTraining;
+  s.progress.stage = RunStage::kTraining;
   s.wait_owner = WaitOwner::kVolunteers;
-  s.batch = batch;
-  s.round = static_cast<RoundIndex>(batch > 0 ? (batch - 1) / 5 : 0);
+  s.progress.batch = batch;
+  s.progress.round = static_cast<RoundIndex>(batch > 0 ? (batch - 1) / 5 : 0);
   s.shards.resize(2);
   for (ShardEntry& shard : s.shards) {
     shard.state = LeaseState::kReady;
@@ -47,12 +47,12 @@ TEST_CASE("time spent: each wait has its cause", "[http]") {
   REQUIRE(time_use(s, p) == TimeUse::kMoving);
   s.wait_owner = WaitOwner::kStore;
   REQUIRE(time_use(s, p) == TimeUse::kStore);
-  s.stage = RunStage::kWaiting;
+  s.progress.stage = RunStage::kWaiting;
   REQUIRE(time_use(s, p) == TimeUse::kNobody);
   s = training(3, 4);
   s.wait_owner = WaitOwner::kMaster;
   REQUIRE(time_use(s, p) == TimeUse::kMaster);
-  s.stage = RunStage::kEvaluating;
+  s.progress.stage = RunStage::kEvaluating;
   REQUIRE(time_use(s, p) == TimeUse::kEvaluation);
 }
 

@@ -104,7 +104,7 @@ struct TrainedRun {
   }
 
   TempFolder folder;
-  HistoryRecord recorded;
+  RoundRecord recorded;
 };
 
 const TrainedRun& trained_run(bool l2_normalise) {

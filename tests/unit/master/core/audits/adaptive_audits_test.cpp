@@ -79,9 +79,9 @@ TEST_CASE("adaptive audits: first rounds are audited, and of the later ones the 
       CHECK(examples_done(master) < once + once / 2);
       CHECK(last.receipts->unaudited.size() == 3);
     }
-    for (const ReceiptRecord& receipt : last.receipts->shards) {
+    for (const Receipt& receipt : last.receipts->shards) {
       if (!master.map().is_output(receipt.shard)) continue;  // the master's
-      CHECK(receipt.verdict == (share == 1 ? Verdict::kConfirmed : Verdict::kUnaudited));
+      CHECK(receipt.verdict == (share == 1 ? WorkVerdict::kConfirmed : WorkVerdict::kUnaudited));
       CHECK((receipt.auditor == KeyId{}) == (share == 0));
     }
   }
@@ -132,7 +132,7 @@ TEST_CASE("adaptive audits: a round that looks diverged is audited after all", "
       master.close(eve);
     }
     master.run_to_end();
-    INFO((leaves ? "it leaves" : "it stays") << ": " << master.core_snapshot().waiting_for);
+    INFO((leaves ? "it leaves" : "it stays") << ": " << master.progress().waiting_for);
     REQUIRE(master.outcome() == Outcome::kFalsified);
     CHECK(master.done->convicted == std::vector<KeyId>{key});
   }

@@ -76,8 +76,8 @@ const std::map<std::string, Lie>& lies() {
 
 // The sentences that people were told, for a test that fails.
 std::string remarks(const MasterDriver& master) {
-  std::string all = master.core_snapshot().waiting_for;
-  const CoreSnapshot now = master.core_snapshot();
+  const RunProgress now = master.progress();
+  std::string all = now.waiting_for;
   all += "\nround " + std::to_string(now.round) + ", batch " + std::to_string(now.batch);
   for (const LogLine& remark : master.notices<LogLine>()) all += "\n" + remark.message;
   return all;
@@ -104,7 +104,7 @@ TEST_CASE("audits: all work is done twice, and the sums are those of a run witho
     std::uint64_t examples = 0;
     for (const AccountRecord& account : master.core().accounts()) examples += account.examples;
     CHECK(examples == 2 * model.points * model.epochs * model.output_shards);
-    CHECK(master.core().snapshot().last_evaluation.precision.is_measured());
+    CHECK(master.core().progress().precision.is_measured());
   }
 }
 

@@ -64,7 +64,7 @@ TEST_CASE("commit parts: what its sender never completed is nobody's", "[master]
         }
         master.run_to_end();
         INFO("audit mode " << static_cast<int>(audit) << ", a successor with " << parts
-                           << " parts: " << master.core_snapshot().waiting_for);
+                           << " parts: " << master.progress().waiting_for);
         CHECK(master.outcome() == Outcome::kFinished);
         // Her answers were honest, and her half commit counts for nothing.
         CHECK(names_convicted(master).empty());

@@ -1,0 +1,193 @@
+// Records of a run, from the core that makes them to the store, the page and the tools. The table
+// of a record's fields, by their names in JSON, stands beside it. Plain values.
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/access/standing.hpp"
+#include "common/ids.hpp"
+#include "common/model/precision.hpp"
+#include "common/model/shard_rows.hpp"
+#include "common/time.hpp"
+#include "schema/messages.hpp"
+
+namespace gleaner {
+
+// Precision on test examples.
+struct Evaluation {
+  std::uint64_t points = 0;  // test examples scored
+  bool all_points = false;   // the whole test set
+  Precision precision;
+  std::uint64_t test_points = 0;  // in the test set
+};
+
+// A round that became a checkpoint. Figures that could not be measured are negative.
+struct RoundRecord {
+  RoundIndex checkpoint = 0;  // rounds folded
+  BatchIndex batches = 0;     // trained in the run so far
+  std::uint32_t epoch = 0;    // epochs complete
+  double loss = -1;           // mean over the round, nats per example
+  double active = -1;         // mean over the round, active neurons per example
+  double code_length = -1;    // mean length of quantized activations; older programs left it out
+  double examples_per_second = -1;  // since the round before, without evaluations
+  std::uint32_t volunteers = 0;
+  double bytes_down = -1;  // bytes of work units per example and volunteer
+  double bytes_up = -1;
+  std::uint64_t evaluated = 0;  // test examples scored; 0 while the checkpoint is not evaluated
+  bool evaluated_all = false;   // the whole test set
+  // Fingerprint of the test file, set by RunStore::put_history(); 0 where an older program
+  // evaluated.
+  std::uint64_t test = 0;
+  Precision precision;
+  std::int64_t wall_seconds = 0;  // seconds since 1970, set by the shell
+  // Set by RunStore::fold(): halvings of the rates before the round, and rows_digest() of the
+  // checkpoint, which is 0 where an older program folded.
+  std::uint32_t rate_cuts = 0;
+  std::uint64_t rows_digest = 0;
+
+  [[nodiscard]] RoundIndex round() const { return checkpoint - 1; }
+
+  void add(const Evaluation& evaluation) {
+    evaluated = evaluation.points;
+    evaluated_all = evaluation.all_points;
+    precision = evaluation.precision;
+  }
+
+  friend bool operator==(const RoundRecord&, const RoundRecord&) = default;
+};
+
+template <typename Visit>
+void visit_fields(RoundRecord& r, const Visit& visit) {
+  visit("checkpoint", r.checkpoint);
+  visit("batches", r.batches);
+  visit("epoch", r.epoch);
+  visit("loss", r.loss);
+  visit("active", r.active);
+  visit("code_length", r.code_length);
+  visit("examples_per_second", r.examples_per_second);
+  visit("volunteers", r.volunteers);
+  visit("bytes_down", r.bytes_down);
+  visit("bytes_up", r.bytes_up);
+  visit("evaluated", r.evaluated);
+  visit("evaluated_all", r.evaluated_all);
+  visit("test", r.test);
+  visit_precision(r.precision, visit);
+  visit("wall_seconds", r.wall_seconds);
+  visit("rate_cuts", r.rate_cuts);
+  visit("rows_digest", r.rows_digest);
+}
+
+// How far the work of a shard in a round can be relied on.
+enum class WorkVerdict : std::uint8_t {
+  kConfirmed,  // an auditor did the same work and got the same
+  kTrusted,    // somebody vouches for the volunteer, or it is the master's own work
+  kUnaudited,  // a stranger's work that nobody did again
+};
+inline constexpr std::array<std::string_view, 3> kWorkVerdictNames = {"confirmed", "trusted",
+                                                                      "unaudited"};
+
+inline std::string_view name_of(WorkVerdict verdict) {
+  return kWorkVerdictNames[static_cast<std::size_t>(verdict)];
+}
+
+// Who made a shard what it is after a round.
+struct Receipt {
+  ShardId shard{};
+  ShardDigest digest;  // of the shard after the round, set by RunStore::fold()
+  KeyId holder;        // whose commit was folded; zero for the master
+  std::string holder_name;
+  KeyId auditor;  // zero where the work was not audited
+  std::string auditor_name;
+  WorkVerdict verdict = WorkVerdict::kUnaudited;
+  friend bool operator==(const Receipt&, const Receipt&) = default;
+};
+
+// The people of a receipt; the store keeps shard and digest apart.
+template <typename Visit>
+void visit_fields(Receipt& r, const Visit& visit) {
+  visit("holder_high", r.holder.high);
+  visit("holder_low", r.holder.low);
+  visit("holder_name", r.holder_name);
+  visit("auditor_high", r.auditor.high);
+  visit("auditor_low", r.auditor.low);
+  visit("auditor_name", r.auditor_name);
+  visit("verdict", r.verdict);
+}
+
+// The receipts of a round.
+struct Receipts {
+  std::vector<Receipt> shards;   // one per shard; empty where the round was folded without
+  std::vector<KeyId> unaudited;  // strangers who took part, and whose work nobody did again
+  friend bool operator==(const Receipts&, const Receipts&) = default;
+};
+
+// The work of one volunteer, by its identity. Units are training and evaluation units alike:
+// units_issued = units + units_refused + units_expired + those that were out when it was written.
+struct AccountRecord {
+  KeyId identity;  // the key of a stored record
+  std::string name;
+  std::uint64_t units = 0;          // answered, and the answer counted
+  std::uint64_t units_issued = 0;   // sent to it
+  std::uint64_t units_refused = 0;  // answered, but not as asked
+  std::uint64_t units_expired = 0;  // never answered: lost with its session
+  std::uint64_t examples = 0;       // examples x shards trained
+  std::uint64_t unit_examples = 0;  // of its training units, for however many shards each was
+  Micros here{};                    // from each Hello to the last message of its session
+  Traffic down, up;                 // after its Hello
+  std::uint64_t commits = 0;
+  std::uint64_t faults = 0;
+  std::int64_t last_seen_wall_seconds = 0;  // since 1970, set by the shell
+  // The core's alone, and not stored:
+  bool is_stored = false;  // with a round before
+  bool is_final = false;   // it has gone, nothing is out; if it comes back, another record begins
+
+  // Adds what it has done since.
+  AccountRecord& operator+=(const AccountRecord& later) {
+    for (const auto count :
+         {&AccountRecord::units, &AccountRecord::units_issued, &AccountRecord::units_refused,
+          &AccountRecord::units_expired, &AccountRecord::examples, &AccountRecord::unit_examples,
+          &AccountRecord::commits, &AccountRecord::faults}) {
+      this->*count += later.*count;
+    }
+    here += later.here;
+    down += later.down;
+    up += later.up;
+    return *this;
+  }
+
+  friend bool operator==(const AccountRecord&, const AccountRecord&) = default;
+};
+
+template <typename Visit>
+void visit_fields(Traffic& t, const std::string& way, const Visit& visit) {
+  visit(("bytes_" + way).c_str(), t.all);
+  visit(("unit_bytes_" + way).c_str(), t.units);
+  visit(("evaluation_bytes_" + way).c_str(), t.evaluation);
+  visit(("commit_bytes_" + way).c_str(), t.commits);
+  visit(("shard_bytes_" + way).c_str(), t.shards);
+  visit(("point_bytes_" + way).c_str(), t.points);
+}
+
+template <typename Visit>
+void visit_fields(AccountRecord& r, const Visit& visit) {
+  visit("name", r.name);
+  visit("units", r.units);
+  visit("units_issued", r.units_issued);
+  visit("units_refused", r.units_refused);
+  visit("units_expired", r.units_expired);
+  visit("examples", r.examples);
+  visit("unit_examples", r.unit_examples);
+  visit("here_us", r.here);
+  visit_fields(r.down, "down", visit);
+  visit_fields(r.up, "up", visit);
+  visit("commits", r.commits);
+  visit("faults", r.faults);
+  visit("last_seen_wall_seconds", r.last_seen_wall_seconds);
+}
+
+}  // namespace gleaner

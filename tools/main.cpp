@@ -15,7 +15,6 @@
 #include "common/settings/did_you_mean.hpp"
 #include "schema/versions.hpp"
 #include "tools/access/access_commands.hpp"
-#include "tools/bench/bench_command.hpp"
 #include "tools/cli/completion_command.hpp"
 #include "tools/cli/help_format.hpp"
 #include "tools/cli/man_command.hpp"
@@ -83,7 +82,6 @@ int main(int argc, char** argv) {
   int exit_status = 0;
   gleaner::add_access_commands(app, exit_status);
   gleaner::add_backup_commands(app, exit_status);
-  gleaner::add_bench_command(app, exit_status);
   gleaner::add_checkpoint_commands(app, exit_status);
   gleaner::add_completion_command(app, exit_status);
   gleaner::add_dataset_commands(app, exit_status);

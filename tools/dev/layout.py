@@ -83,8 +83,7 @@ TOOLS_INCLUDE = {
     "dataset/make": {"cli", "dataset/files", "dataset/records"},
     "dataset": {"cli", "dataset/files", "dataset/make"},
     "predict": {"cli", "dataset", "dataset/files", "dataset/make"},
-    "bench": {"cli", "dataset/make"},
-    "plan": {"bench", "cli"},
+    "plan": {"cli", "dataset/files"},
     "launch": {"access", "cli"},
     "python": set(),
 }
@@ -126,6 +125,6 @@ DOORS = [
     (r"X11/", r"volunteer/control/.*\.cpp$", "sources in volunteer/control"),
     (r"catch2/", r"tests/", "tests"),
     (r"pybind11/", r"tools/python/module\.cpp$", "tools/python/module.cpp"),
-    (r".*intrin\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|.*/simd_level\.cpp$|tools/bench/bench_peaks\.cpp$",
+    (r".*intrin\.h$", r".*_(avx2|avx512)\.cpp$|.*/vec\d+\.hpp$|.*/simd_level\.cpp$|tests/bench/machine/bench_peaks\.cpp$",
      "the kernels of one instruction set and the bench of peaks"),
 ]

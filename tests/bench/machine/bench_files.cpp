@@ -9,14 +9,14 @@
 #include <system_error>
 #include <vector>
 
-#include "tools/bench/bench_loops.hpp"
-#include "tools/bench/bench_timing.hpp"
+#include "tests/bench/machine/bench_loops.hpp"
+#include "tests/bench/machine/bench_timing.hpp"
 
 namespace gleaner {
 namespace {
 
 constexpr std::uint64_t kPieceBytes = 1 << 20;  // as RocksDB writes
-constexpr std::uint64_t kParts = 24;
+constexpr std::uint64_t kFileParts = 24;
 
 // As many of the wanted bytes as disk and memory have plenty of.
 std::uint64_t part_pieces(const BenchShape& shape) {
@@ -25,7 +25,7 @@ std::uint64_t part_pieces(const BenchShape& shape) {
   const auto memory = static_cast<std::uint64_t>(sysconf(_SC_PHYS_PAGES)) *
                       static_cast<std::uint64_t>(sysconf(_SC_PAGESIZE));
   const std::uint64_t bytes = std::min({shape.file_bytes, error ? 0 : disk / 4, memory / 4});
-  return std::max<std::uint64_t>(1, bytes / kParts / kPieceBytes);
+  return std::max<std::uint64_t>(1, bytes / kFileParts / kPieceBytes);
 }
 
 }  // namespace
@@ -42,12 +42,13 @@ Result<std::vector<BenchLine>> bench_files(const BenchShape& shape) {
   const std::vector<char> piece(kPieceBytes, 'g');
   const std::uint64_t pieces = part_pieces(shape);
   std::vector<double> part_seconds;
-  for (std::uint64_t part = 0; part < kParts; ++part) {
+  for (std::uint64_t part = 0; part < kFileParts; ++part) {
     const double start = processor_seconds();
     for (std::uint64_t i = 0; i < pieces; ++i) {
       if (std::fwrite(piece.data(), piece.size(), 1, file.get()) != 1) {
-        return Error{ErrorCode::kIo, fmt::format("{}: a file got no longer than {} of {} MiB",
-                                                 shape.folder, part * pieces + i, kParts * pieces)};
+        return Error{ErrorCode::kIo,
+                     fmt::format("{}: a file got no longer than {} of {} MiB", shape.folder,
+                                 part * pieces + i, kFileParts * pieces)};
       }
     }
     part_seconds.push_back(processor_seconds() - start);

@@ -9,7 +9,7 @@
 
 #include "common/kernels/kernels.hpp"
 #include "common/result.hpp"
-#include "tools/bench/bench_peaks.hpp"
+#include "tests/bench/machine/bench_peaks.hpp"
 
 namespace gleaner {
 

@@ -1,4 +1,4 @@
-#include "tools/bench/bench_peaks.hpp"
+#include "tests/bench/machine/bench_peaks.hpp"
 
 #if defined(__x86_64__)
 #include <immintrin.h>
@@ -11,7 +11,7 @@
 #include "common/kernels/aligned_vector.hpp"
 #include "common/kernels/kernels.hpp"
 #include "common/limits.hpp"
-#include "tools/bench/bench_timing.hpp"
+#include "tests/bench/machine/bench_timing.hpp"
 
 namespace gleaner {
 namespace {

@@ -6,8 +6,8 @@
 #include "schema/gradient.hpp"
 #include "schema/input_parts.hpp"
 #include "schema/wire/codec.hpp"
-#include "tools/bench/bench_loops.hpp"
-#include "tools/bench/bench_timing.hpp"
+#include "tests/bench/machine/bench_loops.hpp"
+#include "tests/bench/machine/bench_timing.hpp"
 #include "volunteer/train/input/hidden_coder.hpp"
 
 namespace gleaner {

@@ -1,4 +1,4 @@
-#include "tools/bench/bench_layer.hpp"
+#include "tests/bench/machine/bench_layer.hpp"
 
 #include <algorithm>
 #include <bit>

@@ -21,9 +21,9 @@
 #include "common/net/tcp_link.hpp"
 #include "schema/gradient.hpp"
 #include "schema/wire/codec.hpp"
-#include "tools/bench/bench_layer.hpp"
-#include "tools/bench/bench_loops.hpp"
-#include "tools/bench/bench_timing.hpp"
+#include "tests/bench/machine/bench_layer.hpp"
+#include "tests/bench/machine/bench_loops.hpp"
+#include "tests/bench/machine/bench_timing.hpp"
 
 namespace gleaner {
 namespace {

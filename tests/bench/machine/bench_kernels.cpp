@@ -12,8 +12,8 @@
 #include "common/limits.hpp"
 #include "common/lsh/sim_hash.hpp"
 #include "common/model/model_config.hpp"
-#include "tools/bench/bench_loops.hpp"
-#include "tools/bench/bench_timing.hpp"
+#include "tests/bench/machine/bench_loops.hpp"
+#include "tests/bench/machine/bench_timing.hpp"
 
 namespace gleaner {
 namespace {

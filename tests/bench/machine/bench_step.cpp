@@ -1,4 +1,4 @@
-#include "tools/bench/bench_step.hpp"
+#include "tests/bench/machine/bench_step.hpp"
 
 #include <fmt/format.h>
 
@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "common/check.hpp"
-#include "tools/bench/bench_layer.hpp"
-#include "tools/bench/one_process_run.hpp"
+#include "tests/bench/machine/bench_layer.hpp"
+#include "tests/bench/machine/one_process_run.hpp"
 #include "tools/dataset/make/dataset_synth_points.hpp"
 
 namespace gleaner {

@@ -9,7 +9,7 @@
 
 #include "common/kernels/kernels.hpp"
 #include "common/model/recipe.hpp"
-#include "tools/bench/bench_loops.hpp"
+#include "tests/bench/machine/bench_loops.hpp"
 
 namespace gleaner {
 

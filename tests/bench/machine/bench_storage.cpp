@@ -9,8 +9,8 @@
 #include "common/model/row_delta.hpp"
 #include "storage/engine/rocks_store.hpp"
 #include "storage/run_store.hpp"
-#include "tools/bench/bench_loops.hpp"
-#include "tools/bench/bench_timing.hpp"
+#include "tests/bench/machine/bench_loops.hpp"
+#include "tests/bench/machine/bench_timing.hpp"
 #include "tools/cli/scratch_folder.hpp"
 
 namespace gleaner {

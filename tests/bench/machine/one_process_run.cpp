@@ -1,4 +1,4 @@
-#include "tools/bench/one_process_run.hpp"
+#include "tests/bench/machine/one_process_run.hpp"
 
 #include <algorithm>
 #include <ctime>

@@ -13,7 +13,6 @@
 #include "tools/dataset/files/dataset_split.hpp"
 #include "tools/dataset/files/dataset_stats.hpp"
 #include "tools/dataset/files/dataset_validate.hpp"
-#include "tools/dataset/make/dataset_debian.hpp"
 #include "tools/dataset/make/dataset_synth.hpp"
 #include "tools/dataset/make/dataset_text.hpp"
 
@@ -145,35 +144,6 @@ void add_synth(CLI::App& dataset, int& exit_status) {
                           "  gleaner dataset synth --train train.txt --test test.txt\n"
                           "  gleaner dataset synth --train wide.txt.zst --points 10000000 --labels "
                           "3000000 \\\n      --features 1000000\n\n") +
-              kExitCodes);
-}
-
-void add_debian(CLI::App& dataset, int& exit_status) {
-  CLI::App& verb =
-      *dataset.add_subcommand("debian", "make a real data set from this machine's package index");
-  auto flags = set_action<DebianFlags>(verb, exit_status, run_dataset_debian);
-  verb.add_option("--output", flags->output, "folder to write to")->required();
-  verb.add_option("--dump", flags->dump,
-                  "saved output of 'apt-cache dumpavail' (plain, gzip or zstd) to use instead");
-  verb.add_option("--share", flags->options.test_share,
-                  "fraction of the packages that go to the test part")
-      ->capture_default_str();
-  verb.add_option("--seed", flags->options.seed, "another seed, other parts")
-      ->capture_default_str();
-  verb.add_option("--min-dependents", flags->options.dependents_min,
-                  "leave out labels with fewer packages that depend on them")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  add_json(verb, flags->json);
-  add_force(verb, flags->force);
-  verb.footer(std::string("One example a package that depends on others. Features: words of its "
-                          "name, short description,\nsection, tags and maintainer, weighted by "
-                          "rarity. Labels: its dependencies, the first of\nalternatives. Writes "
-                          "train.txt, test.txt, labels.txt, features.txt, train.points.txt and\n"
-                          "test.points.txt and words.json.\n\nExamples:\n"
-                          "  gleaner dataset debian --output debian\n"
-                          "  apt-cache dumpavail | zstd > dump.zst; gleaner dataset debian --dump "
-                          "dump.zst --output debian\n\n") +
               kExitCodes);
 }
 
@@ -348,7 +318,6 @@ void add_dataset_commands(CLI::App& app, int& exit_status) {
   add_split(dataset, exit_status);
   add_sample(dataset, exit_status);
   add_synth(dataset, exit_status);
-  add_debian(dataset, exit_status);
 }
 
 }  // namespace gleaner

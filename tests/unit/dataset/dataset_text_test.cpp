@@ -213,10 +213,9 @@ TEST_CASE("word model: a line about a package has the features that its point ha
              "\nDepends: libc6\nSection: devel\nMaintainer: A Team <a@b.org>\n\n";
   }
   write_file(folder.file("dump"), index);
-  const Run made =
-      run(folder, {"debian", "--dump", folder.file("dump"), "--output", folder.file("set")});
-  INFO(made.err);
-  REQUIRE(made.status == 0);
+  const std::string script = GLEANER_SOURCE "/tools/dataset/debian.py ";
+  const std::string paths = folder.file("set") + " --dump " + folder.file("dump");
+  REQUIRE(std::system((script + paths + " > /dev/null").c_str()) == 0);
   const auto model = load_word_model(folder.file("set"));
   INFO((model ? "" : model.error().message));
   REQUIRE(model.ok());

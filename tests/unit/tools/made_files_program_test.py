@@ -173,16 +173,6 @@ class Sets(unittest.TestCase):
                                              "without_labels": 1, "without_features": 1,
                                              "unknown_tags": 1}])
 
-    def test_debian(self):
-        dump = self.path / "dump"
-        dump.write_text("".join(f"Package: tool{i}\nDepends: libc6, lib{i % 5}\n"
-                                f"Description: Keeps animals {i % 7}\n\n" for i in range(60)))
-        made = self.ask("debian", "--dump", dump, "--output", self.path / "set",
-                        subject=self.path / "set")
-        self.assertEqual(sum(points for _, points in self.written(made)), 60)
-        self.assertEqual(made["packages"], 60)
-        self.assertGreaterEqual(made["labels"], 6)
-
 
 if __name__ == "__main__":
     unittest.main(argv=sys.argv[:1])

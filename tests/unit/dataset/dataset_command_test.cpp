@@ -28,8 +28,7 @@ void make_set(const TempFolder& folder, const std::string& name) {
 
 TEST_CASE("dataset commands: every verb explains itself with examples", "[dataset_command]") {
   const TempFolder folder;
-  for (const char* verb :
-       {"info", "stats", "validate", "convert", "pack", "split", "sample", "synth"}) {
+  for (const char* verb : {"info", "convert", "pack", "split", "synth"}) {
     const Run help = run(folder, {verb, "--help"});
     CHECK(help.status == 0);
     CHECK_THAT(help.out, Contains("Examples:\n  "));
@@ -37,6 +36,9 @@ TEST_CASE("dataset commands: every verb explains itself with examples", "[datase
     CHECK(run(folder, {verb, "--no-such-flag"}).status == 2);
   }
   CHECK(run(folder, {}).status == 2);
+  const Run earlier = run(folder, {"validate", "a.txt"});
+  CHECK(earlier.status == 2);
+  CHECK(earlier.err == "gleaner: 'dataset validate' is now gleaner dataset info\n");
 }
 
 TEST_CASE("dataset commands: synth writes what it says, the same for the same seed",
@@ -73,7 +75,7 @@ TEST_CASE("dataset commands: nothing is overwritten without --force", "[dataset_
       {"split", folder.file("a.txt"), "--train", folder.file("new"), "--test", folder.file("kept")},
       {"pack", folder.file("a.txt"), "--output", folder.file("kept")},
       {"convert", folder.file("a.txt"), "--output", folder.file("kept")},
-      {"sample", folder.file("a.txt"), "--points", "3", "--output", folder.file("kept")}};
+      {"split", folder.file("a.txt"), "--points", "3", "--sample", folder.file("kept")}};
   for (const auto& command : commands) {
     const Run refused = run(folder, command);
     CHECK(refused.status == 2);
@@ -151,7 +153,11 @@ TEST_CASE("dataset commands: info tells counts and warnings as text and JSON",
   CHECK(parsed["features_seen"] == 3);
   CHECK(parsed["frequent_labels"][0]["name"] == "one");
   CHECK(parsed["points_by_labels"].size() == 3);
-  CHECK(parsed["warnings"].size() == 5);
+  for (const char* sentence : {"labels never occur", "features never occur"}) {
+    CHECK(std::ranges::any_of(parsed["warnings"], [&](const auto& warning) {
+      return warning.template get<std::string>().find(sentence) != std::string::npos;
+    }));
+  }
   REQUIRE(run(folder, {"pack", folder.file("a.txt")}).status == 0);
   const Run packed = run(folder, {"info", "--json", folder.file("a.txt.gleaner")});
   CHECK(nlohmann::json::parse(packed.out)["is_normalized"] == true);

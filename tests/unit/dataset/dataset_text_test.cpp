@@ -137,7 +137,7 @@ TEST_CASE("dataset convert: texts and tags become points", "[dataset_text]") {
   // The folder stands for its training part.
   CHECK(run(folder, {"info", folder.file("set")}).out ==
         run(folder, {"info", in("train.txt")}).out);
-  CHECK(run(folder, {"validate", folder.file("set")}).status == 0);
+  CHECK(run(folder, {"info", folder.file("set")}).status == 0);
   CHECK_FALSE(std::filesystem::exists(in("test.txt")));
   const std::vector<Point> points = read_points(in("train.txt"));
   REQUIRE(points.size() == 4);

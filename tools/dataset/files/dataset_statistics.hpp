@@ -56,6 +56,13 @@ class DatasetStatistics {
     std::vector<std::string> warnings;
   };
 
+  // How many points have each of the labels below `labels`, which cover all that was added.
+  [[nodiscard]] std::vector<std::uint32_t> label_points(std::uint32_t labels) const {
+    std::vector<std::uint32_t> points = label_points_;
+    points.resize(labels);
+    return points;
+  }
+
   // `dimensions` must cover all that was added.
   [[nodiscard]] Summary summary(Dimensions dimensions, const Irregularities& irregularities) const;
 

@@ -4,7 +4,7 @@ gleaner_fuzz(dataset_packed SOURCES dataset_packed_fuzz.cpp LINK gleaner_dataset
 gleaner_fuzz(dataset_records SOURCES dataset_records_fuzz.cpp LINK gleaner_dataset_tools)
 
 if(GLEANER_FUZZ)
-  foreach(library gleaner_dataset gleaner_dataset_files gleaner_dataset_make)
+  foreach(library gleaner_dataset gleaner_dataset_stream gleaner_dataset_tools)
     target_compile_options(${library} PRIVATE -fsanitize=fuzzer-no-link)
   endforeach()
 endif()

@@ -8,13 +8,6 @@
 #include <string>
 #include <system_error>
 
-#include "tools/dataset/files/dataset_convert.hpp"
-#include "tools/dataset/files/dataset_info.hpp"
-#include "tools/dataset/files/dataset_pack.hpp"
-#include "tools/dataset/files/dataset_split.hpp"
-#include "tools/dataset/make/dataset_synth.hpp"
-#include "tools/dataset/make/dataset_text.hpp"
-
 namespace gleaner {
 namespace {
 

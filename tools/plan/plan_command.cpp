@@ -18,7 +18,7 @@
 #include "common/model/recipe.hpp"
 #include "common/model/shard_map.hpp"
 #include "tools/cli/report.hpp"
-#include "tools/dataset/files/dataset_stream.hpp"
+#include "tools/dataset/dataset_stream.hpp"
 #include "tools/plan/plan.hpp"
 #include "volunteer/train/input/input_layer.hpp"
 #include "volunteer/train/output/shard_trainer.hpp"

@@ -16,7 +16,7 @@
 #include "common/dataset/text_reader.hpp"
 #include "common/result.hpp"
 #include "common/words/word_model.hpp"
-#include "tools/dataset/files/dataset_stream.hpp"
+#include "tools/dataset/dataset_stream.hpp"
 
 namespace gleaner {
 

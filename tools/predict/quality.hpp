@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "master/tasks/metrics.hpp"
-#include "tools/dataset/files/frequency_classes.hpp"
+#include "tools/dataset/frequency_classes.hpp"
 
 namespace gleaner {
 

@@ -10,7 +10,7 @@
 #include "common/check.hpp"
 #include "tests/bench/machine/bench_layer.hpp"
 #include "tests/bench/machine/one_process_run.hpp"
-#include "tools/dataset/make/dataset_synth_points.hpp"
+#include "tools/dataset/dataset_synth_points.hpp"
 
 namespace gleaner {
 namespace {

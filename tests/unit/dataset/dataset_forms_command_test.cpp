@@ -6,7 +6,7 @@
 #include "common/dataset/point_writer.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
-#include "tools/dataset/files/dataset_split.hpp"
+#include "tools/dataset/dataset_command.hpp"
 
 namespace gleaner {
 namespace {

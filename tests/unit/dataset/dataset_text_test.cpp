@@ -6,8 +6,7 @@
 #include "common/words/word_model.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
-#include "tools/dataset/records/tag_form.hpp"
-#include "tools/dataset/records/text_records.hpp"
+#include "tools/dataset/text_records.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-#include "tools/dataset/files/dataset_statistics.hpp"
+#include "tools/dataset/dataset_statistics.hpp"
 
 #include <fmt/format.h>
 
@@ -9,6 +9,7 @@
 #include "tools/cli/console.hpp"
 
 namespace gleaner {
+
 namespace {
 
 constexpr std::size_t kFrequentLabels = 10;

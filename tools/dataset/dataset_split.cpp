@@ -1,5 +1,3 @@
-#include "tools/dataset/files/dataset_split.hpp"
-
 #include <fmt/format.h>
 
 #include <cmath>
@@ -7,10 +5,11 @@
 #include "common/counter_random.hpp"
 #include "common/dataset/point_writer.hpp"
 #include "tools/cli/report.hpp"
-#include "tools/dataset/files/dataset_output.hpp"
-#include "tools/dataset/files/dataset_stream.hpp"
+#include "tools/dataset/dataset_command.hpp"
+#include "tools/dataset/dataset_stream.hpp"
 
 namespace gleaner {
+
 namespace {
 
 struct PartSizes {

@@ -1,11 +1,11 @@
-#include "tools/dataset/make/dataset_synth.hpp"
-
 #include <fmt/format.h>
 
 #include "common/dataset/point_writer.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/dataset/dataset_command.hpp"
 
 namespace gleaner {
+
 namespace {
 
 Result<void> write_points(const std::string& path, const SyntheticPoints& source,

@@ -1,23 +1,218 @@
-#include "tools/dataset/make/dataset_text.hpp"
-
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <filesystem>
+#include <numeric>
 #include <set>
 #include <system_error>
 
+#include "common/dataset/atomic_file.hpp"
 #include "common/dataset/point_writer.hpp"
 #include "common/limits.hpp"
+#include "common/result.hpp"
+#include "common/words/word_model.hpp"
+#include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
-#include "tools/dataset/files/dataset_output.hpp"
-#include "tools/dataset/files/dataset_split.hpp"
-#include "tools/dataset/make/dataset_folder.hpp"
-#include "tools/dataset/make/text_part.hpp"
-#include "tools/dataset/make/text_source.hpp"
+#include "tools/dataset/dataset_command.hpp"
+#include "tools/dataset/text_records.hpp"
+#include "tools/dataset/text_source.hpp"
 
 namespace gleaner {
 namespace {
+
+// The files of a data set made of texts: `gleaner predict --data` and `--text` read such a folder.
+struct FolderPaths {
+  std::string train;
+  std::string test;
+  std::string features;
+  std::string labels;
+  std::string train_points;
+  std::string test_points;
+  std::string words;
+};
+
+// A part of a data set of texts while it is written: examples, and their names beside them.
+class TextPart {
+ public:
+  static Result<std::unique_ptr<TextPart>> create(const std::string& path, std::uint64_t points,
+                                                  Dimensions dimensions);
+
+  Result<void> add(const TextRecord& record, const WordModel& model, const Vocabulary& labels);
+
+  // The points last: whoever finds them finds the rest.
+  Result<void> commit(AtomicFile::Existing existing);
+
+  [[nodiscard]] std::uint64_t points() const { return points_; }
+
+  [[nodiscard]] Json json() const;
+
+  // A line of output.
+  [[nodiscard]] std::string summary() const;
+
+  // The most frequent labels and a few examples with their tags, so that a person sees whether the
+  // source was read as it was meant: in JSON, and as lines.
+  [[nodiscard]] Json reading_json(const Vocabulary& labels) const;
+  [[nodiscard]] std::string reading(const Vocabulary& labels) const;
+
+ private:
+  TextPart(std::string path, std::unique_ptr<TextOutput> set, std::unique_ptr<TextOutput> names,
+           Dimensions dimensions)
+      : path_(std::move(path)),
+        set_(std::move(set)),
+        names_(std::move(names)),
+        points_by_label_(dimensions.labels) {}
+
+  [[nodiscard]] std::vector<std::uint32_t> frequent_labels() const;
+
+  struct AsRead {
+    std::string name;
+    std::vector<std::string> tags;
+  };
+
+  std::string path_;
+  std::unique_ptr<TextOutput> set_;
+  std::unique_ptr<TextOutput> names_;
+  std::string line_;
+  std::uint64_t points_ = 0;
+  std::uint64_t without_labels_ = 0;
+  std::uint64_t without_features_ = 0;
+  std::uint64_t unknown_tags_ = 0;
+  std::vector<std::uint32_t> points_by_label_;
+  std::vector<AsRead> as_read_;
+};
+
+std::string lines(const std::vector<std::string>& names) {
+  std::string text;
+  for (const std::string& name : names) text += name + "\n";
+  return text;
+}
+
+FolderPaths paths_in(const std::string& folder) {
+  const auto in = [&](const char* name) { return (std::filesystem::path(folder) / name).string(); };
+  return {in("train.txt"),        in("test.txt"),        in("features.txt"), in("labels.txt"),
+          in("train.points.txt"), in("test.points.txt"), in(kWordModelFile)};
+}
+
+// "test.points.txt" beside "test.txt", "test.txt.zst" or "test.svm": names of its points.
+std::string points_path_of(const std::string& set_path) {
+  std::filesystem::path path(set_path);
+  if (path.extension() == ".gz" || path.extension() == ".zst") path.replace_extension();
+  return path.replace_extension(".points.txt").string();
+}
+
+Result<void> write_text(const std::string& path, const std::string& text,
+                        AtomicFile::Existing existing) {
+  Result<std::unique_ptr<TextOutput>> output = TextOutput::create(path);
+  if (!output) return output.error();
+  Result<void> written = (*output)->write(text);
+  return written ? (*output)->commit(existing) : written;
+}
+
+// labels.txt, features.txt and words.json.
+Result<void> write_names(const FolderPaths& paths, const std::vector<std::string>& labels,
+                         const WordModel& model, AtomicFile::Existing existing) {
+  Result<void> written = write_text(paths.labels, lines(labels), existing);
+  if (written) written = write_text(paths.features, lines(model.words.numbered()), existing);
+  if (written) written = write_text(paths.words, word_model_json(model), existing);
+  return written;
+}
+
+constexpr std::size_t kLabelsAsRead = 5;
+constexpr std::size_t kExamplesAsRead = 3;
+
+Result<std::unique_ptr<TextPart>> TextPart::create(const std::string& path, std::uint64_t points,
+                                                   Dimensions dimensions) {
+  Result<std::unique_ptr<TextOutput>> set = TextOutput::create(path);
+  if (!set) return set.error();
+  Result<std::unique_ptr<TextOutput>> names = TextOutput::create(points_path_of(path));
+  if (!names) return names.error();
+  Result<void> headed = (*set)->write(xc_header(points, dimensions));
+  if (!headed) return headed.error();
+  return std::unique_ptr<TextPart>(
+      new TextPart(path, std::move(*set), std::move(*names), dimensions));
+}
+
+Result<void> TextPart::add(const TextRecord& record, const WordModel& model,
+                           const Vocabulary& labels) {
+  Point point = model.point_of(record.text);
+  for (const std::string& tag : record.tags) {
+    const auto* label = labels.find(tag);
+    unknown_tags_ += label == nullptr;
+    if (label != nullptr) point.labels.push_back(label->id);
+  }
+  std::sort(point.labels.begin(), point.labels.end());
+  point.labels.erase(std::unique(point.labels.begin(), point.labels.end()), point.labels.end());
+  for (const std::uint32_t label : point.labels) ++points_by_label_[label];
+  if (as_read_.size() < kExamplesAsRead && !record.tags.empty()) {
+    as_read_.push_back({record.name, record.tags});
+  }
+  without_labels_ += point.labels.empty();
+  without_features_ += point.features.empty();
+  ++points_;
+  line_.clear();
+  append_xc(line_, point);
+  Result<void> written = set_->write(line_);
+  return written ? names_->write(record.name + "\n") : written;
+}
+
+Result<void> TextPart::commit(AtomicFile::Existing existing) {
+  Result<void> committed = names_->commit(existing);
+  return committed ? set_->commit(existing) : committed;
+}
+
+Json TextPart::json() const {
+  Json json = written_json(path_, points_);
+  json["without_labels"] = without_labels_;
+  json["without_features"] = without_features_;
+  json["unknown_tags"] = unknown_tags_;
+  return json;
+}
+
+std::string TextPart::summary() const {
+  return fmt::format(
+      "{}: {} examples, {} without a known tag, {} without a known word; {} tags "
+      "are not labels\n",
+      path_, with_commas(points_), with_commas(without_labels_), with_commas(without_features_),
+      with_commas(unknown_tags_));
+}
+
+std::vector<std::uint32_t> TextPart::frequent_labels() const {
+  std::vector<std::uint32_t> labels(points_by_label_.size());
+  std::iota(labels.begin(), labels.end(), 0U);
+  const std::size_t count = std::min(labels.size(), kLabelsAsRead);
+  std::ranges::partial_sort(
+      labels, labels.begin() + static_cast<std::ptrdiff_t>(count), std::ranges::greater(),
+      [&](std::uint32_t label) { return std::pair(points_by_label_[label], ~label); });
+  labels.resize(count);
+  return labels;
+}
+
+Json TextPart::reading_json(const Vocabulary& labels) const {
+  Json json = {{"frequent_labels", Json::array()}, {"as_read", Json::array()}};
+  for (const std::uint32_t label : frequent_labels()) {
+    json["frequent_labels"].push_back({{"label", label},
+                                       {"points", points_by_label_[label]},
+                                       {"name", labels.numbered()[label]}});
+  }
+  for (const AsRead& example : as_read_) {
+    json["as_read"].push_back({{"name", example.name}, {"tags", example.tags}});
+  }
+  return json;
+}
+
+std::string TextPart::reading(const Vocabulary& labels) const {
+  std::vector<std::string> frequent;
+  for (const std::uint32_t label : frequent_labels()) {
+    frequent.push_back(
+        fmt::format("'{}' ({})", labels.numbered()[label], with_commas(points_by_label_[label])));
+  }
+  std::string text = fmt::format("most frequent labels: {}\n", fmt::join(frequent, ", "));
+  for (const AsRead& example : as_read_) {
+    text += fmt::format("as read: {} | '{}'\n", example.name, fmt::join(example.tags, "', '"));
+  }
+  return text;
+}
 
 // Prints what became of the source; the first part shows how it was read.
 Result<void> print_text_done(const TextFlags& flags, const TextSource& source,

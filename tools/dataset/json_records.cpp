@@ -1,18 +1,100 @@
-#include "tools/dataset/records/json_records.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cstdint>
 #include <istream>
+#include <memory>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <streambuf>
+#include <string_view>
+#include <utility>
+#include <vector>
 
+#include "common/dataset/byte_source.hpp"
 #include "common/dataset/line_reader.hpp"
+#include "common/result.hpp"
 #include "common/settings/did_you_mean.hpp"
-#include "tools/dataset/records/byte_source_stream.hpp"
+#include "tools/dataset/text_records.hpp"
 
 namespace gleaner {
 namespace {
+
+// A byte source as a C++ stream that knows its place by line and column. Not thread-safe.
+class ByteSourceBuffer final : public std::streambuf {
+ public:
+  explicit ByteSourceBuffer(std::unique_ptr<ByteSource> source);
+
+  // The stream seems to end once this many bytes have been read from here.
+  void limit(std::uint64_t bytes);
+
+  struct Place {
+    std::uint64_t line = 1;
+    std::uint64_t column = 1;
+  };
+
+  // Where the next byte stands.
+  [[nodiscard]] Place place() const;
+
+  // Why the source could not be read; a stream knows only that it ended.
+  [[nodiscard]] const std::optional<Error>& error() const { return error_; }
+
+  [[nodiscard]] bool is_at_limit() const;
+
+  [[nodiscard]] const ByteSource& source() const { return *source_; }
+
+ private:
+  int_type underflow() override;
+
+  [[nodiscard]] std::uint64_t consumed() const;
+
+  std::unique_ptr<ByteSource> source_;
+  std::vector<char> buffer_;
+  Place begin_;                     // of the buffer
+  std::uint64_t bytes_before_ = 0;  // the buffer
+  std::uint64_t limit_ = UINT64_MAX;
+  std::optional<Error> error_;
+};
+
+ByteSourceBuffer::ByteSourceBuffer(std::unique_ptr<ByteSource> source)
+    : source_(std::move(source)), buffer_(std::size_t{1} << 16) {
+  setg(buffer_.data(), buffer_.data(), buffer_.data());
+}
+
+std::uint64_t ByteSourceBuffer::consumed() const {
+  return bytes_before_ + static_cast<std::uint64_t>(gptr() - eback());
+}
+
+void ByteSourceBuffer::limit(std::uint64_t bytes) {
+  limit_ = consumed() + bytes;
+}
+
+bool ByteSourceBuffer::is_at_limit() const {
+  return consumed() >= limit_;
+}
+
+ByteSourceBuffer::Place ByteSourceBuffer::place() const {
+  const std::string_view read(eback(), static_cast<std::size_t>(gptr() - eback()));
+  const std::size_t line_end = read.rfind('\n');
+  if (line_end == std::string_view::npos) return {begin_.line, begin_.column + read.size()};
+  return {begin_.line + static_cast<std::uint64_t>(std::ranges::count(read, '\n')),
+          read.size() - line_end};
+}
+
+std::streambuf::int_type ByteSourceBuffer::underflow() {
+  if (error_ || is_at_limit()) return traits_type::eof();
+  begin_ = place();
+  bytes_before_ = consumed();
+  setg(buffer_.data(), buffer_.data(), buffer_.data());
+  Result<std::size_t> count = source_->read(buffer_);
+  if (!count) {
+    error_ = count.error();
+    return traits_type::eof();
+  }
+  setg(buffer_.data(), buffer_.data(), buffer_.data() + *count);
+  return *count == 0 ? traits_type::eof() : traits_type::to_int_type(buffer_.front());
+}
 
 // The field that `path` names: by its whole name, or by names with points between them; of each
 // object where there is a list of objects on the way. Empty when there is none. No deeper than the

@@ -2,6 +2,7 @@
 // objects, one a line, printed over several lines, or in an array. Not thread-safe.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -59,6 +60,49 @@ class TextRecords {
   [[nodiscard]] virtual const ByteSource& source() const = 0;
 };
 
+// Of CSV (RFC 4180) and TSV. The separator is the one at which the first row, cut, has all columns
+// that are wanted; Excel's line "sep=;" may say it before.
+// `source` is UTF-8.
+Result<std::unique_ptr<TextRecords>> open_csv_records(std::unique_ptr<ByteSource> source,
+                                                      const RecordOptions& options,
+                                                      const TextFields& fields);
+
+// `source` is UTF-8. A field "a.b" is the field b of the object in a, or of each object in its
+// list.
+Result<std::unique_ptr<TextRecords>> open_json_records(std::unique_ptr<ByteSource> source,
+                                                       const TextFields& fields);
+
 std::string_view trimmed(std::string_view text);
+
+// ---- The form in which the tags of one example stand in one text. Pure.
+
+// Names in words.json and --tag-separator of the forms that are no separator.
+inline constexpr const char* kTagList = "list";    // ['a', 'b'], as Python and JSON print a list
+inline constexpr const char* kTagBrackets = "<>";  // <a><b>
+inline constexpr const char* kTagComma = ",";
+
+// The tags of `text`, not trimmed. A text that is no list, and one without brackets, is cut at
+// commas.
+std::vector<std::string> cut_tags(std::string_view text, const std::string& separator);
+
+// Recognises the form by texts that were not cut yet.
+class TagFormGuess {
+ public:
+  void add(std::string_view text);
+
+  // kTagList or kTagBrackets if all texts have it; else the first of , ; | that occurs.
+  [[nodiscard]] std::string form() const;
+
+  [[nodiscard]] std::uint64_t texts() const { return texts_; }
+
+ private:
+  std::uint64_t texts_ = 0;
+  std::uint64_t lists_ = 0;
+  std::uint64_t brackets_ = 0;
+  std::array<bool, 3> has_separator_{};
+};
+
+// The form that would cut a label as read further; empty for one that looks whole.
+std::string form_inside(std::string_view label);
 
 }  // namespace gleaner

@@ -1,4 +1,4 @@
-#include "tools/dataset/make/dataset_synth_points.hpp"
+#include "tools/dataset/dataset_synth_points.hpp"
 
 #include <fmt/format.h>
 
@@ -8,6 +8,7 @@
 #include "common/limits.hpp"
 
 namespace gleaner {
+
 namespace {
 
 constexpr std::uint64_t kPrototypeFeatures = 16;

@@ -1,9 +1,10 @@
-#include "tools/dataset/files/frequency_classes.hpp"
+#include "tools/dataset/frequency_classes.hpp"
 
 #include <algorithm>
 #include <numeric>
 
 namespace gleaner {
+
 namespace {
 
 constexpr double kHeadShare = 0.5;

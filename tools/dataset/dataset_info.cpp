@@ -1,5 +1,3 @@
-#include "tools/dataset/files/dataset_info.hpp"
-
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -14,11 +12,13 @@
 #include "tools/cli/curve_chart.hpp"
 #include "tools/cli/print_out.hpp"
 #include "tools/cli/report.hpp"
-#include "tools/dataset/files/dataset_statistics.hpp"
-#include "tools/dataset/files/dataset_stream.hpp"
-#include "tools/dataset/files/frequency_classes.hpp"
+#include "tools/dataset/dataset_command.hpp"
+#include "tools/dataset/dataset_statistics.hpp"
+#include "tools/dataset/dataset_stream.hpp"
+#include "tools/dataset/frequency_classes.hpp"
 
 namespace gleaner {
+
 namespace {
 
 using Summary = DatasetStatistics::Summary;

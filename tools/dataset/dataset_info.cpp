@@ -9,8 +9,7 @@
 
 #include "common/dataset/name_table.hpp"
 #include "common/dataset/packed_format.hpp"
-#include "tools/cli/curve_chart.hpp"
-#include "tools/cli/print_out.hpp"
+#include "tools/cli/charts.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/dataset/dataset_statistics.hpp"

@@ -23,13 +23,7 @@ namespace {
 
 // The files of a data set made of texts: `gleaner predict --data` and `--text` read such a folder.
 struct FolderPaths {
-  std::string train;
-  std::string test;
-  std::string features;
-  std::string labels;
-  std::string train_points;
-  std::string test_points;
-  std::string words;
+  std::string train, test, features, labels, train_points, test_points, words;
 };
 
 // A part of a data set of texts while it is written: examples, and their names beside them.
@@ -83,9 +77,7 @@ class TextPart {
 };
 
 std::string lines(const std::vector<std::string>& names) {
-  std::string text;
-  for (const std::string& name : names) text += name + "\n";
-  return text;
+  return fmt::format("{}\n", fmt::join(names, "\n"));
 }
 
 FolderPaths paths_in(const std::string& folder) {
@@ -109,7 +101,6 @@ Result<void> write_text(const std::string& path, const std::string& text,
   return written ? (*output)->commit(existing) : written;
 }
 
-// labels.txt, features.txt and words.json.
 Result<void> write_names(const FolderPaths& paths, const std::vector<std::string>& labels,
                          const WordModel& model, AtomicFile::Existing existing) {
   Result<void> written = write_text(paths.labels, lines(labels), existing);

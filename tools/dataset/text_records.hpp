@@ -60,7 +60,7 @@ class TextRecords {
   [[nodiscard]] virtual const ByteSource& source() const = 0;
 };
 
-// Of CSV (RFC 4180) and TSV. The separator is the one at which the first row, cut, has all columns
+// Reads CSV (RFC 4180) and TSV. The separator is the one at which the first row, cut, has all columns
 // that are wanted; Excel's line "sep=;" may say it before.
 // `source` is UTF-8.
 Result<std::unique_ptr<TextRecords>> open_csv_records(std::unique_ptr<ByteSource> source,

@@ -6,7 +6,7 @@
 #include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/identity.hpp"
-#include "tools/cli/curve_chart.hpp"
+#include "tools/cli/charts.hpp"
 #include "tools/inspect/history_command.hpp"
 #include "tools/inspect/inspect_views.hpp"
 

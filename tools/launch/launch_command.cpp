@@ -17,7 +17,6 @@
 #include "common/settings/duration.hpp"
 #include "common/settings/settings_value.hpp"
 #include "master/config/config.hpp"
-#include "tools/cli/print_out.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/launch/launch.hpp"
 #include "tools/launch/run_command.hpp"

@@ -19,7 +19,6 @@
 #include "storage/engine/rocks_store.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
-#include "tools/cli/scratch_folder.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/verify/verify_deep.hpp"
 

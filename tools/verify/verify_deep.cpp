@@ -21,7 +21,6 @@
 #include "storage/kept_checkpoints.hpp"
 #include "storage/model/wide_start.hpp"
 #include "tools/cli/console.hpp"
-#include "tools/cli/scratch_folder.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/verify/retrain.hpp"
 

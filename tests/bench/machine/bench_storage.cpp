@@ -11,7 +11,7 @@
 #include "storage/run_store.hpp"
 #include "tests/bench/machine/bench_loops.hpp"
 #include "tests/bench/machine/bench_timing.hpp"
-#include "tools/cli/scratch_folder.hpp"
+#include "tools/cli/store_access.hpp"
 
 namespace gleaner {
 namespace {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <exception>
+#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -15,10 +16,7 @@
 #include "common/settings/settings_value.hpp"
 #include "schema/versions.hpp"
 #include "tools/admit/access_commands.hpp"
-#include "tools/bench/bench_command.hpp"
-#include "tools/cli/completion_command.hpp"
-#include "tools/cli/help_format.hpp"
-#include "tools/cli/man_command.hpp"
+#include "tools/cli/command_line.hpp"
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/keep/keep_commands.hpp"
 #include "tools/launch/launch_command.hpp"
@@ -52,7 +50,8 @@ std::string meant(const CLI::App& app, std::string_view sentence) {
   const CLI::App* command = &app;
   while (!command->get_subcommands().empty()) command = command->get_subcommands().front();
   std::vector<std::string> names;
-  for (const CLI::App* one : command->get_subcommands([](const CLI::App*) { return true; })) {
+  for (const CLI::App* one :
+       command->get_subcommands([](const CLI::App* verb) { return !verb->get_group().empty(); })) {
     names.push_back(one->get_name());
   }
   const std::vector<std::string> unknown = app.remaining(true);
@@ -69,6 +68,29 @@ int report(const CLI::App& app, const CLI::ParseError& error) {
   return static_cast<int>(gleaner::ExitCode::kUsage);
 }
 
+// In the groups that --help shows.
+void add_verbs(CLI::App& app, int& exit_status) {
+  using namespace gleaner;
+  const std::string ungrouped = app.get_group();
+  const auto add_group = [&](const char* title,
+                             std::initializer_list<void (*)(CLI::App&, int&)> verbs) {
+    for (const auto add : verbs) add(app, exit_status);
+    for (CLI::App* verb : app.get_subcommands({})) {
+      if (verb->get_group() == ungrouped) verb->group(title);
+    }
+  };
+  add_group("Ask a run", {add_status_commands});
+  add_group("Look into a store", {add_inspect_command, add_history_command, add_plot_command,
+                                  add_diff_command, add_receipts_command, add_checkpoint_commands});
+  add_group("Check and mend", {add_verify_commands, add_backup_commands});
+  add_group("Data sets and plans", {add_dataset_commands, add_plan_command});
+  add_group("Predict and export", {add_evaluate_command, add_predict_command, add_serve_command,
+                                   add_export_command, add_import_command});
+  add_group("Admit", {add_access_commands});
+  add_group("Launch", {add_launch_command});
+  add_group("This program", {add_completion_command, add_man_command});
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -77,27 +99,7 @@ int main(int argc, char** argv) {
   app.footer(kFooter);
   app.formatter(gleaner::help_format());
   int exit_status = 0;
-  gleaner::add_access_commands(app, exit_status);
-  gleaner::add_backup_commands(app, exit_status);
-  gleaner::add_bench_command(app, exit_status);
-  gleaner::add_checkpoint_commands(app, exit_status);
-  gleaner::add_completion_command(app, exit_status);
-  gleaner::add_dataset_commands(app, exit_status);
-  gleaner::add_diff_command(app, exit_status);
-  gleaner::add_evaluate_command(app, exit_status);
-  gleaner::add_export_command(app, exit_status);
-  gleaner::add_history_command(app, exit_status);
-  gleaner::add_import_command(app, exit_status);
-  gleaner::add_inspect_command(app, exit_status);
-  gleaner::add_launch_command(app, exit_status);
-  gleaner::add_man_command(app, exit_status);
-  gleaner::add_plan_command(app, exit_status);
-  gleaner::add_plot_command(app, exit_status);
-  gleaner::add_predict_command(app, exit_status);
-  gleaner::add_receipts_command(app, exit_status);
-  gleaner::add_serve_command(app, exit_status);
-  gleaner::add_status_commands(app, exit_status);
-  gleaner::add_verify_commands(app, exit_status);
+  add_verbs(app, exit_status);
   // One verb a line: a word after it that is a verb's name as well is an argument.
   app.require_subcommand(0, 1);
   try {

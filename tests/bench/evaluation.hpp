@@ -8,7 +8,7 @@
 #include "common/model/precision.hpp"
 #include "common/result.hpp"
 #include "tests/bench/frequency_buckets.hpp"
-#include "tools/bench/one_process_run.hpp"
+#include "tests/bench/machine/one_process_run.hpp"
 
 namespace gleaner {
 

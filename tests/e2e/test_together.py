@@ -243,7 +243,7 @@ class Beginnings(EndToEndTest):
             for code, program in (
                     self.cluster.run("gleaner-master", "--train", train, "--store", self.cluster.path("s"), "--local", 1,
                                      "--http", "off"),
-                    self.cluster.run("gleaner", "dataset", "validate", train)):
+                    self.cluster.run("gleaner", "dataset", "info", train)):
                 self.assertEqual(code, BAD_DATA, program.said())
                 self.assertIn("the header 'points features labels'", program.said())
 

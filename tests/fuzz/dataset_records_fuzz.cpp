@@ -3,8 +3,7 @@
 #include <string_view>
 
 #include "common/result.hpp"
-#include "tools/dataset/records/tag_form.hpp"
-#include "tools/dataset/records/text_records.hpp"
+#include "tools/dataset/text_records.hpp"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace gleaner;

@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
+#include <cstdio>
+#include <system_error>
 
 #include "common/time.hpp"
-#include "tools/cli/print_out.hpp"
 
 namespace gleaner {
+
 namespace {
 
 constexpr std::size_t kTitleWidth = 18;
@@ -247,6 +250,13 @@ std::string bar(double share, std::size_t width, TextStyle style) {
   std::string text;
   for (std::size_t i = 0; i < columns; ++i) text += style.utf8 ? "\u2588" : "#";
   return text;
+}
+
+Result<void> print_out(const std::string& text) {
+  const std::size_t written = std::fwrite(text.data(), 1, text.size(), stdout);
+  if (written == text.size() && std::fflush(stdout) == 0) return {};
+  return Error{ErrorCode::kIo, fmt::format("the output cannot be written: {}",
+                                           std::generic_category().message(errno))};
 }
 
 }  // namespace gleaner

@@ -112,4 +112,7 @@ Result<void> print_done(bool is_json, std::string_view verb, std::string_view su
 // A bar of `share` of `width` columns.
 std::string bar(double share, std::size_t width, TextStyle style);
 
+// Prints `text` to stdout at once; kIo when it cannot be written.
+Result<void> print_out(const std::string& text);
+
 }  // namespace gleaner

@@ -2,14 +2,17 @@
 // a person what went wrong.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <memory>
 #include <string>
+#include <system_error>
+#include <utility>
 
 #include "common/result.hpp"
 #include "storage/keep/open_to_read.hpp"
 #include "storage/run_store.hpp"
-#include "tools/cli/print_out.hpp"
+#include "tools/cli/report.hpp"
 
 namespace gleaner {
 
@@ -33,5 +36,24 @@ int report_on_store(const Result<void>& result);
 // Whether a word of the command line says where a run is: the folder of a store, the line that a
 // master prints, HOST:PORT, or the address of a page.
 bool is_place(const std::string& word);
+
+// A folder that goes with its object.
+class ScratchFolder {
+ public:
+  explicit ScratchFolder(std::string path) : path_(std::move(path)) {}
+
+  ~ScratchFolder() {
+    std::error_code error;
+    std::filesystem::remove_all(path_, error);
+  }
+
+  ScratchFolder(const ScratchFolder&) = delete;
+  ScratchFolder& operator=(const ScratchFolder&) = delete;
+
+  [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+};
 
 }  // namespace gleaner

@@ -1,21 +1,12 @@
 #include "tools/dataset/dataset_command.hpp"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <memory>
 #include <string>
 #include <system_error>
-
-#include "tools/dataset/files/dataset_convert.hpp"
-#include "tools/dataset/files/dataset_info.hpp"
-#include "tools/dataset/files/dataset_pack.hpp"
-#include "tools/dataset/files/dataset_sample.hpp"
-#include "tools/dataset/files/dataset_split.hpp"
-#include "tools/dataset/files/dataset_stats.hpp"
-#include "tools/dataset/files/dataset_validate.hpp"
-#include "tools/dataset/make/dataset_debian.hpp"
-#include "tools/dataset/make/dataset_synth.hpp"
-#include "tools/dataset/make/dataset_text.hpp"
 
 namespace gleaner {
 namespace {
@@ -56,16 +47,24 @@ std::shared_ptr<Flags> set_action(CLI::App& verb, int& exit_status, Run run) {
 
 void add_info(CLI::App& dataset, int& exit_status) {
   CLI::App& verb = *dataset.add_subcommand(
-      "info", "count a data set's examples, features and labels, and warn of its oddities");
+      "info", "what is in a data set, and by line and column what cannot be trained on");
   auto flags = set_action<InfoFlags>(verb, exit_status, run_dataset_info);
   verb.add_option("source", flags->source,
                   "text (plain, gzip or zstd) or packed file; or a folder that convert wrote")
       ->required();
+  verb.add_option("--like", flags->like, "refuse ids beyond those of this data set");
+  verb.add_option("--limit", flags->limit, "list at most N problems; all are counted")
+      ->capture_default_str();
+  verb.add_flag("--plot", flags->plot, "draw how frequent the labels are, by rank");
   add_json(verb, flags->json);
   add_read_flags(verb, flags->read);
-  verb.footer(std::string("Reads in constant memory and makes no cache. Names the most frequent "
-                          "labels if labels.txt lies\nbeside the file.\n\nExamples:\n"
+  verb.footer(std::string("Reads to the end whatever it finds, and makes no cache. Of a packed "
+                          "file, every checksum is\ncompared. Names the most frequent labels if "
+                          "labels.txt lies beside the file. The head are the fewest\nlabels that "
+                          "hold half of all occurrences, the tail those that hold the last tenth, "
+                          "and those never seen.\n\nExamples:\n"
                           "  gleaner dataset info train.txt.zst\n"
+                          "  gleaner dataset info test.svm --like train.svm --limit 1000\n"
                           "  gleaner dataset info --json train.txt.gleaner | jq .warnings\n\n") +
               kExitCodes);
 }
@@ -94,27 +93,35 @@ void add_pack(CLI::App& dataset, int& exit_status) {
 }
 
 void add_split(CLI::App& dataset, int& exit_status) {
-  CLI::App& verb =
-      *dataset.add_subcommand("split", "cut a data set into a training and a test part");
+  CLI::App& verb = *dataset.add_subcommand(
+      "split", "cut a data set into a training and a test part, or draw a sample of it");
   auto flags = set_action<SplitFlags>(verb, exit_status, run_dataset_split);
   verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
-  verb.add_option("--train", flags->train, "file for the training part")->required();
-  verb.add_option("--test", flags->test, "file for the test part")->required();
-  verb.add_option("--share", flags->share, "fraction of the examples that go to the test part")
-      ->capture_default_str();
-  verb.add_option("--seed", flags->seed, "another seed, another split")->capture_default_str();
+  CLI::Option* const train = verb.add_option("--train", flags->train, "file of the training part");
+  CLI::Option* const test = verb.add_option("--test", flags->test, "file of the test part");
+  CLI::Option* const sample =
+      verb.add_option("--sample", flags->sample,
+                      "instead of both parts, a file of some examples, in the form of its name")
+          ->excludes(train)
+          ->excludes(test);
+  CLI::Option* const points =
+      verb.add_option("--points", flags->points, "exactly N examples")->needs(sample);
+  verb.add_option("--share", flags->share, "fraction of the examples for the test part or sample")
+      ->capture_default_str()
+      ->excludes(points);
+  verb.add_option("--seed", flags->seed, "another seed, another choice")->capture_default_str();
   add_read_flags(verb, flags->read);
   add_json(verb, flags->json);
   add_force(verb, flags->force);
-  verb.footer(
-      std::string("Where an example goes depends on the seed and its place in the file alone. "
-                  "Writes XC text,\ncompressed if the names end in .gz or .zst.\n\n"
-                  "Examples:\n"
-                  "  gleaner dataset split all.txt --train train.txt.zst --test test.txt.zst"
-                  "\n"
-                  "  gleaner dataset split all.svm --first-feature 0 --share 0.1 --seed 7 "
-                  "\\\n      --train train.txt --test test.txt\n\n") +
-      kExitCodes);
+  verb.footer(std::string("Where an example goes depends on the seed and its place in the file "
+                          "alone. A sample keeps the order;\nany choice of N examples is as likely "
+                          "as any other. Memory does not grow with the set. Names that\nend in .gz "
+                          "or .zst are compressed.\n\nExamples:\n"
+                          "  gleaner dataset split all.txt --train train.txt.zst --test "
+                          "test.txt.zst\n"
+                          "  gleaner dataset split train.txt --sample small.txt --points 10000"
+                          "\n\n") +
+              kExitCodes);
 }
 
 void add_synth(CLI::App& dataset, int& exit_status) {
@@ -145,94 +152,6 @@ void add_synth(CLI::App& dataset, int& exit_status) {
                           "  gleaner dataset synth --train train.txt --test test.txt\n"
                           "  gleaner dataset synth --train wide.txt.zst --points 10000000 --labels "
                           "3000000 \\\n      --features 1000000\n\n") +
-              kExitCodes);
-}
-
-void add_debian(CLI::App& dataset, int& exit_status) {
-  CLI::App& verb =
-      *dataset.add_subcommand("debian", "make a real data set from this machine's package index");
-  auto flags = set_action<DebianFlags>(verb, exit_status, run_dataset_debian);
-  verb.add_option("--output", flags->output, "folder to write to")->required();
-  verb.add_option("--dump", flags->dump,
-                  "saved output of 'apt-cache dumpavail' (plain, gzip or zstd) to use instead");
-  verb.add_option("--share", flags->options.test_share,
-                  "fraction of the packages that go to the test part")
-      ->capture_default_str();
-  verb.add_option("--seed", flags->options.seed, "another seed, other parts")
-      ->capture_default_str();
-  verb.add_option("--min-dependents", flags->options.dependents_min,
-                  "leave out labels with fewer packages that depend on them")
-      ->check(CLI::Range(1, 1'000'000))
-      ->capture_default_str();
-  add_json(verb, flags->json);
-  add_force(verb, flags->force);
-  verb.footer(std::string("One example a package that depends on others. Features: words of its "
-                          "name, short description,\nsection, tags and maintainer, weighted by "
-                          "rarity. Labels: its dependencies, the first of\nalternatives. Writes "
-                          "train.txt, test.txt, labels.txt, features.txt, train.points.txt and\n"
-                          "test.points.txt and words.json.\n\nExamples:\n"
-                          "  gleaner dataset debian --output debian\n"
-                          "  apt-cache dumpavail | zstd > dump.zst; gleaner dataset debian --dump "
-                          "dump.zst --output debian\n\n") +
-              kExitCodes);
-}
-
-void add_validate(CLI::App& dataset, int& exit_status) {
-  CLI::App& verb = *dataset.add_subcommand(
-      "validate", "list everything in a data set that cannot be trained on, by line and column");
-  auto flags = set_action<ValidateFlags>(verb, exit_status, run_dataset_validate);
-  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
-  verb.add_option("--like", flags->like, "refuse ids beyond those of this data set");
-  verb.add_option("--limit", flags->limit, "list at most N problems; all are counted")
-      ->capture_default_str();
-  add_json(verb, flags->json);
-  add_read_flags(verb, flags->read);
-  verb.footer(std::string("Reads to the end whatever it finds. Of a packed file, every checksum "
-                          "is compared.\n\nExamples:\n"
-                          "  gleaner dataset validate train.txt.zst\n"
-                          "  gleaner dataset validate test.svm --like train.svm --limit 1000\n\n") +
-              kExitCodes);
-}
-
-void add_sample(CLI::App& dataset, int& exit_status) {
-  CLI::App& verb = *dataset.add_subcommand(
-      "sample", "keep some examples of a data set, chosen by chance, in their order");
-  auto flags = set_action<SampleFlags>(verb, exit_status, run_dataset_sample);
-  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
-  verb.add_option("--output", flags->output, "file to write, in the form that its name says")
-      ->required();
-  CLI::Option* const points = verb.add_option("--points", flags->points, "exactly N of them");
-  verb.add_option("--share", flags->share, "this fraction of them, as in 0.1")->excludes(points);
-  verb.add_option("--seed", flags->seed, "another seed, another sample")->capture_default_str();
-  add_read_flags(verb, flags->read);
-  add_json(verb, flags->json);
-  add_force(verb, flags->force);
-  verb.footer(std::string("Any choice of N examples is as likely as any other; which one it is "
-                          "depends on the seed and\ntheir number alone. Memory does not grow with "
-                          "the set.\n\nExamples:\n"
-                          "  gleaner dataset sample train.txt.zst --points 10000 --output small.txt"
-                          "\n"
-                          "  gleaner dataset sample all.svm --share 0.01 --seed 7 --output few.svm"
-                          "\n\n") +
-              kExitCodes);
-}
-
-void add_stats(CLI::App& dataset, int& exit_status) {
-  CLI::App& verb =
-      *dataset.add_subcommand("stats", "how frequent labels are: head, torso, tail, and the curve");
-  auto flags = set_action<StatsFlags>(verb, exit_status, run_dataset_stats);
-  verb.add_option("source", flags->source, "text (plain, gzip or zstd) or packed file")->required();
-  verb.add_flag("--plot", flags->plot, "draw the curve in the terminal");
-  verb.add_option("--out", flags->out,
-                  "draw it into this .svg or .png, with gnuplot (Debian: gnuplot-nox)");
-  add_json(verb, flags->json);
-  add_read_flags(verb, flags->read);
-  add_force(verb, flags->force);
-  verb.footer(std::string("The head are the fewest labels that hold half of all occurrences, the "
-                          "tail those that hold the\nlast tenth, and those never seen: as in "
-                          "gleaner evaluate.\n\nExamples:\n"
-                          "  gleaner dataset stats train.txt.zst --plot\n"
-                          "  gleaner dataset stats train.txt.zst --out labels.svg\n\n") +
               kExitCodes);
 }
 
@@ -324,6 +243,19 @@ void add_convert(CLI::App& dataset, int& exit_status) {
       kExitCodes);
 }
 
+// Words that earlier versions had, and what does their work; --help does not show them.
+void add_earlier_verbs(CLI::App& dataset, int& exit_status) {
+  for (const auto& [earlier, verb] :
+       {std::pair("validate", "gleaner dataset info"), std::pair("stats", "gleaner dataset info"),
+        std::pair("sample", "gleaner dataset split --sample"),
+        std::pair("debian", "tools/dataset/debian.py")}) {
+    dataset.add_subcommand(earlier)->group("")->allow_extras()->callback([=, &exit_status] {
+      exit_status = report(
+          Error{ErrorCode::kInvalidArgument, fmt::format("'dataset {}' is now {}", earlier, verb)});
+    });
+  }
+}
+
 }  // namespace
 
 void add_read_flags(CLI::App& verb, ReadFlags& flags) {
@@ -341,14 +273,11 @@ void add_dataset_commands(CLI::App& app, int& exit_status) {
   CLI::App& dataset = *app.add_subcommand("dataset", "look at, check, convert and make data sets");
   dataset.require_subcommand(1);
   add_info(dataset, exit_status);
-  add_stats(dataset, exit_status);
-  add_validate(dataset, exit_status);
   add_convert(dataset, exit_status);
   add_pack(dataset, exit_status);
   add_split(dataset, exit_status);
-  add_sample(dataset, exit_status);
+  add_earlier_verbs(dataset, exit_status);
   add_synth(dataset, exit_status);
-  add_debian(dataset, exit_status);
 }
 
 }  // namespace gleaner

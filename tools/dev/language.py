@@ -7,7 +7,7 @@ PHRASES = re.compile(r"\b(so\s+(?:many|much|long)|anew|(?:is|are)\s+said"
                      r"|what\s+(?:\w+\s+){1,4}are\s+about)\b", re.IGNORECASE)
 # Files where they may stand, and why.
 PHRASES_ALLOWED = re.compile(
-    r"tools/bench/bench_training\.cpp|tools/plan/plan_costs\.cpp"  # the name of a line of the bench
+    r"tests/bench/machine/bench_training\.cpp"  # the name of a line of the bench
     r"|tools/dev/language\.py|tests/unit/tools/tidy_test\.py")
 # A comment that begins so is no sentence: it leaves the reader to guess at its subject.
 FRAGMENT = re.compile(r"^[ \t]*// (?:Of|Those|The same|What|Whose)\b")

@@ -10,6 +10,7 @@ import base64
 import json
 import os
 import pathlib
+import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parents[2]
@@ -20,7 +21,7 @@ from harness import Cluster  # noqa: E402
 
 def start_run(cluster):
     """Trains until there is something to see; returns the address of the page."""
-    cluster.gleaner("dataset", "debian", "--output", "data")
+    subprocess.run([ROOT / "tools/dataset/debian.py", cluster.path("data")], check=True)
     master = cluster.start("gleaner-master", "--train", "data/train.txt", "--test", "data/test.txt", "--store", "packages",
                            "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--epochs", 20, "--output-shards", 48,
                            "--threads", 1, "--min-volunteers", 5, "--log-format", "json")

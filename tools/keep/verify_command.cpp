@@ -16,7 +16,6 @@
 #include "storage/keep/store_repair.hpp"
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
-#include "tools/cli/scratch_folder.hpp"
 #include "tools/cli/store_access.hpp"
 #include "tools/keep/keep_commands.hpp"
 #include "tools/keep/verify_deep.hpp"

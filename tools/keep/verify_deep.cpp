@@ -25,7 +25,6 @@
 #include "storage/keep/wide_start.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/console.hpp"
-#include "tools/cli/scratch_folder.hpp"
 #include "tools/cli/store_access.hpp"
 #include "volunteer/executor.hpp"
 

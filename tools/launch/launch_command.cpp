@@ -21,7 +21,6 @@
 #include "common/result.hpp"
 #include "common/settings/settings_value.hpp"
 #include "master/config/config.hpp"
-#include "tools/cli/print_out.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/launch/launch.hpp"
 

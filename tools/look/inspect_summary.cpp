@@ -7,7 +7,7 @@
 #include "common/limits.hpp"
 #include "common/model/run_plan.hpp"
 #include "storage/run_store.hpp"
-#include "tools/cli/curve_chart.hpp"
+#include "tools/cli/charts.hpp"
 #include "tools/look/history_command.hpp"
 #include "tools/look/inspect_command.hpp"
 

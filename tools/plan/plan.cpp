@@ -3,118 +3,109 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <limits>
 #include <span>
-#include <vector>
 
 #include "common/limits.hpp"
-#include "common/model/run_plan.hpp"
-#include "common/train/input_trainer.hpp"
 #include "common/train/shard_trainer.hpp"
-#include "master/core/core_config.hpp"
-#include "tools/plan/plan_parts.hpp"
 
 namespace gleaner {
 namespace {
 
-constexpr double kUnlimited = std::numeric_limits<double>::infinity();
+// Examples of a batch share the neurons that tables bring them: they reach as many rows as if each
+// chose this fraction of them independently. PLAN.md says where the constants come from.
+constexpr double kOwnChoice = 0.5;
+constexpr double kGradientBits = 1.0;  // of an example's largest entry, if its step were 1
+constexpr double kUnitBytes = 120;     // of a unit besides its examples
+constexpr double kResultBytes = 60;    // of a result, and per shard of a batch:
+constexpr double kOutcomeBytes = 32;
+constexpr double kLevelBytes = 0.4;     // of a committed weight, as zstd leaves them
+constexpr double kOutputRowBytes = 14;  // of a committed row besides: id, scale, bias, state
+constexpr double kRecordBytes = 28;     // of a row or an entry in the store: key, checksum, filter
+constexpr double kStagedRowBytes = 15;  // of a staged row besides its weights, of four bits
+constexpr double kWire = 1 + 66 / 1448.;            // TCP's headers, over Ethernet
+constexpr double kAcknowledged = 66 / (2 * 1448.);  // of the other way's bytes
+constexpr double kProgramBytes = 40e6;              // a program before it holds anything
+constexpr double kStoreCacheBytes = 250e6;          // the store's caches and logs
 
-constexpr double kProgramBytes = 40e6;      // a program before it holds anything
-constexpr double kStoreCacheBytes = 250e6;  // the store's caches and logs
-constexpr double kCoresMax = 1024;
-constexpr double kMbitMax = 1e6;
-constexpr double kRoundTripMax = 60;
+// The sizes that everything else is made of.
+struct Shape {
+  double labels, features, hidden, tables;
+  double batch;    // examples
+  double batches;  // per round
+  double epoch_batches;
+  double active, drawn;                 // neurons per example; of them, at random from all
+  double output_rows, input_rows;       // touched in a round
+  double stored_rows, stored_features;  // at the end of the run
+  double shards, holders, held, share;  // held, share: the most that one volunteer has
 
-double seconds_a_byte(double mbit) {
-  return mbit > 0 ? 8e-6 / mbit : 0;
-}
-
-double per_second(double examples, double seconds) {
-  return seconds > 0 ? examples / seconds : kUnlimited;
-}
-
-// Seconds of a batch and of a round, of who does them.
-struct Loads {
-  double even = 0;       // a batch on a volunteer, if all had as much
-  double volunteer = 0;  // on the one with the most
-  double master = 0;     // on the master
-  double commit = 0;     // a round's end, before which the next cannot begin
-  double master_round = 0;
-  double machine_round = 0;  // of one machine for all: everything that a round takes of it
+  [[nodiscard]] double examples() const { return batch * batches; }
 };
 
-Loads loads_of(const PlanInput& input, const Work& w, const Shape& s, const Scale& scale) {
-  // A volunteer's threads share its shards evenly.
-  const double cores = input.volunteers.cores;
-  const double core_share = s.share / cores;
-  const double speed = scale[Resource::kVolunteers];
-  const double master_cores = input.master.cores;
-  const double network = w.network * s.holders + w.input_network * s.input_holders;
-  Loads loads;
-  if (input.is_one_machine) {
-    const double all = w.layer + w.input + w.volunteer * s.holders +
-                       w.input_holder * s.input_holders + w.worker + network;
-    const double commits = w.output_commit + w.input_commit + w.take_commits;
-    loads.volunteer = loads.even = all / master_cores / speed;
-    loads.commit = (w.output_commit + w.input_commit) / master_cores / speed;
-    loads.machine_round =
-        s.batches * loads.volunteer + (commits + w.store_processor) / master_cores / speed;
-    return loads;
-  }
-  const double each = w.volunteer + w.input_holder;
-  const double input_share = s.input_share / cores;
-  const double master_speed = scale[Resource::kMaster];
-  loads.even = ((w.layer / s.holders + w.input * s.input_share) / cores + each) / speed;
-  loads.volunteer = (w.layer * core_share + w.input * input_share + each) / speed;
-  loads.master = std::max(network, (w.worker + network) / master_cores) / master_speed;
-  loads.master_round =
-      s.batches * loads.master + w.take_commits / std::min(master_cores, 2.0) / master_speed;
-  const double volunteer_commit = w.output_commit * core_share + w.input_commit * input_share;
-  const double master_commit =
-      s.input_share > 0 ? 0.0 : w.input_commit / master_cores / master_speed;
-  loads.commit = std::max(volunteer_commit / speed, master_commit);
-  return loads;
+double reached(double choices, double rows) {
+  return rows * -std::expm1(-choices / rows);
 }
 
-// Seconds that the links take, the slower one of the volunteer with the most and of the master.
-struct Wires {
-  double down = 0;  // for a batch, everything, over the volunteer's link
-  double up = 0;
-  double master_down = 0;  // the same over the master's
-  double master_up = 0;
-  double trip = 0;       // for a batch, there and back, one link after the other
-  double commits = 0;    // for a round
-  double volunteer = 0;  // for a round, everything
-  double master = 0;
-};
+Shape shape_of(const PlanInput& input) {
+  const ModelConfig& m = input.model;
+  Shape s{};
+  s.labels = m.labels;
+  s.features = m.features + 1.0;  // the bias is a row as well
+  s.hidden = m.hidden;
+  s.tables = m.sampling == Sampling::kLsh ? m.tables : 0.0;
+  s.batch = m.batch_examples;
+  s.epoch_batches = std::ceil(static_cast<double>(m.points) / s.batch);
+  // Rounds are about equally long.
+  const double span = epochs_per_round(m) * s.epoch_batches;
+  s.batches = span / std::ceil(span / m.round_batches);
+  const bool has_tables = m.sampling == Sampling::kLsh;
+  const double chosen = m.sampling == Sampling::kAll ? s.labels : m.active_cap;
+  s.drawn = has_tables ? m.random_negatives : m.sampling == Sampling::kRandom ? chosen : 0.0;
+  s.active = std::min(s.labels, chosen + (has_tables ? s.drawn : 0.0) + input.labels_per_point);
+  s.drawn = std::min(s.drawn, s.active);
+  const double choices = kOwnChoice * (s.active - s.drawn) + s.drawn;
+  const double words = kOwnChoice * input.features_per_point;
+  const double run = static_cast<double>(m.points) * m.epochs;
+  s.output_rows = reached(choices * s.examples(), s.labels);
+  s.input_rows = reached(words * s.examples(), s.features);
+  s.stored_rows = reached(choices * run, s.labels);
+  s.stored_features = reached(words * run, s.features);
+  s.shards = m.output_shards;
+  s.holders = std::min<double>(input.volunteers.count, s.shards);
+  s.held = std::ceil(s.shards / s.holders);
+  s.share = s.held / s.shards;
+  return s;
+}
 
-Wires wires_of(const PlanInput& input, const Traffic& t, const Shape& s, const Scale& scale) {
-  const double volunteer_byte =
-      seconds_a_byte(input.volunteers.mbit) / scale[Resource::kVolunteerLink];
-  const double master_byte = seconds_a_byte(input.master.mbit) / scale[Resource::kMasterLink];
-  const double down = t.unit_down + t.input_down;
-  const double up = t.unit_up + t.input_up;
-  const double master_down = t.unit_down * s.holders + t.input_down * s.input_holders;
-  const double master_up = t.unit_up * s.holders + t.input_up * s.input_holders;
-  Wires wires;
-  wires.down = s.batch * t.down * volunteer_byte;
-  wires.up = s.batch * t.up * volunteer_byte;
-  wires.master_down = s.batch * t.master_down * master_byte;
-  wires.master_up = s.batch * t.master_up * master_byte;
-  wires.trip = s.batch * ((down + up) * volunteer_byte + (master_down + master_up) * master_byte);
-  wires.commits = t.commit_up * s.examples() * std::max(volunteer_byte, s.holders * master_byte);
-  wires.volunteer = s.batches * std::max(wires.down, wires.up);
-  wires.master = s.batches * std::max(wires.master_down, wires.master_up);
-  return wires;
+Traffic traffic_of(const PlanInput& input, const Shape& s) {
+  const double rectified =
+      input.model.hidden_units == HiddenUnits::kLinear ? 1 : input.rectified_on;
+  const double on = rectified * (1 - input.model.dropout);
+  const double codes = 4 + s.hidden * std::min(1.0, 1.0 / 8 + on);
+  const double labels = std::max(input.labels_per_point * s.share, 1e-3);
+  const double label_bytes = std::ceil(std::log2(std::max(s.labels / labels, 2.0)) / 7);
+  const double entry_bytes = (kGradientBits - input.model.gradient_step_log2) / 8;
+  Traffic t;
+  t.unit_down = kWire * (codes + 1 + labels * label_bytes + kUnitBytes / s.batch);
+  t.unit_up =
+      kWire * (1 + on * s.hidden * entry_bytes + (kResultBytes + kOutcomeBytes * s.held) / s.batch);
+  t.commit_up =
+      kWire * s.output_rows * s.share * (kLevelBytes * s.hidden + kOutputRowBytes) / s.examples();
+  const double up = t.unit_up + t.commit_up;
+  t.down = t.unit_down + kAcknowledged * up;
+  t.up = up + kAcknowledged * t.unit_down;
+  t.master_down = s.holders * t.down;
+  t.master_up = s.holders * t.up;
+  t.download =
+      kWire * s.stored_rows * s.share * (4 * (s.hidden + 3) + s.tables * input.model.hash_bits / 8);
+  return t;
 }
 
 // From one batch to the next where several are under way: each visits all stations, which serve one
 // at a time for the seconds given, and besides is `delay` on its way. What a batch finds before it
 // at a station is what stands there with one batch fewer under way: mean-value analysis of a closed
-// network (Reiser and Lavenberg, J. ACM 27(2), 1980). So stations that are nearly used up make one
-// another wait, which the longest of them alone does not say.
+// network (Reiser and Lavenberg, J. ACM 27(2), 1980).
 double batch_seconds(double under_way, double delay, std::span<const double> stations) {
   std::vector<double> queue(stations.size());
   double between = 0;
@@ -130,204 +121,120 @@ double batch_seconds(double under_way, double delay, std::span<const double> sta
   return between;
 }
 
-// The time of a round, and what it is made of.
 struct Pace {
   double round = 0;
   double trip = 0;
-  double delay = 0;                               // of it, on the way
-  std::array<double, 6> stations{};               // a batch's seconds at each
-  double batch = 0;                               // from one batch to the next
-  std::array<double, kResources.size()> alone{};  // examples a second
+  double examples_per_second = 0;
 };
 
-Pace pace_of(const PlanInput& input, const MachineCosts& costs, const Scale& scale) {
-  const Shape s = shape_of(input, scale);
+Pace pace_of(const PlanInput& input, const StepCosts& costs) {
+  const Shape s = shape_of(input);
   const Traffic t = traffic_of(input, s);
-  const Work w = work_of(input, costs, s, t);
-  const Loads loads = loads_of(input, w, s, scale);
-  const Wires wires = wires_of(input, t, s, scale);
+  const double byte = input.volunteers.mbit > 0 ? 8e-6 / input.volunteers.mbit : 0;
+  const double master_byte = input.master.mbit > 0 ? 8e-6 / input.master.mbit : 0;
+  // A volunteer's threads share its shards evenly.
+  const double volunteer = s.batch * (s.share * s.active * costs.visit / input.volunteers.cores +
+                                      s.hidden * costs.around) +
+                           2 * costs.message;
+  // The master's network thread, and beside it the input layer and the sum of gradients.
+  const double network = 2 * costs.message * s.holders;
+  const double worker =
+      s.batch * (input.features_per_point * costs.feature + s.holders * s.hidden * costs.add_unit);
+  const double master = std::max(network, (worker + network) / input.master.cores);
+  const std::array stations = {volunteer,
+                               master,
+                               s.batch * t.down * byte,
+                               s.batch * t.up * byte,
+                               s.batch * t.master_down * master_byte,
+                               s.batch * t.master_up * master_byte};
+  const double in_flight = input.model.staleness + 1.0;
+  const double batch = in_flight < s.batches ? batch_seconds(in_flight, input.round_trip, stations)
+                                             : *std::max_element(stations.begin(), stations.end());
   Pace pace;
-  // One batch by itself: out to everyone, trained, back, and through the input layer, which is
-  // another trip where that is with the volunteers.
-  const double trips = s.input_share > 0 ? 2 : 1;
-  pace.delay = trips * input.round_trip;
-  pace.trip = pace.delay + wires.trip + loads.volunteer + loads.master;
-  const double in_flight = (input.model.staleness + 1.0) * scale[Resource::kLag];
-  const double lag = in_flight < s.batches ? pace.trip / in_flight : 0;
-  pace.stations = {loads.volunteer, loads.master,      wires.down,
-                   wires.up,        wires.master_down, wires.master_up};
-  pace.batch = in_flight < s.batches
-                   ? batch_seconds(in_flight, pace.delay, pace.stations)
-                   : *std::max_element(pace.stations.begin(), pace.stations.end());
-  // A round fills the pipeline, keeps its pace, and every shard commits.
-  const double train = pace.trip + std::max(0.0, s.batches - 1) * pace.batch + loads.commit;
-  const double store = w.store / scale[Resource::kStore];
-  // The next round runs meanwhile; the one after begins when this one is folded.
-  const double folded = (train + wires.commits + store) / 2;
-  pace.round = std::max({train, folded, wires.volunteer, wires.master, store, loads.master_round,
-                         loads.machine_round});
-
-  const auto alone = [&](Resource r) -> double& { return pace.alone[static_cast<std::size_t>(r)]; };
-  alone(Resource::kVolunteers) = input.is_one_machine
-                                     ? per_second(s.examples(), loads.machine_round)
-                                     : per_second(s.batch, loads.even);
-  alone(Resource::kShards) =
-      input.is_one_machine ? kUnlimited : per_second(s.batch, loads.volunteer);
-  alone(Resource::kMaster) = per_second(s.examples(), loads.master_round);
-  alone(Resource::kMasterLink) = per_second(s.examples(), wires.master);
-  alone(Resource::kVolunteerLink) = per_second(s.examples(), wires.volunteer);
-  alone(Resource::kLag) = per_second(s.batch, lag);
-  alone(Resource::kRound) = per_second(s.examples(), pace.round - s.batches * pace.batch);
-  alone(Resource::kStore) = per_second(s.examples(), store);
+  pace.trip = input.round_trip + volunteer + master +
+              s.batch * (t.unit_down + t.unit_up) * (byte + s.holders * master_byte);
+  // A round fills the pipeline, then keeps its pace.
+  pace.round = pace.trip + std::max(0.0, s.batches - 1) * batch;
+  pace.examples_per_second =
+      pace.round > 0 ? s.examples() / pace.round : std::numeric_limits<double>::infinity();
   return pace;
 }
 
-double examples_per_second(const PlanInput& input, const MachineCosts& costs, const Scale& scale) {
-  return shape_of(input, scale).examples() / pace_of(input, costs, scale).round;
-}
-
-// The time that a run takes longer because its first batches are trained with a smaller lag.
-double rise_seconds(const ModelConfig& model, const Pace& pace) {
-  const RunPlan plan(model);
-  double seconds = 0;
-  BatchIndex end = 0;
-  for (BatchIndex batch = 0; batch < plan.batch_count(); batch = end) {
-    const std::uint32_t lag = plan.lag(batch);
-    if (lag == model.staleness) break;
-    end = plan.lag_end(batch);
-    const double between = batch_seconds(lag + 1.0, pace.delay, pace.stations);
-    seconds += static_cast<double>(end - batch) * std::max(0.0, between - pace.batch);
-  }
-  return seconds;
-}
-
-// The one of which more would help most; where nothing alone helps, the one that is used up.
-Resource limit_of(const std::vector<Bound>& bounds, double now) {
-  constexpr double kGainMin = 1.02;
-  const auto most =
-      std::max_element(bounds.begin(), bounds.end(),
-                       [](const auto& a, const auto& b) { return a.doubled < b.doubled; });
-  if (most->doubled > kGainMin * now) return most->resource;
-  return std::min_element(bounds.begin(), bounds.end(),
-                          [](const auto& a, const auto& b) {
-                            return a.examples_per_second < b.examples_per_second;
-                          })
-      ->resource;
+PlanInput with_twice(PlanInput input, Resource resource) {
+  ModelConfig& m = input.model;
+  if (resource == Resource::kVolunteers) input.volunteers.cores *= 2;
+  if (resource == Resource::kShards) m.output_shards = std::min(2 * m.output_shards, m.labels);
+  if (resource == Resource::kMaster) input.master.cores *= 2;
+  if (resource == Resource::kMasterLink) input.master.mbit *= 2;
+  if (resource == Resource::kVolunteerLink) input.volunteers.mbit *= 2;
+  if (resource == Resource::kLag) m.staleness = 2 * m.staleness + 1;
+  if (resource == Resource::kRound) m.round_batches *= 2;
+  return input;
 }
 
 void add_memory(const PlanInput& input, const Shape& s, Plan& plan) {
-  const StoredBytes bytes = stored_bytes(input, s);
-  plan.store_content =
-      s.stored_rows * bytes.output_row + s.stored_features * bytes.input_row + 4 * s.labels;
-  plan.store_most = 2 * plan.store_content + 2 * s.rows() * bytes.staged_row;
-  const double points = static_cast<double>(input.model.points);
-  const double data = points * (8 * input.features_per_point + 4 * input.labels_per_point + 16);
-  const double input_layer =
-      s.input_share > 0 ? 0.0 : 4 * s.features * (s.hidden + 2) + 4 * s.input_rows * s.hidden;
-  // A fold is done in small steps; two rounds of quantized activations are kept for replays, and of
-  // gradients for input shards.
-  const double log =
-      2 * s.examples() * (plan.traffic.unit_down + s.input_holders * plan.traffic.input_down);
-  // Parts of commits that have come, a byte a weight; volunteers wait with the others.
+  const double row = 4 * (s.hidden + 1) + kRecordBytes;  // weights and optimizer state
+  const double code_bytes = std::ceil(input.model.hash_bits / 8.0);
+  const double entry = s.tables > 0 ? s.tables * code_bytes + 1 + kRecordBytes : 0;
+  plan.store_content = s.stored_rows * (row + 4 + entry) + s.stored_features * row + 4 * s.labels;
+  plan.store_most = 2 * plan.store_content +
+                    2 * (s.output_rows + s.input_rows) * (s.hidden / 2 + kStagedRowBytes);
+  const double data = static_cast<double>(input.model.points) *
+                      (8 * input.features_per_point + 4 * input.labels_per_point + 16);
+  const double input_layer = 4 * s.features * (s.hidden + 2) + 4 * s.input_rows * s.hidden;
+  // Two rounds of activations are kept for replays; parts of commits have come, a byte a weight.
+  const double log = 2 * s.examples() * plan.traffic.unit_down;
   const double parts = std::min(
       static_cast<double>(input.volunteers.count * kCommitPartsInFlight * 2 * kRowsPerChunkBytes),
-      (s.output_rows + s.input_rows * (s.input_share > 0 ? 1 : 0)) * (s.hidden + 18));
+      s.output_rows * (s.hidden + 18));
   plan.master_memory =
       kProgramBytes + kStoreCacheBytes + data + input_layer + log + parts + 16 * s.labels;
-  // Memory for the shards, and a round's commits until they have left.
-  plan.volunteer_memory =
-      kProgramBytes + s.held * static_cast<double>(ShardTrainer::shard_bytes(input.model)) +
-      s.input_held * static_cast<double>(InputTrainer::shard_bytes(input.model)) +
-      (s.output_rows * s.share + s.input_rows * s.input_share) * (1.5 * s.hidden + 28);
-}
-
-void add_recovery(const PlanInput& input, const MachineCosts& costs, const Shape& s, const Work& w,
-                  Plan& plan) {
-  // Its shards go to as many of the others as there are; alone, it has to come back itself.
-  const double others = std::clamp(input.volunteers.count - 1.0, 1.0, s.held);
-  const double taken = std::ceil(s.held / others) / s.held;
-  const double volunteer_byte = seconds_a_byte(input.volunteers.mbit);
-  const double master_byte = seconds_a_byte(input.master.mbit);
-  const double read = (s.stored_rows * s.share + s.stored_features * s.input_share) *
-                      costs.read_row * s.hidden / costs.hidden;
-  plan.reload_seconds =
-      2 * input.round_trip + std::max({plan.traffic.download * taken * volunteer_byte,
-                                       plan.traffic.download * master_byte, read});
-  const double compute =
-      (w.layer * s.share * taken + w.input * s.input_share * taken + w.volunteer + w.input_holder) /
-      input.volunteers.cores;
-  const double bytes = s.batch * (plan.traffic.unit_down + plan.traffic.input_down) *
-                       std::max(volunteer_byte, others * master_byte);
-  plan.replay_seconds = s.batches / 2 * std::max(compute, bytes);
-  plan.silence_seconds = std::chrono::duration<double>(CoreConfig().silence).count();
-}
-
-Result<void> in_range(const char* name, double value, double low, double high) {
-  // Written so that a NaN fails.
-  if (value >= low && value <= high) return {};
-  return Error{ErrorCode::kInvalidArgument,
-               fmt::format("{} cannot be {}: from {} to {}", name, value, low, high)};
+  // Its shards, and a round's commits until they have left.
+  plan.volunteer_memory = kProgramBytes +
+                          s.held * static_cast<double>(ShardTrainer::shard_bytes(input.model)) +
+                          s.output_rows * s.share * (1.5 * s.hidden + 28);
 }
 
 Result<void> check(const PlanInput& input) {
   if (auto valid = validate(input.model); !valid) return valid;
-  if (input.volunteers.count == 0) {
-    return Error{ErrorCode::kInvalidArgument, "without volunteers nobody trains: at least 1"};
-  }
-  const ModelConfig& m = input.model;
-
-  struct Range {
-    const char* name;
-    double value, low, high;
-  };
-
-  for (const Range& r : {
-           Range{"volunteers", double(input.volunteers.count), 1, kOutputShardsMax},
-           Range{"cores of a volunteer", double(input.volunteers.cores), 1, kCoresMax},
-           Range{"cores of the master", double(input.master.cores), 1, kCoresMax},
-           Range{"Mbit/s of a volunteer", input.volunteers.mbit, 0, kMbitMax},
-           Range{"Mbit/s of the master", input.master.mbit, 0, kMbitMax},
-           Range{"seconds of a round trip", input.round_trip, 0, kRoundTripMax},
-           Range{"features per example", input.features_per_point, 0, double(m.features)},
-           Range{"labels per example", input.labels_per_point, 0, double(m.labels)},
-       }) {
-    if (auto checked = in_range(r.name, r.value, r.low, r.high); !checked) return checked;
+  if (is_wide(input.model)) {
+    return Error{ErrorCode::kInvalidArgument,
+                 "hidden is 0: runs without a hidden layer are not planned"};
   }
   return {};
 }
 
 }  // namespace
 
-Result<Plan> make_plan(const PlanInput& input, const MachineCosts& costs) {
+Result<Plan> make_plan(const PlanInput& input, const StepCosts& costs) {
   if (auto checked = check(input); !checked) return checked.error();
-  const Scale as_it_is;
-  const Shape s = shape_of(input, as_it_is);
-  const Traffic traffic = traffic_of(input, s);
-  const Work w = work_of(input, costs, s, traffic);
-  const Pace pace = pace_of(input, costs, as_it_is);
+  const Shape s = shape_of(input);
+  const Pace pace = pace_of(input, costs);
   Plan plan;
-  plan.examples_per_second = s.examples() / pace.round;
+  plan.examples_per_second = pace.examples_per_second;
   plan.round_seconds = pace.round;
   plan.epoch_seconds = pace.round * s.epoch_batches / s.batches;
+  plan.run_seconds = plan.epoch_seconds * input.model.epochs;
   plan.trip_seconds = pace.trip;
-  plan.rise_seconds = rise_seconds(input.model, pace);
-  for (const Resource resource : kResources) {
-    Scale scale;
-    scale[resource] = 2;
-    plan.bounds.push_back({resource, pace.alone[static_cast<std::size_t>(resource)],
-                           examples_per_second(input, costs, scale)});
+  double most = 0;
+  for (std::size_t i = 0; i < kResources.size(); ++i) {
+    const auto resource = static_cast<Resource>(i);
+    const double speed = pace_of(with_twice(input, resource), costs).examples_per_second;
+    if (speed <= most) continue;
+    most = speed;
+    plan.limit = resource;
   }
-  plan.limit = limit_of(plan.bounds, plan.examples_per_second);
   plan.active = s.active;
-  plan.visits_a_row = s.active * s.batch / s.rows_a_batch;
-  plan.rows_a_round = s.rows();
   plan.holders = s.holders;
-  plan.input_holders = s.input_holders;
-  plan.traffic = traffic;
-  plan.stage_seconds = w.stage;
-  plan.fold_seconds = w.fold;
+  plan.traffic = traffic_of(input, s);
   add_memory(input, s, plan);
-  add_recovery(input, costs, s, w, plan);
+  const double memory = input.volunteers.memory;
+  if (memory > 0 && plan.volunteer_memory > memory) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("a volunteer needs {:.2f} GiB and has {:.2f} GiB: more volunteers, or "
+                             "more --shards where they are fewer than volunteers",
+                             plan.volunteer_memory / (1 << 30), memory / (1 << 30))};
+  }
   return plan;
 }
 

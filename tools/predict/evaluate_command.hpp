@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "common/model/precision.hpp"
-#include "tools/dataset/files/frequency_classes.hpp"
+#include "tools/dataset/frequency_classes.hpp"
 
 namespace CLI {
 class App;

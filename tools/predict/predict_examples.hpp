@@ -16,7 +16,7 @@
 #include "common/data/text_reader.hpp"
 #include "common/data/word_model.hpp"
 #include "common/result.hpp"
-#include "tools/dataset/files/dataset_stream.hpp"
+#include "tools/dataset/dataset_stream.hpp"
 
 namespace gleaner {
 

@@ -6,7 +6,6 @@
 #include "common/data/point_writer.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
-#include "tools/dataset/files/dataset_split.hpp"
 
 namespace gleaner {
 namespace {
@@ -28,8 +27,7 @@ void make_set(const TempFolder& folder, const std::string& name) {
 
 TEST_CASE("dataset commands: every verb explains itself with examples", "[dataset_command]") {
   const TempFolder folder;
-  for (const char* verb :
-       {"info", "stats", "validate", "convert", "pack", "split", "sample", "synth", "debian"}) {
+  for (const char* verb : {"info", "convert", "pack", "split", "synth"}) {
     const Run help = run(folder, {verb, "--help"});
     CHECK(help.status == 0);
     CHECK_THAT(help.out, Contains("Examples:\n  "));
@@ -37,6 +35,9 @@ TEST_CASE("dataset commands: every verb explains itself with examples", "[datase
     CHECK(run(folder, {verb, "--no-such-flag"}).status == 2);
   }
   CHECK(run(folder, {}).status == 2);
+  const Run earlier = run(folder, {"validate", "a.txt"});
+  CHECK(earlier.status == 2);
+  CHECK(earlier.err == "gleaner: 'dataset validate' is now gleaner dataset info\n");
 }
 
 TEST_CASE("dataset commands: synth writes what it says, the same for the same seed",
@@ -67,17 +68,13 @@ TEST_CASE("dataset commands: nothing is overwritten without --force", "[dataset_
   const TempFolder folder;
   make_set(folder, "a.txt");
   write_file(folder.file("kept"), "precious");
-  write_file(folder.file("dump"), "Package: a\nDepends: b\n");
-  std::filesystem::create_directory(folder.file("deb"));
-  write_file(folder.file("deb/labels.txt"), "precious");
   const std::vector<std::vector<std::string>> commands = {
       {"synth", "--train", folder.file("kept")},
       {"synth", "--train", folder.file("new"), "--test", folder.file("kept")},
       {"split", folder.file("a.txt"), "--train", folder.file("new"), "--test", folder.file("kept")},
       {"pack", folder.file("a.txt"), "--output", folder.file("kept")},
       {"convert", folder.file("a.txt"), "--output", folder.file("kept")},
-      {"sample", folder.file("a.txt"), "--points", "3", "--output", folder.file("kept")},
-      {"debian", "--dump", folder.file("dump"), "--output", folder.file("deb")}};
+      {"split", folder.file("a.txt"), "--points", "3", "--sample", folder.file("kept")}};
   for (const auto& command : commands) {
     const Run refused = run(folder, command);
     CHECK(refused.status == 2);
@@ -155,7 +152,11 @@ TEST_CASE("dataset commands: info tells counts and warnings as text and JSON",
   CHECK(parsed["features_seen"] == 3);
   CHECK(parsed["frequent_labels"][0]["name"] == "one");
   CHECK(parsed["points_by_labels"].size() == 3);
-  CHECK(parsed["warnings"].size() == 5);
+  for (const char* sentence : {"labels never occur", "features never occur"}) {
+    CHECK(std::ranges::any_of(parsed["warnings"], [&](const auto& warning) {
+      return warning.template get<std::string>().find(sentence) != std::string::npos;
+    }));
+  }
   REQUIRE(run(folder, {"pack", folder.file("a.txt")}).status == 0);
   const Run packed = run(folder, {"info", "--json", folder.file("a.txt.gleaner")});
   CHECK(nlohmann::json::parse(packed.out)["is_normalized"] == true);
@@ -218,39 +219,6 @@ TEST_CASE("dataset commands: pack --like takes on another set's dimensions", "[d
   const Run wide = pack("wide.txt");
   CHECK(wide.status == 3);
   CHECK_THAT(wide.err, Contains("wide.txt:2:3: expected a feature id from 0 to 199"));
-}
-
-TEST_CASE("dataset commands: debian makes readable files that fit together", "[dataset_command]") {
-  const TempFolder folder;
-  std::string dump;
-  for (int i = 0; i < 200; ++i) {
-    dump += "Package: pkg-" + std::to_string(i) + "\nDescription: number " + std::to_string(i % 9) +
-            "\nDepends: lib" + std::to_string(i % 9) + ", libc6\n\n";
-  }
-  write_file(folder.file("dump"), zstd(dump));
-  const auto debian = [&](const char* target) {
-    return run(folder, {"debian", "--dump", folder.file("dump"), "--output", folder.file(target)});
-  };
-  const Run made = debian("x");
-  INFO(made.err);
-  REQUIRE(made.status == 0);
-  CHECK_THAT(made.out, Contains("200 of 200 packages"));
-  REQUIRE(debian("y").status == 0);
-  for (const char* name : {"train.txt", "test.txt", "labels.txt", "features.txt",
-                           "train.points.txt", "test.points.txt"}) {
-    CHECK(read_file(folder.file(std::string("x/") + name)) ==
-          read_file(folder.file(std::string("y/") + name)));
-  }
-  CHECK_THAT(read_file(folder.file("x/labels.txt")), StartsWith("lib0\nlib1\n"));
-  const std::string points = read_file(folder.file("x/test.points.txt"));
-  CHECK_THAT(points, StartsWith("pkg-"));
-  CHECK_THAT(points, Contains(": number "));
-  CHECK(static_cast<std::size_t>(std::count(points.begin(), points.end(), '\n')) ==
-        read_points(folder.file("x/test.txt")).size());
-  write_file(folder.file("dump"), "");
-  const Run empty = debian("z");
-  CHECK(empty.status == 3);
-  CHECK_THAT(empty.err, Contains("too few for a data set; run 'apt-get update'"));
 }
 
 }  // namespace gleaner

@@ -1,4 +1,4 @@
-#include "tools/dataset/files/dataset_statistics.hpp"
+#include "tools/dataset/dataset_statistics.hpp"
 
 #include <catch2/catch.hpp>
 

@@ -4,7 +4,7 @@
 #include <map>
 #include <set>
 
-#include "tools/dataset/make/dataset_synth_points.hpp"
+#include "tools/dataset/dataset_synth_points.hpp"
 
 namespace gleaner {
 namespace {

@@ -9,7 +9,7 @@
 #include "common/data/text_encoding.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/dataset/run_dataset.hpp"
-#include "tools/dataset/records/tag_form.hpp"
+#include "tools/dataset/text_records.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,4 +1,4 @@
-"""What is made of a store: `gleaner export --prune`, `gleaner plot`; and charts of data sets:
+"""What is made of a store: `gleaner export --prune`, `gleaner plot`:
 made_files_program_test.py GLEANER AUDIT_WRITER."""
 
 import json
@@ -94,21 +94,6 @@ class Plot(Stores):
         self.assertEqual(self.plot()[0], 2)
         self.assertEqual(self.plot("--force")[::2], (0, ""))
 
-    @unittest.skipUnless(shutil.which("gnuplot"), "gnuplot is not installed (Debian: gnuplot-nox)")
-    def test_label_frequencies_are_drawn(self):
-        data = self.path / "train.txt"
-        run("dataset", "synth", "--train", data, "--points", 500, "--labels", 60, "--features", 90)
-        # Sets of few labels have empty classes.
-        (self.path / "one.txt").write_text("1 1 1\n0 0:1\n")
-        for source in (data, self.path / "one.txt"):
-            for form, magic in (("svg", b"<?xml"), ("png", b"\x89PNG")):
-                target = self.path / f"labels.{form}"
-                status, out, err = run("dataset", "stats", source, "--out", target, "--force")
-                self.assertEqual((status, err), (0, ""))
-                self.assertIn("head", out)
-                self.assertTrue(target.read_bytes().startswith(magic))
-        self.assertEqual(run("dataset", "stats", data, "--out", target)[0], 2)
-
 
 class Sets(unittest.TestCase):
     """What `gleaner dataset --json` says of the sets it makes."""
@@ -143,7 +128,7 @@ class Sets(unittest.TestCase):
         self.assertEqual((info["points"], info["features"], info["form"]), (300, 90, "XC text"))
 
     def test_sample_convert_pack_and_split(self):
-        sample = self.ask("sample", self.all, "--points", 40, "--output", self.path / "few.svm")
+        sample = self.ask("split", self.all, "--points", 40, "--sample", self.path / "few.svm")
         self.assertEqual(self.written(sample), [("few.svm", 40)])
         self.assertEqual((sample["form"], sample["of_points"], sample["features"], sample["labels"]),
                          ("libsvm text", 300, 90, 60))
@@ -172,16 +157,6 @@ class Sets(unittest.TestCase):
         self.assertEqual(later["written"], [{"file": str(self.path / "new.txt"), "points": 2,
                                              "without_labels": 1, "without_features": 1,
                                              "unknown_tags": 1}])
-
-    def test_debian(self):
-        dump = self.path / "dump"
-        dump.write_text("".join(f"Package: tool{i}\nDepends: libc6, lib{i % 5}\n"
-                                f"Description: Keeps animals {i % 7}\n\n" for i in range(60)))
-        made = self.ask("debian", "--dump", dump, "--output", self.path / "set",
-                        subject=self.path / "set")
-        self.assertEqual(sum(points for _, points in self.written(made)), 60)
-        self.assertEqual(made["packages"], 60)
-        self.assertGreaterEqual(made["labels"], 6)
 
 
 if __name__ == "__main__":

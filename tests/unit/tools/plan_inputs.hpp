@@ -5,16 +5,14 @@
 #include <cmath>
 #include <limits>
 
-#include "common/counter_random.hpp"
 #include "common/limits.hpp"
 #include "common/model/recipe.hpp"
 #include "tools/plan/plan.hpp"
-#include "tools/plan/plan_report.hpp"
 
 namespace gleaner {
 
 // Nothing takes time but what a test sets.
-inline const MachineCosts kFree;
+inline const StepCosts kFree{.around = 0, .add_unit = 0, .message = 0};
 
 // The sizes that schema/README.md and the simulation name: half of the units on, 14 bits an entry
 // of the gradient.
@@ -41,38 +39,14 @@ inline PlanInput small_input() {
 }
 
 // The costs of a real machine, roughly.
-inline MachineCosts usual_costs() {
-  MachineCosts c;
-  c.visit = 20e-9;
-  c.row = {{{16'384, 90e-9}, {65'536, 120e-9}, {262'144, 150e-9}}};
-  c.scan = 1e-9;
-  c.finish = 40e-9;
-  c.query = 800e-9;
-  c.rehash_row = 400e-9;
-  c.commit_row = 500e-9;
-  for (auto& layer : c.row) layer.feature = 210e-9;
-  c.input_commit_row = c.encode_row = c.decode_row = 300e-9;
-  c.pack_codes = c.unpack_codes = 60e-9;
-  c.pack_activations = c.unpack_activations = c.code_activations = 100e-9;
-  c.pack_unit_gradient = c.unpack_unit_gradient = 130e-9;
-  c.message = 30e-6;
-  c.message_byte = 0.5e-9;
-  c.pack_gradient = c.add_gradient = 130e-9;
-  c.stage_row = 1e-6;
-  c.fold_row = 5e-6;
-  c.store_row_program = 4e-6;
-  c.read_row = 3e-6;
-  return c;
+inline StepCosts usual_costs() {
+  return {.visit = 30e-9, .feature = 210e-9};
 }
 
-inline Plan planned(const PlanInput& input, const MachineCosts& costs) {
+inline Plan planned(const PlanInput& input, const StepCosts& costs) {
   const auto plan = make_plan(input, costs);
   REQUIRE(plan.ok());
   return *plan;
-}
-
-inline const Bound& bound_of(const Plan& plan, Resource resource) {
-  return plan.bounds[static_cast<std::size_t>(resource)];
 }
 
 inline std::string refusal(const PlanInput& input) {
@@ -101,13 +75,10 @@ inline PlanInput simulated(std::uint32_t volunteers, double mbit) {
   return input;
 }
 
-inline MachineCosts simulated_costs() {
-  MachineCosts costs;
-  costs.row = {{{16'384, 0}, {65'536, 0}, {262'144, 0}}};
+inline StepCosts simulated_costs() {
+  StepCosts costs = kFree;
   costs.visit = 100e-6 / 1'010;
-  for (auto& layer : costs.row) layer.feature = 4e-6;
-  costs.stage_row = 0.06 / 52'946;
-  costs.fold_row = 0.2 / 52'946;
+  costs.feature = 4e-6;
   return costs;
 }
 

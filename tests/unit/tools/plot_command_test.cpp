@@ -3,7 +3,7 @@
 #include <catch2/catch.hpp>
 
 #include "common/model/run_plan.hpp"
-#include "tools/cli/gnuplot.hpp"
+#include "tools/cli/charts.hpp"
 
 namespace gleaner {
 namespace {

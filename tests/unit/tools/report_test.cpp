@@ -2,7 +2,7 @@
 
 #include <catch2/catch.hpp>
 
-#include "tools/cli/curve_chart.hpp"
+#include "tools/cli/charts.hpp"
 
 namespace gleaner {
 namespace {

@@ -12,7 +12,7 @@
 #include "storage/keep/wide_start.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
-#include "tools/dataset/make/dataset_synth.hpp"
+#include "tools/dataset/dataset_command.hpp"
 
 namespace gleaner {
 namespace {

@@ -4,7 +4,7 @@
 
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
-#include "tools/dataset/files/dataset_pack.hpp"
+#include "tools/dataset/dataset_command.hpp"
 #include "tools/predict/predict_examples.hpp"
 
 namespace gleaner {

@@ -12,8 +12,7 @@
 #include "tests/support/captured_stream.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
 #include "tests/unit/storage/check_result.hpp"
-#include "tools/dataset/files/dataset_pack.hpp"
-#include "tools/dataset/make/dataset_synth.hpp"
+#include "tools/dataset/dataset_command.hpp"
 #include "tools/predict/predict_command.hpp"
 
 namespace gleaner {

@@ -1,0 +1,78 @@
+// Counts over a data set, gathered point by point, and what is worth a warning in them. No I/O.
+#pragma once
+
+#include <cstdint>
+#include <limits>
+#include <string>
+#include <vector>
+
+#include "common/data/point_parser.hpp"
+
+namespace gleaner {
+
+// How many values fall into 0, 1, 2-3, 4-7, 8-15, ...
+class PowerHistogram {
+ public:
+  struct Bin {
+    std::uint64_t first = 0;
+    std::uint64_t last = 0;
+    std::uint64_t count = 0;
+  };
+
+  void add(std::uint64_t value);
+  // Up to the last bin that is not empty.
+  [[nodiscard]] std::vector<Bin> bins() const;
+
+ private:
+  std::vector<std::uint64_t> counts_;
+};
+
+struct LabelCount {
+  std::uint32_t label = 0;
+  std::uint64_t points = 0;
+};
+
+class DatasetStatistics {
+ public:
+  void add(const Point& point);
+
+  struct Summary {
+    std::uint64_t points = 0;
+    Dimensions dimensions;
+    Dimensions seen;  // how many features and labels occur at all
+    std::uint64_t label_entries = 0;
+    std::uint64_t feature_entries = 0;
+    std::uint64_t points_without_labels = 0;
+    std::uint64_t points_without_features = 0;
+    float value_min = std::numeric_limits<float>::infinity();
+    float value_max = -std::numeric_limits<float>::infinity();
+    bool is_sorted_by_label = false;
+    PowerHistogram labels_per_point;
+    PowerHistogram features_per_point;
+    PowerHistogram points_per_label;
+    PowerHistogram points_per_feature;
+    std::vector<LabelCount> frequent_labels;  // at most 10, the most frequent first
+    std::vector<std::string> warnings;
+  };
+
+  // How many points have each of the labels below `labels`, which cover all that was added.
+  [[nodiscard]] std::vector<std::uint32_t> label_points(std::uint32_t labels) const {
+    std::vector<std::uint32_t> points = label_points_;
+    points.resize(labels);
+    return points;
+  }
+
+  // `dimensions` must cover all that was added.
+  [[nodiscard]] Summary summary(Dimensions dimensions, const Irregularities& irregularities) const;
+
+ private:
+  Summary gathered_;
+  std::vector<std::uint32_t> label_points_;
+  std::vector<std::uint32_t> feature_points_;
+  std::uint32_t previous_label_ = 0;
+  std::uint64_t label_steps_ = 0;       // consecutive points that both have labels
+  std::uint64_t label_steps_down_ = 0;  // those whose first label is smaller than the one before
+  std::uint64_t label_steps_up_ = 0;
+};
+
+}  // namespace gleaner

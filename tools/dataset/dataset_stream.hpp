@@ -1,0 +1,99 @@
+// Data sets in any form, point by point: read in constant memory and without making a cache, and
+// written in the form that the name asks for. One owner; not thread-safe.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "common/data/packed_dataset.hpp"
+#include "common/data/packed_writer.hpp"
+#include "common/data/point_writer.hpp"
+#include "common/data/text_reader.hpp"
+#include "common/result.hpp"
+
+namespace gleaner {
+
+class PointStream {
+ public:
+  static Result<std::unique_ptr<PointStream>> open(const std::string& path,
+                                                   const TextOptions& options);
+
+  // False at the end.
+  Result<bool> next(Point& point);
+
+  // Known from the start, except for libsvm text.
+  [[nodiscard]] std::optional<std::uint64_t> announced_points() const;
+  // For libsvm text, of what has been read.
+  [[nodiscard]] Dimensions dimensions() const;
+  [[nodiscard]] Irregularities irregularities() const;
+  // "XC text", "libsvm text" or "packed".
+  [[nodiscard]] const char* form() const;
+
+  // Null unless packed.
+  [[nodiscard]] const PackedDataset* packed() const { return packed_.get(); }
+
+  // How far reading has come, in units that only their quotient matters of.
+  [[nodiscard]] std::uint64_t position() const;
+  [[nodiscard]] std::uint64_t total() const;
+
+ private:
+  PointStream() = default;
+
+  std::unique_ptr<TextReader> text_;  // one of the two
+  std::unique_ptr<PackedDataset> packed_;
+  std::uint64_t next_ = 0;
+};
+
+struct SetSize {
+  std::uint64_t points = 0;
+  Dimensions dimensions;
+};
+
+// The size that the form announces; a form that does not is read to its end for it.
+Result<SetSize> size_of_set(const std::string& path, const TextOptions& options);
+
+// Makes `text` refuse ids beyond those of the set `like`, which may have another form; an empty
+// name changes nothing.
+Result<void> take_limits(const std::string& like, TextOptions& text);
+
+enum class SetForm : std::uint8_t { kXc, kLibsvm, kPacked };
+
+// By the name's ending, .gz and .zst apart: .gleaner is packed, .svm and .libsvm are libsvm text,
+// anything else XC text.
+SetForm form_of_name(std::string path);
+const char* form_name(SetForm form);
+
+// Rows that are packed may be scaled already, and would be scaled again.
+Result<void> refuse_packing_twice(const std::string& source, SetForm form);
+
+struct SetOutputOptions {
+  SetForm form = SetForm::kXc;
+  std::uint32_t first_feature = 1;  // of libsvm text
+  bool normalize = true;            // of packed files
+};
+
+class SetOutput {
+ public:
+  // XC text announces how many points will be added.
+  static Result<std::unique_ptr<SetOutput>> create(const std::string& path,
+                                                   const SetOutputOptions& options,
+                                                   std::uint64_t points, Dimensions dimensions);
+
+  // `point` as a parser leaves it.
+  Result<void> add(const Point& point);
+  Result<void> commit(const Irregularities& irregularities, AtomicFile::Existing existing);
+
+ private:
+  SetOutput(const SetOutputOptions& options, Dimensions dimensions)
+      : options_(options), dimensions_(dimensions) {}
+
+  SetOutputOptions options_;
+  Dimensions dimensions_;
+  std::unique_ptr<TextOutput> text_;  // one of the two
+  std::unique_ptr<PackedWriter> packed_;
+  std::string line_;
+};
+
+}  // namespace gleaner

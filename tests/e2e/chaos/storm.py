@@ -177,7 +177,7 @@ class Storm:
                 self.spawn(self.draw.choice(empty))
 
     def let_be_here(self, count):
-        """Kills or spawns volunteers until there are so many: they go without a goodbye."""
+        """Kills or spawns volunteers until `count` are there. They go without a goodbye."""
         live = [slot for slot, program in enumerate(self.slots) if program]
         empty = [slot for slot, program in enumerate(self.slots) if not program]
         for slot in self.draw.sample(live, max(0, len(live) - count)):

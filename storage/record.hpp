@@ -8,6 +8,7 @@
 #include <string>
 #include <string_view>
 
+#include "common/access/standing.hpp"
 #include "common/bytes.hpp"
 #include "common/ids.hpp"
 #include "common/result.hpp"

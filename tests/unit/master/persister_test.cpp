@@ -18,6 +18,7 @@ std::int64_t no_wall_clock() {
 
 FoldTask fold_task() {
   FoldTask task;
+  task.record.checkpoint = 1;
   AccountRecord account;
   account.name = "atlas";
   account.units = 5;

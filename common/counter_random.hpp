@@ -25,6 +25,7 @@ enum class Purpose : std::uint64_t {
   kBackoff = 13,
   kTest = 14,
   kFeatureDropout = 15,
+  kSelfTest = 16,
 };
 
 constexpr std::uint64_t mix64(std::uint64_t x) {

@@ -74,13 +74,18 @@ inline constexpr std::size_t kInviteBytesMax = 64;  // as text
 // Invites that a master keeps, and peers that it remembers.
 inline constexpr std::size_t kInvitesMax = 1024;
 inline constexpr std::size_t kPeersMax = 4096;
+// Digests of the self-test in a Hello (common/train/self_test.hpp).
+inline constexpr std::size_t kKernelDigestsMax = 32;
+inline constexpr std::size_t kKernelNameBytesMax = 31;
 // The first frame of a connection, a Hello: nobody knows yet who it is from.
 inline constexpr std::size_t kIntroductionBytesMax = 4096;
 
 static_assert(std::size_t{kUnitCellsMax} * sizeof(float) * 2 <= kFrameBytesMax &&
                   kBatchCellsMax <= kUnitCellsMax,
               "the gradients of a unit fit a frame, however badly they pack");
-static_assert(4 * kNameBytesMax + kInviteBytesMax + 1024 <= kIntroductionBytesMax,
+static_assert(4 * kNameBytesMax + kInviteBytesMax + kKernelDigestsMax * (kKernelNameBytesMax + 17) +
+                      1024 <=
+                  kIntroductionBytesMax,
               "a Hello with its texts at their longest fits an introduction");
 
 }  // namespace gleaner

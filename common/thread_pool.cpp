@@ -64,6 +64,7 @@ ThreadPool::ThreadPool(unsigned threads, int nice, bool is_pinned) {
       workers_.emplace_back([this, worker, nice, is_pinned] {
         give_way(nice);
         if (is_pinned) pin_to_processor(worker);
+        set_float_state();
         work(worker);
       });
     }
@@ -87,6 +88,7 @@ void ThreadPool::end() {
 }
 
 void ThreadPool::parallel_for(std::size_t count, const LoopBody& body) {
+  float_watch_.restore();
   if (workers_.empty() || count <= 1) {
     for (std::size_t index = 0; index < count; ++index) {
       gate_.pass();
@@ -138,6 +140,7 @@ void ThreadPool::work(unsigned worker) {
     if (stopping_) return;
     seen = generation_;
     lock.unlock();
+    float_watch_.restore();
     drain(worker);
     lock.lock();
     if (--busy_ == 0) done_.notify_one();

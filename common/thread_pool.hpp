@@ -10,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "common/float_state.hpp"
 #include "common/time.hpp"
 
 namespace gleaner {
@@ -129,6 +130,9 @@ class ThreadPool {
   // Closed from another thread, it holds a loop up between two of its calls.
   [[nodiscard]] PauseGate& gate() { return gate_; }
 
+  // Every worker is put right before it takes part in a loop.
+  [[nodiscard]] FloatWatch& float_watch() { return float_watch_; }
+
   [[nodiscard]] unsigned threads() const { return static_cast<unsigned>(workers_.size()) + 1; }
 
  private:
@@ -138,6 +142,7 @@ class ThreadPool {
   void drain(unsigned worker);
 
   PauseGate gate_;
+  FloatWatch float_watch_;
   std::mutex mutex_;
   std::condition_variable start_;
   std::condition_variable done_;

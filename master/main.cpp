@@ -7,7 +7,7 @@
 
 #include "common/console/terminal.hpp"
 #include "common/result.hpp"
-#include "common/train/kernels.hpp"
+#include "common/train/self_test.hpp"
 #include "master/config/config.hpp"
 #include "master/open_run.hpp"
 #include "master/run_data.hpp"
@@ -47,9 +47,11 @@ int start(const std::vector<std::string>& arguments) {
       output_options(terminal_facts(stdout), config.output.log_format, config.output.quiet,
                      config.output.verbose, Journal::behind(stdout, "gleaner-master")),
       [] { return terminal_width(stdout); }, &monotonic_now);
-  if (auto level = simd_level_from_environment(); !level) {
-    return static_cast<int>(fail(console, level.error(), ExitCode::kUsage));
+  const Result<std::vector<std::string>> warnings = use_sound_level();
+  if (!warnings) {
+    return static_cast<int>(fail(console, warnings.error(), exit_code_of(warnings.error().code)));
   }
+  for (const std::string& warning : *warnings) console.log(LogLevel::kWarning, warning);
   return static_cast<int>(run(config, console));
 }
 

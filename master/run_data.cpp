@@ -14,6 +14,7 @@
 #include "common/model/model_fields.hpp"
 #include "common/model/recipe.hpp"
 #include "common/train/input_trainer.hpp"
+#include "common/train/self_test.hpp"
 #include "common/train/shard_trainer.hpp"
 #include "common/train/wide_trainer.hpp"
 #include "storage/engine/rocks_store.hpp"
@@ -327,6 +328,7 @@ CoreConfig core_config(const MasterConfig& config, const RunData& data) {
   core.heartbeat = Millis(config.network.heartbeat_ms);
   core.silence = Millis(config.network.silence_ms);
   core.hello_deadline = Millis(config.network.join_timeout_ms);
+  core.kernels = own_digests();
   core.stop_grace = Millis(std::int64_t{config.run.stop_grace_s} * 1000);
   core.stall = Millis(std::int64_t{config.network.stall_s} * 1000);
   // Local volunteers die with the master: there is nobody to wait for.

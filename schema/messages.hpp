@@ -26,6 +26,13 @@ namespace gleaner {
 
 // ---- Joining -----------------------------------------------------------------------------------
 
+// The digest that a kernel gave in the self-test (common/train/self_test.hpp).
+struct KernelDigest {
+  std::string kernel;
+  std::uint64_t digest = 0;
+  friend bool operator==(const KernelDigest&, const KernelDigest&) = default;
+};
+
 // First message of a volunteer.
 struct Hello {
   std::uint32_t protocol_min = 0;
@@ -41,6 +48,7 @@ struct Hello {
   // Milliseconds since 1970 when the program started, times 2^20, plus a random number below that:
   // tells two processes with one key apart, and which of them started later.
   std::uint64_t process = 0;
+  std::vector<KernelDigest> kernels;  // at most kKernelDigestsMax; none from older volunteers
   friend bool operator==(const Hello&, const Hello&) = default;
 };
 

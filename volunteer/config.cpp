@@ -48,6 +48,7 @@ const ProgramText& program_text() {
       "--line-file FILE or GLEANER_LINE_FILE names a file with it. The invite in it is hidden "
       "from\n"
       "other users of this machine.\n\n"
+      "gleaner-volunteer --self-test prints whether this machine computes the right bits.\n\n"
       "Verbs for a running volunteer (gleaner-volunteer VERB):\n" +
           volunteer::verbs_help(),
       "volunteer.master"};

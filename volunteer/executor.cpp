@@ -41,6 +41,7 @@ std::uint64_t Executor::shard_bytes() const {
 }
 
 Result<std::vector<Message>> Executor::execute(const Work& work) {
+  if (const auto sound = pool_.float_watch().check(); !sound) return sound.error();
   try {
     return dispatch(work);
   } catch (const std::bad_alloc&) {

@@ -8,6 +8,7 @@
 #include "common/access/key_pair.hpp"
 #include "common/time.hpp"
 #include "common/train/kernels.hpp"
+#include "common/train/self_test.hpp"
 #include "schema/versions.hpp"
 
 namespace gleaner::volunteer {
@@ -71,6 +72,7 @@ Hello make_hello(const std::string& name, const std::string& invite, std::uint32
   hello.simd = simd_level_name(default_kernels().level);
   hello.speed = measure_speed(pool);
   hello.invite = invite;
+  hello.kernels = own_digests();
   hello.process =
       static_cast<std::uint64_t>(wall_milliseconds()) << 20 | (random_bits() & 0xF'FFFF);
   return hello;

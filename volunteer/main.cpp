@@ -17,7 +17,7 @@
 #include "common/net/tls_context.hpp"
 #include "common/net/transports.hpp"
 #include "common/result.hpp"
-#include "common/train/kernels.hpp"
+#include "common/train/self_test.hpp"
 #include "schema/versions.hpp"
 #include "volunteer/config.hpp"
 #include "volunteer/hello.hpp"
@@ -218,8 +218,15 @@ int run(const VolunteerConfig& config, const MasterAddress& address, const KeyPa
   return exit_status(*exit);
 }
 
+int print_self_test() {
+  const SelfTestReport report = self_test_report();
+  std::fputs(report.text.c_str(), stdout);
+  return static_cast<int>(report.is_sound ? ExitCode::kOk : ExitCode::kFailure);
+}
+
 int start(std::vector<std::string> arguments) {
   arguments = without_pasted_name(std::move(arguments));
+  if (arguments == std::vector<std::string>{"--self-test"}) return print_self_test();
   if (const auto code = run_verb(arguments, &reach_master)) return static_cast<int>(*code);
   const auto variable = [](const char* name) {
     const char* text = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): one thread
@@ -233,8 +240,10 @@ int start(std::vector<std::string> arguments) {
     std::fputs(loaded->to_print->c_str(), stdout);
     return static_cast<int>(ExitCode::kOk);
   }
-  if (auto level = simd_level_from_environment(); !level) {
-    return fail(level.error(), ExitCode::kUsage);
+  const Result<std::vector<std::string>> warnings = use_sound_level();
+  if (!warnings) return fail(warnings.error(), exit_code_of(warnings.error().code));
+  for (const std::string& warning : *warnings) {
+    std::fprintf(stderr, "gleaner-volunteer: %s\n", warning.c_str());
   }
   const Result<MasterAddress> address = parse_master_address(loaded->config.master);
   if (!address) return fail(address.error(), ExitCode::kUsage);

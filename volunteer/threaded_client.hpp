@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "common/float_state.hpp"
 #include "common/net/io_clock_and_threads.hpp"
 #include "common/thread_pool.hpp"
 #include "volunteer/client.hpp"
@@ -31,6 +32,7 @@ struct ClientThreads {
           if (!std::exchange(is_ready, true)) {
             give_way(options.nice);
             if (options.pins_threads) pin_to_processor(0);
+            set_float_state();
           }
           auto replies = executor.execute(work);
           return Worked{std::move(replies), executor.held_bytes()};

@@ -92,15 +92,6 @@ static_assert(kActivationMax <= kHiddenScaleMax, "shards accept every scale");
 // A gradient beyond this would turn the optimizer's state, and then the row, into infinities.
 constexpr float kSquaresMax = 1e30F;
 
-AddRows add_rows_for(SimdLevel level) {
-#if defined(__x86_64__)
-  if (level == SimdLevel::kAvx512) return add_rows_avx512;
-  if (level == SimdLevel::kAvx2) return add_rows_avx2;
-#endif
-  (void)level;
-  return add_rows_scalar;
-}
-
 // Written so that a NaN, which only overflow can bring about, becomes the lowest value.
 void activate_units(HiddenUnits kind, std::span<float> units) {
   const float lowest = kind == HiddenUnits::kRelu ? 0.0F : -kActivationMax;
@@ -116,7 +107,6 @@ struct InputLayer::Impl {
         plan(model),
         pool(threads),
         kernels(table),
-        add_rows(add_rows_for(table.level)),
         coder(model, threads),
         feature_dropout(model),
         index(model.features),
@@ -163,7 +153,6 @@ struct InputLayer::Impl {
   const RunPlan plan;
   ThreadPool& pool;
   const Kernels& kernels;
-  const AddRows add_rows;
   const ActivationQuantizer coder;
   std::map<ShardId, InputShard> shards;  // held
   std::uint32_t commits_kept = 0;        // by each
@@ -184,8 +173,8 @@ void InputLayer::Impl::activate(std::span<InputShard* const> held, const Example
     const auto own = units.subspan(shard->neurons().begin, shard->width());
     const float* bias = shard->weights() + std::size_t{config.features} * shard->width();
     std::copy_n(bias, shard->width(), own.begin());
-    add_rows(shard->weights(), shard->width(), example.features.data(), example.values.data(),
-             known, own.data(), shard->width());
+    kernels.add_rows(shard->weights(), shard->width(), example.features.data(),
+                     example.values.data(), known, own.data(), shard->width());
     activate_units(config.hidden_units, own);
   }
 }
@@ -217,8 +206,8 @@ void InputLayer::Impl::update_rows(InputShard& shard, std::size_t first, std::si
     const std::span<float> gradient = gradients.subspan(i * width, width);
     const auto examples = index.examples_of(first + i);
     std::fill(gradient.begin(), gradient.end(), 0.0F);
-    add_rows(unit_gradient.data() + shard.neurons().begin, config.hidden, examples.data(),
-             index.values_of(first + i).data(), examples.size(), gradient.data(), width);
+    kernels.add_rows(unit_gradient.data() + shard.neurons().begin, config.hidden, examples.data(),
+                     index.values_of(first + i).data(), examples.size(), gradient.data(), width);
     squares[i] = kernels.sum_of_squares(gradient.data(), width);
     states[i] = shard.state(row);
   }

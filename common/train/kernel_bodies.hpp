@@ -321,7 +321,8 @@ constexpr Kernels make_kernels(SimdLevel level) {
           .score_rows = score_rows_kernel,
           .project_codes = project_codes_kernel,
           .project_rows = project_rows_kernel,
-          .round_delta = round_delta_kernel};
+          .round_delta = round_delta_kernel,
+          .add_rows = add_rows_kernel};
 }
 
 }  // namespace

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <atomic>
 #include <cmath>
 #include <cstdlib>
 #include <string>
@@ -121,17 +122,24 @@ const Kernels& kernels_for(SimdLevel level) {
   return scalar_kernels();
 }
 
+namespace {
+
+// Null until something asks for the table or chooses one.
+std::atomic<const Kernels*> default_table{nullptr};
+
+}  // namespace
+
 const Kernels& default_kernels() {
-  static const Kernels& table = kernels_for(simd_level_from_environment().value());
-  return table;
+  const Kernels* table = default_table.load();
+  if (table == nullptr) {
+    table = &kernels_for(simd_level_from_environment().value());
+    default_table.store(table);
+  }
+  return *table;
 }
 
-void add_rows_scalar(const float* rows, std::size_t stride, const std::uint32_t* picks,
-                     const float* factors, std::size_t count, float* sum, std::size_t width) {
-  for (std::size_t i = 0; i < count; ++i) {
-    const float* row = rows + picks[i] * stride;
-    for (std::size_t j = 0; j < width; ++j) sum[j] = std::fma(factors[i], row[j], sum[j]);
-  }
+void set_default_level(SimdLevel level) {
+  default_table.store(&kernels_for(level));
 }
 
 }  // namespace gleaner

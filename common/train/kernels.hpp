@@ -181,13 +181,23 @@ struct Kernels {
   // scale is 0, and the values are the committed ones, when no difference reaches kDeltaMin
   // (common/model/shard_rows.hpp). Values are finite.
   float (*round_delta)(const float* committed, float* values, std::int8_t* levels, std::size_t n);
+
+  // The input layer spends its time here. For i = 0 .. count - 1 in this order, for every column
+  // j < width: sum[j] = fma(factors[i], rows[picks[i] * stride + j], sum[j]). All pointers are to
+  // 64-byte-aligned data; stride is a multiple of 16.
+  void (*add_rows)(const float* rows, std::size_t stride, const std::uint32_t* picks,
+                   const float* factors, std::size_t count, float* sum, std::size_t width);
 };
 
 // The table of an available level (see available_simd_levels).
 const Kernels& kernels_for(SimdLevel level);
 
-// The table of simd_level_from_environment, read once; programs have reported its error before.
+// The table of simd_level_from_environment, or of the level that set_default_level chose; programs
+// have reported the environment's error before.
 const Kernels& default_kernels();
+
+// For programs at start-up, before anything computes: self_test.hpp.
+void set_default_level(SimdLevel level);
 
 // The tables of kernels, one a file; kernels_for chooses. Private to this folder.
 
@@ -195,24 +205,6 @@ const Kernels& scalar_kernels();
 #if defined(GLEANER_X86_KERNELS)
 const Kernels& avx2_kernels();
 const Kernels& avx512_kernels();
-#endif
-
-// The two loops over weight rows that the input layer spends its time in. Every variant computes
-// each column by the same chain of fused multiply-adds, so all give the same bits.
-
-// For i = 0 .. count - 1 in this order, for every column j < width (a multiple of 16):
-//   sum[j] = fma(factors[i], rows[picks[i] * stride + j], sum[j])
-// All pointers are to 64-byte-aligned data; stride is a multiple of 16.
-using AddRows = void (*)(const float* rows, std::size_t stride, const std::uint32_t* picks,
-                         const float* factors, std::size_t count, float* sum, std::size_t width);
-
-void add_rows_scalar(const float* rows, std::size_t stride, const std::uint32_t* picks,
-                     const float* factors, std::size_t count, float* sum, std::size_t width);
-#if defined(__x86_64__)
-void add_rows_avx2(const float* rows, std::size_t stride, const std::uint32_t* picks,
-                   const float* factors, std::size_t count, float* sum, std::size_t width);
-void add_rows_avx512(const float* rows, std::size_t stride, const std::uint32_t* picks,
-                     const float* factors, std::size_t count, float* sum, std::size_t width);
 #endif
 
 }  // namespace gleaner

@@ -4,6 +4,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "common/exact_fma.hpp"
 #include "common/portable_math.hpp"
 #include "common/train/kernels.hpp"
 
@@ -59,14 +60,18 @@ struct Vec {
     return sum;
   }
 
-  static float fma_one(float a, float b, float c) { return std::fma(a, b, c); }
+  static float fma_one(float a, float b, float c) { return exact_fma(a, b, c); }
 
   static Vec sqrt(const Vec& a) {
     return each([&](int l) { return std::sqrt(a.lane[l]); });
   }
 
   static Vec fma(const Vec& a, const Vec& b, const Vec& c) {
-    return each([&](int l) { return std::fma(a.lane[l], b.lane[l], c.lane[l]); });
+    Vec result;
+    for (std::size_t l = 0; l < 16; l += kFmaLanes) {
+      exact_fma(a.lane + l, b.lane + l, c.lane + l, result.lane + l);
+    }
+    return result;
   }
 
   static Vec add(const Vec& a, const Vec& b) {
@@ -127,10 +132,10 @@ struct Vec {
 
   static void reduce4(const Vec& a, const Vec& b, const Vec& c, const Vec& d, const float* scales,
                       const float* biases, float* sums) {
-    sums[0] = std::fma(reduce(a), scales[0], biases[0]);
-    sums[1] = std::fma(reduce(b), scales[1], biases[1]);
-    sums[2] = std::fma(reduce(c), scales[2], biases[2]);
-    sums[3] = std::fma(reduce(d), scales[3], biases[3]);
+    sums[0] = exact_fma(reduce(a), scales[0], biases[0]);
+    sums[1] = exact_fma(reduce(b), scales[1], biases[1]);
+    sums[2] = exact_fma(reduce(c), scales[2], biases[2]);
+    sums[3] = exact_fma(reduce(d), scales[3], biases[3]);
   }
 
   // Lanes l and l + d become their sum and difference, for d = 1, 2, 4, 8.
@@ -163,6 +168,17 @@ void project_codes_kernel(const SignProjections& projections, const std::uint8_t
     unsigned word = 0;
     for (unsigned p = 0; p < 16; ++p) word |= (sums[p] > 0 ? 1u : 0u) << p;
     bits[first / 16] = static_cast<std::uint16_t>(word);
+  }
+}
+
+void add_rows_kernel(const float* rows, std::size_t stride, const std::uint32_t* picks,
+                     const float* factors, std::size_t count, float* sum, std::size_t width) {
+  for (std::size_t i = 0; i < count; ++i) {
+    const float* row = rows + picks[i] * stride;
+    const Vec factor = Vec::broadcast(factors[i]);
+    for (std::size_t j = 0; j < width; j += 16) {
+      Vec::fma(factor, Vec::load(row + j), Vec::load(sum + j)).store(sum + j);
+    }
   }
 }
 

@@ -19,6 +19,7 @@
 #include "common/result.hpp"
 #include "common/time.hpp"
 #include "master/core/learning_so_far.hpp"
+#include "schema/messages.hpp"
 
 namespace gleaner {
 
@@ -49,6 +50,7 @@ struct CoreConfig {
   std::uint64_t input_shard_bytes = 0;  // what a volunteer needs for one of them
   std::uint64_t test_fingerprint = 0;   // of the held-out data
   std::uint32_t rows_per_chunk = 1024;  // of a shard's download
+  std::vector<KernelDigest> kernels;    // of this machine; volunteers must have the same
   std::uint32_t evaluate_every_epochs = 1;  // 0: only at the end
   std::uint64_t test_points = 0;            // 0: no evaluation at all
   std::uint64_t evaluate_sample = 0;        // points that an evaluation scores; 0: all of them

@@ -118,7 +118,26 @@ Result<std::uint32_t> Sessions::check(const SessionState& session, const Hello& 
                              "raise its --memory",
                              run_.config.shard_bytes >> 20, hello.memory_bytes >> 20)};
   }
+  if (!protocol) return protocol;
+  if (std::string wrong = wrong_kernel(hello); !wrong.empty()) {
+    return Error{ErrorCode::kFault, std::move(wrong)};
+  }
   return protocol;
+}
+
+// Kernels that only one side knows prove nothing: the other is older.
+std::string Sessions::wrong_kernel(const Hello& hello) const {
+  for (const KernelDigest& ours : run_.config.kernels) {
+    for (const KernelDigest& theirs : hello.kernels) {
+      if (theirs.kernel != ours.kernel || theirs.digest == ours.digest) continue;
+      return fmt::format(
+          "the kernel {} gives {:016x} on the volunteer (version {}, {}) and {:016x} on the master "
+          "(version {}), so its work would not be the same: run gleaner-volunteer --self-test on "
+          "that machine; if it finds nothing wrong, install the master's version there",
+          ours.kernel, theirs.digest, hello.build, hello.simd, ours.digest, kBuildVersion);
+    }
+  }
+  return "";
 }
 
 std::optional<SessionId> Sessions::of_identity(const KeyId& identity) const {

@@ -123,7 +123,8 @@ class Sessions {
 
   // -- coming
   void opened(const SessionOpened& event);
-  // Whether a volunteer may take part as far as its Hello goes; the protocol to speak.
+  // Whether a volunteer may take part as far as its Hello goes; the protocol to speak. kFault when
+  // it computes other bits than this machine.
   [[nodiscard]] Result<std::uint32_t> check(const SessionState& session, const Hello& hello) const;
   // The session that this identity has had until now: its connection broke unnoticed.
   [[nodiscard]] std::optional<SessionId> of_identity(const KeyId& identity) const;
@@ -230,6 +231,8 @@ class Sessions {
   // One more takes part, or fewer.
   void count_active(const SessionState& session, int change);
   void log_pause(SessionState& session, bool was_paused) const;
+  // Which kernel gives other bits there than here; empty: none.
+  [[nodiscard]] std::string wrong_kernel(const Hello& hello) const;
   [[nodiscard]] Millis time_for_unit(const SessionState& session) const;
   // Its name, with a number behind it where another machine that is here has that name.
   [[nodiscard]] std::string name_apart(const SessionState& session) const;

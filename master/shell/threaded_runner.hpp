@@ -7,6 +7,7 @@
 #include <optional>
 #include <utility>
 
+#include "common/float_state.hpp"
 #include "common/net/io_clock_and_threads.hpp"
 #include "master/shell/core_runner.hpp"
 #include "master/shell/storage_tasks.hpp"
@@ -18,7 +19,11 @@ namespace gleaner {
 struct RunnerThreads {
   RunnerThreads(asio::io_context& io, Worker& worker, Persister& persister)
       : clock(io),
-        worker_thread(io, [&](const WorkerTask& task) { return worker.run(task); }),
+        worker_thread(io,
+                      [&worker, is_ready = false](const WorkerTask& task) mutable {
+                        if (!std::exchange(is_ready, true)) set_float_state();
+                        return worker.run(task);
+                      }),
         storage_thread(io, [&](const std::shared_ptr<const StorageTask>& task) {
           return persister.run(*task);
         }) {}

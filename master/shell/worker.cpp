@@ -116,6 +116,7 @@ Result<void> Worker::load(RunStore& store) {
 }
 
 Event Worker::run(const WorkerTask& task) {
+  if (const auto sound = pool_.float_watch().check(); !sound) return TaskFailed{sound.error()};
   return std::visit([this](const auto& t) { return run_task(t); }, task);
 }
 

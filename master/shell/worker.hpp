@@ -56,7 +56,7 @@ class Worker {
   // Takes the input layer from the store's last checkpoint, unless it is lent.
   Result<void> load(RunStore& store);
 
-  // The event that answers the task; TaskFailed when the data cannot be read any more.
+  // The event that answers the task; TaskFailed when something changes how this thread rounds.
   Event run(const WorkerTask& task);
 
   // The first labelled examples that the last evaluation scored. Call it while no task runs.

@@ -56,6 +56,12 @@ struct Hello {
   speed @9 :Float32;
   invite @10 :Text;
   keptShards @11 :UInt32;
+  kernels @12 :List(KernelDigest);  # empty from older volunteers
+}
+
+struct KernelDigest {
+  kernel @0 :Text;
+  digest @1 :UInt64;
 }
 
 struct ModelField {

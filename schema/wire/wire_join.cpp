@@ -119,6 +119,12 @@ void write(const Hello& from, wire::Hello::Builder to) {
   to.setInvite(outgoing_text(from.invite, kInviteBytesMax));
   to.setKeptShards(from.kept_shards);
   to.setProcess(from.process);
+  if (from.kernels.empty()) return;
+  auto kernels = to.initKernels(length(std::min(from.kernels.size(), kKernelDigestsMax)));
+  for (unsigned i = 0; i < kernels.size(); ++i) {
+    kernels[i].setKernel(outgoing_text(from.kernels[i].kernel, kKernelNameBytesMax));
+    kernels[i].setDigest(from.kernels[i].digest);
+  }
 }
 
 Hello read(wire::Hello::Reader from) {
@@ -134,6 +140,13 @@ Hello read(wire::Hello::Reader from) {
   to.invite = read_text("invite", from.getInvite(), kInviteBytesMax);
   to.kept_shards = from.getKeptShards();
   to.process = from.getProcess();
+  if (from.getKernels().size() > kKernelDigestsMax) {
+    malformed("kernels", "{} digests, at most {}", from.getKernels().size(), kKernelDigestsMax);
+  }
+  for (const auto kernel : from.getKernels()) {
+    to.kernels.push_back(
+        {read_text("kernels.kernel", kernel.getKernel(), kKernelNameBytesMax), kernel.getDigest()});
+  }
   return to;
 }
 

@@ -51,6 +51,15 @@ class CliTest(EndToEndTest):
 
 
 class Usage(CliTest):
+    def test_the_self_test_says_that_each_instruction_set_is_right(self):
+        code, program = self.cluster.run("gleaner-volunteer", "--self-test")
+        self.assertEqual(code, 0, program.said())
+        levels = re.findall(r"^(scalar|avx2|avx512) +([0-9a-f]{16})  (\w+)$", program.said(), re.MULTILINE)
+        self.assertEqual(levels[0][0], "scalar")
+        self.assertEqual({(digest, verdict) for _, digest, verdict in levels}, {(levels[0][1], "right")})
+        self.assertRegex(program.said(), r"(?m)^  dot +[0-9a-f]{16}$")
+        self.assertIn("This machine computes what all machines compute.", program.said())
+
     def test_help_and_version_tell_what_there_is(self):
         for name in ("gleaner-master", "gleaner-volunteer", "gleaner"):
             with self.subTest(program=name):

@@ -275,7 +275,8 @@ Message random_message(std::size_t kind, Rng& rng) {
                    std::fabs(finite(rng)),
                    text(rng, kInviteBytesMax),
                    number(rng),
-                   rng.next()};
+                   rng.next(),
+                   {{text(rng, kKernelNameBytesMax), rng.next()}, {"axpy", rng.next()}}};
     }
     case 1: {
       const auto beat = static_cast<std::uint32_t>(1 + rng.next_below(100'000));

@@ -66,7 +66,18 @@ ShardRows sample_rows() {
 }
 
 std::vector<Message> joining_samples() {
-  return {Hello{1, 3, "0.1.0", "caf\xc3\xa9", 8, 1u << 30, "avx2", 5.5F, "secret", 3, 9},
+  return {Hello{1,
+                3,
+                "0.1.0",
+                "caf\xc3\xa9",
+                8,
+                1u << 30,
+                "avx2",
+                5.5F,
+                "secret",
+                3,
+                9,
+                {{"dot", 0x1122334455667788}}},
           Welcome{2, "0.1.1", sample_model(), 1000, 5000, 14, 15, LeaseEpoch{16}, "birds",
                   "Names birds by their songs."},
           Refusal{ErrorCode::kInvite, "Ask for an invite.", true}};

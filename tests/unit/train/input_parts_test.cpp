@@ -8,18 +8,6 @@
 #include "tests/unit/train/input_examples.hpp"
 
 namespace gleaner {
-namespace {
-
-AddRows variant(SimdLevel level) {
-#if defined(__x86_64__)
-  if (level == SimdLevel::kAvx512) return add_rows_avx512;
-  if (level == SimdLevel::kAvx2) return add_rows_avx2;
-#endif
-  return level == SimdLevel::kScalar ? add_rows_scalar : nullptr;
-}
-
-}  // namespace
-
 TEST_CASE("feature index: names every feature's examples and values, ascending", "[input_index]") {
   FeatureIndex index(300);
   for (const std::uint64_t seed : {1u, 2u, 3u}) {  // the second and third reuse its storage
@@ -74,8 +62,8 @@ TEST_CASE("input kernels: every variant is the same chain of fused multiply-adds
         for (auto& factor : factors) factor = signed_unit(rng.next());
         AlignedVector<float> sum(width + 16, 0.25F);
         const AlignedVector<float> before = sum;
-        variant(level)(rows.data(), kStride, picks.data(), factors.data(), count, sum.data(),
-                       width);
+        kernels_for(level).add_rows(rows.data(), kStride, picks.data(), factors.data(), count,
+                                    sum.data(), width);
         for (std::size_t j = 0; j < width + 16; ++j) {
           float expected = before[j];
           for (std::size_t i = 0; i < count && j < width; ++i) {

@@ -258,6 +258,31 @@ TEST_CASE("executor: a held lease of a shard it does not have is an error", "[ex
   REQUIRE(bench.run(held).error().code == ErrorCode::kStaleLease);
 }
 
+#if defined(__x86_64__)
+TEST_CASE(
+    "executor: a unit's bits survive a library that flushes subnormals once; twice is refused",
+    "[executor]") {
+  const auto train_first = [](Bench& bench) { return bench.run(bench.unit(0, 4)); };
+  Bench sound;
+  sound.done(sound.grant());
+  const auto expected = train_first(sound);
+  Bench bench;
+  bench.done(bench.grant());
+  write_float_state(sound_float_state() | 0x8040);
+  const auto replies = train_first(bench);
+  REQUIRE(replies.ok());
+  REQUIRE(replies->size() == expected->size());
+  const auto& result = std::get<UnitResult>(replies->at(0));
+  REQUIRE(result.batches == std::get<UnitResult>(expected->at(0)).batches);
+  REQUIRE(std::get<ShardCommit>(replies->back()) == std::get<ShardCommit>(expected->back()));
+  write_float_state(sound_float_state() | 0x8040);
+  const auto refused = bench.run(bench.unit(4, 5));
+  REQUIRE(read_float_state() == sound_float_state());
+  REQUIRE(refused.error().code == ErrorCode::kFault);
+  REQUIRE_THAT(refused.error().message, Catch::Contains("MXCSR is 0x9fc0"));
+}
+#endif
+
 TEST_CASE("executor: a shard scores what it is asked", "[executor]") {
   Bench bench;
   bench.done(bench.grant());

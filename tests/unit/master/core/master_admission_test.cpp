@@ -75,6 +75,38 @@ TEST_CASE("admission: a volunteer without memory for one shard is refused with b
   REQUIRE(master.held_by(id) == 1);  // and gets no more than fits
 }
 
+TEST_CASE("admission: a volunteer whose kernels give other bits is refused, naming the first",
+          "[master]") {
+  CoreConfig settings = tiny_core_config();
+  settings.kernels = {{"dot", 1}, {"axpy", 2}, {"logistic", 3}};
+  MasterDriver master(tiny_model(), settings);
+  Hello hello = master.hello("liar");
+  hello.kernels = {{"dot", 1}, {"axpy", 0xabc}, {"logistic", 4}};
+  const Refusal refusal = refused(master, hello);
+  REQUIRE(refusal.code == ErrorCode::kFault);
+  REQUIRE_FALSE(refusal.retry);
+  REQUIRE_THAT(refusal.sentence, Catch::StartsWith("the kernel axpy gives 0000000000000abc on the "
+                                                   "volunteer (version test, scalar) and "
+                                                   "0000000000000002 on the master") &&
+                                     Catch::Contains("gleaner-volunteer --self-test"));
+}
+
+TEST_CASE("admission: the same bits are welcome, and so are older volunteers, which tell none",
+          "[master]") {
+  CoreConfig settings = tiny_core_config();
+  settings.kernels = {{"dot", 1}, {"axpy", 2}};
+  MasterDriver master(tiny_model(), settings);
+  Hello hello = master.hello("ann");
+  for (const std::vector<KernelDigest>& kernels :
+       {settings.kernels, std::vector<KernelDigest>{},
+        std::vector<KernelDigest>{{"axpy", 2}, {"of_a_later_version", 7}}}) {
+    hello.kernels = kernels;
+    const SessionId id = master.open();
+    master.say(id, hello);
+    REQUIRE(master.count<Welcome>(id) == 1);
+  }
+}
+
 TEST_CASE("admission: anything before Hello is refused by name", "[master]") {
   MasterDriver master(tiny_model(), tiny_core_config());
   const SessionId id = master.open();

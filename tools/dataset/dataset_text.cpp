@@ -77,7 +77,7 @@ class TextPart {
 };
 
 std::string lines(const std::vector<std::string>& names) {
-  return fmt::format("{}\n", fmt::join(names, "\n"));
+  return names.empty() ? "" : fmt::format("{}\n", fmt::join(names, "\n"));
 }
 
 FolderPaths paths_in(const std::string& folder) {

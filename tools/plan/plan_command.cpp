@@ -260,10 +260,8 @@ void add_plan_command(CLI::App& app, int& exit_status) {
   const auto range = [&](const char* name, auto& value, double low, double high, const char* what) {
     add(name, value, what)->capture_default_str()->check(CLI::Range(low, high));
   };
-  CLI::App* const shape = verb.add_option_group("Data");
-  shape->add_option("--data", flags->data, "a data set, whose shape is read");
-  shape->add_option("--labels", flags->facts.labels, "output neurons");
-  shape->require_option(1);
+  const auto* data = add("--data", flags->data, "a data set, whose shape is read");
+  const auto* labels = add("--labels", flags->facts.labels, "output neurons");
   add("--features", flags->facts.features, "of the data set")->capture_default_str();
   add("--points", flags->facts.points, "training examples")->capture_default_str();
   range("--labels-per-point", flags->facts.labels_per_point, 0, 1e4, "mean");
@@ -286,7 +284,10 @@ void add_plan_command(CLI::App& app, int& exit_status) {
         "examples per second of a core that has all shards; 0: measure this machine");
   verb.add_flag("--json", flags->json, "one JSON object");
   verb.footer(kFooter);
-  verb.callback([flags, &exit_status] { exit_status = run_plan(*flags); });
+  verb.callback([flags, data, labels, &exit_status] {
+    if (data->empty() == labels->empty()) throw CLI::RequiredError("Either --data or --labels");
+    exit_status = run_plan(*flags);
+  });
 }
 
 }  // namespace gleaner

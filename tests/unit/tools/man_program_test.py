@@ -26,7 +26,10 @@ def out_of(*command):
 
 def verbs_below(*verbs):
     """Every verb of a program's command line, as its words."""
-    listed = out_of(GLEANER, *verbs, "--help").partition("Subcommands:\n")[2].split("\n\n")[0]
+    text = out_of(GLEANER, *verbs, "--help")
+    # At the top they stand in groups, between the options and the examples.
+    listed = (text.partition("Subcommands:\n")[2].split("\n\n")[0] if verbs else
+              text.partition("Options:")[2].partition("\n\n")[2].partition("\nExamples:")[0])
     for name in re.findall(r"^  (\S+) ", listed, re.MULTILINE):
         yield (*verbs, name)
         yield from verbs_below(*verbs, name)
@@ -60,7 +63,7 @@ class Pages(unittest.TestCase):
     def test_every_verb_has_its_part_with_its_flags_and_examples(self):
         text = self.texts["gleaner.1"]
         verbs = list(verbs_below())
-        self.assertGreater(len(verbs), 25)
+        self.assertLessEqual({("status",), ("dataset", "info")}, set(verbs))
         heads = {tuple(re.findall(r"[a-z-]+", head)[1:]): at
                  for at, head in ((m.end(), m.group()) for m in
                                   re.finditer(r"^   gleaner(?: [a-z-]+)+", text, re.MULTILINE))}

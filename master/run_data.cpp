@@ -31,7 +31,7 @@ constexpr std::uint64_t kExamplesMin = 1000;
 constexpr double kTrainingPasses = 3;
 // A multiplication of exact scoring costs a fourth of one of training. Scoring goes through the
 // rows in order and uses a block of them for many examples while it is in the cache; training
-// fetches scattered rows from memory. (`gleaner bench`: a visit of two to a row costs 42 ns in
+// fetches scattered rows from memory. (machine_bench: a visit of two to a row costs 42 ns in
 // three passes, a score 3.4 ns.)
 constexpr double kScoringDiscount = 4;
 

@@ -82,7 +82,7 @@ float debian_value(double weight, std::uint32_t occurrences, std::uint64_t point
 // How words were made of the source, and weighed.
 enum class WordKind : std::uint8_t {
   kText,    // words of a text; (1 + ln occurrences in the point) x rarity
-  kDebian,  // of `gleaner dataset debian`; a weight by kind x the root of the rarity
+  kDebian,  // of tools/dataset/debian.py; a weight by kind x the root of the rarity
 };
 
 // Where texts and tags stand in their source.

@@ -156,8 +156,8 @@ Result<Prediction> text_question(std::string text, const std::string& field,
                                  const PredictData& data) {
   if (data.words() == nullptr) {
     return wrong(field,
-                 "texts cannot be read here: they need a data set that 'gleaner dataset debian' or "
-                 "'gleaner dataset convert --text' made, with its words.json");
+                 "texts cannot be read here: they need a data set that 'gleaner dataset convert "
+                 "--text' made, with its words.json");
   }
   Prediction question;
   question.name = std::move(text);

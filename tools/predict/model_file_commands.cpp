@@ -300,10 +300,9 @@ void add_export_command(CLI::App& app, int& exit_status) {
                   "logits becomes one model, as wide as all together")
       ->required();
   verb.add_option("--to", flags->target, "file to write: NAME.safetensors or NAME.npz")->required();
-  verb.add_option(
-      "--data", flags->data,
-      "folder of the run's data set ('gleaner dataset debian' or 'convert --text'): its "
-      "names and words go into the file, which then reads raw texts");
+  verb.add_option("--data", flags->data,
+                  "folder of the run's data set ('gleaner dataset convert --text'): its "
+                  "names and words go into the file, which then reads raw texts");
   verb.add_option("--labels", flags->labels,
                   "file with a label's name a line, to put into it (otherwise those of --data)");
   verb.add_flag("--prune", flags->prune,

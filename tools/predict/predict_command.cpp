@@ -158,7 +158,7 @@ Result<Source> open_texts(const PredictFlags& flags, const RunIdentity& run,
   if (data->words() == nullptr) {
     return Error{ErrorCode::kInvalidData,
                  fmt::format("{}: words.json is missing: texts can be read for data sets that "
-                             "'gleaner dataset debian' or 'gleaner dataset convert --text' made, "
+                             "'gleaner dataset convert --text' made, "
                              "and for models that carry the words of one (gleaner export --data)",
                              flags.text)};
   }
@@ -313,7 +313,7 @@ Result<void> check_flags(const PredictFlags& flags) {
   }
   if (flags.data.empty() == flags.input.empty()) {
     return Error{ErrorCode::kInvalidArgument,
-                 "give either --data (a folder of 'gleaner dataset debian' or 'convert --text'), "
+                 "give either --data (a folder of 'gleaner dataset convert --text'), "
                  "--input (a file of examples, or - for standard input) or --text (a folder, for "
                  "lines of text)"};
   }
@@ -384,14 +384,14 @@ Result<void> predict(PredictFlags& flags) {
 void add_flags(CLI::App& verb, PredictFlags& flags) {
   verb.add_option("store", flags.store, "folder that gleaner-master was given as --store")
       ->required();
-  CLI::Option* const data = verb.add_option(
-      "--data", flags.data,
-      "folder of 'gleaner dataset debian' or 'convert --text': examples of its test part");
+  CLI::Option* const data =
+      verb.add_option("--data", flags.data,
+                      "folder of 'gleaner dataset convert --text': examples of its test part");
   verb.add_option("--input", flags.input,
                   "examples as XC or libsvm text or packed; - reads text from standard input")
       ->excludes(data);
   verb.add_option("--text", flags.text,
-                  "folder of a data set made of texts ('gleaner dataset debian' or 'convert "
+                  "folder of a data set made of texts ('gleaner dataset convert "
                   "--text'), or a model file that carries its words ('gleaner export --data'): "
                   "each line of --input, or of standard input, is a text")
       ->excludes(data);

@@ -217,7 +217,7 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
       ->required()
       ->expected(1, kStoresMax);
   verb.add_option("--data", flags.data,
-                  "folder of 'gleaner dataset debian' or 'convert --text': reads texts, knows "
+                  "folder of 'gleaner dataset convert --text': reads texts, knows "
                   "names and test examples");
   verb.add_option("--http", flags.access.http,
                   "ADDRESS:PORT of this machine to answer at; port 0 takes a free one")

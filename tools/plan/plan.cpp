@@ -78,7 +78,7 @@ Shape shape_of(const PlanInput& input) {
   return s;
 }
 
-Traffic traffic_of(const PlanInput& input, const Shape& s) {
+TrafficPlan traffic_of(const PlanInput& input, const Shape& s) {
   const double rectified =
       input.model.hidden_units == HiddenUnits::kLinear ? 1 : input.rectified_on;
   const double on = rectified * (1 - input.model.dropout);
@@ -86,7 +86,7 @@ Traffic traffic_of(const PlanInput& input, const Shape& s) {
   const double labels = std::max(input.labels_per_point * s.share, 1e-3);
   const double label_bytes = std::ceil(std::log2(std::max(s.labels / labels, 2.0)) / 7);
   const double entry_bytes = (kGradientBits - input.model.gradient_step_log2) / 8;
-  Traffic t;
+  TrafficPlan t;
   t.unit_down = kWire * (codes + 1 + labels * label_bytes + kUnitBytes / s.batch);
   t.unit_up =
       kWire * (1 + on * s.hidden * entry_bytes + (kResultBytes + kOutcomeBytes * s.held) / s.batch);
@@ -129,7 +129,7 @@ struct Pace {
 
 Pace pace_of(const PlanInput& input, const StepCosts& costs) {
   const Shape s = shape_of(input);
-  const Traffic t = traffic_of(input, s);
+  const TrafficPlan t = traffic_of(input, s);
   const double byte = input.volunteers.mbit > 0 ? 8e-6 / input.volunteers.mbit : 0;
   const double master_byte = input.master.mbit > 0 ? 8e-6 / input.master.mbit : 0;
   // A volunteer's threads share its shards evenly.

@@ -68,7 +68,7 @@ inline constexpr std::array kResources = {
     ResourceWords{"rounds' length", "longer rounds"}};
 
 // On the wire, per example, unless a name says otherwise.
-struct Traffic {
+struct TrafficPlan {
   double unit_down = 0;  // per volunteer
   double unit_up = 0;
   double commit_up = 0;
@@ -88,7 +88,7 @@ struct Plan {
   Resource limit{};         // twice as much of it would help most
   double active = 0;        // neurons per example
   double holders = 0;       // volunteers that have shards
-  Traffic traffic;
+  TrafficPlan traffic;
   double master_memory = 0;
   double volunteer_memory = 0;  // of the one with the most shards
   double store_content = 0;

@@ -191,7 +191,7 @@ Report report_of(const PlanInput& input, const Plan& plan) {
   const ResourceWords& limit = kResources[static_cast<std::size_t>(plan.limit)];
   report.fact("limit", "limited by", cell_text(limit.name));
   report.fact("remedy", "what raises it", cell_text(limit.remedy));
-  const Traffic& t = plan.traffic;
+  const TrafficPlan& t = plan.traffic;
   report.section("traffic", "Bytes per example, on the wire");
   ReportTable& table = report.table("directions", {{"direction", "", true},
                                                    {"units", "units"},

@@ -61,7 +61,7 @@ TEST_CASE("time spent: a drained round waits for its commits", "[http]") {
   REQUIRE(time_use(training(5, 5), p) == TimeUse::kCommit);
   REQUIRE(time_use(training(5, 6), p) == TimeUse::kTraining);  // the next round has begun
   RunStatus folded = training(5, 5);
-  folded.round = 1;
+  folded.progress.round = 1;
   REQUIRE(time_use(folded, p) == TimeUse::kTraining);
 }
 

@@ -29,7 +29,7 @@ inline void require_accepted(const Message& message) {
 }
 
 inline Hello hello() {
-  return Hello{1, 1, "0.1.0", "n", 4, 1, "scalar", 1.0F, "", 2, 3};
+  return Hello{1, 1, "0.1.0", "n", 4, 1, "scalar", 1.0F, "", 2, 3, {{"dot", 4}}};
 }
 
 inline Welcome welcome() {

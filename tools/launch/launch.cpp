@@ -13,10 +13,6 @@ namespace {
 constexpr std::uint64_t kMemoryBytesMin = std::uint64_t{256} << 20;
 constexpr std::uint64_t kTimeSecondsMin = 180;  // a warning may come two minutes before the end
 
-Error invalid(std::string sentence) {
-  return {ErrorCode::kInvalidArgument, std::move(sentence)};
-}
-
 // Letters, digits and signs that no shell, YAML file, unit or submit file reads as anything else.
 bool is_plain(std::string_view text) {
   return std::all_of(text.begin(), text.end(), [](char c) {
@@ -68,6 +64,10 @@ Result<void> check_size(const LaunchTarget& target, const Launch& launch) {
 }
 
 }  // namespace
+
+Error invalid(std::string sentence) {
+  return {ErrorCode::kInvalidArgument, std::move(sentence)};
+}
 
 const std::vector<LaunchTarget>& launch_targets() {
   static const std::vector<LaunchTarget> targets = {

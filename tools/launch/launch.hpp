@@ -86,4 +86,7 @@ std::string volunteer_command(const Launch& launch, const std::string& line_file
 // " --until 14400s", by which it leaves in time; empty where it may stay for ever.
 std::string until_flag(const Launch& launch);
 
+// The error for what a person asked and cannot have.
+Error invalid(std::string sentence);
+
 }  // namespace gleaner

@@ -88,10 +88,6 @@ constexpr const char* kFooter =
     "  gleaner launch systemd --master run.toml --output units\n\n"
     "Exit status: 0 done, 1 failure of the system or of a command that submits, 2 usage.";
 
-Error invalid(std::string sentence) {
-  return {ErrorCode::kInvalidArgument, std::move(sentence)};
-}
-
 // The program beside this one, or else as the shell finds it.
 std::string program_path(const std::string& name) {
   std::error_code error;

@@ -120,7 +120,7 @@ TEST_CASE("plan: sizes of messages are those of the codec", "[plan]") {
   input.model.batch_examples = 128;
   input.volunteers.count = 2;
   input.labels_per_point = 20;
-  const Traffic traffic = planned(input, kFree).traffic;
+  const TrafficPlan traffic = planned(input, kFree).traffic;
   const double headers = 1 + 66.0 / 1448;
   REQUIRE(traffic.unit_down / headers == Approx(107.8).epsilon(0.05));
   REQUIRE(traffic.unit_up / headers == Approx(121.2).epsilon(0.05));

@@ -62,11 +62,12 @@ extern "C" ssize_t pread(int file, void* target, std::size_t bytes, off_t at) {
   return syscall(SYS_pread64, file, target, bytes, at);
 }
 
-extern "C" int fsync(int file) {
+// Seen by the libraries that this program loads.
+extern "C" [[gnu::visibility("default")]] int fsync(int file) {
   return sync_and_note(SYS_fsync, file);
 }
 
-extern "C" int fdatasync(int file) {
+extern "C" [[gnu::visibility("default")]] int fdatasync(int file) {
   return sync_and_note(SYS_fdatasync, file);
 }
 

@@ -54,7 +54,8 @@ int sync_and_note(long call, int file) {
 
 }  // namespace
 
-extern "C" ssize_t pread(int file, void* target, std::size_t bytes, off_t at) {
+extern "C" [[gnu::visibility("default")]] ssize_t pread(int file, void* target, std::size_t bytes,
+                                                        off_t at) {
   if (trouble != 0) {
     errno = trouble;
     return -1;

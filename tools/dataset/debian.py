@@ -25,7 +25,7 @@ import sys
 
 TRAIN_PACKAGES_MIN = 2  # that have a word, for it to be a feature
 SPLIT = 10  # Purpose::kSplit of common/counter_random.hpp, whose functions stand below
-# The weight of a word by its kind, as in common/words/debian_words.cpp.
+# The weight of a word by its kind, as in common/data/word_model.cpp.
 WEIGHTS = {"name": 0.9, "ending": 1, "word": 0.9, "section": 1.4, "tag": 1, "maintainer": 1.15}
 
 

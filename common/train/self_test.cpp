@@ -344,7 +344,7 @@ void test_add_rows(const Kernels& kernels, TestDigest& digest) {
   std::vector<std::uint32_t> picks = {0, 0};
   std::vector<float> factors = {kNearOne, -kNearOne};
   for (std::uint32_t row = 1; row < kRows; ++row) {
-    picks.push_back(row * 7 % kRows);
+    picks.push_back(static_cast<std::uint32_t>(row * 7 % kRows));
     factors.push_back(values.next(-70, 2));
   }
   kernels.add_rows(rows.data(), kStride, picks.data(), factors.data(), 2, sum.data(), kStride);

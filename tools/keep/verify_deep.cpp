@@ -21,6 +21,7 @@
 #include "schema/quantized_batch.hpp"
 #include "storage/engine/memory_store.hpp"
 #include "storage/engine/rocks_store.hpp"
+#include "storage/infer/stored_model.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 #include "storage/keep/wide_start.hpp"
 #include "storage/run_store.hpp"
@@ -210,7 +211,6 @@ Result<void> retrain(RunStore& run, const PackedDataset& train, RoundIndex to,
 namespace {
 
 constexpr const char* kFromStart = "start";
-constexpr const char* kNormaliseSetting = "data.l2_normalise";
 
 Error cannot(const std::string& why) {
   return {ErrorCode::kInvalidArgument, "--deep cannot be done: " + why};
@@ -219,9 +219,10 @@ Error cannot(const std::string& why) {
 Result<std::unique_ptr<PackedDataset>> open_training_data(const RunIdentity& identity,
                                                           const std::string& path) {
   if (path.empty()) return cannot("name the run's training file as --train");
+  const Result<bool> is_normalised = trained_on_normalised_points(identity);
+  if (!is_normalised) return is_normalised.error();
   PackOptions options;
-  const auto setting = identity.settings.find(kNormaliseSetting);
-  options.normalize = setting == identity.settings.end() || setting->second != "false";
+  options.normalize = *is_normalised;
   auto train = open_or_pack(path, options);
   if (!train) return train;
   if (auto intact = (*train)->verify_all(); !intact) return intact.error();

@@ -81,7 +81,6 @@ class Rng {
 // A seeded bijection of [0, size) that needs no memory: a balanced Feistel network over the next
 // even power of two, with cycle walking (Black and Rogaway: Ciphers with Arbitrary Finite Domains,
 // CT-RSA 2002). Orders examples within an epoch and spreads labels over shards.
-
 class Permutation {
  public:
   // `key` is any 64-bit value, usually counter_random(seed, purpose, ...). size >= 1.

@@ -71,7 +71,6 @@ class RateBudget {
 
 // How long to wait before trying again: exponential with jitter, so that a crowd of volunteers does
 // not return in step. Pure: randomness comes from the caller.
-
 class Backoff {
  public:
   // Delays double from `first` to `longest`; each is drawn from the upper half of its range.
@@ -103,7 +102,6 @@ class Backoff {
 // Keeps what passes below a rate, on average and within a frame: whoever wants to pass waits until
 // what passed before has been paid for with time. Shared by all who are to stay below the rate
 // together. One thread.
-
 class Pacer {
  public:
   explicit Pacer(std::uint64_t bytes_per_second) : rate_(bytes_per_second) {
@@ -131,7 +129,6 @@ inline std::shared_ptr<Pacer> make_pacer(std::optional<double> megabits_per_seco
 }
 
 // How fast a count grows, over the last seconds. One thread.
-
 class RateWindow {
  public:
   explicit RateWindow(Millis window) : window_(window) {}

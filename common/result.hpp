@@ -110,7 +110,6 @@ class [[nodiscard]] Result<void> : public Result<Unit> {
 };
 
 // The meaning of the programs' exit status. Documented in every --help; append only.
-
 enum class ExitCode : int {
   kOk = 0,       // done, stopped cleanly, or nothing left to do
   kFailure = 1,  // none of the others

@@ -45,7 +45,6 @@ void give_way_in_memory();
 // A gate that compute threads pass between two blocks of their work. While it is closed they wait
 // there, so that a piece of work stops within one block and goes on later without losing a bit.
 // Any thread may call anything.
-
 class PauseGate {
  public:
   void close() {

@@ -21,7 +21,6 @@ namespace gleaner {
 
 // Remembers what each volunteer did for the run over all starts of the master, so that it can be
 // thanked for all of that. I/O thread only.
-
 class ThanksBook {
  public:
   // `accounts` are those that the store held when the core began; `audit` is what becomes of the

@@ -22,7 +22,6 @@ namespace gleaner {
 
 // When the master's own volunteer takes part, so that a run that nobody helps goes on. Pure;
 // whether it takes part changes when something is computed, never what.
-
 class Fallback {
  public:
   // Takes over when nobody has been here for `patience`, and steps back when somebody has been here
@@ -52,7 +51,6 @@ class Fallback {
 
 // Volunteers inside the master's process: the same cores, executors and messages, over memory
 // links. I/O thread only.
-
 struct LocalVolunteersOptions {
   std::uint32_t count = 1;
   std::uint32_t threads = 1;       // of each

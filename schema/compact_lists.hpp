@@ -18,7 +18,6 @@ namespace gleaner {
 
 // How the codec's readers fail. Private to schema/. Every accessor of Cap'n Proto may throw, so
 // the checks beside them throw as well, and decode() turns both into an Error in one place.
-
 struct Malformed {
   std::string what;  // begins with the field's name
 };

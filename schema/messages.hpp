@@ -338,7 +338,6 @@ struct Goodbye {
 
 // Accounts of a peer's bytes, by their use: bytes of messages with their frames' headers, in one
 // direction.
-
 struct Traffic {
   std::uint64_t all = 0;
   // Its parts:

@@ -35,7 +35,6 @@ Result<QuantizedActivations> unpack_quantized(ByteView packed);
 // 2^gradient_step_log2. Integers modulo 2^26 have the same sum in any order and grouping, also
 // where a sum leaves the range. On the wire: for each example the width its largest entry needs,
 // then its entries at that width, only for the units whose code is not zero.
-
 inline constexpr int kGradientBits = 26;
 
 // `gradient` is codes.examples x codes.hidden, from -2^25 to 2^25 - 1; entries of suppressed units

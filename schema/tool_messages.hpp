@@ -143,7 +143,6 @@ struct RunStatus {
 
 // An administrator asks a master about who may do what; these are requests and answers. The same
 // structs serve a store that no master trains; see master/door.
-
 enum class AccessVerb : std::uint8_t {
   kListInvites,
   kCreateInvite,

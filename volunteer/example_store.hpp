@@ -1,6 +1,6 @@
-// The points that a volunteer's input shards need: which are here, which to ask the master for.
-// What comes is kept on disk while there is room (example_cache.hpp), and else in memory until it
-// has been used. One thread at a time.
+// The examples that a volunteer's input shards need: which are here, which to ask the master for.
+// Examples that arrive are kept on disk while there is room (example_cache.hpp), otherwise in
+// memory until they have been used. One thread at a time.
 #pragma once
 
 #include <cstddef>

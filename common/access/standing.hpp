@@ -14,7 +14,6 @@ namespace gleaner {
 
 // Which key somebody has: the first 128 bits of the SHA-256 of its public part, as certificates
 // write it (SubjectPublicKeyInfo). It is public: to act under it takes the key itself.
-
 struct KeyId {
   std::uint64_t high = 0;
   std::uint64_t low = 0;

@@ -28,7 +28,6 @@ class LogSink {
 // Keeps strangers from filling the log. Whatever they do: within a period each sentence about each
 // of them is shown once, and not more than a limit of lines in all; the next line that is shown
 // says how many were left out. Pure; not thread-safe.
-
 class LogThrottle {
  public:
   LogThrottle(Millis period, std::size_t lines_max) : period_(period), lines_max_(lines_max) {}

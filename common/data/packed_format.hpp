@@ -12,7 +12,6 @@
 namespace gleaner {
 
 // XXH3 with 64 bits, the checksum of packed files. Detects damage, not malice.
-
 std::uint64_t checksum(const void* bytes, std::size_t count);
 
 // Gives the same value for the same bytes in whatever pieces they arrive.

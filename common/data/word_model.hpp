@@ -59,7 +59,6 @@ double rarity(std::uint32_t occurrences, std::uint64_t points);
 float in_thousandths(double value);
 
 // A Debian package as its index describes it, and the words by which a network knows it. Pure.
-
 struct DebianPackage {
   std::string name;
   std::string description;  // without line breaks

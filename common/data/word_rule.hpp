@@ -1,4 +1,5 @@
-// How a text is cut into words, the same on every machine whatever its locale. Immutable; a rule
+// How a text is cut into words: maximal runs of ASCII letters, digits, '+' and bytes beyond ASCII,
+// in lower case, unless the rule says otherwise. No locale changes it. Immutable; a rule
 // may be used by several threads at once.
 #pragma once
 
@@ -11,9 +12,6 @@
 #include "common/result.hpp"
 
 namespace gleaner {
-
-// Texts to words: maximal runs of ASCII letters, digits, '+' and bytes beyond ASCII, in lower case.
-// The same on every machine, whatever its locale. Pure.
 
 // Changes ASCII letters only.
 inline std::string lower(std::string_view text) {

@@ -10,7 +10,6 @@
 namespace gleaner {
 
 // Files of pages, which the build puts into the programs: see gleaner_page() in CMakeLists.txt.
-
 struct PageAsset {
   std::string_view path;  // "/chart.js"
   const char* type;       // for the header Content-Type

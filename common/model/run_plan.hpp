@@ -105,7 +105,6 @@ class RunPlan {
 // lag s and a round [b, e): forward b .. b+s; then for each t in [b, e): backward t, forward t+s+1
 // (if < e); then the round's commit. What a step waits for (the output shards' gradient of a batch,
 // a free worker) only decides when it is done. Plain value; the plan outlives it.
-
 class Schedule {
  public:
   enum class Kind : std::uint8_t {

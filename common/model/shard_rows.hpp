@@ -81,7 +81,6 @@ inline void add_row_delta(const SparseUpdate& update, std::size_t index, std::sp
 //
 // Not part of it: rows that no commit has touched, which follow from the configuration, and hash
 // codes, which follow from a committed row's weights.
-
 struct ShardDigest {
   std::uint64_t rows = 0;  // stored
   std::uint64_t sum = 0;   // of their row_digest, modulo 2^64

@@ -33,7 +33,6 @@ Result<void> verify_frame(const FrameHeader& header, ByteView payload);
 // to be sent. What an honest peer takes is small and soon over; peers that begin large frames and
 // never finish them, or read nothing, would fill the memory of this process. Beyond the budget the
 // connection that takes the most is closed. One thread.
-
 class FrameBudget {
  public:
   explicit FrameBudget(std::size_t bytes_max) : bytes_max_(bytes_max) {}

@@ -26,7 +26,6 @@ namespace gleaner {
 
 // A TCP connection whose bytes are plain at first and encrypted from a handshake on. What Asio's
 // algorithms need of a stream, and nothing more.
-
 class Stream {
  public:
   using Tls = asio::ssl::stream<asio::ip::tcp::socket&>;

@@ -52,7 +52,6 @@ class Lifetime {
 
 // Frames to and from one peer, by whatever transport: TCP between machines, memory inside a
 // process. I/O thread only.
-
 class Link {
  public:
   struct Handler {

@@ -49,7 +49,6 @@ Result<void> reach_tcp(const HostPort& target, Millis time_max, const TcpLinkOpt
 
 // A link inside the process: two ends, each delivering through its own executor, so that either may
 // live on a thread of its own. Frames arrive whole and in order.
-
 using LinkPair = std::pair<std::shared_ptr<Link>, std::shared_ptr<Link>>;
 
 // The first end delivers on `first`, the second on `second`.

@@ -24,7 +24,6 @@ namespace gleaner {
 // The hash codes of a shard's rows, one a table: what is stored and committed, and what the hash
 // tables are made of. Words of 16 bits where they hold a code, as a pass over them comes from
 // memory.
-
 class ShardCodes {
  public:
   // `tables` may be 0: then there is nothing to hold.

@@ -24,7 +24,6 @@ namespace gleaner {
 // From the hidden units' activations to what output shards are trained on: dropout, then 8-bit
 // codes with one scale an example. Needs no weights, so whoever has the activations of all input
 // shards can do it. Any thread may use it; loops run on the pool.
-
 class ActivationQuantizer {
  public:
   // `pool` outlives the coder.

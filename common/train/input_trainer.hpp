@@ -25,7 +25,6 @@ namespace gleaner {
 
 // A shard of an input layer as LeasedShards wants it: held by the layer as long as this exists. One
 // thread at a time.
-
 class HeldInputShard {
  public:
   // The layer, in which the shard is not held, outlives this.

@@ -14,8 +14,7 @@
 
 namespace gleaner {
 
-// Training of rows of the output layer: logits, gradients and updates of one batch. Included by
-// kernel_bodies.hpp: once a level, with that level's `Vec`.
+// Training of rows of the output layer: logits, gradients and updates of one batch.
 //
 // Loops over arrays of vectors that shall live in registers are unrolled by pragma: without it, GCC
 // unrolls them too late to keep the arrays out of memory.

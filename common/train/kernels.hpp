@@ -19,7 +19,6 @@ namespace gleaner {
 
 // The instruction sets the kernels are written for, and which of them this machine and its user
 // want. All levels compute the same bits; the level only decides how fast. Any thread.
-
 enum class SimdLevel : std::uint8_t {
   kScalar = 0,  // portable C++: the reference, and what other architectures run
   kAvx2 = 1,    // AVX2, FMA and F16C
@@ -200,7 +199,6 @@ const Kernels& default_kernels();
 void set_default_level(SimdLevel level);
 
 // The tables of kernels, one a file; kernels_for chooses. Private to this folder.
-
 const Kernels& scalar_kernels();
 #if defined(GLEANER_X86_KERNELS)
 const Kernels& avx2_kernels();

@@ -78,7 +78,6 @@ struct alignas(kCacheLine) ShardScratch {
 
 // The threads that work on one shard: one, which works alone, or all of a pool, where there are
 // fewer shards than threads. What is computed is the same.
-
 class Team {
  public:
   // The calling thread alone, with its working memory.
@@ -202,7 +201,6 @@ class OutputShard {
 
 // An output shard as LeasedShards wants it: loaded from rows of messages that have been checked.
 // One thread at a time; loops run on the pool.
-
 class HeldOutputShard {
  public:
   // Requires check_grant(grant). Pool and scratch, one for each of its threads, outlive this.

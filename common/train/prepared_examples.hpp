@@ -33,7 +33,6 @@ class FeatureDropout {
 // Examples as wide rows see them: scaled to unit length, and without the features that the model
 // does not know. Owns the scaled values; the views are valid as long as it and the examples are.
 // One thread at a time.
-
 class UnitLengths {
  public:
   // `features`: of the model; the length is over these.
@@ -51,7 +50,6 @@ class UnitLengths {
 
 // A batch turned around: for each feature that occurs, the examples that have it. Plain storage,
 // reused from batch to batch; one thread builds it, any thread may then read.
-
 class FeatureIndex {
  public:
   // Rows are features 0 .. features - 1 and the bias, row `features`, which every example has with

@@ -88,7 +88,6 @@ class RowCodes {
 // hash codes, and the table at which the walk through the tables begins, which depends on (seed,
 // batch, position in the batch) alone. Written by one thread at a time (prepare runs its loop on
 // the pool); then any thread reads.
-
 class QueryBatch {
  public:
   // `sim_hash` is null when sampling uses no tables; it outlives the batch.

@@ -28,7 +28,6 @@ namespace gleaner {
 //
 // Neurons are numbered through the shards that are held, in order. One caller at a time; loops run
 // on the pool.
-
 class WideIndex {
  public:
   struct Entry {

@@ -23,7 +23,6 @@ namespace gleaner {
 
 // The model keys that a person has set. Everything left out follows from the data: the recipe
 // proposes a whole ModelConfig, and what is set here replaces its fields. One thread at a time.
-
 class ModelOverrides {
  public:
   // Every key set to the value of `model`.

@@ -37,7 +37,6 @@ namespace gleaner {
 // Which rounds of which volunteers are audited. Under `adaptive` a stranger's first rounds all are,
 // and later ones as a lot falls that nobody can foresee without the secret. Used from the core
 // only.
-
 class AuditSampler {
  public:
   // `config` outlives it.

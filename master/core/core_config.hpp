@@ -89,7 +89,6 @@ struct ResumePoint {
 
 // The things that are fixed for the life of a core: the model, the settings, and the plan and map
 // that follow from the model. Immutable; the classes of the core share one by reference.
-
 struct RunSetup {
   // `model` is valid; `config.label_counts` has one entry per label.
   RunSetup(const ModelConfig& the_model, CoreConfig the_config, std::vector<BatchIndex> rate_cuts)

@@ -18,7 +18,6 @@ namespace gleaner {
 // One evaluation of a checkpoint: held-out points in chunks, each scored by every output shard.
 // Pure state; used from the core only. Training stands still meanwhile, so every shard is at the
 // checkpoint, whoever holds it.
-
 class EvaluationRun {
  public:
   // Scores points [0, points) in chunks of `chunk`; at most `in_flight` chunks at a time.

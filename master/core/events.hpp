@@ -349,7 +349,6 @@ void in_turn(Map& map, const typename Map::key_type& last, std::size_t most, con
 // Collects the effects of one event in the order in which they are to be performed, and knows the
 // instant at which the event is handled. The classes of the core speak to the world through it
 // alone. Used from the core only.
-
 class Outbox {
  public:
   // The core handles an event at `now`.

@@ -17,7 +17,6 @@ namespace gleaner {
 // the lag is too large for the rates, the hidden units overshoot: the lengths of their codes grow,
 // then nearly all units are off, and rows learn from codes that say nothing, which the loss hardly
 // shows. Pure; all of it is the same whoever trained the round.
-
 struct Divergence {
   enum class Sign : std::uint8_t {
     kLoss,        // nats per example: of the round, and of the earlier one that it is compared with

@@ -31,7 +31,6 @@ namespace gleaner {
 
 // Measurements of the open round and of this process's life. No decision about numbers rests
 // on it. Used from the core only.
-
 class RoundMeter {
  public:
   // Time counts for the open round from `now` on.

@@ -25,7 +25,6 @@
 namespace gleaner {
 
 // The error of a message that breaks the protocol; its session ends with the sentence.
-
 template <typename... Args>
 Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
   return Error{ErrorCode::kProtocol, fmt::format(format, std::forward<Args>(args)...)};
@@ -34,7 +33,6 @@ Error protocol_error(fmt::format_string<Args...> format, Args&&... args) {
 // Obligations of volunteers towards the master, and the message that meets each. Each obligation
 // has one deadline, on the master's clock, from when it began: see Sessions::time_for and
 // Placement::due. Nothing that a volunteer says moves it.
-
 enum class Obligation : std::uint8_t {
   kHello,      // to introduce itself
   kHeartbeat,  // to be heard

@@ -77,7 +77,6 @@ class Quarantines {
 // final record. Owns one record per identity. Used from the core only. Invariant: each unit sent
 // ends in exactly one counter of its volunteer's record: units_issued = units + units_refused +
 // units_expired + those that are out.
-
 class Accounts {
  public:
   // The record of a session that has introduced itself, which begins here if there is none.

@@ -30,7 +30,6 @@ namespace gleaner {
 
 // How large a volunteer's next unit is, and how much it may have outstanding, by its measured
 // speed. None of it changes a number of the model. Pure; used from the core only.
-
 class UnitSizing {
  public:
   // Both outlive it.

@@ -90,7 +90,6 @@ Result<AccessBook> parse_access_book(std::string_view text);
 
 // Who may read a run's page from elsewhere, where nobody proves a key: decided from a copy of what
 // the gate knows, since the page has a thread of its own. No I/O.
-
 struct PageAccess {
   std::optional<KeyPair> key;  // the master's; none where it encrypts nothing and knows no invites
   AccessBook book;

@@ -15,7 +15,6 @@ namespace gleaner {
 // When a run will be done: from what its batches and evaluations have taken, for those that are
 // left. What a batch takes is an average over the last half of the training, ten minutes at most,
 // and begins again when volunteers come or go. Time is a parameter. One thread.
-
 class Eta {
  public:
   // Call a few times a second with the core's present state.

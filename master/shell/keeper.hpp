@@ -25,7 +25,6 @@ namespace gleaner {
 // Makes backups of the store beside the training: the storage thread freezes a checkpoint in a
 // moment, a thread of the keeper's own copies it. What goes wrong is a warning, and training goes
 // on.
-
 class BackupKeeper {
  public:
   // `tell` is called on the thread that called folded() or finish(), and on the keeper's own.

@@ -18,7 +18,6 @@ namespace gleaner {
 // thing: a fold of a wide model takes long and is done in steps, and between two of them commits
 // are staged and rows read that came after it, so that nobody waits for a fold who need not.
 // One thread at a time.
-
 class StorageQueue {
  public:
   void push(StorageTask task) {

@@ -27,7 +27,6 @@ namespace gleaner {
 
 // The column families of a store. Keys and values are in record.hpp; README.md specifies
 // both to the byte.
-
 enum class Table : std::uint8_t {
   kRun,      // what the run is and how far it got
   kRows,     // weights, bias and optimizer state of every row that training has touched
@@ -46,7 +45,6 @@ constexpr const char* table_name(Table table) {
 }
 
 // A large batch that is written while it is being made; see Store::begin_sorted.
-
 class SortedWriter {
  public:
   // Without finish(), nothing has been written.
@@ -60,7 +58,6 @@ class SortedWriter {
 
 // Operations that are written to a store together or not at all. They lie one after the other in
 // chunks; what is large goes through Store::begin_sorted instead.
-
 class WriteBatch {
  public:
   // `value` is nullopt for a deletion.

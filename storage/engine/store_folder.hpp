@@ -17,7 +17,6 @@ namespace gleaner {
 // A folder that stays the same one, whatever becomes of its name: it is held open, and its files
 // are reached through what is held. So a writer never writes to another folder that was put at the
 // name meanwhile, and never makes the folder again. It takes a mounted /proc.
-
 class HeldFolder {
  public:
   // Requires that the folder exists; kIo otherwise. `what` names it in sentences ("the store"), and

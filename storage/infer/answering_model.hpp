@@ -23,7 +23,6 @@ namespace gleaner {
 
 // How much of a processor answers may take: a fraction of one over time, and what was saved up of
 // it at once. Pure; time arrives as an argument.
-
 struct AnswerLimits {
   double processor_fraction = std::numeric_limits<double>::infinity();
   double seconds_saved_max = 0;                                      // of processor

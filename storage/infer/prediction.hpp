@@ -14,7 +14,6 @@
 namespace gleaner {
 
 // A label and what the network says of it.
-
 struct ScoredLabel {
   std::uint32_t label = 0;
   float logit = 0;

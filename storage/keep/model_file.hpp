@@ -19,7 +19,6 @@ namespace gleaner {
 // A safetensors file for reading: a length, a JSON header with each tensor's type, shape and place,
 // and the numbers. The file is mapped, and nothing it says is believed before it has been checked.
 // Immutable; any thread.
-
 class TensorFile {
  public:
   // Little-endian numbers of 32 bits within the map, perhaps not aligned.

@@ -24,8 +24,7 @@
 
 namespace gleaner {
 
-// The faults of a store, one by one, as an audit finds them. One thread.
-
+// The faults of a store, one by one, as a check finds them. One thread.
 struct Finding {
   std::string check;  // which part of the audit: "files", "rows", ...
   std::string where;  // in words: "shard 3, row 17"

@@ -14,7 +14,6 @@ class App;
 namespace gleaner {
 
 // How a run stands, as a master says it, for people and programs. Pure functions.
-
 Report status_report(const RunStatus& status, const std::string& address, TextStyle style);
 
 // Adds the verbs to `app`. Each sets `exit_status` when it has run.

@@ -18,7 +18,6 @@ namespace gleaner {
 // How good predictions are, in more ways than the master's metrics: nDCG and recall, and where hits
 // come from by how frequent labels were in training. Sums are integers or in the points' order, so
 // the result depends on neither threads nor batches. One thread.
-
 class Quality {
  public:
   static constexpr auto kDepths = Precision::kDepths;

@@ -19,7 +19,6 @@ namespace gleaner {
 // The histories of some stores, read again now and then while somebody looks. Reading takes a
 // thread, since a store may be large or slow; whoever asks meanwhile gets what was read last.
 // One thread.
-
 class RunHistories {
  public:
   // Reads them. Errors name the store.

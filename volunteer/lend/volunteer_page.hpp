@@ -22,7 +22,6 @@
 namespace gleaner {
 
 // The files of a volunteer's page.
-
 std::span<const PageAsset> volunteer_page_assets();
 
 }  // namespace gleaner

@@ -21,7 +21,6 @@ namespace gleaner::volunteer {
 
 // Events of keyboards, mice and touchpads, where this process may read them (group `input`). Where
 // it may not, there is no such source: the desktop or the terminals have to tell. One thread.
-
 class InputDevices : public UseSource {
  public:
   // `root` stands before /dev; empty on a real machine.
@@ -46,7 +45,6 @@ class InputDevices : public UseSource {
 // Use of terminals: consoles and pseudo-terminals, hence logins over ssh too. The kernel notes in a
 // device's access time when something was typed, to 8 seconds after a rest of less than that, and
 // at once after a longer one. One thread.
-
 class Terminals : public UseSource {
  public:
   // `root` stands before /dev; empty on a real machine.
@@ -67,7 +65,6 @@ class Terminals : public UseSource {
 
 // Helpers in graphical sessions report use where logind is not told (the verb session-helper).
 // Locked: the control socket's thread writes, the watch's thread reads.
-
 class SessionReports : public UseSource {
  public:
   // A helper of `session`, logind's name of it or any other, says when it was used last.

@@ -11,6 +11,7 @@ by which deadlines grow in slow builds; GLEANER_LONG, which makes the sweeps lon
 import json
 import os
 import pathlib
+import random
 import shutil
 import signal
 import socket
@@ -62,10 +63,22 @@ def simd_levels():
 
 
 def free_port():
-    """A port that nobody listens on at the moment."""
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+    """A port that nobody listens on, for a program that will. It is none of those from which the
+    system takes the near end of a connection: such a one may be taken again before the program has it."""
+    lowest, highest = map(int, pathlib.Path("/proc/sys/net/ipv4/ip_local_port_range").read_text().split())
+    while True:
+        port = random.choice([*range(10000, lowest), *range(highest + 1, 65536)])
+        try:
+            with socket.socket() as listener:
+                listener.bind(("127.0.0.1", port))
+            return port
+        except OSError:
+            continue
+
+
+def free_address():
+    """Where a master can listen that is started again at the same address."""
+    return f"127.0.0.1:{free_port()}"
 
 
 class Program:

@@ -6,7 +6,7 @@ import re
 import socket
 import time
 
-from harness import ENDLESS, ROOT, RUN_SECONDS, TIME_FACTOR, EndToEndTest, small_setup
+from harness import ENDLESS, ROOT, RUN_SECONDS, TIME_FACTOR, EndToEndTest, free_address, small_setup
 
 OPENAPI = json.loads((ROOT / "master/see/openapi.json").read_text(encoding="utf-8"))
 JSON_TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None)}
@@ -94,7 +94,7 @@ class PageCase(EndToEndTest):
         """A master with its page, and volunteers that train without end. It never takes those that a test
         pauses for dead."""
         master = self.setup.with_flag("--epochs", ENDLESS).start_master(
-            self.cluster, self.store, "--listen", "127.0.0.1:0", "--http", "127.0.0.1:0", "--threads", 1,
+            self.cluster, self.store, "--listen", "127.0.0.1:0", "--http", free_address(), "--threads", 1,
             "--silence-ms", 3_600_000, "--stall-s", 3600, *flags)
         page = master.wait_event("page")
         port, self.key = port_of(page["url"]), page["key"]

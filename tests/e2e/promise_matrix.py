@@ -2,7 +2,7 @@
 
 import unittest
 
-from harness import Cluster, EndToEndTest, finished
+from harness import Cluster, EndToEndTest, finished, free_address
 
 
 class DigestBook:
@@ -50,7 +50,7 @@ class Matrix(EndToEndTest):
     def start_tcp(self, count, *flags, threads=1, simds=("",), silence_ms=60_000):
         """A master and `count` volunteers on loopback; returns the master."""
         master = self.setup.start_master(
-            self.cluster, self.store, "--listen", "127.0.0.1:0", "--threads", 1,
+            self.cluster, self.store, "--listen", free_address(), "--threads", 1,
             "--min-volunteers", count, "--silence-ms", silence_ms, *flags)
         self.address = master.wait_event("listening")["address"]
         for index in range(count):

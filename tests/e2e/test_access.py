@@ -10,7 +10,7 @@ import sys
 import time
 import unittest
 
-from harness import TIME_FACTOR, Cluster, EndToEndTest, finished, small_setup
+from harness import TIME_FACTOR, Cluster, EndToEndTest, finished, free_address, small_setup
 
 NETWORK = 5
 SECRET = 34  # characters of an invite
@@ -33,7 +33,7 @@ class Access(EndToEndTest):
 
     def listening(self, *flags, setup=None):
         master = (setup or self.long).start_master(self.cluster, self.store, "--listen",
-                                                   "127.0.0.1:0", "--threads", 1, *flags)
+                                                   free_address(), "--threads", 1, *flags)
         return master, master.wait_event("listening")
 
     def invite(self, *flags, where=None):

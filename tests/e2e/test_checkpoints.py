@@ -6,7 +6,7 @@ import subprocess
 import sys
 import unittest
 
-from harness import BIN, EndToEndTest, finished, small_setup
+from harness import BIN, EndToEndTest, finished, free_address, small_setup
 
 
 class Checkpoints(EndToEndTest):
@@ -115,7 +115,7 @@ class InitFrom(EndToEndTest):
         self.assertLess(self.cluster.history(self.cluster.path("one"))[0]["loss"],
                         self.cluster.history(self.cluster.path("scratch"))[0]["loss"])
         # Over the network, with a death and a restart, to the same bits.
-        master = self.start(setup, "two", "--listen", "127.0.0.1:0")
+        master = self.start(setup, "two", "--listen", free_address())
         address = master.wait_event("listening")["address"]
         volunteers = [self.cluster.volunteer(address, once=False) for _ in range(2)]
         master.wait_checkpoint(2)

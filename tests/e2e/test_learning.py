@@ -7,7 +7,7 @@ import shutil
 import sys
 import unittest
 
-from harness import EndToEndTest, Setup, finished, small_setup
+from harness import EndToEndTest, Setup, finished, free_address, small_setup
 
 BAD_DATA, BAD_FLAG = 3, 2
 SUBJECTS = {"fruit": "apple pear plum cherry", "metal": "iron copper zinc silver", "tree": "oak birch ash larch"}
@@ -42,7 +42,7 @@ class Divergence(EndToEndTest):
         self.assertIn("rates halved", program.said())
 
         store = self.cluster.path("store")
-        master = setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0", "--threads", 1)
+        master = setup.start_master(self.cluster, store, "--listen", free_address(), "--threads", 1)
         address = master.wait_event("listening")["address"]
         for _ in range(2):
             self.cluster.volunteer(address)
@@ -89,7 +89,7 @@ class LongRounds(EndToEndTest):
 
         store = self.cluster.path("store")
         setup = setup.with_flag("--epochs", 4)
-        master = setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0", "--threads", 1)
+        master = setup.start_master(self.cluster, store, "--listen", free_address(), "--threads", 1)
         address = master.wait_event("listening")["address"]
         volunteers = [self.cluster.volunteer(address) for _ in range(2)]
         master.wait_checkpoint(1)
@@ -200,7 +200,7 @@ class Patience(EndToEndTest):
         master.wait_event("evaluated", lambda event: event["checkpoint"] > first["checkpoint"])
         master.kill()
         self.assertFalse(pathlib.Path(f"{store}.kept").exists())
-        again = setup.start_master(self.cluster, store, "--listen", "127.0.0.1:0")
+        again = setup.start_master(self.cluster, store, "--listen", free_address())
         again.wait_event("listening")
         document = json.loads(self.cluster.gleaner("status", store, "--json"))
         self.assertGreater(document["progress"]["p_at_1"], 0)

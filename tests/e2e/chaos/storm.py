@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from harness import TIME_FACTOR
+from harness import TIME_FACTOR, free_address
 from proxy import Proxy
 from watch import Memory, Standstill, orphans, processes_with, resident_kb
 
@@ -69,7 +69,7 @@ class Storm:
         self.volunteer_memory = Memory("volunteer 1")
         self.peak = 0
         self.master = self.proxy = None
-        self.listen = "127.0.0.1:0"
+        self.listen = free_address()
         self.began = time.monotonic()
         self._due, self._order = [], 0  # what is to be done, by time
 
@@ -97,7 +97,7 @@ class Storm:
 
     def start(self):
         self.start_master()
-        self.listen = self.master.wait_event("listening")["address"]
+        self.master.wait_event("listening")
         host, port = self.listen.split(":")
         self.proxy = Proxy((host, int(port)), self.options.seed, STALL_SECONDS)
         self.proxy.start()

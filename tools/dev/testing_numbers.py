@@ -55,7 +55,7 @@ def numbers():
         ("rare branches that the storms must reach", block(storm, "{\"branch.", "})").count('",') + 1),
         ("checkers that watch each simulated event", count(r"^class \w+Checker : public",
                                                            "tests/sim/checkers/*.cpp")),
-        ("fuzz targets", count(r"^gleaner_fuzz\(", "tests/fuzz/*.cmake")),
+        ("fuzz targets", count(r"^gleaner_fuzz\(", "tests/fuzz/CMakeLists.txt")),
         ("inputs in the fuzz corpus", len(corpus)),
     ]
 

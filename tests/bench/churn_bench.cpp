@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
 #include <cstdio>
 #include <fstream>
@@ -157,6 +158,43 @@ double capacity(const std::vector<Presence>& trace, Instant end,
   return examples;
 }
 
+// A trainer that restarts from checkpoints, in the trace's own time.
+struct Restarting {
+  double save_every_s = 600;
+  double restart_s = 120;  // after every change, to start its processes, meet and load
+};
+
+// The share of the machines' time that such a trainer uses: whatever comes or goes stops it, and
+// what it trained since its last checkpoint is lost when a machine is. Saving costs it nothing.
+double restarting_share(const std::vector<Presence>& trace, double speed, const Restarting& rival) {
+  double there = 0;
+  double useful = 0;
+  double unsaved = 0;      // of the useful work
+  double since_saved = 0;  // seconds
+  double restarting = rival.restart_s;
+  for (std::size_t i = 0; i + 1 < trace.size(); ++i) {
+    const double machines = trace[i].volunteers;
+    double seconds = static_cast<double>((trace[i + 1].from - trace[i].from).count()) / 1e3 * speed;
+    there += machines * seconds;
+    const double waited = std::min(seconds, restarting);
+    restarting -= waited;
+    seconds -= waited;
+    useful += machines * seconds;
+    if (since_saved + seconds >= rival.save_every_s) {
+      since_saved = std::fmod(since_saved + seconds, rival.save_every_s);
+      unsaved = machines * std::min(since_saved, seconds);
+    } else {
+      since_saved += seconds;
+      unsaved += machines * seconds;
+    }
+    const bool is_loss = trace[i + 1].volunteers < trace[i].volunteers;
+    if (is_loss) useful -= unsaved;
+    unsaved = since_saved = 0;  // who joins is waited for until a checkpoint is there
+    restarting = rival.restart_s;
+  }
+  return useful / there;
+}
+
 // Examples per second of a calm run, without its first two rounds, when shards are loaded.
 double steady_speed(const Bench& bench, const Setting& setting) {
   const std::uint32_t round = bench.cost.round_batches;
@@ -167,7 +205,8 @@ double steady_speed(const Bench& bench, const Setting& setting) {
 }
 
 // A run as long as the trace, against what a calm one of as many machines trains.
-int follow(const Bench& bench, Setting setting, const std::vector<Presence>& trace) {
+int follow(const Bench& bench, Setting setting, const std::vector<Presence>& trace,
+           double restarting) {
   std::map<std::uint32_t, double> speeds;
   for (const Presence& step : trace) {
     if (step.volunteers == 0 || speeds.contains(step.volunteers)) continue;
@@ -189,12 +228,14 @@ int follow(const Bench& bench, Setting setting, const std::vector<Presence>& tra
   options.heal_within = std::chrono::duration_cast<Millis>(end.time_since_epoch());
   const ClusterResult result = run_cluster(options, workload);
   const double trained = static_cast<double>(result.applied.size()) * cost.batch_examples;
+  const double share = trained / capacity(trace, end, speeds);
   fmt::print(
       "{} volunteers at most, {} Mbit/s, {:.0f} s: {:.0f} examples, {:.3f} of what those "
-      "there train when calm\n",
+      "there train when calm; {:.3f} of the work was done twice\n"
+      "restarting from checkpoints would train {:.3f} of it: {:.2f} times as long\n",
       setting.volunteers, setting.link_mbit,
-      static_cast<double>(end.time_since_epoch().count()) / 1e6, trained,
-      trained / capacity(trace, end, speeds));
+      static_cast<double>(end.time_since_epoch().count()) / 1e6, trained, share,
+      workload.trained_examples() / trained - 1, restarting, share / restarting);
   return result.applied.empty() ? 1 : 0;
 }
 
@@ -225,10 +266,18 @@ int run(int argc, char** argv) {
   std::string trace;
   double speed = 1;
   bool is_silent = false;
+  Restarting rival;
   app.add_option("--trace", trace, "lines `seconds,machines`: from when on how many are there");
   app.add_option("--speed", speed, "how many of the trace's seconds pass in one")
       ->check(CLI::PositiveNumber);
   app.add_flag("--silent", is_silent, "machines go without their kernels' word");
+  app.add_option("--save-every-s", rival.save_every_s,
+                 "of a trainer that restarts from checkpoints")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
+  app.add_option("--restart-s", rival.restart_s, "of a trainer that restarts from checkpoints")
+      ->check(CLI::NonNegativeNumber)
+      ->capture_default_str();
   app.add_flag("--tiny", is_tiny, "for ctest");
   CLI11_PARSE(app, argc, argv);
   if (!trace.empty()) {
@@ -237,7 +286,7 @@ int run(int argc, char** argv) {
       fmt::print(stderr, "{}\n", steps.error().message);
       return 3;
     }
-    return follow(bench, {0, 1'000, master_mbit}, *steps);
+    return follow(bench, {0, 1'000, master_mbit}, *steps, restarting_share(*steps, speed, rival));
   }
   if (is_tiny) {
     volunteers = {3};

@@ -120,8 +120,12 @@ class CostedMaster : public MasterTasks {
 
 class CostedVolunteer : public VolunteerTasks {
  public:
-  CostedVolunteer(const CostModel& cost, const ModelConfig& model)
-      : cost_(cost), model_(model), plan_(model), honest_(model) {}
+  CostedVolunteer(const CostModel& cost, const ModelConfig& model, double& trained_examples)
+      : cost_(cost),
+        model_(model),
+        plan_(model),
+        honest_(model),
+        trained_examples_(trained_examples) {}
 
   Result<std::vector<Message>> execute(const Work& work) override {
     if (const auto* reset = std::get_if<volunteer::Reset>(&work)) {
@@ -134,6 +138,7 @@ class CostedVolunteer : public VolunteerTasks {
       honest_ = HonestVolunteer(model_);
       return std::vector<Message>{};
     }
+    trained_examples_ += examples_of(work);
     std::vector<Message> replies = honest_.replies_to(std::get<Message>(work));
     // The core asks for chunks itself.
     std::erase_if(replies,
@@ -149,19 +154,25 @@ class CostedVolunteer : public VolunteerTasks {
   }
 
   [[nodiscard]] Micros cost(const Work& work) const override {
-    const auto* message = std::get_if<Message>(&work);
-    const auto* unit = message == nullptr ? nullptr : std::get_if<TrainUnit>(message);
-    if (unit == nullptr) return Micros(500);
-    const double share = static_cast<double>(unit->leases.size()) / cost_.shards;
-    return micros(static_cast<double>(unit->batches.size()) * cost_.batch_examples *
-                  cost_.example_us * share);
+    const double examples = examples_of(work);
+    return examples > 0 ? micros(examples * cost_.example_us) : Micros(500);
   }
 
  private:
+  // A unit's examples, by its share of all shards; 0 for other work.
+  [[nodiscard]] double examples_of(const Work& work) const {
+    const auto* message = std::get_if<Message>(&work);
+    const auto* unit = message == nullptr ? nullptr : std::get_if<TrainUnit>(message);
+    if (unit == nullptr) return 0;
+    const double share = static_cast<double>(unit->leases.size()) / cost_.shards;
+    return static_cast<double>(unit->batches.size()) * cost_.batch_examples * share;
+  }
+
   const CostModel& cost_;
   const ModelConfig& model_;
   const RunPlan plan_;
   HonestVolunteer honest_;
+  double& trained_examples_;
 };
 
 }  // namespace
@@ -176,7 +187,7 @@ Result<Workload::Opened> CostedWorkload::open(std::unique_ptr<Store>, bool /*len
 }
 
 std::unique_ptr<VolunteerTasks> CostedWorkload::start_volunteer(std::uint64_t) {
-  return std::make_unique<CostedVolunteer>(cost_, model_);
+  return std::make_unique<CostedVolunteer>(cost_, model_, trained_examples_);
 }
 
 void CostedWorkload::complete(CoreConfig& config) const {

@@ -43,12 +43,17 @@ class CostedWorkload : public Workload {
   // Examples of the modelled run that one of the small model's stands for.
   [[nodiscard]] std::uint32_t scale() const { return cost_.batch_examples / model_.batch_examples; }
 
+  // Examples that all volunteers trained so far, whether or not it counted, each on all shards of
+  // the modelled run.
+  [[nodiscard]] double trained_examples() const { return trained_examples_; }
+
  private:
   [[nodiscard]] double size_of(const Message& message) const;
   [[nodiscard]] double shard_rows() const;
 
   const CostModel cost_;
   ModelConfig model_;
+  double trained_examples_ = 0;
 };
 
 }  // namespace gleaner::sim

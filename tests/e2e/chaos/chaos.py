@@ -72,7 +72,7 @@ def storm(options):
                 "longest standstill": f"{run.standstill.longest:.1f} s (at most "
                                       f"{STANDSTILL_SECONDS_MAX:.0f} s)",
                 "longest time without a checkpoint": f"{run.standstill.longest_without_checkpoint:.1f} s",
-                "memory of the master": run.master_memory, "memory of volunteer 1": run.volunteer_memory}
+                **{growth.name: growth for growth in run.growths}}
         if event:
             rows["calm until the end"] = f"{time.monotonic() - calmed:.0f} s"
             rows["checkpoints"], rows["epochs"] = event["checkpoint"], event["epochs"]
@@ -108,7 +108,7 @@ def main():
         sys.exit(measure_throughput(options, make_setup))
     rows, failures = storm(options)
     for name, value in rows.items():
-        print(f"{name:<36}{value}")
+        print(f"{name:<42}{value}")
     for failure in failures:
         print("FAILED:", failure)
     sys.exit(1 if failures else 0)

@@ -10,7 +10,7 @@ import time
 
 from harness import TIME_FACTOR, free_address
 from proxy import Proxy
-from watch import Memory, Standstill, orphans, processes_with, resident_kb
+from watch import Growth, Standstill, descriptors, folder_mib, orphans, processes_with, resident_mib
 
 TICK_SECONDS = 0.05
 SILENCE_SECONDS = 2.0
@@ -24,7 +24,7 @@ MASTER_EVERY = (5, 15)        # the master is killed
 FREEZE_EVERY = (1, 4)         # a volunteer is stopped, and goes on after FREEZE_SECONDS
 FREEZE_SECONDS = (1.1 * SILENCE_SECONDS, 2.5 * SILENCE_SECONDS)
 STALL_SECONDS = (0.1, 2 * SILENCE_SECONDS)
-SAMPLE_EVERY = 0.5            # memory is looked at
+SAMPLE_EVERY = 0.5            # memory, descriptors and disk are looked at
 
 
 def read_trace(path, speed):
@@ -65,9 +65,14 @@ class Storm:
                                      "masters killed", "times the run was over too soon"), 0)
         self.failures = []
         self.standstill = Standstill()
-        self.master_memory = Memory("the master, life by life")
-        self.volunteer_memory = Memory("volunteer 1")
-        self.peak = 0
+        self.master_memory = Growth("memory of the master, life by life", "MiB", 16)
+        self.master_files = Growth("descriptors of the master, life by life", "open", 16)
+        self.volunteer_memory = Growth("memory of volunteer 1", "MiB", 16)
+        self.volunteer_files = Growth("descriptors of volunteer 1", "open", 4)
+        self.disk = Growth("the store", "MiB", 256)  # logs and levels come and go
+        self.growths = (self.master_memory, self.master_files, self.volunteer_memory, self.volunteer_files,
+                        self.disk)
+        self.peak_memory = self.peak_files = 0  # of the master's life
         self.master = self.proxy = None
         self.listen = free_address()
         self.began = time.monotonic()
@@ -93,7 +98,7 @@ class Storm:
                 "--silence-ms", int(SILENCE_SECONDS * 1000), "--stall-s", 20),
             environment=self.environment)
         self.standstill.master_started()
-        self.peak = 0
+        self.peak_memory = self.peak_files = 0
 
     def start(self):
         self.start_master()
@@ -106,7 +111,8 @@ class Storm:
 
     def kill_master(self):
         self.note()
-        self.master_memory.note(self.peak)
+        self.master_memory.note(self.peak_memory)
+        self.master_files.note(self.peak_files)
         self.cluster.forget(self.master)
         self.counts["masters killed"] += 1
         self.log(done="master killed")
@@ -203,9 +209,12 @@ class Storm:
             self.frozen.discard(slot)
 
     def sample(self):
-        self.peak = max(self.peak, resident_kb(self.master.pid))
+        self.peak_memory = max(self.peak_memory, resident_mib(self.master.pid))
+        self.peak_files = max(self.peak_files, descriptors(self.master.pid))
+        self.disk.note(folder_mib(self.store))
         if self.slots[0]:
-            self.volunteer_memory.note(resident_kb(self.slots[0].pid))
+            self.volunteer_memory.note(resident_mib(self.slots[0].pid))
+            self.volunteer_files.note(descriptors(self.slots[0].pid))
 
     # ---- What must hold ----
 
@@ -252,8 +261,8 @@ class Storm:
         return events[-1]
 
     def look_for_remains(self):
-        for memory in (self.master_memory, self.volunteer_memory):
-            complaint = memory.complaint()
+        for growth in self.growths:
+            complaint = growth.complaint()
             if complaint:
                 self.failures.append(complaint)
         caches = [self.cluster.path(f"volunteer-{slot}") for slot in range(len(self.slots))]

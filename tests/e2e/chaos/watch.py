@@ -5,8 +5,7 @@ import pathlib
 import re
 import time
 
-# Growth that is taken for noise: allocators keep what a busy moment took.
-GROWTH_SHARE, GROWTH_KB = 1.25, 16 * 1024
+GROWTH_SHARE = 1.25  # is taken for noise: allocators keep what a busy moment took
 SAMPLES_MIN = 16  # fewer say nothing about growth: a life's peak depends on how long it lasted
 
 
@@ -53,25 +52,46 @@ class Standstill:
             self.evaluated, self._still = event["checkpoint"], 0.0
 
 
-def resident_kb(pid):
+def resident_mib(pid):
     """0 when the process is gone."""
     try:
         status = pathlib.Path(f"/proc/{pid}/status").read_text(encoding="utf-8")
     except OSError:
         return 0
     match = re.search(r"^VmRSS:\s+(\d+) kB", status, re.MULTILINE)
-    return int(match.group(1)) if match else 0
+    return int(match.group(1)) / 1024 if match else 0
 
 
-class Memory:
-    """Samples of one thing over time: a program's resident size, or the peak of each of its lives."""
+def descriptors(pid):
+    """Open files and sockets; 0 when the process is gone."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/fd"))
+    except OSError:
+        return 0
 
-    def __init__(self, name):
+
+def folder_mib(folder):
+    """Of all files below it. Some may go while they are counted."""
+    total = 0
+    for path in folder.rglob("*"):
+        try:
+            total += path.stat().st_size
+        except OSError:
+            continue
+    return total / (1 << 20)
+
+
+class Growth:
+    """Samples over time of what must not grow, or the peak of each of a program's lives; growth by less
+    than `slack` besides a share is noise."""
+
+    def __init__(self, name, unit, slack):
         self.name, self.samples = name, []
+        self._unit, self._slack = unit, slack
 
-    def note(self, kilobytes):
-        if kilobytes > 0:
-            self.samples.append(kilobytes)
+    def note(self, value):
+        if value > 0:
+            self.samples.append(value)
 
     def early_and_late(self):
         """The largest of the second quarter and of the last: the first is growing up."""
@@ -83,15 +103,15 @@ class Memory:
         if len(self.samples) < SAMPLES_MIN:
             return None
         early, late = self.early_and_late()
-        if late > early * GROWTH_SHARE + GROWTH_KB:
-            return f"memory of {self.name} grew from {early >> 10} MiB to {late >> 10} MiB"
+        if late > early * GROWTH_SHARE + self._slack:
+            return f"{self.name} grew from {early:.0f} {self._unit} to {late:.0f} {self._unit}"
         return None
 
     def __str__(self):
         if len(self.samples) < SAMPLES_MIN:
-            return f"{max(self.samples, default=0) >> 10} MiB at most"
+            return f"{max(self.samples, default=0):.0f} {self._unit} at most"
         early, late = self.early_and_late()
-        return f"{early >> 10} MiB early, {late >> 10} MiB late"
+        return f"{early:.0f} {self._unit} early, {late:.0f} {self._unit} late"
 
 
 STORE_FILE = re.compile(r"\d+\.(sst|log)|MANIFEST-\d+|OPTIONS-\d+|CURRENT|IDENTITY|LOCK|LOG(\.old\.\d+)?"

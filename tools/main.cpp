@@ -75,7 +75,7 @@ void add_verbs(CLI::App& app, int& exit_status) {
                                    add_export_command, add_import_command});
   add_group("Admit", {add_access_commands});
   add_group("Launch", {add_launch_command});
-  add_group("This program", {add_completion_command, add_man_command});
+  add_group("This program", {add_completion_command});
 }
 
 }  // namespace

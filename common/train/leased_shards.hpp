@@ -139,7 +139,7 @@ class LeasedShards {
 
   // The loaded shards under exactly these leases.
   [[nodiscard]] Result<std::vector<Holding*>> find_loaded(std::span<const LeaseRef> leases) const;
-  // Those, which must stand before `batch`, a unit's first.
+  // As find_loaded(); the shards must stand before `batch`, a unit's first.
   [[nodiscard]] Result<std::vector<Holding*>> find_at(std::span<const LeaseRef> leases,
                                                       BatchIndex batch) const;
   // The shard has ended `round` with this update: appends its commit.

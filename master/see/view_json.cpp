@@ -39,7 +39,7 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
-// What may be unknown is null then, so that nobody takes -1 for a measurement.
+// A figure that is not known is null, so that nobody takes -1 for a measurement.
 Json known(double value) {
   return value < 0 || !std::isfinite(value) ? Json() : Json(value);
 }

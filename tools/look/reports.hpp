@@ -1,4 +1,4 @@
-// What the verbs that look show, as reports: `gleaner inspect`, `history`, `receipts`, `status` and
+// Reports that the verbs which look make: `gleaner inspect`, `history`, `receipts`, `status` and
 // `plot`.
 #pragma once
 

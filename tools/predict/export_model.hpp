@@ -1,4 +1,4 @@
-// What goes into an exported file: the stores, their metadata, names, words and tensors. One
+// Content of an exported file: the stores, their metadata, names, words and tensors. One
 // thread.
 #pragma once
 

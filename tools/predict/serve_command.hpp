@@ -1,5 +1,5 @@
-// `gleaner serve`: who may ask a served model (whoever uses this machine, whoever shows the token of
-// a file, or everybody), and the histories that its page compares.
+// `gleaner serve`: who may ask a served model (whoever uses this machine, whoever shows the token
+// of a file, or everybody), and the histories that its page compares.
 #pragma once
 
 #include <future>

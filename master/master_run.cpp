@@ -23,6 +23,7 @@
 #include "master/run_data.hpp"
 #include "master/see/progress_source.hpp"
 #include "master/see/readers.hpp"
+#include "master/shell/checkpoint_policy.hpp"
 #include "master/shell/disk_gauge.hpp"
 #include "master/shell/keeper.hpp"
 #include "master/shell/resume_point.hpp"
@@ -138,6 +139,9 @@ class MasterRun {
 
  private:
   // -- the steps of a run
+  // Leaves the store at the checkpoint to begin from: without what banned volunteers did unaudited,
+  // and with what an earlier start left staged.
+  Result<void> settle();
   [[nodiscard]] bool is_complete(const ResumePoint& resume) const;
   void make_core(const ResumePoint& resume, bool goes_on);
   // Returns when the core is done.
@@ -276,8 +280,8 @@ Result<ExitCode> MasterRun::conclude_finished(bool already) {
   if (!already && !worker_.judged().empty()) {
     compare_with_centroids(*finished, *data_.train, worker_.judged(), {io_, signals_}, console_);
   }
-  keeper_.run_is_complete();
-  finished->best_store = keeper_.best(finished->best_checkpoint);
+  drop_kept_to_go_back(config_.run.store);
+  finished->best_store = kept_best(config_.run.store, store_, finished->best_checkpoint);
   if (auto in_place = folder_.check(); !in_place) return fail(in_place.error(), ExitCode::kStore);
   finished->seconds = seconds_in(monotonic_now() - started_);
   console_.event(*finished);
@@ -305,9 +309,8 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
   if (done.outcome == Outcome::kDiverged) return cut_rates(done);
   if (done.outcome == Outcome::kFalsified) {
     console_.log(LogLevel::kWarning, done.error.message);
-    if (auto undone = keeper_.undo_work_of(done.convicted, console_); !undone) {
-      return fail(undone.error(), ExitCode::kStore);
-    }
+    auto undone = undo_work_of(config_.run.store, store_, done.convicted, console_);
+    if (!undone) return fail(undone.error(), ExitCode::kStore);
     return Error{ErrorCode::kDiverged, done.error.message};
   }
   if (done.outcome == Outcome::kFailed) {
@@ -322,19 +325,20 @@ Result<ExitCode> MasterRun::conclude(const Done& done) {
 }
 
 void MasterRun::end_backups() {
-  if (!keeper_.makes_backups()) return;
+  auto& backups = keeper_.backups();
+  if (!backups) return;
   io_.restart();
   if (done_->outcome == Outcome::kFinished) {
     run_while_serving(
-        io_, signals_, [this] { keeper_.finish_backups(); },
-        [this] {
+        io_, signals_, [&] { backups->finish(store_); },
+        [&] {
           console_.log(LogLevel::kWarning,
                        "asked to stop: the last backup is given up; the store is whole, and its "
                        "folder can be copied once this process has ended");
-          keeper_.give_up_backups();
+          backups->stop();
         });
   }
-  keeper_.end_backups();
+  backups.reset();
   io_.restart();
   io_.poll();  // shows what became of the last one
 }
@@ -347,7 +351,7 @@ bool MasterRun::is_complete(const ResumePoint& resume) const {
 
 void MasterRun::make_core(const ResumePoint& resume, bool goes_on) {
   CoreConfig core = core_config(config_, data_);
-  core.holds_unaudited = keeper_.holds_unaudited();
+  core.holds_unaudited = has_kept_to_go_back(config_.run.store);
   if (goes_on) core.min_volunteers = 1;  // they have been here
   core_.emplace(data_.model, std::move(core), resume);
   persister_.emplace(
@@ -409,8 +413,26 @@ void MasterRun::close() {
   end_backups();
 }
 
+Result<void> MasterRun::settle() {
+  if (auto undone = undo_work_of_banned(config_.run.store, store_, console_); !undone) {
+    return undone;
+  }
+  return settle_staged(
+      store_,
+      [&](RoundIndex round) {
+        console_.log(LogLevel::kInfo,
+                     fmt::format("round {} was trained when the master ended: its checkpoint is "
+                                 "being written",
+                                 round));
+      },
+      [&](const Error& error) {
+        console_.log(LogLevel::kWarning,
+                     error.message + ": the round that it belongs to is trained again");
+      });
+}
+
 Result<ExitCode> MasterRun::run(bool goes_on) {
-  if (auto settled = keeper_.settle(console_); !settled) {
+  if (auto settled = settle(); !settled) {
     return fail(settled.error(), ExitCode::kStore);
   }
   const auto resume = read_resume_point(store_);
@@ -435,7 +457,7 @@ Result<ExitCode> MasterRun::run(bool goes_on) {
                                  }}});
 
   if (!opened) return fail(folder_.named(opened.error()), ExitCode::kNetwork);
-  keeper_.begin(resume->checkpoint);
+  keeper_.keep_to_go_back(resume->checkpoint);
   if (auto begun = begin_web(); !begun) return fail(begun.error(), ExitCode::kStore);
   train(*resume);
   close();

@@ -120,8 +120,6 @@ class OpenedRun {
   Result<ExitCode> open_and_run();
   // An error of its settings; where it cannot be had for another reason, the run does without.
   Result<void> open_web();
-  // The bytes that must be free before the store is opened again after `error`.
-  std::uint64_t room_wanted(const Error& error);
   ExitCode stopped();
 
   MasterConfig config_;
@@ -129,9 +127,8 @@ class OpenedRun {
   Console& console_;
   const RoundIndex rounds_;
   RoundIndex checkpoint_ = 0;  // when the store was last seen
-  std::uint64_t room_ = config_.run.disk_reserve;
-  std::optional<RoundIndex> unsure_at_;  // checkpoint at which room ran out within a write
-  std::shared_ptr<HeldFolder> folder_;   // the store's, also while it is closed for want of room
+  RoomWanted room_{config_.run.disk_reserve};
+  std::shared_ptr<HeldFolder> folder_;  // the store's, also while it is closed for want of room
   std::optional<Pause> pause_;
   std::unique_ptr<RunWeb> web_;  // the page; outlives a store that is closed for want of room
 };
@@ -169,16 +166,6 @@ Result<ExitCode> OpenedRun::open_and_run() {
   Result<ExitCode> exit = run_master(config_, data_, {**store, *folder_}, console_, web_.get());
   checkpoint_ = (*store)->checkpoint();
   return exit;
-}
-
-std::uint64_t OpenedRun::room_wanted(const Error& error) {
-  if (error.code == ErrorCode::kStoreUnsure) {
-    // Without a new checkpoint since, what was free then is not enough.
-    const bool is_stuck = unsure_at_ == checkpoint_;
-    room_ = is_stuck ? std::max(2 * room_, kRoomBytesMin) : config_.run.disk_reserve;
-    unsure_at_ = checkpoint_;
-  }
-  return room_;
 }
 
 ExitCode OpenedRun::stopped() {
@@ -222,7 +209,7 @@ ExitCode OpenedRun::run() {
     }
     const auto is_in_place = [&] { return !folder_ || folder_->check(); };
     const std::string& place = folder_ ? folder_->reach() : config_.run.store;
-    const bool has_room = pause_->wait_for_room(place, room_wanted(exit.error()), [&] {
+    const bool has_room = pause_->wait_for_room(place, room_.after(exit.error(), checkpoint_), [&] {
       if (web_) web_->publish_paused(exit.error().message, monotonic_now());
       return is_in_place();
     });
@@ -232,6 +219,15 @@ ExitCode OpenedRun::run() {
 }
 
 }  // namespace
+
+std::uint64_t RoomWanted::after(const Error& error, RoundIndex checkpoint) {
+  if (error.code == ErrorCode::kStoreUnsure) {
+    // Without a new checkpoint since, what was free then is not enough.
+    bytes_ = unsure_at_ == checkpoint ? std::max(2 * bytes_, kRoomBytesMin) : reserve_;
+    unsure_at_ = checkpoint;
+  }
+  return bytes_;
+}
 
 ExitCode open_and_run(MasterConfig config, const RunData& data, Console& console) {
   return OpenedRun(std::move(config), data, console).run();

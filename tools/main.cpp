@@ -15,21 +15,8 @@
 #include "common/result.hpp"
 #include "common/settings/settings_value.hpp"
 #include "schema/versions.hpp"
-#include "tools/admit/access_commands.hpp"
 #include "tools/cli/command_line.hpp"
-#include "tools/dataset/dataset_command.hpp"
-#include "tools/keep/keep_commands.hpp"
-#include "tools/launch/launch_command.hpp"
-#include "tools/look/history_command.hpp"
-#include "tools/look/inspect_command.hpp"
-#include "tools/look/plot_command.hpp"
-#include "tools/look/receipts_command.hpp"
-#include "tools/look/status_command.hpp"
-#include "tools/plan/plan_command.hpp"
-#include "tools/predict/evaluate_command.hpp"
-#include "tools/predict/model_file_commands.hpp"
-#include "tools/predict/predict_command.hpp"
-#include "tools/predict/serve_command.hpp"
+#include "tools/cli/verbs.hpp"
 
 namespace {
 
@@ -88,7 +75,7 @@ void add_verbs(CLI::App& app, int& exit_status) {
                                    add_export_command, add_import_command});
   add_group("Admit", {add_access_commands});
   add_group("Launch", {add_launch_command});
-  add_group("This program", {add_completion_command, add_man_command});
+  add_group("This program", {add_completion_command});
 }
 
 }  // namespace

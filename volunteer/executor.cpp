@@ -127,6 +127,12 @@ Result<std::vector<Message>> Executor::run(const Reset& reset) {
   return replies;
 }
 
+LeasedShards& Executor::trainer_of(const LeaseRef& lease) {
+  if (raw(lease.shard) >= model_.output_shards) return examples_.input();
+  if (is_wide(model_)) return examples_.wide();
+  return *trainer_;
+}
+
 std::uint64_t Executor::bytes_of(const LeaseRef& lease) const {
   if (raw(lease.shard) >= model_.output_shards) return InputTrainer::shard_bytes(model_);
   return is_wide(model_) ? WideTrainer::shard_bytes(model_) : ShardTrainer::shard_bytes(model_);
@@ -134,7 +140,7 @@ std::uint64_t Executor::bytes_of(const LeaseRef& lease) const {
 
 Result<std::vector<Message>> Executor::run(const LeaseGrant& grant) {
   if (grant.is_held) {
-    auto ready = with_trainer(grant.lease, [&](auto& trainer) { return trainer.adopt(grant); });
+    auto ready = trainer_of(grant.lease).adopt(grant);
     if (!ready) return ready.error();
     return std::vector<Message>{*ready};
   }
@@ -144,7 +150,7 @@ Result<std::vector<Message>> Executor::run(const LeaseGrant& grant) {
                  fmt::format("shard {} does not fit: {} MiB in use, {} MiB to be used at most",
                              raw(grant.lease.shard), shard_bytes() >> 20, memory_bytes_ >> 20)};
   }
-  auto begun = with_trainer(grant.lease, [&](auto& trainer) { return trainer.begin_load(grant); });
+  auto begun = trainer_of(grant.lease).begin_load(grant);
   if (!begun) return begun.error();
   chunks_missing_[grant.lease.shard] = grant.chunks;
   if (grant.chunks == 0) return finish_load(grant.lease);
@@ -154,7 +160,7 @@ Result<std::vector<Message>> Executor::run(const LeaseGrant& grant) {
 Result<std::vector<Message>> Executor::run(const ShardChunk& chunk) {
   const auto missing = chunks_missing_.find(chunk.lease.shard);
   if (missing == chunks_missing_.end()) return std::vector<Message>{};  // revoked meanwhile
-  auto loaded = with_trainer(chunk.lease, [&](auto& trainer) { return trainer.load_chunk(chunk); });
+  auto loaded = trainer_of(chunk.lease).load_chunk(chunk);
   if (!loaded) return loaded.error();
   if (--missing->second > 0) return std::vector<Message>{};
   return finish_load(chunk.lease);
@@ -162,15 +168,14 @@ Result<std::vector<Message>> Executor::run(const ShardChunk& chunk) {
 
 Result<std::vector<Message>> Executor::finish_load(const LeaseRef& lease) {
   chunks_missing_.erase(lease.shard);
-  auto ready = with_trainer(lease, [&](auto& trainer) { return trainer.finish_load(lease); });
+  auto ready = trainer_of(lease).finish_load(lease);
   if (!ready) return ready.error();
   return std::vector<Message>{*ready};
 }
 
 Result<std::vector<Message>> Executor::run(const ReleaseRequest& release) {
   if (raw(release.lease.shard) >= model_.output_shards) return examples_.run(release);
-  auto parts =
-      with_trainer(release.lease, [&](auto& trainer) { return trainer.hand_over(release.lease); });
+  auto parts = trainer_of(release.lease).hand_over(release.lease);
   if (!parts) return parts.error();
   std::vector<Message> replies;
   append(replies, std::move(parts).value());
@@ -178,7 +183,7 @@ Result<std::vector<Message>> Executor::run(const ReleaseRequest& release) {
 }
 
 Result<std::vector<Message>> Executor::run(const Revoke& revoke) {
-  with_trainer(revoke.lease, [&](auto& trainer) { trainer.drop(revoke.lease); });
+  trainer_of(revoke.lease).drop(revoke.lease);
   chunks_missing_.erase(revoke.lease.shard);
   return std::vector<Message>{};
 }

@@ -50,13 +50,8 @@ class Executor {
 
   Result<std::vector<Message>> finish_load(const LeaseRef& lease);
 
-  // Calls body(trainer) with the trainer that the shard is for.
-  template <typename Body>
-  auto with_trainer(const LeaseRef& lease, const Body& body) {
-    if (raw(lease.shard) >= model_.output_shards) return body(examples_.input());
-    return is_wide(model_) ? body(examples_.wide()) : body(*trainer_);
-  }
-
+  // The trainer that the shard is for.
+  [[nodiscard]] LeasedShards& trainer_of(const LeaseRef& lease);
   // Estimate of what loading the shard takes.
   [[nodiscard]] std::uint64_t bytes_of(const LeaseRef& lease) const;
 

@@ -313,38 +313,38 @@ MHD_Result MhdCalls::send(HttpServer& server, MHD_Connection* connection, const 
 
 MHD_Response* MhdCalls::stream(HttpServer& server, MHD_Connection* connection,
                                const StreamPosition& position) {
-  auto* const reader = new HttpServer::Reader{&server, connection, position, {}, 0};
+  auto* const opened = new HttpServer::Stream{&server, connection, position, {}, 0};
   ++server.counts_.streams;
   MHD_Response* const response = MHD_create_response_from_callback(
-      MHD_SIZE_UNKNOWN, kStreamBlockBytes, &read, reader, &forget);
-  if (response == nullptr) forget(reader);
+      MHD_SIZE_UNKNOWN, kStreamBlockBytes, &read, opened, &forget);
+  if (response == nullptr) forget(opened);
   return response;
 }
 
 ssize_t MhdCalls::read(void* self, std::uint64_t /*position*/, char* target, std::size_t room) {
-  auto* const reader = static_cast<HttpServer::Reader*>(self);
-  HttpServer& server = *reader->server;
-  if (!reader->piece || reader->taken == reader->piece->size()) {
-    reader->piece = server.handler_.next_piece(reader->position);
-    reader->taken = 0;
+  auto* const opened = static_cast<HttpServer::Stream*>(self);
+  HttpServer& server = *opened->server;
+  if (!opened->piece || opened->taken == opened->piece->size()) {
+    opened->piece = server.handler_.next_piece(opened->position);
+    opened->taken = 0;
   }
-  if (!reader->piece || reader->piece->empty()) {
-    if (server.is_stopping_ || reader->position.is_over) return MHD_CONTENT_READER_END_OF_STREAM;
-    server.waiting_.insert(reader);
-    MHD_suspend_connection(reader->connection);
+  if (!opened->piece || opened->piece->empty()) {
+    if (server.is_stopping_ || opened->position.is_over) return MHD_CONTENT_READER_END_OF_STREAM;
+    server.waiting_.insert(opened);
+    MHD_suspend_connection(opened->connection);
     return 0;
   }
-  const std::size_t count = std::min(room, reader->piece->size() - reader->taken);
-  std::memcpy(target, reader->piece->data() + reader->taken, count);
-  reader->taken += count;
+  const std::size_t count = std::min(room, opened->piece->size() - opened->taken);
+  std::memcpy(target, opened->piece->data() + opened->taken, count);
+  opened->taken += count;
   return static_cast<ssize_t>(count);
 }
 
 void MhdCalls::forget(void* self) {
-  auto* const reader = static_cast<HttpServer::Reader*>(self);
-  reader->server->waiting_.erase(reader);
-  --reader->server->counts_.streams;
-  delete reader;
+  auto* const opened = static_cast<HttpServer::Stream*>(self);
+  opened->server->waiting_.erase(opened);
+  --opened->server->counts_.streams;
+  delete opened;
 }
 
 }  // namespace gleaner

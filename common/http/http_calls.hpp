@@ -28,7 +28,7 @@ struct HttpServer::Exchange {
   std::optional<HttpReply> reply;
 };
 
-struct HttpServer::Reader {
+struct HttpServer::Stream {
   HttpServer* server = nullptr;
   MHD_Connection* connection = nullptr;
   StreamPosition position;

@@ -133,9 +133,9 @@ HttpCounts HttpServer::counts() const {
   return counts;
 }
 
-void HttpServer::resume_readers() {
-  for (Reader* const reader : std::exchange(waiting_, {})) {
-    MHD_resume_connection(reader->connection);
+void HttpServer::resume_streams() {
+  for (Stream* const stream : std::exchange(waiting_, {})) {
+    MHD_resume_connection(stream->connection);
   }
   has_news_ = false;
   resumed_ = monotonic_now();
@@ -191,13 +191,13 @@ void HttpServer::serve() {
     }
     if (is_stopping_ && !end) end = now + kFarewell;
     deliver_answers(false);
-    if ((has_news_ && now - resumed_ >= kNewsPause) || end) resume_readers();
+    if ((has_news_ && now - resumed_ >= kNewsPause) || end) resume_streams();
     // The library sees the end of what is shut down, and closes it.
     for (const int overdue : places_.take_overdue(now)) shutdown(overdue, SHUT_RDWR);
     MHD_run(daemon_);
     if (end && ((counts_.streams == 0 && asked_.empty()) || now >= *end)) break;
   }
-  resume_readers();
+  resume_streams();
   deliver_answers(true);
   MHD_run(daemon_);
 }

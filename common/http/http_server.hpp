@@ -153,8 +153,8 @@ class HttpServer {
   // On the server's thread.
   [[nodiscard]] HttpCounts counts() const;
 
-  // One reader of a stream, and one POST; the server's own.
-  struct Reader;
+  // A stream that somebody reads, and a POST; the server's own.
+  struct Stream;
   struct Exchange;
 
  private:
@@ -163,7 +163,7 @@ class HttpServer {
   HttpServer(HostPort address, HttpHandler handler, HttpReach reach);
   Result<void> listen();
   void serve();
-  void resume_readers();
+  void resume_streams();
   // Lets answered POSTs go on; with `is_end`, also those that nobody has answered.
   void deliver_answers(bool is_end);
   // The time until something is due, milliseconds; negative: nothing is.
@@ -178,8 +178,8 @@ class HttpServer {
   int epoll_fd_ = -1;
   MHD_Daemon* daemon_ = nullptr;
   std::atomic<bool> is_stopping_ = false;
-  // Readers without news. They are owned by their responses.
-  std::unordered_set<Reader*> waiting_;
+  // Streams without news. They are owned by their responses.
+  std::unordered_set<Stream*> waiting_;
   // POSTs that wait for their answer, by the answer's id. The library owns them.
   std::unordered_map<std::uint64_t, Exchange*> asked_;
   std::uint64_t next_id_ = 1;

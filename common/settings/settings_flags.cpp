@@ -5,9 +5,9 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <deque>
+#include <utility>
 
 #include "common/result.hpp"
-#include "common/settings/roff.hpp"
 #include "common/settings/settings_value.hpp"
 
 namespace gleaner {
@@ -24,8 +24,6 @@ struct ParsedArguments {
   bool version = false;
   bool print_config = false;
   bool print_reference = false;
-  bool print_man = false;
-  bool print_man_config = false;
   std::string config;
   std::vector<GivenFlag> flags;  // in the table's order
 };
@@ -78,8 +76,6 @@ Result<ParsedArguments> parse(const Settings& settings, const ProgramText& progr
   app.add_flag("--version", parsed.version);
   app.add_flag("--print-config", parsed.print_config);
   app.add_flag("--print-reference", parsed.print_reference);
-  app.add_flag("--print-man", parsed.print_man);
-  app.add_flag("--print-man-config", parsed.print_man_config);
   app.add_option("--config", parsed.config)->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
   // CLI11 keeps references to where it puts the values.
   std::deque<std::string> texts;
@@ -123,19 +119,14 @@ Result<void> apply(const Setting& setting, const std::string& source, const std:
                            did_you_mean_number(text))};
 }
 
-}  // namespace
+constexpr std::pair<const char*, const char*> kPrintingFlags[] = {
+    {"--print-config", "Write the configuration as a commented TOML file and exit."},
+    {"--print-reference", "Write the reference of all keys as Markdown and exit."},
+    {"--version", "Print the version and exit."},
+    {"-h, --help", "Print this and exit."},
+    {"--help-all", "Print this with the flags that few people ever set, and exit."}};
 
-const std::vector<PrintingFlag>& printing_flags() {
-  static const std::vector<PrintingFlag> flags = {
-      {"--print-config", "Write the configuration as a commented TOML file and exit."},
-      {"--print-reference", "Write the reference of all keys as Markdown and exit."},
-      {"--print-man", "Write the manual page and exit."},
-      {"--print-man-config", "Write the manual page of the TOML file and exit."},
-      {"--version", "Print the version and exit."},
-      {"-h, --help", "Print this and exit."},
-      {"--help-all", "Print this with the flags that few people ever set, and exit."}};
-  return flags;
-}
+}  // namespace
 
 std::string print_help(const Settings& settings, const ProgramText& program, bool all) {
   std::string text = fmt::format("Usage: {} {}\n\n", program.name, program.usage);
@@ -144,8 +135,8 @@ std::string print_help(const Settings& settings, const ProgramText& program, boo
   text +=
       "\nEverywhere:\n"
       "  --config FILE               Read a TOML file; flags win over it.\n";
-  for (const PrintingFlag& flag : printing_flags()) {
-    text += fmt::format("  {:<28}{}", flag.flag, wrap_text(flag.doc, 30).substr(30));
+  for (const auto& [flag, doc] : kPrintingFlags) {
+    text += fmt::format("  {:<28}{}", flag, wrap_text(doc, 30).substr(30));
   }
   text += print_flags(settings, all);
   text += fmt::format("\nExit codes:\n{}", exit_code_help());
@@ -163,8 +154,6 @@ Result<TextToPrint> load_settings(const Settings& settings, const ProgramText& p
   }
   if (parsed->version) return TextToPrint(program.name + " " + program.version + "\n");
   if (parsed->print_reference) return TextToPrint(print_reference(settings));
-  if (parsed->print_man) return TextToPrint(print_man(settings, program));
-  if (parsed->print_man_config) return TextToPrint(print_man_config(settings, program));
   if (!parsed->config.empty()) {
     if (auto read = read_toml_file(settings, parsed->config); !read) return read.error();
   }
@@ -182,82 +171,6 @@ Result<TextToPrint> load_settings(const Settings& settings, const ProgramText& p
                                          program.name, program.version)));
   }
   return TextToPrint();
-}
-
-namespace {
-
-std::string facts_of(const Setting& setting, const std::string& other_name) {
-  return fmt::format("{} {}; {}; default {}.", setting.doc, other_name, setting.expects(),
-                     setting.default_text.empty() ? "empty" : setting.default_text);
-}
-
-std::string flag_of(const Setting& setting) {
-  if (setting.value.kind != SettingKind::kBoolean) return setting.flag + " VALUE";
-  return setting.flag + ", --no-" + setting.flag.substr(2);
-}
-
-// An item a setting of the section.
-template <typename Item>
-std::string items(const Settings& settings, const SettingSection& section, Item item) {
-  std::string text;
-  for (const Setting& setting : settings.all()) {
-    if (setting.section == section.name) text += item(setting);
-  }
-  return text;
-}
-
-std::string config_file_of(const ProgramText& program) {
-  return program.name + ".toml";
-}
-
-}  // namespace
-
-std::string print_man(const Settings& settings, const ProgramText& program) {
-  std::string text = roff_title(program.name, 1, program.name + " " + program.version);
-  const std::string first_sentence = program.summary.substr(0, program.summary.find(". "));
-  text += roff_section("NAME") + roff(program.name) + " \\- " + roff(first_sentence) + "\n";
-  text += roff_section("SYNOPSIS") + ".B " + roff(program.name) + "\n" + roff(program.usage) + "\n";
-  text += roff_section("DESCRIPTION") + roff_paragraph(program.summary);
-  if (!program.notes.empty()) text += roff_paragraph(program.notes);
-  text += roff_section("EXAMPLES") + roff_lines(program.examples);
-  text += roff_section("OPTIONS");
-  text += roff_item("--config FILE", fmt::format("Read a TOML file, described in {}(5); flags win "
-                                                 "over it.",
-                                                 config_file_of(program)));
-  for (const PrintingFlag& flag : printing_flags()) text += roff_item(flag.flag, flag.doc);
-  for (const SettingSection& section : settings.sections()) {
-    text += roff_subsection(section.name) + roff_paragraph(section.doc);
-    text += items(settings, section, [](const Setting& setting) {
-      return roff_item(flag_of(setting), facts_of(setting, "Key " + setting.key));
-    });
-  }
-  text += roff_section("EXIT STATUS") + roff_lines(exit_code_help());
-  return text + roff_section("SEE ALSO") + roff(config_file_of(program) + "(5), gleaner(1)") + "\n";
-}
-
-std::string print_man_config(const Settings& settings, const ProgramText& program) {
-  const std::string name = config_file_of(program);
-  std::string text = roff_title(name, 5, program.name + " " + program.version);
-  text +=
-      roff_section("NAME") + roff(name) + " \\- " + roff("configuration of " + program.name) + "\n";
-  text += roff_section("SYNOPSIS") + ".B " + roff(program.name + " --config") + "\n.I FILE\n";
-  text +=
-      roff_section("DESCRIPTION") +
-      roff_paragraph(fmt::format(
-          "A TOML file under any name. Every key is also a flag of {0}(1), and a flag wins over "
-          "the file. Nothing needs a file. {0} --print-config writes one with every key and "
-          "the value that it has. An unknown key, or a value of the wrong kind or out of "
-          "range, is refused by name and line. Where auto may stand, the value follows from "
-          "the data or the machine. Sizes are bytes, or a whole number and K, M, G or T "
-          "(powers of 1024).",
-          program.name));
-  for (const SettingSection& section : settings.sections()) {
-    text += roff_section("[" + section.name + "]") + roff_paragraph(section.doc);
-    text += items(settings, section, [](const Setting& setting) {
-      return roff_item(setting.name, facts_of(setting, "Flag " + setting.flag));
-    });
-  }
-  return text + roff_section("SEE ALSO") + roff(program.name + "(1)") + "\n";
 }
 
 }  // namespace gleaner

@@ -1,5 +1,5 @@
 // The start of a program: from arguments, environment and file to a configuration, or to a text
-// that was asked for instead (--help, --version and what printing_flags() lists).
+// that was asked for instead (--help, --version, --print-config and --print-reference).
 #pragma once
 
 #include <optional>
@@ -40,16 +40,5 @@ Result<TextToPrint> load_settings(const Settings& settings, const ProgramText& p
 
 // `all`: with the flags for experts.
 std::string print_help(const Settings& settings, const ProgramText& program, bool all);
-// Manual pages of the program and of its configuration file, for man(1).
-std::string print_man(const Settings& settings, const ProgramText& program);
-std::string print_man_config(const Settings& settings, const ProgramText& program);
-
-// Flags that print something and exit.
-struct PrintingFlag {
-  const char* flag;
-  const char* doc;
-};
-
-const std::vector<PrintingFlag>& printing_flags();
 
 }  // namespace gleaner

@@ -18,31 +18,56 @@ constexpr std::uint32_t kCommitsKept = 2;
 constexpr std::uint64_t kActivationsMax = kFrameBytesMax / 5;
 static_assert(kBatchCellsMax <= kActivationsMax, "a batch of every run fits");
 
+// A shard that the layer holds as long as this exists.
+class HeldInputShard final : public LeasedShard {
+ public:
+  // The layer, in which the shard is not held, outlives this.
+  HeldInputShard(InputLayer& layer, ShardId shard) : layer_(layer), shard_(shard) {
+    layer_.hold(shard_);
+  }
+
+  ~HeldInputShard() override { layer_.drop(shard_); }
+
+  Result<void> load(const ShardRows& rows) override { return layer_.load_rows(shard_, rows); }
+
+  Result<void> load_touched(const ShardRows& rows) override {
+    return layer_.load_touched_rows(shard_, rows);
+  }
+
+  // The layer begins with all of them.
+  void load_initial(const ChunkLedger& /*ledger*/) override {}
+
+  void finish_loading() override {}
+
+  bool step_back(std::uint32_t commits) override { return layer_.step_back(shard_, commits); }
+
+  [[nodiscard]] std::vector<ShardRows> touched_rows() const override {
+    return layer_.touched_rows(shard_);
+  }
+
+  [[nodiscard]] ShardDigest digest() const override { return layer_.digest(shard_); }
+
+  // The layer counts it.
+  [[nodiscard]] std::uint64_t memory_bytes() const override { return 0; }
+
+ private:
+  InputLayer& layer_;
+  ShardId shard_;
+};
+
 }  // namespace
 
 InputTrainer::InputTrainer(const ModelConfig& config, ThreadPool& pool)
-    : config_(config),
-      map_(config_),
-      plan_(config_),
-      layer_(config_, pool, InputLayer::NoShards{kCommitsKept}),
-      shards_(config_, map_, plan_, /*are_output=*/false) {}
+    : LeasedShards(config, /*are_output=*/false),
+      layer_(config_, pool, InputLayer::NoShards{kCommitsKept}) {}
 
 UnitColumns InputTrainer::columns(ShardId shard) const {
   const NeuronRange units = map_.neurons(shard);
   return {units.begin, units.size()};
 }
 
-Result<void> InputTrainer::begin_load(const LeaseGrant& grant) {
-  return shards_.begin_load(
-      grant, [&] { return std::make_unique<HeldInputShard>(layer_, grant.lease.shard); });
-}
-
-std::vector<OfferedShard> InputTrainer::step_back(RoundIndex checkpoint) {
-  std::vector<OfferedShard> offered;
-  for (const auto* holding : shards_.step_back(checkpoint)) {
-    offered.push_back({holding->lease, layer_.digest(holding->lease.shard)});
-  }
-  return offered;
+std::unique_ptr<LeasedShard> InputTrainer::make_shard(const LeaseGrant& grant) {
+  return std::make_unique<HeldInputShard>(layer_, grant.lease.shard);
 }
 
 Result<void> InputTrainer::check_steps(const InputUnit& unit) const {
@@ -82,7 +107,7 @@ Result<void> InputTrainer::check(const InputUnit& unit) const {
                     step.gradients.size(), unit.leases.size());
     }
   }
-  const auto held = shards_.find_loaded(unit.leases);
+  const auto held = find_loaded(unit.leases);
   if (!held) return held.error();
   std::uint64_t width = 0;
   for (const auto* holding : *held) {
@@ -100,7 +125,7 @@ Result<void> InputTrainer::check(const InputUnit& unit) const {
 
 Result<InputTrainer::UnitOutcome> InputTrainer::run(
     const InputUnit& unit, std::span<const std::span<const ExampleView>> examples) {
-  const auto held = shards_.find_loaded(unit.leases);
+  const auto held = find_loaded(unit.leases);
   if (!held) return held.error();
   std::vector<ShardId> shards;
   for (const LeaseRef& lease : unit.leases) shards.push_back(lease.shard);
@@ -116,8 +141,8 @@ Result<InputTrainer::UnitOutcome> InputTrainer::run(
       for (auto* holding : *held) {
         holding->next_batch = step.index + 1;
         if (!plan_.is_round_end(holding->next_batch)) continue;
-        shards_.end_round(*holding, plan_.round_of(step.index), layer_.commit(holding->lease.shard),
-                          outcome.commits);
+        end_round(*holding, plan_.round_of(step.index), layer_.commit(holding->lease.shard),
+                  outcome.commits);
       }
       continue;
     }

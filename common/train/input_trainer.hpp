@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -23,64 +24,12 @@
 
 namespace gleaner {
 
-// A shard of an input layer as LeasedShards wants it: held by the layer as long as this exists. One
-// thread at a time.
-class HeldInputShard {
- public:
-  // The layer, in which the shard is not held, outlives this.
-  HeldInputShard(InputLayer& layer, ShardId shard) : layer_(layer), shard_(shard) {
-    layer_.hold(shard_);
-  }
-
-  ~HeldInputShard() { layer_.drop(shard_); }
-
-  HeldInputShard(const HeldInputShard&) = delete;
-  HeldInputShard& operator=(const HeldInputShard&) = delete;
-
-  Result<void> load(const ShardRows& rows) { return layer_.load_rows(shard_, rows); }
-
-  Result<void> load_touched(const ShardRows& rows) {
-    return layer_.load_touched_rows(shard_, rows);
-  }
-
-  // The layer begins with all of them.
-  void load_initial(const ChunkLedger& /*ledger*/) {}
-
-  void finish_loading() {}
-
-  bool step_back(std::uint32_t commits) { return layer_.step_back(shard_, commits); }
-
-  [[nodiscard]] std::vector<ShardRows> touched_rows() const { return layer_.touched_rows(shard_); }
-
-  // The layer counts it.
-  [[nodiscard]] std::uint64_t memory_bytes() const { return 0; }
-
- private:
-  InputLayer& layer_;
-  ShardId shard_;
-};
-
-class InputTrainer {
+class InputTrainer final : public LeasedShards {
  public:
   // `config` must be valid; `pool` outlives the trainer.
   InputTrainer(const ModelConfig& config, ThreadPool& pool);
 
-  // As LeasedShards says.
-  Result<void> begin_load(const LeaseGrant& grant);
-
-  Result<void> load_chunk(const ShardChunk& chunk) { return shards_.load_chunk(chunk); }
-
-  Result<ShardReady> finish_load(const LeaseRef& lease) { return shards_.finish_load(lease); }
-
-  std::vector<OfferedShard> step_back(RoundIndex checkpoint);
-
-  Result<ShardReady> adopt(const LeaseGrant& grant) { return shards_.adopt(grant); }
-
-  void drop(const LeaseRef& lease) { shards_.drop(lease); }
-
-  Result<std::vector<HandOver>> hand_over(const LeaseRef& lease) {
-    return shards_.hand_over(lease);
-  }
+  ~InputTrainer() override { drop_all(); }
 
   struct UnitOutcome {
     InputResult result;                // the caller measures `compute_us`
@@ -97,25 +46,21 @@ class InputTrainer {
   Result<UnitOutcome> run(const InputUnit& unit,
                           std::span<const std::span<const ExampleView>> examples);
 
-  // Bytes held for shards, for the memory limit and the status line.
-  [[nodiscard]] std::uint64_t memory_bytes() const {
-    return layer_.memory_bytes() + shards_.memory_bytes();
+  [[nodiscard]] std::uint64_t memory_bytes() const override {
+    return layer_.memory_bytes() + LeasedShards::memory_bytes();
   }
 
   // Estimate of what holding a shard of this configuration takes.
   static std::uint64_t shard_bytes(const ModelConfig& config);
 
  private:
+  std::unique_ptr<LeasedShard> make_shard(const LeaseGrant& grant) override;
   Result<void> check_order(const InputStep& step, BatchIndex& next_batch) const;
   Result<void> update(const InputStep& step, const std::vector<LeaseRef>& leases,
                       std::span<const ShardId> shards, std::span<const ExampleView> examples);
   [[nodiscard]] UnitColumns columns(ShardId shard) const;
 
-  const ModelConfig config_;
-  const ShardMap map_;
-  const RunPlan plan_;
   InputLayer layer_;
-  LeasedShards<HeldInputShard> shards_;
 };
 
 }  // namespace gleaner

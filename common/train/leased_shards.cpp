@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/model/row_checks.hpp"
 
@@ -18,6 +19,11 @@ std::uint64_t chunks_max(std::uint64_t rows) {
 Error refuse(const LeaseRef& lease, const std::string& what) {
   return {ErrorCode::kProtocol,
           fmt::format("shard {} (lease {}): {}", raw(lease.shard), raw(lease.epoch), what)};
+}
+
+Error stale_lease(const LeaseRef& lease) {
+  return {ErrorCode::kStaleLease,
+          fmt::format("shard {} is not held under lease {}", raw(lease.shard), raw(lease.epoch))};
 }
 
 }  // namespace
@@ -97,6 +103,188 @@ Result<void> ChunkLedger::check_complete() const {
   const auto missing = std::find(has_chunk_.begin(), has_chunk_.end(), std::uint8_t{0});
   if (missing == has_chunk_.end()) return {};
   return refuse(lease_, fmt::format("chunk {} has not come yet", missing - has_chunk_.begin()));
+}
+
+LeasedShards::Holding* LeasedShards::find(const LeaseRef& lease) const {
+  const auto held = holdings_.find(lease.shard);
+  const bool is_held =
+      held != holdings_.end() && held->second->lease == lease && !held->second->is_offered;
+  return is_held ? held->second.get() : nullptr;
+}
+
+Result<void> LeasedShards::begin_load(const LeaseGrant& grant) {
+  const LeaseRef lease = grant.lease;
+  if (map_.is_output(lease.shard) != are_output_) {
+    return refuse("shard {} is no {} shard", raw(lease.shard), are_output_ ? "output" : "input");
+  }
+  if (auto checked = check_grant(grant, config_, map_, plan_); !checked) return checked;
+  const auto held = holdings_.find(lease.shard);
+  // An offered shard is of an earlier connection, perhaps to a master that counted its own epochs.
+  if (held != holdings_.end() && !held->second->is_offered &&
+      raw(held->second->lease.epoch) > raw(lease.epoch)) {
+    return stale_lease(lease);
+  }
+  ++version_;
+  if (held != holdings_.end()) holdings_.erase(held);
+  auto holding = std::make_unique<Holding>();
+  holding->lease = lease;
+  holding->base_round = grant.base_round;
+  holding->next_batch = grant.next_batch;
+  holding->shard = make_shard(grant);
+  holding->loading = std::make_unique<ChunkLedger>(grant, config_, map_);
+  holdings_.emplace(lease.shard, std::move(holding));
+  return {};
+}
+
+Result<void> LeasedShards::load_chunk(const ShardChunk& chunk) {
+  Holding* const holding = find(chunk.lease);
+  if (holding == nullptr) return stale_lease(chunk.lease);
+  if (holding->loading == nullptr) {
+    return refuse("shard {}: chunk {} came after the shard was loaded", raw(chunk.lease.shard),
+                  chunk.chunk);
+  }
+  if (auto accepted = holding->loading->accept(chunk); !accepted) return accepted;
+  if (holding->loading->is_base(chunk.chunk)) return holding->shard->load(chunk.rows);
+  holding->overlays.push_back(chunk.rows);
+  return {};
+}
+
+Result<ShardReady> LeasedShards::finish_load(const LeaseRef& lease) {
+  Holding* const holding = find(lease);
+  if (holding == nullptr) return stale_lease(lease);
+  if (holding->loading == nullptr) return ShardReady{lease};
+  if (auto complete = holding->loading->check_complete(); !complete) return complete.error();
+  ++version_;
+  holding->shard->load_initial(*holding->loading);
+  for (const ShardRows& rows : holding->overlays) {
+    if (auto loaded = holding->shard->load_touched(rows); !loaded) return loaded.error();
+  }
+  holding->shard->finish_loading();
+  holding->overlays.clear();
+  holding->loading.reset();
+  return ShardReady{lease};
+}
+
+std::vector<OfferedShard> LeasedShards::step_back(RoundIndex checkpoint) {
+  ++version_;
+  std::vector<OfferedShard> kept;
+  for (auto entry = holdings_.begin(); entry != holdings_.end();) {
+    Holding& holding = *entry->second;
+    if (holding.loading != nullptr || holding.base_round < checkpoint ||
+        !holding.shard->step_back(holding.base_round - checkpoint)) {
+      entry = holdings_.erase(entry);
+      continue;
+    }
+    holding.is_offered = true;
+    holding.base_round = checkpoint;
+    holding.next_batch = plan_.round_begin(checkpoint);
+    kept.push_back({holding.lease, holding.shard->digest()});
+    ++entry;
+  }
+  return kept;
+}
+
+Result<ShardReady> LeasedShards::adopt(const LeaseGrant& grant) {
+  const auto held = holdings_.find(grant.lease.shard);
+  if (held == holdings_.end() || !held->second->is_offered) return stale_lease(grant.lease);
+  Holding& holding = *held->second;
+  if (!grant.is_held || grant.base_round != holding.base_round ||
+      grant.next_batch != holding.next_batch) {
+    return refuse("shard {} is held at checkpoint {}, and the lease is for another state",
+                  raw(grant.lease.shard), holding.base_round);
+  }
+  ++version_;
+  holding.lease = grant.lease;
+  holding.is_offered = false;
+  holding.shard->finish_loading();
+  return ShardReady{grant.lease};
+}
+
+void LeasedShards::drop(const LeaseRef& lease) {
+  const auto held = holdings_.find(lease.shard);
+  // A late revocation of an earlier lease must not take the present one.
+  if (held == holdings_.end() || raw(held->second->lease.epoch) > raw(lease.epoch)) return;
+  ++version_;
+  holdings_.erase(held);
+}
+
+Result<std::vector<LeasedShards::Holding*>> LeasedShards::find_loaded(
+    std::span<const LeaseRef> leases) const {
+  std::vector<Holding*> found;
+  for (const LeaseRef& lease : leases) {
+    Holding* const holding = find(lease);
+    if (holding == nullptr) return stale_lease(lease);
+    if (holding->loading != nullptr) {
+      return refuse("shard {} is still being loaded", raw(lease.shard));
+    }
+    found.push_back(holding);
+  }
+  return found;
+}
+
+Result<std::vector<LeasedShards::Holding*>> LeasedShards::find_at(std::span<const LeaseRef> leases,
+                                                                  BatchIndex batch) const {
+  auto held = find_loaded(leases);
+  if (!held) return held;
+  for (const Holding* holding : *held) {
+    if (holding->next_batch == batch) continue;
+    return refuse("shard {} stands before batch {}, but the unit begins with {}",
+                  raw(holding->lease.shard), holding->next_batch, batch);
+  }
+  return held;
+}
+
+void LeasedShards::end_round(Holding& holding, RoundIndex round, std::vector<SparseUpdate> parts,
+                             std::vector<ShardCommit>& commits) {
+  holding.base_round = round + 1;
+  const auto count = static_cast<std::uint32_t>(parts.size());
+  for (std::uint32_t part = 0; part < count; ++part) {
+    commits.push_back({holding.lease, round, part, count, std::move(parts[part])});
+  }
+}
+
+Result<std::vector<HandOver>> LeasedShards::hand_over(const LeaseRef& lease) {
+  Holding* const holding = find(lease);
+  if (holding == nullptr) return stale_lease(lease);
+  if (holding->loading != nullptr) {
+    return refuse("shard {} is still being loaded: there is nothing to hand over",
+                  raw(lease.shard));
+  }
+  std::vector<ShardRows> rows = holding->shard->touched_rows();
+  const auto count = static_cast<std::uint32_t>(rows.size());
+  std::vector<HandOver> parts;
+  for (std::uint32_t part = 0; part < count; ++part) {
+    parts.push_back(
+        {lease, holding->base_round, holding->next_batch, part, count, std::move(rows[part])});
+  }
+  drop(lease);
+  return parts;
+}
+
+std::vector<LeasedShards::Holding*> LeasedShards::loaded() const {
+  std::vector<Holding*> found;
+  for (const auto& [id, holding] : holdings_) {
+    if (holding->loading == nullptr && !holding->is_offered) found.push_back(holding.get());
+  }
+  return found;
+}
+
+std::vector<LeaseRef> LeasedShards::leases() const {
+  std::vector<LeaseRef> leases;
+  for (const auto& [id, holding] : holdings_) leases.push_back(holding->lease);
+  return leases;
+}
+
+std::uint64_t LeasedShards::memory_bytes() const {
+  std::uint64_t bytes = 0;
+  for (const auto& [id, holding] : holdings_) {
+    bytes += holding->shard->memory_bytes();
+    if (holding->loading != nullptr) bytes += holding->loading->memory_bytes();
+    for (const ShardRows& rows : holding->overlays) {
+      bytes += (rows.values.size() + rows.codes.size()) * sizeof(float);
+    }
+  }
+  return bytes;
 }
 
 }  // namespace gleaner

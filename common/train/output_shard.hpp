@@ -201,7 +201,7 @@ class OutputShard {
 
 // An output shard as LeasedShards wants it: loaded from rows of messages that have been checked.
 // One thread at a time; loops run on the pool.
-class HeldOutputShard {
+class HeldOutputShard final : public LeasedShard {
  public:
   // Requires check_grant(grant). Pool and scratch, one for each of its threads, outlive this.
   HeldOutputShard(const ShardContext& context, ThreadPool& pool, std::span<ShardScratch> scratch,
@@ -209,16 +209,20 @@ class HeldOutputShard {
 
   OutputShard& shard() { return shard_; }
 
-  Result<void> load(const ShardRows& rows);
-  Result<void> load_touched(const ShardRows& rows);
-  void load_initial(const ChunkLedger& ledger);
-  void finish_loading();
+  Result<void> load(const ShardRows& rows) override;
+  Result<void> load_touched(const ShardRows& rows) override;
+  void load_initial(const ChunkLedger& ledger) override;
+  void finish_loading() override;
 
-  bool step_back(std::uint32_t commits) { return shard_.step_back(commits); }
+  bool step_back(std::uint32_t commits) override { return shard_.step_back(commits); }
 
-  [[nodiscard]] std::vector<ShardRows> touched_rows() const { return shard_.touched_rows(); }
+  [[nodiscard]] std::vector<ShardRows> touched_rows() const override {
+    return shard_.touched_rows();
+  }
 
-  [[nodiscard]] std::uint64_t memory_bytes() const { return shard_.memory_bytes(); }
+  [[nodiscard]] ShardDigest digest() const override { return shard_.digest(); }
+
+  [[nodiscard]] std::uint64_t memory_bytes() const override { return shard_.memory_bytes(); }
 
  private:
   ShardContext context_;

@@ -129,8 +129,6 @@ Result<std::vector<QuantizedActivations>> check_unit(const TrainUnit& unit,
 
 namespace {
 
-using Holding = LeasedShards<HeldOutputShard>::Holding;
-
 // Examples x hidden units of fused batches. Their gradients are what is random in a step's access:
 // they have to fit the second cache level.
 constexpr std::size_t kFusedCells = std::size_t{256} << 10;
@@ -143,31 +141,36 @@ std::unique_ptr<SimHash> sim_hash_of(const ModelConfig& config, const Kernels& k
 }  // namespace
 
 struct ShardTrainer::Impl {
-  ModelConfig config;
+  const ShardTrainer& trainer;
+  const ModelConfig& config;
+  const RunPlan& plan;
   const Kernels& kernels;
   ThreadPool& pool;
-  ShardMap map;
-  RunPlan plan;
   std::unique_ptr<SimHash> sim_hash;
   ShardContext context;
-  std::vector<QueryBatch> queries;    // of the batches that are trained together
-  std::vector<ShardScratch> scratch;  // one a worker
-  OutputLayer layer;                  // the shards that are loaded
-  LeasedShards<HeldOutputShard> shards;
+  std::vector<QueryBatch> queries;             // of the batches that are trained together
+  std::vector<ShardScratch> scratch;           // one a worker
+  OutputLayer layer;                           // the shards that are loaded
   std::optional<std::uint64_t> layer_version;  // of the shards, as the layer was last told
 
-  Impl(const ModelConfig& model, ThreadPool& threads, const Kernels& table)
-      : config(model),
+  Impl(const ShardTrainer& owner, ThreadPool& threads, const Kernels& table)
+      : trainer(owner),
+        config(owner.config_),
+        plan(owner.plan_),
         kernels(table),
         pool(threads),
-        map(config),
-        plan(config),
         sim_hash(sim_hash_of(config, kernels)),
-        context{config, map, kernels, sim_hash.get()},
+        context{config, owner.map_, kernels, sim_hash.get()},
         queries(kFusedBatches, QueryBatch(config, sim_hash.get())),
         scratch(threads.threads(), ShardScratch(config)),
-        layer(context, threads, scratch),
-        shards(config, map, plan, /*are_output=*/true) {}
+        layer(context, threads, scratch) {}
+
+  static std::vector<OutputShard*> output_shards(std::span<Holding* const> held) {
+    std::vector<OutputShard*> shards;
+    for (HeldOutputShard* shard : shards_of<HeldOutputShard>(held))
+      shards.push_back(&shard->shard());
+    return shards;
+  }
 
   // How many of these can be fused: up to one after which rows are hashed again.
   [[nodiscard]] std::size_t fusible(std::span<const UnitBatch> batches) const;
@@ -192,11 +195,9 @@ std::size_t ShardTrainer::Impl::fusible(std::span<const UnitBatch> batches) cons
 }
 
 void ShardTrainer::Impl::hold_loaded() {
-  if (layer_version == shards.version()) return;
-  layer_version = shards.version();
-  std::vector<OutputShard*> loaded;
-  for (HeldOutputShard* const held : shards.loaded()) loaded.push_back(&held->shard());
-  layer.hold(loaded);
+  if (layer_version == trainer.version()) return;
+  layer_version = trainer.version();
+  layer.hold(output_shards(trainer.loaded()));
 }
 
 void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
@@ -208,8 +209,7 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
     queries[i].prepare(batches[i].batch, codes[i], pool);
     work[i] = {&queries[i], &batches[i].positives, batches[i].output_rate};
   }
-  std::vector<OutputShard*> trained;
-  for (const Holding* holding : held) trained.push_back(&holding->shard->shard());
+  const std::vector<OutputShard*> trained = output_shards(held);
   std::vector<ShardOutcome> outcomes(trained.size() * batches.size());
   hold_loaded();
   layer.train(std::span(work).first(batches.size()), trained, outcomes);
@@ -241,7 +241,7 @@ void ShardTrainer::Impl::train_batches(std::span<const UnitBatch> batches,
     Holding& holding = *held[i];
     holding.next_batch = last + 1;
     if (!ends_round) continue;
-    shards.end_round(holding, plan.round_of(last), std::move(updates[i]), outcome.commits);
+    end_round(holding, plan.round_of(last), std::move(updates[i]), outcome.commits);
   }
 }
 
@@ -268,59 +268,20 @@ ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool)
     : ShardTrainer(config, pool, default_kernels()) {}
 
 ShardTrainer::ShardTrainer(const ModelConfig& config, ThreadPool& pool, const Kernels& kernels)
-    : impl_(std::make_unique<Impl>(config, pool, kernels)) {}
+    : LeasedShards(config, /*are_output=*/true),
+      impl_(std::make_unique<Impl>(*this, pool, kernels)) {}
 
 ShardTrainer::~ShardTrainer() = default;
 
-Result<void> ShardTrainer::begin_load(const LeaseGrant& grant) {
-  return impl_->shards.begin_load(grant, [&] {
-    return std::make_unique<HeldOutputShard>(impl_->context, impl_->pool, impl_->scratch, grant);
-  });
-}
-
-Result<void> ShardTrainer::load_chunk(const ShardChunk& chunk) {
-  return impl_->shards.load_chunk(chunk);
-}
-
-Result<ShardReady> ShardTrainer::finish_load(const LeaseRef& lease) {
-  return impl_->shards.finish_load(lease);
-}
-
-std::vector<OfferedShard> ShardTrainer::step_back(RoundIndex checkpoint) {
-  const std::vector<Holding*> kept = impl_->shards.step_back(checkpoint);
-  std::vector<OfferedShard> offered(kept.size());
-  impl_->pool.parallel_for(kept.size(), [&](std::size_t i, unsigned /*worker*/) {
-    offered[i] = {kept[i]->lease, kept[i]->shard->shard().digest()};
-  });
-  return offered;
-}
-
-Result<ShardReady> ShardTrainer::adopt(const LeaseGrant& grant) {
-  return impl_->shards.adopt(grant);
-}
-
-void ShardTrainer::drop(const LeaseRef& lease) {
-  impl_->shards.drop(lease);
-}
-
-Result<std::vector<HandOver>> ShardTrainer::hand_over(const LeaseRef& lease) {
-  return impl_->shards.hand_over(lease);
+std::unique_ptr<LeasedShard> ShardTrainer::make_shard(const LeaseGrant& grant) {
+  return std::make_unique<HeldOutputShard>(impl_->context, impl_->pool, impl_->scratch, grant);
 }
 
 Result<ShardTrainer::UnitOutcome> ShardTrainer::train(const TrainUnit& unit) {
-  const Result<std::vector<QuantizedActivations>> codes =
-      check_unit(unit, impl_->config, impl_->map, impl_->plan, impl_->pool);
+  const auto codes = check_unit(unit, config_, map_, plan_, impl_->pool);
   if (!codes) return codes.error();
-  const Result<std::vector<Holding*>> held = impl_->shards.find_loaded(unit.leases);
+  const auto held = find_at(unit.leases, unit.batches[0].batch);
   if (!held) return held.error();
-  for (const Holding* holding : *held) {
-    if (holding->next_batch != unit.batches[0].batch) {
-      return Error{
-          ErrorCode::kProtocol,
-          fmt::format("shard {} stands before batch {}, but the unit begins with {}",
-                      raw(holding->lease.shard), holding->next_batch, unit.batches[0].batch)};
-    }
-  }
   UnitOutcome outcome;
   outcome.result.unit = unit.unit;
   const std::span<const UnitBatch> batches(unit.batches);
@@ -339,13 +300,13 @@ Result<EvalResult> ShardTrainer::evaluate(const EvalUnit& unit) {
                  fmt::format("the unit asks for the best {} labels: 1 to {} are possible",
                              unit.top_k, kTopKMax)};
   }
-  const Result<std::vector<Holding*>> held = impl_->shards.find_loaded(unit.leases);
+  const auto held = find_loaded(unit.leases);
   if (!held) return held.error();
   const Result<QuantizedActivations> codes =
-      unpack_checked(unit.hidden, impl_->config, fmt::format("evaluation {}", raw(unit.unit)));
+      unpack_checked(unit.hidden, config_, fmt::format("evaluation {}", raw(unit.unit)));
   if (!codes) return codes.error();
-  std::vector<const OutputShard*> shards;
-  for (const Holding* holding : *held) shards.push_back(&holding->shard->shard());
+  const std::vector<OutputShard*> held_shards = Impl::output_shards(*held);
+  const std::vector<const OutputShard*> shards(held_shards.begin(), held_shards.end());
   EvalResult result;
   result.unit = unit.unit;
   result.top_k = exact_top_entries(shards, unit.top_k);
@@ -354,7 +315,7 @@ Result<EvalResult> ShardTrainer::evaluate(const EvalUnit& unit) {
 }
 
 std::uint64_t ShardTrainer::memory_bytes() const {
-  std::uint64_t bytes = impl_->layer.memory_bytes() + impl_->shards.memory_bytes();
+  std::uint64_t bytes = impl_->layer.memory_bytes() + LeasedShards::memory_bytes();
   for (const QueryBatch& queries : impl_->queries) bytes += queries.memory_bytes();
   for (const ShardScratch& scratch : impl_->scratch) bytes += scratch.memory_bytes();
   return bytes;
@@ -371,10 +332,6 @@ std::uint64_t ShardTrainer::shard_bytes(const ModelConfig& config) {
              HashTables::bytes(config.tables, config.hash_bits, rows);
   }
   return bytes;
-}
-
-std::vector<LeaseRef> ShardTrainer::leases() const {
-  return impl_->shards.leases();
 }
 
 }  // namespace gleaner

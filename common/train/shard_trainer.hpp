@@ -17,6 +17,7 @@
 #include "common/model/shard_map.hpp"
 #include "common/result.hpp"
 #include "common/thread_pool.hpp"
+#include "common/train/leased_shards.hpp"
 #include "schema/messages.hpp"
 #include "schema/quantized_batch.hpp"
 
@@ -41,24 +42,13 @@ Result<void> check_lease_order(std::span<const LeaseRef> leases);
 
 struct Kernels;
 
-class ShardTrainer {
+class ShardTrainer final : public LeasedShards {
  public:
   // `config` must be valid; `pool` outlives the trainer. Runs on default_kernels().
   ShardTrainer(const ModelConfig& config, ThreadPool& pool);
   // Computes on a chosen instruction set.
   ShardTrainer(const ModelConfig& config, ThreadPool& pool, const Kernels& kernels);
-  ~ShardTrainer();
-  ShardTrainer(const ShardTrainer&) = delete;
-  ShardTrainer& operator=(const ShardTrainer&) = delete;
-
-  // As LeasedShards says.
-  Result<void> begin_load(const LeaseGrant& grant);
-  Result<void> load_chunk(const ShardChunk& chunk);
-  Result<ShardReady> finish_load(const LeaseRef& lease);
-  std::vector<OfferedShard> step_back(RoundIndex checkpoint);
-  Result<ShardReady> adopt(const LeaseGrant& grant);
-  void drop(const LeaseRef& lease);
-  Result<std::vector<HandOver>> hand_over(const LeaseRef& lease);
+  ~ShardTrainer() override;
 
   // The caller measures `compute_us`, here and in EvalResult: a function of its input reads no
   // clock.
@@ -72,14 +62,15 @@ class ShardTrainer {
   // Scores with the shards as they stand.
   Result<EvalResult> evaluate(const EvalUnit& unit);
 
-  // Bytes held for shards, for the memory limit and the status line.
-  [[nodiscard]] std::uint64_t memory_bytes() const;
+  [[nodiscard]] std::uint64_t memory_bytes() const override;
   // Estimate of what loading a shard of this configuration takes.
   static std::uint64_t shard_bytes(const ModelConfig& config);
-  [[nodiscard]] std::vector<LeaseRef> leases() const;
 
  private:
   struct Impl;
+
+  std::unique_ptr<LeasedShard> make_shard(const LeaseGrant& grant) override;
+
   std::unique_ptr<Impl> impl_;
 };
 

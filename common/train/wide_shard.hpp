@@ -54,7 +54,7 @@ struct alignas(kCacheLine) WideScratch {
   std::vector<std::uint32_t> places;
 };
 
-class WideShard {
+class WideShard final : public LeasedShard {
  public:
   // Configuration and map outlive the shard, which has no rows before load(). `label_counts`: one a
   // neuron; without them the shard cannot be trained.
@@ -65,19 +65,18 @@ class WideShard {
 
   [[nodiscard]] NeuronRange neurons() const { return neurons_; }
 
-  // -- as LeasedShards wants it. Rows have been checked (check_rows).
-  Result<void> load(const ShardRows& rows);
-  Result<void> load_touched(const ShardRows& rows);
+  Result<void> load(const ShardRows& rows) override;
+  Result<void> load_touched(const ShardRows& rows) override;
 
   // Every row of a wide shard is stored.
-  void load_initial(const ChunkLedger& /*ledger*/) {}
+  void load_initial(const ChunkLedger& /*ledger*/) override {}
 
-  void finish_loading();
-  bool step_back(std::uint32_t commits);
-  [[nodiscard]] std::vector<ShardRows> touched_rows() const;
-  [[nodiscard]] std::uint64_t memory_bytes() const;
+  void finish_loading() override;
+  bool step_back(std::uint32_t commits) override;
+  [[nodiscard]] std::vector<ShardRows> touched_rows() const override;
+  [[nodiscard]] std::uint64_t memory_bytes() const override;
 
-  [[nodiscard]] ShardDigest digest() const { return rows_.digest(shard_); }
+  [[nodiscard]] ShardDigest digest() const override { return rows_.digest(shard_); }
 
   // A neuron's features, ascending, and its weights, parallel to them.
   [[nodiscard]] std::span<const std::uint32_t> features(std::uint32_t neuron) const {

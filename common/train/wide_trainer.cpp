@@ -14,34 +14,21 @@ WideTrainer::WideTrainer(const ModelConfig& config, ThreadPool& pool)
     : WideTrainer(config, pool, default_kernels()) {}
 
 WideTrainer::WideTrainer(const ModelConfig& config, ThreadPool& pool, const Kernels& kernels)
-    : config_(config),
+    : LeasedShards(config, /*are_output=*/true),
       kernels_(kernels),
       pool_(pool),
-      map_(config_),
-      plan_(config_),
       dropout_(config_),
-      layer_(config_, pool),
-      shards_(config_, map_, plan_, /*are_output=*/true) {}
+      layer_(config_, pool) {}
 
-Result<void> WideTrainer::begin_load(const LeaseGrant& grant) {
-  return shards_.begin_load(grant, [&] {
-    return std::make_unique<WideShard>(config_, map_, kernels_, grant.lease.shard,
-                                       grant.label_counts);
-  });
-}
-
-std::vector<OfferedShard> WideTrainer::step_back(RoundIndex checkpoint) {
-  std::vector<OfferedShard> offered;
-  for (const Holding* holding : shards_.step_back(checkpoint)) {
-    offered.push_back({holding->lease, holding->shard->digest()});
-  }
-  return offered;
+std::unique_ptr<LeasedShard> WideTrainer::make_shard(const LeaseGrant& grant) {
+  return std::make_unique<WideShard>(config_, map_, kernels_, grant.lease.shard,
+                                     grant.label_counts);
 }
 
 void WideTrainer::hold_loaded() {
-  if (layer_version_ == shards_.version()) return;
-  layer_version_ = shards_.version();
-  layer_.hold(shards_.loaded());
+  if (layer_version_ == version()) return;
+  layer_version_ = version();
+  layer_.hold(shards_of<WideShard>(loaded()));
 }
 
 Result<void> WideTrainer::check(const TrainUnit& unit) {
@@ -62,8 +49,7 @@ Result<std::uint32_t> WideTrainer::check(const EvalUnit& unit) const {
 
 void WideTrainer::train_batch(const UnitBatch& batch, std::span<const ExampleView> examples,
                               std::span<Holding* const> held, ShardTrainer::UnitOutcome& outcome) {
-  std::vector<WideShard*> trained;
-  for (const Holding* holding : held) trained.push_back(holding->shard.get());
+  const std::vector<WideShard*> trained = shards_of<WideShard>(held);
   BatchResult& result = outcome.result.batches.emplace_back();
   result.batch = batch.batch;
   result.shards.resize(held.size());
@@ -82,20 +68,14 @@ void WideTrainer::train_batch(const UnitBatch& batch, std::span<const ExampleVie
   for (std::size_t i = 0; i < held.size(); ++i) {
     held[i]->next_batch = batch.batch + 1;
     if (!ends_round) continue;
-    shards_.end_round(*held[i], plan_.round_of(batch.batch), std::move(updates[i]),
-                      outcome.commits);
+    end_round(*held[i], plan_.round_of(batch.batch), std::move(updates[i]), outcome.commits);
   }
 }
 
 Result<ShardTrainer::UnitOutcome> WideTrainer::train(
     const TrainUnit& unit, std::span<const std::span<const ExampleView>> examples) {
-  const auto held = shards_.find_loaded(unit.leases);
+  const auto held = find_at(unit.leases, unit.batches[0].batch);
   if (!held) return held.error();
-  for (const Holding* holding : *held) {
-    if (holding->next_batch == unit.batches[0].batch) continue;
-    return refuse("shard {} stands before batch {}, but the unit begins with {}",
-                  raw(holding->lease.shard), holding->next_batch, unit.batches[0].batch);
-  }
   ShardTrainer::UnitOutcome outcome;
   outcome.result.unit = unit.unit;
   hold_loaded();
@@ -107,22 +87,20 @@ Result<ShardTrainer::UnitOutcome> WideTrainer::train(
 
 Result<EvalResult> WideTrainer::evaluate(const EvalUnit& unit,
                                          std::span<const ExampleView> examples) {
-  const auto held = shards_.find_loaded(unit.leases);
+  const auto held = find_loaded(unit.leases);
   if (!held) return held.error();
   hold_loaded();
-  std::vector<WideShard*> shards;
-  for (const Holding* holding : *held) shards.push_back(holding->shard.get());
   EvalResult result;
   result.unit = unit.unit;
   const UnitLengths scaled(examples, config_.features);
-  result.best = layer_.exact_top(shards, scaled.views(), unit.top_k);
+  result.best = layer_.exact_top(shards_of<WideShard>(*held), scaled.views(), unit.top_k);
   result.top_k =
       examples.empty() ? 0 : static_cast<std::uint32_t>(result.best.size() / examples.size());
   return result;
 }
 
 std::uint64_t WideTrainer::memory_bytes() const {
-  return layer_.memory_bytes() + shards_.memory_bytes();
+  return layer_.memory_bytes() + LeasedShards::memory_bytes();
 }
 
 std::uint64_t WideTrainer::shard_bytes(const ModelConfig& config) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <vector>
 
@@ -24,28 +25,11 @@
 
 namespace gleaner {
 
-class WideTrainer {
+class WideTrainer final : public LeasedShards {
  public:
   // `config` is valid and wide; `pool` outlives the trainer.
   WideTrainer(const ModelConfig& config, ThreadPool& pool);
   WideTrainer(const ModelConfig& config, ThreadPool& pool, const Kernels& kernels);
-
-  // As LeasedShards says.
-  Result<void> begin_load(const LeaseGrant& grant);
-
-  Result<void> load_chunk(const ShardChunk& chunk) { return shards_.load_chunk(chunk); }
-
-  Result<ShardReady> finish_load(const LeaseRef& lease) { return shards_.finish_load(lease); }
-
-  std::vector<OfferedShard> step_back(RoundIndex checkpoint);
-
-  Result<ShardReady> adopt(const LeaseGrant& grant) { return shards_.adopt(grant); }
-
-  void drop(const LeaseRef& lease) { shards_.drop(lease); }
-
-  Result<std::vector<HandOver>> hand_over(const LeaseRef& lease) {
-    return shards_.hand_over(lease);
-  }
 
   // That the unit is one of this run. To be asked before its examples are looked for.
   [[nodiscard]] Result<void> check(const TrainUnit& unit);
@@ -59,28 +43,20 @@ class WideTrainer {
   // Scores with the shards as they stand. Requires check(unit).
   Result<EvalResult> evaluate(const EvalUnit& unit, std::span<const ExampleView> examples);
 
-  // Bytes held for shards, for the memory limit and the status line.
-  [[nodiscard]] std::uint64_t memory_bytes() const;
+  [[nodiscard]] std::uint64_t memory_bytes() const override;
   // Estimate of what loading a shard of this configuration takes.
   static std::uint64_t shard_bytes(const ModelConfig& config);
 
-  [[nodiscard]] std::vector<LeaseRef> leases() const { return shards_.leases(); }
-
  private:
-  using Holding = LeasedShards<WideShard>::Holding;
-
+  std::unique_ptr<LeasedShard> make_shard(const LeaseGrant& grant) override;
   void train_batch(const UnitBatch& batch, std::span<const ExampleView> examples,
                    std::span<Holding* const> held, ShardTrainer::UnitOutcome& outcome);
   void hold_loaded();
 
-  const ModelConfig config_;
   const Kernels& kernels_;
   ThreadPool& pool_;
-  ShardMap map_;
-  RunPlan plan_;
   FeatureDropout dropout_;
   WideLayer layer_;
-  LeasedShards<WideShard> shards_;
   std::uint64_t layer_version_ = ~std::uint64_t{0};  // of the shards, as the layer was last told
 };
 

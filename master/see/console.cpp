@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
-#include "master/see/progress_json.hpp"
 #include "master/see/progress_text.hpp"
+#include "master/see/view_json.hpp"
 
 namespace gleaner {
 namespace {

@@ -9,14 +9,28 @@ namespace gleaner {
 
 namespace {
 
-HistorySeries::Record record_of(const RoundRecord& r) {
-  return {r.checkpoint,
-          r.batches,
-          r.epoch,
-          r.wall_seconds,
-          {r.loss, r.active, r.examples_per_second, static_cast<double>(r.volunteers), r.bytes_down,
-           r.bytes_up, r.precision.p[0], r.precision.p[1], r.precision.p[2],
-           r.precision.p_at_1_halfwidth}};
+constexpr auto& kColumns = HistorySeries::kColumns;
+
+// For each field in the table of records, its place among the columns, or behind them.
+std::vector<std::size_t> columns_of_fields() {
+  std::vector<std::size_t> places;
+  RoundRecord record;
+  visit_fields(record, [&](std::string_view name, const auto&) {
+    places.push_back(
+        static_cast<std::size_t>(std::ranges::find(kColumns, name) - kColumns.begin()));
+  });
+  return places;
+}
+
+HistorySeries::Record record_of(RoundRecord r) {
+  static const std::vector<std::size_t> columns = columns_of_fields();
+  HistorySeries::Record record{r.checkpoint, r.batches, r.epoch, r.wall_seconds, {}};
+  auto column = columns.begin();
+  visit_fields(r, [&](std::string_view, const auto& value) {
+    const std::size_t at = *column++;
+    if (at < kColumns.size()) record.values[at] = static_cast<double>(value);
+  });
+  return record;
 }
 
 bool is_before(const HistorySeries::Record& record, RoundIndex checkpoint) {

@@ -9,7 +9,6 @@
 
 #include "common/bytes.hpp"
 #include "common/http/page_assets.hpp"
-#include "master/see/run_page_assets.hpp"
 #include "master/see/view_json.hpp"
 #include "schema/wire/codec.hpp"
 

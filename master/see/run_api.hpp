@@ -7,6 +7,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 
 #include "common/access/standing.hpp"
 #include "common/http/http_server.hpp"
+#include "common/http/page_assets.hpp"
 #include "master/see/history_series.hpp"
 #include "master/see/page_view.hpp"
 #include "master/see/readers.hpp"
@@ -21,6 +23,9 @@
 #include "master/see/run_metrics.hpp"
 
 namespace gleaner {
+
+// The files of the run's page, and of the page of a model that answers.
+std::span<const PageAsset> run_page_assets();
 
 // Events that are kept for readers that come later; who falls further behind misses the oldest.
 inline constexpr std::size_t kEventsKept = 1000;

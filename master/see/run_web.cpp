@@ -7,8 +7,8 @@
 
 #include "common/console/terminal.hpp"
 #include "master/see/history_series.hpp"
-#include "master/see/progress_json.hpp"
 #include "master/see/progress_text.hpp"
+#include "master/see/view_json.hpp"
 
 namespace gleaner {
 namespace {

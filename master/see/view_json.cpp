@@ -3,12 +3,17 @@
 #include <qrencode.h>
 
 #include <algorithm>
+#include <cmath>
+#include <concepts>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <type_traits>
 
 #include "common/access/standing.hpp"
 #include "common/console/terminal.hpp"
-#include "master/see/known_json.hpp"
+#include "common/model/precision.hpp"
 #include "master/see/progress_text.hpp"
 #include "master/see/status_words.hpp"
 
@@ -34,6 +39,20 @@ namespace {
 
 using Json = nlohmann::ordered_json;
 
+// A figure that is not known is null, so that nobody takes -1 for a measurement.
+Json known(double value) {
+  return value < 0 || !std::isfinite(value) ? Json() : Json(value);
+}
+
+Json known(std::unsigned_integral auto value) {
+  return value;
+}
+
+// All figures, as members that `object` gets or keeps in their place.
+void add_precision(Json& object, const Precision& precision) {
+  visit_precision(precision, [&](const char* name, double value) { object[name] = known(value); });
+}
+
 Json text_or_null(const std::string& text) {
   return text.empty() ? Json() : Json(printable(text));
 }
@@ -42,6 +61,7 @@ double seconds(std::uint64_t us) {
   return static_cast<double>(us) / 1e6;
 }
 
+// Names come from peers; a broken one must not stop the program.
 std::string dump(const Json& json) {
   return json.dump(-1, ' ', false, Json::error_handler_t::replace);
 }
@@ -354,6 +374,191 @@ std::string histories_json(const std::vector<RunHistory>& runs, std::size_t piec
     all.push_back(std::move(one));
   }
   return dump({{"runs", std::move(all)}});
+}
+
+namespace {
+
+// For measurements of which more digits say nothing.
+Json tenths(double value) {
+  return known(value < 0 ? value : std::round(value * 10) / 10);
+}
+
+struct EventJson {
+  Json operator()(const RecipeChosen& e) const {
+    Json values = Json::array();
+    for (const RecipeChosen::Value& value : e.values) {
+      values.push_back({{"key", value.key}, {"value", value.value}, {"why", value.why}});
+    }
+    return {{"event", "recipe"}, {"recipe", e.recipe}, {"values", std::move(values)}};
+  }
+
+  Json operator()(const RunStarted& e) const {
+    const RunFacts& facts = e.facts;
+    Json json = {{"event", "started"},
+                 {"store", facts.store},
+                 {"resumed", e.resumed},
+                 {"checkpoint", e.checkpoint},
+                 {"rounds", facts.rounds}};
+    visit_data_fields(facts, [&](const char* name, auto value) { json[name] = value; });
+    json.update({{"epochs", facts.epochs},
+                 {"batch_examples", facts.batch_examples},
+                 {"staleness", facts.staleness},
+                 {"seed", facts.seed},
+                 {"local", facts.local}});
+    return json;
+  }
+
+  Json operator()(const Listening& e) const {
+    return {{"event", "listening"},
+            {"address", e.address},
+            {"join", e.join.empty() ? Json() : Json(e.join)},
+            {"trusted", e.join.empty() ? Json() : Json(e.is_trusted)},
+            {"other_hosts", e.other_hosts}};
+  }
+
+  Json operator()(const PageServed& e) const {
+    Json program;
+    if (e.program) {
+      program = {
+          {"url", e.program->url}, {"machine", e.program->machine}, {"sha256", e.program->sha256}};
+    }
+    return {{"event", "page"},
+            {"url", e.url},
+            {"key", e.key},
+            {"others", e.others.empty() ? Json() : Json(address_for_others(e))},
+            {"program", program}};
+  }
+
+  Json operator()(const VolunteerJoined& e) const {
+    return {{"event", "volunteer_joined"},    {"name", e.name},
+            {"address", e.address},           {"threads", e.threads},
+            {"memory_bytes", e.memory_bytes}, {"simd", e.simd},
+            {"volunteers", e.volunteers}};
+  }
+
+  Json operator()(const VolunteerLeft& e) const {
+    return {{"event", "volunteer_left"}, {"name", e.name},     {"reason", e.reason},
+            {"polite", e.polite},        {"shards", e.shards}, {"volunteers", e.volunteers}};
+  }
+
+  Json operator()(const CheckpointSaved& e) const {
+    const RoundRecord& record = e.record;
+    return {{"event", "checkpoint"},
+            {"checkpoint", record.checkpoint},
+            {"rounds", e.rounds},
+            {"batches", record.batches},
+            {"epoch", record.epoch},
+            {"epochs_done", record.epoch},
+            {"epochs", e.epochs},
+            {"ends_epoch", e.ends_epoch},
+            {"loss", known(record.loss)},
+            {"active", tenths(record.active)},
+            {"examples_per_second", tenths(record.examples_per_second)},
+            {"bytes_down", tenths(record.bytes_down)},
+            {"bytes_up", tenths(record.bytes_up)}};
+  }
+
+  Json operator()(const Evaluated& e) const {
+    Json json = {{"event", "evaluated"},
+                 {"checkpoint", e.checkpoint},
+                 {"epoch", e.epoch},
+                 {"epochs_done", e.epoch},
+                 {"epochs", e.epochs},
+                 {"points", e.evaluation.points},
+                 {"all", e.evaluation.all_points}};
+    add_precision(json, e.evaluation.precision);
+    json["seconds"] = known(e.seconds);
+    return json;
+  }
+
+  Json operator()(const Paused& e) const { return {{"event", "paused"}, {"reason", e.reason}}; }
+
+  Json operator()(const RatesCut& e) const {
+    return {{"event", "rates_cut"}, {"checkpoint", e.checkpoint}, {"batch", e.batch},
+            {"sign", e.sign},       {"value", known(e.value)},    {"before", known(e.before)},
+            {"cuts", e.cuts}};
+  }
+
+  Json operator()(const Resumed& e) const { return {{"event", "resumed"}, {"seconds", e.seconds}}; }
+
+  Json operator()(const BackedUp& e) const {
+    return {{"event", "backup"},
+            {"folder", e.folder},
+            {"backup", e.backup},
+            {"checkpoint", e.checkpoint},
+            {"bytes", e.bytes},
+            {"seconds", known(e.seconds)},
+            {"stall_seconds", known(e.stall_seconds)},
+            {"kept", e.kept}};
+  }
+
+  Json operator()(const RunStopped& e) const {
+    return {{"event", "stopped"},
+            {"checkpoint", e.checkpoint},
+            {"rounds", e.rounds},
+            {"round_finished", e.round_finished},
+            {"store", e.store}};
+  }
+
+  Json operator()(const RunFinished& e) const {
+    Json json = {{"event", "finished"}, {"epochs", e.epochs}};
+    // The first eight members are a promise to programs, in this order.
+    for (const char* const name : {"p_at_1", "p_at_3", "p_at_5", "psp_at_1"}) json[name] = Json();
+    json["examples_per_second"] = tenths(e.examples_per_second);
+    json["digest"] = e.digest;
+    add_precision(json, e.precision);
+    json.update({{"evaluated", e.evaluated},
+                 {"evaluated_all", e.evaluated_all},
+                 {"checkpoint", e.checkpoint},
+                 {"seconds", known(e.seconds)},
+                 {"already", e.already},
+                 {"ended_early", e.evaluations_since_best > 0},
+                 {"best_checkpoint", e.best_checkpoint},
+                 {"best_p_at_1", known(e.best_p_at_1)},
+                 {"best_store", e.best_store.empty() ? Json() : Json(e.best_store)},
+                 {"store", e.store},
+                 {"compared", e.centroids ? e.centroids->examples : 0},
+                 {"compared_p_at_1", known(e.centroids ? e.centroids->network_p_at_1 : -1)},
+                 {"centroid_p_at_1", known(e.centroids ? e.centroids->centroid_p_at_1 : -1)},
+                 {"below_centroid", e.centroids && e.centroids->network_is_below()}});
+    return json;
+  }
+
+  Json operator()(const RunFailed& e) const {
+    return {{"event", "error"},
+            {"code", error_name(e.error.code)},
+            {"message", e.error.message},
+            {"exit", static_cast<int>(e.exit)}};
+  }
+
+  Json operator()(const LogLine& e) const {
+    return {{"event", "log"}, {"level", log_level_name(e.level)}, {"message", e.message}};
+  }
+};
+
+}  // namespace
+
+std::string event_json(const RunEvent& event) {
+  return dump(std::visit(EventJson{}, event));
+}
+
+std::string progress_json(const RunProgress& p) {
+  Json json = {{"event", "progress"}, {"stage", stage_name(p.stage)}};
+  visit_fields(p, [&]<typename T>(const std::string& name, T value) {
+    const bool is_rough = std::is_floating_point_v<T> && name != "loss";
+    json[name] = is_rough ? tenths(static_cast<double>(value)) : known(value);
+  });
+  add_precision(json, p.precision);
+  json["volunteers"] = p.volunteers;
+  json["bytes_down"] = tenths(p.bytes_down);
+  json["bytes_up"] = tenths(p.bytes_up);
+  json["waiting_for"] = p.waiting_for.empty() ? Json() : Json(p.waiting_for);
+  // The old names, which the next release drops.
+  json["phase"] = p.stage == RunStage::kDone ? "finished" : stage_name(p.stage);
+  json["rounds_done"] = p.round;
+  json["batches_done"] = p.batch;
+  json["epochs_done"] = p.epoch;
+  return dump(json);
 }
 
 }  // namespace gleaner

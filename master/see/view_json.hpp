@@ -1,5 +1,6 @@
-// The run as JSON, as openapi.json describes it. Pure functions; what is unknown is null, and text
-// from peers is made printable.
+// The run as JSON: for the page and its API as openapi.json describes it, and for programs that
+// read events (EVENTS.md). Pure functions; what is unknown is null, and text from peers is made
+// printable.
 #pragma once
 
 #include <string>
@@ -10,6 +11,7 @@
 #include "master/see/history_series.hpp"
 #include "master/see/page_view.hpp"
 #include "master/see/receipt_log.hpp"
+#include "master/see/run_events.hpp"
 
 namespace gleaner {
 
@@ -38,5 +40,9 @@ std::string history_json(const HistorySeries& history, RoundIndex from, RoundInd
                          std::size_t pieces);
 // Each run whole, in at most `pieces` pieces.
 std::string histories_json(const std::vector<RunHistory>& runs, std::size_t pieces);
+
+// One JSON object without a newline for an event, and for the progress at a moment.
+std::string event_json(const RunEvent& event);
+std::string progress_json(const RunProgress& progress);
 
 }  // namespace gleaner

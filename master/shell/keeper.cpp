@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "master/shell/checkpoint_policy.hpp"
-#include "master/shell/resume_point.hpp"
 #include "storage/keep/kept_checkpoints.hpp"
 
 namespace gleaner {
@@ -116,29 +115,6 @@ Keeper::Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& fo
   if (!config.backup.folder.empty()) backups_.emplace(config.backup, tell_, monotonic_now());
 }
 
-Result<void> Keeper::settle(Console& console) {
-  if (auto undone = undo_work_of_banned(config_.run.store, store_, console); !undone) return undone;
-  return settle_staged(
-      store_,
-      [&](RoundIndex round) {
-        console.log(LogLevel::kInfo, fmt::format("round {} was trained when the master ended: its "
-                                                 "checkpoint is being written",
-                                                 round));
-      },
-      [&](const Error& error) {
-        console.log(LogLevel::kWarning,
-                    error.message + ": the round that it belongs to is trained again");
-      });
-}
-
-Result<void> Keeper::undo_work_of(const std::vector<KeyId>& liars, Console& console) {
-  return gleaner::undo_work_of(config_.run.store, store_, liars, console);
-}
-
-bool Keeper::holds_unaudited() const {
-  return has_kept_to_go_back(config_.run.store);
-}
-
 void Keeper::folded(RoundIndex checkpoint) {
   if (backups_) backups_->folded(store_, monotonic_now());
   keep_to_go_back(checkpoint);
@@ -167,14 +143,6 @@ void Keeper::keep_to_go_back(RoundIndex checkpoint) {
       fmt::format("checkpoint {} is not kept, so that the run goes back further if work of a "
                   "stranger proves false: {}; once that is mended, later ones are kept",
                   checkpoint, folder_.named(kept.error()).message));
-}
-
-void Keeper::run_is_complete() {
-  drop_kept_to_go_back(config_.run.store);
-}
-
-std::string Keeper::best(RoundIndex best) {
-  return kept_best(config_.run.store, store_, best);
 }
 
 void Keeper::warn(std::string text) {

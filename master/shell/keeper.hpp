@@ -9,12 +9,9 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <vector>
 
-#include "common/access/standing.hpp"
 #include "common/time.hpp"
 #include "master/config/config.hpp"
-#include "master/see/console.hpp"
 #include "master/see/run_events.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/keep/backup.hpp"
@@ -72,43 +69,17 @@ class Keeper {
   Keeper(const MasterConfig& config, RunStore& store, const HeldFolder& folder,
          std::function<void(RunEvent)> tell);
 
-  // -- before the run begins. They leave the store at the checkpoint to begin from.
-  // Undoes what volunteers that have been banned did unaudited, and settles what an earlier start
-  // left staged; the console is told.
-  Result<void> settle(Console& console);
-  Result<void> undo_work_of(const std::vector<KeyId>& liars, Console& console);
-
-  // Whether an earlier start kept checkpoints to go back to, since not all work was audited.
-  [[nodiscard]] bool holds_unaudited() const;
-
-  // -- by the thread that uses the store, between two tasks
-  // The run begins with the checkpoint.
-  void begin(RoundIndex checkpoint) { keep_to_go_back(checkpoint); }
-
-  // The checkpoint is new.
+  // By the thread that uses the store, between two tasks, or before there is one. The checkpoint is
+  // new, or the one to begin with:
   void folded(RoundIndex checkpoint);
+  void keep_to_go_back(RoundIndex checkpoint);
   // An evaluation of the checkpoint is on record.
   void evaluated();
 
-  // -- after training
-  [[nodiscard]] bool makes_backups() const { return backups_.has_value(); }
-
-  // Waits for the backup that is being made, and backs up the last checkpoint.
-  void finish_backups() { backups_->finish(store_); }
-
-  // Gives up the backup that is being made, and makes no other. From any thread.
-  void give_up_backups() { backups_->stop(); }
-
-  // Gives them up and waits for the threads that make them.
-  void end_backups() { backups_.reset(); }
-
-  // The run is complete: drops what only an unfinished one needs.
-  void run_is_complete();
-  // Where checkpoint `best` is kept; empty: nowhere.
-  [[nodiscard]] std::string best(RoundIndex best);
+  // Where the run makes any. After training, to be finished and dropped.
+  std::optional<BackupKeeper>& backups() { return backups_; }
 
  private:
-  void keep_to_go_back(RoundIndex checkpoint);
   void warn(std::string text);
 
   const MasterConfig& config_;

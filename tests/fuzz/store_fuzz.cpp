@@ -13,8 +13,7 @@
 #include "storage/keep/store_repair.hpp"
 #include "storage/record.hpp"
 #include "tests/unit/tools/sound_run.hpp"
-#include "tools/look/inspect_command.hpp"
-#include "tools/look/plot_command.hpp"
+#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,5 +1,3 @@
-#include "tools/admit/access_commands.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -21,6 +19,7 @@
 #include "tools/admit/master_query.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
+#include "tools/cli/verbs.hpp"
 
 namespace gleaner {
 namespace {
@@ -46,8 +45,8 @@ Result<AccessAnswer> change_file(const std::string& store, const AccessRequest& 
   return answer;
 }
 
-}  // namespace
-
+// Changes who may do what in a running master, or in the store of one that does not run. `where` is
+// the folder of a store, or an administrator's address gleaner://HOST:PORT/KEY.INVITE.
 Result<AccessAnswer> change_access(const std::string& where, const AccessRequest& request) {
   std::error_code error;
   if (!std::filesystem::is_directory(where, error)) {
@@ -78,8 +77,6 @@ Result<AccessAnswer> change_access(const std::string& where, const AccessRequest
   }
   return change_file(where, request, no_master);
 }
-
-namespace {
 
 struct AccessFlags {
   std::string where;

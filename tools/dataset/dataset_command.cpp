@@ -8,6 +8,8 @@
 #include <string>
 #include <system_error>
 
+#include "tools/cli/verbs.hpp"
+
 namespace gleaner {
 namespace {
 

@@ -14,7 +14,6 @@
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/dataset/dataset_statistics.hpp"
 #include "tools/dataset/dataset_stream.hpp"
-#include "tools/dataset/frequency_classes.hpp"
 
 namespace gleaner {
 

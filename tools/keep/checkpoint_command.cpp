@@ -10,7 +10,7 @@
 #include "storage/keep/kept_checkpoints.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/keep/keep_commands.hpp"
+#include "tools/cli/verbs.hpp"
 
 namespace gleaner {
 namespace {

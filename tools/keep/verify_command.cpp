@@ -17,7 +17,7 @@
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/keep/keep_commands.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/keep/verify_deep.hpp"
 
 namespace gleaner {

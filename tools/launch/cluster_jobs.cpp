@@ -1,10 +1,16 @@
-// HTCondor: a cluster of jobs in the vanilla universe, no more of them in the queue at a time than
-// there are to be volunteers. The program and the line travel with the job; nothing comes back.
+// Files for what starts programs without containers: HTCondor, Slurm and ssh.
 #include <fmt/format.h>
 
+#include <string_view>
+
+#include "common/result.hpp"
+#include "common/settings/settings_value.hpp"
 #include "tools/launch/launch.hpp"
 
 namespace gleaner {
+
+// HTCondor: a cluster of jobs in the vanilla universe, no more of them in the queue at a time than
+// there are to be volunteers. The program and the line travel with the job; nothing comes back.
 
 LaunchFiles condor_files(const Launch& launch) {
   const std::string line_name = launch.line_file.substr(launch.line_file.rfind('/') + 1);
@@ -103,6 +109,143 @@ LaunchFiles slurm_files(const Launch& launch) {
                          launch.volunteers, launch.jobs,
                          directives(launch, "gleaner-volunteer", launch.volunteers),
                          volunteer_command(launch, launch.line_file), until));
+}
+
+// ssh: a script that starts, asks and ends volunteers on hosts that are used in turn. The line goes
+// through the connection's input into a file that only its owner may read.
+
+LaunchFiles ssh_files(const Launch& launch) {
+  std::string places;
+  for (std::uint32_t i = 0; i < launch.volunteers; ++i) {
+    places += fmt::format("  {} {}\n", launch.hosts[i % launch.hosts.size()], i + 1);
+  }
+  const std::string limit =
+      launch.time_s ? fmt::format("timeout --signal=TERM {} ", *launch.time_s) : "";
+  // The remote side: `folder` and the line on its input. `setsid` lets it outlive the connection.
+  std::string text = fmt::format(
+      "#!/bin/bash\n"
+      "# {0} volunteers for a Gleaner run, by ssh: volunteers.sh start|status|stop\n"
+      "# Each keeps its key, its line and its log in ~/.gleaner/volunteer-N of its host.\n"
+      "set -u\n"
+      "line={1}\n"
+      "places=(  # host and number\n"
+      "{2})\n"
+      "# The rest of the words runs in the volunteer's folder; what is on standard input reaches "
+      "it.\n"
+      "on() {{\n"
+      "  ssh -o BatchMode=yes -o ConnectTimeout=10 \"$1\" \\\n"
+      "    \"umask 077; mkdir -p .gleaner/volunteer-$2 && cd .gleaner/volunteer-$2 && $3\"\n"
+      "}}\n"
+      "start='cat > line && {{ setsid {3}{4} --line-file line{5} --cache . --control control"
+      " --threads {6} --memory {7} --once{8} > log 2>&1 < /dev/null & }}'\n"
+      "status='{4} status --control control'\n"
+      "stop='{4} finish --control control'\n"
+      "case \"${{1-}}\" in\n"
+      "  start|status|stop) words=${{!1}} ;;\n"
+      "  *) echo \"usage: $0 start|status|stop\" >&2; exit 2 ;;\n"
+      "esac\n"
+      "failed=0\n"
+      "for ((i = 0; i < ${{#places[@]}}; i += 2)); do\n"
+      "  input=/dev/null\n"
+      "  [[ $1 != start ]] || input=$line\n"
+      "  if on \"${{places[i]}}\" \"${{places[i + 1]}}\" \"$words\" < \"$input\"; then\n"
+      "    echo \"${{places[i]}}: volunteer ${{places[i + 1]}}: $1: done\"\n"
+      "  else\n"
+      "    echo \"${{places[i]}}: volunteer ${{places[i + 1]}}: $1: failed\" >&2\n"
+      "    failed=1\n"
+      "  fi\n"
+      "done\n"
+      "exit $failed\n",
+      launch.volunteers, launch.line_file, places, limit, launch.program,
+      launch.is_insecure ? " --insecure" : "", launch.cores, bytes_text(shard_bytes(launch)),
+      until_flag(launch));
+  return {{{"volunteers.sh", std::move(text)}}, {{"bash", "volunteers.sh", "start"}}};
+}
+
+// systemd: units on this machine. The line is a credential, so only the service sees it, and only
+// in memory; the service has a user and folders of its own, and the sandbox of the packaged one.
+
+namespace {
+
+std::string limits(const Launch& launch) {
+  const std::string text =
+      fmt::format("CPUQuota={}%\nMemoryMax={}M\n", 100 * std::uint64_t{launch.cores},
+                  mebibytes(launch.memory_bytes));
+  if (!launch.time_s) return text + "Restart=on-failure\n";
+  return text + fmt::format("RuntimeMaxSec={}\n", *launch.time_s);
+}
+
+std::string unit(const std::string& description, const std::string& service) {
+  return fmt::format(
+      "[Unit]\n"
+      "Description={}\n"
+      "Wants=network-online.target\n"
+      "After=network-online.target\n\n"
+      "[Service]\n"
+      "{}\n"
+      "[Install]\n"
+      "WantedBy=multi-user.target\n",
+      description, service);
+}
+
+// The sandbox of the packaged unit, except where it would hide the program.
+std::string sandbox_for(const std::string& program) {
+  constexpr std::string_view kHomeHidden = "ProtectHome=yes\n";
+  std::string sandbox = kVolunteerSandbox;
+  const std::size_t at = sandbox.find(kHomeHidden);
+  GLEANER_CHECK(at != std::string::npos);
+  sandbox.replace(at, kHomeHidden.size(), "ProtectHome=read-only\n");
+  // DynamicUser always brings temporary folders of the unit's own.
+  const bool is_temporary = program.starts_with("/tmp/") || program.starts_with("/var/tmp/");
+  return is_temporary ? sandbox + "BindReadOnlyPaths=" + program + "\n" : sandbox;
+}
+
+LaunchFiles master_unit(const Launch& launch) {
+  const char* const name = "gleaner-master.service";
+  // Not in a sandbox: where its data and its store are is for its configuration to say.
+  const std::string service = fmt::format(
+      "ExecStart={} --config {}\n"
+      "RestartSec=5\n"
+      "TimeoutStopSec=60\n"
+      "NoNewPrivileges=yes\n"
+      "{}",
+      launch.program, launch.config_file, limits(launch));
+  return {
+      {{name, "# The master of a Gleaner run. It resumes the run when it is started again.\n" +
+                  unit("Gleaner master", service)}},
+      {{"systemctl", "link", std::string("./") + name}, {"systemctl", "enable", "--now", name}}};
+}
+
+}  // namespace
+
+LaunchFiles systemd_files(const Launch& launch) {
+  if (launch.is_master) return master_unit(launch);
+  const char* const name = "gleaner-volunteer@.service";
+  const std::string service = fmt::format(
+      "ExecStart={} --line-file %d/line{} --name %H-%i --cache %S/gleaner-volunteer-%i "
+      "--leave-grace-s 10{}\n"
+      "LoadCredential=line:{}\n"
+      "StateDirectory=gleaner-volunteer-%i\n"
+      "RuntimeDirectory=gleaner-volunteer-%i\n"
+      "RestartSec=10\n"
+      "TimeoutStopSec=20\n"
+      "CPUWeight=idle\n"
+      "IOSchedulingClass=idle\n"
+      "DynamicUser=yes\n"
+      "UMask=0077\n"
+      "{}{}",
+      launch.program, launch.is_insecure ? " --insecure" : "", until_flag(launch), launch.line_file,
+      limits(launch), sandbox_for(launch.program));
+  LaunchFiles result;
+  result.files.push_back(
+      {name, "# Volunteers for a Gleaner run: an instance of this unit each, 1 and up.\n" +
+                 unit("Gleaner volunteer %i", service)});
+  std::vector<std::string> enable = {"systemctl", "enable", "--now"};
+  for (std::uint32_t i = 1; i <= launch.volunteers; ++i) {
+    enable.push_back(fmt::format("gleaner-volunteer@{}.service", i));
+  }
+  result.commands = {{"systemctl", "link", std::string("./") + name}, std::move(enable)};
+  return result;
 }
 
 }  // namespace gleaner

@@ -1,5 +1,3 @@
-#include "tools/launch/launch_command.hpp"
-
 #include <fmt/format.h>
 #include <spawn.h>
 #include <sys/wait.h>
@@ -22,10 +20,15 @@
 #include "common/settings/settings_value.hpp"
 #include "master/config/config.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/launch/launch.hpp"
 
 namespace gleaner {
 
+namespace {
+
+// Runs `words` (a program as the shell finds it, and its arguments) in `folder`, with this
+// process's input and output, and waits for it. An error says how it ended.
 Result<void> run_command(const std::vector<std::string>& words, const std::string& folder) {
   std::vector<std::string> copies = words;
   std::vector<char*> arguments;
@@ -57,8 +60,6 @@ Result<void> run_command(const std::vector<std::string>& words, const std::strin
                    ? fmt::format("{} ended with status {}", words.front(), WEXITSTATUS(status))
                    : fmt::format("{} was ended by signal {}", words.front(), WTERMSIG(status))};
 }
-
-namespace {
 
 namespace fs = std::filesystem;
 

@@ -12,7 +12,8 @@
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/look/inspect_command.hpp"
+#include "tools/cli/verbs.hpp"
+#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,5 +1,3 @@
-#include "tools/look/inspect_command.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -8,6 +6,8 @@
 #include <string>
 
 #include "tools/cli/store_access.hpp"
+#include "tools/cli/verbs.hpp"
+#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {

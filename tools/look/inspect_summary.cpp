@@ -8,8 +8,7 @@
 #include "common/model/run_plan.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/charts.hpp"
-#include "tools/look/history_command.hpp"
-#include "tools/look/inspect_command.hpp"
+#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {

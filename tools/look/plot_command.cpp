@@ -1,5 +1,3 @@
-#include "tools/look/plot_command.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -15,6 +13,8 @@
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
+#include "tools/cli/verbs.hpp"
+#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,5 +1,3 @@
-#include "tools/look/receipts_command.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -12,6 +10,8 @@
 
 #include "common/access/standing.hpp"
 #include "tools/cli/store_access.hpp"
+#include "tools/cli/verbs.hpp"
+#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,5 +1,3 @@
-#include "tools/look/status_command.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -25,11 +23,13 @@
 #include "tools/admit/master_query.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
+#include "tools/cli/verbs.hpp"
+#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {
 
-constexpr std::size_t kNameWidth = 18;
+constexpr std::size_t kHolderWidth = 18;
 constexpr std::size_t kPeerWidth = 21;
 constexpr std::size_t kShardsWidth = 16;
 constexpr std::size_t kReasonWidth = 44;
@@ -121,7 +121,7 @@ void add_volunteers(Report& report, const RunStatus& status, TextStyle style) {
       trip = {seconds, fmt::format("{:.1f} ms", seconds * 1e3)};
     }
     table.rows.push_back(
-        {cell_fit(v.name, kNameWidth, style),
+        {cell_fit(v.name, kHolderWidth, style),
          cell_fit(v.is_local ? "in the master" : v.peer, kPeerWidth, style),
          cell_count(v.cores),
          {Json(shards), shards.empty() ? "-" : fit(ranges_shown(shards), kShardsWidth, style)},
@@ -155,10 +155,10 @@ void add_shards(Report& report, const RunStatus& status, TextStyle style) {
     table.rows.push_back(
         {cell_count(i), cell_text(is_input(status, i) ? "input" : "output"),
          cell_text(state_name(s.state)),
-         s.holder ? cell_fit(status.volunteers[*s.holder].name, kNameWidth, style) : cell_none(),
+         s.holder ? cell_fit(status.volunteers[*s.holder].name, kHolderWidth, style) : cell_none(),
          cell_age(s.since_us), cell_count(s.next_batch), cell_count(s.committed),
          is_loading ? cell_share(double(s.chunks_sent) / double(s.chunks), 0) : cell_none(),
-         s.held_before.empty() ? cell_none() : cell_fit(s.held_before, kNameWidth, style),
+         s.held_before.empty() ? cell_none() : cell_fit(s.held_before, kHolderWidth, style),
          s.moved_why.empty() ? cell_none() : cell_text(s.moved_why)});
   }
 }
@@ -181,7 +181,7 @@ Report status_report(const RunStatus& status, const std::string& address, TextSt
                                                {"shards", "shards"},
                                                {"reason", "reason", true}});
     for (const DepartureEntry& d : status.gone) {
-      table.rows.push_back({cell_fit(d.name, kNameWidth, style), cell_age(d.ago_us),
+      table.rows.push_back({cell_fit(d.name, kHolderWidth, style), cell_age(d.ago_us),
                             cell_count(d.shards), cell_fit(d.reason, kReasonWidth, style)});
     }
   }

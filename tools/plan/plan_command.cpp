@@ -1,5 +1,3 @@
-#include "tools/plan/plan_command.hpp"
-
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
@@ -20,6 +18,7 @@
 #include "common/train/input_layer.hpp"
 #include "common/train/shard_trainer.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/dataset/dataset_stream.hpp"
 #include "tools/plan/plan.hpp"
 

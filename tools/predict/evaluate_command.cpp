@@ -20,6 +20,7 @@
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/dataset/dataset_command.hpp"
 #include "tools/predict/predict_examples.hpp"
 
@@ -83,10 +84,10 @@ struct Way {
   Micros elapsed{0};
 };
 
-class Evaluation {
+class ModelEvaluation {
  public:
   // `tables` may be null.
-  Evaluation(const EvaluateFlags& flags, StoredModel& model, TableSearch* tables)
+  ModelEvaluation(const EvaluateFlags& flags, StoredModel& model, TableSearch* tables)
       : flags_(flags),
         model_(model),
         tables_(tables),
@@ -130,7 +131,7 @@ class Evaluation {
   std::uint64_t found_entries_ = 0;  // of those, in the tables' answers
 };
 
-Result<void> Evaluation::flush(bool normalise) {
+Result<void> ModelEvaluation::flush(bool normalise) {
   if (batch_.empty()) return {};
   std::vector<ExampleView> examples;
   for (Point& point : batch_) {
@@ -154,7 +155,7 @@ Result<void> Evaluation::flush(bool normalise) {
   return {};
 }
 
-void Evaluation::add(Way& way, std::span<const ScoredLabel> best) {
+void ModelEvaluation::add(Way& way, std::span<const ScoredLabel> best) {
   const std::size_t width = best.size() / batch_.size();
   std::vector<std::uint32_t> ranked;
   for (std::size_t i = 0; i < batch_.size(); ++i) {
@@ -166,8 +167,8 @@ void Evaluation::add(Way& way, std::span<const ScoredLabel> best) {
   }
 }
 
-void Evaluation::compare(std::span<const ScoredLabel> exact,
-                         std::span<const ScoredLabel> proposed) {
+void ModelEvaluation::compare(std::span<const ScoredLabel> exact,
+                              std::span<const ScoredLabel> proposed) {
   const std::size_t width = exact.size() / batch_.size();
   for (std::size_t i = 0; i < exact.size(); ++i) {
     const auto own = proposed.subspan(i / width * width, width);
@@ -176,7 +177,7 @@ void Evaluation::compare(std::span<const ScoredLabel> exact,
   }
 }
 
-Result<void> Evaluation::read(PredictExamples& points) {
+Result<void> ModelEvaluation::read(PredictExamples& points) {
   const bool normalise = model_.is_normalised() && !points.is_normalised();
   ProgressLine progress("Evaluating");
   std::uint64_t total = points.announced_points().value_or(0);
@@ -194,7 +195,7 @@ Result<void> Evaluation::read(PredictExamples& points) {
   return flush(normalise);
 }
 
-Report Evaluation::report() const {
+Report ModelEvaluation::report() const {
   Report report;
   report.fact("checkpoint", "checkpoint", cell_count(model_.checkpoint()));
   report.fact("points", "examples", cell_count(points_read_));
@@ -282,7 +283,7 @@ Result<void> evaluate(const EvaluateFlags& flags) {
     if (!opened) return opened.error();
     tables = std::move(*opened);
   }
-  Evaluation evaluation(flags, **model, tables.get());
+  ModelEvaluation evaluation(flags, **model, tables.get());
   if (auto read = evaluation.read(**points); !read) return read;
   return print_report(evaluation.report(), flags.json ? ReportForm::kJson : ReportForm::kPeople,
                       "evaluate", flags.store);

@@ -7,11 +7,7 @@
 #include <vector>
 
 #include "common/model/precision.hpp"
-#include "tools/dataset/frequency_classes.hpp"
-
-namespace CLI {
-class App;
-}
+#include "tools/dataset/dataset_statistics.hpp"
 
 namespace gleaner {
 
@@ -55,8 +51,5 @@ class Quality {
   std::array<double, 3> recall_{};
   std::array<ByClass, kFrequencyClasses> by_class_{};
 };
-
-// Adds the sub-command `evaluate` to `app`; see add_history_command.
-void add_evaluate_command(CLI::App& app, int& exit_status);
 
 }  // namespace gleaner

@@ -1,5 +1,3 @@
-#include "tools/predict/model_file_commands.hpp"
-
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 #include <unistd.h>
@@ -28,8 +26,8 @@
 #include "tools/cli/console.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/predict/export_parts.hpp"
-#include "tools/predict/export_tensors.hpp"
+#include "tools/cli/verbs.hpp"
+#include "tools/predict/export_model.hpp"
 
 namespace gleaner {
 namespace {

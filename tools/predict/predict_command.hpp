@@ -1,4 +1,5 @@
-// `gleaner predict`: what a trained model says about points, by name.
+// `gleaner predict`: what a trained model says about points, by name; predictions as people and
+// programs read them.
 #pragma once
 
 #include <cstdint>
@@ -6,16 +7,38 @@
 #include <memory>
 #include <string>
 
+#include "common/console/terminal.hpp"
 #include "common/result.hpp"
+#include "storage/infer/prediction.hpp"
 #include "storage/run_store.hpp"
 #include "tools/cli/console.hpp"
-#include "tools/predict/predict_report.hpp"
-
-namespace CLI {
-class App;
-}
 
 namespace gleaner {
+
+struct PredictLayout {
+  TextStyle style;
+  unsigned width = 100;  // columns
+};
+
+// The mark before a predicted label that is true.
+const char* true_mark(TextStyle style);
+
+// Some lines and an empty one: the point's name, its strongest features, the predicted labels, the
+// true ones among them marked, and the true ones missed.
+std::string prediction_text(const Prediction& prediction, const PredictNames& names,
+                            const PredictLayout& layout);
+
+// How often the first prediction was right, over the points that have labels.
+struct PredictTally {
+  std::uint64_t points = 0;
+  std::uint64_t labelled = 0;
+  std::uint64_t first_right = 0;
+
+  void add(const Prediction& prediction);
+};
+
+// A sentence and a line end; empty when no point has labels.
+std::string tally_text(const PredictTally& tally);
 
 // `gleaner predict`, once the command line is read and the store is open.
 struct PredictFlags {
@@ -42,10 +65,5 @@ using PrintText = std::function<Result<void>(const std::string&)>;
 // store; what is wrong with the points or names is kInvalidData, kInvalidArgument or kIo.
 Result<void> run_predict(const PredictFlags& flags, std::unique_ptr<RunStore> run,
                          const PredictLayout& layout, const PrintText& print);
-
-// Adds the sub-command `predict` to `app`. It runs while `app` parses a command line that names it
-// and puts the exit status into `exit_status`, which must outlive the parsing: 0 done, 1 failure of
-// the system, 2 usage, 3 bad data, 4 no usable store.
-void add_predict_command(CLI::App& app, int& exit_status);
 
 }  // namespace gleaner

@@ -17,6 +17,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/access/addresses.hpp"
+#include "common/access/key_pair.hpp"
+#include "common/access/secret_file.hpp"
+#include "common/access/sha256.hpp"
 #include "common/host_port.hpp"
 #include "common/http/http_server.hpp"
 #include "common/http/page_assets.hpp"
@@ -26,15 +30,102 @@
 #include "common/net/connect.hpp"
 #include "common/train/kernels.hpp"
 #include "master/see/predict_api.hpp"
-#include "master/see/run_page_assets.hpp"
+#include "master/see/run_api.hpp"
 #include "master/see/view_json.hpp"
 #include "storage/engine/store_folder.hpp"
 #include "storage/infer/predict_desk.hpp"
 #include "tools/cli/report.hpp"
 #include "tools/cli/store_access.hpp"
-#include "tools/predict/serve_access.hpp"
+#include "tools/cli/verbs.hpp"
 
 namespace gleaner {
+
+namespace {
+
+constexpr std::size_t kTokenBytesMin = 16;
+constexpr std::size_t kTokenBytesMax = 256;
+
+// Texts of any length become comparable in constant time.
+InviteSecret digest_of(std::string_view token) {
+  Sha256 sum;
+  sum.update({reinterpret_cast<const std::uint8_t*>(token.data()), token.size()});
+  const auto bytes = sum.finish_bytes();
+  InviteSecret digest{};
+  std::copy_n(bytes.begin(), digest.size(), digest.begin());
+  return digest;
+}
+
+Result<std::string> read_token(const std::string& file) {
+  auto text = read_secret_file(file, kTokenBytesMax + 1, SecretFrom::kMount);
+  if (!text) return text.error();
+  if (!*text) return Error{ErrorCode::kNotFound, file + ": there is no such file"};
+  std::string token = std::move(**text);
+  while (token.ends_with('\n') || token.ends_with('\r')) token.pop_back();
+  const bool is_word = std::ranges::all_of(token, [](char c) { return c > ' ' && c <= '~'; });
+  if (!is_word || token.size() < kTokenBytesMin || token.size() > kTokenBytesMax) {
+    return Error{
+        ErrorCode::kInvalidData,
+        fmt::format("{}: a token is one word of {} to {} letters, digits and signs of ASCII; "
+                    "delete the file, and gleaner serve makes a good one",
+                    file, kTokenBytesMin, kTokenBytesMax)};
+  }
+  return token;
+}
+
+}  // namespace
+
+Result<HostPort> serve_address(const ServeAccessFlags& flags) {
+  Result<HostPort> address = parse_host_port(flags.http);
+  const auto wrong = [&](std::string_view what) {
+    return Error{ErrorCode::kInvalidArgument, fmt::format("--http {}: {}", flags.http, what)};
+  };
+  if (!address || (!is_loopback(address->host) && !is_numeric(address->host))) {
+    return wrong("give an address of this machine in numbers, such as 127.0.0.1:8090");
+  }
+  if (!is_loopback(address->host) && flags.token_file.empty() && !flags.is_public) {
+    return wrong(
+        "other machines can ask there, so say who is answered: --token-file FILE, whoever shows "
+        "the token in it; --public, everybody");
+  }
+  return address;
+}
+
+ServeAccess::ServeAccess(const ServeAccessFlags& flags)
+    : file_(flags.token_file),
+      reach_(file_.empty() && !flags.is_public ? HttpReach::kThisMachine : HttpReach::kAnyName) {}
+
+Result<std::unique_ptr<ServeAccess>> ServeAccess::open(const ServeAccessFlags& flags) {
+  std::unique_ptr<ServeAccess> access(new ServeAccess(flags));
+  if (access->file_.empty()) return access;
+  Result<void> read = access->reload();
+  if (!read && read.error().code == ErrorCode::kNotFound) {
+    const std::string token = page_key_text(make_page_key()) + "\n";
+    if (auto made = write_secret_file(access->file_, token, SecretFile::kNew); !made) {
+      return made.error();
+    }
+    read = access->reload();
+  }
+  if (!read) return read.error();
+  return access;
+}
+
+bool ServeAccess::admits(std::string_view token) const {
+  if (file_.empty()) return true;
+  const InviteSecret shown = digest_of(token);
+  const std::lock_guard guard(lock_);
+  return is_same_secret(shown, digest_);
+}
+
+Result<void> ServeAccess::reload() {
+  if (file_.empty()) return {};
+  auto token = read_token(file_);
+  if (!token) return token.error();
+  const InviteSecret digest = digest_of(*token);
+  const std::lock_guard guard(lock_);
+  digest_ = digest;
+  return {};
+}
+
 namespace {
 
 constexpr Millis kAgeMax{10'000};
@@ -80,7 +171,7 @@ std::shared_ptr<const std::string> RunHistories::json(Instant now) {
 
 namespace {
 
-constexpr std::uint32_t kThreadsMax = 1024;
+constexpr std::uint32_t kServeThreadsMax = 1024;
 constexpr std::uint32_t kQueueMax = 1024;
 constexpr int kStoresMax = 16;
 
@@ -232,7 +323,7 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
       ->check(CLI::Range(std::uint32_t{1}, kQueueMax))
       ->capture_default_str();
   verb.add_option("--threads", flags.threads, "compute threads (one a core unless given)")
-      ->check(CLI::Range(std::uint32_t{1}, kThreadsMax));
+      ->check(CLI::Range(std::uint32_t{1}, kServeThreadsMax));
   CLI::Option* const tables =
       verb.add_option("--tables", flags.candidates,
                       "score only N neurons that most hash tables propose, and as many of frequent "
@@ -242,7 +333,7 @@ void add_flags(CLI::App& verb, ServeFlags& flags) {
   verb.add_flag("--json", flags.json, "say the address as one JSON object");
 }
 
-constexpr const char* kFooter =
+constexpr const char* kServeFooter =
     "Answers with the store's last whole checkpoint, and goes on with each new one, whatever wrote "
     "it.\nOn SIGHUP it looks for a new model at once, and reads the token again.\nPOST /v1/predict "
     "takes and gives JSON "
@@ -264,7 +355,7 @@ void add_serve_command(CLI::App& app, int& exit_status) {
   CLI::App& verb = *app.add_subcommand("serve", "answer with a trained model over HTTP");
   auto flags = std::make_shared<ServeFlags>();
   add_flags(verb, *flags);
-  verb.footer(kFooter);
+  verb.footer(kServeFooter);
   verb.callback([flags, &exit_status] { exit_status = report_on_store(serve(*flags)); });
 }
 

@@ -12,6 +12,7 @@
 
 #include "common/data/text_reader.hpp"
 #include "tests/unit/dataset/dataset_files.hpp"
+#include "tools/cli/verbs.hpp"
 #include "tools/dataset/dataset_command.hpp"
 
 namespace gleaner::test {

@@ -1,8 +1,8 @@
 #include <catch2/catch.hpp>
 
 #include "master/run_data.hpp"
-#include "master/see/progress_json.hpp"
 #include "master/see/progress_text.hpp"
+#include "master/see/view_json.hpp"
 
 namespace gleaner {
 namespace {

@@ -35,7 +35,7 @@ class Usage(unittest.TestCase):
 
     def test_every_verb_has_json_and_its_help_two_examples_and_the_exit_codes(self):
         verbs = list(verbs_below())
-        self.assertLessEqual({("status",), ("dataset", "info"), ("plan",), ("man",)}, set(verbs))
+        self.assertLessEqual({("status",), ("dataset", "info"), ("plan",)}, set(verbs))
         for verb in [(), *verbs]:
             status, out, err = run(*verb, "--help")
             self.assertEqual((status, err), (0, ""))
@@ -45,7 +45,7 @@ class Usage(unittest.TestCase):
             for line in out.splitlines():
                 self.assertLessEqual(len(line), 100, verb)
             # These two write for a shell and for man.
-            if verb not in ((), ("completion",), ("man",)):
+            if verb not in ((), ("completion",)):
                 self.assertIn("--json", out, verb)
 
     def test_usage_errors_are_one_sentence_and_status_2(self):

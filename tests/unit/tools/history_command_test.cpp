@@ -1,9 +1,9 @@
-#include "tools/look/history_command.hpp"
-
 #include <algorithm>
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
 #include <sstream>
+
+#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,9 +1,8 @@
-#include "tools/look/plot_command.hpp"
-
 #include <catch2/catch.hpp>
 
 #include "common/model/run_plan.hpp"
 #include "tools/cli/charts.hpp"
+#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {

@@ -2,7 +2,7 @@
 #include <sstream>
 
 #include "master/see/status_words.hpp"
-#include "tools/look/status_command.hpp"
+#include "tools/look/reports.hpp"
 
 namespace gleaner {
 namespace {

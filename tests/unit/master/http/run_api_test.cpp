@@ -8,7 +8,6 @@
 
 #include "common/access/addresses.hpp"
 #include "common/bytes.hpp"
-#include "master/see/run_page_assets.hpp"
 #include "schema/wire/codec.hpp"
 
 namespace gleaner {

@@ -1,7 +1,7 @@
-#include "tools/predict/predict_report.hpp"
-
 #include <catch2/catch.hpp>
 #include <nlohmann/json.hpp>
+
+#include "tools/predict/predict_command.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,10 +1,9 @@
-#include "tools/predict/serve_access.hpp"
-
 #include <sys/stat.h>
 
 #include <catch2/catch.hpp>
 
 #include "tests/unit/dataset/dataset_files.hpp"
+#include "tools/predict/serve_command.hpp"
 
 namespace gleaner {
 namespace {

@@ -1,18 +1,152 @@
-#include "tools/predict/export_tensors.hpp"
+#include "tools/predict/export_model.hpp"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cstring>
 #include <limits>
 #include <span>
+#include <utility>
 
 #include "common/data/word_model.hpp"
+#include "common/model/model_fields.hpp"
 #include "storage/infer/predict_data.hpp"
+#include "storage/infer/stored_model.hpp"
 #include "storage/keep/model_rows.hpp"
+#include "storage/run_store.hpp"
 #include "tools/cli/report.hpp"
+#include "tools/cli/store_access.hpp"
 
 namespace gleaner {
+
+namespace {
+
+Error refuse(const ModelPart& part, const std::string& why) {
+  return {ErrorCode::kInvalidArgument, fmt::format("{}: {}", part.name, why)};
+}
+
+bool is_of_same_examples(const ModelConfig& a, const ModelConfig& b) {
+  return a.data_fingerprint == b.data_fingerprint && a.points == b.points &&
+         a.features == b.features && a.labels == b.labels;
+}
+
+}  // namespace
+
+Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts) {
+  const ModelPart& first = parts.front();
+  RunIdentity joined = first.run->identity();
+  if (parts.size() == 1) return joined;
+  const Result<bool> is_normalised = trained_on_normalised_points(joined);
+  if (!is_normalised) return refuse(first, is_normalised.error().message);
+  joined.model.hidden = 0;
+  joined.model.input_shards = 1;
+  for (const ModelPart& part : parts) {
+    const RunIdentity& identity = part.run->identity();
+    if (!is_of_same_examples(identity.model, joined.model)) {
+      return refuse(part, fmt::format("it was trained on other examples than {}, so their labels "
+                                      "need not be the same",
+                                      first.name));
+    }
+    const Result<bool> own = trained_on_normalised_points(identity);
+    if (!own) return refuse(part, own.error().message);
+    if (*own != *is_normalised) {
+      return refuse(part, fmt::format("its examples were {}scaled to length one, those of {} were "
+                                      "{}",
+                                      *own ? "" : "not ", first.name, *own ? "not" : "so"));
+    }
+    if (identity.model.hidden_units != joined.model.hidden_units) {
+      return refuse(part, fmt::format("its hidden units are of another kind than those of {} "
+                                      "(model.hidden_units)",
+                                      first.name));
+    }
+    joined.model.hidden += identity.model.hidden;
+  }
+  if (auto valid = validate(joined.model); !valid) {
+    return Error{ErrorCode::kInvalidArgument,
+                 fmt::format("{} models together make a network that is refused: {}", parts.size(),
+                             valid.error().message)};
+  }
+  return joined;
+}
+
+namespace {
+
+constexpr const char* kExportFormat = "gleaner model 1";
+
+// "all" where every shard of every round is the work of the master or of trusted volunteers, or was
+// confirmed by an auditor; "adaptive 0.25" where that is so of a quarter of what strangers did, and
+// "off" of nothing; "unknown" without receipts.
+Result<std::string> audited_of(RunStore& run) {
+  std::map<WorkVerdict, std::uint64_t> shards;
+  bool is_all = true;
+  for (RoundIndex round = 0; round < run.checkpoint(); ++round) {
+    const auto receipts = run.receipts(round);
+    if (!receipts) return receipts.error();
+    if (receipts->shards.empty()) return std::string("unknown");
+    for (const Receipt& receipt : receipts->shards) ++shards[receipt.verdict];
+    is_all = is_all && receipts->unaudited.empty();
+  }
+  const std::uint64_t confirmed = shards[WorkVerdict::kConfirmed];
+  const std::uint64_t unaudited = shards[WorkVerdict::kUnaudited];
+  if (is_all && unaudited == 0) return std::string("all");
+  if (confirmed == 0) return std::string("off");
+  return fmt::format("adaptive {:.2f}",
+                     static_cast<double>(confirmed) / static_cast<double>(confirmed + unaudited));
+}
+
+}  // namespace
+
+Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores) {
+  std::vector<ModelPart> parts;
+  std::uint32_t first_unit = 0;
+  for (const std::string& store : stores) {
+    auto run = open_run_to_read(store);
+    if (!run) return run.error();
+    if ((*run)->checkpoint() == 0 && !begins_with_rows((*run)->identity().model)) {
+      return Error{ErrorCode::kNotFound,
+                   fmt::format("{}: the run has no checkpoint yet: wait until "
+                               "the master has finished the first round",
+                               store)};
+    }
+    parts.push_back({store, std::move(*run), first_unit});
+    first_unit += parts.back().run->identity().model.hidden;
+  }
+  return parts;
+}
+
+Result<std::vector<std::string>> digests_of(const std::vector<ModelPart>& parts) {
+  std::vector<std::string> digests;
+  for (const ModelPart& part : parts) {
+    const Result<std::string> digest = part.run->checkpoint_digest();
+    if (!digest) return name_folder(digest.error(), part.name);
+    digests.push_back(*digest);
+  }
+  return digests;
+}
+
+Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
+                                                       const std::vector<ModelPart>& parts,
+                                                       const std::vector<std::string>& digests) {
+  std::map<std::string, std::string> metadata;
+  for (const auto& [name, text] : model_fields(identity.model)) metadata["model." + name] = text;
+  for (const auto& [name, text] : identity.settings) metadata.emplace(name, text);
+  std::vector<std::uint64_t> checkpoints;
+  std::vector<std::string> audits;
+  for (const ModelPart& part : parts) {
+    checkpoints.push_back(part.run->checkpoint());
+    auto audited = audited_of(*part.run);
+    if (!audited) return audited.error();
+    audits.push_back(std::move(*audited));
+  }
+  metadata["format"] = kExportFormat;
+  if (parts.size() > 1) metadata["models"] = std::to_string(parts.size());
+  metadata["checkpoint"] = fmt::format("{}", fmt::join(checkpoints, " "));
+  metadata["digest"] = fmt::format("{}", fmt::join(digests, " "));
+  metadata["audited"] = fmt::format("{}", fmt::join(audits, " "));
+  return metadata;
+}
+
 namespace {
 
 // One name a line, as many as there are output rows.

@@ -1,10 +1,11 @@
-// Names, words and metadata of an exported file: beside the weights, all that predicting from raw
-// text takes. One thread.
+// Content of an exported file: the stores, their metadata, names, words and tensors. One
+// thread.
 #pragma once
 
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,35 @@
 #include "storage/run_store.hpp"
 
 namespace gleaner {
+
+// Several trained models as one network that predicts the mean of their logits (an ensemble):
+// their hidden units stand side by side, and each label's row and bias are theirs divided by how
+// many they are. So whatever reads a model reads an ensemble.
+
+// A model that goes into the file, whose hidden units begin at `first_unit` there.
+struct ModelPart {
+  std::string name;
+  std::unique_ptr<RunStore> run;
+  std::uint32_t first_unit = 0;
+};
+
+// Opens the stores to read. kNotFound where one has no checkpoint yet.
+Result<std::vector<ModelPart>> open_parts(const std::vector<std::string>& stores);
+
+// The identity of the joined network: the first part's identity with as many hidden units as all
+// have together; of one part, its own. Refuses (kInvalidArgument, naming the part) parts that were
+// not trained on the same points, or not scaled alike, and more units than a network can have.
+// Requires one part or more.
+Result<RunIdentity> identity_of(const std::vector<ModelPart>& parts);
+
+// The digests of the parts' checkpoints, in order.
+Result<std::vector<std::string>> digests_of(const std::vector<ModelPart>& parts);
+
+// Where there are several models, checkpoints, digests and audits stand in their order, with blanks
+// between.
+Result<std::map<std::string, std::string>> metadata_of(const RunIdentity& identity,
+                                                       const std::vector<ModelPart>& parts,
+                                                       const std::vector<std::string>& digests);
 
 // The content of the tensors; empty where it is not known.
 struct ExportTexts {
